@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/columns"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -54,8 +55,8 @@ func prepared(e *dataset.Episode, plan Plan, fuse bool, before *Preparer) (*job,
 	}
 	j := &job{plan: plan, snap: plan.Snap, fuse: fuse, dtype: plan.Defaults.DType, before: before}
 	j.snap, _ = Snapping(plan.Snap, plan.Rate) // which was checked
-	if err := uniqueNames(e); err != nil {
-		return nil, err
+	if name, repeated := columns.Repeated(e.Names()); repeated {
+		return nil, &StreamError{Stream: name, Got: "two streams of this name", Want: "each name once"}
 	}
 	if e.Steps && plan.Targets == nil {
 		return nil, &StepsError{plan.Rate}
@@ -94,18 +95,6 @@ func (e *StepsError) Error() string {
 
 // Unwrap returns ops.ErrMissing.
 func (e *StepsError) Unwrap() error { return ops.ErrMissing }
-
-// uniqueNames checks that no two streams of a recording have one name.
-func uniqueNames(e *dataset.Episode) error {
-	seen := map[string]bool{}
-	for _, s := range e.Streams {
-		if seen[s.Name] {
-			return &StreamError{Stream: s.Name, Got: "two streams of this name", Want: "each name once"}
-		}
-		seen[s.Name] = true
-	}
-	return nil
-}
 
 // mistake is a mistake in what the plan says of a stream, with its place if the plan was read from a file.
 func (j *job) mistake(stream int, key, got, want string) error {

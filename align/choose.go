@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/cover"
 	"github.com/robocache/robocache/internal/near"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
@@ -148,7 +148,7 @@ func (j *job) find(e *dataset.Episode, i int, w Stream) (*dataset.Stream, error)
 			if w.From != "" {
 				key = "from"
 			}
-			return nil, j.at(i, key, &MissingError{Stream: name, Near: meant(name, e.Names()), Names: e.Names()})
+			return nil, j.at(i, key, &MissingError{Stream: name, Near: near.Streams(name, e.Names()), Names: e.Names()})
 		}
 		if left != nil && (!j.fuse || empty == nil) {
 			j.left = append(j.left, *left)
@@ -163,30 +163,6 @@ func (j *job) find(e *dataset.Episode, i int, w Stream) (*dataset.Stream, error)
 		return nil, &StreamError{Stream: name, Err: err}
 	}
 	return s, nil
-}
-
-// meant returns the names of the streams that a name may stand for: a topic's, or a list's of several sets of names, of which no stream has the plain
-// name, or one without its slash, or the nearest.
-func meant(name string, names []string) string {
-	topic := "/" + strings.TrimPrefix(name, "/")
-	var parts []string
-	for _, n := range names {
-		if n == topic {
-			return n
-		}
-		if strings.HasPrefix(n, topic+".") || strings.HasPrefix(n, topic+" (") {
-			parts = append(parts, n)
-		}
-	}
-	if len(parts) == 0 {
-		return near.Nearest(name, names)
-	}
-	const most = 8
-	text := strings.Join(parts[:min(len(parts), most)], " or ")
-	if len(parts) > most {
-		text += fmt.Sprintf(", or %d more of it", len(parts)-most)
-	}
-	return text
 }
 
 // mediaNote is about a media stream, which is not put on a clock.
@@ -215,7 +191,7 @@ func (j *job) inOrder(s *dataset.Stream) (in *dataset.Stream, how sorting, wrong
 	if s.Len() == 0 {
 		return s, how, nil, nil
 	}
-	if _, wrong = CoverOf(s.Name, s.Times); wrong == nil {
+	if _, wrong = cover.Of(s.Name, s.Times); wrong == nil {
 		return s, how, nil, nil
 	}
 	switch j.plan.Unordered {
@@ -250,7 +226,7 @@ func Disorder(s *dataset.Stream) error {
 	if s.Len() == 0 {
 		return nil
 	}
-	if _, wrong := CoverOf(s.Name, s.Times); wrong != nil {
+	if _, wrong := cover.Of(s.Name, s.Times); wrong != nil {
 		return disorderOf(s, wrong)
 	}
 	return nil
@@ -351,7 +327,7 @@ func (j *job) covers(e *dataset.Episode) error {
 			continue
 		}
 		var err error
-		if t.cover, t.core, t.lo, t.hi, err = coversOf(t.stream); err != nil {
+		if t.cover, t.core, t.lo, t.hi, err = cover.Core(t.stream); err != nil {
 			return &StreamError{Stream: t.from, Err: err}
 		}
 		for _, c := range []*Cover{&t.cover, &t.core} {
@@ -372,12 +348,12 @@ func (j *job) covers(e *dataset.Episode) error {
 			}
 		}
 		t.jumps = j.jump(t, beside)
-		list = append(list, source{Cover: t.core, stray: mostlyOneStep(t.kept())})
+		list = append(list, source{Cover: t.core, stray: cover.MostlyOneStep(t.kept())})
 	}
 	j.whole = recordingOf(list)
 	for i := range j.takes {
 		t := &j.takes[i]
-		slow := t.stream.AllInteger() && float64(t.stream.Len()) < j.whole.length()/1e9
+		slow := t.stream.AllInteger() && float64(t.stream.Len()) < j.whole.Length()/1e9
 		t.onChange = !t.empty && (slow || t.single())
 		switch {
 		case t.how.Edge != "":

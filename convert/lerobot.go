@@ -11,10 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot"
 	lerobotwrite "github.com/robocache/robocache/dataset/lerobot/write"
+	"github.com/robocache/robocache/internal/recognise"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -365,7 +365,7 @@ func (l *leRobotWriter) arrange(ctx context.Context, e *Episode) (own *dataset.E
 func (l *leRobotWriter) needs(stream string) bool {
 	name := l.name(stream, "")
 	_, named := l.opt.Names[stream]
-	return named || slices.Contains(l.opt.State, stream) || slices.Contains(l.opt.Action, stream) || align.IsAction(name) || strings.HasPrefix(name, "observation.")
+	return named || slices.Contains(l.opt.State, stream) || slices.Contains(l.opt.Action, stream) || recognise.IsAction(name) || strings.HasPrefix(name, "observation.")
 }
 
 // notFinite finds the streams of the first episode that are left out of all as not all of their numbers are finite, and which of these are no better in a

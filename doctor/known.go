@@ -1,8 +1,8 @@
 package doctor
 
 import (
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/recognise"
 )
 
 // known is what is kept from one episode to the next: what names say, which is looked up once, and room.
@@ -48,7 +48,7 @@ func (k *known) quaternions(s *dataset.Stream) []int {
 	}
 	g = grouped{columns: s.Columns}
 	for lo := 0; lo+4 <= len(s.Columns); lo++ {
-		if _, is := align.QuaternionNames(s.Name, s.Columns[lo:lo+4]); is {
+		if _, is := recognise.QuaternionNames(s.Name, s.Columns[lo:lo+4]); is {
 			g.at = append(g.at, lo)
 		}
 	}

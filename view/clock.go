@@ -6,9 +6,9 @@ import (
 	"sort"
 	"strconv"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/doctor"
+	"github.com/robocache/robocache/internal/cover"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -16,7 +16,7 @@ import (
 type clock struct {
 	times []int64     // ascending
 	which []int       // the frame at each; nil where these are in order
-	core  align.Cover // where sound
+	core  cover.Cover // where sound
 	sound bool        // all of them are times
 	gaps  []dataset.Span
 	stats dataset.Stats
@@ -39,7 +39,7 @@ func newClock(name string, times []int64) clock {
 		}
 	}
 	if t, err := tensor.Of(c.times, len(c.times)); err == nil {
-		if _, core, err := align.CoversOf(&dataset.Stream{Times: t}); err == nil {
+		if _, core, _, _, err := cover.Core(&dataset.Stream{Times: t}); err == nil {
 			c.core, c.sound = core, true
 		}
 	}

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/doctor"
 	"github.com/robocache/robocache/internal/caught"
+	"github.com/robocache/robocache/internal/cover"
 )
 
 // entry is an episode in memory.
@@ -72,7 +72,7 @@ func newEntry(number int, e *dataset.Episode) (*entry, error) {
 
 // covered is the time that so many samples cover.
 type covered struct {
-	align.Cover
+	cover.Cover
 	samples int
 }
 

@@ -1,4 +1,4 @@
-package align
+package suggest
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/printed"
 	"github.com/robocache/robocache/internal/text"
@@ -106,14 +107,14 @@ func writable(name string) bool {
 func (g *suggesting) write(chosen []*suggested) error {
 	t := &planText{}
 	chosen = slices.DeleteFunc(chosen, func(s *suggested) bool {
-		odd := !writable(s.from) || slices.ContainsFunc(s.see.columns, func(c dataset.Column) bool { return !writable(c.Name) })
+		odd := !writable(s.from) || slices.ContainsFunc(s.see.Columns, func(c dataset.Column) bool { return !writable(c.Name) })
 		if odd {
 			g.leave(s.from, dataset.CodeNameControl, dataset.Detail{})
 		}
 		return odd
 	})
 	if len(chosen) == 0 {
-		return &NoStreamsError{Notes: g.out.Notes.Of(dataset.ClassLeftOut)}
+		return &align.NoStreamsError{Notes: g.out.Notes.Of(dataset.ClassLeftOut)}
 	}
 	g.head(t, chosen)
 	past, ahead, short := 0, 0, ""
@@ -143,7 +144,7 @@ func (g *suggesting) write(chosen []*suggested) error {
 	g.filter(t)
 	g.tail(t)
 	g.out.Text, g.out.Reasons = t.Bytes(), t.reasons
-	p, err := ParsePlan("", g.out.Text)
+	p, err := align.ParsePlan("", g.out.Text)
 	if err != nil {
 		return fmt.Errorf("align: the plan that was made is none: %w", err)
 	}
@@ -254,7 +255,7 @@ func (g *suggesting) writeStream(t *planText, i int, s *suggested, shared time.D
 		var names, spoken []string
 		for _, e := range take {
 			names = append(names, quoted(e.name, true))
-			if words := e.spoken(s.see.columns, ""); words != "" {
+			if words := e.spoken(s.see.Columns, ""); words != "" {
 				spoken = append(spoken, words)
 			}
 		}

@@ -1,4 +1,4 @@
-package align
+package suggest
 
 import (
 	"context"
@@ -7,11 +7,16 @@ import (
 	"slices"
 	"time"
 
+	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/columns"
+	"github.com/robocache/robocache/internal/cover"
+	"github.com/robocache/robocache/internal/plausible"
+	"github.com/robocache/robocache/internal/recognise"
 )
 
-// SuggestOptions say what Suggest looks at.
-type SuggestOptions struct {
+// Options say what Plan looks at.
+type Options struct {
 	// Episodes is how many episodes of a dataset are read, evenly over it, the first and the last among them; 16 unless given.
 	Episodes int
 	// Action is the stream that a policy predicts; one that is called action or actions unless given.
@@ -26,7 +31,7 @@ type SuggestOptions struct {
 type Suggestion struct {
 	// Text is the plan as a file, whose comments give reasons; Plan is what ParsePlan makes of it.
 	Text []byte
-	Plan Plan
+	Plan align.Plan
 	// Policy says that there are an action and states, so that the plan is one for training: it looks at no sample later than a target.
 	Policy  bool
 	Reasons []Reason
@@ -45,11 +50,11 @@ type Reason struct {
 	Why    string `json:"why"`
 }
 
-// Suggest looks at a dataset and returns a first plan for it: the rate of the clock, the streams with what their columns are, gaps, and for a dataset
+// Plan looks at a dataset and returns a first plan for it: the rate of the clock, the streams with what their columns are, gaps, and for a dataset
 // of states and actions the windows and the normalisation of a policy. What it recognises is in docs/plans.md. A dataset without a stream that can be
 // put on a clock is a *NoStreamsError, one that counts steps a *StepsError, one without the Action a *MissingError; an episode that cannot be read is
 // a note, unless none can be.
-func Suggest(ctx context.Context, d dataset.Dataset, opt SuggestOptions) (*Suggestion, error) {
+func Plan(ctx context.Context, d dataset.Dataset, opt Options) (*Suggestion, error) {
 	look := opt.Episodes
 	if look <= 0 {
 		look = 16
@@ -123,7 +128,7 @@ type suggesting struct {
 // suggested is a stream, and how it is taken.
 type suggested struct {
 	from, typ string
-	see       Recogniser
+	see       recognise.Recogniser
 	episodes  int // that have samples of it
 	samples   int
 	steps     int       // that are no gaps
@@ -162,10 +167,10 @@ const (
 // look takes an episode in.
 func (g *suggesting) look(e *dataset.Episode) error {
 	if e.Steps {
-		return &StepsError{}
+		return &align.StepsError{}
 	}
-	if err := uniqueNames(e); err != nil {
-		return err
+	if name, repeated := columns.Repeated(e.Names()); repeated {
+		return &align.StreamError{Stream: name, Got: "two streams of this name", Want: "each name once"}
 	}
 	g.out.Looked++
 	g.summary.Add(e)
@@ -175,15 +180,15 @@ func (g *suggesting) look(e *dataset.Episode) error {
 	} else if s != nil {
 		g.bad++
 	}
-	var all Cover
+	var all cover.Cover
 	covers := map[string]covered{}
 	for i := range e.Streams {
 		st := e.Streams[i].Stats()
 		if st.Samples-st.Duplicates < 2 || st.BackSteps > 0 {
 			continue
 		}
-		if _, core, err := CoversOf(&e.Streams[i]); err == nil {
-			if all == (Cover{}) {
+		if _, core, _, _, err := cover.Core(&e.Streams[i]); err == nil {
+			if all == (cover.Cover{}) {
 				all = core
 			}
 			all.First, all.Last = min(all.First, core.First), max(all.Last, core.Last)
@@ -193,9 +198,9 @@ func (g *suggesting) look(e *dataset.Episode) error {
 		}
 	}
 	g.covers = append(g.covers, covers)
-	g.lengths = append(g.lengths, time.Duration(all.length()))
+	g.lengths = append(g.lengths, time.Duration(all.Length()))
 	for i := range e.Streams {
-		if err := g.stream(&e.Streams[i], time.Duration(all.length())); err != nil {
+		if err := g.stream(&e.Streams[i], time.Duration(all.Length())); err != nil {
 			return err
 		}
 	}
@@ -219,7 +224,7 @@ func (g *suggesting) stream(in *dataset.Stream, recording time.Duration) error {
 		return nil
 	}
 	if !there {
-		for _, n := range Units(in.Name, in.Times, st) {
+		for _, n := range plausible.Units(in.Name, in.Times, st) {
 			s.note("its timestamps are taken as nanoseconds, and are %s a second; as %s they would be %s", n.Got, n.Unit, n.Want)
 			g.out.Notes.Add(n)
 		}
@@ -234,8 +239,8 @@ func (g *suggesting) stream(in *dataset.Stream, recording time.Duration) error {
 	limit := dataset.GapLimit(st.Median)
 	s.usual = max(s.usual, st.Median)
 	times := in.Nanoseconds()
-	if all, core, lo, hi, err := coversOf(in); err == nil && st.BackSteps == 0 {
-		g.out.Notes.Join(Strays(in.Name, all, core, dataset.CodeStrayUnset, 0))
+	if all, core, lo, hi, err := cover.Core(in); err == nil && st.BackSteps == 0 {
+		g.out.Notes.Join(cover.Strays(in.Name, all, core, dataset.CodeStrayUnset, 0))
 		times = times[lo:hi]
 	}
 	steps, stepped := 0, 0.
@@ -270,7 +275,7 @@ func (s *suggested) rate() float64 {
 }
 
 // constant reports whether nothing in a stream ever changes.
-func (s *suggested) constant() bool { return len(s.see.Constant()) == len(s.see.columns) }
+func (s *suggested) constant() bool { return len(s.see.Constant()) == len(s.see.Columns) }
 
 func (g *suggesting) leave(name string, code dataset.Code, d dataset.Detail) {
 	g.out.Notes.Add(dataset.Note{Code: code, Subject: name, Detail: d})
@@ -284,7 +289,7 @@ func (g *suggesting) suggest() (*Suggestion, error) {
 	g.out.Problems = g.summary.Problems
 	can := g.usable()
 	if len(can) == 0 {
-		return nil, &NoStreamsError{Notes: g.out.Notes.Of(dataset.ClassLeftOut)}
+		return nil, &align.NoStreamsError{Notes: g.out.Notes.Of(dataset.ClassLeftOut)}
 	}
 	can, err := g.roles(g.unlogged(g.common(can)))
 	if err != nil {

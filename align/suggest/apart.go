@@ -1,4 +1,4 @@
-package align
+package suggest
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/cover"
 	"github.com/robocache/robocache/internal/text"
 )
 
@@ -15,7 +16,7 @@ const leastApart = 8
 
 // covered is when a stream of an episode has samples, without stray ones.
 type covered struct {
-	Cover
+	cover.Cover
 	even bool // its steps are about the same
 }
 
@@ -44,7 +45,7 @@ func (g *suggesting) apart(chosen []*suggested) {
 				away, later = last.First-first.Last, false
 			}
 			for _, c := range group {
-				if !c.even && float64(away) < max(first.length(), last.length()) {
+				if !c.even && float64(away) < max(first.Length(), last.Length()) {
 					continue
 				}
 				if gaps[c.Name] == nil {
@@ -100,7 +101,7 @@ func mostTogether(list []covered) (most []covered, others [][]covered) {
 }
 
 // groupCover is from when to when covers reach together.
-func groupCover(list []covered) (all Cover) {
+func groupCover(list []covered) (all cover.Cover) {
 	all = list[0].Cover
 	for _, c := range list {
 		all.First, all.Last = min(all.First, c.First), max(all.Last, c.Last)

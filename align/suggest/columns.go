@@ -1,4 +1,4 @@
-package align
+package suggest
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/columns"
+	"github.com/robocache/robocache/internal/recognise"
 	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/ops"
 )
@@ -26,7 +28,7 @@ const lowered = 2
 
 // columns gives each column that is taken its kind, with the cause where that is not plain.
 func (g *suggesting) columns(s *suggested) {
-	all := s.see.columns
+	all := s.see.Columns
 	kinds, causes := make([]string, len(all)), make([]string, len(all))
 	plain := linear
 	if s.role == command || g.policy {
@@ -38,9 +40,9 @@ func (g *suggesting) columns(s *suggested) {
 		switch {
 		case c.Integer:
 			kinds[i] = previous
-		case s.rate() >= lowered*g.rate && isSensor(s.from, s.typ, c.Name):
+		case s.rate() >= lowered*g.rate && recognise.IsSensor(s.from, s.typ, c.Name):
 			kinds[i] = mean
-		case plain == linear && isCommand(c.Name):
+		case plain == linear && recognise.IsCommand(c.Name):
 			kinds[i], causes[i] = previous, "a command, which holds until the next"
 		}
 	}
@@ -61,7 +63,7 @@ func (g *suggesting) columns(s *suggested) {
 	} else if len(never) > 0 {
 		never = slices.DeleteFunc(never, func(i int) bool { return !slices.Contains(s.taken(), i) })
 		if len(never) > 0 {
-			s.note("never changing: %s", text.List(runs(columnNames(all), never), mostNames))
+			s.note("never changing: %s", text.List(runs(columns.Names(all), never), mostNames))
 		}
 	}
 	counts, _ := s.see.NotFinite()
@@ -78,7 +80,7 @@ func (g *suggesting) columns(s *suggested) {
 	case s.seldom:
 		s.silent = true
 		s.note("it speaks when something changes, and holds its value until then")
-	case isCommand(s.from) && s.gaps > s.steps/50:
+	case recognise.IsCommand(s.from) && s.gaps > s.steps/50:
 		s.silent = true
 		s.note("it is silent at times, and its last value holds meanwhile")
 	case s.gaps > 0:
@@ -91,13 +93,13 @@ func (s *suggested) angles(kinds, causes []string, plain string) {
 	found := s.see.Angles()
 	degrees := 0
 	for _, a := range found {
-		if a.Period == periods[1] {
+		if a.Period == recognise.Periods[1] {
 			degrees++
 		}
 	}
-	period := periods[0]
+	period := recognise.Periods[0]
 	if 2*degrees > len(found) {
-		period = periods[1]
+		period = recognise.Periods[1]
 	}
 	for _, a := range found {
 		why := "an angle, " + a.By.String()
@@ -106,7 +108,7 @@ func (s *suggested) angles(kinds, causes []string, plain string) {
 		}
 		switch {
 		case plain != linear && a.Wraps > 0:
-			s.note("goes around %s, with a jump of its value: %s", text.Count(a.Wraps, "time"), s.see.columns[a.Column].Name)
+			s.note("goes around %s, with a jump of its value: %s", text.Count(a.Wraps, "time"), s.see.Columns[a.Column].Name)
 			continue
 		case plain != linear || kinds[a.Column] == previous:
 			continue
@@ -116,7 +118,7 @@ func (s *suggested) angles(kinds, causes []string, plain string) {
 			continue
 		}
 		kinds[a.Column], causes[a.Column] = angle, why
-		if s.period = 0; period != periods[0] {
+		if s.period = 0; period != recognise.Periods[0] {
 			s.period = period
 		}
 	}
@@ -126,7 +128,7 @@ func (s *suggested) angles(kinds, causes []string, plain string) {
 func (s *suggested) quaternions(kinds, causes []string, plain string, custom dataset.Rotation) {
 	for _, q := range s.see.Quaternions() {
 		order := q.Order
-		if order == dataset.RotationNone && q.By != ByFormat {
+		if order == dataset.RotationNone && q.By != recognise.ByFormat {
 			order = custom
 		}
 		why := "a quaternion, " + q.By.String()
@@ -135,13 +137,13 @@ func (s *suggested) quaternions(kinds, causes []string, plain string, custom dat
 		}
 		whole := true
 		for k := q.At; k < q.At+4; k++ {
-			whole = whole && slices.Contains(s.taken(), k) && !s.see.columns[k].Integer
+			whole = whole && slices.Contains(s.taken(), k) && !s.see.Columns[k].Integer
 		}
 		switch {
 		case !whole:
 			continue
 		case plain != linear:
-			s.note("%s: %s", why, text.List(runs(columnNames(s.see.columns), []int{q.At, q.At + 1, q.At + 2, q.At + 3}), mostNames))
+			s.note("%s: %s", why, text.List(runs(columns.Names(s.see.Columns), []int{q.At, q.At + 1, q.At + 2, q.At + 3}), mostNames))
 			for k := q.At; k < q.At+4; k++ {
 				kinds[k], causes[k] = plain, ""
 			}
@@ -150,7 +152,7 @@ func (s *suggested) quaternions(kinds, causes []string, plain string, custom dat
 		for k := q.At; k < q.At+4; k++ {
 			kinds[k], causes[k] = slerp, why
 		}
-		if q.By != ByFormat && order != dataset.RotationNone {
+		if q.By != recognise.ByFormat && order != dataset.RotationNone {
 			s.quat = strings.TrimPrefix(order.String(), "quaternion ")
 		}
 	}
@@ -174,7 +176,7 @@ func (s *suggested) groups() (list []group) {
 		if own := s.own(i); s.kinds[i] != own || own == slerp {
 			for _, e := range entries(cols, i, end) {
 				whole := s.kinds[i] != slerp || e.hi-e.lo == 4
-				if whole && slices.Equal(find(cols, e.name), indices(e.lo, e.hi)) { // else a plan cannot say it
+				if whole && slices.Equal(columns.Find(cols, e.name), indices(e.lo, e.hi)) { // else a plan cannot say it
 					list = append(list, group{e.name, s.kinds[i], e.spoken(cols, s.causes[i])})
 				}
 			}
@@ -188,7 +190,7 @@ func (s *suggested) groups() (list []group) {
 func (s *suggested) columns() []dataset.Column {
 	var list []dataset.Column
 	for _, i := range s.taken() {
-		list = append(list, s.see.columns[i])
+		list = append(list, s.see.Columns[i])
 	}
 	return list
 }
@@ -200,7 +202,7 @@ func (s *suggested) own(i int) string {
 		return previous
 	}
 	for k := max(0, i-3); k <= i; k++ {
-		if rotationAt(cols, k) != dataset.RotationNone {
+		if columns.RotationAt(cols, k) != dataset.RotationNone {
 			return slerp
 		}
 	}
@@ -233,7 +235,7 @@ type entry struct {
 
 // spoken is why, with the names of the columns where a range has none.
 func (e *entry) spoken(cols []dataset.Column, why string) string {
-	names := text.List(runs(columnNames(cols), indices(e.lo, e.hi)), mostNames)
+	names := text.List(runs(columns.Names(cols), indices(e.lo, e.hi)), mostNames)
 	switch {
 	case !strings.Contains(e.name, ":"), e.name == cols[e.lo].Name:
 		return why
@@ -249,14 +251,14 @@ func (e *entry) spoken(cols []dataset.Column, why string) string {
 func entries(cols []dataset.Column, lo, hi int) []entry {
 	want := indices(lo, hi)
 	for _, name := range []string{baseOf(cols[lo].Name), cols[lo].Name, fmt.Sprintf("%d:%d", lo, hi)} {
-		if name != "" && slices.Equal(find(cols, name), want) {
+		if name != "" && slices.Equal(columns.Find(cols, name), want) {
 			return []entry{{name, lo, hi}}
 		}
 	}
 	var list []entry
 	for k := lo; k < hi; k++ { // ranges of one column cannot be taken for a name unless one is called so
 		name := fmt.Sprintf("%d:%d", k, k+1)
-		if slices.Equal(find(cols, cols[k].Name), []int{k}) {
+		if slices.Equal(columns.Find(cols, cols[k].Name), []int{k}) {
 			name = cols[k].Name
 		}
 		list = append(list, entry{name, k, k + 1})
@@ -286,7 +288,7 @@ func (s *suggested) wanted() (list []entry) {
 	if s.take == nil {
 		return nil
 	}
-	cols := s.see.columns
+	cols := s.see.Columns
 	for k := 0; k < len(s.take); {
 		lo, end := s.take[k], k+1
 		for base := baseOf(cols[lo].Name); base != "" && end < len(s.take) && s.take[end] == lo+end-k && baseOf(cols[s.take[end]].Name) == base; {
@@ -314,7 +316,7 @@ func (s *suggested) wanted() (list []entry) {
 func (s *suggested) sayable() bool {
 	var all []int
 	for _, e := range s.wanted() {
-		all = append(all, find(s.see.columns, e.name)...)
+		all = append(all, columns.Find(s.see.Columns, e.name)...)
 	}
 	return slices.Equal(all, s.take)
 }
