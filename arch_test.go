@@ -401,6 +401,11 @@ func TestRulesNameWhatExists(t *testing.T) {
 
 // layers are the files of packages whose files have an order, lowest first: a file names only what is declared in its own layer or below.
 var layers = map[string][]string{
+	"align": {
+		"doc errors origin narrow", "plan report disorder", "aligned columns place range window unused write", "check clock episode save", "job preparer file",
+		"account stray job_clock", "choose", "prepare live", "resample fuse",
+	},
+	"align/suggest": {"doc draft numbers", "column_names plan_text", "apart choice columns look rate", "write", "suggest"},
 	"ops": {
 		"doc errors words clock", "check", "channel resample fuse backward voxelize voxelize_job draw draw_job", "used", "queue device mark", "staging",
 		"resample_device fuse_device backward_device voxelize_device draw_device tally batch connect sum shared",

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/cover"
 	"github.com/robocache/robocache/internal/plausible"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
@@ -96,4 +97,33 @@ func shiftedBy[T int64 | float64 | float32](times *tensor.Tensor, d T) (*tensor.
 		out[i] = t + d
 	}
 	return tensor.Of(out, len(out))
+}
+
+// unused adds the notes about options of the plan that have no effect: of a stream on that stream, of the defaults on all together.
+func (j *job) unused(notes *dataset.Notes) {
+	var all []Effective
+	for i := range j.takes {
+		t := &j.takes[i]
+		e := Effective{t.how, t.edge, t.channels, t.empty}
+		all = append(all, e)
+		if t.index < len(j.plan.Streams) {
+			notes.Join(Unused(t.stream.Name, j.plan.Streams[t.index].Sampling, e))
+		}
+	}
+	notes.Join(Unused("", j.plan.Defaults, all...))
+}
+
+// strays adds the notes about timestamps of the streams that are taken.
+func (j *job) strays(notes *dataset.Notes) {
+	for _, t := range j.takes {
+		code := dataset.CodeStrayFollowed
+		switch {
+		case t.strays > 0:
+			code = dataset.CodeStrayLeftOut
+		case j.plan.Targets != nil:
+			code = dataset.CodeStrayTaken
+		}
+		notes.Join(cover.Strays(t.stream.Name, t.cover, t.core, code, t.strays))
+		notes.Join(t.jumps)
+	}
 }

@@ -13,68 +13,6 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// StreamError is a stream that cannot be put on a clock as the plan has it.
-type StreamError struct {
-	Stream    string
-	Arg       string // of the operation, "SrcTimes", if it is known and Err has none
-	Got, Want string
-	Err       error // the operation's own error, or nil
-
-	key string // of the plan's stream, where it is known more closely: "kind.gripper", "columns[1]"
-}
-
-func (e *StreamError) Error() string {
-	s := "stream " + e.Stream
-	if e.Got != "" {
-		s += ": got " + e.Got
-	}
-	if e.Want != "" {
-		s += ", want " + e.Want
-	}
-	if e.Err != nil {
-		s += ": " + e.Err.Error()
-	}
-	return s
-}
-
-// Unwrap returns the operation's own error.
-func (e *StreamError) Unwrap() error { return e.Err }
-
-// MissingError is a stream that a plan asks for and the recording does not have.
-type MissingError struct {
-	Stream string
-	Near   string   // the name that is nearest, if one is near, or those of the topic
-	Names  []string // that the recording has
-}
-
-func (e *MissingError) Error() string {
-	s := fmt.Sprintf("no stream %q", e.Stream)
-	if e.Near != "" {
-		return s + ", did you mean " + e.Near + "? There are " + oneOf(e.Names)
-	}
-	if len(e.Names) == 0 {
-		return s + ": there is none at all"
-	}
-	return s + ": there are " + oneOf(e.Names)
-}
-
-// Unwrap returns dataset.ErrNotFound.
-func (e *MissingError) Unwrap() error { return dataset.ErrNotFound }
-
-// InPlanError is a stream that cannot be taken, with the place in the plan file that asks for it.
-type InPlanError struct {
-	Path         string
-	Line, Column int
-	Err          error // a *StreamError or *MissingError
-}
-
-func (e *InPlanError) Error() string {
-	return fmt.Sprintf("%s: line %d, column %d: %v", e.Path, e.Line, e.Column, e.Err)
-}
-
-// Unwrap returns the stream's error.
-func (e *InPlanError) Unwrap() error { return e.Err }
-
 // FindColumns returns the indices of a stream's columns that an entry of Stream.Columns names; none is a *StreamError.
 func FindColumns(s *dataset.Stream, entry string) ([]int, error) {
 	found := columns.Find(s.Columns, entry)

@@ -7,21 +7,6 @@ import (
 	"github.com/robocache/robocache/internal/cover"
 )
 
-// strays adds the notes about timestamps of the streams that are taken.
-func (j *job) strays(notes *dataset.Notes) {
-	for _, t := range j.takes {
-		code := dataset.CodeStrayFollowed
-		switch {
-		case t.strays > 0:
-			code = dataset.CodeStrayLeftOut
-		case j.plan.Targets != nil:
-			code = dataset.CodeStrayTaken
-		}
-		notes.Join(cover.Strays(t.stream.Name, t.cover, t.core, code, t.strays))
-		notes.Join(t.jumps)
-	}
-}
-
 // beside are the streams of the recording that are not taken, as far as their timestamps are good.
 func (j *job) beside(e *dataset.Episode) (list []source) {
 	for i := range e.Streams {
@@ -51,15 +36,6 @@ func (j *job) vouched(t *take, beside []source) {
 	if n := t.stream.Len(); t.hi < n && j.witness(t, beside, t.cover.Last) {
 		t.hi, t.core.Last = n, t.cover.Last
 	}
-}
-
-// kept are the timestamps that are not stray.
-func (t *take) kept() []int64 {
-	ns := t.stream.Nanoseconds()
-	if t.strays > 0 { // the others are no longer there
-		return ns
-	}
-	return ns[t.lo:t.hi]
 }
 
 // jump returns a note if a stream's clock was perhaps set while it was recorded: one step is a thousand times all others together, and leads to where no

@@ -11,18 +11,9 @@ import (
 	"github.com/robocache/robocache/internal/text"
 )
 
-// leastApart is how many samples a stream of an episode has at least that says when it was recorded.
-const leastApart = 8
-
-// covered is when a stream of an episode has samples, without stray ones.
-type covered struct {
-	cover.Cover
-	even bool // its steps are about the same
-}
-
 // apart tells chosen streams that share no moment with the others of an episode, as a clock of another computer leaves them: on one clock, no target has
 // both. A stream that comes when something happens may speak before the others do, unless it is further away than they are long.
-func (g *suggesting) apart(chosen []*suggested) {
+func (g *draft) apart(chosen []*candidate) {
 	type gap struct {
 		other    string
 		away     int64

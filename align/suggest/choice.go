@@ -19,7 +19,7 @@ import (
 // Which streams a plan takes.
 
 // usable returns the streams that can be put on a clock, without those that only count time, and lists the others.
-func (g *suggesting) usable() (list []*suggested) {
+func (g *draft) usable() (list []*candidate) {
 	for _, s := range g.streams {
 		columns := s.see.Columns
 		labels := s.see.Labels()
@@ -64,8 +64,8 @@ func (g *suggesting) usable() (list []*suggested) {
 }
 
 // common leaves out streams that fewer than half of the episodes have, unless all are such.
-func (g *suggesting) common(can []*suggested) []*suggested {
-	rest := slices.DeleteFunc(slices.Clone(can), func(s *suggested) bool { return 2*s.episodes < g.out.Looked })
+func (g *draft) common(can []*candidate) []*candidate {
+	rest := slices.DeleteFunc(slices.Clone(can), func(s *candidate) bool { return 2*s.episodes < g.out.Looked })
 	if len(rest) == 0 {
 		g.out.Notes.Add(dataset.Note{Code: dataset.CodeStreamsDiffer, Count: g.out.Looked})
 		return can
@@ -82,7 +82,7 @@ func (g *suggesting) common(can []*suggested) []*suggested {
 }
 
 // without notes the columns that are not taken.
-func (g *suggesting) without(s *suggested, labels, never []int) {
+func (g *draft) without(s *candidate, labels, never []int) {
 	names := columns.Names(s.see.Columns)
 	if len(labels) > 0 {
 		g.labelled = true
@@ -94,8 +94,8 @@ func (g *suggesting) without(s *suggested, labels, never []int) {
 }
 
 // unlogged leaves out what programs log, unless there is nothing else.
-func (g *suggesting) unlogged(can []*suggested) []*suggested {
-	rest := slices.DeleteFunc(slices.Clone(can), func(s *suggested) bool { return recognise.IsLog(s.from) })
+func (g *draft) unlogged(can []*candidate) []*candidate {
+	rest := slices.DeleteFunc(slices.Clone(can), func(s *candidate) bool { return recognise.IsLog(s.from) })
 	if len(rest) == 0 {
 		return can
 	}
@@ -107,21 +107,13 @@ func (g *suggesting) unlogged(can []*suggested) []*suggested {
 	return rest
 }
 
-// taken are the numbers of the columns that are taken.
-func (s *suggested) taken() []int {
-	if s.take != nil {
-		return s.take
-	}
-	return indices(0, len(s.see.Columns))
-}
-
 // roles finds the action, and with it whether the plan is for a policy, which takes no stream that is no state.
-func (g *suggesting) roles(can []*suggested) ([]*suggested, error) {
+func (g *draft) roles(can []*candidate) ([]*candidate, error) {
 	at, err := g.actionOf(can)
 	if err != nil {
 		return nil, err
 	}
-	var states []*suggested
+	var states []*candidate
 	for i, s := range can {
 		if recognise.IsCommand(s.from) {
 			s.role = command
@@ -151,9 +143,9 @@ func (g *suggesting) roles(can []*suggested) ([]*suggested, error) {
 }
 
 // actionOf returns which stream is the action, -1 for none.
-func (g *suggesting) actionOf(can []*suggested) (at int, err error) {
+func (g *draft) actionOf(can []*candidate) (at int, err error) {
 	if g.action != "" {
-		if at = slices.IndexFunc(can, func(s *suggested) bool { return s.from == g.action }); at >= 0 {
+		if at = slices.IndexFunc(can, func(s *candidate) bool { return s.from == g.action }); at >= 0 {
 			return at, nil
 		}
 		var names []string
@@ -162,7 +154,7 @@ func (g *suggesting) actionOf(can []*suggested) (at int, err error) {
 		}
 		return -1, &align.MissingError{Stream: g.action, Near: near.Streams(g.action, names), Names: names}
 	}
-	if at = slices.IndexFunc(can, func(s *suggested) bool { return recognise.IsAction(s.from) }); at >= 0 {
+	if at = slices.IndexFunc(can, func(s *candidate) bool { return recognise.IsAction(s.from) }); at >= 0 {
 		return at, nil
 	}
 	for i, s := range can {
@@ -182,7 +174,7 @@ const mostStates = 14
 
 // some returns the streams to take, in their order: as many as one Fuse, or a policy, takes. Those that say most come first: that change at all, and
 // often.
-func (g *suggesting) some(can []*suggested) []*suggested {
+func (g *draft) some(can []*candidate) []*candidate {
 	most := ops.MaxStreams
 	if g.policy {
 		most = mostStates + 1
@@ -191,7 +183,7 @@ func (g *suggesting) some(can []*suggested) []*suggested {
 		return can
 	}
 	ranked := slices.Clone(can)
-	rank := func(s *suggested) int {
+	rank := func(s *candidate) int {
 		switch {
 		case s.role == action:
 			return math.MaxInt
@@ -202,8 +194,8 @@ func (g *suggesting) some(can []*suggested) []*suggested {
 		}
 		return s.samples
 	}
-	slices.SortStableFunc(ranked, func(a, b *suggested) int { return cmp.Compare(rank(b), rank(a)) })
-	var list []*suggested
+	slices.SortStableFunc(ranked, func(a, b *candidate) int { return cmp.Compare(rank(b), rank(a)) })
+	var list []*candidate
 	for _, s := range can {
 		if slices.Contains(ranked[:most], s) {
 			list = append(list, s)
