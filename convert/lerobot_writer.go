@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot"
 	lerobotwrite "github.com/robocache/robocache/dataset/lerobot/write"
+	"github.com/robocache/robocache/internal/recognise"
 )
 
 // LeRobotOptions say how a LeRobot v3.0 dataset is written. The rate is the plan's, or that of the first episode.
@@ -67,7 +67,7 @@ type lossy struct {
 func (l *leRobotWriter) needs(stream string) bool {
 	name := l.name(stream, "")
 	_, named := l.opt.Names[stream]
-	return named || slices.Contains(l.opt.State, stream) || slices.Contains(l.opt.Action, stream) || align.IsAction(name) || strings.HasPrefix(name, "observation.")
+	return named || slices.Contains(l.opt.State, stream) || slices.Contains(l.opt.Action, stream) || recognise.IsAction(name) || strings.HasPrefix(name, "observation.")
 }
 
 // name is what a stream is called in the dataset.

@@ -7,8 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/cover"
+	"github.com/robocache/robocache/internal/plausible"
 	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/tensor"
 )
@@ -50,7 +51,7 @@ func (x *examiner) strays(c *clock) bool {
 		return false
 	}
 	s := dataset.Stream{Name: c.stream, Times: c.raw}
-	all, core, err := align.CoversOf(&s)
+	all, core, _, _, err := cover.Core(&s)
 	if err != nil || all == core {
 		return false
 	}
@@ -63,7 +64,7 @@ func (x *examiner) strays(c *clock) bool {
 	var at []int64
 	at = append(append(at, c.times[:c.lo]...), c.times[c.hi:]...)
 	var list []string
-	for _, n := range align.Strays(c.stream, all, core, dataset.CodeStrayUnset, 0) {
+	for _, n := range cover.Strays(c.stream, all, core, dataset.CodeStrayUnset, 0) {
 		list = append(list, fmt.Sprintf("%s: a timestamp of %s s lies %s s from the others: a clock that was not set yet, or a wild number", c.stream, n.Got, n.Want))
 	}
 	f := x.add(StrayTime, c.stream, len(at), strings.Join(list, "; ")+c.sharers())
@@ -89,7 +90,7 @@ func (x *examiner) fps(c *clock) {
 func (x *examiner) timeUnit(c *clock) bool {
 	why := ""
 	if c.raw != nil {
-		for _, n := range align.Units(c.stream, c.raw, c.stats) {
+		for _, n := range plausible.Units(c.stream, c.raw, c.stats) {
 			why = fmt.Sprintf("its timestamps are taken as nanoseconds, and are %s a second; as %s they would be %s", n.Got, n.Unit, n.Want)
 		}
 		if why == "" {

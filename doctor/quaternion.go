@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/recognise"
 	"github.com/robocache/robocache/internal/text"
 )
 
@@ -93,7 +93,7 @@ func (v *values) unit(s *dataset.Stream, t *tally, lo int) bool {
 			whole++
 		}
 	}
-	return 2*whole < seen && !slices.ContainsFunc(s.Columns[lo:lo+4], func(c dataset.Column) bool { return align.NoQuaternion(c.Name) })
+	return 2*whole < seen && !slices.ContainsFunc(s.Columns[lo:lo+4], func(c dataset.Column) bool { return recognise.NoQuaternion(c.Name) })
 }
 
 // square returns the sum of the squares of four columns.

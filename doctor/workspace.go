@@ -3,8 +3,8 @@ package doctor
 import (
 	"slices"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/recognise"
 )
 
 // workspace has what examiners of consecutive episodes share: roles by name, which are computed once, and buffers.
@@ -47,7 +47,7 @@ func (k *workspace) quaternionsByName(s *dataset.Stream) []int {
 	}
 	g = quaternionColumns{columns: s.Columns}
 	for lo := 0; lo+4 <= len(s.Columns); lo++ {
-		if _, is := align.QuaternionNames(s.Name, s.Columns[lo:lo+4]); is {
+		if _, is := recognise.QuaternionNames(s.Name, s.Columns[lo:lo+4]); is {
 			g.at = append(g.at, lo)
 		}
 	}

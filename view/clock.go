@@ -5,9 +5,9 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/doctor"
+	"github.com/robocache/robocache/internal/cover"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -15,7 +15,7 @@ import (
 type clock struct {
 	times []int64     // ascending
 	which []int       // index of the frame at each time; nil if the frames are in order
-	core  align.Cover // range without outliers, if sound
+	core  cover.Cover // range without outliers, if sound
 	sound bool        // all timestamps are valid
 	gaps  []dataset.Span
 	stats dataset.Stats
@@ -38,7 +38,7 @@ func newClock(name string, times []int64) clock {
 		}
 	}
 	if t, err := tensor.Of(c.times, len(c.times)); err == nil {
-		if _, core, err := align.CoversOf(&dataset.Stream{Times: t}); err == nil {
+		if _, core, _, _, err := cover.Core(&dataset.Stream{Times: t}); err == nil {
 			c.core, c.sound = core, true
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/doctor"
+	"github.com/robocache/robocache/internal/cover"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -20,7 +21,7 @@ type curve struct {
 	source *tensor.Tensor
 	gaps   []dataset.Span
 	limit  int64 // a longer step breaks the line; 0 if none does
-	core   align.Cover
+	core   cover.Cover
 	stats  dataset.Stats
 	back   int // steps back in time before the samples were sorted
 	lost   int // samples with an invalid timestamp
@@ -43,7 +44,7 @@ func newCurve(s *dataset.Stream, recorded bool) (*curve, error) {
 	}
 	c.source = s.Values
 	var err error
-	if _, c.core, err = align.CoversOf(s); err != nil {
+	if _, c.core, _, _, err = cover.Core(s); err != nil {
 		return nil, fmt.Errorf("stream %s: %w", s.Name, err)
 	}
 	seconds := float64(c.core.Last-c.core.First) / 1e9

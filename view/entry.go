@@ -11,6 +11,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/doctor"
+	"github.com/robocache/robocache/internal/cover"
 )
 
 // entry is an episode in memory.
@@ -60,7 +61,7 @@ func newEntry(number int, e *dataset.Episode) (*entry, error) {
 
 // coverage is the time that the samples of one stream cover.
 type coverage struct {
-	align.Cover
+	cover.Cover
 	samples int
 }
 

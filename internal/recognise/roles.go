@@ -1,4 +1,4 @@
-package align
+package recognise
 
 import (
 	"regexp"
@@ -54,20 +54,20 @@ var (
 	ofSensor = regexp.MustCompile(`imu([^a-z]|$)|angular_velocity|(^|[^a-z])ft([^a-z]|$)`)
 )
 
-// isCommand reports whether what is called so is set and holds until it is set again, by a stream's or a column's name.
-func isCommand(name string) bool { return aCommand.MatchString(strings.ToLower(name)) }
+// IsCommand reports whether what is called so is set and holds until it is set again, by a stream's or a column's name.
+func IsCommand(name string) bool { return aCommand.MatchString(strings.ToLower(name)) }
 
 // aProgram is what tells of programs and their health, and not of the robot and the world.
 var aProgram = regexp.MustCompile(`status|estimator|innov|diagnos|debug|rosout|(^|[^a-z])log|cpu|telemetry|parameter|heartbeat|preflight|drift`)
 
-func isInternal(name string) bool { return aProgram.MatchString(strings.ToLower(name)) }
+func IsInternal(name string) bool { return aProgram.MatchString(strings.ToLower(name)) }
 
 var aLog = regexp.MustCompile(`^/?(rosout(_agg)?|parameter_events|diagnostics(_agg)?)$`)
 
-func isLog(name string) bool { return aLog.MatchString(name) }
+func IsLog(name string) bool { return aLog.MatchString(name) }
 
-// isSensor reports whether a column is of such, by its name and those of its stream and its type.
-func isSensor(stream, typ, column string) bool {
+// IsSensor reports whether a column is of such, by its name and those of its stream and its type.
+func IsSensor(stream, typ, column string) bool {
 	stream, typ = strings.ToLower(stream), strings.ToLower(typ)
 	return aSensor.MatchString(strings.ToLower(column)) || aSensor.MatchString(stream) || ofSensor.MatchString(stream) ||
 		aSensor.MatchString(typ) || ofSensor.MatchString(typ)

@@ -1,12 +1,13 @@
-package align
+package suggest
 
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/columns"
+	"github.com/robocache/robocache/internal/recognise"
 	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/ops"
 )
@@ -25,8 +26,8 @@ var (
 const lowered = 2
 
 // columns gives each column that is taken its kind, with the cause where that is not plain.
-func (g *suggesting) columns(s *suggested) {
-	all := s.see.columns
+func (g *draft) columns(s *candidate) {
+	all := s.see.Columns
 	kinds, causes := make([]string, len(all)), make([]string, len(all))
 	plain := linear
 	if s.role == command || g.policy {
@@ -38,9 +39,9 @@ func (g *suggesting) columns(s *suggested) {
 		switch {
 		case c.Integer:
 			kinds[i] = previous
-		case s.rate() >= lowered*g.rate && isSensor(s.from, s.typ, c.Name):
+		case s.rate() >= lowered*g.rate && recognise.IsSensor(s.from, s.typ, c.Name):
 			kinds[i] = mean
-		case plain == linear && isCommand(c.Name):
+		case plain == linear && recognise.IsCommand(c.Name):
 			kinds[i], causes[i] = previous, "a command, which holds until the next"
 		}
 	}
@@ -61,7 +62,7 @@ func (g *suggesting) columns(s *suggested) {
 	} else if len(never) > 0 {
 		never = slices.DeleteFunc(never, func(i int) bool { return !slices.Contains(s.taken(), i) })
 		if len(never) > 0 {
-			s.note("never changing: %s", text.List(runs(columnNames(all), never), mostNames))
+			s.note("never changing: %s", text.List(runs(columns.Names(all), never), mostNames))
 		}
 	}
 	counts, _ := s.see.NotFinite()
@@ -78,7 +79,7 @@ func (g *suggesting) columns(s *suggested) {
 	case s.seldom:
 		s.silent = true
 		s.note("it speaks when something changes, and holds its value until then")
-	case isCommand(s.from) && s.gaps > s.steps/50:
+	case recognise.IsCommand(s.from) && s.gaps > s.steps/50:
 		s.silent = true
 		s.note("it is silent at times, and its last value holds meanwhile")
 	case s.gaps > 0:
@@ -87,17 +88,17 @@ func (g *suggesting) columns(s *suggested) {
 }
 
 // angles takes columns that are angles as such where what is plain would go the wrong way round. A stream has one period: that of most of them.
-func (s *suggested) angles(kinds, causes []string, plain string) {
+func (s *candidate) angles(kinds, causes []string, plain string) {
 	found := s.see.Angles()
 	degrees := 0
 	for _, a := range found {
-		if a.Period == periods[1] {
+		if a.Period == recognise.Periods[1] {
 			degrees++
 		}
 	}
-	period := periods[0]
+	period := recognise.Periods[0]
 	if 2*degrees > len(found) {
-		period = periods[1]
+		period = recognise.Periods[1]
 	}
 	for _, a := range found {
 		why := "an angle, " + a.By.String()
@@ -106,7 +107,7 @@ func (s *suggested) angles(kinds, causes []string, plain string) {
 		}
 		switch {
 		case plain != linear && a.Wraps > 0:
-			s.note("goes around %s, with a jump of its value: %s", text.Count(a.Wraps, "time"), s.see.columns[a.Column].Name)
+			s.note("goes around %s, with a jump of its value: %s", text.Count(a.Wraps, "time"), s.see.Columns[a.Column].Name)
 			continue
 		case plain != linear || kinds[a.Column] == previous:
 			continue
@@ -116,17 +117,17 @@ func (s *suggested) angles(kinds, causes []string, plain string) {
 			continue
 		}
 		kinds[a.Column], causes[a.Column] = angle, why
-		if s.period = 0; period != periods[0] {
+		if s.period = 0; period != recognise.Periods[0] {
 			s.period = period
 		}
 	}
 }
 
 // quaternions takes these along the shorter arc, or says that they would be where only the latest sample is taken.
-func (s *suggested) quaternions(kinds, causes []string, plain string, custom dataset.Rotation) {
+func (s *candidate) quaternions(kinds, causes []string, plain string, custom dataset.Rotation) {
 	for _, q := range s.see.Quaternions() {
 		order := q.Order
-		if order == dataset.RotationNone && q.By != ByFormat {
+		if order == dataset.RotationNone && q.By != recognise.ByFormat {
 			order = custom
 		}
 		why := "a quaternion, " + q.By.String()
@@ -135,13 +136,13 @@ func (s *suggested) quaternions(kinds, causes []string, plain string, custom dat
 		}
 		whole := true
 		for k := q.At; k < q.At+4; k++ {
-			whole = whole && slices.Contains(s.taken(), k) && !s.see.columns[k].Integer
+			whole = whole && slices.Contains(s.taken(), k) && !s.see.Columns[k].Integer
 		}
 		switch {
 		case !whole:
 			continue
 		case plain != linear:
-			s.note("%s: %s", why, text.List(runs(columnNames(s.see.columns), []int{q.At, q.At + 1, q.At + 2, q.At + 3}), mostNames))
+			s.note("%s: %s", why, text.List(runs(columns.Names(s.see.Columns), []int{q.At, q.At + 1, q.At + 2, q.At + 3}), mostNames))
 			for k := q.At; k < q.At+4; k++ {
 				kinds[k], causes[k] = plain, ""
 			}
@@ -150,7 +151,7 @@ func (s *suggested) quaternions(kinds, causes []string, plain string, custom dat
 		for k := q.At; k < q.At+4; k++ {
 			kinds[k], causes[k] = slerp, why
 		}
-		if q.By != ByFormat && order != dataset.RotationNone {
+		if q.By != recognise.ByFormat && order != dataset.RotationNone {
 			s.quat = strings.TrimPrefix(order.String(), "quaternion ")
 		}
 	}
@@ -160,7 +161,7 @@ func (s *suggested) quaternions(kinds, causes []string, plain string, custom dat
 type group struct{ entry, kind, why string }
 
 // groups returns those whose kinds a plan has to say: all but what the columns have by themselves.
-func (s *suggested) groups() (list []group) {
+func (s *candidate) groups() (list []group) {
 	cols := s.columns()
 	for i := 0; i < len(cols); {
 		end := i + 1
@@ -174,7 +175,7 @@ func (s *suggested) groups() (list []group) {
 		if own := s.own(i); s.kinds[i] != own || own == slerp {
 			for _, e := range entries(cols, i, end) {
 				whole := s.kinds[i] != slerp || e.hi-e.lo == 4
-				if whole && slices.Equal(find(cols, e.name), indices(e.lo, e.hi)) { // else a plan cannot say it
+				if whole && slices.Equal(columns.Find(cols, e.name), indices(e.lo, e.hi)) { // else a plan cannot say it
 					list = append(list, group{e.name, s.kinds[i], e.spoken(cols, s.causes[i])})
 				}
 			}
@@ -185,22 +186,22 @@ func (s *suggested) groups() (list []group) {
 }
 
 // columns are those that are taken.
-func (s *suggested) columns() []dataset.Column {
+func (s *candidate) columns() []dataset.Column {
 	var list []dataset.Column
 	for _, i := range s.taken() {
-		list = append(list, s.see.columns[i])
+		list = append(list, s.see.Columns[i])
 	}
 	return list
 }
 
 // own is the kind that a column has where a plan says none.
-func (s *suggested) own(i int) string {
+func (s *candidate) own(i int) string {
 	cols := s.columns()
 	if cols[i].Integer || s.policy { // of which the defaults say so
 		return previous
 	}
 	for k := max(0, i-3); k <= i; k++ {
-		if rotationAt(cols, k) != dataset.RotationNone {
+		if columns.RotationAt(cols, k) != dataset.RotationNone {
 			return slerp
 		}
 	}
@@ -208,7 +209,7 @@ func (s *suggested) own(i int) string {
 }
 
 // uniform returns the kind of all columns that are not whole numbers, and whether there is one that a plan can give the stream.
-func (s *suggested) uniform() (string, bool) {
+func (s *candidate) uniform() (string, bool) {
 	kind := ""
 	for i, c := range s.columns() {
 		switch {
@@ -223,122 +224,4 @@ func (s *suggested) uniform() (string, bool) {
 		kind = previous
 	}
 	return kind, kind != slerp
-}
-
-// entry is how a plan calls columns lo to hi-1.
-type entry struct {
-	name   string
-	lo, hi int
-}
-
-// spoken is why, with the names of the columns where a range has none.
-func (e *entry) spoken(cols []dataset.Column, why string) string {
-	names := text.List(runs(columnNames(cols), indices(e.lo, e.hi)), mostNames)
-	switch {
-	case !strings.Contains(e.name, ":"), e.name == cols[e.lo].Name:
-		return why
-	case strings.Trim(cols[e.lo].Name, "[]") == strconv.Itoa(e.lo): // a name that says no more
-		return why
-	case why == "":
-		return names
-	}
-	return names + ": " + why
-}
-
-// entries calls neighbouring columns by the name of their array, else by a range, else each by its name.
-func entries(cols []dataset.Column, lo, hi int) []entry {
-	want := indices(lo, hi)
-	for _, name := range []string{baseOf(cols[lo].Name), cols[lo].Name, fmt.Sprintf("%d:%d", lo, hi)} {
-		if name != "" && slices.Equal(find(cols, name), want) {
-			return []entry{{name, lo, hi}}
-		}
-	}
-	var list []entry
-	for k := lo; k < hi; k++ { // ranges of one column cannot be taken for a name unless one is called so
-		name := fmt.Sprintf("%d:%d", k, k+1)
-		if slices.Equal(find(cols, cols[k].Name), []int{k}) {
-			name = cols[k].Name
-		}
-		list = append(list, entry{name, k, k + 1})
-	}
-	return list
-}
-
-// indices are lo to hi-1.
-func indices(lo, hi int) []int {
-	list := make([]int, hi-lo)
-	for k := range list {
-		list[k] = lo + k
-	}
-	return list
-}
-
-// baseOf is the name of the array or struct that a column is of: q of q[0], pose.position of pose.position.x.
-func baseOf(name string) string {
-	if i := strings.LastIndexAny(name, "[."); i > 0 {
-		return name[:i]
-	}
-	return ""
-}
-
-// wanted returns the entries of a plan for the columns that are taken; nil for all.
-func (s *suggested) wanted() (list []entry) {
-	if s.take == nil {
-		return nil
-	}
-	cols := s.see.columns
-	for k := 0; k < len(s.take); {
-		lo, end := s.take[k], k+1
-		for base := baseOf(cols[lo].Name); base != "" && end < len(s.take) && s.take[end] == lo+end-k && baseOf(cols[s.take[end]].Name) == base; {
-			end++
-		}
-		list = append(list, entries(cols, lo, lo+end-k)...)
-		k = end
-	}
-	if len(list) <= mostEntries {
-		return list
-	}
-	list = nil
-	for k := 0; k < len(s.take); { // in ranges
-		lo, end := s.take[k], k+1
-		for end < len(s.take) && s.take[end] == lo+end-k {
-			end++
-		}
-		list = append(list, entries(cols, lo, lo+end-k)...)
-		k = end
-	}
-	return list
-}
-
-// sayable reports whether the entries name the columns that are taken and no others.
-func (s *suggested) sayable() bool {
-	var all []int
-	for _, e := range s.wanted() {
-		all = append(all, find(s.see.columns, e.name)...)
-	}
-	return slices.Equal(all, s.take)
-}
-
-// mostEntries is how many names of columns a plan lists before ranges are easier to read.
-const mostEntries = 12
-
-// mostNames is how many names a note has before it counts the others.
-const mostNames = 4
-
-// runs names columns, three neighbours of an array and more as one.
-func runs(names []string, at []int) (list []string) {
-	for k := 0; k < len(at); {
-		end := k + 1
-		for base := baseOf(names[at[k]]); base != "" && end < len(at) && at[end] == at[k]+end-k && baseOf(names[at[end]]) == base; {
-			end++
-		}
-		if end-k < 3 {
-			end = k + 1
-			list = append(list, names[at[k]])
-		} else {
-			list = append(list, names[at[k]]+" to "+names[at[end-1]])
-		}
-		k = end
-	}
-	return list
 }

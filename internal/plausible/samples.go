@@ -1,9 +1,20 @@
-package align
+package plausible
 
 import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/tensor"
 )
+
+// Sorted returns the notes about samples of a stream that were recorded out of order, or without a time.
+func Sorted(name string, late, lost int) (notes dataset.Notes) {
+	if late > 0 {
+		notes.Add(dataset.Note{Code: dataset.CodeBackSteps, Subject: name, Count: late})
+	}
+	if lost > 0 {
+		notes.Add(dataset.Note{Code: dataset.CodeTimeless, Subject: name, Count: lost})
+	}
+	return notes
+}
 
 // Unfinite counts the samples [S,D] of which a value is NaN or infinite.
 func Unfinite(values *tensor.Tensor) (n int, err error) {
@@ -29,13 +40,4 @@ func unfiniteRows[T float32 | float64](list []T, width int) (n int) {
 		}
 	}
 	return n
-}
-
-// NoteUnfinite adds a note for each stream with samples that are not finite.
-func (r *Report) NoteUnfinite() {
-	for i := range r.Streams {
-		if s := &r.Streams[i]; s.Unfinite > 0 {
-			r.Notes.Add(dataset.Note{Code: dataset.CodeNotFinite, Subject: s.Name, Count: s.Unfinite, Detail: dataset.Detail{Of: s.Samples}})
-		}
-	}
 }

@@ -1,24 +1,24 @@
-package align_test
+package suggest_test
 
 import (
 	"context"
 	"fmt"
 	"log"
 
-	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/align/suggest"
 	"github.com/robocache/robocache/dataset"
 	_ "github.com/robocache/robocache/dataset/lerobot"
 )
 
 // A first plan for a dataset of a robot's states and actions.
-func ExampleSuggest() {
+func ExamplePlan() {
 	ctx := context.Background()
-	d, err := dataset.Open(ctx, "../examples/data/g1", dataset.Options{})
+	d, err := dataset.Open(ctx, "../../examples/data/g1", dataset.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer d.Close()
-	got, err := align.Suggest(ctx, d, align.SuggestOptions{})
+	got, err := suggest.Plan(ctx, d, suggest.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

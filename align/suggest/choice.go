@@ -1,4 +1,4 @@
-package align
+package suggest
 
 import (
 	"cmp"
@@ -7,7 +7,11 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/columns"
+	"github.com/robocache/robocache/internal/near"
+	"github.com/robocache/robocache/internal/recognise"
 	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/ops"
 )
@@ -15,10 +19,10 @@ import (
 // Which streams a plan takes.
 
 // usable returns the streams that can be put on a clock, without those that only count time, and lists the others.
-func (g *suggesting) usable() (list []*suggested) {
+func (g *draft) usable() (list []*candidate) {
 	for _, s := range g.streams {
-		columns := s.see.columns
-		labels := s.see.labels()
+		columns := s.see.Columns
+		labels := s.see.Labels()
 		_, never := s.see.NotFinite()
 		rest := slices.DeleteFunc(indices(0, len(columns)), func(i int) bool { return slices.Contains(labels, i) || slices.Contains(never, i) })
 		switch {
@@ -60,8 +64,8 @@ func (g *suggesting) usable() (list []*suggested) {
 }
 
 // common leaves out streams that fewer than half of the episodes have, unless all are such.
-func (g *suggesting) common(can []*suggested) []*suggested {
-	rest := slices.DeleteFunc(slices.Clone(can), func(s *suggested) bool { return 2*s.episodes < g.out.Looked })
+func (g *draft) common(can []*candidate) []*candidate {
+	rest := slices.DeleteFunc(slices.Clone(can), func(s *candidate) bool { return 2*s.episodes < g.out.Looked })
 	if len(rest) == 0 {
 		g.out.Notes.Add(dataset.Note{Code: dataset.CodeStreamsDiffer, Count: g.out.Looked})
 		return can
@@ -78,8 +82,8 @@ func (g *suggesting) common(can []*suggested) []*suggested {
 }
 
 // without notes the columns that are not taken.
-func (g *suggesting) without(s *suggested, labels, never []int) {
-	names := columnNames(s.see.columns)
+func (g *draft) without(s *candidate, labels, never []int) {
+	names := columns.Names(s.see.Columns)
 	if len(labels) > 0 {
 		g.labelled = true
 		s.note("without %s", text.List(runs(names, labels), mostNames))
@@ -90,56 +94,48 @@ func (g *suggesting) without(s *suggested, labels, never []int) {
 }
 
 // unlogged leaves out what programs log, unless there is nothing else.
-func (g *suggesting) unlogged(can []*suggested) []*suggested {
-	rest := slices.DeleteFunc(slices.Clone(can), func(s *suggested) bool { return isLog(s.from) })
+func (g *draft) unlogged(can []*candidate) []*candidate {
+	rest := slices.DeleteFunc(slices.Clone(can), func(s *candidate) bool { return recognise.IsLog(s.from) })
 	if len(rest) == 0 {
 		return can
 	}
 	for _, s := range can {
-		if isLog(s.from) {
+		if recognise.IsLog(s.from) {
 			g.leave(s.from, dataset.CodeOfPrograms, dataset.Detail{})
 		}
 	}
 	return rest
 }
 
-// taken are the numbers of the columns that are taken.
-func (s *suggested) taken() []int {
-	if s.take != nil {
-		return s.take
-	}
-	return indices(0, len(s.see.columns))
-}
-
 // roles finds the action, and with it whether the plan is for a policy, which takes no stream that is no state.
-func (g *suggesting) roles(can []*suggested) ([]*suggested, error) {
+func (g *draft) roles(can []*candidate) ([]*candidate, error) {
 	at, err := g.actionOf(can)
 	if err != nil {
 		return nil, err
 	}
-	var states []*suggested
+	var states []*candidate
 	for i, s := range can {
-		if isCommand(s.from) {
+		if recognise.IsCommand(s.from) {
 			s.role = command
 		}
-		if i != at && NotState(s.from) == "" {
+		if i != at && recognise.NotState(s.from) == "" {
 			states = append(states, s)
 		}
 	}
 	if g.policy = at >= 0 && len(states) > 0; !g.policy {
 		if g.action != "" {
-			return nil, &StreamError{Stream: g.action, Got: "no stream of states beside it", Want: "one that a policy may see"}
+			return nil, &align.StreamError{Stream: g.action, Got: "no stream of states beside it", Want: "one that a policy may see"}
 		}
 		return can, nil
 	}
 	g.out.Policy = true
 	for i, s := range can {
-		if reason := NotState(s.from); i != at && reason != "" {
+		if reason := recognise.NotState(s.from); i != at && reason != "" {
 			g.leave(s.from, dataset.CodeNotState, dataset.Detail{Got: reason})
 		}
 	}
 	act := can[at]
-	if act.role = action; !IsAction(act.from) {
+	if act.role = action; !recognise.IsAction(act.from) {
 		act.name = "action"
 		act.note("called action, the name of what a policy predicts")
 	}
@@ -147,23 +143,23 @@ func (g *suggesting) roles(can []*suggested) ([]*suggested, error) {
 }
 
 // actionOf returns which stream is the action, -1 for none.
-func (g *suggesting) actionOf(can []*suggested) (at int, err error) {
+func (g *draft) actionOf(can []*candidate) (at int, err error) {
 	if g.action != "" {
-		if at = slices.IndexFunc(can, func(s *suggested) bool { return s.from == g.action }); at >= 0 {
+		if at = slices.IndexFunc(can, func(s *candidate) bool { return s.from == g.action }); at >= 0 {
 			return at, nil
 		}
 		var names []string
 		for _, s := range can {
 			names = append(names, s.from)
 		}
-		return -1, &MissingError{Stream: g.action, Near: meant(g.action, names), Names: names}
+		return -1, &align.MissingError{Stream: g.action, Near: near.Streams(g.action, names), Names: names}
 	}
-	if at = slices.IndexFunc(can, func(s *suggested) bool { return IsAction(s.from) }); at >= 0 {
+	if at = slices.IndexFunc(can, func(s *candidate) bool { return recognise.IsAction(s.from) }); at >= 0 {
 		return at, nil
 	}
 	for i, s := range can {
 		switch {
-		case !IsAction(path.Base(s.from)):
+		case !recognise.IsAction(path.Base(s.from)):
 		case at >= 0: // which of them is a person's choice
 			return -1, nil
 		default:
@@ -178,7 +174,7 @@ const mostStates = 14
 
 // some returns the streams to take, in their order: as many as one Fuse, or a policy, takes. Those that say most come first: that change at all, and
 // often.
-func (g *suggesting) some(can []*suggested) []*suggested {
+func (g *draft) some(can []*candidate) []*candidate {
 	most := ops.MaxStreams
 	if g.policy {
 		most = mostStates + 1
@@ -187,19 +183,19 @@ func (g *suggesting) some(can []*suggested) []*suggested {
 		return can
 	}
 	ranked := slices.Clone(can)
-	rank := func(s *suggested) int {
+	rank := func(s *candidate) int {
 		switch {
 		case s.role == action:
 			return math.MaxInt
 		case s.constant():
 			return s.samples - 1<<50
-		case isInternal(s.from):
+		case recognise.IsInternal(s.from):
 			return s.samples - 1<<49
 		}
 		return s.samples
 	}
-	slices.SortStableFunc(ranked, func(a, b *suggested) int { return cmp.Compare(rank(b), rank(a)) })
-	var list []*suggested
+	slices.SortStableFunc(ranked, func(a, b *candidate) int { return cmp.Compare(rank(b), rank(a)) })
+	var list []*candidate
 	for _, s := range can {
 		if slices.Contains(ranked[:most], s) {
 			list = append(list, s)
@@ -211,7 +207,7 @@ func (g *suggesting) some(can []*suggested) []*suggested {
 			d = dataset.Detail{Unit: "a policy takes", Want: strconv.Itoa(mostStates)}
 		case s.constant():
 			code, d = dataset.CodeConstant, dataset.Detail{}
-		case isInternal(s.from):
+		case recognise.IsInternal(s.from):
 			code, d = dataset.CodeOfPrograms, dataset.Detail{}
 		}
 		g.leave(s.from, code, d)

@@ -1,4 +1,4 @@
-package align_test
+package suggest_test
 
 import (
 	"context"
@@ -14,7 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/align/suggest"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/streamtest"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -40,31 +42,9 @@ func (r *recordings) Episode(_ context.Context, i int) (*dataset.Episode, error)
 	return r.episodes[i], nil
 }
 
-// sampledAt makes a stream of a rate, n samples of named columns; a name that ends in # is of whole numbers.
-func sampledAt(t *testing.T, name string, hz float64, n int, columns string, at func(row, column int) float64) dataset.Stream {
+func suggestion(t *testing.T, info dataset.Info, episodes ...*dataset.Episode) *suggest.Suggestion {
 	t.Helper()
-	var cols []dataset.Column
-	for _, c := range strings.Fields(columns) {
-		whole, integer := strings.CutSuffix(c, "#")
-		cols = append(cols, dataset.Column{Name: whole, Integer: integer})
-	}
-	times, values := make([]int64, n), make([]float64, 0, n*len(cols))
-	for i := range times {
-		times[i] = int64(math.Round(float64(i) * 1e9 / hz))
-		for k := range cols {
-			values = append(values, at(i, k))
-		}
-	}
-	s, err := dataset.NewStream(name, times, tensor.Must(tensor.Of(values, n, len(cols))), cols)
-	require.NoError(t, err)
-	return s
-}
-
-func wave(row, column int) float64 { return math.Sin(float64(row)/17 + float64(column)) }
-
-func suggestion(t *testing.T, info dataset.Info, episodes ...*dataset.Episode) *align.Suggestion {
-	t.Helper()
-	got, err := align.Suggest(ctx, &recordings{info: info, episodes: episodes}, align.SuggestOptions{})
+	got, err := suggest.Plan(ctx, &recordings{info: info, episodes: episodes}, suggest.Options{})
 	require.NoError(t, err)
 	return got
 }
@@ -89,13 +69,13 @@ func TestSuggestTellsStreamsThatShareNoMoment(t *testing.T) {
 		last dataset.Stream
 		away string
 	}{
-		{"together", sampledAt(t, "arm", 50, 500, "a b", wave), ""},
-		{"an hour", later(sampledAt(t, "arm", 50, 500, "a b", wave), time.Hour), "59m50.01s"},
-		{"an hour before", later(sampledAt(t, "arm", 50, 500, "a b", wave), -time.Hour), "59m50.02s"},
-		{"events", later(uneven(sampledAt(t, "arm", 1, 9, "a b", wave)), 11*time.Second), ""},
-		{"events of another hour", later(uneven(sampledAt(t, "arm", 1, 9, "a b", wave)), time.Hour), "59m50.01s"},
+		{"together", streamtest.Sampled(t, "arm", 50, 500, "a b", streamtest.Wave), ""},
+		{"an hour", later(streamtest.Sampled(t, "arm", 50, 500, "a b", streamtest.Wave), time.Hour), "59m50.01s"},
+		{"an hour before", later(streamtest.Sampled(t, "arm", 50, 500, "a b", streamtest.Wave), -time.Hour), "59m50.02s"},
+		{"events", later(uneven(streamtest.Sampled(t, "arm", 1, 9, "a b", streamtest.Wave)), 11*time.Second), ""},
+		{"events of another hour", later(uneven(streamtest.Sampled(t, "arm", 1, 9, "a b", streamtest.Wave)), time.Hour), "59m50.01s"},
 	} {
-		e := &dataset.Episode{Streams: []dataset.Stream{sampledAt(t, "base", 100, 1000, "x y", wave), sampledAt(t, "head", 100, 1000, "x y", wave), c.last}}
+		e := &dataset.Episode{Streams: []dataset.Stream{streamtest.Sampled(t, "base", 100, 1000, "x y", streamtest.Wave), streamtest.Sampled(t, "head", 100, 1000, "x y", streamtest.Wave), c.last}}
 		got := suggestion(t, dataset.Info{}, e)
 		if c.away == "" {
 			assert.Empty(t, got.Notes, c.name)
@@ -107,7 +87,7 @@ func TestSuggestTellsStreamsThatShareNoMoment(t *testing.T) {
 }
 
 // taken checks that a plan is taken as it is, with nothing in it that has no effect.
-func taken(t *testing.T, got *align.Suggestion, e *dataset.Episode) {
+func taken(t *testing.T, got *suggest.Suggestion, e *dataset.Episode) {
 	t.Helper()
 	apart, err := align.Resample(ctx, cpu(t), e, got.Plan)
 	require.NoError(t, err, "%s", got.Text)
@@ -133,16 +113,16 @@ func TestAPlanOfALogSaysWhatItsColumnsAre(t *testing.T) {
 		case 5:
 			return 0.6
 		}
-		return wave(row, column)
+		return streamtest.Wave(row, column)
 	}
 	e := episode(
-		sampledAt(t, "base", 50, 500, "heading suction quat.w quat.x quat.y quat.z height", turn),
-		sampledAt(t, "/imu", 400, 4000, "stamp# acc[0] acc[1] acc[2] device_id#", func(row, column int) float64 {
-			return []float64{float64(row), wave(row, 1), wave(row, 2), wave(row, 3), 77}[column]
+		streamtest.Sampled(t, "base", 50, 500, "heading suction quat.w quat.x quat.y quat.z height", turn),
+		streamtest.Sampled(t, "/imu", 400, 4000, "stamp# acc[0] acc[1] acc[2] device_id#", func(row, column int) float64 {
+			return []float64{float64(row), streamtest.Wave(row, 1), streamtest.Wave(row, 2), streamtest.Wave(row, 3), 77}[column]
 		}),
-		sampledAt(t, "/cmd_vel", 10, 100, "linear angular", wave),
-		sampledAt(t, "mode", .5, 5, "mode#", func(row, _ int) float64 { return float64(row % 2) }),
-		sampledAt(t, "still", 50, 500, "a", func(int, int) float64 { return 3 }),
+		streamtest.Sampled(t, "/cmd_vel", 10, 100, "linear angular", streamtest.Wave),
+		streamtest.Sampled(t, "mode", .5, 5, "mode#", func(row, _ int) float64 { return float64(row % 2) }),
+		streamtest.Sampled(t, "still", 50, 500, "a", func(int, int) float64 { return 3 }),
 	)
 	got := suggestion(t, dataset.Info{}, e)
 	assert.False(t, got.Policy)
@@ -179,8 +159,8 @@ func TestAPlanOfStatesAndActionsIsForAPolicy(t *testing.T) {
 	var list []*dataset.Episode
 	for i := range 4 {
 		e := episode(
-			sampledAt(t, "observation.state", 30, 300, "j0 j1 gripper", wave), sampledAt(t, "next.reward", 30, 300, "0", wave),
-			sampledAt(t, "action", 30, 300, "j0 j1 gripper", wave), sampledAt(t, "wrench", 300, 3000, "fx fy", wave))
+			streamtest.Sampled(t, "observation.state", 30, 300, "j0 j1 gripper", streamtest.Wave), streamtest.Sampled(t, "next.reward", 30, 300, "0", streamtest.Wave),
+			streamtest.Sampled(t, "action", 30, 300, "j0 j1 gripper", streamtest.Wave), streamtest.Sampled(t, "wrench", 300, 3000, "fx fy", streamtest.Wave))
 		e.Attributes.Success = &yes
 		if i == 2 {
 			e.Attributes.Success = &no
@@ -199,25 +179,25 @@ func TestAPlanOfStatesAndActionsIsForAPolicy(t *testing.T) {
 	assert.Equal(t, dataset.Notes{{Code: dataset.CodeNotState, Subject: "next.reward", Detail: dataset.Detail{Got: "of the tick to come"}}}, got.Notes)
 	taken(t, got, list[0])
 
-	short := suggestion(t, dataset.Info{Rate: 30, RateFrom: "file"}, episode(sampledAt(t, "state", 30, 12, "a", wave), sampledAt(t, "/robot/action", 30, 12, "a", wave)))
+	short := suggestion(t, dataset.Info{Rate: 30, RateFrom: "file"}, episode(streamtest.Sampled(t, "state", 30, 12, "a", streamtest.Wave), streamtest.Sampled(t, "/robot/action", 30, 12, "a", streamtest.Wave)))
 	assert.Equal(t, []string{"action", "/robot/action"}, []string{short.Plan.Streams[1].Name, short.Plan.Streams[1].From})
 	assert.Equal(t, []int{3, 6}, []int{len(short.Plan.Windows["state"].Ticks(30)), len(short.Plan.Windows["action"].Ticks(30))})
 }
 
 // Of a log the action is the stream that is asked for, which may be silent at times.
 func TestAnyStreamCanBeTheAction(t *testing.T) {
-	cmd := sampledAt(t, "/cmd_vel", 10, 100, "linear angular", wave)
+	cmd := streamtest.Sampled(t, "/cmd_vel", 10, 100, "linear angular", streamtest.Wave)
 	times, err := tensor.Data[int64](cmd.Times)
 	require.NoError(t, err)
 	for i := 30; i < 100; i++ {
 		times[i] += int64(i/30) * 2e9
 	}
 	e := episode(
-		sampledAt(t, "/odom", 50, 800, "x heading", wave), cmd, sampledAt(t, "/other_cmd", 20, 300, "a", wave), sampledAt(t, "/next_goal", 20, 300, "a", wave),
-		sampledAt(t, "/arm", 100, 1600, "q[0] q[1] force.x force.y mode#", wave),
+		streamtest.Sampled(t, "/odom", 50, 800, "x heading", streamtest.Wave), cmd, streamtest.Sampled(t, "/other_cmd", 20, 300, "a", streamtest.Wave), streamtest.Sampled(t, "/next_goal", 20, 300, "a", streamtest.Wave),
+		streamtest.Sampled(t, "/arm", 100, 1600, "q[0] q[1] force.x force.y mode#", streamtest.Wave),
 	)
 	d := &recordings{episodes: []*dataset.Episode{e}}
-	got, err := align.Suggest(ctx, d, align.SuggestOptions{Action: "/cmd_vel"})
+	got, err := suggest.Plan(ctx, d, suggest.Options{Action: "/cmd_vel"})
 	require.NoError(t, err)
 	assert.True(t, got.Policy)
 	assert.Equal(t, 10., got.Plan.Rate)
@@ -233,18 +213,18 @@ func TestAnyStreamCanBeTheAction(t *testing.T) {
 	assert.False(t, suggestion(t, dataset.Info{}, e).Policy, "unless its name says so")
 
 	var missing *align.MissingError
-	_, err = align.Suggest(ctx, d, align.SuggestOptions{Action: "cmd_vel"})
+	_, err = suggest.Plan(ctx, d, suggest.Options{Action: "cmd_vel"})
 	require.ErrorAs(t, err, &missing)
 	assert.Equal(t, "/cmd_vel", missing.Near)
 	var alone *align.StreamError
-	_, err = align.Suggest(ctx, &recordings{episodes: []*dataset.Episode{episode(cmd)}}, align.SuggestOptions{Action: "/cmd_vel"})
+	_, err = suggest.Plan(ctx, &recordings{episodes: []*dataset.Episode{episode(cmd)}}, suggest.Options{Action: "/cmd_vel"})
 	assert.ErrorAs(t, err, &alone)
 }
 
 func TestWindowsHaveAsManyTicksAsTheirCommentsSay(t *testing.T) {
 	for _, rate := range []float64{1, 3, 5, 7.5, 10, 15, 20, 29.97, 30, 50, 60, 62.5, 100, 120, 240, 1000} {
 		for _, n := range []int{2, 5, 9, 40, 1000} {
-			got := suggestion(t, dataset.Info{Rate: rate, RateFrom: "file"}, episode(sampledAt(t, "state", rate, n, "a", wave), sampledAt(t, "action", rate, n, "a", wave)))
+			got := suggestion(t, dataset.Info{Rate: rate, RateFrom: "file"}, episode(streamtest.Sampled(t, "state", rate, n, "a", streamtest.Wave), streamtest.Sampled(t, "action", rate, n, "a", streamtest.Wave)))
 			for name, w := range got.Plan.Windows {
 				ticks := w.Ticks(rate)
 				assert.Regexp(t, fmt.Sprintf(`%s: \[.*\] +# %d ticks?\n`, name, len(ticks)), string(got.Text))
@@ -273,7 +253,7 @@ func TestTheClockHasARateThatPeopleChoose(t *testing.T) {
 	} {
 		e := episode()
 		for i, hz := range c.rates {
-			e.Streams = append(e.Streams, sampledAt(t, fmt.Sprint("s", i), hz, 200, "a", wave))
+			e.Streams = append(e.Streams, streamtest.Sampled(t, fmt.Sprint("s", i), hz, 200, "a", streamtest.Wave))
 		}
 		if c.camera > 0 {
 			e.Media = camera(c.camera)
@@ -285,7 +265,7 @@ func TestTheClockHasARateThatPeopleChoose(t *testing.T) {
 // What is said of all is said of cameras too, so a limit that a camera would not keep is said of each stream.
 func TestALimitThatACameraWouldNotKeepIsNoDefault(t *testing.T) {
 	for hz, shared := range map[float64]bool{30: true, 5: false} {
-		e := episode(sampledAt(t, "a", 30, 90, "x", wave), sampledAt(t, "b", 30, 90, "x", wave))
+		e := episode(streamtest.Sampled(t, "a", 30, 90, "x", streamtest.Wave), streamtest.Sampled(t, "b", 30, 90, "x", streamtest.Wave))
 		e.Media = []dataset.Media{{Name: "front", Encoding: "jpeg"}}
 		for i := range 15 {
 			e.Media[0].Times = append(e.Media[0].Times, int64(float64(i)*1e9/hz))
@@ -298,9 +278,9 @@ func TestALimitThatACameraWouldNotKeepIsNoDefault(t *testing.T) {
 }
 
 func TestALogOfManyStreamsIsPlannedForOneFuse(t *testing.T) {
-	e := episode(sampledAt(t, "slow", 10, 100, "a", wave), sampledAt(t, "still", 100, 1000, "a", func(int, int) float64 { return 1 }), sampledAt(t, "estimator_status", 100, 1000, "a", wave))
+	e := episode(streamtest.Sampled(t, "slow", 10, 100, "a", streamtest.Wave), streamtest.Sampled(t, "still", 100, 1000, "a", func(int, int) float64 { return 1 }), streamtest.Sampled(t, "estimator_status", 100, 1000, "a", streamtest.Wave))
 	for i := range 15 {
-		e.Streams = append(e.Streams, sampledAt(t, fmt.Sprint("s", i), 50, 500, "a", wave))
+		e.Streams = append(e.Streams, streamtest.Sampled(t, fmt.Sprint("s", i), 50, 500, "a", streamtest.Wave))
 	}
 	got := suggestion(t, dataset.Info{}, e)
 	require.Len(t, got.Plan.Streams, ops.MaxStreams)
@@ -310,38 +290,38 @@ func TestALogOfManyStreamsIsPlannedForOneFuse(t *testing.T) {
 }
 
 func TestSuggestLooksAtSomeEpisodesAndSaysWhatItCannotRead(t *testing.T) {
-	one := episode(sampledAt(t, "a", 10, 100, "x", wave))
+	one := episode(streamtest.Sampled(t, "a", 10, 100, "x", streamtest.Wave))
 	d := &recordings{}
 	for range 100 {
 		d.episodes = append(d.episodes, one)
 	}
 	d.episodes[0] = nil
 	told := 0
-	got, err := align.Suggest(ctx, d, align.SuggestOptions{Episodes: 4, Progress: func(done, of int) { told += done; assert.Equal(t, 4, of) }})
+	got, err := suggest.Plan(ctx, d, suggest.Options{Episodes: 4, Progress: func(done, of int) { told += done; assert.Equal(t, 4, of) }})
 	require.NoError(t, err)
 	assert.Equal(t, []int{0, 33, 66, 99}, d.read)
 	assert.Equal(t, []any{100, 3, 10}, []any{got.Episodes, got.Looked, told})
 	assert.Equal(t, dataset.Notes{{Code: dataset.CodeSuggestedWithout, Row: dataset.At(0), Detail: dataset.Detail{Cause: errors.New("a broken file")}}}, got.Notes)
 	assert.Contains(t, string(got.Text), "looking at 3 of its 100 episodes")
 
-	_, err = align.Suggest(ctx, &recordings{episodes: []*dataset.Episode{nil}}, align.SuggestOptions{})
+	_, err = suggest.Plan(ctx, &recordings{episodes: []*dataset.Episode{nil}}, suggest.Options{})
 	assert.ErrorContains(t, err, "a broken file")
 	var steps *align.StepsError
-	_, err = align.Suggest(ctx, &recordings{episodes: []*dataset.Episode{{Steps: true}}}, align.SuggestOptions{})
+	_, err = suggest.Plan(ctx, &recordings{episodes: []*dataset.Episode{{Steps: true}}}, suggest.Options{})
 	assert.ErrorAs(t, err, &steps)
 	var none *align.NoStreamsError
-	_, err = align.Suggest(ctx, &recordings{episodes: []*dataset.Episode{{}}}, align.SuggestOptions{})
+	_, err = suggest.Plan(ctx, &recordings{episodes: []*dataset.Episode{{}}}, suggest.Options{})
 	assert.ErrorAs(t, err, &none)
-	_, err = align.Suggest(ctx, &recordings{}, align.SuggestOptions{})
+	_, err = suggest.Plan(ctx, &recordings{}, suggest.Options{})
 	assert.ErrorAs(t, err, &none)
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
-	_, err = align.Suggest(ended, d, align.SuggestOptions{})
+	_, err = suggest.Plan(ended, d, suggest.Options{})
 	assert.ErrorIs(t, err, context.Canceled)
 }
 
 func TestStreamsOutOfOrderAreSortedByTheirPlan(t *testing.T) {
-	s := sampledAt(t, "a", 10, 100, "x", wave)
+	s := streamtest.Sampled(t, "a", 10, 100, "x", streamtest.Wave)
 	times, err := tensor.Data[int64](s.Times)
 	require.NoError(t, err)
 	times[50], times[51] = times[51], times[50]
@@ -352,12 +332,12 @@ func TestStreamsOutOfOrderAreSortedByTheirPlan(t *testing.T) {
 }
 
 func TestWhatIsOddIsSaidInThePlan(t *testing.T) {
-	micro := sampledAt(t, "fast", 200e3, 100, "a", wave) // microseconds of 200 Hz, taken as nanoseconds
-	deg := sampledAt(t, "gps", 20, 300, "cog speed", func(row, k int) float64 {
+	micro := streamtest.Sampled(t, "fast", 200e3, 100, "a", streamtest.Wave) // microseconds of 200 Hz, taken as nanoseconds
+	deg := streamtest.Sampled(t, "gps", 20, 300, "cog speed", func(row, k int) float64 {
 		if k == 0 {
 			return math.Mod(float64(row)*5, 360)
 		}
-		return wave(row, 1)
+		return streamtest.Wave(row, 1)
 	})
 	one, two := episode(micro, deg), episode(deg)
 	got := suggestion(t, dataset.Info{}, one, two)
@@ -368,43 +348,43 @@ func TestWhatIsOddIsSaidInThePlan(t *testing.T) {
 	assert.Contains(t, text, "kind: {cog: angle}           # an angle, which goes around 8 times")
 	assert.Equal(t, 360., got.Plan.Streams[1].Period)
 
-	broken := sampledAt(t, "broken", 20, 300, "a b c d e", func(row, k int) float64 {
+	broken := streamtest.Sampled(t, "broken", 20, 300, "a b c d e", func(row, k int) float64 {
 		switch {
 		case k == 1 || k == 3:
 			return math.Inf(1)
 		case k == 2 && row < 7:
 			return math.NaN()
 		}
-		return wave(row, k)
+		return streamtest.Wave(row, k)
 	})
 	cut := suggestion(t, dataset.Info{}, episode(broken))
 	assert.Equal(t, []string{"a", "c", "e"}, cut.Plan.Streams[0].Columns)
 	assert.Contains(t, string(cut.Text), "Without b, d, never finite. Not always finite: c (7 samples)")
-	_, err := align.Suggest(ctx, &recordings{episodes: []*dataset.Episode{episode(sampledAt(t, "s", 10, 30, "a", func(int, int) float64 { return math.NaN() }))}}, align.SuggestOptions{})
+	_, err := suggest.Plan(ctx, &recordings{episodes: []*dataset.Episode{episode(streamtest.Sampled(t, "s", 10, 30, "a", func(int, int) float64 { return math.NaN() }))}}, suggest.Options{})
 	assert.ErrorContains(t, err, "s ("+string(dataset.CodeNeverFinite))
 
 	three := suggestion(t, dataset.Info{}, one, two, two)
 	require.Len(t, three.Plan.Streams, 1)
 	assert.Equal(t, dataset.Notes{{Code: dataset.CodeFewEpisodes, Subject: "fast", Count: 1, Detail: dataset.Detail{Of: 3}}}, three.Notes.Of(dataset.ClassLeftOut))
-	apart := suggestion(t, dataset.Info{}, episode(sampledAt(t, "a", 10, 30, "a", wave)), episode(sampledAt(t, "b", 10, 30, "a", wave)), episode(sampledAt(t, "c", 10, 30, "a", wave)))
+	apart := suggestion(t, dataset.Info{}, episode(streamtest.Sampled(t, "a", 10, 30, "a", streamtest.Wave)), episode(streamtest.Sampled(t, "b", 10, 30, "a", streamtest.Wave)), episode(streamtest.Sampled(t, "c", 10, 30, "a", streamtest.Wave)))
 	assert.Len(t, apart.Plan.Streams, 3)
 	assert.Equal(t, dataset.Note{Code: dataset.CodeStreamsDiffer, Count: 3}, apart.Notes[0])
 
-	differ := suggestion(t, dataset.Info{}, episode(sampledAt(t, "a", 10, 30, "x y", wave)), episode(sampledAt(t, "a", 10, 30, "x", wave)))
+	differ := suggestion(t, dataset.Info{}, episode(streamtest.Sampled(t, "a", 10, 30, "x y", streamtest.Wave)), episode(streamtest.Sampled(t, "a", 10, 30, "x", streamtest.Wave)))
 	require.Len(t, differ.Problems, 1)
 	assert.Contains(t, differ.Problems[0].What, "differs between episodes")
 
-	turning := sampledAt(t, "state", 30, 300, "heading qx qy qz qw", func(row, k int) float64 {
+	turning := streamtest.Sampled(t, "state", 30, 300, "heading qx qy qz qw", func(row, k int) float64 {
 		if k == 0 {
 			return math.Remainder(float64(row)*.1, 2*math.Pi)
 		}
-		return rotating(row)[k-1]
+		return streamtest.Rotating(row)[k-1]
 	})
-	policy := suggestion(t, dataset.Info{Rate: 30}, episode(turning, sampledAt(t, "action", 30, 300, "a", wave)))
+	policy := suggestion(t, dataset.Info{Rate: 30}, episode(turning, streamtest.Sampled(t, "action", 30, 300, "a", streamtest.Wave)))
 	assert.Contains(t, string(policy.Text), "Goes around 5 times, with a jump of its value: heading. A quaternion xyzw, by its name: qx,")
 	assert.Empty(t, policy.Plan.Streams[0].Kinds, "which would look ahead")
 
-	gap := sampledAt(t, "s", 100, 300, "a b", wave)
+	gap := streamtest.Sampled(t, "s", 100, 300, "a b", streamtest.Wave)
 	times, err := tensor.Data[int64](gap.Times)
 	require.NoError(t, err)
 	for i := 100; i < 300; i++ {
@@ -436,7 +416,7 @@ func TestEveryPlanThatIsSuggestedIsTaken(t *testing.T) {
 				}
 				cols, of[k] = append(cols, name), kinds[r.IntN(len(kinds))]
 			}
-			s := sampledAt(t, fmt.Sprint(names[r.IntN(len(names))], i), []float64{.2, 5, 33, 200}[r.IntN(4)], []int{1, 2, 40}[r.IntN(3)], strings.Join(cols, " "), func(row, k int) float64 { return of[min(k, len(of)-1)](r, row) })
+			s := streamtest.Sampled(t, fmt.Sprint(names[r.IntN(len(names))], i), []float64{.2, 5, 33, 200}[r.IntN(4)], []int{1, 2, 40}[r.IntN(3)], strings.Join(cols, " "), func(row, k int) float64 { return of[min(k, len(of)-1)](r, row) })
 			for k := 0; k+4 <= len(s.Columns) && r.IntN(2) == 0; k += 4 {
 				for j := k; j < k+4; j++ {
 					s.Columns[j].Rotation = dataset.RotationXYZW
@@ -444,7 +424,7 @@ func TestEveryPlanThatIsSuggestedIsTaken(t *testing.T) {
 			}
 			e.Streams = append(e.Streams, s)
 		}
-		got, err := align.Suggest(ctx, &recordings{episodes: []*dataset.Episode{e}}, align.SuggestOptions{})
+		got, err := suggest.Plan(ctx, &recordings{episodes: []*dataset.Episode{e}}, suggest.Options{})
 		var none *align.NoStreamsError
 		if errors.As(err, &none) {
 			continue
@@ -459,7 +439,7 @@ func TestEveryPlanThatIsSuggestedIsTaken(t *testing.T) {
 
 // A clock that was not set at first is no gap of half a century, and does not make the episode that long.
 func TestTimestampsOfAClockThatWasNotSetAreNoGap(t *testing.T) {
-	s := sampledAt(t, "joints", 100, 500, "a b", wave)
+	s := streamtest.Sampled(t, "joints", 100, 500, "a b", streamtest.Wave)
 	times, err := tensor.Data[int64](s.Times)
 	require.NoError(t, err)
 	for i := range times {
@@ -467,7 +447,7 @@ func TestTimestampsOfAClockThatWasNotSetAreNoGap(t *testing.T) {
 			times[i] = 0
 		}
 	}
-	e := episode(s, sampledAt(t, "still", 1, 2, "a", wave))
+	e := episode(s, streamtest.Sampled(t, "still", 1, 2, "a", streamtest.Wave))
 	e.Streams = e.Streams[:1]
 	got := suggestion(t, dataset.Info{}, e)
 	assert.NotContains(t, string(got.Text), "gap longer")
@@ -483,11 +463,11 @@ func TestNoCommentIsEmpty(t *testing.T) {
 	for i := range names {
 		names[i] = fmt.Sprintf("[%d]", i)
 	}
-	s := sampledAt(t, "/scan.ranges", 20, 200, strings.Join(names, " "), func(row, column int) float64 {
+	s := streamtest.Sampled(t, "/scan.ranges", 20, 200, strings.Join(names, " "), func(row, column int) float64 {
 		if column == 4 || column == 6 { // nothing there
 			return math.NaN()
 		}
-		return wave(row, column)
+		return streamtest.Wave(row, column)
 	})
 	got := suggestion(t, dataset.Info{}, episode(s))
 	require.Contains(t, string(got.Text), "columns: [")
@@ -496,4 +476,15 @@ func TestNoCommentIsEmpty(t *testing.T) {
 			assert.NotEmpty(t, strings.Trim(comment, " ;#"), line)
 		}
 	}
+}
+
+func TestStreamsThatAPlanDoesNotTakeHaveACode(t *testing.T) {
+	e := episode(streamtest.Sampled(t, "a", 50, 500, "x", streamtest.Wave), streamtest.Sampled(t, "once", 50, 1, "x", streamtest.Wave), streamtest.Sampled(t, "ids", 50, 500, "device_id# timestamp#", func(row, column int) float64 { return float64((1-column)*77 + column*row) }),
+		streamtest.Sampled(t, "bad\x01", 50, 500, "x", streamtest.Wave))
+	got := suggestion(t, dataset.Info{}, e)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeSingleTimestamp, Subject: "once"}, {Code: dataset.CodeOnlyIdentifiers, Subject: "ids"}, {Code: dataset.CodeNameControl, Subject: "bad\x01"}}, got.Notes)
+	for i := range 17 {
+		e.Streams = append(e.Streams, streamtest.Sampled(t, fmt.Sprint("s", i), 100, 1000, "x", streamtest.Wave))
+	}
+	assert.NotNil(t, suggestion(t, dataset.Info{}, e).Notes.Find(dataset.CodeFewSamples))
 }

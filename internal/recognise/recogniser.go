@@ -1,4 +1,4 @@
-package align
+package recognise
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/columns"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -15,7 +16,7 @@ import (
 // has seen none. Its methods are for one goroutine at a time.
 type Recogniser struct {
 	stream  string
-	columns []dataset.Column
+	Columns []dataset.Column // of the stream that was added first
 	facts   []facts
 	maybe   []int // columns that may begin a quaternion
 	unit    []int // rows in which columns i to i+3 have the norm 1
@@ -60,15 +61,15 @@ const (
 
 // Add looks at a stream's samples. Its columns are those of the first that was added, or it says nothing.
 func (r *Recogniser) Add(s *dataset.Stream) error {
-	if r.columns == nil {
-		r.stream, r.columns = s.Name, s.Columns
+	if r.Columns == nil {
+		r.stream, r.Columns = s.Name, s.Columns
 		r.facts = make([]facts, len(s.Columns))
 		r.unit, r.set = make([]int, len(s.Columns)), make([]int, len(s.Columns))
 		for i := range len(s.Columns) - 3 {
 			r.maybe = append(r.maybe, i)
 		}
 	}
-	if !dataset.SameColumns(r.columns, s.Columns) || s.Len() == 0 || len(s.Columns) == 0 {
+	if !dataset.SameColumns(r.Columns, s.Columns) || s.Len() == 0 || len(s.Columns) == 0 {
 		return nil
 	}
 	values, err := s.Values.Contiguous()
@@ -100,19 +101,19 @@ type facts struct {
 	hole           bool // the latest value is not finite, so that the next has no step
 	falls          int
 	levels         []float64 // the different values, up to one more than mostLevels
-	wraps          [2]int    // steps over three quarters of each of the periods
+	wraps          [2]int    // steps over three quarters of each of the Periods
 	rest           [2]float64
 }
 
 // mostLevels is how many different values a flag or a switch may have.
 const mostLevels = 3
 
-// periods are those that angles have: in radians, and in degrees.
-var periods = [2]float64{2 * math.Pi, 360}
+// Periods are those that angles have: in radians, and in degrees.
+var Periods = [2]float64{2 * math.Pi, 360}
 
 // look takes in rows of values.
 func look[T float32 | float64](r *Recogniser, values []T) {
-	d := len(r.columns)
+	d := len(r.Columns)
 	for row := 0; row+d <= len(values); row += d {
 		line := values[row : row+d]
 		for i := range line {
@@ -186,7 +187,7 @@ func (f *facts) step(d float64) {
 		f.rest[0], f.rest[1] = max(f.rest[0], d), max(f.rest[1], d)
 		return
 	}
-	for i, period := range periods {
+	for i, period := range Periods {
 		if d > .75*period {
 			f.wraps[i]++
 		}
@@ -217,10 +218,10 @@ func (f *facts) held() bool {
 // Quaternions returns the columns that are unit quaternions, each column in at most one: those that the format or names say, and others by their
 // values alone, of which at least three change and which are more than switches.
 func (r *Recogniser) Quaternions() (list []Quaternion) {
-	for i := 0; i+4 <= len(r.columns); i++ {
+	for i := 0; i+4 <= len(r.Columns); i++ {
 		q, found := r.quaternionAt(i)
 		if found && q.By == ByValue { // which may be the end of a named one's neighbour
-			for k := i + 1; k < i+4 && k+4 <= len(r.columns); k++ {
+			for k := i + 1; k < i+4 && k+4 <= len(r.Columns); k++ {
 				if next, named := r.quaternionAt(k); named && next.By != ByValue {
 					found = false
 				}
@@ -235,14 +236,14 @@ func (r *Recogniser) Quaternions() (list []Quaternion) {
 }
 
 func (r *Recogniser) quaternionAt(i int) (Quaternion, bool) {
-	if rotation := rotationAt(r.columns, i); rotation != dataset.RotationNone {
+	if rotation := columns.RotationAt(r.Columns, i); rotation != dataset.RotationNone {
 		return Quaternion{i, rotation, ByFormat}, true
 	}
 	if r.set[i] == 0 || float64(r.unit[i]) < mostUnit*float64(r.set[i]) {
 		return Quaternion{}, false
 	}
 	changing, levels := 0, 0
-	for k, c := range r.columns[i : i+4] {
+	for k, c := range r.Columns[i : i+4] {
 		if c.Integer || NoQuaternion(c.Name) {
 			return Quaternion{}, false
 		}
@@ -250,7 +251,7 @@ func (r *Recogniser) quaternionAt(i int) (Quaternion, bool) {
 			changing, levels = changing+1, max(levels, len(f.levels))
 		}
 	}
-	if order, named := QuaternionNames(r.stream, r.columns[i:i+4]); named {
+	if order, named := QuaternionNames(r.stream, r.Columns[i:i+4]); named {
 		return Quaternion{i, order, ByName}, true
 	}
 	return Quaternion{At: i, By: ByValue}, r.set[i] >= few && changing >= 3 && levels > mostLevels
@@ -309,14 +310,14 @@ var (
 // Angles returns the columns that are angles which go around: those whose values step from one end of a turn to the other and else move on little,
 // and those whose names say so and whose values lie within a turn, which may go around elsewhere. Parts of quaternions are none.
 func (r *Recogniser) Angles() (list []Angle) {
-	taken := make([]bool, len(r.columns))
+	taken := make([]bool, len(r.Columns))
 	for _, q := range r.Quaternions() {
 		for k := range 4 {
 			taken[q.At+k] = true
 		}
 	}
-	for i := range r.columns {
-		f, c := &r.facts[i], &r.columns[i]
+	for i := range r.Columns {
+		f, c := &r.facts[i], &r.Columns[i]
 		if taken[i] || c.Integer || f.constant() || f.n == 0 {
 			continue
 		}
@@ -338,7 +339,7 @@ func (r *Recogniser) Angles() (list []Angle) {
 
 // wrapped tells an angle by steps from one end of a turn to the other.
 func (f *facts) wrapped() (Angle, bool) {
-	for i, period := range periods {
+	for i, period := range Periods {
 		slack := period * 1e-3
 		inside := f.max-f.min <= period+slack && (f.min >= -slack && f.max <= period+slack || f.min >= -period/2-slack && f.max <= period/2+slack)
 		if inside && f.wraps[i] > 0 && f.rest[i] < period/4 && f.max-f.min > .9*period && len(f.levels) > mostLevels {
@@ -369,7 +370,7 @@ var (
 
 // Times returns the columns that are times or counts of them, which are no measurements: by their names, if they never go back or are whole numbers.
 func (r *Recogniser) Times() (list []int) {
-	for i, c := range r.columns {
+	for i, c := range r.Columns {
 		f, name := &r.facts[i], strings.ToLower(c.Name)
 		rising := f.n > 1 && f.falls == 0 && f.same == 0
 		if aStamp.MatchString(name) && (c.Integer || rising) || aTime.MatchString(name) && rising {
@@ -381,10 +382,10 @@ func (r *Recogniser) Times() (list []int) {
 
 var anID = regexp.MustCompile(`(^|[^a-z])(id|uuid)$`)
 
-// labels are the columns that are no measurements: times, and identifiers of devices, which never change.
-func (r *Recogniser) labels() []int {
+// Labels are the columns that are no measurements: times, and identifiers of devices, which never change.
+func (r *Recogniser) Labels() []int {
 	list := r.Times()
-	for i, c := range r.columns {
+	for i, c := range r.Columns {
 		if c.Integer && r.facts[i].constant() && anID.MatchString(strings.ToLower(c.Name)) {
 			list = append(list, i)
 		}
@@ -425,7 +426,7 @@ type Switch struct {
 
 // Switches returns those columns.
 func (r *Recogniser) Switches() (list []Switch) {
-	for i, c := range r.columns {
+	for i, c := range r.Columns {
 		f, what := &r.facts[i], "it"
 		if c.Integer || f.constant() {
 			continue

@@ -1,4 +1,4 @@
-package align
+package suggest
 
 import (
 	"cmp"
@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"time"
 )
 
 // niceRates are those that people choose.
@@ -35,12 +34,9 @@ const (
 	nearCamera = .01  // and that of a camera, of which 29.97 Hz is called 30
 )
 
-// even is how much of the usual step the others may differ from it for samples that come evenly.
-const even = .1
-
 // chooseRate returns the rate of the clock and why: what the dataset declares, that of the fastest camera, of the action, or the middle one of the
 // streams'.
-func (g *suggesting) chooseRate(chosen []*suggested) (float64, string) {
+func (g *draft) chooseRate(chosen []*candidate) (float64, string) {
 	if g.info.Rate > 0 {
 		says := map[string]string{"caller": "as --rate says", "known datasets": "as is known of this dataset"}
 		return g.info.Rate, cmp.Or(says[g.info.RateFrom], "as the dataset declares")
@@ -89,14 +85,6 @@ func (g *suggesting) chooseRate(chosen []*suggested) (float64, string) {
 	return rate, why
 }
 
-// hertz writes a rate for people.
-func hertz(rate float64) string {
-	if rate >= 1000 {
-		return strconv.FormatFloat(rate, 'f', 0, 64)
-	}
-	return strconv.FormatFloat(rate, 'g', 3, 64)
-}
-
 const (
 	pastSeconds  = .2 // that a policy sees
 	aheadSeconds = 1. // that it predicts
@@ -104,7 +92,7 @@ const (
 
 // windows returns how many ticks of the past a policy sees and how many it predicts: a fifth of a second and one second, but no more than a quarter
 // and half of an episode of the usual length; and why.
-func (g *suggesting) windows() (past, ahead int, why string) {
+func (g *draft) windows() (past, ahead int, why string) {
 	lengths := slices.Clone(g.lengths)
 	slices.Sort(lengths)
 	ticks := lengths[(len(lengths)-1)/2].Seconds()*g.rate + 1
@@ -114,27 +102,4 @@ func (g *suggesting) windows() (past, ahead int, why string) {
 		why = fmt.Sprintf("no more than a quarter and half of an episode, which has about %.0f", ticks)
 	}
 	return past, ahead, why
-}
-
-// ticksLong is how long so many ticks are, rounded down to milliseconds or less, so that a window of that length has as many.
-func ticksLong(n int, rate float64) time.Duration {
-	d := time.Duration(float64(n) / rate * 1e9)
-	for _, unit := range []time.Duration{time.Second, 10 * time.Millisecond, time.Millisecond, time.Microsecond} {
-		if t := d.Truncate(unit); t > 0 && float64(t)/1e9*rate > float64(n)-.5 && float64(t)/1e9*rate <= float64(n) {
-			return t
-		}
-	}
-	return d
-}
-
-// upTo is a length of time rounded up to two digits.
-func upTo(d time.Duration) time.Duration {
-	unit := time.Duration(1)
-	for d/unit >= 100 {
-		unit *= 10
-	}
-	if near := (d + unit/50) / unit * unit; near >= d-unit/50 && near <= d+unit/50 { // 99.9999 and 100.0001 ms are 100
-		return near
-	}
-	return (d + unit - 1) / unit * unit
 }

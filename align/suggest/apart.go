@@ -1,4 +1,4 @@
-package align
+package suggest
 
 import (
 	"cmp"
@@ -7,21 +7,13 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/cover"
 	"github.com/robocache/robocache/internal/text"
 )
 
-// leastApart is how many samples a stream of an episode has at least that says when it was recorded.
-const leastApart = 8
-
-// covered is when a stream of an episode has samples, without stray ones.
-type covered struct {
-	Cover
-	even bool // its steps are about the same
-}
-
 // apart tells chosen streams that share no moment with the others of an episode, as a clock of another computer leaves them: on one clock, no target has
 // both. A stream that comes when something happens may speak before the others do, unless it is further away than they are long.
-func (g *suggesting) apart(chosen []*suggested) {
+func (g *draft) apart(chosen []*candidate) {
 	type gap struct {
 		other    string
 		away     int64
@@ -44,7 +36,7 @@ func (g *suggesting) apart(chosen []*suggested) {
 				away, later = last.First-first.Last, false
 			}
 			for _, c := range group {
-				if !c.even && float64(away) < max(first.length(), last.length()) {
+				if !c.even && float64(away) < max(first.Length(), last.Length()) {
 					continue
 				}
 				if gaps[c.Name] == nil {
@@ -100,7 +92,7 @@ func mostTogether(list []covered) (most []covered, others [][]covered) {
 }
 
 // groupCover is from when to when covers reach together.
-func groupCover(list []covered) (all Cover) {
+func groupCover(list []covered) (all cover.Cover) {
 	all = list[0].Cover
 	for _, c := range list {
 		all.First, all.Last = min(all.First, c.First), max(all.Last, c.Last)

@@ -1,119 +1,29 @@
-package align
+package suggest
 
 import (
-	"bytes"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
+	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/internal/printed"
 	"github.com/robocache/robocache/internal/text"
 )
 
-// planText writes a plan file, with reasons as comments.
-type planText struct {
-	bytes.Buffer
-	reasons []Reason
-}
-
-const (
-	commentAt = 34  // the column of comments behind values
-	planWidth = 118 // columns of a line
-)
-
-// above writes a comment in lines of its own.
-func (t *planText) above(indent int, text string) {
-	t.comment(strings.Repeat(" ", indent)+"# ", strings.Repeat(" ", indent)+"# ", text)
-}
-
-// item writes an entry of a list in a comment.
-func (t *planText) item(text string) { t.comment("# - ", "#   ", text) }
-
-func (t *planText) comment(margin, next, text string) {
-	line := ""
-	for _, word := range strings.Fields(plainText(text)) {
-		if line != "" && utf8.RuneCountInString(margin+line+" "+word) > planWidth {
-			t.WriteString(margin + line + "\n")
-			margin, line = next, ""
-		}
-		line = strings.TrimLeft(line+" "+word, " ")
-	}
-	if line != "" {
-		t.WriteString(margin + line + "\n")
-	}
-}
-
-// plainText is text that a comment may have: in one line.
-func plainText(text string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, printed.Text(text))
-}
-
-// value writes a line of the plan with its reason behind it, or above it where there is no room.
-func (t *planText) value(indent int, text, why string) {
-	line := strings.Repeat(" ", indent) + text
-	if why == "" {
-		t.WriteString(line + "\n")
-		return
-	}
-	behind := fmt.Sprintf("%-*s# %s", commentAt-1, line, plainText(why))
-	if len(line) > commentAt-2 {
-		behind = line + "  # " + plainText(why)
-	}
-	if utf8.RuneCountInString(behind) > planWidth {
-		t.above(indent, why)
-		behind = line
-	}
-	t.WriteString(behind + "\n")
-}
-
-func (t *planText) because(key, stream, why string) {
-	if why != "" {
-		t.reasons = append(t.reasons, Reason{key, stream, why})
-	}
-}
-
-// bare is a name that YAML takes as a text without quotes.
-var bare = regexp.MustCompile(`^[A-Za-z_/][A-Za-z0-9_./\[\]-]*$`)
-
-// noText are names that YAML takes as something else.
-var noText = []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
-
-// quoted writes a name as YAML takes it; inside says that it is within brackets.
-func quoted(name string, inside bool) string {
-	if !bare.MatchString(name) || inside && strings.ContainsAny(name, "[]") || slices.Contains(noText, strings.ToLower(name)) {
-		return strconv.Quote(name)
-	}
-	return name
-}
-
-// writable reports whether a plan file can have a name: a text without control characters.
-func writable(name string) bool {
-	return utf8.ValidString(name) && printed.Text(name) == name
-}
-
 // write writes the plan, and reads it back.
-func (g *suggesting) write(chosen []*suggested) error {
+func (g *draft) write(chosen []*candidate) error {
 	t := &planText{}
-	chosen = slices.DeleteFunc(chosen, func(s *suggested) bool {
-		odd := !writable(s.from) || slices.ContainsFunc(s.see.columns, func(c dataset.Column) bool { return !writable(c.Name) })
+	chosen = slices.DeleteFunc(chosen, func(s *candidate) bool {
+		odd := !writable(s.from) || slices.ContainsFunc(s.see.Columns, func(c dataset.Column) bool { return !writable(c.Name) })
 		if odd {
 			g.leave(s.from, dataset.CodeNameControl, dataset.Detail{})
 		}
 		return odd
 	})
 	if len(chosen) == 0 {
-		return &NoStreamsError{Notes: g.out.Notes.Of(dataset.ClassLeftOut)}
+		return &align.NoStreamsError{Notes: g.out.Notes.Of(dataset.ClassLeftOut)}
 	}
 	g.head(t, chosen)
 	past, ahead, short := 0, 0, ""
@@ -130,7 +40,7 @@ func (g *suggesting) write(chosen []*suggested) error {
 	}
 	shared := g.defaults(t, chosen)
 	t.WriteString("\nstreams:\n")
-	airy := slices.ContainsFunc(chosen, func(s *suggested) bool { return !g.policy || len(s.notes) > 0 || s.limit() != shared })
+	airy := slices.ContainsFunc(chosen, func(s *candidate) bool { return !g.policy || len(s.notes) > 0 || s.limit() != shared })
 	for i, s := range chosen {
 		if i > 0 && airy {
 			t.WriteString("\n")
@@ -143,7 +53,7 @@ func (g *suggesting) write(chosen []*suggested) error {
 	g.filter(t)
 	g.tail(t)
 	g.out.Text, g.out.Reasons = t.Bytes(), t.reasons
-	p, err := ParsePlan("", g.out.Text)
+	p, err := align.ParsePlan("", g.out.Text)
 	if err != nil {
 		return fmt.Errorf("align: the plan that was made is none: %w", err)
 	}
@@ -152,7 +62,7 @@ func (g *suggesting) write(chosen []*suggested) error {
 }
 
 // head says what the file is, and what the kinds in it mean.
-func (g *suggesting) head(t *planText, chosen []*suggested) {
+func (g *draft) head(t *planText, chosen []*candidate) {
 	what := fmt.Sprintf("A first plan for %s (%s), to look over and to change.", g.name, g.format)
 	if g.out.Looked < g.out.Episodes {
 		what += fmt.Sprintf(" It was made by looking at %d of its %s.", g.out.Looked, text.Count(g.out.Episodes, "episode"))
@@ -164,7 +74,7 @@ func (g *suggesting) head(t *planText, chosen []*suggested) {
 	if g.labelled {
 		t.above(0, "Columns that are times or identifiers are left out, as no measurements.")
 	}
-	if slices.ContainsFunc(chosen, func(s *suggested) bool {
+	if slices.ContainsFunc(chosen, func(s *candidate) bool {
 		return !s.whole && slices.ContainsFunc(s.columns(), func(c dataset.Column) bool { return c.Integer })
 	}) {
 		t.above(0, "Whole numbers keep their last value, whatever the kind of their stream.")
@@ -182,7 +92,7 @@ const (
 )
 
 // defaults writes what all streams share, and returns the limit that they do: 0 if each has one of its own.
-func (g *suggesting) defaults(t *planText, chosen []*suggested) (shared time.Duration) {
+func (g *draft) defaults(t *planText, chosen []*candidate) (shared time.Duration) {
 	all := map[time.Duration]bool{}
 	for _, s := range chosen {
 		if d := s.limit(); d > 0 || !g.policy || !s.window {
@@ -225,7 +135,7 @@ func (g *suggesting) defaults(t *planText, chosen []*suggested) (shared time.Dur
 }
 
 // limit is how long a gap of a stream may be, 0 for no limit.
-func (s *suggested) limit() time.Duration {
+func (s *candidate) limit() time.Duration {
 	if s.silent || s.window {
 		return 0
 	}
@@ -233,7 +143,7 @@ func (s *suggested) limit() time.Duration {
 }
 
 // writeStream writes what the plan says of a stream.
-func (g *suggesting) writeStream(t *planText, i int, s *suggested, shared time.Duration, alone bool) {
+func (g *draft) writeStream(t *planText, i int, s *candidate, shared time.Duration, alone bool) {
 	key := func(part string) string { return fmt.Sprintf("streams[%d].%s", i, part) }
 	about := fmt.Sprintf("%s Hz", hertz(s.rate()))
 	if n := len(s.columns()); n > 0 {
@@ -254,7 +164,7 @@ func (g *suggesting) writeStream(t *planText, i int, s *suggested, shared time.D
 		var names, spoken []string
 		for _, e := range take {
 			names = append(names, quoted(e.name, true))
-			if words := e.spoken(s.see.columns, ""); words != "" {
+			if words := e.spoken(s.see.Columns, ""); words != "" {
 				spoken = append(spoken, words)
 			}
 		}
@@ -291,7 +201,7 @@ func (g *suggesting) writeStream(t *planText, i int, s *suggested, shared time.D
 }
 
 // writeKinds writes the kinds of a stream's columns.
-func (g *suggesting) writeKinds(t *planText, i int, s *suggested) {
+func (g *draft) writeKinds(t *planText, i int, s *candidate) {
 	key := fmt.Sprintf("streams[%d].kind", i)
 	kind, ok := s.uniform()
 	if ok && g.policy && kind == previous { // as all have it
@@ -325,7 +235,7 @@ func (g *suggesting) writeKinds(t *planText, i int, s *suggested) {
 }
 
 // kindly says in words what a kind is for, of a stream that has it for all.
-func (g *suggesting) kindly(s *suggested, kind string) string {
+func (g *draft) kindly(s *candidate, kind string) string {
 	switch {
 	case kind == mean:
 		return "a sensor that is faster than the clock: the mean of its samples, none is lost"
@@ -338,7 +248,7 @@ func (g *suggesting) kindly(s *suggested, kind string) string {
 }
 
 // writeWindows writes the windows of a policy.
-func (g *suggesting) writeWindows(t *planText, chosen []*suggested, past, ahead int, short string) {
+func (g *draft) writeWindows(t *planText, chosen []*candidate, past, ahead int, short string) {
 	t.WriteString("\n")
 	t.above(0, "From the anchor: a policy sees the ticks up to it, and predicts those from it on.")
 	if short != "" {
@@ -356,7 +266,7 @@ func (g *suggesting) writeWindows(t *planText, chosen []*suggested, past, ahead 
 }
 
 // filter chooses the episodes to train on.
-func (g *suggesting) filter(t *planText) {
+func (g *draft) filter(t *planText) {
 	var parts, why []string
 	if g.policy {
 		with := 0
@@ -383,7 +293,7 @@ func (g *suggesting) filter(t *planText) {
 }
 
 // tail lists cameras, and what the plan does not take.
-func (g *suggesting) tail(t *planText) {
+func (g *draft) tail(t *planText) {
 	if media := g.summary.Media; len(media) > 0 {
 		t.WriteString("\n")
 		t.above(0, "Cameras are taken by robocache batches --camera NAME=WIDTHxHEIGHT:")
