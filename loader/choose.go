@@ -8,6 +8,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/inorder"
+	"github.com/robocache/robocache/internal/plausible"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 )
@@ -118,7 +119,7 @@ func (c *chosen) lookAt(ctx context.Context, i int, l *looked) (err error) {
 	if c.whole() {
 		l.unfinite = make([]int, len(streams))
 		for m := range streams {
-			if l.unfinite[m], err = align.Unfinite(streams[m].Values); err != nil {
+			if l.unfinite[m], err = plausible.Unfinite(streams[m].Values); err != nil {
 				return err
 			}
 		}

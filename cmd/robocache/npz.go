@@ -12,7 +12,9 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/internal/cover"
 	"github.com/robocache/robocache/internal/inspection"
+	"github.com/robocache/robocache/internal/plausible"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 	"github.com/robocache/robocache/viz"
@@ -142,14 +144,14 @@ func (j *npzJob) makeClock(r *request) error {
 		j.clock = ops.At(j.targets)
 		return nil
 	}
-	covers := make([]align.Cover, 0, j.batch())
+	covers := make([]cover.Cover, 0, j.batch())
 	for b := range j.batch() {
 		t, err := j.row(b)
 		if err != nil {
 			return err
 		}
 		name := fmt.Sprintf("row %d", b)
-		c, core, err := align.CoversOf(&dataset.Stream{Name: name, Times: t})
+		c, core, _, _, err := cover.Core(&dataset.Stream{Name: name, Times: t})
 		if err != nil {
 			var value *ops.ValueError
 			if errors.As(err, &value) {
@@ -168,7 +170,7 @@ func (j *npzJob) makeClock(r *request) error {
 		default:
 			code = dataset.CodeStrayIgnored
 		}
-		j.notes.Join(align.Strays(name, c, core, code, j.strays))
+		j.notes.Join(cover.Strays(name, c, core, code, j.strays))
 		if r.span.value == align.RangeCommon {
 			c = core
 		}
@@ -197,7 +199,7 @@ func (j *npzJob) makeClock(r *request) error {
 }
 
 // cut leaves out the stray samples of one recording, whose timestamps lie outside the core of what they cover.
-func (j *npzJob) cut(times *tensor.Tensor, all, core align.Cover) (err error) {
+func (j *npzJob) cut(times *tensor.Tensor, all, core cover.Cover) (err error) {
 	ns := (&dataset.Stream{Times: times}).Nanoseconds()
 	lo, hi := 0, len(ns)
 	if core.First != all.First {
@@ -248,7 +250,7 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 	res := &result{Input: r.in, Output: r.out, Plot: r.plot, Report: align.NewReport(j.targets, r.hz)}
 	res.Ignored, res.Remarks, res.Notes = append([]string{}, j.ignored...), j.remarks, j.notes
 	channels := []ops.Channel{{Hi: j.values.Dim(j.values.Rank() - 1), Interp: r.kind.value, Period: r.period}}
-	res.Notes.Join(align.Degrees("values", j.values, channels))
+	res.Notes.Join(plausible.Degrees("values", j.values, channels))
 	res.Notes.Join(align.Unused("", r.sampling(), align.Effective{How: r.sampling(), Edge: r.edge.value, Channels: channels}))
 	d := j.values.Dim(j.values.Rank() - 1)
 	line := align.StreamReport{Name: "values", Rows: j.batch(), Columns: d, DType: out.Values.DType().String(), Inexact: j.inexact, BackSteps: j.sorted, Stray: j.strays, Edge: r.edge.value.String(), Timeless: j.timeless,
@@ -284,7 +286,7 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 		st := dataset.StatsOf(ns)
 		line.Clock(st)
 		name := fmt.Sprintf("row %d", b)
-		for _, n := range append(align.Units(name, timestamps, st), align.Coarse(name, &dataset.Stream{Times: timestamps}, st, targets, j.snap)...) {
+		for _, n := range append(plausible.Units(name, timestamps, st), plausible.Coarse(name, &dataset.Stream{Times: timestamps}, st, targets, j.snap)...) {
 			if res.Notes.Find(n.Code) == nil { // one row stands for all
 				res.Notes.Add(n)
 			}
@@ -320,7 +322,7 @@ func (j *npzJob) unfinite(row, n int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return align.Unfinite(values)
+	return plausible.Unfinite(values)
 }
 
 func (j *npzJob) arrays(w align.ArrayWriter) error {

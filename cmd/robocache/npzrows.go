@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/cover"
+	"github.com/robocache/robocache/internal/plausible"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -163,7 +164,7 @@ func (j *npzJob) sort() error {
 	if j.sorted == 0 {
 		return nil
 	}
-	j.notes.Join(align.Sorted("values", j.sorted, 0))
+	j.notes.Join(plausible.Sorted("values", j.sorted, 0))
 	times, err := j.times.Expand(batch, s) // of one clock each row has its own then
 	if err != nil {
 		return err
@@ -204,7 +205,7 @@ func (j *npzJob) sortOne() error {
 		return err
 	}
 	j.times, j.values, j.lengths, j.sorted, j.timeless = s.Times, s.Values, nil, late, lost
-	j.notes.Join(align.Sorted("values", late, lost))
+	j.notes.Join(plausible.Sorted("values", late, lost))
 	return nil
 }
 
@@ -216,7 +217,7 @@ func (j *npzJob) noTime(b int, times *tensor.Tensor) error {
 			return err
 		}
 		var value *ops.ValueError
-		if _, err := align.CoverOf("", one); errors.As(err, &value) {
+		if _, err := cover.Of("", one); errors.As(err, &value) {
 			value.Row, value.Index = b, i
 			return &inputError{Path: j.path, Array: "times", Err: value}
 		}
