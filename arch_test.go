@@ -428,6 +428,17 @@ var layers = map[string][]string{
 		"doc error options", "output values statistics splits video_pool pictures", "feature", "series stream", "tasks episode_plan",
 		"planner plan_images plan_numbers video_files", "plan_video totals", "plan row_table episode_table", "new_dataset", "info", "complete", "writer",
 	},
+	"cmd/robocache": {
+		"doc backends version clock errors time_shares heap policy_skills npz_batch",
+		"flags arguments launch_flag shard_flag voxel_flags lerobot_flags batch_flags episode_flag",
+		"recording_flags stream_flag device_info output", "app pipe signals progress input dataset_watch",
+		"request alignment_report alignment_job batch_index batch_request batch_metrics cloud bench_run",
+		"recording npz_clock npz_rows npz_job batch_report batch_state batch_folder batch_samples",
+		"policy_run alignment batch_drawing conversion convert_report training voxel_request cloud_points pack_report",
+		"batch_draw train_describe train_ranks train_steps cloud_recording voxel_job view_cloud pack_shards kernel_choice", "trainer",
+		"batches bench convert doctor fuse info inspect pack plan policy resample serve stats train tune view voxelize", "profile", "root",
+		"main",
+	},
 	"internal/parquet": {
 		"doc thrift decompress delta", "handle values schema", "page_values page_encoder", "leaf writer", "page_list page_body", "rows", "column", "file images",
 	},

@@ -4,15 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
-	"github.com/robocache/robocache/internal/benchmark"
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/decimal"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
@@ -129,9 +132,6 @@ type positiveFlag struct {
 	unit string
 }
 
-// hertz is the flag of a rate.
-func hertz(to *float64) *positiveFlag { return &positiveFlag{to: to, max: 1e9, unit: "HZ"} }
-
 func (p *positiveFlag) String() string {
 	if p.to == nil || *p.to == 0 {
 		return ""
@@ -153,58 +153,6 @@ func (p *positiveFlag) Set(s string) error {
 	return nil
 }
 
-// complete gives the shell a flag's values.
-func complete(cmd *cobra.Command, flag string, names func() []string) {
-	err := cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return names(), cobra.ShellCompDirectiveNoFileComp
-	})
-	if err != nil {
-		panic(err) // a flag that does not exist: a mistake in this package
-	}
-}
-
-func backendNames() []string { return append([]string{"auto"}, ops.Backends()...) }
-
-// launchModes are the values of --launch.
-func launchModes() []string { return []string{"default", "dependent", "ready"} }
-
-// launchMode reads one.
-func launchMode(name string) (ops.LaunchMode, error) {
-	mode, err := ops.ParseLaunchMode(name)
-	if err != nil {
-		return mode, usagef("--launch %q: want default, dependent or ready", name)
-	}
-	return mode, nil
-}
-
-// measuring is how long and how jobs are measured, as given.
-type measuring struct {
-	options benchmark.Options
-	limit   time.Duration
-	rotate  float64
-	launch  string
-}
-
-func (m *measuring) flags(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.IntVar(&m.options.Samples, "samples", 31, "the least number of samples, at least 5")
-	f.DurationVar(&m.options.Time, "time", 200*time.Millisecond, "the least time that the samples of a job take together")
-	f.DurationVar(&m.limit, "limit", 0, "measure for no longer than that, and write what was measured until then")
-	f.DurationVar(&m.options.Batch, "batch", 10*time.Millisecond, "about how long a sample takes")
-	f.Float64Var(&m.rotate, "rotate", 0, "megabytes of input sets that the calls take in turn (default 300 on a GPU, 64 on the CPU)")
-	f.StringVar(&m.launch, "launch", "default", "how resample and fuse jobs follow each other on a GPU: default, dependent (the next is made ready meanwhile) or ready (they overlap)")
-	complete(cmd, "launch", launchModes)
-}
-
-func (m *measuring) check() (err error) {
-	if m.limit < 0 || !(m.rotate >= 0) {
-		return usagef("--limit and --rotate are not negative")
-	}
-	m.options.Rotate = int64(m.rotate * 1e6)
-	m.options.Launch, err = launchMode(m.launch)
-	return err
-}
-
 // flagMessage is what an error of a flag says: of a number that is none, what was got and what is wanted, rather than which function could not read it.
 func flagMessage(err error) string {
 	var bad *pflag.InvalidValueError
@@ -217,4 +165,62 @@ func flagMessage(err error) string {
 		return err.Error()
 	}
 	return fmt.Sprintf("--%s: got %q, want %s", bad.GetFlag().Name, bad.GetValue(), want)
+}
+
+// flagOf returns the flag that sets an argument, "shard_windows" or "ShardWindows", or nil. A flag that is repeated has the singular of its name.
+func flagOf(f *pflag.FlagSet, arg string) *pflag.Flag {
+	var name strings.Builder
+	for i, r := range arg {
+		if unicode.IsUpper(r) && i > 0 && unicode.IsLower(rune(arg[i-1])) || r == '_' {
+			name.WriteByte('-')
+		}
+		if r != '_' {
+			name.WriteRune(unicode.ToLower(r))
+		}
+	}
+	for _, name := range []string{name.String(), strings.TrimSuffix(name.String(), "s"), arguments[name.String()]} {
+		if flag := f.Lookup(name); flag != nil {
+			return flag
+		}
+	}
+	return nil
+}
+
+// arguments are the flags of arguments that have other names.
+var arguments = map[string]string{"definitions": "msg-path", "fresh": "check-fresh"}
+
+// spelling writes arguments as a command's flags.
+func spelling(f *pflag.FlagSet) batching.Spelling {
+	return func(arg string) string {
+		switch flag := flagOf(f, arg); {
+		case flag == nil:
+			return arg
+		case flag.Shorthand != "":
+			return "-" + flag.Shorthand
+		default:
+			return "--" + flag.Name
+		}
+	}
+}
+
+// inFlags returns an error of an argument as one of the flag that sets it.
+func inFlags(f *pflag.FlagSet, err error) error {
+	var option *dataset.OptionError
+	var input *inputError
+	var missing *align.MissingError
+	switch {
+	case errors.As(err, &missing) && strings.Contains(missing.Stream, ",") && f.Lookup("stream") != nil:
+		return fmt.Errorf("%w; each stream has a --stream of its own", err)
+	case !errors.As(err, &option) || errors.As(err, &input):
+		return err
+	}
+	e := &usageError{Arg: spelling(f)(option.Arg), Got: option.Got, Want: option.Want}
+	if flag := flagOf(f, option.Arg); flag != nil {
+		list, _ := flag.Value.(pflag.SliceValue)
+		if list != nil && slices.ContainsFunc(list.GetSlice(), func(one string) bool { return strings.Contains(one, ",") }) {
+			e.Want += "; each has a " + e.Arg + " of its own"
+		}
+	}
+	e.Message = fmt.Sprintf("%s: got %s, want %s", e.Arg, e.Got, e.Want)
+	return e
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/serve"
-	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/viz"
 	"github.com/spf13/cobra"
 )
@@ -52,17 +51,6 @@ summed over all, or are those of --episode N.`,
 	cmd.ValidArgsFunction = recordingFiles
 	files(cmd, map[string]string{"plot": "png"})
 	return cmd
-}
-
-// recordingFiles completes the name of a recording.
-func recordingFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	list := []string{"npz"}
-	for _, f := range dataset.Formats() {
-		for _, ext := range f.Extensions {
-			list = append(list, strings.TrimPrefix(ext, "."))
-		}
-	}
-	return list, cobra.ShellCompDirectiveFilterFileExt
 }
 
 func (a *app) inspect(ctx context.Context, in *inspector) error {
@@ -160,5 +148,3 @@ func (a *app) look(ctx context.Context, d dataset.Dataset, in *inspector) (*insp
 	}
 	return found, one, err
 }
-
-func episodes(n int) string { return text.Count(n, "episode") }

@@ -78,7 +78,8 @@ func launchOf(l *cudasim.Launch) launchResult {
 	}
 }
 
-func (a *app) profileCommand() *cobra.Command {
+// profileCommand returns the command profile, which runs a command of a root that root returns.
+func (a *app) profileCommand(root func(*app) *cobra.Command) *cobra.Command {
 	var backend string
 	cmd := &cobra.Command{
 		Use:     "profile COMMAND ARGS",
@@ -87,7 +88,7 @@ func (a *app) profileCommand() *cobra.Command {
 		Example: profileExample,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usagef("profile takes a command to run, got none, want %s", strings.Join(profiled(), ", "))
+				return usagef("profile takes a command to run, got none, want %s", strings.Join(profiled(root), ", "))
 			}
 			return nil
 		},
@@ -95,7 +96,7 @@ func (a *app) profileCommand() *cobra.Command {
 			if backend != "sim" {
 				return usagef("--backend: got %q, want sim: only the simulated device counts", backend)
 			}
-			return a.profile(args)
+			return a.profile(root, args)
 		},
 	}
 	cmd.Flags().SetInterspersed(false) // what follows the command is the command's
@@ -105,9 +106,9 @@ func (a *app) profileCommand() *cobra.Command {
 }
 
 // profiled lists the commands that profile can run: those that take a backend and write an output.
-func profiled() []string {
+func profiled(root func(*app) *cobra.Command) []string {
 	var names []string
-	for _, c := range (&app{out: io.Discard, err: io.Discard}).command().Commands() {
+	for _, c := range root(&app{out: io.Discard, err: io.Discard}).Commands() {
 		if c.Flags().Lookup("backend") != nil && c.Flags().Lookup("output") != nil {
 			names = append(names, c.Name())
 		}
@@ -116,11 +117,11 @@ func profiled() []string {
 }
 
 // profile runs a command line on the simulated device, watching its launches.
-func (a *app) profile(args []string) error {
-	if !slices.Contains(profiled(), args[0]) {
-		return usagef("profile: got the command %q, want %s", args[0], strings.Join(profiled(), ", "))
+func (a *app) profile(root func(*app) *cobra.Command, args []string) error {
+	if commands := profiled(root); !slices.Contains(commands, args[0]) {
+		return usagef("profile: got the command %q, want %s", args[0], strings.Join(commands, ", "))
 	}
-	line, clean, err := a.profileLine(args)
+	line, clean, err := a.profileLine(root, args)
 	if err != nil {
 		return err
 	}
@@ -139,7 +140,7 @@ func (a *app) profile(args []string) error {
 	defer device.Observe(nil)
 	hidden := newApp(a.in, io.Discard, io.Discard)
 	hidden.pipe = a.pipe // whose name stands in the errors
-	inner := hidden.command()
+	inner := root(hidden)
 	inner.SetArgs(line)
 	if _, err := inner.ExecuteC(); err != nil {
 		return err
@@ -156,9 +157,9 @@ func (a *app) profile(args []string) error {
 }
 
 // profileLine is the command line with the backend, and an output to be thrown away where it names none.
-func (a *app) profileLine(args []string) (line []string, clean func(), err error) {
+func (a *app) profileLine(root func(*app) *cobra.Command, args []string) (line []string, clean func(), err error) {
 	clean = func() {}
-	c, rest, err := (&app{out: io.Discard, err: io.Discard}).command().Find(args)
+	c, rest, err := root(&app{out: io.Discard, err: io.Discard}).Find(args)
 	if err != nil {
 		return nil, clean, err
 	}

@@ -95,43 +95,6 @@ func (j *npzJob) checkLengths(batch, s int) error {
 	return err
 }
 
-func (j *npzJob) batch() int {
-	if j.values.Rank() == 2 {
-		return 1
-	}
-	return j.values.Dim(0)
-}
-
-// row returns the timestamps of a row that count.
-func (j *npzJob) row(b int) (*tensor.Tensor, error) {
-	t := j.times
-	if t.Rank() == 2 {
-		one, err := t.Slice(0, b, b+1)
-		if err != nil {
-			return nil, err
-		}
-		if t, err = one.Reshape(t.Dim(1)); err != nil {
-			return nil, err
-		}
-	}
-	if j.lengths == nil {
-		return t, nil
-	}
-	n, err := tensor.Data[int64](j.lengths)
-	if err != nil {
-		return nil, err
-	}
-	return t.Slice(0, 0, int(n[b]))
-}
-
-func rowOf(t *tensor.Tensor, b int) (*tensor.Tensor, error) {
-	one, err := t.Slice(0, b, b+1)
-	if err != nil {
-		return nil, err
-	}
-	return one.Reshape(one.Shape()[1:]...)
-}
-
 // sort brings the samples of each row into the order of their timestamps. Those without a time are left out of one recording; in a batch, where rows
 // are of one length, they are an error.
 func (j *npzJob) sort() error {

@@ -8,7 +8,6 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
-	"github.com/robocache/robocache/ops"
 )
 
 // result is what resample and fuse say of their work.
@@ -21,10 +20,6 @@ type result struct {
 	Remarks []string          `json:"remarks"`  // the lines on standard error
 	LeftOut []notetext.Reason `json:"left_out"` // streams of the recording that are not in the output, and why
 	Ignored []string          `json:"ignored"`  // arrays of an .npz file that were not used
-}
-
-func deviceOf(i ops.Info) deviceInfo {
-	return deviceInfo{Backend: i.Backend, Name: i.Name, Product: i.Product, Driver: i.Driver, Kernels: i.Kernels, Why: i.Why}
 }
 
 // resampled writes the result: a table to standard output, what is not in the table to standard error.

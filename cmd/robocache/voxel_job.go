@@ -203,3 +203,15 @@ func (a *app) voxelized(j *voxelJob, device ops.Info) error {
 	_, err = fmt.Fprintf(a.out, "wrote %s, computed on %s\n", wrote, device.Name)
 	return err
 }
+
+// voxelArrays names the operation's arguments as files do.
+var voxelArrays = map[string]string{"Points": "points", "Features": "features", "Offsets": "offsets"}
+
+// explain says which of the file's arrays the operation could not use.
+func (c *cloud) explain(err error) error {
+	name := ops.Argument(err)
+	if name == "" {
+		return err
+	}
+	return &inputError{Path: c.path, Array: voxelArrays[name], Err: err}
+}

@@ -57,57 +57,6 @@ func (a *app) join(ctx context.Context, t *training) (*ranks.Group, error) {
 	return all, err
 }
 
-// meetingPoint is the socket's path: in a folder of the user's own, named for the launcher's run and for what is trained.
-func (t *training) meetingPoint() (string, error) {
-	out, err := filepath.Abs(t.out)
-	if err != nil {
-		return "", err
-	}
-	key, launched := []string{t.path, out, fmt.Sprint(t.world)}, false
-	for _, name := range launch {
-		key = append(key, os.Getenv(name))
-		launched = launched || os.Getenv(name) != ""
-	}
-	if !launched {
-		key = append(key, fmt.Sprint(os.Getppid())) // who has started all of them
-	}
-	hash := sha256.Sum256([]byte(strings.Join(key, "\x00")))
-	name := filepath.Join(fmt.Sprintf("robocache-%d", os.Getuid()), fmt.Sprintf("%x", hash[:8]))
-	path := filepath.Join(os.TempDir(), name)
-	if len(path) > longestSocket {
-		path = filepath.Join("/tmp", name)
-	}
-	return path, nil
-}
-
-// ownDevice is which device this program takes of those that --backend names, where each of several programs has one: of a list as long as there are
-// programs its own; of a kind without a number that with the rank's, unless the launcher shows each program one alone.
-func (t *training) ownDevice() (string, error) {
-	if t.world == 1 {
-		return t.backend, nil
-	}
-	asked := t.backend
-	switch asked {
-	case "auto":
-		if list, err := ops.Names("cuda:all"); err != nil || len(list) == 0 {
-			return asked, nil
-		}
-		asked = "cuda:all"
-	case "cuda", "sim":
-		asked += ":all"
-	}
-	list, err := ops.Names(asked)
-	switch {
-	case err != nil:
-		return "", err
-	case len(list) == 1:
-		return list[0], nil
-	case t.rank < len(list) && (len(list) == t.world || asked != t.backend || strings.HasSuffix(asked, ":all")):
-		return list[t.rank], nil
-	}
-	return "", usagef("--backend: got %q, %d devices for %d ranks, want one for each", t.backend, len(list), t.world)
-}
-
 // turn is what is done next.
 type turn struct {
 	Steps     int
@@ -163,4 +112,55 @@ func (w *trainer) devicesOfAll(ctx context.Context) error {
 		w.out.Devices = append(w.out.Devices, theirs...)
 	}
 	return nil
+}
+
+// meetingPoint is the socket's path: in a folder of the user's own, named for the launcher's run and for what is trained.
+func (t *training) meetingPoint() (string, error) {
+	out, err := filepath.Abs(t.out)
+	if err != nil {
+		return "", err
+	}
+	key, launched := []string{t.path, out, fmt.Sprint(t.world)}, false
+	for _, name := range launch {
+		key = append(key, os.Getenv(name))
+		launched = launched || os.Getenv(name) != ""
+	}
+	if !launched {
+		key = append(key, fmt.Sprint(os.Getppid())) // who has started all of them
+	}
+	hash := sha256.Sum256([]byte(strings.Join(key, "\x00")))
+	name := filepath.Join(fmt.Sprintf("robocache-%d", os.Getuid()), fmt.Sprintf("%x", hash[:8]))
+	path := filepath.Join(os.TempDir(), name)
+	if len(path) > longestSocket {
+		path = filepath.Join("/tmp", name)
+	}
+	return path, nil
+}
+
+// ownDevice is which device this program takes of those that --backend names, where each of several programs has one: of a list as long as there are
+// programs its own; of a kind without a number that with the rank's, unless the launcher shows each program one alone.
+func (t *training) ownDevice() (string, error) {
+	if t.world == 1 {
+		return t.backend, nil
+	}
+	asked := t.backend
+	switch asked {
+	case "auto":
+		if list, err := ops.Names("cuda:all"); err != nil || len(list) == 0 {
+			return asked, nil
+		}
+		asked = "cuda:all"
+	case "cuda", "sim":
+		asked += ":all"
+	}
+	list, err := ops.Names(asked)
+	switch {
+	case err != nil:
+		return "", err
+	case len(list) == 1:
+		return list[0], nil
+	case t.rank < len(list) && (len(list) == t.world || asked != t.backend || strings.HasSuffix(asked, ":all")):
+		return list[t.rank], nil
+	}
+	return "", usagef("--backend: got %q, %d devices for %d ranks, want one for each", t.backend, len(list), t.world)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"archive/tar"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -10,7 +9,6 @@ import (
 	"image"
 	"image/jpeg"
 	"io"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -23,57 +21,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-const samplesHelp = `--format webdataset writes the windows as samples instead, in tar files DIR/shard-000000.tar that
-WebDataset reads, each of so many whole batches as --tar-samples and --tar-bytes allow. A sample is
-KEY.STREAM.npy [T,D] of each stream, KEY.CAMERA.jpg of each camera, KEY.CAMERA.000.jpg and on if its
-window has several targets, and KEY.json: dataset and episode, tick and anchor as above, epoch and
-position, and pad and valid [T] by the members' names. Slashes in names become _. DIR/samples.json
-says what the members hold. --state is written with each shard, and a signal with --state leaves out
-the one that was begun, so that who goes on writes it again.`
-
-// fileFormat is what --out writes.
-type fileFormat string
-
-const (
-	batchesFormat fileFormat = "safetensors" // a file a batch
-	samplesFormat fileFormat = "webdataset"  // tar files of samples
-)
-
-func (f fileFormat) String() string { return string(f) }
-
 // jpegQuality is that of frames in samples; more makes files larger by half, and no difference that is seen.
 const jpegQuality = 95
-
-// sample is a sample's .json. Its JSON names are a contract.
-type sample struct {
-	Dataset  *int             `json:"dataset,omitempty"` // of several, from 0
-	Episode  int              `json:"episode"`           // in the dataset
-	Name     string           `json:"name"`              // the episode's
-	Tick     int64            `json:"tick"`              // of the anchor, in the episode
-	Anchor   int64            `json:"anchor"`            // its time, ns
-	Epoch    int64            `json:"epoch"`
-	Position int64            `json:"position"` // in the epoch's order
-	Pad      map[string][]int `json:"pad"`      // of each target, by the member's name without its ending
-	Valid    map[string][]int `json:"valid"`
-	Batch    batchIndex       `json:"batch"` // that it was drawn with
-}
-
-// samplesFile is what a folder of samples has beside them, and described what it says.
-const samplesFile = "samples.json"
-
-type described struct {
-	Version int             `json:"version"` // 1
-	Members []describedPart `json:"members"`
-}
-
-type describedPart struct {
-	Member  string   `json:"member"` // "action.npy", "front.jpg"
-	Stream  string   `json:"stream,omitempty"`
-	Camera  string   `json:"camera,omitempty"`
-	Shape   []int    `json:"shape"` // [T,D] of a stream, [T,H,W,3] of a camera
-	DType   string   `json:"dtype"`
-	Columns []string `json:"columns,omitempty"`
-}
 
 // shards writes samples into tar files, one of each device at a time.
 type shards struct {
@@ -88,15 +37,6 @@ type shard struct {
 	pipe *io.PipeWriter
 	tar  *webdataset.Writer
 	done chan error
-}
-
-// shardName is what a tar file of samples is called.
-func shardName(number int64) string { return fmt.Sprintf("shard-%06d.tar", number) }
-
-func isShardName(name string) bool {
-	var number int64
-	_, err := fmt.Sscanf(name, "shard-%d.tar", &number)
-	return err == nil && name == shardName(number)
 }
 
 // newShards says how many batches a shard has. Frames count as many bytes as their pixels have.
@@ -343,47 +283,4 @@ func jpegs(frames *tensor.Tensor, row int) (list [][]byte, err error) {
 		list = append(list, b.Bytes())
 	}
 	return list, nil
-}
-
-// describe writes what the samples' members hold into their folders.
-func (d *drawing) describe() error {
-	about := described{Version: 1, Members: []describedPart{}}
-	r := d.group.Report()
-	for i, s := range r.Streams {
-		part := describedPart{Member: webdataset.Ext(s.Name) + ".npy", Stream: s.Name, Shape: []int{s.Targets, s.Columns}, DType: s.DType}
-		for _, c := range d.l.Batch().Streams[i].Columns {
-			part.Columns = append(part.Columns, c.Name)
-		}
-		about.Members = append(about.Members, part)
-	}
-	for _, c := range r.Cameras {
-		member := webdataset.Ext(c.Name) + ".jpg"
-		if c.Targets > 1 {
-			member = fmt.Sprintf("%s.000.jpg to %s.%03d.jpg", webdataset.Ext(c.Name), webdataset.Ext(c.Name), c.Targets-1)
-		}
-		about.Members = append(about.Members, describedPart{Member: member, Camera: c.Name, Shape: []int{c.Targets, c.Height, c.Width, 3}, DType: tensor.U8.String()})
-	}
-	return d.beside(samplesFile, about)
-}
-
-// firstBatch is the batch that the first sample of a shard was drawn with.
-func firstBatch(path string) (index batchIndex, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return index, err
-	}
-	defer f.Close()
-	r := tar.NewReader(f)
-	head, err := r.Next()
-	if err != nil {
-		return index, err
-	}
-	var s sample
-	if err = json.NewDecoder(io.LimitReader(r, 1<<20)).Decode(&s); err != nil {
-		return index, fmt.Errorf("%s: no JSON of a sample: %w", head.Name, err)
-	}
-	if s.Batch.Version != 1 {
-		return index, fmt.Errorf("%s: got a batch of version %d, want 1", head.Name, s.Batch.Version)
-	}
-	return s.Batch, nil
 }

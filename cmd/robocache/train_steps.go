@@ -2,9 +2,14 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"io"
+	"path/filepath"
 	"time"
 
+	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/policy"
+	"github.com/robocache/robocache/viz"
 )
 
 // steps trains until all steps are done or a signal comes.
@@ -62,4 +67,31 @@ func recent(tr *policy.Trainer) float64 {
 		sum += float64(v)
 	}
 	return sum / float64(max(n, 1))
+}
+
+// progress tells how far training is.
+func (w *trainer) progress() error {
+	o := w.out
+	if w.app.json {
+		return w.line(map[string]any{"step": o.Steps, "loss": o.Loss, "steps_per_second": o.Speed})
+	}
+	_, err := fmt.Fprintf(w.app.out, "step %d of %d: loss %.4f, %.0f steps a second\n", o.Steps, o.Recipe.Steps, o.Loss, o.Speed)
+	return err
+}
+
+// save writes the checkpoint and the picture of the loss.
+func (w *trainer) save(ctx context.Context, tr *policy.Trainer) error {
+	dir := w.training.out
+	if dir == "" {
+		return nil
+	}
+	if err := tr.Save(ctx, dir); err != nil {
+		return unwritten(err)
+	}
+	if tr.Steps() == 0 || w.rank > 0 {
+		return nil
+	}
+	return unwritten(atomicfile.WriteFile(filepath.Join(dir, lossPicture), func(f io.Writer) error {
+		return viz.WriteLossPNG(f, 1, tr.Losses(), viz.Options{Title: policy.Kind + " " + w.out.Recipe.Size, Unit: lossUnit})
+	}))
 }

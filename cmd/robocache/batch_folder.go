@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/robocache/robocache/dataset/safetensors"
@@ -13,59 +12,6 @@ import (
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/tensor"
 )
-
-// batchKey is the text of the metadata that says which batch a file holds.
-const batchKey = "robocache.batch"
-
-// batchIndex is that text. Its JSON names are a contract.
-type batchIndex struct {
-	Version int    `json:"version"` // 1
-	Step    int64  `json:"step"`
-	Seed    uint64 `json:"seed"`
-	Epoch   int64  `json:"epoch"`
-	Taken   int64  `json:"taken"` // positions of the epoch before the batch: row i has the position taken + rank + world*i
-	Rank    int    `json:"rank"`
-	World   int    `json:"world"`
-	Batch   int    `json:"batch"`                   // rows
-	Last    string `json:"last"`                    // as --last
-	Run     string `json:"run"`                     // the same of all batches of the same plan and datasets
-	Shard   int    `json:"shard_batches,omitempty"` // batches of a file of samples
-}
-
-// rank is that of a device of this program, of so many ranks in all.
-func (b *asking) rank(device int) (rank, ranks int) {
-	return b.number*b.devices + device, b.world * b.devices
-}
-
-// folder is where a device's batches are written: --out itself of one that is alone.
-func (b *asking) folder(device int) string {
-	rank, ranks := b.rank(device)
-	if ranks == 1 {
-		return b.out
-	}
-	return filepath.Join(b.out, fmt.Sprintf("rank-%05d-of-%05d", rank, ranks))
-}
-
-func (b *asking) batchFile(step int64, device int) string {
-	return filepath.Join(b.folder(device), batchName(step))
-}
-
-// isOutput reports whether that is the name of a file of batches, or of samples if these are asked for.
-func (b *asking) isOutput(name string) bool {
-	if b.format.value == samplesFormat {
-		return isShardName(name)
-	}
-	return isBatchFile(name)
-}
-
-func batchName(step int64) string { return fmt.Sprintf("batch-%07d.safetensors", step) }
-
-// isBatchFile reports whether that is the name of a batch.
-func isBatchFile(name string) bool {
-	number, found := strings.CutPrefix(strings.TrimSuffix(name, ".safetensors"), "batch-")
-	step, err := strconv.ParseInt(number, 10, 64)
-	return found && err == nil && name == batchName(step)
-}
 
 // outputs makes the folders of --out, finds what cannot be written before the work, and takes away what a killed program has left of the same files.
 func (b *asking) outputs() error {
@@ -164,4 +110,86 @@ func (b *asking) file(l *loader.Loader, host *loader.Batch, begin loader.State, 
 type named struct {
 	name string
 	t    *tensor.Tensor
+}
+
+// earlier refuses a folder of --out with batches of another run, which would be mixed with those of this one. One that goes on from a state may have had
+// batches of another size and another number of ranks. Batches of a run are numbered from 0 and get no others among them, so the first and the last of
+// a folder stand for all.
+func (b *asking) earlier(begin loader.State, goesOn bool) error {
+	if b.out == "" {
+		return nil
+	}
+	for device := range b.devices {
+		files, err := b.files(b.folder(device))
+		if err != nil {
+			return err
+		}
+		for i, file := range files {
+			if i > 0 && i < len(files)-1 {
+				continue
+			}
+			if err := b.sameRun(file, begin, device, goesOn); err != nil {
+				return err
+			}
+		}
+	}
+	if goesOn {
+		return nil
+	}
+	_, ranks := b.rank(0)
+	folders, err := filepath.Glob(filepath.Join(quoted(b.out), "rank-?????-of-?????"))
+	if err != nil {
+		return err
+	}
+	for _, folder := range append(folders, b.out) {
+		of := 1
+		_, _ = fmt.Sscanf(strings.TrimPrefix(filepath.Base(folder), "rank-"), "%d-of-%d", new(int), &of)
+		if folder == b.out {
+			of = 1
+		}
+		if of == ranks {
+			continue
+		}
+		files, err := b.files(folder)
+		if err != nil {
+			return err
+		}
+		if len(files) > 0 {
+			return b.anotherRun(files[0], "ranks", fmt.Sprint(ranks), fmt.Sprint(of))
+		}
+	}
+	return nil
+}
+
+// sameRun checks that a file is a batch of this run.
+func (b *asking) sameRun(file string, begin loader.State, device int, goesOn bool) error {
+	of := batchOf
+	if b.format.value == samplesFormat {
+		of = firstBatch
+	}
+	had, err := of(file)
+	if err != nil {
+		return b.anotherRun(file, "batch", "a file that can be read", err.Error())
+	}
+	want := b.index(begin, had.Step, device)
+	for _, c := range []struct {
+		what, got, want string
+		always          bool
+	}{
+		{"seed", fmt.Sprint(want.Seed), fmt.Sprint(had.Seed), true},
+		{"batch", fmt.Sprint(want.Batch), fmt.Sprint(had.Batch), false},
+		{"last", want.Last, had.Last, false},
+		{"ranks", fmt.Sprint(want.World), fmt.Sprint(had.World), false},
+		{"batches of a shard", fmt.Sprint(want.Shard), fmt.Sprint(had.Shard), false},
+		{"plan or dataset", want.Run, had.Run, true},
+	} {
+		if c.got != c.want && (c.always || !goesOn) {
+			return b.anotherRun(file, c.what, c.got, c.want)
+		}
+	}
+	return nil
+}
+
+func (b *asking) anotherRun(file, what, got, had string) error {
+	return usagef("--out: %s is a batch of another run: %s %s, where this one has %s; want another folder, or to go on from the --state of that run", file, what, had, got)
 }

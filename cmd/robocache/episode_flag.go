@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/spf13/pflag"
+	"github.com/robocache/robocache/internal/text"
 )
 
 // episodeFlag is the number of an episode, -1 until one is given.
@@ -46,14 +46,4 @@ func (e episodeFlag) of(ctx context.Context, d dataset.Dataset, path string) (*d
 	return episode, nil
 }
 
-// readingFlags are the flags of commands that read recordings: how they are read, but for --strict.
-func readingFlags(f *pflag.FlagSet, opt *dataset.Options) {
-	f.Var(hertz(&opt.Rate), "rate", "steps a second of recordings that have no times and do not say")
-	f.StringVar(&opt.Clock, "clock", "", "where timestamps come from, of formats that have several clocks: inspect lists them")
-	definitionsFlag(f, &opt.Definitions)
-}
-
-// definitionsFlag is the flag of commands that read recordings, whose messages may lack their definitions.
-func definitionsFlag(f *pflag.FlagSet, list *[]string) {
-	f.StringArrayVar(list, "msg-path", nil, "a `folder` or file of message definitions (.msg, .idl), of recordings that lack some; repeatable")
-}
+func episodes(n int) string { return text.Count(n, "episode") }

@@ -1,21 +1,16 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
 
-	"github.com/spf13/cobra"
-
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/printed"
+	"github.com/spf13/cobra"
 )
 
 // run executes a command line and returns the exit code.
@@ -50,22 +45,6 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return report.Code
 }
 
-// app is one run of the program.
-type app struct {
-	in         io.Reader
-	out, err   io.Writer
-	announce   func(step string) (done func()) // tells a person at a terminal what takes long
-	json       bool
-	quiet      bool // remarks are for another program to make
-	interrupts interrupts
-	pipe       *pipe
-}
-
-func newApp(in io.Reader, out, err io.Writer) *app {
-	p := &pipe{}
-	return &app{in: in, out: &naming{out, p}, err: &naming{err, p}, pipe: p}
-}
-
 func (a *app) command() *cobra.Command {
 	var version bool
 	root := &cobra.Command{
@@ -96,7 +75,7 @@ on a GPU or on the CPU.`,
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "write one JSON object to standard output")
 	root.Flags().BoolVar(&version, "version", false, "print the version")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{Message: flagMessage(err)} })
-	root.AddCommand(a.infoCommand(), a.inspectCommand(), a.doctorCommand(), a.planCommand(), a.convertCommand(), a.statsCommand(), a.viewCommand(), a.resampleCommand(), a.fuseCommand(), a.packCommand(), a.batchesCommand(), a.trainCommand(), a.policyCommand(), a.voxelizeCommand(), a.benchCommand(), a.tuneCommand(), a.profileCommand(), a.serveCommand())
+	root.AddCommand(a.infoCommand(), a.inspectCommand(), a.doctorCommand(), a.planCommand(), a.convertCommand(), a.statsCommand(), a.viewCommand(), a.resampleCommand(), a.fuseCommand(), a.packCommand(), a.batchesCommand(), a.trainCommand(), a.policyCommand(), a.voxelizeCommand(), a.benchCommand(), a.tuneCommand(), a.profileCommand((*app).command), a.serveCommand())
 	for _, c := range root.Commands() {
 		if run := c.RunE; run != nil {
 			c.RunE = func(cmd *cobra.Command, args []string) error { return inFlags(cmd.Flags(), run(cmd, args)) }
@@ -127,105 +106,11 @@ on a GPU or on the CPU.`,
 	return root
 }
 
-// takes returns the check of a command that takes least to most arguments; most 0 is any number. what says so.
-func takes(least, most int, what string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		switch n := len(args); {
-		case n == 0 && most == 0:
-			return usagef("%s, got none", what)
-		case n < least || most > 0 && n > most:
-			return usagef("%s, got %d: %q", what, n, args)
-		}
-		return nil
-	}
-}
-
-// noArgs refuses arguments, with an error that ends in the right exit code.
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	if cmd.HasSubCommands() {
-		return usagef("%s: got %q, want %s", cmd.CommandPath(), args[0], commandNames(cmd))
-	}
-	return usagef("%s takes no arguments, got %q", cmd.CommandPath(), args[0])
-}
-
-func commandNames(cmd *cobra.Command) string {
-	var names []string
-	for _, c := range cmd.Commands() {
-		if c.IsAvailableCommand() && c.Name() != "help" {
-			names = append(names, c.Name())
-		}
-	}
-	return strings.Join(names, ", ")
-}
-
 func wantsJSON(args []string) bool {
 	if i := slices.Index(args, "--"); i >= 0 {
 		args = args[:i]
 	}
 	return slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
-}
-
-func (a *app) writeJSON(v any) error {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(v); err != nil {
-		return err
-	}
-	_, err := a.out.Write(a.pipe.json(b.Bytes()))
-	return err
-}
-
-// remark tells the user something that is not the result. With --json the result carries it.
-func (a *app) remark(format string, args ...any) {
-	if !a.json && !a.quiet {
-		fmt.Fprintf(a.err, "robocache: %s\n", printed.Text(fmt.Sprintf(format, args...)))
-	}
-}
-
-// release is the version of what was built for a release or a wheel: the linker is told it (-X main.release=0.5.0), and the Python package has the same.
-var release string
-
-// buildVersion is what the linker knows of the module: the version of a release, a tag, or the revision that was built.
-type buildVersion struct {
-	Version  string `json:"version"`
-	Revision string `json:"revision,omitempty"`
-	Modified bool   `json:"modified,omitempty"`
-	Go       string `json:"go"`
-	Platform string `json:"platform"`
-}
-
-func versionOf() buildVersion {
-	v := buildVersion{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		if info.Main.Version != "" {
-			v.Version = info.Main.Version
-		}
-		for _, s := range info.Settings {
-			switch s.Key {
-			case "vcs.revision":
-				v.Revision = s.Value
-			case "vcs.modified":
-				v.Modified = s.Value == "true"
-			}
-		}
-	}
-	if release != "" {
-		v.Version = release
-	}
-	return v
-}
-
-func (v buildVersion) String() string {
-	s := "robocache " + v.Version
-	if v.Revision != "" && !strings.Contains(v.Version, v.Revision[:min(len(v.Revision), 12)]) {
-		s += " " + v.Revision[:min(len(v.Revision), 12)]
-	}
-	return s + " " + v.Go + " " + v.Platform
 }
 
 func (a *app) version() error {

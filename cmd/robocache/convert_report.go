@@ -8,9 +8,44 @@ import (
 
 	"github.com/robocache/robocache/convert"
 	"github.com/robocache/robocache/dataset/notetext"
+	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/printed"
 	"github.com/robocache/robocache/internal/text"
 )
+
+// converted is what convert says of its work.
+type converted struct {
+	Output  string            `json:"output"`
+	Shards  []*convert.Report `json:"-"`      // those that were made, or were there
+	Reports []shardReport     `json:"shards"` // these, with the sentences of their notes
+	Before  []int             `json:"before"` // of each, how many pieces were there already, whole
+	// Skipped are the inputs of which these shards lack episodes that were skipped.
+	Skipped []convert.SkippedInput `json:"skipped"`
+	Absent  []batching.Absent      `json:"absent"` // inputs of which declared episodes are not there
+}
+
+// shardReport is a shard with the sentences of its notes.
+type shardReport struct {
+	*convert.Report
+	Remarks []shardNote `json:"remarks"`
+}
+
+func newShardReport(r *convert.Report) shardReport {
+	s := shardReport{r, []shardNote{}}
+	for _, m := range r.Notes.List {
+		e := shardNote{notetext.EntryOf(m.Note), m.Number, m.Episodes}
+		e.Text = notetext.Line(m.Note)
+		s.Remarks = append(s.Remarks, e)
+	}
+	return s
+}
+
+// shardNote is a note of some episodes.
+type shardNote struct {
+	notetext.Entry
+	First    int `json:"first"` // the number of the first episode
+	Episodes int `json:"episodes"`
+}
 
 // mostReasons is how many skipped episodes, losses and remarks are told of each.
 const mostReasons = 20
@@ -86,6 +121,7 @@ var byFlags = strings.NewReplacer(
 type flagged struct{ error }
 
 func (e flagged) Error() string { return byFlags.Replace(notetext.ErrorText(e.error)) }
+
 func (e flagged) Unwrap() error { return e.error }
 
 // writtenOf counts the streams and cameras that were written, which are not all that the account has.

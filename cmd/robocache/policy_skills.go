@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/robocache/robocache/internal/printed"
 	"github.com/robocache/robocache/internal/text"
+	"github.com/robocache/robocache/nn"
 	"github.com/robocache/robocache/policy"
 )
 
@@ -80,4 +82,23 @@ func writeColumns(b *bytes.Buffer, e *policy.Evaluation) {
 		w.Flush()
 		return
 	}
+}
+
+// explainPolicy says which input an error of package policy is of.
+func explainPolicy(path string, err error) error {
+	var stream *policy.StreamError
+	var episode *policy.EpisodeError
+	var checkpoint *policy.CheckpointError
+	var bad *nn.NotFiniteError
+	switch {
+	case errors.As(err, &stream):
+		return &inputError{Path: path, Stream: stream.Stream, Got: stream.Got, Want: stream.Want}
+	case errors.As(err, &episode):
+		return &inputError{Path: path, Msg: "episode " + episode.Episode, Got: episode.Got, Want: episode.Want}
+	case errors.As(err, &checkpoint):
+		return &inputError{Path: checkpoint.Dir, Msg: checkpoint.What, Got: checkpoint.Got, Want: checkpoint.Want}
+	case errors.As(err, &bad):
+		return &inputError{Path: path, Err: err}
+	}
+	return err
 }

@@ -90,7 +90,8 @@ func (v *vecFlag) Set(s string) error {
 
 // vecString writes numbers exactly, shortVec as people read them.
 func vecString(v [3]float64) string { return joinNumbers(v, -1) }
-func shortVec(v [3]float64) string  { return joinNumbers(v, 7) }
+
+func shortVec(v [3]float64) string { return joinNumbers(v, 7) }
 
 func joinNumbers(v [3]float64, digits int) string {
 	var parts []string
