@@ -8,6 +8,8 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/viz"
 )
 
 // result is what resample and fuse say of their work.
@@ -43,3 +45,16 @@ func (a *app) resampled(r *result) error {
 	_, err := fmt.Fprintf(a.out, "%vwrote %s, computed on %s\n", r.Report, wrote, r.Device.Name)
 	return err
 }
+
+// job is a recording that was read.
+type job interface {
+	// run resamples and keeps what save needs.
+	run(r *request, device *ops.Device) (*result, error)
+	// arrays writes the output.
+	arrays(w align.ArrayWriter) error
+	// panels returns the figure's content.
+	panels() ([]viz.Panel, error)
+}
+
+// work is a job with its output still to be written.
+type work struct{ job }

@@ -67,13 +67,9 @@ func (c *conversion) check(hz float64) (convert.Target, error) {
 		c.opt.Media = []string{""}
 	}
 	if c.planFile != "" {
-		p, err := align.ReadPlan(c.planFile)
-		var bad *align.PlanError
-		switch {
-		case errors.As(err, &bad):
+		p, err := readPlan(c.planFile)
+		if err != nil {
 			return nil, err
-		case err != nil:
-			return nil, readError(c.planFile, err)
 		}
 		c.opt.Plan = &p
 	} else if hz > 0 {

@@ -68,8 +68,6 @@ func (c *choice[T]) names() []string {
 	return out
 }
 
-func kinds() []ops.Interp { return ops.Interps() }
-
 func valueTypes() []tensor.DType {
 	return []tensor.DType{tensor.F32, tensor.F64, tensor.F16, tensor.BF16}
 }

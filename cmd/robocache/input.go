@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/internal/atomicfile"
@@ -165,4 +166,13 @@ func arrayError(path string, err error) error {
 		return &inputError{Path: path, Msg: fmt.Sprintf("no stream %s, want %s", f.Got, f.Want)}
 	}
 	return readError(path, err)
+}
+
+// readPlan reads a plan file. An error of its text is an align.PlanError.
+func readPlan(path string) (align.Plan, error) {
+	p, err := align.ReadPlan(path)
+	if bad := (*align.PlanError)(nil); err != nil && !errors.As(err, &bad) {
+		err = readError(path, err)
+	}
+	return p, err
 }

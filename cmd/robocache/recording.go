@@ -183,16 +183,13 @@ func (j *recording) explain(r *request, err error) error {
 	var arg *ops.ArgError
 	var value *ops.ValueError
 	var missing *align.MissingError
-	var placed *align.InPlanError
 	var many *align.ManyError
 	var span *align.RangeError
 	var none *align.NoStreamsError
 	var size *align.SizeError
 	var place *align.InPlanError
-	if errors.As(err, &placed) {
-		place = placed
-	}
 	var steps *align.StepsError
+	errors.As(err, &place) // nil of what is not in a plan file
 	switch {
 	case errors.As(err, &steps):
 		return usagef("--hz: %s counts steps and does not say how many a second there are, want --rate", j.path)

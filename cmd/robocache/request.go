@@ -135,15 +135,7 @@ func whatIs(form string) string {
 // makePlan is the plan of the flags, or of the file that --plan names. names are the recording's.
 func (r *request) makePlan(names []string) (align.Plan, error) {
 	if r.planFile != "" {
-		p, err := align.ReadPlan(r.planFile)
-		if err != nil {
-			var bad *align.PlanError
-			if errors.As(err, &bad) {
-				return p, err
-			}
-			return p, readError(r.planFile, err)
-		}
-		return p, nil
+		return readPlan(r.planFile)
 	}
 	streams, err := r.parseStreams(names)
 	if err != nil {
@@ -214,7 +206,7 @@ func (r *request) sortable(err error) error {
 func newRequest(op string) *request {
 	return &request{
 		op: op, episode: -1,
-		kind:     choice[ops.Interp]{list: kinds(), kind: "KIND"},
+		kind:     choice[ops.Interp]{list: ops.Interps(), kind: "KIND"},
 		quat:     choice[ops.QuatOrder]{list: []ops.QuatOrder{ops.QuatXYZW, ops.QuatWXYZ}, kind: "ORDER"},
 		edge:     choice[ops.Edge]{list: []ops.Edge{ops.EdgeClamp, ops.EdgeFill, ops.EdgeExtrapolate, ops.EdgeError, ops.EdgeHold}, kind: "RULE"},
 		dtype:    choice[tensor.DType]{list: valueTypes(), kind: "DTYPE"},

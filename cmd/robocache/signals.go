@@ -62,6 +62,13 @@ func (i *interrupts) watch() (stop func()) {
 	}
 }
 
+// set replaces one of the two functions.
+func (i *interrupts) set(to *func(), f func()) {
+	i.Lock()
+	defer i.Unlock()
+	*to = f
+}
+
 // die ends the program by the signal, so that its parent sees what ended it.
 func die(s os.Signal) {
 	signal.Reset(s)
@@ -80,21 +87,14 @@ func dieOfPipe() {
 
 // onSignal has something said before a signal ends the program, until stop.
 func (a *app) onSignal(say func()) (stop func()) {
-	set := func(f func()) {
-		a.interrupts.Lock()
-		a.interrupts.last = f
-		a.interrupts.Unlock()
-	}
-	set(say)
-	return func() { set(nil) }
+	a.interrupts.set(&a.interrupts.last, say)
+	return func() { a.interrupts.set(&a.interrupts.last, nil) }
 }
 
 // untilCut is a context that a signal or, if it is not 0, the limit ends; ended reports whether a signal did.
 func (a *app) untilCut(limit time.Duration) (ctx context.Context, ended func() bool, stop func()) {
 	signals, cancel := context.WithCancel(context.Background())
-	a.interrupts.Lock()
-	a.interrupts.soft = cancel
-	a.interrupts.Unlock()
+	a.interrupts.set(&a.interrupts.soft, cancel)
 	ended = func() bool { return signals.Err() != nil }
 	release := func() {}
 	ctx = signals
@@ -102,9 +102,7 @@ func (a *app) untilCut(limit time.Duration) (ctx context.Context, ended func() b
 		ctx, release = context.WithTimeoutCause(signals, limit, fmt.Errorf("--limit %v", limit))
 	}
 	return ctx, ended, func() {
-		a.interrupts.Lock()
-		a.interrupts.soft = nil
-		a.interrupts.Unlock()
+		a.interrupts.set(&a.interrupts.soft, nil)
 		release()
 	}
 }

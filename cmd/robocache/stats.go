@@ -13,7 +13,6 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/batching"
@@ -224,10 +223,8 @@ func (a *app) collected(s *statistics) (*stats.State, error) {
 	}
 	defer clean()
 	if s.planFile != "" {
-		plan, err := align.ReadPlan(s.planFile)
-		if bad := (*align.PlanError)(nil); err != nil && !errors.As(err, &bad) {
-			return nil, readError(s.planFile, err)
-		} else if err != nil {
+		plan, err := readPlan(s.planFile)
+		if err != nil {
 			return nil, err
 		}
 		s.opt.Plan = &plan

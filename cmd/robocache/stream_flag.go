@@ -45,7 +45,7 @@ func parseStream(f string, names []string) (s align.Stream, err error) {
 		return s, usagef("--stream: got %q, want NAME, NAME:kind or NAME:kind:max-gap", f)
 	}
 	if kind != "" {
-		c := choice[ops.Interp]{list: kinds()}
+		c := choice[ops.Interp]{list: ops.Interps()}
 		if err := c.Set(kind); err != nil {
 			return s, usagef("--stream %s: got kind %q, %v", f, kind, err)
 		}

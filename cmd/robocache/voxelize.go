@@ -114,11 +114,7 @@ func (a *app) voxelizeCommand() *cobra.Command {
 	complete(cmd, "order", r.order.names)
 	complete(cmd, "preset", r.preset.names)
 	complete(cmd, "backend", backendNames)
-	for flag, ext := range map[string]string{"output": "npz", "plot": "png"} {
-		if err := cmd.MarkFlagFilename(flag, ext); err != nil {
-			panic(err) // a flag that does not exist: a mistake in this package
-		}
-	}
+	files(cmd, map[string]string{"output": "npz", "plot": "png"})
 	return cmd
 }
 
