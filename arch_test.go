@@ -60,7 +60,7 @@ var rules = map[string][]string{
 	"stats":                  {"tensor", "dataset/...", "align", "ops", "internal/inorder", "internal/orderjson", "internal/summary"},
 	"view":                   {"tensor", "dataset", "dataset/notetext", "align", "doctor", "ops", "internal/caught"},
 	"viz":                    {"tensor", "dataset", "internal/atomicfile", "internal/errs", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
-	"cmd":                    {"public", "internal/...", "github.com/spf13/...", "github.com/schollz/progressbar/..."},
+	"cmd":                    {"public", "internal/...", "cmd/robocache/internal/cli", "github.com/spf13/..."},
 	"examples":               {"public"},
 	"bench":                  {"public"},
 	"scripts":                {"scripts/...", "internal/atomicfile"},
@@ -101,6 +101,8 @@ var rules = map[string][]string{
 	"cudasim/report":           {},
 	"dataset/lerobot/internal": {"tensor", "dataset/internal/openfiles", "dataset/mp4", "internal/summary"},
 	"dataset/lerobot/write":    {"tensor", "dataset", "dataset/mp4", "dataset/lerobot/internal/...", "internal/atomicfile", "internal/orderjson", "internal/parquet", "internal/summary", "internal/video"},
+
+	"cmd/robocache/internal/cli": {"ops", "internal/atomicfile", "internal/decimal", "internal/printed", "github.com/schollz/progressbar/..."},
 }
 
 // unsafeFiles lists the only files that may import unsafe, and why each needs to.

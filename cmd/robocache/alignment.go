@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/ops"
@@ -32,12 +33,12 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 	f.Var(&r.encoding, "encoding", "of the messages of an .mcap file: protobuf (default) or json")
 	f.StringVar(&r.plot, "plot", "", "also draw recorded samples, resampled curves and gaps to this .png file")
 	f.BoolVar(&r.reading.Strict, "strict", false, "refuse a file that is broken anywhere, in place of keeping what is whole and saying what was lost")
-	f.Var(hertz(&r.hz), "hz", "rate of the clock to make")
+	f.Var(cli.Hertz(&r.hz), "hz", "rate of the clock to make")
 	f.Var(&r.span, "range", "the time that --hz covers: common (default; topics that hold and short streams do not narrow it), intersection or union")
 	f.StringVar(&r.planFile, "plan", "", "a plan file that says all of the following, instead of flags; docs/plans.md has its keys")
-	f.Var(&r.kind, "kind", strings.Join(r.kind.names(), ", ")+" (default linear)")
+	f.Var(&r.kind, "kind", strings.Join(r.kind.Names(), ", ")+" (default linear)")
 	f.Var(&r.quat, "quat", "order of quaternions where the recording does not say: xyzw or wxyz (default wxyz for .ulg, else xyzw)")
-	f.Var(&positiveFlag{to: &r.period, unit: "PERIOD"}, "period", "period of --kind angle (default 2 pi)")
+	f.Var(&cli.PositiveFlag{To: &r.period, Unit: "PERIOD"}, "period", "period of --kind angle (default 2 pi)")
 	f.Var(&r.window, "window", "the window kinds reduce the samples of this long up to each target")
 	f.Var(&r.edge, "edge", "outside the recorded range: clamp (default), fill, extrapolate, error, or hold: the last sample stays valid")
 	f.Var(&r.snap, "snap", "a target this near to a sample counts as on it, no more than half a step of --hz; 0: none does")
@@ -55,14 +56,14 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 
 // completions gives the shell the values of the flags, and the names of the streams in IN.
 func (r *request) completions(cmd *cobra.Command) {
-	complete(cmd, "kind", r.kind.names)
-	complete(cmd, "quat", r.quat.names)
-	complete(cmd, "edge", r.edge.names)
-	complete(cmd, "range", r.span.names)
-	complete(cmd, "dtype", r.dtype.names)
-	complete(cmd, "in-dtype", r.from.names)
+	complete(cmd, "kind", r.kind.Names)
+	complete(cmd, "quat", r.quat.Names)
+	complete(cmd, "edge", r.edge.Names)
+	complete(cmd, "range", r.span.Names)
+	complete(cmd, "dtype", r.dtype.Names)
+	complete(cmd, "in-dtype", r.from.Names)
 	complete(cmd, "backend", backendNames)
-	complete(cmd, "encoding", r.encoding.names)
+	complete(cmd, "encoding", r.encoding.Names)
 	complete(cmd, "unordered", func() []string { return align.Unordereds })
 	files(cmd, map[string]string{"output": "npz safetensors mcap", "plot": "png"})
 	err := cmd.RegisterFlagCompletionFunc("stream", func(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
@@ -86,7 +87,7 @@ func (r *request) completeStream(args []string, word string) []string {
 			columns, rest = rest[:strings.IndexByte(rest, ']')+1], rest[strings.IndexByte(rest, ']')+1:]
 		}
 		if strings.HasPrefix(rest, ":") {
-			for _, k := range r.kind.names() {
+			for _, k := range r.kind.Names() {
 				list = append(list, name+columns+":"+k)
 			}
 		}
@@ -146,7 +147,7 @@ func (a *app) put(r *request, load loading) error {
 	if err := r.checkFor(form); err != nil {
 		return err
 	}
-	done := a.step("reading " + r.in)
+	done := a.Step("reading " + r.in)
 	if form != "npz" {
 		load = loadRecording
 	}
@@ -162,7 +163,7 @@ func (a *app) put(r *request, load loading) error {
 	if err != nil {
 		return err
 	}
-	done = a.step(map[string]string{"Resample": "resampling", "Fuse": "fusing"}[r.op])
+	done = a.Step(map[string]string{"Resample": "resampling", "Fuse": "fusing"}[r.op])
 	res, err := work.run(r, device)
 	done()
 	if closing := device.Close(); err == nil {
@@ -172,7 +173,7 @@ func (a *app) put(r *request, load loading) error {
 		return err
 	}
 	res.Device = deviceOf(device.Info())
-	done = a.step("writing " + r.out)
+	done = a.Step("writing " + r.out)
 	defer done()
 	return work.save(r, func() error {
 		done()
@@ -187,7 +188,7 @@ func (w work) save(r *request, report func() error) error {
 		if err != nil {
 			return err
 		}
-		fill = inMessages(e, r.encoding.value)
+		fill = inMessages(e, r.encoding.Value)
 	}
 	return save(r.in, r.out, r.plot, fill, func(out io.Writer) error {
 		panels, err := w.panels()

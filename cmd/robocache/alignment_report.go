@@ -32,17 +32,17 @@ func (a *app) resampled(r *result) error {
 	}
 	r.LeftOut = notetext.Reasons(r.Notes.Of(dataset.ClassLeftOut))
 	r.Remarks = slices.Concat(remarks, notetext.LeftOutLines(r.Notes), notetext.Lines(r.Notes.Of(dataset.ClassDamage, dataset.ClassRemark)), r.Remarks)
-	if a.json {
-		return a.writeJSON(r)
+	if a.JSON {
+		return a.WriteJSON(r)
 	}
 	for _, s := range r.Remarks {
-		a.remark("%s", s)
+		a.Remark("%s", s)
 	}
 	wrote := r.Output
 	if r.Plot != "" {
 		wrote += " and " + r.Plot
 	}
-	_, err := fmt.Fprintf(a.out, "%vwrote %s, computed on %s\n", r.Report, wrote, r.Device.Name)
+	_, err := fmt.Fprintf(a.Out, "%vwrote %s, computed on %s\n", r.Report, wrote, r.Device.Name)
 	return err
 }
 

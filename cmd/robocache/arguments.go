@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
 	"github.com/spf13/cobra"
 )
 
@@ -70,3 +71,7 @@ func folders(cmd *cobra.Command, flags ...string) {
 }
 
 func backendNames() []string { return append([]string{"auto"}, ops.Backends()...) }
+
+func valueTypes() []tensor.DType {
+	return []tensor.DType{tensor.F32, tensor.F64, tensor.F16, tensor.BF16}
+}

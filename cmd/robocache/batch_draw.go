@@ -29,7 +29,7 @@ func (d *drawing) draw() error {
 			return err
 		}
 	}
-	ctx, ended, stop := d.app.untilCut(0)
+	ctx, ended, stop := d.app.UntilCut(0)
 	defer stop()
 	ctx = context.WithoutCancel(ctx)
 	state, err := d.group.State(ctx)
@@ -41,8 +41,8 @@ func (d *drawing) draw() error {
 	if d.over(state) {
 		d.remark("nothing is left to draw: %s has all of %s", d.state, text.Count(d.epochs, "epoch"))
 	}
-	bar := d.app.rating("drawing batches", d.left(state), "windows")
-	defer bar.done()
+	bar := d.app.Rating("drawing batches", d.left(state), "windows")
+	defer bar.Done()
 	begin := time.Now()
 	for !d.over(state) && (d.steps == 0 || d.out.Steps < d.steps) {
 		if d.out.Ended = ended(); d.out.Ended {
@@ -52,7 +52,7 @@ func (d *drawing) draw() error {
 		if state, err = d.batchAfter(ctx, state); err != nil {
 			return err
 		}
-		bar.add(d.out.Drawn - drawn)
+		bar.Add(d.out.Drawn - drawn)
 		d.out.Seconds = time.Since(begin).Seconds()
 		d.tell(state)
 	}
@@ -155,7 +155,7 @@ func (d *drawing) batchAfter(ctx context.Context, state loader.State) (loader.St
 			return state, err
 		}
 	}
-	if _, err := d.app.out.Write(line); err != nil {
+	if _, err := d.app.Out.Write(line); err != nil {
 		return state, err
 	}
 	d.step++
@@ -195,8 +195,8 @@ func (d *drawing) line(host []*loader.Batch) ([]byte, error) {
 // drew prints what was done.
 func (d *drawing) drew() error {
 	a, out := d.app, d.out
-	if a.json {
-		return a.writeJSON(out)
+	if a.JSON {
+		return a.WriteJSON(out)
 	}
 	if d.digest {
 		return nil
@@ -220,6 +220,6 @@ func (d *drawing) drew() error {
 		fmt.Fprintf(&b, "%s\n", out.Bound)
 	}
 	out.Reading.write(&b)
-	_, err := a.out.Write(b.Bytes())
+	_, err := a.Out.Write(b.Bytes())
 	return err
 }

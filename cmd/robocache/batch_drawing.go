@@ -43,7 +43,7 @@ type drawing struct {
 // remark tells the user something that is not the result, and keeps it for the JSON.
 func (d *drawing) remark(format string, args ...any) {
 	d.out.Remarks = append(d.out.Remarks, fmt.Sprintf(format, args...))
-	d.app.remark(format, args...)
+	d.app.Remark(format, args...)
 }
 
 // remarks says what is not drawn from; the JSON has all of it in lists of its own.
@@ -90,7 +90,7 @@ func (d *drawing) begin(devices []*ops.Device) error {
 	if err != nil {
 		return err
 	}
-	if d.format.value == samplesFormat {
+	if d.format.Value == samplesFormat {
 		r := d.group.Report()
 		if d.shards, err = newShards(d.asking, &r); err != nil {
 			return err

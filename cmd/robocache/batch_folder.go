@@ -46,7 +46,7 @@ func (b *asking) outputs() error {
 
 // file writes a batch of a device that is on the host, which began at a state, as a file of its own. Episodes get their numbers in the dataset.
 func (b *asking) file(l *loader.Loader, host *loader.Batch, begin loader.State, step int64, device int) error {
-	if b.out == "" || b.format.value == samplesFormat {
+	if b.out == "" || b.format.Value == samplesFormat {
 		return nil
 	}
 	index, err := json.Marshal(b.index(begin, step, device))
@@ -164,7 +164,7 @@ func (b *asking) earlier(begin loader.State, goesOn bool) error {
 // sameRun checks that a file is a batch of this run.
 func (b *asking) sameRun(file string, begin loader.State, device int, goesOn bool) error {
 	of := batchOf
-	if b.format.value == samplesFormat {
+	if b.format.Value == samplesFormat {
 		of = firstBatch
 	}
 	had, err := of(file)

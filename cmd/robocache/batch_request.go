@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/ops"
@@ -24,7 +25,7 @@ type asking struct {
 	steps, devices        int  // devices are those of this program
 	lastSet               bool // --last is given
 	signalCode            int
-	format                choice[fileFormat]
+	format                cli.Choice[fileFormat]
 	tarSamples            int
 	tarBytes              float64
 	shardSteps            int // batches of a shard, with --format webdataset
@@ -42,14 +43,14 @@ func (b *asking) check() error {
 		return usagef("--epochs: got %d, want 1 or more", b.epochs)
 	case b.steps < 0:
 		return usagef("--steps: got %d, want 0 or more", b.steps)
-	case b.format.value == samplesFormat && b.tarSamples < 1:
+	case b.format.Value == samplesFormat && b.tarSamples < 1:
 		return usagef("--tar-samples: got %d, want 1 or more", b.tarSamples)
-	case b.format.value == samplesFormat && b.out == "":
+	case b.format.Value == samplesFormat && b.out == "":
 		return usagef("--format webdataset: got it without --out, want the folder for its files")
 	case b.signalCode < 0 || b.signalCode > 125:
 		return usagef("--signal-code: got %d, want 0 to 125", b.signalCode)
 	}
-	if b.format.value == samplesFormat && !b.lastSet {
+	if b.format.Value == samplesFormat && !b.lastSet {
 		b.Last = ops.LastShort // every window is a sample
 	}
 	if err := b.readStreams(); err != nil {
@@ -105,7 +106,7 @@ func (b *asking) batchFile(step int64, device int) string {
 
 // isOutput reports whether that is the name of a file of batches, or of samples if these are asked for.
 func (b *asking) isOutput(name string) bool {
-	if b.format.value == samplesFormat {
+	if b.format.Value == samplesFormat {
 		return isShardName(name)
 	}
 	return isBatchFile(name)

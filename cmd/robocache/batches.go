@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 	"github.com/spf13/cobra"
@@ -56,9 +57,9 @@ A signal ends the command after a whole batch, and a second one at once. The exi
 takes a program that ends with 0 as done.`
 
 func (a *app) batchesCommand() *cobra.Command {
-	b := asking{format: choice[fileFormat]{list: []fileFormat{batchesFormat, samplesFormat}, kind: "FORMAT"}, tarBytes: 3e9}
-	last := setting[ops.LastBatch]{choice[ops.LastBatch]{list: []ops.LastBatch{ops.LastDrop, ops.LastShort}, kind: "RULE"}, &b.Last}
-	values := setting[tensor.DType]{choice[tensor.DType]{list: valueTypes(), kind: "DTYPE"}, &b.DType}
+	b := asking{format: cli.Choice[fileFormat]{List: []fileFormat{batchesFormat, samplesFormat}, Kind: "FORMAT"}, tarBytes: 3e9}
+	last := cli.Setting[ops.LastBatch]{Choice: cli.Choice[ops.LastBatch]{List: []ops.LastBatch{ops.LastDrop, ops.LastShort}, Kind: "RULE"}, To: &b.Last}
+	values := cli.Setting[tensor.DType]{Choice: cli.Choice[tensor.DType]{List: valueTypes(), Kind: "DTYPE"}, To: &b.DType}
 	cmd := &cobra.Command{
 		Use:   "batches DATASET...",
 		Short: "Draw training batches of windows from a dataset, or a mixture of several",
@@ -68,7 +69,7 @@ func (a *app) batchesCommand() *cobra.Command {
 			"  robocache batches a.safetensors b.safetensors --weight 2 --weight 1 --epoch-windows 100000",
 		Args: takes(1, 0, "batches takes a dataset or several"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			b.Paths, b.Spell, b.lastSet = args, spelling(cmd.Flags()), last.set
+			b.Paths, b.Spell, b.lastSet = args, spelling(cmd.Flags()), last.Given
 			if err := a.ranked(&b.number, &b.world, cmd.Flags()); err != nil {
 				return err
 			}
@@ -77,7 +78,7 @@ func (a *app) batchesCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&b.PlanFile, "plan", "", "the plan `FILE`; instead of --hz, --stream and --window")
-	f.Var(hertz(&b.Hz), "hz", "rate of the windows' clock; that of the dataset unless given")
+	f.Var(cli.Hertz(&b.Hz), "hz", "rate of the windows' clock; that of the dataset unless given")
 	f.StringArrayVar(&b.asked, "stream", nil, "a stream to take, or columns of it, all unless given: `NAME[COLUMN,...]`; repeatable")
 	f.StringArrayVar(&b.spans, "window", nil, "`NAME=FROM:TO`, a stream's window around the anchor: action=0s:1s; repeatable")
 	f.Int64Var(&b.FrameCache, "frame-cache", 0, "`BYTES` of decoded frames that are kept; 0 for a gigabyte or an eighth of the memory, -1 for none")
@@ -96,7 +97,7 @@ func (a *app) batchesCommand() *cobra.Command {
 	f.StringVarP(&b.out, "out", "o", "", "write each batch as a .safetensors file into this `DIR`")
 	f.Var(&b.format, "format", "what --out writes: safetensors, a file a batch, or webdataset, tar files of samples; safetensors unless given")
 	f.IntVar(&b.tarSamples, "tar-samples", 10_000, "samples of a tar file at most")
-	f.Var(&positiveFlag{&b.tarBytes, 1e15, "BYTES"}, "tar-bytes", "bytes of a tar file's samples, with the pixels of their frames, at most")
+	f.Var(&cli.PositiveFlag{To: &b.tarBytes, Max: 1e15, Unit: "BYTES"}, "tar-bytes", "bytes of a tar file's samples, with the pixels of their frames, at most")
 	f.BoolVar(&b.episodes, "episodes", false, "list the windows of each episode; --json always does")
 	f.StringVar(&b.metrics, "metrics", "", "tell Prometheus what is done, at this `ADDRESS`: :9100 for this machine alone, 0.0.0.0:9100 for others")
 	f.StringVar(&b.Fresh, "check-fresh", "", "refuse a store that was packed from other files than this `DATASET` has now")
@@ -112,11 +113,11 @@ func (a *app) batchesCommand() *cobra.Command {
 	f.BoolVar(&b.Strict, "strict", false, "refuse what is broken, and episodes that the plan cannot take")
 	f.StringVar(&b.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N, sim, several with commas, or cuda:all")
 	complete(cmd, "backend", backendNames)
-	complete(cmd, "last", last.names)
+	complete(cmd, "last", last.Names)
 	complete(cmd, "shuffle", func() []string { return align.Shuffles })
 	complete(cmd, "unordered", func() []string { return align.Unordereds })
-	complete(cmd, "dtype", values.names)
-	complete(cmd, "format", b.format.names)
+	complete(cmd, "dtype", values.Names)
+	complete(cmd, "format", b.format.Names)
 	files(cmd, map[string]string{"plan": "yaml", "state": "json"})
 	folders(cmd, "out", "check-fresh")
 	cmd.ValidArgsFunction = recordingFiles
@@ -127,7 +128,7 @@ func (a *app) batches(b *asking) error {
 	if err := b.check(); err != nil {
 		return err
 	}
-	if b.digest && (a.json || b.episodes) {
+	if b.digest && (a.JSON || b.episodes) {
 		return usagef("--digest: got it with --json or --episodes, want one of them")
 	}
 	devices, err := ops.OpenAll(b.backend)
@@ -175,7 +176,7 @@ func (a *app) batchesOn(b *asking, devices []*ops.Device) error {
 	}
 	cut := &cutError{When: fmt.Sprintf("after %d batches", d.step), Kept: b.state, Code: b.signalCode}
 	if b.state != "" && b.signalCode == 0 {
-		a.remark("%v", cut)
+		a.Remark("%v", cut)
 		return nil
 	}
 	return cut

@@ -176,7 +176,7 @@ func (a *app) benchOn(r *benchRequest, dev *ops.Device, jobs []benchmark.Job) er
 	if err := writable(r.plot); err != nil {
 		return err
 	}
-	ctx, ended, stop := a.untilCut(r.limit)
+	ctx, ended, stop := a.UntilCut(r.limit)
 	defer stop()
 	r.options.Progress = a.progress()
 	if r.sweep > 0 {
@@ -230,16 +230,16 @@ func (a *app) showBench(r *benchRequest, report *benchmark.Report) error {
 		}
 	}
 	switch {
-	case a.json:
-		return a.writeJSON(report)
+	case a.JSON:
+		return a.WriteJSON(report)
 	case r.benchstat:
-		return report.WriteBenchstat(a.out)
+		return report.WriteBenchstat(a.Out)
 	}
 	write, title := report.WriteTable, ""
 	if r.markdown {
 		write = report.WriteMarkdown
 	}
-	if err := write(a.out); err != nil {
+	if err := write(a.Out); err != nil {
 		return err
 	}
 	switch {
@@ -248,12 +248,12 @@ func (a *app) showBench(r *benchRequest, report *benchmark.Report) error {
 	case !r.worstToo:
 		return nil
 	}
-	return report.WriteWorst(a.out, r.worst, title)
+	return report.WriteWorst(a.Out, r.worst, title)
 }
 
 // listJobs writes the jobs, with --json as a file that --shapes takes.
 func (a *app) listJobs(jobs []benchmark.Job) error {
-	if a.json {
+	if a.JSON {
 		list := []map[string]any{}
 		for _, j := range jobs {
 			text, err := json.Marshal(j)
@@ -267,10 +267,10 @@ func (a *app) listJobs(jobs []benchmark.Job) error {
 			fields["suite"], fields["name"] = j.Suite(), j.Name()
 			list = append(list, fields)
 		}
-		return a.writeJSON(map[string]any{"jobs": list})
+		return a.WriteJSON(map[string]any{"jobs": list})
 	}
 	for _, j := range jobs {
-		if _, err := fmt.Fprintf(a.out, "%-10s %s\n", j.Suite(), j.Name()); err != nil {
+		if _, err := fmt.Fprintf(a.Out, "%-10s %s\n", j.Suite(), j.Name()); err != nil {
 			return err
 		}
 	}
@@ -295,11 +295,11 @@ func (a *app) profileRuns(dev *ops.Device, jobs []benchmark.Job, n int) error {
 		}
 		list = append(list, jobRuns{j.Suite(), j.Name(), n, read, written})
 	}
-	if a.json {
-		return a.writeJSON(map[string]any{"runs": list})
+	if a.JSON {
+		return a.WriteJSON(map[string]any{"runs": list})
 	}
 	for _, p := range list {
-		if _, err := fmt.Fprintf(a.out, "%s %s: %d runs, %d bytes read, %d written, at least, each\n", p.Suite, p.Job, p.Runs, p.Read, p.Written); err != nil {
+		if _, err := fmt.Fprintf(a.Out, "%s %s: %d runs, %d bytes read, %d written, at least, each\n", p.Suite, p.Job, p.Runs, p.Read, p.Written); err != nil {
 			return err
 		}
 	}
@@ -317,9 +317,9 @@ func (a *app) firstResult(dev *ops.Device) error {
 		return err
 	}
 	ms := time.Since(started).Seconds() * 1e3
-	if a.json {
-		return a.writeJSON(map[string]any{"first_result_ms": ms, "device": dev.Info().Name, "kernels": dev.Info().Kernels})
+	if a.JSON {
+		return a.WriteJSON(map[string]any{"first_result_ms": ms, "device": dev.Info().Name, "kernels": dev.Info().Kernels})
 	}
-	_, err = fmt.Fprintf(a.out, "start to first result: %.0f ms on %s %s\n", ms, dev.Info().Name, dev.Info().Kernels)
+	_, err = fmt.Fprintf(a.Out, "start to first result: %.0f ms on %s %s\n", ms, dev.Info().Name, dev.Info().Kernels)
 	return err
 }

@@ -18,23 +18,23 @@ var started = time.Now()
 
 // progress shows what is measured, on a terminal.
 func (a *app) progress() func(done, all int, j benchmark.Job) {
-	if a.announce == nil {
+	if a.Announce == nil {
 		return nil
 	}
 	return func(done, all int, j benchmark.Job) {
-		fmt.Fprintf(a.err, "\r\x1b[K%d of %d: %s %s", done+1, all, j.Suite(), j.Name())
+		fmt.Fprintf(a.Err, "\r\x1b[K%d of %d: %s %s", done+1, all, j.Suite(), j.Name())
 	}
 }
 
 // measured tells what a job of a sweep took, a line each, so that nothing is lost with what comes after it.
 func (a *app) measured(done, all int, row *benchmark.Row) {
 	a.progressDone()
-	fmt.Fprintf(a.err, "%d of %d: %.3g us, ratio %.2f, %s %s\n", done, all, row.Time.Median, row.Ratio, row.Suite, row.Job)
+	fmt.Fprintf(a.Err, "%d of %d: %.3g us, ratio %.2f, %s %s\n", done, all, row.Time.Median, row.Ratio, row.Suite, row.Job)
 }
 
 func (a *app) progressDone() {
-	if a.announce != nil {
-		fmt.Fprint(a.err, "\r\x1b[K")
+	if a.Announce != nil {
+		fmt.Fprint(a.Err, "\r\x1b[K")
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/convert"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/mcap"
@@ -19,7 +20,7 @@ func (a *app) convertCommand() *cobra.Command {
 	c := &conversion{}
 	var hz float64
 	lerobot := &leRobotFlags{}
-	encoding := choice[mcap.Encoding]{list: []mcap.Encoding{mcap.Protobuf, mcap.JSON}, kind: "ENCODING"}
+	encoding := cli.Choice[mcap.Encoding]{List: []mcap.Encoding{mcap.Protobuf, mcap.JSON}, Kind: "ENCODING"}
 	cmd := &cobra.Command{
 		Use:   "convert IN... -o OUT --to FORMAT",
 		Short: "Convert recordings and datasets to another format, on one clock or as they are",
@@ -54,7 +55,7 @@ every stream has a valid value are left out and counted, such as those from befo
 			for _, arg := range args {
 				c.in = append(c.in, strings.TrimPrefix(arg, "file://"))
 			}
-			if encoding.set && c.to != "mcap" {
+			if encoding.Given && c.to != "mcap" {
 				return usagef("--encoding is of messages, got --to %s, want --to mcap", c.to)
 			}
 			if err := lerobot.check(c.to, cmd.Flags().Changed); err != nil {
@@ -67,7 +68,7 @@ every stream has a valid value are left out and counted, such as those from befo
 	f.StringVarP(&c.out, "output", "o", "", "the folder to write, or the file")
 	f.StringVar(&c.to, "to", "", "`FORMAT` to write")
 	f.StringVar(&c.planFile, "plan", "", "a plan `FILE` that says how streams are put on one clock; docs/plans.md has its keys")
-	f.Var(hertz(&hz), "hz", "put everything on one clock of this rate")
+	f.Var(cli.Hertz(&hz), "hz", "put everything on one clock of this rate")
 	f.Var(&c.shard, "shard", "make one shard, I from 0, of N")
 	f.IntVar(&c.shards, "shards", 0, "make the output in `N` shards: this task's of an array or other launcher, or all")
 	f.StringArrayVar(&c.opt.Media, "media", nil, "a media stream to take, all unless given, or none; repeatable")
@@ -83,11 +84,11 @@ every stream has a valid value are left out and counted, such as those from befo
 		"lerobot":     lerobot.target,
 		"npz":         func() (convert.Target, error) { return convert.NPZ(), nil },
 		"safetensors": func() (convert.Target, error) { return convert.Safetensors(), nil },
-		"mcap":        func() (convert.Target, error) { return convert.MCAP(encoding.value), nil },
+		"mcap":        func() (convert.Target, error) { return convert.MCAP(encoding.Value), nil },
 		"webdataset":  func() (convert.Target, error) { return convert.WebDataset(), nil },
 	}
 	complete(cmd, "to", c.formats)
-	complete(cmd, "encoding", encoding.names)
+	complete(cmd, "encoding", encoding.Names)
 	complete(cmd, "unordered", func() []string { return align.Unordereds })
 	lerobot.complete(cmd)
 	complete(cmd, "backend", backendNames)
@@ -101,7 +102,7 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 	if err != nil {
 		return err
 	}
-	begin, end, err := c.which(given, a.remark)
+	begin, end, err := c.which(given, a.Remark)
 	if err != nil {
 		return err
 	}
@@ -114,14 +115,14 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 		defer device.Close()
 		c.opt.Device = device
 	}
-	var shown bar
+	var shown cli.Bar
 	defer newCollector().follow()()
 	c.opt.Progress = func(p convert.Progress) {
 		if shown.ProgressBar != nil {
 			_ = shown.Set(p.Done)
 		}
 	}
-	done := a.step("opening the inputs")
+	done := a.Step("opening the inputs")
 	work, err := convert.New(ctx, c.in, c.out, target, c.opt)
 	done()
 	if err != nil {
@@ -129,12 +130,12 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 	}
 	defer work.Close()
 	all := &converted{Output: c.out, Absent: []batching.Absent{}}
-	defer a.onSignal(func() {
+	defer a.OnSignal(func() {
 		what := "what is whole of it stays, and the same command goes on"
 		if c.to == "lerobot" {
 			what = "shards that are whole stay, and the same command makes the others"
 		}
-		a.remark("ended by a signal before %s was done: %s", c.out, what)
+		a.Remark("ended by a signal before %s was done: %s", c.out, what)
 	})()
 	for i := begin; i < end; i++ {
 		what := "converting"
@@ -142,13 +143,13 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 			what = fmt.Sprintf("converting shard %d of %d", i, c.opt.Shards)
 		}
 		n := work.Episodes(i)
-		shown = a.rating(what, n, "episodes")
+		shown = a.Rating(what, n, "episodes")
 		done := func() {}
 		if n == 1 {
-			done = a.step(what)
+			done = a.Step(what)
 		}
 		r, err := work.Shard(ctx, i)
-		shown.done()
+		shown.Done()
 		done()
 		if err != nil {
 			return c.explain(err)
@@ -168,8 +169,8 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 			}
 		}
 	}
-	if a.json {
-		err = a.writeJSON(all)
+	if a.JSON {
+		err = a.WriteJSON(all)
 	} else {
 		err = a.converted(all)
 	}

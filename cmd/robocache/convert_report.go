@@ -53,18 +53,18 @@ const mostReasons = 20
 // converted says what was done: a table of the streams, and why samples were dropped.
 func (a *app) converted(all *converted) error {
 	for i := range all.Absent {
-		a.remark("%v", &all.Absent[i])
+		a.Remark("%v", &all.Absent[i])
 	}
-	t := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	t := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "stream\tread\tused\tdropped\trows\tvalid\tacross gaps")
 	total := convert.Total(all.Shards)
 	for i := range total {
 		s := &total[i]
 		for _, n := range s.Dropped {
-			a.remark("%s: %d of %d dropped: %s", s.Name, n.Count, s.Read, notetext.Text(n))
+			a.Remark("%s: %d of %d dropped: %s", s.Name, n.Count, s.Read, notetext.Text(n))
 		}
 		if s.Rounded > 0 {
-			a.remark("%s: whole numbers that are rounded since float64 does not hold them: %d", s.Name, s.Rounded)
+			a.Remark("%s: whole numbers that are rounded since float64 does not hold them: %d", s.Name, s.Rounded)
 		}
 		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\n", printed.Text(s.Name), s.Read, s.Used, s.Read-s.Used, s.Rows, s.Valid, s.AcrossGaps)
 	}
@@ -97,13 +97,13 @@ func (a *app) converted(all *converted) error {
 		if r.Shards > 1 {
 			shard = fmt.Sprintf(" (shard %d of %d)", r.Shard, r.Shards)
 		}
-		if _, err := fmt.Fprintf(a.out, "converted %s, %s%s, into %s%s: %s%s\n", what, writtenOf(r), rows,
+		if _, err := fmt.Fprintf(a.Out, "converted %s, %s%s, into %s%s: %s%s\n", what, writtenOf(r), rows,
 			all.Output, shard, megabytes(bytes), before); err != nil {
 			return err
 		}
 	}
 	for _, s := range all.Skipped {
-		if _, err := fmt.Fprintf(a.out, "skipped %d of %s of %s: %s\n", s.Skipped, episodes(s.Episodes), printed.Text(s.Input), printed.Text(byFlags.Replace(notetext.Text(*s.First)))); err != nil {
+		if _, err := fmt.Fprintf(a.Out, "skipped %d of %s of %s: %s\n", s.Skipped, episodes(s.Episodes), printed.Text(s.Input), printed.Text(byFlags.Replace(notetext.Text(*s.First)))); err != nil {
 			return err
 		}
 	}
@@ -150,7 +150,7 @@ func (a *app) aboutRows(list []*convert.Report) {
 		rows, left, invalid = rows+r.Rows, left+r.LeftOut, invalid+r.NotValid
 	}
 	if left > 0 {
-		a.remark("%d of %d rows, at the ends of episodes, were left out: not every stream has a valid value there, which the format has no place to say; "+
+		a.Remark("%d of %d rows, at the ends of episodes, were left out: not every stream has a valid value there, which the format has no place to say; "+
 			"--keep-invalid keeps them", left, rows+left)
 	}
 	if invalid > 0 {
@@ -160,7 +160,7 @@ func (a *app) aboutRows(list []*convert.Report) {
 				why += fmt.Sprintf(", %s in %d", s.Name, n)
 			}
 		}
-		a.remark("%d of the %d rows written have a value that is not valid, which the format has no place to say%s", invalid, rows, why)
+		a.Remark("%d of the %d rows written have a value that is not valid, which the format has no place to say%s", invalid, rows, why)
 	}
 }
 
@@ -180,15 +180,15 @@ func (a *app) about(r *convert.Report) {
 				if several {
 					of = r.Inputs[e.Input].Path + ": "
 				}
-				a.remark("skipped: %sepisode %d %s: %s", of, e.Index, e.Name, byFlags.Replace(notetext.Text(*e.Skipped)))
+				a.Remark("skipped: %sepisode %d %s: %s", of, e.Index, e.Name, byFlags.Replace(notetext.Text(*e.Skipped)))
 			}
 		}
 	}
 	if told > mostReasons {
-		a.remark("%d episodes more were skipped", told-mostReasons)
+		a.Remark("%d episodes more were skipped", told-mostReasons)
 	}
 	if r.Filtered > 0 {
-		a.remark("%s do not pass the plan's filter", episodes(r.Filtered))
+		a.Remark("%s do not pass the plan's filter", episodes(r.Filtered))
 	}
 	var list []notice
 	for _, l := range r.Losses {
@@ -205,7 +205,7 @@ func (a *app) about(r *convert.Report) {
 	}
 	for i, s := range list {
 		if i == mostReasons {
-			a.remark("%d remarks more, which the report has", len(list)-i)
+			a.Remark("%d remarks more, which the report has", len(list)-i)
 			break
 		}
 		count, like := "", ""
@@ -215,7 +215,7 @@ func (a *app) about(r *convert.Report) {
 		if s.like > 0 {
 			like = fmt.Sprintf(", and %d like it with other numbers", s.like)
 		}
-		a.remark("%s%s%s (in %s)", s.text, like, count, episodes(s.episodes))
+		a.Remark("%s%s%s (in %s)", s.text, like, count, episodes(s.episodes))
 	}
 }
 

@@ -25,22 +25,17 @@ func (a *app) ranked(rank, world *int, f *pflag.FlagSet) error {
 	}
 	*rank, *world = p.Index, p.Count
 	if text := p.String(); text != "" && (flags[0] == nil || flags[1] == nil) {
-		a.remark("%s", text)
+		a.Remark("%s", text)
 	}
 	return nil
 }
 
 // watch shows the progress of opening datasets, and their remarks.
 func (a *app) watch(remark func(format string, args ...any)) batching.Watch {
-	return batching.Watch{Step: a.step, Note: noting(remark), Counting: func(what string, of int) (one, done func()) {
-		bar := a.counting(what, of)
-		return func() { bar.add(1) }, bar.done
+	return batching.Watch{Step: a.Step, Note: func(n dataset.Note) { remark("%s", notetext.Line(n)) }, Counting: func(what string, of int) (one, done func()) {
+		bar := a.Counting(what, of)
+		return func() { bar.Add(1) }, bar.Done
 	}}
-}
-
-// noting returns a function that prints notes.
-func noting(remark func(format string, args ...any)) func(dataset.Note) {
-	return func(n dataset.Note) { remark("%s", notetext.Line(n)) }
 }
 
 // explainDrawn says what an error of the loader means, of a dataset that has to fit the device.

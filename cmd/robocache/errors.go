@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/doctor"
@@ -18,7 +19,7 @@ import (
 // The exit codes, which scripts depend on.
 const (
 	exitGood     = 0
-	exitOther    = 1
+	exitOther    = cli.ExitOther
 	exitUsage    = 2
 	exitInput    = 3
 	exitNoDevice = 4

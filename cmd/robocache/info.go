@@ -66,17 +66,17 @@ func survey() infoResult {
 }
 
 func (a *app) info(r infoResult, asked string) error {
-	if a.json {
-		return a.writeJSON(r)
+	if a.JSON {
+		return a.WriteJSON(r)
 	}
-	fmt.Fprintln(a.out, r.buildVersion)
+	fmt.Fprintln(a.Out, r.buildVersion)
 	for _, d := range r.Devices {
-		fmt.Fprintln(a.out)
-		if err := d.write(a.out); err != nil {
+		fmt.Fprintln(a.Out)
+		if err := d.write(a.Out); err != nil {
 			return err
 		}
 	}
 	why, _, _ := strings.Cut(r.Auto.Why, ": ") // what follows is in the list above
-	_, err := fmt.Fprintf(a.out, "\n%s takes %s: %s\n", asked, r.Auto.Name, why)
+	_, err := fmt.Fprintf(a.Out, "\n%s takes %s: %s\n", asked, r.Auto.Name, why)
 	return err
 }

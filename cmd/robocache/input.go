@@ -56,17 +56,17 @@ func (a *app) local(path string) (open string, clean func(), err error) {
 		name = "stdin"
 	}
 	open = filepath.Join(dir, name)
-	defer a.step("reading " + path)()
+	defer a.Step("reading " + path)()
 	if err := a.copyTo(open, path); err != nil {
 		clean()
 		return path, func() {}, err
 	}
-	a.pipe.copy, a.pipe.name = open, path
+	a.Pipe.Copy, a.Pipe.Name = open, path
 	return open, clean, nil
 }
 
 func (a *app) copyTo(to, path string) error {
-	from := a.in
+	from := a.In
 	if path != stdin {
 		f, err := os.Open(path)
 		if err != nil {

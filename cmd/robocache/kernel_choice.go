@@ -28,10 +28,10 @@ func (a *app) explainJobs(dev *ops.Device, jobs []benchmark.Job, mode ops.Launch
 		}
 		list = append(list, explained{j.Suite(), j.Name(), why, launches})
 	}
-	if a.json {
-		return a.writeJSON(map[string]any{"kernels": dev.Info().Kernels, "shapes": dev.Info().Shapes, "jobs": list})
+	if a.JSON {
+		return a.WriteJSON(map[string]any{"kernels": dev.Info().Kernels, "shapes": dev.Info().Shapes, "jobs": list})
 	}
-	t := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	t := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "job\tkernel\tblocks\tthreads\tshared\tregisters\tlocal\tblocks an SM\twaves\tchosen\tby\tlaunch")
 	for _, e := range list {
 		name := e.Suite + " " + e.Job
@@ -45,17 +45,17 @@ func (a *app) explainJobs(dev *ops.Device, jobs []benchmark.Job, mode ops.Launch
 		return err
 	}
 	for _, e := range list {
-		writePassedOver(a.out, e)
+		writePassedOver(a.Out, e)
 	}
 	if shapes := dev.Info().Shapes; shapes != "" {
-		fmt.Fprintf(a.out, "launch shapes: %s\n", shapes)
+		fmt.Fprintf(a.Out, "launch shapes: %s\n", shapes)
 	}
 	if dev.Info().Backend == "sim" {
-		fmt.Fprintln(a.out, "registers, and what follows from them, are guesses of the simulation")
+		fmt.Fprintln(a.Out, "registers, and what follows from them, are guesses of the simulation")
 	}
 	for _, e := range list {
 		if len(e.Launches) == 0 {
-			fmt.Fprintf(a.out, "no launches: %s %s: %s\n", e.Suite, e.Job, cmp.Or(e.Why, "nothing to do"))
+			fmt.Fprintf(a.Out, "no launches: %s %s: %s\n", e.Suite, e.Job, cmp.Or(e.Why, "nothing to do"))
 		}
 	}
 	return nil

@@ -30,7 +30,7 @@ func loadNPZ(r *request) (*work, error) {
 		return nil, usagef("no clock given: %s has no array targets, want one or --hz", r.in)
 	}
 	j := &npzJob{path: r.in}
-	j.maxGap, _ = r.gap.limit.Get()
+	j.maxGap, _ = r.gap.Limit.Get()
 	used := []string{"values"}
 	if err := j.readValues(file, r); err != nil {
 		return nil, err
@@ -81,18 +81,18 @@ func (j *npzJob) readValues(file *npz.File, r *request) error {
 	if n := len(head.Shape); n == 0 || n > 3 || head.IsRecords() {
 		return j.fail("values", &head, "numbers [S], [S,D] or [B,S,D]")
 	}
-	t, err := file.Table("values", npy.TableOptions{BF16: r.from.set})
+	t, err := file.Table("values", npy.TableOptions{BF16: r.from.Given})
 	if err != nil {
 		return &inputError{Path: j.path, Array: "values", Err: err}
 	}
 	j.values, j.columns, j.inexact = t.Values, t.Columns, t.Inexact
-	if r.from.set && j.values.DType() != tensor.BF16 {
+	if r.from.Given && j.values.DType() != tensor.BF16 {
 		return j.fail("values", &head, "uint16, the bits of bf16, for --in-dtype bf16")
 	}
 	if len(j.columns) > 0 && j.columns[0].Integer {
 		j.remarks = appendBits(j.remarks, "values", &head)
-		if !r.kind.set {
-			r.kind.value = ops.InterpPrevious
+		if !r.kind.Given {
+			r.kind.Value = ops.InterpPrevious
 		}
 	}
 	return nil
@@ -125,12 +125,12 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 	j.out = out
 	res := &result{Input: r.in, Output: r.out, Plot: r.plot, Report: align.NewReport(j.targets, r.hz)}
 	res.Ignored, res.Remarks, res.Notes = append([]string{}, j.ignored...), j.remarks, j.notes
-	channels := []ops.Channel{{Hi: j.values.Dim(j.values.Rank() - 1), Interp: r.kind.value, Period: r.period}}
+	channels := []ops.Channel{{Hi: j.values.Dim(j.values.Rank() - 1), Interp: r.kind.Value, Period: r.period}}
 	res.Notes.Join(align.Degrees("values", j.values, channels))
-	res.Notes.Join(align.Unused("", r.sampling(), align.Effective{How: r.sampling(), Edge: r.edge.value, Channels: channels}))
+	res.Notes.Join(align.Unused("", r.sampling(), align.Effective{How: r.sampling(), Edge: r.edge.Value, Channels: channels}))
 	d := j.values.Dim(j.values.Rank() - 1)
-	line := align.StreamReport{Name: "values", Rows: j.batch(), Columns: d, DType: out.Values.DType().String(), Inexact: j.inexact, BackSteps: j.sorted, Stray: j.strays, Edge: r.edge.value.String(), Timeless: j.timeless,
-		Kinds: map[string]int{r.kind.value.String(): d}}
+	line := align.StreamReport{Name: "values", Rows: j.batch(), Columns: d, DType: out.Values.DType().String(), Inexact: j.inexact, BackSteps: j.sorted, Stray: j.strays, Edge: r.edge.Value.String(), Timeless: j.timeless,
+		Kinds: map[string]int{r.kind.Value.String(): d}}
 	for b := range j.batch() {
 		timestamps, err := j.row(b)
 		if err != nil {
@@ -264,7 +264,7 @@ func (j *npzJob) makeClock(r *request) error {
 		}
 		code := dataset.CodeStrayFollowed
 		switch {
-		case r.span.value != align.RangeCommon || c == core:
+		case r.span.Value != align.RangeCommon || c == core:
 		case j.values.Rank() == 2:
 			if err := j.cut(t, c, core); err != nil {
 				return err
@@ -274,20 +274,20 @@ func (j *npzJob) makeClock(r *request) error {
 			code = dataset.CodeStrayIgnored
 		}
 		j.notes.Join(align.Strays(name, c, core, code, j.strays))
-		if r.span.value == align.RangeCommon {
+		if r.span.Value == align.RangeCommon {
 			c = core
 		}
 		covers = append(covers, c)
 	}
 	// Of a batch every row counts.
-	span := align.Range{Mode: r.span.value}
+	span := align.Range{Mode: r.span.Value}
 	if span.Mode == align.RangeCommon {
 		span.Mode = align.RangeIntersection
 	}
 	var err error
 	var over align.Span
 	if j.clock, over, err = align.ClockOver(covers, span, r.hz, align.EndSnap(j.snap, j.times.DType(), covers)); err == nil {
-		err = align.Room(j.clock, j.batch(), j.batch()*j.values.Dim(j.values.Rank()-1), r.dtype.value)
+		err = align.Room(j.clock, j.batch(), j.batch()*j.values.Dim(j.values.Rank()-1), r.dtype.Value)
 	}
 	var size *align.SizeError
 	var long *align.RangeError

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/tensor"
@@ -16,7 +17,7 @@ func (a *app) packCommand() *cobra.Command {
 	var out string
 	var shard shardFlag
 	var shards int
-	dtype := setting[tensor.DType]{choice[tensor.DType]{list: valueTypes(), kind: "DTYPE"}, &p.Build.DType}
+	dtype := cli.Setting[tensor.DType]{Choice: cli.Choice[tensor.DType]{List: valueTypes(), Kind: "DTYPE"}, To: &p.Build.DType}
 	cmd := &cobra.Command{
 		Use:   "pack DATASET -o STORE.safetensors",
 		Short: "Pack the episodes of a dataset into one file that batches are drawn from",
@@ -76,7 +77,7 @@ dataset, are refused unless --replace is given.`,
 	readingFlags(f, &p.Options)
 	f.BoolVar(&p.Strict, "strict", false, "refuse what is broken")
 	f.BoolVar(&p.Build.Replace, "replace", false, "pack shards anew that are there and were packed with other options")
-	complete(cmd, "dtype", dtype.names)
+	complete(cmd, "dtype", dtype.Names)
 	files(cmd, map[string]string{"output": "safetensors"})
 	cmd.ValidArgsFunction = recordingFiles
 	return cmd
@@ -100,7 +101,7 @@ func (a *app) pack(p *batching.Packing, out string) error {
 		return err
 	}
 	defer d.Close()
-	done := a.step("hashing the files of " + p.Path)
+	done := a.Step("hashing the files of " + p.Path)
 	sources, err := loader.SourcesOf(ctx, p.Path)
 	done()
 	if err != nil {

@@ -89,14 +89,14 @@ func packedOf(ctx context.Context, in, out string, store *loader.Store) (*packed
 }
 
 func (a *app) packed(r *packed) error {
-	if a.json {
-		return a.writeJSON(r)
+	if a.JSON {
+		return a.WriteJSON(r)
 	}
 	for _, text := range r.Remarks {
-		a.remark("%s", text)
+		a.Remark("%s", text)
 	}
 	for _, l := range r.LeftOut {
-		a.remark("left out: %s, %s (in %s)", l.Name, l.Reason, episodes(l.Episodes))
+		a.Remark("left out: %s, %s (in %s)", l.Name, l.Reason, episodes(l.Episodes))
 	}
 	samples := 0
 	for _, s := range r.Streams {
@@ -109,20 +109,20 @@ func (a *app) packed(r *packed) error {
 	if len(r.Media) > 0 {
 		media = fmt.Sprintf(", %d frames of %d media streams", frames, len(r.Media))
 	}
-	_, err := fmt.Fprintf(a.out, "packed %s, %d streams, %d samples%s, into %s\n", episodes(r.Episodes), len(r.Streams), samples, media, r.Output)
+	_, err := fmt.Fprintf(a.Out, "packed %s, %d streams, %d samples%s, into %s\n", episodes(r.Episodes), len(r.Streams), samples, media, r.Output)
 	return err
 }
 
 // packInto writes the store of a dataset.
 func (a *app) packInto(ctx context.Context, p *batching.Packing, d dataset.Dataset, out string, sources []loader.Source) error {
-	bar := a.counting("packing episodes", d.Len())
-	defer bar.done()
+	bar := a.Counting("packing episodes", d.Len())
+	defer bar.Done()
 	written := func() {}
 	defer func() { written() }()
 	opt := p.BuildOptions(func(done, of int) {
-		if bar.add(1); done == of {
-			bar.done()
-			written = a.step("writing " + out)
+		if bar.Add(1); done == of {
+			bar.Done()
+			written = a.Step("writing " + out)
 		}
 	})
 	opt.Sources = sources

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/loader"
@@ -20,7 +21,7 @@ func (a *app) packShards(p *batching.Packing, out string, begin, end, count int,
 		return err
 	}
 	if from != "" {
-		a.remark("shard %d of %d, by %s", begin, count, from)
+		a.Remark("shard %d of %d, by %s", begin, count, from)
 	}
 	ctx := context.Background()
 	d, err := p.Read(ctx)
@@ -72,14 +73,14 @@ func (a *app) packShards(p *batching.Packing, out string, begin, end, count int,
 
 // packShard packs a shard, and shows somebody who looks how far it is.
 func (a *app) packShard(ctx context.Context, p *batching.Packing, d dataset.Dataset, out string, index, count int) (fresh bool, err error) {
-	done, episodes := a.step(fmt.Sprintf("shard %d of %d: hashing files", index, count)), bar{}
-	defer func() { done(); episodes.done() }()
+	done, episodes := a.Step(fmt.Sprintf("shard %d of %d: hashing files", index, count)), cli.Bar{}
+	defer func() { done(); episodes.Done() }()
 	return loader.PackShard(ctx, d, p.Path, out, index, count, p.BuildOptions(func(at, of int) {
 		if at == 1 {
 			done()
-			episodes = a.counting(fmt.Sprintf("packing shard %d of %d", index, count), of)
+			episodes = a.Counting(fmt.Sprintf("packing shard %d of %d", index, count), of)
 		}
-		episodes.add(1)
+		episodes.Add(1)
 	}))
 }
 

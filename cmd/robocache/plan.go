@@ -127,11 +127,11 @@ func (p *planning) open(ctx context.Context) (dataset.Dataset, error) {
 }
 
 func (a *app) suggest(ctx context.Context, p *planning, d dataset.Dataset) (*align.Suggestion, error) {
-	bar := a.counting("reading episodes", 16)
-	defer bar.done()
+	bar := a.Counting("reading episodes", 16)
+	defer bar.Done()
 	garbage := newCollector()
 	found, err := align.Suggest(ctx, d, align.SuggestOptions{Action: p.action, Sentence: notetext.Text, Progress: func(int, int) {
-		bar.add(1)
+		bar.Add(1)
 		garbage.adjust()
 	}})
 	var steps *align.StepsError
@@ -153,14 +153,14 @@ func (a *app) suggest(ctx context.Context, p *planning, d dataset.Dataset) (*ali
 
 // planned prints the plan, or what was written.
 func (a *app) planned(r *planned) error {
-	if a.json {
-		return a.writeJSON(r)
+	if a.JSON {
+		return a.WriteJSON(r)
 	}
 	for _, text := range r.Remarks {
-		a.remark("%s", text)
+		a.Remark("%s", text)
 	}
 	if r.Output == "" {
-		_, err := io.WriteString(a.out, r.Plan)
+		_, err := io.WriteString(a.Out, r.Plan)
 		return err
 	}
 	what := text.Count(len(r.Streams), "stream")
@@ -170,6 +170,6 @@ func (a *app) planned(r *planned) error {
 	if n := len(r.LeftOut); n > 0 {
 		what += fmt.Sprintf("; %d not taken", n)
 	}
-	_, err := fmt.Fprintf(a.out, "wrote %s: %g Hz, %s\n", r.Output, r.Rate, what)
+	_, err := fmt.Fprintf(a.Out, "wrote %s: %g Hz, %s\n", r.Output, r.Rate, what)
 	return err
 }

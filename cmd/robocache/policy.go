@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/policy"
@@ -49,7 +50,7 @@ func (a *app) policyCommand() *cobra.Command {
 	f.StringVar(&p.plot, "plot", "", "draw the actions of the episode to this `PNG`")
 	f.BoolVar(&p.columns, "columns", false, "print the skill of each column of the action, at the end of the chunk")
 	f.BoolVar(&p.live, "live", false, "play the episode in its own time, and predict from what has arrived")
-	f.Var(&positiveFlag{&p.hz, 1e6, "HZ"}, "hz", "predictions a second of --live; the policy's clock unless given")
+	f.Var(&cli.PositiveFlag{To: &p.hz, Max: 1e6, Unit: "HZ"}, "hz", "predictions a second of --live; the policy's clock unless given")
 	readingFlags(f, &p.request.Packing.Options)
 	f.StringVar(&p.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N or sim")
 	complete(cmd, "backend", backendNames)

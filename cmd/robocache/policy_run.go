@@ -107,7 +107,7 @@ type actor struct {
 
 func (w *actor) remark(format string, args ...any) {
 	w.out.Remarks = append(w.out.Remarks, fmt.Sprintf(format, args...))
-	w.app.remark(format, args...)
+	w.app.Remark(format, args...)
 }
 
 func (w *actor) run(ctx context.Context) error {
@@ -150,7 +150,7 @@ func (w *actor) run(ctx context.Context) error {
 func (w *actor) compare(ctx context.Context, numbers []int) error {
 	kept := &predictions{}
 	trace := policy.NewTrace(w.policy.Config(), numbers[0])
-	done := w.app.step("predicting")
+	done := w.app.Step("predicting")
 	visit := func(at *policy.Window, chunk []float64) error {
 		if w.acting.out != "" {
 			if err := kept.add(at, chunk); err != nil {
@@ -262,7 +262,7 @@ func (w *actor) play(ctx context.Context, e *dataset.Episode, number int, live b
 		hz = w.policy.Config().Hz
 	}
 	out := &lived{Hz: hz, Episode: e.Name}
-	cut, ended, stop := w.app.untilCut(0)
+	cut, ended, stop := w.app.UntilCut(0)
 	defer stop()
 	first, last := feed.Span()
 	ticks := ops.Clock{Start: first, Rate: hz}
@@ -321,8 +321,8 @@ func (w *actor) play(ctx context.Context, e *dataset.Episode, number int, live b
 // write prints the result.
 func (w *actor) write() error {
 	o := w.out
-	if w.app.json {
-		return w.app.writeJSON(o)
+	if w.app.JSON {
+		return w.app.WriteJSON(o)
 	}
 	var b bytes.Buffer
 	if o.Evaluation != nil {
@@ -352,7 +352,7 @@ func (w *actor) write() error {
 	if o.Plot != "" {
 		fmt.Fprintf(&b, "wrote %s\n", o.Plot)
 	}
-	_, err := w.app.out.Write(b.Bytes())
+	_, err := w.app.Out.Write(b.Bytes())
 	return err
 }
 

@@ -83,7 +83,7 @@ func loadStreams(r *request) (*work, error) {
 		}
 	}
 	var used []string
-	if j.episode, used, err = file.Episode(npz.EpisodeOptions{BF16: r.from.set, Streams: names, Strict: r.reading.Strict}); err != nil {
+	if j.episode, used, err = file.Episode(npz.EpisodeOptions{BF16: r.from.Given, Streams: names, Strict: r.reading.Strict}); err != nil {
 		return nil, arrayError(r.in, err)
 	}
 	if len(j.episode.Streams) == 0 {
@@ -99,7 +99,7 @@ func loadStreams(r *request) (*work, error) {
 			}
 		}
 	}
-	if r.from.set && !bits {
+	if r.from.Given && !bits {
 		j.remarks = append(j.remarks, "in-dtype has no effect: no array is uint16")
 	}
 	if names == nil { // an archive of streams says itself which have a place in a row, samples or not
@@ -120,7 +120,7 @@ func loadStreams(r *request) (*work, error) {
 // noStreams says why nothing of an archive is a stream: the error of the only one that could be, or the reasons of all.
 func noStreams(r *request, file *npz.File, left dataset.Notes) error {
 	if names := file.StreamNames(); len(names) == 1 && len(left) == 1 {
-		if _, _, err := file.Episode(npz.EpisodeOptions{BF16: r.from.set, Streams: names}); err != nil {
+		if _, _, err := file.Episode(npz.EpisodeOptions{BF16: r.from.Given, Streams: names}); err != nil {
 			return arrayError(r.in, err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/text"
 	"github.com/spf13/cobra"
@@ -14,7 +15,7 @@ import (
 
 // readingFlags are the flags of commands that read recordings: how they are read, but for --strict.
 func readingFlags(f *pflag.FlagSet, opt *dataset.Options) {
-	f.Var(hertz(&opt.Rate), "rate", "steps a second of recordings that have no times and do not say")
+	f.Var(cli.Hertz(&opt.Rate), "rate", "steps a second of recordings that have no times and do not say")
 	f.StringVar(&opt.Clock, "clock", "", "where timestamps come from, of formats that have several clocks: inspect lists them")
 	definitionsFlag(f, &opt.Definitions)
 }
@@ -34,9 +35,6 @@ func recordingFiles(*cobra.Command, []string, string) ([]string, cobra.ShellComp
 	}
 	return list, cobra.ShellCompDirectiveFilterFileExt
 }
-
-// hertz is the flag of a rate.
-func hertz(to *float64) *positiveFlag { return &positiveFlag{to: to, max: 1e9, unit: "HZ"} }
 
 // episodeFlag is the number of an episode, -1 until one is given.
 type episodeFlag int

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/mcap"
 	"github.com/robocache/robocache/ops"
@@ -26,43 +27,43 @@ type request struct {
 	unordered     string
 	episode       episodeFlag // of a dataset; -1 unless given
 	fillGaps      bool
-	kind          choice[ops.Interp]
-	quat          choice[ops.QuatOrder]
-	edge          choice[ops.Edge]
-	dtype, from   choice[tensor.DType]
-	span          choice[align.RangeMode]
-	encoding      choice[mcap.Encoding]
+	kind          cli.Choice[ops.Interp]
+	quat          cli.Choice[ops.QuatOrder]
+	edge          cli.Choice[ops.Edge]
+	dtype, from   cli.Choice[tensor.DType]
+	span          cli.Choice[align.RangeMode]
+	encoding      cli.Choice[mcap.Encoding]
 	planFile      string
 	hz, period    float64
-	fill          fillFlag
-	snap          limitFlag
-	gap, near     limitFlag
-	window        limitFlag
+	fill          cli.FillFlag
+	snap          cli.LimitFlag
+	gap, near     cli.LimitFlag
+	window        cli.LimitFlag
 }
 
 // options returns the operation's options, but for the channels. A target as near to a sample as snap counts as on it.
 func (r *request) options(snap ops.Limit) ops.ResampleOptions {
 	return ops.ResampleOptions{
-		Interp: r.kind.value, Quat: r.quat.value, Period: r.period, Window: r.window.limit,
-		Edge: r.edge.value, Fill: r.fill.fill, Snap: snap,
-		MaxGap: r.gap.limit, Tolerance: r.near.limit, FillGaps: r.fillGaps,
-		DType: r.dtype.value,
+		Interp: r.kind.Value, Quat: r.quat.Value, Period: r.period, Window: r.window.Limit,
+		Edge: r.edge.Value, Fill: r.fill.Fill, Snap: snap,
+		MaxGap: r.gap.Limit, Tolerance: r.near.Limit, FillGaps: r.fillGaps,
+		DType: r.dtype.Value,
 	}
 }
 
 // snapping is --snap, or its default, for the clock of --hz.
 func (r *request) snapping() ops.Limit {
-	snap, _ := align.Snapping(r.snap.limit, r.hz) // check has seen it
+	snap, _ := align.Snapping(r.snap.Limit, r.hz) // check has seen it
 	return snap
 }
 
 // check finds what is wrong with the command line alone.
 func (r *request) check() error {
-	if _, given := r.window.limit.Get(); !given && r.windowed() != "" {
+	if _, given := r.window.Limit.Get(); !given && r.windowed() != "" {
 		return usagef("%s: no window given, want --window", r.windowed())
 	}
-	if _, err := align.Snapping(r.snap.limit, r.hz); err != nil {
-		d, _ := r.snap.limit.Get()
+	if _, err := align.Snapping(r.snap.Limit, r.hz); err != nil {
+		d, _ := r.snap.Limit.Get()
 		return usagef("--snap: got %v with --hz %g, want at most half a step of that", d, r.hz)
 	}
 	if r.unordered != "" && !slices.Contains(align.Unordereds, r.unordered) {
@@ -76,7 +77,7 @@ func (r *request) check() error {
 	if err := checkFiles(r.in, r.out, r.plot, r.backend, ".npz", ".safetensors", ".mcap"); err != nil {
 		return err
 	}
-	if r.encoding.set && !r.messages() {
+	if r.encoding.Given && !r.messages() {
 		return usagef("--encoding is for an output of messages, got -o %q, want a name that ends in .mcap", r.out)
 	}
 	return nil
@@ -87,8 +88,8 @@ func (r *request) messages() bool { return strings.EqualFold(filepath.Ext(r.out)
 
 // windowed returns a flag that asks for a window kind, or "".
 func (r *request) windowed() string {
-	if r.kind.value.Windowed() {
-		return "--kind " + r.kind.value.String()
+	if r.kind.Value.Windowed() {
+		return "--kind " + r.kind.Value.String()
 	}
 	for _, f := range r.streams {
 		if s, err := parseStream(f, nil); err == nil && s.Kind != "" {
@@ -103,8 +104,8 @@ func (r *request) windowed() string {
 // checkFor finds flags that do not go with the format of the input.
 func (r *request) checkFor(form string) error {
 	switch {
-	case r.span.set && r.hz == 0 && r.planFile == "":
-		return usagef("--range %v without --hz: got no clock to make, want --hz, or the targets of the file and no --range", r.span.value)
+	case r.span.Given && r.hz == 0 && r.planFile == "":
+		return usagef("--range %v without --hz: got no clock to make, want --hz, or the targets of the file and no --range", r.span.Value)
 	case r.episode > 0 && (form == "ulg" || form == "npz"):
 		return usagef("--episode: got %d, and %s is one recording", r.episode, r.in)
 	case form == "npz" && r.reading.Clock != "":
@@ -112,10 +113,10 @@ func (r *request) checkFor(form string) error {
 	case form == "npz" && r.reading.Rate > 0:
 		return usagef("--rate is for recordings without times, got %q", r.in)
 	case form == "npz":
-	case r.from.set:
+	case r.from.Given:
 		return usagef("--in-dtype is for .npz files, got %q", r.in)
-	case r.kind.value.Width() > 1 && r.kind.value != ops.InterpSlerp:
-		return usagef("--kind %v: %s does not say where it has such features, want --stream NAME:%v", r.kind.value, whatIs(form), r.kind.value)
+	case r.kind.Value.Width() > 1 && r.kind.Value != ops.InterpSlerp:
+		return usagef("--kind %v: %s does not say where it has such features, want --stream NAME:%v", r.kind.Value, whatIs(form), r.kind.Value)
 	case r.hz == 0 && r.planFile == "":
 		return usagef("no clock given: %s has no targets, want --hz", whatIs(form))
 	}
@@ -141,14 +142,14 @@ func (r *request) makePlan(names []string) (align.Plan, error) {
 	if err != nil {
 		return align.Plan{}, err
 	}
-	return align.Plan{Rate: r.hz, Range: align.Range{Mode: r.span.value}, Snap: r.snap.limit, Unordered: r.unordered, Defaults: r.sampling(), Streams: streams}, nil
+	return align.Plan{Rate: r.hz, Range: align.Range{Mode: r.span.Value}, Snap: r.snap.Limit, Unordered: r.unordered, Defaults: r.sampling(), Streams: streams}, nil
 }
 
 // sampling is what the flags say of all streams.
 func (r *request) sampling() align.Sampling {
 	s := align.Sampling{
-		Period: r.period, Window: r.window.limit, Fill: r.fill.fill,
-		MaxGap: r.gap.limit, Tolerance: r.near.limit, FillGaps: r.fillGaps, DType: r.dtype.value,
+		Period: r.period, Window: r.window.Limit, Fill: r.fill.Fill,
+		MaxGap: r.gap.Limit, Tolerance: r.near.Limit, FillGaps: r.fillGaps, DType: r.dtype.Value,
 		Kind: r.kind.String(), Edge: r.edge.String(), Quat: r.quat.String(),
 	}
 	return s
@@ -206,14 +207,14 @@ func (r *request) sortable(err error) error {
 func newRequest(op string) *request {
 	return &request{
 		op: op, episode: -1,
-		kind:     choice[ops.Interp]{list: ops.Interps(), kind: "KIND"},
-		quat:     choice[ops.QuatOrder]{list: []ops.QuatOrder{ops.QuatXYZW, ops.QuatWXYZ}, kind: "ORDER"},
-		edge:     choice[ops.Edge]{list: []ops.Edge{ops.EdgeClamp, ops.EdgeFill, ops.EdgeExtrapolate, ops.EdgeError, ops.EdgeHold}, kind: "RULE"},
-		dtype:    choice[tensor.DType]{list: valueTypes(), kind: "DTYPE"},
-		from:     choice[tensor.DType]{list: []tensor.DType{tensor.BF16}, kind: "DTYPE"},
-		span:     choice[align.RangeMode]{list: []align.RangeMode{align.RangeCommon, align.RangeIntersection, align.RangeUnion}, kind: "RANGE"},
-		encoding: choice[mcap.Encoding]{list: []mcap.Encoding{mcap.Protobuf, mcap.JSON}, kind: "ENCODING"},
-		window:   limitFlag{above: true},
+		kind:     cli.Choice[ops.Interp]{List: ops.Interps(), Kind: "KIND"},
+		quat:     cli.Choice[ops.QuatOrder]{List: []ops.QuatOrder{ops.QuatXYZW, ops.QuatWXYZ}, Kind: "ORDER"},
+		edge:     cli.Choice[ops.Edge]{List: []ops.Edge{ops.EdgeClamp, ops.EdgeFill, ops.EdgeExtrapolate, ops.EdgeError, ops.EdgeHold}, Kind: "RULE"},
+		dtype:    cli.Choice[tensor.DType]{List: valueTypes(), Kind: "DTYPE"},
+		from:     cli.Choice[tensor.DType]{List: []tensor.DType{tensor.BF16}, Kind: "DTYPE"},
+		span:     cli.Choice[align.RangeMode]{List: []align.RangeMode{align.RangeCommon, align.RangeIntersection, align.RangeUnion}, Kind: "RANGE"},
+		encoding: cli.Choice[mcap.Encoding]{List: []mcap.Encoding{mcap.Protobuf, mcap.JSON}, Kind: "ENCODING"},
+		window:   cli.LimitFlag{Above: true},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/printed"
 	"github.com/spf13/cobra"
@@ -16,8 +17,7 @@ import (
 // run executes a command line and returns the exit code.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	app := newApp(stdin, stdout, stderr)
-	app.announce = announcing(stderr)
-	defer app.interrupts.watch()()
+	defer app.Interrupts.Watch()()
 	root := app.command()
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -27,20 +27,20 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	if errors.Is(err, syscall.EPIPE) { // as of any program that writes into a pipe that nobody reads any more
 		atomicfile.Abandon()
-		dieOfPipe()
+		cli.DieOfPipe()
 	}
 	report := describe(err)
 	// The flag may stand behind the one that could not be read, so the arguments are asked and not the parser.
 	var cut *cutError // of which the JSON that was written tells, as it does of what was found
 	var found *foundError
-	if !errors.As(err, &cut) && !errors.As(err, &found) && (app.json || wantsJSON(args)) {
-		if failed := app.writeJSON(map[string]any{"error": report}); failed == nil {
+	if !errors.As(err, &cut) && !errors.As(err, &found) && (app.JSON || wantsJSON(args)) {
+		if failed := app.WriteJSON(map[string]any{"error": report}); failed == nil {
 			return report.Code
 		}
 	}
-	fmt.Fprintf(app.err, "robocache: %s\n", printed.Text(strings.ReplaceAll(report.Message, "\n", "; ")))
+	fmt.Fprintf(app.Err, "robocache: %s\n", printed.Text(strings.ReplaceAll(report.Message, "\n", "; ")))
 	if report.Code == exitUsage {
-		fmt.Fprintf(app.err, "usage: %s\n'%s --help' says more.\n", cmd.UseLine(), cmd.CommandPath())
+		fmt.Fprintf(app.Err, "usage: %s\n'%s --help' says more.\n", cmd.UseLine(), cmd.CommandPath())
 	}
 	return report.Code
 }
@@ -72,7 +72,7 @@ on a GPU or on the CPU.`,
 		},
 	}
 	root.SuggestionsMinimumDistance = 2
-	root.PersistentFlags().BoolVar(&a.json, "json", false, "write one JSON object to standard output")
+	root.PersistentFlags().BoolVar(&a.JSON, "json", false, "write one JSON object to standard output")
 	root.Flags().BoolVar(&version, "version", false, "print the version")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{Message: flagMessage(err)} })
 	root.AddCommand(a.infoCommand(), a.inspectCommand(), a.doctorCommand(), a.planCommand(), a.convertCommand(), a.statsCommand(), a.viewCommand(), a.resampleCommand(), a.fuseCommand(), a.packCommand(), a.batchesCommand(), a.trainCommand(), a.policyCommand(), a.voxelizeCommand(), a.benchCommand(), a.tuneCommand(), a.profileCommand((*app).command), a.serveCommand())
@@ -81,8 +81,8 @@ on a GPU or on the CPU.`,
 			c.RunE = func(cmd *cobra.Command, args []string) error { return inFlags(cmd.Flags(), run(cmd, args)) }
 		}
 	}
-	root.SetOut(a.out)
-	root.SetErr(a.err)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd() // after SetOut: it keeps the writer of this moment
 	for _, c := range root.Commands() {
@@ -115,9 +115,9 @@ func wantsJSON(args []string) bool {
 
 func (a *app) version() error {
 	v := versionOf()
-	if a.json {
-		return a.writeJSON(v)
+	if a.JSON {
+		return a.WriteJSON(v)
 	}
-	_, err := fmt.Fprintln(a.out, v)
+	_, err := fmt.Fprintln(a.Out, v)
 	return err
 }

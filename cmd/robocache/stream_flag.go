@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -45,18 +46,18 @@ func parseStream(f string, names []string) (s align.Stream, err error) {
 		return s, usagef("--stream: got %q, want NAME, NAME:kind or NAME:kind:max-gap", f)
 	}
 	if kind != "" {
-		c := choice[ops.Interp]{list: ops.Interps()}
+		c := cli.Choice[ops.Interp]{List: ops.Interps()}
 		if err := c.Set(kind); err != nil {
 			return s, usagef("--stream %s: got kind %q, %v", f, kind, err)
 		}
 		s.Kind = kind
 	}
 	if gap != "" {
-		var limit limitFlag
+		var limit cli.LimitFlag
 		if err := limit.Set(gap); err != nil {
 			return s, usagef("--stream %s: got max-gap %q, %v", f, gap, err)
 		}
-		s.MaxGap = limit.limit
+		s.MaxGap = limit.Limit
 	}
 	return s, nil
 }

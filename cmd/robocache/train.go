@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 
+	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/policy"
@@ -72,7 +73,7 @@ func (a *app) trainCommand() *cobra.Command {
 	f.StringVar(&t.kind, "policy", policy.Kind, "the `KIND` of policy: "+policy.Kind)
 	f.StringVar(&t.Size, "size", policy.Sizes[0], "the `SIZE` of the network: small, or seed, the shape that training is timed at")
 	f.StringVar(&t.planFile, "plan", "", "the plan `FILE`: streams, rate and windows; instead of --hz, --action and --state")
-	f.Var(hertz(&t.Hz), "hz", "rate of the clock; that of the dataset unless given")
+	f.Var(cli.Hertz(&t.Hz), "hz", "rate of the clock; that of the dataset unless given")
 	f.StringVar(&t.Action, "action", "", "the `STREAM` that is predicted; that called action or actions unless given")
 	f.StringArrayVar(&t.States, "state", nil, "a `STREAM` that is seen; all that their names allow unless given; repeatable")
 	f.IntVar(&t.Steps, "steps", 0, "steps of training; 0 for those of the size")
@@ -150,7 +151,7 @@ func (a *app) train(t *training) (err error) {
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
 	w.out.Absent = append([]batching.Absent{}, source.Absent...)
-	done := a.step("preparing a step of training")
+	done := a.Step("preparing a step of training")
 	tr, err := policy.NewTrainer(ctx, devices, source.Store, t.Options)
 	done()
 	if err != nil {

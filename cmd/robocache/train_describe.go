@@ -26,8 +26,8 @@ func (w *trainer) describe(tr *policy.Trainer, store *loader.Store) error {
 		o.States = append(o.States, seen{s.Name, len(s.Columns)})
 		names = append(names, o.States[len(o.States)-1].String())
 	}
-	if !w.app.json {
-		if _, err := w.app.out.Write([]byte(printed.Text(fmt.Sprintf("states: %s; action: %v", strings.Join(names, ", "), o.Action)) + "\n")); err != nil {
+	if !w.app.JSON {
+		if _, err := w.app.Out.Write([]byte(printed.Text(fmt.Sprintf("states: %s; action: %v", strings.Join(names, ", "), o.Action)) + "\n")); err != nil {
 			return err
 		}
 	}

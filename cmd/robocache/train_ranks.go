@@ -45,14 +45,14 @@ func (a *app) join(ctx context.Context, t *training) (*ranks.Group, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, joining)
 	defer cancel()
-	done := a.step("waiting for the other ranks")
+	done := a.Step("waiting for the other ranks")
 	defer done()
 	all, err := ranks.Join(ctx, path, t.rank, t.world)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return nil, fmt.Errorf("%w; --rank 0 --world 1 trains alone", err)
 	}
 	if err == nil && t.rank > 0 {
-		a.out, a.announce, a.quiet = &naming{io.Discard, a.pipe}, nil, true
+		a.Out, a.Announce, a.Quiet = io.Discard, nil, true
 	}
 	return all, err
 }

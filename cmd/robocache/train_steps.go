@@ -14,12 +14,12 @@ import (
 
 // steps trains until all steps are done or a signal comes.
 func (w *trainer) steps(ctx context.Context, tr *policy.Trainer) error {
-	_, ended, stop := w.app.untilCut(0)
+	_, ended, stop := w.app.UntilCut(0)
 	defer stop()
 	total := tr.Config().Recipe.Steps
 	first := tr.Steps()
-	bar := w.app.rating("training", total-first, "steps")
-	defer bar.done()
+	bar := w.app.Rating("training", total-first, "steps")
+	defer bar.Done()
 	begin, saved := time.Now(), time.Now()
 	some := 1 // steps until the host looks, about a tenth of a second
 	for !tr.Done() {
@@ -47,7 +47,7 @@ func (w *trainer) steps(ctx context.Context, tr *policy.Trainer) error {
 		} else if took > 200*time.Millisecond {
 			some = max(some/2, 1)
 		}
-		bar.add(len(losses))
+		bar.Add(len(losses))
 		o := w.out
 		o.Steps, o.Seconds = tr.Steps(), time.Since(begin).Seconds()
 		o.Speed, o.Loss = float64(o.Steps-first)/max(o.Seconds, 1e-9), recent(tr)
@@ -72,10 +72,10 @@ func recent(tr *policy.Trainer) float64 {
 // progress tells how far training is.
 func (w *trainer) progress() error {
 	o := w.out
-	if w.app.json {
+	if w.app.JSON {
 		return w.line(map[string]any{"step": o.Steps, "loss": o.Loss, "steps_per_second": o.Speed})
 	}
-	_, err := fmt.Fprintf(w.app.out, "step %d of %d: loss %.4f, %.0f steps a second\n", o.Steps, o.Recipe.Steps, o.Loss, o.Speed)
+	_, err := fmt.Fprintf(w.app.Out, "step %d of %d: loss %.4f, %.0f steps a second\n", o.Steps, o.Recipe.Steps, o.Loss, o.Speed)
 	return err
 }
 

@@ -54,7 +54,7 @@ func (w *trainer) run(ctx context.Context, tr *policy.Trainer, store *loader.Sto
 // ended says that a signal came.
 func (w *trainer) ended(tr *policy.Trainer) error {
 	cut := &cutError{When: fmt.Sprintf("after step %d", tr.Steps()), Kept: w.training.out}
-	if w.app.json {
+	if w.app.JSON {
 		if err := w.line(w.out); err != nil {
 			return err
 		}
@@ -62,13 +62,13 @@ func (w *trainer) ended(tr *policy.Trainer) error {
 	if cut.Kept == "" {
 		return cut
 	}
-	w.app.remark("%v; --resume goes on", cut)
+	w.app.Remark("%v; --resume goes on", cut)
 	return nil
 }
 
 // compare compares the policy and a ridge on the episodes that are held out.
 func (w *trainer) compare(ctx context.Context, tr *policy.Trainer, store *loader.Store) error {
-	done := w.app.step("comparing with the episodes held out")
+	done := w.app.Step("comparing with the episodes held out")
 	defer done()
 	e, err := tr.Evaluate(ctx, nil)
 	if err != nil {
@@ -91,7 +91,7 @@ func (w *trainer) compare(ctx context.Context, tr *policy.Trainer, store *loader
 // write prints the result.
 func (w *trainer) write() error {
 	o := w.out
-	if w.app.json {
+	if w.app.JSON {
 		return w.line(o)
 	}
 	var b bytes.Buffer
@@ -108,6 +108,6 @@ func (w *trainer) write() error {
 	if o.Output != "" {
 		fmt.Fprintf(&b, "wrote %s\n", o.Output)
 	}
-	_, err := w.app.out.Write(b.Bytes())
+	_, err := w.app.Out.Write(b.Bytes())
 	return err
 }

@@ -120,8 +120,8 @@ func (t *training) explain(err error) error {
 	}
 	var bad *nn.NotFiniteError
 	if errors.As(err, &bad) { // though the recordings were looked at, and are
-		rate := cmp.Or(t.Rate, recipeRate(t.Size))
-		return fmt.Errorf("training diverged: the loss or a gradient of step %d is not finite, and the recordings are; a --lr less than %g is the likely cure", bad.Step, rate)
+		recipe, _ := policy.RecipeOf(t.Size) // which is checked
+		return fmt.Errorf("training diverged: the loss or a gradient of step %d is not finite, and the recordings are; a --lr less than %g is the likely cure", bad.Step, cmp.Or(t.Rate, recipe.Rate))
 	}
 	return explainPolicy(t.path, err)
 }
@@ -168,12 +168,6 @@ func (s seen) String() string {
 	return fmt.Sprintf("%s (%s)", s.Stream, text.Count(s.Columns, "column"))
 }
 
-// recipeRate is the learning rate of a size.
-func recipeRate(size string) float64 {
-	r, _ := policy.RecipeOf(size) // which is checked
-	return r.Rate
-}
-
 // trainer is train at work.
 type trainer struct {
 	*training
@@ -185,7 +179,7 @@ type trainer struct {
 
 func (w *trainer) remark(format string, args ...any) {
 	w.out.Remarks = append(w.out.Remarks, fmt.Sprintf(format, args...))
-	w.app.remark(format, args...)
+	w.app.Remark(format, args...)
 }
 
 // line writes a line of JSON.
@@ -194,7 +188,7 @@ func (w *trainer) line(v any) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.app.out.Write(w.app.pipe.json(append(text, '\n')))
+	_, err = w.app.Out.Write(w.app.Pipe.JSON(append(text, '\n')))
 	return err
 }
 

@@ -67,7 +67,7 @@ func (a *app) view(v *viewer) error {
 		}
 		plan = &p
 	}
-	ctx, ended, stop := a.untilCut(0)
+	ctx, ended, stop := a.UntilCut(0)
 	defer stop()
 	clean, err := a.begin(&v.path)
 	if err != nil {
@@ -99,15 +99,15 @@ func (a *app) serveView(ctx context.Context, ended func() bool, s *view.Server, 
 		host = "localhost"
 	}
 	url := "http://" + net.JoinHostPort(host, strconv.Itoa(at.Port)) + "/"
-	if a.json {
-		if err := a.writeJSON(map[string]any{"url": url, "loopback": at.IP.IsLoopback()}); err != nil {
+	if a.JSON {
+		if err := a.WriteJSON(map[string]any{"url": url, "loopback": at.IP.IsLoopback()}); err != nil {
 			return err
 		}
-	} else if _, err := fmt.Fprintf(a.out, "%s\n", url); err != nil {
+	} else if _, err := fmt.Fprintf(a.Out, "%s\n", url); err != nil {
 		return err
 	}
 	if !at.IP.IsLoopback() {
-		a.remark("whoever reaches %s sees the recording: --listen 127.0.0.1 is this machine alone", at)
+		a.Remark("whoever reaches %s sees the recording: --listen 127.0.0.1 is this machine alone", at)
 	}
 	if !v.noOpen {
 		openBrowser(url)

@@ -150,7 +150,7 @@ func (j *voxelJob) picture() (viz.Voxels, error) {
 	case j.opts.Reduce == ops.ReduceCount:
 		v.Label, v.Counts = "points in a voxel", true
 		v.Values, err = j.drawn.Counts.Slice(0, 0, shown)
-	case j.opts.Reduce.OfFeatures() && j.cloud.features != nil && j.request.preset.value != open3d:
+	case j.opts.Reduce.OfFeatures() && j.cloud.features != nil && j.request.preset.Value != open3d:
 		name := "the first feature"
 		if len(j.cloud.names) > 0 {
 			name = j.cloud.names[0]
@@ -165,32 +165,32 @@ func (j *voxelJob) picture() (viz.Voxels, error) {
 func (a *app) voxelized(j *voxelJob, device ops.Info) error {
 	f := j.out.Found
 	n := counters{f.Points, f.InRange, f.OutOfRange, f.NotFinite, f.DroppedPoints, f.DroppedVoxels}
-	if a.json {
-		return a.writeJSON(voxelReport{n, append([]string{}, j.cloud.remarks...)})
+	if a.JSON {
+		return a.WriteJSON(voxelReport{n, append([]string{}, j.cloud.remarks...)})
 	}
 	for _, m := range j.cloud.remarks {
-		a.remark("%s", m)
+		a.Remark("%s", m)
 	}
 	cells, err := j.grid.Cells()
 	if err != nil {
 		return err
 	}
 	if lo, hi, ok, err := j.cloud.bounds(); err == nil && ok {
-		fmt.Fprintf(a.out, "cloud: %d points, from %s to %s (x, y, z)\n", n.Points, shortVec(lo), shortVec(hi))
+		fmt.Fprintf(a.Out, "cloud: %d points, from %s to %s (x, y, z)\n", n.Points, shortVec(lo), shortVec(hi))
 	}
 	end := j.grid.Min // of the last cells, which need not be that of the bounds that were given
 	for k, n := range cells {
 		end[k] += float64(n) * j.grid.Size[k]
 	}
-	fmt.Fprintf(a.out, "grid: %d x %d x %d cells of %s, from %s to %s\n", cells[0], cells[1], cells[2],
+	fmt.Fprintf(a.Out, "grid: %d x %d x %d cells of %s, from %s to %s\n", cells[0], cells[1], cells[2],
 		shortVec(j.grid.Size), shortVec(j.grid.Min), shortVec(end))
 	if len(j.cloud.names) > 0 {
-		fmt.Fprintf(a.out, "features: %s\n", strings.Join(j.cloud.names, ", "))
+		fmt.Fprintf(a.Out, "features: %s\n", strings.Join(j.cloud.names, ", "))
 	}
 	if j.opts.Mode != ops.VoxelDense {
-		fmt.Fprintf(a.out, "voxels: %d\n", f.Voxels)
+		fmt.Fprintf(a.Out, "voxels: %d\n", f.Voxels)
 	}
-	t := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	t := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "points\tin range\tout of range\tnot finite\tdropped points\tdropped voxels\t")
 	fmt.Fprintf(t, "%d\t%d\t%d\t%d\t%d\t%d\t\n", n.Points, n.InRange, n.OutOfRange, n.NotFinite, n.DroppedPoints, n.DroppedVoxels)
 	if err := t.Flush(); err != nil {
@@ -200,7 +200,7 @@ func (a *app) voxelized(j *voxelJob, device ops.Info) error {
 	if j.request.plot != "" {
 		wrote += " and " + j.request.plot
 	}
-	_, err = fmt.Fprintf(a.out, "wrote %s, computed on %s\n", wrote, device.Name)
+	_, err = fmt.Fprintf(a.Out, "wrote %s, computed on %s\n", wrote, device.Name)
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/kitti"
 	"github.com/robocache/robocache/ops"
@@ -22,13 +23,13 @@ type voxelRequest struct {
 	episode       episodeFlag // of a dataset; -1 unless given
 	reading       dataset.Options
 	size, lo, hi  vecFlag
-	form          choice[voxelForm]
-	reduce        choice[ops.Reduce]
-	order         choice[ops.AxisOrder]
-	preset        choice[preset]
+	form          cli.Choice[voxelForm]
+	reduce        cli.Choice[ops.Reduce]
+	order         cli.Choice[ops.AxisOrder]
+	preset        cli.Choice[preset]
 	points        countFlag
 	voxels        countFlag
-	empty         fillFlag
+	empty         cli.FillFlag
 }
 
 // options checks the command line alone, and returns what it asks of the operation.
@@ -46,24 +47,24 @@ func (r *voxelRequest) options() (ops.VoxelizeOptions, error) {
 	}
 	form := voxelForm{"count", ops.VoxelDense, ops.ReduceCount}
 	o := ops.VoxelizeOptions{MaxPoints: defaultPoints, MaxVoxels: defaultVoxels}
-	if r.form.set {
-		form = r.form.value
+	if r.form.Given {
+		form = r.form.Value
 	}
-	if r.preset.set {
+	if r.preset.Given {
 		var err error
-		if o, err = ops.VoxelPreset(r.preset.value.String()); err != nil {
+		if o, err = ops.VoxelPreset(r.preset.Value.String()); err != nil {
 			return none, err
 		}
-		if !r.form.set {
+		if !r.form.Given {
 			form = voxelForm{o.Mode.String(), o.Mode, o.Reduce}
 		}
 		if form.mode != o.Mode {
-			return none, usagef("--mode: got %s with --preset %s, want %s", form, r.preset.value, o.Mode)
+			return none, usagef("--mode: got %s with --preset %s, want %s", form, r.preset.Value, o.Mode)
 		}
 	}
 	o.Mode, o.Reduce = form.mode, form.reduce
-	if r.order.set {
-		o.Order = r.order.value
+	if r.order.Given {
+		o.Order = r.order.Value
 	}
 	if r.points.set {
 		o.MaxPoints = r.points.value
@@ -73,8 +74,8 @@ func (r *voxelRequest) options() (ops.VoxelizeOptions, error) {
 	}
 	if form.mode == ops.VoxelSparse {
 		o.Reduce = ops.ReduceMean
-		if r.reduce.set {
-			o.Reduce = r.reduce.value
+		if r.reduce.Given {
+			o.Reduce = r.reduce.Value
 		}
 		if !r.voxels.set {
 			o.MaxVoxels = 0
@@ -85,35 +86,35 @@ func (r *voxelRequest) options() (ops.VoxelizeOptions, error) {
 	}
 	if form.mode == ops.VoxelDense {
 		o.MaxVoxels = 0
-		if r.empty.set {
-			o.Empty = r.empty.fill.Get()
+		if r.empty.Given {
+			o.Empty = r.empty.Fill.Get()
 		}
 	}
 	is := form.mode
 	switch {
 	case !r.size.set:
 		return none, usagef("no size of the cells given, want --size")
-	case r.reduce.set && is != ops.VoxelSparse:
+	case r.reduce.Given && is != ops.VoxelSparse:
 		return none, usagef("--reduce is for --mode sparse, got %s", form)
 	case r.points.set && is != ops.VoxelHard:
 		return none, usagef("--max-points is for --mode hard, got %s", form)
 	case r.voxels.set && is == ops.VoxelDense:
 		return none, usagef("--max-voxels is for --mode hard or sparse, got %s", form)
-	case r.empty.set && is != ops.VoxelDense:
+	case r.empty.Given && is != ops.VoxelDense:
 		return none, usagef("--empty is for grids, got --mode %s", form)
 	case r.lo.set && r.hi.set:
 		if _, err := (ops.VoxelGrid{Min: r.lo.value, Max: r.hi.value, Size: r.size.value}).Cells(); err != nil {
 			return none, usagef("--size %s, --min %s, --max %s: %v", &r.size, &r.lo, &r.hi, err)
 		}
 	}
-	if r.preset.value == open3d {
+	if r.preset.Value == open3d {
 		switch s := r.size.value; {
 		case r.lo.set || r.hi.set:
 			return none, usagef("--preset open3d lays its own grid, got --min or --max")
 		case s[0] != s[1] || s[0] != s[2]:
 			return none, usagef("--preset open3d has cubes for cells, got --size %s", &r.size)
-		case r.reduce.set && r.reduce.value != ops.ReduceMean:
-			return none, usagef("--reduce: got %s with --preset open3d, want mean", r.reduce.value)
+		case r.reduce.Given && r.reduce.Value != ops.ReduceMean:
+			return none, usagef("--reduce: got %s with --preset open3d, want mean", r.reduce.Value)
 		}
 	}
 	return o, nil
@@ -132,7 +133,7 @@ func (r *voxelRequest) grid(c *cloud, o ops.VoxelizeOptions) (g ops.VoxelGrid, d
 	if !ok {
 		return g, true, &inputError{Path: c.path, Msg: "no finite points to lay a grid around, want --min and --max"}
 	}
-	if r.preset.value == open3d {
+	if r.preset.Value == open3d {
 		g, err = ops.Open3DGrid(c.points, g.Size[0])
 	} else {
 		g = r.around(c, lo, hi)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"path/filepath"
 
+	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/viz"
 	"github.com/spf13/cobra"
@@ -67,10 +68,10 @@ func (a *app) voxelizeCommand() *cobra.Command {
 	r := &voxelRequest{
 		one: -1, episode: -1,
 		size:   vecFlag{size: true},
-		form:   choice[voxelForm]{list: voxelForms(), kind: "MODE"},
-		reduce: choice[ops.Reduce]{list: sparseReductions(), kind: "REDUCTION"},
-		order:  choice[ops.AxisOrder]{list: []ops.AxisOrder{ops.AxisZYX, ops.AxisXYZ}, kind: "ORDER"},
-		preset: choice[preset]{list: []preset{mmcv, open3d}, kind: "NAME"},
+		form:   cli.Choice[voxelForm]{List: voxelForms(), Kind: "MODE"},
+		reduce: cli.Choice[ops.Reduce]{List: sparseReductions(), Kind: "REDUCTION"},
+		order:  cli.Choice[ops.AxisOrder]{List: []ops.AxisOrder{ops.AxisZYX, ops.AxisXYZ}, Kind: "ORDER"},
+		preset: cli.Choice[preset]{List: []preset{mmcv, open3d}, Kind: "NAME"},
 		points: countFlag{least: 1},
 	}
 	cmd := &cobra.Command{
@@ -109,10 +110,10 @@ func (a *app) voxelizeCommand() *cobra.Command {
 	f.Var(&r.empty, "empty", "value of a grid's empty cells (default 0)")
 	f.Var(&r.preset, "preset", "another library's rules: mmcv or open3d")
 	f.StringVar(&r.backend, "backend", "auto", "auto, cpu, cuda, cuda:N or sim")
-	complete(cmd, "mode", r.form.names)
-	complete(cmd, "reduce", r.reduce.names)
-	complete(cmd, "order", r.order.names)
-	complete(cmd, "preset", r.preset.names)
+	complete(cmd, "mode", r.form.Names)
+	complete(cmd, "reduce", r.reduce.Names)
+	complete(cmd, "order", r.order.Names)
+	complete(cmd, "preset", r.preset.Names)
 	complete(cmd, "backend", backendNames)
 	files(cmd, map[string]string{"output": "npz", "plot": "png"})
 	return cmd
@@ -128,13 +129,13 @@ func (a *app) voxelize(r *voxelRequest) error {
 		return err
 	}
 	defer clean()
-	done := a.step("reading " + r.in)
+	done := a.Step("reading " + r.in)
 	c, err := r.load(context.Background())
 	done()
 	if err != nil {
 		return err
 	}
-	if r.preset.value == open3d {
+	if r.preset.Value == open3d {
 		if err := c.forOpen3D(); err != nil {
 			return err
 		}
@@ -147,7 +148,7 @@ func (a *app) voxelize(r *voxelRequest) error {
 	if err != nil {
 		return err
 	}
-	done = a.step("voxelizing")
+	done = a.Step("voxelizing")
 	err = j.run(device)
 	done()
 	if closing := device.Close(); err == nil {
@@ -156,7 +157,7 @@ func (a *app) voxelize(r *voxelRequest) error {
 	if err != nil {
 		return err
 	}
-	done = a.step("writing " + r.out)
+	done = a.Step("writing " + r.out)
 	defer done()
 	return save(r.in, r.out, r.plot, inArrays(r.out, j.arrays), func(w io.Writer) error {
 		v, err := j.picture()

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -12,16 +12,19 @@ import (
 	"github.com/robocache/robocache/internal/atomicfile"
 )
 
-// interrupts is what a signal that asks the program to end does. A command ends at once, as by the signal itself, and leaves no file that is half
-// made; one that has called untilCut ends by itself with the results that it has and exit code 1, unless a second signal comes.
-type interrupts struct {
+// ExitOther is the exit code of an error that has no code of its own, and of a program that a signal should have ended and did not.
+const ExitOther = 1
+
+// Interrupts is what a signal that asks the program to end does. A command ends at once, as by the signal itself, and leaves no file that is half
+// made; one that has called UntilCut ends by itself with the results that it has and exit code 1, unless a second signal comes.
+type Interrupts struct {
 	sync.Mutex
 	soft func() // nil: end at once
 	last func() // says what there is to say before the end; may be nil
 }
 
-// watch begins to catch signals. What it returns ends that.
-func (i *interrupts) watch() (stop func()) {
+// Watch begins to catch signals. The function that it returns ends that.
+func (i *Interrupts) Watch() (stop func()) {
 	caught := make(chan os.Signal, 1)
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 		if !signal.Ignored(s) { // as nohup does to SIGHUP
@@ -63,7 +66,7 @@ func (i *interrupts) watch() (stop func()) {
 }
 
 // set replaces one of the two functions.
-func (i *interrupts) set(to *func(), f func()) {
+func (i *Interrupts) set(to *func(), f func()) {
 	i.Lock()
 	defer i.Unlock()
 	*to = f
@@ -75,26 +78,26 @@ func die(s os.Signal) {
 	if p, err := os.FindProcess(os.Getpid()); err == nil && p.Signal(s) == nil {
 		time.Sleep(time.Second) // it comes at once
 	}
-	os.Exit(exitOther)
+	os.Exit(ExitOther)
 }
 
-// dieOfPipe ends the program by SIGPIPE, which the runtime takes from nothing but a write.
-func dieOfPipe() {
+// DieOfPipe ends the program by SIGPIPE, which the runtime takes from nothing but a write.
+func DieOfPipe() {
 	signal.Reset(syscall.SIGPIPE)
 	_, _ = os.Stdout.Write([]byte("\n"))
-	os.Exit(exitOther)
+	os.Exit(ExitOther)
 }
 
-// onSignal has something said before a signal ends the program, until stop.
-func (a *app) onSignal(say func()) (stop func()) {
-	a.interrupts.set(&a.interrupts.last, say)
-	return func() { a.interrupts.set(&a.interrupts.last, nil) }
+// OnSignal calls say before a signal ends the program, until stop.
+func (a *App) OnSignal(say func()) (stop func()) {
+	a.Interrupts.set(&a.Interrupts.last, say)
+	return func() { a.Interrupts.set(&a.Interrupts.last, nil) }
 }
 
-// untilCut is a context that a signal or, if it is not 0, the limit ends; ended reports whether a signal did.
-func (a *app) untilCut(limit time.Duration) (ctx context.Context, ended func() bool, stop func()) {
+// UntilCut returns a context that a signal or, if it is not 0, the limit ends; ended reports whether a signal did.
+func (a *App) UntilCut(limit time.Duration) (ctx context.Context, ended func() bool, stop func()) {
 	signals, cancel := context.WithCancel(context.Background())
-	a.interrupts.set(&a.interrupts.soft, cancel)
+	a.Interrupts.set(&a.Interrupts.soft, cancel)
 	ended = func() bool { return signals.Err() != nil }
 	release := func() {}
 	ctx = signals
@@ -102,7 +105,7 @@ func (a *app) untilCut(limit time.Duration) (ctx context.Context, ended func() b
 		ctx, release = context.WithTimeoutCause(signals, limit, fmt.Errorf("--limit %v", limit))
 	}
 	return ctx, ended, func() {
-		a.interrupts.set(&a.interrupts.soft, nil)
+		a.Interrupts.set(&a.Interrupts.soft, nil)
 		release()
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -13,40 +13,42 @@ import (
 // patience is how long a step may take before a person at a terminal is told of it.
 const patience = time.Second
 
-// step says what is being done, if that takes a while and somebody looks. The function that it returns ends the step.
-func (a *app) step(what string) func() {
-	if a.announce == nil || a.json {
+// Step shows what is being done, to a person at a terminal, once that has taken a second. The function that it returns ends the step.
+func (a *App) Step(what string) func() {
+	if a.Announce == nil || a.JSON {
 		return func() {}
 	}
-	return sync.OnceFunc(a.announce(a.pipe.text(what)))
+	return sync.OnceFunc(a.Announce(a.Pipe.text(what)))
 }
 
-// bar shows how many of a number of things are done, to a person at a terminal; nil to nobody.
-type bar struct{ *progressbar.ProgressBar }
+// Bar shows how many of a number of things are done, to a person at a terminal. The zero Bar shows nothing.
+type Bar struct{ *progressbar.ProgressBar }
 
-// counting begins a bar. It shows once the work has taken a while.
-func (a *app) counting(what string, of int) bar { return a.bar(what, of) }
+// Counting begins a bar of so many things. It shows once the work has taken a while.
+func (a *App) Counting(what string, of int) Bar { return a.bar(what, of) }
 
-// rating begins a bar that says how many things of a unit a second are done, too.
-func (a *app) rating(what string, of int, unit string) bar {
+// Rating begins a bar that shows how many things of a unit are done in a second, too.
+func (a *App) Rating(what string, of int, unit string) Bar {
 	return a.bar(what, of, progressbar.OptionShowIts(), progressbar.OptionSetItsString(unit))
 }
 
-func (a *app) bar(what string, of int, more ...progressbar.Option) bar {
-	if a.announce == nil || a.json || of < 2 {
-		return bar{}
+func (a *App) bar(what string, of int, more ...progressbar.Option) Bar {
+	if a.Announce == nil || a.JSON || of < 2 {
+		return Bar{}
 	}
-	return bar{progressbar.NewOptions(of, append(more, progressbar.OptionSetWriter(a.err), progressbar.OptionSetDescription(a.pipe.text(what)), progressbar.OptionShowCount(),
+	return Bar{progressbar.NewOptions(of, append(more, progressbar.OptionSetWriter(a.Err), progressbar.OptionSetDescription(a.Pipe.text(what)), progressbar.OptionShowCount(),
 		progressbar.OptionThrottle(patience/10), progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(true))...)}
 }
 
-func (b bar) add(n int) {
+// Add counts n things more.
+func (b Bar) Add(n int) {
 	if b.ProgressBar != nil {
-		_ = b.Add(n) // a bar that cannot be drawn is no reason to stop
+		_ = b.ProgressBar.Add(n) // a bar that cannot be drawn is no reason to stop
 	}
 }
 
-func (b bar) done() {
+// Done ends the bar and clears its line.
+func (b Bar) Done() {
 	if b.ProgressBar != nil {
 		_ = b.Finish()
 	}

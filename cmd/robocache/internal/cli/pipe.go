@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bytes"
@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// pipe is an input that was copied, and its copy.
-type pipe struct{ name, copy string }
+// Pipe is an input that was copied: its name on the command line, and the path of its copy, which is empty where no input is a pipe.
+type Pipe struct{ Name, Copy string }
 
 // text is a text that names the pipe where it named the copy.
-func (p *pipe) text(s string) string {
-	if p == nil || p.copy == "" {
+func (p *Pipe) text(s string) string {
+	if p == nil || p.Copy == "" {
 		return s
 	}
-	return strings.ReplaceAll(s, p.copy, p.name)
+	return strings.ReplaceAll(s, p.Copy, p.Name)
 }
 
-// json is that of JSON.
-func (p *pipe) json(b []byte) []byte {
-	if p == nil || p.copy == "" {
+// JSON returns encoded JSON that names the pipe where it named the copy.
+func (p *Pipe) JSON(b []byte) []byte {
+	if p == nil || p.Copy == "" {
 		return b
 	}
 	inside := func(s string) []byte {
@@ -30,13 +30,13 @@ func (p *pipe) json(b []byte) []byte {
 		}
 		return quoted[1 : len(quoted)-1]
 	}
-	return bytes.ReplaceAll(b, inside(p.copy), inside(p.name))
+	return bytes.ReplaceAll(b, inside(p.Copy), inside(p.Name))
 }
 
 // naming writes texts that name the pipe.
 type naming struct {
 	w    io.Writer
-	pipe *pipe
+	pipe *Pipe
 }
 
 func (n *naming) Write(p []byte) (int, error) {
