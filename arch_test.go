@@ -57,6 +57,7 @@ var rules = map[string][]string{
 	"loader":                 {"dataset/...", "storage", "align", "ops", "stats", "tensor", "internal/atomicfile", "internal/caught", "internal/inorder", "internal/near", "internal/raw", "internal/sources", "internal/text", "internal/video"},
 	"convert":                {"tensor", "dataset/...", "align", "ops", "internal/atomicfile", "internal/inorder", "internal/inspection", "internal/orderjson", "internal/sources", "internal/video"},
 	"doctor":                 {"tensor", "dataset/...", "align", "internal/nth", "internal/summary", "internal/text"},
+	"doctor/page":            {"doctor", "dataset/notetext", "internal/text"},
 	"stats":                  {"tensor", "dataset/...", "align", "ops", "internal/inorder", "internal/orderjson", "internal/summary"},
 	"view":                   {"tensor", "dataset", "dataset/notetext", "align", "doctor", "ops", "internal/caught"},
 	"viz":                    {"tensor", "dataset", "internal/atomicfile", "internal/errs", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
@@ -94,14 +95,13 @@ var rules = map[string][]string{
 	"internal/tuned":         {},
 	"internal/video":         {"tensor", "dataset"},
 
-	"cudasim/internal/driver":  {"cudadrv", "cudasim/internal/exec", "cudasim/internal/memory", "cudasim/internal/program", "cudasim/report"},
-	"cudasim/internal/exec":    {"cudasim/internal/memory", "cudasim/report", "internal/tensorcore"},
-	"cudasim/internal/memory":  {},
-	"cudasim/internal/program": {"cudasim/internal/exec", "cudasim/internal/memory", "cudasim/report", "internal/ptxparse", "internal/tensorcore"},
-	"cudasim/report":           {},
-	"dataset/lerobot/internal": {"tensor", "dataset/internal/openfiles", "dataset/mp4", "internal/summary"},
-	"dataset/lerobot/write":    {"tensor", "dataset", "dataset/mp4", "dataset/lerobot/internal/...", "internal/atomicfile", "internal/orderjson", "internal/parquet", "internal/summary", "internal/video"},
-
+	"cudasim/internal/driver":    {"cudadrv", "cudasim/internal/exec", "cudasim/internal/memory", "cudasim/internal/program", "cudasim/report"},
+	"cudasim/internal/exec":      {"cudasim/internal/memory", "cudasim/report", "internal/tensorcore"},
+	"cudasim/internal/memory":    {},
+	"cudasim/internal/program":   {"cudasim/internal/exec", "cudasim/internal/memory", "cudasim/report", "internal/ptxparse", "internal/tensorcore"},
+	"cudasim/report":             {},
+	"dataset/lerobot/internal":   {"tensor", "dataset/internal/openfiles", "dataset/mp4", "internal/summary"},
+	"dataset/lerobot/write":      {"tensor", "dataset", "dataset/mp4", "dataset/lerobot/internal/...", "internal/atomicfile", "internal/orderjson", "internal/parquet", "internal/summary", "internal/video"},
 	"cmd/robocache/internal/cli": {"ops", "internal/atomicfile", "internal/decimal", "internal/printed", "github.com/schollz/progressbar/..."},
 }
 
@@ -409,6 +409,11 @@ var layers = map[string][]string{
 		"fast unaligned unaligned_contiguous small thread_per_row voxel_atomic voxel_bucket voxel_group voxel_sort voxel_count voxel_write",
 		"fuse resample voxelize backward draw tally nn nn_matmul nn_attention nn_gradient nn_rows meet", "backend explain tune",
 	},
+	"convert": {
+		"doc options account missing_streams column_order row_clock picture", "episode_error report sample_usage", "picked input", "target frame_stream shard_weights",
+		"conversion place", "journal foreign_output ready arrange trim", "work prepare", "piece", "make", "shard", "lerobot_writer lerobot_vectors",
+		"lerobot_times lerobot_tasks lerobot_modality lerobot_features", "lerobot mcap arrays webdataset",
+	},
 	"cudasim/internal/memory": {"doc word", "space"},
 	"cudasim/internal/exec": {
 		"doc lanes random shadow element", "inst kernel launch block warp tally", "fault groups order mbar", "race watch access barrier collective control",
@@ -432,17 +437,25 @@ var layers = map[string][]string{
 	},
 	"cmd/robocache": {
 		"doc backends version errors time_shares heap policy_skills npz_batch",
-		"flags arguments shard_flag voxel_flags lerobot_flags batch_flags", "recording_flags stream_flag device_info output",
-		"app pipe signals progress input dataset_watch",
-		"request alignment_report batch_index batch_request batch_metrics cloud bench_run",
+		"flag_errors arguments shard_flag voxel_flags lerobot_flags batch_flags", "recording_flags stream_flag device_info output",
+		"app input dataset_watch", "request alignment_report batch_index batch_request batch_metrics cloud bench_run",
 		"recording npz_rows npz_job batch_report batch_state batch_folder batch_samples",
 		"pack_report policy_run alignment batch_drawing conversion convert_report training voxel_request cloud_points",
 		"batch_draw train_describe train_ranks train_steps cloud_recording voxel_job pack_shards kernel_choice", "trainer",
 		"batches bench convert doctor fuse info inspect pack plan policy resample serve stats train tune view voxelize", "profile",
 		"root", "main",
 	},
+	"doctor": {
+		"doc kind options format vocabulary plot correlation advice", "finding", "scan", "clock workspace statistics splits", "examiner",
+		"clock_steps clock_unit coverage offset", "nan repeats angle_wrap saturation quaternion spike standstill", "reader_notes schema",
+		"examine report", "collector", "doctor",
+	},
 	"internal/parquet": {
 		"doc thrift decompress delta", "handle values schema", "page_values page_encoder", "leaf writer", "page_list page_body", "rows", "column", "file images",
+	},
+	"view": {
+		"doc request answer lazy jpeg clock table listing", "curve picture_cache", "entry", "episode_cache track", "server",
+		"episode episode_reader series path cloud frame", "thumbnail list", "routes",
 	},
 }
 

@@ -88,7 +88,7 @@ func TestDisorderCostsItsStream(t *testing.T) {
 	assert.Equal(t, []int{50, 2}, fused.Values.Shape())
 	assert.Zero(t, fused.Report.Streams[0].Valid)
 	assert.Equal(t, 50, fused.Report.Streams[1].Valid)
-	assert.Len(t, fused.Report.Notes, 1)
+	assert.Len(t, fused.Report.Notes.Of(dataset.ClassLeftOut), 1)
 
 	// One of doubles leaves a row of doubles behind.
 	wide := back

@@ -188,7 +188,7 @@ func TestAGapIsAGapAgainWhereItIsRead(t *testing.T) {
 			}
 			assert.Positive(t, s.Gapped)
 			assert.Len(t, again.Stream("state").Gaps(), 1, to.Name())
-			assert.Equal(t, dataset.Notes{{Code: dataset.CodeRowsNotValid, Subject: "state", Count: s.Gapped}}, again.Notes)
+			assert.Equal(t, dataset.Notes{{Code: dataset.CodeRowsNotValid, Subject: "state", Count: s.Gapped}}, again.Notes.Of(dataset.ClassRemark))
 			assert.ElementsMatch(t, []string{"state", "action"}, again.Names())
 		}
 		again := converts(t, filepath.Join(t.TempDir(), "again"), NPZ(), Options{}, out)

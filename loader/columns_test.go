@@ -79,7 +79,7 @@ func TestColumnsAreTakenByTheirNames(t *testing.T) {
 	}
 	files := opened(t, dir)
 	for _, e := range files.Episodes {
-		assert.Empty(t, e.Notes)
+		assert.Empty(t, e.Notes.Of(dataset.ClassLeftOut))
 	}
 	saved := filepath.Join(t.TempDir(), "store.safetensors")
 	require.NoError(t, files.Save(saved))

@@ -8,7 +8,6 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/convert"
-	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/mcap"
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/batching"
@@ -154,19 +153,12 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 		if err != nil {
 			return c.explain(err)
 		}
-		all.Shards, all.Reports, all.Before = append(all.Shards, r), append(all.Reports, newShardReport(r)), append(all.Before, r.Before)
+		all.Shards, all.Reports, all.Before = append(all.Shards, r), append(all.Reports, shardReport{r, shardNotes(r.Losses), shardNotes(r.Notes)}), append(all.Before, r.Before)
 	}
 	all.Skipped = convert.SkippedInputs(all.Shards)
 	for _, in := range all.Shards[0].Inputs {
 		if in.Absent != nil {
 			all.Absent = append(all.Absent, batching.Absent{Input: in.Path, Absent: *in.Absent})
-		}
-	}
-	for _, r := range all.Shards {
-		for i := range r.Losses {
-			if code := dataset.Code(r.Losses[i].What); code.Class() == dataset.ClassDamage {
-				r.Losses[i].What = notetext.Text(dataset.Note{Code: code})
-			}
 		}
 	}
 	if a.JSON {

@@ -9,77 +9,9 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	lerobotwrite "github.com/robocache/robocache/dataset/lerobot/write"
+	"github.com/robocache/robocache/tensor"
 )
-
-// LostError says that an episode lost streams or cameras that others have, and why.
-type LostError struct {
-	Notes dataset.Notes // of each; Subject is its name in the recording
-}
-
-func (e *LostError) Error() string {
-	list := make([]string, len(e.Notes))
-	for i, n := range e.Notes {
-		list[i] = n.Subject + ": " + n.Reason()
-	}
-	return "without what other episodes have: " + strings.Join(list, "; ")
-}
-
-// ErrorNotes returns the notes.
-func (e *LostError) ErrorNotes() dataset.Notes { return e.Notes }
-
-// Unwrap returns dataset.ErrMissing.
-func (e *LostError) Unwrap() error { return dataset.ErrMissing }
-
-// SpoiledError says which episodes that were written lack what a later one has, since they lost it: the piece is made again without them.
-type SpoiledError struct{ Episodes map[int]error }
-
-func (e *SpoiledError) Error() string { return e.Episodes[e.first()].Error() }
-
-// first is the number of the first of them.
-func (e *SpoiledError) first() int { return slices.Min(slices.Collect(maps.Keys(e.Episodes))) }
-
-// lostOf lists why streams and cameras of a recording are not on its clock or no streams at all, by their names.
-func lostOf(e *dataset.Episode, left dataset.Notes) map[string]dataset.Note {
-	lost := map[string]dataset.Note{}
-	for _, n := range slices.Concat(e.Notes.Of(dataset.ClassLeftOut), left) {
-		lost[n.Subject] = n
-	}
-	if damage := e.Notes.Damage(); damage != nil {
-		lost[""] = dataset.Note{Code: dataset.CodeRecordingBroken, Detail: dataset.Detail{Cause: errors.New(damage.String())}}
-	}
-	return lost
-}
-
-// reasonOf returns why an episode lacks a stream. Arrays of a stream are called by its name, a point, and what they are.
-func reasonOf(lost map[string]dataset.Note, stream string) (why dataset.Note, ok bool) {
-	for _, name := range []string{stream, stream + ".values", stream + ".times", ""} {
-		if why, ok = lost[name]; ok {
-			break
-		}
-	}
-	why.Subject = stream
-	return why, ok
-}
-
-// lostAmong returns a *LostError of those of some streams that an episode lost, nil if it did not lose any.
-func lostAmong(lost map[string]dataset.Note, streams []string) error {
-	e := &LostError{}
-	for _, name := range streams {
-		if why, ok := reasonOf(lost, name); ok && why.Code != dataset.CodeNoMessages { // a silent topic is no fault of an episode
-			e.Notes = append(e.Notes, why)
-		}
-	}
-	if len(e.Notes) == 0 {
-		return nil
-	}
-	return e
-}
-
-// lossy is an episode that was written, and why it lacks what it lacks.
-type lossy struct {
-	number int
-	lost   map[string]dataset.Note
-}
 
 // ExtraStreamError says that an episode has a stream or camera that the first has not, so that a dataset of the first's would lose it.
 type ExtraStreamError struct {
@@ -171,4 +103,69 @@ func (l *leRobotWriter) spoiled(e *Episode, found []string) error {
 		return nil
 	}
 	return spoiled
+}
+
+// unheld finds the streams of the first episode that a dataset has no place for, which are left out of all.
+func (l *leRobotWriter) unheld(e *Episode) error {
+	for i := range e.Streams {
+		s := &e.Streams[i]
+		if l.needs(s.Name) || l.left[s.Name].Code != "" {
+			continue
+		}
+		var bad *lerobotwrite.Error
+		switch err := lerobotwrite.CheckStream(s); {
+		case errors.As(err, &bad):
+			l.left[s.Name] = dataset.Note{Code: dataset.CodeUnheld, Detail: dataset.Detail{Unit: "LeRobot", Got: bad.Got, Want: bad.Want}}
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+// notFinite finds the streams of the first episode that are left out of all as not all of their numbers are finite, and which of these are no better in a
+// later one.
+func (l *leRobotWriter) notFinite(e *Episode) error {
+	first := l.left == nil
+	if first {
+		l.left = map[string]dataset.Note{}
+	}
+	for _, s := range e.Streams {
+		if l.needs(s.Name) || !first && l.left[s.Name].Code == "" {
+			continue
+		}
+		i, v, err := firstNotFinite(s.Values)
+		if err != nil {
+			return err
+		}
+		if i < 0 {
+			continue
+		}
+		e.Lost[s.Name] = dataset.Note{Code: dataset.CodeNotFiniteValue, Subject: s.Name, Row: dataset.At(i / len(s.Columns)),
+			Detail: dataset.Detail{Got: fmt.Sprintf("%g", v), Want: s.Columns[i%len(s.Columns)].Name}}
+		if first {
+			l.left[s.Name] = e.Lost[s.Name]
+		}
+	}
+	return nil
+}
+
+// firstNotFinite returns the first of a tensor's values that is NaN or an infinity, and its number; -1 if there is none. It copies some
+// rows at a time: a stream may take much of the memory.
+func firstNotFinite(t *tensor.Tensor) (i int, v float64, err error) {
+	const some = 1024
+	for row := 0; row < t.Dim(0); row += some {
+		part, err := t.Slice(0, row, min(row+some, t.Dim(0)))
+		if err != nil {
+			return 0, 0, err
+		}
+		values, err := tensor.Floats(part)
+		if err != nil {
+			return 0, 0, err
+		}
+		if k := slices.IndexFunc(values, func(v float64) bool { return v-v != 0 }); k >= 0 {
+			return row*(len(values)/part.Dim(0)) + k, values[k], nil
+		}
+	}
+	return -1, 0, nil
 }

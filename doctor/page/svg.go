@@ -1,4 +1,4 @@
-package doctor
+package page
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/robocache/robocache/doctor"
 )
 
 // The size of a picture, and of what is around the plot, in pixels.
@@ -17,28 +19,28 @@ const (
 )
 
 // svg draws the plot: lines over x, with a mark at each time that was found.
-func (p *plot) svg() string {
-	x0, x1, y0, y1 := p.bounds()
+func svg(p *doctor.Plot) string {
+	x0, x1, y0, y1 := bounds(p)
 	px := func(x float64) float64 { return left + (x-x0)/(x1-x0)*plotWide }
 	py := func(y float64) float64 { return above + (y1/2-y/2)/(y1/2-y0/2)*plotHigh } // halves do not overflow
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg viewBox="0 0 %d %d" role="img" aria-label="%s over %s">`, wide, high, html.EscapeString(p.y), html.EscapeString(p.x))
+	fmt.Fprintf(&b, `<svg viewBox="0 0 %d %d" role="img" aria-label="%s over %s">`, wide, high, html.EscapeString(p.Y), html.EscapeString(p.X))
 	for _, t := range ticks(y0, y1, 4) {
 		fmt.Fprintf(&b, `<path class="grid" d="M%d %.1fH%d"/><text class="tick" x="%d" y="%.1f" text-anchor="end">%s</text>`, left, py(t), wide-right, left-5, py(t)+3.5, tickText(t))
 	}
 	for _, t := range ticks(x0, x1, 8) {
 		fmt.Fprintf(&b, `<path class="grid" d="M%.1f %dV%d"/><text class="tick" x="%.1f" y="%d" text-anchor="middle">%s</text>`, px(t), above, high-below, px(t), high-below+13, tickText(t))
 	}
-	for _, m := range p.marks[:min(len(p.marks), mostMarks)] {
+	for _, m := range p.Marks[:min(len(p.Marks), mostMarks)] {
 		if m >= x0 && m <= x1 {
 			fmt.Fprintf(&b, `<path class="mark" d="M%.1f %dV%d"/>`, px(m), above, high-below)
 		}
 	}
-	for i, l := range p.lines {
+	for i, l := range p.Lines {
 		fmt.Fprintf(&b, `<path class="line c%d" d="`, i)
 		down := false // the pen
-		for k := range l.x {
-			y := l.y[k]
+		for k := range l.X {
+			y := l.Y[k]
 			if y-y != 0 {
 				down = false
 				continue
@@ -49,21 +51,21 @@ func (p *plot) svg() string {
 				b.WriteByte('M')
 			}
 			down = true
-			b.WriteString(pixel(px(l.x[k])))
+			b.WriteString(pixel(px(l.X[k])))
 			b.WriteByte(' ')
 			b.WriteString(pixel(py(y)))
 		}
 		b.WriteString(`"/>`)
 	}
-	fmt.Fprintf(&b, `<text class="axis" x="%d" y="%d" text-anchor="end">%s</text>`, wide-right, high-4, html.EscapeString(p.x))
-	if len(p.lines) > 0 {
+	fmt.Fprintf(&b, `<text class="axis" x="%d" y="%d" text-anchor="end">%s</text>`, wide-right, high-4, html.EscapeString(p.X))
+	if len(p.Lines) > 0 {
 		at := float64(left)
-		for i, l := range p.lines {
-			name := l.name
-			if len(p.lines) == 1 {
-				name = p.y
-				if l.name != "" && l.name != p.y {
-					name += " (" + l.name + ")"
+		for i, l := range p.Lines {
+			name := l.Name
+			if len(p.Lines) == 1 {
+				name = p.Y
+				if l.Name != "" && l.Name != p.Y {
+					name += " (" + l.Name + ")"
 				}
 			}
 			fmt.Fprintf(&b, `<text class="name c%d" x="%.0f" y="%d">%s</text>`, i, at, high-4, html.EscapeString(clipped(name, 34)))
@@ -84,12 +86,12 @@ func clipped(s string, most int) string {
 }
 
 // bounds are those of the lines, with a little room above and below, and never empty.
-func (p *plot) bounds() (x0, x1, y0, y1 float64) {
+func bounds(p *doctor.Plot) (x0, x1, y0, y1 float64) {
 	x0, x1, y0, y1 = math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)
-	for _, l := range p.lines {
-		for i, x := range l.x {
+	for _, l := range p.Lines {
+		for i, x := range l.X {
 			x0, x1 = min(x0, x), max(x1, x)
-			if y := l.y[i]; y-y == 0 {
+			if y := l.Y[i]; y-y == 0 {
 				y0, y1 = min(y0, y), max(y1, y)
 			}
 		}

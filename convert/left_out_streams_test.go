@@ -98,7 +98,7 @@ func TestAStreamWithoutSamplesIsLeftOut(t *testing.T) {
 	for _, to := range []Target{leRobot(t, LeRobotOptions{}), WebDataset()} {
 		r := converts(t, filepath.Join(t.TempDir(), "out"), to, Options{}, in)
 		assert.Equal(t, []int{1, 5}, []int{r.Converted, r.Rows})
-		assert.Contains(t, text(r.Notes), "empty: no samples")
+		assert.Equal(t, &dataset.Note{Code: dataset.CodeNoSamples, Subject: "empty"}, noteOf(r, dataset.CodeNoSamples))
 	}
 }
 

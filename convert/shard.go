@@ -9,74 +9,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/inorder"
 )
-
-// version is that of reports and journals.
-const version = 2
-
-// Conversion is inputs that were opened, and what is to be made of them. Its methods are for one goroutine at a time.
-type Conversion struct {
-	inputs   []input
-	out      string
-	single   bool // the output is one file
-	target   Target
-	traits   Traits
-	opt      Options
-	begins   []int // where the shards' episodes begin, and where the last ends
-	episodes int
-	head     Head
-	own      bool // what there is at the output is of this conversion, as far as a shard has looked
-}
-
-// New opens inputs, whose episodes are numbered one input after the other, and checks what is asked for. Nothing is written.
-//
-// The output is a folder, but for a target of files whose ending the output has: then it is that file, which is replaced, and there must be one episode
-// in it, unless the file is for many. A mistake in the options is an *OptionError or *align.PlanError, an input that cannot be opened an *InputError.
-func New(ctx context.Context, inputs []string, out string, t Target, opt Options) (*Conversion, error) {
-	if err := opt.check(); err != nil {
-		return nil, err
-	}
-	switch {
-	case len(inputs) == 0:
-		return nil, refuse("inputs", "none", "one or more")
-	case out == "":
-		return nil, refuse("output", "no name", "a folder")
-	}
-	settings, err := json.Marshal(t.Settings())
-	if err != nil {
-		return nil, err
-	}
-	list, err := open(ctx, inputs, opt.Reading)
-	if err != nil {
-		return nil, err
-	}
-	if err := known(ctx, list, opt.Media); err != nil {
-		return nil, errors.Join(err, closeAll(list))
-	}
-	c := &Conversion{inputs: list, out: out, target: t, traits: t.Traits(), opt: opt}
-	last := &list[len(list)-1]
-	c.episodes = last.first + last.from.Len()
-	c.begins = runs(weights(list), opt.Shards)
-	st, failed := os.Stat(out)
-	c.single = c.traits.Ext != "" && strings.EqualFold(filepath.Ext(out), c.traits.Ext) && (failed != nil || !st.IsDir())
-	if c.single && (opt.Shards > 1 || c.episodes > 1 && !c.traits.Whole) {
-		err := refuse("output", fmt.Sprintf("%s, one file, for %d episodes in %d shards", out, c.episodes, opt.Shards), "the name of a folder")
-		return nil, errors.Join(err, c.Close())
-	}
-	c.head = Head{Version: version, Target: t.Name(), Settings: settings, Strict: opt.Reading.Strict, Rate: opt.Reading.Rate, Clock: opt.Reading.Clock,
-		Definitions: opt.Reading.Definitions, Media: opt.Media, KeepInvalid: opt.KeepInvalid, Plan: planText(opt.Plan), Shards: opt.Shards, Episodes: c.episodes, Listing: listing(list)}
-	return c, nil
-}
-
-// Close closes the inputs. Close twice is fine.
-func (c *Conversion) Close() error { return closeAll(c.inputs) }
-
-// Episodes returns how many episodes a shard has.
-func (c *Conversion) Episodes(shard int) int { return c.begins[shard+1] - c.begins[shard] }
 
 // Shard makes one shard of the output, counted from 0, and returns its report, which is in the output too, as convert.json or
 // convert-00003-of-00008.json; of an output in one file it is nowhere else. Who makes the shards, in what order and in how many programs, is all the
@@ -96,7 +32,7 @@ func (c *Conversion) Shard(ctx context.Context, shard int) (*Report, error) {
 		return nil, refuse("shard", fmt.Sprint(shard), fmt.Sprintf("0 to %d", c.opt.Shards-1))
 	}
 	w := &work{Conversion: c, place: placeOf(c.out, c.traits, c.single, shard, c.opt.Shards), first: c.begins[shard], end: c.begins[shard+1]}
-	w.report = Report{Head: c.head, Streams: []StreamAccount{}, Losses: []Loss{}, Pieces: []PieceReport{}}
+	w.report = Report{Head: c.head, Streams: []StreamAccount{}, Pieces: []PieceReport{}}
 	w.report.Shard = shard
 	unlock, err := w.alone()
 	if err != nil {
@@ -125,17 +61,6 @@ func (c *Conversion) Shard(ctx context.Context, shard int) (*Report, error) {
 		return nil, err
 	}
 	return &w.report, w.finish(ctx, journal)
-}
-
-// work is a shard that is being made.
-type work struct {
-	*Conversion
-	place
-	first, end int // its episodes
-	entries    []entry
-	report     Report
-	progress   Progress
-	keep       func() // of the journal
 }
 
 // resume finds what was made before. Of a shard that is done it returns the report.
@@ -248,93 +173,6 @@ func (w *work) clear() error {
 		}
 	}
 	return w.remove(w.marker)
-}
-
-func (w *work) remove(path string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
-// pieces returns how many pieces the shard has.
-func (w *work) pieces() int {
-	if w.traits.Whole {
-		return 1
-	}
-	return w.end - w.first
-}
-
-// name is what a piece is called in the output; empty for the output itself.
-func (w *work) name(piece int) string {
-	switch {
-	case w.whole:
-		return ""
-	case w.traits.Whole:
-		return fmt.Sprintf("shard-%05d-of-%05d%s", w.shard, w.shards, w.traits.Ext)
-	}
-	return fmt.Sprintf("episode-%06d%s", w.first+piece, w.traits.Ext)
-}
-
-// episodesOf returns the episodes of a piece.
-func (w *work) episodesOf(piece int) (first, end int) {
-	if w.traits.Whole {
-		return w.first, w.end
-	}
-	return w.first + piece, w.first + piece + 1
-}
-
-// make makes the pieces that there are not yet.
-func (w *work) make(ctx context.Context, j *journal) error {
-	done := make([]*entry, w.pieces())
-	for i := range w.entries {
-		n := &w.entries[i]
-		if n.Piece < 0 || n.Piece >= len(done) {
-			return refuse("output", "a journal of other pieces", "the one that was written")
-		}
-		done[n.Piece] = n
-	}
-	var left []int
-	for piece, n := range done {
-		if n == nil {
-			left = append(left, piece)
-		}
-	}
-	write := w.each
-	if w.traits.Whole {
-		write = w.together
-	}
-	next := 0
-	settled := func() { // so that what is known of a piece is not kept until the last one is done
-		for ; next < len(done) && done[next] != nil; next++ {
-			w.report.add(done[next])
-			done[next] = nil
-		}
-	}
-	settled()
-	return write(ctx, j, left, func(n *entry) error {
-		if err := j.add(n); err != nil {
-			return err
-		}
-		w.tell(n, false)
-		done[n.Piece] = n
-		settled()
-		return nil
-	})
-}
-
-// tell says how far the shard is.
-func (w *work) tell(n *entry, before bool) {
-	w.progress.Done += len(n.Report.Episodes)
-	if before {
-		w.progress.Before += len(n.Report.Episodes)
-	}
-	for i := range n.Streams {
-		w.progress.Samples += n.Streams[i].Read
-	}
-	if w.opt.Progress != nil {
-		w.opt.Progress(w.progress)
-	}
 }
 
 // finish checks the whole account and that what it says is there, and says that the shard is done.

@@ -13,38 +13,38 @@ import (
 
 // The rules of streams that are stuck.
 const (
-	leastStill   = 250 * time.Millisecond // a stream that holds still for less is not stuck
-	longStill    = time.Second            // while the commands go on for a good part of their range, it is stuck if it holds still for so long
+	leastStill   = 250 * time.Millisecond // a shorter standstill is no fault
+	longStill    = time.Second            // a standstill of this duration is a fault if the commands cover goodPart of their range meanwhile
 	goodPart     = 0.1
-	mostIgnored  = 2   // stretches: a robot that rests more often ignores small commands
-	leastMoves   = 20  // changes that a stream must have, to be one that moves
-	mostRests    = 5   // stretches without a change; more are a habit
-	movesPerRest = 200 // unless they are rare
+	mostIgnored  = 2   // standstills; a robot with more ignores small commands
+	leastMoves   = 20  // least number of changes of a moving stream
+	mostRests    = 5   // most standstills of a lively stream
+	movesPerRest = 200 // or one in so many changes
 )
 
-// stuck looks for stretches in which nothing changes, in a stream that changes elsewhere, which begin or end in the middle of a motion: a robot that
-// comes to rest slows down first, and starts again from where it stood.
+// stuck reports standstills that begin or end in the middle of a motion, in a stream that changes elsewhere. A robot that comes to rest slows down first,
+// and starts again from the same place.
 func (x *examiner) stuck(s *dataset.Stream, v *values, t *tally) {
-	if s.AllInteger() || x.known.of(s.Name).command {
+	if s.AllInteger() || x.work.role(s.Name).command {
 		return
 	}
 	if len(t.runs) == 1 && t.runs[0] == (run{0, v.rows}) {
 		if v.rows >= 2*leastRun {
-			x.still = append(x.still, x.unmoved(s, v, t))
+			x.still = append(x.still, x.constant(s, v, t))
 		}
 		return
 	}
-	x.moved = append(x.moved, s.Name)
+	x.moving = append(x.moving, s.Name)
 	if len(t.runs) == 0 || !v.lively(t) {
 		return
 	}
-	paces := v.paces()
+	sizes := v.stepSizes()
 	times := x.times[s.Name]
 	var at []int64
 	var worst run
 	n, rows := 0, 0
 	for _, r := range t.runs {
-		if !x.isStuck(s, v, t, paces, r) {
+		if !x.isStuck(s, v, t, sizes, r) {
 			continue
 		}
 		n++
@@ -65,35 +65,35 @@ func (x *examiner) stuck(s *dataset.Stream, v *values, t *tally) {
 	}
 	f := x.add(Stuck, s.Name, n, fmt.Sprintf("all %s hold the same values in %s, the longest of %s, in the middle of a motion; %.3g %% of the samples",
 		text.Count(v.width, "column", "columns"), text.Count(n, "stretch", "stretches"), longest, 100*float64(rows)/float64(v.rows)))
-	f.At, f.plot = at, x.series(s, v, v.moving(t), at)
+	f.At, f.draw = at, x.series(s, v, v.moving(t), at)
 }
 
-// unmoved is the finding of a stream that never changes, which is one only if it does in other episodes.
-func (x *examiner) unmoved(s *dataset.Stream, v *values, t *tally) Finding {
+// constant returns the finding of a stream that never changes, which counts only if the stream changes in other episodes.
+func (x *examiner) constant(s *dataset.Stream, v *values, t *tally) Finding {
 	f := newFinding(Stuck, s.Name, 1, fmt.Sprintf("all %s hold the same values throughout, %s, though they change in other episodes",
 		text.Count(v.width, "column", "columns"), text.Count(v.rows, "sample", "samples")))
-	f.At, f.plot = x.at(s.Name, []int{0}), x.series(s, v, v.moving(t), nil)
+	f.At, f.draw = x.at(s.Name, []int{0}), x.series(s, v, v.moving(t), nil)
 	return x.placed(f)
 }
 
-// isStuck reports whether a run of equal rows is one of a stream that is stuck.
-func (x *examiner) isStuck(s *dataset.Stream, v *values, t *tally, paces []pace, r run) bool {
+// isStuck reports whether a run of equal rows is a fault.
+func (x *examiner) isStuck(s *dataset.Stream, v *values, t *tally, sizes []stepSize, r run) bool {
 	times := x.times[s.Name]
 	if x.e.Steps || len(times) < v.rows {
-		return r.to-r.from >= 2*leastRun && r.to < v.rows && !v.atRest(t, paces, r) && v.abrupt(paces, r)
+		return r.to-r.from >= 2*leastRun && r.to < v.rows && !v.atRest(t, sizes, r) && v.abrupt(sizes, r)
 	}
 	from, to := times[r.from], times[r.to-1]
 	switch {
-	case to-from < int64(leastStill) || v.atRest(t, paces, r):
+	case to-from < int64(leastStill) || v.atRest(t, sizes, r):
 		return false
 	case r.from > 0 && len(t.runs) <= mostIgnored && x.ignored(s, from, to):
 		return true
 	}
-	return v.abrupt(paces, r) && (r.to < v.rows || x.othersMove(s.Name, from, to))
+	return v.abrupt(sizes, r) && (r.to < v.rows || x.othersMove(s.Name, from, to))
 }
 
-// lively reports whether a stream changes as a measurement does: at least every other step apart from the stretches in which it rests, of which there are
-// few. What is set now and then, or rests by habit, is not stuck when it does so.
+// lively reports whether a stream changes as a measurement does: at every other step or more outside of standstills, and with few standstills. A stream
+// that is set now and then, or rests often, is not stuck.
 func (v *values) lively(t *tally) bool {
 	moves, rest := 0, 0
 	for _, n := range t.lengths {
@@ -105,18 +105,18 @@ func (v *values) lively(t *tally) bool {
 	return moves >= leastMoves && 2*moves >= v.rows-rest && len(t.runs) <= max(mostRests, moves/movesPerRest)
 }
 
-// atRest reports whether a stream is 0 in a stretch, as what measures contact often is, or each column that moves is at its own limit.
-func (v *values) atRest(t *tally, paces []pace, r run) bool {
+// atRest reports whether a run is 0, as contact sensors often are, or each column that moves is at its own limit.
+func (v *values) atRest(t *tally, sizes []stepSize, r run) bool {
 	zero, limit := true, true
 	for c := range v.width {
 		x := v.at(r.from, c)
 		zero = zero && x == 0
-		limit = limit && (paces[c].typical == 0 || x == t.columns[c].min || x == t.columns[c].max)
+		limit = limit && (sizes[c].typical == 0 || x == t.columns[c].min || x == t.columns[c].max)
 	}
 	return zero || limit
 }
 
-// during returns which samples of a stream are within a stretch of another, and its values; ok is false if it says nothing.
+// during returns the values of a stream and the range of its samples between two times; ok is false if there are too few.
 func (x *examiner) during(s *dataset.Stream, from, to int64) (v values, lo, hi int, ok bool) {
 	clock := x.times[s.Name]
 	if v, ok = valuesOf(s); !ok || len(clock) != v.rows || s.AllInteger() {
@@ -127,10 +127,10 @@ func (x *examiner) during(s *dataset.Stream, from, to int64) (v values, lo, hi i
 	return v, lo, hi, hi-lo > 2
 }
 
-// othersMove reports whether what else there is in the episode changes most of the time in a stretch: the commands, or where there are none any other
-// stream.
+// othersMove reports whether other streams of the episode change at most of their samples between two times: the commands, or any stream if there are no
+// commands.
 func (x *examiner) othersMove(name string, from, to int64) bool {
-	told, any := false, false
+	commanded, any := false, false
 	for i := range x.e.Streams {
 		s := &x.e.Streams[i]
 		v, lo, hi, ok := x.during(s, from, to)
@@ -144,16 +144,16 @@ func (x *examiner) othersMove(name string, from, to int64) bool {
 			}
 		}
 		moves := 2*changes > hi-lo
-		if any = any || moves; x.known.of(s.Name).command {
-			if told = true; moves {
+		if any = any || moves; x.work.role(s.Name).command {
+			if commanded = true; moves {
 				return true
 			}
 		}
 	}
-	return !told && any
+	return !commanded && any
 }
 
-// ignored reports whether the commands of a stream's own columns, by their names, went on for a good part of their range in a long stretch.
+// ignored reports whether the commands for columns of a stream cover goodPart of their range between two times. Names of columns relate the two.
 func (x *examiner) ignored(of *dataset.Stream, from, to int64) bool {
 	if to-from < int64(longStill) {
 		return false
@@ -161,7 +161,7 @@ func (x *examiner) ignored(of *dataset.Stream, from, to int64) bool {
 	for i := range x.e.Streams {
 		s := &x.e.Streams[i]
 		v, lo, hi, ok := x.during(s, from, to)
-		if !ok || !x.known.of(s.Name).command {
+		if !ok || !x.work.role(s.Name).command {
 			continue
 		}
 		for c := range v.width {
@@ -176,7 +176,7 @@ func (x *examiner) ignored(of *dataset.Stream, from, to int64) bool {
 	return false
 }
 
-// reach is how far apart the values of a column are in some rows; NaN if one is.
+// reach returns the range of the values of a column in rows lo to hi-1; NaN if one is NaN.
 func (v *values) reach(c, lo, hi int) float64 {
 	low, high := math.Inf(1), math.Inf(-1)
 	for i := lo; i < hi; i++ {
@@ -185,17 +185,17 @@ func (v *values) reach(c, lo, hi int) float64 {
 	return high - low
 }
 
-// pace is how a column changes from sample to sample.
-type pace struct {
-	typical float64 // the median of the changes, those of 0 apart; 0 of a column that does not change
-	least   float64 // the smallest: what the column tells apart
-	noise   bool    // a change is followed by one back, rather than by one that goes on
+// stepSize describes how a column changes from sample to sample.
+type stepSize struct {
+	typical float64 // median of the changes other than 0; 0 if the column does not change
+	least   float64 // smallest change: the resolution of the column
+	noise   bool    // changes alternate in sign more often than not
 }
 
-// paces looks at as many stretches of rows as tell.
-func (v *values) paces() []pace {
+// stepSizes returns the step sizes of each column, from up to 2000 evenly spaced rows.
+func (v *values) stepSizes() []stepSize {
 	const most = 2000
-	list := make([]pace, v.width)
+	list := make([]stepSize, v.width)
 	every := max(1, v.rows/most)
 	steps := make([]float64, 0, most+1)
 	for c := range list {
@@ -206,13 +206,14 @@ func (v *values) paces() []pace {
 			steps, on, back = stepsOf(steps[:0], v.f64[c:], v.width, every)
 		}
 		if len(steps) > 0 {
-			list[c] = pace{nth.Of(steps, len(steps)/2), slices.Min(steps), back > on}
+			list[c] = stepSize{nth.Of(steps, len(steps)/2), slices.Min(steps), back > on}
 		}
 	}
 	return list
 }
 
-// stepsOf appends how long the changes of a column are, of every so many rows, but for those of 0; and counts those that go on, and back, with the next.
+// stepsOf appends the absolute changes of a column other than 0, at every every-th row. It counts those that the next change continues (on) or reverses
+// (back).
 func stepsOf[T number](list []float64, data []T, width, every int) (steps []float64, on, back int) {
 	for i := width; i < len(data); i += every * width {
 		x := float64(data[i])
@@ -233,18 +234,18 @@ func stepsOf[T number](list []float64, data []T, width, every int) (steps []floa
 	return list, on, back
 }
 
-// abrupt reports whether a run of equal rows is one of a stream that is stuck, and none of a robot that rests. That comes to rest before, and goes on
-// from where it stood; what is stuck stops in the middle of a motion, and is elsewhere afterwards. What is noise is never at rest.
-func (v *values) abrupt(paces []pace, r run) bool {
+// abrupt reports whether a run of equal rows begins or ends in the middle of a motion. A resting robot slows down before, and continues from the same
+// place; a stuck stream stops during a motion, and is elsewhere afterwards. A noisy stream never rests.
+func (v *values) abrupt(sizes []stepSize, r run) bool {
 	first, last := r.from <= 1, r.to == v.rows
 	var moving, before, after, noisy int
-	for c, p := range paces {
+	for c, p := range sizes {
 		if p.typical == 0 {
 			continue
 		}
 		moving++
 		change := func(a, b int) float64 {
-			if d := math.Abs(v.at(a, c) - v.at(b, c)); d > 1.5*p.least { // a robot at rest makes changes of the least that there is
+			if d := math.Abs(v.at(a, c) - v.at(b, c)); d > 1.5*p.least { // a robot at rest changes by the resolution
 				return d / p.typical
 			}
 			return 0

@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/internal/text"
 )
 
-// The rules of statistics: what a dataset states may be rounded, made in float32 or divided by one less, and differs by less than this then.
+// The most that stated statistics differ because they are rounded, computed in float32 or divided by N-1.
 const (
 	extremeOff = 1e-3 // of the range
 	meanOff    = 0.01 // of the standard deviation
@@ -19,17 +19,17 @@ const (
 	float32Off = 1e-5 // of the greatest value
 )
 
-// stale compares the statistics that a dataset states with those of its data.
-type stale struct {
+// statistics compares the statistics that a dataset states with those of its data.
+type statistics struct {
 	stated   map[string]*dataset.Stated
-	of       map[string][]moments // by column; empty of streams that cannot be compared
+	moments  map[string][]moments // by stream, one for each column; empty if the stream cannot be compared
 	rows     map[string]int
 	order    []string
 	declared map[string]bool
-	lacks    []string // streams that are declared and have samples, and of which nothing is stated
+	lacks    []string // declared streams with samples and without statistics
 }
 
-// moments are what is compared of a column. What is stated is rounded, so sums of float64 are exact enough; package stats has exact ones.
+// moments are the statistics of a column. Stated statistics are rounded, so float64 sums are precise enough; package stats has exact sums.
 type moments struct {
 	summary.Pooled
 	bad      int
@@ -49,17 +49,17 @@ func (m *moments) take(k *columnTally, rows int) {
 	m.Add(n, k.shift+apart, max(0, k.square/n-apart*apart))
 }
 
-// staleOf returns what a dataset states; nil if nothing.
-func staleOf(ctx context.Context, d dataset.Dataset) *stale {
+// statisticsOf returns the stated statistics of a dataset; nil if it states none.
+func statisticsOf(ctx context.Context, d dataset.Dataset) *statistics {
 	s, ok := d.(dataset.Stating)
 	if !ok {
 		return nil
 	}
 	list, err := s.Stated(ctx)
 	if err != nil || list == nil {
-		return nil // a broken file is noted by who needs it
+		return nil // a broken file is in the notes of the dataset
 	}
-	t := &stale{stated: map[string]*dataset.Stated{}, of: map[string][]moments{}, rows: map[string]int{}, declared: map[string]bool{}}
+	t := &statistics{stated: map[string]*dataset.Stated{}, moments: map[string][]moments{}, rows: map[string]int{}, declared: map[string]bool{}}
 	for _, f := range d.Info().Features {
 		t.declared[f.Name] = true
 	}
@@ -70,8 +70,8 @@ func staleOf(ctx context.Context, d dataset.Dataset) *stale {
 	return t
 }
 
-// add takes a stream of an episode in, if anything is stated of it.
-func (t *stale) add(name string, v *values, k *tally) {
+// add adds the samples of a stream in an episode, if statistics of the stream are stated.
+func (t *statistics) add(name string, v *values, k *tally) {
 	switch {
 	case t == nil:
 		return
@@ -82,8 +82,8 @@ func (t *stale) add(name string, v *values, k *tally) {
 		return
 	}
 	t.rows[name] += v.rows
-	of, seen := t.of[name]
-	if !seen {
+	of, added := t.moments[name]
+	if !added {
 		of = make([]moments, v.width)
 	}
 	if len(of) != v.width { // episodes differ, which is another finding
@@ -92,16 +92,16 @@ func (t *stale) add(name string, v *values, k *tally) {
 	for c := range of {
 		of[c].take(&k.columns[c], v.rows)
 	}
-	t.of[name] = of
+	t.moments[name] = of
 }
 
-// found returns the findings. They are of all episodes, so there are none if some could not be read.
-func (t *stale) found(path string) (list []Finding) {
+// found returns the findings, which are valid only if all episodes were added.
+func (t *statistics) found(path string) (list []Finding) {
 	if t == nil {
 		return nil
 	}
 	for _, name := range t.order {
-		st, of := t.stated[name], t.of[name]
+		st, of := t.stated[name], t.moments[name]
 		if len(of) == 0 {
 			continue
 		}
@@ -128,7 +128,7 @@ func (t *stale) found(path string) (list []Finding) {
 	return list
 }
 
-// compareStated returns what is not as stated, of the first column where something is not, and of how many columns.
+// compareStated returns the first difference between stated and computed statistics, and the number of columns with one.
 func compareStated(st *dataset.Stated, of []moments) (wrong string, n int) {
 	for c := range of {
 		m := &of[c]

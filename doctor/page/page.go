@@ -1,61 +1,64 @@
-package doctor
+package page
 
 import (
 	_ "embed"
 	"fmt"
 	"html"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/robocache/robocache/dataset/notetext"
+	"github.com/robocache/robocache/doctor"
 	"github.com/robocache/robocache/internal/text"
 )
 
-// pageHead is the page up to its body, in which TITLE stands for the title. The body is written without html/template, which calls methods by their names:
+// head is the page up to its body, in which TITLE stands for the title. The body is written without html/template, which calls methods by their names:
 // with it the linker keeps every method of every type, a quarter of the program.
 //
 //go:embed page.html
-var pageHead string
+var head string
 
-// pageGroup is the findings of one kind on the page.
-type pageGroup struct {
-	kind     Kind
-	severity Severity // the worst
+// group is the findings of one kind on the page.
+type group struct {
+	kind     doctor.Kind
+	severity doctor.Severity // the worst
 	count    int
-	findings []*Finding
+	findings []*doctor.Finding
 }
 
-// WriteHTML writes the report as a page of its own, which needs no network and no other file: the findings by kind, the worst first, with pictures of the
-// first of each kind and stream.
-func (r *Report) WriteHTML(w io.Writer) error {
-	groups := map[Kind]*pageGroup{}
+// Write writes a report as one page, which needs no network and no other file: the findings by kind, the worst first, with pictures of the first findings
+// of each kind and stream. The page has the sentences of package notetext for findings with a Note.
+func Write(w io.Writer, r *doctor.Report) error {
+	groups := map[doctor.Kind]*group{}
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		g := groups[f.Kind]
 		if g == nil {
-			g = &pageGroup{kind: f.Kind, severity: f.Severity}
+			g = &group{kind: f.Kind, severity: f.Severity}
 			groups[f.Kind] = g
 		}
-		if f.Severity == Error {
-			g.severity = Error
+		if f.Severity == doctor.Error {
+			g.severity = doctor.Error
 		}
 		g.count += f.Count
 		g.findings = append(g.findings, f)
 	}
-	var list []*pageGroup
-	for _, severity := range []Severity{Error, Warning} {
-		for _, k := range Kinds() {
+	var list []*group
+	for _, severity := range []doctor.Severity{doctor.Error, doctor.Warning} {
+		for _, k := range doctor.Kinds() {
 			if g := groups[k]; g != nil && g.severity == severity {
 				list = append(list, g)
 			}
 		}
 	}
-	_, err := io.WriteString(w, r.page(list))
+	_, err := io.WriteString(w, render(r, list))
 	return err
 }
 
-// page is the text of the page; what is put into it is escaped.
-func (r *Report) page(groups []*pageGroup) string {
+// render returns the text of the page, in which all names and sentences are escaped.
+func render(r *doctor.Report, groups []*group) string {
 	var b strings.Builder
 	put := func(format string, args ...any) {
 		for i, a := range args {
@@ -68,9 +71,9 @@ func (r *Report) page(groups []*pageGroup) string {
 	for _, s := range c.Paths {
 		titles = append(titles, s.Name)
 	}
-	b.WriteString(strings.Replace(pageHead, "TITLE", html.EscapeString(strings.Join(titles, ", ")), 1))
+	b.WriteString(strings.Replace(head, "TITLE", html.EscapeString(strings.Join(titles, ", ")), 1))
 	b.WriteString(`<h1 id="verdict">`)
-	if errors := r.Count(Error); len(r.Findings) == 0 {
+	if errors := r.Count(doctor.Error); len(r.Findings) == 0 {
 		put(`<span class="good">Nothing found</span>`)
 	} else {
 		put(`<span class="error">%s</span>, <span class="warning">%s</span>`, text.Count(errors, "error", "errors"), text.Count(len(r.Findings)-errors, "warning", "warnings"))
@@ -85,6 +88,7 @@ func (r *Report) page(groups []*pageGroup) string {
 	}
 	put("\nLooked at %s, %s of %s and %s, for %s kinds of fault", text.Count(c.Episodes, "episode", "episodes"), text.Count(c.Streams, "stream", "streams"),
 		text.Count(c.Samples, "sample", "samples"), text.Count(c.Frames, "frame", "frames"), fmt.Sprint(len(c.Kinds)))
+
 	if c.Unread > 0 {
 		put(`; <span class="error">%s could not be read</span>`, text.Count(c.Unread, "episode", "episodes"))
 	}
@@ -111,15 +115,15 @@ func (r *Report) page(groups []*pageGroup) string {
 			if len(f.Columns) > 0 {
 				put(` <span class="soft">(%s)</span>`, text.List(f.Columns, mostNames))
 			}
-			put("</h3>\n<p>%s.</p>\n", f.Why)
+			put("</h3>\n<p>%s.</p>\n", why(f))
 			if f.WhatToDo != "" {
 				put(`<p class="soft">%s</p>`+"\n", f.WhatToDo)
 			}
-			if f.drawn != nil {
-				b.WriteString(f.drawn.svg()) // whose texts are escaped there
+			if f.Plot != nil {
+				b.WriteString(svg(f.Plot)) // whose texts are escaped there
 			}
-			if when := f.when(); when != "" {
-				put(`<p class="when">%s</p>`+"\n", when)
+			if times := when(f); times != "" {
+				put(`<p class="when">%s</p>`+"\n", times)
 			}
 			put("</article>\n")
 		}
@@ -129,24 +133,34 @@ func (r *Report) page(groups []*pageGroup) string {
 	return b.String()
 }
 
-// mostTold is how many of a finding's times the page has in words.
-const mostTold = 12
+// why returns the sentence of a finding: that of its note if it has one.
+func why(f *doctor.Finding) string {
+	if f.Note != nil {
+		return notetext.Line(*f.Note)
+	}
+	return f.Why
+}
 
-// when says when it is there, in seconds of its picture's axis, and what time the axis begins at; empty where it has no time.
-func (f *Finding) when() string {
+const (
+	mostNames = 4  // columns that a heading names before it counts the others
+	mostTimes = 12 // times of a finding that the page has in words
+)
+
+// when returns the times of a finding in seconds on the axis of its picture, and the time at which the axis begins; empty if it has no times.
+func when(f *doctor.Finding) string {
 	if len(f.At) == 0 {
 		return ""
 	}
 	var list []string
-	for _, t := range f.At[:min(len(f.At), mostTold)] {
-		list = append(list, seconds(t-f.zero))
+	for _, t := range f.At[:min(len(f.At), mostTimes)] {
+		list = append(list, seconds(t-f.Start))
 	}
 	when := "at " + strings.Join(list, ", ")
-	if len(f.At) > mostTold {
+	if len(f.At) > mostTimes {
 		when += ", …"
 	}
-	if f.zero != 0 {
-		when += "; 0 s is " + moment(f.zero)
+	if f.Start != 0 {
+		when += "; 0 s is " + moment(f.Start)
 	}
 	return when
 }
@@ -160,6 +174,7 @@ func moment(ns int64) string {
 	return seconds(ns) + " on the recording's clock"
 }
 
+// seconds writes a length of time with up to six decimals.
 func seconds(ns int64) string {
-	return strings.TrimRight(strings.TrimRight(short2(float64(ns)/1e9), "0"), ".") + " s"
+	return strings.TrimRight(strings.TrimRight(strconv.FormatFloat(float64(ns)/1e9, 'f', 6, 64), "0"), ".") + " s"
 }

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// leastCover is the part of a recording that a stream with a rate covers; less is told.
+// leastCover is the part of a recording that a stream with a rate covers at least; less is a finding.
 const leastCover = 0.5
 
-// leastLong is how long a recording is at least in which a stream may cover little.
+// leastLong is the duration of a recording from which coverage is judged.
 const leastLong = 5 * time.Second
 
-// covers compares the time that the clocks of an episode cover: streams that share no moment cannot be put on one clock, and one that covers little of
-// the recording has nothing to say elsewhere.
-func (x *examiner) covers() {
-	var groups [][]*clock // in order of time, those that overlap together
+// coverage compares the ranges of the clocks in an episode. Streams without a common range cannot be put on one clock, and a stream that covers little of
+// the recording has no samples elsewhere.
+func (x *examiner) coverage() {
+	var groups [][]*clock // overlapping clocks, in order of time
 	var until int64
 	var list []*clock
 	for _, c := range x.clocked {
@@ -36,29 +36,29 @@ func (x *examiner) covers() {
 	if len(groups) == 0 {
 		return
 	}
-	most := groups[0] // the one that the others are compared with: of most streams
+	most := groups[0] // the reference: the group of most streams
 	for _, g := range groups[1:] {
-		if c := cmp.Or(cmp.Compare(streamsOf(g), streamsOf(most)), cmp.Compare(samplesOf(g), samplesOf(most))); c > 0 {
+		if c := cmp.Or(cmp.Compare(streamCount(g), streamCount(most)), cmp.Compare(sampleCount(g), sampleCount(most))); c > 0 {
 			most = g
 		}
 	}
 	for _, g := range groups {
 		if &g[0] != &most[0] {
-			x.apart(g, most)
+			x.noOverlap(g, most)
 		}
 	}
 	from, to := rangeOf(most)
 	for _, c := range most {
 		if part := float64(c.last - c.first); c.steady && to-from >= int64(leastLong) && part < leastCover*float64(to-from) {
 			f := x.add(ShortCover, c.stream, 1, fmt.Sprintf("it has samples for %s of the %s that are recorded: its first comes %s after the beginning, its last %s before the end%s",
-				span(c.last-c.first), span(to-from), span(c.first-from), span(to-c.last), c.of()))
+				span(c.last-c.first), span(to-from), span(c.first-from), span(to-c.last), c.sharers()))
 			f.At = []int64{c.first}
 		}
 	}
 }
 
-// apart tells clocks that share no moment with the others. A topic without a rate may speak before the others do, but not at another time altogether.
-func (x *examiner) apart(g, others []*clock) {
+// noOverlap reports clocks without a common range with the others. A topic without a rate may have its samples a little before or after the others.
+func (x *examiner) noOverlap(g, others []*clock) {
 	from, to := rangeOf(g)
 	first, last := rangeOf(others)
 	away, where := from-last, "after"
@@ -69,26 +69,26 @@ func (x *examiner) apart(g, others []*clock) {
 		return
 	}
 	c, other := g[0], others[0]
-	f := x.add(NoOverlap, c.stream, streamsOf(g), fmt.Sprintf("it has no moment in common with %s: all its samples, of %s, lie %s or more %s the %s of that%s",
-		other.stream, span(to-from), span(away), where, span(last-first), c.of()))
+	f := x.add(NoOverlap, c.stream, streamCount(g), fmt.Sprintf("it has no moment in common with %s: all its samples, of %s, lie %s or more %s the %s of that%s",
+		other.stream, span(to-from), span(away), where, span(last-first), c.sharers()))
 	f.At = []int64{from}
 }
 
-func streamsOf(group []*clock) (n int) {
+func streamCount(group []*clock) (n int) {
 	for _, c := range group {
 		n += 1 + len(c.others)
 	}
 	return n
 }
 
-func samplesOf(group []*clock) (n int) {
+func sampleCount(group []*clock) (n int) {
 	for _, c := range group {
 		n += len(c.times)
 	}
 	return n
 }
 
-// rangeOf returns the first and the last time of some clocks.
+// rangeOf returns the first and the last time of a group.
 func rangeOf(group []*clock) (from, to int64) {
 	from, to = group[0].first, group[0].last
 	for _, c := range group {
