@@ -31,8 +31,6 @@ type Suggestion struct {
 	// LeftOut are streams that the plan does not take, and why.
 	LeftOut []LeftOut
 	Notes   dataset.Notes
-	// Problems are streams that differ between episodes.
-	Problems []dataset.Problem
 	// Episodes is how many the dataset has, Looked how many of them were read.
 	Episodes, Looked int
 }
@@ -278,7 +276,7 @@ func (g *suggesting) suggest() (*Suggestion, error) {
 	for i := range g.summary.LeftOut {
 		g.leave(g.summary.LeftOut[i].Name, g.summary.LeftOut[i].Reason)
 	}
-	g.out.Problems = g.summary.Problems
+	g.out.Notes.Join(g.summary.Notes)
 	can := g.usable()
 	if len(can) == 0 {
 		e := &NoStreamsError{}

@@ -40,21 +40,21 @@ type batched struct {
 	Inputs []string `json:"inputs"`           // all datasets
 	Output string   `json:"output,omitempty"` // the folder of --out
 	loader.Report
-	Hz       float64           `json:"hz"` // of the windows' clock
-	Devices  []deviceInfo      `json:"devices"`
-	Skipped  []loader.Skipped  `json:"skipped"` // episodes that could not be read
-	Absent   []batching.Absent `json:"absent"`  // inputs of which declared episodes are not there
-	Rounded  int               `json:"rounded"` // values that the store's dtype could not hold
-	rounded  []string          // of each stream that has some
-	Steps    int               `json:"steps"` // batches of each device
-	Drawn    int               `json:"windows_drawn"`
-	Undrawn  int               `json:"windows_dropped"` // of the epochs whose last batch was drawn, those that no rank has drawn
-	Unfilled int               `json:"rows_missing"`    // rows of the batches that hold no window
-	Padded   int               `json:"padded"`          // targets outside of what the episode has, of the windows that were drawn
-	Invalid  int               `json:"invalid"`         // targets that are not valid, padded or not
-	Seconds  float64           `json:"seconds"`
-	Rate     float64           `json:"windows_per_second"`
-	Read     float64           `json:"read_seconds"`
+	Hz       float64          `json:"hz"` // of the windows' clock
+	Devices  []deviceInfo     `json:"devices"`
+	Skipped  []loader.Skipped `json:"skipped"` // episodes that could not be read
+	Absent   []absentInput    `json:"absent"`  // inputs of which declared episodes are not there
+	Rounded  int              `json:"rounded"` // values that the store's dtype could not hold
+	rounded  []string         // of each stream that has some
+	Steps    int              `json:"steps"` // batches of each device
+	Drawn    int              `json:"windows_drawn"`
+	Undrawn  int              `json:"windows_dropped"` // of the epochs whose last batch was drawn, those that no rank has drawn
+	Unfilled int              `json:"rows_missing"`    // rows of the batches that hold no window
+	Padded   int              `json:"padded"`          // targets outside of what the episode has, of the windows that were drawn
+	Invalid  int              `json:"invalid"`         // targets that are not valid, padded or not
+	Seconds  float64          `json:"seconds"`
+	Rate     float64          `json:"windows_per_second"`
+	Read     float64          `json:"read_seconds"`
 	spent
 	Reading *reading `json:"reading,omitempty"` // of --streaming
 	Bound   string   `json:"bound_by"`          // what most of the time went into, in words

@@ -16,7 +16,6 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/mcap"
 	"github.com/robocache/robocache/dataset/notetext"
-	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/video"
 	"github.com/robocache/robocache/ops"
 	"github.com/spf13/cobra"
@@ -30,7 +29,7 @@ type converted struct {
 	Before  []int             `json:"before"` // of each, how many pieces were there already, whole
 	// Skipped are the inputs of which these shards lack episodes that were skipped.
 	Skipped []convert.SkippedInput `json:"skipped"`
-	Absent  []batching.Absent      `json:"absent"` // inputs of which declared episodes are not there
+	Absent  []absentInput          `json:"absent"` // inputs of which declared episodes are not there
 }
 
 // shardReport is a shard with the sentences of its notes.
@@ -300,7 +299,7 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 		return c.explain(err)
 	}
 	defer work.Close()
-	all := &converted{Output: c.out, Absent: []batching.Absent{}}
+	all := &converted{Output: c.out, Absent: []absentInput{}}
 	defer a.onSignal(func() {
 		what := "what is whole of it stays, and the same command goes on"
 		if c.to == "lerobot" {
@@ -330,7 +329,7 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 	all.Skipped = convert.SkippedInputs(all.Shards)
 	for _, in := range all.Shards[0].Inputs {
 		if in.Absent != nil {
-			all.Absent = append(all.Absent, batching.Absent{Input: in.Path, Absent: *in.Absent})
+			all.Absent = append(all.Absent, absentInput{in.Path, *in.Absent})
 		}
 	}
 	for _, r := range all.Shards {

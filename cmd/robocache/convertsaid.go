@@ -19,8 +19,8 @@ const mostReasons = 20
 
 // converted says what was done: a table of the streams, and why samples were dropped.
 func (a *app) converted(all *converted) error {
-	for i := range all.Absent {
-		a.remark("%v", &all.Absent[i])
+	for _, in := range all.Absent {
+		a.remark("%v", in)
 	}
 	t := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "stream\tread\tused\tdropped\trows\tvalid\tacross gaps")

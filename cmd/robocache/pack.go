@@ -23,7 +23,7 @@ type packed struct {
 	Output   string               `json:"output"`
 	Episodes int                  `json:"episodes"`
 	Skipped  []loader.Skipped     `json:"skipped"` // episodes that could not be read
-	Absent   []batching.Absent    `json:"absent"`  // the input, if declared episodes of it are not there
+	Absent   []absentInput        `json:"absent"`  // the input, if declared episodes of it are not there
 	Streams  []packedStream       `json:"streams"`
 	Media    []packedMedia        `json:"media"`
 	LeftOut  []inspection.LeftOut `json:"left_out"`
@@ -185,9 +185,9 @@ func (a *app) packInto(ctx context.Context, p *batching.Packing, d dataset.Datas
 }
 
 func packedOf(ctx context.Context, in, out string, store *loader.Store) (*packed, error) {
-	r := &packed{Input: in, Output: out, Episodes: store.Len(), Skipped: append([]loader.Skipped{}, store.Skipped...), Absent: []batching.Absent{}, Streams: []packedStream{}, Media: []packedMedia{}, LeftOut: []inspection.LeftOut{}, Remarks: []string{}, Packed: []int{}, Fresh: []int{}}
-	if absent := batching.AbsentOf(in, store); absent != nil {
-		r.Absent, r.Remarks = append(r.Absent, *absent), append(r.Remarks, absent.String())
+	r := &packed{Input: in, Output: out, Episodes: store.Len(), Skipped: append([]loader.Skipped{}, store.Skipped...), Absent: absentIn(in, store), Streams: []packedStream{}, Media: []packedMedia{}, LeftOut: []inspection.LeftOut{}, Remarks: []string{}, Packed: []int{}, Fresh: []int{}}
+	for _, a := range r.Absent {
+		r.Remarks = append(r.Remarks, a.String())
 	}
 	for i := range store.Streams {
 		s := &store.Streams[i]

@@ -100,9 +100,6 @@ func (a *app) plan(ctx context.Context, p *planning) error {
 	for _, s := range found.Plan.Streams {
 		r.Streams = append(r.Streams, s.Name)
 	}
-	for _, x := range found.Problems {
-		r.Remarks = append(r.Remarks, x.Where+": "+x.What)
-	}
 	for _, l := range found.LeftOut {
 		r.LeftOut = append(r.LeftOut, inspection.LeftOut{Name: l.Name, Reason: l.Reason})
 	}

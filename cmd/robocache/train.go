@@ -63,7 +63,7 @@ type trained struct {
 	RidgeSkill map[string]float64 `json:"ridge_skill"`
 	Evaluation *policy.Evaluation `json:"evaluation,omitempty"`
 	Ridge      *policy.Evaluation `json:"ridge,omitempty"`
-	Absent     []batching.Absent  `json:"absent"` // the input, if declared episodes of it are not there
+	Absent     []absentInput      `json:"absent"` // the input, if declared episodes of it are not there
 	Skipped    []loader.Skipped   `json:"skipped"`
 	LeftOut    []loader.LeftOut   `json:"left_out"`
 	Ended      bool               `json:"ended_by_signal"`
@@ -297,7 +297,7 @@ func (a *app) train(t *training) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
-	w.out.Absent = append([]batching.Absent{}, source.Absent...)
+	w.out.Absent = absentInputs(source.Absent)
 	done := a.step("preparing a step of training")
 	tr, err := policy.NewTrainer(ctx, devices, source.Store, t.Options)
 	done()

@@ -57,7 +57,7 @@ type Episode struct {
 type Problem struct {
 	Where string `json:"where"`
 	What  string `json:"what"`
-	*notetext.Entry
+	notetext.Entry
 }
 
 type LeftOut struct {
@@ -161,7 +161,7 @@ func reportOf(path string, one bool, d dataset.Dataset, sum *dataset.Summary, fi
 	for _, l := range sum.LeftOut {
 		f.LeftOut = append(f.LeftOut, LeftOut{l.Name, l.Reason, l.Episodes})
 	}
-	f.Problems = Problems(info.Notes, append(info.Problems, sum.Problems...))
+	f.Problems = Problems(append(info.Notes, sum.Notes...))
 	return f
 }
 
@@ -184,14 +184,11 @@ func Columns(columns []dataset.Column) []Column {
 }
 
 // Problems lists the problems and the damage of a dataset as a whole, an empty list if there are none.
-func Problems(notes dataset.Notes, problems []dataset.Problem) []Problem {
+func Problems(notes dataset.Notes) []Problem {
 	list := []Problem{}
 	for _, n := range notes.Of(dataset.ClassProblem, dataset.ClassDamage) {
 		e := notetext.EntryOf(n)
-		list = append(list, Problem{n.Subject, e.Text, &e})
-	}
-	for _, p := range problems {
-		list = append(list, Problem{p.Where, p.What, nil})
+		list = append(list, Problem{n.Subject, e.Text, e})
 	}
 	return list
 }
