@@ -93,6 +93,9 @@ func Episode(e *dataset.Episode, number int, info *dataset.Info, opt Options) []
 // Dataset returns the findings about a dataset that need none of its episodes: what it declares and is not so.
 func Dataset(info *dataset.Info, opt Options) (list []Finding) {
 	for _, n := range info.Notes.Of(dataset.ClassProblem, dataset.ClassDamage) {
+		if n.Code == dataset.CodeEpisodesAbsent && n.Got == "" {
+			continue // the notes of the files have findings
+		}
 		list = append(list, problem(&n, opt.Path))
 	}
 	list = append(list, overlaps(info.Splits, opt.Path)...)

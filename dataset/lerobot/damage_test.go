@@ -218,6 +218,18 @@ func TestWithoutEpisodeIndexTheListSaysWhere(t *testing.T) {
 	hasProblem(t, s, dataset.Note{Code: dataset.CodeUnreadable, Subject: dataFile, Count: 1}, "column episode_index: no such name: got none of whole numbers")
 }
 
+func TestARowGroupWithoutEpisodesIsTold(t *testing.T) {
+	m := make3(t)
+	m.lengths, m.groups = []int{3, 1, 1}, []int{3, 2}
+	m.options = []parquet.WriterOption{parquet.Compression(&parquet.Uncompressed)}
+	dir := m.write()
+	require.NoError(t, os.RemoveAll(m.path("meta/episodes")))
+	changeFooter(t, m.path(dataFile), func(meta *format.FileMetaData) { meta.RowGroups[1].Columns[1].MetaData.Codec = format.Brotli })
+	s := open(t, dir, lerobot.Options{})
+	assert.Equal(t, 1, s.Len())
+	hasProblem(t, s, dataset.Note{Code: dataset.CodeRowGroupUnplaced, Subject: dataFile, Count: 1}, "BROTLI")
+}
+
 func TestABrokenColumnOfEpisodeNumbersCostsItself(t *testing.T) {
 	m := make3(t)
 	m.groups = []int{5}
