@@ -78,7 +78,7 @@ var rules = map[string][]string{
 	"internal/inspection":    {"dataset/...", "storage", "internal/printed", "internal/text"},
 	"internal/kernels":       {"cudadrv", "ptx"},
 	"internal/listed":        {},
-	"internal/logs":          {"tensor", "dataset", "storage", "internal/inorder", "internal/listed", "internal/logs/...", "internal/raw", "internal/video"},
+	"internal/logs":          {"tensor", "dataset", "storage", "internal/inorder", "internal/logs/...", "internal/raw", "internal/video"},
 	"internal/records":       {"tensor", "dataset", "storage", "internal/decimal"},
 	"internal/test":          {"public", "internal/...", "github.com/stretchr/testify/...", "github.com/johannesboyne/gofakes3/..."},
 	"internal/mapped":        {"internal/raw"},

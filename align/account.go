@@ -1,6 +1,7 @@
 package align
 
 import (
+	"slices"
 	"time"
 
 	"github.com/robocache/robocache/dataset"
@@ -15,7 +16,6 @@ func (j *job) report(e *dataset.Episode) Report {
 		r.Clock.Range = j.plan.Range.Mode.String()
 		r.Clock.BeginsWith, r.Clock.EndsWith = j.span.BeginsWith, j.span.EndsWith
 	}
-	r.LeftOut = append(r.LeftOut, j.left...)
 	if e.Dropouts != nil {
 		r.Dropouts = &Dropouts{Count: len(e.Dropouts)}
 		for _, d := range e.Dropouts {
@@ -31,7 +31,7 @@ func (j *job) report(e *dataset.Episode) Report {
 		}
 		taken = taken.About(names)
 	}
-	r.Notes = append(e.Notes.Damage(), taken...)
+	r.Notes = slices.Concat(j.left, e.Notes.Damage(), taken)
 	j.strays(&r.Notes)
 	r.Notes.Join(j.span.Notes)
 	j.unused(&r.Notes)

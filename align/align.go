@@ -17,7 +17,8 @@ type job struct {
 	plan    Plan
 	snap    ops.Limit
 	takes   []take
-	left    []LeftOut
+	notes   dataset.Notes // of the recording
+	left    dataset.Notes // streams that are not taken
 	clock   ops.Clock
 	ticks   ops.Clock // to compute with
 	span    Span

@@ -58,8 +58,9 @@ func flags(t *testing.T, x *tensor.Tensor) []uint8 {
 
 func TestEveryTargetIsCountedOnce(t *testing.T) {
 	e := &dataset.Episode{
-		Streams: []dataset.Stream{stream(t, "a", 0, 100, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10), stream(t, "b", 200, 250, 1, 2, 3), stream(t, "one", 5, 5, 1)},
-		LeftOut: []dataset.LeftOut{{Name: "quiet", Reason: "no samples"}}, Dropouts: []dataset.Dropout{{Time: 5, Duration: 2e6}}, Notes: dataset.Notes{{Code: dataset.CodeRecordCut, Detail: dataset.Detail{Bytes: 7, Cause: &dataset.FormatError{Format: "x", Offset: 3}}}},
+		Streams:  []dataset.Stream{stream(t, "a", 0, 100, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10), stream(t, "b", 200, 250, 1, 2, 3), stream(t, "one", 5, 5, 1)},
+		Notes:    dataset.Notes{{Code: dataset.CodeNoSamples, Subject: "quiet"}, {Code: dataset.CodeRecordCut, Detail: dataset.Detail{Bytes: 7, Cause: &dataset.FormatError{Format: "x", Offset: 3}}}},
+		Dropouts: []dataset.Dropout{{Time: 5, Duration: 2e6}},
 	}
 	plan := align.Plan{Rate: 20, Range: align.Range{Mode: align.RangeUnion}, Defaults: align.Sampling{MaxGap: ops.Within(200 * time.Millisecond)}}
 	got, err := align.Resample(ctx, cpu(t), e, plan)
@@ -71,10 +72,8 @@ func TestEveryTargetIsCountedOnce(t *testing.T) {
 	}
 	b := got.Report.Streams[1]
 	assert.Equal(t, [3]int{3, 10, 8}, [3]int{b.Valid, b.OutOfRange, b.Gapped}, "200, 450 and 700 ms are samples")
-	assert.Equal(t, []align.LeftOut{{Name: "quiet", Reason: "no samples"}, {Name: "one", Reason: "fewer than two distinct timestamps"}}, got.Report.LeftOut)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeNoSamples, Subject: "quiet"}, {Code: dataset.CodeTooFewTimes, Subject: "one", Count: 1}, e.Notes[1]}, got.Report.Notes)
 	assert.Equal(t, &align.Dropouts{Count: 1, Seconds: .002}, got.Report.Dropouts)
-	assert.Equal(t, []string{"left out, no samples: quiet", "left out, fewer than two distinct timestamps: one"}, got.Report.LeftOutLines())
-	assert.Equal(t, e.Notes, got.Report.Notes)
 	assert.EqualValues(t, 7, got.Report.LostBytes)
 	assert.Contains(t, got.Report.String(), "clock: 21 targets at 20 Hz, 0.000 to 1.000 s (begins with a, ends with a)\n")
 	assert.Contains(t, got.Report.String(), "0.200 to 0.700 s")
@@ -166,7 +165,7 @@ func TestWhatCannotBeDoneIsSaid(t *testing.T) {
 	seconds.Name, seconds.Times = "seconds", tensor.Must(tensor.Of([]float64{0, 1, 2}, 3))
 	broken := a
 	broken.Name, broken.Columns = "broken", nil
-	e := &dataset.Episode{Streams: []dataset.Stream{a, back, seconds, broken}, LeftOut: []dataset.LeftOut{{Name: "quiet", Reason: "no samples"}},
+	e := &dataset.Episode{Streams: []dataset.Stream{a, back, seconds, broken}, Notes: dataset.Notes{{Code: dataset.CodeNoSamples, Subject: "quiet"}},
 		Clouds: []dataset.CloudStream{{Name: "lidar", Times: []int64{1, 2}}}}
 	many := &dataset.Episode{}
 	for i := range 17 {
@@ -206,9 +205,9 @@ func TestWhatCannotBeDoneIsSaid(t *testing.T) {
 		{topical, take("joints"), new(*align.MissingError), []string{"did you mean /joints.position or /joints.velocity?"}},
 		{topical, take("/joints"), new(*align.MissingError), []string{"did you mean /joints.position or /joints.velocity?"}},
 		{topical, take("odom"), new(*align.MissingError), []string{"did you mean /odom?"}},
-		{e, take("lidar"), new(*align.StreamError), []string{"stream lidar: got 2 point clouds, which Voxelize takes one by one, want a stream of numbers"}},
-		{&dataset.Episode{Clouds: e.Clouds}, align.Plan{Rate: 1}, new(*align.NoStreamsError), []string{"lidar (2 point clouds"}},
-		{e, take("quiet"), new(*align.NoStreamsError), []string{"quiet (no samples)"}},
+		{e, take("lidar"), new(*align.StreamError), []string{"stream lidar: got 2 point clouds, want a stream of numbers"}},
+		{&dataset.Episode{Clouds: e.Clouds}, align.Plan{Rate: 1}, new(*align.NoStreamsError), []string{"lidar (" + string(dataset.CodeCloudsNotAligned)}},
+		{e, take("quiet"), new(*align.NoStreamsError), []string{"quiet (no-samples)"}},
 		{e, take("a", "seconds"), new(*align.StreamError), []string{"stream seconds", "f64", "i64"}},
 		{many, align.Plan{Rate: 1, Streams: nil}, nil, nil},
 	} {

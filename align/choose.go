@@ -30,7 +30,6 @@ type take struct {
 	stats    dataset.Stats
 	sorting  sorting
 	empty    bool
-	why      string // it is empty
 	// speaks when something changes: whole numbers, under one message a second of the recording, or what has a single timestamp
 	onChange bool
 }
@@ -43,19 +42,18 @@ type sorting struct {
 
 // choose takes the streams that the plan names, or all, and lists those that have no place on a clock.
 func (j *job) choose(e *dataset.Episode) error {
+	j.notes = e.Notes
 	want := j.plan.Streams
 	if len(want) == 0 {
 		for _, s := range e.Streams {
 			want = append(want, Stream{Name: s.Name})
 		}
-		for _, l := range e.LeftOut {
-			j.left = append(j.left, LeftOut{l.Name, l.Reason})
-		}
+		j.left = e.Notes.Of(dataset.ClassLeftOut)
 		for i := range e.Media {
-			j.left = append(j.left, LeftOut{e.Media[i].Name, mediaReason(&e.Media[i])})
+			j.left = append(j.left, mediaNote(&e.Media[i]))
 		}
 		for i := range e.Clouds {
-			j.left = append(j.left, LeftOut{e.Clouds[i].Name, cloudReason(&e.Clouds[i])})
+			j.left = append(j.left, dataset.Note{Code: dataset.CodeCloudsNotAligned, Subject: e.Clouds[i].Name, Count: e.Clouds[i].Len()})
 		}
 	}
 	var disorder error // of the first stream that is left out for it
@@ -76,17 +74,17 @@ func (j *job) choose(e *dataset.Episode) error {
 			if disorder == nil {
 				disorder = wrongTimes(s, wrong)
 			}
-			j.left = append(j.left, LeftOut{name, disorderOf(s, wrong).Error()})
+			j.left = append(j.left, dataset.Note{Code: dataset.CodeDisorder, Subject: name, Count: s.Len(), Detail: dataset.Detail{Cause: disorderOf(s, wrong)}})
 			if !j.fuse || len(j.plan.Streams) == 0 {
 				continue
 			}
-			if s, err = emptyStream(e, &dataset.LeftOut{Name: name, Columns: s.Columns, DType: s.Values.DType()}); err != nil { // its columns have a place in the row all the same
+			if s, err = emptyStream(e, &dataset.EmptyStream{Name: name, Columns: s.Columns, DType: s.Values.DType()}); err != nil { // its columns have a place in the row all the same
 				return err
 			}
 		}
 		stats := s.Stats()
-		if reason := j.unusable(s, stats, len(j.plan.Streams) > 0); reason != "" {
-			j.left = append(j.left, LeftOut{name, reason})
+		if code := j.unusable(s, stats, len(j.plan.Streams) > 0); code != "" {
+			j.left = append(j.left, dataset.Note{Code: code, Subject: name, Count: s.Len()})
 			continue
 		}
 		if s, err = selected(s, w.Columns); err != nil {
@@ -98,7 +96,7 @@ func (j *job) choose(e *dataset.Episode) error {
 		}
 		named := *s
 		named.Name = w.Name
-		t := take{index: i, stream: &named, from: name, how: how, own: w.Kind != "", stats: stats, sorting: sorted, empty: s.Len() == 0, why: why(e, name)}
+		t := take{index: i, stream: &named, from: name, how: how, own: w.Kind != "", stats: stats, sorting: sorted, empty: s.Len() == 0}
 		if t.single() && !slices.Contains([]string{"", "hold", "clamp"}, how.Edge) {
 			return j.at(i, "edge", &StreamError{Stream: name, Got: "a single timestamp and the edge " + how.Edge, Want: "hold or clamp, of what has one"})
 		}
@@ -116,32 +114,20 @@ func (j *job) choose(e *dataset.Episode) error {
 // single reports whether a stream has a single timestamp.
 func (t *take) single() bool { return t.stats.Samples > 0 && t.stats.Samples-t.stats.Duplicates < 2 }
 
-const tooFew = "fewer than two distinct timestamps"
-
 // nothing is the error of a recording of which nothing can be put on a clock.
 func (j *job) nothing() error {
 	e := &NoStreamsError{}
 	for _, t := range j.takes {
-		why := t.why
+		n := dataset.Note{Code: dataset.CodeNoSamples, Subject: t.from}
 		if t.single() {
-			why = tooFew
+			n.Code, n.Count = dataset.CodeTooFewTimes, t.stats.Samples
+		} else if left := j.notes.LeftOut(t.from); left != nil {
+			n = *left
 		}
-		e.LeftOut = append(e.LeftOut, t.from+" ("+why+")")
+		e.Notes = append(e.Notes, n)
 	}
-	for _, l := range j.left {
-		e.LeftOut = append(e.LeftOut, l.Name+" ("+l.Reason+")")
-	}
+	e.Notes = append(e.Notes, j.left...)
 	return e
-}
-
-// why is why a recording has no samples of a stream.
-func why(e *dataset.Episode, name string) string {
-	for _, l := range e.LeftOut {
-		if l.Name == name && l.Reason != "" {
-			return l.Reason
-		}
-	}
-	return "no samples"
 }
 
 // find returns a stream of the recording; nil for one that the recording left out and that has no place here either, and for a camera.
@@ -149,28 +135,27 @@ func (j *job) find(e *dataset.Episode, i int, w Stream) (*dataset.Stream, error)
 	name := w.source()
 	s := e.Stream(name)
 	if m := e.MediaStream(name); s == nil && m != nil {
-		j.left = append(j.left, LeftOut{name, mediaReason(m)}) // which a plan of a conversion names
+		j.left = append(j.left, mediaNote(m)) // which a plan of a conversion names
 		return nil, nil
 	}
 	if c := e.CloudStream(name); s == nil && c != nil {
-		return nil, j.at(i, "name", &StreamError{Stream: name, Got: cloudReason(c), Want: "a stream of numbers"})
+		return nil, j.at(i, "name", &StreamError{Stream: name, Got: fmt.Sprintf("%d point clouds", c.Len()), Want: "a stream of numbers"})
 	}
 	if s == nil {
-		left := slices.IndexFunc(e.LeftOut, func(l dataset.LeftOut) bool { return l.Name == name })
-		if left < 0 {
+		left, empty := e.Notes.LeftOut(name), e.EmptyStream(name)
+		if left == nil && empty == nil {
 			key := "name"
 			if w.From != "" {
 				key = "from"
 			}
 			return nil, j.at(i, key, &MissingError{Stream: name, Near: meant(name, e.Names()), Names: e.Names()})
 		}
-		l := &e.LeftOut[left]
-		if !j.fuse || l.Columns == nil {
-			j.left = append(j.left, LeftOut{name, l.Reason})
+		if left != nil && (!j.fuse || empty == nil) {
+			j.left = append(j.left, *left)
 			return nil, nil
 		}
 		var err error
-		if s, err = emptyStream(e, l); err != nil { // its columns have a place in the row all the same
+		if s, err = emptyStream(e, empty); err != nil { // its columns have a place in the row all the same
 			return nil, err
 		}
 	}
@@ -204,14 +189,9 @@ func meant(name string, names []string) string {
 	return text
 }
 
-// mediaReason says why a media stream is not put on a clock.
-func mediaReason(m *dataset.Media) string {
-	return fmt.Sprintf("%d frames of %s, which have no numbers to put on a clock", m.Len(), m.Encoding)
-}
-
-// cloudReason says why a series of clouds is not put on a clock.
-func cloudReason(c *dataset.CloudStream) string {
-	return fmt.Sprintf("%d point clouds, which Voxelize takes one by one", c.Len())
+// mediaNote is about a media stream, which is not put on a clock.
+func mediaNote(m *dataset.Media) dataset.Note {
+	return dataset.Note{Code: dataset.CodeFramesNotAligned, Subject: m.Name, Count: m.Len(), Detail: dataset.Detail{Got: m.Encoding}}
 }
 
 // sampling is how a stream is sampled, with the defaults.
@@ -304,7 +284,7 @@ func disorderOf(s *dataset.Stream, wrong error) error {
 }
 
 // emptyStream returns a stream without samples, on a clock of the recording's dtype.
-func emptyStream(e *dataset.Episode, l *dataset.LeftOut) (*dataset.Stream, error) {
+func emptyStream(e *dataset.Episode, l *dataset.EmptyStream) (*dataset.Stream, error) {
 	s := &dataset.Stream{Name: l.Name, Columns: l.Columns}
 	clock := tensor.I64
 	if len(e.Streams) > 0 {
@@ -320,28 +300,31 @@ func emptyStream(e *dataset.Episode, l *dataset.LeftOut) (*dataset.Stream, error
 
 // NoStreamsError says that nothing of a recording can be put on a clock.
 type NoStreamsError struct {
-	LeftOut []string // the streams with the reasons
+	Notes dataset.Notes // of the streams
 }
 
 func (e *NoStreamsError) Error() string {
 	s := "no stream that can be put on a clock, want one with samples and columns"
-	for i, l := range e.LeftOut {
-		s += []string{": ", ", "}[min(i, 1)] + l
+	for i, n := range e.Notes {
+		s += []string{": ", ", "}[min(i, 1)] + n.Subject + " (" + n.Reason() + ")"
 	}
 	return s
 }
 
-// unusable says why a stream has no place on a clock, or nothing.
-func (j *job) unusable(s *dataset.Stream, st dataset.Stats, named bool) string {
+// ErrorNotes returns the notes.
+func (e *NoStreamsError) ErrorNotes() dataset.Notes { return e.Notes }
+
+// unusable returns the code of a stream that has no place on a clock, else "".
+func (j *job) unusable(s *dataset.Stream, st dataset.Stats, named bool) dataset.Code {
 	switch {
 	case len(s.Columns) == 0:
-		return "no columns"
+		return dataset.CodeNoColumns
 	case j.fuse && named: // its columns have a place in the row all the same
 		return ""
 	case st.Samples == 0:
-		return "no samples"
+		return dataset.CodeNoSamples
 	case st.Samples-st.Duplicates < 2 && !named: // a static transform, say, whose value an edge has everywhere
-		return tooFew
+		return dataset.CodeTooFewTimes
 	}
 	return ""
 }

@@ -53,9 +53,9 @@ func TestDisorderCostsItsStream(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, got.Streams, 1)
 	assert.Equal(t, "good", got.Streams[0].Name)
-	require.Len(t, got.Report.LeftOut, 1)
-	assert.Equal(t, "back", got.Report.LeftOut[0].Name)
-	assert.Contains(t, got.Report.LeftOut[0].Reason, "time goes backwards at sample 7")
+	require.Len(t, got.Report.Notes, 1)
+	assert.Equal(t, "back", got.Report.Notes[0].Subject)
+	assert.Contains(t, got.Report.Notes[0].Reason(), "time goes backwards at sample 7")
 
 	plan.Unordered = "sort"
 	got, err = align.Resample(ctx, cpu(t), episode(good, back), plan)
@@ -88,7 +88,7 @@ func TestDisorderCostsItsStream(t *testing.T) {
 	assert.Equal(t, []int{50, 2}, fused.Values.Shape())
 	assert.Zero(t, fused.Report.Streams[0].Valid)
 	assert.Equal(t, 50, fused.Report.Streams[1].Valid)
-	assert.Len(t, fused.Report.LeftOut, 1)
+	assert.Len(t, fused.Report.Notes.Of(dataset.ClassLeftOut), 1)
 
 	// One of doubles leaves a row of doubles behind.
 	wide := back
@@ -115,7 +115,7 @@ func TestTimestampsThatAreNoTimes(t *testing.T) {
 		got, err := align.Resample(context.Background(), cpu(t), episode(good, wrong), align.Plan{Rate: 10})
 		require.NoError(t, err)
 		assert.Len(t, got.Streams, 1)
-		assert.Contains(t, got.Report.LeftOut[0].Reason, "at sample 3")
+		assert.Contains(t, got.Report.Notes[0].Reason(), "at sample 3")
 		got, err = align.Resample(context.Background(), cpu(t), episode(good, wrong), align.Plan{Rate: 10, Unordered: "sort"})
 		require.NoError(t, err)
 		assert.Equal(t, [3]int{0, 1, 19}, [3]int{got.Report.Streams[1].BackSteps, got.Report.Streams[1].Timeless, got.Report.Streams[1].Samples})

@@ -12,7 +12,7 @@ import (
 type Prepared struct {
 	Clock   ops.Clock // uniform, over the plan's range; the plan's own Targets if it has them
 	Streams []PreparedStream
-	LeftOut []LeftOut
+	Notes   dataset.Notes // of ClassLeftOut: streams that are not taken
 }
 
 // PreparedStream is a stream that is taken: its samples in order, without stray ones, of the columns that the plan takes.
@@ -87,7 +87,7 @@ func (p *Preparer) Prepare(e *dataset.Episode) (*Prepared, error) {
 	if err := j.makeClock(); err != nil {
 		return nil, err
 	}
-	out := &Prepared{Clock: j.clock, LeftOut: j.left}
+	out := &Prepared{Clock: j.clock, Notes: j.left}
 	for i := range j.takes {
 		t := &j.takes[i]
 		o := j.options(t)

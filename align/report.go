@@ -21,10 +21,10 @@ type Report struct {
 	Clock     ClockReport    `json:"clock"`
 	Streams   []StreamReport `json:"streams"`
 	AllValid  *int           `json:"all_valid,omitempty"` // Fuse: targets at which every stream is valid
-	LeftOut   []LeftOut      `json:"left_out"`            // streams of the recording that are not in the output, and why
 	Dropouts  *Dropouts      `json:"dropouts,omitempty"`  // losses that the recorder noted
 	LostBytes int64          `json:"lost_bytes"`          // of a broken file that was read all the same
-	// Notes are choices and changes that are not counted above. Package notetext has their sentences.
+	// Notes are streams of the recording that are not in the output (ClassLeftOut), then damage, choices and changes that are not counted above.
+	// Package notetext has their sentences.
 	Notes dataset.Notes `json:"-"`
 }
 
@@ -71,12 +71,6 @@ type StreamReport struct {
 	Narrowed
 }
 
-// LeftOut is a stream that is not in the output.
-type LeftOut struct {
-	Name   string `json:"name"`
-	Reason string `json:"reason"`
-}
-
 // Dropouts are losses that the recorder noted.
 type Dropouts struct {
 	Count   int     `json:"count"`
@@ -90,7 +84,7 @@ func NewReport(targets *tensor.Tensor, hz float64) Report {
 	if targets.Rank() == 1 && n > 0 {
 		c.First, c.Last = timeAt(targets, 0), timeAt(targets, n-1)
 	}
-	return Report{Clock: c, Streams: []StreamReport{}, LeftOut: []LeftOut{}}
+	return Report{Clock: c, Streams: []StreamReport{}}
 }
 
 // timeAt returns element i of a clock, or nil if it is not finite.
@@ -235,15 +229,6 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// LeftOutLines are the lines about what was left out.
-func (r *Report) LeftOutLines() []string {
-	var lines []string
-	for _, group := range groupReasons(r.LeftOut) {
-		lines = append(lines, "left out, "+group)
-	}
-	return lines
-}
-
 // String describes the clock in a line.
 func (c ClockReport) String() string {
 	s := fmt.Sprintf("clock: %d targets", c.Targets)
@@ -260,22 +245,6 @@ func (c ClockReport) String() string {
 		s += fmt.Sprintf(" (begins with %s, ends with %s)", printed.Text(c.BeginsWith), printed.Text(c.EndsWith))
 	}
 	return s
-}
-
-// groupReasons writes one line a reason, in the order of their first stream.
-func groupReasons(list []LeftOut) []string {
-	var reasons []string
-	names := map[string][]string{}
-	for _, l := range list {
-		if names[l.Reason] == nil {
-			reasons = append(reasons, l.Reason)
-		}
-		names[l.Reason] = append(names[l.Reason], l.Name)
-	}
-	for i, r := range reasons {
-		reasons[i] = r + ": " + strings.Join(names[r], ", ")
-	}
-	return reasons
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

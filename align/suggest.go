@@ -16,6 +16,8 @@ type SuggestOptions struct {
 	Episodes int
 	// Action is the stream that a policy predicts; one that is called action or actions unless given.
 	Action string
+	// Sentence returns the text of a note in the plan's comments: notetext.Text. It is dataset.Note.Reason unless given.
+	Sentence func(dataset.Note) string
 	// Progress is told how many are read, after each.
 	Progress func(done, of int)
 }
@@ -28,9 +30,9 @@ type Suggestion struct {
 	// Policy says that there are an action and states, so that the plan is one for training: it looks at no sample later than a target.
 	Policy  bool
 	Reasons []Reason
-	// LeftOut are streams that the plan does not take, and why.
-	LeftOut []LeftOut
-	Notes   dataset.Notes
+	// Notes are about streams that the plan does not take (ClassLeftOut), streams that differ between episodes (ClassProblem), episodes that cannot be
+	// read, and what a user may want otherwise.
+	Notes dataset.Notes
 	// Episodes is how many the dataset has, Looked how many of them were read.
 	Episodes, Looked int
 }
@@ -51,7 +53,10 @@ func Suggest(ctx context.Context, d dataset.Dataset, opt SuggestOptions) (*Sugge
 	if look <= 0 {
 		look = 16
 	}
-	g := &suggesting{action: opt.Action, info: d.Info(), at: map[string]int{}, out: &Suggestion{Episodes: d.Len()}, name: d.Name(), format: d.Format()}
+	g := &suggesting{action: opt.Action, sentence: opt.Sentence, info: d.Info(), at: map[string]int{}, out: &Suggestion{Episodes: d.Len()}, name: d.Name(), format: d.Format()}
+	if g.sentence == nil {
+		g.sentence = dataset.Note.Reason
+	}
 	numbers := spread(d.Len(), look)
 	var failed error
 	for k, i := range numbers {
@@ -63,7 +68,7 @@ func Suggest(ctx context.Context, d dataset.Dataset, opt SuggestOptions) (*Sugge
 			if failed == nil {
 				failed = err
 			}
-			g.out.Notes = append(g.out.Notes, dataset.Note{Code: dataset.CodeEpisodeUnread, Row: dataset.At(i), Detail: dataset.Detail{Cause: err}})
+			g.out.Notes = append(g.out.Notes, dataset.Note{Code: dataset.CodeSuggestedWithout, Row: dataset.At(i), Detail: dataset.Detail{Cause: err}})
 		default:
 			if err := g.look(e); err != nil {
 				return nil, err
@@ -96,6 +101,7 @@ func spread(n, k int) []int {
 type suggesting struct {
 	name, format string
 	action       string // that was asked for
+	sentence     func(dataset.Note) string
 	info         dataset.Info
 	summary      dataset.Summary
 	streams      []*suggested // in the order in which they came
@@ -198,7 +204,7 @@ func (g *suggesting) look(e *dataset.Episode) error {
 // stream takes a stream of an episode in.
 func (g *suggesting) stream(in *dataset.Stream, recording time.Duration) error {
 	if err := in.Check(); err != nil {
-		g.leave(in.Name, err.Error())
+		g.out.Notes.Add(dataset.Note{Code: dataset.CodeInvalidStream, Subject: in.Name, Count: in.Len(), Detail: dataset.Detail{Cause: err}})
 		return nil
 	}
 	at, there := g.at[in.Name]
@@ -265,25 +271,19 @@ func (s *suggested) rate() float64 {
 // constant reports whether nothing in a stream ever changes.
 func (s *suggested) constant() bool { return len(s.see.Constant()) == len(s.see.columns) }
 
-func (g *suggesting) leave(name, reason string) {
-	if l := (LeftOut{name, reason}); !slices.Contains(g.out.LeftOut, l) {
-		g.out.LeftOut = append(g.out.LeftOut, l)
-	}
+func (g *suggesting) leave(name string, code dataset.Code, d dataset.Detail) {
+	g.out.Notes.Add(dataset.Note{Code: code, Subject: name, Detail: d})
 }
 
 // suggest makes the plan of what was seen.
 func (g *suggesting) suggest() (*Suggestion, error) {
 	for i := range g.summary.LeftOut {
-		g.leave(g.summary.LeftOut[i].Name, g.summary.LeftOut[i].Reason)
+		g.out.Notes.Add(g.summary.LeftOut[i].Note)
 	}
 	g.out.Notes.Join(g.summary.Notes)
 	can := g.usable()
 	if len(can) == 0 {
-		e := &NoStreamsError{}
-		for _, l := range g.out.LeftOut {
-			e.LeftOut = append(e.LeftOut, l.Name+" ("+l.Reason+")")
-		}
-		return nil, e
+		return nil, &NoStreamsError{Notes: g.out.Notes.Of(dataset.ClassLeftOut)}
 	}
 	can, err := g.roles(g.unlogged(g.common(can)))
 	if err != nil {

@@ -196,7 +196,7 @@ func TestAPlanOfStatesAndActionsIsForAPolicy(t *testing.T) {
 	assert.Len(t, p.Windows["observation.state"].Ticks(30), 6)
 	assert.Len(t, p.Windows["action"].Ticks(30), 30)
 	assert.Equal(t, dataset.Filter{Split: "train", Success: &yes}, p.Filter)
-	assert.Equal(t, []align.LeftOut{{Name: "next.reward", Reason: "no state: of the tick to come"}}, got.LeftOut)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeNotState, Subject: "next.reward", Detail: dataset.Detail{Got: "of the tick to come"}}}, got.Notes)
 	taken(t, got, list[0])
 
 	short := suggestion(t, dataset.Info{Rate: 30, RateFrom: "file"}, episode(sampledAt(t, "state", 30, 12, "a", wave), sampledAt(t, "/robot/action", 30, 12, "a", wave)))
@@ -305,7 +305,7 @@ func TestALogOfManyStreamsIsPlannedForOneFuse(t *testing.T) {
 	got := suggestion(t, dataset.Info{}, e)
 	require.Len(t, got.Plan.Streams, ops.MaxStreams)
 	assert.Equal(t, "slow", got.Plan.Streams[0].Name)
-	assert.Equal(t, []align.LeftOut{{Name: "still", Reason: "it never changes"}, {Name: "estimator_status", Reason: "of the robot's software, by its name"}}, got.LeftOut)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeConstant, Subject: "still"}, {Code: dataset.CodeOfPrograms, Subject: "estimator_status"}}, got.Notes)
 	taken(t, got, e)
 }
 
@@ -321,7 +321,7 @@ func TestSuggestLooksAtSomeEpisodesAndSaysWhatItCannotRead(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []int{0, 33, 66, 99}, d.read)
 	assert.Equal(t, []any{100, 3, 10}, []any{got.Episodes, got.Looked, told})
-	assert.Equal(t, dataset.Notes{{Code: dataset.CodeEpisodeUnread, Row: dataset.At(0), Detail: dataset.Detail{Cause: errors.New("a broken file")}}}, got.Notes)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeSuggestedWithout, Row: dataset.At(0), Detail: dataset.Detail{Cause: errors.New("a broken file")}}}, got.Notes)
 	assert.Contains(t, string(got.Text), "looking at 3 of its 100 episodes")
 
 	_, err = align.Suggest(ctx, &recordings{episodes: []*dataset.Episode{nil}}, align.SuggestOptions{})
@@ -381,11 +381,11 @@ func TestWhatIsOddIsSaidInThePlan(t *testing.T) {
 	assert.Equal(t, []string{"a", "c", "e"}, cut.Plan.Streams[0].Columns)
 	assert.Contains(t, string(cut.Text), "Without b, d, never finite. Not always finite: c (7 samples)")
 	_, err := align.Suggest(ctx, &recordings{episodes: []*dataset.Episode{episode(sampledAt(t, "s", 10, 30, "a", func(int, int) float64 { return math.NaN() }))}}, align.SuggestOptions{})
-	assert.ErrorContains(t, err, "s (never finite)")
+	assert.ErrorContains(t, err, "s ("+string(dataset.CodeNeverFinite))
 
 	three := suggestion(t, dataset.Info{}, one, two, two)
 	require.Len(t, three.Plan.Streams, 1)
-	assert.Equal(t, []align.LeftOut{{Name: "fast", Reason: "in 1 of 3 episodes"}}, three.LeftOut)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeFewEpisodes, Subject: "fast", Count: 1, Detail: dataset.Detail{Of: 3}}}, three.Notes.Of(dataset.ClassLeftOut))
 	apart := suggestion(t, dataset.Info{}, episode(sampledAt(t, "a", 10, 30, "a", wave)), episode(sampledAt(t, "b", 10, 30, "a", wave)), episode(sampledAt(t, "c", 10, 30, "a", wave)))
 	assert.Len(t, apart.Plan.Streams, 3)
 	assert.Equal(t, dataset.Note{Code: dataset.CodeStreamsDiffer, Count: 3}, apart.Notes[0])

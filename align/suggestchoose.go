@@ -2,10 +2,10 @@ package align
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"path"
 	"slices"
+	"strconv"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/text"
@@ -23,19 +23,19 @@ func (g *suggesting) usable() (list []*suggested) {
 		rest := slices.DeleteFunc(indices(0, len(columns)), func(i int) bool { return slices.Contains(labels, i) || slices.Contains(never, i) })
 		switch {
 		case s.samples == 0:
-			g.leave(s.from, noSamples)
+			g.leave(s.from, dataset.CodeNoSamples, dataset.Detail{})
 			continue
 		case len(columns) == 0:
-			g.leave(s.from, "no columns")
+			g.leave(s.from, dataset.CodeNoColumns, dataset.Detail{})
 			continue
 		case s.single:
-			g.leave(s.from, "a single timestamp: named in the plan, it holds its value")
+			g.leave(s.from, dataset.CodeSingleTimestamp, dataset.Detail{})
 			continue
 		case len(rest) == 0 && len(never) > 0:
-			g.leave(s.from, "never finite")
+			g.leave(s.from, dataset.CodeNeverFinite, dataset.Detail{})
 			continue
 		case len(rest) == 0 && len(g.streams) > 1:
-			g.leave(s.from, "times and identifiers alone")
+			g.leave(s.from, dataset.CodeOnlyIdentifiers, dataset.Detail{})
 			continue
 		}
 		if s.backs > 0 {
@@ -59,8 +59,6 @@ func (g *suggesting) usable() (list []*suggested) {
 	return list
 }
 
-const noSamples = "no samples"
-
 // common leaves out streams that fewer than half of the episodes have, unless all are such.
 func (g *suggesting) common(can []*suggested) []*suggested {
 	rest := slices.DeleteFunc(slices.Clone(can), func(s *suggested) bool { return 2*s.episodes < g.out.Looked })
@@ -69,12 +67,11 @@ func (g *suggesting) common(can []*suggested) []*suggested {
 		return can
 	}
 	for _, s := range can {
-		in := fmt.Sprintf("in %d of %s", s.episodes, text.Count(g.out.Looked, "episode"))
 		switch {
 		case 2*s.episodes < g.out.Looked:
-			g.leave(s.from, in)
+			g.out.Notes.Add(dataset.Note{Code: dataset.CodeFewEpisodes, Subject: s.from, Count: s.episodes, Detail: dataset.Detail{Of: g.out.Looked}})
 		case s.episodes < g.out.Looked:
-			s.note("%s", in)
+			s.note("in %d of %s", s.episodes, text.Count(g.out.Looked, "episode"))
 		}
 	}
 	return rest
@@ -100,13 +97,11 @@ func (g *suggesting) unlogged(can []*suggested) []*suggested {
 	}
 	for _, s := range can {
 		if isLog(s.from) {
-			g.leave(s.from, ofPrograms)
+			g.leave(s.from, dataset.CodeOfPrograms, dataset.Detail{})
 		}
 	}
 	return rest
 }
-
-const ofPrograms = "of the robot's software, by its name"
 
 // taken are the numbers of the columns that are taken.
 func (s *suggested) taken() []int {
@@ -140,7 +135,7 @@ func (g *suggesting) roles(can []*suggested) ([]*suggested, error) {
 	g.out.Policy = true
 	for i, s := range can {
 		if reason := NotState(s.from); i != at && reason != "" {
-			g.leave(s.from, "no state: "+reason)
+			g.leave(s.from, dataset.CodeNotState, dataset.Detail{Got: reason})
 		}
 	}
 	act := can[at]
@@ -210,16 +205,16 @@ func (g *suggesting) some(can []*suggested) []*suggested {
 			list = append(list, s)
 			continue
 		}
-		why := "fewer samples than the others, of which one plan for fuse has 16"
+		code, d := dataset.CodeFewSamples, dataset.Detail{Unit: "one plan for fuse has", Want: "16"}
 		switch {
 		case g.policy:
-			why = fmt.Sprintf("fewer samples than the others, of which a policy takes %d", mostStates)
+			d = dataset.Detail{Unit: "a policy takes", Want: strconv.Itoa(mostStates)}
 		case s.constant():
-			why = "it never changes"
+			code, d = dataset.CodeConstant, dataset.Detail{}
 		case isInternal(s.from):
-			why = ofPrograms
+			code, d = dataset.CodeOfPrograms, dataset.Detail{}
 		}
-		g.leave(s.from, why)
+		g.leave(s.from, code, d)
 	}
 	return list
 }

@@ -108,12 +108,12 @@ func (g *suggesting) write(chosen []*suggested) error {
 	chosen = slices.DeleteFunc(chosen, func(s *suggested) bool {
 		odd := !writable(s.from) || slices.ContainsFunc(s.see.columns, func(c dataset.Column) bool { return !writable(c.Name) })
 		if odd {
-			g.leave(s.from, "control characters in its name or those of its columns, which a plan file has no place for")
+			g.leave(s.from, dataset.CodeNameControl, dataset.Detail{})
 		}
 		return odd
 	})
 	if len(chosen) == 0 {
-		return &NoStreamsError{LeftOut: []string{"all, for control characters in their names"}}
+		return &NoStreamsError{Notes: g.out.Notes.Of(dataset.ClassLeftOut)}
 	}
 	g.head(t, chosen)
 	past, ahead, short := 0, 0, ""
@@ -396,24 +396,22 @@ func (g *suggesting) tail(t *planText) {
 			t.item(fmt.Sprintf("%s, %s%s, %s Hz", m.Name, m.Encoding, size, hertz(m.Rate())))
 		}
 	}
-	if len(g.out.LeftOut) == 0 {
+	left := g.out.Notes.Of(dataset.ClassLeftOut)
+	if len(left) == 0 {
 		return
 	}
 	t.WriteString("\n")
 	t.above(0, "Not taken; a line \"- name: NAME\" under streams takes one that has samples:")
 	var reasons []string
-	for _, l := range g.out.LeftOut {
-		if !slices.Contains(reasons, l.Reason) {
-			reasons = append(reasons, l.Reason)
+	names := map[string][]string{}
+	for _, n := range left {
+		reason := g.sentence(n)
+		if names[reason] == nil {
+			reasons = append(reasons, reason)
 		}
+		names[reason] = append(names[reason], n.Subject)
 	}
 	for _, r := range reasons {
-		var names []string
-		for _, l := range g.out.LeftOut {
-			if l.Reason == r {
-				names = append(names, l.Name)
-			}
-		}
-		t.item(strings.Join(names, ", ") + strings.TrimRight(": "+r, ": "))
+		t.item(strings.Join(names[r], ", ") + ": " + r)
 	}
 }

@@ -110,15 +110,16 @@ func TestARotationIsTakenWholeOrNotAtAll(t *testing.T) {
 
 func TestATopicWithoutSamplesIsFilledInARow(t *testing.T) {
 	e := recorded(t)
-	e.LeftOut = []dataset.LeftOut{{Name: "silent", Reason: "no samples", Columns: []dataset.Column{{Name: "a"}, {Name: "b"}}}}
+	e.Notes = dataset.Notes{{Code: dataset.CodeNoSamples, Subject: "silent"}}
+	e.Empty = []dataset.EmptyStream{{Name: "silent", Columns: []dataset.Column{{Name: "a"}, {Name: "b"}}}}
 	got, err := align.Fuse(ctx, cpu(t), e, align.Plan{Rate: 1, Streams: named("fast", "silent")})
 	require.NoError(t, err)
 	assert.Equal(t, []int{100, 3}, got.Values.Shape())
 	assert.Equal(t, []int{100, 0}, []int{got.Report.Streams[0].Valid, got.Report.Streams[1].Valid})
-	assert.Empty(t, got.Report.LeftOut)
+	assert.Empty(t, got.Report.Notes.Of(dataset.ClassLeftOut))
 	apart, err := align.Resample(ctx, cpu(t), e, align.Plan{Rate: 1, Streams: named("fast", "silent")})
 	require.NoError(t, err)
-	assert.Equal(t, []align.LeftOut{{Name: "silent", Reason: "no samples"}}, apart.Report.LeftOut)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeNoSamples, Subject: "silent"}}, apart.Report.Notes)
 }
 
 func TestColumnsOfOneNameAreAllTaken(t *testing.T) {
@@ -194,8 +195,11 @@ func TestRemarksAreOfTheStreamsThatWereNamed(t *testing.T) {
 	e.Notes = dataset.Notes{{Code: dataset.CodeLogClock, Subject: "late"}, {Code: dataset.CodeLogClock, Subject: "fast"}, {Code: dataset.CodeHeaderTimeNone, Subject: "mode"}}
 	got, err := align.Fuse(ctx, cpu(t), e, align.Plan{Rate: 10, Streams: named("fast", "wild")})
 	require.NoError(t, err)
-	assert.Equal(t, dataset.Notes{e.Notes[1], {Code: dataset.CodeNeverValid, Subject: "wild", Count: 1000}}, got.Report.Notes)
-	assert.Equal(t, []align.LeftOut{{Name: "wild", Reason: "time goes backwards at sample 8; sorted it can be taken: --unordered sort"}}, got.Report.LeftOut)
+	require.Len(t, got.Report.Notes, 3)
+	assert.Equal(t, dataset.Notes{e.Notes[1], {Code: dataset.CodeNeverValid, Subject: "wild", Count: 1000}}, got.Report.Notes[1:])
+	left := got.Report.Notes[0]
+	assert.Equal(t, []any{dataset.CodeDisorder, "wild"}, []any{left.Code, left.Subject})
+	assert.EqualError(t, left.Cause, "time goes backwards at sample 8; sorted it can be taken: --unordered sort")
 	all, err := align.Resample(ctx, cpu(t), e, align.Plan{Rate: 10})
 	require.NoError(t, err)
 	assert.Subset(t, all.Report.Notes, e.Notes)
@@ -252,5 +256,5 @@ func TestAStreamOfOneTimestampHoldsItsValue(t *testing.T) {
 		assert.Equal(t, []string{"static", "a single timestamp and the edge fill"}, []string{bad.Stream, bad.Got})
 	}
 	_, err := align.Resample(ctx, cpu(t), e, align.Plan{Rate: 10, Streams: named("static")})
-	assert.ErrorContains(t, err, "static (fewer than two distinct timestamps)")
+	assert.ErrorContains(t, err, "static (too-few-times: 1)")
 }

@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,14 +13,14 @@ import (
 //	Read = Used + the sum of Dropped
 //	Rows = Valid + OutOfRange + Gapped + NotFinite
 type StreamAccount struct {
-	Name     string         `json:"name"` // in the output
-	Kind     string         `json:"kind"` // "stream", "media" or "clouds"
-	Episodes int            `json:"episodes"`
-	Read     int            `json:"read"`
-	Used     int            `json:"used"`    // whatever was written came of them
-	Dropped  map[string]int `json:"dropped"` // by the reason
-	Rows     int            `json:"rows"`    // that were written
-	Valid    int            `json:"valid"`
+	Name     string        `json:"name"` // in the output
+	Kind     string        `json:"kind"` // "stream", "media" or "clouds"
+	Episodes int           `json:"episodes"`
+	Read     int           `json:"read"`
+	Used     int           `json:"used"`              // whatever was written came of them
+	Dropped  dataset.Notes `json:"dropped,omitempty"` // why; Count is the samples
+	Rows     int           `json:"rows"`              // that were written
+	Valid    int           `json:"valid"`
 	// OutOfRange, Gapped and NotFinite are as in align.StreamReport: rows that a plan made where there is nothing to trust.
 	OutOfRange int `json:"out_of_range"`
 	Gapped     int `json:"gapped"`
@@ -31,18 +30,6 @@ type StreamAccount struct {
 	// Rounded are the whole numbers that were recorded of those columns and that float64 does not hold: what was written of them was rounded.
 	Rounded int `json:"rounded_integers"`
 }
-
-// The reasons for which samples are dropped, besides those of readers, plans and formats.
-const (
-	beforeClock  = "before the clock begins"
-	afterClock   = "after the clock ends"
-	betweenTicks = "between ticks: the stream is faster than the clock"
-	strayTime    = "a timestamp far from all others"
-	noTime       = "a timestamp that is no time"
-	notInPlan    = "not in the plan"
-	notAsked     = "not asked for"
-	cloudsByPlan = "point clouds, which a plan puts on no clock"
-)
 
 // BalanceError says that an account does not add up, or that what was written is not what the account has. It is a defect of this program or of a
 // reader, and nothing was given its name.
@@ -55,22 +42,25 @@ func (e *BalanceError) Error() string {
 }
 
 // drop counts samples that were not used.
-func (a *StreamAccount) drop(reason string, n int) {
-	if n > 0 {
-		a.Dropped[reason] += n
+func (a *StreamAccount) drop(code dataset.Code, n int) { a.dropNote(dataset.Note{Code: code}, n) }
+
+// dropNote counts samples that a note explains.
+func (a *StreamAccount) dropNote(n dataset.Note, count int) {
+	if n.Subject, n.Count, n.Row = "", count, 0; count > 0 {
+		a.Dropped.Add(n)
 	}
 }
 
 // dropAll counts all that was used as dropped: it was not written.
-func (a *StreamAccount) dropAll(reason string) {
+func (a *StreamAccount) dropAll(why dataset.Note) {
 	n := a.Used
 	*a = StreamAccount{Name: a.Name, Kind: a.Kind, Episodes: a.Episodes, Read: a.Read, Dropped: a.Dropped}
-	a.drop(reason, n)
+	a.dropNote(why, n)
 }
 
 func (a *StreamAccount) dropped() (sum int) {
 	for _, n := range a.Dropped {
-		sum += n
+		sum += n.Count
 	}
 	return sum
 }
@@ -87,25 +77,31 @@ func (a *StreamAccount) check(episode string) error {
 	return nil
 }
 
+// besides returns the notes that no account of a stream has among what was dropped.
+func (k *Kept) besides(accounts []StreamAccount) (list dataset.Notes) {
+	for _, n := range k.Notes {
+		if n.Code.Class() != dataset.ClassLeftOut || !slices.ContainsFunc(accounts, func(a StreamAccount) bool { return a.Name == n.Subject }) {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
 // settle compares accounts with what was written of an episode, and checks that they add up.
 func settle(episode string, list []StreamAccount, kept *Kept) error {
-	left := map[string]string{}
-	for _, l := range kept.LeftOut {
-		left[l.Name] = cmp.Or(l.Reason, "left out")
-	}
 	seen := 0
 	for i := range list {
 		a := &list[i]
 		n, written := kept.Samples[a.Name]
-		reason, out := left[a.Name]
+		left := kept.Notes.LeftOut(a.Name)
 		switch {
 		case written:
 			seen++
 			if n != a.Rows {
 				return &BalanceError{episode, a.Name, fmt.Sprintf("%d rows written", n), fmt.Sprint(a.Rows)}
 			}
-		case out:
-			a.dropAll(reason)
+		case left != nil:
+			a.dropAll(*left)
 		case a.Rows > 0:
 			return &BalanceError{episode, a.Name, "nothing written, and no reason given", fmt.Sprintf("%d rows", a.Rows)}
 		}
@@ -124,9 +120,7 @@ func (a *StreamAccount) add(b *StreamAccount) {
 	a.Episodes += b.Episodes
 	a.Read += b.Read
 	a.Used += b.Used
-	for reason, n := range b.Dropped {
-		a.drop(reason, n)
-	}
+	a.Dropped.Join(b.Dropped)
 	a.Rows += b.Rows
 	a.Valid += b.Valid
 	a.OutOfRange += b.OutOfRange
@@ -143,7 +137,7 @@ func sum(all, list []StreamAccount) []StreamAccount {
 		k := slices.IndexFunc(all, func(a StreamAccount) bool { return a.Name == b.Name && a.Kind == b.Kind })
 		if k < 0 {
 			k = len(all)
-			all = append(all, StreamAccount{Name: b.Name, Kind: b.Kind, Dropped: map[string]int{}})
+			all = append(all, StreamAccount{Name: b.Name, Kind: b.Kind})
 		}
 		all[k].add(b)
 	}
@@ -160,17 +154,18 @@ func Total(shards []*Report) (all []StreamAccount) {
 
 // Loss is what readers knew and could not give: content of no stream, what was broken, and what the recorder itself lost.
 type Loss struct {
-	What     string `json:"what"`
-	Reason   string `json:"reason,omitempty"`
-	Episodes int    `json:"episodes"`
-	Count    int    `json:"count"`
-	Bytes    int64  `json:"bytes,omitempty"`
+	What     string        `json:"what"`
+	Reason   string        `json:"reason,omitempty"`
+	Note     *dataset.Note `json:"note,omitempty"` // why, of what a reader left out
+	Episodes int           `json:"episodes"`
+	Count    int           `json:"count"`
+	Bytes    int64         `json:"bytes,omitempty"`
 }
 
 // losses lists those of an episode.
 func losses(e *dataset.Episode) (list []Loss) {
-	for _, l := range e.LeftOut {
-		list = append(list, Loss{What: l.Name, Reason: l.Reason, Episodes: 1, Count: l.Count})
+	for _, n := range e.Notes.Of(dataset.ClassLeftOut) {
+		list = append(list, Loss{What: n.Subject, Note: &n, Episodes: 1, Count: n.Count})
 	}
 	for _, d := range e.Notes.Damage() {
 		list = append(list, Loss{What: string(d.Code), Reason: "damage", Episodes: 1, Count: d.Count, Bytes: d.Bytes})
@@ -181,12 +176,20 @@ func losses(e *dataset.Episode) (list []Loss) {
 	return list
 }
 
+// alike reports whether two notes, which may be nil, have the same code and numbers.
+func alike(a, b *dataset.Note) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Code == b.Code && a.Got == b.Got
+}
+
 // join adds losses to those of the same kind.
 func join(all, list []Loss) []Loss {
 	for _, l := range list {
-		k := slices.IndexFunc(all, func(a Loss) bool { return a.What == l.What && a.Reason == l.Reason })
+		k := slices.IndexFunc(all, func(a Loss) bool { return a.What == l.What && a.Reason == l.Reason && alike(a.Note, l.Note) })
 		if k < 0 && len(all) >= most {
-			l.What, l.Reason = others, ""
+			l.What, l.Reason, l.Note = others, "", nil
 			k = slices.IndexFunc(all, func(a Loss) bool { return a.What == others })
 		}
 		if k < 0 {

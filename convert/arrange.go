@@ -241,11 +241,11 @@ func pick(s *align.Aligned, m *dataset.Media, times []int64, account *StreamAcco
 		case used[i]:
 			account.Used++
 		case len(times) == 0 || t < times[0]:
-			account.drop(beforeClock, 1)
+			account.drop(dataset.CodeBeforeClock, 1)
 		case t > times[len(times)-1]:
-			account.drop(afterClock, 1)
+			account.drop(dataset.CodeAfterClock, 1)
 		default:
-			account.drop(betweenTicks, 1)
+			account.drop(dataset.CodeBetweenTicks, 1)
 		}
 	}
 	out = dataset.Media{Name: s.Name, Type: m.Type, Times: times, Encoding: m.Encoding, Width: m.Width, Height: m.Height, Source: p}

@@ -53,10 +53,10 @@ func (w *arraysWriter) Add(_ context.Context, e *Episode) (Kept, error) {
 		kept.Samples[e.Streams[i].Name] = e.Streams[i].Len()
 	}
 	for i := range e.Media {
-		kept.leave(e.Media[i].Name, e.Media[i].Len(), "frames, which "+w.format+" has no place for")
+		kept.leave(e.Media[i].Name, e.Media[i].Len(), noPlace("frames", w.format))
 	}
 	for i := range e.Clouds {
-		kept.leave(e.Clouds[i].Name, e.Clouds[i].Len(), "point clouds, which "+w.format+" has no place for")
+		kept.leave(e.Clouds[i].Name, e.Clouds[i].Len(), noPlace("point clouds", w.format))
 	}
 	err := w.write(e)
 	if err == nil {
@@ -157,13 +157,19 @@ func between(c ops.Channel) bool {
 }
 
 // giveUp leaves out what was to be written.
-func (k *Kept) giveUp(name, reason string) {
+func (k *Kept) giveUp(name string, why dataset.Note) {
 	n := k.Samples[name]
 	delete(k.Samples, name)
-	k.leave(name, n, reason)
+	k.leave(name, n, why)
 }
 
 // leave notes what a format has no place for.
-func (k *Kept) leave(name string, n int, reason string) {
-	k.LeftOut = append(k.LeftOut, dataset.LeftOut{Name: name, Count: n, Reason: reason})
+func (k *Kept) leave(name string, n int, why dataset.Note) {
+	why.Subject, why.Count = name, n
+	k.Notes = append(k.Notes, why)
+}
+
+// noPlace is about content that a format has no place for.
+func noPlace(what, format string) dataset.Note {
+	return dataset.Note{Code: dataset.CodeNoPlace, Detail: dataset.Detail{Got: what, Want: format}}
 }

@@ -13,8 +13,8 @@ func beside(e *Episode, name string, parts []string) (s dataset.Stream, err erro
 	from := make([]*dataset.Stream, len(parts))
 	for i, part := range parts {
 		if from[i] = e.Stream(part); from[i] == nil {
-			if why := reasonOf(e.Lost, part); why != "" {
-				return s, fmt.Errorf("%s: its stream %s was left out: %s", name, part, why)
+			if why, ok := reasonOf(e.Lost, part); ok {
+				return s, fmt.Errorf("%s: its stream %s was left out: %w", name, part, &dataset.NoteError{Note: why})
 			}
 			return s, &dataset.FormatError{Format: "convert", Offset: -1, Kind: dataset.ErrNotFound, Msg: name, Got: fmt.Sprintf("no stream %q", part),
 				Want: "one of " + fmt.Sprint(e.Names())}

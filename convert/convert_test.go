@@ -47,7 +47,7 @@ func TestWithoutAPlanRecordingsStayAsTheyAre(t *testing.T) {
 				assert.Equal(t, []byte{7, 0}, frame)
 			}
 			if to.Name() == "safetensors" && apart {
-				assert.Equal(t, map[string]int{"frames, which safetensors has no place for": 20 + 12 + 16}, r.Streams[len(r.Streams)-1].Dropped)
+				assert.Equal(t, dataset.Notes{{Code: dataset.CodeNoPlace, Count: 20 + 12 + 16, Detail: dataset.Detail{Got: "frames", Want: "safetensors"}}}, r.Streams[len(r.Streams)-1].Dropped)
 			}
 		}
 	}
@@ -98,8 +98,8 @@ func TestByAPlanEpisodesAreOnItsClock(t *testing.T) {
 	}
 	assert.Equal(t, 20+13, byName["eye"].Read)
 	assert.Equal(t, r.Rows, byName["eye"].Rows)
-	assert.Equal(t, map[string]int{notInPlan: 66}, byName["action"].Dropped)
-	assert.Positive(t, byName["imu"].Dropped[betweenTicks])
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeNotInPlan, Count: 66}}, byName["action"].Dropped)
+	assert.NotNil(t, byName["imu"].Dropped.Find(dataset.CodeBetweenTicks))
 	plan.Streams[2].Kind = "linear"
 	_, err := all(filepath.Join(t.TempDir(), "o"), NPZ(), Options{Plan: &plan, Device: device}, in)
 	var option *OptionError
@@ -114,8 +114,8 @@ func TestFramesAreDroppedByTheTimesThatThePlanGivesThem(t *testing.T) {
 	r := converts(t, filepath.Join(t.TempDir(), "out"), MCAP(mcap.Protobuf), Options{Plan: &plan, Device: cpu(t)}, in)
 	for _, s := range r.Streams {
 		if s.Name == "front" {
-			assert.Equal(t, map[string]int{afterClock: s.Read - s.Used}, s.Dropped)
-			assert.Positive(t, s.Dropped[afterClock])
+			assert.Equal(t, dataset.Notes{{Code: dataset.CodeAfterClock, Count: s.Read - s.Used}}, s.Dropped)
+			assert.Positive(t, s.Dropped[0].Count)
 		}
 	}
 }
@@ -416,7 +416,7 @@ func TestAnAccountThatIsNotBalancedIsAnError(t *testing.T) {
 	in := write(t, recorded(t, 1, 40, true))
 	for what, lie := range map[string]func(k *Kept){
 		"a row less":        func(k *Kept) { k.Samples["state"]-- },
-		"no reason":         func(k *Kept) { k.LeftOut = nil },
+		"no reason":         func(k *Kept) { k.Notes = nil },
 		"not said":          func(k *Kept) { delete(k.Samples, "imu") },
 		"what there is not": func(k *Kept) { k.Samples["none"] = 1 },
 	} {
@@ -428,7 +428,7 @@ func TestAnAccountThatIsNotBalancedIsAnError(t *testing.T) {
 		require.NoError(t, err)
 		assert.Empty(t, left, "%s: neither the folder nor a journal", what)
 	}
-	a := StreamAccount{Read: 5, Used: 3, Dropped: map[string]int{"x": 1}}
+	a := StreamAccount{Read: 5, Used: 3, Dropped: dataset.Notes{{Code: "x", Count: 1}}}
 	assert.Error(t, a.check("e"))
 	a.drop("y", 1)
 	assert.NoError(t, a.check("e"))

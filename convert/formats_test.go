@@ -126,7 +126,7 @@ func TestAClockOfSecondsStaysOne(t *testing.T) {
 	require.NoError(t, r.check(1))
 	for _, s := range r.Streams {
 		assert.Equal(t, n, s.Read)
-		assert.Positive(t, s.Dropped[betweenTicks])
+		assert.NotNil(t, s.Dropped.Find(dataset.CodeBetweenTicks))
 		assert.Positive(t, s.Used)
 		assert.Equal(t, r.Rows, s.Valid)
 	}
@@ -188,7 +188,7 @@ func TestAGapIsAGapAgainWhereItIsRead(t *testing.T) {
 			}
 			assert.Positive(t, s.Gapped)
 			assert.Len(t, again.Stream("state").Gaps(), 1, to.Name())
-			assert.Equal(t, dataset.Notes{{Code: dataset.CodeRowsNotValid, Subject: "state", Count: s.Gapped}}, again.Notes)
+			assert.Equal(t, dataset.Notes{{Code: dataset.CodeRowsNotValid, Subject: "state", Count: s.Gapped}}, again.Notes.Of(dataset.ClassRemark))
 			assert.ElementsMatch(t, []string{"state", "action"}, again.Names())
 		}
 		again := converts(t, filepath.Join(t.TempDir(), "again"), NPZ(), Options{}, out)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -106,13 +107,13 @@ type leRobotWriter struct {
 	piece   Piece
 	w       *lerobotwrite.Writer
 	fps     float64
-	capture []string            // columns of when it was recorded
-	first   string              // the first episode's name
-	columns map[string][]string // of its streams
-	has     map[string]string   // its features, with the names of their streams in the recording; nil before it
-	lossy   []lossy             // the episodes that were written and lack something
-	notes   dataset.Notes       // about content of the inputs that is no episode's
-	left    map[string]string   // why streams are left out, by their names in the first episode; nil before it
+	capture []string                // columns of when it was recorded
+	first   string                  // the first episode's name
+	columns map[string][]string     // of its streams
+	has     map[string]string       // its features, with the names of their streams in the recording; nil before it
+	lossy   []lossy                 // the episodes that were written and lack something
+	notes   dataset.Notes           // about content of the inputs that is no episode's
+	left    map[string]dataset.Note // why streams are left out, by their names in the first episode; nil before it
 }
 
 func (l *leRobotWriter) Commit(ctx context.Context) error {
@@ -125,9 +126,9 @@ func (l *leRobotWriter) Commit(ctx context.Context) error {
 // Notes returns the notes about the dataset as a whole, after Commit.
 func (l *leRobotWriter) Notes() (list dataset.Notes) {
 	list = l.notes
-	for _, left := range l.w.Report().LeftOut {
-		if strings.HasPrefix(left.Name, "split ") {
-			list = append(list, leftOut(left.Name, left.Reason))
+	for _, n := range l.w.Report().Notes {
+		if n.Code == dataset.CodeSplitOrder {
+			list = append(list, n)
 		}
 	}
 	return list
@@ -186,14 +187,14 @@ func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 		}
 		return Kept{}, err
 	}
-	if n := len(l.lossy); n > 0 && maps.Equal(l.lossy[n-1].lost, e.Lost) { // as of logs of the same topics
+	if n := len(l.lossy); n > 0 && maps.EqualFunc(l.lossy[n-1].lost, e.Lost, func(a, b dataset.Note) bool { return a.String() == b.String() }) { // as of logs of the same topics
 		l.lossy = append(l.lossy, lossy{e.Number, l.lossy[n-1].lost})
 	} else if len(e.Lost) > 0 {
 		l.lossy = append(l.lossy, lossy{e.Number, e.Lost})
 	}
 	if l.has == nil {
 		for _, name := range slices.Sorted(maps.Keys(l.opt.Names)) {
-			if _, there := kept.Samples[name]; !there && !slices.ContainsFunc(kept.LeftOut, func(o dataset.LeftOut) bool { return o.Name == name }) {
+			if _, there := kept.Samples[name]; !there && kept.Notes.LeftOut(name) == nil {
 				kept.Notes.Add(dataset.Note{Code: dataset.CodeNameUnused, Subject: name})
 			}
 		}
@@ -237,9 +238,10 @@ func changed(before, after lerobotwrite.Report) (notes dataset.Notes) {
 	if after.Moved > before.Moved && after.Moved > 100*time.Microsecond {
 		notes.Add(dataset.Note{Code: dataset.CodeFramesMoved})
 	}
-	for i, l := range after.LeftOut {
-		if i >= len(before.LeftOut) || l.Count > before.LeftOut[i].Count {
-			notes = append(notes, leftOut(l.Name, l.Reason))
+	for i, n := range after.Notes {
+		if i >= len(before.Notes) || n.Count > before.Notes[i].Count {
+			n.Count = 1
+			notes = append(notes, n)
 		}
 	}
 	return notes
@@ -316,8 +318,8 @@ func (l *leRobotWriter) arrange(ctx context.Context, e *Episode) (own *dataset.E
 		}
 	}
 	for _, s := range e.Streams {
-		if reason, left := l.left[s.Name]; left {
-			kept.LeftOut = append(kept.LeftOut, dataset.LeftOut{Name: s.Name, Count: s.Len(), Reason: reason})
+		if why, left := l.left[s.Name]; left {
+			kept.leave(s.Name, s.Len(), why)
 			continue
 		}
 		kept.Samples[s.Name] = s.Len()
@@ -341,9 +343,9 @@ func (l *leRobotWriter) arrange(ctx context.Context, e *Episode) (own *dataset.E
 		names[s.Name] = l.name(s.Name, "")
 	}
 	for i := range e.Media {
-		m, reason := l.media(ctx, &e.Media[i], e.Times)
-		if reason != "" {
-			kept.LeftOut = append(kept.LeftOut, dataset.LeftOut{Name: m.Name, Count: m.Len(), Reason: reason})
+		m, why := l.media(ctx, &e.Media[i], e.Times)
+		if why.Code != "" {
+			kept.leave(m.Name, m.Len(), why)
 			continue
 		}
 		if _, video := lerobot.Cut(&m, 0, m.Len()); !video && l.encodes(&m, e.Aligned != nil) {
@@ -354,7 +356,7 @@ func (l *leRobotWriter) arrange(ctx context.Context, e *Episode) (own *dataset.E
 		kept.Samples[m.Name] = m.Len()
 	}
 	for _, c := range e.Clouds {
-		kept.LeftOut = append(kept.LeftOut, dataset.LeftOut{Name: c.Name, Count: c.Len(), Reason: "LeRobot has no place for point clouds"})
+		kept.leave(c.Name, c.Len(), dataset.Note{Code: dataset.CodeNoPlace, Detail: dataset.Detail{Want: "LeRobot", Unit: "point clouds"}})
 	}
 	return own, names, stamps, kept, nil
 }
@@ -371,10 +373,10 @@ func (l *leRobotWriter) needs(stream string) bool {
 func (l *leRobotWriter) notFinite(e *Episode) error {
 	first := l.left == nil
 	if first {
-		l.left = map[string]string{}
+		l.left = map[string]dataset.Note{}
 	}
 	for _, s := range e.Streams {
-		if l.needs(s.Name) || !first && l.left[s.Name] == "" {
+		if l.needs(s.Name) || !first && l.left[s.Name].Code == "" {
 			continue
 		}
 		i, v, err := firstNotFinite(s.Values)
@@ -384,7 +386,8 @@ func (l *leRobotWriter) notFinite(e *Episode) error {
 		if i < 0 {
 			continue
 		}
-		e.Lost[s.Name] = fmt.Sprintf("%g in column %s: a policy's statistics would not be finite", v, s.Columns[i%len(s.Columns)].Name)
+		e.Lost[s.Name] = dataset.Note{Code: dataset.CodeNotFiniteValue, Subject: s.Name, Row: dataset.At(i / len(s.Columns)),
+			Detail: dataset.Detail{Got: fmt.Sprintf("%g", v), Want: s.Columns[i%len(s.Columns)].Name}}
 		if first {
 			l.left[s.Name] = e.Lost[s.Name]
 		}
@@ -441,7 +444,7 @@ func (l *leRobotWriter) encodes(m *dataset.Media, byPlan bool) bool {
 }
 
 // media is what is written of a media stream, or why it is left out.
-func (l *leRobotWriter) media(ctx context.Context, m *dataset.Media, times []int64) (out dataset.Media, reason string) {
+func (l *leRobotWriter) media(ctx context.Context, m *dataset.Media, times []int64) (out dataset.Media, why dataset.Note) {
 	recorded := m
 	p, picked := m.Source.(*Picked)
 	if picked {
@@ -449,16 +452,16 @@ func (l *leRobotWriter) media(ctx context.Context, m *dataset.Media, times []int
 	}
 	switch recorded.Encoding {
 	case "16UC1", "mono16", "16SC1", "32FC1":
-		return *m, "pixels of more than 8 bits: LeRobot has no place for them here"
+		return *m, dataset.Note{Code: dataset.CodeDeepPixels, Detail: dataset.Detail{Want: "LeRobot"}}
 	}
 	if !recorded.Decodes() {
-		return *m, fmt.Sprintf("frames of encoding %q, which nothing here decodes", recorded.Encoding)
+		return *m, dataset.Note{Code: dataset.CodeFramesNoDecoder, Detail: dataset.Detail{Got: strconv.Quote(recorded.Encoding)}}
 	}
 	if cut, ok := copied(m, times); ok {
-		return cut, ""
+		return cut, why
 	}
 	if recorded.IsVideo() && !picked { // whole, which is copied too
-		return *m, ""
+		return *m, why
 	}
 	return *m, undecoded(ctx, m)
 }

@@ -332,7 +332,7 @@ func TestWhatLeRobotCannotTakeIsRefusedOrLeftOut(t *testing.T) {
 	_, err = all(filepath.Join(t.TempDir(), "out"), leRobot(t, LeRobotOptions{}), Options{}, write(t, nan))
 	var nothing *NothingError
 	require.ErrorAs(t, err, &nothing)
-	assert.Contains(t, nothing.First, "not finite")
+	assert.ErrorContains(t, nothing.First.Cause, "not finite")
 	whole := recorded(t, 2, 20, false)
 	whole.Streams[0].Name = "observation.state"
 	out, r := made(t, leRobot(t, LeRobotOptions{}), Options{}, write(t, nan, whole))
@@ -348,7 +348,7 @@ func TestWhatLeRobotCannotTakeIsRefusedOrLeftOut(t *testing.T) {
 	values[5] = float32(math.Inf(1))
 	out, r = made(t, leRobot(t, LeRobotOptions{}), Options{}, write(t, nan, other))
 	assert.Equal(t, 2, r.Converted)
-	assert.Contains(t, text(r.Streams), "NaN in column")
+	assert.Contains(t, text(r.Streams), dataset.CodeNotFiniteValue)
 	left, err := opened(t, out, dataset.Options{Strict: true}).Episode(ctx, 1)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"action", "capture_time"}, left.Names())
@@ -356,7 +356,7 @@ func TestWhatLeRobotCannotTakeIsRefusedOrLeftOut(t *testing.T) {
 	deep := recorded(t, 1, 20, false)
 	deep.Media = []dataset.Media{{Name: "depth", Times: deep.Streams[0].Nanoseconds(), Encoding: "16UC1", Width: 2, Height: 1, Source: deepFrames{}}}
 	out, r = made(t, leRobot(t, LeRobotOptions{}), Options{}, write(t, deep))
-	assert.Contains(t, text(r.Streams), "more than 8 bits")
+	assert.Contains(t, text(r.Streams), dataset.CodeDeepPixels)
 	e, err := opened(t, out, dataset.Options{Strict: true}).Episode(ctx, 0)
 	require.NoError(t, err)
 	assert.Empty(t, e.Media)

@@ -193,6 +193,6 @@ func TestWhatCannotBeKeptIsSaid(t *testing.T) {
 	}
 	require.NoError(t, w.Commit(ctx))
 	_, r := made(t, leRobot(t, LeRobotOptions{Names: map[string]string{"stat": "observation.state", "action": "act"}}), Options{}, in, in)
-	assert.Contains(t, text(r.Notes), "split train: its episodes do not follow each other from 0 to 2")
+	assert.Equal(t, &dataset.Note{Code: dataset.CodeSplitOrder, Subject: "split train", Count: 2, Detail: dataset.Detail{Want: "0 to 2"}}, noteOf(r, dataset.CodeSplitOrder))
 	assert.Equal(t, "stat", noteOf(r, dataset.CodeNameUnused).Subject, "and action is a stream")
 }

@@ -2,28 +2,30 @@ package convert
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 )
 
 // LostError says that an episode lost streams or cameras that others have, and why.
 type LostError struct {
-	Streams []string // by their names in the recording
-	Reasons []string // of each
+	Notes dataset.Notes // of each; Subject is its name in the recording
 }
 
 func (e *LostError) Error() string {
-	list := make([]string, len(e.Streams))
-	for i, name := range e.Streams {
-		list[i] = name + ": " + e.Reasons[i]
+	list := make([]string, len(e.Notes))
+	for i, n := range e.Notes {
+		list[i] = n.Subject + ": " + n.Reason()
 	}
 	return "without what other episodes have: " + strings.Join(list, "; ")
 }
+
+// ErrorNotes returns the notes.
+func (e *LostError) ErrorNotes() dataset.Notes { return e.Notes }
 
 // Unwrap returns dataset.ErrMissing.
 func (e *LostError) Unwrap() error { return dataset.ErrMissing }
@@ -36,48 +38,38 @@ func (e *SpoiledError) Error() string { return e.Episodes[e.first()].Error() }
 // first is the number of the first of them.
 func (e *SpoiledError) first() int { return slices.Min(slices.Collect(maps.Keys(e.Episodes))) }
 
-// silent is why a topic is no stream on which nothing was sent, which is no fault of an episode.
-const silent = "no messages"
-
 // lostOf lists why streams and cameras of a recording are not on its clock or no streams at all, by their names.
-func lostOf(e *dataset.Episode, left []align.LeftOut) map[string]string {
-	lost := map[string]string{}
-	for _, l := range e.LeftOut {
-		if l.Reason != "" {
-			lost[l.Name] = l.Reason
-		}
-	}
-	for _, l := range left {
-		lost[l.Name] = cmp.Or(l.Reason, lost[l.Name])
+func lostOf(e *dataset.Episode, left dataset.Notes) map[string]dataset.Note {
+	lost := map[string]dataset.Note{}
+	for _, n := range slices.Concat(e.Notes.Of(dataset.ClassLeftOut), left) {
+		lost[n.Subject] = n
 	}
 	if damage := e.Notes.Damage(); damage != nil {
-		lost[""] = "lost: " + damage.String()
+		lost[""] = dataset.Note{Code: dataset.CodeRecordingBroken, Detail: dataset.Detail{Cause: errors.New(damage.String())}}
 	}
 	return lost
 }
 
-// reasonOf is why an episode lacks a stream; empty where nothing is known. Arrays of a stream are called by its name, a point, and what they are.
-func reasonOf(lost map[string]string, stream string) string {
-	if why := lost[stream]; why != "" {
-		return why
-	}
-	for _, part := range []string{".values", ".times"} {
-		if why := lost[stream+part]; why != "" {
-			return why
+// reasonOf returns why an episode lacks a stream. Arrays of a stream are called by its name, a point, and what they are.
+func reasonOf(lost map[string]dataset.Note, stream string) (why dataset.Note, ok bool) {
+	for _, name := range []string{stream, stream + ".values", stream + ".times", ""} {
+		if why, ok = lost[name]; ok {
+			break
 		}
 	}
-	return lost[""]
+	why.Subject = stream
+	return why, ok
 }
 
 // lostAmong returns a *LostError of those of some streams that an episode lost, nil if it did not lose any.
-func lostAmong(lost map[string]string, streams []string) error {
+func lostAmong(lost map[string]dataset.Note, streams []string) error {
 	e := &LostError{}
 	for _, name := range streams {
-		if why := reasonOf(lost, name); why != "" && why != silent {
-			e.Streams, e.Reasons = append(e.Streams, name), append(e.Reasons, why)
+		if why, ok := reasonOf(lost, name); ok && why.Code != dataset.CodeNoMessages { // a silent topic is no fault of an episode
+			e.Notes = append(e.Notes, why)
 		}
 	}
-	if len(e.Streams) == 0 {
+	if len(e.Notes) == 0 {
 		return nil
 	}
 	return e
@@ -86,7 +78,7 @@ func lostAmong(lost map[string]string, streams []string) error {
 // lossy is an episode that was written, and why it lacks what it lacks.
 type lossy struct {
 	number int
-	lost   map[string]string
+	lost   map[string]dataset.Note
 }
 
 // ExtraStreamError says that an episode has a stream or camera that the first has not, so that a dataset of the first's would lose it.
@@ -150,7 +142,7 @@ func (l *leRobotWriter) compare(e *Episode, own *dataset.Episode, names map[stri
 			return false
 		}
 		delete(kept.Samples, name)
-		kept.LeftOut = append(kept.LeftOut, dataset.LeftOut{Name: name, Count: n, Reason: "the first episode that was written has it not"})
+		kept.leave(name, n, dataset.Note{Code: dataset.CodeNotInFirst})
 		return true
 	}
 	own.Streams = slices.DeleteFunc(own.Streams, func(s dataset.Stream) bool { return drop(s.Name, s.Len()) })
@@ -162,7 +154,7 @@ func (l *leRobotWriter) compare(e *Episode, own *dataset.Episode, names map[stri
 // those that are left out of all as their numbers are not finite, where those of this episode are.
 func (l *leRobotWriter) spoiled(e *Episode, found []string) error {
 	for name := range l.left {
-		if e.Stream(name) != nil && e.Lost[name] == "" {
+		if _, lost := e.Lost[name]; !lost && e.Stream(name) != nil {
 			found = append(found, name)
 		}
 	}

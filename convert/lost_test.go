@@ -60,9 +60,9 @@ func faulty(t *testing.T, fault string) *dataset.Episode {
 func TestAnEpisodeThatLostAStreamIsSkippedWhereverItStands(t *testing.T) {
 	plan := &align.Plan{Rate: 30}
 	reasons := map[string]string{
-		"back":       "without what other episodes have: state: time goes backwards at sample 20; sorted it can be taken: --unordered sort",
-		"short":      "without what other episodes have: state: array state.times: got i64 [39] on host, want [40], one timestamp a sample",
-		"empty":      "without what other episodes have: state: no samples",
+		"back":       "without what other episodes have: state: disorder: 40, time goes backwards at sample 20; sorted it can be taken: --unordered sort",
+		"short":      "without what other episodes have: state: array-mismatch: array state.times: got i64 [39] on host, want [40], one timestamp a sample",
+		"empty":      "without what other episodes have: state: no-samples",
 		"not finite": "+Inf",
 	}
 	good := func(i int) *dataset.Episode { return recorded(t, i, 40, false) }
@@ -76,7 +76,7 @@ func TestAnEpisodeThatLostAStreamIsSkippedWhereverItStands(t *testing.T) {
 			if fault == "not finite" && at > 0 {
 				why = "not finite"
 			}
-			assert.Contains(t, r.Pieces[0].Episodes[at].Skipped, why, "%s %d", fault, at)
+			assert.Contains(t, r.Pieces[0].Episodes[at].Skipped.Cause.Error(), why, "%s %d", fault, at)
 			for _, e := range episodes(t, out) {
 				assert.ElementsMatch(t, []string{"state", "action", "capture_time"}, e.Names())
 			}
@@ -94,7 +94,7 @@ func TestEpisodesBeforeTheFirstThatIsWholeAreSkipped(t *testing.T) {
 	assert.Equal(t, []int{2, 4}, []int{r.Converted, r.Skipped})
 	var skipped []int
 	for i, e := range r.Pieces[0].Episodes {
-		if e.Skipped != "" {
+		if e.Skipped != nil {
 			skipped = append(skipped, i)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"image/jpeg"
 	"slices"
 	"strconv"
@@ -71,8 +70,8 @@ func (w *messagesWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 	for _, m := range e.Media {
 		if stills := stillsOf(&m); stills != nil {
 			defer stills.close()
-			if reason := undecoded(ctx, &m); reason != "" {
-				kept.giveUp(m.Name, reason)
+			if why := undecoded(ctx, &m); why.Code != "" {
+				kept.giveUp(m.Name, why)
 				continue
 			}
 			m.Encoding, m.Source = "jpeg", stills
@@ -115,7 +114,7 @@ func withoutRefused(e *dataset.Episode, bad *mcap.Error, kept *Kept) bool {
 		return false
 	}
 	e.Streams = slices.DeleteFunc(e.Streams, func(s dataset.Stream) bool { return s.Name == name+".valid" })
-	kept.giveUp(name, fmt.Sprintf("MCAP has no place for it: got %s, want %s", bad.Got, bad.Want))
+	kept.giveUp(name, dataset.Note{Code: dataset.CodeUnheld, Detail: dataset.Detail{Unit: "MCAP", Got: bad.Got, Want: bad.Want}})
 	return true
 }
 

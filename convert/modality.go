@@ -116,8 +116,8 @@ func (l *leRobotWriter) partOf(ctx context.Context, e *Episode, section string, 
 	case e.renamed[key] != "":
 		return nil, dataset.Note{Code: dataset.CodeModalityRenamed, Detail: dataset.Detail{Got: key, Want: e.renamed[key]}}
 	case m != nil:
-		if _, reason := l.media(ctx, m, e.Times); reason != "" {
-			return nil, unreadPart(errors.New(reason))
+		if _, why := l.media(ctx, m, e.Times); why.Code != "" {
+			return nil, unreadPart(&dataset.NoteError{Note: why})
 		}
 		name = l.camera(m)
 	case s == nil:

@@ -68,7 +68,7 @@ func (p *piece) write(ctx context.Context, r *ready) (err error) {
 	default:
 		return &EpisodeError{Number: r.about.Number, Input: p.inputs[r.about.Input].path, Err: err}
 	}
-	r.notes = append(slices.Clip(r.notes), kept.Notes...)
+	r.notes = append(slices.Clip(r.notes), kept.besides(r.accounts)...)
 	return settle(r.about.Name, r.accounts, &kept)
 }
 

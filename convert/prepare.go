@@ -53,9 +53,9 @@ func (c *Conversion) prepare(ctx context.Context, number int) (r ready) {
 	if err != nil {
 		return c.unread(ctx, r, err)
 	}
-	var left []align.LeftOut
+	var left dataset.Notes
 	if r.e.Aligned != nil {
-		left = r.e.Aligned.Report.LeftOut
+		left = r.e.Aligned.Report.Notes.Of(dataset.ClassLeftOut)
 	}
 	r.e.Lost = lostOf(e, left)
 	r.bytes = 2 * (e.Bytes() + e.Record)
@@ -82,7 +82,7 @@ func (c *Conversion) unread(ctx context.Context, r ready, err error) ready {
 		r.err = &EpisodeError{Number: r.about.Number, Input: c.inputs[r.about.Input].path, Err: err}
 		return r
 	}
-	r.e, r.accounts, r.about.Skipped = nil, nil, err.Error()
+	r.e, r.accounts, r.about.Skipped = nil, nil, &dataset.Note{Code: dataset.CodeEpisodeUnread, Subject: r.about.Name, Detail: dataset.Detail{Cause: err}}
 	r.about.LeftOut, r.about.NotValid = 0, 0
 	return r
 }
@@ -146,7 +146,7 @@ func (c *Conversion) asRecorded(r *ready, in *input) error {
 	own := *r.e.Recorded
 	own.Media = nil
 	account := func(name, kind string, n int) *StreamAccount {
-		r.accounts = append(r.accounts, StreamAccount{Name: name, Kind: kind, Episodes: 1, Read: n, Used: n, Dropped: map[string]int{}, Rows: n, Valid: n})
+		r.accounts = append(r.accounts, StreamAccount{Name: name, Kind: kind, Episodes: 1, Read: n, Used: n, Rows: n, Valid: n})
 		return &r.accounts[len(r.accounts)-1]
 	}
 	for i := range own.Streams {
@@ -162,7 +162,7 @@ func (c *Conversion) asRecorded(r *ready, in *input) error {
 		if a := account(m.Name, mediaKind, m.Len()); c.wantsMedia(m.Name) {
 			own.Media = append(own.Media, m)
 		} else {
-			a.dropAll(notAsked)
+			a.dropAll(dataset.Note{Code: dataset.CodeNotSelected})
 		}
 	}
 	for i := range own.Clouds {
@@ -322,10 +322,10 @@ func (c *Conversion) byPlan(ctx context.Context, r *ready) error {
 		s, line := &streams[i], &lines[i]
 		from := a.from(s.Name)
 		taken[from.name] = true
-		account := StreamAccount{Name: s.Name, Kind: streamKind, Episodes: 1, Read: from.samples, Dropped: map[string]int{}, Rows: s.Len(),
+		account := StreamAccount{Name: s.Name, Kind: streamKind, Episodes: 1, Read: from.samples, Rows: s.Len(),
 			Valid: line.Valid, OutOfRange: line.OutOfRange, Gapped: line.Gapped, NotFinite: line.NotFinite, Rounded: line.Inexact}
-		account.drop(strayTime, line.Stray)
-		account.drop(noTime, line.Timeless)
+		account.drop(dataset.CodeStrayTime, line.Stray)
+		account.drop(dataset.CodeTimeInvalid, line.Timeless)
 		if r.e.Times == nil {
 			r.e.Times = s.Stream.Nanoseconds()
 		}
@@ -347,7 +347,7 @@ func (c *Conversion) byPlan(ctx context.Context, r *ready) error {
 		}
 		r.accounts = append(r.accounts, account)
 	}
-	r.untaken(taken, got.Report.LeftOut, c)
+	r.untaken(taken, got.Report.Notes, c)
 	r.unknown(c)
 	r.e.Episode, r.e.Aligned, r.e.Rate, r.e.renamed = &own, got, a.plan.Rate, a.names
 	r.about.Rows = len(r.e.Times)
@@ -355,36 +355,37 @@ func (c *Conversion) byPlan(ctx context.Context, r *ready) error {
 }
 
 // untaken accounts for what was recorded and is not on the clock.
-func (r *ready) untaken(taken map[string]bool, left []align.LeftOut, c *Conversion) {
-	add := func(name, kind string, n int, reason string) {
+func (r *ready) untaken(taken map[string]bool, left dataset.Notes, c *Conversion) {
+	add := func(name, kind string, n int, code dataset.Code) {
 		if taken[name] {
 			return
 		}
-		if k := slices.IndexFunc(left, func(l align.LeftOut) bool { return l.Name == name }); k >= 0 {
-			reason = left[k].Reason
+		why := dataset.Note{Code: code}
+		if n := left.LeftOut(name); n != nil {
+			why = *n
 		}
-		a := StreamAccount{Name: name, Kind: kind, Episodes: 1, Read: n, Dropped: map[string]int{}}
+		a := StreamAccount{Name: name, Kind: kind, Episodes: 1, Read: n}
 		if slices.ContainsFunc(r.accounts, func(o StreamAccount) bool { return o.Name == name }) { // the plan gives that name to another
 			a.Name += " (as recorded)"
 		}
-		a.drop(reason, n)
+		a.dropNote(why, n)
 		r.accounts = append(r.accounts, a)
 	}
 	for i := range r.e.Recorded.Streams {
 		s := &r.e.Recorded.Streams[i]
-		add(s.Name, streamKind, s.Len(), notInPlan)
+		add(s.Name, streamKind, s.Len(), dataset.CodeNotInPlan)
 	}
 	for i := range r.e.Recorded.Media {
 		m := &r.e.Recorded.Media[i]
-		reason := notInPlan
+		code := dataset.CodeNotInPlan
 		if !c.wantsMedia(m.Name) {
-			reason = notAsked
+			code = dataset.CodeNotSelected
 		}
-		add(m.Name, mediaKind, m.Len(), reason)
+		add(m.Name, mediaKind, m.Len(), code)
 	}
 	for i := range r.e.Recorded.Clouds {
 		s := &r.e.Recorded.Clouds[i]
-		add(s.Name, cloudsKind, s.Len(), cloudsByPlan)
+		add(s.Name, cloudsKind, s.Len(), dataset.CodeCloudsByPlan)
 	}
 }
 

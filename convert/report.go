@@ -93,16 +93,16 @@ type PieceReport struct {
 
 // EpisodeReport is an episode.
 type EpisodeReport struct {
-	Number   int    `json:"number"` // counted over all inputs
-	Input    int    `json:"input"`
-	Index    int    `json:"index"` // in the input
-	Name     string `json:"name"`
-	Task     string `json:"task,omitempty"`
-	Success  *bool  `json:"success,omitempty"`
-	Rows     int    `json:"rows"`
-	LeftOut  int    `json:"rows_left_out,omitempty"`  // as in Report
-	NotValid int    `json:"rows_not_valid,omitempty"` // as in Report
-	Skipped  string `json:"skipped,omitempty"`        // why it was not converted
+	Number   int           `json:"number"` // counted over all inputs
+	Input    int           `json:"input"`
+	Index    int           `json:"index"` // in the input
+	Name     string        `json:"name"`
+	Task     string        `json:"task,omitempty"`
+	Success  *bool         `json:"success,omitempty"`
+	Rows     int           `json:"rows"`
+	LeftOut  int           `json:"rows_left_out,omitempty"`  // as in Report
+	NotValid int           `json:"rows_not_valid,omitempty"` // as in Report
+	Skipped  *dataset.Note `json:"skipped,omitempty"`        // why it was not converted; nil if it was
 	// Filtered is the field of the plan's filter that it does not pass.
 	Filtered dataset.FilterField `json:"filtered,omitempty"`
 }
@@ -126,7 +126,7 @@ func (n *entry) take(r *ready) {
 
 // converted reports whether there is an episode in the piece.
 func (r *PieceReport) converted() bool {
-	return slices.ContainsFunc(r.Episodes, func(e EpisodeReport) bool { return e.Skipped == "" && e.Filtered == "" })
+	return slices.ContainsFunc(r.Episodes, func(e EpisodeReport) bool { return e.Skipped == nil && e.Filtered == "" })
 }
 
 // most is how many different losses a report lists, because texts may have numbers in them that differ in each episode. The others are counted
@@ -141,7 +141,7 @@ func (r *Report) add(n *entry) {
 	r.Pieces = append(r.Pieces, n.Report)
 	for _, e := range n.Report.Episodes {
 		switch r.Read++; {
-		case e.Skipped != "":
+		case e.Skipped != nil:
 			r.Skipped++
 		case e.Filtered != "":
 			r.Filtered++
@@ -175,15 +175,23 @@ func (r *Report) check(episodes int) error {
 // NothingError says that no episode could be converted.
 type NothingError struct {
 	Episodes int
-	First    string // why the first was not
-	Filtered bool   // none was skipped: the plan's filter wants none
+	First    *dataset.Note // why the first was not
+	Filtered bool          // none was skipped: the plan's filter wants none
 }
 
 func (e *NothingError) Error() string {
 	if e.Filtered {
 		return fmt.Sprintf("convert: the plan's filter wants none of %d episodes", e.Episodes)
 	}
-	return fmt.Sprintf("convert: no episode could be converted, of %d: %s", e.Episodes, e.First)
+	return fmt.Sprintf("convert: no episode could be converted, of %d: %s", e.Episodes, e.First.Reason())
+}
+
+// ErrorNotes returns the note.
+func (e *NothingError) ErrorNotes() (list dataset.Notes) {
+	if e.First != nil {
+		list = dataset.Notes{*e.First}
+	}
+	return list
 }
 
 // nothing returns a *NothingError if no episode was written.
@@ -193,21 +201,21 @@ func (r *Report) nothing() error {
 	}
 	for _, p := range r.Pieces {
 		for _, e := range p.Episodes {
-			if e.Skipped != "" {
+			if e.Skipped != nil {
 				return &NothingError{r.Read, e.Skipped, false}
 			}
 		}
 	}
-	return &NothingError{r.Read, "", true}
+	return &NothingError{r.Read, nil, true}
 }
 
 // SkippedInput is an input of which episodes were skipped.
 type SkippedInput struct {
-	Input    string `json:"input"`    // its path
-	Episodes int    `json:"episodes"` // that it has in these shards
-	Skipped  int    `json:"skipped"`
-	First    string `json:"first"` // why the first was
-	Whole    bool   `json:"whole"` // all that it has, and that the plan wants, were
+	Input    string        `json:"input"`    // its path
+	Episodes int           `json:"episodes"` // that it has in these shards
+	Skipped  int           `json:"skipped"`
+	First    *dataset.Note `json:"first"` // why the first was
+	Whole    bool          `json:"whole"` // all that it has, and that the plan wants, were
 }
 
 // SkippedInputs returns the inputs of which shards lack episodes, in their order.
@@ -227,7 +235,7 @@ func SkippedInputs(shards []*Report) []SkippedInput {
 					if e.Filtered != "" {
 						filtered++
 					}
-					if e.Skipped != "" {
+					if e.Skipped != nil {
 						s.Skipped++
 						s.First = cmp.Or(s.First, e.Skipped)
 					}

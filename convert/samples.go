@@ -94,7 +94,7 @@ func (w *samplesWriter) Add(ctx context.Context, e *Episode) (kept Kept, err err
 	for i := range e.Streams {
 		p, err := streamPart(e, i)
 		if refused := (*RefusedError)(nil); errors.As(err, &refused) {
-			kept.leave(p.name, len(e.Times), err.Error())
+			kept.leave(p.name, len(e.Times), dataset.Note{Code: dataset.CodeStreamRefused, Detail: dataset.Detail{Cause: err}})
 			continue
 		}
 		if err != nil {
@@ -104,8 +104,8 @@ func (w *samplesWriter) Add(ctx context.Context, e *Episode) (kept Kept, err err
 	}
 	for i := range e.Media {
 		if m := &e.Media[i]; m.Encoding != "png" && m.Encoding != "jpeg" && m.Decodes() { // the others are written as they are
-			if reason := undecoded(ctx, m); reason != "" {
-				kept.leave(m.Name, m.Len(), reason)
+			if why := undecoded(ctx, m); why.Code != "" {
+				kept.leave(m.Name, m.Len(), why)
 				continue
 			}
 		}
@@ -113,7 +113,7 @@ func (w *samplesWriter) Add(ctx context.Context, e *Episode) (kept Kept, err err
 		parts, stops = append(parts, p), append(stops, stop)
 	}
 	if len(parts) == 0 {
-		return kept, &RefusedError{fmt.Errorf("nothing that webdataset has a place for; left out: %v", kept.LeftOut)}
+		return kept, &RefusedError{fmt.Errorf("nothing that webdataset has a place for; left out: %w", &LostError{kept.Notes})}
 	}
 	for first := 0; first < len(e.Times); first += atOnce {
 		n := min(atOnce, len(e.Times)-first)

@@ -61,11 +61,10 @@ type Writer interface {
 // Kept is what a Writer has written of an episode.
 type Kept struct {
 	// Samples are the rows that were written of each stream, and the frames of each media stream or clouds of each series, by their names in the
-	// episode. What is not in it must be in LeftOut.
+	// episode. What is not in it must be in Notes.
 	Samples map[string]int
-	// LeftOut is what the format has no place for, by name, with its samples.
-	LeftOut []dataset.LeftOut
-	// Notes are about data that was not written as it was recorded.
+	// Notes are about content that the format has no place for (ClassLeftOut), by name, with its samples, and about data that was not written as it was
+	// recorded.
 	Notes dataset.Notes
 }
 
@@ -97,7 +96,7 @@ type Episode struct {
 	renamed map[string]string // by the names that a plan gives streams and media, what they are called in the recording; those that keep theirs are not in it
 	// Lost says why streams and cameras are not among Streams and Media that the recording could have had, by their names, and by the empty name what was
 	// lost where it is damaged. It is never nil.
-	Lost map[string]string
+	Lost map[string]dataset.Note
 }
 
 // close ends what the episode's media hold.

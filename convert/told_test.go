@@ -80,7 +80,7 @@ func TestStreamsThatTheFirstEpisodeHasNotAreNotLost(t *testing.T) {
 		assert.Equal(t, want[0], opened(t, out, dataset.Options{Strict: true}).Len())
 		if extra == "drop" {
 			require.Len(t, r.Streams, 2)
-			assert.Equal(t, map[string]int{"the first episode that was written has it not": 40}, r.Streams[1].Dropped)
+			assert.Equal(t, dataset.Notes{{Code: dataset.CodeNotInFirst, Count: 40}}, r.Streams[1].Dropped)
 		}
 	}
 	_, err = LeRobot(LeRobotOptions{Extra: "keep"})

@@ -55,8 +55,8 @@ func TestRowsThatAreNotValidDoNotBecomeADataset(t *testing.T) {
 		assert.Equal(t, 91, s.Rows)
 		if s.Name == "state" {
 			assert.Equal(t, []int{1001, 91}, []int{s.Read, s.Valid})
-			assert.Positive(t, s.Dropped[beforeClock])
-			assert.Positive(t, s.Dropped[afterClock])
+			assert.NotNil(t, s.Dropped.Find(dataset.CodeBeforeClock))
+			assert.NotNil(t, s.Dropped.Find(dataset.CodeAfterClock))
 		} else {
 			assert.Equal(t, []int{76, 15, 0}, []int{s.Valid, s.Gapped, s.OutOfRange})
 		}
@@ -79,7 +79,7 @@ func TestRowsThatAreNotValidDoNotBecomeADataset(t *testing.T) {
 	skipped := SkippedInputs(list)
 	require.Len(t, skipped, 1)
 	assert.Equal(t, []any{folder, 2, 1, false}, []any{skipped[0].Input, skipped[0].Episodes, skipped[0].Skipped, skipped[0].Whole})
-	assert.Contains(t, skipped[0].First, "has a valid value of every stream (action in 91, state in 201)")
+	assert.ErrorContains(t, skipped[0].First.Cause, "has a valid value of every stream (action in 91, state in 201)")
 }
 
 // TestAReportThatWasBeingWrittenIsNoPart has what a conversion leaves that was killed while it wrote its report into the dataset.

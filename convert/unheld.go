@@ -11,42 +11,37 @@ import (
 
 // undecoded says why no frame of a media stream can be decoded here, by its first: pixels of more than 8 bits, mostly. It is empty if they can, and if the first
 // is broken, which says nothing of the others.
-func undecoded(ctx context.Context, m *dataset.Media) string {
+func undecoded(ctx context.Context, m *dataset.Media) (why dataset.Note) {
 	if m.Len() == 0 {
-		return ""
+		return why
 	}
 	_, err := m.Decode(ctx, 0)
 	var bad *dataset.FormatError
 	if !errors.As(err, &bad) || !errors.Is(err, dataset.ErrUnsupported) || !ofEpisode(err) {
-		return ""
+		return why
 	}
-	if bad.Got == "" {
-		return bad.Error()
+	if why.Code, why.Got = dataset.CodeFramesUndecoded, bad.Got; bad.Got == "" {
+		why.Cause = bad
 	}
-	return "frames of " + bad.Got + ", which are not decoded here"
+	return why
 }
 
 // unheld finds the streams of the first episode that a dataset has no place for, which are left out of all.
 func (l *leRobotWriter) unheld(e *Episode) error {
 	for i := range e.Streams {
 		s := &e.Streams[i]
-		if l.needs(s.Name) || l.left[s.Name] != "" {
+		if l.needs(s.Name) || l.left[s.Name].Code != "" {
 			continue
 		}
 		var bad *lerobotwrite.Error
 		switch err := lerobotwrite.CheckStream(s); {
 		case errors.As(err, &bad):
-			l.left[s.Name] = "LeRobot has no place for it: got " + bad.Got + ", want " + bad.Want
+			l.left[s.Name] = dataset.Note{Code: dataset.CodeUnheld, Detail: dataset.Detail{Unit: "LeRobot", Got: bad.Got, Want: bad.Want}}
 		case err != nil:
 			return err
 		}
 	}
 	return nil
-}
-
-// leftOut returns a note about content that was left out.
-func leftOut(name, reason string) dataset.Note {
-	return dataset.Note{Code: "left out", Detail: dataset.Detail{Cause: errors.New(name + ": " + reason)}}
 }
 
 // withoutEmpty leaves out what has no samples where something has: it has no row of a clock that all have.
@@ -56,7 +51,7 @@ func (r *ready) withoutEmpty(own *dataset.Episode) {
 	}
 	empty := func(name string, n int) bool {
 		if n == 0 {
-			r.notes = append(slices.Clip(r.notes), leftOut(name, "no samples"))
+			r.notes = append(slices.Clip(r.notes), dataset.Note{Code: dataset.CodeNoSamples, Subject: name})
 		}
 		return n == 0
 	}

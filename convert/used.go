@@ -59,11 +59,11 @@ func count[T int64 | float64](used []bool, times, targets []T, gap, snap T, acco
 		case used[i]:
 			account.Used++
 		case len(targets) == 0 || t < targets[0]:
-			account.drop(beforeClock, 1)
+			account.drop(dataset.CodeBeforeClock, 1)
 		case t > targets[len(targets)-1]:
-			account.drop(afterClock, 1)
+			account.drop(dataset.CodeAfterClock, 1)
 		default:
-			account.drop(betweenTicks, 1)
+			account.drop(dataset.CodeBetweenTicks, 1)
 		}
 	}
 }

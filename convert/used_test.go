@@ -84,7 +84,7 @@ func TestAUsedSampleIsOneThatRowsAreMadeOf(t *testing.T) {
 				}
 				got := made()
 				a := &got.Streams[0]
-				account := StreamAccount{Name: "s", Read: len(times), Dropped: map[string]int{}, Rows: a.Len(), Valid: a.Len()}
+				account := StreamAccount{Name: "s", Read: len(times), Rows: a.Len(), Valid: a.Len()}
 				require.NoError(t, countUsed(a, &plan, &account))
 				require.NoError(t, account.check("e"), name)
 				want := tensor.Must(tensor.Of(must(tensor.Floats(a.Values)), a.Len()))

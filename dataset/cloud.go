@@ -16,8 +16,7 @@ type Cloud struct {
 	Viewpoint     Viewpoint // as recorded; no point is moved by it
 	NotFinite     int       // points with a coordinate that is NaN or infinite; they are kept
 	Inexact       int       // values of the file that the dtype of their tensor could not hold: rounded to nearest even
-	LeftOut       []LeftOut // what the file holds that a cloud has no place for
-	Notes         Notes     // points that were lost because the file is broken there
+	Notes         Notes     // content of the file that is no part of the points, and points that were lost because the file is broken there
 	Trailing      int64     // bytes after the last point that the format does not explain, white space apart
 }
 

@@ -107,8 +107,8 @@ const (
 	CodeFillUnused Code = "fill-unused"
 	// CodeKindUnused: no column takes the kind Got. Example: kind linear of streams of whole numbers.
 	CodeKindUnused Code = "kind-unused"
-	// CodeEpisodeUnread: the episode of number Row cannot be read, because of Cause. Example: a file of a folder that is cut.
-	CodeEpisodeUnread Code = "episode-unread"
+	// CodeSuggestedWithout: a plan was suggested without the episode of number Row, which cannot be read because of Cause. Example: a file that is cut.
+	CodeSuggestedWithout Code = "suggested-without"
 	// CodeStreamsDiffer: no stream is in half of the Count episodes that were read. Example: a folder of recordings of several robots.
 	CodeStreamsDiffer Code = "streams-differ"
 	// CodeClocksApart: samples lie Got or more from those of Names and share no moment with them, in Count of Of episodes. Example: two computers.
@@ -185,7 +185,7 @@ var remarkCodes = []Code{
 	CodeStrayLeftOut, CodeStrayFollowed, CodeStrayTaken, CodeStrayIgnored, CodeStrayUnset, CodeClockJump, CodeRangeEmpty, CodeRangeNotNarrowed,
 	CodeRangeDisjoint, CodeStatisticsNeeded, CodeBackSteps, CodeTimeless, CodeNeverValid, CodeTimeUnit, CodeAngleUnit, CodeTimesCoarse, CodeNotFinite,
 	CodeToleranceUnused, CodePeriodUnused, CodeQuatUnused, CodeWindowUnused, CodeExtrapolateUnused, CodeFillGapsUnused, CodeFillUnused, CodeKindUnused,
-	CodeEpisodeUnread, CodeStreamsDiffer, CodeClocksApart,
+	CodeSuggestedWithout, CodeStreamsDiffer, CodeClocksApart,
 	CodeCloudUnread, CodeIntegersRounded, CodeStepsOnly, CodeNotFiniteDrawn, CodePackedDisorder, CodeFramesMemory, CodeWindowsNone, CodeRateDeclared,
 	CodePlanCamera, CodeStatisticsUnused,
 	CodeMediaMissing, CodeFramesJPEG, CodeFramesEncoded, CodeFramesMoved, CodeNameUnused, CodeModalityDiffers, CodeModalityUnread, CodeModalityMissing,

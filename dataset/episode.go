@@ -3,6 +3,7 @@ package dataset
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/robocache/robocache/tensor"
@@ -25,12 +26,12 @@ type Episode struct {
 	// Attributes are what the file says of the episode as a whole.
 	Attributes Attributes
 
-	// LeftOut lists what the file holds and the streams do not, and why.
-	LeftOut []LeftOut
 	// Dropouts lists, in file order, when the recorder says it lost data.
 	Dropouts []Dropout
 	// Notes are facts about data that was damaged, left out or changed, and choices that a reader made, such as one of two clocks.
 	Notes Notes
+	// Empty lists the streams that the recording declares and that have no samples.
+	Empty []EmptyStream
 	// Record is how many bytes of the file were in memory together while the episode was read, of formats that have its frames among them.
 	Record int64
 }
@@ -59,20 +60,25 @@ func (a *Attributes) Say(name, text string) bool {
 	return false
 }
 
-// LeftOut is content that a reader knows and passes over, such as a mesh's faces or a topic without timestamps.
-type LeftOut struct {
-	Name   string
-	Count  int    // of its elements or samples
-	Reason string // "no samples"; empty where the name says it
-	// Columns are those of a stream that has no samples, and DType what its values would have, if the recording says so all the same.
+// EmptyStream is a declared stream without samples, such as a topic that was silent. A note of the episode says why.
+type EmptyStream struct {
+	Name    string
 	Columns []Column
-	DType   tensor.DType
+	DType   tensor.DType // of its values; 0 if it is unknown
 }
 
 // Dropout is a loss that the recorder itself noted.
 type Dropout struct {
 	Time     int64 // the latest timestamp recorded before it, nanoseconds
 	Duration int64 // nanoseconds
+}
+
+// EmptyStream returns the empty stream of that name, or nil.
+func (e *Episode) EmptyStream(name string) *EmptyStream {
+	if i := slices.IndexFunc(e.Empty, func(s EmptyStream) bool { return s.Name == name }); i >= 0 {
+		return &e.Empty[i]
+	}
+	return nil
 }
 
 // Stream returns the stream of that name, or nil.

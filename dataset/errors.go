@@ -3,6 +3,7 @@ package dataset
 import (
 	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/robocache/robocache/internal/errs"
 )
@@ -71,6 +72,21 @@ func (e *FormatError) Error() string {
 	}
 	return s
 }
+
+// Bare returns an error with the text of err without the name of its format: "npz: array a: truncated" becomes "array a: truncated".
+func Bare(err error) error { return bareError{err} }
+
+type bareError struct{ error }
+
+func (e bareError) Error() string {
+	format, text, _ := strings.Cut(e.error.Error(), ": ")
+	if strings.Contains(format, " ") {
+		return e.error.Error()
+	}
+	return strings.TrimPrefix(text, "npy: ") // of a member of an archive
+}
+
+func (e bareError) Unwrap() error { return e.error }
 
 // Unwrap returns the kind and the cause, so that errors.Is finds both.
 func (e *FormatError) Unwrap() []error {

@@ -124,6 +124,34 @@ func (n Note) String() string {
 	return s
 }
 
+// Reason returns String without the subject.
+func (n Note) Reason() string {
+	n.Subject = ""
+	return n.String()
+}
+
+// NoteError is an error that a note explains. Error returns the note's Reason; package notetext has the sentence.
+type NoteError struct {
+	Note Note
+	Kind error // such as ErrUnsupported; may be nil
+}
+
+func (e *NoteError) Error() string { return e.Note.Reason() }
+
+// Unwrap returns the kind and the note's cause.
+func (e *NoteError) Unwrap() []error {
+	var list []error
+	for _, err := range []error{e.Kind, e.Note.Cause} {
+		if err != nil {
+			list = append(list, err)
+		}
+	}
+	return list
+}
+
+// ErrorNotes returns the note.
+func (e *NoteError) ErrorNotes() Notes { return Notes{e.Note} }
+
 // noteJSON is a note as files have it.
 type noteJSON struct {
 	Code    Code     `json:"code"`
@@ -229,6 +257,16 @@ func (l Notes) Damage() Notes { return l.Of(ClassDamage) }
 func (l Notes) Find(code Code) *Note {
 	for i := range l {
 		if l[i].Code == code {
+			return &l[i]
+		}
+	}
+	return nil
+}
+
+// LeftOut returns the first note of ClassLeftOut with a subject, or nil.
+func (l Notes) LeftOut(subject string) *Note {
+	for i := range l {
+		if l[i].Subject == subject && l[i].Code.Class() == ClassLeftOut {
 			return &l[i]
 		}
 	}

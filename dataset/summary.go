@@ -16,10 +16,10 @@ type Summary struct {
 	Streams           []StreamSummary
 	Media             []MediaSummary
 	Clouds            []CloudSummary
-	Tasks             []string // what was to be done, each once, in the order in which it came
-	LeftOut           []LeftOutSummary
-	LostBytes         int64 // bytes of broken files that were lost
-	Notes             Notes // problems: a stream has other columns in an episode than in the first
+	Tasks             []string         // what was to be done, each once, in the order in which it came
+	LeftOut           []LeftOutSummary // in the order in which they came
+	LostBytes         int64            // bytes of broken files that were lost
+	Notes             Notes            // problems: a stream has other columns in an episode than in the first
 
 	streams, media, clouds, left, tasks map[string]int // where each name is
 }
@@ -89,10 +89,10 @@ type CloudSummary struct {
 // Rate is that of StreamSummary.
 func (c *CloudSummary) Rate() float64 { return rateOf(c.medians) }
 
-// LeftOutSummary is content of one name that readers passed over.
+// LeftOutSummary is a note of ClassLeftOut over all episodes. A subject has one for each of its codes.
 type LeftOutSummary struct {
-	Name, Reason string // of the first episode that has it
-	Episodes     int
+	Note     // of the first episode that has it
+	Episodes int
 }
 
 func rateOf(medians []int64) float64 {
@@ -162,13 +162,14 @@ func (s *Summary) Add(e *Episode) {
 		}
 	}
 	counted := map[string]bool{}
-	for _, l := range e.LeftOut {
-		at, fresh := place(&s.left, l.Name)
+	for _, n := range e.Notes.Of(ClassLeftOut) {
+		key := string(n.Code) + "\x00" + n.Subject
+		at, fresh := place(&s.left, key)
 		if fresh {
-			s.LeftOut = append(s.LeftOut, LeftOutSummary{Name: l.Name, Reason: l.Reason})
+			s.LeftOut = append(s.LeftOut, LeftOutSummary{Note: n})
 		}
-		if !counted[l.Name] {
-			counted[l.Name] = true
+		if !counted[key] {
+			counted[key] = true
 			s.LeftOut[at].Episodes++
 		}
 	}

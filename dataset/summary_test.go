@@ -28,9 +28,9 @@ func TestASummaryAddsEpisodesUp(t *testing.T) {
 	add := func(e dataset.Episode) { sum.Add(&e) }
 	add(dataset.Episode{Frames: 3, Streams: []dataset.Stream{streamOf(t, "a", tensor.F32, 2, 0, 10, 20), streamOf(t, "none", tensor.F32, 1)}, Attributes: dataset.Attributes{Task: "lift"}})
 	add(dataset.Episode{Frames: 4, Streams: []dataset.Stream{streamOf(t, "a", tensor.F32, 2, 5, 15, 15, 100), streamOf(t, "b", tensor.F64, 1, 7)}, Attributes: dataset.Attributes{Task: "lift"},
-		LeftOut: []dataset.LeftOut{{Name: "text", Reason: "no number"}, {Name: "text", Reason: "twice"}}, Media: []dataset.Media{{Name: "eye", Times: []int64{0, 30}, Encoding: "png", Width: 4, Height: 3}},
+		Notes: dataset.Notes{{Code: dataset.CodeText, Subject: "text"}, {Code: dataset.CodeText, Subject: "text", Row: dataset.At(1)}, {Code: dataset.CodeNullTexts, Subject: "text"}}, Media: []dataset.Media{{Name: "eye", Times: []int64{0, 30}, Encoding: "png", Width: 4, Height: 3}},
 		Clouds: []dataset.CloudStream{{Name: "lidar", Times: []int64{0, 20, 40}}}})
-	add(dataset.Episode{Frames: 2, Streams: []dataset.Stream{streamOf(t, "a", tensor.F64, 3, 40, 20)}, Attributes: dataset.Attributes{Task: "drop"}, LeftOut: []dataset.LeftOut{{Name: "text"}}})
+	add(dataset.Episode{Frames: 2, Streams: []dataset.Stream{streamOf(t, "a", tensor.F64, 3, 40, 20)}, Attributes: dataset.Attributes{Task: "drop"}, Notes: dataset.Notes{{Code: dataset.CodeText, Subject: "text"}}})
 	assert.Equal(t, [2]int{3, 9}, [2]int{sum.Episodes, sum.Frames})
 	assert.Equal(t, []string{"lift", "drop"}, sum.Tasks)
 	require.Len(t, sum.Streams, 3)
@@ -43,7 +43,7 @@ func TestASummaryAddsEpisodesUp(t *testing.T) {
 	assert.Equal(t, dataset.Notes{{Code: dataset.CodeColumnsDiffer, Subject: "a", Count: 1, Row: dataset.At(2), Detail: dataset.Detail{Got: "3 columns", Want: "2 columns"}}}, sum.Notes)
 	assert.Zero(t, sum.Streams[1].Rate())
 	assert.Equal(t, int64(7), sum.Streams[2].First)
-	assert.Equal(t, []dataset.LeftOutSummary{{Name: "text", Reason: "no number", Episodes: 2}}, sum.LeftOut)
+	assert.Equal(t, []dataset.LeftOutSummary{{Note: dataset.Note{Code: dataset.CodeText, Subject: "text"}, Episodes: 2}, {Note: dataset.Note{Code: dataset.CodeNullTexts, Subject: "text"}, Episodes: 1}}, sum.LeftOut)
 	assert.Equal(t, 2, sum.Media[0].Frames)
 	assert.Equal(t, 4, sum.Media[0].Width)
 	assert.Equal(t, []any{"lidar", 1, 3, 5e7}, []any{sum.Clouds[0].Name, sum.Clouds[0].Episodes, sum.Clouds[0].Clouds, sum.Clouds[0].Rate()})

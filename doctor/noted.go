@@ -5,18 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/text"
 )
 
-// told says which kind of finding it is that a reader has noted, by its words. The first that fits counts.
+// told is the kind of the finding about a note of a reader.
 type told struct {
-	words    string
 	kind     Kind
 	severity Severity // that of the kind if empty
 	what     string   // to do; what the kind says if empty
@@ -63,36 +59,23 @@ const (
 	otherwise = "Write it as rows of numbers [S,D], float or integer, with a timestamp each, or images as JPEG or PNG, if it is to be used; what the file has is whole."
 )
 
-// The words of readers, of what they left out: what has no numbers is not among them.
-var leftOut = []told{
-	{"cannot be decoded", Undecoded, "", ""},
-	{"fits its type", Undecoded, "", ""},
-	{"which the schema lacks", Undecoded, "", ""},
-	{"no definition", Undecoded, "", ""},
-	{"neither jpeg nor png", Damaged, "", ""},
-	{"images without bytes", VideoCount, Warning, ""},
-	{"images that are null", VideoCount, Warning, ""},
-	{"some are jpeg and some png", Undecoded, "", otherwise},
-	{"neither JPEG nor PNG", Undecoded, "", otherwise},
-	{"one timestamp a sample", Schema, "", asMany},
-	{" timestamps", Schema, "", asMany}, // of an archive whose values are more or fewer
-	{"one a feature", Schema, "", asMany},
-	{"without an array", Schema, Warning, asMany},
-	{"as the episode has steps", Schema, Warning, asMany},
-	{"not supported", Undecoded, "", otherwise},
-	{"want [S,D], [S] or records", Undecoded, "", otherwise},
-	{"want at least one feature", Undecoded, "", otherwise},
-	{"want [T,D], or images", Undecoded, "", otherwise},
-	{"float32 seconds", Float32Clock, "", ""},
-}
-
-func tellingOf(list []told, text string) (t told, ok bool) {
-	for _, t := range list {
-		if strings.Contains(text, t.words) {
-			return t, true
-		}
-	}
-	return told{}, false
+// The codes of what readers left out: what has no numbers by its nature is not among them.
+var leftOut = map[dataset.Code]told{
+	dataset.CodeUndecodedMessages: {kind: Undecoded},
+	dataset.CodeNoDecoder:         {kind: Undecoded, what: otherwise},
+	dataset.CodeNoFit:             {kind: Undecoded},
+	dataset.CodeUndefinedType:     {kind: Undecoded},
+	dataset.CodeUndefinedFields:   {kind: Undecoded},
+	dataset.CodeImageFormat:       {kind: Damaged},
+	dataset.CodeEmptyImages:       {kind: VideoCount, severity: Warning},
+	dataset.CodeMixedImages:       {kind: Undecoded, what: otherwise},
+	dataset.CodeNotImages:         {kind: Undecoded, what: otherwise},
+	dataset.CodeArrayMismatch:     {kind: Schema, what: asMany},
+	dataset.CodeClockMismatch:     {kind: Schema, what: asMany},
+	dataset.CodeArrayMissing:      {kind: Schema, severity: Warning, what: asMany},
+	dataset.CodeStepCount:         {kind: Schema, severity: Warning, what: asMany},
+	dataset.CodeUnsupported:       {kind: Undecoded, what: otherwise},
+	dataset.CodeValueShape:        {kind: Undecoded, what: otherwise},
 }
 
 // noted takes what the reader noted of the episode.
@@ -112,9 +95,16 @@ func (x *examiner) noted() {
 			x.list = append(x.list, f)
 		}
 	}
-	for _, l := range x.e.LeftOut {
-		if t, ok := tellingOf(leftOut, l.Reason); ok && !besides(l.Reason) {
-			x.add(t.kind, l.Name, max(l.Count, 1), l.Name+": "+l.Reason).as(&t)
+	for _, n := range x.e.Notes.Of(dataset.ClassLeftOut) {
+		var collapsed *dataset.CollapsedError
+		t, ok := leftOut[n.Code]
+		if errors.As(n.Cause, &collapsed) {
+			t, ok = told{kind: Float32Clock}, true
+		}
+		if ok && !besides(&n) {
+			f := findingOf(t.kind, &n)
+			f.as(&t)
+			x.list = append(x.list, f)
 		}
 	}
 	if n := len(x.e.Dropouts); n > 0 {
@@ -129,26 +119,9 @@ func (x *examiner) noted() {
 	x.empty()
 }
 
-// How many there are of something, and how many there should be.
-var (
-	lengths = regexp.MustCompile(`^(\d+) samples, want (\d+), as`)
-)
-
-// numbersOf returns the two numbers that an expression finds in a reader's words.
-func numbersOf(in *regexp.Regexp, text string) (got, want int, ok bool) {
-	m := in.FindStringSubmatch(text)
-	if m == nil {
-		return 0, 0, false
-	}
-	got, err := strconv.Atoi(m[1])
-	want, worse := strconv.Atoi(m[2])
-	return got, want, err == nil && worse == nil
-}
-
-// besides reports whether a reader left out an array of so many other rows than the episode has steps that it is no series of it, such as a camera's matrix.
-func besides(reason string) bool {
-	got, want, ok := numbersOf(lengths, reason)
-	return ok && (got < want-want/2 || got/2 > want)
+// besides reports whether an array has so many other rows than the episode has steps that it is no series of it, such as a camera's matrix.
+func besides(n *dataset.Note) bool {
+	return n.Code == dataset.CodeStepCount && (n.Count < n.Of-n.Of/2 || n.Count/2 > n.Of)
 }
 
 // as gives a finding what its telling says beyond its kind.
@@ -166,8 +139,8 @@ func (x *examiner) empty() {
 	if !x.holds() {
 		if x.e.Notes.Damage() == nil && !x.has(Schema, Undecoded, Float32Clock) {
 			why := "the episode has no samples, frames or clouds"
-			if left := x.e.LeftOut; len(left) > 0 {
-				why += fmt.Sprintf(": %s left out, the first %s: %s", text.Count(len(left), "part is", "parts are"), left[0].Name, left[0].Reason)
+			if left := x.e.Notes.Of(dataset.ClassLeftOut); len(left) > 0 {
+				why += fmt.Sprintf(": %s left out, the first %s: %s", text.Count(len(left), "part is", "parts are"), left[0].Subject, left[0].Reason())
 			}
 			x.add(Empty, "", 1, why)
 		}
@@ -215,27 +188,6 @@ func (x *examiner) lengths() iter.Seq2[string, int] {
 			}
 		}
 	}
-}
-
-// streamIn returns the stream that a reader's words are about: the one with the longest name in them.
-func (x *examiner) streamIn(text string) (name string) {
-	longest := func(n string) {
-		if len(n) > len(name) && strings.Contains(text, n) {
-			name = n
-		}
-	}
-	for i := range x.e.Media {
-		longest(x.e.Media[i].Name)
-	}
-	for _, l := range x.e.LeftOut {
-		longest(l.Name)
-	}
-	for i := range x.e.Streams {
-		if len(x.e.Streams[i].Name) > 3 {
-			longest(x.e.Streams[i].Name)
-		}
-	}
-	return name
 }
 
 // timeOf returns the time of a row of the episode, nil if there is none.

@@ -102,19 +102,23 @@ func secondsOf(times []int64, nan int) *tensor.Tensor {
 
 // What a recording has beside its series is none that could not be read.
 func TestWhatIsBesideTheSeriesIsNoFault(t *testing.T) {
-	for reason, kinds := range map[string][]Kind{
-		"595 samples, want 600, as the episode has steps": {Schema},
-		"3 samples, want 600, as the episode has steps":   nil,
-		"values of variable string":                       nil,
-		"no messages":                                     nil,
+	for _, c := range []struct {
+		note  dataset.Note
+		kinds []Kind
+	}{
+		{dataset.Note{Code: dataset.CodeStepCount, Count: 595, Detail: dataset.Detail{Of: 600}}, []Kind{Schema}},
+		{dataset.Note{Code: dataset.CodeStepCount, Count: 3, Detail: dataset.Detail{Of: 600}}, nil},
+		{dataset.Note{Code: dataset.CodeStepCount, Count: 1300, Detail: dataset.Detail{Of: 600}}, nil},
+		{dataset.Note{Code: dataset.CodeValueType, Detail: dataset.Detail{Got: "variable string"}}, nil},
+		{dataset.Note{Code: dataset.CodeNoMessages}, nil},
 	} {
 		e := episodeOf(t, recording(1))
-		e.LeftOut = []dataset.LeftOut{{Name: "intrinsics", Reason: reason}}
+		e.Notes = dataset.Notes{c.note}
 		var got []Kind
 		for _, f := range Episode(e, 0, nil, Options{}) {
 			got = append(got, f.Kind)
 		}
-		assert.Equal(t, kinds, got, reason)
+		assert.Equal(t, c.kinds, got, "%v", c.note)
 	}
 }
 
@@ -159,9 +163,9 @@ func TestPartsThatOverlapAreToldWhereOneIsHeldOut(t *testing.T) {
 }
 
 func TestAnEpisodeAllOfWhichWasLeftOutIsEmpty(t *testing.T) {
-	m := &memory{episodes: []*dataset.Episode{{LeftOut: []dataset.LeftOut{{Name: "state", Reason: "float64 [600,3] of no stream"}}}}}
+	m := &memory{episodes: []*dataset.Episode{{Notes: dataset.Notes{{Code: dataset.CodeNoStream, Subject: "state", Detail: dataset.Detail{Got: "float64 [600,3]"}}}}}}
 	f := sole(t, examined(t, m, Options{}), Empty, Warning, "")
-	assert.Contains(t, f.Why, "state: float64 [600,3] of no stream")
+	assert.Contains(t, f.Why, "state: no-stream: got float64 [600,3]")
 }
 
 // A file of records that was cut is damaged, whether or not a record was cut with it.

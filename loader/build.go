@@ -133,7 +133,7 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 		case err != nil && opt.Strict:
 			return nil, err
 		case err != nil:
-			s.Skipped = append(s.Skipped, Skipped{i, err.Error()})
+			s.Skipped = append(s.Skipped, skippedNote(i, err))
 		default:
 			p.ahead = float64(some.Len()) / float64(done)
 			if err := guard(func() error { return p.add(ctx, i, e, splits[i]) }); err != nil {
@@ -174,8 +174,8 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 // leftOut returns a *MediaError if an episode leaves a media stream out.
 func (p *packer) leftOut(media string) error {
 	for _, e := range p.episodes {
-		if k := slices.IndexFunc(e.LeftOut, func(l LeftOut) bool { return l.Name == media }); k >= 0 {
-			return &MediaError{media, e.Name, e.LeftOut[k].Reason}
+		if n := e.Notes.LeftOut(media); n != nil {
+			return &MediaError{media, e.Name, *n}
 		}
 	}
 	return nil
@@ -197,14 +197,14 @@ func (w whileWanted) Write(b []byte) (int, error) {
 // NothingError says that a dataset has no stream to pack.
 type NothingError struct {
 	Episodes int // that were read
-	Skipped  []Skipped
-	LeftOut  []LeftOut // of the first episode
-	Format   string    // of the dataset
+	Skipped  dataset.Notes
+	Notes    dataset.Notes // of the first episode
+	Format   string        // of the dataset
 }
 
 // Steps reports whether streams were left out whose timestamps count steps: with dataset.Options.Rate they would have times.
 func (e *NothingError) Steps() bool {
-	return slices.ContainsFunc(e.LeftOut, func(l LeftOut) bool { return l.Reason == onlySteps })
+	return e.Notes.Find(dataset.CodeStepTimes) != nil
 }
 
 // Any returns a *NothingError if the store has no stream, of numbers or of media.
@@ -214,7 +214,7 @@ func (s *Store) Any() error {
 	}
 	e := &NothingError{Episodes: len(s.Episodes), Skipped: s.Skipped, Format: s.format}
 	if len(s.Episodes) > 0 {
-		e.LeftOut = s.Episodes[0].LeftOut
+		e.Notes = s.Episodes[0].Notes.Of(dataset.ClassLeftOut)
 	}
 	return e
 }
@@ -223,19 +223,22 @@ func (e *NothingError) Error() string {
 	if e.Episodes == 0 {
 		why := ""
 		if len(e.Skipped) > 0 {
-			why = ": " + few(SkippedAlikes(e.Skipped), "; ", func(a *Alike) string { return "episode " + a.Who() + ": " + a.Reason })
+			why = ": " + few(e.Skipped.Groups(), "; ", func(g *dataset.NoteGroup) string { return "episode " + g.Who() + ": " + g.Reason() })
 		}
 		return fmt.Sprintf("loader: no streams to pack: no episode that can be read, of %d", len(e.Skipped)) + why
 	}
-	if len(e.LeftOut) == 0 {
+	if len(e.Notes) == 0 {
 		text := fmt.Sprintf("loader: no streams to pack: none of %d episodes has any", e.Episodes)
 		if e.Format == "npz" || e.Format == "safetensors" {
 			text += ", want arrays NAME.values [S,D] and NAME.times [S] of each stream"
 		}
 		return text
 	}
-	return "loader: no streams to pack: " + few(Alikes(e.LeftOut), ", ", func(a *Alike) string { return a.Who() + " (" + a.Reason + ")" })
+	return "loader: no streams to pack: " + few(e.Notes.Groups(), ", ", func(g *dataset.NoteGroup) string { return g.Who() + " (" + g.Reason() + ")" })
 }
+
+// ErrorNotes returns the notes, and those of the episodes that were skipped.
+func (e *NothingError) ErrorNotes() dataset.Notes { return slices.Concat(e.Notes, e.Skipped) }
 
 // Unwrap returns dataset.ErrMissing.
 func (e *NothingError) Unwrap() error { return dataset.ErrMissing }

@@ -30,11 +30,17 @@ func (e *CameraError) Error() string {
 func (e *CameraError) Unwrap() error { return e.Err }
 
 // MediaError says that no episode has frames of a media stream, and why one that should have them has not. It is dataset.ErrMissing.
-type MediaError struct{ Media, Episode, Reason string }
+type MediaError struct {
+	Media, Episode string
+	Note           dataset.Note
+}
 
 func (e *MediaError) Error() string {
-	return fmt.Sprintf("loader: no episode has frames of media stream %s: episode %s: %s", e.Media, e.Episode, e.Reason)
+	return fmt.Sprintf("loader: no episode has frames of media stream %s: episode %s: %s", e.Media, e.Episode, e.Note.Reason())
 }
+
+// ErrorNotes returns the note.
+func (e *MediaError) ErrorNotes() dataset.Notes { return dataset.Notes{e.Note} }
 
 // Unwrap returns dataset.ErrMissing.
 func (e *MediaError) Unwrap() error { return dataset.ErrMissing }
@@ -106,8 +112,8 @@ func noRoomForFrames(camera string, shape [5]int, err error) error {
 
 // none says why no episode has frames of a camera.
 func (f *filming) none(camera int) error {
-	if why := f.why[camera]; why.Reason != "" {
-		return &MediaError{f.from(camera), why.Name, why.Reason}
+	if why := f.why[camera]; why.note.Code != "" {
+		return &MediaError{f.from(camera), why.episode, why.note}
 	}
 	return refuse(fmt.Sprintf("Cameras[%d]", camera), fmt.Sprintf("%q, which no episode has", f.from(camera)), mediaOf(f.seen))
 }
@@ -133,8 +139,8 @@ func (f *filming) tell(episode string, film *filmed) {
 		}
 	}
 	for i, why := range film.why {
-		if f.why[i].Reason == "" {
-			f.why[i] = LeftOut{Name: episode, Reason: why}
+		if f.why[i].note.Code == "" {
+			f.why[i] = noFrames{episode, why}
 		}
 	}
 	film.media, film.why = nil, nil

@@ -73,12 +73,13 @@ func TestACameraThatNothingDecodesIsRefused(t *testing.T) {
 func TestACameraWithoutFramesIsToldWhy(t *testing.T) {
 	ctx := context.Background()
 	d := filmedRecordings(t, -1)
+	missing := dataset.Note{Code: dataset.CodeMediaFileMissing, Subject: "rear", Detail: dataset.Detail{Names: []string{"rear.mp4"}}}
 	for _, e := range d {
-		e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: "rear", Reason: "there is no file rear.mp4"})
+		e.Notes = append(e.Notes, missing)
 	}
 	rear := []loader.Camera{{Name: "rear", Height: 2, Width: 2}}
 	_, err := loader.NewStreaming(ctx, open(t, "cpu"), d, shards(), loader.Options{Batch: 2, Cameras: rear})
-	want := &loader.MediaError{Media: "rear", Episode: "e0", Reason: "there is no file rear.mp4"}
+	want := &loader.MediaError{Media: "rear", Episode: "e0", Note: missing}
 	var got *loader.MediaError
 	require.ErrorAs(t, err, &got)
 	assert.Equal(t, want, got)

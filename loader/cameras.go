@@ -41,12 +41,18 @@ type filming struct {
 	plans   []align.Plan   // of each: of its frames' numbers
 	shapes  [][5]int       // of each camera's frames in a batch: [B,T,H,W,3]
 	seen    []string       // media streams of the episodes
-	why     []LeftOut      // of each camera, the first episode that has left it out, if there is one
+	why     []noFrames     // of each camera, the first episode that has left it out, if there is one
+}
+
+// noFrames is why an episode has no frames of a camera.
+type noFrames struct {
+	episode string
+	note    dataset.Note
 }
 
 // split takes the cameras out of a plan: what is left names streams of numbers.
 func split(plan align.Plan, cameras []Camera) (align.Plan, *filming, error) {
-	f := &filming{cameras: cameras, whole: plan, why: make([]LeftOut, len(cameras))}
+	f := &filming{cameras: cameras, whole: plan, why: make([]noFrames, len(cameras))}
 	all := len(plan.Streams) == 0
 	plan.Windows = maps.Clone(plan.Windows)
 	plan.Padding, plan.PadAfter = "", ops.Limit{} // which is of all windows: see anchors
@@ -95,22 +101,22 @@ const noFrame = -1
 // filmed are the frames of an episode, as numbers on a clock.
 type filmed struct {
 	streams []align.PreparedStream
-	leftOut []string // cameras of it that have no place on a clock, and why
-	media   []string // the names of its media streams
-	why     []string // of each camera, why it has no frames, if it says so
+	leftOut dataset.Notes  // cameras of it that have no place on a clock
+	media   []string       // the names of its media streams
+	why     []dataset.Note // of each camera, why it has no frames, if it says so
 }
 
 // film finds an episode's frames.
 func (f *filming) film(e *dataset.Episode, strict bool) (*filmed, error) {
-	out := &filmed{streams: make([]align.PreparedStream, len(f.streams)), why: make([]string, len(f.streams))}
+	out := &filmed{streams: make([]align.PreparedStream, len(f.streams)), why: make([]dataset.Note, len(f.streams))}
 	media := e.Media
 	for _, m := range media {
 		out.media = append(out.media, m.Name)
 	}
 	for i, s := range f.streams {
 		name := f.from(i)
-		if k := slices.IndexFunc(e.LeftOut, func(l dataset.LeftOut) bool { return l.Name == name }); k >= 0 {
-			out.why[i] = e.LeftOut[k].Reason
+		if n := e.Notes.LeftOut(name); n != nil {
+			out.why[i] = *n
 		}
 		k := slices.IndexFunc(media, func(m dataset.Media) bool { return m.Name == name })
 		if k < 0 || len(media[k].Times) == 0 {
@@ -133,8 +139,8 @@ func (f *filming) film(e *dataset.Episode, strict bool) (*filmed, error) {
 		case err != nil && (strict || fatal(err)):
 			return nil, err
 		case err != nil:
-			out.why[i] = err.Error()
-			out.leftOut = append(out.leftOut, fmt.Sprintf("camera %s: %v", s.Name, err))
+			out.why[i] = dataset.Note{Code: dataset.CodeCameraRefused, Subject: e.Name, Detail: dataset.Detail{Got: s.Name, Cause: err}}
+			out.leftOut = append(out.leftOut, out.why[i])
 		default:
 			out.streams[i] = p.Streams[0]
 		}

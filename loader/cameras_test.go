@@ -278,8 +278,8 @@ func TestACameraOutOfOrderIsLeftOutAndTold(t *testing.T) {
 	l := streamed(t, "cpu", m, p, loader.Options{Batch: 2, Cameras: twoCameras})
 	r := l.Report()
 	assert.Equal(t, 6, r.Cameras[1].Empty, "it is whole in one episode of seven")
-	require.Len(t, r.LeftOut, 3)
-	assert.Contains(t, r.LeftOut[0].Reason, "camera wrist")
+	require.Len(t, r.Notes, 3)
+	assert.Equal(t, []any{dataset.CodeCameraRefused, "wrist"}, []any{r.Notes[0].Code, r.Notes[0].Got})
 }
 
 func TestCamerasThatCannotBeAreRefused(t *testing.T) {

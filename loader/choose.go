@@ -118,14 +118,14 @@ func (c *chosen) choose(ctx context.Context) error {
 			if err := c.from.guard(i, func() error { return nil }); err != nil { // and so it is of others
 				return err
 			}
-			c.report.LeftOut = append(c.report.LeftOut, LeftOut{Name: l.about.Name, Reason: err.Error()})
+			c.report.Notes = append(c.report.Notes, refusedNote(l.about.Name, err))
 		}
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if c.windows[len(c.windows)-1] == 0 {
-		without.Filtered, without.LeftOut = c.report.Filtered, c.report.LeftOut
+		without.Filtered, without.Notes = c.report.Filtered, c.report.Notes
 		return &without
 	}
 	for i := range c.report.Streams {
@@ -329,9 +329,7 @@ func (c *chosen) take(i int, l *looked) error {
 	if c.filming != nil {
 		c.films = append(c.films, l.film)
 		c.filming.tell(l.about.Name, l.film)
-		for _, text := range l.film.leftOut {
-			c.report.LeftOut = append(c.report.LeftOut, LeftOut{Name: l.about.Name, Reason: text})
-		}
+		c.report.Notes = append(c.report.Notes, l.film.leftOut...)
 	}
 	c.noted.Add(l.about.Number, l.about.Name, l.notes)
 	c.report.EpisodeNotes = c.noted.List

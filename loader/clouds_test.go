@@ -18,8 +18,8 @@ func TestCloudsAreLeftOutAndSaid(t *testing.T) {
 	e := &dataset.Episode{Name: "e", Streams: []dataset.Stream{s}, Clouds: []dataset.CloudStream{{Name: "/points", Times: []int64{1}}}}
 	store, err := loader.Build(context.Background(), made{e}, loader.BuildOptions{})
 	require.NoError(t, err)
-	require.Len(t, store.Episodes[0].LeftOut, 1)
-	assert.Equal(t, "/points", store.Episodes[0].LeftOut[0].Name)
+	require.Len(t, store.Episodes[0].Notes, 1)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeCloudsNotPacked, Subject: "/points", Count: 1}}, store.Episodes[0].Notes)
 	_, err = loader.Build(context.Background(), made{e}, loader.BuildOptions{Media: []string{"/points"}})
-	assert.ErrorContains(t, err, "point clouds, which are not packed: robocache voxelize takes them")
+	assert.ErrorContains(t, err, "episode e: clouds-not-packed")
 }

@@ -2,7 +2,6 @@ package loader
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,12 +23,13 @@ type fitting struct {
 
 // fit finds the wanted columns by their names, those of one name in the order that they come in; or it says why they cannot be had. If they were asked for,
 // it is of no interest that there are more.
-func fit(want, have []dataset.Column, asked bool) (f fitting, why string) {
+func fit(want, have []dataset.Column, asked bool) (f fitting, why dataset.Note) {
 	if dataset.SameColumns(want, have) {
-		return f, ""
+		return f, why
 	}
 	if !asked && len(want) != len(have) && unnamed(want) && unnamed(have) {
-		return f, fmt.Sprintf("%d columns without names, where others have %d", len(have), len(want))
+		why.Code, why.Got, why.Want = dataset.CodeColumnsUnnamed, strconv.Itoa(len(have)), strconv.Itoa(len(want))
+		return f, why
 	}
 	places := make(map[string][]int, len(have))
 	for i, c := range have {
@@ -56,9 +56,11 @@ func fit(want, have []dataset.Column, asked bool) (f fitting, why string) {
 	}
 	switch {
 	case len(missing) > 0:
-		return f, fmt.Sprintf("columns %s, without %s, which others have", listed(namesOf(have)), listed(missing))
+		why.Code, why.Got, why.Names = dataset.CodeColumnsLacking, listed(namesOf(have)), missing
+		return f, why
 	case len(turned) > 0:
-		return f, fmt.Sprintf("columns %s that are quaternions of another order than others have", listed(turned))
+		why.Code, why.Names = dataset.CodeQuaternionOrder, turned
+		return f, why
 	}
 	for i, c := range have {
 		if !taken[i] {
@@ -81,7 +83,7 @@ func fit(want, have []dataset.Column, asked bool) (f fitting, why string) {
 	if len(more) == 0 && slices.IsSorted(f.at) {
 		f.at = nil
 	}
-	return f, ""
+	return f, why
 }
 
 // of returns the wanted columns of values [S,D].

@@ -79,7 +79,7 @@ func TestColumnsAreTakenByTheirNames(t *testing.T) {
 	}
 	files := opened(t, dir)
 	for _, e := range files.Episodes {
-		assert.Empty(t, e.LeftOut)
+		assert.Empty(t, e.Notes.Of(dataset.ClassLeftOut))
 	}
 	saved := filepath.Join(t.TempDir(), "store.safetensors")
 	require.NoError(t, files.Save(saved))
@@ -91,7 +91,7 @@ func TestColumnsAreTakenByTheirNames(t *testing.T) {
 		digests(t, l, got, 0, 1, 8)
 		same(t, want, got, "%s", what)
 		r := l.Report()
-		assert.Empty(t, r.LeftOut, what)
+		assert.Empty(t, r.Notes, what)
 		first := func(code dataset.Code, stream string, names ...string) string {
 			for _, s := range r.EpisodeNotes {
 				if assert.ObjectsAreEqual(dataset.Note{Code: code, Subject: stream, Detail: dataset.Detail{Names: names}}, s.Note) {
@@ -136,9 +136,10 @@ func TestColumnsThatAreAskedForAreAllThatIsNeeded(t *testing.T) {
 		assert.Equal(t, len(want), len(got), what)
 		same(t, want, got, "%s", what)
 		r := l.Report()
-		require.Len(t, r.LeftOut, 2, what)
-		assert.Equal(t, "e0", r.LeftOut[0].Name)
-		assert.Equal(t, `no stream that can be put on a clock, want one with samples and columns: state (got column "d", want one of a, b, c, e, or a range within 0:4)`, r.LeftOut[0].Reason, what)
+		require.Len(t, r.Notes, 2, what)
+		assert.Equal(t, "e0", r.Notes[0].Subject)
+		assert.Equal(t, `no stream that can be put on a clock, want one with samples and columns: state (`+string(dataset.CodeColumnsRefused)+`: 25, got column "d", want one of a, b, c, e, or a range within 0:4)`, r.Notes[0].Cause.Error(), what)
+		assert.Equal(t, dataset.CodeEpisodeRefused, r.Notes[0].Code)
 	}
 	_, err = loader.Build(ctx, other, loader.BuildOptions{Streams: []string{"state"}, Columns: map[string][]string{"state": {"f"}}})
 	var bad *align.StreamError
@@ -202,8 +203,8 @@ func TestAColumnHasTheKindOfTheFirstEpisode(t *testing.T) {
 // Quaternions of another order are other numbers under the same names, and columns without names are told by how many there are.
 func TestColumnsThatAreNotTheSameLeaveAStreamOut(t *testing.T) {
 	for reason, have := range map[string][]dataset.Column{
-		"columns [q[0], q[1]] that are quaternions of another order than others have": {{Name: "q[0]", Rotation: dataset.RotationWXYZ}, {Name: "q[1]", Rotation: dataset.RotationWXYZ}},
-		"columns [q[0]], without [q[1]], which others have":                           nil,
+		string(dataset.CodeQuaternionOrder) + ": 2, q[0], q[1]":      {{Name: "q[0]", Rotation: dataset.RotationWXYZ}, {Name: "q[1]", Rotation: dataset.RotationWXYZ}},
+		string(dataset.CodeColumnsLacking) + ": 2, got [q[0]], q[1]": nil,
 	} {
 		m := made{}
 		for i := range 2 {
@@ -219,7 +220,7 @@ func TestColumnsThatAreNotTheSameLeaveAStreamOut(t *testing.T) {
 		}
 		store, err := loader.Build(context.Background(), m, loader.BuildOptions{})
 		require.NoError(t, err)
-		assert.Empty(t, store.Episodes[0].LeftOut)
-		assert.Equal(t, []loader.LeftOut{{Name: "q", Reason: reason}}, store.Episodes[1].LeftOut)
+		assert.Empty(t, store.Episodes[0].Notes)
+		assert.Equal(t, reason, store.Episodes[1].Notes.LeftOut("q").Reason())
 	}
 }

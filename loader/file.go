@@ -39,7 +39,7 @@ type index struct {
 	Streams  []indexStream     `json:"streams"`
 	Media    []indexMedia      `json:"media,omitempty"`
 	Episodes []Episode         `json:"episodes"`
-	Skipped  []Skipped         `json:"skipped,omitempty"`
+	Skipped  dataset.Notes     `json:"unread,omitempty"`
 	Sources  []Source          `json:"sources,omitempty"`
 	Shard    *Shard            `json:"shard,omitempty"`
 }

@@ -141,18 +141,18 @@ func (g *Group) EpochEnds(s State) bool { return g.loaders[0].EpochEnds(s) }
 // Report says what the group draws from. What is on the devices, in pinned memory, or could not be read again is the sum of theirs.
 func (g *Group) Report() Report {
 	r := g.loaders[0].Report()
-	r.LeftOut = slices.Clone(r.LeftOut)
-	listed := map[LeftOut]bool{}
-	for _, o := range r.LeftOut {
-		listed[o] = true
+	r.Notes = slices.Clone(r.Notes)
+	listed := map[string]bool{}
+	for _, n := range r.Notes {
+		listed[n.String()] = true
 	}
 	for _, l := range g.loaders[1:] {
 		other := l.Report()
 		r.Bytes += other.Bytes
-		for _, o := range other.LeftOut {
-			if !listed[o] { // this one alone could not read it again
-				listed[o] = true
-				r.LeftOut = append(r.LeftOut, o)
+		for _, n := range other.Notes {
+			if !listed[n.String()] { // this one alone could not read it again
+				listed[n.String()] = true
+				r.Notes = append(r.Notes, n)
 			}
 		}
 		for i := range r.Cameras {

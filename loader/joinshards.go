@@ -215,7 +215,7 @@ func (s *Store) joinStream(shard int, p *Stream) {
 		to = &s.Streams[len(s.Streams)-1]
 	default:
 		f, why := fit(to.Columns, p.Columns, false)
-		if why != "" {
+		if why.Code != "" {
 			s.leaveOut(shard, p.Name, p.Offsets, why)
 			return
 		}
@@ -223,7 +223,7 @@ func (s *Store) joinStream(shard int, p *Stream) {
 			in := *p
 			in.at, p = f.at, &in
 		}
-		s.eachWith(shard, p.Offsets, func(e *Episode) { e.differ(p.Name, f.differs) })
+		s.eachWith(shard, p.Offsets, func(e *Episode, _ int) { e.differ(p.Name, f.differs) })
 	}
 	to.shards[shard] = p
 	to.Rounded += p.Rounded
@@ -242,7 +242,7 @@ func (s *Store) joinMedia(shard int, m *Media) {
 		s.Media = append(s.Media, Media{Name: m.Name, Encoding: m.Encoding, Width: m.Width, Height: m.Height, shards: make([]*Media, len(s.shards)), begins: s.begins})
 		to = &s.Media[len(s.Media)-1]
 	default:
-		if why := to.other(m.Encoding, m.Width, m.Height); why != "" {
+		if why := to.other(m.Encoding, m.Width, m.Height); why.Code != "" {
 			s.leaveOut(shard, m.Name, m.Offsets, why)
 			return
 		}
@@ -250,16 +250,20 @@ func (s *Store) joinMedia(shard int, m *Media) {
 	to.shards[shard] = m
 }
 
-// leaveOut says of the episodes of a shard that have samples of a stream why they have them not.
-func (s *Store) leaveOut(shard int, name string, offsets []int64, why string) {
-	s.eachWith(shard, offsets, func(e *Episode) { e.LeftOut = append(slices.Clone(e.LeftOut), LeftOut{Name: name, Reason: why}) })
+// leaveOut adds a note about a stream to the episodes of a shard that have samples of it.
+func (s *Store) leaveOut(shard int, name string, offsets []int64, why dataset.Note) {
+	why.Subject = name
+	s.eachWith(shard, offsets, func(e *Episode, count int) {
+		why.Count = count
+		e.Notes = append(slices.Clone(e.Notes), why)
+	})
 }
 
 // eachWith calls a function for the episodes of a shard that have samples by these offsets.
-func (s *Store) eachWith(shard int, offsets []int64, do func(*Episode)) {
+func (s *Store) eachWith(shard int, offsets []int64, do func(e *Episode, count int)) {
 	for i := range s.shards[shard].Episodes {
 		if offsets[i] < offsets[i+1] {
-			do(&s.Episodes[s.begins[shard]+i])
+			do(&s.Episodes[s.begins[shard]+i], int(offsets[i+1]-offsets[i]))
 		}
 	}
 }

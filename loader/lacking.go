@@ -2,8 +2,10 @@ package loader
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
@@ -11,11 +13,11 @@ import (
 
 // Lacking is an episode that has no samples of a stream that is drawn. Its windows are drawn with the fill value there, which is not valid.
 type Lacking struct {
-	Dataset int    `json:"dataset"` // of several, which
-	Episode string `json:"episode"`
-	Stream  string `json:"stream"`
-	Reason  string `json:"reason"`
-	Windows int    `json:"windows"` // of the episode, in an epoch
+	Dataset int          `json:"dataset"` // of several, which
+	Episode string       `json:"episode"`
+	Stream  string       `json:"stream"`
+	Note    dataset.Note `json:"-"`       // why
+	Windows int          `json:"windows"` // of the episode, in an epoch
 }
 
 // LackingError says that an episode has no samples of a stream of the plan: with Options.Strict of any, else of a stream that no episode has.
@@ -26,10 +28,13 @@ type LackingError struct {
 
 func (e *LackingError) Error() string {
 	if e.All {
-		return fmt.Sprintf("loader: stream %s: none of the episodes has samples of it to draw: episode %s: %s", e.Stream, e.Episode, e.Reason)
+		return fmt.Sprintf("loader: stream %s: none of the episodes has samples of it to draw: episode %s: %s", e.Stream, e.Episode, e.Note.Reason())
 	}
-	return fmt.Sprintf("loader: stream %s: episode %s has no samples of it: %s", e.Stream, e.Episode, e.Reason)
+	return fmt.Sprintf("loader: stream %s: episode %s has no samples of it: %s", e.Stream, e.Episode, e.Note.Reason())
 }
+
+// ErrorNotes returns the note.
+func (e *LackingError) ErrorNotes() dataset.Notes { return dataset.Notes{e.Note} }
 
 // Unwrap returns dataset.ErrMissing.
 func (e *LackingError) Unwrap() error { return dataset.ErrMissing }
@@ -42,30 +47,35 @@ func (c *chosen) lacking(i int, e *dataset.Episode, about *Episode, p *align.Pre
 			continue
 		}
 		which, _ := c.from.place(i)
-		list = append(list, Lacking{Dataset: which, Episode: about.Name, Stream: name, Reason: whyEmpty(e, about, p, from)})
+		list = append(list, Lacking{Dataset: which, Episode: about.Name, Stream: name, Note: whyEmpty(e, about, p, from)})
 	}
 	return list
 }
 
-// noSamples is why an episode lacks a stream that others have.
-const noSamples = "no samples"
+// whyEmpty returns a note that explains why a recording has no samples of a stream.
+func whyEmpty(e *dataset.Episode, about *Episode, p *align.Prepared, name string) dataset.Note {
+	for i, notes := range []dataset.Notes{about.Notes, p.Notes, e.Notes} {
+		if n := notes.LeftOut(name); n != nil && (i == 0 || n.Code != dataset.CodeNoSamples) {
+			return *n
+		}
+	}
+	return dataset.Note{Code: dataset.CodeNoStreamOfName, Subject: name}
+}
 
-// whyEmpty says why a recording has no samples of a stream.
-func whyEmpty(e *dataset.Episode, about *Episode, p *align.Prepared, name string) string {
-	for _, l := range about.LeftOut {
-		if l.Name == name && l.Reason != "" {
-			return l.Reason
-		}
+// refusedNote is about an episode that cannot be taken.
+func refusedNote(episode string, err error) dataset.Note {
+	return dataset.Note{Code: dataset.CodeEpisodeRefused, Subject: episode, Detail: dataset.Detail{Cause: ofEpisode(err)}}
+}
+
+// ofEpisode returns an error without the number of the episode, which the subject of a note has.
+func ofEpisode(err error) error {
+	if bad := (*dataset.EpisodeError)(nil); errors.As(err, &bad) {
+		return bad.Err
 	}
-	for _, l := range p.LeftOut {
-		if l.Name == name && l.Reason != "" && l.Reason != noSamples {
-			return l.Reason
-		}
-	}
-	for _, l := range e.LeftOut {
-		if l.Name == name && l.Reason != "" && l.Reason != noSamples {
-			return l.Reason
-		}
-	}
-	return "it has no such stream"
+	return err
+}
+
+// skippedNote is about an episode that cannot be read.
+func skippedNote(number int, err error) dataset.Note {
+	return dataset.Note{Code: dataset.CodeEpisodeUnread, Subject: strconv.Itoa(number), Row: dataset.At(number), Detail: dataset.Detail{Cause: ofEpisode(err)}}
 }

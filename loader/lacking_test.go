@@ -20,13 +20,13 @@ func TestAnEpisodeThatLacksAStreamIsToldOrWithStrictAnError(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for what, one := range map[string]struct {
 		spoil  func(e *dataset.Episode)
-		reason string
+		reason dataset.Code
 	}{
-		"none": {func(e *dataset.Episode) { e.Streams = e.Streams[:2] }, "it has no such stream"},
+		"none": {func(e *dataset.Episode) { e.Streams = e.Streams[:2] }, dataset.CodeNoStreamOfName},
 		"backwards": {func(e *dataset.Episode) {
-			e.LeftOut, e.Streams = []dataset.LeftOut{{Name: "action", Reason: "steps back"}}, e.Streams[:2]
-		}, "steps back"},
-		"width": {func(e *dataset.Episode) { e.Streams[2] = stream(t, r, "action", 2, 30, .8, 3) }, "where others have"},
+			e.Notes, e.Streams = dataset.Notes{{Code: dataset.CodeDisorder, Subject: "action"}}, e.Streams[:2]
+		}, dataset.CodeDisorder},
+		"width": {func(e *dataset.Episode) { e.Streams[2] = stream(t, r, "action", 2, 30, .8, 3) }, dataset.CodeColumnsUnnamed},
 	} {
 		m := recordings(t)
 		one.spoil(m[2])
@@ -51,14 +51,14 @@ func TestAnEpisodeThatLacksAStreamIsToldOrWithStrictAnError(t *testing.T) {
 			list := l.Report().Lacking
 			require.Len(t, list, 1, what+how)
 			assert.Equal(t, "action", list[0].Stream, what+how)
-			assert.Contains(t, list[0].Reason, one.reason, what+how)
+			assert.Equal(t, one.reason, list[0].Note.Code, what+how)
 			assert.Positive(t, list[0].Windows, what+how)
 			require.NoError(t, l.Close())
 			_, err = make(loader.Options{Batch: 2, Strict: true})
 			var lacking *loader.LackingError
 			require.ErrorAs(t, err, &lacking, what+how)
 			assert.Equal(t, list[0].Episode, lacking.Episode, what+how)
-			assert.Equal(t, list[0].Reason, lacking.Reason, what+how)
+			assert.Equal(t, list[0].Note.Reason(), lacking.Note.Reason(), what+how)
 			l, err = make(loader.Options{Batch: 2, Episodes: [][]int{{2}}})
 			if what+how == "nonerecordings" { // of which nobody knows it
 				require.ErrorContains(t, err, `no stream "action"`)

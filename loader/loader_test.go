@@ -306,7 +306,7 @@ func TestFiltersAndBrokenEpisodesAreCounted(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 6, store.Len())
 	require.Len(t, store.Skipped, 1)
-	assert.Equal(t, 3, store.Skipped[0].Number)
+	assert.Equal(t, []any{dataset.CodeEpisodeUnread, dataset.At(3)}, []any{store.Skipped[0].Code, store.Skipped[0].Row})
 	_, err = loader.Build(context.Background(), m, loader.BuildOptions{Strict: true})
 	assert.ErrorContains(t, err, "episode 3")
 
@@ -337,9 +337,9 @@ func TestFiltersAndBrokenEpisodesAreCounted(t *testing.T) {
 }
 
 func TestTheSameReasonIsToldOnce(t *testing.T) {
-	list := []loader.LeftOut{{Name: "a", Reason: "x"}, {Name: "b", Reason: "y"}, {Name: "c", Reason: "x"}, {Name: "d", Reason: "x"}}
-	got := loader.Alikes(list)
-	assert.Equal(t, []loader.Alike{{LeftOut: list[0], Others: 2}, {LeftOut: list[1]}}, got)
+	list := dataset.Notes{{Code: "x", Subject: "a"}, {Code: "y", Subject: "b"}, {Code: "x", Subject: "c"}, {Code: "x", Subject: "d"}}
+	got := list.Groups()
+	assert.Equal(t, []dataset.NoteGroup{{Note: list[0], Others: 2}, {Note: list[1]}}, got)
 	assert.Equal(t, []string{"a and 2 more", "b"}, []string{got[0].Who(), got[1].Who()})
-	assert.Equal(t, "loader: no windows of 4 episodes; a and 2 more: x; b: y", (&loader.EmptyError{Episodes: 4, LeftOut: list}).Error())
+	assert.Equal(t, "loader: no windows of 4 episodes; a and 2 more: x; b: y", (&loader.EmptyError{Episodes: 4, Notes: list}).Error())
 }

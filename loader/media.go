@@ -122,8 +122,8 @@ func (s *Store) addMedia(e *dataset.Episode, i int) error {
 		m := &s.Media[k]
 		lo, hi := int(m.Offsets[i]), int(m.Offsets[i+1])
 		if lo == hi {
-			if !slices.ContainsFunc(e.LeftOut, func(l dataset.LeftOut) bool { return l.Name == m.Name }) {
-				e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: m.Name, Reason: "no frames"})
+			if e.Notes.LeftOut(m.Name) == nil {
+				e.Notes = append(e.Notes, dataset.Note{Code: dataset.CodeNoSamples, Subject: m.Name})
 			}
 			continue
 		}
@@ -194,17 +194,17 @@ type packingMedia struct {
 	times  *list[int64]
 }
 
-// Why a stream or media stream is left out whose name is taken.
-const (
-	nameOfStream = "a stream of numbers has the name"
-	nameOfMedia  = "a media stream has the name"
+// Notes about a stream or media stream whose name is taken.
+var (
+	nameOfStream = dataset.Note{Code: dataset.CodeNameTaken, Detail: dataset.Detail{Got: "a stream of numbers"}}
+	nameOfMedia  = dataset.Note{Code: dataset.CodeNameTaken, Detail: dataset.Detail{Got: "a media stream"}}
 )
 
 // videos are encodings whose frames are made of others.
 var videos = []string{"h264", "h265", "hevc", "av1", "vp8", "vp9", "mpeg4", "mpeg2"}
 
 // addMedia appends the frames of an episode, those that are asked for.
-func (p *packer) addMedia(ctx context.Context, e *dataset.Episode, leave func(name, why string)) error {
+func (p *packer) addMedia(ctx context.Context, e *dataset.Episode, leave func(n dataset.Note, name string, count int)) error {
 	for k := range e.Media {
 		m := &e.Media[k]
 		if !slices.Contains(p.seenMedia, m.Name) {
@@ -214,29 +214,29 @@ func (p *packer) addMedia(ctx context.Context, e *dataset.Episode, leave func(na
 			continue
 		}
 		if e.Steps {
-			leave(m.Name, onlySteps)
+			leave(dataset.Note{Code: dataset.CodeStepTimes}, m.Name, m.Len())
 			continue
 		}
 		why, err := p.frames(ctx, m)
 		if err != nil {
 			return err
 		}
-		if why != "" {
-			leave(m.Name, why)
+		if why.Code != "" {
+			leave(why, m.Name, m.Len())
 		}
 	}
 	return nil
 }
 
-// frames appends the frames of a media stream, or says why not, or which of them not.
-func (p *packer) frames(ctx context.Context, m *dataset.Media) (why string, err error) {
+// frames appends the frames of a media stream, or returns a note about all or some of them.
+func (p *packer) frames(ctx context.Context, m *dataset.Media) (why dataset.Note, err error) {
 	_, decodes := m.Source.(dataset.FrameDecoder)
 	_, packets := m.Source.(*video.Frames)
 	if !packets && (decodes || slices.Contains(videos, m.Encoding)) {
-		return fmt.Sprintf("a video (%s) whose frames need its file, so none is packed", m.Encoding), nil
+		return dataset.Note{Code: dataset.CodeVideoNotPacked, Detail: dataset.Detail{Got: m.Encoding}}, nil
 	}
 	if m.Encoding == "" {
-		return "frames of which nobody says how they are encoded", nil
+		return dataset.Note{Code: dataset.CodeEncodingUnknown}, nil
 	}
 	at := slices.IndexFunc(p.media, func(o packingMedia) bool { return o.Name == m.Name })
 	if _, taken := p.at[m.Name]; taken && at < 0 {
@@ -248,14 +248,14 @@ func (p *packer) frames(ctx context.Context, m *dataset.Media) (why string, err 
 			frames: growing(&p.pool, &list[uint8]{}), ends: growing(&p.pool, &list[int64]{}), times: growing(&p.pool, &list[int64]{})}
 		p.media = append(p.media, g)
 		if err := g.ends.add(&p.pool, []int64{0}); err != nil {
-			return "", err
+			return why, err
 		}
 	}
 	g := &p.media[at]
-	if why := g.other(m.Encoding, m.Width, m.Height); why != "" {
+	if why = g.other(m.Encoding, m.Width, m.Height); why.Code != "" {
 		return why, nil
 	}
-	lost, first := 0, ""
+	lost := dataset.Note{Code: dataset.CodeFramesUnread, Detail: dataset.Detail{Of: m.Len()}}
 	alone := !packets // whether frames need none that were lost
 	for i, at := range m.Times {
 		frame, err := m.Frame(ctx, i)
@@ -267,10 +267,10 @@ func (p *packer) frames(ctx context.Context, m *dataset.Media) (why string, err 
 		}
 		switch {
 		case err != nil && (p.strict || ctx.Err() != nil):
-			return "", err
+			return why, err
 		case err != nil:
-			if lost++; lost == 1 {
-				first = err.Error()
+			if lost.Count++; lost.Count == 1 {
+				lost.Row, lost.Cause = dataset.At(i), err
 			}
 			continue
 		}
@@ -278,19 +278,19 @@ func (p *packer) frames(ctx context.Context, m *dataset.Media) (why string, err 
 			p.foresee(m.Name, g.frames.len()+len(frame)*m.Len())
 		}
 		if err := g.frames.add(&p.pool, frame); err != nil {
-			return "", err
+			return why, err
 		}
 		if err := g.ends.add(&p.pool, []int64{int64(g.frames.len())}); err != nil {
-			return "", err
+			return why, err
 		}
 		if err := g.times.add(&p.pool, []int64{at}); err != nil {
-			return "", err
+			return why, err
 		}
 	}
-	if lost > 0 {
-		return fmt.Sprintf("%d of %d frames cannot be read (first: %s)", lost, m.Len(), first), nil
+	if lost.Count > 0 {
+		return lost, nil
 	}
-	return "", nil
+	return why, nil
 }
 
 // manyFrames is how many bytes of frames in memory are worth a word.
@@ -317,15 +317,16 @@ func (p *packer) foresee(name string, bytes int) {
 
 // other says how frames differ from the stream's, or nothing. Those that say their own size, as JPEG and PNG do, may have any; then nobody says it
 // for all.
-func (m *Media) other(encoding string, width, height int) string {
+func (m *Media) other(encoding string, width, height int) (n dataset.Note) {
 	same := width == m.Width && height == m.Height
 	if encoding != m.Encoding || !same && encoding != "jpeg" && encoding != "png" {
-		return fmt.Sprintf("%s frames of %dx%d pixels, where others have %s of %dx%d", encoding, width, height, m.Encoding, m.Width, m.Height)
+		n.Code, n.Got, n.Want = dataset.CodeFrameSize, fmt.Sprintf("%s frames of %dx%d", encoding, width, height), fmt.Sprintf("%s of %dx%d", m.Encoding, m.Width, m.Height)
+		return n
 	}
 	if !same {
 		m.Width, m.Height = 0, 0
 	}
-	return ""
+	return n
 }
 
 // packedMedia returns the packed media streams, when no more episodes come. Their tensors are nil unless all is in memory.

@@ -122,13 +122,13 @@ func TestFramesArePackedAsTheyWereEncoded(t *testing.T) {
 		for i := range s.Len() {
 			e, err := s.Episode(ctx, i)
 			require.NoError(t, err)
-			for _, l := range e.LeftOut {
-				reasons[fmt.Sprint(i, l.Name)] = l.Reason
+			for _, l := range e.Notes {
+				reasons[fmt.Sprint(i, l.Subject)] = l.Reason()
 			}
 		}
 		for at, want := range map[string]string{
-			"0eye": "no frames", "4eye": "1 of 9 frames cannot be read (first: torn)", "6eye": "count steps", "2wrist": "rgb8 frames of 5x3 pixels, where others have rgb8 of 4x3",
-			"3wrist": "mono8 frames", "1tape": "a video (jpeg)", "1cut": "a video (h264)", "1imu": "a stream of numbers has the name", "1odd": "how they are encoded",
+			"0eye": string(dataset.CodeNoSamples), "4eye": string(dataset.CodeFramesUnread) + ": 1 of 9, torn", "6eye": string(dataset.CodeStepTimes), "2wrist": string(dataset.CodeFrameSize) + ": 3, got rgb8 frames of 5x3, want rgb8 of 4x3",
+			"3wrist": "got mono8 frames", "1tape": string(dataset.CodeVideoNotPacked) + ": 4, got jpeg", "1cut": "got h264", "1imu": string(dataset.CodeNameTaken), "1odd": string(dataset.CodeEncodingUnknown),
 		} {
 			assert.Contains(t, reasons[at], want, at)
 		}

@@ -193,7 +193,7 @@ func (s stores) read(ctx context.Context, i int) (*dataset.Episode, *Episode, er
 			continue
 		}
 		f, why := fit(want.Columns, from.Columns, false)
-		if why != "" { // of a stream that is not drawn
+		if why.Code != "" { // of a stream that is not drawn
 			continue
 		}
 		if from.Values, err = f.of(from.Values); err != nil {
@@ -202,10 +202,9 @@ func (s stores) read(ctx context.Context, i int) (*dataset.Episode, *Episode, er
 		from.Columns = want.Columns
 		about.differ(from.Name, f.differs)
 	}
-	for k := range e.LeftOut {
-		l := &e.LeftOut[k]
-		if want := s[0].Stream(l.Name); want != nil && l.Columns != nil {
-			l.Columns = want.Columns
+	for k := range e.Empty {
+		if want := s[0].Stream(e.Empty[k].Name); want != nil {
+			e.Empty[k].Columns = want.Columns
 		}
 	}
 	e.Notes = about.Notes
@@ -264,7 +263,7 @@ func (s stores) alike(i int, plan *align.Plan) error {
 			name = p.Name
 		}
 		want, got := s[0].Stream(name), s[i].Stream(name)
-		var why string
+		var why dataset.Note
 		if want != nil && got != nil {
 			_, why = fit(want.Columns, got.Columns, false)
 		}
@@ -272,7 +271,7 @@ func (s stores) alike(i int, plan *align.Plan) error {
 		case want == nil: // of which Prepare speaks
 		case got == nil:
 			return &MixtureError{i, "stream " + name, "none", "one, as the first store has it"}
-		case why != "":
+		case why.Code != "":
 			return &MixtureError{i, "stream " + name, fmt.Sprintf("%d columns: %s", len(got.Columns), columnNames(got.Columns)),
 				fmt.Sprintf("the %d of the first store: %s", len(want.Columns), columnNames(want.Columns))}
 		case got.DType() != want.DType():

@@ -1,7 +1,9 @@
 package loader
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -40,29 +42,25 @@ type packing struct {
 	times  *list[int64]
 }
 
-// onlySteps is why a stream is left out that has no times.
-const onlySteps = "timestamps that count steps, of which nobody says how many a second there are"
-
-// onlyClouds is why point clouds are left out.
-const onlyClouds = "point clouds, which are not packed: robocache voxelize takes them"
-
 // add appends an episode.
 func (p *packer) add(ctx context.Context, number int, e *dataset.Episode, splits []string) error {
 	out := Episode{Name: e.Name, Number: number, Task: e.Attributes.Task, Success: e.Attributes.Success, Splits: splits, Frames: e.Frames,
-		Rotation: e.Rotation, Dropouts: e.Dropouts, Notes: e.Notes.Of(dataset.ClassDamage, dataset.ClassRemark)}
+		Rotation: e.Rotation, Dropouts: e.Dropouts, Notes: e.Notes.Of(dataset.ClassLeftOut)}
+	others := e.Notes.Of(dataset.ClassDamage, dataset.ClassRemark)
 	if len(p.only) > 0 {
-		out.Notes = out.Notes.About(slices.Concat(p.only, p.cameras))
+		others = others.About(slices.Concat(p.only, p.cameras))
 	}
-	leave := func(name, why string) { out.LeftOut = append(out.LeftOut, LeftOut{Name: name, Reason: why}) }
-	for _, l := range e.LeftOut {
-		leave(l.Name, l.Reason)
-		if l.Columns != nil {
-			empty := EmptyStream{Name: l.Name, Columns: l.Columns}
-			if l.DType != 0 {
-				empty.DType = l.DType.String()
-			}
-			out.Empty = append(out.Empty, empty)
+	out.Notes = append(out.Notes, others...)
+	leave := func(n dataset.Note, name string, count int) {
+		n.Subject, n.Count = name, cmp.Or(n.Count, count)
+		out.Notes = append(out.Notes, n)
+	}
+	for _, s := range e.Empty {
+		empty := EmptyStream{Name: s.Name, Columns: s.Columns}
+		if s.DType != 0 {
+			empty.DType = s.DType.String()
 		}
+		out.Empty = append(out.Empty, empty)
 	}
 	for i := range e.Streams {
 		s := &e.Streams[i]
@@ -73,24 +71,24 @@ func (p *packer) add(ctx context.Context, number int, e *dataset.Episode, splits
 			continue
 		}
 		if err := s.Check(); err != nil {
-			leave(s.Name, err.Error())
+			leave(dataset.Note{Code: dataset.CodeInvalidStream, Detail: dataset.Detail{Cause: err}}, s.Name, s.Len())
 			continue
 		}
 		if e.Steps {
-			leave(s.Name, onlySteps)
+			leave(dataset.Note{Code: dataset.CodeStepTimes}, s.Name, s.Len())
 			continue
 		}
 		if why, err := p.stream(&out, s); err != nil {
 			return err
-		} else if why != "" {
-			leave(s.Name, why)
+		} else if why.Code != "" {
+			leave(why, s.Name, s.Len())
 		}
 	}
 	if err := p.addMedia(ctx, e, leave); err != nil {
 		return err
 	}
 	for i := range e.Clouds {
-		leave(e.Clouds[i].Name, onlyClouds)
+		leave(dataset.Note{Code: dataset.CodeCloudsNotPacked}, e.Clouds[i].Name, e.Clouds[i].Len())
 	}
 	p.episodes = append(p.episodes, out)
 	for m := range p.packed { // those that had no samples too
@@ -113,15 +111,15 @@ func endAt(offsets []int64, episodes, end int) []int64 {
 	return offsets
 }
 
-// stream appends the samples of a stream, or says why not.
-func (p *packer) stream(e *Episode, s *dataset.Stream) (why string, err error) {
+// stream appends the samples of a stream, or returns a note that explains why not.
+func (p *packer) stream(e *Episode, s *dataset.Stream) (why dataset.Note, err error) {
 	if s.Times.DType() != tensor.I64 { // a time that is none has no place among nanoseconds
 		sec, err := tensor.Floats(s.Times)
 		if err != nil {
-			return "", err
+			return why, err
 		}
 		if i := slices.IndexFunc(sec, func(v float64) bool { return !(math.Abs(v) <= 1<<62/1e9) }); i >= 0 {
-			return fmt.Sprintf("timestamp %v at sample %d", sec[i], i), nil
+			return dataset.Note{Code: dataset.CodeTimeRefused, Row: dataset.At(i), Detail: dataset.Detail{Got: fmt.Sprint(sec[i])}}, nil
 		}
 	}
 	at, there := p.at[s.Name]
@@ -135,7 +133,8 @@ func (p *packer) stream(e *Episode, s *dataset.Stream) (why string, err error) {
 			if p.refused[s.Name] == nil {
 				p.refused[s.Name] = err
 			}
-			return strings.TrimPrefix(err.Error(), "stream "+s.Name+": "), nil
+			text := strings.TrimPrefix(err.Error(), "stream "+s.Name+": ") // the note has the name
+			return dataset.Note{Code: dataset.CodeColumnsRefused, Detail: dataset.Detail{Cause: errors.New(text)}}, nil
 		}
 		at = len(p.packed)
 		p.at[s.Name] = at
@@ -146,22 +145,22 @@ func (p *packer) stream(e *Episode, s *dataset.Stream) (why string, err error) {
 	}
 	g := &p.packed[at]
 	f, why := fit(g.Columns, s.Columns, len(asked) > 0)
-	if why != "" {
+	if why.Code != "" {
 		return why, nil
 	}
 	e.differ(s.Name, f.differs)
 	values, err := f.of(s.Values)
 	if err != nil {
-		return "", err
+		return why, err
 	}
 	rounded, overflowed, err := g.values.floats(&p.pool, values)
 	if err != nil {
-		return "", err
+		return why, err
 	}
 	g.Rounded += rounded
 	g.Overflowed += overflowed
 	g.Inexact += s.Inexact
-	return "", g.times.add(&p.pool, s.Nanoseconds())
+	return why, g.times.add(&p.pool, s.Nanoseconds())
 }
 
 // streams returns the packed streams, when no more episodes come. Their tensors are nil unless all is in memory.

@@ -132,7 +132,7 @@ func TestPackThatFailsLeavesWhatWasThere(t *testing.T) {
 	var nothing *loader.NothingError
 	require.ErrorAs(t, err, &nothing)
 	assert.ErrorIs(t, err, dataset.ErrMissing)
-	assert.ErrorContains(t, err, "loader: no streams to pack: state and 2 more (timestamps that count steps, of which nobody says how many a second there are)")
+	assert.ErrorContains(t, err, "loader: no streams to pack: state and 2 more (step-times: 25)")
 	assert.True(t, nothing.Steps())
 	err = loader.Pack(context.Background(), make(made, 3), path, loader.BuildOptions{})
 	assert.ErrorContains(t, err, "no episode that can be read, of 3: episode 0 and 2 more: ")

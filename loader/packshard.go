@@ -159,7 +159,7 @@ func (h *Shard) check(s *Store) string {
 	begin, end := h.run()
 	next, skipped := begin, s.Skipped
 	skip := func() {
-		for len(skipped) > 0 && skipped[0].Number == next {
+		for len(skipped) > 0 && skipped[0].Row == dataset.At(next) {
 			skipped, next = skipped[1:], next+1
 		}
 	}

@@ -114,7 +114,7 @@ func TestShardsAreOneStore(t *testing.T) {
 			require.NoError(t, err)
 			b, err := got.Episode(ctx, i)
 			require.NoError(t, err)
-			assert.Equal(t, a.LeftOut, b.LeftOut)
+			assert.Equal(t, a.Notes, b.Notes)
 			require.Equal(t, a.Names(), b.Names())
 			for m := range a.Streams {
 				assert.Equal(t, data[int64](t, a.Streams[m].Times), data[int64](t, b.Streams[m].Times))
@@ -150,7 +150,8 @@ func TestAShardReadsItsEpisodesAlone(t *testing.T) {
 			s := opened(t, filepath.Join(dir, loader.ShardName(i, n)))
 			assert.Equal(t, len(want), len(s.Episodes)+len(s.Skipped))
 			for _, skipped := range s.Skipped {
-				assert.Equal(t, loader.Skipped{Number: 4, Reason: "episode 4: broken"}, skipped)
+				assert.Equal(t, dataset.At(4), skipped.Row)
+				assert.EqualError(t, skipped.Cause, "broken")
 			}
 			require.NoError(t, s.Fresh(context.Background(), d.dir))
 		}
@@ -257,7 +258,7 @@ func TestStreamsOfOtherColumnsInAShardAreLeftOutByName(t *testing.T) {
 	want, err := loader.Build(ctx, d, loader.BuildOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, want.Episodes, got.Episodes)
-	assert.Contains(t, got.Episodes[5].LeftOut, loader.LeftOut{Name: "imu", Reason: "2 columns without names, where others have 3"})
+	assert.Contains(t, got.Episodes[5].Notes, dataset.Note{Code: dataset.CodeColumnsUnnamed, Subject: "imu", Count: 91, Detail: dataset.Detail{Got: "2", Want: "3"}})
 	e, err := got.Episode(ctx, 5)
 	require.NoError(t, err)
 	assert.Nil(t, e.Stream("imu"))
@@ -366,7 +367,7 @@ func TestWhatCannotBeWrittenOfAShardIsSaid(t *testing.T) {
 	strict := loader.BuildOptions{Strict: true, Workers: 1}
 	folder := t.TempDir()
 	_, err = loader.PackShard(context.Background(), d, d.dir, folder, 1, 2, strict)
-	assert.ErrorContains(t, err, "episode 4: broken")
+	assert.ErrorContains(t, err, "broken")
 	assert.Empty(t, names(t, folder))
 }
 
@@ -393,7 +394,7 @@ func TestFramesInShardsAreThoseOfOneFile(t *testing.T) {
 			assert.Equal(t, []any{a.Name, a.Encoding, a.Width, a.Height, a.Offsets, a.Len(), a.Bytes()}, []any{b.Name, b.Encoding, b.Width, b.Height, b.Offsets, b.Len(), b.Bytes()})
 		}
 		for i := range want.Len() {
-			assert.ElementsMatch(t, want.Episodes[i].LeftOut, got.Episodes[i].LeftOut)
+			assert.ElementsMatch(t, want.Episodes[i].Notes, got.Episodes[i].Notes)
 			a, err := want.Episode(ctx, i)
 			require.NoError(t, err)
 			b, err := got.Episode(ctx, i)

@@ -1,57 +1,20 @@
 package loader
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/near"
 	"github.com/robocache/robocache/ops"
 )
 
-// Alike is a reason why something was left out, the first that has it, and how many others have the same.
-type Alike struct {
-	LeftOut
-	Others int
-}
-
-// Alikes puts together what was left out for the same reason, in the order of the first of each.
-func Alikes(list []LeftOut) []Alike {
-	var all []Alike
-	at := map[string]int{}
-	for _, l := range list {
-		l.Reason = strings.TrimPrefix(l.Reason, "episode "+l.Name+": ") // else no two are the same
-		if k, there := at[l.Reason]; there {
-			all[k].Others++
-			continue
-		}
-		at[l.Reason] = len(all)
-		all = append(all, Alike{LeftOut: l})
-	}
-	return all
-}
-
-// SkippedAlikes is [Alikes] of episodes that could not be read, whose names are their numbers.
-func SkippedAlikes(list []Skipped) []Alike {
-	named := make([]LeftOut, len(list))
-	for i, s := range list {
-		named[i] = LeftOut{strconv.Itoa(s.Number), s.Reason}
-	}
-	return Alikes(named)
-}
-
-// Who names the first, and says how many others there are.
-func (a *Alike) Who() string {
-	if a.Others == 0 {
-		return a.Name
-	}
-	return fmt.Sprintf("%s and %d more", a.Name, a.Others)
-}
-
 // few joins the first reasons.
-func few(list []Alike, separator string, say func(*Alike) string) string {
+func few(list []dataset.NoteGroup, separator string, say func(*dataset.NoteGroup) string) string {
 	const most = 5
 	var parts []string
 	for i := range list {
@@ -67,7 +30,7 @@ func few(list []Alike, separator string, say func(*Alike) string) string {
 // EmptyError says that a plan leaves no window to draw.
 type EmptyError struct {
 	Episodes, Filtered int
-	LeftOut            []LeftOut
+	Notes              dataset.Notes // of the episodes that were left out
 
 	Filter        dataset.Filter
 	Tasks, Splits []string // that there are
@@ -106,15 +69,21 @@ func (e *EmptyError) Error() string {
 	if e.Filtered > 0 {
 		s = fmt.Sprintf("loader: no windows: of %d episodes the filter leaves out %d: %s", e.Episodes, e.Filtered, strings.Join(e.asked(), "; "))
 	}
-	if len(e.LeftOut) > 0 {
-		s += "; " + few(Alikes(e.LeftOut), "; ", func(a *Alike) string { return a.Who() + ": " + a.Reason })
+	if len(e.Notes) > 0 {
+		s += "; " + few(e.Notes.Groups(), "; ", func(g *dataset.NoteGroup) string { return g.Who() + ": " + g.Reason() })
 	}
 	return s
 }
 
+// ErrorNotes returns the notes.
+func (e *EmptyError) ErrorNotes() dataset.Notes { return e.Notes }
+
 // Steps is as that of [NothingError].
 func (e *EmptyError) Steps() bool {
-	return slices.ContainsFunc(e.LeftOut, func(l LeftOut) bool { return strings.Contains(l.Reason, onlySteps) })
+	return slices.ContainsFunc(e.Notes, func(n dataset.Note) bool {
+		var none *align.NoStreamsError
+		return errors.As(n.Cause, &none) && none.Notes.Find(dataset.CodeStepTimes) != nil
+	})
 }
 
 // asked says what the filter asks for, and what there is.

@@ -17,9 +17,9 @@ type Report struct {
 	Filtered int `json:"filtered"` // episodes that the plan's filter leaves out
 	// Unanchored are the ticks of the episodes without a window, since it would reach too far beyond the end: see align.Plan.Anchors.
 	Unanchored   int                   `json:"ticks_without_window"`
-	LeftOut      []LeftOut             `json:"left_out"` // episodes and streams that could not be taken, and why
-	Lacking      []Lacking             `json:"lacking"`  // episodes without samples of a stream
-	EpisodeNotes []dataset.EpisodeNote `json:"-"`        // notes of recordings that bear on the streams, and about damage
+	Notes        dataset.Notes         `json:"-"` // of episodes and streams that could not be taken; Subject is the name of the episode
+	Lacking      []Lacking             `json:"-"` // episodes without samples of a stream
+	EpisodeNotes []dataset.EpisodeNote `json:"-"` // notes of recordings that bear on the streams, and about damage
 	Streams      []StreamsReport       `json:"streams"`
 	Cameras      []CameraReport        `json:"cameras"`
 	FrameCache   FrameCache            `json:"frame_cache"`
@@ -75,7 +75,7 @@ func (l *Loader) Report() Report {
 	r := l.report
 	if r.Streaming != nil {
 		now := *r.Streaming
-		r.Streaming, r.LeftOut = &now, slices.Clone(r.LeftOut)
+		r.Streaming, r.Notes = &now, slices.Clone(r.Notes)
 	}
 	if l.filmer != nil {
 		l.filmer.mu.Lock()

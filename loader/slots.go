@@ -317,7 +317,7 @@ func (s *streamer) cannot(e int, err error) {
 	defer s.mu.Unlock()
 	if !s.unread[e] {
 		s.unread[e] = true
-		s.report.LeftOut = append(s.report.LeftOut, LeftOut{Name: s.chosen.known[e].name, Reason: err.Error()})
+		s.report.Notes = append(s.report.Notes, refusedNote(s.chosen.known[e].name, err))
 	}
 }
 

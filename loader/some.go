@@ -51,8 +51,9 @@ func (s *Store) checkEpisodes(numbers []int) error {
 	for i := range s.Episodes {
 		there[s.Episodes[i].Number] = true
 	}
-	for i := range s.Skipped {
-		there[s.Skipped[i].Number] = true
+	for _, n := range s.Skipped {
+		i, _ := n.Row.Index()
+		there[i] = true
 	}
 	return checkNumbers(numbers, len(there), func(n int) bool { return there[n] })
 }

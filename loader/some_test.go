@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/tensor"
 )
@@ -53,7 +54,7 @@ func TestSomeEpisodesAreDrawnFromAsIfTheyWereAll(t *testing.T) {
 	built, err := loader.Build(ctx, m, loader.BuildOptions{Episodes: numbers})
 	require.NoError(t, err)
 	assert.Len(t, built.Episodes, 3)
-	assert.Equal(t, 4, built.Skipped[0].Number)
+	assert.Equal(t, dataset.At(4), built.Skipped[0].Row)
 	cpu := open(t, "cpu")
 	for what, make := range map[string]func() (*loader.Loader, error){
 		"a store":       func() (*loader.Loader, error) { return loader.New(ctx, cpu, whole, p, opt) },

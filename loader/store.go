@@ -28,8 +28,8 @@ type Store struct {
 	Streams      []Stream
 	Media        []Media
 	Episodes     []Episode
-	Skipped      []Skipped // episodes of the dataset that could not be read
-	Sources      []Source  // the files that it was packed from, if the builder was told: see SourcesOf
+	Skipped      dataset.Notes // of ClassSkipped: episodes of the dataset that could not be read; Row has the number
+	Sources      []Source      // the files that it was packed from, if the builder was told: see SourcesOf
 	// Shard says which part of the dataset it has, if it is one file of a store in several; nil of a whole store, be it one file or a folder.
 	Shard *Shard
 
@@ -137,16 +137,9 @@ type Episode struct {
 	Splits   []string          `json:"splits,omitempty"`
 	Frames   int               `json:"frames,omitempty"`
 	Rotation dataset.Rotation  `json:"rotation,omitempty"` // 1 for xyzw, 2 for wxyz
-	LeftOut  []LeftOut         `json:"left_out,omitempty"` // streams of it that are not packed
-	Empty    []EmptyStream     `json:"empty,omitempty"`    // of these
+	Empty    []EmptyStream     `json:"empty,omitempty"`    // declared streams without samples
 	Dropouts []dataset.Dropout `json:"dropouts,omitempty"`
-	Notes    dataset.Notes     `json:"notes,omitempty"`
-}
-
-// LeftOut is a stream that is not there, and why.
-type LeftOut struct {
-	Name   string `json:"name"`
-	Reason string `json:"reason"`
+	Notes    dataset.Notes     `json:"notes,omitempty"` // streams that are not packed, damage, and remarks
 }
 
 // EmptyStream is what a recording says of a stream that is left out because it has no samples.
@@ -154,12 +147,6 @@ type EmptyStream struct {
 	Name    string           `json:"name"`
 	Columns []dataset.Column `json:"columns,omitempty"`
 	DType   string           `json:"dtype,omitempty"` // of its values
-}
-
-// Skipped is an episode that could not be read.
-type Skipped struct {
-	Number int    `json:"number"`
-	Reason string `json:"reason"`
 }
 
 // Name returns the dataset's name.
@@ -236,34 +223,26 @@ func (s *Store) Stream(name string) *Stream {
 	return nil
 }
 
-// leftOut returns what a recording has of an episode's streams that are not there: those that others have first.
-func (s *Store) leftOut(i int) []dataset.LeftOut {
-	in := &s.Episodes[i]
-	var list []dataset.LeftOut
+// empty adds the streams without samples to an episode, and a note about each: those that other episodes have first.
+func (s *Store) empty(e *dataset.Episode, i int) {
+	var list dataset.Notes
 	for m := range s.Streams {
 		p := &s.Streams[m]
 		if p.Offsets[i] < p.Offsets[i+1] {
 			continue
 		}
-		l := dataset.LeftOut{Name: p.Name, Reason: noSamples, Columns: p.Columns, DType: p.DType()}
-		if k := slices.IndexFunc(in.LeftOut, func(l LeftOut) bool { return l.Name == p.Name }); k >= 0 {
-			l.Reason = in.LeftOut[k].Reason
+		e.Empty = append(e.Empty, dataset.EmptyStream{Name: p.Name, Columns: p.Columns, DType: p.DType()})
+		if e.Notes.LeftOut(p.Name) == nil {
+			list = append(list, dataset.Note{Code: dataset.CodeNoSamples, Subject: p.Name})
 		}
-		list = append(list, l)
 	}
-	packed := len(list)
-	for _, l := range in.LeftOut {
-		if slices.ContainsFunc(list[:packed], func(o dataset.LeftOut) bool { return o.Name == l.Name }) {
-			continue
+	for _, o := range s.Episodes[i].Empty {
+		if e.EmptyStream(o.Name) == nil {
+			dtype, _ := tensor.ParseDType(o.DType) // what is none is 0
+			e.Empty = append(e.Empty, dataset.EmptyStream{Name: o.Name, Columns: o.Columns, DType: dtype})
 		}
-		out := dataset.LeftOut{Name: l.Name, Reason: l.Reason}
-		if k := slices.IndexFunc(in.Empty, func(e EmptyStream) bool { return e.Name == l.Name }); k >= 0 {
-			out.Columns = in.Empty[k].Columns
-			out.DType, _ = tensor.ParseDType(in.Empty[k].DType) // what is none is 0
-		}
-		list = append(list, out)
 	}
-	return list
+	e.Notes = append(list, e.Notes...)
 }
 
 // holder returns the store whose file an episode is in: a shard of a folder, or the store itself.
@@ -287,7 +266,8 @@ func (s *Store) Episode(_ context.Context, i int) (*dataset.Episode, error) {
 	}
 	in := &s.Episodes[i]
 	e := &dataset.Episode{Name: in.Name, Frames: in.Frames, Rotation: in.Rotation, Attributes: dataset.Attributes{Task: in.Task, Success: in.Success},
-		LeftOut: s.leftOut(i), Dropouts: in.Dropouts, Notes: in.Notes}
+		Dropouts: in.Dropouts, Notes: in.Notes}
+	s.empty(e, i)
 	for m := range s.Streams {
 		p := &s.Streams[m]
 		if p.Offsets[i] == p.Offsets[i+1] {

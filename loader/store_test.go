@@ -3,6 +3,7 @@ package loader_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -133,14 +134,14 @@ func TestWhatADatasetSaysOfItselfIsKept(t *testing.T) {
 		Version: "v3.0", Rate: 12.5, RateFrom: "file", Declared: 12.5, Clock: "timestamp", Clocks: []string{"timestamp", "frame_index"},
 		Features: []dataset.Feature{{Name: "state", DType: "float32", Shape: []int{5}, Names: []string{"x", "y"}}, {Name: "eye", DType: "video", Shape: []int{4, 4, 3}}},
 		Tasks:    []string{"lift", "drop"}, Frames: 77, Splits: []dataset.Split{{Name: "train", Episodes: []int{0, 2, 6}}}, Attributes: map[string]string{"robot": "arm <1>"},
-		Notes: dataset.Notes{{Code: dataset.CodeFileMissing, Subject: "eye"}},
+		Notes: dataset.Notes{{Code: dataset.CodeMediaFileMissing, Subject: "eye"}},
 	}}
 	success := false
 	e := d.made[3]
 	e.Rotation, e.Frames, e.Attributes.Success = dataset.RotationWXYZ, 25, &success
-	e.Notes, e.Dropouts = dataset.Notes{{Code: dataset.CodeLogClock, Subject: "state"}}, []dataset.Dropout{{Time: 5, Duration: 6}}
-	e.LeftOut = []dataset.LeftOut{{Name: "none", Reason: "no samples", Columns: []dataset.Column{{Name: "0", Type: "int", Integer: true}}, DType: tensor.F64}, {Name: "text", Reason: "no number"},
-		{Name: "imu", Reason: "of two kinds"}}
+	e.Dropouts = []dataset.Dropout{{Time: 5, Duration: 6}}
+	e.Notes = dataset.Notes{{Code: dataset.CodeNoSamples, Subject: "none"}, {Code: dataset.CodeText, Subject: "text"}, {Code: dataset.CodeMixedImages, Subject: "imu"}, {Code: dataset.CodeLogClock, Subject: "state"}}
+	e.Empty = []dataset.EmptyStream{{Name: "none", Columns: []dataset.Column{{Name: "0", Type: "int", Integer: true}}, DType: tensor.F64}}
 	e.Streams = []dataset.Stream{e.Streams[0], e.Streams[2]}
 	e.Notes.AddDamage(dataset.CodeMessageShort, 3, nil)
 	built, opened, _ := saved(t, d, loader.BuildOptions{})
@@ -155,9 +156,7 @@ func TestWhatADatasetSaysOfItselfIsKept(t *testing.T) {
 		assert.Equal(t, &success, got.Attributes.Success)
 		assert.Equal(t, e.Notes, got.Notes)
 		assert.Equal(t, e.Dropouts, got.Dropouts)
-		assert.Equal(t, []dataset.LeftOut{{Name: "imu", Reason: "of two kinds", Columns: built.Stream("imu").Columns, DType: tensor.F32},
-			e.LeftOut[0], e.LeftOut[1]}, got.LeftOut)
-		assert.Equal(t, e.Notes, got.Notes)
+		assert.Equal(t, []dataset.EmptyStream{{Name: "imu", Columns: built.Stream("imu").Columns, DType: tensor.F32}, e.Empty[0]}, got.Empty)
 	}
 	assert.Equal(t, built.Episodes, opened.Episodes)
 }
@@ -192,7 +191,7 @@ func TestStoresOfRecordingsAreKept(t *testing.T) {
 		count++
 		_, opened, _ := saved(t, d, loader.BuildOptions{})
 		assert.Equal(t, withoutNothing(built.Info()), opened.Info(), path)
-		assert.Equal(t, built.Episodes, opened.Episodes, path)
+		assert.Equal(t, savedText(t, built.Episodes), savedText(t, opened.Episodes), path)
 		for i := range built.Len() {
 			want, err := built.Episode(ctx, i)
 			require.NoError(t, err)
@@ -208,13 +207,21 @@ func TestStoresOfRecordingsAreKept(t *testing.T) {
 				}
 			}
 			assert.Equal(t, fmt.Sprintf("%+v", bitsOf(t, want)), fmt.Sprintf("%+v", bitsOf(t, got)), path)
-			assert.Equal(t, want.LeftOut, got.LeftOut, path)
+			assert.Equal(t, savedText(t, want.Notes), savedText(t, got.Notes), path)
 		}
 	}
 	for _, f := range folders {
 		visit(filepath.Join(shared, f.Name()), 1)
 	}
 	assert.Greater(t, count, 10)
+}
+
+// savedText returns a value as a file has it, where the cause of a note is its text.
+func savedText(t *testing.T, value any) string {
+	t.Helper()
+	text, err := json.MarshalIndent(value, "", " ")
+	require.NoError(t, err)
+	return string(text)
 }
 
 // withoutNothing makes lists without elements nil.
@@ -379,4 +386,18 @@ func TestAnIndexThatCannotBeIsRefused(t *testing.T) {
 		var bad *dataset.FormatError
 		require.ErrorAs(t, err, &bad, what)
 	}
+}
+
+func TestStreamsThatAreNoneAreNoted(t *testing.T) {
+	good, err := dataset.NewStream("good", []int64{0, 1}, tensor.Must(tensor.New(tensor.F32, 2, 1)), nil)
+	require.NoError(t, err)
+	short, wild := good, good
+	short.Name, short.Times = "short", tensor.Must(tensor.Of([]int64{0}, 1))
+	wild.Name, wild.Times = "wild", tensor.Must(tensor.Of([]float64{0, 1e300}, 2))
+	store, err := loader.Build(context.Background(), made{{Name: "e", Streams: []dataset.Stream{good, short, wild}}}, loader.BuildOptions{})
+	require.NoError(t, err)
+	notes := store.Episodes[0].Notes
+	require.Len(t, notes, 2)
+	assert.Equal(t, []any{dataset.CodeInvalidStream, "short"}, []any{notes[0].Code, notes[0].Subject})
+	assert.Equal(t, dataset.Note{Code: dataset.CodeTimeRefused, Subject: "wild", Count: 2, Row: dataset.At(1), Detail: dataset.Detail{Got: "1e+300"}}, notes[1])
 }

@@ -15,7 +15,7 @@ import (
 type unpacked struct {
 	dataset.Dataset
 	dtype   tensor.DType
-	streams []dataset.LeftOut // those that there are: name, columns, dtype, as of one without samples
+	streams []dataset.EmptyStream // those that there are: name, columns, dtype
 	splits  [][]string
 	columns map[string][]string // as BuildOptions.Columns
 	numbers []int               // of the episodes in the dataset, of which these may be some
@@ -62,8 +62,8 @@ func unpack(ctx context.Context, d dataset.Dataset, names []string, columns map[
 			return nil, f.err
 		}
 		for i := range f.streams {
-			if s := &f.streams[i]; !slices.ContainsFunc(u.streams, func(o dataset.LeftOut) bool { return o.Name == s.Name }) {
-				u.streams = append(u.streams, dataset.LeftOut{Name: s.Name, Reason: noSamples, Columns: s.Columns, DType: u.dtype})
+			if s := &f.streams[i]; !slices.ContainsFunc(u.streams, func(o dataset.EmptyStream) bool { return o.Name == s.Name }) {
+				u.streams = append(u.streams, dataset.EmptyStream{Name: s.Name, Columns: s.Columns, DType: u.dtype})
 			}
 		}
 		if len(names) > 0 && len(u.streams) == len(wanted) {
@@ -137,7 +137,7 @@ func (u *unpacked) read(ctx context.Context, i int) (*dataset.Episode, *Episode,
 		at := slices.IndexFunc(streams, func(s dataset.Stream) bool { return s.Name == o.Name })
 		if at >= 0 {
 			f, why := fit(o.Columns, streams[at].Columns, len(u.columns[o.Name]) > 0)
-			if why == "" {
+			if why.Code == "" {
 				if streams[at].Values, err = f.of(streams[at].Values); err != nil {
 					return nil, known, err
 				}
@@ -147,12 +147,12 @@ func (u *unpacked) read(ctx context.Context, i int) (*dataset.Episode, *Episode,
 				e.Streams = append(e.Streams, streams[at])
 				continue
 			}
-			o.Reason = why
-		} else if k := slices.IndexFunc(known.LeftOut, func(l LeftOut) bool { return l.Name == o.Name }); k >= 0 {
-			o.Reason = known.LeftOut[k].Reason
+			why.Subject = o.Name
+			e.Notes = append(e.Notes, why)
+		} else if e.Notes.LeftOut(o.Name) == nil {
+			e.Notes = append(e.Notes, dataset.Note{Code: dataset.CodeNoSamples, Subject: o.Name})
 		}
-		// Those of a store stand before what else was left out.
-		e.LeftOut = slices.Insert(e.LeftOut, 0, o)
+		e.Empty = append(e.Empty, o)
 	}
 	for _, o := range recorded.Streams {
 		if !recorded.Steps && !slices.Contains(names, o.Name) && o.Check() == nil {

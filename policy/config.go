@@ -56,7 +56,7 @@ type Config struct {
 	// Filtered is how many episodes the plan's filter leaves out, of those that are not held out.
 	Filtered int `json:"filtered,omitempty"`
 	// LeftOut are episodes that are too short to be trained on or compared with: they are in neither list.
-	LeftOut []loader.LeftOut `json:"left_out"`
+	LeftOut dataset.Notes `json:"left_out"`
 
 	planName string
 }
@@ -97,7 +97,7 @@ func newConfig(store *loader.Store, o *Options) (*Config, error) {
 	}
 	recipe.Steps, recipe.Batch, recipe.Rate = cmp.Or(o.Steps, recipe.Steps), cmp.Or(o.Batch, recipe.Batch), cmp.Or(o.Rate, recipe.Rate)
 	c := &Config{Version: 1, Policy: Kind, Says: Says, Recipe: recipe, Seed: o.Seed, Plan: o.Plan, planName: o.PlanName, Floor: o.Floor, Dataset: store.Name(), Clock: store.Info().Clock,
-		NotStates: []NotState{}, Trained: []int{}, HoldOut: []int{}, LeftOut: []loader.LeftOut{}}
+		NotStates: []NotState{}, Trained: []int{}, HoldOut: []int{}, LeftOut: dataset.Notes{}}
 	if info := store.Info(); info.RateFrom == "caller" {
 		c.Rate = info.Rate
 	}
@@ -365,8 +365,8 @@ func there(store *loader.Store, option string, n int) error {
 	if slices.Contains(numbers, n) {
 		return nil
 	}
-	if k := slices.IndexFunc(store.Skipped, func(s loader.Skipped) bool { return s.Number == n }); k >= 0 {
-		return refuse(option, fmt.Sprintf("%d, which could not be read: %s", n, store.Skipped[k].Reason), "the number of an episode that can")
+	if k := slices.IndexFunc(store.Skipped, func(s dataset.Note) bool { return s.Row == dataset.At(n) }); k >= 0 {
+		return refuse(option, fmt.Sprintf("%d, which could not be read: %v", n, store.Skipped[k].Cause), "the number of an episode that can")
 	}
 	return refuse(option, strconv.Itoa(n), fmt.Sprintf("the number of an episode, %d to %d", slices.Min(numbers), slices.Max(numbers)))
 }
@@ -421,7 +421,7 @@ func (c *Config) enough(ctx context.Context, device *ops.Device, store *loader.S
 		name, number := l.Known(int64(e))
 		got := fmt.Sprintf("%d ticks of %g Hz", n, c.Hz)
 		short = append(short, number)
-		c.LeftOut = append(c.LeftOut, loader.LeftOut{Name: name, Reason: fmt.Sprintf("got %s, want %s", got, want)})
+		c.LeftOut = append(c.LeftOut, dataset.Note{Code: dataset.CodeEpisodeShort, Subject: name, Count: n, Detail: dataset.Detail{Got: got, Want: want}})
 		if n > most {
 			most, longest = n, EpisodeError{name, got, want}
 		}

@@ -127,12 +127,8 @@ func (s *Server) serveEpisode(w http.ResponseWriter, r *http.Request, e *entry) 
 		}
 		out.Findings = append(out.Findings, j)
 	}
-	for _, l := range e.LeftOut {
-		text := l.Name
-		if l.Reason != "" {
-			text += ": " + l.Reason
-		}
-		out.LeftOut = append(out.LeftOut, text)
+	for _, n := range e.Notes.Of(dataset.ClassLeftOut) {
+		out.LeftOut = append(out.LeftOut, notetext.Line(n))
 	}
 	writeJSON(w, &out)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/notetext"
 )
 
 // mostMade is how many numbers may be made of an episode for its curves.
@@ -237,10 +238,8 @@ func (s *Server) appendMade(b []byte, e *entry, rate float64, name string, from,
 		return append(all.appendTo(b, e.start), '}'), nil
 	}
 	why := "not among the plan's streams"
-	for _, l := range m.resampled.Report.LeftOut {
-		if l.Name == name {
-			why = l.Reason
-		}
+	if n := m.resampled.Report.Notes.LeftOut(name); n != nil {
+		why = notetext.Text(*n)
 	}
 	return fmt.Appendf(b, `,"made":{"error":%s}`, quoted(why)), nil
 }

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/inspection"
@@ -40,21 +41,23 @@ type batched struct {
 	Inputs []string `json:"inputs"`           // all datasets
 	Output string   `json:"output,omitempty"` // the folder of --out
 	loader.Report
-	Hz       float64          `json:"hz"` // of the windows' clock
-	Devices  []deviceInfo     `json:"devices"`
-	Skipped  []loader.Skipped `json:"skipped"` // episodes that could not be read
-	Absent   []absentInput    `json:"absent"`  // inputs of which declared episodes are not there
-	Rounded  int              `json:"rounded"` // values that the store's dtype could not hold
-	rounded  []string         // of each stream that has some
-	Steps    int              `json:"steps"` // batches of each device
-	Drawn    int              `json:"windows_drawn"`
-	Undrawn  int              `json:"windows_dropped"` // of the epochs whose last batch was drawn, those that no rank has drawn
-	Unfilled int              `json:"rows_missing"`    // rows of the batches that hold no window
-	Padded   int              `json:"padded"`          // targets outside of what the episode has, of the windows that were drawn
-	Invalid  int              `json:"invalid"`         // targets that are not valid, padded or not
-	Seconds  float64          `json:"seconds"`
-	Rate     float64          `json:"windows_per_second"`
-	Read     float64          `json:"read_seconds"`
+	Hz      float64      `json:"hz"` // of the windows' clock
+	Devices []deviceInfo `json:"devices"`
+	serve.DrawnNotes
+	Skipped  []serve.Skipped `json:"skipped"` // episodes that could not be read
+	Absent   []absentInput   `json:"absent"`  // inputs of which declared episodes are not there
+	Rounded  int             `json:"rounded"` // values that the store's dtype could not hold
+	rounded  []string        // of each stream that has some
+	skipped  dataset.Notes
+	Steps    int     `json:"steps"` // batches of each device
+	Drawn    int     `json:"windows_drawn"`
+	Undrawn  int     `json:"windows_dropped"` // of the epochs whose last batch was drawn, those that no rank has drawn
+	Unfilled int     `json:"rows_missing"`    // rows of the batches that hold no window
+	Padded   int     `json:"padded"`          // targets outside of what the episode has, of the windows that were drawn
+	Invalid  int     `json:"invalid"`         // targets that are not valid, padded or not
+	Seconds  float64 `json:"seconds"`
+	Rate     float64 `json:"windows_per_second"`
+	Read     float64 `json:"read_seconds"`
 	spent
 	Reading *reading `json:"reading,omitempty"` // of --streaming
 	Bound   string   `json:"bound_by"`          // what most of the time went into, in words
@@ -96,13 +99,15 @@ func (out *batched) of(stores []*loader.Store, g *loader.Group) {
 	if out.ByEpisode != nil {
 		return
 	}
-	out.Skipped = []loader.Skipped{}
+	out.DrawnNotes, out.Skipped = serve.NotesOf(&out.Report), []serve.Skipped{}
 	for i, s := range stores {
-		for _, skipped := range s.Skipped {
+		for k, skipped := range serve.SkippedOf(s.Skipped) {
+			n := s.Skipped[k]
 			if len(stores) > 1 {
 				skipped.Reason = out.Inputs[i] + ": " + skipped.Reason
+				n.Cause = fmt.Errorf("%s: %w", out.Inputs[i], n.Cause)
 			}
-			out.Skipped = append(out.Skipped, skipped)
+			out.Skipped, out.skipped = append(out.Skipped, skipped), append(out.skipped, n)
 		}
 		for _, p := range s.Streams {
 			if out.Rounded += p.Rounded; p.Rounded > 0 {
@@ -127,17 +132,17 @@ func (d *drawing) remark(format string, args ...any) {
 
 // remarks says what is not drawn from; the JSON has all of it in lists of its own.
 func (d *drawing) remarks() {
-	tell := func(what string, list []loader.Alike) {
+	tell := func(what string, list []dataset.NoteGroup) {
 		for i := range list {
 			if i == inspection.MostRemarks {
 				d.remark("%s: %d reasons more", what, len(list)-i)
 				break
 			}
-			d.remark("%s: episode %s: %s", what, list[i].Who(), list[i].Reason)
+			d.remark("%s: episode %s: %s", what, list[i].Who(), notetext.Text(list[i].Note))
 		}
 	}
-	tell("skipped", loader.SkippedAlikes(d.out.Skipped))
-	tell("left out", loader.Alikes(d.out.LeftOut))
+	tell("skipped", d.out.skipped.Groups())
+	tell("left out", d.out.Report.Notes.Groups())
 	for _, text := range serve.LoaderLines(&d.out.Report) {
 		d.remark("%s", text)
 	}
@@ -396,7 +401,7 @@ func (d *drawing) tell(s loader.State) {
 		gauge("robocache_epoch_windows", "Windows of an epoch.", float64(o.Windows)),
 		gauge("robocache_episodes", "Episodes that windows are drawn from.", float64(o.Episodes)),
 		gauge("robocache_skipped_episodes", "Episodes that could not be read.", float64(len(o.Skipped))),
-		gauge("robocache_left_out_episodes", "Episodes that the plan cannot take.", float64(len(o.LeftOut))),
+		gauge("robocache_left_out_episodes", "Episodes that the plan cannot take.", float64(len(o.DrawnNotes.LeftOut))),
 		gauge("robocache_device_bytes", "Bytes of the dataset and the batches on the devices.", float64(o.Bytes)),
 		gauge("robocache_read_seconds", "Seconds until the dataset was read and on the device.", o.Read),
 	}

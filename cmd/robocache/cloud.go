@@ -108,8 +108,8 @@ func (c *cloud) take(read *dataset.Cloud) {
 		c.features = read.Features
 	}
 	c.inexact(read.Inexact)
-	for _, l := range read.LeftOut {
-		c.remark("not used: %d of %s", l.Count, l.Name)
+	for _, n := range read.Notes.Of(dataset.ClassLeftOut) {
+		c.remark("not used: %d of %s", n.Count, n.Subject)
 	}
 	c.trailing(read.Trailing)
 	c.remarks = append(c.remarks, notetext.Lines(read.Notes.Damage())...)

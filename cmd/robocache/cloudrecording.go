@@ -126,7 +126,7 @@ func (c *cloud) all(ctx context.Context, s *dataset.CloudStream, strict bool) er
 		}
 		offsets = append(offsets, offsets[len(offsets)-1]+int64(read.Len()))
 		inexact += read.Inexact
-		others += len(read.LeftOut) + len(read.Notes)
+		others += len(read.Notes)
 	}
 	if lost > 0 && lost == s.Len() {
 		return &inputError{Path: c.path, Stream: s.Name, Msg: fmt.Sprintf("none of its %d clouds can be read", lost), Err: why}

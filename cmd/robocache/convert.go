@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/convert"
 	"github.com/robocache/robocache/dataset"
@@ -18,7 +20,6 @@ import (
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/video"
 	"github.com/robocache/robocache/ops"
-	"github.com/spf13/cobra"
 )
 
 // converted is what convert says of its work.
@@ -350,7 +351,7 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 	for _, s := range all.Skipped {
 		if s.Whole {
 			return &inputError{Path: s.Input, Msg: fmt.Sprintf("nothing of it was converted: its %s skipped, the first: %s; --allow-skipped takes that as good",
-				wereEpisodes(s.Skipped), byFlags.Replace(s.First))}
+				wereEpisodes(s.Skipped), byFlags.Replace(notetext.Text(*s.First)))}
 		}
 	}
 	return nil

@@ -2,9 +2,7 @@ package main
 
 import (
 	"fmt"
-	"maps"
 	"regexp"
-	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -27,8 +25,8 @@ func (a *app) converted(all *converted) error {
 	total := convert.Total(all.Shards)
 	for i := range total {
 		s := &total[i]
-		for _, reason := range slices.Sorted(maps.Keys(s.Dropped)) {
-			a.remark("%s: %d of %d dropped: %s", s.Name, s.Dropped[reason], s.Read, reason)
+		for _, n := range s.Dropped {
+			a.remark("%s: %d of %d dropped: %s", s.Name, n.Count, s.Read, notetext.Text(n))
 		}
 		if s.Rounded > 0 {
 			a.remark("%s: whole numbers that are rounded since float64 does not hold them: %d", s.Name, s.Rounded)
@@ -70,7 +68,7 @@ func (a *app) converted(all *converted) error {
 		}
 	}
 	for _, s := range all.Skipped {
-		if _, err := fmt.Fprintf(a.out, "skipped %d of %s of %s: %s\n", s.Skipped, episodes(s.Episodes), printed.Text(s.Input), printed.Text(byFlags.Replace(s.First))); err != nil {
+		if _, err := fmt.Fprintf(a.out, "skipped %d of %s of %s: %s\n", s.Skipped, episodes(s.Episodes), printed.Text(s.Input), printed.Text(byFlags.Replace(notetext.Text(*s.First)))); err != nil {
 			return err
 		}
 	}
@@ -87,7 +85,7 @@ var byFlags = strings.NewReplacer(
 // flagged is an error in the words of the command line.
 type flagged struct{ error }
 
-func (e flagged) Error() string { return byFlags.Replace(e.error.Error()) }
+func (e flagged) Error() string { return byFlags.Replace(notetext.ErrorText(e.error)) }
 func (e flagged) Unwrap() error { return e.error }
 
 // writtenOf counts the streams and cameras that were written, which are not all that the account has.
@@ -138,7 +136,7 @@ func (a *app) about(r *convert.Report) {
 	several := len(r.Inputs) > 1
 	for _, p := range r.Pieces {
 		for _, e := range p.Episodes {
-			if e.Skipped == "" {
+			if e.Skipped == nil {
 				continue
 			}
 			if told++; told <= mostReasons {
@@ -146,7 +144,7 @@ func (a *app) about(r *convert.Report) {
 				if several {
 					of = r.Inputs[e.Input].Path + ": "
 				}
-				a.remark("skipped: %sepisode %d %s: %s", of, e.Index, e.Name, byFlags.Replace(e.Skipped))
+				a.remark("skipped: %sepisode %d %s: %s", of, e.Index, e.Name, byFlags.Replace(notetext.Text(*e.Skipped)))
 			}
 		}
 	}
@@ -161,6 +159,8 @@ func (a *app) about(r *convert.Report) {
 		text := fmt.Sprintf("not read: %s", l.What)
 		if l.Reason != "" {
 			text += ", " + l.Reason
+		} else if l.Note != nil {
+			text += ", " + notetext.Text(*l.Note)
 		}
 		list = also(list, notice{text, l.Episodes, l.Count, 0})
 	}

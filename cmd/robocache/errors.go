@@ -10,6 +10,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/doctor"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/benchmark"
@@ -147,7 +148,7 @@ type report struct {
 // describe is the one place where errors become exit codes.
 func describe(err error) report {
 	r := report{Kind: "other", Code: exitOther, Report: failure.Of(err)}
-	r.Class, r.Op = "", ""
+	r.Class, r.Op, r.Message = "", "", notetext.ErrorText(err)
 	var (
 		usage  *usageError
 		input  *inputError

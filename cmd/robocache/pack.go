@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/batching"
-	"github.com/robocache/robocache/internal/inspection"
+	"github.com/robocache/robocache/internal/serve"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/tensor"
 	"github.com/spf13/cobra"
@@ -19,18 +19,18 @@ import (
 
 // packed is what pack says of its work.
 type packed struct {
-	Input    string               `json:"input"`
-	Output   string               `json:"output"`
-	Episodes int                  `json:"episodes"`
-	Skipped  []loader.Skipped     `json:"skipped"` // episodes that could not be read
-	Absent   []absentInput        `json:"absent"`  // the input, if declared episodes of it are not there
-	Streams  []packedStream       `json:"streams"`
-	Media    []packedMedia        `json:"media"`
-	LeftOut  []inspection.LeftOut `json:"left_out"`
-	Remarks  []string             `json:"remarks"`
-	Shards   int                  `json:"shards"`        // files of the store, if it is a folder; 0 if it is one file
-	Packed   []int                `json:"packed_shards"` // which of them were packed, from 0
-	Fresh    []int                `json:"fresh_shards"`  // which were there already
+	Input    string            `json:"input"`
+	Output   string            `json:"output"`
+	Episodes int               `json:"episodes"`
+	Skipped  []serve.Skipped   `json:"skipped"` // episodes that could not be read
+	Absent   []absentInput     `json:"absent"`  // the input, if declared episodes of it are not there
+	Streams  []packedStream    `json:"streams"`
+	Media    []packedMedia     `json:"media"`
+	LeftOut  []notetext.Reason `json:"left_out"`
+	Remarks  []string          `json:"remarks"`
+	Shards   int               `json:"shards"`        // files of the store, if it is a folder; 0 if it is one file
+	Packed   []int             `json:"packed_shards"` // which of them were packed, from 0
+	Fresh    []int             `json:"fresh_shards"`  // which were there already
 }
 
 type packedStream struct {
@@ -185,7 +185,7 @@ func (a *app) packInto(ctx context.Context, p *batching.Packing, d dataset.Datas
 }
 
 func packedOf(ctx context.Context, in, out string, store *loader.Store) (*packed, error) {
-	r := &packed{Input: in, Output: out, Episodes: store.Len(), Skipped: append([]loader.Skipped{}, store.Skipped...), Absent: absentIn(in, store), Streams: []packedStream{}, Media: []packedMedia{}, LeftOut: []inspection.LeftOut{}, Remarks: []string{}, Packed: []int{}, Fresh: []int{}}
+	r := &packed{Input: in, Output: out, Episodes: store.Len(), Skipped: serve.SkippedOf(store.Skipped), Absent: absentIn(in, store), Streams: []packedStream{}, Media: []packedMedia{}, LeftOut: []notetext.Reason{}, Remarks: []string{}, Packed: []int{}, Fresh: []int{}}
 	for _, a := range r.Absent {
 		r.Remarks = append(r.Remarks, a.String())
 	}
@@ -202,20 +202,17 @@ func packedOf(ctx context.Context, in, out string, store *loader.Store) (*packed
 	}
 	at := map[string]int{}
 	for _, e := range store.Episodes {
-		leave := func(key, name, reason string) {
+		for _, n := range e.Notes.Of(dataset.ClassLeftOut, dataset.ClassDamage) {
+			key, l := n.Subject, notetext.Reason{Name: n.Subject, Reason: notetext.Text(n)}
+			if n.Code.Class() == dataset.ClassDamage {
+				key, l = "damage "+string(n.Code)+n.Subject, notetext.Reason{Name: "damage", Reason: notetext.Line(n)}
+			}
 			k, there := at[key]
 			if !there {
 				k = len(r.LeftOut)
-				at[key] = k
-				r.LeftOut = append(r.LeftOut, inspection.LeftOut{Name: name, Reason: reason})
+				at[key], r.LeftOut = k, append(r.LeftOut, l)
 			}
 			r.LeftOut[k].Episodes++
-		}
-		for _, l := range e.LeftOut {
-			leave(l.Name, l.Name, l.Reason)
-		}
-		for _, n := range e.Notes.Damage() {
-			leave("damage "+string(n.Code)+n.Subject, "damage", notetext.Line(n))
 		}
 	}
 	notes, err := batching.StoreNotes(ctx, store)
@@ -223,8 +220,8 @@ func packedOf(ctx context.Context, in, out string, store *loader.Store) (*packed
 		return nil, err
 	}
 	r.Remarks = append(r.Remarks, notetext.EpisodeLines(notes, store.Len())...)
-	for _, s := range loader.SkippedAlikes(store.Skipped) {
-		r.Remarks = append(r.Remarks, fmt.Sprintf("skipped: episode %s: %s", s.Who(), s.Reason))
+	for _, g := range store.Skipped.Groups() {
+		r.Remarks = append(r.Remarks, fmt.Sprintf("skipped: episode %s: %s", g.Who(), notetext.Text(g.Note)))
 	}
 	return r, nil
 }

@@ -6,15 +6,15 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/spf13/cobra"
+
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/batching"
-	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/loader"
-	"github.com/spf13/cobra"
 )
 
 const planHelp = `Plan looks at a recording or dataset and writes a first plan for it: a file that resample, fuse,
@@ -32,17 +32,17 @@ Of a dataset of many episodes it looks at 16, evenly over all. Without -o the pl
 
 // planned is what plan has made, as --json writes it.
 type planned struct {
-	Input    string               `json:"input"`
-	Output   string               `json:"output,omitempty"`
-	Rate     float64              `json:"rate"`
-	Policy   bool                 `json:"policy"`
-	Episodes int                  `json:"episodes"`
-	Looked   int                  `json:"looked"`
-	Streams  []string             `json:"streams"`
-	Reasons  []align.Reason       `json:"reasons"`
-	LeftOut  []inspection.LeftOut `json:"left_out"`
-	Remarks  []string             `json:"remarks"`
-	Plan     string               `json:"plan"`
+	Input    string            `json:"input"`
+	Output   string            `json:"output,omitempty"`
+	Rate     float64           `json:"rate"`
+	Policy   bool              `json:"policy"`
+	Episodes int               `json:"episodes"`
+	Looked   int               `json:"looked"`
+	Streams  []string          `json:"streams"`
+	Reasons  []align.Reason    `json:"reasons"`
+	LeftOut  []notetext.Reason `json:"left_out"`
+	Remarks  []string          `json:"remarks"`
+	Plan     string            `json:"plan"`
 }
 
 // planning is what the flags of plan ask for.
@@ -95,13 +95,10 @@ func (a *app) plan(ctx context.Context, p *planning) error {
 		return err
 	}
 	r := &planned{Input: in, Output: p.out, Rate: found.Plan.Rate, Policy: found.Policy, Episodes: found.Episodes, Looked: found.Looked,
-		Streams: []string{}, Reasons: append([]align.Reason{}, found.Reasons...), LeftOut: []inspection.LeftOut{},
-		Remarks: notetext.Lines(found.Notes), Plan: string(found.Text)}
+		Streams: []string{}, Reasons: append([]align.Reason{}, found.Reasons...), LeftOut: notetext.Reasons(found.Notes.Of(dataset.ClassLeftOut)),
+		Remarks: notetext.Lines(found.Notes.Of(dataset.ClassProblem, dataset.ClassRemark)), Plan: string(found.Text)}
 	for _, s := range found.Plan.Streams {
 		r.Streams = append(r.Streams, s.Name)
-	}
-	for _, l := range found.LeftOut {
-		r.LeftOut = append(r.LeftOut, inspection.LeftOut{Name: l.Name, Reason: l.Reason})
 	}
 	report := func() error { return a.planned(r) }
 	if p.out == "" {
@@ -130,7 +127,7 @@ func (a *app) suggest(ctx context.Context, p *planning, d dataset.Dataset) (*ali
 	bar := a.counting("reading episodes", 16)
 	defer bar.done()
 	garbage := newCollector()
-	found, err := align.Suggest(ctx, d, align.SuggestOptions{Action: p.action, Progress: func(int, int) {
+	found, err := align.Suggest(ctx, d, align.SuggestOptions{Action: p.action, Sentence: notetext.Text, Progress: func(int, int) {
 		bar.add(1)
 		garbage.adjust()
 	}})

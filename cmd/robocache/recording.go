@@ -87,7 +87,7 @@ func loadStreams(r *request) (*work, error) {
 		return nil, arrayError(r.in, err)
 	}
 	if len(j.episode.Streams) == 0 {
-		return nil, noStreams(r, file, j.episode.LeftOut)
+		return nil, noStreams(r, file, j.episode.Notes.Of(dataset.ClassLeftOut))
 	}
 	bits := false
 	for i := range j.episode.Streams {
@@ -118,7 +118,7 @@ func loadStreams(r *request) (*work, error) {
 }
 
 // noStreams says why nothing of an archive is a stream: the error of the only one that could be, or the reasons of all.
-func noStreams(r *request, file *npz.File, left []dataset.LeftOut) error {
+func noStreams(r *request, file *npz.File, left dataset.Notes) error {
 	if names := file.StreamNames(); len(names) == 1 && len(left) == 1 {
 		if _, _, err := file.Episode(npz.EpisodeOptions{BF16: r.from.set, Streams: names}); err != nil {
 			return arrayError(r.in, err)
@@ -128,7 +128,7 @@ func noStreams(r *request, file *npz.File, left []dataset.LeftOut) error {
 	if len(left) > 0 {
 		var list []string
 		for _, l := range left[:min(len(left), most)] {
-			list = append(list, l.Name+" ("+l.Reason+")")
+			list = append(list, l.Subject+" ("+notetext.Text(l)+")")
 		}
 		if n := len(left) - most; n > 0 {
 			list = append(list, fmt.Sprintf("and %d more, which robocache inspect lists", n))
@@ -277,9 +277,7 @@ func (j *recording) run(r *request, device *ops.Device) (*result, error) {
 		return nil, j.explain(r, err)
 	}
 	if j.form == "npz" && len(j.plan.Streams) > 0 { // else align lists them
-		for _, l := range j.episode.LeftOut {
-			res.LeftOut = append(res.LeftOut, align.LeftOut{Name: l.Name, Reason: l.Reason})
-		}
+		res.Notes = append(res.Notes, j.episode.Notes.Of(dataset.ClassLeftOut)...)
 	}
 	res.NoteUnfinite()
 	res.Remarks = j.remarks
@@ -329,9 +327,7 @@ func (j *recording) explain(r *request, err error) error {
 		return e
 	case errors.As(err, &none):
 		if j.form == "npz" {
-			for _, l := range j.episode.LeftOut {
-				none.LeftOut = append(none.LeftOut, l.Name+" ("+l.Reason+")")
-			}
+			none.Notes = append(none.Notes, j.episode.Notes.Of(dataset.ClassLeftOut)...)
 		}
 		return &inputError{Path: j.path, Err: j.damaged(none)}
 	case errors.As(err, &span), errors.As(err, &arg), errors.As(err, &value):

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/ops"
 )
@@ -17,8 +18,9 @@ type result struct {
 	Plot   string     `json:"plot,omitempty"`
 	Device deviceInfo `json:"device"`
 	align.Report
-	Remarks []string `json:"remarks"` // the lines on standard error
-	Ignored []string `json:"ignored"` // arrays of an .npz file that were not used
+	Remarks []string          `json:"remarks"`  // the lines on standard error
+	LeftOut []notetext.Reason `json:"left_out"` // streams of the recording that are not in the output, and why
+	Ignored []string          `json:"ignored"`  // arrays of an .npz file that were not used
 }
 
 func deviceOf(i ops.Info) deviceInfo {
@@ -31,7 +33,8 @@ func (a *app) resampled(r *result) error {
 	if len(r.Ignored) > 0 {
 		remarks = append(remarks, "not used: "+strings.Join(r.Ignored, ", "))
 	}
-	r.Remarks = slices.Concat(remarks, r.LeftOutLines(), notetext.Lines(r.Notes), r.Remarks)
+	r.LeftOut = notetext.Reasons(r.Notes.Of(dataset.ClassLeftOut))
+	r.Remarks = slices.Concat(remarks, notetext.LeftOutLines(r.Notes), notetext.Lines(r.Notes.Of(dataset.ClassDamage, dataset.ClassRemark)), r.Remarks)
 	if a.json {
 		return a.writeJSON(r)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/internal/serve"
 	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/nn/ranks"
@@ -64,8 +65,8 @@ type trained struct {
 	Evaluation *policy.Evaluation `json:"evaluation,omitempty"`
 	Ridge      *policy.Evaluation `json:"ridge,omitempty"`
 	Absent     []absentInput      `json:"absent"` // the input, if declared episodes of it are not there
-	Skipped    []loader.Skipped   `json:"skipped"`
-	LeftOut    []loader.LeftOut   `json:"left_out"`
+	Skipped    []serve.Skipped    `json:"skipped"`
+	LeftOut    []notetext.Reason  `json:"left_out"`
 	Ended      bool               `json:"ended_by_signal"`
 	Remarks    []string           `json:"remarks"`
 }

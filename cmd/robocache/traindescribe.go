@@ -2,8 +2,10 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/printed"
 	"github.com/robocache/robocache/internal/serve"
 	"github.com/robocache/robocache/internal/text"
@@ -67,7 +69,7 @@ func (w *trainer) describe(tr *policy.Trainer, store *loader.Store) error {
 	if len(normalised) > 0 {
 		w.remark("normalise of the plan is left out, a policy normalises by itself: %s", strings.Join(normalised, ", "))
 	}
-	o.Skipped, o.LeftOut = append([]loader.Skipped{}, store.Skipped...), append(append([]loader.LeftOut{}, r.LeftOut...), c.LeftOut...)
+	o.Skipped, o.LeftOut = serve.SkippedOf(store.Skipped), notetext.Reasons(slices.Concat(r.Notes, c.LeftOut))
 	if n := len(o.Skipped); n > 0 {
 		w.remark("skipped: %s: the first, episode %d: %s", text.Count(n, "episode"), o.Skipped[0].Number, o.Skipped[0].Reason)
 	}

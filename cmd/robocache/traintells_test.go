@@ -102,6 +102,6 @@ func TestBatchesTellOfAPlansCameras(t *testing.T) {
 	plan := filepath.Join(t.TempDir(), "plan.yaml")
 	require.NoError(t, os.WriteFile(plan, []byte("version: 1\nrate: 5\nstreams: [{name: action}, {name: eye, from: observation/depth16}]\n"), 0o600))
 	_, stderr := good(t, "batches", "../../dataset/rlds/testdata/kinds", "--rate=5", "--plan", plan, "--batch=2", "--backend=cpu")
-	assert.Contains(t, stderr, notetext.Line(dataset.Note{Code: dataset.CodePlanCamera, Subject: "eye", Detail: dataset.Detail{Got: "observation/depth16"}}))
+	assert.Contains(t, stderr, notetext.Line(dataset.Note{Code: dataset.CodePlanCamera, Subject: "eye", Detail: dataset.Detail{Got: "observation/depth16", Names: []string{"--camera"}}}))
 	assert.Contains(t, stderr, "the plan's stream eye is a camera, which batches have by --camera observation/depth16=WIDTHxHEIGHT")
 }

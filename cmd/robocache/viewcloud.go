@@ -25,7 +25,7 @@ func openViewed(ctx context.Context, path string, opt dataset.Options) (dataset.
 		return nil, readError(path, err)
 	}
 	return dataset.Single(form, path, func(context.Context) (*dataset.Episode, error) {
-		e := &dataset.Episode{Name: dataset.BaseName(path), LeftOut: cloud.LeftOut, Notes: cloud.Notes}
+		e := &dataset.Episode{Name: dataset.BaseName(path), Notes: cloud.Notes}
 		e.Attributes.Source = path
 		e.Clouds = []dataset.CloudStream{{Name: "points", Times: []int64{0}, Source: oneCloud{cloud}}}
 		return e, nil

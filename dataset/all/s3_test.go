@@ -46,7 +46,7 @@ func told(d dataset.Dataset, root string) string {
 			fmt.Fprintf(&b, "error %v\n", err)
 			continue
 		}
-		fmt.Fprintf(&b, "%s %d %v %v %+v\n%+v\n%v %v %d\n", e.Name, e.Frames, e.Steps, e.Rotation, e.Attributes.Other, e.LeftOut, e.Dropouts, e.Notes, e.Record)
+		fmt.Fprintf(&b, "%s %d %v %v %+v\n%v %v %d\n", e.Name, e.Frames, e.Steps, e.Rotation, e.Attributes.Other, e.Dropouts, e.Notes, e.Record)
 		fmt.Fprintf(&b, "%s %s\n", e.Attributes.Source, e.Attributes.Task)
 		for _, d := range e.Notes.Damage() {
 			fmt.Fprintf(&b, "%s %d %v\n", d.Code, d.Count, d.Cause)

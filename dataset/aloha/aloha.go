@@ -33,9 +33,9 @@ var layout = h5episode.Layout{
 	},
 	Begin: func(r *h5episode.Reader, root *hdf5.Group) error {
 		r.Actions = []string{"action"}
-		r.Omit = func(path string) string {
+		r.Omit = func(path string) dataset.Code {
 			if path == "compress_len" {
-				return "the lengths of encoded frames"
+				return dataset.CodeFrameLengths
 			}
 			return ""
 		}

@@ -452,3 +452,13 @@ func TestImagesWithBrokenHeadersAreLeftOut(t *testing.T) {
 	require.NotNil(t, n, e.Notes)
 	assert.Equal(t, "rgb_static", n.Subject)
 }
+
+func TestAnnotationsOfFramesThatAreGoneAreNoted(t *testing.T) {
+	dir := copied(t, "testdata/small/training")
+	for _, name := range []string{"episode_0000052.npz", "episode_0000053.npz"} {
+		require.NoError(t, os.Remove(filepath.Join(dir, name)))
+	}
+	n := episode(t, open(t, dir, dataset.Options{}), 1).Notes.Find(dataset.CodeAnnotationsWithoutFrames)
+	require.NotNil(t, n)
+	assert.Equal(t, []any{"language/ann", 1}, []any{n.Subject, n.Count})
+}

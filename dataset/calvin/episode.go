@@ -106,7 +106,7 @@ func (b *builder) add(s *series) error {
 	there := 0
 	for _, v := range s.variants {
 		there += len(v.rows)
-		if best == nil || v.reason == "" && best.reason != "" || (v.reason == "") == (best.reason == "") && len(v.rows) > len(best.rows) {
+		if best == nil || v.isStream() && !best.isStream() || v.isStream() == best.isStream() && len(v.rows) > len(best.rows) {
 			best = v
 		}
 	}
@@ -124,8 +124,8 @@ func (b *builder) add(s *series) error {
 		}
 	}
 	switch {
-	case best.reason != "":
-		b.leave(s.name, len(best.rows), best.reason)
+	case !best.isStream():
+		b.leave(s.name, len(best.rows), best.reason.Code, best.reason.Detail)
 		return nil
 	case isImage(s.name):
 		return b.media(s.name, best)
@@ -136,8 +136,8 @@ func (b *builder) add(s *series) error {
 // String says what the samples are like.
 func (v *variant) String() string {
 	switch {
-	case v.reason != "":
-		return v.reason
+	case !v.isStream():
+		return v.reason.Reason()
 	case v.size > 0:
 		return fmt.Sprintf("%d bytes", v.size)
 	}
@@ -169,14 +169,14 @@ func (b *builder) without(s *series) int {
 	return row
 }
 
-func (b *builder) leave(name string, count int, why string) {
-	b.episode.LeftOut = append(b.episode.LeftOut, dataset.LeftOut{Name: name, Count: count, Reason: why})
+func (b *builder) leave(name string, count int, code dataset.Code, d dataset.Detail) {
+	b.episode.Notes = append(b.episode.Notes, dataset.Note{Code: code, Subject: name, Count: count, Detail: d})
 }
 
 func (b *builder) stream(name string, v *variant) error {
 	width := v.like.Len()
 	if width == 0 {
-		b.leave(name, len(v.rows), "no columns")
+		b.leave(name, len(v.rows), dataset.CodeNoColumns, dataset.Detail{})
 		return nil
 	}
 	times, err := b.clock(v.rows)

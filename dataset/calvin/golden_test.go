@@ -166,7 +166,7 @@ func TestSharedRecording(t *testing.T) {
 	assert.Equal(t, []int{9, 24}, e.Stream("scene_obs").Values.Shape())
 	assert.Equal(t, "training_1", e.Name)
 	assert.JSONEq(t, `[{"task":"open_drawer","text":"open the drawer","first":1,"last":7}]`, e.Attributes.Other["language"])
-	assert.Equal(t, []dataset.LeftOut{{Name: "language/emb", Count: 1, Reason: "embeddings of the texts, <f4 [1,384] each"}}, e.LeftOut)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeEmbeddings, Subject: "language/emb", Count: 1, Detail: dataset.Detail{Got: "<f4 [1,384]"}}}, e.Notes)
 }
 
 func TestStreamsHaveTheirNamesAndTypes(t *testing.T) {
@@ -192,9 +192,9 @@ func TestStreamsHaveTheirNamesAndTypes(t *testing.T) {
 		assert.Equal(t, encoding, e.MediaStream(name).Encoding)
 		assert.Equal(t, e.Stream("actions").Nanoseconds(), e.MediaStream(name).Times)
 	}
-	require.Len(t, e.LeftOut, 2)
-	assert.Equal(t, "note", e.LeftOut[0].Name)
-	assert.Contains(t, e.LeftOut[0].Reason, "no numbers")
+	require.Len(t, e.Notes, 2)
+	assert.Equal(t, "note", e.Notes[0].Subject)
+	assert.Equal(t, dataset.CodeValueType, e.Notes[0].Code)
 	assert.Equal(t, map[string]string{
 		"split": "training", "first_frame": "50", "last_frame": "53", "scene": "calvin_scene_C",
 		"language": `[{"task":"push_block_left","text":"push the block left","first":0,"last":3},{"task":"lift_block","text":"lift the blöck","first":2,"last":3}]`,
@@ -221,7 +221,7 @@ func TestAnnotationsOfAllForms(t *testing.T) {
 			e := episode(t, d, i)
 			assert.Equal(t, [2]string{w.Text, w.Task}, [2]string{e.Attributes.Task, e.Attributes.Other["task"]}, file)
 			assert.Equal(t, w.Last-w.First+1, e.Frames, file)
-			assert.Contains(t, e.LeftOut[len(e.LeftOut)-1].Reason, "<f4 [1,5]", file)
+			assert.Contains(t, e.Notes[len(e.Notes)-1].Reason(), "<f4 [1,5]", file)
 		}
 	}
 }

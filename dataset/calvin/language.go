@@ -318,10 +318,10 @@ func (p *split) describe(a *dataset.Attributes, e *dataset.Episode, at place, id
 	}
 	a.Task = strings.Join(texts, "; ")
 	if none > 0 {
-		e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: "language/ann", Count: none, Reason: "none of their frames is there"})
+		e.Notes.Add(dataset.Note{Code: dataset.CodeAnnotationsWithoutFrames, Subject: "language/ann", Count: none})
 	}
 	if count > 0 && p.embedding != "" {
-		e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: "language/emb", Count: count, Reason: "embeddings of the texts, " + p.embedding + " each"})
+		e.Notes.Add(dataset.Note{Code: dataset.CodeEmbeddings, Subject: "language/emb", Count: count, Detail: dataset.Detail{Got: p.embedding}})
 	}
 	if len(list) > 0 {
 		text, err := json.Marshal(list)

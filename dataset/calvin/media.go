@@ -19,17 +19,17 @@ const maxPixels = 1 << 26
 
 // media makes a media stream of images, whose first header says what they are.
 func (b *builder) media(name string, v *variant) error {
-	head, err := b.imageHeader(name, v)
+	head, bad, err := b.imageHeader(name, v)
 	if err != nil {
 		return err
 	}
-	if head.Shape == nil {
-		b.leave(name, len(v.rows), "images that cannot be read")
+	if bad != nil {
+		b.leave(name, len(v.rows), dataset.CodeBroken, dataset.Detail{Cause: bad})
 		return nil
 	}
 	encoding := encodingOf(&head)
 	if encoding == "" {
-		b.leave(name, len(v.rows), "images "+head.String()+", want [H,W] or [H,W,C] of uint8, uint16, float32 or float64")
+		b.leave(name, len(v.rows), dataset.CodeValueShape, dataset.Detail{Got: head.String(), Want: "images [H,W] or [H,W,C] of uint8, uint16, float32 or float64"})
 		return nil
 	}
 	times, err := b.clock(v.rows)
@@ -47,23 +47,23 @@ func (b *builder) media(name string, v *variant) error {
 	return nil
 }
 
-// imageHeader reads the header of the first image that has one that can be read, of a few.
-func (b *builder) imageHeader(name string, v *variant) (head npy.Header, err error) {
+// imageHeader reads the header of the first image that has one that can be read, of a few; bad is the last error if none can be read.
+func (b *builder) imageHeader(name string, v *variant) (head npy.Header, bad, err error) {
 	for _, row := range v.rows[:min(len(v.rows), 8)] {
 		if head, err = readImageHeader(b.at.split.path(b.ids[row]), name); err == nil {
-			return head, nil
+			return head, nil, nil
 		}
 		if _, broken := dataset.AsBroken(err); !broken && !errors.Is(err, dataset.ErrUnsupported) {
-			return head, err
+			return head, nil, err
 		}
 	}
-	if bad, broken := dataset.AsBroken(err); broken {
+	if lost, broken := dataset.AsBroken(err); broken {
 		if b.set.strict {
-			return head, bad
+			return head, nil, lost
 		}
-		b.episode.Notes.Add(dataset.Note{Code: dataset.CodeImageBroken, Subject: name, Count: 1, Detail: dataset.Detail{Cause: bad}})
+		b.episode.Notes.Add(dataset.Note{Code: dataset.CodeImageBroken, Subject: name, Count: 1, Detail: dataset.Detail{Cause: lost}})
 	}
-	return npy.Header{}, nil
+	return head, err, nil
 }
 
 func readImageHeader(path, name string) (head npy.Header, err error) {

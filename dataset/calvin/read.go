@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"runtime"
 	"slices"
+	"strconv"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npy"
@@ -31,11 +32,11 @@ type series struct {
 
 // variant is the samples of an array that have the same type and shape.
 type variant struct {
-	like    npy.Header // of the first
-	size    int64      // of images, how many bytes their files have: their headers are not read
-	reason  string     // why it is no stream; empty if it is one
-	rows    []int      // the samples' frames, as numbers of the episode's list of frames
-	narrow  []float32  // the values if they are f32, else
+	like    npy.Header   // of the first
+	size    int64        // of images, how many bytes their files have: their headers are not read
+	reason  dataset.Note // why it is no stream; without a code if it is one
+	rows    []int        // the samples' frames, as numbers of the episode's list of frames
+	narrow  []float32    // the values if they are f32, else
 	wide    []float64
 	inexact int
 }
@@ -58,19 +59,25 @@ func (t *table) of(name string) *series {
 	return s
 }
 
+func (v *variant) isStream() bool { return v.reason.Code == "" }
+
+func tooWide(got string, most int, unit string) dataset.Note {
+	return dataset.Note{Code: dataset.CodeTooWide, Detail: dataset.Detail{Got: got, Want: strconv.Itoa(most), Unit: unit}}
+}
+
 // variant returns the samples that are like one. Those that are left out are alike.
 func (s *series) variant(like *variant) *variant {
 	for _, v := range s.variants {
-		if v.reason != "" && like.reason != "" {
+		if !v.isStream() && !like.isStream() {
 			return v
 		}
-		if v.reason == like.reason && v.size == like.size && slices.Equal(v.like.Shape, like.like.Shape) &&
+		if v.isStream() == like.isStream() && v.size == like.size && slices.Equal(v.like.Shape, like.like.Shape) &&
 			(v.like.Descr == like.like.Descr || v.like.Type() == like.like.Type()) { // but for the byte order
 			return v
 		}
 	}
-	if len(s.variants) >= maxVariants && like.reason == "" {
-		return s.variant(&variant{reason: fmt.Sprintf("of more than %d types and shapes", maxVariants)})
+	if len(s.variants) >= maxVariants && like.isStream() {
+		return s.variant(&variant{reason: tooWide("", maxVariants, "types and shapes")})
 	}
 	v := &variant{like: like.like, size: like.size, reason: like.reason}
 	s.variants = append(s.variants, v)
@@ -79,7 +86,7 @@ func (s *series) variant(like *variant) *variant {
 
 // add appends later samples.
 func (v *variant) add(o *variant) {
-	if v.rows = append(v.rows, o.rows...); v.reason != "" {
+	if v.rows = append(v.rows, o.rows...); !v.isStream() {
 		return
 	}
 	v.narrow, v.wide = append(v.narrow, o.narrow...), append(v.wide, o.wide...)
@@ -220,7 +227,7 @@ func readFrame(path string) ([]sample, error) {
 		case isImage(name):
 			s.size = size
 		case size > maxBytes:
-			s.size, s.reason = size, fmt.Sprintf("an array of %d bytes in a frame, want at most %d numbers", size, maxWidth)
+			s.size, s.reason = size, tooWide(fmt.Sprintf("%d bytes", size), maxWidth, "numbers")
 		default:
 			if err := s.read(f); err != nil {
 				return nil, err
@@ -235,18 +242,18 @@ func readFrame(path string) ([]sample, error) {
 func (s *sample) read(f *npz.File) error {
 	t, err := f.Checked(s.name, func(h npy.Header) error {
 		if s.like = h; h.Len() > maxWidth {
-			s.reason = fmt.Sprintf("an array %s, want at most %d numbers", h.String(), maxWidth)
+			s.reason = tooWide(h.String(), maxWidth, "numbers")
 			return formatError(dataset.ErrTooLarge, "", "array", h.String(), "fewer numbers")
 		}
 		return nil
 	})
 	switch {
-	case s.reason != "":
+	case !s.isStream():
 		return nil
 	case errors.Is(err, dataset.ErrUnsupported):
 		var bad *dataset.FormatError
 		errors.As(err, &bad)
-		s.reason = "an array of no numbers: " + bad.Got
+		s.reason = dataset.Note{Code: dataset.CodeValueType, Detail: dataset.Detail{Got: bad.Got}}
 		return nil
 	case err != nil:
 		return err

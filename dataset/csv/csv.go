@@ -112,7 +112,7 @@ func (s *Set) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 		return nil, err
 	}
 	for _, name := range text {
-		e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: name, Count: t.Rows, Reason: "text"})
+		e.Notes.Add(dataset.Note{Code: dataset.CodeText, Subject: name, Count: t.Rows})
 	}
 	times := t.Times
 	if s.clock == nil {

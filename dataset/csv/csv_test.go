@@ -169,23 +169,23 @@ func TestColumnsAreWhatTheirFieldsAre(t *testing.T) {
 	s := e.Stream("data")
 	assert.Equal(t, []dataset.Column{{Name: "x", Type: "decimal"}, {Name: "n", Type: "integer", Integer: true}, {Name: "ok", Type: "integer", Integer: true},
 		{Name: "late", Type: "integer", Integer: true}, {Name: "big", Type: "integer", Integer: true}}, s.Columns)
-	assert.Equal(t, []dataset.LeftOut{{Name: "late2", Count: 4, Reason: "text"}, {Name: "note", Count: 4, Reason: "text"}}, sorted(e.LeftOut, "text"))
-	assert.Equal(t, []dataset.LeftOut{{Name: "gone", Count: 4, Reason: "empty"}}, sorted(e.LeftOut, "empty"))
-	assert.Equal(t, []dataset.LeftOut{{Name: "late", Count: 2, Reason: "empty fields, which are NaN"}, {Name: "x", Count: 2, Reason: "empty fields, which are NaN"}},
-		sorted(e.LeftOut, "empty fields, which are NaN"))
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeText, Subject: "late2", Count: 4}, {Code: dataset.CodeText, Subject: "note", Count: 4}}, sorted(e.Notes, dataset.CodeText))
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeEmptyColumn, Subject: "gone", Count: 4}}, sorted(e.Notes, dataset.CodeEmptyColumn))
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeEmptyFields, Subject: "late", Count: 2}, {Code: dataset.CodeEmptyFields, Subject: "x", Count: 2}},
+		sorted(e.Notes, dataset.CodeEmptyFields))
 	assert.Equal(t, 1, s.Inexact)
 	nan := math.NaN()
 	assert.Equal(t, fmt.Sprint([]float64{1.5, 1, 1, nan, 9007199254740992, nan, 2, 0, nan, 1, nan, 3, 1, 7, 2, nan, 4, 0, 8, 3}), fmt.Sprint(floats(t, s)))
 }
 
-// sorted returns those of a reason, by name.
-func sorted(list []dataset.LeftOut, reason string) (out []dataset.LeftOut) {
+// sorted returns those of a code, by name.
+func sorted(list dataset.Notes, code dataset.Code) (out dataset.Notes) {
 	for _, l := range list {
-		if l.Reason == reason {
+		if l.Code == code {
 			out = append(out, l)
 		}
 	}
-	if len(out) == 2 && out[0].Name > out[1].Name {
+	if len(out) == 2 && out[0].Subject > out[1].Subject {
 		out[0], out[1] = out[1], out[0]
 	}
 	return out
@@ -278,7 +278,7 @@ func TestAFieldThatSaysThatNothingIsThereIsNoComment(t *testing.T) {
 	e, err := s.Episode(context.Background(), 0)
 	require.NoError(t, err)
 	assert.Equal(t, 3, e.Frames)
-	assert.Equal(t, []dataset.LeftOut{{Name: "a", Count: 1, Reason: "empty fields, which are NaN"}}, e.LeftOut)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeEmptyFields, Subject: "a", Count: 1}}, e.Notes)
 }
 
 func TestAWideTableIsOpenedInTimeOfItsWidth(t *testing.T) {

@@ -3,7 +3,7 @@
 // A file is an episode of one stream, "data", of float64: the name is the same in every file, so that a plan for one file of a folder is one for all.
 // Its columns are the file's that hold numbers or truth values; a unit in brackets behind a name, as in "p_RS_R_x [m]", becomes part of Column.Type.
 // A column whose every field is whole is Integer. Columns of text, and empty ones, are left out by name. Fields that are empty, or say NA, null or
-// None, are NaN, and LeftOut counts them. Four columns that are called as a quaternion are marked as one: q_RS_w, q_RS_x, q_RS_y, q_RS_z; qx to qw.
+// None, are NaN, and Notes counts them. Four columns that are called as a quaternion are marked as one: q_RS_w, q_RS_x, q_RS_y, q_RS_z; qx to qw.
 // Lines that begin with # or % are comments, except that the last before the rows may be the header.
 //
 // The clock is the first column that is called timestamp, time, t, stamp, ts or the like, alone or with a unit: "#timestamp [ns]", time_us, t_ms;

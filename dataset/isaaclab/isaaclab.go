@@ -18,9 +18,9 @@ var layout = h5episode.Layout{
 	Fits:   fits,
 	Index:  func(ctx context.Context, s *h5episode.Set) error { return s.IndexDemos(ctx, rateOf) },
 	Begin: func(r *h5episode.Reader, demo *hdf5.Group) error {
-		r.Omit = func(path string) string {
+		r.Omit = func(path string) dataset.Code {
 			if strings.HasPrefix(path, initial+"/") {
-				return "the state before the first step and no series"
+				return dataset.CodeInitialState
 			}
 			return ""
 		}

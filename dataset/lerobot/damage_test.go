@@ -242,8 +242,10 @@ func TestABrokenColumnOfEpisodeNumbersCostsItself(t *testing.T) {
 		require.Equal(t, 2, s.Len())
 		e := episode(t, s, 1)
 		assert.Equal(t, []float64{3, -1.5, 4, -2}, floats(t, &e.Streams[0]))
-		require.Len(t, e.LeftOut, 1)
-		assert.Contains(t, e.LeftOut[0].Reason, told)
+		left := e.Notes.Of(dataset.ClassLeftOut)
+		require.Len(t, left, 1)
+		assert.Contains(t, left[0].Reason(), told)
+		assert.Equal(t, map[bool]dataset.Code{true: dataset.CodeBroken, false: dataset.CodeUnsupported}[codec == format.Snappy], left[0].Code)
 		assert.Equal(t, codec == format.Snappy, e.Notes.Damage() != nil)
 	}
 }
@@ -255,9 +257,9 @@ func TestAnEpisodeWithoutRows(t *testing.T) {
 	require.Equal(t, 2, s.Len())
 	e := episode(t, s, 1)
 	assert.Empty(t, e.Streams)
-	require.Len(t, e.LeftOut, 1)
-	assert.Equal(t, "no rows", e.LeftOut[0].Reason)
-	assert.Len(t, e.LeftOut[0].Columns, 2)
+	require.Len(t, e.Notes, 1)
+	assert.Equal(t, dataset.CodeNoSamples, e.Notes[0].Code)
+	assert.Len(t, e.Empty[0].Columns, 2)
 }
 
 // readAll reads what there is, and fails on an error that is neither the format's nor the system's, and on streams that are not sound.
@@ -428,8 +430,9 @@ func TestAColumnOfRowsOfVeryDifferentLengthsIsLeftOut(t *testing.T) {
 	m.list("long", 1<<20, func(row int) any { return make([]float64, 1+row/29*(1<<20-1)) })
 	e := episode(t, open(t, m.write(), lerobot.Options{}), 0)
 	require.Len(t, e.Notes.Damage(), 1)
-	assert.Equal(t, []any{dataset.CodeRowLengths, "long"}, []any{e.Notes[0].Code, e.Notes[0].Subject})
-	assert.Equal(t, "long", e.LeftOut[0].Name)
+	n := e.Notes.Damage()[0]
+	assert.Equal(t, []any{dataset.CodeRowLengths, "long"}, []any{n.Code, n.Subject})
+	assert.Equal(t, "long", e.Notes.Of(dataset.ClassLeftOut)[0].Subject)
 }
 
 func TestTimesThatCannotBeUsedAreCounted(t *testing.T) {
@@ -458,6 +461,6 @@ func TestAVideoWithoutFramesIsCounted(t *testing.T) {
 	require.NoError(t, os.WriteFile(m.path(film2), b, 0o644))
 	e := episode(t, open(t, dir, lerobot.Options{}), 0)
 	n := e.Notes.Find(dataset.CodeVideoEmpty)
-	require.NotNil(t, n, "%v %v", e.Notes, e.LeftOut)
+	require.NotNil(t, n, "%v", e.Notes)
 	assert.Equal(t, []any{camera, 1}, []any{n.Subject, n.Count})
 }

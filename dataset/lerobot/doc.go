@@ -2,14 +2,14 @@
 //
 // Of an episode every feature of numbers is a stream [T,D] that is called as the dataset has it, "observation.state", with the names of info.json as
 // columns. A feature of more than one dimension is flattened, and its columns are called by their indices, "[0][2]", unless it has a name for each.
-// Values are f32 where that holds the column's type, else f64; null values are NaN and counted in LeftOut. The columns timestamp, frame_index,
+// Values are f32 where that holds the column's type, else f64; null values are NaN and counted in Notes. The columns timestamp, frame_index,
 // episode_index, index and task_index are no streams: they give the clock and the task, and are checked. A task that changes within an episode makes
 // a stream task_index as well, of places in Info.Tasks. A text that all rows share is an attribute; one that changes has a line for each change,
 // "7: lift the cup" from row 7 on. Other columns are left out by name.
 //
 // LeRobot writes the timestamps as frame_index/fps in float32. The clock is therefore round(frame_index*1e9/fps) ns, exact. An episode whose
-// timestamps depart from that by more than 0.1 ms, LeRobot's own tolerance, and by more than float32 rounds, has them as its clock, and Remarks says
-// so. Options.Clock chooses one of the two for all episodes, or the column capture_time where there is one: nanoseconds, which a Writer keeps of a
+// timestamps depart from that by more than 0.1 ms, LeRobot's own tolerance, and by more than float32 rounds, has them as its clock, and a remark in
+// Notes says so. Options.Clock chooses one of the two for all episodes, or the column capture_time where there is one: nanoseconds, which a Writer keeps of a
 // recording, and capture_time.<camera> of a camera's frames. Without frame_index the rows are counted.
 //
 // Episodes are those that there is data of. In version 2 an episode is the file of its number; in version 3 it is the rows with its episode_index,

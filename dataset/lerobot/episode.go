@@ -38,11 +38,10 @@ func (s *Set) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 func (r *reader) empty() {
 	for i := range r.set.header.features {
 		if f := &r.set.header.features[i]; !slices.Contains(layout.Standard, f.Name) {
-			left := dataset.LeftOut{Name: f.Name, Reason: "no rows"}
+			r.leave(f.Name, 0, dataset.CodeNoSamples, dataset.Detail{})
 			if f.DType != "video" && f.DType != "image" && f.DType != "string" {
-				left.Columns = f.columns(f.width, f.DType, false)
+				r.e.Empty = append(r.e.Empty, dataset.EmptyStream{Name: f.Name, Columns: f.columns(f.width, f.DType, false)})
 			}
-			r.e.LeftOut = append(r.e.LeftOut, left)
 		}
 	}
 }
@@ -99,7 +98,7 @@ func (r *reader) column(ctx context.Context, first *parquet.File, name string) e
 	case c.Kind == parquet.Images, c.Kind == parquet.Texts && c.Rank == 0 && f != nil && f.DType == "image":
 		return r.images(ctx, name, f)
 	case c.Kind == parquet.Other:
-		r.leave(name, r.rows, "values that are "+c.Type)
+		r.leave(name, r.rows, dataset.CodeValueType, dataset.Detail{Got: c.Type})
 		return nil
 	}
 	v, err := r.values(ctx, name)

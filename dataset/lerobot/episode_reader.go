@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
@@ -67,8 +68,8 @@ func (r *reader) lose(n dataset.Note) error {
 	return nil
 }
 
-func (r *reader) leave(name string, count int, why string) {
-	r.e.LeftOut = append(r.e.LeftOut, dataset.LeftOut{Name: name, Count: count, Reason: why})
+func (r *reader) leave(name string, count int, code dataset.Code, d dataset.Detail) {
+	r.e.Notes = append(r.e.Notes, dataset.Note{Code: code, Subject: name, Count: count, Detail: d})
 }
 
 // values reads a column over all runs. What is broken is counted and gives nil.
@@ -101,15 +102,17 @@ func (r *reader) passOver(name string, err error) error {
 	if r.first == nil {
 		r.first = err
 	}
+	code := dataset.CodeUnsupported
 	switch {
 	case broken:
+		code = dataset.CodeBroken
 		if err := r.lose(dataset.Note{Code: dataset.CodeColumnUnreadable, Subject: name, Count: 1, Detail: dataset.Detail{Cause: bad}}); err != nil {
 			return err
 		}
 	case !errors.Is(err, dataset.ErrUnsupported):
 		return err
 	}
-	r.leave(name, r.rows, err.Error())
+	r.leave(name, r.rows, code, dataset.Detail{Cause: err})
 	return nil
 }
 
@@ -120,7 +123,7 @@ func (r *reader) stream(name string, c *parquet.Column, f *feature, v *parquet.V
 		declared = f.width
 	}
 	if v.Len() == 0 {
-		r.leave(name, r.rows, "no values")
+		r.leave(name, r.rows, dataset.CodeNoValues, dataset.Detail{})
 		return nil
 	}
 	nulls := len(v.Nulls)
@@ -130,12 +133,12 @@ func (r *reader) stream(name string, c *parquet.Column, f *feature, v *parquet.V
 			width = usual(v.Lens)
 		}
 		if size := int64(r.rows) * int64(width); size > int64(2*v.Len())+1<<24 {
-			r.leave(name, r.rows, fmt.Sprintf("rows of different lengths, that of most %d", width))
+			r.leave(name, r.rows, dataset.CodeRaggedRows, dataset.Detail{Got: strconv.Itoa(width)})
 			return r.damage(dataset.Note{Code: dataset.CodeRowLengths, Subject: name, Count: 1}, name, "as many values in every row")
 		}
 		empty, odd := even(v, width)
 		if empty > 0 {
-			r.leave(name, empty, "rows that are null, NaN here")
+			r.leave(name, empty, dataset.CodeNullRows, dataset.Detail{})
 		}
 		if err := r.damage(dataset.Note{Code: dataset.CodeRowLength, Subject: name, Count: odd}, "rows of "+name, fmt.Sprintf("%d values in each",
 			width)); err != nil {
@@ -143,7 +146,7 @@ func (r *reader) stream(name string, c *parquet.Column, f *feature, v *parquet.V
 		}
 	}
 	if nulls > 0 {
-		r.leave(name, nulls, "null values, NaN here")
+		r.leave(name, nulls, dataset.CodeNullValues, dataset.Detail{})
 	}
 	if declared > 0 && v.Width != declared {
 		if err := r.damage(dataset.Note{Code: dataset.CodeColumnWidth, Subject: name, Count: 1}, fmt.Sprintf("%s with %d values a row", name, v.Width),
@@ -172,11 +175,11 @@ const maxText = 64 << 10
 // texts makes an attribute of a column of texts.
 func (r *reader) texts(name string, v *parquet.Values) {
 	if v.Lens != nil || v.Width != 1 {
-		r.leave(name, r.rows, "lists of texts")
+		r.leave(name, r.rows, dataset.CodeTextLists, dataset.Detail{})
 		return
 	}
 	if len(v.Nulls) > 0 {
-		r.leave(name, len(v.Nulls), "null texts, empty here")
+		r.leave(name, len(v.Nulls), dataset.CodeNullTexts, dataset.Detail{})
 	}
 	var lines []string
 	size := 0
@@ -186,7 +189,7 @@ func (r *reader) texts(name string, v *parquet.Values) {
 		}
 		line := fmt.Sprintf("%d: %s", i, t)
 		if size += len(line); size > maxText {
-			r.leave(name, r.rows, "texts that change, of more than 64 kB")
+			r.leave(name, r.rows, dataset.CodeLongTexts, dataset.Detail{})
 			return
 		}
 		lines = append(lines, line)

@@ -189,8 +189,7 @@ func TestFramesOfAVideoAreThoseOfTheirRows(t *testing.T) {
 			}
 			assert.Equal(t, e.Frames, row)
 		}
-		assert.Nil(t, e.Notes.Damage())
-		assert.Empty(t, e.LeftOut)
+		assert.Empty(t, e.Notes)
 		index += e.Frames
 	}
 	assert.Equal(t, 3313, index)
@@ -242,8 +241,9 @@ func TestRecordingsSayWhatTheyAre(t *testing.T) {
 	assert.Equal(t, "pick the pear from the counter and place it in the plate", e.Attributes.Task)
 	assert.Equal(t, "pick the pear from the counter and place it in the plate; valid", e.Attributes.Other["tasks"])
 	assert.Equal(t, "true", e.Attributes.Other["training"])
-	require.Len(t, e.Notes, 1)
-	n := e.Notes[0]
+	remarks := e.Notes.Of(dataset.ClassRemark)
+	require.Len(t, remarks, 1)
+	n := remarks[0]
 	assert.Equal(t, []any{dataset.CodeFrameTimeOwn, 416, dataset.At(0)}, []any{n.Code, n.Count, n.Row})
 	assert.Contains(t, n.Got, "0.04999995")
 }

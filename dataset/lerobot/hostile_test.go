@@ -89,7 +89,7 @@ func TestEpisodesMayBeReadFromAnyGoroutine(t *testing.T) {
 					return
 				}
 				assert.Equal(t, want[i], floats(t, e.Stream("action")))
-				if !assert.Len(t, e.Media, 1, "%v %v", e.LeftOut, e.Notes.Damage()) {
+				if !assert.Len(t, e.Media, 1, "%v", e.Notes) {
 					return
 				}
 				_, err = e.Media[0].Frame(context.Background(), k%e.Media[0].Len())

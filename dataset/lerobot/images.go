@@ -30,7 +30,7 @@ func (r *reader) images(ctx context.Context, name string, f *feature) error {
 		}
 		c := file.Column(name)
 		if c == nil {
-			r.leave(name, int(at.to-at.from), "no such column in "+file.Path())
+			r.leave(name, int(at.to-at.from), dataset.CodeUndeclared, dataset.Detail{Want: file.Path()})
 			row += int(at.to - at.from)
 			continue
 		}
@@ -50,7 +50,7 @@ func (r *reader) images(ctx context.Context, name string, f *feature) error {
 		}
 	}
 	if absent > 0 {
-		r.leave(name, absent, "images that are null")
+		r.leave(name, absent, dataset.CodeEmptyImages, dataset.Detail{})
 	}
 	if len(m.Times) == 0 {
 		return nil
@@ -61,7 +61,8 @@ func (r *reader) images(ctx context.Context, name string, f *feature) error {
 	}
 	r.good = true
 	if m.Encoding = sniff(first); m.Encoding == "" {
-		r.leave(name, len(m.Times), fmt.Sprintf("images that are neither jpeg nor png: the first begins with % x", first[:min(len(first), 8)]))
+		r.e.Notes = append(r.e.Notes, dataset.Note{Code: dataset.CodeImageFormat, Subject: name, Count: len(m.Times), Row: dataset.At(0),
+			Detail: dataset.Detail{Got: fmt.Sprintf("% x", first[:min(len(first), 8)])}})
 		return nil
 	}
 	if f != nil {

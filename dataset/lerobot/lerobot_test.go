@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -56,8 +57,7 @@ func TestAWholeDatasetHasNoProblems(t *testing.T) {
 		assert.Equal(t, []string{"action"}, e.Names())
 		assert.Equal(t, []int64{0, 1e8}, e.Streams[0].Nanoseconds())
 		assert.Equal(t, []float64{3, -1.5, 4, -2}, floats(t, &e.Streams[0]))
-		assert.Nil(t, e.Notes.Damage())
-		assert.Empty(t, e.LeftOut)
+		assert.Empty(t, e.Notes)
 	}
 }
 
@@ -80,12 +80,12 @@ func TestZerosSurviveAndNullsAreNaNAndCounted(t *testing.T) {
 	same([]float64{0, nan, 7}, e.Stream("count"))
 	same([]float64{0, 1, nan}, e.Stream("next.done"))
 	counts := map[string]int{}
-	for _, l := range e.LeftOut {
-		counts[l.Name+" "+l.Reason] = l.Count
+	for _, l := range e.Notes {
+		counts[l.Subject+" "+string(l.Code)] = l.Count
 	}
 	assert.Equal(t, map[string]int{
-		"action null values, NaN here": 1, "action rows that are null, NaN here": 1, "next.reward null values, NaN here": 1,
-		"count null values, NaN here": 1, "next.done null values, NaN here": 1,
+		"action " + string(dataset.CodeNullValues): 1, "action " + string(dataset.CodeNullRows): 1, "next.reward " + string(dataset.CodeNullValues): 1,
+		"count " + string(dataset.CodeNullValues): 1, "next.done " + string(dataset.CodeNullValues): 1,
 	}, counts)
 	assert.Nil(t, e.Notes.Damage())
 	same([]float64{1, 2, nan, nan}, episode(t, s, 1).Stream("action"))
@@ -172,11 +172,12 @@ func TestTextsAreAttributes(t *testing.T) {
 	m := make3(t)
 	m.column("operator", "string", utf8, nil, func(int) any { return "Ada" })
 	m.column("subtask", "string", utf8, nil, func(row int) any { return []string{"reach", "reach", "lift", "", ""}[row] })
+	m.column("long", "string", utf8, nil, func(row int) any { return strings.Repeat("x", 40000+row) })
 	m.add(column{"labels", utf8, 1, func(int) any { return []string{"a", "b"} }}, map[string]any{"dtype": "string", "shape": []int{2}, "names": nil})
 	e := episode(t, open(t, m.write(), lerobot.Options{Strict: true}), 0)
 	assert.Equal(t, "Ada", e.Attributes.Other["operator"])
 	assert.Equal(t, "0: reach\n2: lift", e.Attributes.Other["subtask"])
-	assert.Equal(t, []dataset.LeftOut{{Name: "labels", Count: 3, Reason: "lists of texts"}}, e.LeftOut)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeLongTexts, Subject: "long", Count: 3}, {Code: dataset.CodeTextLists, Subject: "labels", Count: 3}}, e.Notes)
 }
 
 func TestClocks(t *testing.T) {
@@ -272,15 +273,16 @@ func TestImagesAreMedia(t *testing.T) {
 	assert.Equal(t, []int64{0, 2e8}, media.Times)
 	assert.Equal(t, "png", media.Encoding)
 	assert.Equal(t, []int{3, 4}, []int{media.Height, media.Width})
-	assert.Equal(t, []dataset.LeftOut{{Name: media.Name, Count: 1, Reason: "images that are null"}}, e.LeftOut)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeEmptyImages, Subject: media.Name, Count: 1}}, e.Notes)
 	for i, want := range [][]byte{list[0], list[2]} {
 		got, err := media.Frame(context.Background(), i)
 		require.NoError(t, err)
 		assert.Equal(t, want, got)
 	}
 	e = episode(t, s, 1)
-	require.Len(t, e.LeftOut, 1) // the first image is none
-	assert.Contains(t, e.LeftOut[0].Reason, "../../etc/passwd")
+	left := e.Notes.Of(dataset.ClassLeftOut)
+	require.Len(t, left, 1) // the first image is none
+	assert.Contains(t, left[0].Reason(), "../../etc/passwd")
 	require.NoError(t, s.Close())
 	_, err := media.Frame(context.Background(), 0)
 	assert.ErrorIs(t, err, dataset.ErrClosed)
@@ -342,4 +344,12 @@ func TestRowGroupsAndPagesMakeNoDifference(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestRowsOfVeryDifferentLengthsAreLeftOut(t *testing.T) {
+	m := make3(t)
+	m.lengths = []int{40}
+	m.add(column{"wide", f32, 1, func(row int) any { return make([]float32, max(1, (1-row)<<20)) }}, map[string]any{"dtype": "float32", "shape": []int{1 << 20}, "names": nil})
+	e := episode(t, open(t, m.write(), lerobot.Options{}), 0)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeRaggedRows, Subject: "wide", Count: 40, Detail: dataset.Detail{Got: "1048576"}}}, e.Notes.Of(dataset.ClassLeftOut))
 }

@@ -228,7 +228,8 @@ func TestAnImageWhoseFileIsNotThereCostsItsStreamOnly(t *testing.T) {
 		map[string]any{"dtype": "image", "shape": []int{3, 4, 3}, "names": nil})
 	e := episode(t, open(t, m.write(), lerobot.Options{}), 0)
 	assert.Equal(t, []string{"action"}, e.Names())
-	require.Len(t, e.LeftOut, 1)
-	assert.Contains(t, e.LeftOut[0].Reason, `no file "images/gone.png"`)
+	left := e.Notes.Of(dataset.ClassLeftOut)
+	require.Len(t, left, 1)
+	assert.Contains(t, left[0].Reason(), `no file "images/gone.png"`)
 	assert.Equal(t, dataset.CodeColumnUnreadable, e.Notes.Damage()[0].Code)
 }

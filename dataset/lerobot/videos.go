@@ -17,12 +17,12 @@ import (
 func (r *reader) video(ctx context.Context, name string) error {
 	file, at, why := r.set.videoOf(r.of.number, name)
 	if why != "" {
-		r.leave(name, r.rows, "a video, and "+why)
+		r.leave(name, r.rows, dataset.CodeVideoUnplaced, dataset.Detail{Cause: errors.New(why)})
 		return nil
 	}
 	open, err := r.set.videos.Get(r.set.path(file))
 	if errors.Is(err, fs.ErrNotExist) {
-		r.leave(name, r.rows, "there is no file "+file)
+		r.leave(name, r.rows, dataset.CodeMediaFileMissing, dataset.Detail{Names: []string{file}})
 		return nil
 	}
 	if err != nil {
@@ -89,7 +89,7 @@ func (r *reader) pair(name string, track *mp4.Track, at video, own []int64) (fra
 		if want != "" {
 			lacks = r.rows - there
 		}
-		for _, d := range track.Notes {
+		for _, d := range track.Notes.Damage() {
 			d.Subject, d.Count, d.Bytes = name, max(d.Count, 1), 0
 			if r.set.header.major > 2 { // the others are of other episodes in the file, which count them
 				d.Count = min(d.Count, max(lacks, 1))
@@ -114,17 +114,17 @@ func (r *reader) pair(name string, track *mp4.Track, at video, own []int64) (fra
 	}
 	got = fmt.Sprintf("%s with %d frames", name, end-first)
 	if missing := r.rows - len(frames); missing > 0 {
-		r.leave(name, missing, fmt.Sprintf("rows of %d without a frame in the video", r.rows))
+		r.leave(name, missing, dataset.CodeRowsWithoutFrame, dataset.Detail{Of: r.rows})
 		return frames, times, r.damage(dataset.Note{Code: dataset.CodeRowWithoutFrame, Subject: name, Count: missing}, got, fmt.Sprint(r.rows))
 	}
 	if more := end - first - r.rows; bounded && more > 0 {
-		r.leave(name, more, "frames of the video that no row has")
+		r.leave(name, more, dataset.CodeFramesWithoutRow, dataset.Detail{})
 		if err := r.damage(dataset.Note{Code: dataset.CodeFrameWithoutRow, Subject: name, Count: more}, got, fmt.Sprint(r.rows)); err != nil {
 			return nil, nil, err
 		}
 	}
 	if more := at.beyond(track, first, end, half); more > 0 {
-		r.leave(name, more, "frames of the video's file that no episode has")
+		r.leave(name, more, dataset.CodeFramesWithoutEpisode, dataset.Detail{})
 		got = fmt.Sprintf("%s in a file of %d frames, %d of which are in no episode", name, track.Len(), more)
 		return frames, times, r.damage(dataset.Note{Code: dataset.CodeFrameWithoutRow, Subject: name, Count: more}, got, fmt.Sprintf("%d, the rows of its episodes: it may be another file", at.all))
 	}

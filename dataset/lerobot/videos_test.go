@@ -90,11 +90,13 @@ func TestAVideoOfOneEpisode(t *testing.T) {
 	assert.Equal(t, e.Streams[0].Nanoseconds()[:24], e.Media[0].Times)
 	assert.Equal(t, dataset.CodeRowWithoutFrame, e.Notes.Damage()[0].Code)
 	assert.Equal(t, 2, e.Notes.Damage()[0].Count)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeRowsWithoutFrame, Subject: camera, Count: 2, Detail: dataset.Detail{Of: 26}}}, e.Notes.Of(dataset.ClassLeftOut))
 
 	e = one(20, nil, lerobot.Options{})
 	shows(t, list[:20], &e.Media[0])
 	assert.Equal(t, dataset.CodeFrameWithoutRow, e.Notes.Damage()[0].Code)
 	assert.Equal(t, 4, e.Notes.Damage()[0].Count)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeFramesWithoutRow, Subject: camera, Count: 4}}, e.Notes.Of(dataset.ClassLeftOut))
 
 	// Rows are missing in the table, and the video has all frames.
 	e = one(5, func(m *made) {
@@ -150,20 +152,20 @@ func TestAFolderInThePlaceOfAVideoCostsItself(t *testing.T) {
 	hasProblem(t, s, dataset.Note{Code: dataset.CodeFilesMissing, Subject: "feature " + camera, Count: 1, Detail: dataset.Detail{Of: 1, Names: []string{film2}}})
 	e := episode(t, s, 0)
 	assert.Equal(t, []string{"action"}, e.Names())
-	require.Len(t, e.LeftOut, 1)
-	assert.Contains(t, e.LeftOut[0].Reason, "want a regular file")
+	require.Len(t, e.Notes, 1)
+	assert.Contains(t, e.Notes[0].Reason(), "want a regular file")
 }
 
 func TestVideosThatAreNotThere(t *testing.T) {
 	m := filmed(t, 24)
 	s := open(t, m.write2(), lerobot.Options{})
 	hasProblem(t, s, dataset.Note{Code: dataset.CodeFilesMissing, Subject: "feature " + camera, Count: 1, Detail: dataset.Detail{Of: 1, Names: []string{film2}}})
-	assert.Equal(t, []dataset.LeftOut{{Name: camera, Count: 24, Reason: "there is no file " + film2}}, episode(t, s, 0).LeftOut)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeMediaFileMissing, Subject: camera, Count: 24, Detail: dataset.Detail{Names: []string{film2}}}}, episode(t, s, 0).Notes)
 
 	m.film("fragmented.mp4", film2)
 	e := episode(t, open(t, m.dir, lerobot.Options{}), 0)
-	require.Len(t, e.LeftOut, 1)
-	assert.Contains(t, e.LeftOut[0].Reason, "fragmented")
+	require.Len(t, e.Notes, 1)
+	assert.Contains(t, e.Notes[0].Reason(), "fragmented")
 	require.NoError(t, os.WriteFile(m.path(film2), []byte("no video"), 0o644))
 	e = episode(t, open(t, m.dir, lerobot.Options{}), 0)
 	assert.Equal(t, dataset.CodeColumnUnreadable, e.Notes.Damage()[0].Code)
@@ -172,6 +174,7 @@ func TestVideosThatAreNotThere(t *testing.T) {
 	m = filmed(t, 24)
 	s = open(t, m.write(), lerobot.Options{})
 	hasProblem(t, s, dataset.Note{Code: dataset.CodeVideoUnlocated, Subject: "feature " + camera, Count: 1, Row: dataset.At(0)}, "meta/episodes does not say where it is")
+	assert.Equal(t, dataset.CodeVideoUnplaced, episode(t, s, 0).Notes[0].Code)
 	m = filmed(t, 24)
 	m.info["video_path"] = "../../{video_key}.mp4"
 	s = open(t, m.write2(), lerobot.Options{})
@@ -238,8 +241,10 @@ func TestFramesOfAFileThatNoEpisodeHasAreCounted(t *testing.T) {
 		s := open(t, joined(filmed(t, c.lengths...), c.from), lerobot.Options{})
 		for i, want := range c.frames {
 			got := 0
-			for _, d := range episode(t, s, i).Notes.Damage() {
+			e := episode(t, s, i)
+			for _, d := range e.Notes.Damage() {
 				if d.Code == dataset.CodeFrameWithoutRow {
+					assert.NotNil(t, e.Notes.Find(dataset.CodeFramesWithoutEpisode))
 					got += d.Count
 				}
 			}

@@ -324,8 +324,7 @@ func (l *fileLog) mask(e *dataset.Episode) error {
 	}
 	for _, name := range masks {
 		m := e.Stream(name)
-		e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: name, Count: m.Len(), Reason: "what of " + strings.TrimSuffix(name, maskSuffix) +
-			" is valid was heeded, and the ages are not read"})
+		e.Notes.Add(dataset.Note{Code: dataset.CodeMaskApplied, Subject: name, Count: m.Len(), Detail: dataset.Detail{Got: strings.TrimSuffix(name, maskSuffix)}})
 		e.Streams = slices.DeleteFunc(e.Streams, func(s dataset.Stream) bool { return s.Name == name })
 	}
 	return nil

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"image"
 	"image/png"
 	"math"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -131,7 +133,7 @@ func TestAnEpisodeIsReadBackAsItWas(t *testing.T) {
 				require.NotNil(t, got.Attributes.Success)
 				assert.True(t, *got.Attributes.Success)
 				assert.Equal(t, "g1", got.Attributes.Other["robot"])
-				assert.Empty(t, got.LeftOut)
+				assert.Empty(t, got.Notes)
 			})
 		}
 	}
@@ -225,4 +227,19 @@ func TestOpenRefusesAnUnknownClock(t *testing.T) {
 	var e *dataset.OptionError
 	require.ErrorAs(t, err, &e, "before the file is looked for")
 	assert.Equal(t, dataset.OptionError{Arg: "Clock", Got: "wall", Want: "log or publish or header"}, *e)
+}
+
+func TestMetadataThatIsTooLongIsNoted(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "long.mcap")
+	require.NoError(t, WriteFile(path, WriterOptions{}, func(w *Writer) error {
+		return errors.Join(w.Metadata(&Metadata{Name: "long", Metadata: map[string]string{"x": strings.Repeat("y", 2<<20)}}), w.Episode(context.Background(), recorded(t), Protobuf))
+	}))
+	d, err := dataset.Open(context.Background(), path, dataset.Options{})
+	require.NoError(t, err)
+	defer d.Close()
+	e, err := d.Episode(context.Background(), 0)
+	require.NoError(t, err)
+	n := e.Notes.Find(dataset.CodeTooLong)
+	require.NotNil(t, n)
+	assert.Greater(t, n.Bytes, int64(2<<20))
 }

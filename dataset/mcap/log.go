@@ -28,7 +28,7 @@ type fileLog struct {
 	parts   []part
 	counts  []atomic.Uint64 // of each part's messages, once it was read
 	indexed map[uint16]int  // messages by the channels' ids, as the message indexes say that were met
-	tooLong []dataset.LeftOut
+	tooLong dataset.Notes
 	cache   cache
 	names   names
 }

@@ -87,7 +87,7 @@ func (r *recording) Episode(ctx context.Context, i int) (*dataset.Episode, error
 	if err := log.restore(e); err != nil {
 		return nil, err
 	}
-	e.LeftOut = append(e.LeftOut, log.tooLong...)
+	e.Notes.Join(log.tooLong)
 	e.Notes = append(damage, e.Notes...)
 	if len(e.Notes.Damage()) == 0 && log.Statistics != nil {
 		if got, want := log.count(), log.Statistics.MessageCount; got != want {

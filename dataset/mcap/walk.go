@@ -193,7 +193,7 @@ const maxSaid = 1 << 20
 
 func (w *walker) metadata(at, size int64) error {
 	if size > maxSaid {
-		w.log.tooLong = append(w.log.tooLong, dataset.LeftOut{Name: "metadata", Count: 1, Reason: fmt.Sprintf("%d bytes", size)})
+		w.log.tooLong = append(w.log.tooLong, dataset.Note{Code: dataset.CodeTooLong, Subject: "metadata", Count: 1, Detail: dataset.Detail{Bytes: size}})
 		return nil
 	}
 	b, err := w.bytes(at, int(size))

@@ -177,8 +177,8 @@ func TestVideoOfMoreThanEightBitsIsRefusedByName(t *testing.T) {
 
 func TestOtherTracksAreListed(t *testing.T) {
 	v := openVideo(t, "testdata/sound.mov")
-	require.Len(t, v.LeftOut, 1)
-	assert.Equal(t, `track 1 ("soun")`, v.LeftOut[0].Name)
+	require.Len(t, v.Notes, 1)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeOtherTrack, Subject: "track 1", Count: 1, Detail: dataset.Detail{Got: "soun"}}}, v.Notes)
 }
 
 // plainly decodes all frames of a file by ffmpeg alone.

@@ -116,9 +116,7 @@ type Track struct {
 	Config        []byte // the decoder's configuration, as it is in avcC, hvcC, av1C, vpcC or esds; nil where there is none
 	Bits          int    // of a colour channel, as Config says; 0 if it does not
 	Hidden        int    // frames that are in the file and that the edit list does not show
-	// LeftOut lists the file's other tracks.
-	LeftOut []dataset.LeftOut
-	// Notes are of ClassDamage: frames that were lost because the file is broken or cut off.
+	// Notes are frames that were lost because the file is broken or cut off, and the file's other tracks.
 	Notes dataset.Notes
 
 	file    *File
@@ -226,7 +224,7 @@ func (f *File) firstVideo() (*Track, error) {
 	var t *Track
 	var mdia map[string]box
 	var edts box
-	var others []dataset.LeftOut
+	var others dataset.Notes
 	for i, trak := range traks {
 		parts, _, brokenTrak := f.children(trak, "")
 		media, _, brokenMedia := f.children(parts["mdia"], "")
@@ -240,14 +238,14 @@ func (f *File) firstVideo() (*Track, error) {
 				t.damaged(err)
 			}
 		case len(hdlr) == 12:
-			others = append(others, dataset.LeftOut{Name: fmt.Sprintf("track %d (%q)", i+1, hdlr[8:]), Count: 1, Reason: "the first video is read"})
+			others.Add(dataset.Note{Code: dataset.CodeOtherTrack, Subject: fmt.Sprintf("track %d", i+1), Count: 1, Detail: dataset.Detail{Got: string(hdlr[8:])}})
 		default:
-			others = append(others, dataset.LeftOut{Name: fmt.Sprintf("track %d", i+1), Count: 1, Reason: "it does not say what it is"})
+			others.Add(dataset.Note{Code: dataset.CodeOtherTrack, Subject: fmt.Sprintf("track %d", i+1), Count: 1})
 		}
 	}
 	switch {
 	case t != nil:
-		t.LeftOut = others
+		t.Notes = append(t.Notes, others...)
 		if err := t.read(boxes["mvhd"], edts, mdia); err != nil {
 			return nil, err
 		}

@@ -48,7 +48,7 @@ func Groups(list []dataset.EpisodeNote) []Group {
 		subjects[i] = append(subjects[i], subjectOf(&n.Note))
 	}
 	for i := range groups {
-		groups[i].Line = lost(groups[i].First.Note) + line(groups[i].Line, subjects[i])
+		groups[i].Line = beginnings[groups[i].First.Note.Code.Class()] + line(groups[i].Line, subjects[i])
 	}
 	return groups
 }
@@ -76,7 +76,7 @@ func EpisodeEntries(list []dataset.EpisodeNote) []EpisodeEntry {
 	entries := []EpisodeEntry{}
 	for _, n := range list {
 		e := EpisodeEntry{EntryOf(n.Note), n.Episode, n.Episodes}
-		e.Text = Line(n.Note)
+		e.Text = beginnings[n.Note.Code.Class()] + Line(n.Note)
 		entries = append(entries, e)
 	}
 	return entries

@@ -59,8 +59,8 @@ var remarkTexts = map[dataset.Code]string{
 	dataset.CodeFillUnused:        "fill has no effect: it is written with edge fill or hold, and with fill_gaps",
 	dataset.CodeKindUnused:        "kind {got} has no effect: no column takes it, as they are whole numbers or have kinds of their own",
 
-	dataset.CodeEpisodeUnread: "episode {row} cannot be read: {cause}",
-	dataset.CodeStreamsDiffer: "the recordings differ: no stream is in half of the {count} that were looked at, so not every one fits the plan",
+	dataset.CodeSuggestedWithout: "episode {row} cannot be read: {cause}",
+	dataset.CodeStreamsDiffer:    "the recordings differ: no stream is in half of the {count} that were looked at, so not every one fits the plan",
 	dataset.CodeClocksApart: "its samples lie {got} or more from those of {names}, and share no moment with them, in {count} of {of} episodes: resampled by this plan, " +
 		"no row has both; give it an offset, or take another clock",
 

@@ -2,4 +2,6 @@ package notetext
 
 import "github.com/robocache/robocache/dataset"
 
-var skippedTexts = map[dataset.Code]string{}
+var skippedTexts = map[dataset.Code]string{
+	dataset.CodeEpisodeUnread: "{cause}",
+}

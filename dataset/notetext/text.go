@@ -47,13 +47,8 @@ func line(text string, subjects []string) string {
 	return text + ": " + listed.Names(subjects)
 }
 
-// lost returns the beginning of a line about damage: "lost: points: 1, 12 bytes (pcd: ...)".
-func lost(n dataset.Note) string {
-	if n.Code.Class() == dataset.ClassDamage {
-		return "lost: "
-	}
-	return ""
-}
+// beginnings has the first words of the lines of a class: "lost: points: 1, 12 bytes (pcd: ...)", "left out: split odd: ...".
+var beginnings = map[dataset.Class]string{dataset.ClassDamage: "lost: ", dataset.ClassLeftOut: "left out: "}
 
 // Lines returns the lines of notes in their order. Notes with the same sentence share a line: "messages without a header have the clock log: /imu, /odom".
 func Lines(notes dataset.Notes) []string {
@@ -174,7 +169,7 @@ func field(name string, n *dataset.Note) string {
 		return ""
 	case "cause":
 		if n.Cause != nil {
-			return n.Cause.Error()
+			return ErrorText(n.Cause)
 		}
 		return ""
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // ReadCloud reads records with the fields x, y and z, [N] or of an organised cloud [H,W], as points; their other numbers are features. The packed
-// colours rgb and rgba become red, green, blue and, for rgba, alpha, as numbers from 0 to 255. What is no number is in LeftOut. An array that is no
+// colours rgb and rgba become red, green, blue and, for rgba, alpha, as numbers from 0 to 255. Other fields are in Notes. An array that is no
 // such records is a *dataset.FormatError that is dataset.ErrUnsupported.
 func ReadCloud(r io.Reader) (*dataset.Cloud, error) {
 	h, err := ReadHeader(r)
@@ -21,13 +21,13 @@ func ReadCloud(r io.Reader) (*dataset.Cloud, error) {
 		return nil, unsupported(&h, want)
 	}
 	fields := make([]records.Field, len(h.Fields))
-	var left []dataset.LeftOut
+	var notes dataset.Notes
 	for i := range h.Fields {
 		f := &h.Fields[i]
 		s, number := f.scalar()
 		fields[i] = records.Field{Name: f.Name, Type: f.Type(), Scalar: s, Skip: !number}
 		if !number {
-			left = append(left, dataset.LeftOut{Name: f.Name, Count: h.count, Reason: f.reason()})
+			notes.Add(f.note(h.count))
 		}
 		fields[i].Pack()
 	}
@@ -47,7 +47,7 @@ func ReadCloud(r io.Reader) (*dataset.Cloud, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.LeftOut = left; rank == 2 {
+	if c.Notes = notes; rank == 2 {
 		c.Height, c.Width = h.Shape[0], h.Shape[1]
 	}
 	return c, nil

@@ -17,7 +17,7 @@ type Field struct {
 	Name string // "x"; of an array or a nested record with its place: "acc[0]", "pose.x"
 	at   int    // bytes from the record's start
 	element
-	whole string // of what is not given one by one: why not
+	wide bool // an array that is too large to be columns
 }
 
 // Type is numpy's name of the field's type: "float32".
@@ -32,12 +32,13 @@ func (f *Field) IsNumber() bool {
 // IsClock reports whether a field of that type can be a clock: see ReadTimes.
 func (f *Field) IsClock() bool { return f.clock() }
 
-// reason says why a field makes no column.
-func (f *Field) reason() string {
-	if f.whole != "" {
-		return f.whole
+// note is about a field that makes no column, of count records.
+func (f *Field) note(count int) dataset.Note {
+	n := dataset.Note{Code: dataset.CodeValueType, Subject: f.Name, Count: count, Detail: dataset.Detail{Got: f.name()}}
+	if f.wide {
+		n.Code, n.Got, n.Want, n.Unit = dataset.CodeTooWide, "", strconv.Itoa(records.MaxFields), "numbers a record"
 	}
-	return f.name() + ", which makes no column"
+	return n
 }
 
 // maxName is how long the name of a field may be that is given number by number.
@@ -112,8 +113,7 @@ func (h *Header) add(d *dtype, path string, at int, base int64) error {
 		}
 		times, _ := tensor.NumElements(f.shape...) // which measure has looked at
 		if times == 0 || parts > records.MaxFields-len(h.Fields) || len(name) > maxName {
-			why := fmt.Sprintf("an array %s, want at most %d numbers a record, with names of at most %d bytes", tensor.FormatShape(f.shape), records.MaxFields, maxName)
-			h.Fields = append(h.Fields, Field{Name: name[:min(len(name), maxName)], at: at, whole: why})
+			h.Fields = append(h.Fields, Field{Name: name[:min(len(name), maxName)], at: at, wide: true})
 			at += size
 			continue
 		}

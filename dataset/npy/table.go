@@ -22,8 +22,8 @@ type Table struct {
 	// Integers are the int64 that Values are rounded from, of its shape; nil where nothing is rounded, and of records.
 	Integers *tensor.Tensor
 	// Times [S] is the field of records that was asked for as their clock, as ReadTimes gives it; nil without.
-	Times   *tensor.Tensor
-	LeftOut []dataset.LeftOut // the fields that are no numbers, each with why not
+	Times *tensor.Tensor
+	Notes dataset.Notes // of the fields that are no numbers
 }
 
 // TableOptions say how an array becomes a Table.
@@ -127,7 +127,7 @@ func recordTable(r io.Reader, h *Header, clock string) (*Table, error) {
 			t.Columns = append(t.Columns, dataset.Column{Name: f.Name, Type: f.Type(), Integer: s.IsInteger()})
 			parts = append(parts, records.Part{Scalar: s, At: f.at, Order: f.order()})
 		default:
-			t.LeftOut = append(t.LeftOut, dataset.LeftOut{Name: f.Name, Count: h.count, Reason: f.reason()})
+			t.Notes.Add(f.note(h.count))
 		}
 	}
 	if clock != "" && timed == nil {

@@ -147,10 +147,10 @@ func TestRecordsOfNumpyAreColumnsByName(t *testing.T) {
 		}
 		assert.Equal(t, rows, floats, name)
 		var left []string
-		for _, l := range got.LeftOut {
-			left = append(left, l.Name)
+		for _, l := range got.Notes {
+			left = append(left, l.Subject)
 			assert.Equal(t, 5, l.Count)
-			assert.NotEmpty(t, l.Reason)
+			assert.Contains(t, []dataset.Code{dataset.CodeValueType, dataset.CodeTooWide}, l.Code)
 		}
 		assert.ElementsMatch(t, want.LeftOut, left, name)
 		assert.Equal(t, want.Inexact, got.Inexact, name)
@@ -163,7 +163,7 @@ func TestAFieldIsTheClockOfItsRecords(t *testing.T) {
 	list, err := tensor.Data[int64](got.Times)
 	require.NoError(t, err)
 	assert.Equal(t, []int64{0, 1000, 2000, 3000, 4000}, list)
-	assert.Empty(t, got.LeftOut)
+	assert.Empty(t, got.Notes)
 	assert.Equal(t, "v", got.Columns[0].Name)
 	got, err = ReadTable(bytes.NewReader(file(t, "records_big")), TableOptions{Clock: "t"})
 	require.NoError(t, err)
@@ -206,7 +206,7 @@ func TestRecordsOfPointsAreACloud(t *testing.T) {
 	c, err := ReadCloud(bytes.NewReader(recordFile("[('z', '<f8'), ('y', '<f4'), ('label', '|S4'), ('x', '<i8')]", "(1,)", data...)))
 	require.NoError(t, err)
 	assert.Equal(t, tensor.F64, c.Points.DType())
-	assert.Equal(t, []dataset.LeftOut{{Name: "label", Count: 1, Reason: "bytes of 4, which makes no column"}}, c.LeftOut)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeValueType, Subject: "label", Count: 1, Detail: dataset.Detail{Got: "bytes of 4"}}}, c.Notes)
 	c, err = ReadCloud(bytes.NewReader(recordFile("[('x', '<f4'), ('y', '<f4'), ('z', '<f4')]", "(0, 4611686018427387904)")))
 	require.NoError(t, err)
 	assert.Zero(t, c.Len())
@@ -299,5 +299,5 @@ func TestFieldsGrowWithTheHeaderNotWithWhatItSays(t *testing.T) {
 	got, err := ReadTable(bytes.NewReader(recordFile("[('image', '|u1', (65, 64)), ('v', '|u1')]", "(1,)", make([]byte, 65*64+1)...)), TableOptions{})
 	require.NoError(t, err)
 	assert.Len(t, got.Columns, 1)
-	assert.Contains(t, got.LeftOut[0].Reason, "at most 4096 numbers")
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeTooWide, Subject: "image", Count: 1, Detail: dataset.Detail{Want: "4096", Unit: "numbers a record"}}}, got.Notes)
 }

@@ -16,7 +16,7 @@ import (
 type EpisodeOptions struct {
 	// BF16 reads uint16 values as bf16.
 	BF16 bool
-	// Streams are those to read; unless given all that can be, and Episode.LeftOut lists the others. One that there is not is ErrNotFound, and one that
+	// Streams are those to read; unless given all that can be, and Episode.Notes lists the others. One that there is not is ErrNotFound, and one that
 	// cannot be read an error.
 	Streams []string
 	// Strict makes it an error, too, that arrays of another stream are broken or do not go together. Values of a type that no stream has, such as images
@@ -30,8 +30,8 @@ type EpisodeOptions struct {
 // and a remark counts them. Times are as npy.ReadTimes takes them; values without have the clock that the archive's one array [S] of [Clocks] is. An array NAME of
 // records with a field that is a clock, one of [Clocks], is a stream too, unless there is a NAME.values.
 //
-// A stream that cannot be used costs itself: Episode.LeftOut has it with the reason, and Episode.Notes what is broken. LeftOut has fields that are no
-// numbers, too, "NAME.field". Episode returns the names of the arrays that streams were read from or that LeftOut is about as well. Arrays that make
+// A stream that cannot be used costs itself: Episode.Notes has the reason, and what is broken. Notes has fields that are no
+// numbers, too, "NAME.field". Episode returns the names of the arrays that streams were read from or that Notes is about as well. Arrays that make
 // no stream are a *StreamError where that is an error; a failure of the reader below is returned as it is.
 func (f *File) Episode(opt EpisodeOptions) (*dataset.Episode, []string, error) {
 	return f.archive().Episode(opt)
@@ -54,20 +54,21 @@ func (f *Archive) Episode(opt EpisodeOptions) (*dataset.Episode, []string, error
 	var used []string
 	for _, s := range list {
 		used = append(used, f.arrays(s)...)
-		if s.why != "" {
-			e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: s.values, Reason: s.why})
+		if s.why.Code != "" {
+			e.Notes.Add(s.why)
 			continue
 		}
-		stream, left, lost, err := f.stream(s, opt.BF16)
+		stream, notes, lost, err := f.stream(s, opt.BF16)
 		var bad *StreamError
 		switch {
 		case err == nil:
-			e.Streams, e.LeftOut = append(e.Streams, stream), append(e.LeftOut, left...)
+			e.Streams = append(e.Streams, stream)
+			e.Notes.Join(notes)
 			if lost > 0 {
 				e.Notes.Add(dataset.Note{Code: dataset.CodeRowsNotValid, Subject: stream.Name, Count: lost})
 			}
 		case all && errors.As(err, &bad) && (bad.foreign || !opt.Strict):
-			e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: s.name, Reason: f.bare(bad)})
+			e.Notes.Add(ArrayNote(s.name, bad))
 			if broken, ok := dataset.AsBroken(bad); ok {
 				e.Notes.AddDamage(dataset.CodeArrayBroken, f.Stored(bad.Array), broken)
 			}
@@ -93,35 +94,37 @@ func (f *Archive) arrays(s candidate) []string {
 	return list
 }
 
-// mask reads an array that says which samples of a stream are valid, bool or uint8 [S]. Another is none, and why says so.
-func (f *Archive) mask(name string) (flags []uint8, why string, err error) {
+// mask reads an array that marks the valid samples of a stream, bool or uint8 [S]. An array that is none gets a note.
+func (f *Archive) mask(name string) (flags []uint8, why dataset.Note, err error) {
+	not := func(d dataset.Detail) ([]uint8, dataset.Note, error) {
+		return nil, dataset.Note{Code: dataset.CodeMask, Subject: name, Detail: d}, nil
+	}
 	h, err := f.Header(name)
-	const want = ", want bool or uint8 [S], 0 or 1: all samples are taken"
 	if errors.Is(err, dataset.ErrUnsupported) {
-		return nil, f.bare(err) + want, nil
+		return not(dataset.Detail{Cause: dataset.Bare(err)})
 	}
 	if err != nil {
-		return nil, "", err
+		return nil, why, err
 	}
 	if kind := h.Type(); h.IsRecords() || len(h.Shape) != 1 || kind != "bool" && kind != "uint8" {
-		return nil, "got " + h.String() + want, nil
+		return not(dataset.Detail{Got: h.String()})
 	}
 	t, err := f.Table(name, npy.TableOptions{})
 	if err != nil {
-		return nil, "", err
+		return nil, why, err
 	}
 	list, err := tensor.Data[float32](t.Values)
 	if err != nil {
-		return nil, "", err
+		return nil, why, err
 	}
 	flags = make([]uint8, len(list))
 	for i, v := range list {
 		if v > 1 {
-			return nil, fmt.Sprintf("got %g at %d%s", v, i, want), nil
+			return not(dataset.Detail{Got: fmt.Sprintf("%g at %d", v, i)})
 		}
 		flags[i] = uint8(v)
 	}
-	return flags, "", nil
+	return flags, why, nil
 }
 
 // StreamError says which array of an archive makes no stream.
@@ -145,17 +148,17 @@ func (e *StreamError) Error() string {
 func (e *StreamError) Unwrap() error { return e.Err }
 
 // stream reads a stream, and says what of it is left out, and how many samples that are not valid.
-func (f *Archive) stream(from candidate, bf16 bool) (s dataset.Stream, left []dataset.LeftOut, lost int, err error) {
+func (f *Archive) stream(from candidate, bf16 bool) (s dataset.Stream, notes dataset.Notes, lost int, err error) {
 	s.Name = from.name
 	// below is an error of reading an array, unless the reader below failed.
-	below := func(array string, foreign bool, err error) (dataset.Stream, []dataset.LeftOut, int, error) {
+	below := func(array string, foreign bool, err error) (dataset.Stream, dataset.Notes, int, error) {
 		var bad *dataset.FormatError
 		if !errors.As(err, &bad) {
 			return s, nil, 0, err
 		}
 		return s, nil, 0, &StreamError{Format: f.Format, Stream: s.Name, Array: array, Err: err, foreign: foreign}
 	}
-	fail := func(kind error, array, got, want string) (dataset.Stream, []dataset.LeftOut, int, error) {
+	fail := func(kind error, array, got, want string) (dataset.Stream, dataset.Notes, int, error) {
 		return s, nil, 0, &StreamError{Format: f.Format, Stream: s.Name, Array: array, Got: got, Want: want, Err: kind, foreign: kind == dataset.ErrUnsupported}
 	}
 	head, err := f.Header(from.values)
@@ -181,16 +184,16 @@ func (f *Archive) stream(from candidate, bf16 bool) (s dataset.Stream, left []da
 	case !slices.Equal(s.Times.Shape(), []int{n}):
 		return fail(dataset.ErrShape, from.times, s.Times.String(), fmt.Sprintf("[%d], one timestamp a sample", n))
 	}
-	for _, l := range t.LeftOut {
-		l.Name = s.Name + "." + l.Name
-		left = append(left, l)
+	for _, n := range t.Notes {
+		n.Subject = s.Name + "." + n.Subject
+		notes.Add(n)
 	}
 	if named := s.Name + ".columns"; !head.IsRecords() && f.Has(named) {
 		list, err := f.Strings(named)
 		var bad *dataset.FormatError
 		switch {
 		case errors.Is(err, dataset.ErrUnsupported) && errors.As(err, &bad): // names cost no numbers
-			left = append(left, dataset.LeftOut{Name: named, Reason: "got " + bad.Got + ", want strings [D]: columns are called by their indices"})
+			notes.Add(dataset.Note{Code: dataset.CodeColumnNames, Subject: named, Detail: dataset.Detail{Got: bad.Got}})
 		case err != nil:
 			return below(named, false, err)
 		case len(list) != len(s.Columns):
@@ -209,8 +212,8 @@ func (f *Archive) stream(from candidate, bf16 bool) (s dataset.Stream, left []da
 		switch {
 		case err != nil:
 			return below(name, false, err)
-		case why != "":
-			left = append(left, dataset.LeftOut{Name: name, Reason: why})
+		case why.Code != "":
+			notes.Add(why)
 		case len(flags) != s.Len():
 			return fail(dataset.ErrShape, name, fmt.Sprintf("[%d]", len(flags)), fmt.Sprintf("[%d], one flag a sample", s.Len()))
 		default:
@@ -219,7 +222,7 @@ func (f *Archive) stream(from candidate, bf16 bool) (s dataset.Stream, left []da
 			}
 		}
 	}
-	return s, left, lost, nil
+	return s, notes, lost, nil
 }
 
 func init() {

@@ -36,13 +36,13 @@ func TestStreamsArePairsOfArraysOrRecordsWithAClock(t *testing.T) {
 	imu, grip, pose := e.Streams[0], e.Streams[1], e.Streams[2]
 	assert.Equal(t, []dataset.Column{{Name: "acc[0]", Type: "float32"}, {Name: "acc[1]", Type: "float32"}, {Name: "acc[2]", Type: "float32"}, {Name: "mode", Type: "uint8", Integer: true}}, imu.Columns)
 	assert.Equal(t, []float32{0, 1, 2, 1, 3, 4, 5, 1, 6, 7, 8, 2}, data[float32](t, imu.Values, nil))
-	assert.Equal(t, []dataset.LeftOut{{Name: "imu.label", Count: 3, Reason: "str of 3, which makes no column"}}, e.LeftOut)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeValueType, Subject: "imu.label", Count: 3, Detail: dataset.Detail{Got: "str of 3"}}}, e.Notes)
 	assert.Equal(t, []dataset.Column{{Name: "0", Type: "int64", Integer: true}}, grip.Columns)
 	assert.Equal(t, []float64{0, 1, 1 << 53}, data[float64](t, grip.Values, nil), "values [S] are one column")
 	assert.Equal(t, 1, grip.Inexact)
 	assert.Equal(t, []string{"x", "n"}, pose.ColumnNames())
 	assert.Equal(t, []float64{1, 2, 3, 4, 5, 6}, data[float64](t, pose.Values, nil))
-	for _, c := range []struct{ stream, says string }{{"image", "uint8 [3,2,2,3]"}, {"two", "records (t, time, v) [3] without one field that is their clock: there are t and time"}, {"boxes", "imu"}, {"words", "imu"}} {
+	for _, c := range []struct{ stream, says string }{{"image", "uint8 [3,2,2,3]"}, {"two", "got records (t, time, v) [3], t, time"}, {"boxes", "imu"}, {"words", "imu"}} {
 		_, _, err := f.Episode(EpisodeOptions{Streams: []string{c.stream}})
 		assert.ErrorContains(t, err, c.says)
 	}
@@ -55,7 +55,7 @@ func TestStreamsArePairsOfArraysOrRecordsWithAClock(t *testing.T) {
 	assert.Equal(t, []string{"imu", "grip", "pose"}, e.Names())
 	left := reasons(e)
 	assert.Contains(t, left["image"], "array image.values: got uint8 [3,2,2,3], want [S,D]")
-	assert.Contains(t, left["two"], "there are t and time")
+	assert.Equal(t, "clock-field: got records (t, time, v) [3], t, time", left["two"])
 	assert.Empty(t, e.Notes.Damage())
 }
 
@@ -159,23 +159,23 @@ func TestRowsThatAreNotValidAreNoSamples(t *testing.T) {
 		{npyOf("'|b1'", "(3,)", 1, 0, 1), []int64{1, 3}, 1, ""},
 		{npyOf("'|u1'", "(3,)", 0, 0, 0), nil, 3, ""},
 		{npyOf("'|u1'", "(3,)", 1, 1, 1), []int64{1, 2, 3}, 0, ""},
-		{npyOf("'|u1'", "(3,)", 1, 7, 1), []int64{1, 2, 3}, 0, "got 7 at 1, want bool or uint8 [S], 0 or 1: all samples are taken"},
-		{npyOf("'|u1'", "(1, 3)", 1, 0, 1), []int64{1, 2, 3}, 0, "got uint8 [1,3], want bool or uint8 [S], 0 or 1: all samples are taken"},
-		{npyOf("'<i2'", "(1,)", 1, 0), []int64{1, 2, 3}, 0, "got int16 [1], want bool or uint8 [S], 0 or 1: all samples are taken"},
+		{npyOf("'|u1'", "(3,)", 1, 7, 1), []int64{1, 2, 3}, 0, "7 at 1"},
+		{npyOf("'|u1'", "(1, 3)", 1, 0, 1), []int64{1, 2, 3}, 0, "uint8 [1,3]"},
+		{npyOf("'<i2'", "(1,)", 1, 0), []int64{1, 2, 3}, 0, "int16 [1]"},
 	} {
 		e, used, err := read(t, archive(t, zip.Store, "a.values.npy", values, "a.times.npy", times, "a.valid.npy", c.mask)).Episode(EpisodeOptions{Strict: true})
 		require.NoError(t, err)
 		assert.Equal(t, c.want, e.Streams[0].Nanoseconds())
 		require.NoError(t, e.Streams[0].Check())
-		if c.invalid == 0 {
-			assert.Nil(t, e.Notes)
-		} else {
-			assert.Equal(t, dataset.Notes{{Code: dataset.CodeRowsNotValid, Subject: "a", Count: c.invalid}}, e.Notes)
+		var want dataset.Notes
+		if c.left != "" {
+			want = append(want, dataset.Note{Code: dataset.CodeMask, Subject: "a.valid", Detail: dataset.Detail{Got: c.left}})
 		}
+		if c.invalid > 0 {
+			want = append(want, dataset.Note{Code: dataset.CodeRowsNotValid, Subject: "a", Count: c.invalid})
+		}
+		assert.Equal(t, want, e.Notes)
 		assert.Contains(t, used, "a.valid")
-		if assert.Equal(t, c.left != "", len(e.LeftOut) == 1) && c.left != "" {
-			assert.Equal(t, []dataset.LeftOut{{Name: "a.valid", Reason: c.left}}, e.LeftOut)
-		}
 	}
 	f := read(t, archive(t, zip.Store, "a.values.npy", values, "a.times.npy", times, "a.valid.npy", npyOf("'|u1'", "(2,)", 1, 1)))
 	_, _, err := f.Episode(EpisodeOptions{Strict: true})
@@ -184,5 +184,5 @@ func TestRowsThatAreNotValidAreNoSamples(t *testing.T) {
 	e, _, err := f.Episode(EpisodeOptions{})
 	require.NoError(t, err)
 	assert.Empty(t, e.Streams)
-	assert.Equal(t, "a", e.LeftOut[0].Name)
+	assert.Equal(t, []any{dataset.CodeArrayMismatch, "a"}, []any{e.Notes[0].Code, e.Notes[0].Subject})
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -16,8 +17,8 @@ import (
 // Clocks are the names of a clock that comes without a stream's name: of a field of records, or of the array that is the clock of several streams.
 func Clocks() []string { return []string{"timestamp", "timestamps", "time", "times", "t", "stamp"} }
 
-// clockOf returns the field that is the clock of records, or why there is none.
-func clockOf(h *npy.Header) (clock, why string) {
+// clockOf returns the field that is the clock of records, or a note about its absence.
+func clockOf(h *npy.Header) (clock string, why dataset.Note) {
 	known := Clocks()
 	var names []string
 	field := 0
@@ -26,25 +27,28 @@ func clockOf(h *npy.Header) (clock, why string) {
 			names, field = append(names, h.Fields[i].Name), i
 		}
 	}
-	switch none := " without one field that is their clock: "; {
+	why = dataset.Note{Code: dataset.CodeClockField, Detail: dataset.Detail{Got: h.String(), Names: names}}
+	switch {
 	case len(names) == 0:
-		return "", none + "want one of " + strings.Join(known, ", ")
+		why.Want = strings.Join(known, ", ")
+		return "", why
 	case len(names) > 1:
-		return "", none + "there are " + strings.Join(names, " and ")
+		return "", why
 	case !h.Fields[field].IsClock():
-		return "", none + names[0] + " is " + h.Fields[field].Type()
+		why.Names = []string{names[0] + " of " + h.Fields[field].Type()}
+		return "", why
 	case len(h.Shape) != 1:
-		return "", ", want records [S]"
+		return "", dataset.Note{Code: dataset.CodeValueShape, Detail: dataset.Detail{Got: h.String(), Want: "records [S]"}}
 	}
-	return names[0], ""
+	return names[0], dataset.Note{}
 }
 
 // candidate is what a stream is read from, or what is no stream although it looks like one.
 type candidate struct {
 	name          string
-	values, times string // the arrays; of records with a clock both are these
-	clock         string // the field of records that is their clock
-	why           string // this is none; values is the array to blame then
+	values, times string       // the arrays; of records with a clock both are these
+	clock         string       // the field of records that is their clock
+	why           dataset.Note // this is none, if it has a code; its subject is the array to blame
 }
 
 // Archive is a file of named arrays, of whatever format, as a source of streams.
@@ -81,23 +85,27 @@ func (f *Archive) candidates() ([]candidate, error) {
 			base, part = array[:i], array[i+1:]
 		}
 		var h npy.Header
-		var bad string
 		paired := part == "values" && f.Has(base+".times") || (part == "times" || part == "columns") && f.Has(base+".values")
 		if !paired { // otherwise the header is read with the data
-			if h, bad, err = f.head(array); err != nil {
+			if h, s.why, err = f.head(array); err != nil {
 				return nil, err
 			}
 		}
+		bad := s.why.Code != ""
 		switch {
 		case part == "values":
-			if s.name, s.times = base, base+".times"; !f.Has(s.times) {
+			if s.name, s.times = base, base+".times"; !f.Has(s.times) && bad {
+				s.times = ""
+			} else if !f.Has(s.times) {
 				s.times, s.why = shared.of(&h, s.times)
 			}
 		case part == "times" || part == "columns":
 			if f.Has(base + ".values") {
 				continue
 			}
-			s.name, s.why = base, " without an array "+base+".values"
+			if s.name = base; !bad {
+				s.why = dataset.Note{Code: dataset.CodeArrayMissing, Detail: dataset.Detail{Got: h.String(), Names: []string{base + ".values"}}}
+			}
 		default:
 			if !h.IsRecords() || f.Has(array+".values") {
 				continue
@@ -105,33 +113,38 @@ func (f *Archive) candidates() ([]candidate, error) {
 			s.name = array
 			s.clock, s.why = clockOf(&h)
 		}
-		switch {
-		case bad != "":
-			s.why = bad
-		case s.why != "":
-			s.why = h.String() + s.why
-		case s.name == "" || !utf8.ValidString(s.name) || strings.Contains(s.name, "\x00"):
-			s.why = fmt.Sprintf("a stream of the name %q, want one of UTF-8 that is not empty and without zero bytes", s.name)
+		if s.why.Code == "" && (s.name == "" || !utf8.ValidString(s.name) || strings.Contains(s.name, "\x00")) {
+			s.why = dataset.Note{Code: dataset.CodeStreamName, Detail: dataset.Detail{Got: strconv.Quote(s.name)}}
 		}
+		s.why.Subject = s.values
 		list = append(list, s)
 	}
 	return list, nil
 }
 
-// head returns the header of an array, or what is wrong with it. It fails only if the reader below does.
-func (f *Archive) head(array string) (h npy.Header, wrong string, err error) {
+// head returns the header of an array, or a note about what is wrong with it. It fails only if the reader below does.
+func (f *Archive) head(array string) (h npy.Header, wrong dataset.Note, err error) {
 	h, err = f.Header(array)
 	var bad *dataset.FormatError
 	if errors.As(err, &bad) {
-		return h, f.bare(bad), nil
+		return h, ArrayNote(array, bad), nil
 	}
-	return h, "", err
+	return h, wrong, err
 }
 
-// bare is what an error says, without the format's name.
-func (f *Archive) bare(err error) string {
-	s := strings.TrimPrefix(err.Error(), f.Format+": ")
-	return strings.TrimPrefix(s, "npy: ")
+// ArrayNote returns the note about an array that an error keeps from being a stream.
+func ArrayNote(name string, err error) dataset.Note {
+	n := dataset.Note{Code: dataset.CodeInvalidStream, Subject: name, Detail: dataset.Detail{Cause: dataset.Bare(err)}}
+	_, broken := dataset.AsBroken(err)
+	switch {
+	case broken:
+		n.Code = dataset.CodeBroken
+	case errors.Is(err, dataset.ErrUnsupported):
+		n.Code = dataset.CodeUnsupported
+	case errors.Is(err, dataset.ErrShape):
+		n.Code = dataset.CodeArrayMismatch
+	}
+	return n
 }
 
 // sharedClock is the array that is the clock of values that have none of their own.
@@ -149,25 +162,27 @@ func (f *Archive) sharedClock() (c sharedClock, err error) {
 		if err != nil {
 			return c, err
 		}
-		if wrong == "" && h.IsClock() && len(h.Shape) == 1 {
+		if wrong.Code == "" && h.IsClock() && len(h.Shape) == 1 {
 			c.names, c.length = append(c.names, name), h.Len()
 		}
 	}
 	return c, nil
 }
 
-// of returns the clock if it is that of an array of values, and why not otherwise. own is the name that the values' own clock would have.
-func (c *sharedClock) of(values *npy.Header, own string) (clock, why string) {
-	why = " without an array " + own
+// of returns the clock if it is that of an array of values, else a note. own is the name that the values' own clock would have.
+func (c *sharedClock) of(values *npy.Header, own string) (clock string, why dataset.Note) {
+	why = dataset.Note{Code: dataset.CodeArrayMissing, Detail: dataset.Detail{Got: values.String(), Names: []string{own}}}
 	switch {
 	case len(c.names) == 0:
 		return "", why
 	case len(c.names) > 1:
-		return "", why + ", and with more than one that may be its clock: " + strings.Join(c.names, " and ")
+		why.Want = strings.Join(c.names, " and ")
+		return "", why
 	case len(values.Shape) == 0 || values.Shape[0] != c.length:
-		return "", fmt.Sprintf("%s, and %s has %d timestamps", why, c.names[0], c.length)
+		why.Code, why.Want, why.Of = dataset.CodeClockMismatch, c.names[0], c.length
+		return "", why
 	}
-	return c.names[0], ""
+	return c.names[0], dataset.Note{}
 }
 
 // StreamNames returns the names of the streams, in file order: NAME of arrays NAME.values and NAME.times, of NAME.values with as many samples as the
@@ -179,7 +194,7 @@ func (f *Archive) StreamNames() []string {
 	var names []string
 	all, _ := f.candidates() // of a reader that fails there are none, and Episode says so
 	for _, s := range all {
-		if s.why == "" {
+		if s.why.Code == "" {
 			names = append(names, s.name)
 		}
 	}
@@ -194,7 +209,7 @@ func (f *Archive) named(names []string) ([]candidate, error) {
 	}
 	at := make(map[string]int, len(all))
 	for i, s := range all {
-		if k, seen := at[s.name]; !seen || all[k].why != "" {
+		if k, seen := at[s.name]; !seen || all[k].why.Code != "" {
 			at[s.name] = i
 		}
 	}
@@ -204,8 +219,8 @@ func (f *Archive) named(names []string) ([]candidate, error) {
 		if !ok {
 			return nil, f.missing(name, all)
 		}
-		if s := all[i]; s.why != "" {
-			return nil, &StreamError{Format: f.Format, Stream: name, Array: s.values, Err: fmt.Errorf("%w: %s", dataset.ErrUnsupported, s.why)}
+		if s := all[i]; s.why.Code != "" {
+			return nil, &StreamError{Format: f.Format, Stream: name, Array: s.values, Err: &dataset.NoteError{Note: s.why, Kind: dataset.ErrUnsupported}}
 		}
 		list = append(list, all[i])
 	}
@@ -217,7 +232,7 @@ func (f *Archive) missing(name string, all []candidate) error {
 	want := "arrays NAME.values [S,D] and NAME.times [S], or records NAME [S] with one clock of " + strings.Join(Clocks(), ", ")
 	var names []string
 	for _, s := range all {
-		if s.why == "" {
+		if s.why.Code == "" {
 			names = append(names, s.name)
 		}
 	}

@@ -21,8 +21,8 @@ import (
 // reasons returns what an episode left out, by name.
 func reasons(e *dataset.Episode) map[string]string {
 	m := map[string]string{}
-	for _, l := range e.LeftOut {
-		m[l.Name] = l.Reason
+	for _, l := range e.Notes {
+		m[l.Subject] = l.Reason()
 	}
 	return m
 }
@@ -143,7 +143,7 @@ func TestNamesThatAreNoStringsCostNoNumbers(t *testing.T) {
 			e, used, err := read(t, b).Episode(opt)
 			require.NoError(t, err)
 			assert.Equal(t, []string{"0"}, e.Streams[0].ColumnNames())
-			assert.Equal(t, "got "+got+", want strings [D]: columns are called by their indices", reasons(e)["a.columns"])
+			assert.Equal(t, "column-names: got "+got, reasons(e)["a.columns"])
 			assert.Contains(t, used, "a.columns")
 		}
 	}
@@ -158,17 +158,17 @@ func TestWhatIsNearlyAStreamIsLeftOutWithTheReason(t *testing.T) {
 	assert.Equal(t, []string{"a"}, e.Names())
 	assert.Equal(t, []string{"a"}, f.StreamNames())
 	assert.Equal(t, map[string]string{
-		"v.values": "float64 [2] without an array v.times", "w.times": "int64 [2] without an array w.values", "c.columns": "str of 1 [1] without an array c.values",
-		"r":       "records (x) [0] without one field that is their clock: want one of timestamp, timestamps, time, times, t, stamp",
-		"two":     "records (t, stamp) [0] without one field that is their clock: there are t and stamp",
-		"i":       "records (t) [0] without one field that is their clock: t is int32",
-		"m":       "records (t) [0,3], want records [S]",
-		".values": `a stream of the name "", want one of UTF-8 that is not empty and without zero bytes`,
-		"\xff":    `a stream of the name "\xff", want one of UTF-8 that is not empty and without zero bytes`,
+		"v.values": "array-missing: got float64 [2], v.times", "w.times": "array-missing: got int64 [2], w.values", "c.columns": "array-missing: got str of 1 [1], c.values",
+		"r":       "clock-field: got records (x) [0], want timestamp, timestamps, time, times, t, stamp",
+		"two":     "clock-field: got records (t, stamp) [0], t, stamp",
+		"i":       "clock-field: got records (t) [0], t of int32",
+		"m":       "value-shape: got records (t) [0,3], want records [S]",
+		".values": string(dataset.CodeStreamName) + `: got ""`,
+		"\xff":    `stream-name: got "\xff"`,
 	}, reasons(e))
 	assert.Contains(t, used, ".times")
 	assert.NotContains(t, used, "qpos", "which is no stream's")
-	for name, says := range map[string]string{"v": "without an array v.times", "w": "without an array w.values", "r": "without one field", "qpos": `got "qpos", want a`} {
+	for name, says := range map[string]string{"v": string(dataset.CodeArrayMissing), "w": "w.values", "r": string(dataset.CodeClockField), "qpos": `got "qpos", want a`} {
 		_, _, err := f.Episode(EpisodeOptions{Streams: []string{name}})
 		assert.ErrorContains(t, err, says)
 	}
@@ -184,13 +184,13 @@ func TestOneClockServesAllValuesOfItsLength(t *testing.T) {
 		assert.Equal(t, []int64{0, 1e9}, e.Streams[0].Nanoseconds(), "its own clock goes before")
 		assert.Equal(t, []int64{3, 4}, e.Streams[1].Nanoseconds())
 		assert.Contains(t, used, clock)
-		assert.Equal(t, "float64 [3] without an array c.times, and "+clock+" has 2 timestamps", reasons(e)["c.values"])
-		assert.Equal(t, "float64 [] without an array d.times, and "+clock+" has 2 timestamps", reasons(e)["d.values"])
+		assert.Equal(t, string(dataset.CodeClockMismatch)+": got float64 [3], want "+clock+", c.times", reasons(e)["c.values"])
+		assert.Equal(t, string(dataset.CodeClockMismatch)+": got float64 [], want "+clock+", d.times", reasons(e)["d.values"])
 	}
 	f := read(t, beside(t, "b.values.npy", two, "t.npy", numbers[int64](t, []int{2}, 3, 4), "stamp.npy", numbers[float64](t, []int{2}, 3, 4)))
 	e, _, err := f.Episode(EpisodeOptions{})
 	require.NoError(t, err)
-	assert.Equal(t, "float64 [2,1] without an array b.times, and with more than one that may be its clock: t and stamp", reasons(e)["b.values"])
+	assert.Equal(t, "array-missing: got float64 [2,1], want t and stamp, b.times", reasons(e)["b.values"])
 	f = read(t, beside(t, "b.values.npy", two, "t.npy", numbers[int32](t, []int{2}, 3, 4), "time.npy", numbers[int64](t, []int{2, 1}, 3, 4)))
 	assert.Equal(t, []string{"a"}, f.StreamNames(), "neither is a clock [S]")
 }

@@ -20,7 +20,7 @@ func TestFieldsOfCountZeroTakeNoRoom(t *testing.T) {
 	want := parse(t, head+"DATA ascii\n1 2 3 4\n5 6 7 8\n")
 	assert.Equal(t, []float32{1, 2, 3, 5, 6, 7}, cloudtest.Data(t, want.Points))
 	assert.Equal(t, []string{"i"}, want.Names())
-	assert.Empty(t, want.LeftOut)
+	assert.Empty(t, want.Notes)
 	cloudtest.Equal(t, want, parse(t, head+"DATA binary\n\x01\x02\x03\x04\x05\x06\x07\x08"))
 	cloudtest.Equal(t, want, parse(t, head+"DATA binary_compressed\n\x09\x00\x00\x00\x08\x00\x00\x00\x07\x01\x05\x02\x06\x03\x07\x04\x08"))
 }

@@ -40,7 +40,7 @@ func TestFieldsInAnyOrderOfAnyTypeAndCount(t *testing.T) {
 	assert.Equal(t, []dataset.Column{{Name: "label", Type: "U2", Integer: true}, {Name: "fpfh[0]", Type: "F4"}, {Name: "fpfh[1]", Type: "F4"}, {Name: "big", Type: "I8", Integer: true}}, c.Columns)
 	assert.Equal(t, 1, c.NotFinite)
 	assert.Equal(t, 1, c.Inexact, "2^53+1")
-	assert.Equal(t, []dataset.LeftOut{{Name: "_", Count: 6}}, c.LeftOut)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeNotPoints, Subject: "_", Count: 6}}, c.Notes)
 	assert.Equal(t, dataset.Viewpoint{Position: [3]float64{1, 2, 3}, Orientation: [4]float64{.5, -.5, .5, -.5}}, c.Viewpoint)
 
 	// The same as binary: one record by hand, in the header's order.

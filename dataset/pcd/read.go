@@ -54,7 +54,7 @@ func Parse(data []byte, opt dataset.Options) (*dataset.Cloud, error) {
 	}
 	c.Viewpoint, c.Trailing, c.Notes = h.view, p.trailing, p.damage
 	if h.padding > 0 {
-		c.LeftOut = append(c.LeftOut, dataset.LeftOut{Name: "_", Count: h.padding * p.n})
+		c.Notes.Add(dataset.Note{Code: dataset.CodeNotPoints, Subject: "_", Count: h.padding * p.n})
 	}
 	return c, nil
 }

@@ -1,7 +1,7 @@
 // Package ply reads and writes PLY files, ascii and binary of either byte order (format version 1.0), as clouds of points.
 //
 // The element vertex holds the points: its properties x, y and z (or X, Y and Z), in any place and of any type, and every other scalar
-// property as a feature, in file order. What else a file holds, such as a mesh's faces or a list in a vertex, is read over and listed in LeftOut
+// property as a feature, in file order. What else a file holds, such as a mesh's faces or a list in a vertex, is read over and listed in Notes
 // with its count; comments and obj_info are not looked at. In ascii data a row is a line, or several lines, each row alike.
 //
 // Of a file that is cut or broken the points before that are kept, all of them if it is in a later element, and Cloud.Notes counts the others and

@@ -149,12 +149,12 @@ func TestGoodPointsBeforeBadFaces(t *testing.T) {
 	for name, c := range map[string]struct {
 		body    string
 		damage  []dataset.Note
-		leftOut []dataset.LeftOut
+		leftOut dataset.Notes
 	}{
 		"none":   {"", []dataset.Note{row("face", 3), row("edge", 2)}, nil},
-		"cut":    {"3 0 1 1\n3 0 1", []dataset.Note{row("face", 2), row("edge", 2)}, []dataset.LeftOut{{Name: "face", Count: 1}}},
-		"broken": {"3 0 1 1\n3 0 1 1\n-3 0 1\n1\n2\n", []dataset.Note{row("face", 1), row("edge", 2)}, []dataset.LeftOut{{Name: "face", Count: 2}}},
-		"edges":  {"3 0 1 1\n3 0 1 1\n3 0 1 1\n1\n", []dataset.Note{row("edge", 1)}, []dataset.LeftOut{{Name: "face", Count: 3}, {Name: "edge", Count: 1}}},
+		"cut":    {"3 0 1 1\n3 0 1", []dataset.Note{row("face", 2), row("edge", 2)}, dataset.Notes{{Code: dataset.CodeNotPoints, Subject: "face", Count: 1}}},
+		"broken": {"3 0 1 1\n3 0 1 1\n-3 0 1\n1\n2\n", []dataset.Note{row("face", 1), row("edge", 2)}, dataset.Notes{{Code: dataset.CodeNotPoints, Subject: "face", Count: 2}}},
+		"edges":  {"3 0 1 1\n3 0 1 1\n3 0 1 1\n1\n", []dataset.Note{row("edge", 1)}, dataset.Notes{{Code: dataset.CodeNotPoints, Subject: "face", Count: 3}, {Code: dataset.CodeNotPoints, Subject: "edge", Count: 1}}},
 	} {
 		_, refused := Parse([]byte(text+c.body), dataset.Options{Strict: true})
 		require.Error(t, refused, name)
@@ -168,7 +168,7 @@ func TestGoodPointsBeforeBadFaces(t *testing.T) {
 			assert.Equal(t, dataset.CodeRowLost, n.Code, name)
 		}
 		assert.Equal(t, refused, got.Notes.Damage()[0].Cause, name)
-		assert.Equal(t, c.leftOut, got.LeftOut, name)
+		assert.Equal(t, c.leftOut, got.Notes.Of(dataset.ClassLeftOut), name)
 		assert.Zero(t, got.Trailing)
 	}
 	// Cut within the last point, of which digits may be missing.

@@ -127,7 +127,7 @@ func TestEveryTypeInEveryFormat(t *testing.T) {
 		assert.Equal(t, dataset.Column{Name: "c", Type: "uint16", Integer: true}, c.Columns[3])
 		assert.Equal(t, 1, c.NotFinite)
 		assert.Equal(t, 2, c.Inexact, "2^24+1 and 2^64-1")
-		assert.Equal(t, []dataset.LeftOut{{Name: "patch", Count: 2}, {Name: "vertex.neighbours", Count: 2}, {Name: "face", Count: 1}, {Name: "nothing", Count: 5}}, c.LeftOut)
+		assert.Equal(t, dataset.Notes{{Code: dataset.CodeNotPoints, Subject: "patch", Count: 2}, {Code: dataset.CodeNotPoints, Subject: "vertex.neighbours", Count: 2}, {Code: dataset.CodeNotPoints, Subject: "face", Count: 1}, {Code: dataset.CodeNotPoints, Subject: "nothing", Count: 5}}, c.Notes)
 		assert.Zero(t, c.Trailing)
 	}
 }

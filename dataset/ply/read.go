@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/robocache/robocache/dataset"
@@ -40,7 +41,7 @@ func Parse(data []byte, opt dataset.Options) (*dataset.Cloud, error) {
 			whole, err = p.rows(e, e.n, nil)
 		}
 		if !e.vertex && (whole > 0 || err == nil) {
-			p.left = append(p.left, dataset.LeftOut{Name: e.name, Count: whole})
+			p.notes.Add(dataset.Note{Code: dataset.CodeNotPoints, Subject: e.name, Count: whole})
 		}
 		if opt.Strict && p.damage != nil {
 			return nil, p.damage[0].Cause
@@ -62,7 +63,7 @@ func Parse(data []byte, opt dataset.Options) (*dataset.Cloud, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.LeftOut, c.Notes = p.left, p.damage
+	c.Notes = slices.Concat(p.notes, p.damage)
 	if p.damage == nil {
 		c.Trailing = int64(len(bytes.TrimSpace(data[p.at:])))
 	}
@@ -75,7 +76,7 @@ type parser struct {
 	at     int // the next byte, and after an error the first of what is lost
 	line   int // its line, of ascii data
 	set    *records.Set
-	left   []dataset.LeftOut
+	notes  dataset.Notes // elements and properties that are no points
 	damage dataset.Notes
 }
 
@@ -136,7 +137,7 @@ func (p *parser) vertices(e *element) (whole int, err error) {
 	p.set = set
 	for _, q := range e.properties {
 		if q.count != 0 {
-			p.left = append(p.left, dataset.LeftOut{Name: "vertex." + q.name, Count: whole})
+			p.notes.Add(dataset.Note{Code: dataset.CodeNotPoints, Subject: "vertex." + q.name, Count: whole})
 		}
 	}
 	return whole, err

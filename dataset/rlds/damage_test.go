@@ -195,9 +195,10 @@ func TestAFeatureThatIsBrokenCostsItself(t *testing.T) {
 				size += len(tag(tag(nil, 1, []byte(key)), 2, encode(v)))
 			}
 			assert.Equal(t, int64(size), e.Notes.Damage()[0].Bytes)
-			require.Len(t, e.LeftOut, 1)
-			assert.Equal(t, "x", e.LeftOut[0].Name)
-			assert.Contains(t, e.LeftOut[0].Reason, c.says)
+			left := e.Notes.Of(dataset.ClassLeftOut)
+			require.Len(t, left, 1)
+			assert.Equal(t, "x", left[0].Subject)
+			assert.Contains(t, left[0].Reason(), c.says)
 			assert.Equal(t, []string{"action", "is_first", "reward"}, e.Names())
 			assert.Equal(t, []float64{1, 2, 3, 4, 5, 6}, floats(t, e.Stream("action")))
 			_, err = one(t, plainWith("x", c.feature), plain.with(c.values), Options{Strict: true})
@@ -207,7 +208,7 @@ func TestAFeatureThatIsBrokenCostsItself(t *testing.T) {
 	}
 	e, err := one(t, stepsOf(plainFeatures), plain.with(example{"steps/x": tag(nil, 3, tag(nil, 1, []byte{1, 0xff}))}), Options{})
 	require.NoError(t, err, "nor does one that features.json does not have")
-	assert.Equal(t, []any{1, "x"}, []any{e.Notes.Damage()[0].Count, e.LeftOut[0].Name})
+	assert.Equal(t, []any{1, "x"}, []any{e.Notes.Damage()[0].Count, e.Notes.Of(dataset.ClassLeftOut)[0].Subject})
 	assert.Len(t, e.Streams, 3)
 	for name, id := range map[string]any{"two": []int64{1, 2}, "none": nil, "a float": []float32{1}} {
 		e, err := one(t, stepsOf(plainFeatures), plain.with(example{"id": id}), Options{})

@@ -58,7 +58,7 @@ func (b *builder) build() error {
 			continue
 		}
 		if l.why != "" {
-			b.leave(l.name(), p.n, l.why)
+			b.leave(l.name(), p.n, l.why, dataset.Detail{Got: l.got, Want: l.want, Unit: l.unit})
 			continue
 		}
 		if n, ok := p.vote(); ok {
@@ -111,7 +111,7 @@ func (b *builder) rest(others map[string]feature) error {
 		f := others[key]
 		n, err := f.count()
 		if err == nil {
-			b.leave(key, n, "not in features.json")
+			b.leave(key, n, dataset.CodeUndeclared, dataset.Detail{Want: "features.json"})
 		} else if err := b.lose(&leaf{key: key}, &part{bytes: f.size, n: n}, err); err != nil {
 			return err
 		}
@@ -119,8 +119,8 @@ func (b *builder) rest(others map[string]feature) error {
 	return nil
 }
 
-func (b *builder) leave(name string, count int, why string) {
-	b.e.LeftOut = append(b.e.LeftOut, dataset.LeftOut{Name: name, Count: count, Reason: why})
+func (b *builder) leave(name string, count int, code dataset.Code, d dataset.Detail) {
+	b.e.Notes = append(b.e.Notes, dataset.Note{Code: code, Subject: name, Count: count, Detail: d})
 }
 
 // lose counts a feature that is broken.
@@ -130,7 +130,7 @@ func (b *builder) lose(l *leaf, p *part, err error) error {
 		return err
 	}
 	b.e.Notes.AddDamage(dataset.CodeArrayBroken, int64(p.bytes), bad)
-	b.leave(l.name(), p.n, strings.TrimPrefix(bad.Error(), "rlds: "))
+	b.leave(l.name(), p.n, dataset.CodeBroken, dataset.Detail{Cause: dataset.Bare(bad)})
 	return nil
 }
 
@@ -237,7 +237,7 @@ func (b *builder) add(p *part) error {
 		return b.fact(p)
 	}
 	if !p.there && p.optional {
-		b.leave(p.name(), 0, "not in this record")
+		b.leave(p.name(), 0, dataset.CodeNotInEpisode, dataset.Detail{})
 		return nil
 	}
 	rows, times, err := b.rows(p)
@@ -315,7 +315,7 @@ func (b *builder) stream(p *part, rows int, times []int64) error {
 	columns := p.columns
 	if columns == nil { // what is open is what the values give
 		if rows == 0 || v.len() == 0 {
-			b.leave(p.name(), 0, "no values, and an open shape")
+			b.leave(p.name(), 0, dataset.CodeNoValues, dataset.Detail{})
 			return nil
 		}
 		shape := slices.Clone(p.row())
@@ -328,7 +328,7 @@ func (b *builder) stream(p *part, rows int, times []int64) error {
 			return p.body.bad(0, "feature "+quote(p.key), fmt.Sprintf("%d values", v.len()), fmt.Sprintf("%d rows of %s", rows, shapeText(shape)))
 		}
 		if width > maxColumns {
-			b.leave(p.name(), p.n, fmt.Sprintf("more than %d columns", maxColumns))
+			b.leave(p.name(), p.n, dataset.CodeTooWide, dataset.Detail{Got: strconv.Itoa(width), Want: strconv.Itoa(maxColumns), Unit: "columns"})
 			return nil
 		}
 		shape[slices.Index(shape, -1)] = width / known
@@ -359,7 +359,7 @@ const maxFact = 64
 // fact takes what a record says of the episode as a whole.
 func (b *builder) fact(p *part) error {
 	if !p.there {
-		b.leave(p.key, 0, "not in this record")
+		b.leave(p.key, 0, dataset.CodeNotInEpisode, dataset.Detail{})
 		return nil
 	}
 	wrong := func(n int) error {
@@ -367,7 +367,7 @@ func (b *builder) fact(p *part) error {
 	}
 	switch p.kind {
 	case images:
-		b.leave(p.key, p.n, "an image beside the steps")
+		b.leave(p.key, p.n, dataset.CodeEpisodeImage, dataset.Detail{})
 		return nil
 	case texts:
 		items := p.items(p.n)
@@ -375,7 +375,7 @@ func (b *builder) fact(p *part) error {
 		case len(items) != 1:
 			return wrong(p.n)
 		case !utf8.Valid(items[0].b):
-			b.leave(p.key, 1, "bytes that are no UTF-8")
+			b.leave(p.key, 1, dataset.CodeNotUTF8, dataset.Detail{})
 		default:
 			b.say(p, string(items[0].b))
 		}
@@ -387,7 +387,7 @@ func (b *builder) fact(p *part) error {
 	}
 	switch {
 	case slices.Contains(p.shape, -1) || width > maxFact:
-		b.leave(p.key, p.n, fmt.Sprintf("an array of the episode, of an open shape or more than %d numbers", maxFact))
+		b.leave(p.key, p.n, dataset.CodeEpisodeArray, dataset.Detail{Want: strconv.Itoa(maxFact)})
 		return nil
 	case p.encoding == "" && p.n != width:
 		return wrong(p.n)

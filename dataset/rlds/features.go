@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
@@ -28,10 +29,11 @@ const (
 
 // leaf is a feature that holds values.
 type leaf struct {
-	key   string // in tf.Example: "steps/observation/state"
-	class string // the last part of its Python class: "Tensor"
-	kind  kind
-	why   string // why it is not read; empty if it is
+	key             string // in tf.Example: "steps/observation/state"
+	class           string // the last part of its Python class: "Tensor"
+	kind            kind
+	why             dataset.Code // why it is not read; empty if it is
+	got, want, unit string       // of the note about that
 
 	depth    int    // of sequences around it, the steps among them
 	inner    int    // the length of the sequence within the steps, -1 open
@@ -185,11 +187,11 @@ func (t *tree) add(f *featureJSON, key string, depth int, length number) error {
 	}
 	switch {
 	case !l.perStep() && l.depth > 0:
-		l.why = "a sequence beside the steps, which is not read"
+		l.why = dataset.CodeOutsideSteps
 	case l.perStep() && l.depth == 0:
-		l.why = "no sequence, which is not read"
+		l.why = dataset.CodeOutsideSteps
 	case l.depth > 2, l.depth == 2 && l.kind == texts:
-		l.why = "a sequence within the steps of what no stream has, which is not read"
+		l.why = dataset.CodeNestedSequence
 	case l.kind == numbers && l.why == "":
 		t.width(l)
 	}
@@ -261,7 +263,7 @@ func (t *tree) fill(l *leaf, f *featureJSON) error {
 		}
 		return nil
 	default:
-		l.why = "a feature of class " + l.class + ", which is not read"
+		l.why, l.got = dataset.CodeFeatureClass, l.class
 		return nil
 	}
 	if spec == nil {
@@ -295,12 +297,12 @@ func (t *tree) numbers(l *leaf, spec *tensorJSON) error {
 	switch text := slices.Contains([]string{"string", "object", "str", "bytes"}, spec.DType); {
 	case text:
 		if l.kind = texts; len(l.shape) > 0 {
-			l.why = "several texts a value, which are not read"
+			l.why = dataset.CodeTextLists
 		}
 	case !known:
-		l.why = "of dtype " + quote(spec.DType) + ", which is not read"
+		l.why, l.got = dataset.CodeValueType, quote(spec.DType)
 	case l.encoding != "" && l.encoding != "bytes" && l.encoding != "zlib":
-		l.why = "of encoding " + quote(spec.Encoding) + ", which is not read"
+		l.why, l.got = dataset.CodeValueEncoding, quote(spec.Encoding)
 	}
 	return nil
 }
@@ -317,13 +319,13 @@ func (t *tree) width(l *leaf) {
 	}
 	switch {
 	case open > 1:
-		l.why = "of a shape with several open dimensions, which is not read"
+		l.why = dataset.CodeOpenShape
 	case len(l.row()) > maxRank:
-		l.why = fmt.Sprintf("of more than %d dimensions", maxRank)
+		l.why, l.want, l.unit = dataset.CodeTooWide, strconv.Itoa(maxRank), "dimensions"
 	case width == 0:
-		l.why = "no values"
+		l.why = dataset.CodeNoValues
 	case width > t.columns:
-		l.why = fmt.Sprintf("more columns than the %d that all features may have together", maxColumns)
+		l.why, l.want, l.unit = dataset.CodeTooWide, strconv.Itoa(maxColumns), "columns of all features"
 	case open == 0 && l.perStep():
 		t.columns -= width
 		l.columns = l.columnsOf(l.row())

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -115,7 +114,7 @@ func TestShapesBecomeColumns(t *testing.T) {
 			if s == nil {
 				s = e.Stream("x/y")
 			}
-			require.NotNil(t, s, "%v", e.LeftOut)
+			require.NotNil(t, s, "%v", e.Notes)
 			assert.Equal(t, c.columns, strings.Join(s.ColumnNames(), " "))
 			assert.Equal(t, c.rows, s.Len())
 			for i, v := range floats(t, s) {
@@ -153,7 +152,7 @@ func TestImagesAreWhatTheirBytesAre(t *testing.T) {
 			s := open(t, folder(t, plainWith("x", c.feature), 1, b), Options{})
 			e, err := s.Episode(context.Background(), 0)
 			require.NoError(t, err, name)
-			require.Len(t, e.Media, 1, "%s: %v %v", name, e.LeftOut, e.Notes.Damage())
+			require.Len(t, e.Media, 1, "%s: %v", name, e.Notes)
 			require.NoError(t, s.Close(), "frames can be read after Close")
 			m := e.Media[0]
 			assert.Equal(t, c.times, m.Times, name)
@@ -174,7 +173,7 @@ func TestImagesAreWhatTheirBytesAre(t *testing.T) {
 	}
 	e := mustOne(t, plainWith("x", picture("uint8", "png", 4, 5, 3)), plain.with(example{"steps/x": []string{"", png}}))
 	assert.Equal(t, []int64{1e9}, e.Media[0].Times, "an image without bytes is no frame")
-	assert.Equal(t, []dataset.LeftOut{{Name: "x", Count: 1, Reason: "images without bytes"}}, e.LeftOut)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeEmptyImages, Subject: "x", Count: 1}}, e.Notes)
 }
 
 func TestAFrameOfAFileThatHasChangedIsAnError(t *testing.T) {
@@ -207,7 +206,7 @@ func TestTextsAreTheTaskOrAttributes(t *testing.T) {
 	e = mustOne(t, stepsOf(features), values.with(example{"steps/language_instruction": []string{"lift", "drop"}, "steps/note": []string{"\xff", "x"}}))
 	assert.Empty(t, e.Attributes.Task, "a task that changes is none of the episode's")
 	assert.Equal(t, "0: lift\n1: drop", e.Attributes.Other["steps/language_instruction"])
-	assert.Equal(t, []dataset.LeftOut{{Name: "note", Count: 2, Reason: "bytes that are no UTF-8, in step 0"}}, e.LeftOut)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeNotUTF8, Subject: "note", Count: 2, Row: dataset.At(0)}}, e.Notes)
 	e = mustOne(t, stepsOf(features), values.with(example{"steps/language_instruction": []string{"", "drop"}}))
 	assert.Equal(t, "drop", e.Attributes.Task, "no text is no other task")
 	assert.Equal(t, "0: \n1: drop", e.Attributes.Other["steps/language_instruction"])
@@ -243,11 +242,13 @@ func TestWhatIsBesideTheStepsIsAnAttribute(t *testing.T) {
 		"meta/m": "[1 2.5 3 -4]", "meta/success": "true", "meta/path": "/a"}, e.Attributes.Other)
 	require.NotNil(t, e.Attributes.Success)
 	assert.True(t, *e.Attributes.Success)
-	left := map[string]int{}
-	for _, l := range e.LeftOut {
-		left[l.Name] = l.Count
+	left, codes := map[string]int{}, map[string]dataset.Code{}
+	for _, l := range e.Notes {
+		left[l.Subject], codes[l.Subject] = l.Count, l.Code
 	}
 	assert.Equal(t, map[string]int{"meta/image": 1, "meta/open": 1, "meta/wide": 65, "meta/beside": 2}, left)
+	assert.Equal(t, map[string]dataset.Code{"meta/image": dataset.CodeEpisodeImage, "meta/open": dataset.CodeEpisodeArray, "meta/wide": dataset.CodeEpisodeArray,
+		"meta/beside": dataset.CodeOutsideSteps}, codes)
 }
 
 func TestWhatIsNotReadIsLeftOutByName(t *testing.T) {
@@ -255,32 +256,37 @@ func TestWhatIsNotReadIsLeftOutByName(t *testing.T) {
 		feature string
 		values  example
 		count   int
-		why     string
+		why     string // the code, and what was got and wanted
 	}{
-		"dtype":      {array("complex64"), example{"steps/x": []float32{1, 2}}, 2, `of dtype "complex64", which is not read`},
-		"class":      {class("Translation", `,"translation":{}`), example{"steps/x": []string{"a", "b", "c"}}, 3, "a feature of class Translation, which is not read"},
-		"encoding":   {encoded("brotli", "int8", 1), example{"steps/x": []string{"a", "b"}}, 2, `of encoding "brotli", which is not read`},
-		"open twice": {encoded("zlib", "int8", -1, -1), example{"steps/x/shape": []int64{1, 1, 1, 1}, "steps/x/value": []string{"a", "b"}}, 2, "of a shape with several open dimensions, which is not read"},
-		"texts":      {sequence(-1, class("Text", "")), example{"steps/x/ragged_flat_values": []string{"a"}, "steps/x/ragged_row_lengths_0": []int64{1, 0}}, 1, "a sequence within the steps of what no stream has, which is not read"},
+		"dtype":      {array("complex64"), example{"steps/x": []float32{1, 2}}, 2, string(dataset.CodeValueType) + `: got "complex64"`},
+		"class":      {class("Translation", `,"translation":{}`), example{"steps/x": []string{"a", "b", "c"}}, 3, string(dataset.CodeFeatureClass) + ": got Translation"},
+		"encoding":   {encoded("brotli", "int8", 1), example{"steps/x": []string{"a", "b"}}, 2, string(dataset.CodeValueEncoding) + `: got "brotli"`},
+		"open twice": {encoded("zlib", "int8", -1, -1), example{"steps/x/shape": []int64{1, 1, 1, 1}, "steps/x/value": []string{"a", "b"}}, 2, string(dataset.CodeOpenShape)},
+		"texts":      {sequence(-1, class("Text", "")), example{"steps/x/ragged_flat_values": []string{"a"}, "steps/x/ragged_row_lengths_0": []int64{1, 0}}, 1, string(dataset.CodeNestedSequence)},
 		"deep": {sequence(-1, sequence(-1, array("int8"))), example{"steps/x/ragged_flat_values": []int64{1, 2}, "steps/x/ragged_row_lengths_0": []int64{1, 0}, "steps/x/ragged_row_lengths_1": []int64{2}}, 2,
-			"a sequence within the steps of what no stream has, which is not read"},
-		"nothing":       {array("float32", 0), example{"steps/x": nil}, 0, "no values"},
-		"wide":          {array("uint8", 1024, 1025), example{"steps/x": nil}, 0, "more columns than the 1048576 that all features may have together"},
-		"bitmap":        {picture("uint8", "", 2, 2, 3), example{"steps/x": []string{"BM\x01", "BM\x02"}}, 2, "images that are neither jpeg nor png: number 0 begins with 42 4d 01"},
-		"mixed":         {picture("uint8", "", 2, 2, 3), example{"steps/x": []string{png, jpeg}}, 2, "images of which some are jpeg and some png"},
-		"text of 2":     {array("string", 2), example{"steps/x": []string{"a", "b", "c", "d"}}, 4, "several texts a value, which are not read"},
-		"not a feature": {array("int8"), example{"steps/x": []int64{1, 2}, "steps/y": []float32{1, 2, 3}}, 3, "not in features.json"},
+			string(dataset.CodeNestedSequence)},
+		"nothing":       {array("float32", 0), example{"steps/x": nil}, 0, string(dataset.CodeNoValues)},
+		"wide":          {array("uint8", 1024, 1025), example{"steps/x": nil}, 0, string(dataset.CodeTooWide) + ": want 1048576columns of all features"},
+		"bitmap":        {picture("uint8", "", 2, 2, 3), example{"steps/x": []string{"BM\x01", "BM\x02"}}, 2, string(dataset.CodeImageFormat) + ": got 42 4d 01"},
+		"mixed":         {picture("uint8", "", 2, 2, 3), example{"steps/x": []string{png, jpeg}}, 2, string(dataset.CodeMixedImages)},
+		"text of 2":     {array("string", 2), example{"steps/x": []string{"a", "b", "c", "d"}}, 4, string(dataset.CodeTextLists)},
+		"not a feature": {array("int8"), example{"steps/x": []int64{1, 2}, "steps/y": []float32{1, 2, 3}}, 3, string(dataset.CodeUndeclared) + ": want features.json"},
 	} {
-		e := mustOne(t, plainWith("x", c.feature), plain.with(c.values))
+		e, subject := mustOne(t, plainWith("x", c.feature), plain.with(c.values)), "x"
 		if name == "not a feature" {
-			assert.Equal(t, []dataset.LeftOut{{Name: "steps/y", Count: c.count, Reason: c.why}}, e.LeftOut)
+			subject = "steps/y"
+		}
+		require.Len(t, e.Notes, 1, name)
+		n := e.Notes[0]
+		assert.Equal(t, []any{subject, c.count}, []any{n.Subject, n.Count}, name)
+		n.Count = 0
+		if assert.Equal(t, c.why, n.Reason(), name); name == "not a feature" {
 			continue
 		}
-		assert.Equal(t, []dataset.LeftOut{{Name: "x", Count: c.count, Reason: c.why}}, e.LeftOut, name)
 		assert.Equal(t, []string{"action", "is_first", "reward"}, e.Names())
 	}
 	optional := class("Tensor", `,"tensor":{"dtype":"int8","optional":true,"shape":{}}`)
-	assert.Equal(t, []dataset.LeftOut{{Name: "x", Reason: "not in this record"}}, mustOne(t, plainWith("x", optional), plain).LeftOut)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeNotInEpisode, Subject: "x"}}, mustOne(t, plainWith("x", optional), plain).Notes)
 }
 
 func TestFeaturesOfBefore2022AreTheSame(t *testing.T) {
@@ -308,7 +314,7 @@ func TestFeaturesOfBefore2022AreTheSame(t *testing.T) {
 	require.Len(t, e.Media, 2)
 	assert.Equal(t, []int{5, 0}, []int{e.Media[0].Width, e.Media[0].Height})
 	assert.Equal(t, []int{5, 4}, []int{e.Media[1].Width, e.Media[1].Height})
-	assert.Empty(t, e.LeftOut)
+	assert.Empty(t, e.Notes)
 }
 
 func TestBrokenFeaturesAreNamed(t *testing.T) {
@@ -343,7 +349,7 @@ func TestOneImageThatIsBrokenCostsItself(t *testing.T) {
 		e := mustOne(t, plainWith("x", picture("uint8", "", 2, 2, 3)), plain.with(example{"steps/x": items}))
 		require.Len(t, e.Media, 1)
 		assert.Equal(t, 1, e.Media[0].Len())
-		assert.Equal(t, []dataset.LeftOut{{Name: "x", Count: 1, Reason: fmt.Sprintf("images that are neither jpeg nor png: number %d begins with 42 4d 01", at)}}, e.LeftOut)
+		assert.Equal(t, dataset.Notes{{Code: dataset.CodeImageFormat, Subject: "x", Count: 1, Row: dataset.At(at), Detail: dataset.Detail{Got: "42 4d 01"}}}, e.Notes)
 		frame, err := e.Media[0].Frame(context.Background(), 0)
 		require.NoError(t, err)
 		assert.Equal(t, png, string(frame))

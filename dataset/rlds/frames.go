@@ -60,7 +60,7 @@ func (b *builder) media(l *leaf, name string, items []wire, times []int64) {
 		source.whole, source.at = b.data, b.at
 	}
 	m := dataset.Media{Name: l.name(), Source: source}
-	empty, odd, why := 0, 0, ""
+	empty, odd := 0, dataset.Note{Code: dataset.CodeImageFormat, Subject: name}
 	if len(l.shape) == 3 {
 		m.Height, m.Width = l.shape[0], l.shape[1]
 	}
@@ -72,12 +72,12 @@ func (b *builder) media(l *leaf, name string, items []wire, times []int64) {
 		}
 		switch found := sniff(item.b); {
 		case found == "":
-			if odd++; odd == 1 {
-				why = fmt.Sprintf("images that are neither jpeg nor png: number %d begins with % x", i, item.b[:min(len(item.b), 8)])
+			if odd.Count++; odd.Count == 1 {
+				odd.Row, odd.Got = dataset.At(i), fmt.Sprintf("% x", item.b[:min(len(item.b), 8)])
 			}
 			continue
 		case m.Encoding != "" && m.Encoding != found:
-			b.leave(name, len(items), "images of which some are jpeg and some png")
+			b.leave(name, len(items), dataset.CodeMixedImages, dataset.Detail{})
 			return
 		default:
 			m.Encoding = found
@@ -93,11 +93,11 @@ func (b *builder) media(l *leaf, name string, items []wire, times []int64) {
 	if l.dtype == "float32" && m.Encoding == "png" {
 		m.Encoding = encodingF32
 	}
-	if odd > 0 {
-		b.leave(name, odd, why)
+	if odd.Count > 0 {
+		b.e.Notes = append(b.e.Notes, odd)
 	}
 	if empty > 0 {
-		b.leave(name, empty, "images without bytes")
+		b.leave(name, empty, dataset.CodeEmptyImages, dataset.Detail{})
 	}
 	if len(m.Times) > 0 || len(items) == 0 {
 		b.e.Media = append(b.e.Media, m)

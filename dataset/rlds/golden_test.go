@@ -109,8 +109,7 @@ func TestEveryKindOfFeatureIsAsAnotherReaderFindsIt(t *testing.T) {
 		e, err := s.Episode(context.Background(), i)
 		require.NoError(t, err)
 		compare(t, w, e)
-		assert.Empty(t, e.Notes.Damage())
-		assert.Empty(t, e.LeftOut)
+		assert.Empty(t, e.Notes)
 		assert.Equal(t, []string{"action", "discount", "is_first", "is_last", "is_terminal", "observation/contact", "observation/joint_f64", "observation/mode",
 			"observation/tick", "observation/touch", "observation/zl", "reward"}, e.Names())
 	}
@@ -190,7 +189,7 @@ func TestBridge(t *testing.T) {
 		assert.Equal(t, []int{10, 7}, e.Stream("observation/state").Values.Shape())
 		assert.Equal(t, []int64{0, 2e8, 4e8}, e.Stream("action").Nanoseconds()[:3])
 		assert.Equal(t, w.Rest["episode_metadata/file_path"][0], e.Attributes.Other["episode_metadata/file_path"])
-		assert.Empty(t, e.LeftOut)
+		assert.Empty(t, e.Notes)
 	}
 	e, err := s.Episode(context.Background(), 0)
 	require.NoError(t, err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"github.com/robocache/robocache/dataset"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -77,7 +78,7 @@ func (b *builder) text(p *part) {
 	}
 	switch {
 	case bad >= 0:
-		b.leave(p.name(), p.n, fmt.Sprintf("bytes that are no UTF-8, in step %d", bad))
+		b.e.Notes = append(b.e.Notes, dataset.Note{Code: dataset.CodeNotUTF8, Subject: p.name(), Count: p.n, Row: dataset.At(bad)})
 	case step > 0 && len(changes) == 0:
 		b.say(p, string(last))
 	case step > 0:

@@ -158,16 +158,16 @@ func TestAFileWithAllThatIsToldApart(t *testing.T) {
 		for k, v := range frame {
 			require.Equal(t, byte((72*(want.steps-1)+k)%251), v)
 		}
-		left := map[string]string{}
-		for _, l := range e.LeftOut {
-			left[l.Name] = l.Reason
+		left := map[string]dataset.Code{}
+		for _, l := range e.Notes {
+			left[l.Subject] = l.Code
 		}
 		require.Len(t, left, 5)
-		assert.Contains(t, left["obs/depth"], "want [T,D]")
-		assert.Contains(t, left["obs/short"], "as the episode has steps")
-		assert.Contains(t, left["obs/none"], "no columns")
-		assert.Contains(t, left["obs/note"], "values of")
-		assert.Contains(t, left["scale"], "no series")
+		assert.Equal(t, dataset.CodeValueShape, left["obs/depth"])
+		assert.Equal(t, dataset.CodeStepCount, left["obs/short"])
+		assert.Equal(t, dataset.CodeNoColumns, left["obs/none"])
+		assert.Equal(t, dataset.CodeValueType, left["obs/note"])
+		assert.Equal(t, dataset.CodeSingleValue, left["scale"])
 	}
 }
 

@@ -3,7 +3,6 @@ package rosbag2
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -112,7 +111,7 @@ func (b *bag) replace(ctx context.Context, set *defs.Set) (notes dataset.Notes, 
 }
 
 // lacks says of the topics that are left out because there is no definition of their type how to have one.
-func (b *bag) lacks(list []dataset.LeftOut) {
+func (b *bag) lacks(list dataset.Notes) {
 	if len(list) == 0 {
 		return
 	}
@@ -123,8 +122,8 @@ func (b *bag) lacks(list []dataset.LeftOut) {
 		}
 	}
 	for i := range list {
-		if kind, is := missing[list[i].Name]; is && list[i].Count > 0 {
-			list[i].Reason = fmt.Sprintf("the recording lacks the definition of %s, which is not built in: name the folder that has it (--msg-path)", kind)
+		if n := &list[i]; (n.Code == dataset.CodeNoDecoder || n.Code == dataset.CodeUndecodedMessages) && missing[n.Subject] != "" {
+			n.Code, n.Detail = dataset.CodeUndefinedType, dataset.Detail{Got: missing[n.Subject]}
 		}
 	}
 }

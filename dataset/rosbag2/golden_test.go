@@ -64,8 +64,8 @@ func TestRecordingsAreAsAnotherReaderFindsThem(t *testing.T) {
 		e := episode(t, filepath.Join(sharedData(t), filepath.FromSlash(name)), dataset.Options{})
 		assert.Empty(t, e.Notes.Damage(), name)
 		left := map[string]int{}
-		for _, l := range e.LeftOut {
-			left[l.Name] = l.Count
+		for _, l := range e.Notes {
+			left[l.Subject] = l.Count
 		}
 		total := 0
 		for topic, of := range w.Topics {
@@ -102,8 +102,8 @@ func TestOneRecordingGivesTheSameStreamsHoweverItIsStored(t *testing.T) {
 		for _, name := range names[1:] {
 			e := episode(t, filepath.Join(sharedData(t), name), dataset.Options{})
 			same(t, want, e, name)
-			for i, l := range e.LeftOut { // the columns of a topic without messages are as its definition has them, which differs
-				assert.Equal(t, []any{want.LeftOut[i].Name, want.LeftOut[i].Count, want.LeftOut[i].Reason}, []any{l.Name, l.Count, l.Reason}, name)
+			for i, l := range e.Notes { // the columns of a topic without messages are as its definition has them, which differs
+				assert.Equal(t, []any{want.Notes[i].Subject, want.Notes[i].Count, want.Notes[i].Reason()}, []any{l.Subject, l.Count, l.Reason()}, name)
 			}
 		}
 	}

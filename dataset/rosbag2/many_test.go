@@ -17,14 +17,15 @@ func TestTimeGrowsAsTheNumberOfTopics(t *testing.T) {
 	const n = 50_000
 	b := &bag{define: func(name string) string { return "" }}
 	m := &metadata{Distro: "humble"}
-	left := make([]dataset.LeftOut, n)
+	left := make(dataset.Notes, n)
 	for i := range n {
 		topic, kind := fmt.Sprintf("/topic/of/a/robot/%d", i), fmt.Sprintf("own_msgs/msg/Kind%d", i)
 		b.channels = append(b.channels, topics.Channel{Topic: topic, Encoding: "cdr", Schema: message.Schema{Name: kind}})
-		left[n-1-i] = dataset.LeftOut{Name: topic, Count: i, Reason: "before"}
+		left[n-1-i] = dataset.Note{Code: dataset.CodeNoDecoder, Subject: topic, Count: i}
 		m.Topics = append(m.Topics, countedTopic{Count: int64(i)})
 		m.Topics[i].Topic.Name, m.Topics[i].Topic.Type = topic, kind
 	}
+	left[n-1].Code = dataset.CodeNoMessages
 	start := time.Now()
 	b.describe(m)
 	b.lacks(left)
@@ -35,7 +36,7 @@ func TestTimeGrowsAsTheNumberOfTopics(t *testing.T) {
 	took := time.Since(start)
 	assert.Equal(t, n*(n-1)/2, sum)
 	assert.Equal(t, "humble", b.distro)
-	assert.Equal(t, "before", left[n-1].Reason, "it has no messages")
-	assert.Contains(t, left[0].Reason, "lacks the definition of own_msgs/msg/Kind49999,")
+	assert.Equal(t, dataset.CodeNoMessages, left[n-1].Code)
+	assert.Equal(t, []any{dataset.CodeUndefinedType, "own_msgs/msg/Kind49999"}, []any{left[0].Code, left[0].Got})
 	assert.Less(t, took, 5*time.Second)
 }

@@ -149,7 +149,7 @@ func (s *Set) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 		b.said["ros_distro"] = b.distro
 	}
 	e.Notes = slices.Concat(e.Notes, s.notes, notes)
-	b.lacks(e.LeftOut)
+	b.lacks(e.Notes)
 	if b.metadata != nil {
 		maps.Copy(b.said, b.metadata.Custom)
 		e.Notes.Join(b.metadata.disagreements(b))

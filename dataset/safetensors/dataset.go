@@ -73,11 +73,11 @@ func ReadFile(path string, opt dataset.Options) (*dataset.Episode, error) {
 		if taken[name] {
 			continue
 		}
-		reason := f.tensors[name].String() + " of no stream, which has NAME.values and NAME.times"
+		note := dataset.Note{Code: dataset.CodeNoStream, Subject: name, Detail: dataset.Detail{Got: f.tensors[name].String(), Want: "NAME.values and NAME.times"}}
 		if _, err := f.array(name); err != nil {
-			reason = strings.TrimPrefix(err.Error(), "safetensors: ")
+			note = npz.ArrayNote(name, err)
 		}
-		e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: name, Reason: reason})
+		e.Notes.Add(note)
 		var lost *dataset.FormatError
 		if errors.As(f.cut(name), &lost) {
 			e.Notes.AddDamage(dataset.CodeArrayCut, f.Stored(name), lost)

@@ -186,11 +186,11 @@ func TestStreamsAreThoseOfAnArchive(t *testing.T) {
 	assert.Equal(t, tensor.I64, grip.Times.DType(), "U64 nanoseconds")
 	assert.Equal(t, map[string]string{"robot": "arm"}, e.Attributes.Other)
 	reasons := map[string]string{}
-	for _, l := range e.LeftOut {
-		reasons[l.Name] = l.Reason
+	for _, l := range e.Notes {
+		reasons[l.Subject] = l.Reason()
 	}
-	assert.Equal(t, map[string]string{"net.weight": "F32 [2,2] of no stream, which has NAME.values and NAME.times",
-		"grip.columns": `got "no list", want strings [D]: columns are called by their indices`}, reasons)
+	assert.Equal(t, map[string]string{"net.weight": string(dataset.CodeNoStream) + ": got F32 [2,2], want NAME.values and NAME.times",
+		"grip.columns": string(dataset.CodeColumnNames) + `: got "no list"`}, reasons)
 	assert.Empty(t, e.Notes.Damage())
 }
 
@@ -207,9 +207,9 @@ func TestAClockOfSeveralStreamsIsTaken(t *testing.T) {
 	assert.Equal(t, []dataset.Column{{Name: "0", Type: "bf16"}}, e.Stream("a").Columns, "the file says that it is")
 	assert.Equal(t, tensor.BF16, e.Stream("a").Values.DType())
 	assert.Equal(t, []int64{0, 5}, e.Stream("b").Nanoseconds())
-	require.Len(t, e.LeftOut, 1)
-	assert.Equal(t, "c", e.LeftOut[0].Name)
-	assert.Contains(t, e.LeftOut[0].Reason, "got timestamps of dtype I32, want I64 or U64 nanoseconds, or F64 or F32 seconds")
+	require.Len(t, e.Notes, 1)
+	assert.Equal(t, "c", e.Notes[0].Subject)
+	assert.Contains(t, e.Notes[0].Reason(), "got timestamps of dtype I32, want I64 or U64 nanoseconds, or F64 or F32 seconds")
 }
 
 func TestATextOfTheNameOfAnArrayIsNone(t *testing.T) {
@@ -221,7 +221,7 @@ func TestATextOfTheNameOfAnArrayIsNone(t *testing.T) {
 	}), dataset.Options{Strict: true})
 	require.NoError(t, err)
 	assert.Empty(t, e.Streams)
-	assert.Equal(t, []dataset.LeftOut{{Name: "a.values", Reason: "float32 [1] without an array a.times"}}, e.LeftOut)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeArrayMissing, Subject: "a.values", Detail: dataset.Detail{Got: "float32 [1]", Names: []string{"a.times"}}}}, e.Notes)
 	assert.Equal(t, map[string]string{"a.times": "[0]", "timestamp": "noon", "b.values": "[0]"}, e.Attributes.Other)
 }
 

@@ -83,8 +83,7 @@ func TestTrajectoriesAreAsAnotherReaderFindsThem(t *testing.T) {
 			assert.InDelta(t, total, got, 1e-12*float64(w.Rows)*math.Abs(total)+1e-9)
 		}
 		assert.Equal(t, dataset.RotationXYZW, s.Columns[3].Rotation)
-		assert.Empty(t, e.Notes.Damage())
-		assert.Empty(t, e.LeftOut)
+		assert.Empty(t, e.Notes)
 	}
 }
 

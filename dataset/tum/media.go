@@ -17,8 +17,7 @@ import (
 type media struct {
 	dataset.Media
 	rounded int // times with digits below a nanosecond
-	leftOut []dataset.LeftOut
-	damage  dataset.Notes
+	notes   dataset.Notes
 }
 
 // frames reads the files of a list.
@@ -86,7 +85,7 @@ func (s *Set) list(path, name string) error {
 			if s.opt.Strict {
 				return bad
 			}
-			m.damage.Add(dataset.Note{Code: dataset.CodeLineBroken, Count: 1, Detail: dataset.Detail{Bytes: int64(line.Bytes), Got: storage.Base(path), Cause: bad}})
+			m.notes.Add(dataset.Note{Code: dataset.CodeLineBroken, Count: 1, Detail: dataset.Detail{Bytes: int64(line.Bytes), Got: storage.Base(path), Cause: bad}})
 			continue
 		}
 		whole++
@@ -111,13 +110,12 @@ func (s *Set) list(path, name string) error {
 		}
 		m.Times, source.names = append(m.Times, at.time), append(source.names, at.name)
 	}
-	leave := func(n int, why string) {
-		if n > 0 {
-			m.leftOut = append(m.leftOut, dataset.LeftOut{Name: name, Count: n, Reason: why})
-		}
+	if missing > 0 {
+		m.notes.Add(dataset.Note{Code: dataset.CodeMediaFileMissing, Subject: name, Count: missing})
 	}
-	leave(missing, "files that are not there")
-	leave(others, "files of another kind than "+m.Encoding)
+	if others > 0 {
+		m.notes.Add(dataset.Note{Code: dataset.CodeOtherEncoding, Subject: name, Count: others, Detail: dataset.Detail{Want: m.Encoding}})
+	}
 	s.media = append(s.media, m)
 	if missing == 0 {
 		return nil

@@ -213,8 +213,7 @@ func (s *Set) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 		if m.rounded > 0 {
 			e.Attributes.Other[m.Name+": timestamps rounded to nanoseconds"] = strconv.Itoa(m.rounded)
 		}
-		e.LeftOut = append(e.LeftOut, m.leftOut...)
-		e.Notes = append(e.Notes, m.damage...)
+		e.Notes.Join(m.notes)
 	}
 	return e, nil
 }

@@ -219,21 +219,21 @@ func TestAFolderIsOneEpisode(t *testing.T) {
 	files := map[string]string{
 		"groundtruth.txt":   small,
 		"accelerometer.txt": "# timestamp ax ay az\n1305031098.6 0.1 -9.8 0\n1305031098.7 0.2 -9.7 0\n",
-		"rgb.txt":           "# color images\n1305031098.61 rgb/a.png\n1305031098.65 rgb/b.png\n1305031098.69 rgb/c.png\nbroken\n1305031098.7 ../groundtruth.txt\n",
+		"rgb.txt":           "# color images\n1305031098.61 rgb/a.png\n1305031098.65 rgb/b.png\n1305031098.69 rgb/c.png\n1305031098.695 rgb/d.jpg\nbroken\n1305031098.7 ../groundtruth.txt\n",
 		"depth.txt":         "1305031098.62 depth/a.png\n",
-		"rgb/a.png":         "A", "rgb/c.png": "C", "depth/a.png": "D",
+		"rgb/a.png":         "A", "rgb/c.png": "C", "rgb/d.jpg": "J", "depth/a.png": "D",
 		"notes.txt": "the robot fell over\n",
 	}
 	dir := folder(t, files)
 	d, err := dataset.Open(context.Background(), dir, dataset.Options{})
 	require.NoError(t, err)
 	assert.Equal(t, []any{"tum", "freiburg", 1}, []any{d.Format(), d.Name(), d.Len()})
-	assert.Equal(t, dataset.Notes{{Code: dataset.CodeFilesMissing, Subject: "rgb.txt", Count: 1, Detail: dataset.Detail{Of: 3, Names: []string{"rgb/b.png"}}}}, d.Info().Notes)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeFilesMissing, Subject: "rgb.txt", Count: 1, Detail: dataset.Detail{Of: 4, Names: []string{"rgb/b.png"}}}}, d.Info().Notes)
 	e, err := d.Episode(context.Background(), 0)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"pose", "accelerometer"}, e.Names())
 	assert.Equal(t, []string{"ax", "ay", "az"}, e.Stream("accelerometer").ColumnNames())
-	assert.Equal(t, []dataset.LeftOut{{Name: "rgb", Count: 1, Reason: "files that are not there"}}, e.LeftOut)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeMediaFileMissing, Subject: "rgb", Count: 1}, {Code: dataset.CodeOtherEncoding, Subject: "rgb", Count: 1, Detail: dataset.Detail{Want: "png"}}}, e.Notes.Of(dataset.ClassLeftOut))
 	rgb := e.MediaStream("rgb")
 	assert.Equal(t, []int64{1305031098610000000, 1305031098690000000}, rgb.Times)
 	assert.Equal(t, "png", rgb.Encoding)
@@ -283,5 +283,5 @@ func TestAListOfManyFramesIsRead(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []int64{7500000000}, e.MediaStream("rgb").Times)
 	assert.Equal(t, "jpeg", e.MediaStream("rgb").Encoding)
-	assert.Equal(t, 999, e.LeftOut[0].Count)
+	assert.Equal(t, 999, e.Notes[0].Count)
 }

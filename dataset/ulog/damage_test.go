@@ -162,20 +162,20 @@ func TestMessagesThatFollowEachOtherAreCountedOneByOne(t *testing.T) {
 		got[d.Code] = d.Count
 	}
 	assert.Equal(t, map[dataset.Code]int{dataset.CodeRecordBroken: 3, dataset.CodeMessageWithoutTopic: 41}, got)
-	assert.Equal(t, []dataset.LeftOut{
-		{Name: "b", Count: 40, Reason: "its format is broken or missing"},
-		{Name: "c", Count: 1, Reason: "its format is broken or missing"},
-	}, log.LeftOut)
+	assert.Equal(t, dataset.Notes{
+		{Code: dataset.CodeBrokenDefinition, Subject: "b", Count: 40},
+		{Code: dataset.CodeBrokenDefinition, Subject: "c", Count: 1},
+	}, log.Notes.Of(dataset.ClassLeftOut))
 	assert.Equal(t, []string{"a"}, log.Names())
 }
 
 func TestATopicOfWhichNothingCanBeReadSaysWhy(t *testing.T) {
 	w := newBuild(1, 0).format("a:uint64_t timestamp;nothing x;").format("b:uint64_t timestamp;float x;").subscribe(0, 0, "a").subscribe(0, 1, "b")
 	w.data(0, uint64(1), uint32(0)).data(0, uint64(2), uint32(0)).data(1, uint64(1)).data(1, uint64(2))
-	assert.Equal(t, []dataset.LeftOut{
-		{Name: "a", Count: 2, Reason: "its format is broken"},
-		{Name: "b", Count: 2, Reason: "none of its 2 samples could be read"},
-	}, readBroken(t, w.b).LeftOut)
+	assert.Equal(t, dataset.Notes{
+		{Code: dataset.CodeBrokenDefinition, Subject: "a", Count: 2},
+		{Code: dataset.CodeUnreadSamples, Subject: "b", Count: 2},
+	}, readBroken(t, w.b).Notes.Of(dataset.ClassLeftOut))
 }
 
 func TestDataOfAnIdThatTwoTopicsClaimIsNobodys(t *testing.T) {
@@ -192,10 +192,10 @@ func TestDataOfAnIdThatTwoTopicsClaimIsNobodys(t *testing.T) {
 	assert.Equal(t, 2, log.Notes.Damage()[1].Count)
 
 	w = formats().subscribe(0, 0, "a").subscribe(0, 0, "b").data(0, uint64(2), float32(2))
-	assert.Equal(t, []dataset.LeftOut{{Name: "a", Reason: twoTopics}, {Name: "b", Reason: twoTopics}}, readBroken(t, w.b).LeftOut)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeTwoTopics, Subject: "a"}, {Code: dataset.CodeTwoTopics, Subject: "b"}}, readBroken(t, w.b).Notes.Of(dataset.ClassLeftOut))
 
 	w = formats().subscribe(0, 0, "a").subscribe(0, 1, "a").data(0, uint64(1), float32(1)).data(1, uint64(2), float32(2))
-	assert.Equal(t, []dataset.LeftOut{{Name: "a", Reason: "it was given two message ids"}}, readBroken(t, w.b).LeftOut)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeTwoIDs, Subject: "a"}}, readBroken(t, w.b).Notes.Of(dataset.ClassLeftOut))
 }
 
 func TestASubscriptionThatWasCutIsNotAnotherTopics(t *testing.T) {

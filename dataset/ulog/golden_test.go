@@ -79,9 +79,9 @@ func checkGolden(t *testing.T, path, goldenPath string, opt Options) {
 	assert.Equal(t, want.Multi, values)
 	assert.Equal(t, want.Syncs, log.Syncs)
 	var empty []string
-	for _, l := range log.LeftOut {
-		assert.Equal(t, "no samples", l.Reason)
-		empty = append(empty, l.Name)
+	for _, l := range log.Notes {
+		assert.Equal(t, dataset.CodeNoSamples, l.Code)
+		empty = append(empty, l.Subject)
 	}
 	assert.ElementsMatch(t, want.Empty, empty)
 	assert.Nil(t, log.Notes.Damage())

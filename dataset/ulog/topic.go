@@ -1,6 +1,7 @@
 package ulog
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -12,8 +13,6 @@ import (
 )
 
 const maxTime = 1 << 62 // nanoseconds
-
-const twoTopics = "its message id is also another topic's"
 
 // topic is one instance of a type, on its way to become a stream.
 type topic struct {
@@ -28,9 +27,9 @@ type topic struct {
 	f32     []float32
 	f64     []float64
 	inexact int
-	dropped int64  // the parser's sum of dropouts at the latest sample
-	lost    int    // data messages that could not be read
-	flaw    string // why, if none can be
+	dropped int64        // the parser's sum of dropouts at the latest sample
+	lost    int          // data messages that could not be read
+	flaw    dataset.Code // why, if none can be
 }
 
 type instance struct {
@@ -61,7 +60,7 @@ func (p *parser) subscribe(m message) error {
 	switch {
 	case old != nil && old != t:
 		p.ids[id] = &p.contested
-		t.flaw, old.flaw, old.live = twoTopics, twoTopics, false
+		t.flaw, old.flaw, old.live = dataset.CodeTwoTopics, dataset.CodeTwoTopics, false
 		got := fmt.Sprintf("message id %d", id)
 		if old != &p.contested {
 			got += fmt.Sprintf(", which is %s instance %d", old.name, old.multi)
@@ -69,13 +68,13 @@ func (p *parser) subscribe(m message) error {
 		return corrupt(at+1, "subscription", got, "an id of its own")
 	case t.live && t.id != id:
 		p.ids[id], p.ids[t.id] = &p.contested, &p.contested
-		t.flaw, t.live = "it was given two message ids", false
+		t.flaw, t.live = dataset.CodeTwoIDs, false
 		return corrupt(at+1, "subscription", fmt.Sprintf("message id %d for %s instance %d, which has id %d", id, t.name, t.multi, t.id), "one id for a topic")
 	}
 	t.format, t.flaw, t.id, t.live = f, "", id, true
 	p.ids[id] = t
 	if f == nil {
-		t.flaw = "its format is broken or missing"
+		t.flaw = dataset.CodeBrokenDefinition
 		return missing
 	}
 	return nil
@@ -131,7 +130,7 @@ func (p *parser) sample(m message) (dataset.Code, error) {
 		err = p.layout(f)
 	}
 	if err != nil {
-		t.flaw = "its format is broken"
+		t.flaw = dataset.CodeBrokenDefinition
 		return dataset.CodeMessageFormat, err
 	}
 	if f.clock.base == 0 {
@@ -303,20 +302,18 @@ func (p *parser) streams(log *Log) error {
 	for _, t := range p.order {
 		switch {
 		case t.samples == 0:
-			left := dataset.LeftOut{Name: p.streamName(t), Count: t.lost, Reason: "no samples"}
+			note := dataset.Note{Code: dataset.CodeNoSamples, Subject: p.streamName(t), Count: t.lost}
 			if t.lost > 0 {
-				left.Reason = fmt.Sprintf("none of its %d samples could be read", t.lost)
+				note.Code = dataset.CodeUnreadSamples
 			}
-			if t.flaw != "" {
-				left.Reason = t.flaw
-			}
+			note.Code = cmp.Or(t.flaw, note.Code)
+			log.Notes.Add(note)
 			if t.format != nil {
-				left.Columns = t.format.columns
+				log.Empty = append(log.Empty, dataset.EmptyStream{Name: note.Subject, Columns: t.format.columns})
 			}
-			log.LeftOut = append(log.LeftOut, left)
 			continue
 		case t.format.clock.base == 0:
-			log.LeftOut = append(log.LeftOut, dataset.LeftOut{Name: p.streamName(t), Count: t.samples, Reason: fmt.Sprintf("no timestamps for its %d samples", t.samples)})
+			log.Notes.Add(dataset.Note{Code: dataset.CodeNoTimestamps, Subject: p.streamName(t), Count: t.samples})
 			continue
 		}
 		var values *tensor.Tensor

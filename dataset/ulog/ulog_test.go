@@ -129,7 +129,8 @@ func TestInstancesAreNumberedAndStreamsKeepTheOrderOfSubscription(t *testing.T) 
 	}
 	log := parse(t, w)
 	assert.Equal(t, []string{"b_2", "a_1_1", "a_1", "a"}, log.Names())
-	assert.Equal(t, []dataset.LeftOut{{Name: "b", Reason: "no samples", Columns: []dataset.Column{{Name: "x", Type: "float"}}}}, log.LeftOut)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeNoSamples, Subject: "b"}}, log.Notes)
+	assert.Equal(t, []dataset.EmptyStream{{Name: "b", Columns: []dataset.Column{{Name: "x", Type: "float"}}}}, log.Empty)
 	assert.Equal(t, []int64{6000}, log.Stream("a_1_1").Nanoseconds())
 }
 
@@ -178,9 +179,9 @@ func TestTopicsWithoutAClockAreCountedNotDropped(t *testing.T) {
 	w.data(0, float32(1)).data(0, float32(1)).data(1, int64(1), float32(1)).data(2, uint64(1), uint64(2))
 	log := parse(t, w)
 	assert.Empty(t, log.Streams)
-	require.Len(t, log.LeftOut, 3)
-	assert.Equal(t, dataset.LeftOut{Name: "a", Count: 2, Reason: "no timestamps for its 2 samples"}, log.LeftOut[0])
-	assert.Equal(t, []string{"b", "c"}, []string{log.LeftOut[1].Name, log.LeftOut[2].Name})
+	require.Len(t, log.Notes, 3)
+	assert.Equal(t, dataset.Note{Code: dataset.CodeNoTimestamps, Subject: "a", Count: 2}, log.Notes[0])
+	assert.Equal(t, []string{"b", "c"}, []string{log.Notes[1].Subject, log.Notes[2].Subject})
 }
 
 func TestAnAppendedPartIsReadAndTheMessageItCutIsCounted(t *testing.T) {

@@ -116,7 +116,7 @@ func (p *Packing) Explain(err error) error {
 	case errors.As(err, &stream): // without the columns that are asked for
 		return &InputError{Path: p.Path, Stream: stream.Stream, Got: stream.Got, Want: stream.Want}
 	case errors.As(err, &media):
-		return &InputError{Path: p.Path, Stream: media.Media, Msg: fmt.Sprintf("no episode has frames of it: episode %s: %s", media.Episode, media.Reason)}
+		return &InputError{Path: p.Path, Stream: media.Media, Msg: "no episode has frames of it: episode " + media.Episode, Err: &dataset.NoteError{Note: media.Note}}
 	case errors.As(err, &option) && option.Arg == "Media" && p.cameras:
 		return &OptionError{Arg: "cameras", Got: option.Got, Want: option.Want}
 	case errors.As(err, &nothing) && nothing.Steps():

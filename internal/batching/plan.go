@@ -141,11 +141,11 @@ func (r *Request) Explain(err error) error {
 	errors.As(err, &placed)
 	switch {
 	case errors.As(err, &lacking):
-		msg := "episode " + lacking.Episode + " has no samples of it: "
+		msg := "episode " + lacking.Episode + " has no samples of it"
 		if lacking.All {
-			msg = "none of the episodes has samples of it to draw: episode " + lacking.Episode + ": "
+			msg = "none of the episodes has samples of it to draw: episode " + lacking.Episode
 		}
-		return &InputError{Path: r.Paths[lacking.Dataset], Plan: placed, Stream: lacking.Stream, Msg: msg + lacking.Reason}
+		return &InputError{Path: r.Paths[lacking.Dataset], Plan: placed, Stream: lacking.Stream, Msg: msg, Err: &dataset.NoteError{Note: lacking.Note}}
 	case errors.As(err, &mixture) && mixture.What == "weight":
 		return &OptionError{Arg: "weights", Got: mixture.Got, Want: mixture.Want}
 	case errors.As(err, &mixture):

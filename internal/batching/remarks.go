@@ -13,8 +13,8 @@ import (
 // mostRemarks is how many lines Remarks returns, besides one that counts the others.
 const mostRemarks = 20
 
-// Remarks returns lines about episodes that lack a stream.
-func Remarks(r *loader.Report) (list []string) {
+// Remarks returns lines about episodes that lack a stream. Function sentence returns the text of a note: notetext.Text.
+func Remarks(r *loader.Report, sentence func(dataset.Note) string) (list []string) {
 	type same struct {
 		first             *loader.Lacking
 		episodes, windows int
@@ -23,7 +23,7 @@ func Remarks(r *loader.Report) (list []string) {
 	at := map[[2]string]*same{}
 	for i := range r.Lacking {
 		l := &r.Lacking[i]
-		key := [2]string{l.Stream, l.Reason}
+		key := [2]string{l.Stream, l.Note.Reason()}
 		s := at[key]
 		if s == nil {
 			s = &same{first: l}
@@ -41,7 +41,7 @@ func Remarks(r *loader.Report) (list []string) {
 		if s.episodes > 1 {
 			who, have = fmt.Sprintf("%s and %d more", who, s.episodes-1), "have"
 		}
-		list = append(list, fmt.Sprintf("stream %s: %s %s no samples of it (%s): in the %d windows there it has the fill value, and is not valid", s.first.Stream, who, have, s.first.Reason, s.windows))
+		list = append(list, fmt.Sprintf("stream %s: %s %s no samples of it (%s): in the %d windows there it has the fill value, and is not valid", s.first.Stream, who, have, sentence(s.first.Note), s.windows))
 	}
 	return list
 }

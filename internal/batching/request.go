@@ -289,16 +289,16 @@ func (r *Request) filmed(path string, s *loader.Store) error {
 		if slices.ContainsFunc(s.Media, func(m loader.Media) bool { return m.Name == c.Name }) {
 			continue
 		}
-		why := "the store has no frames of it, want one that robocache pack --media has made, or the recordings"
+		err := errors.New("the store has no frames of it, want one that robocache pack --media has made, or the recordings")
 		for _, e := range s.Episodes {
-			if k := slices.IndexFunc(e.LeftOut, func(l loader.LeftOut) bool { return l.Name == c.Name }); k >= 0 {
-				if why = e.LeftOut[k].Reason; strings.HasPrefix(why, "a video") {
-					why += "; " + r.Spell.of("streaming") + ", of the recordings, decodes videos"
+			if n := e.Notes.LeftOut(c.Name); n != nil {
+				if err = (&dataset.NoteError{Note: *n}); n.Code == dataset.CodeVideoNotPacked {
+					err = fmt.Errorf("%w; %s, of the recordings, decodes videos", err, r.Spell.of("streaming"))
 				}
 				break
 			}
 		}
-		return &InputError{Path: path, Stream: c.Name, Msg: why}
+		return &InputError{Path: path, Stream: c.Name, Err: err}
 	}
 	return nil
 }
@@ -424,7 +424,6 @@ func (s *Source) weighted() []loader.Weighted {
 
 // Listed is a report whose lists are lists in JSON too where they are empty.
 func Listed(r loader.Report) loader.Report {
-	r.LeftOut = append([]loader.LeftOut{}, r.LeftOut...)
 	r.Lacking = append([]loader.Lacking{}, r.Lacking...)
 	r.Cameras = append([]loader.CameraReport{}, r.Cameras...)
 	r.Mixture = append([]loader.MixtureReport{}, r.Mixture...)

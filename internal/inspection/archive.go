@@ -81,47 +81,48 @@ func everyStream(file *npz.File, strict bool) (*dataset.Episode, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i := range e.LeftOut { // an array, or a stream that has another array of its name beside it
-		l := &e.LeftOut[i]
-		if use := takenElsewhere(file, l.Name); use != "" && file.Has(l.Name) && !file.Has(l.Name+".values") {
-			l.Reason = reasonOf(file, l.Name, use)
+	for i := range e.Notes { // an array, or a stream that has another array of its name beside it
+		n := &e.Notes[i]
+		if code := takenElsewhere(file, n.Subject); code != "" && file.Has(n.Subject) && !file.Has(n.Subject+".values") {
+			*n = arrayNote(file, n.Subject, dataset.Note{Code: code})
 		}
 	}
 	for _, name := range Unused(file, used) {
-		use := takenElsewhere(file, name)
+		n := dataset.Note{Code: takenElsewhere(file, name)}
 		switch {
-		case use != "":
+		case n.Code != "":
 		case file.Has(name + ".values"):
-			use = " beside an array " + name + ".values, which is the stream"
+			n.Code, n.Names = dataset.CodeOtherArray, []string{name + ".values"}
 		default:
-			use = " of no stream, which has NAME.values and NAME.times, or is records with a clock"
+			n.Code, n.Want = dataset.CodeNoStream, "NAME.values and NAME.times, or is records with a clock"
 		}
-		e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: name, Reason: reasonOf(file, name, use)})
+		e.Notes.Add(arrayNote(file, name, n))
 	}
 	for _, name := range file.Others() {
-		e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: name, Reason: "no .npy array"})
+		e.Notes.Add(dataset.Note{Code: dataset.CodeNotArray, Subject: name})
 	}
 	return e, nil
 }
 
-// reasonOf says what an array is and what it is for, or why it cannot be read.
-func reasonOf(file *npz.File, name, use string) string {
+// arrayNote completes a note about an array; if the array cannot be read, the note is about that.
+func arrayNote(file *npz.File, name string, n dataset.Note) dataset.Note {
 	head, err := file.Header(name)
 	if err != nil {
-		return strings.TrimPrefix(err.Error(), "npy: ")
+		return npz.ArrayNote(name, err)
 	}
-	return head.String() + use
+	n.Subject, n.Got = name, head.String()
+	return n
 }
 
-// takenElsewhere says what takes an array that is no part of a stream, or nothing.
-func takenElsewhere(file *npz.File, name string) string {
+// takenElsewhere returns the code of an array that a command takes and that is no part of a stream, else "".
+func takenElsewhere(file *npz.File, name string) dataset.Code {
 	switch {
 	case file.Has("values") && file.Has("times") && slices.Contains([]string{"values", "times", "targets", "lengths"}, name):
-		return ", " + name + " of the batch that robocache resample takes"
+		return dataset.CodeBatchArray
 	case name == "targets":
-		return ", the clock that robocache fuse takes without --hz"
+		return dataset.CodeClockArray
 	case file.Has("points") && slices.Contains([]string{"points", "features", "offsets"}, name):
-		return ", " + name + " of the cloud that robocache voxelize takes"
+		return dataset.CodeCloudArray
 	}
 	return ""
 }

@@ -1,6 +1,7 @@
 package inspection
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
 	"errors"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	_ "github.com/robocache/robocache/dataset/lerobot" // so that dataset.Open knows it
+	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/tensor"
 )
@@ -39,7 +41,7 @@ func TestOpenListsEveryArrayOfAnArchive(t *testing.T) {
 		assert.Equal(t, path, e.Attributes.Source)
 		assert.Equal(t, []string{"imu"}, e.Names())
 		require.Len(t, found.LeftOut, 2)
-		assert.Contains(t, found.LeftOut[0].Reason+found.LeftOut[1].Reason, "the clock that robocache fuse takes without --hz")
+		assert.Contains(t, []dataset.Code{found.LeftOut[0].Code, found.LeftOut[1].Code}, dataset.CodeClockArray)
 		assert.NoError(t, d.Close())
 	}
 }
@@ -83,4 +85,31 @@ func TestNotesAreOfEpisodesAndOfTheDataset(t *testing.T) {
 	assert.Equal(t, dataset.CodeCloudUnread, list[1].Note.Code)
 	assert.ErrorContains(t, list[1].Note.Cause, "cut")
 	assert.Equal(t, dataset.EpisodeNote{Note: dataset.Note{Code: dataset.CodeStepsOnly}}, list[2])
+}
+
+func TestArraysThatCommandsTakeAreNamed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.npz")
+	out, err := os.Create(path)
+	require.NoError(t, err)
+	w, z := tensor.Must(tensor.Of([]int64{1, 2}, 2)), zip.NewWriter(out)
+	for _, name := range []string{"imu.times", "imu.values", "imu", "times", "values", "lengths", "points"} {
+		f, err := z.Create(name + ".npy")
+		require.NoError(t, err)
+		require.NoError(t, npy.Write(f, w))
+	}
+	_, err = z.Create("notes.txt")
+	require.NoError(t, err)
+	require.NoError(t, z.Close())
+	require.NoError(t, out.Close())
+	d, err := Open(context.Background(), path, dataset.Options{})
+	require.NoError(t, err)
+	defer d.Close()
+	found, _, err := Look(context.Background(), path, d, Options{Episode: -1})
+	require.NoError(t, err)
+	codes := map[string]dataset.Code{}
+	for _, l := range found.LeftOut {
+		codes[l.Name] = l.Code
+	}
+	assert.Equal(t, map[string]dataset.Code{"imu": dataset.CodeOtherArray, "times": dataset.CodeBatchArray, "values": dataset.CodeBatchArray, "lengths": dataset.CodeBatchArray,
+		"points": dataset.CodeCloudArray, "notes.txt": dataset.CodeNotArray}, codes)
 }

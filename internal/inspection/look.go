@@ -3,8 +3,8 @@ package inspection
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
+	"strconv"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
@@ -58,12 +58,12 @@ func Look(ctx context.Context, path string, d dataset.Dataset, opt Options) (*Re
 			}
 			return nil, nil, err
 		case err != nil:
-			n := dataset.Note{Code: dataset.CodeEpisodeUnread, Subject: fmt.Sprintf("episode %d", at), Count: 1, Row: dataset.At(at), Detail: dataset.Detail{Cause: err}}
 			var of *dataset.EpisodeError
 			if errors.As(err, &of) {
-				n.Cause = of.Err
+				err = of.Err
 			}
-			unread = append(unread, Problem{n.Subject, n.Cause.Error(), notetext.EntryOf(n)})
+			n := dataset.Note{Code: dataset.CodeEpisodeUnread, Subject: strconv.Itoa(at), Count: 1, Row: dataset.At(at), Detail: dataset.Detail{Cause: err}}
+			unread = append(unread, Problem{"episode " + n.Subject, err.Error(), notetext.EntryOf(n)})
 			continue
 		}
 		notes.Add(at, e.Name, e.Notes.Of(dataset.ClassDamage, dataset.ClassRemark))

@@ -62,7 +62,7 @@ func (f *Report) Print(w io.Writer, columns bool) error {
 		return err
 	}
 	for _, l := range f.LeftOut {
-		fmt.Fprintf(w, "left out: %s%s\n", printed.Text(l.Name+", "+l.Reason), in(l.Episodes))
+		fmt.Fprintf(w, "left out: %s%s\n", printed.Text(l.Name+", "+l.Text), in(l.Episodes))
 	}
 	for i, p := range f.Problems {
 		if i == MostRemarks {

@@ -27,7 +27,7 @@ type Report struct {
 	Media      []Media           `json:"media"`
 	Clouds     []Clouds          `json:"clouds"`
 	Tasks      []string          `json:"tasks"`
-	LeftOut    []LeftOut         `json:"left_out"`
+	LeftOut    []leftOut         `json:"left_out"`
 	Problems   []Problem         `json:"problems"`
 	LostBytes  int64             `json:"lost_bytes"` // of broken files that were read all the same
 	Plot       string            `json:"plot,omitempty"`
@@ -60,10 +60,10 @@ type Problem struct {
 	notetext.Entry
 }
 
-type LeftOut struct {
-	Name     string `json:"name"`
-	Reason   string `json:"reason"`
-	Episodes int    `json:"episodes"` // that have it
+// leftOut is a note in the list left_out.
+type leftOut struct {
+	notetext.Reason
+	notetext.Entry
 }
 
 type Stream struct {
@@ -123,7 +123,7 @@ func reportOf(path string, one bool, d dataset.Dataset, sum *dataset.Summary, fi
 		Path: path, Name: d.Name(), Format: d.Format(), Version: info.Version, Episodes: d.Len(), Rate: info.Rate, RateFrom: info.RateFrom,
 		Clock: info.Clock, Clocks: info.Clocks, Attributes: info.Attributes, LostBytes: sum.LostBytes,
 		Splits: []Split{}, Features: Features(&info), Streams: []Stream{}, Media: []Media{}, Clouds: []Clouds{}, Tasks: info.Tasks,
-		LeftOut: []LeftOut{},
+		LeftOut: []leftOut{},
 	}
 	f.Shortest, f.Longest = sum.Shortest, sum.Longest
 	switch {
@@ -159,7 +159,8 @@ func reportOf(path string, one bool, d dataset.Dataset, sum *dataset.Summary, fi
 		f.Clouds = append(f.Clouds, line)
 	}
 	for _, l := range sum.LeftOut {
-		f.LeftOut = append(f.LeftOut, LeftOut{l.Name, l.Reason, l.Episodes})
+		entry := notetext.EntryOf(l.Note)
+		f.LeftOut = append(f.LeftOut, leftOut{notetext.Reason{Name: l.Subject, Reason: entry.Text, Episodes: l.Episodes}, entry})
 	}
 	f.Problems = Problems(append(info.Notes, sum.Notes...))
 	return f

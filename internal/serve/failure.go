@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/failure"
 	"github.com/robocache/robocache/ops/record"
 )
@@ -37,6 +38,7 @@ func failureOf(err error) Failure {
 		return own.Failure
 	}
 	f := failure.Of(err)
+	f.Message = notetext.ErrorText(err)
 	var (
 		in      *RecordingError
 		request *RequestError

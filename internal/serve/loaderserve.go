@@ -51,21 +51,59 @@ func (l *loading) Close() error {
 	return errors.Join(err, l.source.Close())
 }
 
-// loaderReport is the report of a loader with the sentences of its notes.
-type loaderReport struct {
-	loader.Report
-	Entries []notetext.EpisodeEntry `json:"said"`
-}
-
-func reportOf(l *loader.Loader) loaderReport {
-	r := batching.Listed(l.Report())
-	return loaderReport{r, notetext.EpisodeEntries(r.EpisodeNotes)}
-}
-
 // LoaderLines returns the lines of a report that a trainer reads before it draws: the notes of the recordings, the episodes that lack a stream, and the
 // samples that are not finite.
 func LoaderLines(r *loader.Report) []string {
-	return slices.Concat(notetext.EpisodeLines(r.EpisodeNotes, r.Episodes), batching.Remarks(r), notetext.Lines(batching.Notes(r)))
+	return slices.Concat(notetext.EpisodeLines(r.EpisodeNotes, r.Episodes), batching.Remarks(r, notetext.Text), notetext.Lines(batching.Notes(r)))
+}
+
+// drawnReport is the report of a loader with the sentences of its notes.
+type drawnReport struct {
+	loader.Report
+	DrawnNotes
+	Entries []notetext.EpisodeEntry `json:"said"`
+}
+
+// DrawnNotes are the notes of a loader's report in JSON.
+type DrawnNotes struct {
+	LeftOut []notetext.Reason `json:"left_out"` // episodes that could not be taken, and why
+	Lacks   []Lacking         `json:"lacking"`  // episodes without samples of a stream
+}
+
+// Lacking is a stream that an episode has no samples of, with the sentence of its note.
+type Lacking struct {
+	loader.Lacking
+	Reason string `json:"reason"`
+}
+
+// Skipped is an episode that could not be read.
+type Skipped struct {
+	Number int    `json:"number"`
+	Reason string `json:"reason"`
+}
+
+// NotesOf returns the notes of a loader's report in JSON.
+func NotesOf(r *loader.Report) DrawnNotes {
+	d := DrawnNotes{LeftOut: notetext.Reasons(r.Notes), Lacks: []Lacking{}}
+	for _, l := range r.Lacking {
+		d.Lacks = append(d.Lacks, Lacking{l, notetext.Text(l.Note)})
+	}
+	return d
+}
+
+// SkippedOf returns the episodes that notes are about.
+func SkippedOf(notes dataset.Notes) []Skipped {
+	list := []Skipped{}
+	for _, n := range notes {
+		number, _ := n.Row.Index()
+		list = append(list, Skipped{number, notetext.Text(n)})
+	}
+	return list
+}
+
+func reportOf(l *loader.Loader) drawnReport {
+	r := batching.Listed(l.Report())
+	return drawnReport{r, NotesOf(&r), notetext.EpisodeEntries(r.EpisodeNotes)}
 }
 
 // loaderReply says what a loader draws from.
@@ -76,8 +114,8 @@ type loaderReply struct {
 	Last       string                `json:"last"`
 	Hz         float64               `json:"hz"`
 	State      loader.State          `json:"state"` // where it begins
-	Report     loaderReport          `json:"report"`
-	Skipped    []loader.Skipped      `json:"skipped"` // episodes that could not be read
+	Report     drawnReport           `json:"report"`
+	Skipped    []Skipped             `json:"skipped"` // episodes that could not be read
 	Rounded    map[string]int        `json:"rounded"` // values that the store's dtype could not hold, by stream
 	Normalised []batching.Normalised `json:"normalised"`
 	Streams    []align.Stream        `json:"streams"` // with the names of all columns
@@ -88,10 +126,10 @@ type loaderReply struct {
 func (l *loading) describe() loaderReply {
 	o := &l.source.Options
 	out := loaderReply{Rank: o.Rank, World: o.Ranks, Batch: o.Batch, Last: o.Last.String(), Hz: l.plan.Rate, State: l.loader.StateAt(0, 0), Report: reportOf(l.loader),
-		Skipped: []loader.Skipped{}, Rounded: map[string]int{}, Normalised: batching.NormalisedBy(l.loader, l.source.Given), Remarks: append([]string{}, l.remarks...)}
+		Skipped: []Skipped{}, Rounded: map[string]int{}, Normalised: batching.NormalisedBy(l.loader, l.source.Given), Remarks: append([]string{}, l.remarks...)}
 	out.Remarks = append(out.Remarks, LoaderLines(&out.Report.Report)...)
 	for _, s := range l.source.Stores {
-		out.Skipped = append(out.Skipped, s.Skipped...)
+		out.Skipped = append(out.Skipped, SkippedOf(s.Skipped)...)
 		for _, p := range s.Streams {
 			if p.Rounded > 0 {
 				out.Rounded[p.Name] += p.Rounded

@@ -97,7 +97,7 @@ func TestAnEpisodeComesAsItWasRead(t *testing.T) {
 			assertSent(t, memory, got.Streams[i].Times, s.Times, s.Name)
 			assertSent(t, memory, got.Streams[i].Values, s.Values, s.Name)
 		}
-		assert.Len(t, got.LeftOut, len(log.LeftOut))
+		assert.Len(t, got.LeftOut, len(log.Notes.Of(dataset.ClassLeftOut)))
 		assert.Len(t, got.Dropouts, 1)
 	}
 }

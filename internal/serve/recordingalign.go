@@ -40,7 +40,8 @@ type aligned struct {
 // alignReport is a report with the sentences of its notes.
 type alignReport struct {
 	*align.Report
-	Remarks []string `json:"remarks"`
+	Remarks []string          `json:"remarks"`
+	LeftOut []notetext.Reason `json:"left_out"`
 }
 
 type alignedStream struct {
@@ -83,8 +84,9 @@ func alignRecording(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	}
 	var text strings.Builder
 	text.WriteString(out.Report.String())
-	out.Report.Remarks = notetext.Lines(out.Report.Notes)
-	for _, line := range append(out.Report.LeftOutLines(), out.Report.Remarks...) {
+	notes := out.Report.Notes
+	out.Report.LeftOut, out.Report.Remarks = notetext.Reasons(notes.Of(dataset.ClassLeftOut)), notetext.Lines(notes.Of(dataset.ClassDamage, dataset.ClassRemark))
+	for _, line := range append(notetext.LeftOutLines(notes), out.Report.Remarks...) {
 		text.WriteString(printed.Text(line) + "\n")
 	}
 	out.Text = text.String()

@@ -204,12 +204,12 @@ func readEpisode(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 
 func leftOutOf(e *dataset.Episode) []sentLeftOut {
 	list := []sentLeftOut{}
-	for _, l := range e.LeftOut {
+	for _, n := range e.Notes.Of(dataset.ClassLeftOut) {
 		names := []string{}
-		for _, c := range l.Columns {
-			names = append(names, c.Name)
+		if s := e.EmptyStream(n.Subject); s != nil {
+			names = (&dataset.Stream{Columns: s.Columns}).ColumnNames()
 		}
-		list = append(list, sentLeftOut{l.Name, l.Count, l.Reason, names})
+		list = append(list, sentLeftOut{n.Subject, n.Count, notetext.Text(n), names})
 	}
 	return list
 }

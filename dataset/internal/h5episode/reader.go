@@ -21,8 +21,8 @@ type Reader struct {
 	Declared *int
 	// Further takes datasets with one row more than there are steps as well: what is observed after the last one.
 	Further bool
-	// Omit says why a dataset is left out whatever it holds; "" if it is not.
-	Omit func(path string) string
+	// Omit returns the code of a dataset that is left out whatever it holds; "" if it is not.
+	Omit func(path string) dataset.Code
 
 	set   *Set
 	steps int
@@ -38,22 +38,24 @@ func (r *Reader) Attributes(o hdf5.Object) (Said, error) {
 }
 
 // cost leaves out what cannot be read, unless that is refused. An error that is none of the file's is one.
-func (r *Reader) cost(name string, code dataset.Code, err error) error {
+func (r *Reader) cost(name string, damage dataset.Code, err error) error {
 	bad, broken := dataset.AsBroken(err)
+	code := dataset.CodeUnsupported
 	switch {
 	case broken && r.set.strict:
 		return err
 	case broken:
-		r.Notes.AddDamage(code, 0, bad)
+		code = dataset.CodeBroken
+		r.Notes.AddDamage(damage, 0, bad)
 	case !errors.Is(err, dataset.ErrUnsupported):
 		return err
 	}
-	r.leave(name, 0, err.Error())
+	r.leave(name, 0, code, dataset.Detail{Cause: err})
 	return nil
 }
 
-func (r *Reader) leave(name string, count int, why string) {
-	r.LeftOut = append(r.LeftOut, dataset.LeftOut{Name: name, Count: count, Reason: why})
+func (r *Reader) leave(name string, count int, code dataset.Code, d dataset.Detail) {
+	r.Notes = append(r.Notes, dataset.Note{Code: code, Subject: name, Count: count, Detail: d})
 }
 
 // item is a dataset of the episode.
@@ -103,9 +105,9 @@ func (r *Reader) read(ctx context.Context, group *hdf5.Group) error {
 		}
 		switch d := o.(type) {
 		case *hdf5.Dataset:
-			if why := ""; r.Omit != nil {
-				if why = r.Omit(path); why != "" {
-					r.leave(path, d.Len(), why)
+			if r.Omit != nil {
+				if code := r.Omit(path); code != "" {
+					r.leave(path, d.Len(), code, dataset.Detail{})
 					return nil
 				}
 			}
@@ -113,7 +115,7 @@ func (r *Reader) read(ctx context.Context, group *hdf5.Group) error {
 		case *hdf5.Group:
 			return note(path+"/", d)
 		case *hdf5.NamedType:
-			r.leave(path, 0, "a type and no values")
+			r.leave(path, 0, dataset.CodeValueType, dataset.Detail{Got: "a named type, which has none"})
 		}
 		return nil
 	})
@@ -122,7 +124,7 @@ func (r *Reader) read(ctx context.Context, group *hdf5.Group) error {
 	}
 	for _, name := range links {
 		if !met[name] {
-			r.leave(name, 0, "another name of what is there")
+			r.leave(name, 0, dataset.CodeAlias, dataset.Detail{})
 		}
 	}
 	if err := r.count(items); err != nil {
@@ -182,7 +184,7 @@ func (r *Reader) count(items []item) error {
 func (r *Reader) add(path string, d *hdf5.Dataset) error {
 	shape, kind := d.Shape(), d.Type().Kind
 	if len(shape) == 0 {
-		r.leave(path, 1, "one value and no series")
+		r.leave(path, 1, dataset.CodeSingleValue, dataset.Detail{})
 		return nil
 	}
 	n := shape[0]
@@ -193,7 +195,7 @@ func (r *Reader) add(path string, d *hdf5.Dataset) error {
 	bytes := numbers && dtype == tensor.U8 && kind == hdf5.Uint
 	switch {
 	case n != r.steps && !(r.Further && n == r.steps+1):
-		r.leave(path, n, fmt.Sprintf("%d samples, want %d, as the episode has steps", n, r.steps))
+		r.leave(path, n, dataset.CodeStepCount, dataset.Detail{Of: r.steps})
 		return nil
 	case bytes && len(shape) == 4 && (shape[3] == 1 || shape[3] == 3 || shape[3] == 4):
 		return r.images(path, d)
@@ -202,7 +204,7 @@ func (r *Reader) add(path string, d *hdf5.Dataset) error {
 			return err
 		}
 		if bytes && strings.Contains("/"+path, "/images/") {
-			r.leave(path, n, "rows of bytes that are neither JPEG nor PNG")
+			r.leave(path, n, dataset.CodeNotImages, dataset.Detail{})
 			return nil
 		}
 	case kind == hdf5.Compound && len(shape) == 1:
@@ -210,13 +212,13 @@ func (r *Reader) add(path string, d *hdf5.Dataset) error {
 	}
 	switch {
 	case !numbers:
-		r.leave(path, n, "values of "+d.Type().String())
+		r.leave(path, n, dataset.CodeValueType, dataset.Detail{Got: d.Type().String()})
 		return nil
 	case len(shape) > 2:
-		r.leave(path, n, fmt.Sprintf("values %s, want [T,D], or images [T,H,W,C] of bytes", tensor.FormatShape(shape)))
+		r.leave(path, n, dataset.CodeValueShape, dataset.Detail{Got: tensor.FormatShape(shape), Want: "[T,D], or images [T,H,W,C] of bytes"})
 		return nil
 	case len(shape) == 2 && shape[1] == 0:
-		r.leave(path, n, "no columns")
+		r.leave(path, n, dataset.CodeNoColumns, dataset.Detail{})
 		return nil
 	}
 	return r.numbers(path, d)

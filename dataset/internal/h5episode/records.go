@@ -1,7 +1,7 @@
 package h5episode
 
 import (
-	"fmt"
+	"strconv"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/hdf5"
@@ -18,7 +18,7 @@ func (r *Reader) records(path string, d *hdf5.Dataset) error {
 	var columns []dataset.Column
 	for _, f := range d.Type().Fields {
 		if _, ok := f.Type.DType(); !ok || f.Type.Kind == hdf5.Array {
-			r.leave(path+"."+f.Name, n, "values of "+f.Type.String())
+			r.leave(path+"."+f.Name, n, dataset.CodeValueType, dataset.Detail{Got: f.Type.String()})
 			continue
 		}
 		columns = append(columns, dataset.Column{Name: f.Name, Type: f.Type.String(), Integer: f.Type.Kind != hdf5.Float})
@@ -27,7 +27,7 @@ func (r *Reader) records(path string, d *hdf5.Dataset) error {
 		return nil
 	}
 	if len(columns) > maxFields {
-		r.leave(path, n, fmt.Sprintf("compounds of %d fields, want at most %d", len(columns), maxFields))
+		r.leave(path, n, dataset.CodeTooWide, dataset.Detail{Got: strconv.Itoa(len(columns)), Want: strconv.Itoa(maxFields), Unit: "fields"})
 		return nil
 	}
 	if err := r.take(path, n, 16*len(columns)+d.Type().Size); err != nil {

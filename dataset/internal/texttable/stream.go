@@ -15,13 +15,13 @@ func (t *Table) AddTo(e *dataset.Episode, name string, times []int64, units map[
 	for _, c := range t.Columns {
 		switch {
 		case c.Text:
-			e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: c.Name, Count: t.Rows, Reason: "text"})
+			e.Notes.Add(dataset.Note{Code: dataset.CodeText, Subject: c.Name, Count: t.Rows})
 			continue
 		case c.Empty == t.Rows && t.Rows > 0:
-			e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: c.Name, Count: t.Rows, Reason: "empty"})
+			e.Notes.Add(dataset.Note{Code: dataset.CodeEmptyColumn, Subject: c.Name, Count: t.Rows})
 			continue
 		case c.Empty > 0:
-			e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: c.Name, Count: c.Empty, Reason: "empty fields, which are NaN"})
+			e.Notes.Add(dataset.Note{Code: dataset.CodeEmptyFields, Subject: c.Name, Count: c.Empty})
 		}
 		typ := "decimal"
 		if c.Integer {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
 )
 
@@ -45,7 +46,7 @@ func (w *newDataset) write(ctx context.Context, p *episodePlan) error {
 	w.report.Inexact += p.inexact
 	w.report.Shift = max(w.report.Shift, p.shift)
 	for _, name := range p.left {
-		w.leave(name)
+		w.report.Notes.Add(dataset.Note{Code: dataset.CodeNoPlace, Subject: name, Count: 1, Detail: dataset.Detail{Want: "LeRobot", Unit: "it"}})
 	}
 	for stream, name := range p.names {
 		if stream != name {

@@ -56,24 +56,11 @@ func (w *newDataset) abandon() {
 	}
 }
 
-// leave counts an attribute that has no place.
-func (w *newDataset) leave(name string) {
-	for i := range w.report.LeftOut {
-		if w.report.LeftOut[i].Name == name {
-			w.report.LeftOut[i].Count++
-			return
-		}
-	}
-	w.report.LeftOut = append(w.report.LeftOut, dataset.LeftOut{Name: name, Count: 1, Reason: "LeRobot has no place for it"})
-}
-
 // leaveSplits notes the parts that LeRobot cannot have.
 func (w *newDataset) leaveSplits() {
 	for _, p := range w.parts {
 		if p.size != p.to-p.from {
-			w.report.LeftOut = append(w.report.LeftOut, dataset.LeftOut{
-				Name: "split " + p.name, Count: p.size, Reason: fmt.Sprintf("its episodes do not follow each other from %d to %d", p.from, p.to-1),
-			})
+			w.report.Notes.Add(dataset.Note{Code: dataset.CodeSplitOrder, Subject: "split " + p.name, Count: p.size, Detail: dataset.Detail{Want: fmt.Sprintf("%d to %d", p.from, p.to-1)}})
 		}
 	}
 }

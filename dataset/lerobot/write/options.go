@@ -150,8 +150,8 @@ type Report struct {
 	Inexact int
 	// Renamed has the names that features got, by those of the streams and media, where they differ.
 	Renamed map[string]string
-	// LeftOut is what the episodes have and the format has no place for, by name, with the number of episodes.
-	LeftOut []dataset.LeftOut
+	// Notes are about content of the episodes that the format has no place for. Count is the number of episodes.
+	Notes dataset.Notes
 }
 
 // Codecs lists what Options.Codec may be.

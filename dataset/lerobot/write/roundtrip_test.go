@@ -51,8 +51,7 @@ func TestRecordingsAreReadBackAsTheyWere(t *testing.T) {
 			require.NoError(t, err)
 			b, err := got.Episode(ctx, i)
 			require.NoError(t, err)
-			assert.Empty(t, b.Notes.Damage())
-			assert.Empty(t, b.LeftOut)
+			assert.Empty(t, b.Notes)
 			assert.Equal(t, a.Attributes.Task, b.Attributes.Task)
 			require.Equal(t, a.Names(), b.Names())
 			for k := range a.Streams {
@@ -134,7 +133,7 @@ func TestVideosAreCopiedAsTheyAre(t *testing.T) {
 		require.NoError(t, w.Add(ctx, e))
 	}
 	require.NoError(t, w.Commit(ctx))
-	assert.Empty(t, w.Report().LeftOut)
+	assert.Empty(t, w.Report().Notes)
 
 	a, b := parquetColumns(t, filepath.Join(source, firstEpisodes)), parquetColumns(t, filepath.Join(path, firstEpisodes))
 	for name := range a {

@@ -20,7 +20,7 @@ func TestSplitsAreRangesOfEpisodes(t *testing.T) {
 	}
 	require.NoError(t, w.Commit(ctx))
 	assert.Equal(t, map[string]any{"train": "0:2", "valid": "2:4"}, readJSON(t, filepath.Join(path, "meta/info.json"))["splits"])
-	assert.Equal(t, []dataset.LeftOut{{Name: "split odd", Count: 2, Reason: "its episodes do not follow each other from 0 to 2"}}, w.Report().LeftOut)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeSplitOrder, Subject: "split odd", Count: 2, Detail: dataset.Detail{Want: "0 to 2"}}}, w.Report().Notes)
 	got, err := lerobot.Open(ctx, path, lerobot.Options{Strict: true})
 	require.NoError(t, err)
 	defer got.Close()

@@ -106,8 +106,7 @@ func rewritten(t *testing.T, d dataset.Dataset, opt Options) (*lerobot.Set, *Wri
 	assert.Empty(t, got.Info().Notes)
 	for e, err := range dataset.Episodes(ctx, got) {
 		require.NoError(t, err)
-		assert.Empty(t, e.Notes.Damage())
-		assert.Empty(t, e.LeftOut)
+		assert.Empty(t, e.Notes)
 	}
 	return got, w, path
 }

@@ -147,7 +147,7 @@ func (w *Writer) Close() error {
 func (w *Writer) Report() Report {
 	r := w.report
 	r.Tasks, r.Files, r.Bytes = len(w.tasks.texts), w.out.files, w.out.bytes
-	r.LeftOut, r.Renamed = slices.Clone(r.LeftOut), maps.Clone(r.Renamed)
+	r.Notes, r.Renamed = slices.Clone(r.Notes), maps.Clone(r.Renamed)
 	return r
 }
 

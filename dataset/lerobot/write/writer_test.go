@@ -193,7 +193,7 @@ func TestAClockWithinToleranceIsTakenAndCounted(t *testing.T) {
 	}
 	require.NoError(t, w.Add(context.Background(), e))
 	assert.Equal(t, 90*time.Microsecond, w.Report().Shift)
-	assert.Equal(t, []dataset.LeftOut{{Name: "the time of the first row", Count: 1, Reason: "LeRobot has no place for it"}}, w.Report().LeftOut)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeNoPlace, Subject: "the time of the first row", Count: 1, Detail: dataset.Detail{Want: "LeRobot", Unit: "it"}}}, w.Report().Notes)
 }
 
 func TestWhatCannotBeCarriedIsRefused(t *testing.T) {
@@ -346,9 +346,9 @@ func TestNamesAreThoseThatAreAskedFor(t *testing.T) {
 	r := w.Report()
 	assert.Equal(t, map[string]string{"obs/state": "observation.state"}, r.Renamed)
 	assert.Equal(t, 6, r.Inexact)
-	require.Len(t, r.LeftOut, 2)
-	assert.Equal(t, "operator", r.LeftOut[0].Name)
-	assert.Equal(t, dataset.LeftOut{Name: "success", Count: 2, Reason: "LeRobot has no place for it"}, r.LeftOut[1])
+	require.Len(t, r.Notes, 2)
+	assert.Equal(t, "operator", r.Notes[0].Subject)
+	assert.Equal(t, dataset.Note{Code: dataset.CodeNoPlace, Subject: "success", Count: 2, Detail: dataset.Detail{Want: "LeRobot", Unit: "it"}}, r.Notes[1])
 	for name, text := range files(t, path) {
 		assert.NotContains(t, text, "someone", name)
 	}

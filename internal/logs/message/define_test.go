@@ -17,7 +17,7 @@ func TestConstantsDefaultsAndBoundsAreNoFields(t *testing.T) {
 	d := open(t, "cdr", "p/msg/A", "# comment\r\n\nuint8 A=1\nuint8 B = 2 # two\nstring C=\"x=#\"\nstring D=a = b # c\nint32\tx 5\nint32 y  -1 # y\nfloat32[3] z [1.0, 2.0, 3.0]\r\n"+
 		"string<=22 s \"a=b\"\nstring<=5[<=3] t\nint8[<=4] u [1, 2]\n  byte b\nchar c\n")
 	assert.Equal(t, []string{"x", "y", "z[0]", "z[1]", "z[2]", "b", "c"}, names(d.Shape().Columns))
-	assert.Equal(t, []string{"s (text)", "t (text)"}, d.Shape().LeftOut)
+	assert.Equal(t, dataset.Notes{field(dataset.CodeTextFields, "s"), field(dataset.CodeTextFields, "t")}, d.Shape().Notes)
 	assert.Equal(t, "u", d.Shape().Lists[0].Name)
 	var rows Rows
 	require.NoError(t, d.Append(&rows, cdr().put(int32(1), int32(2), float32(3), float32(4), float32(5), "abc", []string{"d"}, uint32(1), int8(-6), uint8(200), uint8(201)).b))
@@ -142,7 +142,7 @@ func TestDefinitionsThatGrowAreHeldBack(t *testing.T) {
 		}
 		assert.LessOrEqual(t, len(d.Shape().Columns), maxColumns)
 		assert.Less(t, letters, 64<<20)
-		assert.NotEmpty(t, d.Shape().LeftOut, name)
+		assert.NotEmpty(t, d.Shape().Notes, name)
 		var rows Rows
 		assert.ErrorIs(t, d.Append(&rows, make([]byte, 3)), dataset.ErrTruncated)
 		assert.ErrorIs(t, d.Append(&rows, []byte{0, 1, 0, 0, 9}), dataset.ErrTruncated)
@@ -152,8 +152,8 @@ func TestDefinitionsThatGrowAreHeldBack(t *testing.T) {
 func TestWhatIsLeftOutIsNamed(t *testing.T) {
 	d := open(t, "cdr", "p/msg/A", "float64[5000] wide\nuint8[65] bytes\nuint8[64] few\nwstring w\nstring[] names\nB[2] b\nB[] list\nC[] empty\nfloat64[] v\n"+
 		line80+"MSG: p/B\nint8 x\nstring s\nint8[] inner\n"+line80+"MSG: p/C\nstring s\n")
-	assert.Equal(t, []string{"wide (5000 elements: too wide)", "bytes (65 bytes)", "w (text)", "b[].s (text)", "b[].inner (an array in an array)",
-		"list[].s (text)", "list[].inner (an array in an array)", "empty (an array without numbers)"}, d.Shape().LeftOut)
+	assert.Equal(t, dataset.Notes{field(dataset.CodeWideArrays, "wide"), field(dataset.CodeByteFields, "bytes"), field(dataset.CodeTextFields, "w"), field(dataset.CodeTextFields, "b[].s"), field(dataset.CodeNestedArrays, "b[].inner"),
+		field(dataset.CodeTextFields, "list[].s"), field(dataset.CodeNestedArrays, "list[].inner"), field(dataset.CodeArraysWithoutNumbers, "empty")}, d.Shape().Notes)
 	assert.Equal(t, "b[1].x", d.Shape().Columns[65].Name)
 	assert.Len(t, d.Shape().Columns, 66)
 	assert.False(t, d.Shape().Wide)
@@ -168,7 +168,7 @@ func TestLabelsAreForWhatTheyName(t *testing.T) {
 	}
 	assert.Equal(t, map[string]string{"points": "", "q": "joint_names", "x": "joint_names"}, labels, "a trajectory's points are not its joints")
 	assert.Equal(t, dataset.RotationXYZW, d.Shape().Lists[1].Columns[3].Rotation)
-	assert.Equal(t, []string{"points[].positions (an array in an array)", "at (4000 elements: too wide)"}, d.Shape().LeftOut)
+	assert.Equal(t, dataset.Notes{field(dataset.CodeNestedArrays, "points[].positions"), field(dataset.CodeWideArrays, "at")}, d.Shape().Notes)
 	d = open(t, "ros1", "geometry_msgs/Quaternion", "float64 x\nfloat64 y\nfloat64 z\nfloat64 w\n")
 	assert.Equal(t, dataset.RotationXYZW, d.Shape().Columns[0].Rotation)
 }

@@ -217,9 +217,9 @@ func isTime(t *Type) bool {
 func cost(name string) int { return 1 + len(name)/256 }
 
 // leave names what is left out.
-func (f *flattener) leave(path, what string) {
+func (f *flattener) leave(path string, code dataset.Code) {
 	if f.columns != nil {
-		f.shape.LeftOut = append(f.shape.LeftOut, path+" ("+what+")")
+		f.shape.Notes = append(f.shape.Notes, dataset.Note{Code: code, Subject: path})
 	}
 }
 
@@ -241,17 +241,17 @@ func (f *flattener) field(d *Field, name, path string) []node {
 	}
 	switch d.Kind {
 	case String, WString:
-		f.leave(path, "text")
+		f.leave(path, dataset.CodeTextFields)
 		return []node{textNode(d.Kind)}
 	case Struct:
 		if d.Type.Name == "std_msgs/MultiArrayLayout" {
-			f.leave(path, "how the data are laid out")
+			f.leave(path, dataset.CodeLayoutFields)
 			return f.out(func() []node { return f.inner(d.Type, "", "") })
 		}
 		return f.inner(d.Type, name+".", path+".")
 	}
 	if f.columns != nil && f.left < 2*cost(name) {
-		f.leave(path, "beyond the columns that a message may have")
+		f.leave(path, dataset.CodeFieldLimit)
 		return f.out(func() []node { return f.number(d, name, 1) })
 	}
 	return f.number(d, name, 1)
@@ -335,21 +335,21 @@ func isByte(d *Field) bool {
 
 func (f *flattener) fixed(d *Field, name, path string) []node {
 	if d.Kind == String || d.Kind == WString {
-		f.leave(path, "text")
+		f.leave(path, dataset.CodeTextFields)
 		return []node{{what: loop, n: d.Len, body: []node{textNode(d.Kind)}, boxed: true}}
 	}
-	why := ""
+	var why dataset.Code
 	switch width := f.width(d); {
 	case f.columns == nil:
-		why = "-" // so is what it is in
+		why = dataset.CodeNestedArrays // so is what it is in
 	case isByte(d) && d.Len > maxBytes:
-		why = fmt.Sprintf("%d bytes", d.Len)
+		why = dataset.CodeByteFields
 	case width > maxArray || width == 0 && d.Kind != Struct && d.Len > 0:
-		why = fmt.Sprintf("%d elements: too wide", d.Len)
+		why = dataset.CodeWideArrays
 	case width*cost(name) > f.left:
-		why = "beyond the columns that a message may have"
+		why = dataset.CodeFieldLimit
 	case width == 0 && d.Len > 0:
-		why = "an array without numbers"
+		why = dataset.CodeArraysWithoutNumbers
 	}
 	if why != "" {
 		f.leave(path, why)
@@ -364,14 +364,14 @@ func (f *flattener) fixed(d *Field, name, path string) []node {
 		return f.number(d, name, d.Len)
 	}
 	nodes := []node{{what: box}}
-	table, said := f.table, len(f.shape.LeftOut)
+	table, said := f.table, len(f.shape.Notes)
 	f.table = false // an array in it is one in an array
 	for i := range d.Len {
 		nodes = append(nodes, f.inner(d.Type, fmt.Sprintf("%s[%d].", name, i), path+"[].")...)
 		if i == 0 {
-			said = len(f.shape.LeftOut)
+			said = len(f.shape.Notes)
 		}
-		f.shape.LeftOut = f.shape.LeftOut[:said] // the same for each element
+		f.shape.Notes = f.shape.Notes[:said] // the same for each element
 	}
 	f.table = table
 	return nodes
@@ -417,18 +417,18 @@ func (f *flattener) sequence(d *Field, path string) []node {
 		if path == f.label && f.label != "" {
 			seq.text = f.labelAt
 		} else {
-			f.leave(path, "text")
+			f.leave(path, dataset.CodeTextFields)
 		}
 		seq.body = []node{textNode(d.Kind)}
 	case f.columns == nil || !f.table:
-		f.leave(path, "an array in an array")
+		f.leave(path, dataset.CodeNestedArrays)
 		seq.body = f.out(element)
 	default:
 		list := ListShape{Name: path, Bytes: isByte(d), label: -1}
 		if f.label != "" && !(d.Kind == Struct && has(d.Type, isList)) { // a trajectory's points are not its joints
 			list.Labels, list.label = f.label, f.labelAt
 		}
-		columns, said := f.columns, len(f.shape.LeftOut)
+		columns, said := f.columns, len(f.shape.Notes)
 		f.columns, f.table = &list.Columns, false
 		switch {
 		case d.Kind == Struct && has(d.Type, isKey):
@@ -440,7 +440,7 @@ func (f *flattener) sequence(d *Field, path string) []node {
 		seq.body = element()
 		f.columns, f.table = columns, true
 		if len(list.Columns) == 0 || f.left < 0 {
-			f.shape.LeftOut = append(f.shape.LeftOut[:said], path+" (an array without numbers)")
+			f.shape.Notes = append(f.shape.Notes[:said], dataset.Note{Code: dataset.CodeArraysWithoutNumbers, Subject: path})
 			return []node{{what: sequence, list: -1, text: -1, boxed: seq.boxed, body: f.out(element)}}
 		}
 		seq.list = len(f.shape.Lists)

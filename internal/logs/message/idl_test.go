@@ -74,7 +74,7 @@ func TestIDLIsReadAsMsgIs(t *testing.T) {
 	assert.Equal(t, "orientation_covariance[8]", got[12])
 	assert.Equal(t, dataset.Column{Name: "b", Type: "bool", Integer: true}, shape.Columns[14])
 	assert.Equal(t, dataset.Column{Name: "big[17]", Type: "uint64", Integer: true}, shape.Columns[32])
-	assert.Equal(t, []string{"text (text)"}, shape.LeftOut)
+	assert.Equal(t, dataset.Notes{field(dataset.CodeTextFields, "text")}, shape.Notes)
 	assert.Equal(t, []ListShape{{Name: "some", Columns: []dataset.Column{{Type: "float64"}}, Wide: true, Labels: "names"}}, shape.Lists)
 	want := []float64{}
 	for i := range 13 {

@@ -43,8 +43,8 @@ func TestJSONMessagesBecomeColumnsAndLists(t *testing.T) {
 	}
 	assert.Equal(t, []bool{false, false, true, false, true, true}, whole, "truth values, and times")
 	assert.Equal(t, "boolean", s.Columns[2].Type)
-	assert.Equal(t, []string{"text (text)", "list[].v (an array in an array)", "e (an array without numbers)", "m (an array in an array)", "nothing (null)", "mixed (values of several kinds)"},
-		sorted(s.LeftOut, "text", "list", "e ", "m ", "nothing", "mixed"))
+	assert.Equal(t, dataset.Notes{field(dataset.CodeTextFields, "text"), field(dataset.CodeNestedArrays, "list[].v"), field(dataset.CodeArraysWithoutNumbers, "e"), field(dataset.CodeNestedArrays, "m"), field(dataset.CodeNullFields, "nothing"), field(dataset.CodeMixedFields, "mixed")},
+		sorted(s.Notes, "text", "list", "e ", "m ", "nothing", "mixed"))
 	require.Len(t, s.Lists, 2)
 	assert.Equal(t, []string{"joint.pos", "joint.name"}, []string{s.Lists[0].Name, s.Lists[0].Labels})
 	assert.Equal(t, []string{"l", "r\n"}, rows.Lists[0].Names[0].List)
@@ -61,15 +61,20 @@ func TestJSONMessagesBecomeColumnsAndLists(t *testing.T) {
 }
 
 // sorted puts texts in the order of the prefixes.
-func sorted(list []string, order ...string) (out []string) {
+func sorted(list dataset.Notes, order ...string) (out dataset.Notes) {
 	for _, o := range order {
-		for _, s := range list {
-			if strings.HasPrefix(s, o) {
-				out = append(out, s)
+		for _, n := range list {
+			if strings.HasPrefix(n.Subject+" ", o) {
+				out = append(out, n)
 			}
 		}
 	}
 	return out
+}
+
+// field is the note about a field that is left out.
+func field(code dataset.Code, path string) dataset.Note {
+	return dataset.Note{Code: code, Subject: path}
 }
 
 // Whatever the numbers of one recording are, those of another may have fractions: what is whole the schema alone says.
@@ -151,7 +156,7 @@ func TestTheTimestampOfJSONIsNoColumn(t *testing.T) {
 		assert.Equal(t, []int64{want}, rows.Stamps, text)
 	}
 	s, _ := jsonRows(t, Schema{}, `{"header":{"seq":3,"stamp":{"secs":1,"nsecs":2},"frame_id":"base"}}`)
-	assert.Equal(t, []string{"header.seq (of a header, whose stamp alone is kept)", "header.frame_id (of a header, whose stamp alone is kept)"}, s.LeftOut)
+	assert.Equal(t, dataset.Notes{field(dataset.CodeHeaderRest, "header.seq"), field(dataset.CodeHeaderRest, "header.frame_id")}, s.Notes)
 	for _, text := range []string{`{"timestamp":5,"v":1}`, `{"timestamp":{"sec":1.5,"nsec":1},"v":1}`, `{"timestamp":"now","v":1}`, `{"a":{"timestamp":{"sec":1,"nsec":2}},"v":1}`} {
 		s, _ := jsonRows(t, Schema{}, text)
 		assert.False(t, s.Stamp, text)
@@ -257,8 +262,8 @@ func TestLongNamesMakeNoMoreThanTheirOwnSize(t *testing.T) {
 	require.NoError(t, err)
 	for _, s := range []*Shape{ofJSON, d.Shape()} {
 		size := 0
-		for _, left := range s.LeftOut {
-			size += len(left)
+		for _, left := range s.Notes {
+			size += len(left.Subject)
 		}
 		assert.Positive(t, size)
 		assert.Less(t, size, 20<<20)

@@ -99,8 +99,8 @@ func (d *jsonDecoder) build(top *jsonSeen) {
 	fill(d.row, math.NaN())
 }
 
-func (b *jsonBuilder) leave(path, what string) {
-	b.d.shape.LeftOut = append(b.d.shape.LeftOut, path+" ("+what+")")
+func (b *jsonBuilder) leave(path string, code dataset.Code) {
+	b.d.shape.Notes = append(b.d.shape.Notes, dataset.Note{Code: code, Subject: path})
 }
 
 // byPlace returns the members' names in the order in which messages have them.
@@ -139,7 +139,7 @@ func (b *jsonBuilder) object(n *jsonSeen, schema jsonSchema, path string, top bo
 	for _, name := range names {
 		in := n.members[name]
 		if b.fields += cost(path); b.fields > maxProtoFields {
-			b.leave(name, "beyond the fields that a message may have")
+			b.leave(name, dataset.CodeFieldLimit)
 			break
 		}
 		if path+name == label {
@@ -192,7 +192,7 @@ func (b *jsonBuilder) own(n *jsonSeen, name string, keyed, top bool, element *Li
 func (b *jsonBuilder) header(n *jsonSeen, name string) {
 	for _, part := range n.byPlace() {
 		if name == "header" && part != "stamp" {
-			b.leave(name+"."+part, "of a header, whose stamp alone is kept")
+			b.leave(name+"."+part, dataset.CodeHeaderRest)
 		}
 	}
 }
@@ -276,20 +276,20 @@ func (b *jsonBuilder) field(n *jsonSeen, schema jsonSchema, path, label string, 
 	numbers := n.numbers + n.bools
 	switch {
 	case numbers+n.texts+n.objects+n.arrays == 0:
-		b.leave(path, "null")
+		b.leave(path, dataset.CodeNullFields)
 	case n.only(n.texts):
-		b.leave(path, "text")
+		b.leave(path, dataset.CodeTextFields)
 	case b.made >= maxJSONColumns:
-		b.leave(path, "beyond the columns that a message may have")
+		b.leave(path, dataset.CodeFieldLimit)
 	case n.only(numbers):
 		b.column(n, schema, path)
 		return &jsonField{what: jsonNumber, at: len(*b.columns) - 1}
 	case n.only(n.objects):
 		return b.object(n, schema, path+".", false)
 	case !n.only(n.arrays):
-		b.leave(path, "values of several kinds")
+		b.leave(path, dataset.CodeMixedFields)
 	case !b.table:
-		b.leave(path, "an array in an array")
+		b.leave(path, dataset.CodeNestedArrays)
 	default:
 		return b.list(n.elements, schema.elements(), path, label, at)
 	}
@@ -309,7 +309,7 @@ func (b *jsonBuilder) column(n *jsonSeen, schema jsonSchema, name string) {
 func (b *jsonBuilder) list(n *jsonSeen, schema jsonSchema, path, label string, at int) *jsonField {
 	list := ListShape{Name: path, Labels: label, Wide: true}
 	out := &jsonField{what: jsonList, at: len(b.d.shape.Lists)}
-	columns, said := b.columns, len(b.d.shape.LeftOut)
+	columns, said := b.columns, len(b.d.shape.Notes)
 	b.columns, b.table = &list.Columns, false
 	switch {
 	case n.only(n.numbers + n.bools):
@@ -323,20 +323,20 @@ func (b *jsonBuilder) list(n *jsonSeen, schema jsonSchema, path, label string, a
 			list.Labels, list.named, out.named, b.named = path+"[].name", true, true, true
 		}
 		out.what, out.members = jsonStructs, b.object(n, schema, "", false).members
-		for i := said; i < len(b.d.shape.LeftOut); i++ {
-			b.d.shape.LeftOut[i] = path + "[]." + b.d.shape.LeftOut[i]
+		for i := said; i < len(b.d.shape.Notes); i++ {
+			b.d.shape.Notes[i].Subject = path + "[]." + b.d.shape.Notes[i].Subject
 		}
 	}
 	b.columns, b.table = columns, true
 	if len(list.Columns) == 0 {
-		b.d.shape.LeftOut = b.d.shape.LeftOut[:said]
+		b.d.shape.Notes = b.d.shape.Notes[:said]
 		switch {
 		case n.only(n.texts):
-			b.leave(path, "text")
+			b.leave(path, dataset.CodeTextFields)
 		case n.only(n.arrays):
-			b.leave(path, "an array in an array")
+			b.leave(path, dataset.CodeNestedArrays)
 		default:
-			b.leave(path, "an array without numbers")
+			b.leave(path, dataset.CodeArraysWithoutNumbers)
 		}
 		return nil
 	}

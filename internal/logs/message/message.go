@@ -59,8 +59,8 @@ type Shape struct {
 	Columns []dataset.Column // of the table, D of them; 0 where no field is a single number
 	Wide    bool             // whether the table is float64
 	Lists   []ListShape
-	LeftOut []string // fields that are neither, by flattened name, with what they are: "frame_id (text)"
-	Stamp   bool     // whether there is a header's timestamp, which is no column
+	Notes   dataset.Notes // of fields that are neither; the subject is the flattened name
+	Stamp   bool          // whether there is a header's timestamp, which is no column
 	// Keyed says that messages have a child_frame_id, which tells those of one moving thing from those of others.
 	Keyed bool
 	// Media says what a message as a whole is, if it is an image, a video's packet or a cloud: then its table and lists are not used.

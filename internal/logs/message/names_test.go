@@ -25,7 +25,7 @@ func TestNamesThatOccurTwiceTellNothing(t *testing.T) {
 func TestElementsThatHaveNames(t *testing.T) {
 	d := open(t, "cdr", "a/msg/Motors", "Motor[] motors\n"+line80+"MSG: a/Motor\nfloat32 current\nstring name\nfloat32 load\n")
 	assert.Equal(t, "motors[].name", d.Shape().Lists[0].Labels)
-	assert.Empty(t, d.Shape().LeftOut)
+	assert.Empty(t, d.Shape().Notes)
 	var rows Rows
 	require.NoError(t, d.Append(&rows, cdr().put(uint32(2), float32(1), "l", float32(2), float32(3), "r", float32(4)).b))
 	require.NoError(t, d.Append(&rows, cdr().put(uint32(2), float32(7), "r", float32(8), float32(5), "l", float32(6)).b))
@@ -80,7 +80,7 @@ func TestElementsThatHaveNamesInProtobufAndJSON(t *testing.T) {
 	}{"protobuf": {p.Shape(), &rows}, "json": {s, inJSON}} {
 		require.Len(t, got.shape.Lists, 1, what)
 		assert.Equal(t, "joints[].name", got.shape.Lists[0].Labels, what)
-		assert.Empty(t, got.shape.LeftOut, what)
+		assert.Empty(t, got.shape.Notes, what)
 		assert.Equal(t, []string{"position", "effort"}, columns(got.shape.Lists[0].Columns), what)
 		l := &got.rows.Lists[0]
 		require.Len(t, l.Names, 2, what)

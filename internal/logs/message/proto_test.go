@@ -103,7 +103,7 @@ func TestProtobufMessagesBecomeColumnsAndLists(t *testing.T) {
 	assert.Equal(t, dataset.Column{Name: "mode", Type: "test.Mode", Integer: true}, s.Columns[6])
 	assert.Equal(t, dataset.Column{Name: "pose.at.y", Type: "float"}, s.Columns[8])
 	assert.True(t, s.Wide && s.Stamp)
-	assert.Equal(t, []string{"frame_id (text)", "pose.inner (a message in one of its kind)", "poses[].inner (a message in one of its kind)", "raw (bytes)", "map (map)"}, s.LeftOut)
+	assert.Equal(t, dataset.Notes{field(dataset.CodeTextFields, "frame_id"), field(dataset.CodeRecursiveFields, "pose.inner"), field(dataset.CodeRecursiveFields, "poses[].inner"), field(dataset.CodeByteFields, "raw"), field(dataset.CodeMapFields, "map")}, s.Notes)
 	require.Len(t, s.Lists, 3)
 	assert.Equal(t, []string{"position", "counts", "poses"}, []string{s.Lists[0].Name, s.Lists[1].Name, s.Lists[2].Name})
 	assert.Equal(t, "name", s.Lists[0].Labels)
@@ -213,7 +213,8 @@ func TestTypesThatGrowWithoutEndAreCut(t *testing.T) {
 	d, err := newProto(schema)
 	require.NoError(t, err)
 	assert.Len(t, d.Shape().Columns, maxProtoColumns)
-	assert.LessOrEqual(t, len(d.Shape().LeftOut), 2*maxProtoFields)
+	assert.LessOrEqual(t, len(d.Shape().Notes), 2*maxProtoFields)
+	assert.NotNil(t, d.Shape().Notes.Find(dataset.CodeFieldLimit))
 }
 
 const foxgloveProto = `
@@ -391,7 +392,7 @@ func checkTransforms(t *testing.T, shape *Shape, rows *Rows, parent int32) {
 	assert.Equal(t, [][]int32{{0, 2, 0}, {1, 1, parent}}, [][]int32{list.Keys, list.Parents})
 	assert.Equal(t, []int64{1e9, 2e9, 3e9}, list.Stamps)
 	assert.Len(t, list.F64, 3*len(l.Columns))
-	assert.Empty(t, shape.LeftOut)
+	assert.Empty(t, shape.Notes)
 }
 
 func TestTransformsAreOfTheFramesThatMove(t *testing.T) {

@@ -82,8 +82,8 @@ func (m *protoMessage) add(f *protoField, n protowire.Number) {
 	m.fields[n] = f
 }
 
-func (b *protoBuilder) leave(path, what string) {
-	b.d.shape.LeftOut = append(b.d.shape.LeftOut, path+" ("+what+")")
+func (b *protoBuilder) leave(path string, code dataset.Code) {
+	b.d.shape.Notes = append(b.d.shape.Notes, dataset.Note{Code: code, Subject: path})
 }
 
 // message makes the columns of a message's fields.
@@ -109,7 +109,7 @@ func (b *protoBuilder) message(of protoreflect.MessageDescriptor, path string, t
 	for i := range list.Len() {
 		f := list.Get(i)
 		if b.fields += cost(path); b.fields > maxProtoFields {
-			b.leave(path+string(f.Name()), "beyond the fields that a message may have")
+			b.leave(path+string(f.Name()), dataset.CodeFieldLimit)
 			break
 		}
 		if path+string(f.Name()) == label {
@@ -262,28 +262,28 @@ func (b *protoBuilder) field(f protoreflect.FieldDescriptor, path, label string,
 	out := &protoField{what: protoSkip, name: path, kind: f.Kind(), wire: wireOf(f.Kind())}
 	switch {
 	case f.IsMap():
-		b.leave(path, "map")
+		b.leave(path, dataset.CodeMapFields)
 		return out
 	case f.Kind() == protoreflect.StringKind:
-		b.leave(path, "text")
+		b.leave(path, dataset.CodeTextFields)
 		return out
 	case f.Kind() == protoreflect.BytesKind:
-		b.leave(path, "bytes")
+		b.leave(path, dataset.CodeByteFields)
 		return out
 	case f.Kind() == protoreflect.GroupKind:
-		b.leave(path, "group")
+		b.leave(path, dataset.CodeGroupFields)
 		return out
 	case b.made >= maxProtoColumns:
-		b.leave(path, "beyond the columns that a message may have")
+		b.leave(path, dataset.CodeFieldLimit)
 		return out
 	case f.Kind() == protoreflect.MessageKind && f.Message().IsPlaceholder():
-		b.leave(path, "of "+string(f.Message().FullName())+", which the schema lacks")
+		b.leave(path, dataset.CodeUndefinedFields)
 		return out
 	case f.Kind() == protoreflect.MessageKind && b.open[f.Message().FullName()]:
-		b.leave(path, "a message in one of its kind")
+		b.leave(path, dataset.CodeRecursiveFields)
 		return out
 	case f.IsList() && !b.table:
-		b.leave(path, "an array in an array")
+		b.leave(path, dataset.CodeNestedArrays)
 		return out
 	case f.IsList():
 		return b.list(f, path, label, at, out)
@@ -317,7 +317,7 @@ func (b *protoBuilder) column(f protoreflect.FieldDescriptor, name string) {
 // list makes a list of numbers or structs.
 func (b *protoBuilder) list(f protoreflect.FieldDescriptor, path, label string, at int, out *protoField) *protoField {
 	shape := ListShape{Name: path, Labels: label}
-	said, columns, wide := len(b.d.shape.LeftOut), b.columns, b.wide
+	said, columns, wide := len(b.d.shape.Notes), b.columns, b.wide
 	b.columns, b.wide, b.table = &shape.Columns, &shape.Wide, false
 	var in *protoMessage
 	if f.Kind() == protoreflect.MessageKind {
@@ -329,16 +329,16 @@ func (b *protoBuilder) list(f protoreflect.FieldDescriptor, path, label string, 
 			shape.Labels, shape.named, b.named = path+"[].name", true, true
 		}
 		in = b.message(f.Message(), "", false)
-		for i := said; i < len(b.d.shape.LeftOut); i++ {
-			b.d.shape.LeftOut[i] = path + "[]." + b.d.shape.LeftOut[i]
+		for i := said; i < len(b.d.shape.Notes); i++ {
+			b.d.shape.Notes[i].Subject = path + "[]." + b.d.shape.Notes[i].Subject
 		}
 	} else {
 		b.column(f, "")
 	}
 	b.columns, b.wide, b.table = columns, wide, true
 	if len(shape.Columns) == 0 {
-		b.d.shape.LeftOut = b.d.shape.LeftOut[:said]
-		b.leave(path, "an array without numbers")
+		b.d.shape.Notes = b.d.shape.Notes[:said]
+		b.leave(path, dataset.CodeArraysWithoutNumbers)
 		return out
 	}
 	out.what, out.in, out.at = protoList, in, len(b.d.shape.Lists)

@@ -44,7 +44,7 @@ func TestStructsFlattenToColumns(t *testing.T) {
 		d := open(t, encoding, "geometry_msgs/msg/Twist", twist)
 		assert.Equal(t, []string{"linear.x", "linear.y", "linear.z", "angular.x", "angular.y", "angular.z"}, names(d.Shape().Columns))
 		assert.Equal(t, dataset.Column{Name: "linear.x", Type: "float64"}, d.Shape().Columns[0])
-		assert.Empty(t, d.Shape().LeftOut)
+		assert.Empty(t, d.Shape().Notes)
 		var rows Rows
 		w.put(1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
 		require.NoError(t, d.Append(&rows, w.b))
@@ -59,7 +59,7 @@ func TestTheHeaderIsTheClockAndQuaternionsAreRotations(t *testing.T) {
 	shape := d.Shape()
 	require.Len(t, shape.Columns, 37)
 	assert.True(t, shape.Stamp)
-	assert.Empty(t, shape.LeftOut)
+	assert.Empty(t, shape.Notes)
 	for i, c := range shape.Columns {
 		assert.Equal(t, i < 4, c.Rotation == dataset.RotationXYZW, c.Name)
 	}
@@ -83,7 +83,7 @@ func TestTheHeaderIsTheClockAndQuaternionsAreRotations(t *testing.T) {
 func TestRos1TimesAreTwoColumns(t *testing.T) {
 	d := open(t, "ros1", "a/B", "Header header\ntime at\nduration took\nbyte b\nchar c\nstring s\n"+header1)
 	assert.Equal(t, []string{"at.sec", "at.nsec", "took.sec", "took.nsec", "b", "c"}, names(d.Shape().Columns))
-	assert.Equal(t, []string{"s (text)"}, d.Shape().LeftOut)
+	assert.Equal(t, dataset.Notes{field(dataset.CodeTextFields, "s")}, d.Shape().Notes)
 	var rows Rows
 	w := ros1().put(uint32(9), uint32(3_000_000_000), uint32(5), "map", uint32(1), uint32(2), int32(-1), int32(-2), int8(-3), uint8(200), "text")
 	require.NoError(t, d.Append(&rows, w.b))
@@ -97,7 +97,7 @@ func TestNamesLabelTheListsBesideThem(t *testing.T) {
 	require.Len(t, shape.Lists, 3)
 	assert.Equal(t, ListShape{Name: "position", Columns: []dataset.Column{{Type: "float64"}}, Wide: true, Labels: "name"}, shape.Lists[0])
 	assert.Empty(t, shape.Columns)
-	assert.Empty(t, shape.LeftOut)
+	assert.Empty(t, shape.Notes)
 	message := func(frame string, joints []string, position, velocity []float64) []byte {
 		return cdr().put(int32(1), uint32(0), frame, joints, position, velocity, []float64{}).b
 	}
@@ -146,7 +146,7 @@ func TestTheLayoutOfAMultiArrayIsNoData(t *testing.T) {
 		line80 + "MSG: std_msgs/MultiArrayDimension\nstring label\nuint32 size\nuint32 stride\n"
 	d := open(t, "cdr", "std_msgs/msg/Float32MultiArray", multi)
 	assert.Empty(t, d.Shape().Columns)
-	assert.Equal(t, []string{"layout (how the data are laid out)"}, d.Shape().LeftOut)
+	assert.Equal(t, dataset.Notes{field(dataset.CodeLayoutFields, "layout")}, d.Shape().Notes)
 	require.Len(t, d.Shape().Lists, 1)
 	var rows Rows
 	require.NoError(t, d.Append(&rows, cdr().put(uint32(1), "rows", uint32(2), uint32(2), uint32(7), uint32(2), float32(3), float32(4)).b))
@@ -166,7 +166,7 @@ func TestTransformsAreToldApart(t *testing.T) {
 	assert.True(t, list.Keyed && list.Stamp && !d.Shape().Keyed && !d.Shape().Stamp)
 	assert.Equal(t, []string{"translation.x", "translation.y", "translation.z", "rotation.x", "rotation.y", "rotation.z", "rotation.w"}, names(list.Columns))
 	assert.Equal(t, dataset.RotationXYZW, list.Columns[6].Rotation)
-	assert.Empty(t, d.Shape().LeftOut)
+	assert.Empty(t, d.Shape().Notes)
 	message := func(frames ...string) []byte {
 		w := cdr().put(uint32(len(frames) / 2))
 		for i := 0; i < len(frames); i += 2 {
@@ -204,7 +204,7 @@ func TestTransformsAreToldApart(t *testing.T) {
 func TestMessagesWithAChildFrameSayWhoseTheyAre(t *testing.T) {
 	d := open(t, "ros1", "nav_msgs/Odometry", "Header header\nstring child_frame_id\nfloat32 x\n"+header1)
 	assert.True(t, d.Shape().Keyed)
-	assert.Empty(t, d.Shape().LeftOut)
+	assert.Empty(t, d.Shape().Notes)
 	var rows Rows
 	for _, child := range []string{"base", "wheel", "base"} {
 		require.NoError(t, d.Append(&rows, ros1().put(uint32(0), uint32(1), uint32(2), "odom", child, float32(3)).b))

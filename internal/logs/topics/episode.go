@@ -6,10 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
+	"strconv"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/internal/listed"
 	"github.com/robocache/robocache/internal/logs/message"
 	"github.com/robocache/robocache/internal/video"
 	"github.com/robocache/robocache/tensor"
@@ -64,40 +63,37 @@ func (e *making) unique(topic, kind string) string {
 	return name
 }
 
-func (e *making) leftOut(name string, count int, reason string) {
-	e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: name, Count: count, Reason: reason})
-}
+func (e *making) leave(n dataset.Note) { e.Notes = append(e.Notes, n) }
 
 // add makes the streams of a topic.
 func (e *making) add(t *topic) error {
 	name := e.unique(t.name, t.kind)
 	if t.refused.count > 0 && t.log.len() > 0 {
-		e.leftOut(name, t.refused.count, "messages that cannot be decoded: "+short(t.refused.first))
+		e.leave(dataset.Note{Code: dataset.CodeUndecodedMessages, Subject: name, Count: t.refused.count, Detail: dataset.Detail{Of: t.count, Cause: short(t.refused.first)}})
 	}
+	note := dataset.Note{Subject: name, Count: t.count}
 	var times []int64
 	var order []int
 	switch {
 	case t.count == 0:
-		l := dataset.LeftOut{Name: name, Reason: "no messages"}
+		note.Code = dataset.CodeNoMessages
 		if t.shape != nil && t.shape.Media == message.NoMedia && len(t.shape.Columns) > 0 {
-			l.Columns, l.DType = t.shape.Columns, dtype(t.shape.Wide)
+			e.Empty = append(e.Empty, dataset.EmptyStream{Name: name, Columns: t.shape.Columns, DType: dtype(t.shape.Wide)})
 		}
-		e.LeftOut = append(e.LeftOut, l)
-		return nil
 	case t.why != nil:
-		e.leftOut(name, t.count, short(t.why))
-		return nil
+		note.Code, note.Cause = dataset.CodeNoDecoder, short(t.why)
 	case t.over.Load():
-		e.leftOut(name, t.count, fmt.Sprintf("its numbers take over %d times the room of its messages, since these lack most of their fields", mostRoom))
-		return nil
+		note.Code, note.Want = dataset.CodeSparseMessages, strconv.Itoa(mostRoom)
 	case t.log.len() == 0 && t.refused.count > 0:
-		e.leftOut(name, t.count, short(t.refused.first))
-		return nil
+		note.Code, note.Of, note.Cause = dataset.CodeUndecodedMessages, t.count, short(t.refused.first)
 	case t.log.len() == 0:
-		e.leftOut(name, t.count, fmt.Sprintf("none of its %d messages fits its type, %s", t.count, t.kind))
-		return nil
+		note.Code, note.Got = dataset.CodeNoFit, t.kind
 	default:
 		times, order = e.clockOf(t, name)
+	}
+	if note.Code != "" {
+		e.leave(note)
+		return nil
 	}
 	if t.shape.Media != message.NoMedia {
 		e.media(t, name, times, order)
@@ -210,12 +206,11 @@ func (e *making) streams(t *topic, name string, times []int64, order []int) erro
 			return err
 		}
 	}
-	others := slices.Clone(t.shape.LeftOut)
 	for i := range t.lists {
 		l, shape := &t.lists[i], &t.shape.Lists[i]
 		if shape.Keyed {
 			if l.moving.which.len() == 0 {
-				e.leftOut(name+"."+shape.Name, t.count, "no elements in any message")
+				e.leave(dataset.Note{Code: dataset.CodeNoElements, Subject: name + "." + shape.Name, Count: t.count})
 				continue
 			}
 			own, by := l.moving.elements(e, name, times, order)
@@ -227,8 +222,9 @@ func (e *making) streams(t *topic, name string, times []int64, order []int) erro
 			}
 			continue
 		}
-		if why := l.refused(shape); why != "" {
-			e.leftOut(name+"."+shape.Name, t.count, why)
+		if n := l.refused(shape); n.Code != "" {
+			n.Subject, n.Count = name+"."+shape.Name, t.count
+			e.leave(n)
 			continue
 		}
 		var names []string
@@ -249,13 +245,25 @@ func (e *making) streams(t *topic, name string, times []int64, order []int) erro
 			return err
 		}
 	}
-	switch {
-	case len(others) > 0:
-		e.leftOut(name, t.count, "its fields that are no numbers: "+listed.Names(others))
-	case len(t.shape.Columns)+len(t.shape.Lists) == 0:
-		e.leftOut(name, t.count, "messages of no fields that are numbers")
-	}
+	e.fields(t, name)
 	return nil
+}
+
+// fields adds notes about the fields of a topic that are no numbers: one for each code, with the names of its fields.
+func (e *making) fields(t *topic, name string) {
+	var list dataset.Notes
+	for _, f := range t.shape.Notes {
+		n := list.Find(f.Code)
+		if n == nil {
+			list = append(list, dataset.Note{Code: f.Code, Subject: name, Count: t.count})
+			n = &list[len(list)-1]
+		}
+		n.Names = append(n.Names, f.Subject)
+	}
+	if len(list)+len(t.shape.Columns)+len(t.shape.Lists) == 0 {
+		e.leave(dataset.Note{Code: dataset.CodeNoNumbers, Subject: name, Count: t.count})
+	}
+	e.Notes = append(e.Notes, list...)
 }
 
 func dtype(wide bool) tensor.DType {
@@ -266,12 +274,12 @@ func dtype(wide bool) tensor.DType {
 }
 
 // short is an error's text without what every error of messages begins with.
-func short(err error) string {
+func short(err error) error {
 	var bad *dataset.FormatError
 	if errors.As(err, &bad) {
-		said := *bad
-		said.Offset = -1
-		return strings.TrimPrefix(said.Error(), bad.Format+": ")
+		copied := *bad
+		copied.Offset = -1
+		return dataset.Bare(&copied)
 	}
-	return err.Error()
+	return err
 }

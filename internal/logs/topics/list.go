@@ -139,8 +139,8 @@ func (r *renaming) apply(in *message.ListRows, shape *message.ListShape) {
 	}
 }
 
-// refused says why a list is no stream; empty if it is one.
-func (l *list) refused(shape *message.ListShape) string {
+// refused returns a note about a list that is no stream; it has no code if the list is one.
+func (l *list) refused(shape *message.ListShape) (n dataset.Note) {
 	span := fmt.Sprintf("%d to %d", l.shortest, l.longest)
 	if l.shortest == l.longest {
 		span = strconv.Itoa(l.longest)
@@ -148,19 +148,19 @@ func (l *list) refused(shape *message.ListShape) string {
 	several := len(l.names) > 1 || len(l.names) == 1 && l.names[0].Reordered
 	switch {
 	case l.longest == 0:
-		return "no elements in any message"
+		n.Code = dataset.CodeNoElements
 	case shape.Bytes && l.dropped && l.longest > 64:
-		return "data, " + span + " bytes a message"
+		n.Code, n.Got = dataset.CodeData, span
 	case l.many && !l.unnamed:
-		return fmt.Sprintf("%s has more than %d different sets of names", shape.Labels, message.MaxNames)
+		n.Code, n.Got, n.Want = dataset.CodeLabelSetLimit, shape.Labels, strconv.Itoa(message.MaxNames)
 	case l.unnamed && several:
-		return fmt.Sprintf("%s changes from message to message, and does not name the elements in all of them", shape.Labels)
+		n.Code, n.Got = dataset.CodeLabelsChange, shape.Labels
 	case !l.byName() && l.shortest != l.longest:
-		return span + " elements a message"
+		n.Code, n.Got = dataset.CodeListLength, span
 	case !l.keeps(len(shape.Columns)):
-		return fmt.Sprintf("%d numbers a message are too wide for a stream, which has up to %d", l.longest*len(shape.Columns), maxWidth)
+		n.Code, n.Got, n.Want, n.Unit = dataset.CodeTooWide, strconv.Itoa(l.longest*len(shape.Columns)), strconv.Itoa(maxWidth), "numbers a message"
 	}
-	return ""
+	return n
 }
 
 // columns returns those of n elements as a stream, by their names if they have some.

@@ -81,7 +81,6 @@ func TestEachSetOfNamesHasAStream(t *testing.T) {
 			{Code: dataset.CodeLabelSets, Subject: "/j", Detail: dataset.Detail{Got: "name", Of: 2}},
 			{Code: dataset.CodeMessagesEmpty, Subject: "/j.velocity", Count: 3, Detail: dataset.Detail{Of: 5}},
 		}, e.Notes)
-		assert.Empty(t, e.LeftOut)
 	}
 }
 
@@ -102,7 +101,7 @@ func TestNamesThatTellNothingAreNotUsed(t *testing.T) {
 		assert.Equal(t, dataset.Notes{{Code: dataset.CodeLabelsPartial, Subject: "/j.position", Detail: dataset.Detail{Got: "name"}}}, e.Notes)
 
 		e = joints(t, together, `{"name":["a","b"],"position":[1,2]}`, `{"name":["b","a"],"position":[1,2]}`, `{"name":[],"position":[3,4]}`)
-		assert.Equal(t, []dataset.LeftOut{{Name: "/j.position", Count: 3, Reason: "name changes from message to message, and does not name the elements in all of them"}}, e.LeftOut)
+		assert.Equal(t, dataset.Notes{{Code: dataset.CodeLabelsChange, Subject: "/j.position", Count: 3, Detail: dataset.Detail{Got: "name"}}}, e.Notes)
 
 		var many []string
 		for i := range message.MaxNames + 1 {
@@ -110,6 +109,6 @@ func TestNamesThatTellNothingAreNotUsed(t *testing.T) {
 		}
 		assert.Len(t, joints(t, together, many[1:]...).Streams, message.MaxNames)
 		e = joints(t, together, many...)
-		assert.Equal(t, []dataset.LeftOut{{Name: "/j.position", Count: message.MaxNames + 1, Reason: "name has more than 16 different sets of names"}}, e.LeftOut)
+		assert.Equal(t, dataset.Notes{{Code: dataset.CodeLabelSetLimit, Subject: "/j.position", Count: message.MaxNames + 1, Detail: dataset.Detail{Got: "name", Want: "16"}}}, e.Notes)
 	}
 }

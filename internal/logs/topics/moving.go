@@ -2,8 +2,8 @@ package topics
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/logs/message"
@@ -145,7 +145,8 @@ type table struct {
 // split makes a stream of each frame that moves, of the table's memory. Times, and which of the pairs each row is of, are in the order of the rows.
 func (m *moving) split(e *making, name string, times []int64, which []int32, t table, inexact int) error {
 	if len(m.list) > maxFrames {
-		e.leftOut(name, len(which), fmt.Sprintf("%d coordinate frames move, of which a topic has up to %d", len(m.list), maxFrames))
+		e.leave(dataset.Note{Code: dataset.CodeTooWide, Subject: name, Count: len(which),
+			Detail: dataset.Detail{Got: strconv.Itoa(len(m.list)), Want: strconv.Itoa(maxFrames), Unit: "coordinate frames"}})
 		return nil
 	}
 	ends := make([]int, len(m.list)) // of each pair's rows, which come to lie together

@@ -68,7 +68,8 @@ func TestChannelsOfOneTypeAreOneStream(t *testing.T) {
 	assert.Equal(t, []string{"/x", "/x (wide)"}, e.Names(), "the first message's type has the plain name")
 	assert.Equal(t, []string{"pair", "wide"}, []string{e.Streams[0].Type, e.Streams[1].Type})
 	assert.Equal(t, []float32{1, 2, 5, 6, 3, 4}, values(t, e.Stream("/x")))
-	assert.Equal(t, []dataset.LeftOut{{Name: "/none", Reason: "no messages", Columns: []dataset.Column{{Name: "a"}, {Name: "b"}}, DType: tensor.F32}}, e.LeftOut)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeNoMessages, Subject: "/none"}}, e.Notes)
+	assert.Equal(t, []dataset.EmptyStream{{Name: "/none", Columns: []dataset.Column{{Name: "a"}, {Name: "b"}}, DType: tensor.F32}}, e.Empty)
 }
 
 func TestAListOfOneLengthIsAStream(t *testing.T) {
@@ -82,23 +83,23 @@ func TestAListOfOneLengthIsAStream(t *testing.T) {
 	e := readAll(t, log("j\x01\x02", "j\x03\x04"), dataset.Options{})
 	assert.Equal(t, []float32{1, 2, 3, 4}, values(t, e.Stream("/l.data")))
 	assert.Equal(t, []string{"j0", "j1"}, columnNames(e.Stream("/l.data")))
-	assert.Equal(t, []dataset.LeftOut{{Name: "/l", Count: 2, Reason: "its fields that are no numbers: name (text)"}}, e.LeftOut)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeTextFields, Subject: "/l", Count: 2, Detail: dataset.Detail{Names: []string{"name"}}}}, e.Notes)
 
 	e = readAll(t, log("u\x01\x02", "u", "u\x03\x04\x05"), dataset.Options{})
 	assert.Nil(t, e.Stream("/l.data"))
-	assert.Equal(t, dataset.LeftOut{Name: "/l.data", Count: 3, Reason: "0 to 3 elements a message"}, e.LeftOut[0])
+	assert.Equal(t, dataset.Note{Code: dataset.CodeListLength, Subject: "/l.data", Count: 3, Detail: dataset.Detail{Got: "0 to 3"}}, e.Notes[0])
 
 	e = readAll(t, log("j", "j"), dataset.Options{})
-	assert.Equal(t, "no elements in any message", e.LeftOut[0].Reason)
+	assert.Equal(t, dataset.CodeNoElements, e.Notes[0].Code)
 
 	long := string(make([]byte, maxWidth+2))
 	e = readAll(t, log(long, long), dataset.Options{})
-	assert.Contains(t, e.LeftOut[0].Reason, "4097 numbers a message are too wide")
+	assert.Equal(t, dataset.Detail{Got: "4097", Want: "4096", Unit: "numbers a message"}, e.Notes[0].Detail)
 
 	l := log(long[:100])
 	l.channels = channelsOf("/l", "", "bytes")
 	e = readAll(t, l, dataset.Options{})
-	assert.Equal(t, "data, 99 bytes a message", e.LeftOut[0].Reason)
+	assert.Equal(t, []any{dataset.CodeData, "99"}, []any{e.Notes[0].Code, e.Notes[0].Got})
 }
 
 func columnNames(s *dataset.Stream) (names []string) {
@@ -181,12 +182,18 @@ func TestWhatCannotBeDecodedIsCounted(t *testing.T) {
 	assert.Equal(t, []any{dataset.CodeChunkBroken, 2, int64(14)}, []any{e.Notes.Damage()[0].Code, e.Notes.Damage()[0].Count, e.Notes.Damage()[0].Bytes})
 	assert.Equal(t, []any{2, int64(4)}, []any{e.Notes.Damage()[1].Count, e.Notes.Damage()[1].Bytes})
 	assert.Equal(t, "message: byte 0: message of /a at 2 ns: byte: corrupt: got 255, want less", e.Notes.Damage()[1].Cause.Error())
-	assert.Equal(t, []dataset.LeftOut{
-		{Name: "/a", Count: 1, Reason: "messages that cannot be decoded: message of /a at 7 ns: byte: not supported: got 254, want less"},
-		{Name: "/b", Count: 1, Reason: "none of its 1 messages fits its type, pair"},
-		{Name: "/c", Count: 2, Reason: "schema: not supported: got strange, want one of the test"},
-		{Name: "/d", Count: 1, Reason: "message of /d at 8 ns: byte: not supported: got 254, want less"},
-	}, e.LeftOut)
+	left := e.Notes.Of(dataset.ClassLeftOut)
+	var texts []string
+	for _, n := range left {
+		texts = append(texts, n.String())
+	}
+	assert.Equal(t, []string{
+		string(dataset.CodeUndecodedMessages) + " /a: 1 of 4, message of /a at 7 ns: byte: not supported: got 254, want less",
+		string(dataset.CodeNoFit) + " /b: 1, got pair",
+		string(dataset.CodeNoDecoder) + " /c: 2, schema: not supported: got strange, want one of the test",
+		string(dataset.CodeUndecodedMessages) + " /d: 1 of 1, message of /d at 8 ns: byte: not supported: got 254, want less",
+	}, texts)
+	assert.ErrorIs(t, left[0].Cause, dataset.ErrUnsupported)
 
 	var bad *dataset.FormatError
 	_, err := read(context.Background(), log, dataset.Options{Strict: true}, open)
@@ -200,7 +207,8 @@ func TestWhatCannotBeDecodedIsCounted(t *testing.T) {
 
 func TestAChannelWithoutASchemaIsLeftOut(t *testing.T) {
 	e := readAll(t, &fakeLog{channels: channelsOf("/a", "cdr", ""), parts: [][]Message{{at(0, 1, 1, 2)}}}, dataset.Options{})
-	assert.Equal(t, []dataset.LeftOut{{Name: "/a", Count: 1, Reason: "channel: not supported: got no schema, want one, which messages of cdr need"}}, e.LeftOut)
+	require.Len(t, e.Notes, 1)
+	assert.Equal(t, "no-decoder /a: 1, channel: not supported: got no schema, want one, which messages of cdr need", e.Notes[0].String())
 }
 
 func TestMessagesWithoutASchemaAreSeenBeforeTheyAreDecoded(t *testing.T) {
@@ -242,9 +250,9 @@ func TestFieldsThatNoMessageHasDoNotFillTheMemory(t *testing.T) {
 		}
 		e := readAll(t, log, dataset.Options{})
 		assert.Equal(t, []string{"/a"}, e.Names())
-		require.Len(t, e.LeftOut, 1)
-		assert.Equal(t, 9000, e.LeftOut[0].Count)
-		assert.Contains(t, e.LeftOut[0].Reason, "its numbers take over 256 times the room of its messages")
+		require.Len(t, e.Notes, 1)
+		assert.Equal(t, 9000, e.Notes[0].Count)
+		assert.Equal(t, []any{dataset.CodeSparseMessages, "256"}, []any{e.Notes[0].Code, e.Notes[0].Want})
 	}
 }
 
@@ -264,7 +272,7 @@ func TestEachFrameThatMovesIsAStream(t *testing.T) {
 	assert.Equal(t, []float32{2}, values(t, e.Stream("/odom.r (o)")))
 	assert.Equal(t, []float32{1, 2}, values(t, e.Stream("/one")))
 	assert.Contains(t, e.Notes, dataset.Note{Code: dataset.CodeFrameParents, Subject: "/tf", Detail: dataset.Detail{Names: []string{"a in w", "b in w"}}})
-	assert.Equal(t, []dataset.LeftOut{{Name: "/none.transforms", Count: 1, Reason: "no elements in any message"}}, e.LeftOut)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeNoElements, Subject: "/none.transforms", Count: 1}}, e.Notes.Of(dataset.ClassLeftOut))
 	e = readAll(t, log, dataset.Options{Clock: "header"})
 	assert.Equal(t, []int64{200, 500, 300}, e.Stream("/tf.a").Nanoseconds(), "of each element its own")
 	assert.Subset(t, e.Notes, dataset.Notes{{Code: dataset.CodeLogClock, Subject: "/odom"}, {Code: dataset.CodeLogClock, Subject: "/one"}})
@@ -277,7 +285,7 @@ func TestEachFrameThatMovesIsAStream(t *testing.T) {
 	}
 	e = readAll(t, many, dataset.Options{})
 	assert.Empty(t, e.Streams)
-	assert.Contains(t, e.LeftOut[0].Reason, "1025 coordinate frames move")
+	assert.Equal(t, dataset.Detail{Got: "1025", Want: "1024", Unit: "coordinate frames"}, e.Notes[0].Detail)
 }
 
 func TestBlocksHoldWhatWasAdded(t *testing.T) {
@@ -327,6 +335,11 @@ func TestInexactIntegersAreThoseOfTheirOwnStream(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"/t", "/t.even"}, e.Names())
 	assert.Equal(t, [2]int{1, 2}, [2]int{e.Streams[0].Inexact, e.Streams[1].Inexact})
-	require.Len(t, e.LeftOut, 1)
-	assert.Equal(t, "/t.odd", e.LeftOut[0].Name)
+	require.Len(t, e.Notes, 1)
+	assert.Equal(t, "/t.odd", e.Notes[0].Subject)
+}
+
+func TestATopicWithoutNumbersIsNoted(t *testing.T) {
+	e := readAll(t, &fakeLog{channels: channelsOf("/a", "", "nothing"), parts: [][]Message{{at(0, 1), at(0, 2)}}}, dataset.Options{})
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeNoNumbers, Subject: "/a", Count: 2}}, e.Notes)
 }

@@ -85,7 +85,8 @@ func open(encoding string, schema message.Schema, _ func(string) string) (messag
 		d.shape.Columns, d.shape.Wide = []dataset.Column{{Name: "w"}}, true
 	case "list":
 		d.shape.Lists = []message.ListShape{{Name: "data", Columns: []dataset.Column{{Type: "float32"}}, Labels: "name"}}
-		d.shape.LeftOut = []string{"name (text)"}
+		d.shape.Notes = dataset.Notes{{Code: dataset.CodeTextFields, Subject: "name"}}
+	case "nothing":
 	case "bytes":
 		d.shape.Lists = []message.ListShape{{Name: "data", Columns: []dataset.Column{{Type: "uint8"}}, Bytes: true}}
 	case "image":

@@ -44,7 +44,7 @@ func Golden(t *testing.T, folder string, open func(path string, opt dataset.Opti
 		assert.Equal(t, want.Columns, c.Names(), name)
 		assert.Equal(t, want.NotFinite, c.NotFinite, name)
 		assert.Zero(t, c.Inexact, name)
-		assert.Empty(t, c.LeftOut, name)
+		assert.Empty(t, c.Notes, name)
 		assert.Zero(t, c.Trailing, name)
 		assert.Empty(t, c.Notes.Damage(), name)
 		assert.Equal(t, want.Points, digest(Data(t, c.Points)), "%s: points", name)

@@ -40,9 +40,8 @@ func ReadGolden(t *testing.T, file string) Golden {
 func (g Golden) Check(t *testing.T, e *dataset.Episode, prefix string) {
 	t.Helper()
 	left := map[string]bool{}
-	for _, l := range e.LeftOut {
-		left[l.Name] = true
-		assert.NotEmpty(t, l.Reason, l.Name)
+	for _, n := range e.Notes.Of(dataset.ClassLeftOut) {
+		left[n.Subject] = true
 	}
 	checked := 0
 	for path, want := range g.Datasets {
@@ -88,11 +87,11 @@ func (g Golden) Check(t *testing.T, e *dataset.Episode, prefix string) {
 	}
 }
 
-// Left returns why things are left out, by name.
-func Left(e *dataset.Episode) map[string]string {
-	left := map[string]string{}
-	for _, l := range e.LeftOut {
-		left[l.Name] = l.Reason
+// Left returns the notes about what is left out, by name.
+func Left(e *dataset.Episode) map[string]dataset.Note {
+	left := map[string]dataset.Note{}
+	for _, n := range e.Notes.Of(dataset.ClassLeftOut) {
+		left[n.Subject] = n
 	}
 	return left
 }

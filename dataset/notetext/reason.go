@@ -1,0 +1,67 @@
+package notetext
+
+import (
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+// Reason is a note in JSON lists that have names and reasons.
+type Reason struct {
+	Name     string `json:"name"`
+	Reason   string `json:"reason"`
+	Episodes int    `json:"episodes,omitempty"` // how many have it
+}
+
+// Reasons returns the entries of notes. The list is not nil.
+func Reasons(notes dataset.Notes) []Reason {
+	list := make([]Reason, len(notes))
+	for i, n := range notes {
+		list[i] = Reason{Name: n.Subject, Reason: Text(n)}
+	}
+	return list
+}
+
+// LeftOutLines returns a line for each sentence of notes of ClassLeftOut, with their subjects: "left out, no samples: /imu, /odom".
+func LeftOutLines(notes dataset.Notes) (lines []string) {
+	at := map[string]int{}
+	for _, n := range notes.Of(dataset.ClassLeftOut) {
+		text := Text(n)
+		if k, seen := at[text]; seen {
+			lines[k] += ", " + n.Subject
+			continue
+		}
+		at[text] = len(lines)
+		lines = append(lines, "left out, "+text+": "+n.Subject)
+	}
+	return lines
+}
+
+// ErrorText returns the text of an error, with the sentence of each note that the error or one that it wraps holds in place of the note's code:
+// "no stream: /imu (no-messages)" becomes "no stream: /imu (no messages)". Such errors have a method ErrorNotes.
+func ErrorText(err error) string {
+	text := err.Error()
+	eachError(err, func(err error) {
+		if with, ok := err.(interface{ ErrorNotes() dataset.Notes }); ok {
+			for _, n := range with.ErrorNotes() {
+				text = strings.Replace(text, n.Reason(), Text(n), 1)
+			}
+		}
+	})
+	return text
+}
+
+// eachError calls do for an error and those that it wraps.
+func eachError(err error, do func(error)) {
+	do(err)
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		if below := e.Unwrap(); below != nil {
+			eachError(below, do)
+		}
+	case interface{ Unwrap() []error }:
+		for _, below := range e.Unwrap() {
+			eachError(below, do)
+		}
+	}
+}
