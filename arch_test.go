@@ -442,7 +442,7 @@ var layers = map[string][]string{
 		"planner plan_images plan_numbers video_files", "plan_video totals", "plan row_table episode_table", "new_dataset", "info", "complete", "writer",
 	},
 	"cmd/robocache": {
-		"doc backends version errors time_shares heap policy_skills npz_batch",
+		"doc absent backends version errors time_shares heap policy_skills npz_batch",
 		"flag_errors arguments shard_flag voxel_flags lerobot_flags batch_flags", "recording_flags stream_flag device_info output",
 		"app input dataset_watch", "request alignment_report batch_index batch_request batch_metrics cloud bench_run",
 		"recording npz_rows npz_job batch_report batch_state batch_folder batch_samples",
