@@ -38,7 +38,7 @@ var rules = map[string][]string{
 	"cudasim":                {"cudadrv", "cudasim/internal/driver", "cudasim/internal/exec", "cudasim/report"},
 	"nn":                     {"nn/ranks", "tensor", "ops", "ops/backend", "dataset/safetensors"},
 	"nn/ranks":               {},
-	"policy":                 {"nn", "nn/ranks", "loader", "align", "dataset/...", "ops", "ops/backend", "tensor", "internal/..."},
+	"policy":                 {"nn", "nn/ranks", "loader", "align", "align/planfile", "dataset/...", "ops", "ops/backend", "tensor", "internal/..."},
 	"ptx":                    {"internal/ptxparse"},
 	"storage":                {},
 	"storage/s3":             {"storage", "github.com/aws/...", "internal/caught"},
@@ -53,11 +53,13 @@ var rules = map[string][]string{
 	"dataset/lerobot":        {"tensor", "dataset/...", "storage", "internal/inorder", "internal/orderjson", "internal/parquet", "internal/summary"},
 	"internal/sources":       {"storage"},
 	"internal/summary":       {},
-	"align/suggest":          {"align", "dataset", "internal/columns", "internal/cover", "internal/near", "internal/plausible", "internal/printed", "internal/recognise", "internal/text", "ops"},
-	"align":                  {"dataset/...", "internal/atomicfile", "internal/caught", "internal/columns", "internal/cover", "internal/decimal", "internal/near", "internal/orderjson", "internal/plausible", "internal/printed", "internal/text", "ops", "tensor", "github.com/goccy/go-yaml/..."},
+	"align/planfile":         {"align", "internal/caught", "internal/decimal", "internal/near", "internal/orderjson", "internal/planorigin", "ops", "tensor", "github.com/goccy/go-yaml/..."},
+	"align/suggest":          {"align", "align/planfile", "dataset", "internal/columns", "internal/cover", "internal/near", "internal/plausible", "internal/printed", "internal/recognise", "internal/text", "ops"},
+	"align":                  {"dataset/...", "internal/atomicfile", "internal/columns", "internal/cover", "internal/near", "internal/plausible", "internal/planorigin", "internal/printed", "internal/text", "ops", "tensor"},
 	"loader":                 {"dataset/...", "storage", "align", "ops", "stats", "tensor", "internal/atomicfile", "internal/caught", "internal/inorder", "internal/near", "internal/plausible", "internal/raw", "internal/sources", "internal/text", "internal/video"},
-	"convert":                {"tensor", "dataset/...", "align", "ops", "internal/atomicfile", "internal/inorder", "internal/inspection", "internal/orderjson", "internal/recognise", "internal/sources", "internal/video"},
+	"convert":                {"tensor", "dataset/...", "align", "align/planfile", "ops", "internal/atomicfile", "internal/inorder", "internal/inspection", "internal/orderjson", "internal/recognise", "internal/sources", "internal/video"},
 	"doctor":                 {"tensor", "dataset/...", "internal/cover", "internal/nth", "internal/plausible", "internal/recognise", "internal/summary", "internal/text"},
+	"doctor/page":            {"doctor", "dataset/notetext", "internal/text"},
 	"stats":                  {"tensor", "dataset/...", "align", "ops", "internal/inorder", "internal/orderjson", "internal/summary"},
 	"view":                   {"tensor", "dataset", "dataset/notetext", "align", "doctor", "ops", "internal/caught", "internal/cover"},
 	"viz":                    {"tensor", "dataset", "internal/atomicfile", "internal/errs", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
@@ -69,11 +71,12 @@ var rules = map[string][]string{
 	"internal/caught":        {},
 	"internal/columns":       {"dataset"},
 	"internal/cover":         {"dataset", "ops", "tensor"},
+	"internal/planorigin":    {},
 	"internal/plausible":     {"dataset", "ops", "tensor"},
 	"internal/recognise":     {"dataset", "internal/columns", "tensor"},
 	"internal/decimal":       {},
 	"internal/device":        {"cudadrv", "internal/raw", "ops/backend", "tensor"},
-	"internal/batching":      {"align", "dataset/...", "internal/near", "internal/recognise", "loader", "ops", "tensor"},
+	"internal/batching":      {"align", "align/planfile", "dataset/...", "internal/near", "internal/recognise", "loader", "ops", "tensor"},
 	"internal/benchmark":     {"cudadrv", "internal/kernels", "internal/tuned", "nn", "ops", "ops/backend", "ops/cuda", "ptx", "tensor", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
 	"internal/errs":          {},
 	"internal/fp32":          {},
@@ -402,7 +405,7 @@ func TestRulesNameWhatExists(t *testing.T) {
 // layers are the files of packages whose files have an order, lowest first: a file names only what is declared in its own layer or below.
 var layers = map[string][]string{
 	"align": {
-		"doc errors origin narrow", "plan report disorder", "aligned columns place range window unused write", "check clock episode save", "job preparer file",
+		"doc errors narrow", "plan report disorder", "aligned columns place range window unused", "check clock episode save", "job preparer",
 		"account stray job_clock", "choose", "prepare live", "resample fuse",
 	},
 	"align/suggest": {"doc draft numbers", "column_names plan_text", "apart choice columns look rate", "write", "suggest"},
@@ -416,6 +419,11 @@ var layers = map[string][]string{
 		"doc gpu fields variant considered voxel_chain", "choose plan", "items general channels",
 		"fast unaligned unaligned_contiguous small thread_per_row voxel_atomic voxel_bucket voxel_group voxel_sort voxel_count voxel_write",
 		"fuse resample voxelize backward draw tally nn nn_matmul nn_attention nn_gradient nn_rows meet", "backend explain tune",
+	},
+	"convert": {
+		"doc options account missing_streams column_order row_clock picture", "episode_error report sample_usage", "picked input", "target frame_stream shard_weights",
+		"conversion place", "journal foreign_output ready arrange trim", "work prepare", "piece", "make", "shard", "lerobot_writer lerobot_vectors",
+		"lerobot_times lerobot_tasks lerobot_modality lerobot_features", "lerobot mcap arrays webdataset",
 	},
 	"cudasim/internal/memory": {"doc word", "space"},
 	"cudasim/internal/exec": {
@@ -438,8 +446,17 @@ var layers = map[string][]string{
 		"doc error options", "output values statistics splits video_pool pictures", "feature", "series stream", "tasks episode_plan",
 		"planner plan_images plan_numbers video_files", "plan_video totals", "plan row_table episode_table", "new_dataset", "info", "complete", "writer",
 	},
+	"doctor": {
+		"doc kind options format vocabulary plot correlation advice", "finding", "scan", "clock workspace statistics splits", "examiner",
+		"clock_steps clock_unit coverage offset", "nan repeats angle_wrap saturation quaternion spike standstill", "reader_notes schema",
+		"examine report", "collector", "doctor",
+	},
 	"internal/parquet": {
 		"doc thrift decompress delta", "handle values schema", "page_values page_encoder", "leaf writer", "page_list page_body", "rows", "column", "file images",
+	},
+	"view": {
+		"doc request answer lazy jpeg clock table listing", "curve picture_cache", "entry", "episode_cache track", "server",
+		"episode episode_reader series path cloud frame", "thumbnail list", "routes",
 	},
 }
 

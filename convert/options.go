@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/ops"
 )
@@ -78,9 +79,18 @@ func planText(p *align.Plan) json.RawMessage {
 	}
 	q := *p
 	q.Windows, q.Padding, q.PadAfter, q.Shuffle = nil, "", ops.Limit{}, ""
-	b, err := q.JSON()
+	b, err := planfile.JSON(&q)
 	if err != nil {
 		b, _ = json.Marshal(fmt.Sprintf("%v %+v %+v %q %+v %+v %s", q.Rate, q.Range, q.Snap, q.Unordered, q.Defaults, q.Streams, text(q.Filter))) // which never fails
 	}
 	return b
+}
+
+// text is JSON that two things have in common if they say the same.
+func text(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err.Error() // of what cannot be written at all
+	}
+	return string(b)
 }

@@ -38,9 +38,12 @@ const (
 	// CodeNoLineEnd: the last line of a text has no line's end.
 	// Example: "the last line has no line's end: if the file was cut there, digits of its last number may be missing".
 	CodeNoLineEnd Code = "no-line-end"
+	// CodeRecorderDropouts: the recorder noted Count times that it lost data.
+	// Example: "the recorder noted that it lost data 3 times".
+	CodeRecorderDropouts Code = "recorder-dropouts"
 )
 
 var problemCodes = []Code{
 	CodeFileMissing, CodeFilesMissing, CodeUnreadable, CodeFileUnlisted, CodeFileDoubtful, CodeFolderUnread, CodeRecordCount,
-	CodeLabelCount, CodeSplitMissing, CodeSplitNameMissing, CodeStepTotal, CodeNoLineEnd,
+	CodeLabelCount, CodeSplitMissing, CodeSplitNameMissing, CodeStepTotal, CodeNoLineEnd, CodeRecorderDropouts,
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/convert"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/mcap"
@@ -37,24 +38,26 @@ type converted struct {
 // shardReport is a shard with the sentences of its notes.
 type shardReport struct {
 	*convert.Report
+	Losses  []shardNote `json:"losses"`
 	Remarks []shardNote `json:"remarks"`
 }
 
 // shardNote is a note of some episodes.
 type shardNote struct {
 	notetext.Entry
-	First    int `json:"first"` // the number of the first episode
-	Episodes int `json:"episodes"`
+	First    int   `json:"first"` // the number of the first episode
+	Episodes int   `json:"episodes"`
+	Bytes    int64 `json:"bytes,omitempty"` // of the file that are lost
 }
 
-func newShardReport(r *convert.Report) shardReport {
-	s := shardReport{r, []shardNote{}}
-	for _, m := range r.Notes.List {
-		e := shardNote{notetext.EntryOf(m.Note), m.Number, m.Episodes}
+func shardNotes(list dataset.EpisodeNotes) []shardNote {
+	notes := []shardNote{}
+	for _, m := range list.List {
+		e := shardNote{notetext.EntryOf(m.Note), m.Number, m.Episodes, m.Note.Bytes}
 		e.Text = notetext.Line(m.Note)
-		s.Remarks = append(s.Remarks, e)
+		notes = append(notes, e)
 	}
-	return s
+	return notes
 }
 
 // conversion is a convert command as given.
@@ -189,7 +192,7 @@ func (c *conversion) check(hz float64) (convert.Target, error) {
 		c.opt.Media = []string{""}
 	}
 	if c.planFile != "" {
-		p, err := align.ReadPlan(c.planFile)
+		p, err := planfile.Read(c.planFile)
 		var bad *align.PlanError
 		switch {
 		case errors.As(err, &bad):
@@ -326,19 +329,12 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 		if err != nil {
 			return c.explain(err)
 		}
-		all.Shards, all.Reports, all.Before = append(all.Shards, r), append(all.Reports, newShardReport(r)), append(all.Before, r.Before)
+		all.Shards, all.Reports, all.Before = append(all.Shards, r), append(all.Reports, shardReport{r, shardNotes(r.Losses), shardNotes(r.Notes)}), append(all.Before, r.Before)
 	}
 	all.Skipped = convert.SkippedInputs(all.Shards)
 	for _, in := range all.Shards[0].Inputs {
 		if in.Absent != nil {
 			all.Absent = append(all.Absent, batching.Absent{Input: in.Path, Absent: *in.Absent})
-		}
-	}
-	for _, r := range all.Shards {
-		for i := range r.Losses {
-			if code := dataset.Code(r.Losses[i].What); code.Class() == dataset.ClassDamage {
-				r.Losses[i].What = notetext.Text(dataset.Note{Code: code})
-			}
 		}
 	}
 	if a.json {

@@ -2,11 +2,12 @@ package main
 
 import (
 	"fmt"
-	"regexp"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/robocache/robocache/convert"
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/printed"
 	"github.com/robocache/robocache/internal/text"
@@ -154,50 +155,16 @@ func (a *app) about(r *convert.Report) {
 	if r.Filtered > 0 {
 		a.remark("%s do not pass the plan's filter", episodes(r.Filtered))
 	}
-	var list []notice
-	for _, l := range r.Losses {
-		text := fmt.Sprintf("not read: %s", l.What)
-		if l.Reason != "" {
-			text += ", " + l.Reason
-		} else if l.Note != nil {
-			text += ", " + notetext.Text(*l.Note)
-		}
-		list = also(list, notice{text, l.Episodes, l.Count, 0})
-	}
-	for _, g := range notetext.Groups(r.Notes.List) {
-		list = also(list, notice{g.Line, g.First.Episodes, 0, 0})
-	}
-	for i, s := range list {
+	list := notetext.Groups(slices.Concat(r.Losses.List, r.Notes.List))
+	for i, g := range list {
 		if i == mostReasons {
 			a.remark("%d remarks more, which the report has", len(list)-i)
 			break
 		}
-		count, like := "", ""
-		if s.count > 0 {
-			count = fmt.Sprintf(": %d", s.count)
+		count := ""
+		if g.Count > 0 && g.First.Note.Code.Class() == dataset.ClassLeftOut {
+			count = fmt.Sprintf(": %d", g.Count)
 		}
-		if s.like > 0 {
-			like = fmt.Sprintf(", and %d like it with other numbers", s.like)
-		}
-		a.remark("%s%s%s (in %s)", s.text, like, count, episodes(s.episodes))
+		a.remark("%s%s (in %s)", g.Line, count, episodes(g.First.Episodes))
 	}
 }
-
-// notice is a remark, with how many others differ from it in numbers alone.
-type notice struct {
-	text                  string
-	episodes, count, like int
-}
-
-// also adds a remark, to one that is like it if there is one.
-func also(list []notice, s notice) []notice {
-	for i := range list {
-		if o := &list[i]; numbers.ReplaceAllString(o.text, "0") == numbers.ReplaceAllString(s.text, "0") {
-			o.episodes, o.count, o.like = o.episodes+s.episodes, o.count+s.count, o.like+1
-			return list
-		}
-	}
-	return append(list, s)
-}
-
-var numbers = regexp.MustCompile(`[0-9]+([.][0-9]+)?(e[-+][0-9]+)?`)

@@ -16,6 +16,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/doctor"
+	"github.com/robocache/robocache/doctor/page"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/printed"
@@ -106,7 +107,7 @@ func (a *app) doctor(ctx context.Context, p *physician) error {
 		if err := report(); err != nil {
 			return err
 		}
-	} else if err := unwritten(atomicfile.WriteFiles(report, atomicfile.Output{Path: p.html, Fill: func(w io.Writer) error { return all.WriteHTML(w) }})); err != nil {
+	} else if err := unwritten(atomicfile.WriteFiles(report, atomicfile.Output{Path: p.html, Fill: func(w io.Writer) error { return page.Write(w, all) }})); err != nil {
 		return err
 	}
 	if n := all.Count(p.failOn.value); p.failOn.set && n > 0 {

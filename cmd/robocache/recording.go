@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset"
 	_ "github.com/robocache/robocache/dataset/all" // so that dataset.Open knows them
 	"github.com/robocache/robocache/dataset/notetext"
@@ -167,7 +168,7 @@ func arrayError(path string, err error) error {
 // makePlan is the plan of the flags, or of the file that --plan names. names are the recording's.
 func (r *request) makePlan(names []string) (align.Plan, error) {
 	if r.planFile != "" {
-		p, err := align.ReadPlan(r.planFile)
+		p, err := planfile.Read(r.planFile)
 		if err != nil {
 			var bad *align.PlanError
 			if errors.As(err, &bad) {

@@ -13,7 +13,10 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/spf13/cobra"
+
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/batching"
@@ -21,7 +24,6 @@ import (
 	"github.com/robocache/robocache/internal/printed"
 	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/stats"
-	"github.com/spf13/cobra"
 )
 
 // statistics is what the flags of stats ask for.
@@ -224,7 +226,7 @@ func (a *app) collected(s *statistics) (*stats.State, error) {
 	}
 	defer clean()
 	if s.planFile != "" {
-		plan, err := align.ReadPlan(s.planFile)
+		plan, err := planfile.Read(s.planFile)
 		if bad := (*align.PlanError)(nil); err != nil && !errors.As(err, &bad) {
 			return nil, readError(s.planFile, err)
 		} else if err != nil {

@@ -8,10 +8,12 @@ import (
 	"runtime"
 	"strconv"
 
+	"github.com/spf13/cobra"
+
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/view"
-	"github.com/spf13/cobra"
 )
 
 // viewer is what the flags of view ask for.
@@ -58,7 +60,7 @@ func (a *app) view(v *viewer) error {
 	}
 	var plan *align.Plan
 	if v.plan != "" {
-		p, err := align.ReadPlan(v.plan)
+		p, err := planfile.Read(v.plan)
 		if err != nil {
 			return readError(v.plan, err)
 		}

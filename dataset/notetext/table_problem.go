@@ -15,4 +15,5 @@ var problemTexts = map[dataset.Code]string{
 	dataset.CodeSplitNameMissing: "names \"{got}\", which is not there",
 	dataset.CodeStepTotal:        "total says {want} steps, and its demonstrations have {got}",
 	dataset.CodeNoLineEnd:        "the last line has no line's end: if the file was cut there, digits of its last number may be missing",
+	dataset.CodeRecorderDropouts: "the recorder noted that it lost data {count time}",
 }

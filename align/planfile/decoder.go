@@ -1,0 +1,292 @@
+package planfile
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/internal/caught"
+	"github.com/robocache/robocache/internal/decimal"
+	"github.com/robocache/robocache/internal/near"
+	"github.com/robocache/robocache/ops"
+)
+
+// decoder turns nodes into values and keeps the first error.
+type decoder struct {
+	path string
+	at   map[string]ast.Node // the nodes by key, for the errors of Check
+	keys map[string]ast.Node // those of the keys themselves
+	err  error
+}
+
+func (d *decoder) syntax(err error) error {
+	e := &align.PlanError{Path: d.path, Line: 1, Column: 1, Got: err.Error(), Want: "YAML"}
+	var y yaml.Error
+	if fell := (*caught.Panic)(nil); errors.As(err, &fell) {
+		e.Got = "YAML that the reader has no way for: " + fmt.Sprint(fell.Value)
+	} else if errors.As(err, &y) {
+		e.Got = y.GetMessage()
+		if t := y.GetToken(); t != nil && t.Position != nil {
+			e.Line, e.Column = t.Position.Line, t.Position.Column
+		}
+	}
+	return e
+}
+
+func position(n ast.Node) (line, column int) {
+	if m, ok := n.(*ast.MappingNode); ok && len(m.Values) > 0 && !m.IsFlowStyle {
+		return position(m.Values[0].Key)
+	}
+	if s, ok := n.(*ast.SequenceNode); ok && len(s.Values) > 0 && !s.IsFlowStyle {
+		return position(s.Values[0])
+	}
+	if m, ok := n.(*ast.MappingValueNode); ok {
+		return position(m.Key)
+	}
+	if t := n.GetToken(); t != nil && t.Position != nil {
+		return t.Position.Line, t.Position.Column
+	}
+	return 1, 1
+}
+
+func (d *decoder) fail(n ast.Node, key, want string) { d.failed(n, key, describe(n), want) }
+
+func (d *decoder) failed(n ast.Node, key, got, want string) {
+	if d.err == nil {
+		e := &align.PlanError{Path: d.path, Key: key, Got: got, Want: want}
+		e.Line, e.Column = position(n)
+		d.err = e
+	}
+}
+
+// describe writes what a node is, in a line.
+func describe(n ast.Node) string {
+	switch n := n.(type) {
+	case *ast.MappingNode, *ast.MappingValueNode:
+		return "a mapping"
+	case *ast.SequenceNode:
+		return "a list"
+	case *ast.NullNode:
+		return "nothing"
+	case *ast.AnchorNode, *ast.AliasNode:
+		return "an anchor or alias, which plans do not have"
+	case *ast.StringNode:
+		return shortened(strconv.Quote(n.Value))
+	case *ast.LiteralNode:
+		return shortened(strconv.Quote(n.Value.Value))
+	}
+	return shortened(strings.ReplaceAll(n.String(), "\n", " "))
+}
+
+func shortened(s string) string {
+	for i := range s {
+		if i > 60 {
+			return s[:i] + "..."
+		}
+	}
+	return s
+}
+
+// fields calls the function for each key of a mapping. Keys that are not known or come twice are errors.
+func (d *decoder) fields(n ast.Node, key string, known map[string]func(n ast.Node, key string)) {
+	names := slices.Sorted(maps.Keys(known))
+	d.entries(n, key, func(k ast.Node, name string, v ast.Node) {
+		set, ok := known[name]
+		if !ok {
+			d.failed(k, key, describe(k)+near.DidYouMean(name, names), "one of "+strings.Join(names, ", "))
+			return
+		}
+		set(v, join(key, name))
+	})
+}
+
+func join(key, name string) string {
+	if key == "" {
+		return name
+	}
+	return key + "." + name
+}
+
+// entries calls the function for each entry of a mapping.
+func (d *decoder) entries(n ast.Node, key string, each func(k ast.Node, name string, v ast.Node)) {
+	d.at[key] = n
+	var values []*ast.MappingValueNode
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		values = n.Values
+	case *ast.MappingValueNode:
+		values = []*ast.MappingValueNode{n}
+	default:
+		d.fail(n, key, "a mapping of keys to values")
+		return
+	}
+	seen := map[string]bool{}
+	for _, v := range values {
+		name, ok := scalar(v.Key)
+		if !ok {
+			d.fail(v.Key, key, "a name")
+			return
+		}
+		if seen[name] {
+			d.fail(v.Key, key, "each key once")
+			return
+		}
+		seen[name] = true
+		d.at[join(key, name)], d.keys[join(key, name)] = v.Value, v.Key
+		each(v.Key, name, v.Value)
+		if d.err != nil {
+			return
+		}
+	}
+}
+
+// scalar returns the text of a name, a number or a truth value.
+func scalar(n ast.Node) (string, bool) {
+	switch n := n.(type) {
+	case *ast.StringNode:
+		return n.Value, true
+	case *ast.LiteralNode:
+		return n.Value.Value, true
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
+		return n.GetToken().Value, true
+	}
+	return "", false
+}
+
+func (d *decoder) text(to *string) func(ast.Node, string) {
+	return func(n ast.Node, key string) {
+		s, ok := scalar(n)
+		if !ok {
+			d.fail(n, key, "a text")
+		}
+		*to = s
+	}
+}
+
+func (d *decoder) number(to *float64) func(ast.Node, string) {
+	return func(n ast.Node, key string) { *to = d.float(n, key, "a number") }
+}
+
+func (d *decoder) positive(to *float64) func(ast.Node, string) {
+	return func(n ast.Node, key string) {
+		if *to = d.float(n, key, "a number above 0"); !(*to > 0) {
+			d.fail(n, key, "a number above 0")
+		}
+	}
+}
+
+func (d *decoder) float(n ast.Node, key, want string) float64 {
+	switch n := n.(type) {
+	case *ast.IntegerNode, *ast.FloatNode:
+		v, err := decimal.ParseFloat(n.GetToken().Value, 64)
+		if err == nil {
+			return v
+		}
+	case *ast.NanNode:
+		return math.NaN()
+	case *ast.InfinityNode:
+		return n.Value
+	case *ast.StringNode: // 1e2 is a number of YAML's newer rules, and JSON has none for those below
+		switch n.Value {
+		case ".nan":
+			return math.NaN()
+		case ".inf":
+			return math.Inf(1)
+		case "-.inf":
+			return math.Inf(-1)
+		}
+		if v, err := decimal.ParseFloat(n.Value, 64); err == nil && n.Token.Type == token.StringType {
+			return v
+		}
+	}
+	d.fail(n, key, want)
+	return 0
+}
+
+func (d *decoder) truth(to *bool) func(ast.Node, string) {
+	return func(n ast.Node, key string) {
+		b, ok := n.(*ast.BoolNode)
+		if !ok {
+			d.fail(n, key, "true or false")
+			return
+		}
+		*to = b.Value
+	}
+}
+
+func (d *decoder) duration(to *time.Duration) func(ast.Node, string) {
+	return func(n ast.Node, key string) {
+		const want = "a length of time with its unit, such as 100ms or 0.5s"
+		s, ok := scalar(n)
+		v, err := time.ParseDuration(s)
+		if !ok || err != nil {
+			d.fail(n, key, want)
+		}
+		*to = v
+	}
+}
+
+func (d *decoder) limit(to *ops.Limit) func(ast.Node, string) {
+	return func(n ast.Node, key string) {
+		var v time.Duration
+		if d.duration(&v)(n, key); v < 0 {
+			d.fail(n, key, "a length of time that is not negative")
+		}
+		*to = ops.Within(v)
+	}
+}
+
+func (d *decoder) list(n ast.Node, key string, each func(n ast.Node, key string)) {
+	s, ok := n.(*ast.SequenceNode)
+	if !ok {
+		d.fail(n, key, "a list")
+		return
+	}
+	if len(s.Values) == 0 {
+		d.failed(n, key, "an empty list", "one entry or more, or nothing for all")
+		return
+	}
+	for i, v := range s.Values {
+		k := fmt.Sprintf("%s[%d]", key, i)
+		d.at[k] = v
+		if each(v, k); d.err != nil {
+			return
+		}
+	}
+}
+
+// pair reads two lengths of time; a number is one of seconds.
+func (d *decoder) pair(n ast.Node, key string) (a, b time.Duration) {
+	const want = "two lengths of time, [from, to], such as [-500ms, 1s], or numbers of seconds, [-0.5, 1]"
+	s, ok := n.(*ast.SequenceNode)
+	if !ok || len(s.Values) != 2 {
+		d.fail(n, key, want)
+		return 0, 0
+	}
+	var both [2]time.Duration
+	for i, v := range s.Values {
+		if text, ok := scalar(v); ok {
+			if length, err := time.ParseDuration(text); err == nil {
+				both[i] = length
+				continue
+			}
+		}
+		sec := d.float(v, key, want)
+		if !(math.Abs(sec) < 9e9) {
+			d.fail(v, key, "seconds within 9e9")
+			return 0, 0
+		}
+		both[i] = time.Duration(math.Round(sec * 1e9))
+	}
+	return both[0], both[1]
+}

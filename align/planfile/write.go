@@ -1,0 +1,135 @@
+package planfile
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/internal/orderjson"
+	"github.com/robocache/robocache/ops"
+)
+
+// JSON returns the plan as a plan file has it, which Parse reads: JSON is YAML too. What a file cannot say is an *align.PlanError: targets, and a kind of a
+// stream beside kinds of its columns.
+func JSON(p *align.Plan) ([]byte, error) {
+	if p.Targets != nil {
+		return nil, &align.PlanError{Key: "targets", Got: "times of their own", Want: "a rate, in a file"}
+	}
+	out := given{orderjson.Of("version", 1, "rate", p.Rate)}
+	switch r := p.Range; {
+	case r.Mode == align.RangeBetween:
+		out.Add("range", []string{r.From.String(), r.To.String()})
+	case r.Mode != align.RangeCommon:
+		out.Add("range", r.Mode.String())
+	}
+	out.limit("snap", p.Snap)
+	out.text("unordered", p.Unordered)
+	var defaults given
+	if err := defaults.sampling("defaults", &p.Defaults); err != nil {
+		return nil, err
+	}
+	if defaults.Len() > 0 {
+		out.Add("defaults", defaults)
+	}
+	var streams []given
+	for i := range p.Streams {
+		s := &p.Streams[i]
+		one := given{orderjson.Of("name", s.Name)}
+		one.text("from", s.From)
+		if len(s.Columns) > 0 {
+			one.Add("columns", s.Columns)
+		}
+		if err := one.sampling(fmt.Sprintf("streams[%d]", i), &s.Sampling); err != nil {
+			return nil, err
+		}
+		streams = append(streams, one)
+	}
+	if len(streams) > 0 {
+		out.Add("streams", streams)
+	}
+	var windows given
+	for _, name := range slices.Sorted(maps.Keys(p.Windows)) {
+		windows.Add(name, []string{p.Windows[name].From.String(), p.Windows[name].To.String()})
+	}
+	if windows.Len() > 0 {
+		out.Add("windows", windows)
+	}
+	out.text("padding", p.Padding)
+	out.limit("pad_after", p.PadAfter)
+	out.text("shuffle", p.Shuffle)
+	var filter given
+	filter.text("split", p.Filter.Split)
+	filter.text("task", p.Filter.Task)
+	if p.Filter.Success != nil {
+		filter.Add("success", *p.Filter.Success)
+	}
+	if filter.Len() > 0 {
+		out.Add("filter", filter)
+	}
+	return json.Marshal(out)
+}
+
+// given are the members of a plan's file: what is not given is left out.
+type given struct{ orderjson.Object }
+
+func (o *given) text(key, value string) {
+	if value != "" {
+		o.Add(key, value)
+	}
+}
+
+func (o *given) limit(key string, l ops.Limit) {
+	if d, there := l.Get(); there {
+		o.Add(key, d.String())
+	}
+}
+
+// sampling adds how streams are put on the clock. key is where in the plan.
+func (o *given) sampling(key string, s *align.Sampling) error {
+	switch {
+	case s.Kind != "" && len(s.Kinds) > 0:
+		return &align.PlanError{Key: key + ".kind", Got: s.Kind + " beside kinds of columns", Want: "one or the other, in a file"}
+	case len(s.Kinds) > 0:
+		var kinds given
+		for _, k := range s.Kinds {
+			kinds.Add(k.Columns, k.Kind)
+		}
+		o.Add("kind", kinds)
+	default:
+		o.text("kind", s.Kind)
+	}
+	o.text("quat", s.Quat)
+	if s.Period != 0 {
+		o.Add("period", s.Period)
+	}
+	o.limit("window", s.Window)
+	o.text("edge", s.Edge)
+	if s.Fill != (ops.Fill{}) {
+		switch v := s.Fill.Get(); {
+		case math.IsNaN(v):
+			o.Add("fill", ".nan")
+		case math.IsInf(v, 1):
+			o.Add("fill", ".inf")
+		case math.IsInf(v, -1):
+			o.Add("fill", "-.inf")
+		default:
+			o.Add("fill", v)
+		}
+	}
+	o.limit("max_gap", s.MaxGap)
+	o.limit("tolerance", s.Tolerance)
+	if s.FillGaps {
+		o.Add("fill_gaps", true)
+	}
+	if s.Offset != 0 {
+		o.Add("offset", s.Offset.String())
+	}
+	o.text("normalise", s.Normalise)
+	if s.DType != 0 {
+		o.Add("dtype", s.DType.String())
+	}
+	return nil
+}
