@@ -59,7 +59,7 @@ var rules = map[string][]string{
 	"stats":                  {"tensor", "dataset/...", "align", "ops", "internal/inorder", "internal/orderjson", "internal/summary"},
 	"view":                   {"tensor", "dataset", "dataset/notetext", "align", "doctor", "ops", "internal/caught", "internal/cover"},
 	"viz":                    {"tensor", "dataset", "internal/atomicfile", "internal/errs", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
-	"cmd":                    {"public", "internal/...", "github.com/spf13/...", "github.com/schollz/progressbar/..."},
+	"cmd":                    {"public", "internal/...", "cmd/robocache/internal/cli", "github.com/spf13/..."},
 	"examples":               {"public"},
 	"bench":                  {"public"},
 	"scripts":                {"scripts/...", "internal/atomicfile"},
@@ -98,13 +98,14 @@ var rules = map[string][]string{
 	"internal/tuned":         {},
 	"internal/video":         {"tensor", "dataset"},
 
-	"cudasim/internal/driver":  {"cudadrv", "cudasim/internal/exec", "cudasim/internal/memory", "cudasim/internal/program", "cudasim/report"},
-	"cudasim/internal/exec":    {"cudasim/internal/memory", "cudasim/report", "internal/tensorcore"},
-	"cudasim/internal/memory":  {},
-	"cudasim/internal/program": {"cudasim/internal/exec", "cudasim/internal/memory", "cudasim/report", "internal/ptxparse", "internal/tensorcore"},
-	"cudasim/report":           {},
-	"dataset/lerobot/internal": {"tensor", "dataset/internal/openfiles", "dataset/mp4", "internal/summary"},
-	"dataset/lerobot/write":    {"tensor", "dataset", "dataset/mp4", "dataset/lerobot/internal/...", "internal/atomicfile", "internal/orderjson", "internal/parquet", "internal/summary", "internal/video"},
+	"cudasim/internal/driver":    {"cudadrv", "cudasim/internal/exec", "cudasim/internal/memory", "cudasim/internal/program", "cudasim/report"},
+	"cudasim/internal/exec":      {"cudasim/internal/memory", "cudasim/report", "internal/tensorcore"},
+	"cudasim/internal/memory":    {},
+	"cudasim/internal/program":   {"cudasim/internal/exec", "cudasim/internal/memory", "cudasim/report", "internal/ptxparse", "internal/tensorcore"},
+	"cudasim/report":             {},
+	"dataset/lerobot/internal":   {"tensor", "dataset/internal/openfiles", "dataset/mp4", "internal/summary"},
+	"dataset/lerobot/write":      {"tensor", "dataset", "dataset/mp4", "dataset/lerobot/internal/...", "internal/atomicfile", "internal/orderjson", "internal/parquet", "internal/summary", "internal/video"},
+	"cmd/robocache/internal/cli": {"ops", "internal/atomicfile", "internal/decimal", "internal/printed", "github.com/schollz/progressbar/..."},
 }
 
 // unsafeFiles lists the only files that may import unsafe, and why each needs to.
@@ -442,6 +443,16 @@ var layers = map[string][]string{
 	"dataset/lerobot/write": {
 		"doc error options", "output values statistics splits video_pool pictures", "feature", "series stream", "tasks episode_plan",
 		"planner plan_images plan_numbers video_files", "plan_video totals", "plan row_table episode_table", "new_dataset", "info", "complete", "writer",
+	},
+	"cmd/robocache": {
+		"doc backends version errors time_shares heap policy_skills npz_batch",
+		"flag_errors arguments shard_flag voxel_flags lerobot_flags batch_flags", "recording_flags stream_flag device_info output",
+		"app input dataset_watch", "request alignment_report batch_index batch_request batch_metrics cloud bench_run",
+		"recording npz_rows npz_job batch_report batch_state batch_folder batch_samples",
+		"pack_report policy_run alignment batch_drawing conversion convert_report training voxel_request cloud_points",
+		"batch_draw train_describe train_ranks train_steps cloud_recording voxel_job pack_shards kernel_choice", "trainer",
+		"batches bench convert doctor fuse info inspect pack plan policy resample serve stats train tune view voxelize", "profile",
+		"root", "main",
 	},
 	"doctor": {
 		"doc kind options format vocabulary plot correlation advice", "finding", "scan", "clock workspace statistics splits", "examiner",

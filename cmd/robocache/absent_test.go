@@ -39,7 +39,7 @@ func TestDeclaredEpisodesThatAreNotThereAreTold(t *testing.T) {
 	require.NoError(t, err)
 	inputs := unmarshal(t, string(report))["inputs"].([]any)
 	assert.Equal(t, 3.0, inputs[0].(map[string]any)["absent"].(map[string]any)["episodes"])
-	code, _, stderr := cli("convert", in, "-o", out+"2", "--to=npz", "--rate=10", "--strict")
+	code, _, stderr := execute("convert", in, "-o", out+"2", "--to=npz", "--rate=10", "--strict")
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, gone)
 	assert.NoDirExists(t, out+"2")

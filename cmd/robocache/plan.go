@@ -128,11 +128,11 @@ func (p *planning) open(ctx context.Context) (dataset.Dataset, error) {
 }
 
 func (a *app) suggest(ctx context.Context, p *planning, d dataset.Dataset) (*suggest.Suggestion, error) {
-	bar := a.counting("reading episodes", 16)
-	defer bar.done()
+	bar := a.Counting("reading episodes", 16)
+	defer bar.Done()
 	garbage := newCollector()
 	found, err := suggest.Plan(ctx, d, suggest.Options{Action: p.action, Sentence: notetext.Text, Progress: func(int, int) {
-		bar.add(1)
+		bar.Add(1)
 		garbage.adjust()
 	}})
 	var steps *align.StepsError
@@ -154,14 +154,14 @@ func (a *app) suggest(ctx context.Context, p *planning, d dataset.Dataset) (*sug
 
 // planned prints the plan, or what was written.
 func (a *app) planned(r *planned) error {
-	if a.json {
-		return a.writeJSON(r)
+	if a.JSON {
+		return a.WriteJSON(r)
 	}
 	for _, text := range r.Remarks {
-		a.remark("%s", text)
+		a.Remark("%s", text)
 	}
 	if r.Output == "" {
-		_, err := io.WriteString(a.out, r.Plan)
+		_, err := io.WriteString(a.Out, r.Plan)
 		return err
 	}
 	what := text.Count(len(r.Streams), "stream")
@@ -171,6 +171,6 @@ func (a *app) planned(r *planned) error {
 	if n := len(r.LeftOut); n > 0 {
 		what += fmt.Sprintf("; %d not taken", n)
 	}
-	_, err := fmt.Fprintf(a.out, "wrote %s: %g Hz, %s\n", r.Output, r.Rate, what)
+	_, err := fmt.Fprintf(a.Out, "wrote %s: %g Hz, %s\n", r.Output, r.Rate, what)
 	return err
 }
