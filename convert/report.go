@@ -51,7 +51,7 @@ type Head struct {
 	// Definitions are folders and files of message definitions, as they were given.
 	Definitions []string `json:"definitions,omitempty"`
 	KeepInvalid bool     `json:"keep_invalid,omitempty"`
-	// Plan is what the plan says of what is written, as a plan file has it: align.ParsePlan reads it.
+	// Plan is what the plan says of what is written, as a plan file has it: planfile.Parse reads it.
 	Plan     json.RawMessage `json:"plan,omitempty"`
 	Shard    int             `json:"shard"` // from 0
 	Shards   int             `json:"shards"`

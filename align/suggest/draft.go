@@ -13,7 +13,7 @@ import (
 
 // Suggestion is a first plan for recordings, made by looking at them.
 type Suggestion struct {
-	// Text is the plan as a file, whose comments give reasons; Plan is what ParsePlan makes of it.
+	// Text is the plan as a file, whose comments give reasons; Plan is what planfile.Parse makes of it.
 	Text []byte
 	Plan align.Plan
 	// Policy says that there are an action and states, so that the plan is one for training: it looks at no sample later than a target.

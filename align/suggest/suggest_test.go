@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/align/suggest"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/test/streamtest"
@@ -429,7 +430,7 @@ func TestEveryPlanThatIsSuggestedIsTaken(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err, seed)
-		again, err := align.ParsePlan("", got.Text)
+		again, err := planfile.Parse("", got.Text)
 		require.NoError(t, err)
 		assert.EqualExportedValues(t, got.Plan, again)
 		taken(t, got, e)
