@@ -82,35 +82,6 @@ func (p *Plan) checkLoading(names map[string]bool) error {
 	return named("shuffle", p.Shuffle, Shuffles)
 }
 
-// checkWindows returns a *PlanError for a window that no kind of the plan looks at, whatever the recording.
-func (p *Plan) checkWindows() error {
-	windowed := func(kind string, kinds []ColumnKind) bool {
-		one := func(kind string) bool {
-			k, err := ops.ParseInterp(kind)
-			return err == nil && kind != "" && k.Windowed()
-		}
-		return one(kind) || slices.ContainsFunc(kinds, func(k ColumnKind) bool { return one(k.Kind) })
-	}
-	wrong := func(key string, window ops.Limit) error {
-		d, _ := window.Get()
-		return bad(key, d.String()+" without a kind that looks at it", "a kind such as window-mean, or no window")
-	}
-	defaults := windowed(p.Defaults.Kind, p.Defaults.Kinds)
-	some := defaults
-	for i := range p.Streams {
-		s := &p.Streams[i]
-		own := windowed(s.Kind, s.Kinds) || s.Kind == "" && windowed(p.Defaults.Kind, nil) || s.Kinds == nil && windowed("", p.Defaults.Kinds)
-		if _, given := s.Window.Get(); given && !own {
-			return wrong(fmt.Sprintf("streams[%d].window", i), s.Window)
-		}
-		some = some || own
-	}
-	if _, given := p.Defaults.Window.Get(); given && !some {
-		return wrong("defaults.window", p.Defaults.Window)
-	}
-	return nil
-}
-
 // MaxWindow is how many targets a window may have.
 const MaxWindow = 1 << 24
 
@@ -143,7 +114,7 @@ func (s *Sampling) check(key string) error {
 		return bad(key+".period", fmt.Sprint(s.Period), "a positive number")
 	}
 	if s.DType != 0 && !s.DType.IsFloat() {
-		return bad(key+".dtype", s.DType.String(), oneOf(dtypeNames()))
+		return bad(key+".dtype", s.DType.String(), "f32, f64, f16, bf16")
 	}
 	for _, l := range []struct {
 		key   string
@@ -165,8 +136,6 @@ func kindNames() []string {
 	}
 	return names
 }
-
-func dtypeNames() []string { return []string{"f32", "f64", "f16", "bf16"} }
 
 // named checks a name that may be left open.
 func named(key, name string, list []string) error {

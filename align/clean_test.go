@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/ops"
@@ -407,7 +408,7 @@ func TestASnapIsNoLongerThanHalfAStep(t *testing.T) {
 	var plan *align.PlanError
 	require.ErrorAs(t, err, &plan)
 	assert.Equal(t, "plan: snap: got 1h0m0s, want at most 16.666666ms, half a step of 30 Hz", err.Error())
-	_, err = align.ParsePlan("p.yaml", []byte("version: 1\nrate: 30\nsnap: 50ms\n"))
+	_, err = planfile.Parse("p.yaml", []byte("version: 1\nrate: 30\nsnap: 50ms\n"))
 	assert.ErrorContains(t, err, "p.yaml: line 3, column 7: snap: got 50ms")
 	got, err := align.Resample(context.Background(), cpu(t), episode(s), align.Plan{Rate: 1e6})
 	require.NoError(t, err)

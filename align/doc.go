@@ -1,7 +1,7 @@
 // Package align puts a recording onto one clock.
 //
 // A recording is a [dataset.Episode]: streams of different rates, each with timestamps of its own. A [Plan] says which streams and
-// columns to take, at what rate, over which time, and how: it is a struct in a program, or a YAML file that [ReadPlan] reads. [Resample] gives
+// columns to take, at what rate, over which time, and how: it is a struct in a program, or a YAML file that package align/planfile reads. [Resample] gives
 // each stream tensors of its own, [Fuse] all of them side by side in one:
 //
 //	log, err := ulog.ReadFile("flight.ulg", ulog.Options{})

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/robocache/robocache/internal/planorigin"
 )
 
 // said reports whether a plan that was read from a file has a key of a stream, be its value the zero one.
@@ -11,7 +13,7 @@ func (p *Plan) said(stream int, key string) bool {
 	if p.origin == nil {
 		return false
 	}
-	_, ok := p.origin.values[fmt.Sprintf("streams[%d].%s", p.placeOf(stream), key)]
+	_, ok := p.origin.Values[fmt.Sprintf("streams[%d].%s", p.placeOf(stream), key)]
 	return ok
 }
 
@@ -32,8 +34,8 @@ func (p *Plan) Key(stream int, key string) string {
 	}
 	own := fmt.Sprintf("streams[%d].%s", place, key)
 	if o := p.origin; o != nil {
-		_, said := o.values[own]
-		if _, other := o.values[of]; other && !said {
+		_, said := o.Values[own]
+		if _, other := o.Values[of]; other && !said {
 			return of
 		}
 	}
@@ -44,8 +46,8 @@ func (p *Plan) Key(stream int, key string) string {
 func (p *Plan) Mistake(key, got, want string) *PlanError {
 	e := &PlanError{Key: key, Got: got, Want: want}
 	if o := p.origin; o != nil {
-		e.Path = o.path
-		e.Line, e.Column = o.place(key)
+		e.Path = o.Path
+		e.Line, e.Column = o.Place(key)
 	}
 	return e
 }
@@ -58,12 +60,15 @@ func (p *Plan) At(stream int, key string, err error) error {
 	if o == nil {
 		return err
 	}
-	if _, said := o.values[full]; !said && strings.HasPrefix(full, "defaults.") {
+	if _, said := o.Values[full]; !said && strings.HasPrefix(full, "defaults.") {
 		return err
 	}
-	line, column := o.place(full)
-	if at, named := o.keys[full]; named && strings.Contains(key, ".") { // what is said of a column is wrong for its name
+	line, column := o.Place(full)
+	if at, named := o.Keys[full]; named && strings.Contains(key, ".") { // what is said of a column is wrong for its name
 		line, column = at[0], at[1]
 	}
-	return &InPlanError{Path: o.path, Line: line, Column: column, Err: err}
+	return &InPlanError{Path: o.Path, Line: line, Column: column, Err: err}
 }
+
+// SetOrigin sets the places of the keys in the file that the plan was read from, which its errors have. Package planfile calls it.
+func (p *Plan) SetOrigin(o *planorigin.Origin) { p.origin = o }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/planorigin"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -40,8 +41,8 @@ type Plan struct {
 	Shuffle  string // one of Shuffles
 	Filter   dataset.Filter
 
-	origin *origin // of a plan that was read from a file
-	places []int   // of the streams in what was read, of a plan that Pick has made; else they are where they were
+	origin *planorigin.Origin // of a plan that was read from a file
+	places []int              // of the streams in what was read, of a plan that Pick has made; else they are where they were
 }
 
 // Pick returns the plan of some of the streams, by their places in Streams, in that order. What its file says of them is theirs still. Streams that

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
@@ -53,7 +54,7 @@ func TestAPlanFileSaysEverythingAPlanHas(t *testing.T) {
 	yes := true
 	path := filepath.Join(t.TempDir(), "plan.yaml")
 	require.NoError(t, os.WriteFile(path, []byte(whole), 0o600))
-	p, err := align.ReadPlan(path)
+	p, err := planfile.Read(path)
 	require.NoError(t, err)
 	fill := p.Streams[0].Fill
 	assert.NotEqual(t, fill.Get(), fill.Get(), "NaN")
@@ -72,7 +73,7 @@ func TestAPlanFileSaysEverythingAPlanHas(t *testing.T) {
 		Windows: map[string]align.Window{"observation.state": {From: -time.Second}, "action": {To: time.Second}},
 		Padding: "lerobot", Shuffle: "windows", Filter: dataset.Filter{Split: "train", Task: "pick the cube", Success: &yes},
 	}, p)
-	_, err = align.ReadPlan(path + ".none")
+	_, err = planfile.Read(path + ".none")
 	assert.ErrorIs(t, err, os.ErrNotExist)
 }
 
@@ -119,7 +120,7 @@ func TestMistakesInAPlanFileAreToldWithTheirPlace(t *testing.T) {
 	} {
 		text := strings.Replace(whole, c.old, c.new, 1)
 		require.NotEqual(t, whole, text, c.old)
-		_, err := align.ParsePlan("p.yaml", []byte(text))
+		_, err := planfile.Parse("p.yaml", []byte(text))
 		var e *align.PlanError
 		if !assert.ErrorAs(t, err, &e, c.new) {
 			continue
@@ -135,11 +136,11 @@ func TestMistakesInAPlanFileAreToldWithTheirPlace(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "# nothing\n", "---\nversion: 1\nrate: 1\n---\nversion: 1\n", "- 1\n", "a", strings.Repeat("# long\n", 1<<18)} {
-		_, err := align.ParsePlan("p.yaml", []byte(text))
+		_, err := planfile.Parse("p.yaml", []byte(text))
 		var e *align.PlanError
 		assert.ErrorAs(t, err, &e, "%.20q", text)
 	}
-	p, err := align.ParsePlan("p.yaml", []byte("{version: 1, rate: 0.5}"))
+	p, err := planfile.Parse("p.yaml", []byte("{version: 1, rate: 0.5}"))
 	require.NoError(t, err)
 	assert.EqualExportedValues(t, align.Plan{Rate: .5}, p)
 }
@@ -181,7 +182,7 @@ func TestWhatARecordingLacksIsToldWithThePlaceInThePlan(t *testing.T) {
 		{"version: 1\nrate: 5\ndefaults:\n  kind: {w: previous}\nstreams:\n  - name: airspeed\n", 4, 10, []string{`a kind for column "w"`}},
 		{"version: 1\nrate: 5\ndefaults:\n  kind: {w: previous}\n", 4, 10, []string{`a kind for column "w"`}},
 	} {
-		p, err := align.ParsePlan("p.yaml", []byte(c.text))
+		p, err := planfile.Parse("p.yaml", []byte(c.text))
 		require.NoError(t, err)
 		for name, run := range map[string]func() error{
 			"resample": func() error { _, err := align.Resample(ctx, cpu(t), e, p); return err },
@@ -204,7 +205,7 @@ func FuzzParsePlan(f *testing.F) {
 	f.Add([]byte("? [a]\n: b\n"))
 	f.Add([]byte("version: 1\nrate: 1e400\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if p, err := align.ParsePlan("p.yaml", text); err == nil {
+		if p, err := planfile.Parse("p.yaml", text); err == nil {
 			require.NoError(t, p.Check())
 		} else {
 			var e *align.PlanError
@@ -222,7 +223,7 @@ func TestMistakesThatOnlyARecordingShowsHaveTheirPlace(t *testing.T) {
 		"version: 1\nrate: 50\ndefaults: {kind: angle, period: 0}\n":         "line 3, column 33: defaults.period: got 0, want a number above 0",
 		"\ufeffversion: 1\nrate: 50\nstreams:\n- name: s\n  edge: outside\n": "line 5, column 9: streams[0].edge",
 	} {
-		plan, err := align.ParsePlan("p.yaml", []byte(text))
+		plan, err := planfile.Parse("p.yaml", []byte(text))
 		if err == nil {
 			s := numbered(t, "s", every(50, func(i int) int64 { return int64(i) * 100 * ms }))
 			_, err = align.Resample(context.Background(), cpu(t), episode(s), plan)
@@ -236,7 +237,7 @@ func TestMistakesThatOnlyARecordingShowsHaveTheirPlace(t *testing.T) {
 // The ends of windows and ranges are lengths of time, or numbers of seconds.
 func TestWindowsOfAPlanTakeDurations(t *testing.T) {
 	parsed := func(text string) align.Plan {
-		p, err := align.ParsePlan("p.yaml", []byte("version: 1\nrate: 10\n"+text))
+		p, err := planfile.Parse("p.yaml", []byte("version: 1\nrate: 10\n"+text))
 		require.NoError(t, err)
 		return p
 	}
@@ -253,14 +254,14 @@ func TestAPlanThatIsWrittenIsReadAsItWas(t *testing.T) {
 		whole, "version: 1\nrate: 0.1\n", "version: 1\nrate: 5\nrange: union\nunordered: sort\nfilter: {success: false}\npadding: diffusion_policy\npad_after: 0s\nsnap: 0s\n",
 		"version: 1\nrate: 5\ndefaults: {fill: -.inf, kind: {\"a \\\" b\": linear, \"0:2\": previous}}\nstreams: [{name: a, fill: .inf}, {name: b, fill: .nan}]\nshuffle: none\n",
 	} {
-		p, err := align.ParsePlan("p.yaml", []byte(text))
+		p, err := planfile.Parse("p.yaml", []byte(text))
 		require.NoError(t, err, text)
-		b, err := p.JSON()
+		b, err := planfile.JSON(&p)
 		require.NoError(t, err)
 		assert.True(t, json.Valid(b))
-		q, err := align.ParsePlan("p.json", b)
+		q, err := planfile.Parse("p.json", b)
 		require.NoError(t, err, string(b))
-		again, err := q.JSON()
+		again, err := planfile.JSON(&q)
 		require.NoError(t, err)
 		assert.Equal(t, string(b), string(again))
 		for _, plan := range []*align.Plan{&p, &q} {
@@ -273,7 +274,7 @@ func TestAPlanThatIsWrittenIsReadAsItWas(t *testing.T) {
 		assert.EqualExportedValues(t, p, q, text)
 	}
 	for _, p := range []align.Plan{{Targets: tensor.Must(tensor.Of([]int64{1}, 1))}, {Rate: 1, Defaults: align.Sampling{Kind: "linear", Kinds: []align.ColumnKind{{"a", "next"}}}}} {
-		_, err := p.JSON()
+		_, err := planfile.JSON(&p)
 		var e *align.PlanError
 		assert.ErrorAs(t, err, &e)
 	}
@@ -289,7 +290,7 @@ func TestAWindowThatNoKindLooksAtIsAMistake(t *testing.T) {
 		"defaults: {window: 1s, kind: window-mean}\nstreams: [{name: a, kind: linear}]":   0,
 		"streams: [{name: a, window: 1s}]":                                                29,
 	} {
-		_, err := align.ParsePlan("p.yaml", []byte("version: 1\nrate: 5\n"+text+"\n"))
+		_, err := planfile.Parse("p.yaml", []byte("version: 1\nrate: 5\n"+text+"\n"))
 		if column == 0 {
 			assert.NoError(t, err, text)
 			continue
@@ -311,7 +312,7 @@ func TestAWrongValueIsToldInItsLine(t *testing.T) {
 		}
 		for _, bad := range []string{"{}", "[]", "null", "~", "", "-1", "x", "1e400", ".nan", "[1, 2, 3]", "{a: 1}", "\"\"", "0", "*a", "&a 1", "|\n  text", "!!int 3", "true", "99999999999999999999", "1s", "[x]", "[[1]]"} {
 			text := strings.Join(append(append(append([]string{}, lines[:i]...), key+": "+bad), lines[i+1:]...), "\n")
-			p, err := align.ParsePlan("p.yaml", []byte(text))
+			p, err := planfile.Parse("p.yaml", []byte(text))
 			if err == nil {
 				require.NoError(t, p.Check())
 				continue

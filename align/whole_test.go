@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
@@ -164,7 +165,7 @@ func TestWhatStreamsCannotBeTogetherIsSaid(t *testing.T) {
 }
 
 func TestAFileCanSwitchADefaultOff(t *testing.T) {
-	plan, err := align.ParsePlan("p.yaml", []byte("version: 1\nrate: 1e1\ndefaults: {offset: 5s, fill_gaps: true}\nstreams:\n- name: fast\n  offset: 0s\n  fill_gaps: false\n- name: late\n"))
+	plan, err := planfile.Parse("p.yaml", []byte("version: 1\nrate: 1e1\ndefaults: {offset: 5s, fill_gaps: true}\nstreams:\n- name: fast\n  offset: 0s\n  fill_gaps: false\n- name: late\n"))
 	require.NoError(t, err)
 	assert.Equal(t, 10., plan.Rate)
 	got, err := align.Fuse(ctx, cpu(t), recorded(t), plan)
@@ -179,7 +180,7 @@ func TestAFileCanSwitchADefaultOff(t *testing.T) {
 		"streams:\n- &x {name: a}":           "got an anchor or alias, which plans do not have",
 		`snap: "1e2"`:                        `got "1e2", want a length of time`,
 	} {
-		_, err := align.ParsePlan("p.yaml", []byte("version: 1\nrate: 1\n"+text+"\n"))
+		_, err := planfile.Parse("p.yaml", []byte("version: 1\nrate: 1\n"+text+"\n"))
 		assert.ErrorContains(t, err, want)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/mcap"
 )
@@ -115,7 +116,7 @@ func noteOf(r *Report, code dataset.Code) *dataset.Note {
 
 // The plan that a report has is one that can be read.
 func TestThePlanOfAReportIsAPlan(t *testing.T) {
-	plan, err := align.ParsePlan("p.yaml", []byte("version: 1\nrate: 20\nstreams: [{name: s, from: state, kind: {\"0\": previous}, max_gap: 1s, fill: .nan}]\nfilter: {task: task 1}\nshuffle: none\n"))
+	plan, err := planfile.Parse("p.yaml", []byte("version: 1\nrate: 20\nstreams: [{name: s, from: state, kind: {\"0\": previous}, max_gap: 1s, fill: .nan}]\nfilter: {task: task 1}\nshuffle: none\n"))
 	require.NoError(t, err)
 	out := filepath.Join(t.TempDir(), "out")
 	converts(t, out, NPZ(), Options{Plan: &plan, Device: cpu(t)}, write(t, recorded(t, 1, 40, false)))
@@ -123,7 +124,7 @@ func TestThePlanOfAReportIsAPlan(t *testing.T) {
 	require.NoError(t, err)
 	var r Report
 	require.NoError(t, json.Unmarshal(b, &r))
-	read, err := align.ParsePlan("convert.json", r.Plan)
+	read, err := planfile.Parse("convert.json", r.Plan)
 	require.NoError(t, err)
 	assert.Equal(t, string(planText(&plan)), string(planText(&read)))
 	again := converts(t, out, NPZ(), Options{Plan: &read, Device: cpu(t)}, r.Inputs[0].Path)

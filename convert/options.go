@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/ops"
 )
@@ -78,7 +79,7 @@ func planText(p *align.Plan) json.RawMessage {
 	}
 	q := *p
 	q.Windows, q.Padding, q.PadAfter, q.Shuffle = nil, "", ops.Limit{}, ""
-	b, err := q.JSON()
+	b, err := planfile.JSON(&q)
 	if err != nil {
 		b, _ = json.Marshal(fmt.Sprintf("%v %+v %+v %q %+v %+v %s", q.Rate, q.Range, q.Snap, q.Unordered, q.Defaults, q.Streams, text(q.Filter))) // which never fails
 	}

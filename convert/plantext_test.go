@@ -8,13 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset"
 )
 
 func TestPlansThatSayTheSameHaveTheSameText(t *testing.T) {
 	yes := true
 	text := func(s string) string {
-		p, err := align.ParsePlan("p.yaml", []byte("version: 1\n"+s))
+		p, err := planfile.Parse("p.yaml", []byte("version: 1\n"+s))
 		require.NoError(t, err)
 		return string(planText(&p))
 	}

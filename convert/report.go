@@ -51,7 +51,7 @@ type Head struct {
 	// Definitions are folders and files of message definitions, as they were given.
 	Definitions []string `json:"definitions,omitempty"`
 	KeepInvalid bool     `json:"keep_invalid,omitempty"`
-	// Plan is what the plan says of what is written, as a plan file has it: align.ParsePlan reads it.
+	// Plan is what the plan says of what is written, as a plan file has it: planfile.Parse reads it.
 	Plan     json.RawMessage `json:"plan,omitempty"`
 	Shard    int             `json:"shard"` // from 0
 	Shards   int             `json:"shards"`
@@ -65,11 +65,26 @@ type InputReport struct {
 	Format   string `json:"format"`
 	Episodes int    `json:"episodes"`
 	Files    int    `json:"files"`
-	// Absent says how many episodes it declares are not there; nil if all are.
-	Absent *dataset.Absent `json:"absent,omitempty"`
-	Hashed []sources.File  `json:"hashed"` // those files that this shard hashed: each file is hashed by one
+	// Absent counts declared episodes that are not there; nil if all are there.
+	Absent *Absent        `json:"absent,omitempty"`
+	Hashed []sources.File `json:"hashed"` // those files that this shard hashed: each file is hashed by one
 	// Modified is, of one of several shards, a SHA-256 of when the other files were written last.
 	Modified string `json:"modified,omitempty"`
+}
+
+// Absent counts declared episodes of an input that are not there. Its JSON names are a contract.
+type Absent struct {
+	Episodes int    `json:"episodes"` // that are not there
+	Declared int    `json:"declared"` // out of this number
+	Why      string `json:"why"`      // the reason of the first
+}
+
+// AbsentOf returns the counts of a note, or nil if there is none.
+func AbsentOf(n *dataset.Note) *Absent {
+	if n == nil {
+		return nil
+	}
+	return &Absent{n.Count, n.Of, n.Cause.Error()}
 }
 
 // PieceReport is a file or folder of the output.

@@ -133,7 +133,7 @@ func Formats() []Format {
 // A folder that is no dataset of a format itself is one of the recordings in it, if these are of one format: files, and folders that are datasets of
 // it, such as those of ros2 bag. It has the episodes of all, in the order of their names by [CompareNames]. What else is in it is ignored, and so are the
 // reports of package convert and what begins with a dot; the attribute "other files" names the rest. Folders are not looked into any further, and one that is no dataset and has files
-// that are called as recordings is one of Info.Problems. A recording that cannot be opened is one episode, which is an error; with Options.Strict it is
+// that are called as recordings is a problem in Info.Notes. A recording that cannot be opened is one episode, which is an error; with Options.Strict it is
 // the error of all. So is a file that is called as the format's files are and cannot be read, is empty, or begins otherwise; of formats of text, only
 // the first two.
 //

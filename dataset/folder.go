@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -92,20 +93,18 @@ func (d *folder) add(ctx context.Context, p *part, one Dataset, err error) error
 // join adds what a file says of itself. Of what files say differently, only the first's features and attributes that all have are the folder's.
 func (d *folder) join(p *part, one Dataset) {
 	info, base := one.Info(), storage.Base(p.path)
-	info.Problems, info.Notes = slices.Clone(info.Problems), slices.Clone(info.Notes)
-	for i := range info.Problems {
-		info.Problems[i].Where = base + ": " + info.Problems[i].Where
-	}
+	info.Notes = slices.Clone(info.Notes)
 	for i := range info.Notes {
-		info.Notes[i].Subject = base + ": " + info.Notes[i].Subject
-	}
-	if info.Absent.Why != "" {
-		info.Absent.Why = base + ": " + info.Absent.Why
+		n := &info.Notes[i]
+		n.Subject = base + ": " + n.Subject
+		if n.Code == CodeEpisodesAbsent {
+			n.Cause = fmt.Errorf("%s: %w", base, n.Cause)
+		}
 	}
 	if d.kind == "" {
-		problems, notes := d.info.Problems, d.info.Notes
+		notes := d.info.Notes
 		d.kind, d.info = one.Format(), info
-		d.info.Problems, d.info.Notes = append(problems, info.Problems...), append(notes, info.Notes...)
+		d.info.Notes = append(notes, info.Notes...)
 		d.info.Tasks, d.info.Splits, d.info.Attributes = nil, nil, maps.Clone(info.Attributes)
 	} else {
 		if d.kind != one.Format() {
@@ -115,8 +114,7 @@ func (d *folder) join(p *part, one Dataset) {
 			d.info.Rate, d.info.RateFrom = 0, ""
 		}
 		d.info.Frames += info.Frames
-		d.info.Absent.add(info.Absent)
-		d.info.Problems, d.info.Notes = append(d.info.Problems, info.Problems...), append(d.info.Notes, info.Notes...)
+		d.info.Notes = append(d.info.Notes, info.Notes...)
 		maps.DeleteFunc(d.info.Attributes, func(key, value string) bool { return info.Attributes[key] != value })
 	}
 	for _, task := range info.Tasks {
@@ -151,7 +149,7 @@ func (d *folder) Weights() []int64 {
 
 func (d *folder) Info() Info {
 	info := d.info
-	info.Tasks, info.Splits, info.Problems, info.Notes = slices.Clone(info.Tasks), slices.Clone(info.Splits), slices.Clone(info.Problems), slices.Clone(info.Notes)
+	info.Tasks, info.Splits, info.Notes = slices.Clone(info.Tasks), slices.Clone(info.Splits), slices.Clone(info.Notes)
 	info.Attributes = maps.Clone(info.Attributes)
 	return info
 }

@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -23,9 +22,7 @@ type Info struct {
 	Frames     int               // its rows or steps over all episodes, as it says or as is quickly counted; 0 where it does not say
 	Splits     []Split           // its parts, such as "train" and "valid"
 	Attributes map[string]string // what else it says, by its own names
-	Problems   []Problem         // what it declares and is not there, or not so
 	Notes      Notes             // facts about what it declares and is missing or different
-	Absent     Absent            // episodes that it declares and that are not there
 }
 
 // Feature is what a dataset declares of a stream or a media stream of its episodes.
@@ -130,33 +127,16 @@ type Split struct {
 	Episodes []int // as Dataset.Episode takes them
 }
 
-// Absent counts the episodes that a dataset declares and that are not there, so that Dataset.Len is without them. Those that are there and cannot be read are
-// no such episodes.
-type Absent struct {
-	Episodes int    `json:"episodes"` // that are not there
-	Declared int    `json:"declared"` // of so many; 0 where formats declare none
-	Why      string `json:"why"`      // the first of Info.Problems that is why
-}
-
-// String says it in a line: "11 of 25 declared episodes are not there: ..."; empty if all are.
-func (a Absent) String() string {
-	if a.Episodes == 0 {
-		return ""
+// Absent returns a note of the declared episodes that are not there, with the sums over the datasets of a folder, or nil if all are there.
+func (i *Info) Absent() (sum *Note) {
+	for _, n := range i.Notes {
+		switch {
+		case n.Code != CodeEpisodesAbsent:
+		case sum == nil:
+			sum = &Note{Code: n.Code, Count: n.Count, Detail: Detail{Of: n.Of, Cause: n.Cause}}
+		default:
+			sum.Count, sum.Of = sum.Count+n.Count, sum.Of+n.Of
+		}
 	}
-	are := "are"
-	if a.Episodes == 1 {
-		are = "is"
-	}
-	return fmt.Sprintf("%d of %d declared episodes %s not there: %s", a.Episodes, a.Declared, are, a.Why)
-}
-
-// add counts those of another dataset.
-func (a *Absent) add(b Absent) {
-	a.Episodes, a.Declared, a.Why = a.Episodes+b.Episodes, a.Declared+b.Declared, cmp.Or(a.Why, b.Why)
-}
-
-// Problem is something that a dataset declares and that is not there, or not as declared. What is there can be read all the same.
-type Problem struct {
-	Where string // a file, an episode, a stream
-	What  string
+	return sum
 }

@@ -13,6 +13,6 @@ type Stated struct {
 
 // Stating is a Dataset that states statistics of its streams.
 type Stating interface {
-	// Stated returns them, nil if it has none after all, and empty where there is a file of them that has none of a stream; of what cannot be read, Info.Problems may say more.
+	// Stated returns them, nil if it has none after all, and empty where there is a file of them that has none of a stream; of what cannot be read, Info.Notes may say more.
 	Stated(ctx context.Context) ([]Stated, error)
 }

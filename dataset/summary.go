@@ -19,7 +19,7 @@ type Summary struct {
 	Tasks             []string         // what was to be done, each once, in the order in which it came
 	LeftOut           []LeftOutSummary // in the order in which they came
 	LostBytes         int64            // bytes of broken files that were lost
-	Problems          []Problem        // a stream that is not in every episode what it is in the first
+	Notes             Notes            // problems: a stream has other columns in an episode than in the first
 
 	streams, media, clouds, left, tasks map[string]int // where each name is
 }
@@ -209,9 +209,8 @@ func (s *Summary) stream(in *Stream) {
 	}
 	if !k.others && !slices.Equal(k.Columns, in.Columns) {
 		k.others = true
-		what := fmt.Sprintf("differs between episodes: the first that has it has %s, and episode %d of those that were read %s",
-			other(k.Columns, in.Columns), s.Episodes, other(in.Columns, k.Columns))
-		s.Problems = append(s.Problems, Problem{Where: in.Name, What: what})
+		s.Notes.Add(Note{Code: CodeColumnsDiffer, Subject: in.Name, Count: 1, Row: At(s.Episodes - 1),
+			Detail: Detail{Got: other(in.Columns, k.Columns), Want: other(k.Columns, in.Columns)}})
 	}
 }
 
@@ -226,7 +225,7 @@ func other(columns, theirs []Column) string {
 	}
 	for i, c := range columns {
 		if c != theirs[i] {
-			text := fmt.Sprintf("as column %d %.40q of type %.40q", i, c.Name, c.Type)
+			text := fmt.Sprintf("column %d %.40q of type %.40q", i, c.Name, c.Type)
 			if c.Rotation != RotationNone {
 				text += ", a part of a " + c.Rotation.String()
 			}

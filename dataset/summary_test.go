@@ -40,8 +40,7 @@ func TestASummaryAddsEpisodesUp(t *testing.T) {
 	assert.Equal(t, [2]int64{0, 100}, [2]int64{a.First, a.Last})
 	assert.Equal(t, "f32, f64", a.DType)
 	assert.Equal(t, 1e8, a.Rate())
-	require.Len(t, sum.Problems, 1)
-	assert.Equal(t, dataset.Problem{Where: "a", What: "differs between episodes: the first that has it has 2 columns, and episode 3 of those that were read 3 columns"}, sum.Problems[0])
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeColumnsDiffer, Subject: "a", Count: 1, Row: dataset.At(2), Detail: dataset.Detail{Got: "3 columns", Want: "2 columns"}}}, sum.Notes)
 	assert.Zero(t, sum.Streams[1].Rate())
 	assert.Equal(t, int64(7), sum.Streams[2].First)
 	assert.Equal(t, []dataset.LeftOutSummary{{Note: dataset.Note{Code: dataset.CodeText, Subject: "text"}, Episodes: 2}, {Note: dataset.Note{Code: dataset.CodeNullTexts, Subject: "text"}, Episodes: 1}}, sum.LeftOut)
@@ -182,8 +181,8 @@ func TestASummarySaysInWhichColumnEpisodesDiffer(t *testing.T) {
 		s.Columns = []dataset.Column{{Name: "t", Type: "float"}, {Name: name, Type: "float"}}
 		sum.Add(&dataset.Episode{Streams: []dataset.Stream{s}})
 	}
-	assert.Equal(t, []dataset.Problem{{Where: "a", What: `differs between episodes: the first that has it has as column 1 "x" of type "float", ` +
-		`and episode 2 of those that were read as column 1 "y" of type "float"`}}, sum.Problems, "once")
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeColumnsDiffer, Subject: "a", Count: 1, Row: dataset.At(1),
+		Detail: dataset.Detail{Got: `column 1 "y" of type "float"`, Want: `column 1 "x" of type "float"`}}}, sum.Notes, "once")
 }
 
 func TestASummaryKnowsTheExtremesOfEpisodes(t *testing.T) {

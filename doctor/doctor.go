@@ -77,15 +77,10 @@ func Episode(e *dataset.Episode, number int, info *dataset.Info, opt Options) []
 // Dataset returns the findings about a dataset that need no episode, for example that a declared file is missing.
 func Dataset(info *dataset.Info, opt Options) (list []Finding) {
 	for _, n := range info.Notes.Of(dataset.ClassProblem, dataset.ClassDamage) {
-		f := findingOf(problemKind(&n), &n)
-		f.Path = opt.Path
-		if n.Code == dataset.CodeSplitMissing {
-			f.Severity = Warning // it may not have been copied
+		if n.Code == dataset.CodeEpisodesAbsent && n.Got == "" {
+			continue // the notes of the files have findings
 		}
-		list = append(list, *f)
-	}
-	for _, p := range info.Problems {
-		list = append(list, problem(p, opt.Path))
+		list = append(list, problem(&n, opt.Path))
 	}
 	list = append(list, overlaps(info.Splits, opt.Path)...)
 	sortFindings(list)

@@ -82,17 +82,17 @@ func (f Finding) MarshalJSON() ([]byte, error) {
 		plain
 		Episode *int    `json:"episode"`
 		At      []int64 `json:"at_ns"`
-		// The keys of a note; row counts from 0.
-		Code    dataset.Code `json:"code,omitempty"`
-		Subject string       `json:"subject,omitempty"`
-		Row     *int         `json:"row,omitempty"`
-		Text    string       `json:"text,omitempty"`
-	}{plain: plain(f), At: f.At}
+		// The keys of a note; row counts from 0. What doctor found in the samples has its kind as the code.
+		Code    dataset.Code `json:"code"`
+		Subject string       `json:"subject"`
+		Row     *int         `json:"row"`
+		Text    string       `json:"text"`
+	}{plain: plain(f), At: f.At, Code: dataset.Code(f.Kind), Subject: f.Stream, Text: f.Why}
 	if f.Episode != Whole {
 		out.Episode = &f.Episode
 	}
 	if n := f.Note; n != nil {
-		out.Code, out.Subject, out.Text = n.Code, n.Subject, f.Why
+		out.Code, out.Subject = n.Code, n.Subject
 		if i, ok := n.Row.Index(); ok {
 			out.Row = &i
 		}

@@ -5,18 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/text"
 )
 
-// told says which kind of finding it is that a reader has noted, by its words. The first that fits counts.
+// told is the kind of the finding about a note of a reader.
 type told struct {
-	words    string
 	kind     Kind
 	severity Severity // that of the kind if empty
 	what     string   // to do; what the kind says if empty
@@ -30,36 +26,23 @@ var damageKinds = map[dataset.Code]Kind{
 	dataset.CodeRowLength: Schema, dataset.CodeRowLengths: Schema, dataset.CodeColumnWidth: Schema, dataset.CodeSampleUnlike: Schema,
 }
 
-// The words of readers, of what a dataset declares and is not so.
-var problems = []told{
-	{"meta/info.json: fps: ", Declaration, Error, "Correct fps in meta/info.json, or read it with --rate: LeRobot divides by it."},
-	{"there are no statistics", MissingFile, Warning, ""},
-	{"columns that are missing", Schema, Warning, ""},
-	{"cannot be read", Unreadable, "", ""},
-	{": missing: ", MissingFile, "", ""},
-	{"files that are missing", MissingFile, "", ""},
-	{"is not there", MissingFile, "", ""},
-	{"videos that cannot be found", MissingFile, "", ""},
-	{"index does not count the rows", IndexGap, "", ""},
-	{"neither there nor listed", IndexGap, "", ""},
-	{"episodes that there is no data of", IndexGap, "", ""},
-	{"episodes that there is data of and that are not listed", IndexGap, "", ""},
-	{"which LeRobot takes them for", IndexGap, "", ""},
-	{"dataset_from_index and dataset_to_index", IndexGap, "", ""},
-	{"numbers that are not 0, 1, 2", IndexGap, "", ""},
-	{"numbers that come twice", IndexGap, "", ""},
-	{"listed twice", IndexGap, "", ""},
-	{"whose rows lie apart", IndexGap, "", ""},
-	{"lengths that are not those of the data", IndexGap, "", ""},
-	{"data files that are not where the data is", IndexGap, "", ""},
-	{"whose videos begin before", VideoDrift, "", ""},
-	{"timestamps depart from frame_index/fps", FrameTime, "", ""},
-	{"has another type than declared", Schema, Warning, ""}, // which loaders convert
-	{"has no column", Schema, "", ""},
-	{"is not declared", Schema, "", ""},
-	{"files whose columns are not those of", Schema, "", ""},
-	{"is declared a video", Schema, "", ""},
-	{"beyond their feature", Schema, "", ""},
+// problemKinds has the kinds of findings about problems. Codes that it lacks are Declaration.
+var problemKinds = map[dataset.Code]told{
+	dataset.CodeRateInvalid:       {kind: Declaration, severity: Error, what: "Correct fps in meta/info.json, or read it with --rate: LeRobot divides by it."},
+	dataset.CodeStatisticsMissing: {kind: MissingFile, severity: Warning},
+	dataset.CodeFileMissing:       {kind: MissingFile}, dataset.CodeFilesMissing: {kind: MissingFile}, dataset.CodeVideoUnlocated: {kind: MissingFile},
+	dataset.CodeSplitMissing: {kind: MissingFile, severity: Warning}, dataset.CodeSplitNameMissing: {kind: MissingFile}, // a split may not have been copied
+	dataset.CodeUnreadable: {kind: Unreadable}, dataset.CodeLineUnreadable: {kind: Unreadable},
+	dataset.CodeNoLineEnd:   {kind: Unended},
+	dataset.CodeIndexColumn: {kind: IndexGap}, dataset.CodeEpisodeNumbers: {kind: IndexGap}, dataset.CodeEpisodesAbsent: {kind: IndexGap},
+	dataset.CodeEpisodeUnlisted: {kind: IndexGap}, dataset.CodeRowNumber: {kind: IndexGap}, dataset.CodeEpisodeRows: {kind: IndexGap},
+	dataset.CodeTaskNumbers: {kind: IndexGap}, dataset.CodeNumberTwice: {kind: IndexGap}, dataset.CodeEpisodeApart: {kind: IndexGap},
+	dataset.CodeEpisodeLength: {kind: IndexGap}, dataset.CodeEpisodeFile: {kind: IndexGap},
+	dataset.CodeVideoOverlap:    {kind: VideoDrift},
+	dataset.CodeTimestampColumn: {kind: FrameTime},
+	dataset.CodeColumnMissing:   {kind: Schema, severity: Warning}, dataset.CodeColumnType: {kind: Schema, severity: Warning}, // which loaders convert
+	dataset.CodeColumnNone: {kind: Schema}, dataset.CodeColumnUndeclared: {kind: Schema}, dataset.CodeFileColumns: {kind: Schema},
+	dataset.CodeColumnIsVideo: {kind: Schema}, dataset.CodeSliceBeyond: {kind: Schema},
 }
 
 // remarkKinds has the kinds of findings about remarks. A choice of a reader that is no fault is not among them.
@@ -93,15 +76,6 @@ var leftOut = map[dataset.Code]told{
 	dataset.CodeStepCount:         {kind: Schema, severity: Warning, what: asMany},
 	dataset.CodeUnsupported:       {kind: Undecoded, what: otherwise},
 	dataset.CodeValueShape:        {kind: Undecoded, what: otherwise},
-}
-
-func tellingOf(list []told, text string) (t told, ok bool) {
-	for _, t := range list {
-		if strings.Contains(text, t.words) {
-			return t, true
-		}
-	}
-	return told{}, false
 }
 
 // noted takes what the reader noted of the episode.
@@ -226,52 +200,22 @@ func (x *examiner) timeOf(row dataset.Row) []int64 {
 	return nil
 }
 
-// problemKind returns the kind of the finding about a note of a dataset.
-func problemKind(n *dataset.Note) Kind {
-	switch n.Code {
-	case dataset.CodeFileMissing, dataset.CodeFilesMissing, dataset.CodeSplitMissing, dataset.CodeSplitNameMissing:
-		return MissingFile
-	case dataset.CodeUnreadable:
-		return Unreadable
-	case dataset.CodeNoLineEnd:
-		return Unended
-	case dataset.CodeRecordCount:
-		if n.Count < n.Of {
-			return Damaged
-		}
+// problem returns the finding about a note of a dataset.
+func problem(n *dataset.Note, path string) Finding {
+	t, ok := problemKinds[n.Code]
+	switch {
+	case ok:
+	case n.Code.Class() == dataset.ClassDamage:
+		t.kind = cmp.Or(damageKinds[n.Code], Damaged)
+	case n.Code == dataset.CodeRecordCount && n.Count < n.Of:
+		t.kind = Damaged
+	default:
+		t.kind = Declaration
 	}
-	if n.Code.Class() == dataset.ClassDamage {
-		return cmp.Or(damageKinds[n.Code], Damaged)
-	}
-	return Declaration
-}
-
-// problem is the finding of what a dataset declares and is not so.
-func problem(p dataset.Problem, path string) Finding {
-	t, ok := tellingOf(problems, p.Where+": "+p.What)
-	if !ok {
-		t = told{kind: Declaration}
-	}
-	what := p.What
-	if !strings.HasPrefix(what, p.Where) {
-		what = p.Where + ": " + what
-	}
-	f := newFinding(t.kind, p.Where, howMany(p.What), what)
+	f := findingOf(t.kind, n)
 	f.Path = path
 	f.as(&t)
 	return *f
-}
-
-var several = regexp.MustCompile(`: (\d+), the first: `)
-
-// howMany returns how often a problem is there, as its words have it.
-func howMany(what string) int {
-	if m := several.FindStringSubmatch(what); m != nil {
-		if n, err := strconv.Atoi(m[1]); err == nil {
-			return max(n, 1)
-		}
-	}
-	return 1
 }
 
 // unread is the finding of an episode that cannot be read.

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/cudasim"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/loader"
@@ -260,7 +261,7 @@ func TestCamerasInAPlanFileChangeNoStream(t *testing.T) {
 	read := func(streams string) align.Plan {
 		path := filepath.Join(t.TempDir(), "plan.yaml")
 		require.NoError(t, os.WriteFile(path, []byte("version: 1\nrate: 50\nshuffle: shards\ndefaults:\n  offset: 40ms\nstreams:\n"+streams), 0o600))
-		p, err := align.ReadPlan(path)
+		p, err := planfile.Read(path)
 		require.NoError(t, err)
 		return p
 	}

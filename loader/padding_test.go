@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/ops"
@@ -31,7 +32,7 @@ type sampled struct {
 func TestAPlanFileSaysHowFarWindowsMayReach(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "plan.yaml")
 	require.NoError(t, os.WriteFile(path, []byte("version: 1\nrate: 10\nwindows:\n  action: [-0.1, 1.5]\npadding: diffusion_policy\npad_after: 700ms\n"), 0o600))
-	p, err := align.ReadPlan(path)
+	p, err := planfile.Read(path)
 	require.NoError(t, err)
 	assert.Equal(t, 20-7, p.Anchors(20), "14 steps ahead of the anchor, of which 7 may lie behind the end")
 	assert.Equal(t, 0, p.Anchors(7))

@@ -233,9 +233,6 @@ func withoutNothing(i dataset.Info) dataset.Info {
 	if len(i.Notes) == 0 {
 		i.Notes = nil
 	}
-	if len(i.Problems) == 0 {
-		i.Problems = nil
-	}
 	return i
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/recognise"
 	"github.com/robocache/robocache/loader"
@@ -158,7 +159,7 @@ func planOf(rate float64) (string, error) {
 
 // readPlan reads the plan's text.
 func (c *Config) readPlan() (align.Plan, error) {
-	return align.ParsePlan(cmp.Or(c.planName, "plan"), []byte(c.Plan))
+	return planfile.Parse(cmp.Or(c.planName, "plan"), []byte(c.Plan))
 }
 
 // parse is the plan with what a policy makes of it: the streams that were chosen, if it names none, and else no cameras, none normalised, and see causal.

@@ -13,12 +13,13 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/robocache/robocache/align"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset"
 	_ "github.com/robocache/robocache/dataset/all"
 	"github.com/robocache/robocache/tensor"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // robots is a dataset of episodes that are made: joints of float32, an action of float64, and from episode 5 on a gripper.
@@ -227,7 +228,7 @@ func TestOneBrokenEpisodeCostsItself(t *testing.T) {
 }
 
 func TestAPlanChoosesStreamsColumnsAndEpisodes(t *testing.T) {
-	plan, err := align.ParsePlan("plan.yaml", []byte("version: 1\nrate: 50\nstreams:\n  - {name: state, from: observation.state, columns: [\"2\", \"0\"]}\nfilter: {split: train, task: push}\n"))
+	plan, err := planfile.Parse("plan.yaml", []byte("version: 1\nrate: 50\nstreams:\n  - {name: state, from: observation.state, columns: [\"2\", \"0\"]}\nfilter: {split: train, task: push}\n"))
 	require.NoError(t, err)
 	r, err := Compute(t.Context(), &robots{episodes: 6}, Options{Plan: &plan})
 	require.NoError(t, err)

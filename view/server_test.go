@@ -24,7 +24,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/tensor"
 )
@@ -204,7 +204,7 @@ func TestManyColumnsAreDrawnCoarser(t *testing.T) {
 }
 
 func TestAPlansCurveLiesOverTheSamples(t *testing.T) {
-	plan, err := align.ParsePlan("plan.yaml", []byte("version: 1\nrate: 20\nstreams:\n  - {name: state, from: joints, columns: [elbow]}\n"))
+	plan, err := planfile.Parse("plan.yaml", []byte("version: 1\nrate: 20\nstreams:\n  - {name: state, from: joints, columns: [elbow]}\n"))
 	require.NoError(t, err)
 	s := serve(t, robots(t, 1), Options{Plan: &plan})
 	got := getJSON[seriesJSON](t, s, "/api/episodes/0/series?stream=joints&columns=0,1&hz=0&from=0&to=2")

@@ -13,16 +13,15 @@ import (
 
 // Suggestion is a first plan for recordings, made by looking at them.
 type Suggestion struct {
-	// Text is the plan as a file, whose comments give reasons; Plan is what ParsePlan makes of it.
+	// Text is the plan as a file, whose comments give reasons; Plan is what planfile.Parse makes of it.
 	Text []byte
 	Plan align.Plan
 	// Policy says that there are an action and states, so that the plan is one for training: it looks at no sample later than a target.
 	Policy  bool
 	Reasons []Reason
-	// Notes are about streams that the plan does not take (ClassLeftOut), episodes that cannot be read, and what a user may want otherwise.
+	// Notes are about streams that the plan does not take (ClassLeftOut), streams that differ between episodes (ClassProblem), episodes that
+	// cannot be read, and choices that a user may want to change (ClassRemark).
 	Notes dataset.Notes
-	// Problems are streams that differ between episodes.
-	Problems []dataset.Problem
 	// Episodes is how many the dataset has, Looked how many of them were read.
 	Episodes, Looked int
 }

@@ -77,7 +77,7 @@ func (g *draft) suggest() (*Suggestion, error) {
 	for i := range g.summary.LeftOut {
 		g.out.Notes.Add(g.summary.LeftOut[i].Note)
 	}
-	g.out.Problems = g.summary.Problems
+	g.out.Notes.Join(g.summary.Notes)
 	can := g.usable()
 	if len(can) == 0 {
 		return nil, &align.NoStreamsError{Notes: g.out.Notes.Of(dataset.ClassLeftOut)}

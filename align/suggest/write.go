@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/text"
 )
@@ -53,7 +54,7 @@ func (g *draft) write(chosen []*candidate) error {
 	g.filter(t)
 	g.tail(t)
 	g.out.Text, g.out.Reasons = t.Bytes(), t.reasons
-	p, err := align.ParsePlan("", g.out.Text)
+	p, err := planfile.Parse("", g.out.Text)
 	if err != nil {
 		return fmt.Errorf("align: the plan that was made is none: %w", err)
 	}

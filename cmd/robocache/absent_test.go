@@ -45,4 +45,17 @@ func TestDeclaredEpisodesThatAreNotThereAreTold(t *testing.T) {
 	assert.NoDirExists(t, out+"2")
 	stdout, _ := good(t, "stats", kindsRLDS, "--rate=10", "--json")
 	assert.Empty(t, unmarshal(t, stdout)["absent"])
+
+	// inspect and doctor list the same as notes.
+	stdout, _ = good(t, "inspect", in, "--json", "--rate=10")
+	problems := unmarshal(t, stdout)["problems"].([]any)
+	require.Len(t, problems, 2)
+	text := "3 of 5 declared episodes are not there: " + gone + ": is not there"
+	assert.Equal(t, map[string]any{"where": "dataset_info.json", "what": text, "code": "episodes-absent", "subject": "dataset_info.json", "count": 3.0, "row": nil, "text": text}, problems[1])
+	_, stdout, _ = execute("doctor", in, "--json", "--rate=10")
+	for _, f := range unmarshal(t, stdout)["findings"].([]any) {
+		for _, key := range []string{"code", "subject", "count", "row", "text"} {
+			assert.Contains(t, f, key)
+		}
+	}
 }

@@ -102,7 +102,7 @@ func (d *drawing) begin(devices []*ops.Device) error {
 	}
 	d.step, d.begun = at.Step, begun
 	d.out.of(d.source.Stores, d.group)
-	d.out.Absent = append([]batching.Absent{}, d.source.Absent...)
+	d.out.Absent = absentInputs(d.source.Absent)
 	d.out.Read = time.Since(began).Seconds()
 	d.remarks()
 	return nil

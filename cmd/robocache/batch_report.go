@@ -23,10 +23,10 @@ type batched struct {
 	Hz      float64      `json:"hz"` // of the windows' clock
 	Devices []deviceInfo `json:"devices"`
 	serve.DrawnNotes
-	Skipped  []serve.Skipped   `json:"skipped"` // episodes that could not be read
-	Absent   []batching.Absent `json:"absent"`  // inputs of which declared episodes are not there
-	Rounded  int               `json:"rounded"` // values that the store's dtype could not hold
-	rounded  []string          // of each stream that has some
+	Skipped  []serve.Skipped `json:"skipped"` // episodes that could not be read
+	Absent   []absentInput   `json:"absent"`  // inputs of which declared episodes are not there
+	Rounded  int             `json:"rounded"` // values that the store's dtype could not hold
+	rounded  []string        // of each stream that has some
 	skipped  dataset.Notes
 	Steps    int     `json:"steps"` // batches of each device
 	Drawn    int     `json:"windows_drawn"`

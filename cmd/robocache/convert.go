@@ -10,7 +10,6 @@ import (
 	"github.com/robocache/robocache/convert"
 	"github.com/robocache/robocache/dataset/mcap"
 	"github.com/robocache/robocache/dataset/notetext"
-	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/ops"
 	"github.com/spf13/cobra"
 )
@@ -128,7 +127,7 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 		return c.explain(err)
 	}
 	defer work.Close()
-	all := &converted{Output: c.out, Absent: []batching.Absent{}}
+	all := &converted{Output: c.out, Absent: []absentInput{}}
 	defer a.OnSignal(func() {
 		what := "what is whole of it stays, and the same command goes on"
 		if c.to == "lerobot" {
@@ -158,7 +157,7 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 	all.Skipped = convert.SkippedInputs(all.Shards)
 	for _, in := range all.Shards[0].Inputs {
 		if in.Absent != nil {
-			all.Absent = append(all.Absent, batching.Absent{Input: in.Path, Absent: *in.Absent})
+			all.Absent = append(all.Absent, absentInput{in.Path, *in.Absent})
 		}
 	}
 	if a.JSON {

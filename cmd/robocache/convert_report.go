@@ -9,7 +9,6 @@ import (
 	"github.com/robocache/robocache/convert"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
-	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/printed"
 	"github.com/robocache/robocache/internal/text"
 )
@@ -22,7 +21,7 @@ type converted struct {
 	Before  []int             `json:"before"` // of each, how many pieces were there already, whole
 	// Skipped are the inputs of which these shards lack episodes that were skipped.
 	Skipped []convert.SkippedInput `json:"skipped"`
-	Absent  []batching.Absent      `json:"absent"` // inputs of which declared episodes are not there
+	Absent  []absentInput          `json:"absent"` // inputs of which declared episodes are not there
 }
 
 // shardReport is a shard with the sentences of its notes.
@@ -55,8 +54,8 @@ const mostReasons = 20
 
 // converted says what was done: a table of the streams, and why samples were dropped.
 func (a *app) converted(all *converted) error {
-	for i := range all.Absent {
-		a.Remark("%v", &all.Absent[i])
+	for _, in := range all.Absent {
+		a.Remark("%v", in)
 	}
 	t := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "stream\tread\tused\tdropped\trows\tvalid\tacross gaps")

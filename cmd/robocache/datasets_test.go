@@ -140,6 +140,8 @@ func TestInspectSumsEpisodes(t *testing.T) {
 	require.Len(t, problems, 1)
 	assert.Equal(t, "episode 0", problems[0].(map[string]any)["where"])
 	assert.Contains(t, problems[0].(map[string]any)["what"], "checksum")
+	first := problems[0].(map[string]any)
+	assert.Equal(t, []any{"episode-unread", "0", 1.0, 0.0, first["what"]}, []any{first["code"], first["subject"], first["count"], first["row"], first["text"]})
 	assert.EqualValues(t, 16, got["frames"])
 	code, _, stderr := execute("inspect", dir, "--strict", "--rate=10")
 	assert.Equal(t, exitInput, code)

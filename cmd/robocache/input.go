@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/internal/atomicfile"
@@ -170,7 +171,7 @@ func arrayError(path string, err error) error {
 
 // readPlan reads a plan file. An error of its text is an align.PlanError.
 func readPlan(path string) (align.Plan, error) {
-	p, err := align.ReadPlan(path)
+	p, err := planfile.Read(path)
 	if bad := (*align.PlanError)(nil); err != nil && !errors.As(err, &bad) {
 		err = readError(path, err)
 	}

@@ -19,7 +19,7 @@ type packed struct {
 	Output   string            `json:"output"`
 	Episodes int               `json:"episodes"`
 	Skipped  []serve.Skipped   `json:"skipped"` // episodes that could not be read
-	Absent   []batching.Absent `json:"absent"`  // the input, if declared episodes of it are not there
+	Absent   []absentInput     `json:"absent"`  // the input, if declared episodes of it are not there
 	Streams  []packedStream    `json:"streams"`
 	Media    []packedMedia     `json:"media"`
 	LeftOut  []notetext.Reason `json:"left_out"`
@@ -47,9 +47,9 @@ type packedMedia struct {
 }
 
 func packedOf(ctx context.Context, in, out string, store *store.Store) (*packed, error) {
-	r := &packed{Input: in, Output: out, Episodes: store.Len(), Skipped: serve.SkippedOf(store.Skipped), Absent: []batching.Absent{}, Streams: []packedStream{}, Media: []packedMedia{}, LeftOut: []notetext.Reason{}, Remarks: []string{}, Packed: []int{}, Fresh: []int{}}
-	if absent := batching.AbsentOf(in, store); absent != nil {
-		r.Absent, r.Remarks = append(r.Absent, *absent), append(r.Remarks, absent.String())
+	r := &packed{Input: in, Output: out, Episodes: store.Len(), Skipped: serve.SkippedOf(store.Skipped), Absent: absentIn(in, store), Streams: []packedStream{}, Media: []packedMedia{}, LeftOut: []notetext.Reason{}, Remarks: []string{}, Packed: []int{}, Fresh: []int{}}
+	for _, a := range r.Absent {
+		r.Remarks = append(r.Remarks, a.String())
 	}
 	for i := range store.Streams {
 		s := &store.Streams[i]

@@ -101,9 +101,6 @@ func (a *app) plan(ctx context.Context, p *planning) error {
 	for _, s := range found.Plan.Streams {
 		r.Streams = append(r.Streams, s.Name)
 	}
-	for _, x := range found.Problems {
-		r.Remarks = append(r.Remarks, x.Where+": "+x.What)
-	}
 	report := func() error { return a.planned(r) }
 	if p.out == "" {
 		return report()

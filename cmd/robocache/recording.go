@@ -50,7 +50,7 @@ func loadRecording(r *request) (*work, error) {
 		j.remarks = append(j.remarks, "rate has no effect: it is for recordings that have no times and do not say")
 	}
 	info := d.Info()
-	if list := inspection.Problems(info.Notes, info.Problems); len(list) > 0 {
+	if list := inspection.Problems(info.Notes); len(list) > 0 {
 		j.remarks = append(j.remarks, fmt.Sprintf("problems of the dataset, which robocache inspect lists: %d, the first: %s: %s", len(list), list[0].Where, list[0].What))
 	}
 	return &work{j}, d.Close()

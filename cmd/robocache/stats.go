@@ -15,7 +15,6 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/atomicfile"
-	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/printed"
 	"github.com/robocache/robocache/internal/text"
@@ -33,7 +32,7 @@ type statistics struct {
 	form             stats.Form
 	read             dataset.Options
 	opt              stats.Options
-	absent           *batching.Absent // declared episodes that are not there, once the dataset is read
+	absent           []absentInput // declared episodes that are not there, once the dataset is read
 }
 
 // computed is what stats says of its work.
@@ -42,8 +41,8 @@ type computed struct {
 	Output string   `json:"output,omitempty"`
 	Kept   []string `json:"kept"` // features that were taken over from the file of statistics that there was
 	*stats.Report
-	Absent  []batching.Absent `json:"absent"` // the dataset, if declared episodes of it are not there
-	Remarks []string          `json:"remarks"`
+	Absent  []absentInput `json:"absent"` // the dataset, if declared episodes of it are not there
+	Remarks []string      `json:"remarks"`
 }
 
 func (a *app) statsCommand() *cobra.Command {
@@ -140,9 +139,9 @@ func (a *app) stats(s *statistics) error {
 	if err != nil {
 		return err
 	}
-	r := &computed{Input: s.paths, Output: s.out, Kept: []string{}, Report: state.Report(), Absent: []batching.Absent{}, Remarks: []string{}}
-	if s.absent != nil {
-		r.Absent, r.Remarks = append(r.Absent, *s.absent), append(r.Remarks, s.absent.String())
+	r := &computed{Input: s.paths, Output: s.out, Kept: []string{}, Report: state.Report(), Absent: append([]absentInput{}, s.absent...), Remarks: []string{}}
+	for _, a := range s.absent {
+		r.Remarks = append(r.Remarks, a.String())
 	}
 	if !r.Known && s.shard.count == 0 {
 		r.Remarks = append(r.Remarks, "quantiles are not known yet: run each shard again with --after and this state, and merge")
@@ -235,7 +234,7 @@ func (a *app) collected(s *statistics) (*stats.State, error) {
 		return nil, readError(path, err)
 	}
 	defer d.Close()
-	s.absent = batching.AbsentOf(s.paths[0], d)
+	s.absent = absentIn(s.paths[0], d)
 	s.opt.Binned = d.Format() == "lerobot"
 	var state *stats.State
 	if s.after != "" {

@@ -150,7 +150,7 @@ func (a *app) train(t *training) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
-	w.out.Absent = append([]batching.Absent{}, source.Absent...)
+	w.out.Absent = absentInputs(source.Absent)
 	done := a.Step("preparing a step of training")
 	tr, err := policy.NewTrainer(ctx, devices, source.Store, t.Options)
 	done()

@@ -151,7 +151,7 @@ type trained struct {
 	RidgeSkill map[string]float64 `json:"ridge_skill"`
 	Evaluation *policy.Evaluation `json:"evaluation,omitempty"`
 	Ridge      *policy.Evaluation `json:"ridge,omitempty"`
-	Absent     []batching.Absent  `json:"absent"` // the input, if declared episodes of it are not there
+	Absent     []absentInput      `json:"absent"` // the input, if declared episodes of it are not there
 	Skipped    []serve.Skipped    `json:"skipped"`
 	LeftOut    []notetext.Reason  `json:"left_out"`
 	Ended      bool               `json:"ended_by_signal"`

@@ -8,13 +8,15 @@ import (
 	"runtime"
 	"strconv"
 
+	"github.com/spf13/cobra"
+
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/pcd"
 	"github.com/robocache/robocache/dataset/ply"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/view"
-	"github.com/spf13/cobra"
 )
 
 // viewer is what the flags of view ask for.
@@ -61,7 +63,7 @@ func (a *app) view(v *viewer) error {
 	}
 	var plan *align.Plan
 	if v.plan != "" {
-		p, err := align.ReadPlan(v.plan)
+		p, err := planfile.Read(v.plan)
 		if err != nil {
 			return readError(v.plan, err)
 		}

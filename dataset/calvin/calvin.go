@@ -85,7 +85,7 @@ func Open(ctx context.Context, path string, opt dataset.Options) (*Set, error) {
 		return nil, err
 	}
 	for _, p := range splits {
-		s.info.Problems = append(s.info.Problems, p.problems...)
+		s.info.Notes.Join(p.problems)
 		maps.Copy(s.info.Attributes, p.attributes)
 		s.addTasks(p)
 		if s.language == "" {
@@ -94,9 +94,9 @@ func Open(ctx context.Context, path string, opt dataset.Options) (*Set, error) {
 			s.addLanguage(p)
 		}
 	}
-	if opt.Strict && len(s.info.Problems) > 0 {
-		p := s.info.Problems[0]
-		return nil, &dataset.FormatError{Format: format, Path: path, Offset: -1, Kind: dataset.ErrCorrupt, Msg: p.Where, Got: p.What}
+	if opt.Strict && len(s.info.Notes) > 0 {
+		n := s.info.Notes[0]
+		return nil, formatError(dataset.ErrCorrupt, path, n.Subject, n.String(), "")
 	}
 	return s, nil
 }
@@ -127,7 +127,7 @@ func (s *Set) openSplits(ctx context.Context) ([]*split, error) {
 			list = append(list, p)
 		case errors.Is(err, fs.ErrNotExist) || errors.As(err, &bad):
 			failed = err
-			s.problem(name, err.Error())
+			s.info.Notes.Add(dataset.Note{Code: dataset.CodeUnreadable, Subject: name, Count: 1, Detail: dataset.Detail{Cause: err}})
 		default:
 			return nil, err
 		}
@@ -139,10 +139,6 @@ func (s *Set) openSplits(ctx context.Context) ([]*split, error) {
 		return nil, failed
 	}
 	return list, nil
-}
-
-func (s *Set) problem(where, what string) {
-	s.info.Problems = append(s.info.Problems, dataset.Problem{Where: where, What: what})
 }
 
 // addPlay adds a split's rows as episodes.
@@ -201,7 +197,7 @@ func (s *Set) Len() int { return len(s.episodes) }
 // Info returns the rate, the splits, the texts of the annotations as Tasks, how many frames there are, and what is not as declared.
 func (s *Set) Info() dataset.Info {
 	info := s.info
-	info.Tasks, info.Splits, info.Problems = slices.Clone(info.Tasks), slices.Clone(info.Splits), slices.Clone(info.Problems)
+	info.Tasks, info.Splits, info.Notes = slices.Clone(info.Tasks), slices.Clone(info.Splits), slices.Clone(info.Notes)
 	info.Attributes = maps.Clone(info.Attributes)
 	return info
 }

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -48,8 +49,8 @@ func openTold(t testing.TB, dir string) (dataset.Dataset, string) {
 	t.Helper()
 	d := open(t, dir, dataset.Options{})
 	var told []string
-	for _, p := range d.Info().Problems {
-		told = append(told, p.Where+": "+p.What)
+	for _, n := range d.Info().Notes {
+		told = append(told, n.String())
 	}
 	return d, strings.Join(told, "\n")
 }
@@ -57,7 +58,7 @@ func openTold(t testing.TB, dir string) (dataset.Dataset, string) {
 func TestMissingFrameLeavesAGap(t *testing.T) {
 	dir := changed(t, frame51, nil)
 	d, told := openTold(t, dir)
-	assert.Contains(t, told, "1 frames of its episodes are not there; the first is "+frame51)
+	assert.Contains(t, told, string(dataset.CodeFilesMissing)+" "+filepath.Base(dir)+"/ep_start_end_ids.npy: 1 of 10, "+frame51)
 	e := episode(t, d, 1)
 	assert.Equal(t, 3, e.Frames)
 	for _, s := range e.Streams {
@@ -102,7 +103,7 @@ func TestEpisodeWithoutFramesIsAnErrorOfItsOwn(t *testing.T) {
 		require.NoError(t, os.Remove(filepath.Join(dir, fmt.Sprintf("episode_%07d.npz", i))))
 	}
 	d, told := openTold(t, dir)
-	assert.Contains(t, told, "4 frames of its episodes are not there")
+	assert.Contains(t, told, "files-missing "+filepath.Base(dir)+"/ep_start_end_ids.npy: 4 of 10")
 	_, err := d.Episode(context.Background(), 1)
 	assert.ErrorIs(t, err, dataset.ErrNotFound)
 	assert.Equal(t, 6, episode(t, d, 0).Frames)
@@ -200,27 +201,28 @@ func TestWhatIsDeclaredAndNotSoIsTold(t *testing.T) {
 	}
 	for _, c := range []struct {
 		change func(dir string)
+		code   dataset.Code
 		says   string
 	}{
-		{func(dir string) { save(dir, "ep_lens.npy", []int64{6, 3}, 2) }, "1 lengths are not those of ep_start_end_ids.npy: the first is that of episode 1, 3, want 4"},
-		{func(dir string) { save(dir, "ep_lens.npy", []int64{6}) }, "1 lengths, and ep_start_end_ids.npy has 2 episodes"},
-		{func(dir string) { require.NoError(t, os.WriteFile(filepath.Join(dir, "ep_lens.npy"), nil, 0o600)) }, "ep_lens.npy: npy: "},
-		{func(dir string) { save(dir, "ep_start_end_ids.npy", []int64{37, 42, 50, 60}, 2, 2) }, "7 frames of its episodes are not there; the first is episode_0000054.npz"},
-		{func(dir string) { save(dir, "ep_start_end_ids.npy", []int64{37, 42, 52, 53}, 2, 2) }, "2 frames are in none of its episodes"},
-		{func(dir string) { save(dir, "ep_start_end_ids.npy", []int64{37, 42, 52, 53}, 2, 2) }, "1 annotations are not inside one episode"},
-		{func(dir string) { save(dir, "ep_start_end_ids.npy", []int64{42, 37, -1, 1 << 62}, 2, 2) }, "row 1 is from -1 to 4.611686018427388e+18"},
-		{func(dir string) { require.NoError(t, os.WriteFile(filepath.Join(dir, "episode_37.npz"), nil, 0o600)) }, "1 frames are there twice"},
+		{func(dir string) { save(dir, "ep_lens.npy", []int64{6, 3}, 2) }, dataset.CodeEpisodeLength, "ep_lens.npy: 1, got 3, want 4"},
+		{func(dir string) { save(dir, "ep_lens.npy", []int64{6}) }, dataset.CodeLengthCount, "ep_lens.npy: 1 of 2, want ep_start_end_ids.npy"},
+		{func(dir string) { require.NoError(t, os.WriteFile(filepath.Join(dir, "ep_lens.npy"), nil, 0o600)) }, dataset.CodeUnreadable, "ep_lens.npy: 1, npy: "},
+		{func(dir string) { save(dir, "ep_start_end_ids.npy", []int64{37, 42, 50, 60}, 2, 2) }, dataset.CodeFilesMissing, "ep_start_end_ids.npy: 7 of 17, episode_0000054.npz"},
+		{func(dir string) { save(dir, "ep_start_end_ids.npy", []int64{37, 42, 52, 53}, 2, 2) }, dataset.CodeFrameOutside, "ep_start_end_ids.npy: 2"},
+		{func(dir string) { save(dir, "ep_start_end_ids.npy", []int64{37, 42, 52, 53}, 2, 2) }, dataset.CodeAnnotationOutside, "lang_annotations/auto_lang_ann.npy: 1"},
+		{func(dir string) { save(dir, "ep_start_end_ids.npy", []int64{42, 37, -1, 1 << 62}, 2, 2) }, dataset.CodeFrameRange, "ep_start_end_ids.npy: 2, got 42 to 37"},
+		{func(dir string) { require.NoError(t, os.WriteFile(filepath.Join(dir, "episode_37.npz"), nil, 0o600)) }, dataset.CodeFrameTwice, ": 1"},
 		{func(dir string) {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "scene_info.npy"), contents(t, "ep_lens.npy"), 0o600))
-		}, "scenes are left out"},
+		}, dataset.CodeUnreadable, "scene_info.npy: 1, "},
 		{func(dir string) {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "lang_annotations", "auto_lang_ann.npy"), contents(t, "scene_info.npy"), 0o600))
-		}, "annotations are left out: want a dictionary"},
+		}, dataset.CodeUnreadable, "lang_annotations/auto_lang_ann.npy: 1, want a dictionary"},
 	} {
 		dir := copied(t, "testdata/small/training")
 		c.change(dir)
 		d, told := openTold(t, dir)
-		assert.Contains(t, told, c.says)
+		assert.Contains(t, told, string(c.code)+" "+filepath.Base(dir)+"/"+c.says)
 		assert.GreaterOrEqual(t, d.Len(), 2)
 		for i := range d.Len() {
 			_, err := d.Episode(context.Background(), i)
@@ -238,6 +240,65 @@ func TestWhatIsDeclaredAndNotSoIsTold(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "training", "ep_start_end_ids.npy"), nil, 0o600))
 	_, err := calvin.Open(context.Background(), dir, dataset.Options{})
 	assert.Error(t, err, "no split is left")
+}
+
+// pickled returns the pickle of texts, numbers, lists, and dictionaries, which are lists of keys and values.
+func pickled(v any) string {
+	four := func(n int) string { return string(binary.LittleEndian.AppendUint32(nil, uint32(n))) }
+	all := func(list []any) (s string) {
+		for _, v := range list {
+			s += pickled(v)
+		}
+		return s
+	}
+	switch v := v.(type) {
+	case string:
+		return "X" + four(len(v)) + v
+	case int:
+		return "J" + four(v)
+	case []any:
+		return "](" + all(v) + "e"
+	case pairs:
+		return "}(" + all(v) + "u"
+	}
+	panic(fmt.Sprintf("%T", v))
+}
+
+type pairs []any
+
+// objectFile returns an .npy file of one object.
+func objectFile(t *testing.T, v any) []byte {
+	head := contents(t, "lang_annotations/auto_lang_ann.npy")
+	head = head[:bytes.IndexByte(head, '\n')+1]
+	return append(bytes.Clone(head), "\x80\x02cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85C\x01b\x87R(K\x01)"+
+		"cnumpy\ndtype\nX\x02\x00\x00\x00O8\x89\x88\x87R(K\x03X\x01\x00\x00\x00|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK?tb\x89]"+pickled(v)+"atb."...)
+}
+
+func TestAnnotationsAndScenesThatAreLeftOutAreCounted(t *testing.T) {
+	list := func(v ...any) []any { return v }
+	var scenes pairs
+	for i := range 1003 {
+		scenes = append(scenes, fmt.Sprint("scene ", i), list(37, 42))
+	}
+	scenes[1] = list(42, 37)
+	const language = "lang_annotations/auto_lang_ann.npy"
+	for _, c := range []struct {
+		file   string
+		object any
+		code   dataset.Code
+		says   string
+	}{
+		{"scene_info.npy", scenes, dataset.CodeItemsBeyond, ": 3, want 1000, scenes"},
+		{"scene_info.npy", scenes, dataset.CodeSceneInvalid, `: 1, "scene 0"`},
+		{language, pairs{"language", pairs{"ann", list("a", 5), "task", list("b")}, "info", pairs{"indx", list(list(37, 42), list(37, 42))}},
+			dataset.CodeAnnotationInvalid, ": 1, want 4096"},
+		{language, pairs{"language", pairs{"ann", list("a"), "task", list("b", "c")}, "info", pairs{"indx", list(list(37, 42), list(37, 42))}},
+			dataset.CodeAnnotationCounts, ": 1, 1 text, 2 tasks, 2 places"},
+	} {
+		dir := changed(t, c.file, objectFile(t, c.object))
+		_, told := openTold(t, dir)
+		assert.Contains(t, told, string(c.code)+" "+filepath.Base(dir)+"/"+c.file+c.says)
+	}
 }
 
 // A pickle that would run a program is a problem that says so, and the play is read.
@@ -262,8 +323,8 @@ func TestAnnotationsTruncatedAtEveryByte(t *testing.T) {
 		d, err := calvin.Open(context.Background(), dir, dataset.Options{})
 		require.NoError(t, err)
 		require.Equal(t, 2, d.Len(), "%d bytes", n)
-		require.Len(t, d.Info().Problems, 1)
-		require.Contains(t, d.Info().Problems[0].What, "truncated")
+		require.Len(t, d.Info().Notes, 1)
+		require.ErrorContains(t, d.Info().Notes[0].Cause, "truncated")
 	}
 }
 

@@ -139,7 +139,7 @@ func TestFramesAreAsNumpyReadsThem(t *testing.T) {
 	assert.Equal(t, []dataset.Split{
 		{Name: "training", Episodes: []int{0, 1}}, {Name: "validation", Episodes: []int{2}},
 	}, info.Splits)
-	assert.Empty(t, info.Problems)
+	assert.Empty(t, info.Notes)
 	require.Equal(t, 3, d.Len())
 	for _, s := range info.Splits {
 		spans := open(t, "testdata/small/"+s.Name+"/lang_annotations", dataset.Options{Strict: true})

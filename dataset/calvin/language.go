@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/pickle"
 	"github.com/robocache/robocache/dataset/npy"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/storage"
 )
 
@@ -95,7 +97,7 @@ func (p *split) readLanguage(folders []string) {
 		case errors.Is(err, fs.ErrNotExist) || err != nil && !isDir(storage.Join(p.dir, folder)):
 			continue
 		case err != nil:
-			p.problem(where, "annotations are left out: "+err.Error())
+			p.problem(dataset.CodeUnreadable, where, 1, dataset.Detail{Cause: err})
 		default:
 			p.annotations(where, d)
 		}
@@ -115,11 +117,13 @@ func (p *split) annotations(where string, d *pickle.Dict) {
 	texts, tasks := itemsOf(language, "ann"), itemsOf(language, "task")
 	places, ok := placesOf(info)
 	if !ok || texts == nil {
-		p.problem(where, "annotations are left out: want a dictionary with language/ann, texts, and info/indx, pairs of frames")
+		p.problem(dataset.CodeUnreadable, where, 1, dataset.Detail{Cause: errors.New("want a dictionary with language/ann, texts, and info/indx, pairs of frames")})
 		return
 	}
 	if len(texts) != len(places) || tasks != nil && len(tasks) != len(texts) {
-		p.problem(where, fmt.Sprintf("%d texts, %d tasks and %d places: the first of each go together", len(texts), len(tasks), len(places)))
+		p.problem(dataset.CodeAnnotationCounts, where, 1, dataset.Detail{Names: []string{
+			text.Count(len(texts), "text"), text.Count(len(tasks), "task"), text.Count(len(places), "place"),
+		}})
 	}
 	inside := within(p.rows)
 	total, broken, outside := 0, 0, 0
@@ -131,7 +135,9 @@ func (p *split) annotations(where string, d *pickle.Dict) {
 			a.task, _ = pickle.Text(tasks[i])
 		}
 		if total += len(a.text) + len(a.task); total > maxTexts {
-			p.problem(where, fmt.Sprintf("annotations from %d on are left out: more than %d bytes of texts", i, maxTexts))
+			p.problem(dataset.CodeItemsBeyond, where, min(len(texts), len(places))-i, dataset.Detail{
+				Names: []string{"annotations"}, Want: strconv.Itoa(maxTexts), Unit: "bytes of texts",
+			})
 			break
 		}
 		switch {
@@ -144,10 +150,10 @@ func (p *split) annotations(where string, d *pickle.Dict) {
 		p.spans = append(p.spans, a)
 	}
 	if broken > 0 {
-		p.problem(where, fmt.Sprintf("%d annotations are left out: want a text of at most %d bytes and the first frame and the last", broken, maxText))
+		p.problem(dataset.CodeAnnotationInvalid, where, broken, dataset.Detail{Want: strconv.Itoa(maxText)})
 	}
 	if outside > 0 {
-		p.problem(where, fmt.Sprintf("%d annotations are not inside one episode", outside))
+		p.problem(dataset.CodeAnnotationOutside, where, outside, dataset.Detail{})
 	}
 	p.leftOut(language, len(texts))
 }
@@ -245,21 +251,25 @@ func (p *split) readScenes() {
 		return
 	}
 	if err != nil {
-		p.problem(scenesFile, "scenes are left out: "+err.Error())
+		p.problem(dataset.CodeUnreadable, scenesFile, 1, dataset.Detail{Cause: err})
 		return
 	}
 	const most = 1000
+	var invalid []string
 	for i, key := range d.Keys[:min(len(d.Keys), most)] {
 		name, ok := pickle.Text(key)
 		s := scene{rowOf(d.Values[i]), name}
 		if !ok || len(name) > maxText || !s.valid() {
-			p.problem(scenesFile, fmt.Sprintf("scene %.40q is left out: want a name and its first frame and its last", name))
+			invalid = append(invalid, fmt.Sprintf("%.40q", name))
 			continue
 		}
 		p.scenes = append(p.scenes, s)
 	}
-	if len(d.Keys) > most {
-		p.problem(scenesFile, fmt.Sprintf("%d scenes are left out: there are more than %d", len(d.Keys)-most, most))
+	if n := len(invalid); n > 0 {
+		p.problem(dataset.CodeSceneInvalid, scenesFile, n, dataset.Detail{Names: invalid[:1]})
+	}
+	if n := len(d.Keys) - most; n > 0 {
+		p.problem(dataset.CodeItemsBeyond, scenesFile, n, dataset.Detail{Names: []string{"scenes"}, Want: strconv.Itoa(most)})
 	}
 }
 

@@ -38,12 +38,13 @@ type split struct {
 	spans      []span
 	embedding  string // the type and shape of one embedding; empty if there are none
 	scenes     []scene
-	problems   []dataset.Problem
+	problems   dataset.Notes
 	attributes map[string]string
 }
 
-func (p *split) problem(where, what string) {
-	p.problems = append(p.problems, dataset.Problem{Where: p.name + "/" + where, What: what})
+// problem adds a note about a file of the split.
+func (p *split) problem(code dataset.Code, file string, count int, d dataset.Detail) {
+	p.problems.Add(dataset.Note{Code: code, Subject: p.name + "/" + file, Count: count, Detail: d})
 }
 
 // openSplit opens a folder of frames, with the annotations of a folder in it, or those that it finds.
@@ -86,10 +87,16 @@ func (p *split) readRows() error {
 		return err
 	}
 	p.rows = make([]row, t.Dim(0))
+	invalid := dataset.Note{Code: dataset.CodeFrameRange, Subject: p.name + "/" + boundsFit}
 	for i := range p.rows {
 		if p.rows[i] = (row{id(list[2*i]), id(list[2*i+1])}); !p.rows[i].valid() {
-			p.problem(boundsFit, fmt.Sprintf("row %d is from %v to %v: want the first frame and the last, from 0 to 2^40", i, list[2*i], list[2*i+1]))
+			if invalid.Count++; invalid.Count == 1 {
+				invalid.Row, invalid.Got = dataset.At(i), fmt.Sprintf("%v to %v", list[2*i], list[2*i+1])
+			}
 		}
+	}
+	if invalid.Count > 0 {
+		p.problems.Add(invalid)
 	}
 	return nil
 }
@@ -151,7 +158,7 @@ func (p *split) list(ctx context.Context) (others []string, err error) {
 	}
 	all := len(p.ids)
 	if p.ids = slices.Compact(p.ids); len(p.ids) < all {
-		p.problem("", fmt.Sprintf("%d frames are there twice, under names with more zeros or fewer", all-len(p.ids)))
+		p.problem(dataset.CodeFrameTwice, "", all-len(p.ids), dataset.Detail{})
 	}
 	slices.Sort(others)
 	return others, nil
@@ -217,28 +224,31 @@ func (p *split) compareLengths() {
 	}
 	switch {
 	case err != nil:
-		p.problem(lengthsFile, err.Error())
+		p.problem(dataset.CodeUnreadable, lengthsFile, 1, dataset.Detail{Cause: err})
 	case len(list) != len(p.rows):
-		p.problem(lengthsFile, fmt.Sprintf("%d lengths, and %s has %d episodes", len(list), boundsFit, len(p.rows)))
+		p.problem(dataset.CodeLengthCount, lengthsFile, len(list), dataset.Detail{Of: len(p.rows), Want: boundsFit})
 	default:
-		wrong, first := 0, 0
+		wrong := dataset.Note{Code: dataset.CodeEpisodeLength, Subject: p.name + "/" + lengthsFile}
 		for i, r := range p.rows {
-			if r.valid() && list[i] != float64(r.last-r.first+1) {
-				if wrong++; wrong == 1 {
-					first = i
+			if n := r.last - r.first + 1; r.valid() && list[i] != float64(n) {
+				if wrong.Count++; wrong.Count == 1 {
+					wrong.Row, wrong.Got, wrong.Want = dataset.At(i), fmt.Sprint(list[i]), strconv.FormatInt(n, 10)
 				}
 			}
 		}
-		if wrong > 0 {
-			p.problem(lengthsFile, fmt.Sprintf("%d lengths are not those of %s: the first is that of episode %d, %v, want %d", wrong, boundsFit, first, list[first], p.rows[first].last-p.rows[first].first+1))
+		if wrong.Count > 0 {
+			p.problems.Add(wrong)
 		}
 	}
 }
 
 // compareFrames compares the frames that are there with those of the episodes.
 func (p *split) compareFrames() {
-	missing, first := 0.0, int64(-1)
+	missing, all, first := 0.0, 0.0, int64(-1)
 	for _, r := range p.rows {
+		if r.valid() {
+			all += float64(r.last - r.first + 1)
+		}
 		if ids := p.between(r); r.valid() && int64(len(ids)) <= r.last-r.first {
 			if missing += float64(r.last - r.first + 1 - int64(len(ids))); first < 0 {
 				first = firstGap(r, ids)
@@ -246,15 +256,18 @@ func (p *split) compareFrames() {
 		}
 	}
 	if missing > 0 {
-		p.problem(boundsFit, fmt.Sprintf("%.0f frames of its episodes are not there; the first is %s", missing, frameName(first)))
+		p.problem(dataset.CodeFilesMissing, boundsFit, clamp(missing), dataset.Detail{Of: clamp(all), Names: []string{frameName(first)}})
 	}
 	for _, r := range union(p.rows) {
 		p.inside += len(p.between(r))
 	}
 	if extra := len(p.ids) - p.inside; extra > 0 {
-		p.problem(boundsFit, fmt.Sprintf("%d frames are in none of its episodes", extra))
+		p.problem(dataset.CodeFrameOutside, boundsFit, extra, dataset.Detail{})
 	}
 }
+
+// clamp returns a number of frames, which may be beyond int.
+func clamp(n float64) int { return int(min(n, maxID)) }
 
 // union returns the frames of all rows as rows that do not overlap, in order.
 func union(rows []row) (list []row) {

@@ -1,7 +1,9 @@
 package lerobot
 
 import (
-	"fmt"
+	"strconv"
+
+	"github.com/robocache/robocache/dataset"
 )
 
 // episodeEntry is an episode as meta/episodes lists it. Numbers that are missing there are -1.
@@ -35,7 +37,7 @@ type catalog struct {
 
 func (s *catalog) task(n int64, task string) {
 	if _, twice := s.tasks[n]; twice {
-		s.problems.add("meta/tasks", "numbers that come twice", fmt.Sprintf("task_index %d", n))
+		s.problems.add(dataset.CodeNumberTwice, "meta/tasks", 0, detail{Got: strconv.FormatInt(n, 10), Names: []string{"task"}})
 		return
 	}
 	s.tasks[n] = task
@@ -43,12 +45,11 @@ func (s *catalog) task(n int64, task string) {
 
 func (s *catalog) declare(where string, n int64, d *episodeEntry) {
 	if _, twice := s.declared[n]; twice {
-		s.problems.add(where, "episodes that are listed twice", fmt.Sprint(n))
+		s.problems.add(dataset.CodeNumberTwice, where, 0, detail{Got: strconv.FormatInt(n, 10), Names: []string{"episode"}})
 		return
 	}
 	if s.header.major == 3 && n != int64(len(s.order)) {
-		s.problems.add(where, "rows that are not of the episode of their number, which LeRobot takes them for",
-			fmt.Sprintf("row %d is of episode %d", len(s.order), n))
+		s.problems.add(dataset.CodeRowNumber, where, dataset.At(len(s.order)), detail{Got: strconv.FormatInt(n, 10), Names: []string{"episode"}})
 	}
 	s.declared[n], s.order = d, append(s.order, n)
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/parquet"
 )
 
@@ -16,7 +17,7 @@ func (x *indexer) compareSchema(f *parquet.File, name string) {
 	}
 	if x.of != "" {
 		if b.String() != x.schema {
-			x.set.problems.add("data", "files whose columns are not those of "+x.of, name)
+			x.set.problems.add(dataset.CodeFileColumns, "data", 0, detail{Want: x.of, Names: []string{name}})
 		}
 		return
 	}
@@ -28,17 +29,17 @@ func (x *indexer) compareSchema(f *parquet.File, name string) {
 		switch {
 		case f1.DType == "video":
 			if c != nil {
-				s.problems.add("feature "+f1.Name, "is declared a video", "and is a column of "+c.Type)
+				s.problems.add(dataset.CodeColumnIsVideo, "feature "+f1.Name, 0, detail{Got: c.Type})
 			}
 		case c == nil:
-			s.problems.add("feature "+f1.Name, "has no column", "it is declared as "+f1.DType)
+			s.problems.add(dataset.CodeColumnNone, "feature "+f1.Name, 0, detail{Want: f1.DType})
 		case !fits(f1, c):
-			s.problems.add("feature "+f1.Name, "has another type than declared", fmt.Sprintf("the column has %s, declared is %s", c.Type, f1.DType))
+			s.problems.add(dataset.CodeColumnType, "feature "+f1.Name, 0, detail{Got: c.Type, Want: f1.DType})
 		}
 	}
 	for _, c := range f.Columns() {
 		if s.header.feature(c.Name) == nil {
-			s.problems.add("column "+c.Name, "is not declared", "LeRobot does not load a table with such a column")
+			s.problems.add(dataset.CodeColumnUndeclared, "column "+c.Name, 0, detail{})
 		}
 	}
 }
@@ -73,8 +74,8 @@ func (x *indexer) compareIndex(f *parquet.File, file int32) {
 				want = low
 			}
 			if ok && (low != want || high != want+float64(group.Rows-1)) {
-				s.problems.add("data", "index does not count the rows, by which LeRobot finds an episode: a gap shifts every later one",
-					fmt.Sprintf("%s: row group %d has %.0f to %.0f, want %.0f to %.0f", name, g, low, high, want, want+float64(group.Rows-1)))
+				s.problems.add(dataset.CodeIndexColumn, "data", dataset.At(g), detail{Names: []string{name},
+					Got: fmt.Sprintf("%.0f to %.0f", low, high), Want: fmt.Sprintf("%.0f to %.0f", want, want+float64(group.Rows-1))})
 			}
 		}
 		row += group.Rows
@@ -87,8 +88,8 @@ func (x *indexer) compareIndex(f *parquet.File, file int32) {
 		}
 		first, last, ok := stamps.Bounds(g)
 		if ok && counted && (departs(first, begin/s.header.fps, stamps.Type) || departs(last, end/s.header.fps, stamps.Type)) {
-			s.problems.add("data", "row groups whose timestamps depart from frame_index/fps by more than 0.1 ms",
-				fmt.Sprintf("%s: %g s to %g s, want %g s to %g s", name, first, last, begin/s.header.fps, end/s.header.fps))
+			s.problems.add(dataset.CodeTimestampColumn, "data", dataset.At(g), detail{Names: []string{name},
+				Got: fmt.Sprintf("%g s to %g s", first, last), Want: fmt.Sprintf("%g s to %g s", begin/s.header.fps, end/s.header.fps)})
 		}
 	}
 }

@@ -3,13 +3,16 @@ package lerobot
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
 	"sort"
+	"strconv"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
 	"github.com/robocache/robocache/storage"
 )
 
@@ -31,26 +34,24 @@ func (s *rowIndex) compare() {
 			continue
 		case d == nil:
 			if len(s.declared) > 0 {
-				s.problems.add(where, "episodes that there is data of and that are not listed", fmt.Sprint(e.number))
+				s.problems.add(dataset.CodeEpisodeUnlisted, where, episodeRow(e.number), detail{})
 			}
 			continue
 		}
 		rows := e.rows()
 		if d.length >= 0 && d.length != rows {
-			s.problems.add(where, "lengths that are not those of the data", fmt.Sprintf("episode %d: %d, and there are %d rows", e.number, d.length,
-				rows))
+			s.problems.add(dataset.CodeEpisodeLength, where, episodeRow(e.number), detail{Got: strconv.FormatInt(d.length, 10), Want: strconv.FormatInt(rows, 10)})
 		}
 		if len(e.runs) == 0 || s.header.major == 2 {
 			continue
 		}
 		at := e.runs[0].at
 		if at >= 0 && d.from >= 0 && d.to >= 0 && (d.from != at || d.to != at+rows) {
-			s.problems.add(where, "dataset_from_index and dataset_to_index that are not where the data is",
-				fmt.Sprintf("episode %d: %d to %d, and its rows are %d to %d", e.number, d.from, d.to, at, at+rows))
+			s.problems.add(dataset.CodeEpisodeRows, where, episodeRow(e.number),
+				detail{Got: fmt.Sprintf("%d to %d", d.from, d.to), Want: fmt.Sprintf("%d to %d", at, at+rows)})
 		}
 		if name, want := filepath.ToSlash(s.files[e.runs[0].file]), s.dataName(e.number, d); want != "" && want != name {
-			s.problems.add(where, "data files that are not where the data is", fmt.Sprintf("episode %d: %s, and it is in %s", e.number,
-				want, name))
+			s.problems.add(dataset.CodeEpisodeFile, where, episodeRow(e.number), detail{Got: want, Want: name})
 		}
 	}
 	s.compareTotals(where, present, broken)
@@ -60,14 +61,14 @@ func (s *rowIndex) compare() {
 func (s *rowIndex) compareTotals(where string, present []int64, broken int) {
 	total, told := s.header.totals["total_episodes"]
 	if told && total != int64(len(present)) {
-		s.problems.add("meta/info.json", "total_episodes", fmt.Sprintf("%d, and there are %d", total, len(present)))
+		s.problems.add(dataset.CodeEpisodeTotal, layout.InfoFile, 0, detail{Got: strconv.Itoa(len(present)), Want: strconv.FormatInt(total, 10)})
 	}
 	if frames, ok := s.header.totals["total_frames"]; ok && frames != int64(s.info.Frames) {
-		what := fmt.Sprintf("%d, and there are %d rows", frames, s.info.Frames)
+		unit := "rows"
 		if broken > 0 {
-			what += " that can be read"
+			unit = "readable rows"
 		}
-		s.problems.add("meta/info.json", "total_frames", what)
+		s.problems.add(dataset.CodeFrameTotal, layout.InfoFile, 0, detail{Got: strconv.Itoa(s.info.Frames), Want: strconv.FormatInt(frames, 10), Unit: unit})
 	}
 	var absent []int64
 	for _, n := range s.order {
@@ -76,22 +77,23 @@ func (s *rowIndex) compareTotals(where string, present []int64, broken int) {
 		}
 	}
 	slices.Sort(absent)
-	s.info.Absent.Declared = len(s.order)
+	lacking, declared := len(absent), len(s.order)
+	var why error
 	if len(absent) > 0 {
-		missing := s.compareFiles(absent)
-		s.info.Absent.Episodes, s.info.Absent.Why = len(absent), "there is no data of "+ranges(spansOf(absent))
-		if missing != "" {
-			s.info.Absent.Why = missing + ": is not there"
+		why = fmt.Errorf("there is no data of %s", ranges(spansOf(absent)))
+		if missing := s.compareFiles(absent); missing != "" {
+			why = fmt.Errorf("%s: is not there", missing)
 		}
-		s.problems.add(where, "episodes that there is no data of", fmt.Sprintf("%d of %d: %s", len(absent), len(s.order), ranges(spansOf(absent))))
 	}
 	if known := len(present) + len(absent); told && total > int64(max(known, len(s.order))) && total <= math.MaxInt32 {
-		s.info.Absent.Episodes += int(total) - known
-		s.info.Absent.Declared = int(total)
-		s.info.Absent.Why = cmp.Or(s.info.Absent.Why, fmt.Sprintf("meta/info.json: total_episodes: %d, and there are %d", total, len(present)))
+		lacking, declared = lacking+int(total)-known, int(total)
+		why = cmp.Or(why, fmt.Errorf("%s: total_episodes: %d, and there are %d", layout.InfoFile, total, len(present)))
+	}
+	if lacking > 0 {
+		s.problems.add(dataset.CodeEpisodesAbsent, where, 0, detail{Of: declared, Got: ranges(spansOf(absent)), Cause: why}).Count = lacking
 	}
 	if len(s.order) == 0 && s.header.major == 2 {
-		s.problems.add(where, "lists no episode", "they are those of the data")
+		s.problems.add(dataset.CodeNoEpisodeListed, where, 0, detail{})
 	}
 	// What is neither there nor listed, below the last.
 	next, gaps := int64(0), []span{}
@@ -102,7 +104,7 @@ func (s *rowIndex) compareTotals(where string, present []int64, broken int) {
 		next = max(next, n+1)
 	}
 	if len(gaps) > 0 {
-		s.problems.add("data", "numbers of episodes that are neither there nor listed", ranges(gaps))
+		s.problems.add(dataset.CodeEpisodeNumbers, "data", episodeRow(gaps[0].from), detail{Got: ranges(gaps)}).Count = int(countOf(gaps))
 	}
 }
 
@@ -118,7 +120,7 @@ func (s *rowIndex) compareFiles(absent []int64) (first string) {
 			continue
 		}
 		there[name] = true
-		s.problems.add("data", "files that are missing", name)
+		s.problems.add(dataset.CodeFilesMissing, "data", 0, detail{Names: []string{name}}).Of = len(there)
 		first = cmp.Or(first, name)
 	}
 	return first
@@ -132,24 +134,26 @@ func (s *rowIndex) compareVideos(ctx context.Context) error {
 			continue
 		}
 		there := map[string]bool{}
+		var missing []string
 		for _, e := range s.episodes {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
 			name, _, why := s.videoOf(e.number, f.Name)
 			if why != "" {
-				s.problems.add("feature "+f.Name, "videos that cannot be found", fmt.Sprintf("episode %d: %s", e.number, why))
+				s.problems.add(dataset.CodeVideoUnlocated, "feature "+f.Name, episodeRow(e.number), detail{Cause: errors.New(why)})
 				continue
 			}
-			if s.header.major == 3 {
-				if _, known := there[name]; known {
-					continue
-				}
-				there[name] = true
+			if there[name] {
+				continue
 			}
+			there[name] = true
 			if !files.Has(ctx, s.path(name)) {
-				s.problems.add("feature "+f.Name, "video files that are missing", name)
+				missing = append(missing, name)
 			}
+		}
+		if missing != nil {
+			s.problems.add(dataset.CodeFilesMissing, "feature "+f.Name, 0, detail{Of: len(there), Names: missing[:1]}).Count = len(missing)
 		}
 	}
 	return nil
@@ -168,12 +172,12 @@ func (s *rowIndex) readSplits() {
 		var from, to int64
 		text, _ := text(m.Value)
 		if n, err := fmt.Sscanf(text, "%d:%d", &from, &to); n != 2 || err != nil || from < 0 || to < from {
-			s.problems.add("split "+m.Name, "range", fmt.Sprintf("%.40s, want one such as 0:80", plain(m.Value)))
+			s.problems.add(dataset.CodeSplitRange, "split "+m.Name, 0, detail{Got: fmt.Sprintf("%.40s", plain(m.Value))})
 			continue
 		}
 		begin, end := place(from), place(to)
 		if missing := to - from - int64(end-begin); missing > 0 {
-			s.problems.add("split "+m.Name, "episodes that are not there", fmt.Sprintf("%d of %d", missing, to-from))
+			s.problems.add(dataset.CodeSplitEpisodes, "split "+m.Name, 0, detail{Of: int(to - from)}).Count = int(missing)
 		}
 		s.info.Splits = append(s.info.Splits, dataset.Split{Name: m.Name, Episodes: all[begin:end:end]})
 	}

@@ -63,13 +63,17 @@ func second(m *made) string {
 func TestEpisodesWithoutDataAreCounted(t *testing.T) {
 	m := make3(t)
 	dir := second(m)
-	assert.Equal(t, dataset.Absent{Declared: 4}, open(t, dir, lerobot.Options{}).Info().Absent)
+	info := open(t, dir, lerobot.Options{}).Info()
+	assert.Nil(t, info.Absent())
 	require.NoError(t, os.Remove(m.path("data/chunk-000/file-000.parquet")))
-	assert.Equal(t, dataset.Absent{Episodes: 2, Declared: 4, Why: "data/chunk-000/file-000.parquet: is not there"}, open(t, dir, lerobot.Options{}).Info().Absent)
+	s := open(t, dir, lerobot.Options{})
+	hasProblem(t, s, dataset.Note{Code: dataset.CodeEpisodesAbsent, Subject: "meta/episodes", Count: 2, Detail: dataset.Detail{Of: 4, Got: "0-1"}}, dataFile+": is not there")
+	hasProblem(t, s, dataset.Note{Code: dataset.CodeFilesMissing, Subject: "data", Count: 1, Detail: dataset.Detail{Of: 2, Names: []string{dataFile}}})
 	m.info["total_episodes"] = 7
 	m.writeInfo()
-	got := open(t, dir, lerobot.Options{}).Info().Absent
-	assert.Equal(t, []int{5, 7}, []int{got.Episodes, got.Declared})
+	s = open(t, dir, lerobot.Options{})
+	hasProblem(t, s, dataset.Note{Code: dataset.CodeEpisodesAbsent, Subject: "meta/episodes", Count: 5, Detail: dataset.Detail{Of: 7, Got: "0-1"}}, dataFile+": is not there")
+	hasProblem(t, s, dataset.Note{Code: dataset.CodeEpisodeTotal, Subject: "meta/info.json", Count: 1, Detail: dataset.Detail{Got: "2", Want: "7"}})
 }
 
 func TestAKilledRecorderCostsItsFileOnly(t *testing.T) {
@@ -85,8 +89,8 @@ func TestAKilledRecorderCostsItsFileOnly(t *testing.T) {
 	_, err = s.Episode(context.Background(), 3)
 	assert.ErrorIs(t, err, dataset.ErrTruncated)
 	assert.ErrorContains(t, err, "no footer")
-	contains(t, problems(s), "it should have episodes 2-3")
-	contains(t, problems(s), "total_frames: 9, and there are 5 rows that can be read")
+	hasProblem(t, s, dataset.Note{Code: dataset.CodeUnreadable, Subject: "data/chunk-000/file-001.parquet", Count: 1, Detail: dataset.Detail{Want: "2-3"}}, "no footer")
+	hasProblem(t, s, dataset.Note{Code: dataset.CodeFrameTotal, Subject: "meta/info.json", Count: 1, Detail: dataset.Detail{Got: "5", Want: "9", Unit: "readable rows"}})
 	_, err = lerobot.Open(context.Background(), dir, lerobot.Options{Strict: true})
 	assert.ErrorIs(t, err, dataset.ErrCorrupt)
 
@@ -111,10 +115,9 @@ func TestTheDataCountsAndNotTheList(t *testing.T) {
 	s := open(t, dir, lerobot.Options{})
 	require.Equal(t, 4, s.Len())
 	assert.Equal(t, []float64{5, -2.5, 6, -3}, floats(t, &episode(t, s, 2).Streams[0]))
-	contains(t, problems(s), "lengths that are not those of the data: episode 2: 3, and there are 2 rows")
-	contains(t, problems(s), "not where the data is: 2, the first: episode 2: 6 to 7, and its rows are 5 to 7")
-	contains(t, problems(s),
-		"data files that are not where the data is: 2, the first: episode 2: "+dataFile+", and it is in data/chunk-000/file-001.parquet")
+	hasProblem(t, s, dataset.Note{Code: dataset.CodeEpisodeLength, Subject: "meta/episodes", Count: 1, Row: dataset.At(2), Detail: dataset.Detail{Got: "3", Want: "2"}})
+	hasProblem(t, s, dataset.Note{Code: dataset.CodeEpisodeRows, Subject: "meta/episodes", Count: 2, Row: dataset.At(2), Detail: dataset.Detail{Got: "6 to 7", Want: "5 to 7"}})
+	hasProblem(t, s, dataset.Note{Code: dataset.CodeEpisodeFile, Subject: "meta/episodes", Count: 2, Row: dataset.At(2), Detail: dataset.Detail{Got: dataFile, Want: "data/chunk-000/file-001.parquet"}})
 
 	require.NoError(t, os.RemoveAll(m.path("meta/episodes")))
 	require.NoError(t, os.Remove(m.path("meta/stats.json")))
@@ -122,17 +125,17 @@ func TestTheDataCountsAndNotTheList(t *testing.T) {
 	s = open(t, dir, lerobot.Options{})
 	require.Equal(t, 4, s.Len())
 	assert.Equal(t, []float64{5, -2.5, 6, -3}, floats(t, &episode(t, s, 2).Streams[0]))
-	for _, part := range []string{"meta/episodes: missing", "meta/stats.json: missing", "meta/tasks.parquet: missing",
-		"total_tasks: 1, and the list has 0"} {
-		contains(t, problems(s), part)
-	}
+	hasProblem(t, s, dataset.Note{Code: dataset.CodeFileMissing, Subject: "meta/episodes", Count: 1})
+	hasProblem(t, s, dataset.Note{Code: dataset.CodeStatisticsMissing, Subject: "meta/stats.json", Count: 1})
+	hasProblem(t, s, dataset.Note{Code: dataset.CodeFileMissing, Subject: "meta/tasks.parquet", Count: 1})
+	hasProblem(t, s, dataset.Note{Code: dataset.CodeTaskTotal, Subject: "meta/info.json", Count: 1, Detail: dataset.Detail{Got: "0", Want: "1"}})
 }
 
 func TestGapsAreTold(t *testing.T) {
 	m := make3(t)
 	m.column("index", "int64", i64, nil, func(row int) any { return []int{0, 1, 2, 7, 8}[row] })
 	s := open(t, m.write(), lerobot.Options{})
-	contains(t, problems(s), "a gap shifts every later one: "+dataFile+": row group 1 has 7 to 8, want 3 to 4")
+	hasProblem(t, s, dataset.Note{Code: dataset.CodeIndexColumn, Subject: "data", Count: 1, Row: dataset.At(1), Detail: dataset.Detail{Got: "7 to 8", Want: "3 to 4", Names: []string{dataFile}}})
 	m.column("index", "int64", i64, nil, func(row int) any { return []int{0, 2, 3, 3, 4}[row] })
 	m.column("frame_index", "int64", i64, nil, func(row int) any { return []int{0, 1, 3, 0, 1}[row] })
 	m.column("timestamp", "float32", f32, nil, func(row int) any { return []float64{0, 0.1, 0.3, 0, 0.1}[row] })
@@ -148,14 +151,14 @@ func TestGapsAreTold(t *testing.T) {
 	s = open(t, m.write(), lerobot.Options{})
 	require.Equal(t, 2, s.Len())
 	assert.Equal(t, "000003", episode(t, s, 1).Name)
-	contains(t, problems(s), "episodes that there is no data of: 1 of 2: 1")
-	contains(t, problems(s), "not listed: 3")
-	contains(t, problems(s), "numbers of episodes that are neither there nor listed: 2")
+	hasProblem(t, s, dataset.Note{Code: dataset.CodeEpisodesAbsent, Subject: "meta/episodes", Count: 1, Detail: dataset.Detail{Of: 2, Got: "1"}}, "there is no data of 1")
+	hasProblem(t, s, dataset.Note{Code: dataset.CodeEpisodeUnlisted, Subject: "meta/episodes", Count: 1, Row: dataset.At(3)})
+	hasProblem(t, s, dataset.Note{Code: dataset.CodeEpisodeNumbers, Subject: "data", Count: 1, Row: dataset.At(2), Detail: dataset.Detail{Got: "2"}})
 
 	m = make3(t)
 	m.column("episode_index", "int64", i64, nil, func(row int) any { return []int{0, 1, 0, 1, 1}[row] })
 	s = open(t, m.write(), lerobot.Options{})
-	contains(t, problems(s), "episodes whose rows lie apart: 2")
+	hasProblem(t, s, dataset.Note{Code: dataset.CodeEpisodeApart, Subject: "data", Count: 2, Row: dataset.At(0), Detail: dataset.Detail{Got: "2"}})
 	assert.Equal(t, []float64{0, 0, 2, -1}, floats(t, &episode(t, s, 0).Streams[0]))
 
 	m = make3(t)
@@ -178,12 +181,9 @@ func TestColumnsAndFeaturesAreCompared(t *testing.T) {
 	m.order = slices.DeleteFunc(m.order, func(n string) bool { return n == "extra" })
 	m.features["action"] = map[string]any{"dtype": "float64", "shape": []int{3}, "names": nil}
 	s := open(t, m.write(), lerobot.Options{})
-	for _, part := range []string{
-		"feature velocity: has no column: it is declared as float32", "column extra: is not declared",
-		"feature action: has another type than declared: the column has float32",
-	} {
-		contains(t, problems(s), part)
-	}
+	hasProblem(t, s, dataset.Note{Code: dataset.CodeColumnNone, Subject: "feature velocity", Count: 1, Detail: dataset.Detail{Want: "float32"}})
+	hasProblem(t, s, dataset.Note{Code: dataset.CodeColumnUndeclared, Subject: "column extra", Count: 1})
+	hasProblem(t, s, dataset.Note{Code: dataset.CodeColumnType, Subject: "feature action", Count: 1, Detail: dataset.Detail{Got: "float32", Want: "float64"}})
 	e := episode(t, s, 0)
 	assert.Equal(t, []string{"action", "extra"}, e.Names())
 	assert.Equal(t, dataset.CodeColumnWidth, e.Notes.Damage()[0].Code)
@@ -215,7 +215,19 @@ func TestWithoutEpisodeIndexTheListSaysWhere(t *testing.T) {
 	require.NoError(t, os.RemoveAll(m.path("meta/episodes")))
 	s = open(t, m.dir, lerobot.Options{})
 	assert.Zero(t, s.Len())
-	contains(t, problems(s), "column episode_index: no such name: got none of whole numbers")
+	hasProblem(t, s, dataset.Note{Code: dataset.CodeUnreadable, Subject: dataFile, Count: 1}, "column episode_index: no such name: got none of whole numbers")
+}
+
+func TestARowGroupWithoutEpisodesIsTold(t *testing.T) {
+	m := make3(t)
+	m.lengths, m.groups = []int{3, 1, 1}, []int{3, 2}
+	m.options = []parquet.WriterOption{parquet.Compression(&parquet.Uncompressed)}
+	dir := m.write()
+	require.NoError(t, os.RemoveAll(m.path("meta/episodes")))
+	changeFooter(t, m.path(dataFile), func(meta *format.FileMetaData) { meta.RowGroups[1].Columns[1].MetaData.Codec = format.Brotli })
+	s := open(t, dir, lerobot.Options{})
+	assert.Equal(t, 1, s.Len())
+	hasProblem(t, s, dataset.Note{Code: dataset.CodeRowGroupUnplaced, Subject: dataFile, Count: 1}, "BROTLI")
 }
 
 func TestABrokenColumnOfEpisodeNumbersCostsItself(t *testing.T) {
@@ -226,7 +238,7 @@ func TestABrokenColumnOfEpisodeNumbersCostsItself(t *testing.T) {
 	for codec, told := range map[format.CompressionCodec]string{format.Brotli: "compression BROTLI", format.Snappy: "snappy data"} {
 		changeFooter(t, m.path(dataFile), func(meta *format.FileMetaData) { meta.RowGroups[0].Columns[1].MetaData.Codec = codec })
 		s := open(t, dir, lerobot.Options{})
-		contains(t, problems(s), "feature episode_index: cannot be used: episodes are where meta/episodes says")
+		hasProblem(t, s, dataset.Note{Code: dataset.CodeColumnUnused, Subject: "feature episode_index", Count: 1}, "")
 		require.Equal(t, 2, s.Len())
 		e := episode(t, s, 1)
 		assert.Equal(t, []float64{3, -1.5, 4, -2}, floats(t, &e.Streams[0]))
@@ -287,7 +299,7 @@ func TestAFileThatEndsAnywhereIsReadAsFarAsItGoes(t *testing.T) {
 	for _, name := range []string{"meta/episodes/chunk-000/file-000.parquet", "meta/tasks.parquet"} {
 		everywhere(dir, name, func(int) {
 			s := open(t, dir, lerobot.Options{})
-			contains(t, problems(s), name+": cannot be read")
+			contains(t, problems(s), "unreadable "+name)
 			assert.Equal(t, []float64{0, 0, 1, -0.5}, floats(t, &episode(t, s, 0).Streams[0]))
 		})
 	}
@@ -296,7 +308,7 @@ func TestAFileThatEndsAnywhereIsReadAsFarAsItGoes(t *testing.T) {
 	const data = "data/chunk-000/episode_000000.parquet"
 	everywhere(dir, data, func(int) {
 		s := open(t, dir, lerobot.Options{})
-		contains(t, problems(s), data+": cannot be read")
+		hasProblem(t, s, dataset.Note{Code: dataset.CodeUnreadable, Subject: data, Count: 1, Detail: dataset.Detail{Want: "0"}}, "")
 		_, err := s.Episode(context.Background(), 0)
 		assert.ErrorIs(t, err, dataset.ErrTruncated)
 	})
@@ -363,12 +375,12 @@ func TestFilesAndFoldersThatCannotBeReadAreTold(t *testing.T) {
 	m := make3(t)
 	dir := m.write()
 	require.NoError(t, os.Symlink("nowhere", m.path("data/chunk-000/file-001.parquet")))
-	contains(t, problems(open(t, dir, lerobot.Options{})), "data/chunk-000/file-001.parquet: missing")
+	hasProblem(t, open(t, dir, lerobot.Options{}), dataset.Note{Code: dataset.CodeFileMissing, Subject: "data/chunk-000/file-001.parquet", Count: 1})
 	require.NoError(t, os.MkdirAll(m.path("data/chunk-001"), 0))
 	if os.Geteuid() == 0 {
 		t.Skip("root may read everywhere")
 	}
-	contains(t, problems(open(t, dir, lerobot.Options{})), "data/chunk-001: cannot be read")
+	hasProblem(t, open(t, dir, lerobot.Options{}), dataset.Note{Code: dataset.CodeUnreadable, Subject: "data/chunk-001", Count: 1}, "")
 }
 
 func TestVideosThatInfoAloneHasTakeNoMemoryForEachEpisode(t *testing.T) {

@@ -14,7 +14,7 @@
 //
 // Episodes are those that there is data of. In version 2 an episode is the file of its number; in version 3 it is the rows with its episode_index,
 // wherever they lie, and meta/episodes is only compared with that. LeRobot itself goes by position: there a missing row shifts every episode behind
-// it. What is declared and not there or not so is in Info.Problems. A data file that cannot be read, such as one that a killed recorder left without
+// it. What is declared and not there or not so is in Info.Notes. A data file that cannot be read, such as one that a killed recorder left without
 // its footer, costs the episodes in it: they are there, and reading one gives the file's error.
 //
 // Videos and images are media, whose frames are read when they are asked for. Their Times are those of the rows, for that is how LeRobot pairs them.

@@ -223,7 +223,7 @@ func TestRecordingsSayWhatTheyAre(t *testing.T) {
 	assert.Equal(t, []dataset.Split{{Name: "train", Episodes: []int{0, 1, 2, 3, 4, 5, 6, 7}}}, info.Splits)
 	assert.Equal(t, "Unitree_G1_Inspire", info.Attributes["robot_type"])
 	assert.Equal(t, []string{"Pick up the yellow bottle on the table.", "Put the bottle down."}, info.Tasks)
-	assert.Empty(t, info.Problems)
+	assert.Empty(t, info.Notes)
 	require.Len(t, info.Features, 9)
 	assert.Equal(t, "kLeftShoulderPitch", info.Features[0].Names[0])
 
@@ -231,8 +231,9 @@ func TestRecordingsSayWhatTheyAre(t *testing.T) {
 	require.NoError(t, err)
 	defer path.Close()
 	assert.Equal(t, "v2.1", path.Info().Version)
-	assert.Contains(t, path.Info().Problems, dataset.Problem{Where: "meta/episodes.jsonl",
-		What: "episodes that there is no data of: 92 of 100: 8-99"})
+	absent := path.Info().Notes.Find(dataset.CodeEpisodesAbsent)
+	require.NotNil(t, absent)
+	assert.Equal(t, []any{"meta/episodes.jsonl", 92, 100, "8-99"}, []any{absent.Subject, absent.Count, absent.Of, absent.Got})
 
 	groot := open(t, recording(t, "lerobot_v2_gr1_sim"), lerobot.Options{})
 	assert.Equal(t, "observation.state[35:41]", groot.Info().Attributes["modality.state.right_leg"])
@@ -253,12 +254,8 @@ func TestASloppyWriterIsReadAndTold(t *testing.T) {
 	assert.Equal(t, []int64{0, 1e8, 2e8}, e.Streams[0].Nanoseconds())
 	assert.Equal(t, "pick cube", e.Attributes.Task)
 	require.Len(t, e.Media, 1)
-	var told []string
-	for _, p := range s.Info().Problems {
-		told = append(told, p.Where+": "+p.What)
-	}
-	assert.Contains(t, told, "feature action: has another type than declared: the column has float64, declared is float32")
-	assert.Contains(t, told, "meta/episodes/chunk-000/file-000.parquet: columns that are missing: tasks")
+	hasProblem(t, s, dataset.Note{Code: dataset.CodeColumnType, Subject: "feature action", Count: 1, Detail: dataset.Detail{Got: "float64", Want: "float32"}})
+	hasProblem(t, s, dataset.Note{Code: dataset.CodeColumnMissing, Subject: "meta/episodes/chunk-000/file-000.parquet", Count: 1, Detail: dataset.Detail{Names: []string{"tasks"}}})
 	_, err := lerobot.Open(context.Background(), recording(t, "lerobot_studio/lerobotv3"), lerobot.Options{Strict: true})
 	var bad *dataset.FormatError
 	assert.ErrorAs(t, err, &bad)

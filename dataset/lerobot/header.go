@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -61,7 +62,7 @@ func (s *source) readHeader(path string) (*header, error) {
 	fps, ok := number(get(list, "fps"))
 	if h.fps = fps; !ok || !dataset.IsRate(fps) {
 		h.fps = 0
-		s.problems.add("meta/info.json", "fps", fmt.Sprintf("%.40s, want frames a second", get(list, "fps")))
+		s.problems.add(dataset.CodeRateInvalid, layout.InfoFile, 0, detail{Got: fmt.Sprintf("%.40s", get(list, "fps"))})
 	}
 	h.dataPath, _ = text(get(list, "data_path"))
 	h.videoPath, _ = text(get(list, "video_path"))
@@ -85,7 +86,7 @@ func (s *source) readHeader(path string) (*header, error) {
 	}
 	if splits := get(list, "splits"); splits != nil {
 		if h.splits, err = orderjson.Members(splits); err != nil && string(splits) != "null" {
-			s.problems.add("meta/info.json", "splits", "no object")
+			s.problems.add(dataset.CodeDeclaration, layout.InfoFile, 0, detail{Cause: fmt.Errorf("splits: %w", err)})
 		}
 	}
 	features, err := orderjson.Members(get(list, "features"))
@@ -97,10 +98,10 @@ func (s *source) readHeader(path string) (*header, error) {
 	for _, m := range features {
 		f, why := featureOf(m)
 		if why != "" {
-			s.problems.add("feature "+m.Name, "declaration", why)
+			s.problems.add(dataset.CodeDeclaration, "feature "+m.Name, 0, detail{Cause: errors.New(why)})
 		}
 		if i, twice := at[m.Name]; twice { // the last counts, as in Python
-			s.problems.add("feature "+m.Name, "declaration", "there are two of it")
+			s.problems.add(dataset.CodeDeclaration, "feature "+m.Name, 0, detail{Cause: errors.New("there are two of it")})
 			h.features[i], s.info.Features[i] = f, f.Feature
 			continue
 		}
@@ -110,7 +111,7 @@ func (s *source) readHeader(path string) (*header, error) {
 	}
 	for _, name := range layout.Standard {
 		if h.feature(name) == nil && name != "frame_index" {
-			s.problems.add("meta/info.json", "features that every dataset has are not declared", name)
+			s.problems.add(dataset.CodeFeatureUndeclared, layout.InfoFile, 0, detail{Names: []string{name}})
 		}
 	}
 	s.info.Version, s.info.Attributes = h.version, attributes
@@ -330,10 +331,9 @@ func (s *source) readModality(h *header, path string) {
 			}
 			s.info.Attributes[where] = fmt.Sprintf("%s[%d:%d]", of, from, to)
 			if f := h.feature(of); f == nil {
-				s.problems.add("meta/modality.json", "features that there are not", of)
+				s.problems.add(dataset.CodeFeatureUndeclared, "meta/modality.json", 0, detail{Names: []string{of}})
 			} else if from < 0 || to < from || f.width > 0 && to > int64(f.width) {
-				s.problems.add("meta/modality.json", "slices beyond their feature", fmt.Sprintf("%s is %s[%d:%d], which has %d columns", where, of,
-					from, to, f.width))
+				s.problems.add(dataset.CodeSliceBeyond, "meta/modality.json", 0, detail{Names: []string{where}, Got: s.info.Attributes[where], Want: strconv.Itoa(f.width)})
 			}
 		}
 	}

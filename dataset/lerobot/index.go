@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
 	"sort"
+	"strconv"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/inorder"
@@ -75,11 +75,7 @@ func (x *indexer) pass(i int, err error) {
 		}
 		lost = slices.Sorted(slices.Values(x.inFile[filepath.ToSlash(name)]))
 	}
-	what := err.Error()
-	if len(lost) > 0 {
-		what += "; it should have episodes " + ranges(spansOf(lost))
-	}
-	s.problems.add(filepath.ToSlash(name), "cannot be read", what)
+	s.problems.add(dataset.CodeUnreadable, filepath.ToSlash(name), 0, detail{Want: ranges(spansOf(lost)), Cause: err})
 	for _, n := range lost {
 		if _, there := x.at[n]; !there {
 			x.at[n] = len(s.episodes)
@@ -95,7 +91,7 @@ func (x *indexer) add(ctx context.Context, file int32, f *parquet.File) error {
 	number, ok := numberOf(s.files[file])
 	if byName := ok && s.header.major == 2; byName {
 		if i, twice := x.at[number]; twice && s.episodes[i].err == nil {
-			s.problems.add(filepath.ToSlash(s.files[file]), "is left out", fmt.Sprintf("there is a file of episode %d already", number))
+			s.problems.add(dataset.CodeEpisodeFileTwice, filepath.ToSlash(s.files[file]), episodeRow(number), detail{})
 			return nil
 		}
 		x.compareIndex(f, file)
@@ -137,7 +133,7 @@ func (x *indexer) add(ctx context.Context, file int32, f *parquet.File) error {
 		return failed[0]
 	}
 	for _, err := range failed {
-		s.problems.add(filepath.ToSlash(s.files[file]), "row groups of which nobody knows the episodes", err.Error())
+		s.problems.add(dataset.CodeRowGroupUnplaced, filepath.ToSlash(s.files[file]), 0, detail{Cause: err})
 	}
 	return nil
 }
@@ -179,7 +175,7 @@ func (x *indexer) numbers(ctx context.Context, path string, column *parquet.Colu
 	if int64(len(list)) != rows {
 		return nil, why
 	}
-	s.problems.add("feature episode_index", "cannot be used: episodes are where meta/episodes says", why.Error())
+	s.problems.add(dataset.CodeColumnUnused, "feature episode_index", 0, detail{Cause: why})
 	return list, nil
 }
 
@@ -208,7 +204,7 @@ func (x *indexer) put(number int64, r run) {
 	e := &s.episodes[i]
 	e.err = nil // of another file that cannot be read
 	if len(e.runs) > 0 && x.last != i {
-		s.problems.add("data", "episodes whose rows lie apart", fmt.Sprintf("%d, row %d of the dataset", number, r.at))
+		s.problems.add(dataset.CodeEpisodeApart, "data", episodeRow(number), detail{Got: strconv.FormatInt(r.at, 10)})
 	}
 	x.last = i
 	e.runs = append(e.runs, r)

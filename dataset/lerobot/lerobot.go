@@ -115,10 +115,10 @@ func readDataset(ctx context.Context, root, path string, opt Options) (*rowIndex
 		return nil, err
 	}
 	s.readSplits()
-	s.info.Problems = s.problems.told()
-	if opt.Strict && len(s.info.Problems) > 0 {
-		p := s.info.Problems[0]
-		return nil, formatError(dataset.ErrCorrupt, s.root, -1, p.Where, p.What, "")
+	s.info.Notes = s.problems.list
+	if opt.Strict && len(s.info.Notes) > 0 {
+		n := s.info.Notes[0]
+		return nil, formatError(dataset.ErrCorrupt, s.root, -1, n.Subject, n.String(), "")
 	}
 	return s, nil
 }

@@ -23,10 +23,27 @@ import (
 )
 
 func problems(s *lerobot.Set) (list []string) {
-	for _, p := range s.Info().Problems {
-		list = append(list, p.Where+": "+p.What)
+	for _, n := range s.Info().Notes {
+		list = append(list, n.String())
 	}
 	return list
+}
+
+// hasProblem checks the note of a code about a subject, whose cause has some parts.
+func hasProblem(t testing.TB, s *lerobot.Set, want dataset.Note, cause ...string) {
+	t.Helper()
+	for _, n := range s.Info().Notes {
+		if n.Code != want.Code || n.Subject != want.Subject {
+			continue
+		}
+		for _, part := range cause {
+			require.ErrorContains(t, n.Cause, part)
+			n.Cause = nil
+		}
+		assert.Equal(t, want, n)
+		return
+	}
+	assert.Fail(t, "no "+want.String(), "%v", s.Info().Notes)
 }
 
 func TestAWholeDatasetHasNoProblems(t *testing.T) {
@@ -103,7 +120,7 @@ func TestNamesOfEveryForm(t *testing.T) {
 		s := open(t, m.write(), lerobot.Options{})
 		assert.Equal(t, c.want, episode(t, s, 0).Streams[0].ColumnNames(), "%v", c.names)
 		if one, ok := c.names.([]string); ok && len(one) == 1 {
-			assert.Equal(t, []string{"feature action: declaration: 1 names for 2 values"}, problems(s))
+			assert.Equal(t, []string{"declaration feature action: 1, 1 names for 2 values"}, problems(s))
 		}
 	}
 }

@@ -62,7 +62,7 @@ func TestGapsAreToldWhole(t *testing.T) {
 	m := make3(t)
 	m.column("episode_index", "int64", i64, nil, func(row int) any { return []int{0, 0, 0, 50_000, 50_000}[row] })
 	s := open(t, m.write(), lerobot.Options{})
-	contains(t, problems(s), "numbers of episodes that are neither there nor listed: 2-49999")
+	hasProblem(t, s, dataset.Note{Code: dataset.CodeEpisodeNumbers, Subject: "data", Count: 49998, Row: dataset.At(2), Detail: dataset.Detail{Got: "2-49999"}})
 	require.NoError(t, os.RemoveAll(m.path("meta/episodes")))
 	m.lengths = make([]int, 30)
 	for i := range m.lengths {
@@ -85,8 +85,8 @@ func TestSplitsAreTheEpisodesWithThoseNumbers(t *testing.T) {
 		got[split.Name] = split.Episodes
 	}
 	assert.Equal(t, map[string][]int{"all": {0, 1}, "none": {}, "one": {1}}, got)
-	contains(t, problems(s), "split odd: range: 8:7, want one such as 0:80")
-	contains(t, problems(s), "split all: episodes that are not there: 6 of 8")
+	hasProblem(t, s, dataset.Note{Code: dataset.CodeSplitRange, Subject: "split odd", Count: 1, Detail: dataset.Detail{Got: "8:7"}})
+	hasProblem(t, s, dataset.Note{Code: dataset.CodeSplitEpisodes, Subject: "split all", Count: 6, Detail: dataset.Detail{Of: 8}})
 }
 
 func TestAGoodFileGoesBeforeABrokenOneOfTheSameEpisode(t *testing.T) {
@@ -164,7 +164,7 @@ func TestAnEpisodeMayGoOnInTheNextFile(t *testing.T) {
 	assert.Equal(t, []float64{4, -2}, floats(t, &e.Streams[0]))
 	assert.Equal(t, []int64{1e8}, e.Streams[0].Nanoseconds())
 	assert.NotNil(t, e.Notes.Find(dataset.CodeFrameIndex))
-	contains(t, problems(s), "lengths that are not those of the data: episode 1: 2, and there are 1 rows")
+	hasProblem(t, s, dataset.Note{Code: dataset.CodeEpisodeLength, Subject: "meta/episodes", Count: 1, Row: dataset.At(1), Detail: dataset.Detail{Got: "2", Want: "1"}})
 }
 
 func TestRatesThatAreNoWholeNumbers(t *testing.T) {
@@ -174,7 +174,7 @@ func TestRatesThatAreNoWholeNumbers(t *testing.T) {
 	m.column("timestamp", "float32", f32, nil, func(row int) any { return float32(float64(row) / 29.97) })
 	s := open(t, m.write(), lerobot.Options{})
 	for _, p := range problems(s) {
-		assert.NotContains(t, p, "depart")
+		assert.NotContains(t, p, dataset.CodeTimestampColumn)
 	}
 	times := episode(t, s, 0).Streams[0].Nanoseconds()
 	assert.Equal(t, int64(math.Round(2999*1e9/29.97)), times[2999])
@@ -197,7 +197,7 @@ func TestPathsAreThoseThatInfoSays(t *testing.T) {
 	require.Equal(t, 2, s.Len())
 	shows(t, shots(t, "h264_front.mp4"), &episode(t, s, 1).Media[0])
 	require.NoError(t, os.WriteFile(m.path("tables/part-01/ep_1.parquet"), []byte("PAR1 cut off here"), 0o644))
-	contains(t, problems(open(t, dir, lerobot.Options{})), "it should have episodes 1")
+	hasProblem(t, open(t, dir, lerobot.Options{}), dataset.Note{Code: dataset.CodeUnreadable, Subject: "tables/part-01/ep_1.parquet", Count: 1, Detail: dataset.Detail{Want: "1"}}, "")
 
 	// A path that leads out of the dataset is not followed.
 	m.info["data_path"] = "../" + filepath.Base(dir) + "/tables/part-{episode_chunk:02d}/ep_{episode_index}.parquet"
@@ -216,7 +216,7 @@ func TestAFeatureThatIsDeclaredTwiceIsOne(t *testing.T) {
 	b = bytes.Replace(b, []byte(`,"action":{"dtype":"float32","names":null,"shape":[2]}`), nil, 1)
 	require.NoError(t, os.WriteFile(m.path("meta/info.json"), b, 0o644))
 	s := open(t, dir, lerobot.Options{})
-	contains(t, problems(s), "feature action: declaration: there are two of it")
+	hasProblem(t, s, dataset.Note{Code: dataset.CodeDeclaration, Subject: "feature action", Count: 1}, "there are two of it")
 	e := episode(t, s, 0)
 	require.Equal(t, []string{"action"}, e.Names())
 	assert.Equal(t, []string{"x", "right"}, e.Streams[0].ColumnNames())

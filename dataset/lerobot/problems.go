@@ -8,42 +8,37 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// problems counts what is not as declared, each kind at each place once.
+// problems are notes of what is not as declared. Each code has one note about a subject, which counts the others.
 type problems struct {
-	list []problem
-	at   map[[2]string]int
+	list dataset.Notes
+	at   map[problemKey]int // of notes in list
 }
 
-type problem struct {
-	where, what, first string
-	count              int
+type problemKey struct {
+	code    dataset.Code
+	subject string
 }
 
-func (p *problems) add(where, what, detail string) {
-	key := [2]string{where, what}
-	if i, ok := p.at[key]; ok {
-		p.list[i].count++
-		return
-	}
-	if p.at == nil {
-		p.at = map[[2]string]int{}
-	}
-	p.at[key] = len(p.list)
-	p.list = append(p.list, problem{where, what, detail, 1})
-}
+type detail = dataset.Detail
 
-// told returns the problems as dataset.Info has them.
-func (p *problems) told() []dataset.Problem {
-	list := make([]dataset.Problem, len(p.list))
-	for i, one := range p.list {
-		what := one.what + ": " + one.first
-		if one.count > 1 {
-			what = fmt.Sprintf("%s: %d, the first: %s", one.what, one.count, one.first)
+// add counts a problem, and returns its note, which has the row and the details of the first.
+func (p *problems) add(code dataset.Code, subject string, row dataset.Row, d detail) *dataset.Note {
+	key := problemKey{code, subject}
+	i, ok := p.at[key]
+	if !ok {
+		if p.at == nil {
+			p.at = map[problemKey]int{}
 		}
-		list[i] = dataset.Problem{Where: one.where, What: what}
+		i = len(p.list)
+		p.at[key] = i
+		p.list = append(p.list, dataset.Note{Code: code, Subject: subject, Row: row, Detail: d})
 	}
-	return list
+	p.list[i].Count++
+	return &p.list[i]
 }
+
+// episodeRow is the row of a note about an episode.
+func episodeRow(number int64) dataset.Row { return dataset.At(int(number)) }
 
 // span is numbers that follow each other, both ends among them.
 type span struct{ from, to int64 }
@@ -58,6 +53,14 @@ func spansOf(list []int64) (spans []span) {
 		}
 	}
 	return spans
+}
+
+// countOf returns how many numbers spans have.
+func countOf(spans []span) (n int64) {
+	for _, s := range spans {
+		n += s.to - s.from + 1
+	}
+	return n
 }
 
 // ranges lists numbers: "3, 7-9 and 12 more".

@@ -20,7 +20,7 @@ const (
 	clockCaptured = "capture_time"
 )
 
-// Options are dataset's. Strict refuses a dataset with any of Info.Problems, and an episode with Damage. Rate goes before fps of info.json, and the
+// Options are dataset's. Strict refuses a dataset with a problem in Info.Notes, and an episode with Damage. Rate goes before fps of info.json, and the
 // timestamps are not compared with it then. Clock is "frame_index" or "timestamp", or "capture_time" where there is such a column.
 type Options = dataset.Options
 
@@ -69,7 +69,7 @@ func (s *Set) Format() string { return "lerobot" }
 func (s *Set) Info() dataset.Info {
 	info := s.info
 	info.Features, info.Tasks, info.Clocks = slices.Clone(info.Features), slices.Clone(info.Tasks), slices.Clone(info.Clocks)
-	info.Splits, info.Attributes, info.Problems = slices.Clone(info.Splits), maps.Clone(info.Attributes), slices.Clone(info.Problems)
+	info.Splits, info.Attributes, info.Notes = slices.Clone(info.Splits), maps.Clone(info.Attributes), slices.Clone(info.Notes)
 	return info
 }
 

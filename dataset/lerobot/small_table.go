@@ -24,7 +24,7 @@ func (s *source) openTable(ctx context.Context, name string) (*smallTable, error
 		err = formatError(dataset.ErrTooLarge, f.Path(), -1, "rows", fmt.Sprint(f.Rows()), most)
 	}
 	return &smallTable{ctx, f, func(column string, err error) {
-		s.problems.add(filepath.ToSlash(name), "columns that cannot be read", column+": "+err.Error())
+		s.problems.add(dataset.CodeUnreadable, filepath.ToSlash(name), 0, detail{Cause: fmt.Errorf("column %s: %w", column, err)})
 	}}, err
 }
 

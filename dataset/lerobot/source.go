@@ -25,10 +25,10 @@ func (s *source) path(name string) string { return storage.Join(s.root, filepath
 // unreadable notes that a file is not there or cannot be read.
 func (s *source) unreadable(name string, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
-		s.problems.add(name, "missing", "there is no such file")
+		s.problems.add(dataset.CodeFileMissing, name, 0, detail{})
 		return
 	}
-	s.problems.add(name, "cannot be read", err.Error())
+	s.problems.add(dataset.CodeUnreadable, name, 0, detail{Cause: err})
 }
 
 // parquetFiles lists the files of a folder of the dataset and of the folders in it, sorted as strings: the order of their rows.

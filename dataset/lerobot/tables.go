@@ -4,13 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
 	"github.com/robocache/robocache/internal/orderjson"
 	"github.com/robocache/robocache/storage"
 )
@@ -26,7 +27,7 @@ func readCatalog(ctx context.Context, from *source, h *header) (*catalog, error)
 		stats = "meta/stats.json"
 	}
 	if _, err := storage.Stat(ctx, s.path(stats)); err != nil {
-		s.problems.add(stats, "missing", "there are no statistics")
+		s.problems.add(dataset.CodeStatisticsMissing, stats, 0, detail{})
 	}
 	if err := read(ctx); err != nil {
 		return nil, err
@@ -41,11 +42,11 @@ func readCatalog(ctx context.Context, from *source, h *header) (*catalog, error)
 		s.info.Tasks = append(s.info.Tasks, s.tasks[n])
 		if places[n] = i; int64(i) != n {
 			s.places = places
-			s.problems.add("meta/tasks", "numbers that are not 0, 1, 2, ...", fmt.Sprintf("task_index %d is number %d of the tasks", n, i))
+			s.problems.add(dataset.CodeTaskNumbers, "meta/tasks", dataset.At(i), detail{Got: strconv.FormatInt(n, 10)})
 		}
 	}
 	if want, ok := s.header.totals["total_tasks"]; ok && want != int64(len(numbers)) {
-		s.problems.add("meta/info.json", "total_tasks", fmt.Sprintf("%d, and the list has %d", want, len(numbers)))
+		s.problems.add(dataset.CodeTaskTotal, layout.InfoFile, 0, detail{Got: strconv.Itoa(len(numbers)), Want: strconv.FormatInt(want, 10)})
 	}
 	return s, nil
 }
@@ -54,7 +55,7 @@ func readCatalog(ctx context.Context, from *source, h *header) (*catalog, error)
 func (s *catalog) readLists(ctx context.Context) error {
 	lines := func(name string, use func(m []orderjson.Member) error) {
 		err := readLines(storage.Join(s.root, "meta", name), use, func(bad *dataset.FormatError) {
-			s.problems.add("meta/"+name, "lines that cannot be read", bad.Error())
+			s.problems.add(dataset.CodeLineUnreadable, "meta/"+name, 0, detail{Cause: bad})
 		})
 		if err != nil {
 			s.unreadable("meta/"+name, err)
@@ -112,7 +113,7 @@ func (s *catalog) readParquet(ctx context.Context) error {
 		return err
 	}
 	if len(names) == 0 {
-		s.problems.add("meta/episodes", "missing", "there are no such files: the episodes are those of the data")
+		s.problems.add(dataset.CodeFileMissing, "meta/episodes", 0, detail{})
 	}
 	for _, name := range names {
 		if err := s.readEpisodes(ctx, name); err != nil {
@@ -144,8 +145,7 @@ func (s *catalog) readTasks(ctx context.Context) error {
 		for i, n := range numbers {
 			s.task(n, texts[i])
 			if n != int64(i) {
-				s.problems.add("meta/tasks.parquet", "rows that are not of the task of their number, which LeRobot takes them for",
-					fmt.Sprintf("row %d is of task %d", i, n))
+				s.problems.add(dataset.CodeRowNumber, "meta/tasks.parquet", dataset.At(i), detail{Got: strconv.FormatInt(n, 10), Names: []string{"task"}})
 			}
 		}
 		var pandas struct {
@@ -153,7 +153,7 @@ func (s *catalog) readTasks(ctx context.Context) error {
 		}
 		about, _ := t.file.Lookup("pandas")
 		if json.Unmarshal([]byte(about), &pandas) != nil || !slices.Contains(pandas.Index, any(name)) {
-			s.problems.add("meta/tasks.parquet", "the tasks are not the index of a pandas frame", "LeRobot takes the row's number for the task")
+			s.problems.add(dataset.CodeTasksUnindexed, "meta/tasks.parquet", 0, detail{})
 		}
 		return nil
 	}
@@ -182,7 +182,7 @@ func (s *catalog) readEpisodes(ctx context.Context, name string) error {
 			values, ok = t.numbers(strings.ReplaceAll(column, "/", "_"))
 		}
 		if !ok {
-			s.problems.add(where, "columns that are missing", column)
+			s.problems.add(dataset.CodeColumnMissing, where, 0, detail{Names: []string{column}})
 			return false
 		}
 		for i, v := range values {
@@ -224,7 +224,7 @@ func (s *catalog) readEpisodes(ctx context.Context, name string) error {
 	}
 	tasks, ok := t.lists("tasks")
 	if !ok {
-		s.problems.add(where, "columns that are missing", "tasks")
+		s.problems.add(dataset.CodeColumnMissing, where, 0, detail{Names: []string{"tasks"}})
 	}
 	for i, n := range numbers {
 		if tasks != nil {

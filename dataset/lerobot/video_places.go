@@ -6,6 +6,8 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+
+	"github.com/robocache/robocache/dataset"
 )
 
 // videoOf returns the file of an episode's video and which part of it, or why nobody knows. Version 2 has a file for each episode.
@@ -81,7 +83,7 @@ func (s *catalog) countFrames() {
 		}
 		slices.Sort(overlaps)
 		if len(overlaps) > 0 {
-			s.problems.add("feature "+f.Name, "episodes whose videos begin before that of another in the file ends", ranges(spansOf(overlaps)))
+			s.problems.add(dataset.CodeVideoOverlap, "feature "+f.Name, episodeRow(overlaps[0]), detail{Got: ranges(spansOf(overlaps))}).Count = len(overlaps)
 		}
 	}
 }

@@ -149,7 +149,7 @@ func TestAFolderInThePlaceOfAVideoCostsItself(t *testing.T) {
 	dir := m.write2()
 	require.NoError(t, os.MkdirAll(m.path(film2), 0o755))
 	s := open(t, dir, lerobot.Options{})
-	contains(t, problems(s), "video files that are missing: "+film2)
+	hasProblem(t, s, dataset.Note{Code: dataset.CodeFilesMissing, Subject: "feature " + camera, Count: 1, Detail: dataset.Detail{Of: 1, Names: []string{film2}}})
 	e := episode(t, s, 0)
 	assert.Equal(t, []string{"action"}, e.Names())
 	require.Len(t, e.Notes, 1)
@@ -159,7 +159,7 @@ func TestAFolderInThePlaceOfAVideoCostsItself(t *testing.T) {
 func TestVideosThatAreNotThere(t *testing.T) {
 	m := filmed(t, 24)
 	s := open(t, m.write2(), lerobot.Options{})
-	contains(t, problems(s), "video files that are missing: "+film2)
+	hasProblem(t, s, dataset.Note{Code: dataset.CodeFilesMissing, Subject: "feature " + camera, Count: 1, Detail: dataset.Detail{Of: 1, Names: []string{film2}}})
 	assert.Equal(t, dataset.Notes{{Code: dataset.CodeMediaFileMissing, Subject: camera, Count: 24, Detail: dataset.Detail{Names: []string{film2}}}}, episode(t, s, 0).Notes)
 
 	m.film("fragmented.mp4", film2)
@@ -173,7 +173,7 @@ func TestVideosThatAreNotThere(t *testing.T) {
 
 	m = filmed(t, 24)
 	s = open(t, m.write(), lerobot.Options{})
-	contains(t, problems(s), "videos that cannot be found: episode 0: meta/episodes does not say where it is")
+	hasProblem(t, s, dataset.Note{Code: dataset.CodeVideoUnlocated, Subject: "feature " + camera, Count: 1, Row: dataset.At(0)}, "meta/episodes does not say where it is")
 	assert.Equal(t, dataset.CodeVideoUnplaced, episode(t, s, 0).Notes[0].Code)
 	m = filmed(t, 24)
 	m.info["video_path"] = "../../{video_key}.mp4"
@@ -210,9 +210,9 @@ func TestADriftOfMoreThanAFrameStillFindsTheFrames(t *testing.T) {
 
 func TestEpisodesThatOverlapInAVideoAreTold(t *testing.T) {
 	s := open(t, joined(filmed(t, 24, 24, 24), []float64{0, 0, 0}), lerobot.Options{})
-	contains(t, problems(s), "feature "+camera+": episodes whose videos begin before that of another in the file ends: 1-2")
+	hasProblem(t, s, dataset.Note{Code: dataset.CodeVideoOverlap, Subject: "feature " + camera, Count: 2, Row: dataset.At(1), Detail: dataset.Detail{Got: "1-2"}})
 	for _, p := range problems(open(t, joined(filmed(t, 24, 24, 24), []float64{0, 0.799, 1.599}), lerobot.Options{})) {
-		assert.NotContains(t, p, "begin before")
+		assert.NotContains(t, p, dataset.CodeVideoOverlap)
 	}
 }
 

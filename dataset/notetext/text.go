@@ -87,6 +87,7 @@ func EntryOf(n dataset.Note) Entry {
 //	{is|are}         the first word if Count is 1, else the second
 //	{of} {bytes} {got} {want} {names} {unit} {cause} {row} {subject}
 //	{list}           the names in brackets
+//	{first}          "3, the first: " if Count is more than 1
 //	[ of {of}]       nothing if a field inside is zero
 func expand(t string, n *dataset.Note) string {
 	s, _ := expandPart(t, n)
@@ -138,6 +139,11 @@ func field(name string, n *dataset.Note) string {
 		return pick(n.Count, one, many)
 	}
 	switch name {
+	case "first":
+		if n.Count > 1 {
+			return strconv.Itoa(n.Count) + ", the first: "
+		}
+		return ""
 	case "count":
 		return strconv.Itoa(n.Count)
 	case "of":

@@ -51,7 +51,9 @@ func TestAFileThatEndsAnywhereGivesItsWholeRecords(t *testing.T) {
 		case end%size == 0:
 			assert.ErrorContains(t, err, fmt.Sprintf("got %d records, want 3, as dataset_info.json says", end/size))
 			assert.Nil(t, s.Damage())
-			assert.Equal(t, dataset.Notes{{Code: dataset.CodeRecordCount, Subject: onlyShard, Count: end / size, Detail: dataset.Detail{Of: 3}}}, s.Info().Notes)
+			lost := fmt.Errorf("%s: got %d records, want %d", onlyShard, end/size, 3)
+			assert.Equal(t, dataset.Notes{{Code: dataset.CodeRecordCount, Subject: onlyShard, Count: end / size, Detail: dataset.Detail{Of: 3}},
+				{Code: dataset.CodeEpisodesAbsent, Subject: infoFile, Count: 3 - end/size, Detail: dataset.Detail{Of: 3, Cause: lost}}}, s.Info().Notes)
 		default:
 			assert.ErrorIs(t, err, dataset.ErrTruncated)
 			damage := s.Damage()
@@ -60,7 +62,7 @@ func TestAFileThatEndsAnywhereGivesItsWholeRecords(t *testing.T) {
 			damage[0].Cause = nil
 			assert.Equal(t, dataset.Notes{{Code: dataset.CodeRecordCut, Count: 1, Detail: dataset.Detail{Bytes: int64(end % size)}}}, damage)
 			assert.Equal(t, []any{path, int64(end / size * size)}, []any{first.Path, first.Offset})
-			assert.Len(t, s.Info().Notes, 2, "the end, and the count")
+			assert.Len(t, s.Info().Notes, 3, "the end, the count, and the episodes that are not there")
 		}
 	}
 }

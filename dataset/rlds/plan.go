@@ -234,11 +234,11 @@ func (p *plan) narrow(only string) {
 func (s *Set) openSplit(ctx context.Context, p *plan, split splitPlan) error {
 	out := dataset.Split{Name: split.name}
 	var missing []string
-	before := s.info.Absent
+	before := s.absent
 	var lost error // what a strict reader refuses
 	for _, f := range split.files {
 		path := storage.Join(p.dir, f.name)
-		s.info.Absent.Declared += int(min(max(f.records, 0), math.MaxInt32))
+		s.absent.Of += int(min(max(f.records, 0), math.MaxInt32))
 		opened, damage, err := openShard(ctx, path)
 		if err == nil {
 			opened.files = &s.files
@@ -246,13 +246,13 @@ func (s *Set) openSplit(ctx context.Context, p *plan, split splitPlan) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			missing = append(missing, f.name)
-			s.absent(f.records, f.name+": is not there")
+			s.lack(f.records, "%s: is not there", f.name)
 			lost = cmp.Or[error](lost, formatError(dataset.ErrNotFound, path, -1, "split "+quote(split.name), "no such file", "each of its shards"))
 			continue
 		case errors.Is(err, fs.ErrPermission):
 			lost = cmp.Or[error](lost, formatError(dataset.ErrNotFound, path, -1, "split "+quote(split.name), err.Error(), "each of its shards"))
 			s.info.Notes.Add(dataset.Note{Code: dataset.CodeUnreadable, Subject: f.name, Count: 1, Detail: dataset.Detail{Cause: err}})
-			s.absent(f.records, f.name+": cannot be read")
+			s.lack(f.records, "%s: cannot be read", f.name)
 			continue
 		case err != nil:
 			return withPath(err, path)
@@ -266,7 +266,7 @@ func (s *Set) openSplit(ctx context.Context, p *plan, split splitPlan) error {
 		if n := int64(len(opened.records)); f.records >= 0 && n != f.records {
 			lost = cmp.Or[error](lost, formatError(dataset.ErrCorrupt, path, -1, "shard", fmt.Sprintf("%d records", n), fmt.Sprintf("%d, as %s says", f.records, infoFile)))
 			s.info.Notes.Add(dataset.Note{Code: dataset.CodeRecordCount, Subject: f.name, Count: int(n), Detail: dataset.Detail{Of: int(min(f.records, math.MaxInt32))}})
-			s.absent(f.records-n, fmt.Sprintf("%s: got %d records, want %d", f.name, n, f.records))
+			s.lack(f.records-n, "%s: got %d records, want %d", f.name, n, f.records)
 		}
 		opened.split, opened.first, opened.episode = split.name, len(out.Episodes), s.len
 		for range opened.records {
@@ -280,7 +280,7 @@ func (s *Set) openSplit(ctx context.Context, p *plan, split splitPlan) error {
 	case n == 0:
 	case n == len(split.files):
 		s.info.Notes.Add(dataset.Note{Code: dataset.CodeSplitMissing, Subject: "split " + split.name, Count: n})
-		s.info.Absent = before
+		s.absent = before
 		return nil // a split that was not fetched is no fault of the others
 	default:
 		for _, name := range missing {
@@ -293,11 +293,11 @@ func (s *Set) openSplit(ctx context.Context, p *plan, split splitPlan) error {
 	return nil
 }
 
-// absent counts episodes that are declared and not there, and says why the first are not.
-func (s *Set) absent(n int64, why string) {
+// lack counts episodes that are declared and not there. The reason of the first is kept.
+func (s *Set) lack(n int64, format string, args ...any) {
 	if n > 0 {
-		s.info.Absent.Episodes += int(min(n, math.MaxInt32))
-		s.info.Absent.Why = cmp.Or(s.info.Absent.Why, why)
+		s.absent.Count += int(min(n, math.MaxInt32))
+		s.absent.Cause = cmp.Or(s.absent.Cause, fmt.Errorf(format, args...))
 	}
 }
 

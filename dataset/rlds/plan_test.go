@@ -2,6 +2,7 @@ package rlds
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -30,8 +31,8 @@ func TestSplitsAndWhatIsMissingAreTold(t *testing.T) {
 		Splits:     []dataset.Split{{Name: "train", Episodes: []int{0, 1, 2, 3}}, {Name: "val", Episodes: nil}, {Name: "test", Episodes: []int{4}}, {Name: "old", Episodes: []int{5, 6, 7}}},
 		Notes: dataset.Notes{{Code: dataset.CodeFileUnlisted, Subject: "other.tfrecord-00000-of-00001", Count: 1, Detail: dataset.Detail{Want: infoFile}},
 			{Code: dataset.CodeRecordCount, Subject: "d-train.tfrecord-00002-of-00003", Count: 2, Detail: dataset.Detail{Of: 3}}, {Code: dataset.CodeFileMissing, Subject: "d-train.tfrecord-00001-of-00003", Count: 1},
-			{Code: dataset.CodeSplitMissing, Subject: "split val", Count: 1}},
-		Absent: dataset.Absent{Episodes: 2, Declared: 7, Why: "d-train.tfrecord-00001-of-00003: is not there"}}, s.Info(), "a split that was not fetched is none of it")
+			{Code: dataset.CodeSplitMissing, Subject: "split val", Count: 1},
+			{Code: dataset.CodeEpisodesAbsent, Subject: infoFile, Count: 2, Detail: dataset.Detail{Of: 7, Cause: fmt.Errorf("%s: is not there", "d-train.tfrecord-00001-of-00003")}}}}, s.Info(), "a split that was not fetched is none of it")
 	assert.Equal(t, []int{0, 1, 0, 1, 0, 0, 1, 2}, rewards(t, s))
 	e, err := s.Episode(context.Background(), 3)
 	require.NoError(t, err)

@@ -26,6 +26,7 @@ type Set struct {
 	opt        Options
 	rate       float64 // steps a second; 0 where the step is the clock
 	info       dataset.Info
+	absent     dataset.Note // of the declared episodes
 	damage     dataset.Notes
 	leaves     []*leaf
 	slots      map[string]int // of features of a record, which leaves take
@@ -86,6 +87,10 @@ func Open(ctx context.Context, path string, opt Options) (*Set, error) {
 			s.Close()
 			return nil, err
 		}
+	}
+	if s.absent.Count > 0 {
+		s.absent.Code, s.absent.Subject = dataset.CodeEpisodesAbsent, infoFile
+		s.info.Notes.Add(s.absent)
 	}
 	if len(s.shards) == 0 {
 		return nil, formatError(dataset.ErrNotFound, path, -1, "dataset", "none of its files of records", "one")

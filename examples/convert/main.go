@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/convert"
 	"github.com/robocache/robocache/dataset"
 	_ "github.com/robocache/robocache/dataset/all" // so that the input may be of any format
@@ -36,7 +37,7 @@ func run(in, planFile, output string, out io.Writer) error {
 		return err
 	}
 	defer device.Close()
-	plan, err := align.ReadPlan(planFile)
+	plan, err := planfile.Read(planFile)
 	if err != nil {
 		return err
 	}

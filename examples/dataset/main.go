@@ -47,9 +47,6 @@ func run(in string, rate float64, backend string, streams []string, out io.Write
 	for _, line := range notetext.Lines(info.Notes) {
 		fmt.Fprintln(out, "problem:", line)
 	}
-	for _, p := range info.Problems {
-		fmt.Fprintf(out, "problem: %s: %s\n", p.Where, p.What)
-	}
 	plan := align.Plan{Rate: 50}
 	for _, name := range streams {
 		plan.Streams = append(plan.Streams, align.Stream{Name: name})

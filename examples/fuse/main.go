@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset/ulog"
 	"github.com/robocache/robocache/ops"
 	_ "github.com/robocache/robocache/ops/cuda" // so that ops.Open("auto") finds a GPU
@@ -41,7 +42,7 @@ func run(in, backend string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	plan, err := align.ParsePlan("plan.yaml", planFile)
+	plan, err := planfile.Parse("plan.yaml", planFile)
 	if err != nil {
 		return err
 	}

@@ -22,10 +22,10 @@ type Packing struct {
 	dataset.Options
 	// Prefer is the clock where Options.Clock is empty and the recordings have it, and PreferRate the rate where neither Options.Rate nor the recordings
 	// have one.
-	Prefer     string              `json:"-"`
-	PreferRate float64             `json:"-"`
+	Prefer     string             `json:"-"`
+	PreferRate float64            `json:"-"`
 	Build      store.BuildOptions `json:"-"`
-	Spell      Spelling            `json:"-"`
+	Spell      Spelling           `json:"-"`
 
 	cameras bool // Build.Media are the cameras of a Request
 }

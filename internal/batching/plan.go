@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/near"
 	"github.com/robocache/robocache/internal/recognise"
@@ -108,9 +109,9 @@ func (s *Source) withoutCameras(streams []align.Stream) []align.Stream {
 // readPlan reads the plan file.
 func (s *Source) readPlan() (align.Plan, error) {
 	if s.PlanText != "" {
-		return align.ParsePlan(cmp.Or(s.PlanFile, "plan"), []byte(s.PlanText))
+		return planfile.Parse(cmp.Or(s.PlanFile, "plan"), []byte(s.PlanText))
 	}
-	return align.ReadPlan(s.PlanFile)
+	return planfile.Read(s.PlanFile)
 }
 
 // names returns those of the streams: of a dataset that is no store those of the first episode that can be read.

@@ -93,8 +93,12 @@ func (w *Watch) step(what string) func() {
 }
 
 func (w *Watch) note(code dataset.Code, subject string, detail dataset.Detail) {
+	w.add(dataset.Note{Code: code, Subject: subject, Detail: detail})
+}
+
+func (w *Watch) add(n dataset.Note) {
 	if w.Note != nil {
-		w.Note(dataset.Note{Code: code, Subject: subject, Detail: detail})
+		w.Note(n)
 	}
 }
 
@@ -171,8 +175,8 @@ type Source struct {
 	// Store is Data, if that is one, and Stores are all that are drawn from, Store first; none of a dataset that is read meanwhile.
 	Store  *store.Store
 	Stores []*store.Store
-	// Absent are the inputs of which declared episodes are not there.
-	Absent []Absent
+	// Absent has a note for each input, its Subject, that lacks declared episodes.
+	Absent dataset.Notes
 	watch  Watch
 	told   bool // of statistics that are not used
 }
@@ -225,9 +229,11 @@ func Open(ctx context.Context, r *Request, watch Watch) (_ *Source, err error) {
 
 // absent notes the episodes that an input declares and that are not there.
 func (s *Source) absent(path string, d dataset.Dataset) {
-	if a := AbsentOf(path, d); a != nil {
-		s.Absent = append(s.Absent, *a)
-		s.watch.note(dataset.Code(a.String()), "", dataset.Detail{})
+	info := d.Info()
+	if n := info.Absent(); n != nil {
+		n.Subject = path
+		s.Absent = append(s.Absent, *n)
+		s.watch.add(*n)
 	}
 }
 

@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"runtime"
-	"strings"
+	"strconv"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/text"
 )
 
@@ -28,7 +29,7 @@ type Options struct {
 func Look(ctx context.Context, path string, d dataset.Dataset, opt Options) (*Report, *dataset.Episode, error) {
 	n := d.Len()
 	var sum dataset.Summary
-	var unread []string
+	var unread []Problem
 	var notes dataset.EpisodeNotes
 	var one *dataset.Episode
 	steps := false
@@ -57,7 +58,12 @@ func Look(ctx context.Context, path string, d dataset.Dataset, opt Options) (*Re
 			}
 			return nil, nil, err
 		case err != nil:
-			unread = append(unread, err.Error())
+			var of *dataset.EpisodeError
+			if errors.As(err, &of) {
+				err = of.Err
+			}
+			n := dataset.Note{Code: dataset.CodeEpisodeUnread, Subject: strconv.Itoa(at), Count: 1, Row: dataset.At(at), Detail: dataset.Detail{Cause: err}}
+			unread = append(unread, Problem{"episode " + n.Subject, err.Error(), notetext.EntryOf(n)})
 			continue
 		}
 		notes.Add(at, e.Name, e.Notes.Of(dataset.ClassDamage, dataset.ClassRemark))
@@ -80,10 +86,7 @@ func Look(ctx context.Context, path string, d dataset.Dataset, opt Options) (*Re
 		}
 	}
 	found := reportOf(path, opt.Episode >= 0, d, &sum, firsts)
-	for _, u := range unread {
-		where, what, _ := strings.Cut(u, ": ")
-		found.Problems = append(found.Problems, Problem{where, what, nil})
-	}
+	found.Problems = append(found.Problems, unread...)
 	for i := range sum.Streams {
 		if s := &sum.Streams[i]; s.Lossy > 0 {
 			notes.Join(dataset.EpisodeNote{Note: dataset.Note{Code: dataset.CodeIntegersRounded, Subject: s.Name, Count: s.Lossy, Detail: dataset.Detail{Got: s.DType}}})

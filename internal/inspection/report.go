@@ -57,7 +57,7 @@ type Episode struct {
 type Problem struct {
 	Where string `json:"where"`
 	What  string `json:"what"`
-	*notetext.Entry
+	notetext.Entry
 }
 
 // leftOut is a note in the list left_out.
@@ -162,7 +162,7 @@ func reportOf(path string, one bool, d dataset.Dataset, sum *dataset.Summary, fi
 		entry := notetext.EntryOf(l.Note)
 		f.LeftOut = append(f.LeftOut, leftOut{notetext.Reason{Name: l.Subject, Reason: entry.Text, Episodes: l.Episodes}, entry})
 	}
-	f.Problems = Problems(info.Notes, append(info.Problems, sum.Problems...))
+	f.Problems = Problems(append(info.Notes, sum.Notes...))
 	return f
 }
 
@@ -185,14 +185,11 @@ func Columns(columns []dataset.Column) []Column {
 }
 
 // Problems lists the problems and the damage of a dataset as a whole, an empty list if there are none.
-func Problems(notes dataset.Notes, problems []dataset.Problem) []Problem {
+func Problems(notes dataset.Notes) []Problem {
 	list := []Problem{}
 	for _, n := range notes.Of(dataset.ClassProblem, dataset.ClassDamage) {
 		e := notetext.EntryOf(n)
-		list = append(list, Problem{n.Subject, e.Text, &e})
-	}
-	for _, p := range problems {
-		list = append(list, Problem{p.Where, p.What, nil})
+		list = append(list, Problem{n.Subject, e.Text, e})
 	}
 	return list
 }

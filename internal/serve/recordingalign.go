@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/inspection"
@@ -58,7 +59,7 @@ func alignRecording(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	if err := r.Decode(&q); err != nil {
 		return nil, err
 	}
-	plan, err := align.ParsePlan(q.PlanPath, []byte(q.Plan))
+	plan, err := planfile.Parse(q.PlanPath, []byte(q.Plan))
 	if err != nil {
 		return nil, unplaced(q.PlanPath, err)
 	}

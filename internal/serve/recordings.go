@@ -123,7 +123,7 @@ func openRecording(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	info := d.Info()
 	o := opened{Handle: s.last, Name: d.Name(), Format: d.Format(), Version: info.Version, Episodes: d.Len(), Frames: info.Frames, Rate: info.Rate,
 		RateFrom: info.RateFrom, Clock: info.Clock, Clocks: append([]string{}, info.Clocks...), Splits: map[string][]int{},
-		Features: inspection.Features(&info), Tasks: append([]string{}, info.Tasks...), Attributes: info.Attributes, Problems: inspection.Problems(info.Notes, info.Problems)}
+		Features: inspection.Features(&info), Tasks: append([]string{}, info.Tasks...), Attributes: info.Attributes, Problems: inspection.Problems(info.Notes)}
 	for _, p := range info.Splits {
 		o.Splits[p.Name] = append([]int{}, p.Episodes...)
 	}

@@ -24,9 +24,7 @@ type index struct {
 	Frames   int               `json:"frames,omitempty"`
 	Splits   []dataset.Split   `json:"splits,omitempty"`
 	Other    map[string]string `json:"attributes,omitempty"`
-	Problems []dataset.Problem `json:"problems,omitempty"`
 	Notes    dataset.Notes     `json:"notes,omitempty"`
-	Absent   dataset.Absent    `json:"absent,omitzero"`
 	Streams  []indexStream     `json:"streams"`
 	Media    []indexMedia      `json:"media,omitempty"`
 	Episodes []Episode         `json:"episodes"`
@@ -41,7 +39,7 @@ func (x *index) info() dataset.Info {
 		declared = x.Rate
 	}
 	return dataset.Info{Version: x.Data, Rate: x.Rate, RateFrom: x.RateFrom, Declared: declared, Clock: x.Clock, Clocks: x.Clocks, Features: x.Features,
-		Tasks: x.Tasks, Frames: x.Frames, Splits: x.Splits, Attributes: x.Other, Problems: x.Problems, Notes: x.Notes, Absent: x.Absent}
+		Tasks: x.Tasks, Frames: x.Frames, Splits: x.Splits, Attributes: x.Other, Notes: x.Notes}
 }
 
 type indexStream struct {
@@ -62,7 +60,7 @@ type indexMedia struct {
 func (s *Store) index() *index {
 	i := &s.info
 	x := &index{Version: 1, Name: s.name, Format: s.format, Data: i.Version, Rate: i.Rate, RateFrom: i.RateFrom, Clock: i.Clock, Clocks: i.Clocks, Features: i.Features,
-		Tasks: i.Tasks, Frames: i.Frames, Splits: i.Splits, Other: i.Attributes, Problems: i.Problems, Notes: i.Notes, Absent: i.Absent,
+		Tasks: i.Tasks, Frames: i.Frames, Splits: i.Splits, Other: i.Attributes, Notes: i.Notes,
 		Streams: []indexStream{}, Episodes: append([]Episode{}, s.Episodes...), Skipped: s.Skipped, Sources: s.Sources, Shard: s.Shard}
 	for k := range s.Streams {
 		p := &s.Streams[k]

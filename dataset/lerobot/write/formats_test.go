@@ -42,7 +42,7 @@ func TestOtherFormatsBecomeLeRobot(t *testing.T) {
 		got, err := lerobot.Open(ctx, out, lerobot.Options{Strict: true})
 		require.NoError(t, err)
 		defer got.Close()
-		assert.Empty(t, got.Info().Problems, name)
+		assert.Empty(t, got.Info().Notes, name)
 		require.Equal(t, episodes, got.Len())
 		for i := range episodes {
 			a, err := d.Episode(ctx, i)

@@ -45,7 +45,7 @@ func TestRecordingsAreReadBackAsTheyWere(t *testing.T) {
 		defer d.Close()
 		got := copied(t, d, Options{FPS: d.Info().Rate})
 		require.Equal(t, episodes, got.Len(), name)
-		assert.Empty(t, got.Info().Problems, name)
+		assert.Empty(t, got.Info().Notes, name)
 		for i := range episodes {
 			a, err := d.Episode(ctx, i)
 			require.NoError(t, err)
@@ -85,7 +85,7 @@ func TestKindsAreReadBackAsTheyWere(t *testing.T) {
 	require.NoError(t, err)
 	defer d.Close()
 	assert.Equal(t, 10.0, d.Info().Rate)
-	assert.Empty(t, d.Info().Problems)
+	assert.Empty(t, d.Info().Notes)
 	got, err := d.Episode(ctx, 0)
 	require.NoError(t, err)
 	require.Equal(t, want.Names(), got.Names())
@@ -151,7 +151,7 @@ func TestVideosAreCopiedAsTheyAre(t *testing.T) {
 	got, err := lerobot.Open(ctx, path, lerobot.Options{Strict: true})
 	require.NoError(t, err)
 	defer got.Close()
-	assert.Empty(t, got.Info().Problems)
+	assert.Empty(t, got.Info().Notes)
 	for i, of := range some {
 		x, err := d.Episode(ctx, of)
 		require.NoError(t, err)

@@ -103,7 +103,7 @@ func rewritten(t *testing.T, d dataset.Dataset, opt Options) (*lerobot.Set, *Wri
 	got, err := lerobot.Open(ctx, path, lerobot.Options{Strict: true})
 	require.NoError(t, err)
 	t.Cleanup(func() { got.Close() })
-	assert.Empty(t, got.Info().Problems)
+	assert.Empty(t, got.Info().Notes)
 	for e, err := range dataset.Episodes(ctx, got) {
 		require.NoError(t, err)
 		assert.Empty(t, e.Notes)

@@ -28,7 +28,7 @@ func Read(open func(dataset.Options) (dataset.Dataset, error), opt dataset.Optio
 		return whole, wrong
 	}
 	defer d.Close()
-	whole = whole && len(d.Info().Problems)+len(d.Info().Notes) == 0
+	whole = whole && len(d.Info().Notes) == 0
 	for i := range min(d.Len(), 50) {
 		e, err := d.Episode(ctx, i)
 		if !check(err) {

@@ -1,78 +1,25 @@
-package align
+package planfile
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
-	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
+	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/internal/caught"
 	"github.com/robocache/robocache/internal/decimal"
 	"github.com/robocache/robocache/internal/near"
 	"github.com/robocache/robocache/ops"
-	"github.com/robocache/robocache/tensor"
 )
-
-// ReadPlan reads a plan file: YAML, of version 1. An unknown key, a wrong value or a mistake in the YAML is a *PlanError with line and column.
-func ReadPlan(path string) (Plan, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return Plan{}, err
-	}
-	return ParsePlan(path, text)
-}
-
-// maxPlan is how long a plan file may be: the parser's memory grows with it.
-const maxPlan = 1 << 20
-
-// ParsePlan reads a plan file's text. The path is for errors.
-func ParsePlan(path string, text []byte) (Plan, error) {
-	d := &decoder{path: path, at: map[string]ast.Node{}, keys: map[string]ast.Node{}}
-	if len(text) > maxPlan {
-		return Plan{}, &PlanError{Path: path, Got: fmt.Sprintf("%d bytes", len(text)), Want: fmt.Sprintf("a plan of at most %d", maxPlan)}
-	}
-	var file *ast.File
-	err := caught.Do(func() (err error) { // the library panics on some of what it does not expect
-		file, err = parser.ParseBytes(bytes.TrimPrefix(text, []byte("\ufeff")), 0) // the mark that some editors begin a file with
-		return err
-	})
-	if err != nil {
-		return Plan{}, d.syntax(err)
-	}
-	if len(file.Docs) == 0 || len(file.Docs) == 1 && file.Docs[0].Body == nil {
-		return Plan{}, &PlanError{Path: path, Line: 1, Column: 1, Got: "nothing", Want: "a plan, with version and rate"}
-	}
-	if len(file.Docs) != 1 || file.Docs[0].Body == nil {
-		return Plan{}, &PlanError{Path: path, Line: 1, Column: 1, Got: fmt.Sprintf("%d documents", len(file.Docs)), Want: "one, with version and rate"}
-	}
-	p := d.plan(file.Docs[0].Body)
-	if d.err != nil {
-		return Plan{}, d.err
-	}
-	p.origin = newOrigin(path, d)
-	err = p.Check()
-	if err == nil {
-		err = p.checkWindows()
-	}
-	if err != nil {
-		var e *PlanError
-		if errors.As(err, &e) { // of a value that is itself of the right form
-			e.Path = path
-			e.Line, e.Column = p.origin.place(e.Key)
-		}
-		return Plan{}, err
-	}
-	return p, nil
-}
 
 // decoder turns nodes into values and keeps the first error.
 type decoder struct {
@@ -83,7 +30,7 @@ type decoder struct {
 }
 
 func (d *decoder) syntax(err error) error {
-	e := &PlanError{Path: d.path, Line: 1, Column: 1, Got: err.Error(), Want: "YAML"}
+	e := &align.PlanError{Path: d.path, Line: 1, Column: 1, Got: err.Error(), Want: "YAML"}
 	var y yaml.Error
 	if fell := (*caught.Panic)(nil); errors.As(err, &fell) {
 		e.Got = "YAML that the reader has no way for: " + fmt.Sprint(fell.Value)
@@ -116,7 +63,7 @@ func (d *decoder) fail(n ast.Node, key, want string) { d.failed(n, key, describe
 
 func (d *decoder) failed(n ast.Node, key, got, want string) {
 	if d.err == nil {
-		e := &PlanError{Path: d.path, Key: key, Got: got, Want: want}
+		e := &align.PlanError{Path: d.path, Key: key, Got: got, Want: want}
 		e.Line, e.Column = position(n)
 		d.err = e
 	}
@@ -152,11 +99,11 @@ func shortened(s string) string {
 
 // fields calls the function for each key of a mapping. Keys that are not known or come twice are errors.
 func (d *decoder) fields(n ast.Node, key string, known map[string]func(n ast.Node, key string)) {
-	names := sortedKeys(known)
+	names := slices.Sorted(maps.Keys(known))
 	d.entries(n, key, func(k ast.Node, name string, v ast.Node) {
 		set, ok := known[name]
 		if !ok {
-			d.failed(k, key, describe(k)+near.DidYouMean(name, names), "one of "+oneOf(names))
+			d.failed(k, key, describe(k)+near.DidYouMean(name, names), "one of "+strings.Join(names, ", "))
 			return
 		}
 		set(v, join(key, name))
@@ -318,57 +265,6 @@ func (d *decoder) list(n ast.Node, key string, each func(n ast.Node, key string)
 	}
 }
 
-func (d *decoder) plan(n ast.Node) (p Plan) {
-	version := 0.0
-	d.fields(n, "", map[string]func(ast.Node, string){
-		"version": d.number(&version), "rate": d.number(&p.Rate), "snap": d.limit(&p.Snap),
-		"unordered": d.text(&p.Unordered), "padding": d.text(&p.Padding), "pad_after": d.limit(&p.PadAfter), "shuffle": d.text(&p.Shuffle),
-		"range":    func(n ast.Node, key string) { p.Range = d.span(n, key) },
-		"defaults": func(n ast.Node, key string) { d.fields(n, key, d.sampling(&p.Defaults)) },
-		"streams": func(n ast.Node, key string) {
-			d.list(n, key, func(n ast.Node, key string) { p.Streams = append(p.Streams, d.stream(n, key)) })
-		},
-		"windows": func(n ast.Node, key string) {
-			p.Windows = map[string]Window{}
-			d.entries(n, key, func(_ ast.Node, name string, v ast.Node) {
-				from, to := d.pair(v, join(key, name))
-				p.Windows[name] = Window{from, to}
-			})
-		},
-		"filter": func(n ast.Node, key string) {
-			d.fields(n, key, map[string]func(ast.Node, string){
-				"split": d.text(&p.Filter.Split), "task": d.text(&p.Filter.Task),
-				"success": func(n ast.Node, key string) { p.Filter.Success = new(bool); d.truth(p.Filter.Success)(n, key) },
-			})
-		},
-	})
-	if at := d.at["version"]; d.err == nil && at == nil {
-		d.fail(n, "version", "version: 1")
-		d.err.(*PlanError).Got = "no version"
-	} else if d.err == nil && version != 1 {
-		d.fail(at, "version", "1")
-	}
-	if d.err == nil && d.at["rate"] == nil {
-		d.failed(n, "rate", "none", "the Hz of the common clock")
-	}
-	return p
-}
-
-// span reads the range: a name, or a beginning and an end in seconds.
-func (d *decoder) span(n ast.Node, key string) Range {
-	if _, ok := n.(*ast.SequenceNode); ok {
-		return Between(d.pair(n, key))
-	}
-	name, _ := scalar(n)
-	for m := RangeCommon; m < RangeBetween; m++ {
-		if m.String() == name {
-			return Range{Mode: m}
-		}
-	}
-	d.fail(n, key, "common, intersection, union, or [from, to] from the episode's start, such as [2s, 10s]")
-	return Range{}
-}
-
 // pair reads two lengths of time; a number is one of seconds.
 func (d *decoder) pair(n ast.Node, key string) (a, b time.Duration) {
 	const want = "two lengths of time, [from, to], such as [-500ms, 1s], or numbers of seconds, [-0.5, 1]"
@@ -393,59 +289,4 @@ func (d *decoder) pair(n ast.Node, key string) (a, b time.Duration) {
 		both[i] = time.Duration(math.Round(sec * 1e9))
 	}
 	return both[0], both[1]
-}
-
-func (d *decoder) stream(n ast.Node, key string) (s Stream) {
-	known := d.sampling(&s.Sampling)
-	known["name"], known["from"] = d.text(&s.Name), d.text(&s.From)
-	known["columns"] = func(n ast.Node, key string) {
-		d.list(n, key, func(n ast.Node, key string) {
-			var c string
-			d.text(&c)(n, key)
-			s.Columns = append(s.Columns, c)
-		})
-	}
-	d.fields(n, key, known)
-	return s
-}
-
-func (d *decoder) sampling(s *Sampling) map[string]func(ast.Node, string) {
-	return map[string]func(ast.Node, string){
-		"quat": d.text(&s.Quat), "period": d.positive(&s.Period), "window": d.limit(&s.Window), "edge": d.text(&s.Edge),
-		"max_gap": d.limit(&s.MaxGap), "tolerance": d.limit(&s.Tolerance), "fill_gaps": d.truth(&s.FillGaps),
-		"offset": d.duration(&s.Offset), "normalise": d.text(&s.Normalise),
-		"fill": func(n ast.Node, key string) { s.Fill = ops.FillWith(d.float(n, key, "a number")) },
-		"kind": func(n ast.Node, key string) {
-			if _, ok := scalar(n); ok {
-				d.text(&s.Kind)(n, key)
-				return
-			}
-			d.entries(n, key, func(_ ast.Node, name string, v ast.Node) {
-				kind := ColumnKind{Columns: name}
-				d.text(&kind.Kind)(v, join(key, name))
-				s.Kinds = append(s.Kinds, kind)
-			})
-		},
-		"dtype": func(n ast.Node, key string) {
-			name, _ := scalar(n)
-			for _, t := range []tensor.DType{tensor.F32, tensor.F64, tensor.F16, tensor.BF16} {
-				if t.String() == name {
-					s.DType = t
-					return
-				}
-			}
-			d.fail(n, key, oneOf(dtypeNames()))
-		},
-	}
-}
-
-func newOrigin(path string, d *decoder) *origin {
-	o := &origin{path, map[string][2]int{}, map[string][2]int{}}
-	for to, from := range map[*map[string][2]int]map[string]ast.Node{&o.values: d.at, &o.keys: d.keys} {
-		for key, n := range from {
-			line, column := position(n)
-			(*to)[key] = [2]int{line, column}
-		}
-	}
-	return o
 }

@@ -1,25 +1,28 @@
-package align
+package planfile
 
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 
+	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/internal/orderjson"
 	"github.com/robocache/robocache/ops"
 )
 
-// JSON returns the plan as a plan file has it, which ParsePlan reads: JSON is YAML too. What a file cannot say is a *PlanError: targets, and a kind of a
+// JSON returns the plan as a plan file has it, which Parse reads: JSON is YAML too. What a file cannot say is an *align.PlanError: targets, and a kind of a
 // stream beside kinds of its columns.
-func (p *Plan) JSON() ([]byte, error) {
+func JSON(p *align.Plan) ([]byte, error) {
 	if p.Targets != nil {
-		return nil, bad("targets", "times of their own", "a rate, in a file")
+		return nil, &align.PlanError{Key: "targets", Got: "times of their own", Want: "a rate, in a file"}
 	}
 	out := given{orderjson.Of("version", 1, "rate", p.Rate)}
 	switch r := p.Range; {
-	case r.Mode == RangeBetween:
+	case r.Mode == align.RangeBetween:
 		out.Add("range", []string{r.From.String(), r.To.String()})
-	case r.Mode != RangeCommon:
+	case r.Mode != align.RangeCommon:
 		out.Add("range", r.Mode.String())
 	}
 	out.limit("snap", p.Snap)
@@ -48,7 +51,7 @@ func (p *Plan) JSON() ([]byte, error) {
 		out.Add("streams", streams)
 	}
 	var windows given
-	for _, name := range sortedKeys(p.Windows) {
+	for _, name := range slices.Sorted(maps.Keys(p.Windows)) {
 		windows.Add(name, []string{p.Windows[name].From.String(), p.Windows[name].To.String()})
 	}
 	if windows.Len() > 0 {
@@ -85,10 +88,10 @@ func (o *given) limit(key string, l ops.Limit) {
 }
 
 // sampling adds how streams are put on the clock. key is where in the plan.
-func (o *given) sampling(key string, s *Sampling) error {
+func (o *given) sampling(key string, s *align.Sampling) error {
 	switch {
 	case s.Kind != "" && len(s.Kinds) > 0:
-		return bad(key+".kind", s.Kind+" beside kinds of columns", "one or the other, in a file")
+		return &align.PlanError{Key: key + ".kind", Got: s.Kind + " beside kinds of columns", Want: "one or the other, in a file"}
 	case len(s.Kinds) > 0:
 		var kinds given
 		for _, k := range s.Kinds {

@@ -1,0 +1,104 @@
+package planfile
+
+import (
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+func (d *decoder) plan(n ast.Node) (p align.Plan) {
+	version := 0.0
+	d.fields(n, "", map[string]func(ast.Node, string){
+		"version": d.number(&version), "rate": d.number(&p.Rate), "snap": d.limit(&p.Snap),
+		"unordered": d.text(&p.Unordered), "padding": d.text(&p.Padding), "pad_after": d.limit(&p.PadAfter), "shuffle": d.text(&p.Shuffle),
+		"range":    func(n ast.Node, key string) { p.Range = d.span(n, key) },
+		"defaults": func(n ast.Node, key string) { d.fields(n, key, d.sampling(&p.Defaults)) },
+		"streams": func(n ast.Node, key string) {
+			d.list(n, key, func(n ast.Node, key string) { p.Streams = append(p.Streams, d.stream(n, key)) })
+		},
+		"windows": func(n ast.Node, key string) {
+			p.Windows = map[string]align.Window{}
+			d.entries(n, key, func(_ ast.Node, name string, v ast.Node) {
+				from, to := d.pair(v, join(key, name))
+				p.Windows[name] = align.Window{From: from, To: to}
+			})
+		},
+		"filter": func(n ast.Node, key string) {
+			d.fields(n, key, map[string]func(ast.Node, string){
+				"split": d.text(&p.Filter.Split), "task": d.text(&p.Filter.Task),
+				"success": func(n ast.Node, key string) { p.Filter.Success = new(bool); d.truth(p.Filter.Success)(n, key) },
+			})
+		},
+	})
+	if at := d.at["version"]; d.err == nil && at == nil {
+		d.fail(n, "version", "version: 1")
+		d.err.(*align.PlanError).Got = "no version"
+	} else if d.err == nil && version != 1 {
+		d.fail(at, "version", "1")
+	}
+	if d.err == nil && d.at["rate"] == nil {
+		d.failed(n, "rate", "none", "the Hz of the common clock")
+	}
+	return p
+}
+
+// span reads the range: a name, or a beginning and an end in seconds.
+func (d *decoder) span(n ast.Node, key string) align.Range {
+	if _, ok := n.(*ast.SequenceNode); ok {
+		return align.Between(d.pair(n, key))
+	}
+	name, _ := scalar(n)
+	for m := align.RangeCommon; m < align.RangeBetween; m++ {
+		if m.String() == name {
+			return align.Range{Mode: m}
+		}
+	}
+	d.fail(n, key, "common, intersection, union, or [from, to] from the episode's start, such as [2s, 10s]")
+	return align.Range{}
+}
+
+func (d *decoder) stream(n ast.Node, key string) (s align.Stream) {
+	known := d.sampling(&s.Sampling)
+	known["name"], known["from"] = d.text(&s.Name), d.text(&s.From)
+	known["columns"] = func(n ast.Node, key string) {
+		d.list(n, key, func(n ast.Node, key string) {
+			var c string
+			d.text(&c)(n, key)
+			s.Columns = append(s.Columns, c)
+		})
+	}
+	d.fields(n, key, known)
+	return s
+}
+
+func (d *decoder) sampling(s *align.Sampling) map[string]func(ast.Node, string) {
+	return map[string]func(ast.Node, string){
+		"quat": d.text(&s.Quat), "period": d.positive(&s.Period), "window": d.limit(&s.Window), "edge": d.text(&s.Edge),
+		"max_gap": d.limit(&s.MaxGap), "tolerance": d.limit(&s.Tolerance), "fill_gaps": d.truth(&s.FillGaps),
+		"offset": d.duration(&s.Offset), "normalise": d.text(&s.Normalise),
+		"fill": func(n ast.Node, key string) { s.Fill = ops.FillWith(d.float(n, key, "a number")) },
+		"kind": func(n ast.Node, key string) {
+			if _, ok := scalar(n); ok {
+				d.text(&s.Kind)(n, key)
+				return
+			}
+			d.entries(n, key, func(_ ast.Node, name string, v ast.Node) {
+				kind := align.ColumnKind{Columns: name}
+				d.text(&kind.Kind)(v, join(key, name))
+				s.Kinds = append(s.Kinds, kind)
+			})
+		},
+		"dtype": func(n ast.Node, key string) {
+			name, _ := scalar(n)
+			for _, t := range []tensor.DType{tensor.F32, tensor.F64, tensor.F16, tensor.BF16} {
+				if t.String() == name {
+					s.DType = t
+					return
+				}
+			}
+			d.fail(n, key, "f32, f64, f16, bf16")
+		},
+	}
+}
