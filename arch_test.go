@@ -2,12 +2,8 @@ package robocache_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"go/ast"
-	"go/parser"
-	"go/token"
-	"go/types"
 	"os"
 	"path"
 	"path/filepath"
@@ -53,22 +49,28 @@ var rules = map[string][]string{
 	"dataset/lerobot":        {"tensor", "dataset/...", "storage", "internal/inorder", "internal/orderjson", "internal/parquet", "internal/summary"},
 	"internal/sources":       {"storage"},
 	"internal/summary":       {},
-	"align":                  {"dataset/...", "internal/atomicfile", "internal/caught", "internal/decimal", "internal/near", "internal/orderjson", "internal/printed", "internal/text", "ops", "tensor", "github.com/goccy/go-yaml/..."},
-	"loader":                 {"dataset/...", "storage", "align", "ops", "stats", "tensor", "internal/atomicfile", "internal/caught", "internal/inorder", "internal/near", "internal/raw", "internal/sources", "internal/text", "internal/video"},
-	"convert":                {"tensor", "dataset/...", "align", "ops", "internal/atomicfile", "internal/inorder", "internal/inspection", "internal/orderjson", "internal/sources", "internal/video"},
-	"doctor":                 {"tensor", "dataset/...", "align", "internal/nth", "internal/summary", "internal/text"},
+	"align/suggest":          {"align", "dataset", "internal/columns", "internal/cover", "internal/near", "internal/plausible", "internal/printed", "internal/recognise", "internal/text", "ops"},
+	"align":                  {"dataset/...", "internal/atomicfile", "internal/caught", "internal/columns", "internal/cover", "internal/decimal", "internal/near", "internal/orderjson", "internal/plausible", "internal/printed", "internal/text", "ops", "tensor", "github.com/goccy/go-yaml/..."},
+	"loader":                 {"dataset/...", "storage", "align", "ops", "stats", "tensor", "internal/atomicfile", "internal/caught", "internal/inorder", "internal/near", "internal/plausible", "internal/raw", "internal/sources", "internal/text", "internal/video"},
+	"convert":                {"tensor", "dataset/...", "align", "ops", "internal/atomicfile", "internal/inorder", "internal/inspection", "internal/orderjson", "internal/recognise", "internal/sources", "internal/video"},
+	"doctor":                 {"tensor", "dataset/...", "internal/cover", "internal/nth", "internal/plausible", "internal/recognise", "internal/summary", "internal/text"},
+	"doctor/page":            {"doctor", "dataset/notetext", "internal/text"},
 	"stats":                  {"tensor", "dataset/...", "align", "ops", "internal/inorder", "internal/orderjson", "internal/summary"},
-	"view":                   {"tensor", "dataset", "dataset/notetext", "align", "doctor", "ops", "internal/caught"},
+	"view":                   {"tensor", "dataset", "dataset/notetext", "align", "doctor", "ops", "internal/caught", "internal/cover"},
 	"viz":                    {"tensor", "dataset", "internal/atomicfile", "internal/errs", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
-	"cmd":                    {"public", "internal/...", "github.com/spf13/...", "github.com/schollz/progressbar/..."},
+	"cmd":                    {"public", "internal/...", "cmd/robocache/internal/cli", "github.com/spf13/..."},
 	"examples":               {"public"},
 	"bench":                  {"public"},
 	"scripts":                {"scripts/...", "internal/atomicfile"},
 	"internal/atomicfile":    {},
 	"internal/caught":        {},
+	"internal/columns":       {"dataset"},
+	"internal/cover":         {"dataset", "ops", "tensor"},
+	"internal/plausible":     {"dataset", "ops", "tensor"},
+	"internal/recognise":     {"dataset", "internal/columns", "tensor"},
 	"internal/decimal":       {},
 	"internal/device":        {"cudadrv", "internal/raw", "ops/backend", "tensor"},
-	"internal/batching":      {"align", "dataset/...", "internal/near", "loader", "ops", "tensor"},
+	"internal/batching":      {"align", "dataset/...", "internal/near", "internal/recognise", "loader", "ops", "tensor"},
 	"internal/benchmark":     {"cudadrv", "internal/kernels", "internal/tuned", "nn", "ops", "ops/backend", "ops/cuda", "ptx", "tensor", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
 	"internal/errs":          {},
 	"internal/fp32":          {},
@@ -94,13 +96,14 @@ var rules = map[string][]string{
 	"internal/tuned":         {},
 	"internal/video":         {"tensor", "dataset"},
 
-	"cudasim/internal/driver":  {"cudadrv", "cudasim/internal/exec", "cudasim/internal/memory", "cudasim/internal/program", "cudasim/report"},
-	"cudasim/internal/exec":    {"cudasim/internal/memory", "cudasim/report", "internal/tensorcore"},
-	"cudasim/internal/memory":  {},
-	"cudasim/internal/program": {"cudasim/internal/exec", "cudasim/internal/memory", "cudasim/report", "internal/ptxparse", "internal/tensorcore"},
-	"cudasim/report":           {},
-	"dataset/lerobot/internal": {"tensor", "dataset/internal/openfiles", "dataset/mp4", "internal/summary"},
-	"dataset/lerobot/write":    {"tensor", "dataset", "dataset/mp4", "dataset/lerobot/internal/...", "internal/atomicfile", "internal/orderjson", "internal/parquet", "internal/summary", "internal/video"},
+	"cudasim/internal/driver":    {"cudadrv", "cudasim/internal/exec", "cudasim/internal/memory", "cudasim/internal/program", "cudasim/report"},
+	"cudasim/internal/exec":      {"cudasim/internal/memory", "cudasim/report", "internal/tensorcore"},
+	"cudasim/internal/memory":    {},
+	"cudasim/internal/program":   {"cudasim/internal/exec", "cudasim/internal/memory", "cudasim/report", "internal/ptxparse", "internal/tensorcore"},
+	"cudasim/report":             {},
+	"dataset/lerobot/internal":   {"tensor", "dataset/internal/openfiles", "dataset/mp4", "internal/summary"},
+	"dataset/lerobot/write":      {"tensor", "dataset", "dataset/mp4", "dataset/lerobot/internal/...", "internal/atomicfile", "internal/orderjson", "internal/parquet", "internal/summary", "internal/video"},
+	"cmd/robocache/internal/cli": {"ops", "internal/atomicfile", "internal/decimal", "internal/printed", "github.com/schollz/progressbar/..."},
 }
 
 // unsafeFiles lists the only files that may import unsafe, and why each needs to.
@@ -396,6 +399,11 @@ func TestRulesNameWhatExists(t *testing.T) {
 
 // layers are the files of packages whose files have an order, lowest first: a file names only what is declared in its own layer or below.
 var layers = map[string][]string{
+	"align": {
+		"doc errors origin narrow", "plan report disorder", "aligned columns place range window unused write", "check clock episode save", "job preparer file",
+		"account stray job_clock", "choose", "prepare live", "resample fuse",
+	},
+	"align/suggest": {"doc draft numbers", "column_names plan_text", "apart choice columns look rate", "write", "suggest"},
 	"ops": {
 		"doc errors words clock", "check", "channel resample fuse backward voxelize voxelize_job draw draw_job", "used", "queue device mark", "staging",
 		"resample_device fuse_device backward_device voxelize_device draw_device tally batch connect sum shared",
@@ -406,6 +414,11 @@ var layers = map[string][]string{
 		"doc gpu fields variant considered voxel_chain", "choose plan", "items general channels",
 		"fast unaligned unaligned_contiguous small thread_per_row voxel_atomic voxel_bucket voxel_group voxel_sort voxel_count voxel_write",
 		"fuse resample voxelize backward draw tally nn nn_matmul nn_attention nn_gradient nn_rows meet", "backend explain tune",
+	},
+	"convert": {
+		"doc options account missing_streams column_order row_clock picture", "episode_error report sample_usage", "picked input", "target frame_stream shard_weights",
+		"conversion place", "journal foreign_output ready arrange trim", "work prepare", "piece", "make", "shard", "lerobot_writer lerobot_vectors",
+		"lerobot_times lerobot_tasks lerobot_modality lerobot_features", "lerobot mcap arrays webdataset",
 	},
 	"cudasim/internal/memory": {"doc word", "space"},
 	"cudasim/internal/exec": {
@@ -428,61 +441,26 @@ var layers = map[string][]string{
 		"doc error options", "output values statistics splits video_pool pictures", "feature", "series stream", "tasks episode_plan",
 		"planner plan_images plan_numbers video_files", "plan_video totals", "plan row_table episode_table", "new_dataset", "info", "complete", "writer",
 	},
+	"cmd/robocache": {
+		"doc backends version errors time_shares heap policy_skills npz_batch",
+		"flag_errors arguments shard_flag voxel_flags lerobot_flags batch_flags", "recording_flags stream_flag device_info output",
+		"app input dataset_watch", "request alignment_report batch_index batch_request batch_metrics cloud bench_run absent",
+		"recording npz_rows npz_job batch_report batch_state batch_folder batch_samples",
+		"pack_report policy_run alignment batch_drawing conversion convert_report training voxel_request cloud_points",
+		"batch_draw train_describe train_ranks train_steps cloud_recording voxel_job pack_shards kernel_choice", "trainer",
+		"batches bench convert doctor fuse info inspect pack plan policy resample serve stats train tune view voxelize", "profile",
+		"root", "main",
+	},
+	"doctor": {
+		"doc kind options format vocabulary plot correlation advice", "finding", "scan", "clock workspace statistics splits", "examiner",
+		"clock_steps clock_unit coverage offset", "nan repeats angle_wrap saturation quaternion spike standstill", "reader_notes schema",
+		"examine report", "collector", "doctor",
+	},
 	"internal/parquet": {
 		"doc thrift decompress delta", "handle values schema", "page_values page_encoder", "leaf writer", "page_list page_body", "rows", "column", "file images",
 	},
+	"view": {
+		"doc request answer lazy jpeg clock table listing", "curve picture_cache", "entry", "episode_cache track", "server",
+		"episode episode_reader series path cloud frame", "thumbnail list", "routes",
+	},
 }
-
-func TestFilesPointOneWay(t *testing.T) {
-	for dir, order := range layers {
-		layer := map[string]int{}
-		for i, names := range order {
-			for _, name := range strings.Fields(names) {
-				layer[name+".go"] = i
-			}
-		}
-		fset := token.NewFileSet()
-		var files []*ast.File
-		for _, f := range goFiles(t) {
-			if name := path.Base(f.name); f.dir == dir && !f.test {
-				_, ok := layer[name]
-				assert.True(t, ok, "%s: arch_test.go says no layer for it", f.name)
-				parsed, err := parser.ParseFile(fset, f.name, nil, parser.SkipObjectResolution)
-				require.NoError(t, err)
-				files = append(files, parsed)
-			}
-		}
-		// What other packages declare does not matter here, so they are not loaded, and errors about them are passed over.
-		info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
-		config := types.Config{Importer: noPackages{}, Error: func(error) {}}
-		pkg, _ := config.Check(dir, fset, files, info)
-		checked := 0
-		for id, o := range info.Uses {
-			if !isDeclared(o, pkg) {
-				continue
-			}
-			from, to := fset.Position(id.Pos()), fset.Position(o.Pos())
-			assert.LessOrEqual(t, layer[path.Base(to.Filename)], layer[path.Base(from.Filename)], "%v names %s of %s, which is above it", from, id.Name, to.Filename)
-			checked++
-		}
-		assert.Greater(t, checked, 100, "names that were looked at in %s", dir)
-	}
-}
-
-// isDeclared reports whether o is declared by a package, and not within a function: also a method, or a field of a type.
-func isDeclared(o types.Object, pkg *types.Package) bool {
-	if o.Pkg() != pkg {
-		return false
-	}
-	if v, ok := o.(*types.Var); ok && v.IsField() {
-		return true
-	}
-	if f, ok := o.(*types.Func); ok && f.Signature().Recv() != nil {
-		return true
-	}
-	return o.Parent() == pkg.Scope()
-}
-
-type noPackages struct{}
-
-func (noPackages) Import(path string) (*types.Package, error) { return nil, errors.New("not loaded") }

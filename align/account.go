@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/cover"
+	"github.com/robocache/robocache/internal/plausible"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -49,37 +51,26 @@ func (r *Report) account(t *take, a *Aligned, targets *tensor.Tensor, snap ops.L
 		Name: a.Name, Rows: 1, Columns: len(a.Columns), DType: a.Values.DType().String(),
 		Inexact: a.Recorded.Inexact, Kinds: countKinds(a.Channels), Edge: t.edge.String(), BackSteps: t.sorting.late, Timeless: t.sorting.lost, Stray: t.strays,
 	}
-	r.Notes.Join(Sorted(a.Name, t.sorting.late, t.sorting.lost))
+	r.Notes.Join(plausible.Sorted(a.Name, t.sorting.late, t.sorting.lost))
 	line.Clock(t.stats)
 	own, err := shifted(targets, -t.how.Offset)
 	if err == nil {
 		err = line.Count(a.Recorded.Times, own, a.Valid)
 	}
 	if err == nil {
-		line.Unfinite, err = Unfinite(a.Recorded.Values)
+		line.Unfinite, err = plausible.Unfinite(a.Recorded.Values)
 	}
 	if err == nil && line.Targets > 0 && line.Valid == 0 {
 		r.Notes.Add(dataset.Note{Code: dataset.CodeNeverValid, Subject: a.Name, Count: line.Targets})
 	}
-	r.Notes.Join(Units(a.Name, a.Recorded.Times, t.stats))
-	r.Notes.Join(Degrees(a.Name, a.Recorded.Values, a.Channels))
+	r.Notes.Join(plausible.Units(a.Name, a.Recorded.Times, t.stats))
+	r.Notes.Join(plausible.Degrees(a.Name, a.Recorded.Values, a.Channels))
 	if err == nil {
-		r.Notes.Join(Coarse(a.Name, a.Recorded, t.stats, own, snap))
+		r.Notes.Join(plausible.Coarse(a.Name, a.Recorded, t.stats, own, snap))
 		err = lost(&line.Narrowed)
 	}
 	r.Streams = append(r.Streams, line)
 	return err
-}
-
-// Sorted returns the notes about samples of a stream that were recorded out of order, or without a time.
-func Sorted(name string, late, lost int) (notes dataset.Notes) {
-	if late > 0 {
-		notes.Add(dataset.Note{Code: dataset.CodeBackSteps, Subject: name, Count: late})
-	}
-	if lost > 0 {
-		notes.Add(dataset.Note{Code: dataset.CodeTimeless, Subject: name, Count: lost})
-	}
-	return notes
 }
 
 // shifted returns a clock that is later by d.
@@ -106,4 +97,33 @@ func shiftedBy[T int64 | float64 | float32](times *tensor.Tensor, d T) (*tensor.
 		out[i] = t + d
 	}
 	return tensor.Of(out, len(out))
+}
+
+// unused adds the notes about options of the plan that have no effect: of a stream on that stream, of the defaults on all together.
+func (j *job) unused(notes *dataset.Notes) {
+	var all []Effective
+	for i := range j.takes {
+		t := &j.takes[i]
+		e := Effective{t.how, t.edge, t.channels, t.empty}
+		all = append(all, e)
+		if t.index < len(j.plan.Streams) {
+			notes.Join(Unused(t.stream.Name, j.plan.Streams[t.index].Sampling, e))
+		}
+	}
+	notes.Join(Unused("", j.plan.Defaults, all...))
+}
+
+// strays adds the notes about timestamps of the streams that are taken.
+func (j *job) strays(notes *dataset.Notes) {
+	for _, t := range j.takes {
+		code := dataset.CodeStrayFollowed
+		switch {
+		case t.strays > 0:
+			code = dataset.CodeStrayLeftOut
+		case j.plan.Targets != nil:
+			code = dataset.CodeStrayTaken
+		}
+		notes.Join(cover.Strays(t.stream.Name, t.cover, t.core, code, t.strays))
+		notes.Join(t.jumps)
+	}
 }

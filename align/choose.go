@@ -1,44 +1,14 @@
 package align
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/cover"
 	"github.com/robocache/robocache/internal/near"
 	"github.com/robocache/robocache/ops"
-	"github.com/robocache/robocache/tensor"
 )
-
-// take is a stream that is taken, and how.
-type take struct {
-	index    int             // in the plan
-	stream   *dataset.Stream // with the output's name and the columns that are taken
-	from     string          // its name in the recording
-	how      Sampling
-	own      bool // the stream's plan, not the defaults, asked for the kind
-	channels []ops.Channel
-	edge     ops.Edge
-	cover    Cover // of its samples
-	core     Cover // without stray timestamps
-	lo, hi   int   // the samples that are not stray
-	strays   int   // samples that were left out
-	jumps    dataset.Notes
-	stats    dataset.Stats
-	sorting  sorting
-	empty    bool
-	// speaks when something changes: whole numbers, under one message a second of the recording, or what has a single timestamp
-	onChange bool
-}
-
-// sorting is what became of samples that were recorded out of order.
-type sorting struct {
-	late int // behind a later one
-	lost int // whose timestamp has no place on a clock
-}
 
 // choose takes the streams that the plan names, or all, and lists those that have no place on a clock.
 func (j *job) choose(e *dataset.Episode) error {
@@ -111,25 +81,6 @@ func (j *job) choose(e *dataset.Episode) error {
 	return j.covers(e)
 }
 
-// single reports whether a stream has a single timestamp.
-func (t *take) single() bool { return t.stats.Samples > 0 && t.stats.Samples-t.stats.Duplicates < 2 }
-
-// nothing is the error of a recording of which nothing can be put on a clock.
-func (j *job) nothing() error {
-	e := &NoStreamsError{}
-	for _, t := range j.takes {
-		n := dataset.Note{Code: dataset.CodeNoSamples, Subject: t.from}
-		if t.single() {
-			n.Code, n.Count = dataset.CodeTooFewTimes, t.stats.Samples
-		} else if left := j.notes.LeftOut(t.from); left != nil {
-			n = *left
-		}
-		e.Notes = append(e.Notes, n)
-	}
-	e.Notes = append(e.Notes, j.left...)
-	return e
-}
-
 // find returns a stream of the recording; nil for one that the recording left out and that has no place here either, and for a camera.
 func (j *job) find(e *dataset.Episode, i int, w Stream) (*dataset.Stream, error) {
 	name := w.source()
@@ -148,7 +99,7 @@ func (j *job) find(e *dataset.Episode, i int, w Stream) (*dataset.Stream, error)
 			if w.From != "" {
 				key = "from"
 			}
-			return nil, j.at(i, key, &MissingError{Stream: name, Near: meant(name, e.Names()), Names: e.Names()})
+			return nil, j.at(i, key, &MissingError{Stream: name, Near: near.Streams(name, e.Names()), Names: e.Names()})
 		}
 		if left != nil && (!j.fuse || empty == nil) {
 			j.left = append(j.left, *left)
@@ -163,30 +114,6 @@ func (j *job) find(e *dataset.Episode, i int, w Stream) (*dataset.Stream, error)
 		return nil, &StreamError{Stream: name, Err: err}
 	}
 	return s, nil
-}
-
-// meant returns the names of the streams that a name may stand for: a topic's, or a list's of several sets of names, of which no stream has the plain
-// name, or one without its slash, or the nearest.
-func meant(name string, names []string) string {
-	topic := "/" + strings.TrimPrefix(name, "/")
-	var parts []string
-	for _, n := range names {
-		if n == topic {
-			return n
-		}
-		if strings.HasPrefix(n, topic+".") || strings.HasPrefix(n, topic+" (") {
-			parts = append(parts, n)
-		}
-	}
-	if len(parts) == 0 {
-		return near.Nearest(name, names)
-	}
-	const most = 8
-	text := strings.Join(parts[:min(len(parts), most)], " or ")
-	if len(parts) > most {
-		text += fmt.Sprintf(", or %d more of it", len(parts)-most)
-	}
-	return text
 }
 
 // mediaNote is about a media stream, which is not put on a clock.
@@ -215,7 +142,7 @@ func (j *job) inOrder(s *dataset.Stream) (in *dataset.Stream, how sorting, wrong
 	if s.Len() == 0 {
 		return s, how, nil, nil
 	}
-	if _, wrong = CoverOf(s.Name, s.Times); wrong == nil {
+	if _, wrong = cover.Of(s.Name, s.Times); wrong == nil {
 		return s, how, nil, nil
 	}
 	switch j.plan.Unordered {
@@ -227,92 +154,6 @@ func (j *job) inOrder(s *dataset.Stream) (in *dataset.Stream, how sorting, wrong
 	}
 	return s, how, wrong, nil
 }
-
-// DisorderError says that the timestamps of a stream step back, or are no times.
-type DisorderError struct {
-	What string // the first of them, in words for a person
-	Cure string // what would take the stream all the same, if there is such
-	Err  error  // an *ops.ValueError
-}
-
-func (e *DisorderError) Error() string {
-	if e.Cure == "" {
-		return e.What
-	}
-	return e.What + "; " + e.Cure
-}
-
-// Unwrap returns the operation's error.
-func (e *DisorderError) Unwrap() error { return e.Err }
-
-// Disorder returns a *DisorderError if the timestamps of a stream step back, or are no times.
-func Disorder(s *dataset.Stream) error {
-	if s.Len() == 0 {
-		return nil
-	}
-	if _, wrong := CoverOf(s.Name, s.Times); wrong != nil {
-		return disorderOf(s, wrong)
-	}
-	return nil
-}
-
-// wrongTimes is the error of timestamps that have no order, or are no times.
-func wrongTimes(s *dataset.Stream, wrong error) error {
-	e := &StreamError{Stream: s.Name, Err: disorderOf(s, wrong)}
-	if errors.Is(wrong, ops.ErrTimeRange) && s.Times.DType() != tensor.I64 {
-		e.Got, e.Want = "a timestamp beyond 2^62 ns", "seconds, as floats are taken"
-	}
-	return e
-}
-
-// disorderOf says what is wrong with timestamps as the operations have it.
-func disorderOf(s *dataset.Stream, wrong error) error {
-	var v *ops.ValueError
-	if !errors.As(wrong, &v) {
-		return wrong
-	}
-	e := &DisorderError{What: fmt.Sprintf("%v at sample %d", v.Kind, v.Index), Err: wrong}
-	if n := s.Stats().BackSteps; errors.Is(v, ops.ErrUnsorted) && n > 1 {
-		e.What += fmt.Sprintf(", the first of %d steps back", n)
-	}
-	if errors.Is(v, ops.ErrTimeRange) && s.Times.DType() != tensor.I64 {
-		e.What += ": floats are taken as seconds"
-	} else {
-		e.Cure = "sorted it can be taken: --unordered sort"
-	}
-	return e
-}
-
-// emptyStream returns a stream without samples, on a clock of the recording's dtype.
-func emptyStream(e *dataset.Episode, l *dataset.EmptyStream) (*dataset.Stream, error) {
-	s := &dataset.Stream{Name: l.Name, Columns: l.Columns}
-	clock := tensor.I64
-	if len(e.Streams) > 0 {
-		clock = e.Streams[0].Times.DType()
-	}
-	var err error
-	if s.Times, err = tensor.New(clock, 0); err != nil {
-		return nil, err
-	}
-	s.Values, err = tensor.New(cmp.Or(l.DType, tensor.F32), 0, len(l.Columns))
-	return s, err
-}
-
-// NoStreamsError says that nothing of a recording can be put on a clock.
-type NoStreamsError struct {
-	Notes dataset.Notes // of the streams
-}
-
-func (e *NoStreamsError) Error() string {
-	s := "no stream that can be put on a clock, want one with samples and columns"
-	for i, n := range e.Notes {
-		s += []string{": ", ", "}[min(i, 1)] + n.Subject + " (" + n.Reason() + ")"
-	}
-	return s
-}
-
-// ErrorNotes returns the notes.
-func (e *NoStreamsError) ErrorNotes() dataset.Notes { return e.Notes }
 
 // unusable returns the code of a stream that has no place on a clock, else "".
 func (j *job) unusable(s *dataset.Stream, st dataset.Stats, named bool) dataset.Code {
@@ -329,20 +170,6 @@ func (j *job) unusable(s *dataset.Stream, st dataset.Stats, named bool) dataset.
 	return ""
 }
 
-// cut leaves out the stray samples.
-func (t *take) cut() (err error) {
-	s := *t.stream
-	t.strays = s.Len() - (t.hi - t.lo)
-	if s.Times, err = s.Times.Slice(0, t.lo, t.hi); err != nil {
-		return err
-	}
-	if s.Values, err = s.Values.Slice(0, t.lo, t.hi); err != nil {
-		return err
-	}
-	t.stream, t.stats = &s, s.Stats()
-	return nil
-}
-
 // covers finds what each stream covers, and with it those that speak when something changes, and gives each its channels.
 func (j *job) covers(e *dataset.Episode) error {
 	for i := range j.takes {
@@ -351,7 +178,7 @@ func (j *job) covers(e *dataset.Episode) error {
 			continue
 		}
 		var err error
-		if t.cover, t.core, t.lo, t.hi, err = coversOf(t.stream); err != nil {
+		if t.cover, t.core, t.lo, t.hi, err = cover.Core(t.stream); err != nil {
 			return &StreamError{Stream: t.from, Err: err}
 		}
 		for _, c := range []*Cover{&t.cover, &t.core} {
@@ -372,12 +199,12 @@ func (j *job) covers(e *dataset.Episode) error {
 			}
 		}
 		t.jumps = j.jump(t, beside)
-		list = append(list, source{Cover: t.core, stray: mostlyOneStep(t.kept())})
+		list = append(list, source{Cover: t.core, stray: cover.MostlyOneStep(t.kept())})
 	}
 	j.whole = recordingOf(list)
 	for i := range j.takes {
 		t := &j.takes[i]
-		slow := t.stream.AllInteger() && float64(t.stream.Len()) < j.whole.length()/1e9
+		slow := t.stream.AllInteger() && float64(t.stream.Len()) < j.whole.Length()/1e9
 		t.onChange = !t.empty && (slow || t.single())
 		switch {
 		case t.how.Edge != "":

@@ -8,105 +8,14 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/columns"
 	"github.com/robocache/robocache/internal/near"
 	"github.com/robocache/robocache/ops"
 )
 
-// StreamError is a stream that cannot be put on a clock as the plan has it.
-type StreamError struct {
-	Stream    string
-	Arg       string // of the operation, "SrcTimes", if it is known and Err has none
-	Got, Want string
-	Err       error // the operation's own error, or nil
-
-	key string // of the plan's stream, where it is known more closely: "kind.gripper", "columns[1]"
-}
-
-func (e *StreamError) Error() string {
-	s := "stream " + e.Stream
-	if e.Got != "" {
-		s += ": got " + e.Got
-	}
-	if e.Want != "" {
-		s += ", want " + e.Want
-	}
-	if e.Err != nil {
-		s += ": " + e.Err.Error()
-	}
-	return s
-}
-
-// Unwrap returns the operation's own error.
-func (e *StreamError) Unwrap() error { return e.Err }
-
-// MissingError is a stream that a plan asks for and the recording does not have.
-type MissingError struct {
-	Stream string
-	Near   string   // the name that is nearest, if one is near, or those of the topic
-	Names  []string // that the recording has
-}
-
-func (e *MissingError) Error() string {
-	s := fmt.Sprintf("no stream %q", e.Stream)
-	if e.Near != "" {
-		return s + ", did you mean " + e.Near + "? There are " + oneOf(e.Names)
-	}
-	if len(e.Names) == 0 {
-		return s + ": there is none at all"
-	}
-	return s + ": there are " + oneOf(e.Names)
-}
-
-// Unwrap returns dataset.ErrNotFound.
-func (e *MissingError) Unwrap() error { return dataset.ErrNotFound }
-
-// InPlanError is a stream that cannot be taken, with the place in the plan file that asks for it.
-type InPlanError struct {
-	Path         string
-	Line, Column int
-	Err          error // a *StreamError or *MissingError
-}
-
-func (e *InPlanError) Error() string {
-	return fmt.Sprintf("%s: line %d, column %d: %v", e.Path, e.Line, e.Column, e.Err)
-}
-
-// Unwrap returns the stream's error.
-func (e *InPlanError) Unwrap() error { return e.Err }
-
-// find returns the indices of the columns that an entry names: a name, an array's name, or a range without its end.
-func find(cols []dataset.Column, entry string) []int {
-	var list []int
-	for i, c := range cols {
-		if c.Name == entry {
-			list = append(list, i) // names may come twice
-		}
-	}
-	if len(list) > 0 {
-		return list
-	}
-	if lo, hi, ok := strings.Cut(entry, ":"); ok {
-		a, errA := strconv.Atoi(lo)
-		b, errB := strconv.Atoi(hi)
-		if errA != nil || errB != nil || a < 0 || b <= a || b > len(cols) {
-			return nil
-		}
-		for i := a; i < b; i++ {
-			list = append(list, i)
-		}
-		return list
-	}
-	for i, c := range cols {
-		if strings.HasPrefix(c.Name, entry+"[") || strings.HasPrefix(c.Name, entry+".") {
-			list = append(list, i)
-		}
-	}
-	return list
-}
-
 // FindColumns returns the indices of a stream's columns that an entry of Stream.Columns names; none is a *StreamError.
 func FindColumns(s *dataset.Stream, entry string) ([]int, error) {
-	found := find(s.Columns, entry)
+	found := columns.Find(s.Columns, entry)
 	if len(found) == 0 {
 		return nil, noColumn(s, entry)
 	}
@@ -114,15 +23,11 @@ func FindColumns(s *dataset.Stream, entry string) ([]int, error) {
 }
 
 func noColumn(s *dataset.Stream, entry string) *StreamError {
-	return &StreamError{Stream: s.Name, Got: fmt.Sprintf("column %q", entry) + near.DidYouMean(entry, columnNames(s.Columns)), Want: wantColumns(s.Columns)}
+	return &StreamError{Stream: s.Name, Got: fmt.Sprintf("column %q", entry) + near.DidYouMean(entry, columns.Names(s.Columns)), Want: wantColumns(s.Columns)}
 }
 
 func wantColumns(cols []dataset.Column) string {
-	return fmt.Sprintf("one of %s, or a range within 0:%d", oneOf(columnNames(cols)), len(cols))
-}
-
-func columnNames(cols []dataset.Column) []string {
-	return (&dataset.Stream{Columns: cols}).ColumnNames()
+	return fmt.Sprintf("one of %s, or a range within 0:%d", oneOf(columns.Names(cols)), len(cols))
 }
 
 // selected returns the stream with the columns that are taken, in order. Values are the stream's own memory where they are neighbours in it.
@@ -133,7 +38,7 @@ func selected(s *dataset.Stream, entries []string) (*dataset.Stream, error) {
 	var at []int
 	for k, entry := range entries {
 		key := fmt.Sprintf("columns[%d]", k)
-		found := find(s.Columns, entry)
+		found := columns.Find(s.Columns, entry)
 		if len(found) == 0 {
 			e := noColumn(s, entry)
 			e.key = key
@@ -210,9 +115,9 @@ func assigned(s *dataset.Stream, o *Sampling, custom dataset.Rotation) ([]*ops.C
 		wrong := func(got, want string) error {
 			return &StreamError{Stream: s.Name, Got: got, Want: want, key: "kind." + k.Columns}
 		}
-		at := find(s.Columns, k.Columns)
+		at := columns.Find(s.Columns, k.Columns)
 		if len(at) == 0 {
-			return nil, wrong(fmt.Sprintf("a kind for column %q", k.Columns)+near.DidYouMean(k.Columns, columnNames(s.Columns)), wantColumns(s.Columns))
+			return nil, wrong(fmt.Sprintf("a kind for column %q", k.Columns)+near.DidYouMean(k.Columns, columns.Names(s.Columns)), wantColumns(s.Columns))
 		}
 		kind, err := ops.ParseInterp(k.Kind)
 		if err != nil {
@@ -263,7 +168,7 @@ func byColumn(s *dataset.Stream, o *Sampling, own bool, custom dataset.Rotation)
 	whole := func(c dataset.Column) bool { return c.Integer }
 	if kind == ops.InterpHermite {
 		if slices.ContainsFunc(cols, whole) || len(cols)%2 != 0 {
-			return nil, &StreamError{Stream: s.Name, Got: "hermite for columns " + oneOf(columnNames(cols)), Want: "floats, as many values as velocities"}
+			return nil, &StreamError{Stream: s.Name, Got: "hermite for columns " + oneOf(columns.Names(cols)), Want: "floats, as many values as velocities"}
 		}
 		return []ops.Channel{{Hi: len(cols), Interp: kind}}, nil
 	}
@@ -280,7 +185,7 @@ func byColumn(s *dataset.Stream, o *Sampling, own bool, custom dataset.Rotation)
 	found := 0
 	for i := 0; i < len(cols); i++ {
 		c := ops.Channel{Lo: i, Hi: i + 1, Interp: ops.InterpLinear}
-		r := rotationAt(cols, i)
+		r := columns.RotationAt(cols, i)
 		switch {
 		case cols[i].Integer:
 			c.Interp = ops.InterpPrevious
@@ -299,7 +204,7 @@ func byColumn(s *dataset.Stream, o *Sampling, own bool, custom dataset.Rotation)
 		list = append(list, c)
 	}
 	if own && grouped && found == 0 {
-		return nil, &StreamError{Stream: s.Name, Got: fmt.Sprintf("%v for columns %s", kind, oneOf(columnNames(cols))),
+		return nil, &StreamError{Stream: s.Name, Got: fmt.Sprintf("%v for columns %s", kind, oneOf(columns.Names(cols))),
 			Want: fmt.Sprintf("an array of %s floats", map[int]string{3: "three", 4: "four", 6: "six"}[kind.Width()])}
 	}
 	return merged(list), nil
@@ -313,24 +218,6 @@ func unnamed(cols []dataset.Column) bool {
 		}
 	}
 	return len(cols) > 0
-}
-
-// rotationAt returns the rotation that begins at column i, if all its columns are there.
-func rotationAt(cols []dataset.Column, i int) dataset.Rotation {
-	r := cols[i].Rotation
-	n := r.Width()
-	if n == 0 || i+n > len(cols) {
-		return dataset.RotationNone
-	}
-	for _, c := range cols[i : i+n] {
-		if c.Rotation != r || c.Integer {
-			return dataset.RotationNone
-		}
-	}
-	if base, ok := strings.CutSuffix(cols[i].Name, "[0]"); ok && cols[i+n-1].Name != fmt.Sprintf("%s[%d]", base, n-1) {
-		return dataset.RotationNone
-	}
-	return r
 }
 
 // arrayAt reports whether an array of exactly n floats begins at column i.

@@ -8,7 +8,7 @@
 //	got, err := align.Resample(ctx, device, &log.Episode, align.Plan{Rate: 50})
 //	fmt.Print(got.Report)
 //
-// [Suggest] makes a first plan by looking at recordings.
+// Package align/suggest makes a first plan from recordings.
 //
 // # What is between samples
 //

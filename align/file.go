@@ -438,3 +438,14 @@ func (d *decoder) sampling(s *Sampling) map[string]func(ast.Node, string) {
 		},
 	}
 }
+
+func newOrigin(path string, d *decoder) *origin {
+	o := &origin{path, map[string][2]int{}, map[string][2]int{}}
+	for to, from := range map[*map[string][2]int]map[string]ast.Node{&o.values: d.at, &o.keys: d.keys} {
+		for key, n := range from {
+			line, column := position(n)
+			(*to)[key] = [2]int{line, column}
+		}
+	}
+	return o
+}

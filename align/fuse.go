@@ -11,42 +11,6 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// ManyError says that a recording has more streams than one Fuse takes.
-type ManyError struct{ Got int }
-
-func (e *ManyError) Error() string {
-	return fmt.Sprintf("got %d streams, want at most %d: name them", e.Got, ops.MaxStreams)
-}
-
-// Unwrap returns ops.ErrTooLarge.
-func (e *ManyError) Unwrap() error { return ops.ErrTooLarge }
-
-// fits checks what is asked of the streams together: one clock's dtype, and of a Fuse not too many.
-func (j *job) fits() error {
-	if n := len(j.takes); j.fuse && n > ops.MaxStreams {
-		return &ManyError{n}
-	}
-	for _, t := range j.takes {
-		switch d := t.how.DType; {
-		case !j.fuse || d == 0 || d == j.dtype:
-		case j.dtype == 0:
-			j.dtype = d
-		default:
-			return j.mistake(t.index, "dtype", d.String(), fmt.Sprintf("%v, that of all streams of a Fuse", j.dtype))
-		}
-	}
-	first := j.takes[0].stream
-	for _, t := range j.takes[1:] {
-		if got := t.stream.Times.DType(); got != first.Times.DType() {
-			return &StreamError{Stream: t.from, Arg: "SrcTimes", Got: fmt.Sprintf("timestamps of %v", got), Want: fmt.Sprintf("%v, as of %s: streams of one clock's dtype", first.Times.DType(), first.Name)}
-		}
-	}
-	if x := j.plan.Targets; x != nil && (x.Rank() != 1 || x.DType() != first.Times.DType()) {
-		return &PlanError{Key: "targets", Got: x.String(), Want: fmt.Sprintf("%v [T], as the timestamps of %s", first.Times.DType(), first.Name)}
-	}
-	return nil
-}
-
 // Fuse puts the streams that the plan takes on the common clock, side by side, in one launch: at most ops.MaxStreams. A named stream without samples
 // is filled and not valid. Errors are those of Resample, and *ManyError.
 func Fuse(ctx context.Context, device *ops.Device, e *dataset.Episode, plan Plan) (*Fused, error) {

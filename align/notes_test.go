@@ -13,8 +13,6 @@ import (
 )
 
 func TestNotesOfStreams(t *testing.T) {
-	assert.Equal(t, dataset.Notes{{Code: dataset.CodeBackSteps, Subject: "s", Count: 2}, {Code: dataset.CodeTimeless, Subject: "s", Count: 3}}, align.Sorted("s", 2, 3))
-	assert.Empty(t, align.Sorted("s", 0, 0))
 	r := align.Report{Streams: []align.StreamReport{{Name: "a", Samples: 9}, {Name: "b", Samples: 9, Unfinite: 2}}}
 	r.NoteUnfinite()
 	assert.Equal(t, dataset.Notes{{Code: dataset.CodeNotFinite, Subject: "b", Count: 2, Detail: dataset.Detail{Of: 9}}}, r.Notes)

@@ -1,10 +1,11 @@
 package align
 
 import (
-	"sync"
+	"fmt"
 	"time"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/columns"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -33,51 +34,6 @@ func Prepare(e *dataset.Episode, plan Plan) (*Prepared, error) {
 	return (&Preparer{Plan: plan}).Prepare(e)
 }
 
-// Preparer is Prepare for many recordings of one plan: it checks that once, and keeps what the kinds of a stream's columns are, which is the same
-// for all that have the same columns. Its method may be called from any goroutine. What it returns shares Options.Channels, which are not to be written.
-type Preparer struct {
-	Plan Plan // does not change
-
-	checked sync.Once
-	wrong   error // what Check said
-
-	mu      sync.Mutex
-	streams []kinds // of each stream in the plan, or in the recording if the plan names none
-}
-
-func (p *Preparer) check() error {
-	p.checked.Do(func() { p.wrong = p.Plan.Check() })
-	return p.wrong
-}
-
-// kinds are the channels of a stream's columns.
-type kinds struct {
-	columns  []dataset.Column
-	custom   dataset.Rotation
-	channels []ops.Channel
-}
-
-// channels returns those of a stream, which depend on its place in the plan, its columns and the recordings' custom alone.
-func (p *Preparer) channels(t *take, custom dataset.Rotation) ([]ops.Channel, error) {
-	p.mu.Lock()
-	for len(p.streams) <= t.index {
-		p.streams = append(p.streams, kinds{})
-	}
-	known := p.streams[t.index]
-	p.mu.Unlock()
-	if known.channels != nil && known.custom == custom && dataset.SameColumns(known.columns, t.stream.Columns) {
-		return known.channels, nil
-	}
-	list, err := channels(t.stream, &t.how, t.own, custom)
-	if err != nil {
-		return nil, err
-	}
-	p.mu.Lock()
-	p.streams[t.index] = kinds{t.stream.Columns, custom, list}
-	p.mu.Unlock()
-	return list, nil
-}
-
 // Prepare is [Prepare] by the plan.
 func (p *Preparer) Prepare(e *dataset.Episode) (*Prepared, error) {
 	j, err := prepared(e, p.Plan, true, p)
@@ -96,4 +52,64 @@ func (p *Preparer) Prepare(e *dataset.Episode) (*Prepared, error) {
 			OnChange: t.onChange, Stray: t.strays, Late: t.sorting.late, Timeless: t.sorting.lost})
 	}
 	return out, nil
+}
+
+// prepared checks the plan and chooses streams.
+func prepared(e *dataset.Episode, plan Plan, fuse bool, before *Preparer) (*job, error) {
+	if before == nil {
+		before = &Preparer{Plan: plan}
+	}
+	if err := before.check(); err != nil {
+		return nil, err
+	}
+	j := &job{plan: plan, snap: plan.Snap, fuse: fuse, dtype: plan.Defaults.DType, before: before}
+	j.snap, _ = Snapping(plan.Snap, plan.Rate) // which was checked
+	if name, repeated := columns.Repeated(e.Names()); repeated {
+		return nil, &StreamError{Stream: name, Got: "two streams of this name", Want: "each name once"}
+	}
+	if e.Steps && plan.Targets == nil {
+		return nil, &StepsError{plan.Rate}
+	}
+	return j, j.choose(e)
+}
+
+// prepare chooses streams, checks what is asked of them together, and makes the clock.
+func prepare(e *dataset.Episode, plan Plan, fuse bool) (*job, error) {
+	j, err := prepared(e, plan, fuse, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := j.fits(); err != nil {
+		return nil, err
+	}
+	if err := j.makeClock(); err != nil {
+		return j, err
+	}
+	return j, j.makeTargets()
+}
+
+// fits checks what is asked of the streams together: one clock's dtype, and of a Fuse not too many.
+func (j *job) fits() error {
+	if n := len(j.takes); j.fuse && n > ops.MaxStreams {
+		return &ManyError{n}
+	}
+	for _, t := range j.takes {
+		switch d := t.how.DType; {
+		case !j.fuse || d == 0 || d == j.dtype:
+		case j.dtype == 0:
+			j.dtype = d
+		default:
+			return j.mistake(t.index, "dtype", d.String(), fmt.Sprintf("%v, that of all streams of a Fuse", j.dtype))
+		}
+	}
+	first := j.takes[0].stream
+	for _, t := range j.takes[1:] {
+		if got := t.stream.Times.DType(); got != first.Times.DType() {
+			return &StreamError{Stream: t.from, Arg: "SrcTimes", Got: fmt.Sprintf("timestamps of %v", got), Want: fmt.Sprintf("%v, as of %s: streams of one clock's dtype", first.Times.DType(), first.Name)}
+		}
+	}
+	if x := j.plan.Targets; x != nil && (x.Rank() != 1 || x.DType() != first.Times.DType()) {
+		return &PlanError{Key: "targets", Got: x.String(), Want: fmt.Sprintf("%v [T], as the timestamps of %s", first.Times.DType(), first.Name)}
+	}
+	return nil
 }

@@ -1,124 +1,12 @@
 package align
 
 import (
-	"fmt"
-	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/ops"
-	"github.com/robocache/robocache/tensor"
+	"github.com/robocache/robocache/internal/cover"
 )
-
-// Cover is the time that a stream's samples cover, in whole nanoseconds within it.
-type Cover struct {
-	Name        string
-	First, Last int64
-}
-
-// CoverOf returns what sorted timestamps cover: i64 nanoseconds, or f64 or f32 seconds. The first timestamp that is out of order, not finite
-// or beyond 2^62 ns is an *ops.ValueError, as it would be in the operation; so is a clock without samples.
-func CoverOf(name string, times *tensor.Tensor) (Cover, error) {
-	c := Cover{Name: name}
-	if times.Len() == 0 {
-		return c, &ops.ValueError{Op: "Align", Arg: "SrcTimes", Kind: ops.ErrNoSamples}
-	}
-	var index int
-	var kind error
-	switch times.DType() {
-	case tensor.I64:
-		ns, err := tensor.Data[int64](times)
-		if err != nil {
-			return c, err
-		}
-		index, kind = firstBad(ns, 1<<62)
-		c.First, c.Last = ns[0], ns[len(ns)-1]
-	case tensor.F64:
-		sec, err := tensor.Data[float64](times)
-		if err != nil {
-			return c, err
-		}
-		if index, kind = firstBad(sec, 1<<62/1e9); kind == nil {
-			c.First, c.Last = nanosecondAfter(sec[0]), -nanosecondAfter(-sec[len(sec)-1])
-		}
-	default:
-		sec, err := tensor.Data[float32](times)
-		if err != nil {
-			return c, err
-		}
-		if index, kind = firstBad(sec, 1<<62/1e9); kind == nil {
-			c.First, c.Last = nanosecondAfter(float64(sec[0])), -nanosecondAfter(-float64(sec[len(sec)-1]))
-		}
-	}
-	if kind != nil {
-		return c, &ops.ValueError{Op: "Align", Arg: "SrcTimes", Index: index, Kind: kind}
-	}
-	return c, nil
-}
-
-func firstBad[T int64 | float64 | float32](t []T, limit T) (int, error) {
-	for i, v := range t {
-		switch {
-		case v-v != 0: // NaN and infinities
-			return i, ops.ErrNotFinite
-		case v > limit || v < -limit:
-			return i, ops.ErrTimeRange
-		case i > 0 && v < t[i-1]:
-			return i, ops.ErrUnsorted
-		}
-	}
-	return 0, nil
-}
-
-// nanosecondAfter returns a whole nanosecond whose quotient by 1e9 is sec, in float64, or else the first one whose quotient comes after it.
-func nanosecondAfter(sec float64) int64 {
-	if n := int64(math.Round(sec * 1e9)); float64(n)/1e9 == sec { // of the many that have this quotient, the one that a person would write
-		return n
-	}
-	n := int64(math.Ceil(sec * 1e9))
-	for float64(n-1)/1e9 >= sec {
-		n--
-	}
-	for float64(n)/1e9 < sec {
-		n++
-	}
-	return n
-}
-
-// RangeError says that there is no clock to be made, and names only the streams that are in the way.
-type RangeError struct {
-	Rate    float64
-	Streams []Cover // the one that ends first and the one that begins last, or any without which the clock would not be too long
-	Targets float64 // about how many there would be; 0 if there is no common time
-}
-
-func (e *RangeError) Error() string {
-	var list []string
-	for _, s := range e.Streams {
-		list = append(list, fmt.Sprintf("%s covers %s to %s s", s.Name, Seconds(s.First), Seconds(s.Last)))
-	}
-	if e.Targets > 0 {
-		s := fmt.Sprintf("%g Hz: got %.4g targets, want at most %d", e.Rate, e.Targets, MaxTargets)
-		if len(list) > 0 {
-			s += ": " + strings.Join(list, ", ")
-		}
-		return s
-	}
-	if len(list) == 0 {
-		return "no samples, so no time to put a clock over"
-	}
-	return "no time that all have in common: " + strings.Join(list, ", ")
-}
-
-// Unwrap returns ops.ErrTooLarge where there would be too many targets, else nil.
-func (e *RangeError) Unwrap() error {
-	if e.Targets > 0 {
-		return ops.ErrTooLarge
-	}
-	return nil
-}
 
 // Span is the time of a clock, with the streams that begin and end it.
 type Span struct {
@@ -150,7 +38,7 @@ func spanOf(list []source, whole Cover, r Range) (Span, error) {
 	case RangeBetween:
 		s := Span{First: after(whole.First, r.From), Last: after(whole.First, r.To)}
 		if s.Last < all.First || s.First > all.Last {
-			s.Notes.Add(dataset.Note{Code: dataset.CodeRangeEmpty, Detail: dataset.Detail{Got: Seconds(all.First), Want: Seconds(all.Last)}})
+			s.Notes.Add(dataset.Note{Code: dataset.CodeRangeEmpty, Detail: dataset.Detail{Got: cover.Seconds(all.First), Want: cover.Seconds(all.Last)}})
 		}
 		return s, nil
 	case RangeIntersection:
@@ -162,7 +50,7 @@ func spanOf(list []source, whole Cover, r Range) (Span, error) {
 	}
 	var narrow []source
 	for _, s := range list {
-		if !s.onChange && s.length() >= whole.length()/2 {
+		if !s.onChange && s.Length() >= whole.Length()/2 {
 			narrow = append(narrow, s)
 		}
 	}
@@ -179,8 +67,6 @@ func spanOf(list []source, whole Cover, r Range) (Span, error) {
 	}
 	return s, nil
 }
-
-func (c Cover) length() float64 { return float64(c.Last) - float64(c.First) }
 
 // recordingOf returns the time of a recording that has these streams. One of a single moment, or that is mostly one step, may be a stray timestamp,
 // and says nothing of that unless there are no others.
@@ -234,102 +120,4 @@ func intersection(list []source) (Span, []Cover) {
 		return Span{}, []Cover{last.Cover, first.Cover}
 	}
 	return Span{First: first.First, Last: last.Last, BeginsWith: first.Name, EndsWith: last.Name}, nil
-}
-
-// clock returns the clock of a rate over the span: from its first nanosecond in steps of 1/rate, with the last tick that is no more than snap after
-// its end; false if that is more than MaxTargets, with about how many.
-func (s Span) clock(rate float64, snap ops.Limit) (clock ops.Clock, want float64, fits bool) {
-	slack, _ := snap.Get()
-	last := s.Last + min(int64(slack), math.MaxInt64-max(s.Last, 0))
-	length := (float64(last) - float64(s.First)) / 1e9 // of integers it could overflow
-	if want = length*rate + 1; want > MaxTargets {
-		return ops.Clock{}, want, false
-	}
-	clock = ops.Uniform(s.First, rate, max(int(want)+2, 0))
-	for clock.Count > 0 && clock.Tick(clock.Count-1) > last {
-		clock.Count--
-	}
-	return clock, want, true
-}
-
-// ClockOver returns the clock of a rate over the time that streams cover, and that time. There being none, or more than MaxTargets, is a
-// *RangeError. The last tick is no more than snap after the end.
-func ClockOver(covers []Cover, r Range, rate float64, snap ops.Limit) (ops.Clock, Span, error) {
-	list := make([]source, len(covers))
-	for i, c := range covers {
-		list[i].Cover = c
-	}
-	return clockOver(list, recordingOf(list), r, rate, snap)
-}
-
-func clockOver(list []source, whole Cover, r Range, rate float64, snap ops.Limit) (ops.Clock, Span, error) {
-	span, err := spanOf(list, whole, r)
-	if err != nil {
-		return ops.Clock{}, span, err
-	}
-	clock, want, fits := span.clock(rate, snap)
-	if fits {
-		return clock, span, nil
-	}
-	e := &RangeError{Rate: rate, Targets: want}
-	for i, s := range list { // one without which the others fit is in the way, and one with a stray timestamp
-		if s.stray {
-			e.Streams = append(e.Streams, s.Cover)
-			continue
-		}
-		others := slices.Delete(slices.Clone(list), i, i+1)
-		if rest, err := spanOf(others, whole, r); err == nil && r.Mode != RangeBetween {
-			if _, _, fits := rest.clock(rate, snap); fits {
-				e.Streams = append(e.Streams, s.Cover)
-			}
-		}
-	}
-	return clock, span, e
-}
-
-// Ticks returns the times of a uniform clock over a span as a tensor [T]: i64 nanoseconds, or f64 or f32 seconds; and the clock to compute with. Where
-// float32 has rounded the last tick to behind the end of the span, it is that end, whose sample it takes, and the clock is of these times.
-func Ticks(clock ops.Clock, over Span, dtype tensor.DType) (times *tensor.Tensor, at ops.Clock, err error) {
-	switch dtype {
-	case tensor.I64:
-		times, err = ticksOf(clock, clock.Tick)
-		return times, clock, err
-	case tensor.F64:
-		times, err = ticksOf(clock, clock.Second)
-		return times, clock, err
-	}
-	end, at := float32(float64(over.Last)/1e9), clock
-	times, err = ticksOf(clock, func(i int) float32 {
-		t := float32(clock.Second(i))
-		if i == clock.Count-1 && t > end {
-			t, at.Count = end, 0
-		}
-		return t
-	})
-	if err == nil && at.Count == 0 && clock.Count > 0 {
-		at = ops.At(times)
-	}
-	return times, at, err
-}
-
-func ticksOf[T int64 | float64 | float32](clock ops.Clock, of func(i int) T) (*tensor.Tensor, error) {
-	out := make([]T, clock.Count)
-	for i := range out {
-		out[i] = of(i)
-	}
-	return tensor.Of(out, len(out))
-}
-
-// Seconds writes nanoseconds as seconds, exactly.
-func Seconds(ns int64) string {
-	sign := ""
-	u := uint64(ns)
-	if ns < 0 {
-		sign, u = "-", -u
-	}
-	s := fmt.Sprintf("%s%d.%09d", sign, u/1e9, u%1e9)
-	for strings.HasSuffix(s, "0") && s[len(s)-4] != '.' {
-		s = s[:len(s)-1]
-	}
-	return s
 }

@@ -10,11 +10,10 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/ops"
-	"github.com/robocache/robocache/tensor"
 )
 
 func at(name string, first, last int64) source {
-	return source{Cover: Cover{name, first, last}}
+	return source{Cover: Cover{Name: name, First: first, Last: last}}
 }
 
 // spanOver is spanOf of a recording that has no other streams.
@@ -144,20 +143,6 @@ func TestClockEndsWithTheLastTickInReach(t *testing.T) {
 			continue
 		}
 		assert.Equal(t, c.want, clock.Count, "%+v", c)
-	}
-}
-
-func TestCoversAreWholeNanosecondsWithin(t *testing.T) {
-	c, err := CoverOf("a", tensor.Must(tensor.Of([]float64{0.1, 0.3}, 2)))
-	require.NoError(t, err)
-	assert.GreaterOrEqual(t, float64(c.First)/1e9, 0.1)
-	assert.LessOrEqual(t, float64(c.Last)/1e9, 0.3)
-	for _, bad := range []*tensor.Tensor{
-		tensor.Must(tensor.Of([]int64{1, 3, 2}, 3)), tensor.Must(tensor.Of([]float64{0, math.NaN()}, 2)), tensor.Must(tensor.Of([]float32{0, 1e30}, 2)), tensor.Must(tensor.New(tensor.I64, 0)),
-	} {
-		_, err := CoverOf("a", bad)
-		var e *ops.ValueError
-		assert.ErrorAs(t, err, &e, bad)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/cover"
 	"github.com/robocache/robocache/internal/printed"
 	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/tensor"
@@ -173,6 +174,15 @@ func (s *StreamReport) Clock(st dataset.Stats) {
 	}
 }
 
+// NoteUnfinite adds a note for each stream with samples that are not finite.
+func (r *Report) NoteUnfinite() {
+	for i := range r.Streams {
+		if s := &r.Streams[i]; s.Unfinite > 0 {
+			r.Notes.Add(dataset.Note{Code: dataset.CodeNotFinite, Subject: s.Name, Count: s.Unfinite, Detail: dataset.Detail{Of: s.Samples}})
+		}
+	}
+}
+
 // kindNames writes the columns by kind, as in "4 slerp, 5 linear"; the kind alone if there is one.
 func (s *StreamReport) kindNames() string {
 	list := slices.SortedFunc(maps.Keys(s.Kinds), func(a, b string) int {
@@ -237,7 +247,7 @@ func (c ClockReport) String() string {
 	}
 	if first, ok := c.First.(int64); ok {
 		last, _ := c.Last.(int64)
-		s += fmt.Sprintf(", %s to %s s", Seconds(first), Seconds(last))
+		s += fmt.Sprintf(", %s to %s s", cover.Seconds(first), cover.Seconds(last))
 	} else if c.First != nil && c.Last != nil {
 		s += fmt.Sprintf(", %v to %v s", c.First, c.Last)
 	}

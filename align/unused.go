@@ -1,7 +1,6 @@
 package align
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
@@ -67,47 +66,4 @@ func Unused(name string, asked Sampling, on ...Effective) (notes dataset.Notes) 
 		}
 	}
 	return notes
-}
-
-// unused adds the notes about options of the plan that have no effect: of a stream on that stream, of the defaults on all together.
-func (j *job) unused(notes *dataset.Notes) {
-	var all []Effective
-	for i := range j.takes {
-		t := &j.takes[i]
-		e := Effective{t.how, t.edge, t.channels, t.empty}
-		all = append(all, e)
-		if t.index < len(j.plan.Streams) {
-			notes.Join(Unused(t.stream.Name, j.plan.Streams[t.index].Sampling, e))
-		}
-	}
-	notes.Join(Unused("", j.plan.Defaults, all...))
-}
-
-// checkWindows returns a *PlanError for a window that no kind of the plan looks at, whatever the recording.
-func (p *Plan) checkWindows() error {
-	windowed := func(kind string, kinds []ColumnKind) bool {
-		one := func(kind string) bool {
-			k, err := ops.ParseInterp(kind)
-			return err == nil && kind != "" && k.Windowed()
-		}
-		return one(kind) || slices.ContainsFunc(kinds, func(k ColumnKind) bool { return one(k.Kind) })
-	}
-	wrong := func(key string, window ops.Limit) error {
-		d, _ := window.Get()
-		return bad(key, d.String()+" without a kind that looks at it", "a kind such as window-mean, or no window")
-	}
-	defaults := windowed(p.Defaults.Kind, p.Defaults.Kinds)
-	some := defaults
-	for i := range p.Streams {
-		s := &p.Streams[i]
-		own := windowed(s.Kind, s.Kinds) || s.Kind == "" && windowed(p.Defaults.Kind, nil) || s.Kinds == nil && windowed("", p.Defaults.Kinds)
-		if _, given := s.Window.Get(); given && !own {
-			return wrong(fmt.Sprintf("streams[%d].window", i), s.Window)
-		}
-		some = some || own
-	}
-	if _, given := p.Defaults.Window.Get(); given && !some {
-		return wrong("defaults.window", p.Defaults.Window)
-	}
-	return nil
 }

@@ -2,10 +2,16 @@ package convert
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
+)
+
+// The kinds of accounts.
+const (
+	streamKind = "stream"
+	mediaKind  = "media"
+	cloudsKind = "clouds"
 )
 
 // StreamAccount says what became of the samples of a stream, the frames of a media stream or the clouds of a series. Its JSON names are a contract.
@@ -77,44 +83,6 @@ func (a *StreamAccount) check(episode string) error {
 	return nil
 }
 
-// besides returns the notes that no account of a stream has among what was dropped.
-func (k *Kept) besides(accounts []StreamAccount) (list dataset.Notes) {
-	for _, n := range k.Notes {
-		if n.Code.Class() != dataset.ClassLeftOut || !slices.ContainsFunc(accounts, func(a StreamAccount) bool { return a.Name == n.Subject }) {
-			list = append(list, n)
-		}
-	}
-	return list
-}
-
-// settle compares accounts with what was written of an episode, and checks that they add up.
-func settle(episode string, list []StreamAccount, kept *Kept) error {
-	seen := 0
-	for i := range list {
-		a := &list[i]
-		n, written := kept.Samples[a.Name]
-		left := kept.Notes.LeftOut(a.Name)
-		switch {
-		case written:
-			seen++
-			if n != a.Rows {
-				return &BalanceError{episode, a.Name, fmt.Sprintf("%d rows written", n), fmt.Sprint(a.Rows)}
-			}
-		case left != nil:
-			a.dropAll(*left)
-		case a.Rows > 0:
-			return &BalanceError{episode, a.Name, "nothing written, and no reason given", fmt.Sprintf("%d rows", a.Rows)}
-		}
-		if err := a.check(episode); err != nil {
-			return err
-		}
-	}
-	if seen != len(kept.Samples) {
-		return &BalanceError{episode, fmt.Sprint(slices.Sorted(maps.Keys(kept.Samples))), "written", "those of the account"}
-	}
-	return nil
-}
-
 // add adds an account of the same stream of another episode.
 func (a *StreamAccount) add(b *StreamAccount) {
 	a.Episodes += b.Episodes
@@ -140,65 +108,6 @@ func sum(all, list []StreamAccount) []StreamAccount {
 			all = append(all, StreamAccount{Name: b.Name, Kind: b.Kind})
 		}
 		all[k].add(b)
-	}
-	return all
-}
-
-// Total returns the accounts of several shards together, streams of the same name as one.
-func Total(shards []*Report) (all []StreamAccount) {
-	for _, r := range shards {
-		all = sum(all, r.Streams)
-	}
-	return all
-}
-
-// Loss is what readers knew and could not give: content of no stream, what was broken, and what the recorder itself lost.
-type Loss struct {
-	What     string        `json:"what"`
-	Reason   string        `json:"reason,omitempty"`
-	Note     *dataset.Note `json:"note,omitempty"` // why, of what a reader left out
-	Episodes int           `json:"episodes"`
-	Count    int           `json:"count"`
-	Bytes    int64         `json:"bytes,omitempty"`
-}
-
-// losses lists those of an episode.
-func losses(e *dataset.Episode) (list []Loss) {
-	for _, n := range e.Notes.Of(dataset.ClassLeftOut) {
-		list = append(list, Loss{What: n.Subject, Note: &n, Episodes: 1, Count: n.Count})
-	}
-	for _, d := range e.Notes.Damage() {
-		list = append(list, Loss{What: string(d.Code), Reason: "damage", Episodes: 1, Count: d.Count, Bytes: d.Bytes})
-	}
-	if n := len(e.Dropouts); n > 0 {
-		list = append(list, Loss{What: "dropouts", Reason: "lost by the recorder", Episodes: 1, Count: n})
-	}
-	return list
-}
-
-// alike reports whether two notes, which may be nil, have the same code and numbers.
-func alike(a, b *dataset.Note) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return a.Code == b.Code && a.Got == b.Got
-}
-
-// join adds losses to those of the same kind.
-func join(all, list []Loss) []Loss {
-	for _, l := range list {
-		k := slices.IndexFunc(all, func(a Loss) bool { return a.What == l.What && a.Reason == l.Reason && alike(a.Note, l.Note) })
-		if k < 0 && len(all) >= most {
-			l.What, l.Reason, l.Note = others, "", nil
-			k = slices.IndexFunc(all, func(a Loss) bool { return a.What == others })
-		}
-		if k < 0 {
-			all = append(all, l)
-			continue
-		}
-		all[k].Episodes += l.Episodes
-		all[k].Count += l.Count
-		all[k].Bytes += l.Bytes
 	}
 	return all
 }

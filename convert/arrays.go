@@ -27,9 +27,11 @@ func Safetensors() Target { return arrays{"safetensors"} }
 
 type arrays struct{ format string }
 
-func (a arrays) Name() string   { return a.format }
+func (a arrays) Name() string { return a.format }
+
 func (a arrays) Traits() Traits { return Traits{Integers: true, Ext: "." + a.format} }
-func (a arrays) Settings() any  { return struct{}{} }
+
+func (a arrays) Settings() any { return struct{}{} }
 
 func (a arrays) Create(_ context.Context, path string, _ Piece) (Writer, error) {
 	f, err := atomicfile.Create(path)
@@ -154,22 +156,4 @@ func (k *kindly) Add(name string, t *tensor.Tensor) error {
 // between reports whether there is something between two samples, so that whole numbers become others.
 func between(c ops.Channel) bool {
 	return c.Interp != ops.InterpPrevious && c.Interp != ops.InterpNearest && c.Interp != ops.InterpNext
-}
-
-// giveUp leaves out what was to be written.
-func (k *Kept) giveUp(name string, why dataset.Note) {
-	n := k.Samples[name]
-	delete(k.Samples, name)
-	k.leave(name, n, why)
-}
-
-// leave notes what a format has no place for.
-func (k *Kept) leave(name string, n int, why dataset.Note) {
-	why.Subject, why.Count = name, n
-	k.Notes = append(k.Notes, why)
-}
-
-// noPlace is about content that a format has no place for.
-func noPlace(what, format string) dataset.Note {
-	return dataset.Note{Code: dataset.CodeNoPlace, Detail: dataset.Detail{Got: what, Want: format}}
 }

@@ -131,56 +131,6 @@ func at(list []input, number int) (in *input, index, there int) {
 	return &list[index], index, number - list[index].first
 }
 
-// weights returns how much of all each episode is: inputs are as large as the frames that they say, or if one does not, as their files, and share that by
-// what their episodes weigh.
-func weights(list []input) []float64 {
-	framed := !slices.ContainsFunc(list, func(in input) bool { return in.info.Frames <= 0 && in.from.Len() > 0 })
-	var all []float64
-	for i := range list {
-		in := &list[i]
-		n, size := in.from.Len(), int64(in.info.Frames)
-		if !framed {
-			size = 0
-			for _, f := range in.files {
-				size += f.Bytes
-			}
-		}
-		own := slices.Repeat([]int64{1}, n)
-		if w, ok := in.from.(dataset.Weigher); ok {
-			own = w.Weights()
-		}
-		total := 0.0
-		for _, w := range own {
-			total += float64(w)
-		}
-		for _, w := range own {
-			all = append(all, float64(max(size, 1))*float64(w)/max(total, 1))
-		}
-	}
-	return all
-}
-
-// runs returns where each of so many shards begins, and where the last ends: an episode is in the shard that its middle falls into when the sum of the
-// weights is cut into equal parts.
-func runs(weights []float64, shards int) []int {
-	total := 0.0
-	for _, w := range weights {
-		total += w
-	}
-	begins, sum := make([]int, 1, shards+1), 0.0
-	for i, w := range weights {
-		middle := (sum + w/2) / max(total, 1e-300) * float64(shards)
-		for len(begins) < shards && middle >= float64(len(begins)) {
-			begins = append(begins, i)
-		}
-		sum += w
-	}
-	for len(begins) <= shards {
-		begins = append(begins, len(weights))
-	}
-	return begins
-}
-
 // listing is a hash of what the files of all inputs are called and how large they are.
 func listing(list []input) string {
 	sum := sha256.New()

@@ -2,73 +2,16 @@ package convert
 
 import (
 	"bufio"
-	"bytes"
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/robocache/robocache/internal/atomicfile"
-	"github.com/robocache/robocache/internal/sources"
 )
-
-// place is where the parts of a shard's output are.
-type place struct {
-	at      string // the output, as the caller wrote it
-	whole   bool   // the output is the piece itself
-	shard   int
-	shards  int
-	marker  string // the file that says that the shard is done; empty where the output is one file
-	journal string // the file that says what of it is done, beside the output
-	lock    string // the file that who makes it has locked
-}
-
-// placeOf says where a shard's parts are.
-func placeOf(out string, t Traits, single bool, shard, shards int) place {
-	p := place{at: out, whole: single || t.Whole && t.Ext == "" && shards == 1, shard: shard, shards: shards}
-	clean := filepath.Clean(out)
-	name := "convert"
-	if shards > 1 {
-		name = fmt.Sprintf("convert-%05d-of-%05d", shard, shards)
-	}
-	beside := filepath.Join(filepath.Dir(clean), "."+filepath.Base(clean)+"."+name)
-	p.lock = beside + ".lock"
-	if single {
-		return p
-	}
-	p.marker = filepath.Join(out, name+".json")
-	p.journal = beside + ".journal"
-	return p
-}
-
-// BusyError is an output that another program is making. It is an *OptionError, too.
-type BusyError struct{ Option OptionError }
-
-func (e *BusyError) Error() string { return e.Option.Error() }
-
-// Unwrap returns the option.
-func (e *BusyError) Unwrap() error { return &e.Option }
-
-// alone locks the shard's output, or returns a *BusyError where another program makes it.
-func (p *place) alone() (unlock func(), err error) {
-	if err := os.MkdirAll(filepath.Dir(p.lock), 0o777); err != nil {
-		return nil, err
-	}
-	unlock, err = atomicfile.Lock(p.lock)
-	if errors.Is(err, atomicfile.ErrLocked) {
-		return nil, &BusyError{OptionError{Arg: "output", Got: p.at + ", which another program is making", Want: "another folder, or to wait until it is done"}}
-	}
-	return unlock, err
-}
 
 // doneBefore is what an earlier conversion has left: the head that it was asked with, and what it had done.
 type doneBefore struct {
@@ -148,104 +91,6 @@ func journalOf(r io.Reader) (*doneBefore, error) {
 	}
 }
 
-// foreign returns an error if there is something at the output that no conversion with this head has made.
-func (p *place) foreign(head Head) error {
-	if p.marker == "" {
-		return nil
-	}
-	there, err := os.ReadDir(p.at)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		if st, failed := os.Stat(p.at); failed == nil && !st.IsDir() {
-			return refuse("output", p.at+", which is a file", "the name of a folder")
-		}
-		return err
-	}
-	if len(there) == 0 {
-		return nil
-	}
-	heads, err := p.heads()
-	if err != nil {
-		return err
-	}
-	for _, is := range heads {
-		is.Shard, head.Shard = 0, 0
-		if text(is) != text(head) {
-			return refuse("output", p.at+", which was converted otherwise: "+otherwise(is, head), "another folder, or that one removed")
-		}
-	}
-	if len(heads) == 0 {
-		return refuse("output", p.at+", in which there is something that is no conversion's", "a new folder, or an empty one")
-	}
-	return nil
-}
-
-// heads are those of the shards of an output of which there is something: journals beside it, and reports in it. Another program may be about to end one:
-// it writes the report before it removes the journal, so that journals are looked for first.
-func (p *place) heads() (list []Head, err error) {
-	dir, base := filepath.Split(filepath.Clean(p.at))
-	look := func(dir, before, after string, read func(b []byte) Head) error {
-		names, err := os.ReadDir(dir)
-		if err != nil {
-			return err
-		}
-		for _, e := range names {
-			if !strings.HasPrefix(e.Name(), before) || !strings.HasSuffix(e.Name(), after) {
-				continue
-			}
-			b, err := os.ReadFile(filepath.Join(dir, e.Name()))
-			if errors.Is(err, fs.ErrNotExist) {
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			if h := read(b); h.Version > 0 {
-				list = append(list, h)
-			}
-		}
-		return nil
-	}
-	err = look(filepath.Clean(dir+"."), "."+base+".convert", ".journal", func(b []byte) Head {
-		line, _, _ := bytes.Cut(b, []byte("\n"))
-		var o opening
-		_ = json.Unmarshal(line, &o) // which has no version where it is none
-		return o.Head
-	})
-	if err != nil {
-		return nil, err
-	}
-	err = look(p.at, "convert", ".json", func(b []byte) (h Head) {
-		_ = json.Unmarshal(b, &h)
-		return h
-	})
-	return list, err
-}
-
-// otherwise says in what two heads differ.
-func otherwise(is, want Head) string {
-	for _, c := range []struct {
-		what      string
-		got, want any
-	}{
-		{"target", is.Target, want.Target}, {"settings", is.Settings, want.Settings}, {"shards", is.Shards, want.Shards}, {"plan", is.Plan, want.Plan},
-		{"episodes", is.Episodes, want.Episodes}, {"files of the inputs", is.Listing, want.Listing}, {"media", is.Media, want.Media},
-		{"definitions", is.Definitions, want.Definitions},
-		{"rate", is.Rate, want.Rate}, {"clock", is.Clock, want.Clock}, {"strictness", is.Strict, want.Strict},
-		{"rows that are not valid", is.KeepInvalid, want.KeepInvalid},
-	} {
-		if a, b := text(c.got), text(c.want); a != b {
-			if len(a)+len(b) > 200 {
-				return "another " + c.what
-			}
-			return fmt.Sprintf("%s %s, where %s is asked for", c.what, a, b)
-		}
-	}
-	return "another version"
-}
-
 // begin starts a journal, with what is done already.
 func (p *place) begin(o opening, done []entry) (*journal, error) {
 	if p.journal == "" {
@@ -283,26 +128,6 @@ func (p *place) begin(o opening, done []entry) (*journal, error) {
 	return &journal{f, st, keep}, nil
 }
 
-// giveUp removes the journal of a shard that failed, and the folder that was made for it, if no piece has its name: there is nothing to go on from.
-func (w *work) giveUp() error {
-	if w.journal == "" {
-		return nil
-	}
-	if w.whole {
-		if list, err := os.ReadDir(w.out); err == nil && len(list) > 0 {
-			return nil
-		}
-		return w.remove(w.journal)
-	}
-	for piece := range w.pieces() {
-		if _, err := os.Lstat(filepath.Join(w.out, w.name(piece))); err == nil {
-			return nil
-		}
-	}
-	_ = os.Remove(w.out) // unless other shards are in it
-	return w.remove(w.journal)
-}
-
 // journal is an open one.
 type journal struct {
 	f  *os.File
@@ -326,74 +151,4 @@ func (j *journal) close() error {
 		return nil
 	}
 	return j.f.Close()
-}
-
-// there returns an error if a piece is gone, or the journal is another: a program that began to make the same shard meanwhile has removed what it did
-// not find in the journal.
-func (w *work) there(j *journal) error {
-	if j.f != nil {
-		if now, err := os.Stat(w.journal); err != nil || !os.SameFile(now, j.is) {
-			return &fs.PathError{Op: "convert", Path: w.at, Err: errors.New("another program makes the same shard, or its journal was removed")}
-		}
-	}
-	for i := range w.report.Pieces {
-		if r := &w.report.Pieces[i]; r.converted() {
-			if _, err := os.Stat(w.path(r)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// hash fills in how large a piece is, and its hash.
-func hash(ctx context.Context, path string, r *PieceReport) error {
-	list, err := sources.List(ctx, path)
-	if err == nil {
-		err = sources.Hash(ctx, path, list)
-	}
-	if err != nil {
-		return err
-	}
-	st, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	if !st.IsDir() {
-		if len(list) != 1 {
-			return &fs.PathError{Op: "read", Path: path, Err: errors.New("is no regular file")}
-		}
-		r.Bytes, r.SHA256 = list[0].Bytes, list[0].SHA256
-		return nil
-	}
-	list = slices.DeleteFunc(list, func(f sources.File) bool { return isReport(f.Path) })
-	sum := sha256.New()
-	r.Bytes = 0
-	for _, f := range list {
-		r.Bytes += f.Bytes
-		fmt.Fprintf(sum, "%d %s %q\n", f.Bytes, f.SHA256, f.Path)
-	}
-	r.SHA256 = hex.EncodeToString(sum.Sum(nil))
-	return nil
-}
-
-// isReport reports whether a file of an output is a report on it.
-func isReport(name string) bool { return name == "convert.json" }
-
-// stands reports whether a piece is there as it was written.
-func (p *place) stands(ctx context.Context, r *PieceReport) bool {
-	if r.SHA256 == "" { // of no episode, or it was just whole
-		_, err := os.Stat(p.path(r))
-		return err == nil || !r.converted()
-	}
-	now := *r
-	return hash(ctx, p.path(r), &now) == nil && now.SHA256 == r.SHA256 && now.Bytes == r.Bytes
-}
-
-// path is where a piece is.
-func (p *place) path(r *PieceReport) string {
-	if r.Path == "" {
-		return p.at
-	}
-	return filepath.Join(p.at, filepath.FromSlash(r.Path))
 }

@@ -7,45 +7,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot"
 	lerobotwrite "github.com/robocache/robocache/dataset/lerobot/write"
-	"github.com/robocache/robocache/tensor"
 )
-
-// LeRobotOptions say how a LeRobot v3.0 dataset is written. The rate is the plan's, or that of the first episode.
-type LeRobotOptions struct {
-	// RobotType is what info.json calls the robot; the inputs' own, where they agree, unless given.
-	RobotType string `json:"robot_type,omitempty"`
-	// Task is what is done in episodes that do not say.
-	Task string `json:"task,omitempty"`
-	// Names gives streams and media other names. A topic, "/arm/joint_states", is "arm.joint_states" unless it does, and a camera of one
-	// "observation.images.arm.camera", as one that a plan calls "wrist" is "observation.images.wrist"; others keep their names, with dots for slashes.
-	Names map[string]string `json:"names,omitempty"`
-	// State and Action are streams whose columns, side by side, are observation.state and action: what LeRobot's policies look for.
-	State  []string `json:"state,omitempty"`
-	Action []string `json:"action,omitempty"`
-	// Cameras is what media that are no video of a LeRobot dataset become: "video", "image", or "auto", which is the default: what is PNG or JPEG and
-	// needs no plan stays an image, byte for byte, and the rest becomes video.
-	Cameras string `json:"cameras,omitempty"`
-	// Extra is what becomes of streams and cameras that an episode has and the first that was written has not, as all episodes of a dataset have the same: one of
-	// Extras, "error" unless given.
-	Extra string `json:"extra,omitempty"`
-	// Codec is that of video: one of lerobotwrite.Codecs, av1 unless given, as in LeRobot.
-	Codec string `json:"codec,omitempty"`
-}
-
-// Extras are what LeRobotOptions.Extra may be: an *ExtraStreamError ends the conversion; such a stream is left out of all episodes, and counted; or an episode that
-// has one is skipped.
-var Extras = []string{"error", "drop", "skip"}
-
-// Cameras are what LeRobotOptions.Cameras may be.
-var Cameras = []string{"auto", "video", "image"}
 
 // LeRobot is the target of LeRobot v3.0 datasets, of which a piece is one.
 //
@@ -91,29 +59,15 @@ func LeRobot(opt LeRobotOptions) (Target, error) {
 type toLeRobot struct{ opt LeRobotOptions }
 
 func (t *toLeRobot) Name() string { return "lerobot" }
+
 func (t *toLeRobot) Traits() Traits {
 	return Traits{Rows: true, Whole: true, Unmasked: true, Integers: true}
 }
+
 func (t *toLeRobot) Settings() any { return t.opt }
 
 func (t *toLeRobot) Create(_ context.Context, path string, p Piece) (Writer, error) {
 	return &leRobotWriter{opt: t.opt, path: path, piece: p}, nil
-}
-
-// leRobotWriter writes a dataset. It begins with the first episode, which says the rate.
-type leRobotWriter struct {
-	opt     LeRobotOptions
-	path    string
-	piece   Piece
-	w       *lerobotwrite.Writer
-	fps     float64
-	capture []string                // columns of when it was recorded
-	first   string                  // the first episode's name
-	columns map[string][]string     // of its streams
-	has     map[string]string       // its features, with the names of their streams in the recording; nil before it
-	lossy   []lossy                 // the episodes that were written and lack something
-	notes   dataset.Notes           // about content of the inputs that is no episode's
-	left    map[string]dataset.Note // why streams are left out, by their names in the first episode; nil before it
 }
 
 func (l *leRobotWriter) Commit(ctx context.Context) error {
@@ -265,28 +219,6 @@ func (l *leRobotWriter) begin(ctx context.Context, e *Episode) (err error) {
 	return err
 }
 
-// stepTimes are the times that LeRobot gives to n rows.
-func stepTimes(n int, fps float64) []int64 {
-	times, _ := dataset.StepTimes(n, fps) // of a rate that cannot be, none, and lerobotwrite.Create says so
-	return times
-}
-
-// robot is what all inputs call the robot, if the options do not.
-func (l *leRobotWriter) robot() string {
-	if l.opt.RobotType != "" {
-		return l.opt.RobotType
-	}
-	name := ""
-	for i, in := range l.piece.Inputs {
-		if own := in.Attributes["robot_type"]; i == 0 || own == name {
-			name = own
-		} else {
-			return ""
-		}
-	}
-	return name
-}
-
 // arrange makes the episode that is written, the names that its streams have in the dataset, the times that it keeps of an earlier recording, and what becomes
 // of the streams of e.
 func (l *leRobotWriter) arrange(ctx context.Context, e *Episode) (own *dataset.Episode, names map[string]string, stamps map[string][]int64, kept Kept, err error) {
@@ -359,127 +291,4 @@ func (l *leRobotWriter) arrange(ctx context.Context, e *Episode) (own *dataset.E
 		kept.leave(c.Name, c.Len(), dataset.Note{Code: dataset.CodeNoPlace, Detail: dataset.Detail{Want: "LeRobot", Unit: "point clouds"}})
 	}
 	return own, names, stamps, kept, nil
-}
-
-// needs reports whether a stream is one that the options name or that a policy looks for, so that a dataset is none without it.
-func (l *leRobotWriter) needs(stream string) bool {
-	name := l.name(stream, "")
-	_, named := l.opt.Names[stream]
-	return named || slices.Contains(l.opt.State, stream) || slices.Contains(l.opt.Action, stream) || align.IsAction(name) || strings.HasPrefix(name, "observation.")
-}
-
-// notFinite finds the streams of the first episode that are left out of all as not all of their numbers are finite, and which of these are no better in a
-// later one.
-func (l *leRobotWriter) notFinite(e *Episode) error {
-	first := l.left == nil
-	if first {
-		l.left = map[string]dataset.Note{}
-	}
-	for _, s := range e.Streams {
-		if l.needs(s.Name) || !first && l.left[s.Name].Code == "" {
-			continue
-		}
-		i, v, err := firstNotFinite(s.Values)
-		if err != nil {
-			return err
-		}
-		if i < 0 {
-			continue
-		}
-		e.Lost[s.Name] = dataset.Note{Code: dataset.CodeNotFiniteValue, Subject: s.Name, Row: dataset.At(i / len(s.Columns)),
-			Detail: dataset.Detail{Got: fmt.Sprintf("%g", v), Want: s.Columns[i%len(s.Columns)].Name}}
-		if first {
-			l.left[s.Name] = e.Lost[s.Name]
-		}
-	}
-	return nil
-}
-
-// firstNotFinite returns the first of a tensor's values that is NaN or an infinity, and its number; -1 if there is none. It copies some
-// rows at a time: a stream may take much of the memory.
-func firstNotFinite(t *tensor.Tensor) (i int, v float64, err error) {
-	const some = 1024
-	for row := 0; row < t.Dim(0); row += some {
-		part, err := t.Slice(0, row, min(row+some, t.Dim(0)))
-		if err != nil {
-			return 0, 0, err
-		}
-		values, err := tensor.Floats(part)
-		if err != nil {
-			return 0, 0, err
-		}
-		if k := slices.IndexFunc(values, func(v float64) bool { return v-v != 0 }); k >= 0 {
-			return row*(len(values)/part.Dim(0)) + k, values[k], nil
-		}
-	}
-	return -1, 0, nil
-}
-
-// name is what a stream is called in the dataset.
-func (l *leRobotWriter) name(stream, camera string) string {
-	if name, ok := l.opt.Names[stream]; ok {
-		return name
-	}
-	if topic, ok := strings.CutPrefix(stream, "/"); ok {
-		stream = camera + topic
-	}
-	return strings.ReplaceAll(stream, "/", ".")
-}
-
-// camera is what a camera is called in the dataset.
-func (l *leRobotWriter) camera(m *dataset.Media) string {
-	const cameras = "observation.images."
-	name := l.name(m.Name, cameras)
-	_, named := l.opt.Names[m.Name]
-	p, picked := m.Source.(*Picked)
-	if renamed := picked && p.Recorded.Name != m.Name; renamed && !named && !strings.HasPrefix(name, "observation.") { // by the plan
-		return cameras + name
-	}
-	return name
-}
-
-// encodes reports whether frames that cannot be copied become video.
-func (l *leRobotWriter) encodes(m *dataset.Media, byPlan bool) bool {
-	return l.opt.Cameras == "video" || l.opt.Cameras == "auto" && (byPlan || m.Encoding != "png" && m.Encoding != "jpeg")
-}
-
-// media is what is written of a media stream, or why it is left out.
-func (l *leRobotWriter) media(ctx context.Context, m *dataset.Media, times []int64) (out dataset.Media, why dataset.Note) {
-	recorded := m
-	p, picked := m.Source.(*Picked)
-	if picked {
-		recorded = p.Recorded
-	}
-	switch recorded.Encoding {
-	case "16UC1", "mono16", "16SC1", "32FC1":
-		return *m, dataset.Note{Code: dataset.CodeDeepPixels, Detail: dataset.Detail{Want: "LeRobot"}}
-	}
-	if !recorded.Decodes() {
-		return *m, dataset.Note{Code: dataset.CodeFramesNoDecoder, Detail: dataset.Detail{Got: strconv.Quote(recorded.Encoding)}}
-	}
-	if cut, ok := copied(m, times); ok {
-		return cut, why
-	}
-	if recorded.IsVideo() && !picked { // whole, which is copied too
-		return *m, why
-	}
-	return *m, undecoded(ctx, m)
-}
-
-// copied returns a video of which each row has the next frame, cut out of its file as it is encoded.
-func copied(m *dataset.Media, times []int64) (cut dataset.Media, ok bool) {
-	p, picked := m.Source.(*Picked)
-	if !picked || len(p.Frames) == 0 {
-		return cut, false
-	}
-	first := p.Frames[0]
-	for i, f := range p.Frames {
-		if f != first+i {
-			return cut, false
-		}
-	}
-	if cut, ok = lerobot.Cut(p.Recorded, first, first+len(p.Frames)); ok {
-		cut.Name, cut.Times = m.Name, times
-	}
-	return cut, ok
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	lerobotwrite "github.com/robocache/robocache/dataset/lerobot/write"
 	"github.com/robocache/robocache/dataset/mcap"
+	"github.com/robocache/robocache/internal/recognise"
 	_ "github.com/robocache/robocache/ops/cpu"
 	"github.com/robocache/robocache/tensor"
 )
@@ -376,6 +377,6 @@ func (deepFrames) ReadFrame(context.Context, int) ([]byte, error) { return []byt
 
 func TestTimesOfTheRecordingAreNoState(t *testing.T) {
 	for _, name := range []string{"capture_time", "capture_time.observation.images.front"} {
-		assert.Equal(t, "a time or an index", align.NotState(name))
+		assert.Equal(t, "a time or an index", recognise.NotState(name))
 	}
 }

@@ -83,22 +83,6 @@ func (w *work) together(ctx context.Context, j *journal, left []int, done func(*
 	}
 }
 
-// hash fills in the hash of a piece that has its name.
-func (w *work) hash(ctx context.Context, n *entry) error {
-	if n.Report.Path == "" && !n.Report.converted() {
-		return nil
-	}
-	return hash(ctx, w.path(&n.Report), &n.Report)
-}
-
-// brokenError is an episode of which a part was written.
-type brokenError struct {
-	number int
-	err    error
-}
-
-func (e *brokenError) Error() string { return e.err.Error() }
-
 // attempt makes the piece of all episodes but some that are broken. To those it adds what else is, and then makes nothing.
 func (w *work) attempt(ctx context.Context, broken map[int]error) (*entry, error) {
 	p := &piece{work: w, n: &entry{Piece: 0}}
@@ -142,4 +126,43 @@ func (w *work) attempt(ctx context.Context, broken map[int]error) (*entry, error
 		return nil, nil
 	}
 	return p.n, p.commit(ctx)
+}
+
+// make makes the pieces that there are not yet.
+func (w *work) make(ctx context.Context, j *journal) error {
+	done := make([]*entry, w.pieces())
+	for i := range w.entries {
+		n := &w.entries[i]
+		if n.Piece < 0 || n.Piece >= len(done) {
+			return refuse("output", "a journal of other pieces", "the one that was written")
+		}
+		done[n.Piece] = n
+	}
+	var left []int
+	for piece, n := range done {
+		if n == nil {
+			left = append(left, piece)
+		}
+	}
+	write := w.each
+	if w.traits.Whole {
+		write = w.together
+	}
+	next := 0
+	settled := func() { // so that what is known of a piece is not kept until the last one is done
+		for ; next < len(done) && done[next] != nil; next++ {
+			w.report.add(done[next])
+			done[next] = nil
+		}
+	}
+	settled()
+	return write(ctx, j, left, func(n *entry) error {
+		if err := j.add(n); err != nil {
+			return err
+		}
+		w.tell(n, false)
+		done[n.Piece] = n
+		settled()
+		return nil
+	})
 }

@@ -21,8 +21,10 @@ func MCAP(encoding mcap.Encoding) Target { return messages{encoding} }
 
 type messages struct{ encoding mcap.Encoding }
 
-func (m messages) Name() string   { return "mcap" }
+func (m messages) Name() string { return "mcap" }
+
 func (m messages) Traits() Traits { return Traits{Ext: ".mcap"} }
+
 func (m messages) Settings() any {
 	return struct {
 		Encoding string `json:"encoding"`

@@ -84,3 +84,12 @@ func planText(p *align.Plan) json.RawMessage {
 	}
 	return b
 }
+
+// text is JSON that two things have in common if they say the same.
+func text(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err.Error() // of what cannot be written at all
+	}
+	return string(b)
+}

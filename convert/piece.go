@@ -3,7 +3,9 @@ package convert
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 
@@ -105,4 +107,50 @@ func (p *piece) close() {
 	if p.writer != nil {
 		p.writer.Close()
 	}
+}
+
+// take adds what is known of an episode to the entry of its piece.
+func (n *entry) take(r *ready) {
+	n.Report.Episodes = append(n.Report.Episodes, r.about)
+	n.Streams = sum(n.Streams, r.accounts)
+	n.Losses.Add(r.about.Number, r.about.Name, r.losses)
+	n.Notes.Add(r.about.Number, r.about.Name, r.notes)
+}
+
+// besides returns the notes that no account of a stream has among what was dropped.
+func (k *Kept) besides(accounts []StreamAccount) (list dataset.Notes) {
+	for _, n := range k.Notes {
+		if n.Code.Class() != dataset.ClassLeftOut || !slices.ContainsFunc(accounts, func(a StreamAccount) bool { return a.Name == n.Subject }) {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// settle compares accounts with what was written of an episode, and checks that they add up.
+func settle(episode string, list []StreamAccount, kept *Kept) error {
+	seen := 0
+	for i := range list {
+		a := &list[i]
+		n, written := kept.Samples[a.Name]
+		left := kept.Notes.LeftOut(a.Name)
+		switch {
+		case written:
+			seen++
+			if n != a.Rows {
+				return &BalanceError{episode, a.Name, fmt.Sprintf("%d rows written", n), fmt.Sprint(a.Rows)}
+			}
+		case left != nil:
+			a.dropAll(*left)
+		case a.Rows > 0:
+			return &BalanceError{episode, a.Name, "nothing written, and no reason given", fmt.Sprintf("%d rows", a.Rows)}
+		}
+		if err := a.check(episode); err != nil {
+			return err
+		}
+	}
+	if seen != len(kept.Samples) {
+		return &BalanceError{episode, fmt.Sprint(slices.Sorted(maps.Keys(kept.Samples))), "written", "those of the account"}
+	}
+	return nil
 }

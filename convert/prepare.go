@@ -1,30 +1,11 @@
 package convert
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"io/fs"
-	"math"
-	"slices"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/internal/video"
-	"github.com/robocache/robocache/ops"
 )
-
-// ready is an episode that was read and aligned, or why there is none.
-type ready struct {
-	e        *Episode
-	about    EpisodeReport
-	accounts []StreamAccount
-	losses   []Loss
-	notes    dataset.Notes
-	bytes    int64 // that the episode takes while it is worked on
-	err      error // ends the conversion
-}
 
 // prepare reads an episode and makes of it what a Target gets.
 func (c *Conversion) prepare(ctx context.Context, number int) (r ready) {
@@ -87,60 +68,6 @@ func (c *Conversion) unread(ctx context.Context, r ready, err error) ready {
 	return r
 }
 
-// ofEpisode reports whether an error is of what one episode holds, and says nothing of the next: a file that breaks its format, streams that cannot be
-// put on a clock, content that the output has no place for. A file that is gone, a disk that is full and a decoder that there is not are no such thing.
-func ofEpisode(err error) bool {
-	var path *fs.PathError
-	var program *video.ProgramError
-	if errors.As(err, &path) || errors.As(err, &program) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return false
-	}
-	var (
-		format  *dataset.FormatError
-		stream  *dataset.StreamError
-		missing *align.MissingError
-		aligned *align.StreamError
-		none    *align.NoStreamsError
-		span    *align.RangeError
-		size    *align.SizeError
-		steps   *align.StepsError
-		refused *RefusedError
-		lost    *LostError
-	)
-	for _, as := range []any{&format, &stream, &missing, &aligned, &none, &span, &size, &steps, &refused, &lost} {
-		if errors.As(err, as) {
-			return true
-		}
-	}
-	return false
-}
-
-// EpisodeError is an episode that ended a conversion.
-type EpisodeError struct {
-	Number int    // counted over all inputs
-	Input  string // its path
-	Err    error
-}
-
-func (e *EpisodeError) Error() string { return fmt.Sprintf("%s: %v", e.Input, e.Err) }
-
-// Unwrap returns why.
-func (e *EpisodeError) Unwrap() error { return e.Err }
-
-// ClockError says that a format needs all of an episode on one clock, and that a recording has several.
-type ClockError struct {
-	Target, Episode string
-	A, B            string // two streams whose timestamps differ
-}
-
-func (e *ClockError) Error() string {
-	return fmt.Sprintf("convert: %s has one clock for all streams: got episode %s, whose %s and %s have clocks of their own, want a rate or a plan",
-		e.Target, e.Episode, e.A, e.B)
-}
-
-// Unwrap returns dataset.ErrMissing.
-func (e *ClockError) Unwrap() error { return dataset.ErrMissing }
-
 // asRecorded keeps an episode's streams as they are.
 func (c *Conversion) asRecorded(r *ready, in *input) error {
 	own := *r.e.Recorded
@@ -190,114 +117,6 @@ func (c *Conversion) asRecorded(r *ready, in *input) error {
 	}
 	r.about.Rows = len(r.e.Times)
 	return nil
-}
-
-// ShortError says that an episode of a dataset of rows has fewer frames of a camera than rows, as where a video ends before its table does.
-type ShortError struct {
-	Camera       string
-	Frames, Rows int
-}
-
-func (e *ShortError) Error() string {
-	return fmt.Sprintf("%s has frames for %d of %d rows: want one for each, or a plan or rate (--plan, --hz), which takes the rows that have one", e.Camera, e.Frames, e.Rows)
-}
-
-// short returns a *ShortError if nothing else keeps an episode from having one clock.
-func short(e *dataset.Episode) error {
-	var rows []int64
-	for i := range e.Streams {
-		if own := e.Streams[i].Nanoseconds(); i == 0 {
-			rows = own
-		} else if !slices.Equal(own, rows) {
-			return nil
-		}
-	}
-	var found *ShortError
-	for i := range e.Media {
-		m := &e.Media[i]
-		k := 0
-		for _, t := range rows {
-			if k < m.Len() && m.Times[k] == t {
-				k++
-			}
-		}
-		if k < m.Len() {
-			return nil
-		}
-		if found == nil && k < len(rows) {
-			found = &ShortError{m.Name, m.Len(), len(rows)}
-		}
-	}
-	if found == nil || len(e.Clouds) > 0 {
-		return nil
-	}
-	return found
-}
-
-// empty says that there is nothing in a recording, and what was lost of it.
-func empty(e *dataset.Episode) error {
-	if damage := e.Notes.Damage(); damage != nil {
-		return fmt.Errorf("no samples; lost: %v", damage)
-	}
-	return errors.New("no samples")
-}
-
-// The kinds of accounts.
-const (
-	streamKind = "stream"
-	mediaKind  = "media"
-	cloudsKind = "clouds"
-)
-
-// oneClock returns the times of an episode's rows, or two streams that have other times than each other. Clouds have no rows.
-func oneClock(e *dataset.Episode) (times []int64, a, b string) {
-	first := ""
-	same := func(name string, own []int64) bool {
-		if first == "" {
-			first, times = name, own
-		}
-		return len(own) == len(times) && (len(own) == 0 || &own[0] == &times[0] || slices.Equal(own, times))
-	}
-	for i := range e.Streams {
-		if s := &e.Streams[i]; !same(s.Name, s.Nanoseconds()) {
-			return nil, first, s.Name
-		}
-	}
-	for i := range e.Media {
-		if m := &e.Media[i]; !same(m.Name, m.Times) {
-			return nil, first, m.Name
-		}
-	}
-	if len(e.Clouds) > 0 {
-		return nil, cmp.Or(first, "the clouds"), e.Clouds[0].Name
-	}
-	return times, "", ""
-}
-
-// near is how far LeRobot lets a row be from its place, ns: what readers of rows allow.
-const near = 100_000
-
-// rateOf returns how many rows a second times have: what the dataset says; a whole number, if all times are within 0.1 ms of such a clock; or what the
-// median step says, which rounding to nanoseconds has made a little wrong.
-func rateOf(times []int64, said float64) float64 {
-	if said > 0 {
-		return said
-	}
-	rate := dataset.StatsOf(times).Rate
-	whole := math.Round(rate)
-	if whole < 1 || math.Abs(rate-whole) > 1e-4*rate {
-		return rate
-	}
-	for i, t := range times {
-		if math.Abs(float64(t-times[0])-float64(i)*1e9/whole) > near {
-			return rate
-		}
-	}
-	return whole
-}
-
-func (c *Conversion) wantsMedia(name string) bool {
-	return len(c.opt.Media) == 0 || slices.Contains(c.opt.Media, name)
 }
 
 // byPlan puts an episode on the plan's clock.
@@ -353,50 +172,3 @@ func (c *Conversion) byPlan(ctx context.Context, r *ready) error {
 	r.about.Rows = len(r.e.Times)
 	return ctx.Err()
 }
-
-// untaken accounts for what was recorded and is not on the clock.
-func (r *ready) untaken(taken map[string]bool, left dataset.Notes, c *Conversion) {
-	add := func(name, kind string, n int, code dataset.Code) {
-		if taken[name] {
-			return
-		}
-		why := dataset.Note{Code: code}
-		if n := left.LeftOut(name); n != nil {
-			why = *n
-		}
-		a := StreamAccount{Name: name, Kind: kind, Episodes: 1, Read: n}
-		if slices.ContainsFunc(r.accounts, func(o StreamAccount) bool { return o.Name == name }) { // the plan gives that name to another
-			a.Name += " (as recorded)"
-		}
-		a.dropNote(why, n)
-		r.accounts = append(r.accounts, a)
-	}
-	for i := range r.e.Recorded.Streams {
-		s := &r.e.Recorded.Streams[i]
-		add(s.Name, streamKind, s.Len(), dataset.CodeNotInPlan)
-	}
-	for i := range r.e.Recorded.Media {
-		m := &r.e.Recorded.Media[i]
-		code := dataset.CodeNotInPlan
-		if !c.wantsMedia(m.Name) {
-			code = dataset.CodeNotSelected
-		}
-		add(m.Name, mediaKind, m.Len(), code)
-	}
-	for i := range r.e.Recorded.Clouds {
-		s := &r.e.Recorded.Clouds[i]
-		add(s.Name, cloudsKind, s.Len(), dataset.CodeCloudsByPlan)
-	}
-}
-
-// unknown adds a note for each camera that was asked for and is not there.
-func (r *ready) unknown(c *Conversion) {
-	for _, name := range c.opt.Media {
-		if name != "" && r.e.Recorded.MediaStream(name) == nil {
-			r.notes = append(slices.Clip(r.notes), dataset.Note{Code: dataset.CodeMediaMissing, Subject: name})
-		}
-	}
-}
-
-// frameKinds are the kinds that a media stream can have.
-var frameKinds = []string{"", ops.InterpPrevious.String(), ops.InterpNearest.String(), ops.InterpNext.String()}

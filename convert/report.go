@@ -10,6 +10,9 @@ import (
 	"github.com/robocache/robocache/internal/sources"
 )
 
+// version is that of reports and journals.
+const version = 2
+
 // Report says what a shard of a conversion is made of, and what became of every sample that was read. It is written beside the pieces, and says that the
 // shard is done; it depends on nothing but the inputs and the options. Its JSON names are a contract.
 type Report struct {
@@ -24,12 +27,13 @@ type Report struct {
 	Rows      int `json:"rows"` // of the episodes' common clocks
 	// LeftOut are the rows at the ends of the clocks that were left out since not every stream has a valid value there, and NotValid those among Rows
 	// of which that is so too, where the format has no place to say which they are.
-	LeftOut  int                  `json:"rows_left_out"`
-	NotValid int                  `json:"rows_not_valid"`
-	Streams  []StreamAccount      `json:"streams"`
-	Losses   []Loss               `json:"losses"`
-	Notes    dataset.EpisodeNotes `json:"remarks"`
-	Pieces   []PieceReport        `json:"pieces"`
+	LeftOut  int             `json:"rows_left_out"`
+	NotValid int             `json:"rows_not_valid"`
+	Streams  []StreamAccount `json:"streams"`
+	// Losses are notes about content that readers did not return: left out, broken, or lost by the recorder. Notes are choices and changes.
+	Losses dataset.EpisodeNotes `json:"losses"`
+	Notes  dataset.EpisodeNotes `json:"remarks"`
+	Pieces []PieceReport        `json:"pieces"`
 
 	// Before is how many pieces were there already, whole. It is not written.
 	Before int `json:"-"`
@@ -112,29 +116,14 @@ type entry struct {
 	Piece   int                  `json:"piece"`
 	Report  PieceReport          `json:"report"`
 	Streams []StreamAccount      `json:"streams"`
-	Losses  []Loss               `json:"losses,omitempty"`
+	Losses  dataset.EpisodeNotes `json:"losses"`
 	Notes   dataset.EpisodeNotes `json:"remarks"`
-}
-
-// take adds what is known of an episode to the entry of its piece.
-func (n *entry) take(r *ready) {
-	n.Report.Episodes = append(n.Report.Episodes, r.about)
-	n.Streams = sum(n.Streams, r.accounts)
-	n.Losses = join(n.Losses, r.losses)
-	n.Notes.Add(r.about.Number, r.about.Name, r.notes)
 }
 
 // converted reports whether there is an episode in the piece.
 func (r *PieceReport) converted() bool {
 	return slices.ContainsFunc(r.Episodes, func(e EpisodeReport) bool { return e.Skipped == nil && e.Filtered == "" })
 }
-
-// most is how many different losses a report lists, because texts may have numbers in them that differ in each episode. The others are counted
-// together.
-const most = 1000
-
-// others is what stands for losses beyond most.
-const others = "others, which are not listed"
 
 // add adds a piece to the report; pieces come in their order.
 func (r *Report) add(n *entry) {
@@ -153,10 +142,8 @@ func (r *Report) add(n *entry) {
 		}
 	}
 	r.Streams = sum(r.Streams, n.Streams)
-	r.Losses = join(r.Losses, n.Losses)
-	for _, m := range n.Notes.List {
-		r.Notes.Join(m)
-	}
+	r.Losses.JoinAll(n.Losses)
+	r.Notes.JoinAll(n.Notes)
 }
 
 // check returns a *BalanceError unless the report adds up over all episodes.
@@ -250,11 +237,10 @@ func SkippedInputs(shards []*Report) []SkippedInput {
 	return list
 }
 
-// text is JSON that two things have in common if they say the same.
-func text(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err.Error() // of what cannot be written at all
+// Total returns the accounts of several shards together, streams of the same name as one.
+func Total(shards []*Report) (all []StreamAccount) {
+	for _, r := range shards {
+		all = sum(all, r.Streams)
 	}
-	return string(b)
+	return all
 }

@@ -68,14 +68,6 @@ type Kept struct {
 	Notes dataset.Notes
 }
 
-// RefusedError is an episode that a format cannot take.
-type RefusedError struct{ Err error }
-
-func (e *RefusedError) Error() string { return e.Err.Error() }
-
-// Unwrap returns why.
-func (e *RefusedError) Unwrap() error { return e.Err }
-
 // Episode is an episode as a Target gets it.
 type Episode struct {
 	// Episode is what is to be written. By a plan its streams are Aligned's, its media the frames that the clock's ticks take (see Picked), and all
@@ -106,4 +98,22 @@ func (e *Episode) close() {
 			p.close()
 		}
 	}
+}
+
+// giveUp leaves out what was to be written.
+func (k *Kept) giveUp(name string, why dataset.Note) {
+	n := k.Samples[name]
+	delete(k.Samples, name)
+	k.leave(name, n, why)
+}
+
+// leave notes what a format has no place for.
+func (k *Kept) leave(name string, n int, why dataset.Note) {
+	why.Subject, why.Count = name, n
+	k.Notes = append(k.Notes, why)
+}
+
+// noPlace is about content that a format has no place for.
+func noPlace(what, format string) dataset.Note {
+	return dataset.Note{Code: dataset.CodeNoPlace, Detail: dataset.Detail{Got: what, Want: format}}
 }

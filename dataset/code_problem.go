@@ -177,6 +177,9 @@ const (
 	// CodeItemsBeyond: the last Count items of a list, named by Names, are left out, because there are more than Want.
 	// Example: "3 scenes are left out: there are more than 1000".
 	CodeItemsBeyond Code = "items-beyond"
+	// CodeRecorderDropouts: the recorder noted Count times that it lost data.
+	// Example: "the recorder noted that it lost data 3 times".
+	CodeRecorderDropouts Code = "recorder-dropouts"
 )
 
 var problemCodes = []Code{
@@ -188,5 +191,5 @@ var problemCodes = []Code{
 	CodeColumnUnused, CodeIndexColumn, CodeTimestampColumn, CodeFileColumns, CodeColumnIsVideo, CodeColumnNone, CodeColumnType,
 	CodeColumnUndeclared, CodeFeatureUndeclared, CodeDeclaration, CodeRateInvalid, CodeSliceBeyond, CodeVideoUnlocated, CodeVideoOverlap,
 	CodeSplitRange, CodeSplitEpisodes, CodeColumnsDiffer, CodeFrameRange, CodeFrameTwice, CodeFrameOutside, CodeAnnotationCounts,
-	CodeAnnotationInvalid, CodeAnnotationOutside, CodeSceneInvalid, CodeItemsBeyond,
+	CodeAnnotationInvalid, CodeAnnotationOutside, CodeSceneInvalid, CodeItemsBeyond, CodeRecorderDropouts,
 }

@@ -45,6 +45,13 @@ func (l *EpisodeNotes) Join(e EpisodeNote) {
 	to.Note.Bytes += e.Note.Bytes
 }
 
+// JoinAll joins each entry of another list.
+func (l *EpisodeNotes) JoinAll(other EpisodeNotes) {
+	for _, e := range other.List {
+		l.Join(e)
+	}
+}
+
 // MarshalJSON writes the list.
 func (l EpisodeNotes) MarshalJSON() ([]byte, error) {
 	return json.Marshal(append([]EpisodeNote{}, l.List...))
@@ -55,8 +62,6 @@ func (l *EpisodeNotes) UnmarshalJSON(b []byte) error {
 	var list []EpisodeNote
 	err := json.Unmarshal(b, &list)
 	*l = EpisodeNotes{}
-	for _, e := range list {
-		l.Join(e)
-	}
+	l.JoinAll(EpisodeNotes{List: list})
 	return err
 }

@@ -1,49 +1,13 @@
 package doctor
 
 import (
-	"cmp"
-	"slices"
+	"fmt"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/text"
 )
 
-// examiner looks at one episode.
-type examiner struct {
-	e       *dataset.Episode
-	n       int
-	info    *dataset.Info
-	opt     *Options
-	times   map[string][]int64 // of the streams that have several
-	clocked []*clock
-	clockOf map[string]*clock
-	list    []*Finding
-	still   []Finding // streams that never change
-	moved   []string  // streams that do
-	seen    int       // values
-	known   *known
-	stale   *stale // of the dataset; nil if it states no statistics, or only the episode is examined
-}
-
-// add notes a finding. What its kind says of it may be said better by the caller.
-func (x *examiner) add(kind Kind, stream string, count int, why string) *Finding {
-	f := newFinding(kind, stream, count, why)
-	x.list = append(x.list, f)
-	return f
-}
-
-func newFinding(kind Kind, stream string, count int, why string) *Finding {
-	a := advice[kind]
-	return &Finding{Kind: kind, Severity: a.severity, Stream: stream, Count: count, Why: why, WhatToDo: a.what, Episode: Whole}
-}
-
-// findingOf returns the finding of a note.
-func findingOf(kind Kind, n *dataset.Note) *Finding {
-	f := newFinding(kind, n.Subject, max(n.Count, 1), n.String())
-	f.Note = n
-	return f
-}
-
-// examine looks at an episode.
+// examine runs all checks of an episode.
 func (x *examiner) examine() []Finding {
 	x.times, x.clockOf = make(map[string][]int64, len(x.e.Streams)), make(map[string]*clock, len(x.e.Streams)+len(x.e.Media))
 	x.clocked = x.clocks()
@@ -51,7 +15,7 @@ func (x *examiner) examine() []Finding {
 		for _, c := range x.clocked {
 			x.clock(c)
 		}
-		x.covers()
+		x.coverage()
 	}
 	for i := range x.e.Streams {
 		x.stream(&x.e.Streams[i])
@@ -63,7 +27,54 @@ func (x *examiner) examine() []Finding {
 	return x.found()
 }
 
-// found are the findings in order: errors first, then by kind, as they are listed, and by stream.
+// clock runs the checks of one clock.
+func (x *examiner) clock(c *clock) {
+	if c.hi, c.wrong = len(c.times), x.noTimes(c); c.wrong {
+		return
+	}
+	c.stats, c.lo, c.hi = dataset.StatsOf(c.times), 0, len(c.times)
+	if x.strays(c) {
+		c.stats = dataset.StatsOf(c.times[c.lo:c.hi])
+	}
+	c.steady = steady(c.times[c.lo:c.hi], c.stats.Median)
+	if c.wrong = x.float32Clock(c) || x.timeUnit(c); c.wrong {
+		return // because other faults would follow from this one
+	}
+	x.backSteps(c)
+	x.duplicates(c)
+	x.gaps(c)
+	x.jitter(c)
+	x.fps(c)
+	x.coarse(c)
+}
+
+// stream runs the checks of the values of one stream.
+func (x *examiner) stream(s *dataset.Stream) {
+	v, ok := valuesOf(s)
+	if !ok {
+		return
+	}
+	x.values += v.rows * v.width
+	t := &x.work.tally
+	v.scan(t)
+	x.stated.add(s.Name, &v, t)
+	x.notFinite(s, &v, t)
+	x.stuck(s, &v, t)
+	x.repeated(s, &v, t)
+	turning := x.quaternions(s, &v, t)
+	for c := range s.Columns {
+		if !s.Columns[c].Integer && !turning[c] {
+			x.wraps(s, &v, t, c)
+		}
+	}
+	x.saturated(s, &v, t, turning)
+	x.jumps(s, &v, t, turning)
+	if n := s.Lossy(); n > 0 {
+		x.add(Inexact, s.Name, n, fmt.Sprintf("%s too large for %v, and rounded", text.Count(n, "whole number is", "whole numbers are"), s.Values.DType()))
+	}
+}
+
+// found returns the findings in order: errors first, then by kind and by stream.
 func (x *examiner) found() []Finding {
 	list := make([]Finding, len(x.list))
 	for i, f := range x.list {
@@ -71,54 +82,4 @@ func (x *examiner) found() []Finding {
 	}
 	sortFindings(list)
 	return list
-}
-
-// placed returns a finding with where it was made.
-func (x *examiner) placed(f *Finding) Finding {
-	f.Path, f.Episode, f.zero = x.opt.Path, x.n, x.zero(f.Stream)
-	if f.Path != "" && x.e.Attributes.Source != f.Path {
-		f.Source = x.e.Attributes.Source
-	}
-	return *f
-}
-
-// zero is the time from which pictures of a stream count: the beginning of the episode, unless its own timestamps are in another unit.
-func (x *examiner) zero(stream string) int64 {
-	of := x.clockOf[stream]
-	if of != nil && of.wrong {
-		return of.times[0]
-	}
-	zero := int64(0)
-	known := false
-	for _, c := range x.clocked {
-		if first := c.times[c.lo]; !c.wrong && (!known || first < zero) {
-			zero, known = first, true
-		}
-	}
-	return zero
-}
-
-// sortFindings sorts by episode, those of the dataset first; then errors first, then by kind.
-func sortFindings(list []Finding) {
-	if len(list) < 2 {
-		return
-	}
-	place := map[Kind]int{}
-	for i, k := range Kinds() {
-		place[k] = i
-	}
-	slices.SortStableFunc(list, func(a, b Finding) int {
-		return cmp.Or(a.Episode-b.Episode, cmp.Compare(a.Severity, b.Severity), place[a.Kind]-place[b.Kind])
-	})
-}
-
-// at are the times of rows of a stream.
-func (x *examiner) at(stream string, rows []int) (at []int64) {
-	times := x.times[stream]
-	for _, i := range rows[:min(len(rows), MostTimes)] {
-		if i < len(times) {
-			at = append(at, times[i])
-		}
-	}
-	return at
 }

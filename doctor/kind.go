@@ -53,3 +53,19 @@ func Kinds() []Kind {
 		NaN, Stuck, Repeated, Saturation, Spike, UnitJump, QuaternionNorm, QuaternionFlip, AngleWrap, Inexact,
 		VideoDrift, VideoCount, MissingFile, IndexGap, StaleStats, Schema, MixedRates, SplitOverlap, Declaration, Undecoded, Damaged, Unended, Unreadable, Empty}
 }
+
+// Severity is how bad a finding is.
+type Severity string
+
+const (
+	// Warning: the fault may be intended, or can be corrected while the recording is read.
+	Warning Severity = "warning"
+	// Error: training learns something false, or a reader fails.
+	Error Severity = "error"
+)
+
+// AtLeast reports whether s is as bad as o, or worse.
+func (s Severity) AtLeast(o Severity) bool { return s == o || s == Error }
+
+// String returns the severity's name.
+func (s Severity) String() string { return string(s) }

@@ -11,31 +11,25 @@ import (
 
 // The rules of offsets between streams.
 const (
-	mostLag      = time.Second // further apart, one motion follows another rather than being recorded late
+	mostLag      = time.Second // with a longer lag, one motion follows the other
 	leastLag     = 5 * time.Millisecond
-	mostPoints   = 1024 // of the common clock on which two streams are compared
+	mostPoints   = 1024 // points of the common clock
 	leastPoints  = 128
-	mostStreams  = 6 // of an episode, that are compared with each other
-	mostCompared = 3 // columns of two streams that have the same names, or are the liveliest
-	sameMotion   = 0.95
-	sameStill    = 0.5   // without the lag: it is less than a sixth of the motion's period, and no speed beside a position
-	otherPeaks   = 0.6   // of the peak: a motion that repeats itself has no one lag
-	otherTimes   = 0.9   // of the peak, where the correlation is good without the lag
-	over         = 5     // steps over which changes are taken, so that noise is less of them
-	leastLoss    = 0.005 // of correlation without the lag
-	sharper      = 4     // times what the correlation lacks at its peak, it must lack without the lag
+	mostStreams  = 6 // streams of an episode that are compared
+	mostCompared = 3 // columns of two streams that are compared
+	over         = 5 // steps of a change; several reduce the share of noise
 )
 
-// motion is a stream that may be compared with others.
+// motion is a stream that may be compared with others, interpolated on an even clock.
 type motion struct {
 	s      *dataset.Stream
 	v      values
 	times  []int64
 	median int64
-	on     grid                 // the clock on which it was put last
-	places []between            // of that clock, among its samples
-	series map[int]*differences // of its columns there; nil of one that is not to be compared
-	room   [][]float64          // of those of other clocks
+	on     grid                 // the even clock
+	places []samplePosition     // of the even clock among the samples
+	series map[int]*differences // by column; nil if a column cannot be compared
+	room   [][]float64          // buffers to use again
 }
 
 // grid is an even clock.
@@ -44,23 +38,20 @@ type grid struct {
 	n          int
 }
 
-// between is a time between a sample and the next, so much of the way.
-type between struct {
+// samplePosition is a time between a sample and the next: share is 0 at the sample and 1 at the next.
+type samplePosition struct {
 	after int
 	share float64
 }
 
-// differences are the changes of a column over some steps, and the sums of their squares before each, and of all.
-type differences struct{ list, squares, room []float64 }
-
-// offsets compares each two streams of an episode that measure something: where one's changes are the other's, always so much later, its clock is.
-// Streams of commands are not compared, for what follows a command later is the robot.
+// offsets compares each two measured streams of an episode. If the changes of one are those of the other with a constant lag, its clock is late.
+// Commands are not compared, because the robot follows a command later.
 func (x *examiner) offsets() {
 	var list []*motion
 	for i := range x.e.Streams {
 		s := &x.e.Streams[i]
 		times := x.times[s.Name]
-		if len(times) < leastPoints || x.known.of(s.Name).command || s.AllInteger() {
+		if len(times) < leastPoints || x.work.role(s.Name).command || s.AllInteger() {
 			continue
 		}
 		c := x.clockOf[s.Name]
@@ -84,14 +75,14 @@ func (x *examiner) offsets() {
 	}
 }
 
-// offset compares two streams.
+// offset compares two streams and reports a lag between them.
 func (x *examiner) offset(a, b *motion) {
 	step := max(a.median, b.median)
 	from, to := max(a.times[0], b.times[0]), min(a.times[len(a.times)-1], b.times[len(b.times)-1])
 	if step <= 0 || to <= from || (to-from)/step < leastPoints {
 		return
 	}
-	if n := (to - from) / step; n > mostPoints { // the middle of what they share
+	if n := (to - from) / step; n > mostPoints { // the middle of the common range
 		from += (n - mostPoints) / 2 * step
 		to = from + mostPoints*step
 	}
@@ -142,10 +133,10 @@ func (x *examiner) offset(a, b *motion) {
 	f.WhatToDo = fmt.Sprintf("Set offset: %s for %s in the plan if both measure the same motion; then find out which of them is stamped when it arrives rather than when it was measured.",
 		planTime(-int64(math.Round(lag/1e5))*1e5), late.s.Name)
 	curve := found.curve
-	f.plot = func() *plot { return correlationPlot(curve, step, lags) }
+	f.draw = func() *Plot { return correlationPlot(curve, step, lags) }
 }
 
-// pairs are the columns that are compared: those of the same names, else the liveliest of each.
+// pairs returns the columns to compare: those of the same name, or else the first of each.
 func pairs(a, b *motion) (list [][2]int) {
 	for i := range a.s.Columns {
 		if k := b.s.Column(a.s.Columns[i].Name); k >= 0 && !a.s.Columns[i].Integer && !b.s.Columns[k].Integer && len(list) < mostCompared {
@@ -165,7 +156,7 @@ func pairs(a, b *motion) (list [][2]int) {
 	return list
 }
 
-// put finds the places of an even clock among the samples.
+// put computes the places of an even clock among the samples.
 func (m *motion) put(on grid) {
 	if m.on == on {
 		return
@@ -180,7 +171,7 @@ func (m *motion) put(on grid) {
 	}
 	clear(m.series)
 	m.places = slices.Grow(m.places[:0], on.n)[:on.n]
-	k, _ := slices.BinarySearch(m.times, on.from+1) // the first sample after it
+	k, _ := slices.BinarySearch(m.times, on.from+1) // the first sample after the start
 	k = min(max(k-1, 0), len(m.times)-2)
 	for i := range m.places {
 		at := on.from + int64(i)*on.step
@@ -191,11 +182,11 @@ func (m *motion) put(on grid) {
 		if d := m.times[k+1] - m.times[k]; d > 0 {
 			share = min(max(float64(at-m.times[k])/float64(d), 0), 1)
 		}
-		m.places[i] = between{k, share}
+		m.places[i] = samplePosition{k, share}
 	}
 }
 
-// changes returns the differences of a column on the even clock; nil if one is not finite, or too few are not 0.
+// changes returns the differences of a column on the even clock; nil if one is not finite or most are 0.
 func (m *motion) changes(column int) *differences {
 	d, made := m.series[column]
 	if !made {
@@ -205,6 +196,7 @@ func (m *motion) changes(column int) *differences {
 	return d
 }
 
+// differ computes the result of changes.
 func (m *motion) differ(column int) *differences {
 	n := len(m.places)
 	var room []float64
@@ -213,7 +205,7 @@ func (m *motion) differ(column int) *differences {
 	}
 	room = slices.Grow(room[:0], 2*n+1)[:2*n+1]
 	list, squares := room[:n:n], room[n:]
-	values := squares[1:] // until their places are taken
+	values := squares[1:] // a buffer until the sums are computed
 	if m.v.f32 != nil {
 		interpolate(values, m.places, m.v.f32[column:], m.v.width)
 	} else {
@@ -241,8 +233,8 @@ func (m *motion) differ(column int) *differences {
 	return &differences{list, squares, room}
 }
 
-// interpolate writes the values of a column, which lie so far apart, at places among them.
-func interpolate[T number](to []float64, places []between, column []T, apart int) {
+// interpolate writes the values at places of a column, whose samples are apart elements apart.
+func interpolate[T number](to []float64, places []samplePosition, column []T, apart int) {
 	after := -1
 	var v0, change float64
 	for i, p := range places {
@@ -253,113 +245,4 @@ func interpolate[T number](to []float64, places []between, column []T, apart int
 		}
 		to[i] = v0 + p.share*change
 	}
-}
-
-// match is how two columns go together.
-type match struct {
-	lag         float64 // by which the second is later, in steps
-	peak, still float64 // the correlation there, and without it
-	sharp       bool    // the correlation is much better there than without a lag, and nowhere else as good
-	curve       []float64
-	columns     [2]int
-}
-
-// compare returns the lag at which two series of changes correlate best; nil if they do at none.
-func compare(a, b *differences, lags int) *match {
-	if a == nil || b == nil || !a.like(b, lags) {
-		return nil
-	}
-	curve := make([]float64, 2*lags+1)
-	best := 0
-	for l := -lags; l <= lags; l++ {
-		if lo, hi, power := a.shared(b, l); power > 0 {
-			curve[l+lags] = product(a.list[lo:hi], b.list[lo+l:hi+l]) / math.Sqrt(power)
-		}
-		if curve[l+lags] > curve[best] {
-			best = l + lags
-		}
-	}
-	peak := curve[best]
-	if peak < sameMotion || best == 0 || best == len(curve)-1 {
-		return nil
-	}
-	m := &match{peak: peak, still: curve[lags], curve: curve}
-	before, after := curve[best-1], curve[best+1]
-	m.lag = float64(best - lags)
-	if bend := before - 2*peak + after; bend < 0 {
-		m.lag += (before - after) / (2 * bend)
-	}
-	m.sharp = 1-m.still >= sharper*(1-peak) && peak-m.still >= leastLoss && !echoes(curve, best, m.still >= sameStill)
-	return m
-}
-
-// shared returns what two series have both where the second is so much later, and the product of the squares there.
-func (a *differences) shared(b *differences, lag int) (lo, hi int, power float64) {
-	lo, hi = max(0, -lag), min(len(a.list), len(b.list)-lag)
-	return lo, hi, (a.squares[hi] - a.squares[lo]) * (b.squares[hi+lag] - b.squares[lo+lag])
-}
-
-// like reports whether two series correlate at a lag as one motion does. At most lags they do not, which is sure after a few products: those that are left
-// add no more than the root of the product of the squares that are left.
-func (a *differences) like(b *differences, lags int) bool {
-	const at = 64 // a time
-	for l := -lags; l <= lags; l++ {
-		lo, hi, power := a.shared(b, l)
-		if !(power > 0) {
-			continue
-		}
-		missing := (sameMotion - 1e-9) * math.Sqrt(power) // sums that are made otherwise are rounded otherwise
-		for i := lo; ; i += at {
-			if i >= hi {
-				if missing <= 0 {
-					return true
-				}
-				break
-			}
-			to := min(i+at, hi)
-			missing -= product(a.list[i:to], b.list[i+l:to+l])
-			if missing > 0 && missing*missing > (a.squares[hi]-a.squares[to])*(b.squares[hi+l]-b.squares[to+l])*(1+1e-9) {
-				break
-			}
-		}
-	}
-	return false
-}
-
-// product is the sum of the products of two lists, in four sums at a time.
-func product(a, b []float64) float64 {
-	var s0, s1, s2, s3 float64
-	b = b[:len(a)]
-	i := 0
-	for ; i+4 <= len(a); i += 4 {
-		s0 += a[i] * b[i]
-		s1 += a[i+1] * b[i+1]
-		s2 += a[i+2] * b[i+2]
-		s3 += a[i+3] * b[i+3]
-	}
-	for ; i < len(a); i++ {
-		s0 += a[i] * b[i]
-	}
-	return s0 + s1 + s2 + s3
-}
-
-// echoes reports whether a correlation is nearly as good at another lag, as it is of what repeats itself. Where the lag is short beside the motion, what
-// is opposite half a period away is no echo.
-func echoes(curve []float64, best int, short bool) bool {
-	left, right := best, best
-	for left > 0 && curve[left] > curve[best]/2 {
-		left--
-	}
-	for right < len(curve)-1 && curve[right] > curve[best]/2 {
-		right++
-	}
-	for i, r := range curve {
-		if i >= left && i <= right {
-			continue
-		}
-		if short && r > otherTimes*curve[best] || !short && math.Abs(r) > otherPeaks*curve[best] {
-			return true
-		}
-	}
-	return false
 }

@@ -393,8 +393,8 @@ func TestMemoryDoesNotGrowWithTheDataset(t *testing.T) {
 	assert.Equal(t, 3000, r.Checked.Episodes)
 	drawn := 0
 	for _, f := range r.Findings {
-		assert.Nil(t, f.plot, "it holds the episode")
-		if f.drawn != nil {
+		assert.Nil(t, f.draw, "it holds the episode")
+		if f.Plot != nil {
 			drawn++
 		}
 	}
@@ -413,6 +413,21 @@ func TestTheEndOfTheContextEndsExamining(t *testing.T) {
 	assert.ErrorIs(t, err, context.Canceled)
 	assert.Nil(t, r)
 	assert.Less(t, n, 50)
+}
+
+// ill is a recording with several faults, whose names would break a page that does not escape them.
+func ill(t *testing.T) *Report {
+	tapes := recording(3)
+	tapes["joints"].cut(500, 520)
+	tapes["joints"].name = `<script>alert("joints")</script>`
+	hold(tapes["imu"], 1000, 1200)
+	for i := 700; i < 900; i++ {
+		scale(tapes["tracker"].rows[i][3:], -1)
+	}
+	tapes["imu"].times[3000] = tapes["imu"].times[2999]
+	m := &memory{episodes: []*dataset.Episode{episodeOf(t, tapes), nil}}
+	m.info.Notes = dataset.Notes{{Code: dataset.CodeFilesMissing, Subject: "videos", Count: 2, Detail: dataset.Detail{Of: 3, Names: []string{"a.mp4"}}}}
+	return examined(t, m, Options{Path: "here"})
 }
 
 func TestFindingsAreInOrderAndTheSameEachTime(t *testing.T) {

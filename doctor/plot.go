@@ -1,82 +1,43 @@
 package doctor
 
-import (
-	"github.com/robocache/robocache/dataset"
-)
-
 // mostLines is how many columns a picture has.
 const mostLines = 4
 
 // mostPlotted is how many points a line of a picture has: two for each of so many stretches, the least and the greatest value.
 const mostPlotted = 300
 
-// plot is what the page draws of a finding.
-type plot struct {
-	x, y  string // what the axes are
-	lines []line
-	marks []float64 // along x
+// Plot is a picture of a finding: lines over an axis, and marks on it. It holds numbers only, and not the episode.
+type Plot struct {
+	X, Y  string // names of the axes, with units: "s" and "step, ms"
+	Lines []Line
+	Marks []float64 // places on the axis X at which the fault was found
 }
 
-type line struct {
-	name string
-	x, y []float64 // NaN is a gap
+// Line is a line of a [Plot]. X and Y have one value for each point; where Y is NaN, the line has a gap.
+type Line struct {
+	Name string
+	X, Y []float64
 }
 
-// drawing makes a picture, if it is wanted.
-type drawing func() *plot
+// drawing makes a Plot from the samples of the episode, which it keeps in memory.
+type drawing func() *Plot
 
-// series draws columns of a stream, and marks times.
-func (x *examiner) series(s *dataset.Stream, v *values, columns []int, marks []int64) drawing {
-	times := x.times[s.Name]
-	steps := x.e.Steps || len(times) < v.rows
-	return func() *plot {
-		p := &plot{x: "s", y: s.Name}
-		zero := x.zero(s.Name)
-		at := func(i int) float64 { return float64(times[i]-zero) / 1e9 }
-		if steps {
-			p.x, at = "sample", func(i int) float64 { return float64(i) }
-		}
-		for _, c := range columns[:min(len(columns), mostLines)] {
-			p.lines = append(p.lines, thin(s.Columns[c].Name, v.rows, at, func(i int) float64 { return v.at(i, c) }))
-		}
-		for _, t := range marks {
-			if len(times) > 0 {
-				p.marks = append(p.marks, float64(t-zero)/1e9)
-			}
-		}
-		return p
-	}
-}
-
-// steps draws the steps of a clock.
-func (x *examiner) steps(c *clock, marks []int64) drawing {
-	return func() *plot {
-		p := &plot{x: "s", y: "step, ms"}
-		zero := x.zero(c.stream)
-		p.lines = []line{thin(c.stream, c.hi-c.lo-1, func(i int) float64 { return float64(c.times[c.lo+i]-zero) / 1e9 },
-			func(i int) float64 { return float64(c.times[c.lo+i+1]-c.times[c.lo+i]) / 1e6 })}
-		for _, t := range marks {
-			p.marks = append(p.marks, float64(t-zero)/1e9)
-		}
-		return p
-	}
-}
-
-func correlationPlot(curve []float64, step int64, lags int) *plot {
-	p := &plot{x: "lag, ms", y: "correlation"}
-	l := line{name: "correlation"}
+// correlationPlot draws the correlation of two streams over the lag between them.
+func correlationPlot(curve []float64, step int64, lags int) *Plot {
+	p := &Plot{X: "lag, ms", Y: "correlation"}
+	l := Line{Name: "correlation"}
 	for i, r := range curve {
-		l.x, l.y = append(l.x, float64(int64(i-lags)*step)/1e6), append(l.y, r)
+		l.X, l.Y = append(l.X, float64(int64(i-lags)*step)/1e6), append(l.Y, r)
 	}
-	p.lines = []line{l}
+	p.Lines = []Line{l}
 	return p
 }
 
 // thin makes a line of n points: all of them, or of each of mostPlotted stretches the least and the greatest.
-func thin(name string, n int, x, y func(int) float64) line {
+func thin(name string, n int, x, y func(int) float64) Line {
 	room := make([]float64, 2*max(min(n, 2*mostPlotted), 0))
-	l := line{name: name, x: room[: 0 : len(room)/2], y: room[len(room)/2:][:0]}
-	add := func(i int) { l.x, l.y = append(l.x, x(i)), append(l.y, y(i)) }
+	l := Line{Name: name, X: room[: 0 : len(room)/2], Y: room[len(room)/2:][:0]}
+	add := func(i int) { l.X, l.Y = append(l.X, x(i)), append(l.Y, y(i)) }
 	if n <= 2*mostPlotted {
 		for i := range n {
 			add(i)

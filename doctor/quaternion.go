@@ -5,26 +5,26 @@ import (
 	"math"
 	"slices"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/recognise"
 	"github.com/robocache/robocache/internal/text"
 )
 
 // The rules of quaternions.
 const (
-	normOff    = 2e-3 // from 1: three decimals give up to 1e-3
-	normLikely = 5e-3 // from 1: four neighbouring columns of nearly all samples, which are a quaternion then
-	leastUnit  = 0.95 // of the samples
+	normOff    = 2e-3 // distance of a length from 1 that is a fault; three decimals give up to 1e-3
+	normLikely = 5e-3 // distance of a length from 1 up to which four columns are taken for a quaternion
+	leastUnit  = 0.95 // share of the samples with such a length
 	leastRows  = 20
 )
 
-// quaternions looks at the groups of four columns that are a unit quaternion: as the recording says, or by their values. It returns the columns.
+// quaternions examines each group of four columns that is a unit quaternion, either by declaration or by names and values. It returns their columns.
 func (x *examiner) quaternions(s *dataset.Stream, v *values, t *tally) (found map[int]bool) {
-	named := x.known.quaternions(s)
+	named := x.work.quaternionsByName(s)
 	for lo := 0; lo+4 <= len(s.Columns); lo++ {
-		told := s.Columns[lo].Rotation
-		is := told != dataset.RotationNone && s.Columns[lo+3].Rotation == told
-		if !is && told == dataset.RotationNone {
+		declared := s.Columns[lo].Rotation
+		is := declared != dataset.RotationNone && s.Columns[lo+3].Rotation == declared
+		if !is && declared == dataset.RotationNone {
 			is = slices.Contains(named, lo) && v.nearUnit(lo) || v.unit(s, t, lo)
 		}
 		if !is {
@@ -42,7 +42,7 @@ func (x *examiner) quaternions(s *dataset.Stream, v *values, t *tally) (found ma
 	return found
 }
 
-// nearUnit reports whether four columns that are called a quaternion may be one: most are about as long as one, if they were scaled a little.
+// nearUnit reports whether four columns with the names of a quaternion may be one, possibly scaled: most rows have a length from 0.5 to 2.
 func (v *values) nearUnit(lo int) bool {
 	n, near := 0, 0
 	every := max(1, v.rows/500)
@@ -56,8 +56,8 @@ func (v *values) nearUnit(lo int) bool {
 	return n > 0 && 10*near >= 9*n
 }
 
-// unit reports whether four columns are a quaternion by their values alone: of length 1 nearly always, of which at least two change, and no
-// choice of one of four.
+// unit reports whether four columns are a quaternion by their values alone: their length is 1 in nearly all rows, at least two of them change, and they
+// are not a one-hot choice.
 func (v *values) unit(s *dataset.Stream, t *tally, lo int) bool {
 	moving, squares := 0, 0.0
 	for c := lo; c < lo+4; c++ {
@@ -75,7 +75,7 @@ func (v *values) unit(s *dataset.Stream, t *tally, lo int) bool {
 	}
 	const look = 500
 	every := max(1, v.rows/look)
-	if every == 1 && squares < 0.999*leastUnit*(1-normLikely)*(1-normLikely)*float64(v.rows) { // of all rows there is less than of those that must be unit
+	if every == 1 && squares < 0.999*leastUnit*(1-normLikely)*(1-normLikely)*float64(v.rows) { // the sum over all rows is less than that of the rows that must be unit
 		return false
 	}
 	seen, other, all := 0, 0, (v.rows+every-1)/every
@@ -93,10 +93,10 @@ func (v *values) unit(s *dataset.Stream, t *tally, lo int) bool {
 			whole++
 		}
 	}
-	return 2*whole < seen && !slices.ContainsFunc(s.Columns[lo:lo+4], func(c dataset.Column) bool { return align.NoQuaternion(c.Name) })
+	return 2*whole < seen && !slices.ContainsFunc(s.Columns[lo:lo+4], func(c dataset.Column) bool { return recognise.NoQuaternion(c.Name) })
 }
 
-// square is the sum of the squares of four columns.
+// square returns the sum of the squares of four columns.
 func (v *values) square(row, lo int) float64 {
 	if i := row*v.width + lo; v.f32 != nil {
 		a, b, c, d := float64(v.f32[i]), float64(v.f32[i+1]), float64(v.f32[i+2]), float64(v.f32[i+3])
@@ -110,7 +110,7 @@ func (v *values) norm(row, lo int) float64 {
 	return math.Sqrt(v.square(row, lo))
 }
 
-// quaternion counts samples that are not of length 1, and changes of sign.
+// quaternion counts the samples with another length than 1, and the changes of sign.
 func (x *examiner) quaternion(s *dataset.Stream, v *values, lo int) {
 	var off, flips []int
 	offs, turned, zeros, judged := 0, 0, 0, 0
@@ -144,7 +144,7 @@ func (x *examiner) quaternion(s *dataset.Stream, v *values, lo int) {
 	}
 	columns := []string{s.Columns[lo].Name, s.Columns[lo+1].Name, s.Columns[lo+2].Name, s.Columns[lo+3].Name}
 	which := []int{lo, lo + 1, lo + 2, lo + 3}
-	if offs > 0 && zeros < judged { // messages have fields for a quaternion that not everybody fills
+	if offs > 0 && zeros < judged { // a message type may have fields that its publisher leaves 0
 		why := fmt.Sprintf("%s of %d with a quaternion that is not of length 1", text.Count(offs, "sample", "samples"), v.rows)
 		if worst != 1 {
 			why += fmt.Sprintf(", at worst of %s", short(worst))
@@ -153,11 +153,11 @@ func (x *examiner) quaternion(s *dataset.Stream, v *values, lo int) {
 			why += fmt.Sprintf("; %s 0, 0, 0, 0", text.Count(zeros, "is", "are"))
 		}
 		f := x.add(QuaternionNorm, s.Name, offs, why+" ("+text.List(columns, mostNames)+")")
-		f.Columns, f.At, f.plot = columns, x.at(s.Name, off), x.series(s, v, which, x.at(s.Name, off))
+		f.Columns, f.At, f.draw = columns, x.at(s.Name, off), x.series(s, v, which, x.at(s.Name, off))
 	}
 	if turned > 0 {
 		f := x.add(QuaternionFlip, s.Name, turned, fmt.Sprintf("the quaternion changes its sign %s, which is the same rotation written otherwise (%s)",
 			text.Count(turned, "time", "times"), text.List(columns, mostNames)))
-		f.Columns, f.At, f.plot = columns, x.at(s.Name, flips), x.series(s, v, which, x.at(s.Name, flips))
+		f.Columns, f.At, f.draw = columns, x.at(s.Name, flips), x.series(s, v, which, x.at(s.Name, flips))
 	}
 }

@@ -8,10 +8,17 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// saturated looks for values that are cut off at a limit: several plateaus at exactly the least or the greatest value of a column, which is at no other
-// value twice in a row, and is steep where it meets them.
+// The rules of saturation.
+const (
+	plateau       = 3 // least number of equal values at a limit that are cut off rather than a peak
+	leastPlateaus = 2
+	leastCut      = 6 // least number of samples in all plateaus
+)
+
+// saturated reports values that are cut off at a limit: several plateaus at exactly the least or the greatest value of a column, which rarely repeats
+// other values, and is steep where it meets the plateaus.
 func (x *examiner) saturated(s *dataset.Stream, v *values, t *tally, not map[int]bool) {
-	if x.known.of(s.Name).command || v.width == 1 && x.known.of(s.Name).rests {
+	if x.work.role(s.Name).command || v.width == 1 && x.work.role(s.Name).bounded {
 		return
 	}
 	var columns []string
@@ -21,7 +28,7 @@ func (x *examiner) saturated(s *dataset.Stream, v *values, t *tally, not map[int
 	for c := range s.Columns {
 		k := &t.columns[c]
 		if s.Columns[c].Integer || not[c] || k.limit < leastCut-leastPlateaus || 8*(k.equal-k.limit) > 3*k.limit || k.bad > 0 || k.max <= k.min ||
-			4*k.equal > 3*v.rows || x.known.of(s.Columns[c].Name).rests {
+			4*k.equal > 3*v.rows || x.work.role(s.Columns[c].Name).bounded {
 			continue
 		}
 		for _, limit := range []float64{k.min, k.max} {
@@ -51,10 +58,10 @@ func (x *examiner) saturated(s *dataset.Stream, v *values, t *tally, not map[int
 	}
 	slices.Sort(at)
 	f := x.add(Saturation, s.Name, total, why)
-	f.Columns, f.At, f.plot = columns, firstOf(at), x.series(s, v, where, firstOf(at))
+	f.Columns, f.At, f.draw = columns, firstOf(at), x.series(s, v, where, firstOf(at))
 }
 
-// cut counts the values of a column that are cut off at a limit, and returns the first rows of the plateaus; 0 if that is not what they are.
+// cut returns the number of values of a column that are cut off at a limit, and the first row of each plateau; 0 if none are.
 func (v *values) cut(c int, limit float64, k *columnTally) (n int, rows []int) {
 	plateaus, elsewhere, steep := 0, 0, 0
 	sum, moves := 0.0, 0
@@ -85,7 +92,7 @@ func (v *values) cut(c int, limit float64, k *columnTally) (n int, rows []int) {
 	}
 	mean := sum / float64(max(moves, 1))
 	for _, i := range rows {
-		for k := i - 1; k >= max(i-2, 0); k-- { // the last step before the limit is a part of one
+		for k := i - 1; k >= max(i-2, 0); k-- { // the last step may be shortened by the limit
 			if math.Abs(v.at(k, c)-v.at(k+1, c)) >= mean/4 {
 				steep++
 				break

@@ -8,42 +8,42 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// number is what values are scanned as.
+// number is the type of scanned values.
 type number interface{ float32 | float64 }
 
-// tally is what a pass over a stream's values counts.
+// tally has the counts of one pass over a stream's values.
 type tally struct {
 	columns []columnTally
-	runs    []run   // of equal rows, those of at least leastRun
-	lengths [10]int // how many runs of equal rows are so long; the last is of all that are longer. The first and the last run are not counted
+	runs    []run   // of at least leastRun equal rows
+	lengths [10]int // number of runs by length; the last element is for all longer runs. The first and the last run of a stream do not count
 	bad     []int   // rows with a value that is not finite, the first MostTimes of them
 	badRows int
 }
 
-// run is rows from to to-1 that are equal.
+// run is a run of equal rows: from to to-1.
 type run struct{ from, to int }
 
-// leastRun is how many equal rows there must be for a stream to be thought stuck.
+// leastRun is the least number of equal rows that may be a stuck stream.
 const leastRun = 10
 
-// columnTally is what is counted of a column. Of one that has values that are not finite, step is +Inf and the sums say nothing.
+// columnTally has the counts of a column. If it has values that are not finite, step is +Inf and the sums are invalid.
 type columnTally struct {
-	min, max           float64 // of the finite values; +Inf and -Inf if there is none
-	step               float64 // the longest
+	min, max           float64 // of the finite values; +Inf and -Inf if the column has none
+	step               float64 // the longest step
 	equal              int     // steps without a change
-	limit              int     // of these, steps at what was the least or the greatest value until then
+	limit              int     // of these, steps at the least or the greatest value so far
 	bad                int     // values that are not finite
-	shift, sum, square float64 // the sums of the values less shift, the first of them, and of their squares
+	shift, sum, square float64 // sums of (value - shift) and of its square; shift is the first value
 }
 
-// values are those of a stream, float32 or float64 in rows.
+// values are the values [S,D] of a stream, as float32 or float64.
 type values struct {
 	rows, width int
 	f32         []float32
 	f64         []float64
 }
 
-// valuesOf returns a stream's values, without a copy where they are float32 or float64 in one piece.
+// valuesOf returns a stream's values, without a copy if they are contiguous float32 or float64.
 func valuesOf(s *dataset.Stream) (v values, ok bool) {
 	if s.Values == nil || s.Values.Rank() != 2 {
 		return v, false
@@ -75,7 +75,35 @@ func (v *values) at(row, column int) float64 {
 	return v.f64[row*v.width+column]
 }
 
-// scan makes the pass, into a tally that may be one of another stream.
+// sameRow reports whether a row is equal to the row before it.
+func (v *values) sameRow(i int) bool {
+	if v.f32 != nil {
+		return slices.Equal(v.f32[(i-1)*v.width:i*v.width], v.f32[i*v.width:(i+1)*v.width])
+	}
+	return slices.Equal(v.f64[(i-1)*v.width:i*v.width], v.f64[i*v.width:(i+1)*v.width])
+}
+
+// equalRows reports whether two rows are equal, where NaN equals NaN.
+func (v *values) equalRows(a, b int) bool {
+	for c := range v.width {
+		if p, q := v.at(a, c), v.at(b, c); p != q && (p == p || q == q) {
+			return false
+		}
+	}
+	return true
+}
+
+// moving returns the mostLines columns that change most often.
+func (v *values) moving(t *tally) []int {
+	list := make([]int, v.width)
+	for c := range list {
+		list[c] = c
+	}
+	slices.SortStableFunc(list, func(a, b int) int { return t.columns[a].equal - t.columns[b].equal })
+	return list[:min(len(list), mostLines)]
+}
+
+// scan fills a tally, whose buffers may be those of another stream.
 func (v *values) scan(t *tally) {
 	*t = tally{columns: slices.Grow(t.columns[:0], v.width)[:v.width], runs: t.runs[:0]}
 	if v.f32 != nil {
@@ -97,13 +125,13 @@ func (v *values) scan(t *tally) {
 	v.findRuns(t)
 }
 
-// block is how many values are looked at by column at a time: as many as lie in a processor's nearest cache.
+// block is the number of values that are scanned column by column, which fit in the L1 cache.
 const block = 4096
 
 func scan[T number](t *tally, data []T, width int) {
 	for c := range t.columns {
 		first := float64(data[c])
-		t.columns[c] = columnTally{min: first, max: first, shift: first, equal: -1, limit: -1} // the first is as itself
+		t.columns[c] = columnTally{min: first, max: first, shift: first, equal: -1, limit: -1} // the first value is counted as equal to itself
 	}
 	last := data[:width]
 	for len(data) > 0 {
@@ -116,11 +144,11 @@ func scan[T number](t *tally, data []T, width int) {
 	}
 }
 
-// look takes values of a column, which lie so far apart, after another. A value that is not finite makes the step from it or to it so.
+// look counts the values of a column, apart elements apart in list; before is the value before the first. If a value is not finite, so is its step.
 func look[T number](k *columnTally, list []T, apart int, before float64) {
 	const sign = 1 << 63
 	low, high, shift, equal, limit := k.min, k.max, k.shift, k.equal, k.limit
-	longest := math.Float64bits(k.step) // numbers that are not negative are in the order of their bits
+	longest := math.Float64bits(k.step) // non-negative floats are ordered like their bits
 	var sum, square float64
 	for i := 0; i < len(list); i += apart {
 		x := float64(list[i])
@@ -145,7 +173,7 @@ func look[T number](k *columnTally, list []T, apart int, before float64) {
 	k.step = math.Float64frombits(min(longest, math.Float64bits(math.Inf(1))))
 }
 
-// finite looks again at a column that may have values that are not finite, and returns how many.
+// finite counts a column again that may have values that are not finite, and returns their number.
 func (v *values) finite(k *columnTally, c int) int {
 	k.min, k.max, k.equal, k.limit, k.bad = math.Inf(1), math.Inf(-1), 0, 0, 0
 	before := math.NaN()
@@ -165,7 +193,7 @@ func (v *values) finite(k *columnTally, c int) int {
 	return k.bad
 }
 
-// findRuns finds rows that are equal to the one before, among those where the column that changes most does not.
+// findRuns counts runs of equal rows. It compares whole rows only where the column that changes most often is equal.
 func (v *values) findRuns(t *tally) {
 	liveliest := 0
 	for c := range t.columns {
@@ -188,15 +216,7 @@ func (v *values) findRuns(t *tally) {
 	t.end(begin, v.rows, false)
 }
 
-// sameRow reports whether a row is that before it.
-func (v *values) sameRow(i int) bool {
-	if v.f32 != nil {
-		return slices.Equal(v.f32[(i-1)*v.width:i*v.width], v.f32[i*v.width:(i+1)*v.width])
-	}
-	return slices.Equal(v.f64[(i-1)*v.width:i*v.width], v.f64[i*v.width:(i+1)*v.width])
-}
-
-// end takes a run of equal rows that is over.
+// end counts a run of equal rows; inner is false for the first and the last run.
 func (t *tally) end(from, to int, inner bool) {
 	if inner {
 		t.lengths[min(to-from, len(t.lengths)-1)]++
@@ -206,7 +226,7 @@ func (t *tally) end(from, to int, inner bool) {
 	}
 }
 
-// badRows returns the rows with a value that is not finite in some columns, the first MostTimes of them, and how many there are.
+// badRows returns the first MostTimes rows with a value that is not finite in some columns, and the number of all such rows.
 func (v *values) badRows(columns []int) (rows []int, n int) {
 	for i := range v.rows {
 		if slices.ContainsFunc(columns, func(c int) bool { d := v.at(i, c); return d-d != 0 }) {
@@ -216,4 +236,12 @@ func (v *values) badRows(columns []int) (rows []int, n int) {
 		}
 	}
 	return rows, n
+}
+
+// columnsOf returns the indices of columns by name.
+func columnsOf(s *dataset.Stream, names []string) (list []int) {
+	for _, n := range names {
+		list = append(list, s.Column(n))
+	}
+	return list
 }

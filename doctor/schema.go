@@ -12,60 +12,61 @@ import (
 	"github.com/robocache/robocache/internal/text"
 )
 
-// The rules of recordings that belong together.
+// The rules of the comparison of episodes and datasets.
 const (
-	otherRate = 1.25 // times the rate of the first is another
-	inCommon  = 0.5  // of the streams of the smaller of two datasets, that they must share to be of one robot
+	otherRate = 1.25 // ratio of two rates that is a difference
+	inCommon  = 0.5  // least share of the streams of the smaller dataset that both have if they are of one robot
 )
 
-// schema compares the streams of episodes with those of the first episode that has them, and of datasets with each other.
+// schema compares the streams of each episode with those of the first episode that has them, and the streams of datasets with each other.
 type schema struct {
 	path     string
-	declared bool // the dataset declares its rate and its features, with which its reader and its clocks are compared already
+	declared bool // the dataset declares its rate and features; the reader and the checks of clocks compare these
 	episodes int
-	first    string   // episode, in words
-	names    []string // of the streams, in the order in which they came
-	streams  map[string]*inEpisodes
-	cameras  map[string]*dataset.Feature // as they are declared
-	videos   map[string]*inVideos
+	first    string   // name of the first episode
+	names    []string // of the streams, in the order of their first episode
+	streams  map[string]*streamHistory
+	cameras  map[string]*dataset.Feature // as declared
+	videos   map[string]*videoMismatch
 }
 
-// inVideos is how a camera's videos differ from what is declared of them.
-type inVideos struct{ size, rate, encoding unlike }
+// videoMismatch counts the differences of a camera's videos from its declaration.
+type videoMismatch struct{ size, rate, encoding mismatch }
 
-// inEpisodes is what is known of a stream.
-type inEpisodes struct {
+// streamHistory has the properties of a stream over the episodes.
+type streamHistory struct {
 	columns []dataset.Column
-	rate    float64 // of the first episode in which it has one; 0 of none
-	first   string  // the episode, in words
-	timed   string  // that with the first rate
-	has     int     // episodes
-	always  bool    // it has a rate in each of these
-	lacking string  // the first episode without it, in words
-	lacks   bool    // there is one
+	rate    float64 // of the first episode in which the stream has a rate; 0 if there is none
+	first   string  // name of the first episode with the stream
+	timed   string  // name of the episode with that rate
+	has     int     // number of episodes with the stream
+	always  bool    // the stream has a rate in each of these
+	lacking string  // name of the first episode without the stream
+	lacks   bool    // an episode lacks the stream
 
-	columnsDiffer, ratesDiffer unlike
+	columnsDiffer, ratesDiffer mismatch
 }
 
-// unlike is what differs from the first episode.
-type unlike struct {
+// mismatch counts the episodes that differ from the first.
+type mismatch struct {
 	episodes int
-	how      string // of the first of them
-	order    bool   // only the order of columns does, in each
+	how      string // description of the first of them
+	order    bool   // only the order of columns differs, in all of them
 }
 
+// newSchema returns the schema of a dataset without episodes.
 func newSchema(path string, info *dataset.Info) *schema {
-	s := &schema{path: path, declared: info.Declared > 0 && info.RateFrom != "caller", streams: map[string]*inEpisodes{},
-		cameras: map[string]*dataset.Feature{}, videos: map[string]*inVideos{}}
+	s := &schema{path: path, declared: info.Declared > 0 && info.RateFrom != "caller", streams: map[string]*streamHistory{},
+		cameras: map[string]*dataset.Feature{}, videos: map[string]*videoMismatch{}}
 	for i := range info.Features {
 		if f := &info.Features[i]; f.Width > 0 || f.Rate > 0 || f.Encoding != "" {
-			s.cameras[f.Name], s.videos[f.Name] = f, &inVideos{}
+			s.cameras[f.Name], s.videos[f.Name] = f, &videoMismatch{}
 		}
 	}
 	return s
 }
 
-// add takes in an episode that was examined.
+// add adds an episode after its clocks were checked.
 func (s *schema) add(x *examiner) {
 	in := func() string { return x.placed(&Finding{}).Where() }
 	here := map[string]bool{}
@@ -80,7 +81,7 @@ func (s *schema) add(x *examiner) {
 			rate = c.stats.Rate
 		}
 		if k == nil {
-			k = &inEpisodes{columns: columns, first: in(), always: true}
+			k = &streamHistory{columns: columns, first: in(), always: true}
 			if s.episodes > 0 {
 				k.lacks, k.lacking = true, s.first
 			}
@@ -123,7 +124,7 @@ func (s *schema) add(x *examiner) {
 	}
 }
 
-// video compares a camera with what is declared of it.
+// video compares a camera with its declaration.
 func (s *schema) video(m *dataset.Media, in func() string) {
 	f := s.cameras[m.Name]
 	if f == nil {
@@ -139,14 +140,14 @@ func (s *schema) video(m *dataset.Media, in func() string) {
 			return fmt.Sprintf("its video is declared to have %s, and has %s in %s", hertz(f.Rate), hertz(m.Rate), in())
 		})
 	}
-	if f.Encoding != "" && m.Rate > 0 && f.Encoding != m.Encoding { // of a video: in a folder, another dataset may have images
+	if f.Encoding != "" && m.Rate > 0 && f.Encoding != m.Encoding { // only videos have a rate; images may have another encoding
 		s.videos[m.Name].encoding.add(false, func() string {
 			return fmt.Sprintf("its video is declared to be %s, and is %s in %s", f.Encoding, m.Encoding, in())
 		})
 	}
 }
 
-func (u *unlike) add(order bool, how func() string) {
+func (u *mismatch) add(order bool, how func() string) {
 	if u.episodes++; u.episodes == 1 {
 		u.how, u.order = how(), order
 	}
@@ -155,7 +156,7 @@ func (u *unlike) add(order bool, how func() string) {
 
 func differs(a, b float64) bool { return a > otherRate*b || b > otherRate*a }
 
-// otherThan says what columns have that others have not.
+// otherThan describes the first difference of columns from others.
 func otherThan(columns, others []dataset.Column) string {
 	if len(columns) != len(others) {
 		return text.Count(len(columns), "column", "columns")
@@ -168,7 +169,7 @@ func otherThan(columns, others []dataset.Column) string {
 	return "the same"
 }
 
-// sameSet reports whether columns are the same in another order.
+// sameSet reports whether two lists have the same columns in any order.
 func sameSet(a, b []dataset.Column) bool {
 	byName := func(list []dataset.Column) []dataset.Column {
 		list = slices.Clone(list)
@@ -178,7 +179,7 @@ func sameSet(a, b []dataset.Column) bool {
 	return slices.Equal(byName(a), byName(b))
 }
 
-// repeatedName returns a name that several columns have; empty if none is.
+// repeatedName returns a name that several columns have; empty if names are unique.
 func repeatedName(columns []dataset.Column) string {
 	seen := make(map[string]bool, len(columns))
 	for _, c := range columns {
@@ -198,7 +199,7 @@ const (
 	oneRate    = "Resample all at one rate (a plan with a rate): taken row by row, the same motion is faster in one than in the other."
 )
 
-// found are the findings about the episodes of a dataset.
+// found returns the findings about differences between the episodes.
 func (s *schema) found() (list []Finding) {
 	for _, name := range slices.SortedFunc(maps.Keys(s.streams), dataset.CompareNames) {
 		k := s.streams[name]
@@ -221,7 +222,7 @@ func (s *schema) found() (list []Finding) {
 		for _, u := range []struct {
 			kind     Kind
 			severity Severity
-			unlike
+			mismatch
 		}{{Schema, Error, s.videos[name].size}, {FPSMismatch, Error, s.videos[name].rate}, {Schema, Warning, s.videos[name].encoding}} {
 			if u.episodes > 0 {
 				f := newFinding(u.kind, name, u.episodes, fmt.Sprintf("%s; so in %s", u.how, text.Count(u.episodes, "episode", "episodes")))
@@ -231,13 +232,13 @@ func (s *schema) found() (list []Finding) {
 		}
 	}
 	if !s.declared {
-		list = append(list, s.lacking()...)
+		list = append(list, s.missingStreams()...)
 	}
 	return list
 }
 
-// lacking tells streams with a rate that most episodes have and others have not; those that the same episodes lack together.
-func (s *schema) lacking() (list []Finding) {
+// missingStreams reports streams with a rate that most episodes have and some lack. Streams that the same episodes lack are one finding.
+func (s *schema) missingStreams() (list []Finding) {
 	type group struct {
 		missing int
 		first   string
@@ -275,8 +276,8 @@ func (s *schema) finding(kind Kind, stream string, n int, why, what string) Find
 	return *f
 }
 
-// beside compares a dataset with one that was examined before it, if they are of one robot: half of the streams of the one that has less are in both.
-func (s *schema) beside(o *schema) (list []Finding) {
+// compare returns the differences of a dataset from an earlier one if both are of one robot.
+func (s *schema) compare(o *schema) (list []Finding) {
 	var both, missing, more []string
 	for _, name := range s.names {
 		if o.streams[name] != nil {

@@ -12,26 +12,26 @@ import (
 
 // The rules of values that jump.
 const (
-	farJump     = 10    // times the usual change, which three in four steps do not exceed, is a jump; and a spike is so many times any other change
-	spikeLong   = 3     // samples, after which what does not come back is elsewhere
-	fewJumps    = 0.01  // of the rows may have a jump; what jumps more often moves so
-	sampledRows = 60    // from which the usual change is known
-	unitSlack   = 4     // usual changes, by which a value may miss what it would be in another unit
-	leastJumpy  = 4 * 8 // rows, of which one knows what is usual
+	farJump     = 10    // a jump is so many times the usual change (the third quartile), a spike so many times any other change
+	spikeLong   = 3     // most samples of a spike
+	fewJumps    = 0.01  // largest share of rows with jumps; more are the motion itself
+	sampledRows = 60    // rows from which the usual change is computed
+	unitSlack   = 4     // usual changes by which a converted value may differ
+	leastJumpy  = 4 * 8 // least number of rows of a stream
 )
 
-// units are the factors between those that are taken for each other: radians and degrees, metres and millimetres.
+// units are the factors between units that are mistaken for each other: radians and degrees, metres and millimetres.
 var units = []struct {
 	factor float64
 	what   string
 }{{180 / math.Pi, "degrees beside radians"}, {math.Pi / 180, "radians beside degrees"}, {1000, "thousandths of the unit"}, {0.001, "thousands of the unit"}}
 
-// jumps looks for values that leave a motion and come back at once, and for stretches in another unit.
+// jumps reports values that leave a motion and return at once, and stretches in another unit.
 func (x *examiner) jumps(s *dataset.Stream, v *values, t *tally, not map[int]bool) {
-	if v.rows < leastJumpy || x.known.of(s.Name).command || s.AllInteger() {
+	if v.rows < leastJumpy || x.work.role(s.Name).command || s.AllInteger() {
 		return
 	}
-	usual, limits := floats(&x.known.usual, v.width), floats(&x.known.limits, v.width)
+	usual, limits := floats(&x.work.usual, v.width), floats(&x.work.limits, v.width)
 	any := false
 	for c := range limits {
 		k := &t.columns[c]
@@ -45,9 +45,9 @@ func (x *examiner) jumps(s *dataset.Stream, v *values, t *tally, not map[int]boo
 	if !any {
 		return
 	}
-	most := v.rows / 4 * v.width // of what jumps so often, nothing can be said
-	found := v.jumps(x.known.jumps[:0], limits, most)
-	x.known.jumps = found
+	most := v.rows / 4 * v.width // with more jumps, the stream is not judged
+	found := v.jumps(x.work.jumps[:0], limits, most)
+	x.work.jumps = found
 	if len(found) == 0 || len(found) > most {
 		return
 	}
@@ -57,19 +57,13 @@ func (x *examiner) jumps(s *dataset.Stream, v *values, t *tally, not map[int]boo
 	}
 }
 
-// floats returns room for n numbers.
-func floats(room *[]float64, n int) []float64 {
-	*room = slices.Grow((*room)[:0], n)[:n]
-	return *room
-}
-
-// usual returns the change of a column that three in four steps do not exceed; 0 if it does not change at every other step, or if the longest is no jump
-// beside it: then a quarter of the changes or more are a tenth of that, which most columns show after a few.
+// usual returns the third quartile of the changes of a column; 0 if the column changes at less than half of the steps, or if the longest step is no jump.
+// The latter is known early for most columns, when a quarter of the changes are at least a tenth of the longest.
 func (v *values) usual(c int, longest float64) float64 {
 	apart := max(1, (v.rows-1)/sampledRows)
 	n := (v.rows - 2 + apart) / apart
 	part := longest/farJump*(1+1e-6) + math.SmallestNonzeroFloat32 // the longest may be rounded to float32
-	rest, zeros := n-n*3/4, 0                                      // a quarter of them
+	rest, zeros := n-n*3/4, 0                                      // a quarter of the changes
 	if math.IsInf(longest, 1) {
 		rest = v.rows
 	}
@@ -86,7 +80,7 @@ func (v *values) usual(c int, longest float64) float64 {
 	return nth.Of(list, len(list)*3/4)
 }
 
-// changesOf appends how long the finite changes of a column are, of every so many rows, and counts those of 0; nothing if so many or more are a part.
+// changesOf appends the absolute finite changes of a column, at every apart-th row, and counts those of 0. It returns nil if rest changes are at least part.
 func changesOf[T number](list []float64, data []T, width, apart int, part float64, rest int) (changes []float64, zeros int) {
 	for i := width; i < len(data); i += apart * width {
 		d := math.Abs(float64(data[i]) - float64(data[i-width]))
@@ -105,8 +99,8 @@ func changesOf[T number](list []float64, data []T, width, apart int, part float6
 	return list, zeros
 }
 
-// jumps appends the steps of columns that are beyond their limits, each as its place among the values, in order. It ends after a row with which there
-// are more than most.
+// jumps appends the indices of values whose step is beyond the limit of the column, in ascending order. It ends after the row in which the list has more
+// than most.
 func (v *values) jumps(list []int, limits []float64, most int) []int {
 	if v.f32 != nil {
 		narrow := make([]float32, len(limits))
@@ -129,13 +123,13 @@ func jumpsOf[T number](list []int, data, limits []T, most int) []int {
 	return list
 }
 
-// jump is a step of a column far beyond what it does otherwise.
+// jump is a step of a column that is far longer than the usual change.
 type jump struct {
 	row int
 	by  float64
 }
 
-// jumpAt returns the jump at a place among the values.
+// jumpAt returns the jump at an index of the values.
 func (v *values) jumpAt(at int) jump {
 	if v.f32 != nil {
 		return jump{at / v.width, float64(v.f32[at] - v.f32[at-v.width])}
@@ -143,7 +137,7 @@ func (v *values) jumpAt(at int) jump {
 	return jump{at / v.width, v.f64[at] - v.f64[at-v.width]}
 }
 
-// unitJump tells rows at which several columns, all that jump there, become what they would be in another unit.
+// unitJump reports rows at which several columns change to another unit, together with all columns that jump there.
 func (x *examiner) unitJump(s *dataset.Stream, v *values, found []int, usual []float64) bool {
 	var rows []int
 	var columns []string
@@ -177,11 +171,11 @@ func (x *examiner) unitJump(s *dataset.Stream, v *values, found []int, usual []f
 	}
 	f := x.add(UnitJump, s.Name, len(rows), fmt.Sprintf("%s jump at once to what they are in another unit, %s: %s, %s", text.Count(len(columns), "column", "columns"),
 		what, text.List(columns, mostNames), text.Count(len(rows), "time", "times")))
-	f.Columns, f.At, f.plot = columns, x.at(s.Name, rows), x.series(s, v, columnsOf(s, columns), x.at(s.Name, rows))
+	f.Columns, f.At, f.draw = columns, x.at(s.Name, rows), x.series(s, v, columnsOf(s, columns), x.at(s.Name, rows))
 	return true
 }
 
-// becomes reports whether columns that jump at a row are all there so many times what they were, but for their motion, and two or more clearly.
+// becomes reports whether all columns that jump at a row change by factor, up to their usual change, and two or more of them clearly.
 func (v *values) becomes(here []int, usual []float64, factor float64) bool {
 	clear := 0
 	for _, at := range here {
@@ -201,12 +195,12 @@ func (v *values) becomes(here []int, usual []float64, factor float64) bool {
 	return clear >= 2 && 2*clear >= len(here)
 }
 
-// spikes tells values that jump away and come back within few samples, by far more than any other step of their column.
+// spikes reports values that jump away and return within spikeLong samples, by far more than any other step of their column.
 func (x *examiner) spikes(s *dataset.Stream, v *values, t *tally, found []int) {
 	var columns []string
 	var where, rows []int
 	least, most := math.Inf(1), 0.0
-	if name := x.known.of(s.Name); name.rests || name.strikes {
+	if name := x.work.role(s.Name); name.bounded || name.impulsive {
 		return
 	}
 	for i, at := range found { // by column, then by row
@@ -220,7 +214,7 @@ func (x *examiner) spikes(s *dataset.Stream, v *values, t *tally, found []int) {
 		}
 		places := found[:n]
 		found = found[n:]
-		if name := x.known.of(s.Columns[c].Name); name.rests || name.strikes {
+		if name := x.work.role(s.Columns[c].Name); name.bounded || name.impulsive {
 			continue
 		}
 		of := make([]jump, 0, n)
@@ -253,10 +247,10 @@ func (x *examiner) spikes(s *dataset.Stream, v *values, t *tally, found []int) {
 	rows = slices.Compact(rows)
 	f := x.add(Spike, s.Name, n, fmt.Sprintf("%s away by %s or more and back within %d samples, where no other step is longer than %s: %s",
 		text.Count(n, "value jumps", "values jump"), short(least), spikeLong, short(most), text.List(columns, mostNames)))
-	f.Columns, f.At, f.plot = columns, x.at(s.Name, rows), x.series(s, v, where, x.at(s.Name, rows))
+	f.Columns, f.At, f.draw = columns, x.at(s.Name, rows), x.series(s, v, where, x.at(s.Name, rows))
 }
 
-// pairs returns where jumps begin that are followed by one back to about where it was, the rows of the steps of both, and the least of them.
+// pairs returns the rows of jumps that a jump back follows, the rows of the steps of both, and the smallest of these jumps.
 func (v *values) pairs(of []jump, c int) (begins []int, steps map[int]bool, least float64) {
 	least = math.Inf(1)
 	for k := 0; k+1 < len(of); k++ {
@@ -278,7 +272,7 @@ func (v *values) pairs(of []jump, c int) (begins []int, steps map[int]bool, leas
 	return begins, steps, least
 }
 
-// isTurn reports whether a jump is that of an angle which goes around.
+// isTurn reports whether a jump is an angle that wraps.
 func isTurn(by float64, k *columnTally) bool {
 	for _, turn := range []float64{math.Pi, 2 * math.Pi, 180, 360} {
 		if math.Abs(by) >= wrapStep*turn && k.max-k.min <= 1.001*turn {

@@ -8,10 +8,10 @@ import (
 	"github.com/robocache/robocache/internal/text"
 )
 
-// heldOut are words in the names of parts that a policy is measured on.
+// heldOut are words in the names of splits for evaluation.
 var heldOut = []string{"val", "valid", "validation", "test", "eval", "evaluation", "holdout", "heldout"}
 
-// overlaps are the findings about parts for training that share episodes with parts that are held out.
+// overlaps returns the findings about splits for training that share episodes with splits for evaluation.
 func overlaps(splits []dataset.Split, path string) (list []Finding) {
 	called := func(s *dataset.Split, words ...string) bool {
 		return slices.ContainsFunc(tokens(s.Name), func(word string) bool { return slices.Contains(words, word) })

@@ -10,6 +10,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/inorder"
+	"github.com/robocache/robocache/internal/plausible"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -177,7 +178,7 @@ func (c *chosen) lookAt(ctx context.Context, i int, l *looked) (err error) {
 	if c.whole() {
 		l.unfinite = make([]int, len(streams))
 		for m := range streams {
-			if l.unfinite[m], err = align.Unfinite(streams[m].Values); err != nil {
+			if l.unfinite[m], err = plausible.Unfinite(streams[m].Values); err != nil {
 				return err
 			}
 		}

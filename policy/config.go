@@ -13,6 +13,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/recognise"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/backend"
@@ -86,7 +87,7 @@ func (o *Options) isAction(stream string) bool {
 	if o.Action != "" {
 		return stream == o.Action
 	}
-	return align.IsAction(stream)
+	return recognise.IsAction(stream)
 }
 
 // newConfig is a policy by the options, of a store's streams; what their columns and statistics are is missing still.

@@ -9,6 +9,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/near"
+	"github.com/robocache/robocache/internal/recognise"
 	"github.com/robocache/robocache/loader"
 )
 
@@ -53,7 +54,7 @@ func (c *Config) passOver(p *align.Plan) {
 func (c *Config) Times() (list []Column) {
 	for _, s := range append(slices.Clone(c.States), c.Action) {
 		for _, name := range s.Columns {
-			if align.IsTime(name) {
+			if recognise.IsTime(name) {
 				list = append(list, Column{Stream: s.Name, Name: name})
 			}
 		}
@@ -87,7 +88,7 @@ func (c *Config) choose(store *loader.Store, p *align.Plan, o *Options) error {
 		}
 	}
 	for _, name := range names {
-		switch reason := align.NotState(name); {
+		switch reason := recognise.NotState(name); {
 		case o.isAction(name), slices.Contains(o.States, name), len(o.States) == 0 && reason == "":
 			p.Streams = append(p.Streams, align.Stream{Name: name})
 		case len(o.States) == 0:

@@ -4,20 +4,19 @@ import (
 	"cmp"
 	"slices"
 	"sort"
-	"strconv"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/doctor"
+	"github.com/robocache/robocache/internal/cover"
 	"github.com/robocache/robocache/tensor"
 )
 
-// clock is the timestamps of frames or clouds in order.
+// clock has the timestamps of frames or clouds in ascending order.
 type clock struct {
 	times []int64     // ascending
-	which []int       // the frame at each; nil where these are in order
-	core  align.Cover // where sound
-	sound bool        // all of them are times
+	which []int       // index of the frame at each time; nil if the frames are in order
+	core  cover.Cover // range without outliers, if sound
+	sound bool        // all timestamps are valid
 	gaps  []dataset.Span
 	stats dataset.Stats
 }
@@ -39,7 +38,7 @@ func newClock(name string, times []int64) clock {
 		}
 	}
 	if t, err := tensor.Of(c.times, len(c.times)); err == nil {
-		if _, core, err := align.CoversOf(&dataset.Stream{Times: t}); err == nil {
+		if _, core, _, _, err := cover.Core(&dataset.Stream{Times: t}); err == nil {
 			c.core, c.sound = core, true
 		}
 	}
@@ -49,27 +48,15 @@ func newClock(name string, times []int64) clock {
 	return c
 }
 
-// at returns the place in order of what is shown at a time: the latest that is not after it, or the first.
+// at returns the place of the frame at a time: the latest frame not after it, or the first.
 func (c *clock) at(t int64) int {
 	return max(sort.Search(len(c.times), func(i int) bool { return c.times[i] > t })-1, 0)
 }
 
-// index returns the number of the frame at a place.
+// index returns the index of the frame at a place in order of time.
 func (c *clock) index(place int) int {
 	if c.which != nil {
 		return c.which[place]
 	}
 	return place
-}
-
-// parseNumber reads the number of an episode.
-func parseNumber(text string, n int) (int, error) {
-	i, err := strconv.Atoi(text)
-	if err != nil {
-		return 0, &badRequest{"episode", text, "a number from 0"}
-	}
-	if i < 0 || i >= n {
-		return 0, &dataset.RangeError{What: "episode", Got: i, Len: n}
-	}
-	return i, nil
 }

@@ -9,35 +9,26 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/doctor"
+	"github.com/robocache/robocache/internal/cover"
 	"github.com/robocache/robocache/tensor"
 )
 
-// fan is how many blocks make one of the next level.
-const fan = 16
-
-// curve is a stream as it is drawn: its samples in the order of their times, with the extremes of blocks of them.
+// curve is a stream prepared for drawing: its samples in order of time, with the extremes of blocks of samples.
 type curve struct {
 	times  []int64 // ns, ascending
 	width  int     // columns
-	rows   once[table]
+	rows   lazy[table]
 	source *tensor.Tensor
 	gaps   []dataset.Span
-	limit  int64 // a line is broken where a step is longer; 0 for never
-	core   align.Cover
+	limit  int64 // a longer step breaks the line; 0 if none does
+	core   cover.Cover
 	stats  dataset.Stats
-	back   int // steps back in time as recorded, over which the samples were sorted
-	lost   int // samples whose timestamp is no time
+	back   int // steps back in time before the samples were sorted
+	lost   int // samples with an invalid timestamp
 	held   bool
 }
 
-// table is the values [S,D] of a stream.
-type table interface {
-	at(row, column int) float64
-	// extremes sets the least and greatest finite value of each column over rows from to to-1: +Inf and -Inf where there is none.
-	extremes(from, to int, low, high []float64)
-}
-
-// newCurve prepares a stream, recorded or made of one. One of which nothing can be drawn, as it has no samples, is nil.
+// newCurve prepares a stream, either recorded or resampled. It returns nil if the stream has no samples.
 func newCurve(s *dataset.Stream, recorded bool) (*curve, error) {
 	c := &curve{stats: s.Stats(), width: len(s.Columns)}
 	if recorded && align.Disorder(s) != nil {
@@ -53,7 +44,7 @@ func newCurve(s *dataset.Stream, recorded bool) (*curve, error) {
 	}
 	c.source = s.Values
 	var err error
-	if _, c.core, err = align.CoversOf(s); err != nil {
+	if _, c.core, _, _, err = cover.Core(s); err != nil {
 		return nil, fmt.Errorf("stream %s: %w", s.Name, err)
 	}
 	seconds := float64(c.core.Last-c.core.First) / 1e9
@@ -64,7 +55,7 @@ func newCurve(s *dataset.Stream, recorded bool) (*curve, error) {
 	return c, nil
 }
 
-// values returns the values, whose extremes are looked for the first time.
+// values returns the table of values. The first call computes the extremes.
 func (c *curve) values() (table, error) {
 	return c.rows.get(func() (table, error) {
 		values, err := c.source.Contiguous()
@@ -88,100 +79,16 @@ func (c *curve) values() (table, error) {
 	})
 }
 
-// blocks is a table with the extremes of 16, 256, ... rows.
-type blocks[F float32 | float64] struct {
-	data   []F
-	d      int
-	levels []level[F]
-}
-
-type level[F float32 | float64] struct{ low, high []F } // [blocks,D]
-
-func newBlocks[F float32 | float64](values *tensor.Tensor) (table, error) {
-	data, err := tensor.Data[F](values)
-	if err != nil {
-		return nil, err
-	}
-	b := &blocks[F]{data: data, d: values.Dim(1)}
-	if b.d == 0 {
-		return b, nil
-	}
-	low, high := data, data
-	for rows := values.Dim(0) / fan; rows > 0; rows /= fan { // a block that is not full is left to the level below
-		var next level[F]
-		next.low, next.high = make([]F, rows*b.d), make([]F, rows*b.d)
-		for i := range rows {
-			lo, hi := next.low[i*b.d:(i+1)*b.d], next.high[i*b.d:(i+1)*b.d]
-			for k := range lo {
-				lo[k], hi[k] = F(math.Inf(1)), F(math.Inf(-1))
-			}
-			for j := i * fan; j < (i+1)*fan; j++ {
-				widen(lo, hi, low[j*b.d:(j+1)*b.d], high[j*b.d:(j+1)*b.d])
-			}
-		}
-		b.levels = append(b.levels, next)
-		low, high = next.low, next.high
-	}
-	return b, nil
-}
-
-// widen takes a row into extremes. What is not finite is passed over: an empty block's extremes are infinite, too.
-func widen[F, T float32 | float64](lo, hi []T, low, high []F) {
-	hi, low, high = hi[:len(lo)], low[:len(lo)], high[:len(lo)]
-	least, most := F(math.Inf(-1)), F(math.Inf(1))
-	for k := range lo {
-		if v := low[k]; T(v) < lo[k] && v > least {
-			lo[k] = T(v)
-		}
-		if v := high[k]; T(v) > hi[k] && v < most {
-			hi[k] = T(v)
-		}
-	}
-}
-
-func (b *blocks[F]) at(row, column int) float64 { return float64(b.data[row*b.d+column]) }
-
-func (b *blocks[F]) extremes(from, to int, low, high []float64) {
-	for k := range low {
-		low[k], high[k] = math.Inf(1), math.Inf(-1)
-	}
-	if b.d > 0 {
-		b.take(-1, from, to, low, high)
-	}
-}
-
-// take takes blocks from to to-1 of a level in, -1 for the rows themselves: those that fill blocks of the next level by these.
-func (b *blocks[F]) take(at, from, to int, low, high []float64) {
-	lows, highs := b.data, b.data
-	if at >= 0 {
-		lows, highs = b.levels[at].low, b.levels[at].high
-	}
-	one := func(i int) { widen(low, high, lows[i*b.d:(i+1)*b.d], highs[i*b.d:(i+1)*b.d]) }
-	if at+1 < len(b.levels) {
-		above := len(b.levels[at+1].low) / b.d
-		if first, last := (from+fan-1)/fan, min(to/fan, above); first < last {
-			for ; from < first*fan; from++ {
-				one(from)
-			}
-			b.take(at+1, first, last, low, high)
-			from = last * fan
-		}
-	}
-	for ; from < to; from++ {
-		one(from)
-	}
-}
-
-// points are what is drawn of a curve. Values are NaN where there is nothing, which breaks the line.
+// points are the points of a line. A NaN value breaks the line.
 type points struct {
 	times  []int64
-	values [][]float64 // of each column that was asked for
+	values [][]float64 // by requested column
 	rows   int         // samples in the range
 	each   bool        // the points are the samples themselves, not extremes
 }
 
-// draw returns what to draw of columns between two times in so many pixels: the samples and one beyond either end where they are few, else the least
-// and greatest of each pixel, the second half a pixel after the first.
+// draw returns the points of columns between two times for a width in pixels. If there are few samples, these are the points, with one beyond either end.
+// Otherwise the points are the least and the greatest value of each pixel, half a pixel apart.
 func (c *curve) draw(from, to int64, pixels int, columns []int) (points, error) {
 	values, err := c.values()
 	if err != nil {
@@ -194,7 +101,7 @@ func (c *curve) draw(from, to int64, pixels int, columns []int) (points, error) 
 		c.samples(&p, values, max(first-1, 0), min(last+1, len(c.times)), columns)
 		return p, nil
 	}
-	// In float64: the sum of a time and a range may lie beyond int64.
+	// In float64, because the sum of a time and a range may overflow int64.
 	pixel := (float64(to) - float64(from)) / float64(pixels)
 	low, high := make([]float64, c.width), make([]float64, c.width)
 	before := int64(math.MaxInt64)
@@ -219,7 +126,7 @@ func (c *curve) draw(from, to int64, pixels int, columns []int) (points, error) 
 	return p, nil
 }
 
-// samples adds rows as they are, with a break in each gap.
+// samples adds rows unchanged, with a break in each gap.
 func (c *curve) samples(p *points, values table, from, to int, columns []int) {
 	row := make([]float64, c.width)
 	for i := from; i < to; i++ {
@@ -233,7 +140,7 @@ func (c *curve) samples(p *points, values table, from, to int, columns []int) {
 	}
 }
 
-// add adds a point; nil is a break of the line.
+// add adds a point, or a break of the line if row is nil.
 func (p *points) add(at int64, row []float64, columns []int) {
 	p.times = append(p.times, at)
 	for i, k := range columns {
@@ -245,7 +152,19 @@ func (p *points) add(at int64, row []float64, columns []int) {
 	}
 }
 
-// spans returns the gaps that touch a range, those less than a pixel apart as one.
+func (p *points) appendTo(b []byte, start int64) []byte {
+	b = fmt.Appendf(b, `"samples":%d,"each":%t,"t":`, p.rows, p.each)
+	b = append(appendTimes(b, start, p.times...), `,"v":[`...)
+	for i, v := range p.values {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendNumbers(b, v)
+	}
+	return append(b, ']')
+}
+
+// spans returns the gaps that touch a range. Gaps less than a pixel apart are joined.
 func spans(gaps []dataset.Span, from, to int64, pixels int) []dataset.Span {
 	at, _ := slices.BinarySearchFunc(gaps, from, func(g dataset.Span, t int64) int {
 		if g.To < t {
@@ -266,4 +185,15 @@ func spans(gaps []dataset.Span, from, to int64, pixels int) []dataset.Span {
 		list = append(list, g)
 	}
 	return list
+}
+
+// extent returns the least and greatest of finite numbers.
+func extent(list []float64) (low, high float64) {
+	low, high = math.Inf(1), math.Inf(-1)
+	for _, v := range list {
+		if v == v {
+			low, high = min(low, v), max(high, v)
+		}
+	}
+	return low, high
 }

@@ -1,7 +1,6 @@
 package view
 
 import (
-	"encoding/json"
 	"net/http"
 	"strconv"
 
@@ -10,20 +9,12 @@ import (
 	"github.com/robocache/robocache/doctor"
 )
 
-func quoted(text string) string {
-	b, err := json.Marshal(text)
-	if err != nil {
-		return `""`
-	}
-	return string(b)
-}
-
-// The page's words for an episode. Times are seconds from its start.
+// The JSON of an episode. Times are seconds from its start.
 type (
 	episodeJSON struct {
 		Number     int               `json:"number"`
 		Name       string            `json:"name"`
-		Start      string            `json:"start_ns"` // a number that JavaScript could not hold
+		Start      string            `json:"start_ns"` // a string, because JavaScript numbers have 53 bits
 		Seconds    float64           `json:"seconds"`
 		Steps      bool              `json:"steps"`
 		Frames     int               `json:"frames"`
@@ -45,11 +36,11 @@ type (
 		Rate    float64      `json:"rate"`
 		From    float64      `json:"from"`
 		To      float64      `json:"to"`
-		Gaps    [][2]float64 `json:"gaps"` // those that a picture of the whole can show
+		Gaps    [][2]float64 `json:"gaps"` // gaps that are visible in a picture of the whole episode
 		GapsAll int          `json:"gap_count"`
 		Back    int          `json:"back_steps"`
 		Lost    int          `json:"no_times"`
-		Held    bool         `json:"held"` // speaks when something changes
+		Held    bool         `json:"held"` // it has samples only when a value changes
 		Columns []columnJSON `json:"columns"`
 	}
 	columnJSON struct {
@@ -80,18 +71,18 @@ type (
 	}
 )
 
-// findings returns what package doctor finds in an episode.
+// findings returns the findings of package doctor about an episode.
 func (s *Server) findings(e *entry) []doctor.Finding {
 	list, err := e.found.get(func() ([]doctor.Finding, error) {
 		return doctor.Episode(e.Episode, e.number, &s.info, doctor.Options{}), nil
 	})
-	if err != nil { // a mistake of the program, which is no reason not to show the episode
+	if err != nil { // a fault of the program, but the episode can be shown
 		return []doctor.Finding{{Kind: doctor.Unreadable, Severity: doctor.Warning, Episode: e.number, Count: 1, Why: "could not be examined: " + err.Error()}}
 	}
 	return list
 }
 
-// newFinding is a finding without its times.
+// newFinding returns a finding without its times.
 func newFinding(f *doctor.Finding) findingJSON {
 	j := findingJSON{Kind: f.Kind, Severity: f.Severity, Stream: f.Stream, Columns: f.Columns, Count: f.Count, At: []float64{}, Why: f.Why, WhatToDo: f.WhatToDo}
 	if f.Note != nil {
@@ -100,10 +91,7 @@ func newFinding(f *doctor.Finding) findingJSON {
 	return j
 }
 
-// seconds is a timestamp on the page's clock.
-func (e *entry) seconds(t int64) float64 { return float64(t-e.start) / 1e9 }
-
-// serveEpisode says what an episode holds.
+// serveEpisode sends the contents of an episode.
 func (s *Server) serveEpisode(w http.ResponseWriter, r *http.Request, e *entry) {
 	out := episodeJSON{Number: e.number, Name: e.Name, Start: strconv.FormatInt(e.start, 10), Seconds: e.seconds(e.end), Steps: e.Steps, Frames: e.Frames,
 		Task: e.Attributes.Task, Success: e.Attributes.Success, Attributes: e.Attributes.Other, Streams: []streamJSON{}, Media: []mediaJSON{}, Clouds: []mediaJSON{},
@@ -154,7 +142,7 @@ func (e *entry) mediaJSON(name, kind string, c *clock) mediaJSON {
 	return j
 }
 
-// pairs returns gaps as a picture of the whole episode shows them.
+// pairs returns the gaps that are visible in a picture of the whole episode, in seconds.
 func (e *entry) pairs(gaps []dataset.Span) [][2]float64 {
 	list := [][2]float64{}
 	for _, g := range spans(gaps, e.start, e.end, 1000) {

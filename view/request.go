@@ -4,37 +4,39 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/robocache/robocache/dataset"
 )
 
-// badRequest is a request that cannot be answered as it is.
+// badRequest is an invalid argument of a request.
 type badRequest struct{ arg, got, want string }
 
 func (e *badRequest) Error() string {
 	return e.arg + ": got " + strconv.Quote(e.got) + ", want " + e.want
 }
 
-// missing is something that the episode does not have.
+// missing is a stream, a camera or a cloud that the episode does not have.
 type missing struct{ what string }
 
 func (e *missing) Error() string { return "no " + e.what }
 
-// fail writes an error as the page reads it.
+// fail writes an error as JSON for the page: {"error": "no stream"}.
 func fail(w http.ResponseWriter, status int, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]string{"error": message}) // who has gone needs no answer
+	_ = json.NewEncoder(w).Encode(map[string]string{"error": message}) // an error here means that the client has gone
 }
 
-// failWith chooses the status by the error.
+// failWith writes an error with the status of its type.
 func failWith(w http.ResponseWriter, err error) {
 	var bad *badRequest
 	var none *missing
-	status := http.StatusUnprocessableEntity // the recording is to blame
+	status := http.StatusUnprocessableEntity // the recording is broken
 	switch {
 	case errors.As(err, &bad):
 		status = http.StatusBadRequest
@@ -46,14 +48,7 @@ func failWith(w http.ResponseWriter, err error) {
 	fail(w, status, err.Error())
 }
 
-func writeJSON(w http.ResponseWriter, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(v) // who has gone needs no answer
-}
-
-// number reads a finite number of a request; fallback where there is none.
+// number returns the value of a number in a request, from least to most; fallback if the request has none.
 func number(r *http.Request, arg string, fallback, least, most float64) (float64, error) {
 	text := r.FormValue(arg)
 	if text == "" {
@@ -66,7 +61,7 @@ func number(r *http.Request, arg string, fallback, least, most float64) (float64
 	return v, nil
 }
 
-// integer reads a whole number of a request.
+// integer returns the value of a whole number in a request.
 func integer(r *http.Request, arg string, fallback, least, most int) (int, error) {
 	v, err := number(r, arg, float64(fallback), float64(least), float64(most))
 	if err == nil && v != math.Trunc(v) {
@@ -75,42 +70,33 @@ func integer(r *http.Request, arg string, fallback, least, most int) (int, error
 	return int(v), err
 }
 
-// appendNumber writes a number, null where it is none.
-func appendNumber(b []byte, v float64) []byte {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return append(b, "null"...)
+// parseNumber parses the number of one of n episodes.
+func parseNumber(text string, n int) (int, error) {
+	i, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, &badRequest{"episode", text, "a number from 0"}
 	}
-	if f := float32(v); float64(f) == v {
-		return strconv.AppendFloat(b, v, 'g', -1, 32)
+	if i < 0 || i >= n {
+		return 0, &dataset.RangeError{What: "episode", Got: i, Len: n}
 	}
-	return strconv.AppendFloat(b, v, 'g', -1, 64)
+	return i, nil
 }
 
-func appendNumbers(b []byte, list []float64) []byte {
-	b = append(b, '[')
-	for i, v := range list {
-		if i > 0 {
-			b = append(b, ',')
+// columnsOf returns the indices of the columns in a request, or of all columns if it names none.
+func columnsOf(r *http.Request, width int) ([]int, error) {
+	text, list := r.FormValue("columns"), []int{}
+	if text == "" {
+		for k := range width {
+			list = append(list, k)
 		}
-		b = appendNumber(b, v)
+		return list, nil
 	}
-	return append(b, ']')
-}
-
-// appendTimes writes timestamps in seconds from a start.
-func appendTimes(b []byte, start int64, times ...int64) []byte {
-	b = append(b, '[')
-	for i, t := range times {
-		if i > 0 {
-			b = append(b, ',')
+	for part := range strings.SplitSeq(text, ",") {
+		k, err := strconv.Atoi(part)
+		if err != nil || k < 0 || k >= width || len(list) >= width {
+			return nil, &badRequest{"columns", text, fmt.Sprintf("numbers of columns from 0 to %d, with commas", width-1)}
 		}
-		b = strconv.AppendFloat(b, float64(t-start)/1e9, 'g', -1, 64)
+		list = append(list, k)
 	}
-	return append(b, ']')
-}
-
-// writeBytes sends JSON that was put together here.
-func writeBytes(w http.ResponseWriter, b []byte) {
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(b) // who has gone needs no answer
+	return list, nil
 }

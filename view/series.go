@@ -3,10 +3,8 @@ package view
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/robocache/robocache/align"
@@ -14,58 +12,13 @@ import (
 	"github.com/robocache/robocache/dataset/notetext"
 )
 
-// mostMade is how many numbers may be made of an episode for its curves.
+// mostMade is the most numbers of one resampling.
 const mostMade = 20_000_000
 
-const (
-	// mostPixels is the widest picture that is asked for.
-	mostPixels = 8192
-	// mostDrawn is how many extremes are sent together: of very many columns each gets fewer.
-	mostDrawn = 2_000_000
-)
+// mostDrawn is the number of extremes in one answer; if there are many columns, each gets fewer pixels.
+const mostDrawn = 2_000_000
 
-// window is the range of time that a request asks for, in ns, and in how many pixels.
-func (e *entry) window(r *http.Request) (from, to int64, pixels int, err error) {
-	length := float64(e.end-e.start) / 1e9
-	const far = 1e9 // seconds
-	a, err := number(r, "from", 0, -far, far)
-	if err != nil {
-		return 0, 0, 0, err
-	}
-	b, err := number(r, "to", length, -far, far)
-	if err != nil {
-		return 0, 0, 0, err
-	}
-	if pixels, err = integer(r, "width", 1000, 1, mostPixels); err != nil {
-		return 0, 0, 0, err
-	}
-	from, to = e.start+int64(math.Floor(a*1e9)), e.start+int64(math.Ceil(b*1e9))
-	if from > to {
-		return 0, 0, 0, &badRequest{"to", r.FormValue("to"), "a time after from"}
-	}
-	return from, max(to, from+1), pixels, nil
-}
-
-// columnsOf reads the indices of columns that a request asks for, all unless it does.
-func columnsOf(r *http.Request, width int) ([]int, error) {
-	text, list := r.FormValue("columns"), []int{}
-	if text == "" {
-		for k := range width {
-			list = append(list, k)
-		}
-		return list, nil
-	}
-	for part := range strings.SplitSeq(text, ",") {
-		k, err := strconv.Atoi(part)
-		if err != nil || k < 0 || k >= width || len(list) >= width {
-			return nil, &badRequest{"columns", text, fmt.Sprintf("numbers of columns from 0 to %d, with commas", width-1)}
-		}
-		list = append(list, k)
-	}
-	return list, nil
-}
-
-// serveSeries sends what to draw of a stream in a range of time, in so many pixels, and with a rate or plan what that makes of it.
+// serveSeries sends the points of a stream in a range of time for a width in pixels, and those of its resampling if the request has a rate.
 func (s *Server) serveSeries(w http.ResponseWriter, r *http.Request, e *entry) {
 	b, err := s.series(r, e)
 	if err != nil {
@@ -117,37 +70,8 @@ func (s *Server) series(r *http.Request, e *entry) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-func (p *points) appendTo(b []byte, start int64) []byte {
-	b = fmt.Appendf(b, `"samples":%d,"each":%t,"t":`, p.rows, p.each)
-	b = append(appendTimes(b, start, p.times...), `,"v":[`...)
-	for i, v := range p.values {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = appendNumbers(b, v)
-	}
-	return append(b, ']')
-}
-
-// stream returns the index of a stream.
-func (e *entry) stream(name string) (int, error) {
-	for i := range e.Streams {
-		if e.Streams[i].Name == name {
-			return i, nil
-		}
-	}
-	return 0, &missing{"stream " + strconv.Quote(name)}
-}
-
-// made is what a plan makes of an episode.
-type made struct {
-	resampled *align.Resampled
-	from      []string       // the recorded streams that its streams are made of
-	curves    []once[*curve] // of its streams
-}
-
-// made returns what a plan makes of the episode at a rate, 0 for the server's plan as it is.
-func (s *Server) made(e *entry, rate float64) (*made, error) {
+// resampling returns the episode resampled at a rate in hertz; 0 is the rate of the server's plan.
+func (s *Server) resampling(e *entry, rate float64) (*resampling, error) {
 	plan := align.Plan{Rate: rate}
 	if s.opt.Plan != nil {
 		plan = *s.opt.Plan
@@ -158,16 +82,16 @@ func (s *Server) made(e *entry, rate float64) (*made, error) {
 		return nil, &badRequest{"hz", "0", "a rate: there is no plan"}
 	}
 	e.mu.Lock()
-	o := e.made[rate]
-	if o == nil {
-		if len(e.made) >= 2 { // those of rates that someone tried
-			clear(e.made)
+	l := e.resamplings[rate]
+	if l == nil {
+		if len(e.resamplings) >= 2 { // of earlier rates
+			clear(e.resamplings)
 		}
-		o = &once[*made]{}
-		e.made[rate] = o
+		l = &lazy[*resampling]{}
+		e.resamplings[rate] = l
 	}
 	e.mu.Unlock()
-	return o.get(func() (*made, error) {
+	return l.get(func() (*resampling, error) {
 		columns := 0
 		for i := range e.Streams {
 			columns += len(e.Streams[i].Columns)
@@ -175,11 +99,11 @@ func (s *Server) made(e *entry, rate float64) (*made, error) {
 		if n := plan.Rate * e.seconds(e.end) * float64(columns); n > mostMade {
 			return nil, &badRequest{"rate", fmt.Sprintf("%g Hz, which gives %.0f million numbers", plan.Rate, n/1e6), fmt.Sprintf("at most %d million", mostMade/1_000_000)}
 		}
-		got, err := align.Resample(s.ctx, s.device, e.Episode, plan) // not of the request alone: others may wait for it
+		got, err := align.Resample(s.ctx, s.device, e.Episode, plan) // rather than the request's context, because other requests may wait for it
 		if err != nil {
 			return nil, err
 		}
-		m := &made{resampled: got, curves: make([]once[*curve], len(got.Streams))}
+		m := &resampling{resampled: got, curves: make([]lazy[*curve], len(got.Streams))}
 		for i := range got.Streams {
 			from := got.Streams[i].Name
 			for _, p := range plan.Streams {
@@ -194,9 +118,9 @@ func (s *Server) made(e *entry, rate float64) (*made, error) {
 	})
 }
 
-// appendMade adds what a plan makes of a stream, columns by their names.
+// appendMade appends the points of the resampled stream, with columns matched by name.
 func (s *Server) appendMade(b []byte, e *entry, rate float64, name string, from, to int64, pixels int, columns []int) ([]byte, error) {
-	m, err := s.made(e, rate)
+	m, err := s.resampling(e, rate)
 	if err != nil {
 		return fmt.Appendf(b, `,"made":{"error":%s}`, quoted(err.Error())), nil
 	}
@@ -230,7 +154,7 @@ func (s *Server) appendMade(b []byte, e *entry, rate float64, name string, from,
 		if err != nil {
 			return nil, err
 		}
-		p.values = append(all.values, p.values...) // a plan's streams share their clock
+		p.values = append(all.values, p.values...) // because the streams of a plan share their clock
 		all = p
 	}
 	if all.values != nil {

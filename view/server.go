@@ -2,33 +2,21 @@ package view
 
 import (
 	"context"
-	"crypto/rand"
-	"embed"
-	"errors"
-	"io/fs"
-	"net"
 	"net/http"
-	"net/netip"
-	"strings"
 	"sync"
-	"time"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/doctor"
 	"github.com/robocache/robocache/ops"
 )
 
-//go:embed page
-var page embed.FS
-
-// Options say what is shown. The zero value is the default.
+// Options are the options of a Server. The zero value is the default.
 type Options struct {
-	// Plan is what the curves over the samples are made by; nil for none, until someone asks for a rate on the page.
+	// Plan is the plan of the resampled curves; nil for none. Without a plan, the page can resample at a rate.
 	Plan *align.Plan
-	// Host is a name under which the page may be asked for besides localhost and addresses.
+	// Host is a host name that requests may have besides localhost and addresses.
 	Host string
-	// Memory is how many bytes of episodes are kept, beside the one that is looked at; 1 GiB unless given.
+	// Memory is the size of the cache of episodes in bytes, without the viewed episode; 1 GiB if it is 0.
 	Memory int64
 }
 
@@ -39,36 +27,17 @@ type Server struct {
 	opt      Options
 	device   *ops.Device
 	mux      *http.ServeMux
-	run      string // of this server alone, in the addresses of what a browser may keep
+	run      string // unique to this server; part of the URLs that a browser may cache
 	episodes episodes
 	list     listing
-	frames   frames
-	ctx      context.Context // of what goes on in the background, for more than one request
+	frames   pictureCache
+	ctx      context.Context // of background work for several requests
 	end      context.CancelFunc
-	closing  sync.Mutex // of working, so that nothing begins once Close waits for it
+	closing  sync.Mutex // guards working, so that no work begins when Close waits
 	working  sync.WaitGroup
 }
 
-// New prepares the page of a dataset, which must stay open until Close, and begins to read its episodes one after the other for the list.
-func New(d dataset.Dataset, opt Options) (*Server, error) {
-	device, err := ops.Open("cpu")
-	if err != nil {
-		return nil, err
-	}
-	if opt.Memory <= 0 {
-		opt.Memory = 1 << 30
-	}
-	s := &Server{data: d, info: d.Info(), opt: opt, device: device, mux: http.NewServeMux(), run: rand.Text()}
-	s.episodes.most = opt.Memory
-	s.routes()
-	s.ctx, s.end = context.WithCancel(context.Background())
-	s.frames.init(s.ctx, s.start)
-	s.list.init(d.Len())
-	s.start(func() { s.scan(s.ctx) })
-	return s, nil
-}
-
-// start does something in the background, which Close waits for. After Close it does nothing, and says so.
+// start runs do in the background and returns true; Close waits for do. After Close, start returns false.
 func (s *Server) start(do func()) bool {
 	s.closing.Lock()
 	defer s.closing.Unlock()
@@ -79,124 +48,11 @@ func (s *Server) start(do func()) bool {
 	return true
 }
 
-// Close ends what goes on in the background. It leaves the dataset open.
+// Close ends the background work. It leaves the dataset open.
 func (s *Server) Close() error {
 	s.closing.Lock()
 	s.end()
 	s.closing.Unlock()
 	s.working.Wait()
 	return s.device.Close()
-}
-
-// Serve answers requests of a listener until ctx ends, then closes it and returns nil.
-func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	server := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 5 * time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
-		BaseContext: func(net.Listener) context.Context { return ctx }}
-	ended := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		defer close(ended)
-		short, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-		defer cancel()
-		if server.Shutdown(short) != nil {
-			server.Close()
-		}
-	})
-	err := server.Serve(l)
-	if !stop() {
-		<-ended
-	}
-	if errors.Is(err, http.ErrServerClosed) {
-		err = nil
-	}
-	return err
-}
-
-// ServeHTTP answers one request.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
-	h.Set("Content-Security-Policy", "default-src 'self'; img-src 'self' blob: data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
-	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Cache-Control", "no-cache")
-	switch {
-	case !s.own(r.Host):
-		fail(w, http.StatusMisdirectedRequest, "host "+r.Host+": want localhost, an address, or the host that the server was told")
-	case r.Method != http.MethodGet && r.Method != http.MethodHead:
-		h.Set("Allow", "GET, HEAD")
-		fail(w, http.StatusMethodNotAllowed, r.Method+": this server only shows, want GET")
-	case r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") != "navigate":
-		fail(w, http.StatusForbidden, "asked for by a page of another site")
-	default:
-		s.mux.ServeHTTP(w, r)
-	}
-}
-
-// own reports whether a request's host is one of this server's. A page of another site that had its name lead here would have that name there; an
-// address cannot be made to lead anywhere else.
-func (s *Server) own(host string) bool {
-	name, _, err := net.SplitHostPort(host)
-	if err != nil {
-		name = host
-	}
-	name = strings.TrimSuffix(strings.ToLower(strings.Trim(name, "[]")), ".")
-	if _, err := netip.ParseAddr(name); err == nil {
-		return true
-	}
-	return name == "localhost" || s.opt.Host != "" && name == strings.ToLower(s.opt.Host)
-}
-
-func (s *Server) routes() {
-	files, err := fs.Sub(page, "page")
-	if err != nil {
-		panic(err) // a mistake in this file
-	}
-	s.mux.Handle("GET /", http.FileServerFS(noFolders{files}))
-	s.mux.HandleFunc("GET /api/dataset", s.serveDataset)
-	s.mux.HandleFunc("GET /api/episodes", s.serveList)
-	for name, serve := range map[string]func(w http.ResponseWriter, r *http.Request, e *entry){
-		"":        s.serveEpisode,
-		"/series": s.serveSeries,
-		"/frame":  s.serveFrame,
-		"/path":   s.servePath,
-		"/cloud":  s.serveCloud,
-	} {
-		s.mux.HandleFunc("GET /api/episodes/{episode}"+name, func(w http.ResponseWriter, r *http.Request) {
-			if e, ok := s.entryOf(w, r); ok {
-				serve(w, r, e)
-			}
-		})
-	}
-	s.mux.HandleFunc("GET /api/episodes/{episode}/thumbnail", s.serveThumbnail)
-}
-
-// noFolders is a file system whose folders have no listing.
-type noFolders struct{ fs.FS }
-
-func (n noFolders) Open(name string) (fs.File, error) {
-	f, err := n.FS.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	st, err := f.Stat()
-	if err == nil && st.IsDir() && name != "." {
-		f.Close()
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-	}
-	return f, err
-}
-
-// serveDataset says what the dataset is.
-func (s *Server) serveDataset(w http.ResponseWriter, r *http.Request) {
-	rate := 0.0
-	if s.opt.Plan != nil {
-		rate = s.opt.Plan.Rate
-	}
-	found := []findingJSON{}
-	for _, f := range doctor.Dataset(&s.info, doctor.Options{}) {
-		found = append(found, newFinding(&f))
-	}
-	writeJSON(w, map[string]any{"name": s.data.Name(), "format": s.data.Format(), "version": s.info.Version, "episodes": s.data.Len(),
-		"plan": s.opt.Plan != nil, "rate": rate, "findings": found, "run": s.run})
 }

@@ -371,7 +371,7 @@ func TestWhatPlansMakeIsKeptOfTheLatestEpisodes(t *testing.T) {
 	}
 	require.Len(t, s.episodes.recent, 6)
 	for i, e := range s.episodes.recent {
-		assert.Equal(t, i >= 4, len(e.made) > 0, i)
+		assert.Equal(t, i >= 4, len(e.resamplings) > 0, i)
 	}
 }
 

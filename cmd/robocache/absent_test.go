@@ -39,7 +39,7 @@ func TestDeclaredEpisodesThatAreNotThereAreTold(t *testing.T) {
 	require.NoError(t, err)
 	inputs := unmarshal(t, string(report))["inputs"].([]any)
 	assert.Equal(t, 3.0, inputs[0].(map[string]any)["absent"].(map[string]any)["episodes"])
-	code, _, stderr := cli("convert", in, "-o", out+"2", "--to=npz", "--rate=10", "--strict")
+	code, _, stderr := execute("convert", in, "-o", out+"2", "--to=npz", "--rate=10", "--strict")
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, gone)
 	assert.NoDirExists(t, out+"2")
@@ -52,7 +52,7 @@ func TestDeclaredEpisodesThatAreNotThereAreTold(t *testing.T) {
 	require.Len(t, problems, 2)
 	text := "3 of 5 declared episodes are not there: " + gone + ": is not there"
 	assert.Equal(t, map[string]any{"where": "dataset_info.json", "what": text, "code": "episodes-absent", "subject": "dataset_info.json", "count": 3.0, "row": nil, "text": text}, problems[1])
-	_, stdout, _ = cli("doctor", in, "--json", "--rate=10")
+	_, stdout, _ = execute("doctor", in, "--json", "--rate=10")
 	for _, f := range unmarshal(t, stdout)["findings"].([]any) {
 		for _, key := range []string{"code", "subject", "count", "row", "text"} {
 			assert.Contains(t, f, key)

@@ -66,7 +66,7 @@ func TestWholeNumbersOfABatchKeepTheirPreviousValueUnlessAKindIsAskedFor(t *test
 	assert.Equal(t, []int{1, 1}, shape(t, open(t, out), "values"), "values [S] are one column")
 	f = resampleTo(t, in, "--in-dtype=bf16", "--dtype=f32")
 	assert.Equal(t, []float32{1.5}, array[float32](t, f, "values"))
-	code, _, stderr := cli("resample", "testdata/ramp.npz", "-o", out, "--in-dtype=bf16")
+	code, _, stderr := execute("resample", "testdata/ramp.npz", "-o", out, "--in-dtype=bf16")
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, "want uint16")
 }
@@ -82,7 +82,7 @@ func TestStreamsOfEveryKindThatNumpyHas(t *testing.T) {
 	_, stderr := good(t, "fuse", numpyStreams, "-o", filepath.Join(t.TempDir(), "o.npz"), "--backend=cpu", "--hz=2", "--stream=imu[acc]")
 	assert.Contains(t, stderr, "left out, values of str of 3: imu.label\n")
 	for _, c := range []struct{ stream, says string }{{"image", "uint8 [3,2,2,3]"}, {"imu[label]", "label"}, {"boxes", `no stream "boxes", want imu`}, {"two", "array two: records (t, time, v) [3] without one field that is their clock: t, time"}} {
-		code, _, stderr := cli("fuse", numpyStreams, "-o", filepath.Join(t.TempDir(), "o.npz"), "--backend=cpu", "--hz=2", "--stream="+c.stream)
+		code, _, stderr := execute("fuse", numpyStreams, "-o", filepath.Join(t.TempDir(), "o.npz"), "--backend=cpu", "--hz=2", "--stream="+c.stream)
 		assert.Equal(t, exitInput, code, c.stream)
 		assert.Contains(t, stderr, c.says)
 	}
@@ -147,7 +147,7 @@ func TestAnyNameCanBeAsked(t *testing.T) {
 		assert.Len(t, f.Names(), 5, flag)
 	}
 	assert.Len(t, resampleTo(t, in, "--hz=2").Names(), 1+4*4)
-	code, _, stderr := cli("resample", in, "-o", filepath.Join(t.TempDir(), "o.npz"), "--hz=2", "--stream=v:0")
+	code, _, stderr := execute("resample", in, "-o", filepath.Join(t.TempDir(), "o.npz"), "--hz=2", "--stream=v:0")
 	assert.Equal(t, exitUsage, code)
 	assert.Contains(t, stderr, `kind "0"`)
 }
@@ -161,7 +161,7 @@ func TestControlCharactersOfNamesAreWrittenOut(t *testing.T) {
 	_, stderr := good(t, "fuse", in, "-o", filepath.Join(t.TempDir(), "o.npz"), "--backend=cpu")
 	assert.Contains(t, stderr, `not used: b\x1b`)
 	assert.NotContains(t, stdout+stderr, "\x1b")
-	_, _, stderr = cli("fuse", in, "-o", filepath.Join(t.TempDir(), "o.npz"), "--backend=cpu", "--stream=none")
+	_, _, stderr = execute("fuse", in, "-o", filepath.Join(t.TempDir(), "o.npz"), "--backend=cpu", "--stream=none")
 	assert.NotContains(t, stderr, "\x1b")
 }
 
@@ -170,12 +170,12 @@ func TestStreamsWithoutSamplesAreFilledOrLeftOut(t *testing.T) {
 	f := fuseTo(t, none)
 	assert.Equal(t, []float32{0, 0, 0, 0}, array[float32](t, f, "values"))
 	assert.Equal(t, []uint8{0, 0}, array[uint8](t, f, "valid"))
-	code, _, stderr := cli("fuse", none, "-o", filepath.Join(t.TempDir(), "o.npz"), "--backend=cpu", "--hz=10")
+	code, _, stderr := execute("fuse", none, "-o", filepath.Join(t.TempDir(), "o.npz"), "--backend=cpu", "--hz=10")
 	assert.Equal(t, exitInput, code, stderr)
 	stdout, _ := good(t, "inspect", none)
 	assert.Regexp(t, `a +0 +- +- +0 +f32 +0, 1\n`, stdout)
 	far := writeNPZ(t, map[string]*tensor.Tensor{"values": tensor.Must(tensor.New(tensor.F32, 1<<60, 0, 1)), "times": tensor.Must(tensor.New(tensor.I64, 0)), "targets": tensor.Must(tensor.New(tensor.I64, 0))})
-	code, _, stderr = cli("resample", far, "-o", filepath.Join(t.TempDir(), "o.npz"), "--backend=cpu")
+	code, _, stderr = execute("resample", far, "-o", filepath.Join(t.TempDir(), "o.npz"), "--backend=cpu")
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, "at most 1048576 rows")
 	batch := writeNPZ(t, map[string]*tensor.Tensor{"values": tensor.Must(tensor.New(tensor.U8, 0, 2)), "times": tensor.Must(tensor.New(tensor.I64, 0)), "targets": tensor.Must(tensor.New(tensor.I64, 0))})
@@ -242,7 +242,7 @@ func TestFloat32ClocksOfABatch(t *testing.T) {
 	arrays := map[string]*tensor.Tensor{"values": tensor.Must(tensor.New(tensor.F32, 2, 25, 1)), "times": tensor.Must(tensor.Of(times, 2, 25)), "lengths": vec[int64](20, 20)}
 	resampleTo(t, writeNPZ(t, arrays), "--hz=10")
 	copy(times[25:], epoch)
-	code, _, stderr := cli("resample", writeNPZ(t, arrays), "-o", filepath.Join(t.TempDir(), "o.npz"), "--hz=10")
+	code, _, stderr := execute("resample", writeNPZ(t, arrays), "-o", filepath.Join(t.TempDir(), "o.npz"), "--hz=10")
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, "float32 seconds that lie 128 s apart, so that 20 timestamps are 1 distinct ones")
 }
@@ -312,7 +312,7 @@ func TestClocksOfArraysThatAreNotClean(t *testing.T) {
 	assert.Equal(t, frames, array[float32](t, f, "values"))
 	for _, args := range [][]string{{}, {"--unordered=error"}} {
 		in := writeNPZ(t, map[string]*tensor.Tensor{"values": column(moved...), "times": vec(swapped...)})
-		code, _, stderr := cli(append([]string{"resample", in, "-o", filepath.Join(t.TempDir(), "o.npz"), "--hz=30"}, args...)...)
+		code, _, stderr := execute(append([]string{"resample", in, "-o", filepath.Join(t.TempDir(), "o.npz"), "--hz=30"}, args...)...)
 		assert.Equal(t, exitInput, code)
 		assert.Regexp(t, "backwards at (row 0, index|sample) 8; --unordered sort takes the samples in order\n$", stderr)
 	}

@@ -1,36 +1,15 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/robocache/robocache/align"
-	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 	"github.com/spf13/cobra"
 )
-
-// asking is the request that the flags of batches make.
-type asking struct {
-	batching.Request
-	state                 string
-	out, metrics          string
-	asked, spans          []string // --stream and --window as given
-	epochs, number, world int
-	steps, devices        int  // devices are those of this program
-	lastSet               bool // --last is given
-	signalCode            int
-	format                choice[fileFormat]
-	tarSamples            int
-	tarBytes              float64
-	shardSteps            int // batches of a shard, with --format webdataset
-	backend               string
-	digest, episodes      bool
-	run                   string // see runOf
-}
 
 const batchesHelp = `Batches draws training batches from a dataset: windows of its streams around an anchor, put on one
 clock on the device, in an order that depends on the seed, the epoch and the number of windows
@@ -78,9 +57,9 @@ A signal ends the command after a whole batch, and a second one at once. The exi
 takes a program that ends with 0 as done.`
 
 func (a *app) batchesCommand() *cobra.Command {
-	b := asking{format: choice[fileFormat]{list: []fileFormat{batchesFormat, samplesFormat}, kind: "FORMAT"}, tarBytes: 3e9}
-	last := setting[ops.LastBatch]{choice[ops.LastBatch]{list: []ops.LastBatch{ops.LastDrop, ops.LastShort}, kind: "RULE"}, &b.Last}
-	values := setting[tensor.DType]{choice[tensor.DType]{list: valueTypes(), kind: "DTYPE"}, &b.DType}
+	b := asking{format: cli.Choice[fileFormat]{List: []fileFormat{batchesFormat, samplesFormat}, Kind: "FORMAT"}, tarBytes: 3e9}
+	last := cli.Setting[ops.LastBatch]{Choice: cli.Choice[ops.LastBatch]{List: []ops.LastBatch{ops.LastDrop, ops.LastShort}, Kind: "RULE"}, To: &b.Last}
+	values := cli.Setting[tensor.DType]{Choice: cli.Choice[tensor.DType]{List: valueTypes(), Kind: "DTYPE"}, To: &b.DType}
 	cmd := &cobra.Command{
 		Use:   "batches DATASET...",
 		Short: "Draw training batches of windows from a dataset, or a mixture of several",
@@ -90,7 +69,7 @@ func (a *app) batchesCommand() *cobra.Command {
 			"  robocache batches a.safetensors b.safetensors --weight 2 --weight 1 --epoch-windows 100000",
 		Args: takes(1, 0, "batches takes a dataset or several"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			b.Paths, b.Spell, b.lastSet = args, spelling(cmd.Flags()), last.set
+			b.Paths, b.Spell, b.lastSet = args, spelling(cmd.Flags()), last.Given
 			if err := a.ranked(&b.number, &b.world, cmd.Flags()); err != nil {
 				return err
 			}
@@ -99,7 +78,7 @@ func (a *app) batchesCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&b.PlanFile, "plan", "", "the plan `FILE`; instead of --hz, --stream and --window")
-	f.Var(hertz(&b.Hz), "hz", "rate of the windows' clock; that of the dataset unless given")
+	f.Var(cli.Hertz(&b.Hz), "hz", "rate of the windows' clock; that of the dataset unless given")
 	f.StringArrayVar(&b.asked, "stream", nil, "a stream to take, or columns of it, all unless given: `NAME[COLUMN,...]`; repeatable")
 	f.StringArrayVar(&b.spans, "window", nil, "`NAME=FROM:TO`, a stream's window around the anchor: action=0s:1s; repeatable")
 	f.Int64Var(&b.FrameCache, "frame-cache", 0, "`BYTES` of decoded frames that are kept; 0 for a gigabyte or an eighth of the memory, -1 for none")
@@ -118,7 +97,7 @@ func (a *app) batchesCommand() *cobra.Command {
 	f.StringVarP(&b.out, "out", "o", "", "write each batch as a .safetensors file into this `DIR`")
 	f.Var(&b.format, "format", "what --out writes: safetensors, a file a batch, or webdataset, tar files of samples; safetensors unless given")
 	f.IntVar(&b.tarSamples, "tar-samples", 10_000, "samples of a tar file at most")
-	f.Var(&positiveFlag{&b.tarBytes, 1e15, "BYTES"}, "tar-bytes", "bytes of a tar file's samples, with the pixels of their frames, at most")
+	f.Var(&cli.PositiveFlag{To: &b.tarBytes, Max: 1e15, Unit: "BYTES"}, "tar-bytes", "bytes of a tar file's samples, with the pixels of their frames, at most")
 	f.BoolVar(&b.episodes, "episodes", false, "list the windows of each episode; --json always does")
 	f.StringVar(&b.metrics, "metrics", "", "tell Prometheus what is done, at this `ADDRESS`: :9100 for this machine alone, 0.0.0.0:9100 for others")
 	f.StringVar(&b.Fresh, "check-fresh", "", "refuse a store that was packed from other files than this `DATASET` has now")
@@ -134,47 +113,22 @@ func (a *app) batchesCommand() *cobra.Command {
 	f.BoolVar(&b.Strict, "strict", false, "refuse what is broken, and episodes that the plan cannot take")
 	f.StringVar(&b.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N, sim, several with commas, or cuda:all")
 	complete(cmd, "backend", backendNames)
-	complete(cmd, "last", last.names)
+	complete(cmd, "last", last.Names)
 	complete(cmd, "shuffle", func() []string { return align.Shuffles })
 	complete(cmd, "unordered", func() []string { return align.Unordereds })
-	complete(cmd, "dtype", values.names)
-	complete(cmd, "format", b.format.names)
+	complete(cmd, "dtype", values.Names)
+	complete(cmd, "format", b.format.Names)
 	files(cmd, map[string]string{"plan": "yaml", "state": "json"})
 	folders(cmd, "out", "check-fresh")
 	cmd.ValidArgsFunction = recordingFiles
 	return cmd
 }
 
-// check checks the flags, and fills in what they ask for.
-func (b *asking) check() error {
-	switch {
-	case b.Batch < 1:
-		return usagef("--batch: got %d, want 1 or more", b.Batch)
-	case b.epochs < 1:
-		return usagef("--epochs: got %d, want 1 or more", b.epochs)
-	case b.steps < 0:
-		return usagef("--steps: got %d, want 0 or more", b.steps)
-	case b.format.value == samplesFormat && b.tarSamples < 1:
-		return usagef("--tar-samples: got %d, want 1 or more", b.tarSamples)
-	case b.format.value == samplesFormat && b.out == "":
-		return usagef("--format webdataset: got it without --out, want the folder for its files")
-	case b.signalCode < 0 || b.signalCode > 125:
-		return usagef("--signal-code: got %d, want 0 to 125", b.signalCode)
-	}
-	if b.format.value == samplesFormat && !b.lastSet {
-		b.Last = ops.LastShort // every window is a sample
-	}
-	if err := b.readStreams(); err != nil {
-		return err
-	}
-	return errors.Join(batching.Place{Index: b.number, Count: b.world}.Check(b.Spell), b.Check())
-}
-
 func (a *app) batches(b *asking) error {
 	if err := b.check(); err != nil {
 		return err
 	}
-	if b.digest && (a.json || b.episodes) {
+	if b.digest && (a.JSON || b.episodes) {
 		return usagef("--digest: got it with --json or --episodes, want one of them")
 	}
 	devices, err := ops.OpenAll(b.backend)
@@ -222,56 +176,33 @@ func (a *app) batchesOn(b *asking, devices []*ops.Device) error {
 	}
 	cut := &cutError{When: fmt.Sprintf("after %d batches", d.step), Kept: b.state, Code: b.signalCode}
 	if b.state != "" && b.signalCode == 0 {
-		a.remark("%v", cut)
+		a.Remark("%v", cut)
 		return nil
 	}
 	return cut
 }
 
-// begin reads the dataset, puts it on the devices and finds the place to go on from.
-func (d *drawing) begin(devices []*ops.Device) error {
-	ctx := context.Background() // a signal ends it at once: nothing is written yet
-	began := time.Now()
-	var err error
-	if d.source, err = batching.Open(ctx, &d.Request, d.app.watch(d.remark)); err != nil {
-		return err
-	}
-	if err := d.load(ctx, devices); err != nil {
-		return err
-	}
-	at, begun, goesOn, err := d.resume(ctx, d.group)
-	if err != nil {
-		return err
-	}
-	state, err := d.group.State(ctx)
-	if err != nil {
-		return err
-	}
-	if d.format.value == samplesFormat {
-		r := d.group.Report()
-		if d.shards, err = newShards(d.asking, &r); err != nil {
-			return err
-		}
-		d.shards.next = at.Shard
-	}
-	if err := d.earlier(state, goesOn); err != nil {
-		return err
-	}
-	d.step, d.begun = at.Step, begun
-	d.out.of(d.source.Stores, d.group)
-	d.out.Absent = absentInputs(d.source.Absent)
-	d.out.Read = time.Since(began).Seconds()
-	d.remarks()
-	return nil
-}
+const mixingHelp = `Several datasets are drawn from as one; all must have the streams that are taken, with the same
+columns. With a --weight for each an epoch draws as many windows of each as its weight says, and of
+one dataset none again before all of its windows have been drawn, over epochs.`
 
-// close closes the loader and what it reads.
-func (d *drawing) close() {
-	d.shards.drop()
-	if d.group != nil {
-		_ = d.group.Close() // of which nothing more is wanted
-	}
-	if d.source != nil {
-		_ = d.source.Close()
-	}
-}
+const camerasHelp = `--camera NAME=WIDTHxHEIGHT adds frames of a camera, or of a video, decoded and resized: NAME.frames
+[B,T,HEIGHT,WIDTH,3] uint8, red, green and blue. A target has the frame at or before it, unless a
+plan asks for kind: nearest, and --window NAME=-100ms:0s gives a camera a window as a stream. Frames
+are decoded by the processors ahead of need. A video needs ffmpeg, and --streaming of the recordings.`
+
+const streamingHelp = `--streaming reads the dataset while batches are drawn, and keeps but a small part of it on the device:
+for datasets that are larger than the device's memory, or the machine's. It takes windows from
+--mix-shards shards at a time, each --shard-windows windows that follow each other, in a shuffled
+order; --workers goroutines read the shards that come next. A store that robocache pack has made is
+read as fast as the disk gives it; recordings are decoded anew in each epoch, and without --plan and
+--stream the streams are those of the first one. With the same two numbers the batches are the same
+without --streaming. Each rank reads all shards.`
+
+const samplesHelp = `--format webdataset writes the windows as samples instead, in tar files DIR/shard-000000.tar that
+WebDataset reads, each of so many whole batches as --tar-samples and --tar-bytes allow. A sample is
+KEY.STREAM.npy [T,D] of each stream, KEY.CAMERA.jpg of each camera, KEY.CAMERA.000.jpg and on if its
+window has several targets, and KEY.json: dataset and episode, tick and anchor as above, epoch and
+position, and pad and valid [T] by the members' names. Slashes in names become _. DIR/samples.json
+says what the members hold. --state is written with each shard, and a signal with --state leaves out
+the one that was begun, so that who goes on writes it again.`

@@ -93,19 +93,19 @@ func TestBatchesRefusesWhatCannotBe(t *testing.T) {
 		"which no episode has": {exitUsage, []string{"--hz=20", "--stream=act"}},
 		"state: seed: got 9":   {exitInput, []string{"--hz=20", "--batch=3", "--state", state}},
 	} {
-		code, stdout, stderr := cli(append([]string{"batches", kindsRLDS, "--rate=10", "--backend=cpu"}, c.args...)...)
+		code, stdout, stderr := execute(append([]string{"batches", kindsRLDS, "--rate=10", "--backend=cpu"}, c.args...)...)
 		assert.Equal(t, c.code, code, want)
 		assert.Contains(t, stdout+stderr, want)
 	}
-	code, _, stderr := cli("batches", kindsRLDS, "--hz=20", "--backend=cpu")
+	code, _, stderr := execute("batches", kindsRLDS, "--hz=20", "--backend=cpu")
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, "no streams to pack", "nobody says how long a step is")
 	assert.Contains(t, stderr, "; want --rate HZ")
-	code, _, stderr = cli("batches", kindsRLDS, "--hz=20", "--backend=cpu", "--streaming")
+	code, _, stderr = execute("batches", kindsRLDS, "--hz=20", "--backend=cpu", "--streaming")
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, "; want --rate HZ")
 	for _, args := range [][]string{{"pack", kindsRLDS}, {"pack", kindsRLDS, "-o", "x.npz"}, {"pack"}, {"batches"}} {
-		code, _, _ := cli(args...)
+		code, _, _ := execute(args...)
 		assert.Equal(t, exitUsage, code)
 	}
 }
@@ -133,13 +133,13 @@ func TestStreamsOfBatchesHaveColumnsAndWindows(t *testing.T) {
 		"want columns in brackets":       "--stream=action[]",
 		"or in numbers of seconds":       "--window=action=soon:1",
 	} {
-		code, _, stderr := cli(append(args, "--hz=10", flag)...)
+		code, _, stderr := execute(append(args, "--hz=10", flag)...)
 		assert.NotZero(t, code)
 		assert.Contains(t, stderr, says)
 	}
 	store := filepath.Join(filepath.Dir(plan), "s.safetensors")
 	good(t, "pack", kindsRLDS, "--rate=10", "-o", store)
-	code, _, stderr := cli("batches", store, "--backend=cpu", "--stream=action,reward")
+	code, _, stderr := execute("batches", store, "--backend=cpu", "--stream=action,reward")
 	assert.NotZero(t, code)
 	assert.Contains(t, stderr, "each stream has a --stream of its own")
 }
@@ -169,7 +169,7 @@ func TestTheClockIsThatOfTheDataset(t *testing.T) {
 	got := unmarshal(t, stdout)
 	assert.EqualValues(t, 10, got["hz"])
 	assert.Contains(t, got["remarks"], "the clock has 10 Hz, as the dataset has; --hz takes another")
-	code, _, stderr := cli("batches", twoStreams(t, nil), "--backend=cpu")
+	code, _, stderr := execute("batches", twoStreams(t, nil), "--backend=cpu")
 	assert.Equal(t, exitUsage, code)
 	assert.Contains(t, stderr, "--hz: got none, want the rate of the clock, or --plan: ")
 	assert.Contains(t, stderr, "declares no rate")

@@ -48,7 +48,7 @@ func TestBatchesHaveFrames(t *testing.T) {
 		"the store has no frames of it":    {store, "--camera=observations/images/cam_left_wrist=8x6"},
 		"--window: got stream \"nothing\"": {store, "--camera", camera + "=8x6", "--window=nothing=0s:1s"},
 	} {
-		code, _, stderr := cli(append([]string{"batches", "--hz=10", "--backend=cpu"}, args...)...)
+		code, _, stderr := execute(append([]string{"batches", "--hz=10", "--backend=cpu"}, args...)...)
 		assert.NotEqual(t, exitGood, code)
 		assert.Contains(t, stderr, text)
 	}
@@ -70,7 +70,7 @@ func TestTheFrameCacheChangesNoBatch(t *testing.T) {
 		stdout, _ := good(t, append(args, "--json", flag)...)
 		assert.Equal(t, limit, unmarshal(t, stdout)["frame_cache"].(map[string]any)["limit_bytes"])
 	}
-	code, _, stderr := cli(append(args, "--frame-cache=-2")...)
+	code, _, stderr := execute(append(args, "--frame-cache=-2")...)
 	assert.Equal(t, exitUsage, code)
 	assert.Contains(t, stderr, "--frame-cache: got -2, want 1 byte or more")
 }
@@ -94,7 +94,7 @@ func TestCamerasThatCannotBeDecodedAreRefused(t *testing.T) {
 		{exitUsage, `--camera: got "x", which no episode has, want ` + names, []string{recording, "--rate=10", "--hz=10", "--batch=2", "--camera=x=8x6", "--streaming"}},
 		{exitOther, "1 targets x 99998 x 99999 pixels x 3 bytes", []string{recording, "--rate=10", "--hz=10", "--batch=2", "--streaming", "--camera=observations/images/cam_high=99998x99999"}},
 	} {
-		code, _, stderr := cli(append([]string{"batches", "--backend=cpu"}, c.args...)...)
+		code, _, stderr := execute(append([]string{"batches", "--backend=cpu"}, c.args...)...)
 		assert.Equal(t, c.code, code, stderr)
 		assert.Contains(t, stderr, c.text)
 		assert.NotContains(t, stderr, "--streaming keeps")
@@ -109,7 +109,7 @@ func TestVideosThatCannotBeReadAreToldWhy(t *testing.T) {
 	}
 	args := []string{"batches", "--streaming", "--backend=cpu", "--steps=1", "--stream=action", "--camera=observation.images.front=8x6"}
 	t.Setenv("ROBOCACHE_FFMPEG", filepath.Join(t.TempDir(), "none"))
-	code, _, stderr := cli(append(args, recording)...)
+	code, _, stderr := execute(append(args, recording)...)
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, "stream observation.images.front: episode 000000: mp4: ")
 	assert.Contains(t, stderr, "got no program ffmpeg, want it in PATH")
@@ -127,7 +127,7 @@ func TestVideosThatCannotBeReadAreToldWhy(t *testing.T) {
 	require.True(t, found, seen)
 	reason, _, _ = strings.Cut(reason, "\n")
 	for _, a := range [][]string{args, append(args[:1:1], args[2:]...)} {
-		code, _, stderr = cli(append(a, broken)...)
+		code, _, stderr = execute(append(a, broken)...)
 		assert.Equal(t, exitInput, code)
 		assert.Contains(t, stderr, reason)
 	}

@@ -44,7 +44,7 @@ func TestBatchesTakeColumnsByTheirNames(t *testing.T) {
 		assert.Regexp(t, `episode e2: data: columns \[b, (c, )?a\] come in another order`, stderr, args)
 		assert.NotContains(t, stderr, "c] are left out", "nobody asked for it")
 	}
-	code, _, stderr := cli("batches", dir, "--hz=2", "--stream=data[z]", "--backend=cpu")
+	code, _, stderr := execute("batches", dir, "--hz=2", "--stream=data[z]", "--backend=cpu")
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, `stream data: got column "z", want one of b, d`)
 }
@@ -56,7 +56,7 @@ func TestBatchesSortWhatIsOutOfOrder(t *testing.T) {
 	_, stderr := good(t, "pack", log, "-o", store)
 	assert.Contains(t, stderr, "back: time goes backwards at sample 2; it is packed as it is, and batches --unordered sort takes it\n")
 	for _, in := range []string{log, store} {
-		code, _, stderr := cli("batches", in, "--hz=10", "--stream=back", "--backend=cpu")
+		code, _, stderr := execute("batches", in, "--hz=10", "--stream=back", "--backend=cpu")
 		assert.Equal(t, exitInput, code)
 		assert.Contains(t, stderr, "stream back: time goes backwards at sample 2; sorted it can be taken: --unordered sort")
 		assert.NotContains(t, stderr, "SrcTimes")
@@ -68,7 +68,7 @@ func TestBatchesSortWhatIsOutOfOrder(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, []float32{0, 1, 2, 3}, got)
 	}
-	code, _, stderr := cli("batches", log, "--hz=10", "--unordered=sometimes", "--backend=cpu")
+	code, _, stderr := execute("batches", log, "--hz=10", "--unordered=sometimes", "--backend=cpu")
 	assert.Equal(t, exitUsage, code)
 	assert.Contains(t, stderr, strings.Join([]string{"drop", "sort", "error"}, ", "))
 }

@@ -77,6 +77,6 @@ func TestOneProgramDrivesSeveralDevices(t *testing.T) {
 		assert.Equal(t, one[key], both[key], key)
 	}
 	assert.Len(t, both["devices"], 2)
-	code, _, stderr := cli(append(args, "--backend=sim:0,sim:2")...)
+	code, _, stderr := execute(append(args, "--backend=sim:0,sim:2")...)
 	assert.Equal(t, exitNoDevice, code, stderr)
 }

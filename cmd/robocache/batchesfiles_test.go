@@ -102,7 +102,7 @@ func TestBatchesOfTwoRunsAreNotMixed(t *testing.T) {
 		"plan or dataset":                     {"--batch=4", "--seed=3", "--state", state, "--window=action=0s:300ms"},
 		"want another folder, or to go on":    {"--batch=5", "--seed=3", "--state", filepath.Join(dir, "none.json")},
 	} {
-		code, _, stderr := cli(append(args, other...)...)
+		code, _, stderr := execute(append(args, other...)...)
 		assert.Equal(t, exitUsage, code, says)
 		assert.Contains(t, stderr, filepath.Join(out, "batch-000000"))
 		assert.Contains(t, stderr, says)
@@ -115,11 +115,11 @@ func TestBatchesOfTwoRunsAreNotMixed(t *testing.T) {
 	good(t, append(args, "--batch=1", "--seed=3", "--state", state, "--steps=1", "--world=2", "--rank=0")...)
 	assert.Equal(t, []string{"batch-0000000.safetensors", "batch-0000001.safetensors", "batch-0000002.safetensors", "batch-0000003.safetensors"}, listed(t, out)[:4])
 	assert.Len(t, listed(t, filepath.Join(out, "rank-00000-of-00002")), 1)
-	code, _, stderr := cli(append(args, "--batch=4", "--seed=3")...)
+	code, _, stderr := execute(append(args, "--batch=4", "--seed=3")...)
 	assert.Equal(t, exitUsage, code)
 	assert.Contains(t, stderr, "batch 2, where this one has 4;")
 	require.NoError(t, os.WriteFile(filepath.Join(out, "batch-0000003.safetensors"), nil, 0o600))
-	code, _, stderr = cli(append(args, "--batch=4", "--seed=3")...)
+	code, _, stderr = execute(append(args, "--batch=4", "--seed=3")...)
 	assert.Equal(t, exitUsage, code)
 	assert.Contains(t, stderr, "batch-0000003.safetensors is a batch of another run")
 }
@@ -166,7 +166,7 @@ func TestOutputsOfBatchesAreFoundBeforeTheWork(t *testing.T) {
 	file := filepath.Join(dir, "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	for _, args := range [][]string{{"--state", filepath.Join(dir, "none", "s.json")}, {"--state", dir}, {"--out", file}, {"--out", filepath.Join(file, "below")}} {
-		code, _, stderr := cli(append([]string{"batches", "none", "--hz=1", "--backend=cpu"}, args...)...)
+		code, _, stderr := execute(append([]string{"batches", "none", "--hz=1", "--backend=cpu"}, args...)...)
 		assert.Equal(t, exitOther, code, stderr)
 		assert.Regexp(t, "^robocache: write "+dir, stderr)
 		assert.Equal(t, []string{"file"}, listed(t, dir))
@@ -174,7 +174,7 @@ func TestOutputsOfBatchesAreFoundBeforeTheWork(t *testing.T) {
 	state := filepath.Join(dir, "s.json")
 	for text, want := range map[string]string{"{": "unexpected end of JSON input", `{"version":1,"seed":0,"windows":19,"step":-1}`: "step: got less than 0", `{"version":3}`: "version: got 3, want 1"} {
 		require.NoError(t, os.WriteFile(state, []byte(text), 0o600))
-		code, _, stderr := cli("batches", kindsRLDS, "--rate=10", "--hz=10", "--batch=2", "--backend=cpu", "--stream=action", "--state", state)
+		code, _, stderr := execute("batches", kindsRLDS, "--rate=10", "--hz=10", "--batch=2", "--backend=cpu", "--stream=action", "--state", state)
 		assert.Equal(t, exitInput, code)
 		assert.Contains(t, stderr, want)
 		assert.Contains(t, stderr, state)
@@ -193,10 +193,10 @@ func TestAStoreThatIsStaleOrCutIsRefused(t *testing.T) {
 	args := []string{"batches", store, "--batch=2", "--backend=cpu", "--check-fresh", data}
 	good(t, args...)
 	require.NoError(t, os.WriteFile(filepath.Join(data, "more.txt"), nil, 0o600))
-	code, _, stderr := cli(args...)
+	code, _, stderr := execute(args...)
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, store+": loader: the store is stale: of "+data+" 1 files differ: [more.txt]")
-	code, _, stderr = cli(append(args[:5], filepath.Join(dir, "none"))...)
+	code, _, stderr = execute(append(args[:5], filepath.Join(dir, "none"))...)
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, "no such file")
 
@@ -205,7 +205,7 @@ func TestAStoreThatIsStaleOrCutIsRefused(t *testing.T) {
 	for _, size := range []int{len(whole) - 1, len(whole) / 2, 100, 0} {
 		require.NoError(t, os.WriteFile(store, whole[:size], 0o600))
 		out := filepath.Join(dir, "out")
-		code, stdout, stderr := cli("batches", store, "--hz=10", "--batch=2", "--backend=cpu", "--stream=action", "--out", out)
+		code, stdout, stderr := execute("batches", store, "--hz=10", "--batch=2", "--backend=cpu", "--stream=action", "--out", out)
 		assert.Equal(t, exitInput, code, "%d bytes", size)
 		assert.Empty(t, stdout)
 		assert.Contains(t, stderr, store)
@@ -220,7 +220,7 @@ func TestAStoreThatIsStaleOrCutIsRefused(t *testing.T) {
 	} {
 		require.NoError(t, os.WriteFile(store, text, 0o600))
 		for _, args := range [][]string{{"batches", store, "--hz=10", "--backend=cpu"}, {"batches", store, "--hz=10", "--backend=cpu", "--streaming"}, {"inspect", store}} {
-			code, _, stderr := cli(args...)
+			code, _, stderr := execute(args...)
 			assert.Equal(t, exitInput, code)
 			assert.Contains(t, stderr, says, args)
 		}
@@ -229,7 +229,7 @@ func TestAStoreThatIsStaleOrCutIsRefused(t *testing.T) {
 	good(t, "pack", data, "-o", shards, "--rate=10", "--shards=2")
 	require.NoError(t, os.WriteFile(filepath.Join(shards, "shard-00000-of-00002.safetensors"), whole[:20], 0o600))
 	for _, args := range [][]string{{"batches", shards, "--backend=cpu"}, {"batches", shards, "--backend=cpu", "--streaming"}, {"inspect", shards}} {
-		code, _, stderr := cli(args...)
+		code, _, stderr := execute(args...)
 		assert.Equal(t, exitInput, code, "the others are no dataset of their own")
 		assert.Contains(t, stderr, "shard-00000-of-00002.safetensors: byte 20: header: truncated")
 	}

@@ -107,7 +107,7 @@ func TestBatchesRefusesMixturesThatCannotBe(t *testing.T) {
 		"store 1: stream action: got none":                              {exitInput, []string{store}},
 		"--plan: got it with --hz, --stream, --window, --shuffle or --": {exitUsage, []string{"--plan=x.yaml", "--shuffle=none"}},
 	} {
-		code, _, stderr := cli(append([]string{"batches", kindsRLDS, "--rate=10", "--hz=20", "--backend=cpu", "--batch=2"}, c.args...)...)
+		code, _, stderr := execute(append([]string{"batches", kindsRLDS, "--rate=10", "--hz=20", "--backend=cpu", "--batch=2"}, c.args...)...)
 		assert.Equal(t, c.code, code, stderr)
 		assert.Contains(t, stderr, want)
 	}

@@ -212,13 +212,13 @@ func TestSamplesThatCannotBeWrittenAreRefused(t *testing.T) {
 		"batches of a shard 2500, where this one has 1;": {"--out", out, "--tar-samples=4"},
 		"plan or dataset":                                {"--out", out, "--stream=reward"},
 	} {
-		code, _, stderr := cli(append(slices.Clip(args), other...)...)
+		code, _, stderr := execute(append(slices.Clip(args), other...)...)
 		assert.Equal(t, exitUsage, code, says)
 		assert.Contains(t, stderr, says)
 	}
 	assert.Equal(t, before, listed(t, out))
 	require.NoError(t, os.WriteFile(filepath.Join(out, "shard-000000.tar"), []byte("no tar"), 0o600))
-	code, _, stderr := cli(append(args, "--out", out)...)
+	code, _, stderr := execute(append(args, "--out", out)...)
 	assert.Equal(t, exitUsage, code)
 	assert.Contains(t, stderr, "shard-000000.tar is a batch of another run")
 }

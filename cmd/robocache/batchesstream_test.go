@@ -40,7 +40,7 @@ func TestStreamingRefusesWhatCannotBe(t *testing.T) {
 		"--workers: got -1":       {"--workers=-1"},
 		"not called":              {"--streaming", "--stream=not called"},
 	} {
-		code, _, stderr := cli(append([]string{"batches", kindsRLDS, "--rate=10", "--hz=20", "--backend=cpu"}, args...)...)
+		code, _, stderr := execute(append([]string{"batches", kindsRLDS, "--rate=10", "--hz=20", "--backend=cpu"}, args...)...)
 		assert.NotZero(t, code)
 		assert.Contains(t, stderr, want)
 	}

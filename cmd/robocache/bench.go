@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -18,9 +16,6 @@ import (
 	"github.com/robocache/robocache/tensor"
 	"github.com/spf13/cobra"
 )
-
-// started is when the program began, for --first.
-var started = time.Now()
 
 // benchRequest is a bench command as given.
 type benchRequest struct {
@@ -99,22 +94,6 @@ func (a *app) benchCommand() *cobra.Command {
 	complete(cmd, "backend", backendNames)
 	files(cmd, map[string]string{"shapes": "json", "from": "json", "compare": "json", "plot": "png"})
 	return cmd
-}
-
-func suiteNames() []string {
-	var names []string
-	for _, s := range benchmark.Suites() {
-		names = append(names, s[0])
-	}
-	return names
-}
-
-func suiteList() string {
-	var b strings.Builder
-	for _, s := range benchmark.Suites() {
-		fmt.Fprintf(&b, "  %-10s %s\n", s[0], s[1])
-	}
-	return strings.TrimRight(b.String(), "\n")
 }
 
 // check refuses flags that do not go together.
@@ -197,7 +176,7 @@ func (a *app) benchOn(r *benchRequest, dev *ops.Device, jobs []benchmark.Job) er
 	if err := writable(r.plot); err != nil {
 		return err
 	}
-	ctx, ended, stop := a.untilCut(r.limit)
+	ctx, ended, stop := a.UntilCut(r.limit)
 	defer stop()
 	r.options.Progress = a.progress()
 	if r.sweep > 0 {
@@ -236,32 +215,6 @@ func (r *benchRequest) jobs() (jobs []benchmark.Job, err error) {
 	return only(jobs, r.only)
 }
 
-// readShapes takes jobs from a file.
-func readShapes(path string) (jobs []benchmark.Job, err error) {
-	f, err := os.Open(path)
-	if err == nil {
-		defer f.Close()
-		jobs, err = benchmark.ReadShapes(f)
-	}
-	if err != nil {
-		return nil, &inputError{Path: path, Err: err}
-	}
-	return jobs, nil
-}
-
-// only are the jobs whose suite and name match a regular expression.
-func only(jobs []benchmark.Job, expr string) ([]benchmark.Job, error) {
-	match, err := regexp.Compile(expr)
-	if err != nil {
-		return nil, usagef("--only %q: %v", expr, err)
-	}
-	jobs = slices.DeleteFunc(jobs, func(j benchmark.Job) bool { return !match.MatchString(j.Suite() + " " + j.Name()) })
-	if len(jobs) == 0 {
-		return nil, usagef("no job matches --only %q: bench --list lists them", expr)
-	}
-	return jobs, nil
-}
-
 // showBench joins what others measured and writes the report.
 func (a *app) showBench(r *benchRequest, report *benchmark.Report) error {
 	for _, path := range r.compare {
@@ -277,16 +230,16 @@ func (a *app) showBench(r *benchRequest, report *benchmark.Report) error {
 		}
 	}
 	switch {
-	case a.json:
-		return a.writeJSON(report)
+	case a.JSON:
+		return a.WriteJSON(report)
 	case r.benchstat:
-		return report.WriteBenchstat(a.out)
+		return report.WriteBenchstat(a.Out)
 	}
 	write, title := report.WriteTable, ""
 	if r.markdown {
 		write = report.WriteMarkdown
 	}
-	if err := write(a.out); err != nil {
+	if err := write(a.Out); err != nil {
 		return err
 	}
 	switch {
@@ -295,25 +248,12 @@ func (a *app) showBench(r *benchRequest, report *benchmark.Report) error {
 	case !r.worstToo:
 		return nil
 	}
-	return report.WriteWorst(a.out, r.worst, title)
-}
-
-func readReport(path string) (*benchmark.Report, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, &inputError{Path: path, Err: err}
-	}
-	defer f.Close()
-	report, err := benchmark.ReadReport(f, path)
-	if err != nil {
-		return nil, &inputError{Path: path, Err: err}
-	}
-	return report, nil
+	return report.WriteWorst(a.Out, r.worst, title)
 }
 
 // listJobs writes the jobs, with --json as a file that --shapes takes.
 func (a *app) listJobs(jobs []benchmark.Job) error {
-	if a.json {
+	if a.JSON {
 		list := []map[string]any{}
 		for _, j := range jobs {
 			text, err := json.Marshal(j)
@@ -327,10 +267,10 @@ func (a *app) listJobs(jobs []benchmark.Job) error {
 			fields["suite"], fields["name"] = j.Suite(), j.Name()
 			list = append(list, fields)
 		}
-		return a.writeJSON(map[string]any{"jobs": list})
+		return a.WriteJSON(map[string]any{"jobs": list})
 	}
 	for _, j := range jobs {
-		if _, err := fmt.Fprintf(a.out, "%-10s %s\n", j.Suite(), j.Name()); err != nil {
+		if _, err := fmt.Fprintf(a.Out, "%-10s %s\n", j.Suite(), j.Name()); err != nil {
 			return err
 		}
 	}
@@ -355,11 +295,11 @@ func (a *app) profileRuns(dev *ops.Device, jobs []benchmark.Job, n int) error {
 		}
 		list = append(list, jobRuns{j.Suite(), j.Name(), n, read, written})
 	}
-	if a.json {
-		return a.writeJSON(map[string]any{"runs": list})
+	if a.JSON {
+		return a.WriteJSON(map[string]any{"runs": list})
 	}
 	for _, p := range list {
-		if _, err := fmt.Fprintf(a.out, "%s %s: %d runs, %d bytes read, %d written, at least, each\n", p.Suite, p.Job, p.Runs, p.Read, p.Written); err != nil {
+		if _, err := fmt.Fprintf(a.Out, "%s %s: %d runs, %d bytes read, %d written, at least, each\n", p.Suite, p.Job, p.Runs, p.Read, p.Written); err != nil {
 			return err
 		}
 	}
@@ -377,31 +317,9 @@ func (a *app) firstResult(dev *ops.Device) error {
 		return err
 	}
 	ms := time.Since(started).Seconds() * 1e3
-	if a.json {
-		return a.writeJSON(map[string]any{"first_result_ms": ms, "device": dev.Info().Name, "kernels": dev.Info().Kernels})
+	if a.JSON {
+		return a.WriteJSON(map[string]any{"first_result_ms": ms, "device": dev.Info().Name, "kernels": dev.Info().Kernels})
 	}
-	_, err = fmt.Fprintf(a.out, "start to first result: %.0f ms on %s %s\n", ms, dev.Info().Name, dev.Info().Kernels)
+	_, err = fmt.Fprintf(a.Out, "start to first result: %.0f ms on %s %s\n", ms, dev.Info().Name, dev.Info().Kernels)
 	return err
-}
-
-// progress shows what is measured, on a terminal.
-func (a *app) progress() func(done, all int, j benchmark.Job) {
-	if a.announce == nil {
-		return nil
-	}
-	return func(done, all int, j benchmark.Job) {
-		fmt.Fprintf(a.err, "\r\x1b[K%d of %d: %s %s", done+1, all, j.Suite(), j.Name())
-	}
-}
-
-// measured tells what a job of a sweep took, a line each, so that nothing is lost with what comes after it.
-func (a *app) measured(done, all int, row *benchmark.Row) {
-	a.progressDone()
-	fmt.Fprintf(a.err, "%d of %d: %.3g us, ratio %.2f, %s %s\n", done, all, row.Time.Median, row.Ratio, row.Suite, row.Job)
-}
-
-func (a *app) progressDone() {
-	if a.announce != nil {
-		fmt.Fprint(a.err, "\r\x1b[K")
-	}
 }

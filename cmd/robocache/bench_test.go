@@ -126,7 +126,7 @@ func TestACutBenchWritesWhatItHas(t *testing.T) {
 	assert.Regexp(t, `cut short after \d+ of \d+ jobs: --limit 1s\n`, out)
 	assert.Contains(t, out, "the worst of ")
 	assert.Regexp(t, `^1 of \d+: [\d.e+]+ us, ratio [\d.]+, forms \d+x`, stderr)
-	code, _, stderr := cli(append(args, "--limit=1ns")...)
+	code, _, stderr := execute(append(args, "--limit=1ns")...)
 	assert.Equal(t, exitOther, code)
 	assert.Contains(t, stderr, "nothing was measured: cut short after 0 of")
 	if runtime.GOOS == "windows" {
@@ -216,7 +216,7 @@ func TestBenchRefusesWhatCannotBe(t *testing.T) {
 		{[]string{"--backend=nope"}, exitUsage, "nope"},
 	} {
 		args := append([]string{"bench", "--backend=cpu"}, x.args...)
-		code, _, stderr := cli(args...)
+		code, _, stderr := execute(args...)
 		assert.Equal(t, x.code, code, "%v: %s", x.args, stderr)
 		assert.Contains(t, stderr, x.want, "%v", x.args)
 	}

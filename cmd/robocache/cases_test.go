@@ -38,7 +38,7 @@ func (c *aCase) good(args ...string) (f *npz.File, stdout, stderr string) {
 func (c *aCase) bad(code int, args ...string) (stderr string) {
 	c.Helper()
 	dir := c.TempDir()
-	got, stdout, stderr := cli(append(args, "-o", filepath.Join(dir, "out.npz"), "--backend", c.backend)...)
+	got, stdout, stderr := execute(append(args, "-o", filepath.Join(dir, "out.npz"), "--backend", c.backend)...)
 	assert.Equal(c, code, got, stderr)
 	assert.Empty(c, stdout)
 	assert.Empty(c, listed(c.T, dir))

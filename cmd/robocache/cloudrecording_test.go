@@ -114,7 +114,7 @@ func TestCloudsThatAreNotThereAreRefused(t *testing.T) {
 		{3, `/a: none of its 2 clouds can be read: cloud 0 of /a: `, []string{mcapOf(t, "foxglove.PointCloud", [2]string{"/a", flat}, [2]string{"/a", flat})}},
 		{2, "are for recordings, got a .pcd file", []string{scan, "--cloud=0"}},
 	} {
-		code, _, stderr := cli(append([]string{"voxelize", "-o", filepath.Join(t.TempDir(), "o.npz"), "--backend=cpu", "--size=1"}, c.args...)...)
+		code, _, stderr := execute(append([]string{"voxelize", "-o", filepath.Join(t.TempDir(), "o.npz"), "--backend=cpu", "--size=1"}, c.args...)...)
 		assert.Equal(t, c.code, code, "%v: %s", c.args, stderr)
 		assert.Contains(t, stderr, c.says)
 	}
@@ -138,7 +138,7 @@ func TestDefinitionsThatARecordingLacksAreTaken(t *testing.T) {
 	good(t, "pack", log, "-o", filepath.Join(t.TempDir(), "s.safetensors"), "--msg-path", share)
 	for _, command := range [][]string{{"inspect"}, {"doctor"}, {"stats"}, {"pack", "-o", filepath.Join(t.TempDir(), "s.safetensors")},
 		{"convert", "--to=mcap", "-o", filepath.Join(t.TempDir(), "s.mcap")}} {
-		code, _, stderr := cli(append(command, log, "--msg-path", filepath.Join(share, "nowhere"))...)
+		code, _, stderr := execute(append(command, log, "--msg-path", filepath.Join(share, "nowhere"))...)
 		assert.Equal(t, exitUsage, code, command[0])
 		assert.Contains(t, stderr, "--msg-path: got ", command[0])
 	}

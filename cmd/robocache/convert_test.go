@@ -53,7 +53,7 @@ func TestAConversionThatCannotBeWritesNothing(t *testing.T) {
 		{[]string{dir + "/none", "-o", out, "--to=npz"}, exitInput, "none: cannot be read: no such file"},
 		{[]string{flight, "-o", out, "--to=npz", "--hz=5", "--backend=tpu"}, exitUsage, "tpu"},
 	} {
-		code, _, stderr := cli(append([]string{"convert"}, c.args...)...)
+		code, _, stderr := execute(append([]string{"convert"}, c.args...)...)
 		assert.Equal(t, c.code, code, "%v: %s", c.args, stderr)
 		assert.Contains(t, stderr, c.want, "%v", c.args)
 	}
@@ -119,7 +119,7 @@ func TestAnInputThatIsSkippedWholeIsTold(t *testing.T) {
 	good1, other, out := filepath.Join(dir, "good.mcap"), filepath.Join(dir, "other.mcap"), filepath.Join(dir, "out")
 	oneStream(t, good1, 2, 0, 1e8, 2e8, 3e8)
 	oneStream(t, other, 3, 0, 1e8, 2e8)
-	code, stdout, stderr := cli("convert", good1, other, "-o", out, "--to=lerobot")
+	code, stdout, stderr := execute("convert", good1, other, "-o", out, "--to=lerobot")
 	assert.Equal(t, exitInput, code, stderr)
 	assert.Contains(t, stdout, "converted 1 of 2 episodes (1 skipped), 1 stream, 4 rows")
 	assert.Contains(t, stdout, "skipped 1 of 1 episode of "+other+": lerobot: state: ")
@@ -137,7 +137,7 @@ func TestConvertTakesUnordered(t *testing.T) {
 	dir := t.TempDir()
 	in, plan := filepath.Join(dir, "in.npz"), filepath.Join(dir, "plan.yaml")
 	writeStreams(t, in, []int64{0, 1e8, 3e8, 2e8, 4e8}, []int64{0, 1e8, 2e8, 3e8, 4e8})
-	code, _, stderr := cli("convert", in, "-o", filepath.Join(dir, "a"), "--to=lerobot", "--hz=10", "--state=back")
+	code, _, stderr := execute("convert", in, "-o", filepath.Join(dir, "a"), "--to=lerobot", "--hz=10", "--state=back")
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, "observation.state: its stream back was left out: time goes backwards at sample 3")
 	stdout, _ := good(t, "convert", in, "-o", filepath.Join(dir, "b"), "--to=lerobot", "--hz=10", "--state=back", "--unordered=sort")

@@ -27,7 +27,7 @@ func TestFlagsOfLeRobotThatCannotBe(t *testing.T) {
 		{[]string{"--to=lerobot", "--extra=keep"}, `--extra: got "keep", want error, drop, skip`},
 		{[]string{"--to=lerobot"}, "want --hz F or --plan FILE"},
 	} {
-		code, _, stderr := cli(append([]string{"convert", flight, "-o", out}, c.args...)...)
+		code, _, stderr := execute(append([]string{"convert", flight, "-o", out}, c.args...)...)
 		assert.Equal(t, exitUsage, code, "%v: %s", c.args, stderr)
 		assert.Contains(t, stderr, c.want, "%v", c.args)
 	}
@@ -53,7 +53,7 @@ func TestConvertSpeaksOfFlags(t *testing.T) {
 	dir := t.TempDir()
 	in, more := filepath.Join(dir, "in.npz"), filepath.Join(dir, "more.npz")
 	writeStreams(t, in, []int64{0, 1e8, 2e8, 3e8, 4e8}, []int64{0, 1e8, 2e8, 3e8, 4e8})
-	code, _, stderr := cli("convert", in, "-o", filepath.Join(dir, "a"), "--to=lerobot", "--hz=10", "--name", "on=task")
+	code, _, stderr := execute("convert", in, "-o", filepath.Join(dir, "a"), "--to=lerobot", "--hz=10", "--name", "on=task")
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, "want another: --name FROM=TO gives it another")
 	assert.NotContains(t, stderr, "WriteOptions")
@@ -64,7 +64,7 @@ func TestConvertSpeaksOfFlags(t *testing.T) {
 		arrays[name+".values"] = tensor.Must(tensor.New(tensor.F32, 3, 1))
 	}
 	require.NoError(t, os.Rename(writeNPZ(t, arrays), more))
-	code, _, stderr = cli("convert", in, more, "-o", filepath.Join(dir, "b"), "--to=lerobot", "--hz=10")
+	code, _, stderr = execute("convert", in, more, "-o", filepath.Join(dir, "b"), "--to=lerobot", "--hz=10")
 	assert.Equal(t, exitInput, code)
 	assert.NotContains(t, stderr, "usage:")
 	assert.Contains(t, stderr, "--extra: got error, and episode 1, more, has extra, which the first, in, has not: want drop")

@@ -91,7 +91,7 @@ func TestCUDAFindsBadTimes(t *testing.T) {
 	needGPU(t)
 	in := writeNPZ(t, map[string]*tensor.Tensor{"values": column[float32](0, 1, 2), "times": vec[int64](0, 2, 1), "targets": vec[int64](1)})
 	out := filepath.Join(t.TempDir(), "o.npz")
-	code, _, stderr := cli("resample", in, "-o", out, "--backend=cuda")
+	code, _, stderr := execute("resample", in, "-o", out, "--backend=cuda")
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, "row 0, index 2")
 	assert.NoFileExists(t, out)

@@ -143,10 +143,10 @@ func TestInspectSumsEpisodes(t *testing.T) {
 	first := problems[0].(map[string]any)
 	assert.Equal(t, []any{"episode-unread", "0", 1.0, 0.0, first["what"]}, []any{first["code"], first["subject"], first["count"], first["row"], first["text"]})
 	assert.EqualValues(t, 16, got["frames"])
-	code, _, stderr := cli("inspect", dir, "--strict", "--rate=10")
+	code, _, stderr := execute("inspect", dir, "--strict", "--rate=10")
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, "checksum")
-	code, _, _ = cli("inspect", dir, "--episode=0")
+	code, _, _ = execute("inspect", dir, "--episode=0")
 	assert.Equal(t, exitInput, code, "the one that was asked for")
 	stdout, _ = good(t, "inspect", dir, "--episode=1", "--json")
 	assert.EqualValues(t, 1, unmarshal(t, stdout)["episode"].(map[string]any)["number"])
@@ -162,7 +162,7 @@ func TestInspectDrawsAnEpisode(t *testing.T) {
 		"ends in .png": {flight, "--plot=o.jpg"}, "want --episode 0 to 4": {kinds, "--plot", out}, "--episode: got 5": {kinds, "--episode=5"}, "want the number of an episode": {kinds, "--episode=-1"},
 		"--clock: got log": {flight, "--clock=log"}, "is the input": {flight, "--plot", flight}, "--clock is for": {"testdata/ramp.npz", "--clock=x"},
 	} {
-		code, _, stderr := cli(append([]string{"inspect"}, args...)...)
+		code, _, stderr := execute(append([]string{"inspect"}, args...)...)
 		assert.Equal(t, exitUsage, code, want)
 		if want != "is the input" { // its name does not end in .png
 			assert.Contains(t, stderr, want)
@@ -177,10 +177,10 @@ func TestMediaAreNamedWhereTheyAreLeftOut(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "o.npz")
 	_, stderr := good(t, "resample", kinds, "--rate=10", "--episode=0", "--hz=10", "-o", out, "--backend=cpu")
 	assert.Contains(t, stderr, "which have no numbers to put on a clock: observation/depth16")
-	code, _, stderr := cli("fuse", kinds, "--rate=10", "--episode=0", "--hz=10", "-o", out, "--backend=cpu", "--stream=observation/depth16")
+	code, _, stderr := execute("fuse", kinds, "--rate=10", "--episode=0", "--hz=10", "-o", out, "--backend=cpu", "--stream=observation/depth16")
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, "observation/depth16 (5 frames of png, which have no numbers to put on a clock)")
-	code, _, stderr = cli("fuse", kinds, "--episode=train_0", "--hz=10", "-o", out)
+	code, _, stderr = execute("fuse", kinds, "--episode=train_0", "--hz=10", "-o", out)
 	assert.Equal(t, exitUsage, code)
 	assert.Contains(t, stderr, "want the number of an episode, counted from 0")
 }

@@ -13,9 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/doctor"
+	"github.com/robocache/robocache/doctor/page"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/printed"
@@ -26,14 +28,14 @@ import (
 type physician struct {
 	paths   []string
 	html    string
-	failOn  choice[doctor.Severity]
+	failOn  cli.Choice[doctor.Severity]
 	opt     dataset.Options
 	maxStep time.Duration
 }
 
 func (a *app) doctorCommand() *cobra.Command {
-	step := limitFlag{above: true}
-	p := physician{failOn: choice[doctor.Severity]{list: []doctor.Severity{doctor.Error, doctor.Warning}, kind: "SEVERITY"}}
+	step := cli.LimitFlag{Above: true}
+	p := physician{failOn: cli.Choice[doctor.Severity]{List: []doctor.Severity{doctor.Error, doctor.Warning}, Kind: "SEVERITY"}}
 	cmd := &cobra.Command{
 		Use:   "doctor PATH...",
 		Short: "Find what is wrong with recordings before training on them",
@@ -46,7 +48,7 @@ is 5 if there is a finding as bad as that.`,
 		Args:    takes(1, 0, "doctor takes recordings or datasets"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.paths = args
-			p.maxStep, _ = step.limit.Get()
+			p.maxStep, _ = step.Limit.Get()
 			return a.doctor(cmd.Context(), &p)
 		},
 	}
@@ -56,7 +58,7 @@ is 5 if there is a finding as bad as that.`,
 	f.Var(&step, "max-step", "the longest step of a clock that is no gap (default the greater of 20ms and three medians)")
 	f.BoolVar(&p.opt.Strict, "strict", false, "refuse what is broken anywhere, or declared and not there")
 	readingFlags(f, &p.opt)
-	complete(cmd, "fail-on", p.failOn.names)
+	complete(cmd, "fail-on", p.failOn.Names)
 	cmd.ValidArgsFunction = recordingFiles
 	files(cmd, map[string]string{"html": "html"})
 	return cmd
@@ -97,8 +99,8 @@ func (a *app) doctor(ctx context.Context, p *physician) error {
 		}
 	}
 	report := func() error {
-		if a.json {
-			return a.writeJSON(all)
+		if a.JSON {
+			return a.WriteJSON(all)
 		}
 		return a.printFindings(all)
 	}
@@ -106,11 +108,11 @@ func (a *app) doctor(ctx context.Context, p *physician) error {
 		if err := report(); err != nil {
 			return err
 		}
-	} else if err := unwritten(atomicfile.WriteFiles(report, atomicfile.Output{Path: p.html, Fill: func(w io.Writer) error { return all.WriteHTML(w) }})); err != nil {
+	} else if err := unwritten(atomicfile.WriteFiles(report, atomicfile.Output{Path: p.html, Fill: func(w io.Writer) error { return page.Write(w, all) }})); err != nil {
 		return err
 	}
-	if n := all.Count(p.failOn.value); p.failOn.set && n > 0 {
-		return &foundError{Severity: p.failOn.value, Count: n}
+	if n := all.Count(p.failOn.Value); p.failOn.Given && n > 0 {
+		return &foundError{Severity: p.failOn.Value, Count: n}
 	}
 	return nil
 }
@@ -138,11 +140,11 @@ func (a *app) examine(ctx context.Context, p *physician, path string) (*doctor.R
 		d.Close()
 		d = again
 	}
-	progress := a.counting("examining episodes", d.Len())
-	defer progress.done()
+	progress := a.Counting("examining episodes", d.Len())
+	defer progress.Done()
 	garbage := newCollector()
 	return doctor.Examine(ctx, d, doctor.Options{Path: named, MaxStep: p.maxStep, Next: func() {
-		progress.add(1)
+		progress.Add(1)
 		garbage.adjust()
 	}})
 }
@@ -171,6 +173,6 @@ func (a *app) printFindings(r *doctor.Report) error {
 	if c.Unlisted > 0 {
 		fmt.Fprintf(&b, "%d findings more are of kinds and streams of which %d are listed\n", c.Unlisted, doctor.MostOfKind)
 	}
-	_, err := io.WriteString(a.out, b.String())
+	_, err := io.WriteString(a.Out, b.String())
 	return err
 }

@@ -26,7 +26,7 @@ func sick(t *testing.T) string {
 }
 
 func TestDoctorWritesOneObjectWithEveryFinding(t *testing.T) {
-	code, stdout, _ := cli("doctor", sick(t), "--json", "--fail-on", "warning")
+	code, stdout, _ := execute("doctor", sick(t), "--json", "--fail-on", "warning")
 	assert.Equal(t, exitFound, code)
 	var got struct {
 		Findings []struct {
@@ -66,15 +66,15 @@ func TestDoctorFailsOnlyOnWhatItWasAskedTo(t *testing.T) {
 		{[]string{"--max-step", "1s", "--fail-on", "error"}, exitFound}, {[]string{"--fail-on", "note"}, exitUsage}, {[]string{"--max-step", "0s"}, exitUsage},
 		{[]string{"--html", "page.txt"}, exitUsage},
 	} {
-		code, _, stderr := cli(append([]string{"doctor", path}, c.args...)...)
+		code, _, stderr := execute(append([]string{"doctor", path}, c.args...)...)
 		assert.Equal(t, c.code, code, "%v: %s", c.args, stderr)
 	}
-	code, stdout, stderr := cli("doctor", "../../examples/data/g1", "--fail-on", "warning")
+	code, stdout, stderr := execute("doctor", "../../examples/data/g1", "--fail-on", "warning")
 	assert.Equal(t, exitGood, code, stderr)
 	assert.Contains(t, stdout, "0 errors and 0 warnings in 3 episodes")
-	code, _, _ = cli("doctor")
+	code, _, _ = execute("doctor")
 	assert.Equal(t, exitUsage, code)
-	code, _, _ = cli("doctor", filepath.Join(t.TempDir(), "none"))
+	code, _, _ = execute("doctor", filepath.Join(t.TempDir(), "none"))
 	assert.Equal(t, exitInput, code)
 }
 
@@ -86,7 +86,7 @@ func TestDoctorLooksAtSeveralRecordingsAndWritesOnePage(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(text), "1 error</span>, <span class=\"warning\">1 warning")
 	assert.Contains(t, string(text), "<svg")
-	code, _, stderr := cli("doctor", path, "--html", filepath.Join(t.TempDir(), "none", "page.html"))
+	code, _, stderr := execute("doctor", path, "--html", filepath.Join(t.TempDir(), "none", "page.html"))
 	assert.NotEqual(t, exitGood, code)
 	assert.NotEmpty(t, stderr)
 }
@@ -97,8 +97,8 @@ func TestOneBrokenRecordingOfSeveralCostsItself(t *testing.T) {
 	stdout, _ := good(t, "doctor", broken, "../../examples/data/g1")
 	assert.Contains(t, stdout, "unreadable      "+broken)
 	assert.Contains(t, stdout, "1 error and 0 warnings in 3 episodes")
-	code, _, _ := cli("doctor", broken)
+	code, _, _ := execute("doctor", broken)
 	assert.Equal(t, exitInput, code)
-	code, _, _ = cli("doctor", filepath.Join(t.TempDir(), "none"), "../../examples/data/g1")
+	code, _, _ = execute("doctor", filepath.Join(t.TempDir(), "none"), "../../examples/data/g1")
 	assert.Equal(t, exitInput, code)
 }

@@ -33,7 +33,7 @@ func TestDemonstrations(t *testing.T) {
 		out := filepath.Join(t.TempDir(), "o.npz")
 		for _, op := range []string{"resample", "fuse"} {
 			args := []string{op, c.path, "-o", out, "--backend=cpu", "--hz=20", "--episode=0", "--stream", c.stream}
-			code, _, stderr := cli(args...)
+			code, _, stderr := execute(args...)
 			assert.Equal(t, exitUsage, code, stderr)
 			assert.Contains(t, stderr, "--rate")
 			assert.NoFileExists(t, out)
@@ -46,7 +46,7 @@ func TestDemonstrations(t *testing.T) {
 			assert.Equal(t, []int{2*c.steps - 1, c.width}, shape(t, f, name))
 			require.NoError(t, os.Remove(out))
 		}
-		code, _, stderr := cli("resample", c.path, "-o", out, "--hz=20", "--episode=99")
+		code, _, stderr := execute("resample", c.path, "-o", out, "--hz=20", "--episode=99")
 		assert.Equal(t, exitUsage, code)
 		assert.Contains(t, stderr, "--episode: got 99")
 	}

@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
-	"unicode"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/doctor"
@@ -16,13 +14,12 @@ import (
 	"github.com/robocache/robocache/internal/benchmark"
 	"github.com/robocache/robocache/internal/failure"
 	"github.com/robocache/robocache/ops"
-	"github.com/spf13/pflag"
 )
 
 // The exit codes, which scripts depend on.
 const (
 	exitGood     = 0
-	exitOther    = 1
+	exitOther    = cli.ExitOther
 	exitUsage    = 2
 	exitInput    = 3
 	exitNoDevice = 4
@@ -41,64 +38,6 @@ func usagef(format string, args ...any) error {
 	return &usageError{Message: fmt.Sprintf(format, args...)}
 }
 
-// arguments are the flags of arguments that have other names.
-var arguments = map[string]string{"definitions": "msg-path", "fresh": "check-fresh"}
-
-// flagOf returns the flag that sets an argument, "shard_windows" or "ShardWindows", or nil. A flag that is repeated has the singular of its name.
-func flagOf(f *pflag.FlagSet, arg string) *pflag.Flag {
-	var name strings.Builder
-	for i, r := range arg {
-		if unicode.IsUpper(r) && i > 0 && unicode.IsLower(rune(arg[i-1])) || r == '_' {
-			name.WriteByte('-')
-		}
-		if r != '_' {
-			name.WriteRune(unicode.ToLower(r))
-		}
-	}
-	for _, name := range []string{name.String(), strings.TrimSuffix(name.String(), "s"), arguments[name.String()]} {
-		if flag := f.Lookup(name); flag != nil {
-			return flag
-		}
-	}
-	return nil
-}
-
-// spelling writes arguments as a command's flags.
-func spelling(f *pflag.FlagSet) batching.Spelling {
-	return func(arg string) string {
-		switch flag := flagOf(f, arg); {
-		case flag == nil:
-			return arg
-		case flag.Shorthand != "":
-			return "-" + flag.Shorthand
-		default:
-			return "--" + flag.Name
-		}
-	}
-}
-
-// inFlags returns an error of an argument as one of the flag that sets it.
-func inFlags(f *pflag.FlagSet, err error) error {
-	var option *dataset.OptionError
-	var input *inputError
-	var missing *align.MissingError
-	switch {
-	case errors.As(err, &missing) && strings.Contains(missing.Stream, ",") && f.Lookup("stream") != nil:
-		return fmt.Errorf("%w; each stream has a --stream of its own", err)
-	case !errors.As(err, &option) || errors.As(err, &input):
-		return err
-	}
-	e := &usageError{Arg: spelling(f)(option.Arg), Got: option.Got, Want: option.Want}
-	if flag := flagOf(f, option.Arg); flag != nil {
-		list, _ := flag.Value.(pflag.SliceValue)
-		if list != nil && slices.ContainsFunc(list.GetSlice(), func(one string) bool { return strings.Contains(one, ",") }) {
-			e.Want += "; each has a " + e.Arg + " of its own"
-		}
-	}
-	e.Message = fmt.Sprintf("%s: got %s, want %s", e.Arg, e.Got, e.Want)
-	return e
-}
-
 func readError(path string, err error) error { return batching.ReadError(path, err) }
 
 // cause strips the path that an inputError already names.
@@ -111,6 +50,7 @@ type outputError struct {
 }
 
 func (e *outputError) Error() string { return "write " + e.Path + ": " + e.Err.Error() }
+
 func (e *outputError) Unwrap() error { return e.Err }
 
 // cutError is a command that a signal ended, after it wrote the results that it had.

@@ -180,18 +180,18 @@ func TestExitCodesOfFuse(t *testing.T) {
 		{to(in, "--backend", "tpu"), exitUsage, []string{"tpu"}},
 		{[]string{"fuse", in, "-o", filepath.Join(dir, "no", "folder.npz")}, exitOther, []string{"folder.npz"}},
 	} {
-		code, stdout, stderr := cli(c.args...)
+		code, stdout, stderr := execute(c.args...)
 		assert.Equal(t, c.code, code, "%q: %s", c.args, stderr)
 		for _, w := range c.want {
 			assert.Contains(t, stderr, w, "%q", c.args)
 		}
 		assert.Empty(t, stdout, "%q", c.args)
 		assert.NoFileExists(t, out, "%q: a command that fails leaves no file", c.args)
-		code, stdout, _ = cli(append(c.args, "--json")...)
+		code, stdout, _ = execute(append(c.args, "--json")...)
 		assert.Equal(t, c.code, code, "%q with --json", c.args)
 		assert.Equal(t, float64(c.code), unmarshal(t, stdout)["error"].(map[string]any)["code"])
 	}
-	_, stdout, _ := cli(to(with("count.times", vec[int64](0, 2, 1, 3)), "--unordered=error", "--json")...)
+	_, stdout, _ := execute(to(with("count.times", vec[int64](0, 2, 1, 3)), "--unordered=error", "--json")...)
 	e := unmarshal(t, stdout)["error"].(map[string]any)
 	assert.Equal(t, []any{"count", "count.times", 0.0, 2.0}, []any{e["stream"], e["array"], e["row"], e["index"]})
 }

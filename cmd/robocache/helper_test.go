@@ -19,8 +19,8 @@ import (
 // flight is a real log of 6.5 s; its README says where from.
 const flight = "../../dataset/ulog/testdata/sample_log_small.ulg"
 
-// cli runs a command line in this process, as main does.
-func cli(args ...string) (code int, stdout, stderr string) {
+// execute runs a command line in this process, as main does.
+func execute(args ...string) (code int, stdout, stderr string) {
 	var out, err bytes.Buffer
 	code = run(args, strings.NewReader(""), &out, &err)
 	return code, out.String(), err.String()
@@ -29,7 +29,7 @@ func cli(args ...string) (code int, stdout, stderr string) {
 // good runs a command line that must succeed, on the CPU, and returns what it printed.
 func good(t *testing.T, args ...string) (stdout, stderr string) {
 	t.Helper()
-	code, stdout, stderr := cli(args...)
+	code, stdout, stderr := execute(args...)
 	require.Equal(t, exitGood, code, stderr)
 	return stdout, stderr
 }

@@ -1,17 +1,20 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/storage"
 	_ "github.com/robocache/robocache/storage/s3" // so that s3:// is a scheme
@@ -53,17 +56,17 @@ func (a *app) local(path string) (open string, clean func(), err error) {
 		name = "stdin"
 	}
 	open = filepath.Join(dir, name)
-	defer a.step("reading " + path)()
+	defer a.Step("reading " + path)()
 	if err := a.copyTo(open, path); err != nil {
 		clean()
 		return path, func() {}, err
 	}
-	a.pipe.copy, a.pipe.name = open, path
+	a.Pipe.Copy, a.Pipe.Name = open, path
 	return open, clean, nil
 }
 
 func (a *app) copyTo(to, path string) error {
-	from := a.in
+	from := a.In
 	if path != stdin {
 		f, err := os.Open(path)
 		if err != nil {
@@ -123,41 +126,53 @@ func temporaryFolder() (dir string, clean func(), err error) {
 	}, nil
 }
 
-// pipe is an input that was copied, and its copy.
-type pipe struct{ name, copy string }
-
-// text is a text that names the pipe where it named the copy.
-func (p *pipe) text(s string) string {
-	if p == nil || p.copy == "" {
-		return s
+// formatOf tells the formats apart by the file's name, and by its first bytes if that says nothing: "ulg", "npz", or "folder".
+func formatOf(path string) (string, error) {
+	folder, head, err := beginning(path, 4)
+	switch {
+	case err != nil:
+		return "", err
+	case folder:
+		return "folder", nil
 	}
-	return strings.ReplaceAll(s, p.copy, p.name)
+	switch ext := strings.ToLower(filepath.Ext(path)); ext {
+	case ".ulg", ".npz":
+		return ext[1:], nil
+	}
+	switch string(head) {
+	case "ULog":
+		return "ulg", nil
+	case "PK\x03\x04", "PK\x05\x06":
+		return "npz", nil
+	}
+	known, err := dataset.Recognise(context.Background(), path)
+	if err != nil {
+		return "", readError(path, err)
+	}
+	return known.Name, nil
 }
 
-// json is that of JSON.
-func (p *pipe) json(b []byte) []byte {
-	if p == nil || p.copy == "" {
-		return b
-	}
-	inside := func(s string) []byte {
-		quoted, err := json.Marshal(s)
-		if err != nil {
-			return []byte(s)
+// arrayError names the array of an archive that cannot be used.
+func arrayError(path string, err error) error {
+	var s *npz.StreamError
+	if errors.As(err, &s) {
+		if s.Got != "" {
+			return &inputError{Path: path, Array: s.Array, Got: s.Got, Want: s.Want}
 		}
-		return quoted[1 : len(quoted)-1]
+		return &inputError{Path: path, Array: s.Array, Err: s.Err}
 	}
-	return bytes.ReplaceAll(b, inside(p.copy), inside(p.name))
+	var f *dataset.FormatError
+	if errors.As(err, &f) && errors.Is(err, dataset.ErrNotFound) {
+		return &inputError{Path: path, Msg: fmt.Sprintf("no stream %s, want %s", f.Got, f.Want)}
+	}
+	return readError(path, err)
 }
 
-// naming writes texts that name the pipe.
-type naming struct {
-	w    io.Writer
-	pipe *pipe
-}
-
-func (n *naming) Write(p []byte) (int, error) {
-	if _, err := n.w.Write([]byte(n.pipe.text(string(p)))); err != nil {
-		return 0, err
+// readPlan reads a plan file. An error of its text is an align.PlanError.
+func readPlan(path string) (align.Plan, error) {
+	p, err := align.ReadPlan(path)
+	if bad := (*align.PlanError)(nil); err != nil && !errors.As(err, &bad) {
+		err = readError(path, err)
 	}
-	return len(p), nil
+	return p, err
 }

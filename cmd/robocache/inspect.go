@@ -12,7 +12,6 @@ import (
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/serve"
-	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/viz"
 	"github.com/spf13/cobra"
 )
@@ -54,17 +53,6 @@ summed over all, or are those of --episode N.`,
 	return cmd
 }
 
-// recordingFiles completes the name of a recording.
-func recordingFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	list := []string{"npz"}
-	for _, f := range dataset.Formats() {
-		for _, ext := range f.Extensions {
-			list = append(list, strings.TrimPrefix(ext, "."))
-		}
-	}
-	return list, cobra.ShellCompDirectiveFilterFileExt
-}
-
 func (a *app) inspect(ctx context.Context, in *inspector) error {
 	if ctx == nil {
 		ctx = context.Background()
@@ -92,14 +80,14 @@ func (a *app) inspect(ctx context.Context, in *inspector) error {
 		return err
 	}
 	report := func() error {
-		if a.json {
-			return a.writeJSON(serve.InspectionReport{Report: found, Remarks: notetext.EpisodeEntries(found.Notes.List)})
+		if a.JSON {
+			return a.WriteJSON(serve.InspectionReport{Report: found, Remarks: notetext.EpisodeEntries(found.Notes.List)})
 		}
-		if err := found.Print(a.out, in.columns); err != nil {
+		if err := found.Print(a.Out, in.columns); err != nil {
 			return err
 		}
 		for _, line := range serve.InspectionLines(found) {
-			a.remark("%s", line)
+			a.Remark("%s", line)
 		}
 		return nil
 	}
@@ -148,11 +136,11 @@ func (a *app) look(ctx context.Context, d dataset.Dataset, in *inspector) (*insp
 	if in.episode >= 0 {
 		n = 1
 	}
-	progress := a.counting("reading episodes", n)
-	defer progress.done()
+	progress := a.Counting("reading episodes", n)
+	defer progress.Done()
 	garbage := newCollector()
 	found, one, err := inspection.Look(ctx, in.path, d, inspection.Options{Episode: in.episode, Strict: in.opt.Strict, Next: func() {
-		progress.add(1)
+		progress.Add(1)
 		garbage.adjust()
 	}})
 	if err != nil && ctx.Err() == nil {
@@ -160,5 +148,3 @@ func (a *app) look(ctx context.Context, d dataset.Dataset, in *inspector) (*insp
 	}
 	return found, one, err
 }
-
-func episodes(n int) string { return text.Count(n, "episode") }

@@ -47,14 +47,14 @@ func TestAnInputMayBeNamedByItsURL(t *testing.T) {
 }
 
 func TestInspectRefusesWhatItCannotRead(t *testing.T) {
-	code, _, stderr := cli("inspect")
+	code, _, stderr := execute("inspect")
 	assert.Equal(t, exitUsage, code)
 	assert.Contains(t, stderr, "one file")
 	whole, err := os.ReadFile(flight)
 	require.NoError(t, err)
 	cut := filepath.Join(t.TempDir(), "cut.ulg")
 	require.NoError(t, os.WriteFile(cut, whole[:len(whole)/2], 0o644))
-	code, _, stderr = cli("inspect", cut, "--strict")
+	code, _, stderr = execute("inspect", cut, "--strict")
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, "truncated")
 	_, stderr = good(t, "inspect", cut)
@@ -67,10 +67,10 @@ func TestInspectRefusesWhatItCannotRead(t *testing.T) {
 	require.NoError(t, errors.Join(err, z.Close()))
 	other := filepath.Join(t.TempDir(), "other.zip")
 	require.NoError(t, os.WriteFile(other, zipped.Bytes(), 0o600))
-	code, _, stderr = cli("inspect", other)
+	code, _, stderr = execute("inspect", other)
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, "got 1 members, none of them called NAME.npy")
-	code, _, _ = cli("inspect", filepath.Join(t.TempDir(), "none.ulg"))
+	code, _, _ = execute("inspect", filepath.Join(t.TempDir(), "none.ulg"))
 	assert.Equal(t, exitInput, code)
 }
 
@@ -88,11 +88,11 @@ func TestStreamsAreNamedAlikeInBothCommands(t *testing.T) {
 		assert.EqualValues(t, 8, at(1)["gapped"], command)
 		assert.Equal(t, map[string]any{"linear": 4.0}, at(2)["kinds"], command)
 		for arg, want := range map[string]string{"airspeed[x": "brackets", "airspeed[]": "brackets", "[x]": "NAME", "airspeed::soon": "max-gap", "airspeed[x]:cubic": "cubic"} {
-			code, _, stderr := cli(command, flight, "-o", out, "--hz=50", "--stream="+arg)
+			code, _, stderr := execute(command, flight, "-o", out, "--hz=50", "--stream="+arg)
 			assert.Equal(t, exitUsage, code, arg)
 			assert.Contains(t, stderr, want, arg)
 		}
-		code, _, stderr := cli(command, flight, "-o", out, "--hz=50", "--stream=airspede", "--backend=cpu")
+		code, _, stderr := execute(command, flight, "-o", out, "--hz=50", "--stream=airspede", "--backend=cpu")
 		assert.Equal(t, exitInput, code)
 		assert.Contains(t, stderr, "did you mean airspeed?")
 	}
@@ -136,7 +136,7 @@ func TestAFolderOfRecordings(t *testing.T) {
 		"holds 2 episodes, want --episode 0 to 1": {dir, "--hz=10"}, "--episode: got 2": {dir, "--hz=10", "--episode=2"}, "want --hz": {dir, "--episode=0"},
 		"is one recording": {"testdata/ramp.npz", "--episode=1"}, "--rate is for recordings without times": {"testdata/ramp.npz", "--rate=5"},
 	} {
-		code, _, stderr := cli(append([]string{"resample", "-o", out}, args...)...)
+		code, _, stderr := execute(append([]string{"resample", "-o", out}, args...)...)
 		assert.Equal(t, exitUsage, code, want)
 		assert.Contains(t, stderr, want)
 	}
@@ -145,10 +145,10 @@ func TestAFolderOfRecordings(t *testing.T) {
 	ramp, err := os.ReadFile("testdata/ramp.npz")
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.npz"), ramp, 0o600))
-	code, _, stderr := cli("inspect", dir)
+	code, _, stderr := execute("inspect", dir)
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, "recordings of several: 1 of npz, 2 of ulog")
-	code, _, stderr = cli("inspect", t.TempDir())
+	code, _, stderr = execute("inspect", t.TempDir())
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, "without a recording of any that is known here")
 }

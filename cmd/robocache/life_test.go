@@ -118,11 +118,11 @@ func TestAnUnwritableOutputIsFoundBeforeTheWork(t *testing.T) {
 	require.NoError(t, os.WriteFile(corrupt, []byte("no archive"), 0o600))
 	for _, args := range [][]string{{"resample", corrupt, "--hz=1"}, {"fuse", corrupt, "--hz=1"}, {"voxelize", corrupt, "--size=1"}} {
 		none := filepath.Join(dir, "none", "out.npz")
-		code, stdout, stderr := cli(append(args, "-o", none)...)
+		code, stdout, stderr := execute(append(args, "-o", none)...)
 		assert.Equal(t, exitOther, code)
 		assert.Empty(t, stdout)
 		assert.Equal(t, "robocache: write "+none+": no such file or directory\n", stderr, "once, and of the name that was given")
-		code, _, stderr = cli(append(args, "-o", filepath.Join(dir, "out.npz"), "--plot", filepath.Join(dir, "none", "p.png"))...)
+		code, _, stderr = execute(append(args, "-o", filepath.Join(dir, "out.npz"), "--plot", filepath.Join(dir, "none", "p.png"))...)
 		assert.Equal(t, exitOther, code)
 		assert.Contains(t, stderr, "p.png: no such file")
 		assert.Equal(t, []string{"corrupt.npz"}, listed(t, dir))
@@ -144,7 +144,7 @@ func TestALinkIsWrittenThrough(t *testing.T) {
 	in, err := os.ReadFile("testdata/ramp.npz")
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(far, "target.npz"), in, 0o600))
-	code, _, stderr := cli("resample", filepath.Join(far, "target.npz"), "-o", link)
+	code, _, stderr := execute("resample", filepath.Join(far, "target.npz"), "-o", link)
 	assert.Equal(t, exitUsage, code)
 	assert.Contains(t, stderr, "is the input")
 }
@@ -231,7 +231,7 @@ func TestNoOutputIsAnotherFileOfTheCommand(t *testing.T) {
 	require.NoError(t, os.Symlink("one", plot))
 	require.NoError(t, os.WriteFile(plan, []byte("version: 1\nrate: 1\n"), 0o600))
 	for want, args := range map[string][]string{"is the output": {"--plot", plot}, "is the plan": {"--plan", plan, "--plot", plan}} {
-		code, _, stderr := cli(append([]string{"resample", "testdata/ramp.npz", "-o", out}, args...)...)
+		code, _, stderr := execute(append([]string{"resample", "testdata/ramp.npz", "-o", out}, args...)...)
 		assert.Equal(t, exitUsage, code)
 		assert.Contains(t, stderr, want)
 	}
@@ -264,7 +264,7 @@ func TestAPipeHasOneName(t *testing.T) {
 
 	var told []string
 	a := newApp(bytes.NewReader(ramp), io.Discard, io.Discard)
-	a.announce = func(what string) func() { told = append(told, what); return func() {} }
+	a.Announce = func(what string) func() { told = append(told, what); return func() {} }
 	root := a.command()
 	root.SetArgs([]string{"resample", "-", "-o", out, "--backend=cpu"})
 	require.NoError(t, root.Execute())
@@ -286,7 +286,7 @@ func TestStepsAreTold(t *testing.T) {
 		var told []string
 		ended := 0
 		a := newApp(strings.NewReader(""), io.Discard, io.Discard)
-		a.announce = func(what string) func() {
+		a.Announce = func(what string) func() {
 			told = append(told, what)
 			return func() { ended++ }
 		}

@@ -165,7 +165,7 @@ func TestAPortThatIsTakenIsFoundBeforeTheWork(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer l.Close()
-	code, _, stderr := cli("batches", "none", "--backend=cpu", "--metrics", l.Addr().String())
+	code, _, stderr := execute("batches", "none", "--backend=cpu", "--metrics", l.Addr().String())
 	assert.Equal(t, exitOther, code)
 	assert.Regexp(t, `^robocache: --metrics: cannot listen on 127\.0\.0\.1:\d+: .*in use\n$`, stderr, "not that there is no dataset")
 }

@@ -329,7 +329,7 @@ func TestFigureSaysWhichRowsItShows(t *testing.T) {
 	none := writeNPZ(t, map[string]*tensor.Tensor{
 		"values": tensor.Must(tensor.New(tensor.F32, 0, 2, 1)), "times": vec[int64](0, 10), "targets": vec[int64](5),
 	})
-	code, _, _ := cli("resample", none, "-o", filepath.Join(dir, "none.npz"), "--plot", filepath.Join(dir, "none.png"))
+	code, _, _ := execute("resample", none, "-o", filepath.Join(dir, "none.npz"), "--plot", filepath.Join(dir, "none.png"))
 	assert.Equal(t, exitInput, code, "nothing to draw")
 	f := resampleTo(t, none)
 	assert.Equal(t, []int{0, 1, 1}, shape(t, f, "values"))

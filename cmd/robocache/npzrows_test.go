@@ -36,7 +36,7 @@ func TestRowsOfABatchAreSortedEachByItself(t *testing.T) {
 		assert.Equal(t, c.want, array[float32](t, open(t, out), "values"), name)
 		assert.Equal(t, c.sorted, unmarshal(t, stdout)["streams"].([]any)[0].(map[string]any)["sorted_back_steps"], name)
 		for _, unordered := range []string{"drop", "error"} {
-			code, _, stderr := cli("resample", in, "-o", out, "--backend=cpu", "--unordered", unordered)
+			code, _, stderr := execute("resample", in, "-o", out, "--backend=cpu", "--unordered", unordered)
 			if c.sorted == 0 {
 				assert.Equal(t, exitGood, code, name)
 				continue
@@ -52,7 +52,7 @@ func TestSamplesWithoutATimeAreAnErrorOfABatch(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "o.npz")
 	in := writeNPZ(t, map[string]*tensor.Tensor{"values": tensor.Must(tensor.New(tensor.F32, 2, 3, 1)), "times": tensor.Must(tensor.Of(times, 2, 3))})
 	for _, args := range [][]string{{"--unordered=sort"}, {}} {
-		code, stdout, _ := cli(append([]string{"resample", in, "-o", out, "--backend=cpu", "--hz=10", "--json"}, args...)...)
+		code, stdout, _ := execute(append([]string{"resample", in, "-o", out, "--backend=cpu", "--hz=10", "--json"}, args...)...)
 		assert.Equal(t, exitInput, code)
 		e := unmarshal(t, stdout)["error"].(map[string]any)
 		if len(args) == 0 {
@@ -63,7 +63,7 @@ func TestSamplesWithoutATimeAreAnErrorOfABatch(t *testing.T) {
 		assert.NotContains(t, e["message"], "--unordered", "it has been tried")
 	}
 	lone := writeNPZ(t, map[string]*tensor.Tensor{"values": tensor.Must(tensor.New(tensor.F32, 6, 1)), "times": vec(times...)})
-	code, _, stderr := cli("resample", lone, "-o", out, "--backend=cpu", "--hz=10")
+	code, _, stderr := execute("resample", lone, "-o", out, "--backend=cpu", "--hz=10")
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, "index 4; --unordered sort takes")
 	stdout, _ := good(t, "resample", lone, "-o", out, "--backend=cpu", "--hz=10", "--unordered=sort", "--json")
@@ -81,7 +81,7 @@ func TestRowsOfOneFeatureNeedNoThirdDimension(t *testing.T) {
 	line := unmarshal(t, stdout)["streams"].([]any)[0].(map[string]any)
 	assert.Equal(t, []any{2., 1.}, []any{line["rows"], line["columns"]})
 	// A column of times is one recording's, whose times are of one dimension.
-	code, _, stderr := cli("resample", writeNPZ(t, map[string]*tensor.Tensor{"values": column[float32](1, 2), "times": column[int64](0, 10)}), "-o", out, "--hz=10", "--backend=cpu")
+	code, _, stderr := execute("resample", writeNPZ(t, map[string]*tensor.Tensor{"values": column[float32](1, 2), "times": column[int64](0, 10)}), "-o", out, "--hz=10", "--backend=cpu")
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, "times: got i64 [2,1] on host, want [2], one timestamp a sample")
 }

@@ -49,7 +49,7 @@ func TestABadStreamOfAnArchiveCostsItselfInEveryCommand(t *testing.T) {
 		plan := filepath.Join(t.TempDir(), "plan.yaml")
 		require.NoError(t, os.WriteFile(plan, []byte("version: 1\nrate: 2\nstreams:\n  - name: x\n    from: b\n"), 0o644))
 		for _, args := range [][]string{to("--strict"), to("--stream=a", "--stream=b"), {command, in, "-o", out, "--backend=cpu", "--plan", plan}} {
-			code, _, stderr := cli(args...)
+			code, _, stderr := execute(args...)
 			assert.Equal(t, exitInput, code, args)
 			assert.Equal(t, "robocache: "+in+": "+reason+"\n", stderr, args)
 		}
@@ -58,7 +58,7 @@ func TestABadStreamOfAnArchiveCostsItselfInEveryCommand(t *testing.T) {
 	}
 	stdout, _ := good(t, "inspect", in)
 	assert.Contains(t, stdout, "left out: b, "+reason+"\n")
-	code, _, stderr := cli("inspect", in, "--strict")
+	code, _, stderr := execute("inspect", in, "--strict")
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, reason)
 }
@@ -98,12 +98,12 @@ func TestWhereNothingCanBeUsedEveryReasonIsSaid(t *testing.T) {
 		writeNPZ(t, map[string]*tensor.Tensor{"a.values": column[float32](1), "a.times": short, "b.values": column[float32](1), "b.times": vec[int64](0, 1)}): `: no stream that can be put on a clock, want one with samples and columns: a (fewer than two distinct timestamps), b (array b.times: got i64 [2] on host, want [1]`,
 	} {
 		out := filepath.Join(t.TempDir(), "o.npz")
-		code, _, stderr := cli("resample", in, "-o", out, "--hz=2", "--backend=cpu")
+		code, _, stderr := execute("resample", in, "-o", out, "--hz=2", "--backend=cpu")
 		assert.Equal(t, exitInput, code, says)
 		assert.Contains(t, stderr, in+says)
 		assert.NoFileExists(t, out)
 	}
-	code, stdout, _ := cli("fuse", writeNPZ(t, map[string]*tensor.Tensor{"im.values": images, "im.times": vec[int64](0, 1)}), "-o", filepath.Join(t.TempDir(), "o.npz"), "--hz=2", "--json")
+	code, stdout, _ := execute("fuse", writeNPZ(t, map[string]*tensor.Tensor{"im.values": images, "im.times": vec[int64](0, 1)}), "-o", filepath.Join(t.TempDir(), "o.npz"), "--hz=2", "--json")
 	assert.Equal(t, exitInput, code)
 	e := unmarshal(t, stdout)["error"].(map[string]any)
 	assert.Equal(t, []any{"im.values", "uint8 [2,4,4,3]"}, []any{e["array"], e["got"]}, "the only stream's error is the error")
@@ -141,14 +141,14 @@ func TestInDTypeOfNoArrayIsSaid(t *testing.T) {
 func TestErrorsOfOrderSayWhatSorts(t *testing.T) {
 	in := beside(t, map[string]*tensor.Tensor{"b.values": column[float32](5, 6, 7), "b.times": vec[int64](0, 2, 1)})
 	out := filepath.Join(t.TempDir(), "o.npz")
-	_, _, stderr := cli("fuse", in, "-o", out, "--hz=2", "--backend=cpu", "--unordered=error")
+	_, _, stderr := execute("fuse", in, "-o", out, "--hz=2", "--backend=cpu", "--unordered=error")
 	assert.Contains(t, stderr, "backwards at sample 2; --unordered sort takes the samples in order\n")
 	plan := filepath.Join(t.TempDir(), "plan.yaml")
 	require.NoError(t, os.WriteFile(plan, []byte("version: 1\nrate: 2\nunordered: error\n"), 0o644))
-	_, _, stderr = cli("fuse", in, "-o", out, "--backend=cpu", "--plan", plan)
+	_, _, stderr = execute("fuse", in, "-o", out, "--backend=cpu", "--plan", plan)
 	assert.Contains(t, stderr, "backwards at sample 2; unordered: sort in the plan takes the samples in order\n")
 	log := writeLog(t, topic{"b", "float v", []uint64{0, 2000, 1000}, []any{float32(1), float32(2), float32(3)}})
-	_, _, stderr = cli("resample", log, "-o", out, "--hz=2", "--backend=cpu", "--unordered=error")
+	_, _, stderr = execute("resample", log, "-o", out, "--hz=2", "--backend=cpu", "--unordered=error")
 	assert.Contains(t, stderr, "backwards at sample 2; --unordered sort takes the samples in order\n")
 }
 

@@ -2,60 +2,22 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 	"strings"
 
-	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/notetext"
+	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/internal/batching"
-	"github.com/robocache/robocache/internal/serve"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/tensor"
 	"github.com/spf13/cobra"
 )
-
-// packed is what pack says of its work.
-type packed struct {
-	Input    string            `json:"input"`
-	Output   string            `json:"output"`
-	Episodes int               `json:"episodes"`
-	Skipped  []serve.Skipped   `json:"skipped"` // episodes that could not be read
-	Absent   []absentInput     `json:"absent"`  // the input, if declared episodes of it are not there
-	Streams  []packedStream    `json:"streams"`
-	Media    []packedMedia     `json:"media"`
-	LeftOut  []notetext.Reason `json:"left_out"`
-	Remarks  []string          `json:"remarks"`
-	Shards   int               `json:"shards"`        // files of the store, if it is a folder; 0 if it is one file
-	Packed   []int             `json:"packed_shards"` // which of them were packed, from 0
-	Fresh    []int             `json:"fresh_shards"`  // which were there already
-}
-
-type packedStream struct {
-	Name       string `json:"name"`
-	Samples    int    `json:"samples"`
-	Columns    int    `json:"columns"`
-	DType      string `json:"dtype"`
-	Rounded    int    `json:"rounded"`    // values that the dtype could not hold
-	Overflowed int    `json:"overflowed"` // of these, those that became infinite
-	Inexact    int    `json:"inexact_integers"`
-}
-
-type packedMedia struct {
-	Name     string `json:"name"`
-	Encoding string `json:"encoding"`
-	Frames   int    `json:"frames"`
-	Bytes    int    `json:"bytes"`
-}
 
 func (a *app) packCommand() *cobra.Command {
 	var p batching.Packing
 	var out string
 	var shard shardFlag
 	var shards int
-	dtype := setting[tensor.DType]{choice[tensor.DType]{list: valueTypes(), kind: "DTYPE"}, &p.Build.DType}
+	dtype := cli.Setting[tensor.DType]{Choice: cli.Choice[tensor.DType]{List: valueTypes(), Kind: "DTYPE"}, To: &p.Build.DType}
 	cmd := &cobra.Command{
 		Use:   "pack DATASET -o STORE.safetensors",
 		Short: "Pack the episodes of a dataset into one file that batches are drawn from",
@@ -115,7 +77,7 @@ dataset, are refused unless --replace is given.`,
 	readingFlags(f, &p.Options)
 	f.BoolVar(&p.Strict, "strict", false, "refuse what is broken")
 	f.BoolVar(&p.Build.Replace, "replace", false, "pack shards anew that are there and were packed with other options")
-	complete(cmd, "dtype", dtype.names)
+	complete(cmd, "dtype", dtype.Names)
 	files(cmd, map[string]string{"output": "safetensors"})
 	cmd.ValidArgsFunction = recordingFiles
 	return cmd
@@ -139,7 +101,7 @@ func (a *app) pack(p *batching.Packing, out string) error {
 		return err
 	}
 	defer d.Close()
-	done := a.step("hashing the files of " + p.Path)
+	done := a.Step("hashing the files of " + p.Path)
 	sources, err := loader.SourcesOf(ctx, p.Path)
 	done()
 	if err != nil {
@@ -158,95 +120,4 @@ func (a *app) pack(p *batching.Packing, out string) error {
 		return readError(out, err)
 	}
 	return a.packed(r)
-}
-
-// packInto writes the store of a dataset.
-func (a *app) packInto(ctx context.Context, p *batching.Packing, d dataset.Dataset, out string, sources []loader.Source) error {
-	bar := a.counting("packing episodes", d.Len())
-	defer bar.done()
-	written := func() {}
-	defer func() { written() }()
-	opt := p.BuildOptions(func(done, of int) {
-		if bar.add(1); done == of {
-			bar.done()
-			written = a.step("writing " + out)
-		}
-	})
-	opt.Sources = sources
-	err := loader.Pack(ctx, d, out, opt)
-	var path *fs.PathError
-	if errors.As(err, &path) && path.Path == out {
-		return unwritten(err)
-	}
-	if err != nil {
-		return p.Explain(err)
-	}
-	return nil
-}
-
-func packedOf(ctx context.Context, in, out string, store *loader.Store) (*packed, error) {
-	r := &packed{Input: in, Output: out, Episodes: store.Len(), Skipped: serve.SkippedOf(store.Skipped), Absent: absentIn(in, store), Streams: []packedStream{}, Media: []packedMedia{}, LeftOut: []notetext.Reason{}, Remarks: []string{}, Packed: []int{}, Fresh: []int{}}
-	for _, a := range r.Absent {
-		r.Remarks = append(r.Remarks, a.String())
-	}
-	for i := range store.Streams {
-		s := &store.Streams[i]
-		r.Streams = append(r.Streams, packedStream{s.Name, s.Samples(), len(s.Columns), s.DType().String(), s.Rounded, s.Overflowed, s.Inexact})
-		if s.Rounded > 0 {
-			r.Remarks = append(r.Remarks, fmt.Sprintf("%s: %d values are rounded to %v", s.Name, s.Rounded, s.DType()))
-		}
-	}
-	for i := range store.Media {
-		m := &store.Media[i]
-		r.Media = append(r.Media, packedMedia{m.Name, m.Encoding, m.Len(), m.Bytes()})
-	}
-	at := map[string]int{}
-	for _, e := range store.Episodes {
-		for _, n := range e.Notes.Of(dataset.ClassLeftOut, dataset.ClassDamage) {
-			key, l := n.Subject, notetext.Reason{Name: n.Subject, Reason: notetext.Text(n)}
-			if n.Code.Class() == dataset.ClassDamage {
-				key, l = "damage "+string(n.Code)+n.Subject, notetext.Reason{Name: "damage", Reason: notetext.Line(n)}
-			}
-			k, there := at[key]
-			if !there {
-				k = len(r.LeftOut)
-				at[key], r.LeftOut = k, append(r.LeftOut, l)
-			}
-			r.LeftOut[k].Episodes++
-		}
-	}
-	notes, err := batching.StoreNotes(ctx, store)
-	if err != nil {
-		return nil, err
-	}
-	r.Remarks = append(r.Remarks, notetext.EpisodeLines(notes, store.Len())...)
-	for _, g := range store.Skipped.Groups() {
-		r.Remarks = append(r.Remarks, fmt.Sprintf("skipped: episode %s: %s", g.Who(), notetext.Text(g.Note)))
-	}
-	return r, nil
-}
-
-func (a *app) packed(r *packed) error {
-	if a.json {
-		return a.writeJSON(r)
-	}
-	for _, text := range r.Remarks {
-		a.remark("%s", text)
-	}
-	for _, l := range r.LeftOut {
-		a.remark("left out: %s, %s (in %s)", l.Name, l.Reason, episodes(l.Episodes))
-	}
-	samples := 0
-	for _, s := range r.Streams {
-		samples += s.Samples
-	}
-	frames, media := 0, ""
-	for _, m := range r.Media {
-		frames += m.Frames
-	}
-	if len(r.Media) > 0 {
-		media = fmt.Sprintf(", %d frames of %d media streams", frames, len(r.Media))
-	}
-	_, err := fmt.Fprintf(a.out, "packed %s, %d streams, %d samples%s, into %s\n", episodes(r.Episodes), len(r.Streams), samples, media, r.Output)
-	return err
 }

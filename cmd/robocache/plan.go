@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/align/suggest"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/atomicfile"
@@ -39,7 +40,7 @@ type planned struct {
 	Episodes int               `json:"episodes"`
 	Looked   int               `json:"looked"`
 	Streams  []string          `json:"streams"`
-	Reasons  []align.Reason    `json:"reasons"`
+	Reasons  []suggest.Reason  `json:"reasons"`
 	LeftOut  []notetext.Reason `json:"left_out"`
 	Remarks  []string          `json:"remarks"`
 	Plan     string            `json:"plan"`
@@ -95,7 +96,7 @@ func (a *app) plan(ctx context.Context, p *planning) error {
 		return err
 	}
 	r := &planned{Input: in, Output: p.out, Rate: found.Plan.Rate, Policy: found.Policy, Episodes: found.Episodes, Looked: found.Looked,
-		Streams: []string{}, Reasons: append([]align.Reason{}, found.Reasons...), LeftOut: notetext.Reasons(found.Notes.Of(dataset.ClassLeftOut)),
+		Streams: []string{}, Reasons: append([]suggest.Reason{}, found.Reasons...), LeftOut: notetext.Reasons(found.Notes.Of(dataset.ClassLeftOut)),
 		Remarks: notetext.Lines(found.Notes.Of(dataset.ClassProblem, dataset.ClassRemark)), Plan: string(found.Text)}
 	for _, s := range found.Plan.Streams {
 		r.Streams = append(r.Streams, s.Name)
@@ -123,12 +124,12 @@ func (p *planning) open(ctx context.Context) (dataset.Dataset, error) {
 	return d, nil
 }
 
-func (a *app) suggest(ctx context.Context, p *planning, d dataset.Dataset) (*align.Suggestion, error) {
-	bar := a.counting("reading episodes", 16)
-	defer bar.done()
+func (a *app) suggest(ctx context.Context, p *planning, d dataset.Dataset) (*suggest.Suggestion, error) {
+	bar := a.Counting("reading episodes", 16)
+	defer bar.Done()
 	garbage := newCollector()
-	found, err := align.Suggest(ctx, d, align.SuggestOptions{Action: p.action, Sentence: notetext.Text, Progress: func(int, int) {
-		bar.add(1)
+	found, err := suggest.Plan(ctx, d, suggest.Options{Action: p.action, Sentence: notetext.Text, Progress: func(int, int) {
+		bar.Add(1)
 		garbage.adjust()
 	}})
 	var steps *align.StepsError
@@ -150,14 +151,14 @@ func (a *app) suggest(ctx context.Context, p *planning, d dataset.Dataset) (*ali
 
 // planned prints the plan, or what was written.
 func (a *app) planned(r *planned) error {
-	if a.json {
-		return a.writeJSON(r)
+	if a.JSON {
+		return a.WriteJSON(r)
 	}
 	for _, text := range r.Remarks {
-		a.remark("%s", text)
+		a.Remark("%s", text)
 	}
 	if r.Output == "" {
-		_, err := io.WriteString(a.out, r.Plan)
+		_, err := io.WriteString(a.Out, r.Plan)
 		return err
 	}
 	what := text.Count(len(r.Streams), "stream")
@@ -167,6 +168,6 @@ func (a *app) planned(r *planned) error {
 	if n := len(r.LeftOut); n > 0 {
 		what += fmt.Sprintf("; %d not taken", n)
 	}
-	_, err := fmt.Fprintf(a.out, "wrote %s: %g Hz, %s\n", r.Output, r.Rate, what)
+	_, err := fmt.Fprintf(a.Out, "wrote %s: %g Hz, %s\n", r.Output, r.Rate, what)
 	return err
 }

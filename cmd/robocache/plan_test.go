@@ -22,20 +22,20 @@ func TestResampleTakesAPlanOfAnArchivesStreams(t *testing.T) {
 	f := resampleTo(t, twoStreams(t, nil), "--plan", planFile(t, "streams:\n- {name: ramp, columns: [\"1\"]}"))
 	assert.Equal(t, []int{41, 1}, shape(t, f, "ramp.values"))
 	assert.False(t, f.Has("count.values"))
-	code, _, stderr := cli("resample", "testdata/ramp.npz", "-o", filepath.Join(t.TempDir(), "o.npz"), "--plan", planFile(t, "streams: [{name: a}]"))
+	code, _, stderr := execute("resample", "testdata/ramp.npz", "-o", filepath.Join(t.TempDir(), "o.npz"), "--plan", planFile(t, "streams: [{name: a}]"))
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, "no stream")
-	code, _, _ = cli("resample", "testdata/ramp.npz", "-o", filepath.Join(t.TempDir(), "o.npz"), "--plan", "none.yaml")
+	code, _, _ = execute("resample", "testdata/ramp.npz", "-o", filepath.Join(t.TempDir(), "o.npz"), "--plan", "none.yaml")
 	assert.Equal(t, exitInput, code)
 }
 
 func TestAMistakeInAPlanHasItsPlaceInJSON(t *testing.T) {
 	plan := planFile(t, "streams:\n- name: a\n  from: airsped")
-	_, stdout, _ := cli("fuse", flight, "-o", filepath.Join(t.TempDir(), "o.npz"), "--plan", plan, "--json", "--backend=cpu")
+	_, stdout, _ := execute("fuse", flight, "-o", filepath.Join(t.TempDir(), "o.npz"), "--plan", plan, "--json", "--backend=cpu")
 	e := unmarshal(t, stdout)["error"].(map[string]any)
 	assert.Equal(t, []any{flight, plan, 5.0, 9.0, "airsped"}, []any{e["path"], e["plan"], e["line"], e["column"], e["stream"]})
 	plan = planFile(t, "streams:\n- name: airspeed\n  columns: [x]")
-	_, stdout, _ = cli("fuse", flight, "-o", filepath.Join(t.TempDir(), "o.npz"), "--plan", plan, "--json", "--backend=cpu")
+	_, stdout, _ = execute("fuse", flight, "-o", filepath.Join(t.TempDir(), "o.npz"), "--plan", plan, "--json", "--backend=cpu")
 	e = unmarshal(t, stdout)["error"].(map[string]any)
 	assert.Equal(t, []any{flight, plan, `column "x"`}, []any{e["path"], e["plan"], e["got"]})
 }
@@ -48,7 +48,7 @@ func TestThePictureComesWithTheArchiveOrNotAtAll(t *testing.T) {
 		if filepath.Base(filepath.Dir(out)) != "none" {
 			plan = planFile(t, "streams: [{name: \"a\\0b\", from: airspeed}]")
 		}
-		code, _, _ := cli("resample", flight, "-o", out, "--plan", plan, "--plot", picture, "--backend=cpu")
+		code, _, _ := execute("resample", flight, "-o", out, "--plan", plan, "--plot", picture, "--backend=cpu")
 		assert.NotEqual(t, exitGood, code)
 		assert.NoFileExists(t, out)
 		old, err := os.ReadFile(picture)
@@ -58,7 +58,7 @@ func TestThePictureComesWithTheArchiveOrNotAtAll(t *testing.T) {
 }
 
 func TestARangeNeedsAClock(t *testing.T) {
-	code, _, stderr := cli("resample", "testdata/ramp.npz", "-o", filepath.Join(t.TempDir(), "o.npz"), "--range=union")
+	code, _, stderr := execute("resample", "testdata/ramp.npz", "-o", filepath.Join(t.TempDir(), "o.npz"), "--range=union")
 	assert.Equal(t, exitUsage, code)
 	assert.Contains(t, stderr, "--range union without --hz")
 }

@@ -78,16 +78,17 @@ func launchOf(l *cudasim.Launch) launchResult {
 	}
 }
 
-func (a *app) profileCommand() *cobra.Command {
+// profileCommand returns the command profile. It runs another command of the tree that root makes.
+func (a *app) profileCommand(root func(*app) *cobra.Command) *cobra.Command {
 	var backend string
 	cmd := &cobra.Command{
 		Use:     "profile COMMAND ARGS",
 		Short:   "Count what a command's kernels do on the simulated device",
 		Long:    profileHelp,
 		Example: profileExample,
-		Args: func(_ *cobra.Command, args []string) error {
+		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usagef("profile takes a command to run, got none, want %s", strings.Join(profiled(), ", "))
+				return usagef("profile takes a command to run, got none, want %s", strings.Join(profiled(cmd.Root()), ", "))
 			}
 			return nil
 		},
@@ -95,7 +96,7 @@ func (a *app) profileCommand() *cobra.Command {
 			if backend != "sim" {
 				return usagef("--backend: got %q, want sim: only the simulated device counts", backend)
 			}
-			return a.profile(args)
+			return a.profile(root, args)
 		},
 	}
 	cmd.Flags().SetInterspersed(false) // what follows the command is the command's
@@ -105,9 +106,9 @@ func (a *app) profileCommand() *cobra.Command {
 }
 
 // profiled lists the commands that profile can run: those that take a backend and write an output.
-func profiled() []string {
+func profiled(root *cobra.Command) []string {
 	var names []string
-	for _, c := range (&app{out: io.Discard, err: io.Discard}).command().Commands() {
+	for _, c := range root.Commands() {
 		if c.Flags().Lookup("backend") != nil && c.Flags().Lookup("output") != nil {
 			names = append(names, c.Name())
 		}
@@ -116,11 +117,14 @@ func profiled() []string {
 }
 
 // profile runs a command line on the simulated device, watching its launches.
-func (a *app) profile(args []string) error {
-	if !slices.Contains(profiled(), args[0]) {
-		return usagef("profile: got the command %q, want %s", args[0], strings.Join(profiled(), ", "))
+func (a *app) profile(root func(*app) *cobra.Command, args []string) error {
+	hidden := newApp(a.In, io.Discard, io.Discard)
+	hidden.Pipe = a.Pipe // whose name stands in the errors
+	inner := root(hidden)
+	if commands := profiled(inner); !slices.Contains(commands, args[0]) {
+		return usagef("profile: got the command %q, want %s", args[0], strings.Join(commands, ", "))
 	}
-	line, clean, err := a.profileLine(args)
+	line, clean, err := a.profileLine(root, args)
 	if err != nil {
 		return err
 	}
@@ -137,9 +141,6 @@ func (a *app) profile(args []string) error {
 		r.Launches = append(r.Launches, launchOf(l))
 	})
 	defer device.Observe(nil)
-	hidden := newApp(a.in, io.Discard, io.Discard)
-	hidden.pipe = a.pipe // whose name stands in the errors
-	inner := hidden.command()
 	inner.SetArgs(line)
 	if _, err := inner.ExecuteC(); err != nil {
 		return err
@@ -149,16 +150,16 @@ func (a *app) profile(args []string) error {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if a.json {
-		return a.writeJSON(r)
+	if a.JSON {
+		return a.WriteJSON(r)
 	}
-	return r.write(a.out)
+	return r.write(a.Out)
 }
 
 // profileLine is the command line with the backend, and an output to be thrown away where it names none.
-func (a *app) profileLine(args []string) (line []string, clean func(), err error) {
+func (a *app) profileLine(root func(*app) *cobra.Command, args []string) (line []string, clean func(), err error) {
 	clean = func() {}
-	c, rest, err := (&app{out: io.Discard, err: io.Discard}).command().Find(args)
+	c, rest, err := root(newApp(nil, io.Discard, io.Discard)).Find(args)
 	if err != nil {
 		return nil, clean, err
 	}
@@ -169,7 +170,7 @@ func (a *app) profileLine(args []string) (line []string, clean func(), err error
 		return nil, clean, usagef("--backend: got %q, want sim: only the simulated device counts", f.Value)
 	}
 	if f := c.Flag("json"); f != nil && f.Changed {
-		a.json = true
+		a.JSON = true
 	}
 	line = append(slices.Clone(args), "--backend", "sim")
 	if c.Flag("output").Changed {

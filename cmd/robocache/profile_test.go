@@ -55,7 +55,7 @@ func TestProfileRefuses(t *testing.T) {
 		{[]string{"profile", "resample", "testdata/ramp.npz", "--nonsense"}, "nonsense"},
 		{[]string{"profile", "resample"}, "one input file"},
 	} {
-		code, _, stderr := cli(c.args...)
+		code, _, stderr := execute(c.args...)
 		assert.Equal(t, exitUsage, code, "%v", c.args)
 		assert.Contains(t, stderr, c.want, "%v", c.args)
 	}

@@ -8,10 +8,10 @@ import (
 
 func TestARankThatVariablesSayIsTold(t *testing.T) {
 	args := []string{"batches", kindsRLDS, "--hz=20", "--rate=10", "--batch=1", "--backend=cpu", "--stream=action", "--digest"}
-	code, _, stderr := cli(append(args, "--world=3")...)
+	code, _, stderr := execute(append(args, "--world=3")...)
 	assert.Equal(t, exitUsage, code)
 	assert.Contains(t, stderr, "--world: got 3 without --rank")
-	code, _, stderr = cli(append(args, "--world=0")...)
+	code, _, stderr = execute(append(args, "--world=0")...)
 	assert.Equal(t, exitUsage, code)
 	assert.Contains(t, stderr, "of --world 0")
 	t.Setenv("JOB_COMPLETION_INDEX", "2")

@@ -83,7 +83,7 @@ func loadStreams(r *request) (*work, error) {
 		}
 	}
 	var used []string
-	if j.episode, used, err = file.Episode(npz.EpisodeOptions{BF16: r.from.set, Streams: names, Strict: r.reading.Strict}); err != nil {
+	if j.episode, used, err = file.Episode(npz.EpisodeOptions{BF16: r.from.Given, Streams: names, Strict: r.reading.Strict}); err != nil {
 		return nil, arrayError(r.in, err)
 	}
 	if len(j.episode.Streams) == 0 {
@@ -99,7 +99,7 @@ func loadStreams(r *request) (*work, error) {
 			}
 		}
 	}
-	if r.from.set && !bits {
+	if r.from.Given && !bits {
 		j.remarks = append(j.remarks, "in-dtype has no effect: no array is uint16")
 	}
 	if names == nil { // an archive of streams says itself which have a place in a row, samples or not
@@ -120,7 +120,7 @@ func loadStreams(r *request) (*work, error) {
 // noStreams says why nothing of an archive is a stream: the error of the only one that could be, or the reasons of all.
 func noStreams(r *request, file *npz.File, left dataset.Notes) error {
 	if names := file.StreamNames(); len(names) == 1 && len(left) == 1 {
-		if _, _, err := file.Episode(npz.EpisodeOptions{BF16: r.from.set, Streams: names}); err != nil {
+		if _, _, err := file.Episode(npz.EpisodeOptions{BF16: r.from.Given, Streams: names}); err != nil {
 			return arrayError(r.in, err)
 		}
 	}
@@ -146,121 +146,6 @@ func noStreams(r *request, file *npz.File, left dataset.Notes) error {
 		want += ", or arrays values and times"
 	}
 	return &inputError{Path: r.in, Msg: "no streams", Got: got, Want: want}
-}
-
-// arrayError names the array of an archive that cannot be used.
-func arrayError(path string, err error) error {
-	var s *npz.StreamError
-	if errors.As(err, &s) {
-		if s.Got != "" {
-			return &inputError{Path: path, Array: s.Array, Got: s.Got, Want: s.Want}
-		}
-		return &inputError{Path: path, Array: s.Array, Err: s.Err}
-	}
-	var f *dataset.FormatError
-	if errors.As(err, &f) && errors.Is(err, dataset.ErrNotFound) {
-		return &inputError{Path: path, Msg: fmt.Sprintf("no stream %s, want %s", f.Got, f.Want)}
-	}
-	return readError(path, err)
-}
-
-// makePlan is the plan of the flags, or of the file that --plan names. names are the recording's.
-func (r *request) makePlan(names []string) (align.Plan, error) {
-	if r.planFile != "" {
-		p, err := align.ReadPlan(r.planFile)
-		if err != nil {
-			var bad *align.PlanError
-			if errors.As(err, &bad) {
-				return p, err
-			}
-			return p, readError(r.planFile, err)
-		}
-		return p, nil
-	}
-	streams, err := r.parseStreams(names)
-	if err != nil {
-		return align.Plan{}, err
-	}
-	return align.Plan{Rate: r.hz, Range: align.Range{Mode: r.span.value}, Snap: r.snap.limit, Unordered: r.unordered, Defaults: r.sampling(), Streams: streams}, nil
-}
-
-// sampling is what the flags say of all streams.
-func (r *request) sampling() align.Sampling {
-	s := align.Sampling{
-		Period: r.period, Window: r.window.limit, Fill: r.fill.fill,
-		MaxGap: r.gap.limit, Tolerance: r.near.limit, FillGaps: r.fillGaps, DType: r.dtype.value,
-		Kind: r.kind.String(), Edge: r.edge.String(), Quat: r.quat.String(),
-	}
-	return s
-}
-
-// parseStreams reads the values of --stream: NAME[COLUMN,...]:kind:max-gap, of which all but the name may be left out. names are those that the
-// recording has: a colon or bracket that belongs to one of them is part of it.
-func (r *request) parseStreams(names []string) ([]align.Stream, error) {
-	var list []align.Stream
-	for _, f := range r.streams {
-		s, err := parseStream(f, names)
-		if err != nil {
-			return nil, err
-		}
-		if slices.ContainsFunc(list, func(o align.Stream) bool { return o.Name == s.Name }) {
-			return nil, usagef("--stream: %q is given twice, want each stream once", s.Name)
-		}
-		list = append(list, s)
-	}
-	return list, nil
-}
-
-// splitName takes the name off the beginning of a value of --stream: the longest that there is, or all up to a bracket or colon.
-func splitName(f string, names []string) (name, rest string) {
-	for _, n := range names {
-		if tail, ok := strings.CutPrefix(f, n); ok && len(n) > len(name) && (tail == "" || tail[0] == ':' || tail[0] == '[') {
-			name, rest = n, tail
-		}
-	}
-	if name != "" {
-		return name, rest
-	}
-	if end := strings.IndexAny(f, "[:"); end >= 0 {
-		return f[:end], f[end:]
-	}
-	return f, ""
-}
-
-func parseStream(f string, names []string) (s align.Stream, err error) {
-	name, rest := splitName(f, names)
-	s.Name = name
-	if columns, found := strings.CutPrefix(rest, "["); found {
-		var closed bool
-		if columns, rest, closed = strings.Cut(columns, "]:"); !closed {
-			columns, closed = strings.CutSuffix(columns, "]")
-		}
-		if !closed || columns == "" {
-			return s, usagef("--stream: got %q, want columns in brackets, such as NAME[x,y]", f)
-		}
-		s.Columns = strings.Split(columns, ",")
-	} else {
-		rest = strings.TrimPrefix(rest, ":")
-	}
-	kind, gap, _ := strings.Cut(rest, ":")
-	if s.Name == "" {
-		return s, usagef("--stream: got %q, want NAME, NAME:kind or NAME:kind:max-gap", f)
-	}
-	if kind != "" {
-		c := choice[ops.Interp]{list: kinds()}
-		if err := c.Set(kind); err != nil {
-			return s, usagef("--stream %s: got kind %q, %v", f, kind, err)
-		}
-		s.Kind = kind
-	}
-	if gap != "" {
-		var limit limitFlag
-		if err := limit.Set(gap); err != nil {
-			return s, usagef("--stream %s: got max-gap %q, %v", f, gap, err)
-		}
-		s.MaxGap = limit.limit
-	}
-	return s, nil
 }
 
 func (j *recording) run(r *request, device *ops.Device) (*result, error) {
@@ -298,16 +183,13 @@ func (j *recording) explain(r *request, err error) error {
 	var arg *ops.ArgError
 	var value *ops.ValueError
 	var missing *align.MissingError
-	var placed *align.InPlanError
 	var many *align.ManyError
 	var span *align.RangeError
 	var none *align.NoStreamsError
 	var size *align.SizeError
 	var place *align.InPlanError
-	if errors.As(err, &placed) {
-		place = placed
-	}
 	var steps *align.StepsError
+	errors.As(err, &place) // nil of what is not in a plan file
 	switch {
 	case errors.As(err, &steps):
 		return usagef("--hz: %s counts steps and does not say how many a second there are, want --rate", j.path)
@@ -348,37 +230,6 @@ func (j *recording) explain(r *request, err error) error {
 func (j *recording) damaged(err error) error {
 	if lost := notetext.Lines(j.episode.Notes.Damage()); len(lost) > 0 {
 		return fmt.Errorf("%w; %s", err, strings.Join(lost, "; "))
-	}
-	return err
-}
-
-// sortable adds to an error about timestamps what takes such samples.
-func (r *request) sortable(err error) error {
-	var value *ops.ValueError
-	if !errors.As(err, &value) || !strings.HasSuffix(value.Arg, "SrcTimes") {
-		return err
-	}
-	how := "--unordered sort"
-	if r.planFile != "" {
-		how = "unordered: sort in the plan"
-	}
-	var disorder *align.DisorderError
-	if errors.As(err, &disorder) {
-		said := *disorder
-		if err = &said; said.Cure == "" {
-			return err
-		}
-		said.Cure = how + " leaves such samples out"
-		if errors.Is(value, ops.ErrUnsorted) {
-			said.Cure = how + " takes the samples in order"
-		}
-		return err
-	}
-	switch {
-	case errors.Is(value, ops.ErrUnsorted):
-		return fmt.Errorf("%w; %s takes the samples in order", err, how)
-	case errors.Is(value, ops.ErrNotFinite), errors.Is(value, ops.ErrTimeRange):
-		return fmt.Errorf("%w; %s leaves such samples out", err, how)
 	}
 	return err
 }

@@ -120,7 +120,7 @@ func TestExitCodes(t *testing.T) {
 		{to(ramp, "--plot", filepath.Join(dir, "no", "p.png")), exitOther, []string{"p.png"}},
 	} {
 		require.NoError(t, os.RemoveAll(out))
-		code, stdout, stderr := cli(c.args...)
+		code, stdout, stderr := execute(c.args...)
 		assert.Equal(t, c.code, code, "%q: %s", c.args, stderr)
 		first, _, _ := strings.Cut(stderr, "\n")
 		for _, w := range c.want {
@@ -133,7 +133,7 @@ func TestExitCodes(t *testing.T) {
 		assert.Equal(t, c.code == exitUsage, strings.Contains(stderr, "\nusage: "), "%q: usage belongs to usage errors", c.args)
 		assert.NoFileExists(t, out, "%q: a command that fails leaves no file", c.args)
 
-		code, stdout, stderr = cli(append(c.args, "--json")...)
+		code, stdout, stderr = execute(append(c.args, "--json")...)
 		assert.Equal(t, c.code, code, "%q with --json", c.args)
 		assert.Empty(t, stderr, "%q with --json", c.args)
 		e := unmarshal(t, stdout)["error"].(map[string]any)
@@ -146,7 +146,7 @@ func TestExitCodes(t *testing.T) {
 }
 
 func TestErrorsInJSONSayWhere(t *testing.T) {
-	_, stdout, _ := cli("resample", "testdata/unsorted.npz", "-o", filepath.Join(t.TempDir(), "o.npz"), "--json", "--backend=cpu")
+	_, stdout, _ := execute("resample", "testdata/unsorted.npz", "-o", filepath.Join(t.TempDir(), "o.npz"), "--json", "--backend=cpu")
 	e := unmarshal(t, stdout)["error"].(map[string]any)
 	assert.Equal(t, "testdata/unsorted.npz", e["path"])
 	assert.Equal(t, "times", e["array"])
@@ -157,9 +157,9 @@ func TestErrorsInJSONSayWhere(t *testing.T) {
 // absent stands for a backend whose device is not there.
 func TestNoDeviceHasItsOwnCode(t *testing.T) {
 	backend.Register(backend.Opener{Name: "absent", Open: func(string) (backend.Backend, error) { return nil, os.ErrNotExist }})
-	code, _, stderr := cli("resample", "testdata/ramp.npz", "-o", filepath.Join(t.TempDir(), "o.npz"), "--backend", "absent:1")
+	code, _, stderr := execute("resample", "testdata/ramp.npz", "-o", filepath.Join(t.TempDir(), "o.npz"), "--backend", "absent:1")
 	assert.Equal(t, exitNoDevice, code, stderr)
-	code, stdout, _ := cli("info", "--backend=absent", "--json")
+	code, stdout, _ := execute("info", "--backend=absent", "--json")
 	assert.Equal(t, exitNoDevice, code)
 	assert.Equal(t, "device", unmarshal(t, stdout)["error"].(map[string]any)["kind"])
 
@@ -176,7 +176,7 @@ func TestInputIsNeverOverwritten(t *testing.T) {
 	require.NoError(t, os.Symlink(in, filepath.Join(dir, "link.npz")))
 	require.NoError(t, os.Link(in, filepath.Join(dir, "hard.npz")))
 	for _, out := range []string{in, filepath.Join(dir, ".", "in.npz"), filepath.Join(dir, "link.npz"), filepath.Join(dir, "hard.npz")} {
-		code, _, stderr := cli("resample", in, "-o", out)
+		code, _, stderr := execute("resample", in, "-o", out)
 		assert.Equal(t, exitUsage, code, out)
 		assert.Contains(t, stderr, "is the input")
 	}
@@ -188,7 +188,7 @@ func TestInputIsNeverOverwritten(t *testing.T) {
 func TestFailureKeepsTheOldOutput(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "o.npz")
 	require.NoError(t, os.WriteFile(out, []byte("old"), 0o644))
-	code, _, _ := cli("resample", "testdata/unsorted.npz", "-o", out)
+	code, _, _ := execute("resample", "testdata/unsorted.npz", "-o", out)
 	require.Equal(t, exitInput, code)
 	old, err := os.ReadFile(out)
 	require.NoError(t, err)

@@ -57,11 +57,11 @@ func TestCommandsReadFromABucketAsFromDisk(t *testing.T) {
 
 func TestCommandsSayWhatIsNotInABucket(t *testing.T) {
 	inBucket(t, flight)
-	code, _, stderr := cli("inspect", "s3://flights/none.ulg")
+	code, _, stderr := execute("inspect", "s3://flights/none.ulg")
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, `s3://flights/none.ulg`)
 	assert.Contains(t, stderr, `no object "none.ulg"`)
-	code, _, stderr = cli("inspect", "gs://flights/none.ulg")
+	code, _, stderr = execute("inspect", "gs://flights/none.ulg")
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, "want a path, or file://, s3://")
 }
@@ -75,7 +75,7 @@ func TestABucketIsNoOutput(t *testing.T) {
 		{"pack", url, "--shards", "2", "-o", "s3://flights/out"},
 		{"inspect", url, "--plot", "s3://flights/out.png"},
 	} {
-		code, _, stderr := cli(args...)
+		code, _, stderr := execute(args...)
 		assert.Equal(t, exitUsage, code, stderr)
 		assert.Contains(t, stderr, "s3:// is read and not written", args)
 	}

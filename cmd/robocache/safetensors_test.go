@@ -89,7 +89,7 @@ func TestWhatIsWrittenIsAnInput(t *testing.T) {
 	assert.Equal(t, []float64{0, 10, .5, 12.5, 1, 15, 1.5, 17.5, 2, 20}, array[float64](t, open(t, again), "values"))
 	stdout, _ = good(t, "inspect", out)
 	assert.Contains(t, stdout, "safetensors: 2 streams")
-	code, _, stderr := cli("fuse", out, "-o", again, "--backend=cpu")
+	code, _, stderr := execute("fuse", out, "-o", again, "--backend=cpu")
 	assert.Equal(t, exitUsage, code)
 	assert.Contains(t, stderr, "no clock given: a file of format safetensors has no targets, want --hz")
 }
@@ -97,11 +97,11 @@ func TestWhatIsWrittenIsAnInput(t *testing.T) {
 func TestOnlyTheThreeFormatsAreWritten(t *testing.T) {
 	in, dir := beside(t, nil), t.TempDir()
 	for _, command := range []string{"resample", "fuse"} {
-		code, _, stderr := cli(command, in, "-o", filepath.Join(dir, "o.pt"), "--hz=2", "--backend=cpu")
+		code, _, stderr := execute(command, in, "-o", filepath.Join(dir, "o.pt"), "--hz=2", "--backend=cpu")
 		assert.Equal(t, exitUsage, code)
 		assert.Contains(t, stderr, "want a name that ends in .npz or .safetensors")
 	}
-	code, _, stderr := cli("voxelize", in, "-o", filepath.Join(dir, "o.safetensors"), "--size=1")
+	code, _, stderr := execute("voxelize", in, "-o", filepath.Join(dir, "o.safetensors"), "--size=1")
 	assert.Equal(t, exitUsage, code)
 	assert.Contains(t, stderr, "want a name that ends in .npz\n")
 }

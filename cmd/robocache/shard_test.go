@@ -74,7 +74,7 @@ func TestPackShards(t *testing.T) {
 	for i := 7; i > 0; i-- {
 		pack("-o", many, "--shard", fmt.Sprintf("%d/8", i))
 	}
-	code, _, stderr := cli("batches", many, "--hz=20", "--backend=cpu")
+	code, _, stderr := execute("batches", many, "--hz=20", "--backend=cpu")
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, "got 7 of 8, want [shard-00000-of-00008.safetensors] too")
 	t.Setenv("SLURM_ARRAY_TASK_ID", "1")
@@ -120,15 +120,15 @@ func TestPackShardsRefusesWhatCannotBe(t *testing.T) {
 		"want the same, another folder, or --repl": {"--shard=1/2", "-o", full, "--dtype=f16"},
 		"--replace: got it without --shard":        {"--replace", "-o", file},
 	} {
-		code, _, stderr := cli(append([]string{"pack", kindsRLDS, "--rate=10"}, args...)...)
+		code, _, stderr := execute(append([]string{"pack", kindsRLDS, "--rate=10"}, args...)...)
 		assert.Equal(t, exitUsage, code, stderr)
 		assert.Contains(t, stderr, want)
 	}
-	code, _, stderr := cli("pack", kindsRLDS, "--rate=10", "--shards=2", "-o", filepath.Join(file, "store"))
+	code, _, stderr := execute("pack", kindsRLDS, "--rate=10", "--shards=2", "-o", filepath.Join(file, "store"))
 	assert.Equal(t, exitOther, code, stderr)
 	assert.True(t, strings.HasPrefix(stderr, "robocache: write "), stderr)
 	assert.Empty(t, listedStores(t))
-	code, _, stderr = cli("pack", kindsRLDS, "--rate=10", "--shards=2", "--stream=none", "-o", filepath.Join(dir, "none"))
+	code, _, stderr = execute("pack", kindsRLDS, "--rate=10", "--shards=2", "--stream=none", "-o", filepath.Join(dir, "none"))
 	assert.Equal(t, exitInput, code, stderr)
 	assert.Contains(t, stderr, "none called none in any shard")
 }
@@ -148,7 +148,7 @@ func TestManifestsRunCommands(t *testing.T) {
 			args = append(args, strings.Trim(word, `"`))
 		}
 		good(t, append(args, "--help")...)
-		code, _, _ := cli(append(args, "--no-such-flag", "--help")...)
+		code, _, _ := execute(append(args, "--no-such-flag", "--help")...)
 		assert.Equal(t, exitUsage, code)
 	}
 }

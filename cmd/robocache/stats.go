@@ -13,7 +13,6 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/inspection"
@@ -223,10 +222,8 @@ func (a *app) collected(s *statistics) (*stats.State, error) {
 	}
 	defer clean()
 	if s.planFile != "" {
-		plan, err := align.ReadPlan(s.planFile)
-		if bad := (*align.PlanError)(nil); err != nil && !errors.As(err, &bad) {
-			return nil, readError(s.planFile, err)
-		} else if err != nil {
+		plan, err := readPlan(s.planFile)
+		if err != nil {
 			return nil, err
 		}
 		s.opt.Plan = &plan
@@ -249,14 +246,14 @@ func (a *app) collected(s *statistics) (*stats.State, error) {
 	}
 	garbage := newCollector()
 	for more := true; more; {
-		progress := a.counting("reading episodes", max(1, d.Len()/max(1, s.shard.count)))
+		progress := a.Counting("reading episodes", max(1, d.Len()/max(1, s.shard.count)))
 		s.opt.Workers = runtime.GOMAXPROCS(0)
 		s.opt.Progress = func(int, int, int) {
-			progress.add(1)
+			progress.Add(1)
 			garbage.adjust()
 		}
 		err := state.Pass(ctx, d, s.opt)
-		progress.done()
+		progress.Done()
 		if err != nil {
 			return nil, readError(s.paths[0], err)
 		}
@@ -288,13 +285,13 @@ func (s *statistics) earlier() ([]byte, error) {
 }
 
 func (a *app) computed(r *computed) error {
-	if a.json {
-		return a.writeJSON(r)
+	if a.JSON {
+		return a.WriteJSON(r)
 	}
 	for _, text := range r.Remarks {
-		a.remark("%s", text)
+		a.Remark("%s", text)
 	}
-	w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', tabwriter.AlignRight)
+	w := tabwriter.NewWriter(a.Out, 0, 8, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(w, "%s, %s: %s of %d\n", printed.Text(r.Dataset), r.Format, episodes(r.Read), r.Episodes)
 	for i := range r.Streams {
 		s := &r.Streams[i]
@@ -323,7 +320,7 @@ func (a *app) computed(r *computed) error {
 		return err
 	}
 	if r.Output != "" {
-		_, err := fmt.Fprintf(a.out, "wrote %s\n", r.Output)
+		_, err := fmt.Fprintf(a.Out, "wrote %s\n", r.Output)
 		return err
 	}
 	return nil

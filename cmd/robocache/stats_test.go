@@ -35,7 +35,7 @@ func TestStatsWritesTheFilesOfProjects(t *testing.T) {
 	}
 	before, err := os.ReadFile(filepath.Join(dir, "openpi.json"))
 	require.NoError(t, err)
-	code, _, stderr := cli("stats", flight, "--to", "openpi", "-o", filepath.Join(dir, "openpi.json"))
+	code, _, stderr := execute("stats", flight, "--to", "openpi", "-o", filepath.Join(dir, "openpi.json"))
 	assert.Equal(t, exitInput, code, stderr)
 	assert.Contains(t, stderr, "no stream for state")
 	after, err := os.ReadFile(filepath.Join(dir, "openpi.json"))
@@ -64,7 +64,7 @@ func TestShardsOfStatsMergeToTheBitsOfOneRun(t *testing.T) {
 			break
 		}
 		assert.Contains(t, stdout, "quantiles are not known yet")
-		code, _, stderr := cli("stats", "--merge", merged[pass], "--to", "lerobot", "-o", filepath.Join(dir, "early.json"))
+		code, _, stderr := execute("stats", "--merge", merged[pass], "--to", "lerobot", "-o", filepath.Join(dir, "early.json"))
 		assert.Equal(t, exitInput, code, stderr)
 	}
 	stdout, _ := good(t, append([]string{"stats", "--merge", "--to", "gr00t", "-o", filepath.Join(dir, "merged.json"), "--json"}, parts...)...)
@@ -84,7 +84,7 @@ func TestShardsOfStatsMergeToTheBitsOfOneRun(t *testing.T) {
 		{"stats", "--merge", parts[0], parts[1]}, {"stats", "--merge", parts[0], parts[0], parts[2]}, {"stats", "--merge", parts[0], filepath.Join(dir, "part-0-1")}, {"stats", "--merge", g1 + "/meta/info.json"},
 		{"stats", g1, "--shard", "0/3", "--after", parts[0], "-o", filepath.Join(dir, "x")}, {"stats", "--merge", filepath.Join(dir, "none")},
 	} {
-		code, _, stderr := cli(wrong...)
+		code, _, stderr := execute(wrong...)
 		assert.Equal(t, exitInput, code, "%q: %s", wrong, stderr)
 	}
 }
@@ -107,10 +107,10 @@ func TestFlagsOfStatsThatDoNotGoTogether(t *testing.T) {
 		{}, {"a", "b"}, {g1, "--to", "rlds", "-o", "x"}, {g1, "--to", "octo"}, {g1, "--to", "octo", "-o", "x", "--no-quantiles"}, {g1, "--shard", "0/2"}, {g1, "--shard", "2/2", "-o", "x"},
 		{g1, "--after", "x", "-o", "y"}, {"--merge", "x", "--shard", "0/2", "-o", "y"}, {"--merge", "x", "--plan", "p"}, {g1, "--state", "x"}, {g1, "--to", "octo", "--shard", "0/2", "-o", "x"}, {"x", "-o", "x"},
 	} {
-		code, _, stderr := cli(append([]string{"stats"}, args...)...)
+		code, _, stderr := execute(append([]string{"stats"}, args...)...)
 		assert.Equal(t, exitUsage, code, "%q: %s", args, stderr)
 	}
-	code, _, stderr := cli("stats", g1, "--stream", "acton")
+	code, _, stderr := execute("stats", g1, "--stream", "acton")
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, `"observation.state"`)
 }

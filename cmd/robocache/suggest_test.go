@@ -83,7 +83,7 @@ func TestPlanPrintsWhereNoFileIsNamedAndRefusesWhatCannotBe(t *testing.T) {
 		"no stream that can be put on a":   {"plan", writeLog(t)},
 		"write " + path + "/x/plan.yaml: ": {"plan", flight, "-o", path + "/x/plan.yaml"},
 	} {
-		code, _, stderr := cli(args...)
+		code, _, stderr := execute(args...)
 		assert.NotEqual(t, exitGood, code, args)
 		assert.Contains(t, stderr, want, args)
 	}
@@ -96,7 +96,7 @@ func TestAPlanIsMadeForAStoreToo(t *testing.T) {
 	stdout, _ := good(t, "plan", store)
 	cut := func(s string) string { return s[strings.Index(s, "version:"):strings.Index(s, "windows:")] }
 	assert.Equal(t, cut(of), cut(stdout))
-	code, _, stderr := cli("plan", store, "--rate=5")
+	code, _, stderr := execute("plan", store, "--rate=5")
 	assert.Equal(t, exitUsage, code)
 	assert.Contains(t, stderr, "got the store")
 }

@@ -116,10 +116,10 @@ func TestTrainResumesToTheByte(t *testing.T) {
 		require.NoError(t, err)
 		assert.True(t, bytes.Equal(a, b), name)
 	}
-	code, _, stderr := cli(append(args, "--lr=0.5", "--resume", "--out", parts)...)
+	code, _, stderr := execute(append(args, "--lr=0.5", "--resume", "--out", parts)...)
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, "lr: got 0.5, want 0.001, as the checkpoint has: --resume goes on with its options and recordings")
-	code, _, stderr = cli(append(args, "--out", parts)...)
+	code, _, stderr = execute(append(args, "--out", parts)...)
 	assert.Equal(t, exitUsage, code)
 	assert.Contains(t, stderr, "which has a checkpoint, want another folder, or --resume")
 }
@@ -145,12 +145,12 @@ func TestTrainOnSeveralDevices(t *testing.T) {
 		require.NoError(t, err)
 		assert.True(t, bytes.Equal(a, b), name)
 	}
-	code, stdout, _ := cli(append(args, "cpu", "--resume", "--out", parts)...)
+	code, stdout, _ := execute(append(args, "cpu", "--resume", "--out", parts)...)
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stdout, "devices: got 1, want 2")
 	stdout, _ = good(t, "train", g1, "--steps=1", "--batch=4", "--backend=cpu,cpu")
 	assert.Regexp(t, `(?s) 1 steps of 8 windows of 3 episodes, 21 MFLOP a step, on cpu and cpu\n`, stdout)
-	code, _, stderr := cli("train", g1, "--steps=1", "--backend=cpu,cpu:exact")
+	code, _, stderr := execute("train", g1, "--steps=1", "--backend=cpu,cpu:exact")
 	assert.Equal(t, exitUsage, code)
 	assert.Contains(t, stderr, "got cpu:exact, which computes in bf16, want f32, as cpu does")
 }
@@ -200,7 +200,7 @@ func TestTrainAndPolicyRefuseWhatCannotBe(t *testing.T) {
 		`--state: got "action" twice, or as the action too, want e`: {exitUsage, []string{"train", g1, "--state=action"}},
 		"--plan: got it with --hz, --action or --state, want what ": {exitUsage, []string{"train", g1, "--plan", plan, "--state=action"}},
 	} {
-		code, stdout, stderr := cli(append(c.args, "--backend=cpu")...)
+		code, stdout, stderr := execute(append(c.args, "--backend=cpu")...)
 		assert.Equal(t, c.code, code, want)
 		assert.Contains(t, stderr, want)
 		assert.Empty(t, stdout, want)
@@ -220,7 +220,7 @@ func TestTrainSaysWhichEpisodesAreTooShort(t *testing.T) {
 	require.Len(t, left, 2)
 	assert.Regexp(t, `^got \d+ ticks of 30 Hz, want 395 or more: 5 that are seen and 390 that are predicted`, left[0].(map[string]any)["reason"])
 	assert.Contains(t, jsonOf(t, last), "left out: 2 episodes: the first, ")
-	code, _, stderr := cli("train", g1, "--plan", plan, "--hold-out=0", "--backend=cpu")
+	code, _, stderr := execute("train", g1, "--plan", plan, "--hold-out=0", "--backend=cpu")
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, "want 395 or more")
 }

@@ -37,14 +37,14 @@ func TestTrainTakesTheRateOfTheClock(t *testing.T) {
 	}
 	assert.Equal(t, string(kept[1]), string(kept[0]))
 
-	code, _, stderr := cli("train", episode, "--hz=10", "--plan", plan)
+	code, _, stderr := execute("train", episode, "--hz=10", "--plan", plan)
 	assert.Equal(t, exitUsage, code)
 	assert.Contains(t, stderr, "--plan: got it with --hz")
-	code, _, stderr = cli("train", episode, "--backend=cpu")
+	code, _, stderr = execute("train", episode, "--backend=cpu")
 	assert.Equal(t, exitUsage, code)
 	assert.NotContains(t, stderr, "nothing is kept")
 	assert.Contains(t, stderr, "--hz: got none, and a dataset that says no rate, want the rate of the clock, or a plan that has it")
-	code, _, stderr = cli("train", g1, "--hz=1e-9")
+	code, _, stderr = execute("train", g1, "--hz=1e-9")
 	assert.Equal(t, exitUsage, code)
 	assert.Contains(t, stderr, "--hz: got 1e-09")
 }
@@ -129,14 +129,14 @@ func TestPolicyTakesTheClockThatItWasTrainedOn(t *testing.T) {
 	predicted(11e8, other, log, "--clock=log")
 	good(t, "pack", log, "-o", store) // by its log
 	predicted(11e8, other, store)
-	code, _, stderr := cli("policy", out, store, "--clock=publish", "--backend=cpu")
+	code, _, stderr := execute("policy", out, store, "--clock=publish", "--backend=cpu")
 	assert.Equal(t, exitUsage, code)
 	assert.Contains(t, stderr, "--clock: got publish, want log: "+store+" is a store, whose times come from there")
-	code, _, stderr = cli("policy", out, log, "--clock=sun", "--backend=cpu")
+	code, _, stderr = execute("policy", out, log, "--clock=sun", "--backend=cpu")
 	assert.Equal(t, exitUsage, code)
 	assert.Contains(t, stderr, "--clock: got sun")
 
-	code, _, stderr = cli("train", log, "--hz=10", "--steps=2", "--batch=2", "--backend=cpu", "--out", out, "--resume")
+	code, _, stderr = execute("train", log, "--hz=10", "--steps=2", "--batch=2", "--backend=cpu", "--out", out, "--resume")
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, `got "log", want "publish", as the checkpoint has`)
 }

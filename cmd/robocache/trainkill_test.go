@@ -88,7 +88,7 @@ func TestOneProgramMakesACheckpoint(t *testing.T) {
 	in := bufio.NewReader(stdout)
 	_, err = in.ReadString('\n')
 	require.NoError(t, err)
-	code, _, stderr := cli("train", g1, "--backend=cpu", "--resume", "--out", out)
+	code, _, stderr := execute("train", g1, "--backend=cpu", "--resume", "--out", out)
 	assert.Equal(t, 1, code, stderr)
 	assert.Contains(t, stderr, "another program is making it")
 	require.NoError(t, first.Process.Signal(syscall.SIGTERM))

@@ -39,7 +39,7 @@ func TestTrainTellsOfClocksFiltersAndCopies(t *testing.T) {
 
 	wrong := filepath.Join(dir, "wrong.yaml")
 	require.NoError(t, os.WriteFile(wrong, []byte("version: 1\nrate: 30\nwindows: {state: [-200ms, 0s]}\n"), 0o600))
-	code, _, stderr := cli("train", g1, "--plan", wrong, "--backend=cpu")
+	code, _, stderr := execute("train", g1, "--plan", wrong, "--backend=cpu")
 	assert.NotZero(t, code)
 	assert.Regexp(t, `wrong\.yaml: line 3, column \d+: windows\.state: got "state", want a stream of the plan`, stderr)
 
@@ -70,7 +70,7 @@ func TestTrainTellsOfClocksFiltersAndCopies(t *testing.T) {
 }
 
 func TestStreamsThatAreTooManyAreToBeChosen(t *testing.T) {
-	code, _, stderr := cli("train", flightLog, "--hz=50", "--action=actuator_controls_0", "--backend=cpu")
+	code, _, stderr := execute("train", flightLog, "--hz=50", "--action=actuator_controls_0", "--backend=cpu")
 	assert.Equal(t, exitUsage, code)
 	assert.Regexp(t, `--state: got none, and \d+ streams that can be states, want at most \d+ of them`, stderr)
 }

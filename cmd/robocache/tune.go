@@ -99,12 +99,12 @@ func (a *app) tuneOn(r *tuneRequest, dev *ops.Device, jobs []benchmark.Job) erro
 	if err := writable(path); err != nil {
 		return err
 	}
-	ctx, ended, stop := a.untilCut(r.limit)
+	ctx, ended, stop := a.UntilCut(r.limit)
 	defer stop()
 	r.options.Progress = a.progress()
 	report, table, err := benchmark.Tune(ctx, dev, jobs, r.options, func(done, all int, row *benchmark.Tuning) {
 		a.progressDone()
-		fmt.Fprintf(a.err, "%d of %d: %s %s: %s\n", done, all, row.Suite, row.Job, row.Why)
+		fmt.Fprintf(a.Err, "%d of %d: %s %s: %s\n", done, all, row.Suite, row.Job, row.Why)
 	})
 	a.progressDone()
 	if err != nil {
@@ -116,10 +116,10 @@ func (a *app) tuneOn(r *tuneRequest, dev *ops.Device, jobs []benchmark.Job) erro
 			return unwritten(err)
 		}
 	}
-	if a.json {
-		err = a.writeJSON(report)
-	} else if err = report.WriteTable(a.out); err == nil && len(report.Rows) > 0 {
-		_, err = fmt.Fprintf(a.out, "\n%s has %d keys\n", path, report.Keys)
+	if a.JSON {
+		err = a.WriteJSON(report)
+	} else if err = report.WriteTable(a.Out); err == nil && len(report.Rows) > 0 {
+		_, err = fmt.Fprintf(a.Out, "\n%s has %d keys\n", path, report.Keys)
 	}
 	if err == nil && ended() && report.Cut != "" {
 		err = &cutError{When: report.Cut}

@@ -68,7 +68,7 @@ func TestTuneRefusesWhatCannotBe(t *testing.T) {
 		{tuneArgs(t), exitUsage, "this device has no place for a table"},
 		{tuneArgs(t, "-o", t.TempDir()), exitOther, "is a directory"},
 	} {
-		code, _, stderr := cli(x.args...)
+		code, _, stderr := execute(x.args...)
 		assert.Equal(t, x.code, code, "%v: %s", x.args, stderr)
 		assert.Contains(t, stderr, x.want, "%v", x.args)
 	}

@@ -10,6 +10,9 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/pcd"
+	"github.com/robocache/robocache/dataset/ply"
+	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/view"
 	"github.com/spf13/cobra"
 )
@@ -64,7 +67,7 @@ func (a *app) view(v *viewer) error {
 		}
 		plan = &p
 	}
-	ctx, ended, stop := a.untilCut(0)
+	ctx, ended, stop := a.UntilCut(0)
 	defer stop()
 	clean, err := a.begin(&v.path)
 	if err != nil {
@@ -96,15 +99,15 @@ func (a *app) serveView(ctx context.Context, ended func() bool, s *view.Server, 
 		host = "localhost"
 	}
 	url := "http://" + net.JoinHostPort(host, strconv.Itoa(at.Port)) + "/"
-	if a.json {
-		if err := a.writeJSON(map[string]any{"url": url, "loopback": at.IP.IsLoopback()}); err != nil {
+	if a.JSON {
+		if err := a.WriteJSON(map[string]any{"url": url, "loopback": at.IP.IsLoopback()}); err != nil {
 			return err
 		}
-	} else if _, err := fmt.Fprintf(a.out, "%s\n", url); err != nil {
+	} else if _, err := fmt.Fprintf(a.Out, "%s\n", url); err != nil {
 		return err
 	}
 	if !at.IP.IsLoopback() {
-		a.remark("whoever reaches %s sees the recording: --listen 127.0.0.1 is this machine alone", at)
+		a.Remark("whoever reaches %s sees the recording: --listen 127.0.0.1 is this machine alone", at)
 	}
 	if !v.noOpen {
 		openBrowser(url)
@@ -130,3 +133,31 @@ func openBrowser(url string) {
 		go cmd.Wait() // so that no dead process stays
 	}
 }
+
+// openViewed opens what is to be looked at: a recording or dataset, or a file that is one point cloud.
+func openViewed(ctx context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {
+	read := map[string]func(string, dataset.Options) (*dataset.Cloud, error){"pcd": pcd.ReadFile, "ply": ply.ReadFile}
+	form, none := cloudFormat(path, false)
+	if none != nil || read[form] == nil {
+		d, err := inspection.Open(ctx, path, opt)
+		if err != nil {
+			return nil, readError(path, err)
+		}
+		return d, nil
+	}
+	cloud, err := read[form](path, opt)
+	if err != nil {
+		return nil, readError(path, err)
+	}
+	return dataset.Single(form, path, func(context.Context) (*dataset.Episode, error) {
+		e := &dataset.Episode{Name: dataset.BaseName(path), Notes: cloud.Notes}
+		e.Attributes.Source = path
+		e.Clouds = []dataset.CloudStream{{Name: "points", Times: []int64{0}, Source: oneCloud{cloud}}}
+		return e, nil
+	}), nil
+}
+
+// oneCloud is a series of one cloud. It is read and not written, so all may have it.
+type oneCloud struct{ cloud *dataset.Cloud }
+
+func (o oneCloud) ReadCloud(context.Context, int) (*dataset.Cloud, error) { return o.cloud, nil }

@@ -88,7 +88,7 @@ func TestViewRefusesWhatItCannotShow(t *testing.T) {
 		{[]string{"view", filepath.Join(t.TempDir(), "none"), "--port=0"}, exitInput, "none"},
 		{[]string{"view", flight, "--port=0", "--plan=" + filepath.Join(t.TempDir(), "none.yaml")}, exitInput, "none.yaml"},
 	} {
-		code, stdout, stderr := cli(append(tt.args, "--no-open")...)
+		code, stdout, stderr := execute(append(tt.args, "--no-open")...)
 		assert.Equal(t, tt.code, code, tt.args)
 		assert.Contains(t, stderr, tt.want)
 		assert.Empty(t, stdout)

@@ -3,44 +3,14 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"math"
 	"path/filepath"
-	"strings"
 
-	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/kitti"
+	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/ops"
-	"github.com/robocache/robocache/tensor"
 	"github.com/robocache/robocache/viz"
 	"github.com/spf13/cobra"
 )
-
-// The caps of hard voxels that are not given.
-const (
-	defaultPoints = 32
-	defaultVoxels = 20000
-)
-
-// voxelRequest is a voxelize command as given.
-type voxelRequest struct {
-	in, out, plot string
-	backend       string
-	columns       []string
-	stream        string      // of a recording
-	one           episodeFlag // of its clouds; -1 for all
-	episode       episodeFlag // of a dataset; -1 unless given
-	reading       dataset.Options
-	size, lo, hi  vecFlag
-	form          choice[voxelForm]
-	reduce        choice[ops.Reduce]
-	order         choice[ops.AxisOrder]
-	preset        choice[preset]
-	points        countFlag
-	voxels        countFlag
-	empty         fillFlag
-}
 
 const voxelizeHelp = `Voxelize sorts the points of a cloud into the cells of a grid.
 
@@ -98,10 +68,10 @@ func (a *app) voxelizeCommand() *cobra.Command {
 	r := &voxelRequest{
 		one: -1, episode: -1,
 		size:   vecFlag{size: true},
-		form:   choice[voxelForm]{list: voxelForms(), kind: "MODE"},
-		reduce: choice[ops.Reduce]{list: sparseReductions(), kind: "REDUCTION"},
-		order:  choice[ops.AxisOrder]{list: []ops.AxisOrder{ops.AxisZYX, ops.AxisXYZ}, kind: "ORDER"},
-		preset: choice[preset]{list: []preset{mmcv, open3d}, kind: "NAME"},
+		form:   cli.Choice[voxelForm]{List: voxelForms(), Kind: "MODE"},
+		reduce: cli.Choice[ops.Reduce]{List: sparseReductions(), Kind: "REDUCTION"},
+		order:  cli.Choice[ops.AxisOrder]{List: []ops.AxisOrder{ops.AxisZYX, ops.AxisXYZ}, Kind: "ORDER"},
+		preset: cli.Choice[preset]{List: []preset{mmcv, open3d}, Kind: "NAME"},
 		points: countFlag{least: 1},
 	}
 	cmd := &cobra.Command{
@@ -140,217 +110,13 @@ func (a *app) voxelizeCommand() *cobra.Command {
 	f.Var(&r.empty, "empty", "value of a grid's empty cells (default 0)")
 	f.Var(&r.preset, "preset", "another library's rules: mmcv or open3d")
 	f.StringVar(&r.backend, "backend", "auto", "auto, cpu, cuda, cuda:N or sim")
-	complete(cmd, "mode", r.form.names)
-	complete(cmd, "reduce", r.reduce.names)
-	complete(cmd, "order", r.order.names)
-	complete(cmd, "preset", r.preset.names)
+	complete(cmd, "mode", r.form.Names)
+	complete(cmd, "reduce", r.reduce.Names)
+	complete(cmd, "order", r.order.Names)
+	complete(cmd, "preset", r.preset.Names)
 	complete(cmd, "backend", backendNames)
-	for flag, ext := range map[string]string{"output": "npz", "plot": "png"} {
-		if err := cmd.MarkFlagFilename(flag, ext); err != nil {
-			panic(err) // a flag that does not exist: a mistake in this package
-		}
-	}
+	files(cmd, map[string]string{"output": "npz", "plot": "png"})
 	return cmd
-}
-
-// options checks the command line alone, and returns what it asks of the operation.
-func (r *voxelRequest) options() (ops.VoxelizeOptions, error) {
-	none := ops.VoxelizeOptions{}
-	if err := checkFiles(r.in, r.out, r.plot, r.backend, ".npz"); err != nil {
-		return none, err
-	}
-	if r.columns != nil {
-		// A file of no points can have any columns that are some.
-		var bad *dataset.CloudError
-		if _, err := kitti.Parse(nil, kitti.Options{Columns: r.columns}); errors.As(err, &bad) {
-			return none, usagef("--columns %s: got %s, want %s", strings.Join(r.columns, ","), bad.Got, bad.Want)
-		}
-	}
-	form := voxelForm{"count", ops.VoxelDense, ops.ReduceCount}
-	o := ops.VoxelizeOptions{MaxPoints: defaultPoints, MaxVoxels: defaultVoxels}
-	if r.form.set {
-		form = r.form.value
-	}
-	if r.preset.set {
-		var err error
-		if o, err = ops.VoxelPreset(r.preset.value.String()); err != nil {
-			return none, err
-		}
-		if !r.form.set {
-			form = voxelForm{o.Mode.String(), o.Mode, o.Reduce}
-		}
-		if form.mode != o.Mode {
-			return none, usagef("--mode: got %s with --preset %s, want %s", form, r.preset.value, o.Mode)
-		}
-	}
-	o.Mode, o.Reduce = form.mode, form.reduce
-	if r.order.set {
-		o.Order = r.order.value
-	}
-	if r.points.set {
-		o.MaxPoints = r.points.value
-	}
-	if r.voxels.set {
-		o.MaxVoxels = r.voxels.value
-	}
-	if form.mode == ops.VoxelSparse {
-		o.Reduce = ops.ReduceMean
-		if r.reduce.set {
-			o.Reduce = r.reduce.value
-		}
-		if !r.voxels.set {
-			o.MaxVoxels = 0
-		}
-	}
-	if form.mode != ops.VoxelHard {
-		o.MaxPoints = 0
-	}
-	if form.mode == ops.VoxelDense {
-		o.MaxVoxels = 0
-		if r.empty.set {
-			o.Empty = r.empty.fill.Get()
-		}
-	}
-	is := form.mode
-	switch {
-	case !r.size.set:
-		return none, usagef("no size of the cells given, want --size")
-	case r.reduce.set && is != ops.VoxelSparse:
-		return none, usagef("--reduce is for --mode sparse, got %s", form)
-	case r.points.set && is != ops.VoxelHard:
-		return none, usagef("--max-points is for --mode hard, got %s", form)
-	case r.voxels.set && is == ops.VoxelDense:
-		return none, usagef("--max-voxels is for --mode hard or sparse, got %s", form)
-	case r.empty.set && is != ops.VoxelDense:
-		return none, usagef("--empty is for grids, got --mode %s", form)
-	case r.lo.set && r.hi.set:
-		if _, err := (ops.VoxelGrid{Min: r.lo.value, Max: r.hi.value, Size: r.size.value}).Cells(); err != nil {
-			return none, usagef("--size %s, --min %s, --max %s: %v", &r.size, &r.lo, &r.hi, err)
-		}
-	}
-	if r.preset.value == open3d {
-		switch s := r.size.value; {
-		case r.lo.set || r.hi.set:
-			return none, usagef("--preset open3d lays its own grid, got --min or --max")
-		case s[0] != s[1] || s[0] != s[2]:
-			return none, usagef("--preset open3d has cubes for cells, got --size %s", &r.size)
-		case r.reduce.set && r.reduce.value != ops.ReduceMean:
-			return none, usagef("--reduce: got %s with --preset open3d, want mean", r.reduce.value)
-		}
-	}
-	return o, nil
-}
-
-// grid returns the grid, for which there is room, and whether its bounds were taken from the points.
-func (r *voxelRequest) grid(c *cloud, o ops.VoxelizeOptions) (g ops.VoxelGrid, derived bool, err error) {
-	g.Size, g.Min, g.Max = r.size.value, r.lo.value, r.hi.value
-	if r.lo.set && r.hi.set {
-		return g, false, checkRoom(g, c, o)
-	}
-	lo, hi, ok, err := c.bounds()
-	if err != nil {
-		return g, true, err
-	}
-	if !ok {
-		return g, true, &inputError{Path: c.path, Msg: "no finite points to lay a grid around, want --min and --max"}
-	}
-	if r.preset.value == open3d {
-		g, err = ops.Open3DGrid(c.points, g.Size[0])
-	} else {
-		g = r.around(c, lo, hi)
-		_, err = g.Cells()
-	}
-	if err != nil {
-		err = usagef("--size %s, for points from %s to %s: %v", &r.size, vecString(lo), vecString(hi), err)
-	} else {
-		err = checkRoom(g, c, o)
-	}
-	if err == nil {
-		return g, true, nil
-	}
-	// Not the size is to blame where a few points are.
-	s, bad := c.strays()
-	switch {
-	case bad != nil:
-		return g, true, bad
-	case s.few() && checkRoom(r.around(c, s.lo, s.hi), c, o) == nil:
-		return g, true, s.err(c.path)
-	}
-	return g, true, err
-}
-
-// around returns the grid around points from lo to hi, as far as its bounds are not given.
-func (r *voxelRequest) around(c *cloud, lo, hi [3]float64) ops.VoxelGrid {
-	g := ops.VoxelGrid{Size: r.size.value, Min: r.lo.value, Max: r.hi.value}
-	for k, s := range g.Size {
-		if !r.lo.set {
-			g.Min[k] = math.Floor(lo[k]/s) * s
-			if r.hi.set {
-				g.Min[k] = g.Max[k] - float64(max(math.Ceil((g.Max[k]-lo[k])/s), 1)*s)
-			}
-			if lo[k] < g.Min[k] || !c.wide() && float32(lo[k]) < float32(g.Min[k]) { // as rounding may have it
-				g.Min[k] -= s
-			}
-		}
-		if !r.hi.set {
-			g.Max[k] = g.Min[k] + float64(c.cellsUpTo(hi[k], g.Min[k], s)*s)
-		}
-	}
-	return g
-}
-
-// wide reports whether points are f64.
-func (c *cloud) wide() bool { return c.points.DType() == tensor.F64 }
-
-// cellsUpTo returns how many cells it takes from lo on until v is in the last of them, at least one, also in float32 if the points are.
-func (c *cloud) cellsUpTo(v, lo, size float64) float64 {
-	last := math.Floor((v - lo) / size)
-	if narrow := (float32(v) - float32(lo)) / float32(size); !c.wide() {
-		last = max(last, math.Floor(float64(narrow)))
-	}
-	return max(last, 0) + 1
-}
-
-// checkRoom refuses outputs that would fill the memory by a slip of the finger.
-func checkRoom(g ops.VoxelGrid, c *cloud, o ops.VoxelizeOptions) error {
-	cells, err := g.Cells()
-	if err != nil {
-		return err
-	}
-	features, reduced, of := 0, 3, c.points // without features x, y and z are reduced
-	if c.features != nil {
-		features = c.features.Dim(1)
-		reduced, of = features, c.features
-	}
-	size := 4.0 // of what is made of them
-	if of.DType() == tensor.F64 || o.Mode == ops.VoxelHard && c.wide() {
-		size = 8
-	}
-	need, what := 0.0, ""
-	switch o.Mode {
-	case ops.VoxelDense:
-		need = float64(cells[0]) * float64(cells[1]) * float64(cells[2])
-		if o.Reduce.OfFeatures() {
-			need *= float64(reduced) * size
-		} else {
-			need *= float64(o.Reduce.DType().Size())
-		}
-		if c.offsets != nil {
-			need *= float64(c.offsets.Len() - 1)
-		}
-		what = fmt.Sprintf("--size: got a grid of %d x %d x %d cells", cells[0], cells[1], cells[2])
-	case ops.VoxelHard:
-		voxels := c.points.Dim(0)
-		if o.MaxVoxels > 0 && c.offsets == nil {
-			voxels = min(voxels, o.MaxVoxels)
-		}
-		need = float64(voxels) * float64(o.MaxPoints) * float64(3+features) * size
-		what = fmt.Sprintf("--max-points: got up to %d voxels of %d points", voxels, o.MaxPoints)
-	}
-	if most := room(); need > most {
-		return usagef("%s, which take %.1f GiB, want at most %.1f GiB, what there is here", what, need/(1<<30), most/(1<<30))
-	}
-	return nil
 }
 
 func (a *app) voxelize(r *voxelRequest) error {
@@ -363,13 +129,13 @@ func (a *app) voxelize(r *voxelRequest) error {
 		return err
 	}
 	defer clean()
-	done := a.step("reading " + r.in)
+	done := a.Step("reading " + r.in)
 	c, err := r.load(context.Background())
 	done()
 	if err != nil {
 		return err
 	}
-	if r.preset.value == open3d {
+	if r.preset.Value == open3d {
 		if err := c.forOpen3D(); err != nil {
 			return err
 		}
@@ -382,7 +148,7 @@ func (a *app) voxelize(r *voxelRequest) error {
 	if err != nil {
 		return err
 	}
-	done = a.step("voxelizing")
+	done = a.Step("voxelizing")
 	err = j.run(device)
 	done()
 	if closing := device.Close(); err == nil {
@@ -391,7 +157,7 @@ func (a *app) voxelize(r *voxelRequest) error {
 	if err != nil {
 		return err
 	}
-	done = a.step("writing " + r.out)
+	done = a.Step("writing " + r.out)
 	defer done()
 	return save(r.in, r.out, r.plot, inArrays(r.out, j.arrays), func(w io.Writer) error {
 		v, err := j.picture()
@@ -407,16 +173,4 @@ func (a *app) voxelize(r *voxelRequest) error {
 		done()
 		return a.voxelized(j, device.Info())
 	})
-}
-
-// voxelArrays names the operation's arguments as files do.
-var voxelArrays = map[string]string{"Points": "points", "Features": "features", "Offsets": "offsets"}
-
-// explain says which of the file's arrays the operation could not use.
-func (c *cloud) explain(err error) error {
-	name := ops.Argument(err)
-	if name == "" {
-		return err
-	}
-	return &inputError{Path: c.path, Array: voxelArrays[name], Err: err}
 }

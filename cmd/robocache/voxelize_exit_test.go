@@ -108,7 +108,7 @@ func TestExitCodesOfVoxelize(t *testing.T) {
 		{[]string{"voxelize", points, "-o", filepath.Join(dir, "no", "folder.npz"), "--size=1"}, exitOther, []string{"folder.npz"}},
 	} {
 		require.NoError(t, os.RemoveAll(out))
-		code, stdout, stderr := cli(c.args...)
+		code, stdout, stderr := execute(c.args...)
 		assert.Equal(t, c.code, code, "%q: %s", c.args, stderr)
 		first, _, _ := strings.Cut(stderr, "\n")
 		for _, w := range c.want {
@@ -119,7 +119,7 @@ func TestExitCodesOfVoxelize(t *testing.T) {
 		}
 		assert.Empty(t, stdout, "%q", c.args)
 		assert.NoFileExists(t, out, "%q: a command that fails leaves no file", c.args)
-		code, stdout, stderr = cli(append(c.args, "--json")...)
+		code, stdout, stderr = execute(append(c.args, "--json")...)
 		assert.Equal(t, c.code, code, "%q with --json", c.args)
 		assert.Empty(t, stderr, "%q with --json", c.args)
 		e := unmarshal(t, stdout)["error"].(map[string]any)
@@ -156,7 +156,7 @@ func TestStraysAreNamedWhereTheyMakeTheGridTooLarge(t *testing.T) {
 		"two":             {pointsFile(t, 0, 0, 0, 3e38, 0, 0), "1", exitUsage, []string{"--size"}},
 	} {
 		args := []string{"voxelize", c.in, "-o", filepath.Join(t.TempDir(), "o.npz"), "--size", c.size, "--backend=cpu"}
-		code, _, stderr := cli(args...)
+		code, _, stderr := execute(args...)
 		assert.Equal(t, c.code, code, "%s: %s", name, stderr)
 		for _, want := range c.want {
 			assert.Contains(t, stderr, want, name)
@@ -164,13 +164,13 @@ func TestStraysAreNamedWhereTheyMakeTheGridTooLarge(t *testing.T) {
 		if c.code != exitInput {
 			continue
 		}
-		_, stdout, _ := cli(append(args, "--json")...)
+		_, stdout, _ := execute(append(args, "--json")...)
 		e := unmarshal(t, stdout)["error"].(map[string]any)
 		assert.Equal(t, c.in, e["path"], name)
 		assert.Contains(t, e["got"], "point ", name)
 		assert.Contains(t, e["want"], "--min and --max", name)
 		good(t, append(args, "--min=-5,0,0", "--max=5,5,5")...)
-		code, _, _ = cli(append(args, "--preset=open3d")...)
+		code, _, _ = execute(append(args, "--preset=open3d")...)
 		assert.Equal(t, exitInput, code, name)
 	}
 }
@@ -194,7 +194,7 @@ func TestDamageOfCloudsIsSaid(t *testing.T) {
 		assert.Contains(t, stdout, c.points)
 		assert.Contains(t, stderr, c.lost)
 		assert.Contains(t, stderr, in)
-		code, _, _ := cli(append(args, "--strict")...)
+		code, _, _ := execute(append(args, "--strict")...)
 		assert.Equal(t, exitInput, code)
 	}
 }
@@ -202,7 +202,7 @@ func TestDamageOfCloudsIsSaid(t *testing.T) {
 func TestErrorsInJSONNameByteAndLine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.pcd")
 	require.NoError(t, os.WriteFile(path, []byte("FIELDS x y z\nWIDTH 1\nDATA ascii\n1 2 x\n"), 0o644))
-	_, stdout, _ := cli("voxelize", path, "-o", filepath.Join(t.TempDir(), "o.npz"), "--size=1", "--json")
+	_, stdout, _ := execute("voxelize", path, "-o", filepath.Join(t.TempDir(), "o.npz"), "--size=1", "--json")
 	e := unmarshal(t, stdout)["error"].(map[string]any)
 	assert.Equal(t, path, e["path"])
 	assert.Equal(t, 36.0, e["offset"])

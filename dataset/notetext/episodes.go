@@ -27,6 +27,7 @@ func EpisodeLines(list []dataset.EpisodeNote, episodes int) []string {
 type Group struct {
 	Line  string // of all their subjects
 	First dataset.EpisodeNote
+	Count int // the sum of their counts
 }
 
 // Groups puts notes together, in the order of their first.
@@ -43,9 +44,10 @@ func Groups(list []dataset.EpisodeNote) []Group {
 		i, there := at[k]
 		if !there {
 			i = len(groups)
-			at[k], groups, subjects = i, append(groups, Group{k.text, n}), append(subjects, nil)
+			at[k], groups, subjects = i, append(groups, Group{k.text, n, 0}), append(subjects, nil)
 		}
 		subjects[i] = append(subjects[i], subjectOf(&n.Note))
+		groups[i].Count += n.Note.Count
 	}
 	for i := range groups {
 		groups[i].Line = beginnings[groups[i].First.Note.Code.Class()] + line(groups[i].Line, subjects[i])

@@ -61,4 +61,5 @@ var problemTexts = map[dataset.Code]string{
 	dataset.CodeAnnotationOutside: "{count annotation} {is|are} not inside one episode",
 	dataset.CodeSceneInvalid:      "{count scene} {is|are} left out: want a name and its first frame and its last: {names}",
 	dataset.CodeItemsBeyond:       "{count} {names} are left out: there are more than {want}[ {unit}]",
+	dataset.CodeRecorderDropouts:  "the recorder noted that it lost data {count time}",
 }

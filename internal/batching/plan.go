@@ -13,6 +13,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/near"
+	"github.com/robocache/robocache/internal/recognise"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/ops"
 )
@@ -68,7 +69,7 @@ func (s *Source) Plan(ctx context.Context) (align.Plan, error) {
 	}
 	all := slices.Clone(names)
 	for _, name := range names {
-		if align.IsAction(name) {
+		if recognise.IsAction(name) {
 			p.Windows[name] = align.Window{To: time.Second}
 		}
 	}

@@ -1,0 +1,195 @@
+package align
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/robocache/robocache/internal/near"
+	"github.com/robocache/robocache/ops"
+)
+
+// Check returns a *PlanError unless the plan can be carried out, whatever the recording.
+func (p *Plan) Check() error {
+	switch {
+	case p.Targets == nil && (!(p.Rate > 0) || math.IsInf(p.Rate, 1)):
+		return bad("rate", fmt.Sprint(p.Rate), "a positive number of Hz")
+	case p.Targets == nil && p.Rate > 1e9:
+		return bad("rate", fmt.Sprint(p.Rate), "at most 1e9 Hz: times are whole nanoseconds")
+	case p.Targets != nil && p.Targets.Rank() != 1:
+		return bad("targets", p.Targets.String(), "times [T]")
+	case p.Targets != nil && p.Rate != 0:
+		return bad("rate", fmt.Sprintf("%g with targets", p.Rate), "one of them")
+	case p.Range.Mode > RangeBetween:
+		return bad("range", p.Range.Mode.String(), oneOf(rangeNames))
+	case p.Range.Mode == RangeBetween && p.Range.From > p.Range.To:
+		return bad("range", fmt.Sprintf("%v to %v", p.Range.From, p.Range.To), "a beginning that is not after the end")
+	}
+	if d, given := p.Snap.Get(); given && d < 0 {
+		return bad("snap", d.String(), "a length of time that is not negative")
+	}
+	if _, err := Snapping(p.Snap, p.Rate); err != nil {
+		return err
+	}
+	if err := named("unordered", p.Unordered, Unordereds); err != nil {
+		return err
+	}
+	if err := p.Defaults.check("defaults"); err != nil {
+		return err
+	}
+	names := map[string]bool{}
+	for i := range p.Streams {
+		s, key := &p.Streams[i], fmt.Sprintf("streams[%d]", i)
+		switch {
+		case s.Name == "":
+			return bad(key+".name", "none", "the stream's name")
+		case names[s.Name]:
+			return bad(key+".name", fmt.Sprintf("%q twice", s.Name), "each name once")
+		}
+		names[s.Name] = true
+		if err := s.check(key); err != nil {
+			return err
+		}
+	}
+	return p.checkLoading(names)
+}
+
+// checkLoading checks what is said of batches.
+func (p *Plan) checkLoading(names map[string]bool) error {
+	for _, name := range sortedKeys(p.Windows) {
+		key := "windows." + name
+		w := p.Windows[name]
+		lo, hi := w.span(p.Rate)
+		switch {
+		case w.From >= w.To:
+			return bad(key, fmt.Sprintf("%v to %v", w.From, w.To), "a beginning before the end")
+		case w.From < -mostReach || w.To > mostReach:
+			return bad(key, fmt.Sprintf("%v to %v", w.From, w.To), fmt.Sprintf("at most %v from the anchor", mostReach))
+		case max(-lo, hi) > MaxTargets || hi-lo >= MaxWindow:
+			return bad(key, fmt.Sprintf("%v to %v, %.4g ticks of %g Hz", w.From, w.To, hi-lo+1, p.Rate), fmt.Sprintf("at most %d, none more than %d from the anchor", MaxWindow, MaxTargets))
+		}
+		if len(names) > 0 && !names[name] {
+			return bad(key, fmt.Sprintf("%q", name), "a stream of the plan: "+oneOf(sortedKeys(names)))
+		}
+	}
+	if err := named("padding", p.Padding, Paddings); err != nil {
+		return err
+	}
+	if err := p.checkPadding(); err != nil {
+		return err
+	}
+	return named("shuffle", p.Shuffle, Shuffles)
+}
+
+// checkWindows returns a *PlanError for a window that no kind of the plan looks at, whatever the recording.
+func (p *Plan) checkWindows() error {
+	windowed := func(kind string, kinds []ColumnKind) bool {
+		one := func(kind string) bool {
+			k, err := ops.ParseInterp(kind)
+			return err == nil && kind != "" && k.Windowed()
+		}
+		return one(kind) || slices.ContainsFunc(kinds, func(k ColumnKind) bool { return one(k.Kind) })
+	}
+	wrong := func(key string, window ops.Limit) error {
+		d, _ := window.Get()
+		return bad(key, d.String()+" without a kind that looks at it", "a kind such as window-mean, or no window")
+	}
+	defaults := windowed(p.Defaults.Kind, p.Defaults.Kinds)
+	some := defaults
+	for i := range p.Streams {
+		s := &p.Streams[i]
+		own := windowed(s.Kind, s.Kinds) || s.Kind == "" && windowed(p.Defaults.Kind, nil) || s.Kinds == nil && windowed("", p.Defaults.Kinds)
+		if _, given := s.Window.Get(); given && !own {
+			return wrong(fmt.Sprintf("streams[%d].window", i), s.Window)
+		}
+		some = some || own
+	}
+	if _, given := p.Defaults.Window.Get(); given && !some {
+		return wrong("defaults.window", p.Defaults.Window)
+	}
+	return nil
+}
+
+// MaxWindow is how many targets a window may have.
+const MaxWindow = 1 << 24
+
+// mostReach is how far a window may reach from its anchor. Anchors are within 2^62 ns of 0, so no target is beyond what 64 bits hold.
+const mostReach = time.Duration(1 << 60)
+
+func (s *Sampling) check(key string) error {
+	kinds := kindNames()
+	if err := named(key+".kind", s.Kind, kinds); err != nil {
+		return err
+	}
+	for _, k := range s.Kinds {
+		if k.Kind == "" {
+			return bad(key+".kind."+k.Columns, "none", oneOf(kinds))
+		}
+		if err := named(key+".kind."+k.Columns, k.Kind, kinds); err != nil {
+			return err
+		}
+	}
+	if err := named(key+".quat", s.Quat, []string{"xyzw", "wxyz"}); err != nil {
+		return err
+	}
+	if err := named(key+".edge", s.Edge, edgeNames); err != nil {
+		return err
+	}
+	if err := named(key+".normalise", s.Normalise, Normalisations); err != nil {
+		return err
+	}
+	if s.Period < 0 || s.Period-s.Period != 0 {
+		return bad(key+".period", fmt.Sprint(s.Period), "a positive number")
+	}
+	if s.DType != 0 && !s.DType.IsFloat() {
+		return bad(key+".dtype", s.DType.String(), oneOf(dtypeNames()))
+	}
+	for _, l := range []struct {
+		key   string
+		limit ops.Limit
+	}{{"max_gap", s.MaxGap}, {"tolerance", s.Tolerance}, {"window", s.Window}} {
+		if d, given := l.limit.Get(); given && d < 0 {
+			return bad(key+"."+l.key, d.String(), "a length of time that is not negative")
+		}
+	}
+	return nil
+}
+
+var edgeNames = []string{"clamp", "fill", "extrapolate", "error", "hold"}
+
+func kindNames() []string {
+	var names []string
+	for _, k := range ops.Interps() {
+		names = append(names, k.String())
+	}
+	return names
+}
+
+func dtypeNames() []string { return []string{"f32", "f64", "f16", "bf16"} }
+
+// named checks a name that may be left open.
+func named(key, name string, list []string) error {
+	if name == "" || slices.Contains(list, name) {
+		return nil
+	}
+	return bad(key, fmt.Sprintf("%q", name)+near.DidYouMean(name, list), oneOf(list))
+}
+
+// Snapping returns the snap of a clock of a rate, 0 for one of given times: a microsecond unless given, no limit for one of 0, and no more than half
+// a step. One given that is longer would put two targets on one sample, and is a *PlanError.
+func Snapping(given ops.Limit, rate float64) (ops.Limit, error) {
+	half := time.Duration(math.MaxInt64)
+	if rate > 0 {
+		half = time.Duration(min(1e9/rate/2, 1e18))
+	}
+	switch d, ok := given.Get(); {
+	case !ok:
+		return ops.Within(min(Snap, half)), nil
+	case d == 0:
+		return ops.Limit{}, nil
+	case d > half:
+		return given, bad("snap", d.String(), fmt.Sprintf("at most %v, half a step of %g Hz", half, rate))
+	}
+	return given, nil
+}

@@ -1,0 +1,52 @@
+package align
+
+import "github.com/robocache/robocache/ops"
+
+// makeClock makes the clock over what the streams cover, unless the plan has targets.
+func (j *job) makeClock() error {
+	if j.plan.Targets != nil {
+		j.clock, j.targets = ops.At(j.plan.Targets), j.plan.Targets
+		j.ticks = j.clock
+		return nil
+	}
+	var list []source
+	var covers []Cover
+	dtype := j.takes[0].stream.Times.DType()
+	for _, t := range j.takes {
+		if !t.empty {
+			cover := t.cover
+			if j.plan.Range.Mode == RangeCommon {
+				cover = t.core
+			}
+			list = append(list, source{Cover: cover, onChange: t.onChange, stray: t.core != t.cover || t.jumps != nil})
+			covers = append(covers, cover)
+		}
+	}
+	if len(list) == 0 {
+		return j.nothing()
+	}
+	var err error
+	j.clock, j.span, err = clockOver(list, j.whole, j.plan.Range, j.plan.Rate, EndSnap(j.snap, dtype, covers))
+	return err
+}
+
+// makeTargets writes out the clock, if there is room for what comes of it.
+func (j *job) makeTargets() error {
+	if j.plan.Targets != nil {
+		return nil
+	}
+	if err := j.room(); err != nil {
+		return err
+	}
+	var err error
+	j.targets, j.ticks, err = Ticks(j.clock, j.span, j.takes[0].stream.Times.DType())
+	return err
+}
+
+func (j *job) room() error {
+	columns := 0
+	for _, t := range j.takes {
+		columns += len(t.stream.Columns)
+	}
+	return Room(j.clock, len(j.takes), columns, j.plan.Defaults.DType)
+}

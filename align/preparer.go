@@ -1,0 +1,53 @@
+package align
+
+import (
+	"sync"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/ops"
+)
+
+// Preparer is Prepare for many recordings of one plan: it checks that once, and keeps what the kinds of a stream's columns are, which is the same
+// for all that have the same columns. Its method may be called from any goroutine. What it returns shares Options.Channels, which are not to be written.
+type Preparer struct {
+	Plan Plan // does not change
+
+	checked sync.Once
+	wrong   error // what Check said
+
+	mu      sync.Mutex
+	streams []kinds // of each stream in the plan, or in the recording if the plan names none
+}
+
+func (p *Preparer) check() error {
+	p.checked.Do(func() { p.wrong = p.Plan.Check() })
+	return p.wrong
+}
+
+// kinds are the channels of a stream's columns.
+type kinds struct {
+	columns  []dataset.Column
+	custom   dataset.Rotation
+	channels []ops.Channel
+}
+
+// channels returns those of a stream, which depend on its place in the plan, its columns and the recordings' custom alone.
+func (p *Preparer) channels(t *take, custom dataset.Rotation) ([]ops.Channel, error) {
+	p.mu.Lock()
+	for len(p.streams) <= t.index {
+		p.streams = append(p.streams, kinds{})
+	}
+	known := p.streams[t.index]
+	p.mu.Unlock()
+	if known.channels != nil && known.custom == custom && dataset.SameColumns(known.columns, t.stream.Columns) {
+		return known.channels, nil
+	}
+	list, err := channels(t.stream, &t.how, t.own, custom)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	p.streams[t.index] = kinds{t.stream.Columns, custom, list}
+	p.mu.Unlock()
+	return list, nil
+}

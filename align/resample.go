@@ -1,0 +1,49 @@
+package align
+
+import (
+	"context"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// Resample puts each stream that the plan takes on the common clock, in one launch a stream. A mistake in the plan is a *PlanError, a stream that
+// cannot be taken so a *StreamError, a clock that cannot be made a *RangeError or *SizeError; nothing is computed then.
+func Resample(ctx context.Context, device *ops.Device, e *dataset.Episode, plan Plan) (*Resampled, error) {
+	j, err := prepare(e, plan, false)
+	if err != nil {
+		return nil, err
+	}
+	out := &Resampled{Clock: j.clock, Times: j.targets, Report: j.report(e)}
+	for i := range j.takes {
+		t := &j.takes[i]
+		opts := j.options(t)
+		pad, err := tensor.New(tensor.U8, j.targets.Len())
+		if err != nil {
+			return nil, err
+		}
+		args := ops.ResampleArgs{Pad: pad, Src: t.stream.Values, SrcTimes: t.stream.Times, Targets: j.ticks}
+		got, err := device.Resample(ctx, args, opts)
+		if err != nil {
+			return nil, ofStream(t.from, err)
+		}
+		a := Aligned{Stream: *t.stream, Valid: got.Valid, Age: got.Age, Pad: pad, Channels: opts.Channels, How: t.resolved(), Recorded: t.stream}
+		a.Times, a.Values, a.Integers = j.targets, got.Values, nil
+		err = out.Report.account(t, &a, j.targets, j.snap, func(n *Narrowed) error {
+			wide := opts
+			wide.DType = tensor.F64
+			return n.Compare(got.Values, j.targets, 0, a.Recorded, func(clock ops.Clock) (*tensor.Tensor, error) {
+				again := args
+				again.Pad, again.Targets = nil, clock
+				out, err := device.Resample(ctx, again, wide)
+				return out.Values, err
+			})
+		})
+		if err != nil {
+			return nil, err
+		}
+		out.Streams = append(out.Streams, a)
+	}
+	return out, ctx.Err()
+}

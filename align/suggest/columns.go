@@ -1,0 +1,227 @@
+package suggest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/columns"
+	"github.com/robocache/robocache/internal/recognise"
+	"github.com/robocache/robocache/internal/text"
+	"github.com/robocache/robocache/ops"
+)
+
+// What becomes of the columns of a stream.
+
+var (
+	linear   = ops.InterpLinear.String()
+	previous = ops.InterpPrevious.String()
+	slerp    = ops.InterpSlerp.String()
+	angle    = ops.InterpAngle.String()
+	mean     = ops.InterpWindowMean.String()
+)
+
+// lowered is how many times faster than the clock a sensor is whose samples are averaged.
+const lowered = 2
+
+// columns gives each column that is taken its kind, with the cause where that is not plain.
+func (g *draft) columns(s *candidate) {
+	all := s.see.Columns
+	kinds, causes := make([]string, len(all)), make([]string, len(all))
+	plain := linear
+	if s.role == command || g.policy {
+		plain = previous
+	}
+	s.policy = g.policy
+	for i, c := range all {
+		kinds[i] = plain
+		switch {
+		case c.Integer:
+			kinds[i] = previous
+		case s.rate() >= lowered*g.rate && recognise.IsSensor(s.from, s.typ, c.Name):
+			kinds[i] = mean
+		case plain == linear && recognise.IsCommand(c.Name):
+			kinds[i], causes[i] = previous, "a command, which holds until the next"
+		}
+	}
+	if plain == linear {
+		for _, w := range s.see.Switches() {
+			kinds[w.Column], causes[w.Column] = previous, w.Why
+		}
+	}
+	s.angles(kinds, causes, plain)
+	s.quaternions(kinds, causes, plain, g.custom)
+	s.kinds, s.causes = nil, nil
+	for _, i := range s.taken() {
+		s.kinds, s.causes = append(s.kinds, kinds[i]), append(s.causes, causes[i])
+		s.window = s.window || kinds[i] == mean
+	}
+	if never := s.see.Constant(); len(never) == len(all) {
+		s.note("it never changes")
+	} else if len(never) > 0 {
+		never = slices.DeleteFunc(never, func(i int) bool { return !slices.Contains(s.taken(), i) })
+		if len(never) > 0 {
+			s.note("never changing: %s", text.List(runs(columns.Names(all), never), mostNames))
+		}
+	}
+	counts, _ := s.see.NotFinite()
+	var some []string
+	for _, i := range s.taken() {
+		if n := counts[i]; n > 0 {
+			some = append(some, fmt.Sprintf("%s (%s)", all[i].Name, text.Count(n, "sample")))
+		}
+	}
+	if len(some) > 0 {
+		s.note("not always finite: %s", text.List(some, mostNames))
+	}
+	switch {
+	case s.seldom:
+		s.silent = true
+		s.note("it speaks when something changes, and holds its value until then")
+	case recognise.IsCommand(s.from) && s.gaps > s.steps/50:
+		s.silent = true
+		s.note("it is silent at times, and its last value holds meanwhile")
+	case s.gaps > 0:
+		s.note("%s longer than %v, the longest %.3g s", text.Count(s.gaps, "gap"), upTo(dataset.GapLimit(s.usual)), float64(s.longest)/1e9)
+	}
+}
+
+// angles takes columns that are angles as such where what is plain would go the wrong way round. A stream has one period: that of most of them.
+func (s *candidate) angles(kinds, causes []string, plain string) {
+	found := s.see.Angles()
+	degrees := 0
+	for _, a := range found {
+		if a.Period == recognise.Periods[1] {
+			degrees++
+		}
+	}
+	period := recognise.Periods[0]
+	if 2*degrees > len(found) {
+		period = recognise.Periods[1]
+	}
+	for _, a := range found {
+		why := "an angle, " + a.By.String()
+		if a.Wraps > 0 {
+			why = fmt.Sprintf("an angle, which goes around %s", text.Count(a.Wraps, "time"))
+		}
+		switch {
+		case plain != linear && a.Wraps > 0:
+			s.note("goes around %s, with a jump of its value: %s", text.Count(a.Wraps, "time"), s.see.Columns[a.Column].Name)
+			continue
+		case plain != linear || kinds[a.Column] == previous:
+			continue
+		}
+		if a.Period != period {
+			causes[a.Column] = why + ", but of another period than others here"
+			continue
+		}
+		kinds[a.Column], causes[a.Column] = angle, why
+		if s.period = 0; period != recognise.Periods[0] {
+			s.period = period
+		}
+	}
+}
+
+// quaternions takes these along the shorter arc, or says that they would be where only the latest sample is taken.
+func (s *candidate) quaternions(kinds, causes []string, plain string, custom dataset.Rotation) {
+	for _, q := range s.see.Quaternions() {
+		order := q.Order
+		if order == dataset.RotationNone && q.By != recognise.ByFormat {
+			order = custom
+		}
+		why := "a quaternion, " + q.By.String()
+		if order != dataset.RotationNone {
+			why = fmt.Sprintf("a %s, %s", order, q.By)
+		}
+		whole := true
+		for k := q.At; k < q.At+4; k++ {
+			whole = whole && slices.Contains(s.taken(), k) && !s.see.Columns[k].Integer
+		}
+		switch {
+		case !whole:
+			continue
+		case plain != linear:
+			s.note("%s: %s", why, text.List(runs(columns.Names(s.see.Columns), []int{q.At, q.At + 1, q.At + 2, q.At + 3}), mostNames))
+			for k := q.At; k < q.At+4; k++ {
+				kinds[k], causes[k] = plain, ""
+			}
+			continue
+		}
+		for k := q.At; k < q.At+4; k++ {
+			kinds[k], causes[k] = slerp, why
+		}
+		if q.By != recognise.ByFormat && order != dataset.RotationNone {
+			s.quat = strings.TrimPrefix(order.String(), "quaternion ")
+		}
+	}
+}
+
+// group is neighbouring columns of one kind and cause, by the name or range that a plan has for them.
+type group struct{ entry, kind, why string }
+
+// groups returns those whose kinds a plan has to say: all but what the columns have by themselves.
+func (s *candidate) groups() (list []group) {
+	cols := s.columns()
+	for i := 0; i < len(cols); {
+		end := i + 1
+		if s.kinds[i] == slerp {
+			end = i + 4
+		} else {
+			for end < len(cols) && s.kinds[end] == s.kinds[i] && s.causes[end] == s.causes[i] && baseOf(cols[end].Name) == baseOf(cols[i].Name) {
+				end++
+			}
+		}
+		if own := s.own(i); s.kinds[i] != own || own == slerp {
+			for _, e := range entries(cols, i, end) {
+				whole := s.kinds[i] != slerp || e.hi-e.lo == 4
+				if whole && slices.Equal(columns.Find(cols, e.name), indices(e.lo, e.hi)) { // else a plan cannot say it
+					list = append(list, group{e.name, s.kinds[i], e.spoken(cols, s.causes[i])})
+				}
+			}
+		}
+		i = end
+	}
+	return list
+}
+
+// columns are those that are taken.
+func (s *candidate) columns() []dataset.Column {
+	var list []dataset.Column
+	for _, i := range s.taken() {
+		list = append(list, s.see.Columns[i])
+	}
+	return list
+}
+
+// own is the kind that a column has where a plan says none.
+func (s *candidate) own(i int) string {
+	cols := s.columns()
+	if cols[i].Integer || s.policy { // of which the defaults say so
+		return previous
+	}
+	for k := max(0, i-3); k <= i; k++ {
+		if columns.RotationAt(cols, k) != dataset.RotationNone {
+			return slerp
+		}
+	}
+	return linear
+}
+
+// uniform returns the kind of all columns that are not whole numbers, and whether there is one that a plan can give the stream.
+func (s *candidate) uniform() (string, bool) {
+	kind := ""
+	for i, c := range s.columns() {
+		switch {
+		case c.Integer:
+		case kind == "":
+			kind = s.kinds[i]
+		case kind != s.kinds[i]:
+			return "", false
+		}
+	}
+	if kind == "" {
+		kind = previous
+	}
+	return kind, kind != slerp
+}

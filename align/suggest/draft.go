@@ -1,0 +1,125 @@
+package suggest
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/cover"
+	"github.com/robocache/robocache/internal/recognise"
+)
+
+// Suggestion is a first plan for recordings, made by looking at them.
+type Suggestion struct {
+	// Text is the plan as a file, whose comments give reasons; Plan is what ParsePlan makes of it.
+	Text []byte
+	Plan align.Plan
+	// Policy says that there are an action and states, so that the plan is one for training: it looks at no sample later than a target.
+	Policy  bool
+	Reasons []Reason
+	// Notes are about streams that the plan does not take (ClassLeftOut), episodes that cannot be read, and what a user may want otherwise.
+	Notes dataset.Notes
+	// Episodes is how many the dataset has, Looked how many of them were read.
+	Episodes, Looked int
+}
+
+// Reason says why a plan has a value.
+type Reason struct {
+	Key    string `json:"key"` // as a PlanError has it: "rate", "streams[0].kind.q"
+	Stream string `json:"stream,omitempty"`
+	Why    string `json:"why"`
+}
+
+// draft is a plan in the making: the statistics of the recordings that were read, and the decisions that follow from them.
+type draft struct {
+	name, format string
+	action       string // that was asked for
+	sentence     func(dataset.Note) string
+	info         dataset.Info
+	summary      dataset.Summary
+	streams      []*candidate // in the order in which they came
+	at           map[string]int
+	lengths      []time.Duration      // of the episodes
+	covers       []map[string]covered // of each, by stream
+	good, bad    int                  // episodes that say whether they were a success
+	custom       dataset.Rotation
+	out          *Suggestion
+
+	policy   bool
+	rate     float64
+	why      string // of the rate
+	sort     bool   // streams' timestamps step back
+	labelled bool   // columns are left out that are times or identifiers
+}
+
+// candidate is a stream of the recordings that were read, with its statistics and how the plan takes it.
+type candidate struct {
+	from, typ string
+	see       recognise.Recogniser
+	episodes  int // that have samples of it
+	samples   int
+	steps     int       // that are no gaps
+	rates     []float64 // of the episodes: samples a second where there is no gap
+	usual     int64     // the longest median of an episode, ns
+	even      bool      // its samples come evenly, in each episode
+	gaps      int
+	longest   int64
+	backs     int // steps back
+	single    bool
+	whole     bool // all of the columns that are taken are whole numbers
+	seldom    bool // it speaks when something changes, in each episode
+
+	name   string // in the plan
+	role   role
+	policy bool     // the plan is for one
+	take   []int    // the columns that are taken; nil for all
+	kinds  []string // of these
+	causes []string // of the kinds, by column, in words; empty for what is plain
+	notes  []string // of the stream
+	period float64  // of its angles, where that is not 2 pi
+	quat   string
+	window bool // a column is the mean of a window
+	silent bool // it has no limit of gaps
+}
+
+// role is what a stream is for.
+type role uint8
+
+const (
+	sampled role = iota // measured
+	command             // set, and held until it is set again
+	action              // what a policy predicts
+)
+
+func (s *candidate) note(format string, args ...any) {
+	s.notes = append(s.notes, fmt.Sprintf(format, args...))
+}
+
+// rate is how many samples a second a stream has where it has no gap, in the middle one of the episodes.
+func (s *candidate) rate() float64 {
+	if len(s.rates) == 0 {
+		return 0
+	}
+	return slices.Sorted(slices.Values(s.rates))[(len(s.rates)-1)/2]
+}
+
+// constant reports whether nothing in a stream ever changes.
+func (s *candidate) constant() bool { return len(s.see.Constant()) == len(s.see.Columns) }
+
+func (g *draft) leave(name string, code dataset.Code, d dataset.Detail) {
+	g.out.Notes.Add(dataset.Note{Code: code, Subject: name, Detail: d})
+}
+
+// covered is when a stream of an episode has samples, without stray ones.
+type covered struct {
+	cover.Cover
+	even bool // its steps are about the same
+}
+
+// leastApart is how many samples a stream of an episode has at least that says when it was recorded.
+const leastApart = 8
+
+// even is how much of the usual step the others may differ from it for samples that come evenly.
+const even = .1

@@ -1,0 +1,100 @@
+package suggest
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/robocache/robocache/internal/printed"
+)
+
+// planText writes a plan file, with reasons as comments.
+type planText struct {
+	bytes.Buffer
+	reasons []Reason
+}
+
+const (
+	commentAt = 34  // the column of comments behind values
+	planWidth = 118 // columns of a line
+)
+
+// above writes a comment in lines of its own.
+func (t *planText) above(indent int, text string) {
+	t.comment(strings.Repeat(" ", indent)+"# ", strings.Repeat(" ", indent)+"# ", text)
+}
+
+// item writes an entry of a list in a comment.
+func (t *planText) item(text string) { t.comment("# - ", "#   ", text) }
+
+func (t *planText) comment(margin, next, text string) {
+	line := ""
+	for _, word := range strings.Fields(plainText(text)) {
+		if line != "" && utf8.RuneCountInString(margin+line+" "+word) > planWidth {
+			t.WriteString(margin + line + "\n")
+			margin, line = next, ""
+		}
+		line = strings.TrimLeft(line+" "+word, " ")
+	}
+	if line != "" {
+		t.WriteString(margin + line + "\n")
+	}
+}
+
+// plainText is text that a comment may have: in one line.
+func plainText(text string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, printed.Text(text))
+}
+
+// value writes a line of the plan with its reason behind it, or above it where there is no room.
+func (t *planText) value(indent int, text, why string) {
+	line := strings.Repeat(" ", indent) + text
+	if why == "" {
+		t.WriteString(line + "\n")
+		return
+	}
+	behind := fmt.Sprintf("%-*s# %s", commentAt-1, line, plainText(why))
+	if len(line) > commentAt-2 {
+		behind = line + "  # " + plainText(why)
+	}
+	if utf8.RuneCountInString(behind) > planWidth {
+		t.above(indent, why)
+		behind = line
+	}
+	t.WriteString(behind + "\n")
+}
+
+func (t *planText) because(key, stream, why string) {
+	if why != "" {
+		t.reasons = append(t.reasons, Reason{key, stream, why})
+	}
+}
+
+// bare is a name that YAML takes as a text without quotes.
+var bare = regexp.MustCompile(`^[A-Za-z_/][A-Za-z0-9_./\[\]-]*$`)
+
+// noText are names that YAML takes as something else.
+var noText = []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
+
+// quoted writes a name as YAML takes it; inside says that it is within brackets.
+func quoted(name string, inside bool) string {
+	if !bare.MatchString(name) || inside && strings.ContainsAny(name, "[]") || slices.Contains(noText, strings.ToLower(name)) {
+		return strconv.Quote(name)
+	}
+	return name
+}
+
+// writable reports whether a plan file can have a name: a text without control characters.
+func writable(name string) bool {
+	return utf8.ValidString(name) && printed.Text(name) == name
+}

@@ -1,0 +1,105 @@
+package suggest
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+)
+
+// niceRates are those that people choose.
+var niceRates = []float64{1, 2, 5, 10, 12.5, 15, 20, 25, 30, 40, 50, 60, 75, 80, 100, 120, 125,
+	150, 200, 250, 300, 400, 500, 600, 800, 1000, 2000, 4000, 5000, 8000, 10000}
+
+// niceRate is a rate for a clock over samples of a rate: that which people choose if it is one of those within a part of it; else the samples' own
+// if it is theirs, and the nearest that people choose if it is one among several.
+func niceRate(rate, within float64, own bool) float64 {
+	nearest := niceRates[0]
+	for _, n := range niceRates {
+		if math.Abs(math.Log(n/rate)) < math.Abs(math.Log(nearest/rate)) {
+			nearest = n
+		}
+	}
+	beyond := rate < niceRates[0] || rate > niceRates[len(niceRates)-1]
+	if math.Abs(rate-nearest) <= within*nearest || !own && !beyond {
+		return nearest
+	}
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(rate, 'g', 4, 64), 64) // of a text that is a number
+	return rounded
+}
+
+const (
+	nearRate   = .005 // how far a rate may be from one that people choose, which it is then
+	nearCamera = .01  // and that of a camera, of which 29.97 Hz is called 30
+)
+
+// chooseRate returns the rate of the clock and why: what the dataset declares, that of the fastest camera, of the action, or the middle one of the
+// streams'.
+func (g *draft) chooseRate(chosen []*candidate) (float64, string) {
+	if g.info.Rate > 0 {
+		says := map[string]string{"caller": "as --rate says", "known datasets": "as is known of this dataset"}
+		return g.info.Rate, cmp.Or(says[g.info.RateFrom], "as the dataset declares")
+	}
+	const slowest, fastest = 4, 121 // of a camera that one would have a row for each frame of
+	camera, name := 0.0, ""
+	for i := range g.summary.Media {
+		m := &g.summary.Media[i]
+		if r := m.Rate(); r > max(camera, slowest) && r < fastest && m.Frames > 1 {
+			camera, name = r, m.Name
+		}
+	}
+	if camera > 0 {
+		return niceRate(camera, nearCamera, true), "that of camera " + name + ": a row for each frame"
+	}
+	var rates []float64
+	for _, s := range chosen {
+		if s.role == action {
+			return niceRate(s.rate(), nearRate, s.even), fmt.Sprintf("that of %s, %s Hz", s.from, hertz(s.rate()))
+		}
+		if !s.whole && !s.constant() {
+			rates = append(rates, s.rate())
+		}
+	}
+	if len(rates) == 0 {
+		for _, s := range chosen {
+			rates = append(rates, s.rate())
+		}
+	}
+	slices.Sort(rates)
+	middle := rates[(len(rates)-1)/2]
+	alike := 0 // of even steps, with the middle rate
+	for _, s := range chosen {
+		if math.Abs(s.rate()-middle) < .01*middle && s.even {
+			alike++
+		}
+	}
+	rate := niceRate(middle, nearRate, 2*alike >= len(rates))
+	why := "that of its samples"
+	if math.Abs(rate-middle) > .005*rate {
+		why = fmt.Sprintf("about that of its samples, %s Hz", hertz(middle))
+	}
+	if len(rates) > 1 && rates[0] != rates[len(rates)-1] {
+		why = fmt.Sprintf("the middle one of the streams' rates, %s to %s Hz", hertz(rates[0]), hertz(rates[len(rates)-1]))
+	}
+	return rate, why
+}
+
+const (
+	pastSeconds  = .2 // that a policy sees
+	aheadSeconds = 1. // that it predicts
+)
+
+// windows returns how many ticks of the past a policy sees and how many it predicts: a fifth of a second and one second, but no more than a quarter
+// and half of an episode of the usual length; and why.
+func (g *draft) windows() (past, ahead int, why string) {
+	lengths := slices.Clone(g.lengths)
+	slices.Sort(lengths)
+	ticks := lengths[(len(lengths)-1)/2].Seconds()*g.rate + 1
+	past, ahead = max(int(math.Round(pastSeconds*g.rate)), 2), max(int(math.Round(aheadSeconds*g.rate)), 2)
+	if mostPast, mostAhead := max(int(ticks/4), 1), max(int(ticks/2), 1); past > mostPast || ahead > mostAhead {
+		past, ahead = min(past, mostPast), min(ahead, mostAhead)
+		why = fmt.Sprintf("no more than a quarter and half of an episode, which has about %.0f", ticks)
+	}
+	return past, ahead, why
+}

@@ -1,0 +1,96 @@
+package suggest
+
+import (
+	"context"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
+)
+
+// Options say what Plan looks at.
+type Options struct {
+	// Episodes is how many episodes of a dataset are read, evenly over it, the first and the last among them; 16 unless given.
+	Episodes int
+	// Action is the stream that a policy predicts; one that is called action or actions unless given.
+	Action string
+	// Sentence returns the text of a note in the plan's comments: notetext.Text. It is dataset.Note.Reason unless given.
+	Sentence func(dataset.Note) string
+	// Progress is told how many are read, after each.
+	Progress func(done, of int)
+}
+
+// Plan looks at a dataset and returns a first plan for it: the rate of the clock, the streams with what their columns are, gaps, and for a dataset
+// of states and actions the windows and the normalisation of a policy. What it recognises is in docs/plans.md. A dataset without a stream that can be
+// put on a clock is a *NoStreamsError, one that counts steps a *StepsError, one without the Action a *MissingError; an episode that cannot be read is
+// a note, unless none can be.
+func Plan(ctx context.Context, d dataset.Dataset, opt Options) (*Suggestion, error) {
+	look := opt.Episodes
+	if look <= 0 {
+		look = 16
+	}
+	g := &draft{action: opt.Action, sentence: opt.Sentence, info: d.Info(), at: map[string]int{}, out: &Suggestion{Episodes: d.Len()}, name: d.Name(), format: d.Format()}
+	if g.sentence == nil {
+		g.sentence = dataset.Note.Reason
+	}
+	numbers := spread(d.Len(), look)
+	var failed error
+	for k, i := range numbers {
+		e, err := d.Episode(ctx, i)
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case err != nil:
+			if failed == nil {
+				failed = err
+			}
+			g.out.Notes = append(g.out.Notes, dataset.Note{Code: dataset.CodeSuggestedWithout, Row: dataset.At(i), Detail: dataset.Detail{Cause: err}})
+		default:
+			if err := g.look(e); err != nil {
+				return nil, err
+			}
+		}
+		if opt.Progress != nil {
+			opt.Progress(k+1, len(numbers))
+		}
+	}
+	if g.out.Looked == 0 && failed != nil {
+		return nil, failed
+	}
+	return g.suggest()
+}
+
+// spread returns up to k of n numbers, evenly, the first and the last among them.
+func spread(n, k int) []int {
+	list := make([]int, 0, min(n, k))
+	for i := range min(n, k) {
+		at := i
+		if n > k {
+			at = i * (n - 1) / max(k-1, 1)
+		}
+		list = append(list, at)
+	}
+	return list
+}
+
+// suggest makes the plan of what was seen.
+func (g *draft) suggest() (*Suggestion, error) {
+	for i := range g.summary.LeftOut {
+		g.out.Notes.Add(g.summary.LeftOut[i].Note)
+	}
+	g.out.Notes.Join(g.summary.Notes)
+	can := g.usable()
+	if len(can) == 0 {
+		return nil, &align.NoStreamsError{Notes: g.out.Notes.Of(dataset.ClassLeftOut)}
+	}
+	can, err := g.roles(g.unlogged(g.common(can)))
+	if err != nil {
+		return nil, err
+	}
+	chosen := g.some(can)
+	g.rate, g.why = g.chooseRate(chosen)
+	for _, s := range chosen {
+		g.columns(s)
+	}
+	g.apart(chosen)
+	return g.out, g.write(chosen)
+}

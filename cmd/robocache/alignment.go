@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/cmd/robocache/internal/cli"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/viz"
+	"github.com/spf13/cobra"
+)
+
+// finish gives a command its argument, the flags that resample and fuse share, and what it does.
+func (r *request) finish(cmd *cobra.Command, do func() error) {
+	cmd.Args = takes(1, 1, cmd.Name()+" takes one input file")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		r.in = args[0]
+		if r.planFile != "" {
+			if err := onlyPlan(cmd); err != nil {
+				return err
+			}
+		}
+		return do()
+	}
+	cmd.ValidArgsFunction = recordingFiles
+	f := cmd.Flags()
+	f.StringVarP(&r.out, "output", "o", "", "the .npz, .safetensors or .mcap file to write")
+	f.Var(&r.encoding, "encoding", "of the messages of an .mcap file: protobuf (default) or json")
+	f.StringVar(&r.plot, "plot", "", "also draw recorded samples, resampled curves and gaps to this .png file")
+	f.BoolVar(&r.reading.Strict, "strict", false, "refuse a file that is broken anywhere, in place of keeping what is whole and saying what was lost")
+	f.Var(cli.Hertz(&r.hz), "hz", "rate of the clock to make")
+	f.Var(&r.span, "range", "the time that --hz covers: common (default; topics that hold and short streams do not narrow it), intersection or union")
+	f.StringVar(&r.planFile, "plan", "", "a plan file that says all of the following, instead of flags; docs/plans.md has its keys")
+	f.Var(&r.kind, "kind", strings.Join(r.kind.Names(), ", ")+" (default linear)")
+	f.Var(&r.quat, "quat", "order of quaternions where the recording does not say: xyzw or wxyz (default wxyz for .ulg, else xyzw)")
+	f.Var(&cli.PositiveFlag{To: &r.period, Unit: "PERIOD"}, "period", "period of --kind angle (default 2 pi)")
+	f.Var(&r.window, "window", "the window kinds reduce the samples of this long up to each target")
+	f.Var(&r.edge, "edge", "outside the recorded range: clamp (default), fill, extrapolate, error, or hold: the last sample stays valid")
+	f.Var(&r.snap, "snap", "a target this near to a sample counts as on it, no more than half a step of --hz; 0: none does")
+	f.Lookup("snap").DefValue = align.Snap.String()
+	f.Var(&r.gap, "max-gap", "targets between samples further apart than this are not valid")
+	f.BoolVar(&r.fillGaps, "fill-gaps", false, "write the fill value where --max-gap, --tolerance or an empty window make a target not valid")
+	f.Var(&r.near, "tolerance", "previous, next and nearest samples further away than this are not valid")
+	readingFlags(f, &r.reading)
+	f.Var(&r.episode, "episode", "which episode of a dataset of several, counted from 0")
+	f.StringVar(&r.unordered, "unordered", "", "a stream whose timestamps step back or are no times: drop (default; the others stay), sort, or error")
+	f.Var(&r.from, "in-dtype", "bf16: read uint16 values of an .npz file as bf16")
+	f.StringVar(&r.backend, "backend", "auto", "auto, cpu, cuda, cuda:N or sim")
+	r.completions(cmd)
+}
+
+// completions gives the shell the values of the flags, and the names of the streams in IN.
+func (r *request) completions(cmd *cobra.Command) {
+	complete(cmd, "kind", r.kind.Names)
+	complete(cmd, "quat", r.quat.Names)
+	complete(cmd, "edge", r.edge.Names)
+	complete(cmd, "range", r.span.Names)
+	complete(cmd, "dtype", r.dtype.Names)
+	complete(cmd, "in-dtype", r.from.Names)
+	complete(cmd, "backend", backendNames)
+	complete(cmd, "encoding", r.encoding.Names)
+	complete(cmd, "unordered", func() []string { return align.Unordereds })
+	files(cmd, map[string]string{"output": "npz safetensors mcap", "plot": "png"})
+	err := cmd.RegisterFlagCompletionFunc("stream", func(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		return r.completeStream(args, word), cobra.ShellCompDirectiveNoFileComp
+	})
+	if err != nil {
+		panic(err) // as in files
+	}
+}
+
+// completeStream returns the streams of the input that were not given yet, and after a name and a colon the kinds.
+func (r *request) completeStream(args []string, word string) []string {
+	if len(args) != 1 {
+		return nil
+	}
+	names := streamNames(args[0], int(max(r.episode, 0)))
+	var list []string
+	if name, rest := splitName(word, names); rest != "" {
+		columns := ""
+		if rest[0] == '[' {
+			columns, rest = rest[:strings.IndexByte(rest, ']')+1], rest[strings.IndexByte(rest, ']')+1:]
+		}
+		if strings.HasPrefix(rest, ":") {
+			for _, k := range r.kind.Names() {
+				list = append(list, name+columns+":"+k)
+			}
+		}
+	}
+	given := map[string]bool{}
+	for _, f := range r.streams {
+		name, _ := splitName(f, names)
+		given[name] = true
+	}
+	for _, name := range names {
+		if !given[name] {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// streamNames returns the names of a recording's streams, of a dataset those of the episode; none of what cannot be read.
+func streamNames(path string, episode int) []string {
+	if form, _ := formatOf(path); form == "npz" {
+		file, err := npz.Open(path)
+		if err != nil {
+			return nil
+		}
+		defer file.Close()
+		return file.StreamNames()
+	}
+	d, err := dataset.Open(context.Background(), path, dataset.Options{})
+	if err != nil {
+		return nil
+	}
+	defer d.Close()
+	e, err := d.Episode(context.Background(), episode)
+	if err != nil {
+		return nil
+	}
+	return e.Names()
+}
+
+// loading reads a recording.
+type loading func(*request) (*work, error)
+
+// put is resample and fuse: it reads a recording, one of an archive as load does, puts it on one clock and writes the output.
+func (a *app) put(r *request, load loading) error {
+	if err := r.check(); err != nil {
+		return err
+	}
+	clean, err := a.begin(&r.in, r.out, r.plot)
+	if err != nil {
+		return err
+	}
+	defer clean()
+	form, err := formatOf(r.in)
+	if err != nil {
+		return err
+	}
+	if err := r.checkFor(form); err != nil {
+		return err
+	}
+	done := a.Step("reading " + r.in)
+	if form != "npz" {
+		load = loadRecording
+	}
+	work, err := load(r)
+	done()
+	if err != nil {
+		return err
+	}
+	if _, streams := work.job.(*recording); r.messages() && !streams {
+		return usagef("-o: got %q for an array values, which is no stream, want a name that ends in .npz or .safetensors", r.out)
+	}
+	device, err := ops.Open(r.backend)
+	if err != nil {
+		return err
+	}
+	done = a.Step(map[string]string{"Resample": "resampling", "Fuse": "fusing"}[r.op])
+	res, err := work.run(r, device)
+	done()
+	if closing := device.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		return err
+	}
+	res.Device = deviceOf(device.Info())
+	done = a.Step("writing " + r.out)
+	defer done()
+	return work.save(r, func() error {
+		done()
+		return a.resampled(res)
+	})
+}
+
+func (w work) save(r *request, report func() error) error {
+	fill := inArrays(r.out, w.arrays)
+	if r.messages() {
+		e, err := w.job.(*recording).aligned() // as put has seen
+		if err != nil {
+			return err
+		}
+		fill = inMessages(e, r.encoding.Value)
+	}
+	return save(r.in, r.out, r.plot, fill, func(out io.Writer) error {
+		panels, err := w.panels()
+		if err != nil {
+			return err
+		}
+		if len(panels) == 0 {
+			return &inputError{Path: r.in, Msg: "no samples, want at least one to draw"}
+		}
+		return viz.WritePNG(out, panels, viz.Options{Title: filepath.Base(r.in)})
+	}, report)
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/notetext"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/viz"
+)
+
+// result is what resample and fuse say of their work.
+type result struct {
+	Input  string     `json:"input"`
+	Output string     `json:"output"`
+	Plot   string     `json:"plot,omitempty"`
+	Device deviceInfo `json:"device"`
+	align.Report
+	Remarks []string          `json:"remarks"`  // the lines on standard error
+	LeftOut []notetext.Reason `json:"left_out"` // streams of the recording that are not in the output, and why
+	Ignored []string          `json:"ignored"`  // arrays of an .npz file that were not used
+}
+
+// resampled writes the result: a table to standard output, what is not in the table to standard error.
+func (a *app) resampled(r *result) error {
+	remarks := []string{} // in JSON if there are none
+	if len(r.Ignored) > 0 {
+		remarks = append(remarks, "not used: "+strings.Join(r.Ignored, ", "))
+	}
+	r.LeftOut = notetext.Reasons(r.Notes.Of(dataset.ClassLeftOut))
+	r.Remarks = slices.Concat(remarks, notetext.LeftOutLines(r.Notes), notetext.Lines(r.Notes.Of(dataset.ClassDamage, dataset.ClassRemark)), r.Remarks)
+	if a.JSON {
+		return a.WriteJSON(r)
+	}
+	for _, s := range r.Remarks {
+		a.Remark("%s", s)
+	}
+	wrote := r.Output
+	if r.Plot != "" {
+		wrote += " and " + r.Plot
+	}
+	_, err := fmt.Fprintf(a.Out, "%vwrote %s, computed on %s\n", r.Report, wrote, r.Device.Name)
+	return err
+}
+
+// job is a recording that was read.
+type job interface {
+	// run resamples and keeps what save needs.
+	run(r *request, device *ops.Device) (*result, error)
+	// arrays writes the output.
+	arrays(w align.ArrayWriter) error
+	// panels returns the figure's content.
+	panels() ([]viz.Panel, error)
+}
+
+// work is a job with its output still to be written.
+type work struct{ job }

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"github.com/robocache/robocache/internal/printed"
+	"github.com/robocache/robocache/internal/text"
+	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/tensor"
+)
+
+// over reports whether all epochs are drawn.
+func (d *drawing) over(s loader.State) bool {
+	return s.Epoch >= int64(d.epochs) || s.Epoch == int64(d.epochs)-1 && d.l.EpochEnds(s)
+}
+
+// draw makes the batches, until all are made or a signal comes; a batch that was begun is ended.
+func (d *drawing) draw() error {
+	if err := d.statistics(); err != nil {
+		return err
+	}
+	if d.shards != nil {
+		if err := d.describe(); err != nil {
+			return err
+		}
+	}
+	ctx, ended, stop := d.app.UntilCut(0)
+	defer stop()
+	ctx = context.WithoutCancel(ctx)
+	state, err := d.group.State(ctx)
+	if err != nil {
+		return err
+	}
+	d.saved = state
+	d.tell(state)
+	if d.over(state) {
+		d.remark("nothing is left to draw: %s has all of %s", d.state, text.Count(d.epochs, "epoch"))
+	}
+	bar := d.app.Rating("drawing batches", d.left(state), "windows")
+	defer bar.Done()
+	begin := time.Now()
+	for !d.over(state) && (d.steps == 0 || d.out.Steps < d.steps) {
+		if d.out.Ended = ended(); d.out.Ended {
+			break
+		}
+		drawn := d.out.Drawn
+		if state, err = d.batchAfter(ctx, state); err != nil {
+			return err
+		}
+		bar.Add(d.out.Drawn - drawn)
+		d.out.Seconds = time.Since(begin).Seconds()
+		d.tell(state)
+	}
+	if err := d.lastShard(&state); err != nil {
+		return err
+	}
+	d.out.Rate = float64(d.out.Drawn) / max(d.out.Seconds, 1e-9)
+	d.out.Bound, d.out.State = boundBy(d.out.shares()), state
+	d.ended()
+	return nil
+}
+
+// keep writes the state file.
+func (d *drawing) keep(s loader.State) error {
+	shard := int64(0)
+	if d.shards != nil {
+		shard = d.shards.next
+	}
+	d.saved = s
+	return d.save(s, d.step, shard, d.begun)
+}
+
+// lastShard ends the shard of samples that is not full. After a signal it is left out if the state file has where it begins, and so may other ranks'
+// have: then the state becomes that again.
+func (d *drawing) lastShard(s *loader.State) error {
+	switch {
+	case d.shards == nil || d.shards.open == nil:
+		return nil
+	case !d.out.Ended || d.state == "":
+		if err := d.shards.end(); err != nil {
+			return err
+		}
+		return d.keep(*s)
+	}
+	d.remark("%d batches of a shard that was begun are left out: who goes on from %s draws them again", d.shards.filled, d.state)
+	d.step -= int64(d.shards.filled)
+	d.shards.drop()
+	*s = d.saved
+	return nil
+}
+
+// left is about how many windows there are to draw.
+func (d *drawing) left(s loader.State) int {
+	r := d.l.Report()
+	if d.over(s) {
+		return 0
+	}
+	batches := (d.epochs-int(s.Epoch))*r.Batches - int(s.Taken)/(d.Batch*d.devices*d.world)
+	if d.steps > 0 {
+		batches = min(batches, d.steps)
+	}
+	return batches * d.Batch * d.devices
+}
+
+// batchAfter makes the step after a state, a batch on each device, and returns the state after it: saved, and that after whatever is to be written of the
+// batches.
+func (d *drawing) batchAfter(ctx context.Context, state loader.State) (loader.State, error) {
+	at, begin := time.Now(), d.l.Begin(state)
+	if err := d.group.Next(ctx); err != nil {
+		return state, d.Unreadable(err)
+	}
+	since(&at, &d.out.Compute)
+	d.out.waits(d.group.Waits())
+	host := make([]*loader.Batch, d.devices)
+	var err error
+	for i, b := range d.group.Batch() {
+		if host[i], err = b.Host(ctx); err != nil {
+			return state, err
+		}
+	}
+	if state, err = d.group.State(ctx); err != nil {
+		return state, err
+	}
+	since(&at, &d.out.Copy)
+	for _, b := range host {
+		if err := d.out.count(b); err != nil {
+			return state, err
+		}
+	}
+	if d.l.EpochEnds(state) {
+		for p := state.Taken; p < int64(state.Windows); p++ {
+			e, _ := d.l.At(state.Epoch, p)
+			d.out.ByEpisode[e].Dropped++
+			d.out.Undrawn++
+		}
+	}
+	line, err := d.line(host)
+	if err != nil {
+		return state, err
+	}
+	since(&at, &d.out.Count)
+	for i, b := range host {
+		if err := d.file(d.l, b, begin, d.step, i); err != nil {
+			return state, err
+		}
+	}
+	whole := true // all that was drawn is in a file
+	if d.shards != nil {
+		if whole, err = d.shards.add(ctx, d.l, host, func(device int) batchIndex { return d.index(begin, d.step, device) }); err != nil {
+			return state, err
+		}
+	}
+	if _, err := d.app.Out.Write(line); err != nil {
+		return state, err
+	}
+	d.step++
+	d.out.Steps++
+	if whole {
+		err = d.keep(state)
+	}
+	since(&at, &d.out.Write)
+	return state, err
+}
+
+// line is what --digest prints of a step: its number and the hashes of its windows, by their positions. Without --digest it is empty.
+func (d *drawing) line(host []*loader.Batch) ([]byte, error) {
+	if !d.digest {
+		return nil, nil
+	}
+	line := strconv.AppendInt(nil, d.step, 10)
+	for row := range d.Batch {
+		for _, b := range host {
+			episodes, err := tensor.Data[int64](b.Episodes)
+			if err != nil {
+				return nil, err
+			}
+			if episodes[row] < 0 {
+				continue
+			}
+			hash, err := b.Digest(row)
+			if err != nil {
+				return nil, err
+			}
+			line = fmt.Appendf(line, " %016x", hash)
+		}
+	}
+	return append(line, '\n'), nil
+}
+
+// drew prints what was done.
+func (d *drawing) drew() error {
+	a, out := d.app, d.out
+	if a.JSON {
+		return a.WriteJSON(out)
+	}
+	if d.digest {
+		return nil
+	}
+	var b bytes.Buffer
+	if d.episodes {
+		w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+		fmt.Fprintf(w, "number\tepisode\twindows\tdrawn\tdropped\tpadded\tinvalid\t\n")
+		for _, e := range out.ByEpisode {
+			fmt.Fprintf(w, "%d\t%s\t%d\t%d\t%d\t%d\t%d\t\n", e.Number, printed.Text(e.Name), e.Windows, e.Drawn, e.Dropped, e.Padded, e.Invalid)
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(&b, "%d windows of an epoch in %s, %d batches, %d dropped, %d rows missing; %.1f MiB on %s\n",
+		out.Windows, episodes(out.Episodes), out.Batches, out.Dropped, out.Missing, float64(out.Bytes)/(1<<20), out.on())
+	fmt.Fprintf(&b, "drew %d windows in %d steps, %.0f a second; %d targets padded, %d not valid; read in %.2f s\n", out.Drawn, out.Steps, out.Rate, out.Padded, out.Invalid, out.Read)
+	out.writeMixture(&b)
+	if out.Bound != "" {
+		fmt.Fprintf(&b, "%s\n", out.Bound)
+	}
+	out.Reading.write(&b)
+	_, err := a.Out.Write(b.Bytes())
+	return err
+}

@@ -1,0 +1,270 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/notetext"
+	"github.com/robocache/robocache/dataset/webdataset"
+	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/internal/inspection"
+	"github.com/robocache/robocache/internal/serve"
+	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// drawing is batches at work.
+type drawing struct {
+	*asking
+	app    *app
+	source *batching.Source
+	group  *loader.Group
+	l      *loader.Loader // the group's first, of which all have the order and the episodes
+	meter  *meter         // nil without --metrics
+	shards *shards        // nil unless samples are written
+	begun  spot           // where this and the ranks beside it took up the order
+	step   int64          // of the batch that comes next
+	saved  loader.State   // as the state file has it, or where this began
+	out    *batched
+}
+
+// remark tells the user something that is not the result, and keeps it for the JSON.
+func (d *drawing) remark(format string, args ...any) {
+	d.out.Remarks = append(d.out.Remarks, fmt.Sprintf(format, args...))
+	d.app.Remark(format, args...)
+}
+
+// remarks says what is not drawn from; the JSON has all of it in lists of its own.
+func (d *drawing) remarks() {
+	tell := func(what string, list []dataset.NoteGroup) {
+		for i := range list {
+			if i == inspection.MostRemarks {
+				d.remark("%s: %d reasons more", what, len(list)-i)
+				break
+			}
+			d.remark("%s: episode %s: %s", what, list[i].Who(), notetext.Text(list[i].Note))
+		}
+	}
+	tell("skipped", d.out.skipped.Groups())
+	tell("left out", d.out.Report.Notes.Groups())
+	for _, text := range serve.LoaderLines(&d.out.Report) {
+		d.remark("%s", text)
+	}
+	if d.out.Rounded > 0 {
+		list, more := d.out.rounded, ""
+		if n := len(list); n > inspection.MostRemarks {
+			list, more = list[:inspection.MostRemarks], fmt.Sprintf(" and %d streams more", n-inspection.MostRemarks)
+		}
+		d.remark("%d values were rounded, of streams %s%s", d.out.Rounded, strings.Join(list, ", "), more)
+	}
+}
+
+// begin reads the dataset, puts it on the devices and finds the place to go on from.
+func (d *drawing) begin(devices []*ops.Device) error {
+	ctx := context.Background() // a signal ends it at once: nothing is written yet
+	began := time.Now()
+	var err error
+	if d.source, err = batching.Open(ctx, &d.Request, d.app.watch(d.remark)); err != nil {
+		return err
+	}
+	if err := d.load(ctx, devices); err != nil {
+		return err
+	}
+	at, begun, goesOn, err := d.resume(ctx, d.group)
+	if err != nil {
+		return err
+	}
+	state, err := d.group.State(ctx)
+	if err != nil {
+		return err
+	}
+	if d.format.Value == samplesFormat {
+		r := d.group.Report()
+		if d.shards, err = newShards(d.asking, &r); err != nil {
+			return err
+		}
+		d.shards.next = at.Shard
+	}
+	if err := d.earlier(state, goesOn); err != nil {
+		return err
+	}
+	d.step, d.begun = at.Step, begun
+	d.out.of(d.source.Stores, d.group)
+	d.out.Absent = absentInputs(d.source.Absent)
+	d.out.Read = time.Since(began).Seconds()
+	d.remarks()
+	return nil
+}
+
+// close closes the loader and what it reads.
+func (d *drawing) close() {
+	d.shards.drop()
+	if d.group != nil {
+		_ = d.group.Close() // of which nothing more is wanted
+	}
+	if d.source != nil {
+		_ = d.source.Close()
+	}
+}
+
+// load makes a loader on each device.
+func (d *drawing) load(ctx context.Context, devices []*ops.Device) error {
+	plan, err := d.source.Plan(ctx)
+	if err != nil {
+		return err
+	}
+	d.out.Hz = plan.Rate
+	d.Rank, d.Ranks = d.number*d.devices, d.world*d.devices
+	if d.group, err = d.source.Make(ctx, devices, plan); err != nil {
+		return err
+	}
+	d.l, d.run = d.group.Loaders()[0], d.runOf(&plan)
+	return nil
+}
+
+// runOf is a hash of what the batches of a run hold, whatever their size and number of ranks: the datasets, the plan, and what comes of both.
+func (d *drawing) runOf(plan *align.Plan) string {
+	h := sha256.New()
+	say := func(values ...any) { fmt.Fprintf(h, "%+v\n", values) }
+	for _, s := range d.source.Stores {
+		say(s.Name())
+	}
+	if len(d.source.Stores) == 0 {
+		say(d.source.Data.Name())
+	}
+	success := "any"
+	if s := plan.Filter.Success; s != nil {
+		success = strconv.FormatBool(*s)
+	}
+	say(plan.Rate, plan.Range, plan.Snap, plan.Unordered, plan.Defaults, plan.Streams, plan.Windows, plan.Padding, plan.PadAfter, plan.Shuffle)
+	say(plan.Filter.Split, plan.Filter.Task, success)
+	r := d.group.Report()
+	for _, s := range r.Streams {
+		say(s.Name, s.Columns, s.Targets, s.DType)
+	}
+	for _, c := range r.Cameras {
+		say(c.Name, c.Height, c.Width, c.Targets)
+	}
+	for _, m := range r.Mixture {
+		say(m.Windows, m.Share)
+	}
+	say(r.Episodes, r.Windows, r.ShardWindows, r.MixShards)
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// tell gives --metrics the numbers as they are now.
+func (d *drawing) tell(s loader.State) {
+	if d.meter == nil {
+		return
+	}
+	o := d.out
+	counter := func(name, help string, value int) metric { return metric{name, help, "counter", nil, float64(value)} }
+	gauge := func(name, help string, value float64) metric { return metric{name, help, "gauge", nil, value} }
+	list := []metric{
+		counter("robocache_windows_total", "Windows that this program has drawn.", o.Drawn),
+		counter("robocache_batches_total", "Batches that each device of this program has drawn.", o.Steps),
+		counter("robocache_padded_targets_total", "Targets of the windows outside of what the episode has.", o.Padded),
+		counter("robocache_invalid_targets_total", "Targets of the windows that are not valid, padded or not.", o.Invalid),
+		counter("robocache_missing_rows_total", "Rows of the batches that hold no window.", o.Unfilled),
+		counter("robocache_dropped_windows_total", "Windows of ended epochs that no rank has drawn.", o.Undrawn),
+		gauge("robocache_epoch", "The epoch that is drawn from, counted from 0.", float64(s.Epoch)),
+		gauge("robocache_epoch_windows", "Windows of an epoch.", float64(o.Windows)),
+		gauge("robocache_episodes", "Episodes that windows are drawn from.", float64(o.Episodes)),
+		gauge("robocache_skipped_episodes", "Episodes that could not be read.", float64(len(o.Skipped))),
+		gauge("robocache_left_out_episodes", "Episodes that the plan cannot take.", float64(len(o.DrawnNotes.LeftOut))),
+		gauge("robocache_device_bytes", "Bytes of the dataset and the batches on the devices.", float64(o.Bytes)),
+		gauge("robocache_read_seconds", "Seconds until the dataset was read and on the device.", o.Read),
+	}
+	if len(d.Cameras) > 0 {
+		for _, c := range d.group.Report().Cameras {
+			list = append(list, metric{"robocache_bad_frames_total", "Targets of the batches whose frames could not be decoded, by the camera.", "counter", []string{"camera", c.Name}, float64(c.Bad)})
+		}
+	}
+	for _, p := range o.shares() {
+		list = append(list, metric{"robocache_spent_seconds_total", "Seconds that batches took, by what they went into.", "counter", []string{"on", strings.TrimPrefix(p.by, "the ")}, p.seconds})
+	}
+	d.meter.set(list)
+}
+
+// describe writes what the samples' members hold into their folders.
+func (d *drawing) describe() error {
+	about := described{Version: 1, Members: []describedPart{}}
+	r := d.group.Report()
+	for i, s := range r.Streams {
+		part := describedPart{Member: webdataset.Ext(s.Name) + ".npy", Stream: s.Name, Shape: []int{s.Targets, s.Columns}, DType: s.DType}
+		for _, c := range d.l.Batch().Streams[i].Columns {
+			part.Columns = append(part.Columns, c.Name)
+		}
+		about.Members = append(about.Members, part)
+	}
+	for _, c := range r.Cameras {
+		member := webdataset.Ext(c.Name) + ".jpg"
+		if c.Targets > 1 {
+			member = fmt.Sprintf("%s.000.jpg to %s.%03d.jpg", webdataset.Ext(c.Name), webdataset.Ext(c.Name), c.Targets-1)
+		}
+		about.Members = append(about.Members, describedPart{Member: member, Camera: c.Name, Shape: []int{c.Targets, c.Height, c.Width, 3}, DType: tensor.U8.String()})
+	}
+	return d.beside(samplesFile, about)
+}
+
+// statisticsFile is what a folder of batches has of them, all folders the same.
+const statisticsFile = "statistics.json"
+
+// statistics writes them to the folders of --out, if something is normalised.
+func (d *drawing) statistics() error {
+	if d.asking.out == "" || len(d.out.Normalised) == 0 {
+		return nil
+	}
+	return d.beside(statisticsFile, map[string]any{"version": 1, "normalised": d.out.Normalised})
+}
+
+// beside writes a file of JSON to the folders of --out, and takes away what a killed program has left of it.
+func (d *drawing) beside(file string, value any) error {
+	text, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return err
+	}
+	for device := range d.devices {
+		folder := d.folder(device)
+		if err := atomicfile.Sweep(folder, func(name string) bool { return name == file }); err != nil {
+			return unwritten(err)
+		}
+		err := atomicfile.WriteFile(filepath.Join(folder, file), func(w io.Writer) error {
+			_, err := w.Write(append(text, '\n'))
+			return err
+		})
+		if err != nil {
+			return unwritten(err)
+		}
+	}
+	return nil
+}
+
+// ended takes up what was read so far, and what could not be.
+func (d *drawing) ended() {
+	d.out.of(d.source.Stores, d.group)
+	if d.Streaming {
+		w := d.group.Waits()
+		d.out.Reading = &reading{w.Read, w.Bytes, w.Reading.Seconds(), w.Slots.Seconds()}
+		if n := d.out.Streaming.Unread; n > 0 {
+			d.remark("%d windows were given as rows without one: their episodes could not be read again", n)
+		}
+	}
+	for _, c := range d.out.Cameras {
+		if c.Bad > 0 {
+			d.remark("camera %s: %d frames could not be decoded, the first: %s", c.Name, c.Bad, c.FirstBad)
+		}
+	}
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/robocache/robocache/dataset/safetensors"
+	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/tensor"
+)
+
+// outputs makes the folders of --out, finds what cannot be written before the work, and takes away what a killed program has left of the same files.
+func (b *asking) outputs() error {
+	if b.state != "" {
+		path := stateFile(b.state, b.number, b.world)
+		if err := writable(path); err != nil {
+			return err
+		}
+		if err := atomicfile.Sweep(filepath.Dir(path), func(name string) bool { return name == filepath.Base(path) }); err != nil {
+			return unwritten(err)
+		}
+	}
+	if b.out == "" {
+		return nil
+	}
+	if err := notURL(b.out); err != nil {
+		return err
+	}
+	for device := range b.devices {
+		if err := os.MkdirAll(b.folder(device), 0o777); err != nil {
+			return unwritten(err)
+		}
+		if err := writable(b.batchFile(0, device)); err != nil {
+			return err
+		}
+		if err := atomicfile.Sweep(b.folder(device), b.isOutput); err != nil {
+			return unwritten(err)
+		}
+	}
+	return nil
+}
+
+// file writes a batch of a device that is on the host, which began at a state, as a file of its own. Episodes get their numbers in the dataset.
+func (b *asking) file(l *loader.Loader, host *loader.Batch, begin loader.State, step int64, device int) error {
+	if b.out == "" || b.format.Value == samplesFormat {
+		return nil
+	}
+	index, err := json.Marshal(b.index(begin, step, device))
+	if err != nil {
+		return err
+	}
+	drawn, err := tensor.Data[int64](host.Episodes)
+	if err != nil {
+		return err
+	}
+	numbers, datasets := make([]int64, len(drawn)), make([]int64, len(drawn))
+	for i, e := range drawn {
+		numbers[i], datasets[i] = -1, -1
+		if e >= 0 {
+			_, number := l.Known(e)
+			dataset, _ := l.StoreOf(e)
+			numbers[i], datasets[i] = int64(number), int64(dataset)
+		}
+	}
+	episodes, err := tensor.Of(numbers, len(numbers))
+	if err != nil {
+		return err
+	}
+	rows := []named{{"episodes", episodes}, {"ticks", host.Ticks}, {"anchors", host.Anchors}}
+	if len(b.Paths) > 1 {
+		list, err := tensor.Of(datasets, len(datasets))
+		if err != nil {
+			return err
+		}
+		rows = append(rows, named{"datasets", list})
+	}
+	for _, c := range host.Cameras {
+		rows = append(rows, named{c.Name + ".frames", c.Frames}, named{c.Name + ".valid", c.Valid}, named{c.Name + ".pad", c.Pad})
+	}
+	return unwritten(safetensors.WriteFile(b.batchFile(step, device), func(w *safetensors.Writer) error {
+		for i := range host.Streams {
+			s := &host.Streams[i]
+			var columns []string
+			for _, c := range s.Columns {
+				columns = append(columns, c.Name)
+			}
+			if err := w.AddStrings(s.Name+".columns", columns); err != nil {
+				return err
+			}
+			for _, t := range []named{{s.Name + ".values", s.Values}, {s.Name + ".valid", s.Valid}, {s.Name + ".pad", s.Pad}} {
+				if err := w.Add(t.name, t.t); err != nil {
+					return err
+				}
+			}
+		}
+		for _, t := range rows {
+			if err := w.Add(t.name, t.t); err != nil {
+				return err
+			}
+		}
+		return w.AddText(batchKey, string(index))
+	}))
+}
+
+// named is a tensor with its name in a file.
+type named struct {
+	name string
+	t    *tensor.Tensor
+}
+
+// earlier refuses a folder of --out with batches of another run, which would be mixed with those of this one. One that goes on from a state may have had
+// batches of another size and another number of ranks. Batches of a run are numbered from 0 and get no others among them, so the first and the last of
+// a folder stand for all.
+func (b *asking) earlier(begin loader.State, goesOn bool) error {
+	if b.out == "" {
+		return nil
+	}
+	for device := range b.devices {
+		files, err := b.files(b.folder(device))
+		if err != nil {
+			return err
+		}
+		for i, file := range files {
+			if i > 0 && i < len(files)-1 {
+				continue
+			}
+			if err := b.sameRun(file, begin, device, goesOn); err != nil {
+				return err
+			}
+		}
+	}
+	if goesOn {
+		return nil
+	}
+	_, ranks := b.rank(0)
+	folders, err := filepath.Glob(filepath.Join(quoted(b.out), "rank-?????-of-?????"))
+	if err != nil {
+		return err
+	}
+	for _, folder := range append(folders, b.out) {
+		of := 1
+		_, _ = fmt.Sscanf(strings.TrimPrefix(filepath.Base(folder), "rank-"), "%d-of-%d", new(int), &of)
+		if folder == b.out {
+			of = 1
+		}
+		if of == ranks {
+			continue
+		}
+		files, err := b.files(folder)
+		if err != nil {
+			return err
+		}
+		if len(files) > 0 {
+			return b.anotherRun(files[0], "ranks", fmt.Sprint(ranks), fmt.Sprint(of))
+		}
+	}
+	return nil
+}
+
+// sameRun checks that a file is a batch of this run.
+func (b *asking) sameRun(file string, begin loader.State, device int, goesOn bool) error {
+	of := batchOf
+	if b.format.Value == samplesFormat {
+		of = firstBatch
+	}
+	had, err := of(file)
+	if err != nil {
+		return b.anotherRun(file, "batch", "a file that can be read", err.Error())
+	}
+	want := b.index(begin, had.Step, device)
+	for _, c := range []struct {
+		what, got, want string
+		always          bool
+	}{
+		{"seed", fmt.Sprint(want.Seed), fmt.Sprint(had.Seed), true},
+		{"batch", fmt.Sprint(want.Batch), fmt.Sprint(had.Batch), false},
+		{"last", want.Last, had.Last, false},
+		{"ranks", fmt.Sprint(want.World), fmt.Sprint(had.World), false},
+		{"batches of a shard", fmt.Sprint(want.Shard), fmt.Sprint(had.Shard), false},
+		{"plan or dataset", want.Run, had.Run, true},
+	} {
+		if c.got != c.want && (c.always || !goesOn) {
+			return b.anotherRun(file, c.what, c.got, c.want)
+		}
+	}
+	return nil
+}
+
+func (b *asking) anotherRun(file, what, got, had string) error {
+	return usagef("--out: %s is a batch of another run: %s %s, where this one has %s; want another folder, or to go on from the --state of that run", file, what, had, got)
+}

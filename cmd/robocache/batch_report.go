@@ -1,0 +1,179 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/notetext"
+	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/internal/serve"
+	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/tensor"
+)
+
+// batched is what batches says of its work.
+type batched struct {
+	Input  string   `json:"input"`
+	Inputs []string `json:"inputs"`           // all datasets
+	Output string   `json:"output,omitempty"` // the folder of --out
+	loader.Report
+	Hz      float64      `json:"hz"` // of the windows' clock
+	Devices []deviceInfo `json:"devices"`
+	serve.DrawnNotes
+	Skipped  []serve.Skipped `json:"skipped"` // episodes that could not be read
+	Absent   []absentInput   `json:"absent"`  // inputs of which declared episodes are not there
+	Rounded  int             `json:"rounded"` // values that the store's dtype could not hold
+	rounded  []string        // of each stream that has some
+	skipped  dataset.Notes
+	Steps    int     `json:"steps"` // batches of each device
+	Drawn    int     `json:"windows_drawn"`
+	Undrawn  int     `json:"windows_dropped"` // of the epochs whose last batch was drawn, those that no rank has drawn
+	Unfilled int     `json:"rows_missing"`    // rows of the batches that hold no window
+	Padded   int     `json:"padded"`          // targets outside of what the episode has, of the windows that were drawn
+	Invalid  int     `json:"invalid"`         // targets that are not valid, padded or not
+	Seconds  float64 `json:"seconds"`
+	Rate     float64 `json:"windows_per_second"`
+	Read     float64 `json:"read_seconds"`
+	spent
+	Reading *reading `json:"reading,omitempty"` // of --streaming
+	Bound   string   `json:"bound_by"`          // what most of the time went into, in words
+	// Normalised is what streams were normalised with: what a policy needs to take it back.
+	Normalised []batching.Normalised   `json:"normalised"`
+	ByEpisode  []episodeWindows        `json:"by_episode"`
+	State      loader.State            `json:"state"`
+	Ended      bool                    `json:"ended_by_signal"`
+	Remarks    []string                `json:"remarks"`
+	Entries    []notetext.EpisodeEntry `json:"said"` // Report.EpisodeNotes with their sentences
+}
+
+// on names the devices.
+func (out *batched) on() string {
+	var names []string
+	for _, d := range out.Devices {
+		names = append(names, d.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// of says what the batches are drawn from. There are no stores of a dataset that is read meanwhile.
+func (out *batched) of(stores []*loader.Store, g *loader.Group) {
+	l := g.Loaders()[0]
+	out.Report = batching.Listed(g.Report())
+	out.Entries = notetext.EpisodeEntries(out.EpisodeNotes)
+	if out.ByEpisode != nil {
+		return
+	}
+	out.DrawnNotes, out.Skipped = serve.NotesOf(&out.Report), []serve.Skipped{}
+	for i, s := range stores {
+		for k, skipped := range serve.SkippedOf(s.Skipped) {
+			n := s.Skipped[k]
+			if len(stores) > 1 {
+				skipped.Reason = out.Inputs[i] + ": " + skipped.Reason
+				n.Cause = fmt.Errorf("%s: %w", out.Inputs[i], n.Cause)
+			}
+			out.Skipped, out.skipped = append(out.Skipped, skipped), append(out.skipped, n)
+		}
+		for _, p := range s.Streams {
+			if out.Rounded += p.Rounded; p.Rounded > 0 {
+				out.rounded = append(out.rounded, fmt.Sprintf("%s %d", p.Name, p.Rounded))
+			}
+		}
+	}
+	out.Normalised = batching.NormalisedBy(l, nil)
+	out.ByEpisode = make([]episodeWindows, out.Episodes)
+	for i := range out.ByEpisode {
+		name, number := l.Known(int64(i))
+		dataset, _ := l.StoreOf(int64(i))
+		out.ByEpisode[i] = episodeWindows{Dataset: dataset, Number: number, Name: name, Windows: l.Windows(int64(i))}
+	}
+}
+
+// count adds what became of the windows of a batch.
+func (out *batched) count(b *loader.Batch) error {
+	episodes, err := tensor.Data[int64](b.Episodes)
+	if err != nil {
+		return err
+	}
+	for _, e := range episodes {
+		if e < 0 {
+			out.Unfilled++
+			continue
+		}
+		out.Drawn++
+		out.ByEpisode[e].Drawn++
+	}
+	var masks [][2]*tensor.Tensor
+	for _, s := range b.Streams {
+		masks = append(masks, [2]*tensor.Tensor{s.Valid, s.Pad})
+	}
+	for _, c := range b.Cameras {
+		masks = append(masks, [2]*tensor.Tensor{c.Valid, c.Pad})
+	}
+	for _, m := range masks {
+		valid, err := tensor.Data[uint8](m[0])
+		if err != nil {
+			return err
+		}
+		pad, err := tensor.Data[uint8](m[1])
+		if err != nil {
+			return err
+		}
+		t := m[0].Dim(1)
+		for row, e := range episodes {
+			if e < 0 {
+				continue
+			}
+			padded, invalid := 0, 0
+			for k := row * t; k < (row+1)*t; k++ {
+				padded += int(pad[k])
+				invalid += 1 - int(valid[k])
+			}
+			out.Padded += padded
+			out.Invalid += invalid
+			out.ByEpisode[e].Padded += padded
+			out.ByEpisode[e].Invalid += invalid
+		}
+	}
+	return nil
+}
+
+// writeMixture says in words what is drawn of each dataset.
+func (out *batched) writeMixture(w io.Writer) {
+	for i, m := range out.Mixture {
+		weight := ""
+		if m.Weight > 0 {
+			weight = fmt.Sprintf(", weight %g", m.Weight)
+		}
+		fmt.Fprintf(w, "%s: %d of an epoch's windows%s: each of its %d is drawn %.3g times\n", out.Inputs[i], m.Share, weight, m.Windows, m.Epochs)
+	}
+}
+
+// episodeWindows is what became of an episode's windows.
+type episodeWindows struct {
+	Dataset int    `json:"dataset"` // of several, counted from 0
+	Number  int    `json:"number"`  // in the dataset
+	Name    string `json:"name"`
+	Windows int    `json:"windows"` // that it has
+	Drawn   int    `json:"drawn"`
+	Dropped int    `json:"dropped"`
+	Padded  int    `json:"padded"`
+	Invalid int    `json:"invalid"`
+}
+
+// reading is what is said of a loader that reads meanwhile.
+type reading struct {
+	Shards  int64   `json:"shards"` // that were read
+	Bytes   int64   `json:"bytes"`
+	Seconds float64 `json:"seconds"`              // of all workers, reading
+	Waited  float64 `json:"slots_waited_seconds"` // of all workers, for a slot on the device
+}
+
+// write says in words what was read.
+func (r *reading) write(w io.Writer) {
+	if r == nil || r.Seconds+r.Waited == 0 {
+		return
+	}
+	fmt.Fprintf(w, "read %d shards, %.1f MiB; readers waited for free slots %.0f %% of their time\n", r.Shards, float64(r.Bytes)/(1<<20), 100*r.Waited/(r.Seconds+r.Waited))
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/cmd/robocache/internal/cli"
+	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/ops"
+)
+
+// asking is the request that the flags of batches make.
+type asking struct {
+	batching.Request
+	state                 string
+	out, metrics          string
+	asked, spans          []string // --stream and --window as given
+	epochs, number, world int
+	steps, devices        int  // devices are those of this program
+	lastSet               bool // --last is given
+	signalCode            int
+	format                cli.Choice[fileFormat]
+	tarSamples            int
+	tarBytes              float64
+	shardSteps            int // batches of a shard, with --format webdataset
+	backend               string
+	digest, episodes      bool
+	run                   string // see runOf
+}
+
+// check checks the flags, and fills in what they ask for.
+func (b *asking) check() error {
+	switch {
+	case b.Batch < 1:
+		return usagef("--batch: got %d, want 1 or more", b.Batch)
+	case b.epochs < 1:
+		return usagef("--epochs: got %d, want 1 or more", b.epochs)
+	case b.steps < 0:
+		return usagef("--steps: got %d, want 0 or more", b.steps)
+	case b.format.Value == samplesFormat && b.tarSamples < 1:
+		return usagef("--tar-samples: got %d, want 1 or more", b.tarSamples)
+	case b.format.Value == samplesFormat && b.out == "":
+		return usagef("--format webdataset: got it without --out, want the folder for its files")
+	case b.signalCode < 0 || b.signalCode > 125:
+		return usagef("--signal-code: got %d, want 0 to 125", b.signalCode)
+	}
+	if b.format.Value == samplesFormat && !b.lastSet {
+		b.Last = ops.LastShort // every window is a sample
+	}
+	if err := b.readStreams(); err != nil {
+		return err
+	}
+	return errors.Join(batching.Place{Index: b.number, Count: b.world}.Check(b.Spell), b.Check())
+}
+
+// readStreams reads the values of --stream and --window. A stream is a name, or one with columns as resample takes it; what resample takes besides,
+// batches have in a plan.
+func (b *asking) readStreams() error {
+	b.Streams, b.Windows = nil, map[string]align.Window{}
+	for _, f := range b.asked {
+		s := align.Stream{Name: f}
+		if i := strings.LastIndexByte(f, '['); i >= 0 && strings.HasSuffix(f, "]") {
+			var err error
+			if s, err = parseStream(f, []string{f[:i]}); err != nil {
+				return err
+			}
+		}
+		b.Streams = append(b.Streams, s)
+	}
+	for _, w := range b.spans {
+		name, span, _ := cutLast(w, "=")
+		from, to, found := strings.Cut(span, ":")
+		lo, good := seconds(from)
+		hi, too := seconds(to)
+		if !found || !good || !too {
+			return usagef("--window: got %q, want NAME=FROM:TO such as action=0s:1s or state=-500ms:0s, or in numbers of seconds, state=-0.5:0", w)
+		}
+		b.Windows[name] = align.Window{From: lo, To: hi}
+	}
+	return nil
+}
+
+// rank is that of a device of this program, of so many ranks in all.
+func (b *asking) rank(device int) (rank, ranks int) {
+	return b.number*b.devices + device, b.world * b.devices
+}
+
+// folder is where a device's batches are written: --out itself of one that is alone.
+func (b *asking) folder(device int) string {
+	rank, ranks := b.rank(device)
+	if ranks == 1 {
+		return b.out
+	}
+	return filepath.Join(b.out, fmt.Sprintf("rank-%05d-of-%05d", rank, ranks))
+}
+
+func (b *asking) batchFile(step int64, device int) string {
+	return filepath.Join(b.folder(device), batchName(step))
+}
+
+// isOutput reports whether that is the name of a file of batches, or of samples if these are asked for.
+func (b *asking) isOutput(name string) bool {
+	if b.format.Value == samplesFormat {
+		return isShardName(name)
+	}
+	return isBatchFile(name)
+}
+
+// index says which batch of this run a step is, that begins at a state.
+func (b *asking) index(begin loader.State, step int64, device int) batchIndex {
+	rank, ranks := b.rank(device)
+	return batchIndex{Shard: b.shardSteps, Version: 1, Step: step, Seed: begin.Seed, Epoch: begin.Epoch, Taken: begin.Taken, Rank: rank, World: ranks, Batch: b.Batch, Last: b.Last.String(), Run: b.run}
+}
+
+// files are the files of batches or samples in a folder, in the order of their names.
+func (b *asking) files(folder string) (files []string, err error) {
+	list, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, unwritten(err)
+	}
+	for _, entry := range list {
+		if b.isOutput(entry.Name()) {
+			files = append(files, filepath.Join(folder, entry.Name()))
+		}
+	}
+	return files, nil
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/robocache/robocache/internal/benchmark"
+	"github.com/robocache/robocache/ops"
+	"github.com/spf13/cobra"
+)
+
+// started is when the program began, for --first.
+var started = time.Now()
+
+// progress shows what is measured, on a terminal.
+func (a *app) progress() func(done, all int, j benchmark.Job) {
+	if a.Announce == nil {
+		return nil
+	}
+	return func(done, all int, j benchmark.Job) {
+		fmt.Fprintf(a.Err, "\r\x1b[K%d of %d: %s %s", done+1, all, j.Suite(), j.Name())
+	}
+}
+
+// measured tells what a job of a sweep took, a line each, so that nothing is lost with what comes after it.
+func (a *app) measured(done, all int, row *benchmark.Row) {
+	a.progressDone()
+	fmt.Fprintf(a.Err, "%d of %d: %.3g us, ratio %.2f, %s %s\n", done, all, row.Time.Median, row.Ratio, row.Suite, row.Job)
+}
+
+func (a *app) progressDone() {
+	if a.Announce != nil {
+		fmt.Fprint(a.Err, "\r\x1b[K")
+	}
+}
+
+// readShapes takes jobs from a file.
+func readShapes(path string) (jobs []benchmark.Job, err error) {
+	f, err := os.Open(path)
+	if err == nil {
+		defer f.Close()
+		jobs, err = benchmark.ReadShapes(f)
+	}
+	if err != nil {
+		return nil, &inputError{Path: path, Err: err}
+	}
+	return jobs, nil
+}
+
+// only are the jobs whose suite and name match a regular expression.
+func only(jobs []benchmark.Job, expr string) ([]benchmark.Job, error) {
+	match, err := regexp.Compile(expr)
+	if err != nil {
+		return nil, usagef("--only %q: %v", expr, err)
+	}
+	jobs = slices.DeleteFunc(jobs, func(j benchmark.Job) bool { return !match.MatchString(j.Suite() + " " + j.Name()) })
+	if len(jobs) == 0 {
+		return nil, usagef("no job matches --only %q: bench --list lists them", expr)
+	}
+	return jobs, nil
+}
+
+func readReport(path string) (*benchmark.Report, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, &inputError{Path: path, Err: err}
+	}
+	defer f.Close()
+	report, err := benchmark.ReadReport(f, path)
+	if err != nil {
+		return nil, &inputError{Path: path, Err: err}
+	}
+	return report, nil
+}
+
+func suiteNames() []string {
+	var names []string
+	for _, s := range benchmark.Suites() {
+		names = append(names, s[0])
+	}
+	return names
+}
+
+func suiteList() string {
+	var b strings.Builder
+	for _, s := range benchmark.Suites() {
+		fmt.Fprintf(&b, "  %-10s %s\n", s[0], s[1])
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// launchModes are the values of --launch.
+func launchModes() []string { return []string{"default", "dependent", "ready"} }
+
+// launchMode reads one.
+func launchMode(name string) (ops.LaunchMode, error) {
+	mode, err := ops.ParseLaunchMode(name)
+	if err != nil {
+		return mode, usagef("--launch %q: want default, dependent or ready", name)
+	}
+	return mode, nil
+}
+
+// measuring is how long and how jobs are measured, as given.
+type measuring struct {
+	options benchmark.Options
+	limit   time.Duration
+	rotate  float64
+	launch  string
+}
+
+func (m *measuring) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.IntVar(&m.options.Samples, "samples", 31, "the least number of samples, at least 5")
+	f.DurationVar(&m.options.Time, "time", 200*time.Millisecond, "the least time that the samples of a job take together")
+	f.DurationVar(&m.limit, "limit", 0, "measure for no longer than that, and write what was measured until then")
+	f.DurationVar(&m.options.Batch, "batch", 10*time.Millisecond, "about how long a sample takes")
+	f.Float64Var(&m.rotate, "rotate", 0, "megabytes of input sets that the calls take in turn (default 300 on a GPU, 64 on the CPU)")
+	f.StringVar(&m.launch, "launch", "default", "how resample and fuse jobs follow each other on a GPU: default, dependent (the next is made ready meanwhile) or ready (they overlap)")
+	complete(cmd, "launch", launchModes)
+}
+
+func (m *measuring) check() (err error) {
+	if m.limit < 0 || !(m.rotate >= 0) {
+		return usagef("--limit and --rotate are not negative")
+	}
+	m.options.Rotate = int64(m.rotate * 1e6)
+	m.options.Launch, err = launchMode(m.launch)
+	return err
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/convert"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/video"
+)
+
+// conversion is a convert command as given.
+type conversion struct {
+	in       []string
+	out, to  string
+	planFile string
+	backend  string
+	shard    shardFlag
+	shards   int
+	// allowSkipped says that an input of which nothing could be converted is no error.
+	allowSkipped bool
+	unordered    string
+	opt          convert.Options
+	targets      map[string]func() (convert.Target, error)
+}
+
+func (c *conversion) formats() []string { return slices.Sorted(maps.Keys(c.targets)) }
+
+// check finds what is wrong with the command line alone, and makes the target.
+func (c *conversion) check(hz float64) (convert.Target, error) {
+	target, known := c.targets[c.to]
+	switch {
+	case c.out == "":
+		return nil, usagef("no output given, want -o OUT")
+	case c.to == "":
+		return nil, usagef("no format given, want --to %s", strings.Join(c.formats(), ", "))
+	case !known:
+		return nil, usagef("--to: got %q, want %s", c.to, strings.Join(c.formats(), ", "))
+	case c.planFile != "" && hz > 0:
+		return nil, usagef("--hz with --plan: got both, want the rate in the plan file")
+	case slices.Contains(c.opt.Media, "none") && len(c.opt.Media) > 1:
+		return nil, usagef("--media: got none and others, want one or the other")
+	case c.unordered != "" && !slices.Contains(align.Unordereds, c.unordered):
+		return nil, usagef("--unordered: got %q, want %s", c.unordered, strings.Join(align.Unordereds, ", "))
+	case c.unordered != "" && c.planFile == "" && hz == 0:
+		return nil, usagef("--unordered: got no --plan and no --hz, want one: else streams stay as they are")
+	}
+	if err := notURL(c.out); err != nil {
+		return nil, err
+	}
+	if err := c.named(); err != nil {
+		return nil, err
+	}
+	for _, in := range c.in {
+		if err := outside(in, c.out); err != nil {
+			return nil, err
+		}
+	}
+	if len(c.opt.Media) == 1 && c.opt.Media[0] == "none" {
+		c.opt.Media = []string{""}
+	}
+	if c.planFile != "" {
+		p, err := readPlan(c.planFile)
+		if err != nil {
+			return nil, err
+		}
+		c.opt.Plan = &p
+	} else if hz > 0 {
+		c.opt.Plan = &align.Plan{Rate: hz}
+	}
+	if c.unordered != "" {
+		c.opt.Plan.Unordered = c.unordered
+	}
+	return target()
+}
+
+// named refuses an output with the ending of another format than is asked for, as of a folder that there is not yet it would be the name.
+func (c *conversion) named() error {
+	ext := strings.ToLower(filepath.Ext(c.out))
+	if st, err := os.Stat(c.out); ext == "" || err == nil && st.IsDir() {
+		return nil
+	}
+	refused := func(of string) error {
+		return usagef("-o: got %q, whose ending is of %s, with --to %s, want the name of a folder, or another ending", c.out, of, c.to)
+	}
+	of := ""
+	for _, format := range c.formats() {
+		t, err := c.targets[format]()
+		if err != nil || t.Traits().Ext != ext {
+			continue
+		}
+		if format == c.to {
+			return nil
+		}
+		of = format
+	}
+	if of != "" {
+		return refused(of)
+	}
+	for _, f := range dataset.Formats() {
+		if slices.Contains(f.Extensions, ext) {
+			return refused(f.Name)
+		}
+	}
+	return nil
+}
+
+// which returns the shards that this program makes.
+func (c *conversion) which(given func(string) bool, remark func(string, ...any)) (begin, end int, err error) {
+	switch {
+	case given("shard"):
+		if given("shards") && c.shards != c.shard.count {
+			return 0, 0, usagef("--shards: got %d with --shard %v, want these equal, or one of them", c.shards, &c.shard)
+		}
+		c.opt.Shards = c.shard.count
+		return c.shard.index, c.shard.index + 1, nil
+	case given("shards"):
+		if c.shards < 1 || c.shards > convert.MostShards {
+			return 0, 0, usagef("--shards: got %d, want 1 to %d", c.shards, convert.MostShards)
+		}
+		c.opt.Shards = c.shards
+		begin, end, from, err := shardsOf(c.shards, os.Getenv)
+		if err == nil && from != "" {
+			remark("shard %d of %d, by %s", begin, c.shards, from)
+		}
+		return begin, end, err
+	}
+	return 0, 1, nil
+}
+
+// explain says what an error means on the command line.
+func (c *conversion) explain(err error) error {
+	var (
+		option  *convert.OptionError
+		input   *convert.InputError
+		episode *convert.EpisodeError
+		clock   *convert.ClockError
+		nothing *convert.NothingError
+		path    *fs.PathError
+		steps   *align.StepsError
+		extra   *convert.ExtraStreamError
+		busy    *convert.BusyError
+		program *video.ProgramError
+	)
+	switch {
+	case errors.As(err, &extra):
+		return &inputError{Path: strings.Join(c.in, ", "), Msg: fmt.Sprintf("--extra: got error, and episode %d, %s, has %s, which the first, %s, has not: want drop to "+
+			"leave that out, skip to do without such episodes, or a --plan of streams that all have", extra.Number, extra.Episode, strings.Join(extra.Streams, ", "), extra.First)}
+	case errors.As(err, &clock):
+		return usagef("--to %s has one clock for all: got episode %s, whose %s and %s have clocks of their own, want --hz F or --plan FILE",
+			c.to, clock.Episode, clock.A, clock.B)
+	case errors.As(err, &steps):
+		return usagef("--hz: %v, want --rate", err)
+	case errors.As(err, &busy):
+		return &outputError{c.out, fmt.Errorf("another program is making it: want %s", busy.Option.Want)}
+	case errors.As(err, &option) && option.Arg == "Plan" && c.planFile != "":
+		return &inputError{Path: c.planFile, Got: option.Got, Want: option.Want}
+	case errors.As(err, &option):
+		return option
+	case errors.As(err, &input):
+		return readError(input.Path, input.Err)
+	case errors.As(err, &program): // which says nothing of the input
+		return &outputError{c.out, err}
+	case errors.As(err, &episode):
+		return &inputError{Path: episode.Input, Err: flagged{episode.Err}}
+	case errors.As(err, &nothing):
+		return &inputError{Path: strings.Join(c.in, ", "), Err: flagged{err}}
+	case errors.As(err, &path):
+		return unwritten(err)
+	}
+	return err
+}
+
+// outside refuses an output that is an input, or in one.
+func outside(in, out string) error {
+	if liesIn(in, out) {
+		return usagef("-o: %q is the input %q, or in it, want one elsewhere", out, in)
+	}
+	return nil
+}
+
+func wereEpisodes(n int) string {
+	if n == 1 {
+		return "one episode was"
+	}
+	return fmt.Sprintf("%d episodes were all", n)
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/robocache/robocache/convert"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/notetext"
+	"github.com/robocache/robocache/internal/printed"
+	"github.com/robocache/robocache/internal/text"
+)
+
+// converted is what convert says of its work.
+type converted struct {
+	Output  string            `json:"output"`
+	Shards  []*convert.Report `json:"-"`      // those that were made, or were there
+	Reports []shardReport     `json:"shards"` // these, with the sentences of their notes
+	Before  []int             `json:"before"` // of each, how many pieces were there already, whole
+	// Skipped are the inputs of which these shards lack episodes that were skipped.
+	Skipped []convert.SkippedInput `json:"skipped"`
+	Absent  []absentInput          `json:"absent"` // inputs of which declared episodes are not there
+}
+
+// shardReport is a shard with the sentences of its notes.
+type shardReport struct {
+	*convert.Report
+	Losses  []shardNote `json:"losses"`
+	Remarks []shardNote `json:"remarks"`
+}
+
+// shardNote is a note of some episodes.
+type shardNote struct {
+	notetext.Entry
+	First    int   `json:"first"` // the number of the first episode
+	Episodes int   `json:"episodes"`
+	Bytes    int64 `json:"bytes,omitempty"` // of the file that are lost
+}
+
+func shardNotes(list dataset.EpisodeNotes) []shardNote {
+	notes := []shardNote{}
+	for _, m := range list.List {
+		e := shardNote{notetext.EntryOf(m.Note), m.Number, m.Episodes, m.Note.Bytes}
+		e.Text = notetext.Line(m.Note)
+		notes = append(notes, e)
+	}
+	return notes
+}
+
+// mostReasons is how many skipped episodes, losses and remarks are told of each.
+const mostReasons = 20
+
+// converted says what was done: a table of the streams, and why samples were dropped.
+func (a *app) converted(all *converted) error {
+	for _, in := range all.Absent {
+		a.Remark("%v", in)
+	}
+	t := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "stream\tread\tused\tdropped\trows\tvalid\tacross gaps")
+	total := convert.Total(all.Shards)
+	for i := range total {
+		s := &total[i]
+		for _, n := range s.Dropped {
+			a.Remark("%s: %d of %d dropped: %s", s.Name, n.Count, s.Read, notetext.Text(n))
+		}
+		if s.Rounded > 0 {
+			a.Remark("%s: whole numbers that are rounded since float64 does not hold them: %d", s.Name, s.Rounded)
+		}
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\n", printed.Text(s.Name), s.Read, s.Used, s.Read-s.Used, s.Rows, s.Valid, s.AcrossGaps)
+	}
+	for _, r := range all.Shards {
+		a.about(r)
+	}
+	a.aboutRows(all.Shards)
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for i, r := range all.Shards {
+		bytes, before, rows := int64(0), "", ""
+		if r.Rows > 0 {
+			rows = fmt.Sprintf(", %d rows", r.Rows)
+			if r.LeftOut > 0 {
+				rows = fmt.Sprintf(", %d of %d rows", r.Rows, r.Rows+r.LeftOut)
+			}
+		}
+		what := episodes(r.Converted)
+		if r.Skipped > 0 {
+			what = fmt.Sprintf("%d of %s (%d skipped)", r.Converted, episodes(r.Read), r.Skipped)
+		}
+		for _, p := range r.Pieces {
+			bytes += p.Bytes
+		}
+		if n := all.Before[i]; n > 0 {
+			before = fmt.Sprintf(", %d of %d were there already", n, len(r.Pieces))
+		}
+		shard := ""
+		if r.Shards > 1 {
+			shard = fmt.Sprintf(" (shard %d of %d)", r.Shard, r.Shards)
+		}
+		if _, err := fmt.Fprintf(a.Out, "converted %s, %s%s, into %s%s: %s%s\n", what, writtenOf(r), rows,
+			all.Output, shard, megabytes(bytes), before); err != nil {
+			return err
+		}
+	}
+	for _, s := range all.Skipped {
+		if _, err := fmt.Fprintf(a.Out, "skipped %d of %s of %s: %s\n", s.Skipped, episodes(s.Episodes), printed.Text(s.Input), printed.Text(byFlags.Replace(notetext.Text(*s.First)))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// byFlags has the flags for what packages convert and dataset/lerobot call the options of their programs.
+var byFlags = strings.NewReplacer(
+	"it can be written under another name", "--name FROM=TO gives it another", "or a codec to encode it anew", "or --cameras video, which encodes it anew",
+	"; its times count steps, because nobody said how many a second there are", "; its times count steps, because nobody said how many a second there are: --rate says it",
+	": images can be encoded as video", ": --cameras video encodes images, too", "(LeRobotOptions.Extra)", "(--extra)",
+)
+
+// flagged is an error in the words of the command line.
+type flagged struct{ error }
+
+func (e flagged) Error() string { return byFlags.Replace(notetext.ErrorText(e.error)) }
+
+func (e flagged) Unwrap() error { return e.error }
+
+// writtenOf counts the streams and cameras that were written, which are not all that the account has.
+func writtenOf(r *convert.Report) string {
+	streams, cameras := 0, 0
+	for i := range r.Streams {
+		switch s := &r.Streams[i]; {
+		case s.Rows == 0:
+		case s.Kind == "media":
+			cameras++
+		default:
+			streams++
+		}
+	}
+	wrote := text.Count(streams, "stream")
+	if cameras > 0 {
+		wrote += ", " + text.Count(cameras, "camera")
+	}
+	return wrote
+}
+
+// aboutRows tells of the rows of a plan's clock that are not what a policy may trust, by the streams that are why.
+func (a *app) aboutRows(list []*convert.Report) {
+	rows, left, invalid := 0, 0, 0
+	for _, r := range list {
+		rows, left, invalid = rows+r.Rows, left+r.LeftOut, invalid+r.NotValid
+	}
+	if left > 0 {
+		a.Remark("%d of %d rows, at the ends of episodes, were left out: not every stream has a valid value there, which the format has no place to say; "+
+			"--keep-invalid keeps them", left, rows+left)
+	}
+	if invalid > 0 {
+		why := ""
+		for _, s := range convert.Total(list) {
+			if n := s.Rows - s.Valid; n > 0 {
+				why += fmt.Sprintf(", %s in %d", s.Name, n)
+			}
+		}
+		a.Remark("%d of the %d rows written have a value that is not valid, which the format has no place to say%s", invalid, rows, why)
+	}
+}
+
+func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
+
+// about tells what a person should know of a shard besides the table.
+func (a *app) about(r *convert.Report) {
+	told := 0
+	several := len(r.Inputs) > 1
+	for _, p := range r.Pieces {
+		for _, e := range p.Episodes {
+			if e.Skipped == nil {
+				continue
+			}
+			if told++; told <= mostReasons {
+				of := ""
+				if several {
+					of = r.Inputs[e.Input].Path + ": "
+				}
+				a.Remark("skipped: %sepisode %d %s: %s", of, e.Index, e.Name, byFlags.Replace(notetext.Text(*e.Skipped)))
+			}
+		}
+	}
+	if told > mostReasons {
+		a.Remark("%d episodes more were skipped", told-mostReasons)
+	}
+	if r.Filtered > 0 {
+		a.Remark("%s do not pass the plan's filter", episodes(r.Filtered))
+	}
+	list := notetext.Groups(slices.Concat(r.Losses.List, r.Notes.List))
+	for i, g := range list {
+		if i == mostReasons {
+			a.Remark("%d remarks more, which the report has", len(list)-i)
+			break
+		}
+		count := ""
+		if g.Count > 0 && g.First.Note.Code.Class() == dataset.ClassLeftOut {
+			count = fmt.Sprintf(": %d", g.Count)
+		}
+		a.Remark("%s%s (in %s)", g.Line, count, episodes(g.First.Episodes))
+	}
+}

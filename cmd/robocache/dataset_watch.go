@@ -1,0 +1,48 @@
+package main
+
+import (
+	"errors"
+	"os"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/notetext"
+	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/ops"
+	"github.com/spf13/pflag"
+)
+
+// ranked fills in the rank of a command from the flags that are given and from the environment, and prints where it is from.
+func (a *app) ranked(rank, world *int, f *pflag.FlagSet) error {
+	flags := [2]*int{rank, world}
+	for i, name := range []string{"rank", "world"} {
+		if !f.Changed(name) {
+			flags[i] = nil
+		}
+	}
+	p, err := batching.PlaceOf(flags[0], flags[1], os.Getenv, spelling(f))
+	if err != nil {
+		return err
+	}
+	*rank, *world = p.Index, p.Count
+	if text := p.String(); text != "" && (flags[0] == nil || flags[1] == nil) {
+		a.Remark("%s", text)
+	}
+	return nil
+}
+
+// watch shows the progress of opening datasets, and their remarks.
+func (a *app) watch(remark func(format string, args ...any)) batching.Watch {
+	return batching.Watch{Step: a.Step, Note: func(n dataset.Note) { remark("%s", notetext.Line(n)) }, Counting: func(what string, of int) (one, done func()) {
+		bar := a.Counting(what, of)
+		return func() { bar.Add(1) }, bar.Done
+	}}
+}
+
+// explainDrawn says what an error of the loader means, of a dataset that has to fit the device.
+func explainDrawn(r *batching.Request, err error) error {
+	var memory *ops.MemoryError
+	if errors.As(err, &memory) {
+		return err
+	}
+	return r.Explain(err)
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/batching"
+	"github.com/spf13/pflag"
+)
+
+// flagOf returns the flag that sets an argument, "shard_windows" or "ShardWindows", or nil. A flag that is repeated has the singular of its name.
+func flagOf(f *pflag.FlagSet, arg string) *pflag.Flag {
+	var name strings.Builder
+	for i, r := range arg {
+		if unicode.IsUpper(r) && i > 0 && unicode.IsLower(rune(arg[i-1])) || r == '_' {
+			name.WriteByte('-')
+		}
+		if r != '_' {
+			name.WriteRune(unicode.ToLower(r))
+		}
+	}
+	for _, name := range []string{name.String(), strings.TrimSuffix(name.String(), "s"), arguments[name.String()]} {
+		if flag := f.Lookup(name); flag != nil {
+			return flag
+		}
+	}
+	return nil
+}
+
+// arguments are the flags of arguments that have other names.
+var arguments = map[string]string{"definitions": "msg-path", "fresh": "check-fresh"}
+
+// spelling writes arguments as a command's flags.
+func spelling(f *pflag.FlagSet) batching.Spelling {
+	return func(arg string) string {
+		switch flag := flagOf(f, arg); {
+		case flag == nil:
+			return arg
+		case flag.Shorthand != "":
+			return "-" + flag.Shorthand
+		default:
+			return "--" + flag.Name
+		}
+	}
+}
+
+// inFlags returns an error of an argument as one of the flag that sets it.
+func inFlags(f *pflag.FlagSet, err error) error {
+	var option *dataset.OptionError
+	var input *inputError
+	var missing *align.MissingError
+	switch {
+	case errors.As(err, &missing) && strings.Contains(missing.Stream, ",") && f.Lookup("stream") != nil:
+		return fmt.Errorf("%w; each stream has a --stream of its own", err)
+	case !errors.As(err, &option) || errors.As(err, &input):
+		return err
+	}
+	e := &usageError{Arg: spelling(f)(option.Arg), Got: option.Got, Want: option.Want}
+	if flag := flagOf(f, option.Arg); flag != nil {
+		list, _ := flag.Value.(pflag.SliceValue)
+		if list != nil && slices.ContainsFunc(list.GetSlice(), func(one string) bool { return strings.Contains(one, ",") }) {
+			e.Want += "; each has a " + e.Arg + " of its own"
+		}
+	}
+	e.Message = fmt.Sprintf("%s: got %s, want %s", e.Arg, e.Got, e.Want)
+	return e
+}
+
+// flagMessage is what an error of a flag says: of a number that is none, what was got and what is wanted, rather than which function could not read it.
+func flagMessage(err error) string {
+	var bad *pflag.InvalidValueError
+	var number *strconv.NumError
+	if !errors.As(err, &bad) || !errors.As(bad.Unwrap(), &number) {
+		return err.Error()
+	}
+	want := map[string]string{"int": "a whole number", "intSlice": "whole numbers, with commas", "uint64": "a whole number from 0", "float64": "a number", "bool": "true or false"}[bad.GetFlag().Value.Type()]
+	if want == "" {
+		return err.Error()
+	}
+	return fmt.Sprintf("--%s: got %q, want %s", bad.GetFlag().Name, bad.GetValue(), want)
+}

@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/robocache/robocache/internal/printed"
+)
+
+// App is one run of the program.
+type App struct {
+	In         io.Reader // standard input
+	Out, Err   io.Writer
+	Announce   func(step string) (done func()) // tells a person at a terminal what takes long
+	JSON       bool                            // standard output has one JSON object and no text
+	Quiet      bool                            // remarks are for another program to make
+	Interrupts Interrupts
+	Pipe       *Pipe
+}
+
+// New returns an App that names a pipe by its own name in all that it prints, and announces steps if err is a terminal.
+func New(in io.Reader, out, err io.Writer) *App {
+	p := &Pipe{}
+	return &App{In: in, Out: &naming{out, p}, Err: &naming{err, p}, Announce: announcing(err), Pipe: p}
+}
+
+// WriteJSON writes one indented JSON object to standard output. It returns the error of the encoder or of the writer.
+func (a *App) WriteJSON(v any) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := a.Out.Write(a.Pipe.JSON(b.Bytes()))
+	return err
+}
+
+// Remark prints a line that is not the result to standard error. With --json the result carries it, and nothing is printed.
+func (a *App) Remark(format string, args ...any) {
+	if !a.JSON && !a.Quiet {
+		fmt.Fprintf(a.Err, "robocache: %s\n", printed.Text(fmt.Sprintf(format, args...)))
+	}
+}

@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+)
+
+// patience is how long a step may take before a person at a terminal is told of it.
+const patience = time.Second
+
+// Step shows what is being done, to a person at a terminal, once that has taken a second. The function that it returns ends the step.
+func (a *App) Step(what string) func() {
+	if a.Announce == nil || a.JSON {
+		return func() {}
+	}
+	return sync.OnceFunc(a.Announce(a.Pipe.text(what)))
+}
+
+// Bar shows how many of a number of things are done, to a person at a terminal. The zero Bar shows nothing.
+type Bar struct{ *progressbar.ProgressBar }
+
+// Counting begins a bar of so many things. It shows once the work has taken a while.
+func (a *App) Counting(what string, of int) Bar { return a.bar(what, of) }
+
+// Rating begins a bar that shows how many things of a unit are done in a second, too.
+func (a *App) Rating(what string, of int, unit string) Bar {
+	return a.bar(what, of, progressbar.OptionShowIts(), progressbar.OptionSetItsString(unit))
+}
+
+func (a *App) bar(what string, of int, more ...progressbar.Option) Bar {
+	if a.Announce == nil || a.JSON || of < 2 {
+		return Bar{}
+	}
+	return Bar{progressbar.NewOptions(of, append(more, progressbar.OptionSetWriter(a.Err), progressbar.OptionSetDescription(a.Pipe.text(what)), progressbar.OptionShowCount(),
+		progressbar.OptionThrottle(patience/10), progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(true))...)}
+}
+
+// Add counts n things more.
+func (b Bar) Add(n int) {
+	if b.ProgressBar != nil {
+		_ = b.ProgressBar.Add(n) // a bar that cannot be drawn is no reason to stop
+	}
+}
+
+// Done ends the bar and clears its line.
+func (b Bar) Done() {
+	if b.ProgressBar != nil {
+		_ = b.Finish()
+	}
+}
+
+// announcing says on standard error what is being done, and for how long; nil if that is no terminal.
+func announcing(stderr io.Writer) func(string) func() {
+	f, ok := stderr.(*os.File)
+	if !ok {
+		return nil
+	}
+	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return nil
+	}
+	return func(what string) func() { return ticking(f, what, patience) }
+}
+
+// ticking writes a line over and over, until the function that it returns takes it away.
+func ticking(w io.Writer, what string, every time.Duration) func() {
+	begin, done, gone := time.Now(), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for said := false; ; said = true {
+			select {
+			case <-tick.C:
+				fmt.Fprintf(w, "\r%s, %.0f s\x1b[K", what, time.Since(begin).Seconds())
+			case <-done:
+				if said {
+					fmt.Fprint(w, "\r\x1b[K")
+				}
+				return
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-gone
+	}
+}

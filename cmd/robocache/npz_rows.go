@@ -1,0 +1,201 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/cover"
+	"github.com/robocache/robocache/internal/plausible"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// rowsOfOneFeature makes [B,S,1] of values [B,S], which times [B,S] tell from one recording [S,D].
+func (j *npzJob) rowsOfOneFeature() (err error) {
+	v := j.values
+	if v.Rank() != 2 || v.Dim(1) == 1 || !slices.Equal(v.Shape(), j.times.Shape()) {
+		return nil
+	}
+	j.columns = j.columns[:min(1, len(j.columns))]
+	j.values, err = v.Reshape(v.Dim(0), v.Dim(1), 1)
+	return err
+}
+
+// check holds the arrays against each other, in the words of the file.
+func (j *npzJob) check() error {
+	v, t := j.values, j.times
+	batch, s := j.batch(), v.Dim(v.Rank()-2)
+	if batch > max(maxRows, v.Len()) {
+		return j.fail("values", v, fmt.Sprintf("at most %d rows that hold nothing", maxRows))
+	}
+	if !slices.Equal(t.Shape(), []int{s}) && !(v.Rank() == 3 && slices.Equal(t.Shape(), []int{batch, s})) {
+		want := fmt.Sprintf("[%d], one timestamp a sample", s)
+		if v.Rank() == 3 {
+			want = fmt.Sprintf("[%d,%d] or [%d], one timestamp a sample", batch, s, s)
+		}
+		return j.fail("times", t, want)
+	}
+	if x := j.targets; x != nil {
+		if x.DType() != t.DType() {
+			return j.fail("targets", x, t.DType().String()+", as times")
+		}
+		if x.Rank() != 1 && !(v.Rank() == 3 && x.Rank() == 2 && x.Dim(0) == batch) {
+			return j.fail("targets", x, "[T], or [B,T] for values [B,S,D]")
+		}
+	}
+	if j.lengths != nil {
+		if err := j.checkLengths(batch, s); err != nil {
+			return err
+		}
+	}
+	err := dataset.CheckSpacing(t) // one clock for all
+	for b := 0; t.Rank() == 2 && b < batch && err == nil; b++ {
+		var clock *tensor.Tensor
+		if clock, err = j.row(b); err == nil {
+			err = dataset.CheckSpacing(clock)
+		}
+	}
+	if err != nil {
+		return &inputError{Path: j.path, Array: "times", Err: err}
+	}
+	return nil
+}
+
+func (j *npzJob) checkLengths(batch, s int) error {
+	l := j.lengths
+	if l.Len() != batch || l.Rank() > 1 {
+		return j.fail("lengths", l, fmt.Sprintf("[%d], one a row", batch))
+	}
+	list := make([]int64, batch)
+	switch l.DType() {
+	case tensor.I64:
+		data, _ := tensor.Data[int64](l)
+		copy(list, data)
+	case tensor.I32:
+		data, _ := tensor.Data[int32](l)
+		for i, v := range data {
+			list[i] = int64(v)
+		}
+	case tensor.U8:
+		data, _ := tensor.Data[uint8](l)
+		for i, v := range data {
+			list[i] = int64(v)
+		}
+	default:
+		return j.fail("lengths", l, "integers")
+	}
+	for i, n := range list {
+		if n < 0 || n > int64(s) {
+			return j.fail("lengths", fmt.Sprintf("%d for row %d", n, i), fmt.Sprintf("0 to %d", s))
+		}
+	}
+	var err error
+	j.lengths, err = tensor.Of(list, batch)
+	return err
+}
+
+// sort brings the samples of each row into the order of their timestamps. Those without a time are left out of one recording; in a batch, where rows
+// are of one length, they are an error.
+func (j *npzJob) sort() error {
+	if j.values.Rank() == 2 {
+		return j.sortOne()
+	}
+	batch, s := j.batch(), j.values.Dim(1)
+	order := make([]int, 0, batch*s) // of the samples of all rows
+	for b := range batch {
+		times, err := j.row(b)
+		if err != nil {
+			return err
+		}
+		rows, late, lost, err := dataset.Order(times)
+		if err != nil {
+			return err
+		}
+		if lost > 0 {
+			return j.noTime(b, times)
+		}
+		j.sorted += late
+		for _, i := range rows {
+			order = append(order, b*s+i)
+		}
+		for i := times.Len(); i < s; i++ { // padding stays
+			order = append(order, b*s+i)
+		}
+	}
+	if j.sorted == 0 {
+		return nil
+	}
+	j.notes.Join(plausible.Sorted("values", j.sorted, 0))
+	times, err := j.times.Expand(batch, s) // of one clock each row has its own then
+	if err != nil {
+		return err
+	}
+	if j.times, err = reordered(times, order); err == nil {
+		j.values, err = reordered(j.values, order)
+	}
+	return err
+}
+
+// reordered takes the samples of all rows [B,S] or [B,S,D] in an order.
+func reordered(t *tensor.Tensor, order []int) (*tensor.Tensor, error) {
+	shape := t.Shape()
+	t, err := t.Contiguous()
+	if err != nil {
+		return nil, err
+	}
+	if t, err = t.Reshape(append([]int{shape[0] * shape[1]}, shape[2:]...)...); err != nil {
+		return nil, err
+	}
+	if t, err = t.Take(0, order); err != nil {
+		return nil, err
+	}
+	return t.Reshape(shape...)
+}
+
+func (j *npzJob) sortOne() error {
+	times, err := j.row(0)
+	if err != nil {
+		return err
+	}
+	values, err := j.values.Slice(0, 0, times.Len())
+	if err != nil {
+		return err
+	}
+	s, late, lost, err := (&dataset.Stream{Times: times, Values: values}).Sorted()
+	if err != nil {
+		return err
+	}
+	j.times, j.values, j.lengths, j.sorted, j.timeless = s.Times, s.Values, nil, late, lost
+	j.notes.Join(plausible.Sorted("values", late, lost))
+	return nil
+}
+
+// noTime says which sample of a row is the first that has no time.
+func (j *npzJob) noTime(b int, times *tensor.Tensor) error {
+	for i := range times.Len() {
+		one, err := times.Slice(0, i, i+1)
+		if err != nil {
+			return err
+		}
+		var value *ops.ValueError
+		if _, err := cover.Of("", one); errors.As(err, &value) {
+			value.Row, value.Index = b, i
+			return &inputError{Path: j.path, Array: "times", Err: value}
+		}
+	}
+	return nil
+}
+
+// sortable adds to an error about timestamps what takes such samples. Of a batch none are left out.
+func (j *npzJob) sortable(r *request, err error) error {
+	if j.values.Rank() > 2 && !errors.Is(err, ops.ErrUnsorted) {
+		return err
+	}
+	err = r.sortable(err)
+	if j.values.Rank() > 2 && j.lengths == nil && errors.Is(err, ops.ErrUnsorted) && r.unordered != "sort" {
+		return fmt.Errorf("%w; if rows are padded, lengths [%d] says how many samples of each count", err, j.batch())
+	}
+	return err
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/robocache/robocache/cmd/robocache/internal/cli"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/loader"
+)
+
+// packShards packs shards begin to end-1 of count into a folder. from is who said which.
+func (a *app) packShards(p *batching.Packing, out string, begin, end, count int, from string) error {
+	if err := shardsFolder(p.Path, out); err != nil {
+		return err
+	}
+	if from != "" {
+		a.Remark("shard %d of %d, by %s", begin, count, from)
+	}
+	ctx := context.Background()
+	d, err := p.Read(ctx)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	packed, fresh := []int{}, []int{}
+	for i := begin; i < end; i++ {
+		there, err := a.packShard(ctx, p, d, out, i, count)
+		if err != nil {
+			return unpacked(p, err, out)
+		}
+		if there {
+			fresh = append(fresh, i)
+		} else {
+			packed = append(packed, i)
+		}
+	}
+	written := out
+	if end-begin == 1 && count > 1 {
+		written = filepath.Join(out, loader.ShardName(begin, count))
+	}
+	store, err := loader.Open(written)
+	if err == nil && store.Shard == nil {
+		err = store.Any()
+	}
+	if err != nil {
+		return readError(written, err)
+	}
+	defer store.Close()
+	r, err := packedOf(ctx, p.Path, written, store)
+	if err != nil {
+		return readError(written, err)
+	}
+	r.Shards, r.Packed, r.Fresh = count, packed, fresh
+	if h := store.Shard; h != nil {
+		for _, name := range h.Streams {
+			if store.Stream(name) == nil {
+				r.Remarks = append(r.Remarks, "no episode of this shard has stream "+name)
+			}
+		}
+	}
+	if len(fresh) > 0 {
+		r.Remarks = append(r.Remarks, fmt.Sprintf("%d of %d shards were there already, packed alike of the same files: they stay", len(fresh), end-begin))
+	}
+	return a.packed(r)
+}
+
+// packShard packs a shard, and shows somebody who looks how far it is.
+func (a *app) packShard(ctx context.Context, p *batching.Packing, d dataset.Dataset, out string, index, count int) (fresh bool, err error) {
+	done, episodes := a.Step(fmt.Sprintf("shard %d of %d: hashing files", index, count)), cli.Bar{}
+	defer func() { done(); episodes.Done() }()
+	return loader.PackShard(ctx, d, p.Path, out, index, count, p.BuildOptions(func(at, of int) {
+		if at == 1 {
+			done()
+			episodes = a.Counting(fmt.Sprintf("packing shard %d of %d", index, count), of)
+		}
+		episodes.Add(1)
+	}))
+}
+
+// shardsFolder refuses what cannot be the folder of a store.
+func shardsFolder(in, out string) error {
+	if err := notURL(out); err != nil {
+		return err
+	}
+	info, err := os.Stat(out)
+	switch {
+	case out == "":
+		return usagef("no output given, want -o STORE, a folder for the shards")
+	case err == nil && !info.IsDir():
+		return usagef("-o: got the file %q, want a folder for the shards", out)
+	case err != nil && strings.HasSuffix(strings.ToLower(out), ".safetensors"):
+		return usagef("-o: got %q, want the name of a folder for the shards", out)
+	}
+	if liesIn(in, out) {
+		return usagef("-o: %q is in the input %q, whose files the store is checked against, want a folder elsewhere", out, in)
+	}
+	return nil
+}
+
+// unpacked says what an error of packing a shard means on the command line.
+func unpacked(p *batching.Packing, err error, out string) error {
+	var option *loader.OptionError
+	var path *fs.PathError
+	switch {
+	case errors.As(err, &option) && option.Arg == "Replace":
+		return usagef("-o: got %s, want the same, another folder, or --replace", option.Got)
+	case errors.As(err, &path) && (path.Op == "mkdir" || path.Path == out || filepath.Dir(path.Path) == filepath.Clean(out)):
+		return unwritten(err)
+	}
+	return p.Explain(err)
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/robocache/robocache/cmd/robocache/internal/cli"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/text"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// readingFlags are the flags of commands that read recordings: how they are read, but for --strict.
+func readingFlags(f *pflag.FlagSet, opt *dataset.Options) {
+	f.Var(cli.Hertz(&opt.Rate), "rate", "steps a second of recordings that have no times and do not say")
+	f.StringVar(&opt.Clock, "clock", "", "where timestamps come from, of formats that have several clocks: inspect lists them")
+	definitionsFlag(f, &opt.Definitions)
+}
+
+// definitionsFlag is the flag of commands that read recordings, whose messages may lack their definitions.
+func definitionsFlag(f *pflag.FlagSet, list *[]string) {
+	f.StringArrayVar(list, "msg-path", nil, "a `folder` or file of message definitions (.msg, .idl), of recordings that lack some; repeatable")
+}
+
+// recordingFiles completes the name of a recording.
+func recordingFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	list := []string{"npz"}
+	for _, f := range dataset.Formats() {
+		for _, ext := range f.Extensions {
+			list = append(list, strings.TrimPrefix(ext, "."))
+		}
+	}
+	return list, cobra.ShellCompDirectiveFilterFileExt
+}
+
+// episodeFlag is the number of an episode, -1 until one is given.
+type episodeFlag int
+
+func (e *episodeFlag) String() string {
+	if *e < 0 {
+		return ""
+	}
+	return strconv.Itoa(int(*e))
+}
+
+func (e *episodeFlag) Type() string { return "N" }
+
+func (e *episodeFlag) Set(s string) error {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 0 {
+		return errors.New("want the number of an episode, counted from 0")
+	}
+	*e = episodeFlag(n)
+	return nil
+}
+
+// of returns the episode of the dataset at a path: the one that is given, or the only one.
+func (e episodeFlag) of(ctx context.Context, d dataset.Dataset, path string) (*dataset.Episode, error) {
+	at := max(int(e), 0)
+	switch n := d.Len(); {
+	case at >= n:
+		return nil, usagef("--episode: got %d, and %s holds %s", at, path, episodes(n))
+	case e < 0 && n > 1:
+		return nil, usagef("%s holds %d episodes, want --episode 0 to %d", path, n, n-1)
+	}
+	episode, err := d.Episode(ctx, at)
+	if err != nil {
+		return nil, readError(path, err)
+	}
+	return episode, nil
+}
+
+func episodes(n int) string { return text.Count(n, "episode") }

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/robocache/robocache/cmd/robocache/internal/cli"
+	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/internal/printed"
+	"github.com/spf13/cobra"
+)
+
+// run executes a command line and returns the exit code.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	app := newApp(stdin, stdout, stderr)
+	defer app.Interrupts.Watch()()
+	root := app.command()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	cmd, err := root.ExecuteC()
+	if err == nil {
+		return exitGood
+	}
+	if errors.Is(err, syscall.EPIPE) { // as of any program that writes into a pipe that nobody reads any more
+		atomicfile.Abandon()
+		cli.DieOfPipe()
+	}
+	report := describe(err)
+	// The flag may stand behind the one that could not be read, so the arguments are asked and not the parser.
+	var cut *cutError // of which the JSON that was written tells, as it does of what was found
+	var found *foundError
+	if !errors.As(err, &cut) && !errors.As(err, &found) && (app.JSON || wantsJSON(args)) {
+		if failed := app.WriteJSON(map[string]any{"error": report}); failed == nil {
+			return report.Code
+		}
+	}
+	fmt.Fprintf(app.Err, "robocache: %s\n", printed.Text(strings.ReplaceAll(report.Message, "\n", "; ")))
+	if report.Code == exitUsage {
+		fmt.Fprintf(app.Err, "usage: %s\n'%s --help' says more.\n", cmd.UseLine(), cmd.CommandPath())
+	}
+	return report.Code
+}
+
+func (a *app) command() *cobra.Command {
+	var version bool
+	root := &cobra.Command{
+		Use:   "robocache",
+		Short: "Align recorded robot data on the GPU",
+		Long: `robocache puts the streams of a recording, each with a clock of its own, on one clock,
+on a GPU or on the CPU.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			want := commandNames(cmd)
+			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+				want = strings.Join(near, " or ")
+			}
+			return usagef("no command %q, want %s", args[0], want)
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if version {
+				return a.version()
+			}
+			return usagef("no command given, want %s", commandNames(cmd))
+		},
+	}
+	root.SuggestionsMinimumDistance = 2
+	root.PersistentFlags().BoolVar(&a.JSON, "json", false, "write one JSON object to standard output")
+	root.Flags().BoolVar(&version, "version", false, "print the version")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{Message: flagMessage(err)} })
+	root.AddCommand(a.infoCommand(), a.inspectCommand(), a.doctorCommand(), a.planCommand(), a.convertCommand(), a.statsCommand(), a.viewCommand(), a.resampleCommand(), a.fuseCommand(), a.packCommand(), a.batchesCommand(), a.trainCommand(), a.policyCommand(), a.voxelizeCommand(), a.benchCommand(), a.tuneCommand(), a.profileCommand((*app).command), a.serveCommand())
+	for _, c := range root.Commands() {
+		if run := c.RunE; run != nil {
+			c.RunE = func(cmd *cobra.Command, args []string) error { return inFlags(cmd.Flags(), run(cmd, args)) }
+		}
+	}
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd() // after SetOut: it keeps the writer of this moment
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "help":
+			c.Args = func(_ *cobra.Command, args []string) error {
+				if _, rest, err := root.Find(args); err != nil || len(rest) > 0 {
+					return usagef("help: no command %q, want %s", strings.Join(args, " "), commandNames(root))
+				}
+				return nil
+			}
+		case "completion":
+			c.Args, c.RunE = noArgs, func(c *cobra.Command, _ []string) error {
+				return usagef("no shell given, want %s", commandNames(c))
+			}
+			for _, shell := range c.Commands() {
+				shell.Args = noArgs
+			}
+		}
+	}
+	return root
+}
+
+func wantsJSON(args []string) bool {
+	if i := slices.Index(args, "--"); i >= 0 {
+		args = args[:i]
+	}
+	return slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
+}
+
+func (a *app) version() error {
+	v := versionOf()
+	if a.JSON {
+		return a.WriteJSON(v)
+	}
+	_, err := fmt.Fprintln(a.Out, v)
+	return err
+}

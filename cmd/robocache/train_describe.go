@@ -1,0 +1,102 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/robocache/robocache/dataset/notetext"
+	"github.com/robocache/robocache/internal/printed"
+	"github.com/robocache/robocache/internal/serve"
+	"github.com/robocache/robocache/internal/text"
+	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/policy"
+)
+
+// describe says what is trained on what.
+func (w *trainer) describe(tr *policy.Trainer, store *loader.Store) error {
+	c, r := tr.Config(), tr.Report()
+	o := w.out
+	o.Policy, o.Says, o.Recipe, o.Parameters, o.MFLOP = c.Policy, c.Says, c.Recipe, tr.Parameters(), c.Recipe.FLOP(len(c.Inputs), len(c.Targets))/1e6
+	o.Episodes, o.Windows, o.HoldOut = r.Episodes, r.Windows, c.HoldOut
+	o.LeaveOut = append([]int{}, c.LeaveOut...)
+	o.States, o.Action, o.NotStates = []seen{}, seen{c.Action.Name, len(c.Action.Columns)}, c.NotStates
+	var names []string
+	for _, s := range c.States {
+		o.States = append(o.States, seen{s.Name, len(s.Columns)})
+		names = append(names, o.States[len(o.States)-1].String())
+	}
+	if !w.app.JSON {
+		if _, err := w.app.Out.Write([]byte(printed.Text(fmt.Sprintf("states: %s; action: %v", strings.Join(names, ", "), o.Action)) + "\n")); err != nil {
+			return err
+		}
+	}
+	if len(c.NotStates) > 0 {
+		var others []string
+		for _, n := range c.NotStates {
+			others = append(others, fmt.Sprintf("%s (%s)", n.Stream, n.Reason))
+		}
+		text := "not states: " + strings.Join(others, ", ")
+		if c.NotStates[0].Reason != policy.Camera {
+			text += "; a plan that names them takes them"
+		}
+		w.remark("%s", text)
+	}
+	if c.Filtered > 0 {
+		w.remark("%s not held out and not trained on: left out by the plan's filter", text.Count(c.Filtered, "episode"))
+	}
+	if list := c.Times(); len(list) > 0 {
+		var names []string
+		for _, x := range list {
+			names = append(names, x.Name+" of "+x.Stream)
+		}
+		w.remark("columns that are times or indices by their names, and no states or actions: %s; a plan can leave them out, as that of robocache plan does", text.List(names, 4))
+	}
+	if rate := store.Info().Rate; rate > 0 && c.Hz > 1.001*rate {
+		w.remark("the clock has %g ticks a second, and the recordings have %g steps: several ticks have the same sample", c.Hz, rate)
+	}
+	if list := c.Copies(); len(list) > 0 {
+		var pairs []string
+		for _, p := range list {
+			pairs = append(pairs, fmt.Sprintf("%d is %d", p[0], p[1]))
+		}
+		w.remark("held-out episodes that have the samples of one that is trained on, so that their skill says nothing: %s", text.List(pairs, 4))
+	}
+	normalised, err := c.Normalised()
+	if err != nil {
+		return err
+	}
+	if len(normalised) > 0 {
+		w.remark("normalise of the plan is left out, a policy normalises by itself: %s", strings.Join(normalised, ", "))
+	}
+	o.Skipped, o.LeftOut = serve.SkippedOf(store.Skipped), notetext.Reasons(slices.Concat(r.Notes, c.LeftOut))
+	if n := len(o.Skipped); n > 0 {
+		w.remark("skipped: %s: the first, episode %d: %s", text.Count(n, "episode"), o.Skipped[0].Number, o.Skipped[0].Reason)
+	}
+	for _, text := range serve.LoaderLines(&r) {
+		w.remark("%s", text)
+	}
+	if list := c.Floored(); len(list) > 0 {
+		var names []string
+		for _, y := range list {
+			names = append(names, fmt.Sprintf("%s (%.3g)", y.Name, y.Std))
+		}
+		w.remark("%d of %s of the action hardly vary, and are measured by more than their standard deviation: %s; --floor sets by what",
+			len(list), text.Count(len(c.Targets), "column"), text.List(names, 4))
+	}
+	if o.Recipe.WarmUp >= o.Recipe.Steps {
+		w.remark("the learning rate rises in all of the %s, and never falls: they are the warm-up alone", text.Count(o.Recipe.Steps, "step"))
+	}
+	if n := len(o.LeftOut); n > 0 {
+		w.remark("left out: %s: the first, %s: %s", text.Count(n, "episode"), o.LeftOut[0].Name, o.LeftOut[0].Reason)
+	}
+	turned, err := c.Rotations(store)
+	if err != nil {
+		return err
+	}
+	if n := len(turned); n > 0 {
+		w.remark("rotations: %s of the action, %s to %s, are of quaternions, and each is predicted by itself: q and -q are two targets, and what is predicted has no length of 1",
+			text.Count(n, "column"), turned[0], turned[n-1])
+	}
+	return nil
+}

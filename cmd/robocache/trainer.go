@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/policy"
+)
+
+// run trains, compares and writes.
+func (w *trainer) run(ctx context.Context, tr *policy.Trainer, store *loader.Store) error {
+	if w.anew {
+		w.remark("--resume: there is no checkpoint in %s, training begins with the first step", w.training.out)
+	}
+	if w.training.out == "" {
+		w.remark("nothing is kept, want --out DIR for the policy")
+	}
+	if w.resume {
+		if err := tr.Resume(ctx, w.training.out); err != nil {
+			return w.explain(err)
+		}
+		w.remark("goes on after step %d of %d", tr.Steps(), tr.Config().Recipe.Steps)
+	}
+	if err := w.describe(tr, store); err != nil {
+		return err
+	}
+	if err := w.steps(ctx, tr); err != nil {
+		return err
+	}
+	if err := w.save(ctx, tr); err != nil {
+		return err
+	}
+	if w.unread != nil {
+		return w.unread
+	}
+	if w.out.Ended {
+		return w.ended(tr)
+	}
+	if w.rank > 0 {
+		return nil
+	}
+	if len(w.HoldOut) > 0 {
+		if err := w.compare(ctx, tr, store); err != nil {
+			return err
+		}
+	}
+	return w.write()
+}
+
+// ended says that a signal came.
+func (w *trainer) ended(tr *policy.Trainer) error {
+	cut := &cutError{When: fmt.Sprintf("after step %d", tr.Steps()), Kept: w.training.out}
+	if w.app.JSON {
+		if err := w.line(w.out); err != nil {
+			return err
+		}
+	}
+	if cut.Kept == "" {
+		return cut
+	}
+	w.app.Remark("%v; --resume goes on", cut)
+	return nil
+}
+
+// compare compares the policy and a ridge on the episodes that are held out.
+func (w *trainer) compare(ctx context.Context, tr *policy.Trainer, store *loader.Store) error {
+	done := w.app.Step("comparing with the episodes held out")
+	defer done()
+	e, err := tr.Evaluate(ctx, nil)
+	if err != nil {
+		return w.explain(err)
+	}
+	w.out.Evaluation, w.out.Skill = &e, skillOf(&e)
+	ridge, err := policy.Ridge(ctx, tr.Config(), store)
+	var option *policy.OptionError
+	if errors.As(err, &option) {
+		w.remark("no ridge: got %s, want %s", option.Got, option.Want)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	w.out.Ridge, w.out.RidgeSkill = &ridge, skillOf(&ridge)
+	return nil
+}
+
+// write prints the result.
+func (w *trainer) write() error {
+	o := w.out
+	if w.app.JSON {
+		return w.line(o)
+	}
+	var b bytes.Buffer
+	n := len(o.Devices)
+	names := make([]string, n)
+	for i, d := range o.Devices {
+		names[i] = d.Name
+	}
+	fmt.Fprintf(&b, "trained %s %s, %d parameters, %d steps of %d windows of %s, %.0f MFLOP a step, on %s\n%s\n",
+		o.Policy, o.Recipe.Size, o.Parameters, o.Steps, n*o.Recipe.Batch, episodes(o.Episodes), float64(n)*o.MFLOP, strings.Join(names, " and "), o.Says)
+	if o.Evaluation != nil {
+		writeSkills(&b, o.Evaluation, o.Ridge)
+	}
+	if o.Output != "" {
+		fmt.Fprintf(&b, "wrote %s\n", o.Output)
+	}
+	_, err := w.app.Out.Write(b.Bytes())
+	return err
+}

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/robocache/robocache/dataset/notetext"
+	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/internal/serve"
+	"github.com/robocache/robocache/internal/text"
+	"github.com/robocache/robocache/nn"
+	"github.com/robocache/robocache/nn/ranks"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/policy"
+)
+
+// training is what the flags of train ask for.
+type training struct {
+	policy.Options
+	path, kind, planFile string
+	out, backend         string
+	request              batching.Request // of the dataset
+	resume, anew         bool             // anew: there is nothing to resume
+	rank, world          int              // of the programs that train together
+}
+
+// writes reports whether this program is the one that writes.
+func (t *training) writes() bool { return t.out != "" && t.rank == 0 }
+
+// check checks the flags.
+func (t *training) check() error {
+	for _, n := range []struct {
+		flag string
+		got  int
+	}{{"steps", t.Steps}, {"batch", t.Batch}} {
+		if n.got < 0 {
+			return usagef("--%s: got %d, want 1 or more, or 0 for the size's", n.flag, n.got)
+		}
+	}
+	switch {
+	case t.kind != policy.Kind:
+		return usagef("--policy: got %q, want %s", t.kind, policy.Kind)
+	case t.resume && t.out == "":
+		return usagef("--resume: got it without --out, want the folder of the checkpoint")
+	case t.planFile != "" && (t.Hz > 0 || t.Action != "" || len(t.States) > 0):
+		return usagef("--plan: got it with --hz, --action or --state, want what they say in the plan")
+	case t.NCCL && t.world > 1:
+		return usagef("--nccl: got it in a program of %d, want one program with several devices: several share their memory", t.world)
+	case t.Rate < 0:
+		return usagef("--lr: got %g, want more than 0, or 0 for the size's", t.Rate)
+	}
+	if t.planFile != "" {
+		text, err := os.ReadFile(t.planFile)
+		if err != nil {
+			return readError(t.planFile, err)
+		}
+		t.Plan, t.PlanName = string(text), t.planFile
+	}
+	if t.out == "" {
+		return nil
+	}
+	switch there, err := policy.Exists(t.out); {
+	case err != nil:
+		return t.explain(err)
+	case there && !t.resume:
+		return usagef("--out: got %q, which has a checkpoint, want another folder, or --resume to go on from it", t.out)
+	case !there && t.resume:
+		t.resume, t.anew = false, true
+	}
+	return nil
+}
+
+// outputs finds out whether the checkpoint can be written, and takes away what a program that was killed has left of one.
+func (t *training) outputs() error {
+	if !t.writes() {
+		return nil
+	}
+	if err := notURL(t.out); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(t.out, 0o777); err != nil {
+		return unwritten(err)
+	}
+	if err := writable(filepath.Join(t.out, lossPicture)); err != nil {
+		return err
+	}
+	return unwritten(atomicfile.Sweep(t.out, func(name string) bool { return name == lossPicture || policy.IsFile(name) }))
+}
+
+// alone locks the checkpoint, which another program may be making.
+func (t *training) alone() (unlock func(), err error) {
+	if !t.writes() || notURL(t.out) != nil {
+		return func() {}, nil
+	}
+	at := filepath.Clean(t.out)
+	unlock, err = atomicfile.Lock(filepath.Join(filepath.Dir(at), "."+filepath.Base(at)+".train.lock"))
+	if errors.Is(err, atomicfile.ErrLocked) {
+		return nil, &outputError{t.out, errors.New("another program is making it: want another folder, or to wait until it is done")}
+	}
+	return unlock, err
+}
+
+// explain says what an error of package policy means for the command line.
+func (t *training) explain(err error) error {
+	if errors.Is(err, ops.ErrWrongDevice) {
+		return usagef("--backend: got %q: %v", t.backend, err)
+	}
+	var option *policy.OptionError
+	if errors.As(err, &option) {
+		arg := cmp.Or(map[string]string{"Rate": "lr", "History": "Plan", "Chunk": "Plan"}[option.Arg], option.Arg)
+		if arg != "Plan" || t.planFile == "" {
+			return &policy.OptionError{Arg: arg, Got: option.Got, Want: option.Want}
+		}
+		return &inputError{Path: cmp.Or(t.planFile, t.path), Msg: option.Arg, Got: option.Got, Want: option.Want}
+	}
+	var bad *nn.NotFiniteError
+	if errors.As(err, &bad) { // though the recordings were looked at, and are
+		recipe, _ := policy.RecipeOf(t.Size) // which is checked
+		return fmt.Errorf("training diverged: the loss or a gradient of step %d is not finite, and the recordings are; a --lr less than %g is the likely cure", bad.Step, cmp.Or(t.Rate, recipe.Rate))
+	}
+	return explainPolicy(t.path, err)
+}
+
+// trained is what train says of its work, in the last line of --json.
+type trained struct {
+	Input      string             `json:"input"`
+	Output     string             `json:"output,omitempty"`
+	Devices    []deviceInfo       `json:"devices"`
+	Policy     string             `json:"policy"`
+	Says       string             `json:"says"`
+	States     []seen             `json:"states"`
+	Action     seen               `json:"action"`
+	NotStates  []policy.NotState  `json:"not_states"`
+	Recipe     policy.Recipe      `json:"recipe"`
+	Parameters int                `json:"parameters"`
+	MFLOP      float64            `json:"mflop_per_step"`
+	Episodes   int                `json:"episodes"` // that were trained on
+	Windows    int                `json:"windows"`
+	HoldOut    []int              `json:"hold_out"`
+	LeaveOut   []int              `json:"leave_out"` // by option
+	Steps      int                `json:"steps"`     // those of a checkpoint that was resumed too
+	Loss       float64            `json:"loss"`      // the mean of the latest steps
+	Seconds    float64            `json:"seconds"`
+	Speed      float64            `json:"steps_per_second"`
+	Skill      map[string]float64 `json:"skill"` // by ticks; empty without episodes held out
+	RidgeSkill map[string]float64 `json:"ridge_skill"`
+	Evaluation *policy.Evaluation `json:"evaluation,omitempty"`
+	Ridge      *policy.Evaluation `json:"ridge,omitempty"`
+	Absent     []absentInput      `json:"absent"` // the input, if declared episodes of it are not there
+	Skipped    []serve.Skipped    `json:"skipped"`
+	LeftOut    []notetext.Reason  `json:"left_out"`
+	Ended      bool               `json:"ended_by_signal"`
+	Remarks    []string           `json:"remarks"`
+}
+
+// seen is a stream that the policy takes.
+type seen struct {
+	Stream  string `json:"stream"`
+	Columns int    `json:"columns"`
+}
+
+func (s seen) String() string {
+	return fmt.Sprintf("%s (%s)", s.Stream, text.Count(s.Columns, "column"))
+}
+
+// trainer is train at work.
+type trainer struct {
+	*training
+	app    *app
+	ranks  *ranks.Group // nil if this program trains alone
+	unread error        // of the output: nobody reads it any more
+	out    *trained
+}
+
+func (w *trainer) remark(format string, args ...any) {
+	w.out.Remarks = append(w.out.Remarks, fmt.Sprintf(format, args...))
+	w.app.Remark(format, args...)
+}
+
+// line writes a line of JSON.
+func (w *trainer) line(v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = w.app.Out.Write(w.app.Pipe.JSON(append(text, '\n')))
+	return err
+}
+
+// lossPicture is the picture's name in a checkpoint.
+const lossPicture = "loss.png"
+
+// lossUnit is what it shows: the loss is of actions in their standard deviations.
+const lossUnit = "MSE (squared standard deviations)"

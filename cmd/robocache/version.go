@@ -1,0 +1,48 @@
+package main
+
+import (
+	"runtime"
+	"runtime/debug"
+	"strings"
+)
+
+// release is the version of what was built for a release or a wheel: the linker is told it (-X main.release=0.5.0), and the Python package has the same.
+var release string
+
+// buildVersion is what the linker knows of the module: the version of a release, a tag, or the revision that was built.
+type buildVersion struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"`
+	Modified bool   `json:"modified,omitempty"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+func (v buildVersion) String() string {
+	s := "robocache " + v.Version
+	if v.Revision != "" && !strings.Contains(v.Version, v.Revision[:min(len(v.Revision), 12)]) {
+		s += " " + v.Revision[:min(len(v.Revision), 12)]
+	}
+	return s + " " + v.Go + " " + v.Platform
+}
+
+func versionOf() buildVersion {
+	v := buildVersion{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if info.Main.Version != "" {
+			v.Version = info.Main.Version
+		}
+		for _, s := range info.Settings {
+			switch s.Key {
+			case "vcs.revision":
+				v.Revision = s.Value
+			case "vcs.modified":
+				v.Modified = s.Value == "true"
+			}
+		}
+	}
+	if release != "" {
+		v.Version = release
+	}
+	return v
+}

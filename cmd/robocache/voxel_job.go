@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+	"github.com/robocache/robocache/viz"
+)
+
+// voxelJob is a cloud and what becomes of it.
+type voxelJob struct {
+	request *voxelRequest
+	cloud   *cloud
+	opts    ops.VoxelizeOptions
+	grid    ops.VoxelGrid
+	derived bool // the grid's bounds are those of the points
+	out     ops.VoxelizeResult
+	drawn   ops.VoxelizeResult // the voxels that hold points, for the picture
+}
+
+// voxelReport is what --json writes: what became of the points, and the lines that text has on standard error.
+type voxelReport struct {
+	counters
+	Remarks []string `json:"remarks"`
+}
+
+type counters struct {
+	Points        int64 `json:"points"`
+	InRange       int64 `json:"in_range"`
+	OutOfRange    int64 `json:"out_of_range"`
+	NotFinite     int64 `json:"not_finite"`
+	DroppedPoints int64 `json:"dropped_points"`
+	DroppedVoxels int64 `json:"dropped_voxels"`
+}
+
+// args returns what the operation reads, for the reduction that it makes.
+func (j *voxelJob) args() ops.VoxelizeArgs {
+	args := ops.VoxelizeArgs{Points: j.cloud.points, Offsets: j.cloud.offsets}
+	if j.opts.Mode == ops.VoxelHard || j.opts.Reduce.OfFeatures() {
+		args.Features = j.cloud.features
+	}
+	return args
+}
+
+func (j *voxelJob) run(device *ops.Device) error {
+	args := j.args()
+	var err error
+	if j.out, err = device.Voxelize(context.Background(), args, j.grid, j.opts); err != nil {
+		return j.cloud.explain(err)
+	}
+	if j.request.plot == "" {
+		return nil
+	}
+	// The picture is of the voxels that hold points: a grid does not say which do.
+	j.drawn = j.out
+	if j.opts.Mode == ops.VoxelDense {
+		o := ops.VoxelizeOptions{Mode: ops.VoxelSparse, Reduce: j.opts.Reduce, Order: j.opts.Order}
+		if o.Reduce == ops.ReduceOccupancy {
+			o.Reduce = ops.ReduceCount
+		}
+		if j.drawn, err = device.Voxelize(context.Background(), args, j.grid, o); err != nil {
+			return j.cloud.explain(err)
+		}
+	}
+	return nil
+}
+
+// arrays writes the output.
+func (j *voxelJob) arrays(w align.ArrayWriter) error {
+	o := &j.out
+	type array struct {
+		name string
+		t    *tensor.Tensor
+	}
+	var list []array
+	switch j.opts.Mode {
+	case ops.VoxelDense:
+		list = []array{{"grid", o.Grid}}
+	case ops.VoxelHard:
+		list = []array{{"voxels", o.Values}, {"coords", o.Coords}, {"num_points", o.Counts}, {"point_voxel", o.PointVoxel}}
+		if j.cloud.offsets != nil {
+			list = append(list, array{"row_splits", o.RowSplits})
+		}
+	default:
+		list = []array{{"coords", o.Coords}, {"counts", o.Counts}}
+		if o.Values != nil {
+			list = append(list, array{"features", o.Values})
+		}
+		list = append(list, array{"point_voxel", o.PointVoxel}, array{"row_splits", o.RowSplits})
+	}
+	if j.derived {
+		lo, err := tensor.Of(j.grid.Min[:], 3)
+		hi, more := tensor.Of(j.grid.Max[:], 3)
+		if err = errors.Join(err, more); err != nil {
+			return err
+		}
+		list = append(list, array{"min", lo}, array{"max", hi})
+	}
+	if j.cloud.times != nil {
+		list = append(list, array{"times", j.cloud.times})
+	}
+	for _, a := range list {
+		if err := w.Add(a.name, a.t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// picture returns the voxels of the first cloud, coloured by height, or by what was counted or reduced.
+func (j *voxelJob) picture() (viz.Voxels, error) {
+	v := viz.Voxels{Min: j.grid.Min, Size: j.grid.Size}
+	coords, err := tensor.Data[int32](j.drawn.Coords)
+	if err != nil {
+		return v, err
+	}
+	n, width := j.drawn.Coords.Dim(0), j.drawn.Coords.Dim(1)
+	var zyx []int32
+	for i := 0; i < n; i++ {
+		at := coords[i*width : (i+1)*width]
+		if width == 4 {
+			if at[0] > 0 {
+				break // rows come one after the other
+			}
+			at = at[1:]
+		}
+		if j.opts.Order == ops.AxisXYZ {
+			at = []int32{at[2], at[1], at[0]}
+		}
+		zyx = append(zyx, at...)
+	}
+	shown := len(zyx) / 3
+	if shown == 0 {
+		return v, &inputError{Path: j.cloud.path, Msg: "no points in the grid, want at least one to draw"}
+	}
+	if shown < n {
+		j.cloud.remark("the picture shows the first of %d clouds", j.cloud.offsets.Len()-1)
+	}
+	if v.Coords, err = tensor.Of(zyx, shown, 3); err != nil {
+		return v, err
+	}
+	switch {
+	case j.opts.Mode == ops.VoxelHard:
+	case j.opts.Reduce == ops.ReduceCount:
+		v.Label, v.Counts = "points in a voxel", true
+		v.Values, err = j.drawn.Counts.Slice(0, 0, shown)
+	case j.opts.Reduce.OfFeatures() && j.cloud.features != nil && j.request.preset.Value != open3d:
+		name := "the first feature"
+		if len(j.cloud.names) > 0 {
+			name = j.cloud.names[0]
+		}
+		v.Label = j.opts.Reduce.String() + " of " + name
+		v.Values, err = j.drawn.Values.AsStrided([]int{shown}, []int{j.drawn.Values.Dim(1)}, 0)
+	}
+	return v, err
+}
+
+// voxelized writes the counters, and what was made of what.
+func (a *app) voxelized(j *voxelJob, device ops.Info) error {
+	f := j.out.Found
+	n := counters{f.Points, f.InRange, f.OutOfRange, f.NotFinite, f.DroppedPoints, f.DroppedVoxels}
+	if a.JSON {
+		return a.WriteJSON(voxelReport{n, append([]string{}, j.cloud.remarks...)})
+	}
+	for _, m := range j.cloud.remarks {
+		a.Remark("%s", m)
+	}
+	cells, err := j.grid.Cells()
+	if err != nil {
+		return err
+	}
+	if lo, hi, ok, err := j.cloud.bounds(); err == nil && ok {
+		fmt.Fprintf(a.Out, "cloud: %d points, from %s to %s (x, y, z)\n", n.Points, shortVec(lo), shortVec(hi))
+	}
+	end := j.grid.Min // of the last cells, which need not be that of the bounds that were given
+	for k, n := range cells {
+		end[k] += float64(n) * j.grid.Size[k]
+	}
+	fmt.Fprintf(a.Out, "grid: %d x %d x %d cells of %s, from %s to %s\n", cells[0], cells[1], cells[2],
+		shortVec(j.grid.Size), shortVec(j.grid.Min), shortVec(end))
+	if len(j.cloud.names) > 0 {
+		fmt.Fprintf(a.Out, "features: %s\n", strings.Join(j.cloud.names, ", "))
+	}
+	if j.opts.Mode != ops.VoxelDense {
+		fmt.Fprintf(a.Out, "voxels: %d\n", f.Voxels)
+	}
+	t := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "points\tin range\tout of range\tnot finite\tdropped points\tdropped voxels\t")
+	fmt.Fprintf(t, "%d\t%d\t%d\t%d\t%d\t%d\t\n", n.Points, n.InRange, n.OutOfRange, n.NotFinite, n.DroppedPoints, n.DroppedVoxels)
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	wrote := j.request.out
+	if j.request.plot != "" {
+		wrote += " and " + j.request.plot
+	}
+	_, err = fmt.Fprintf(a.Out, "wrote %s, computed on %s\n", wrote, device.Name)
+	return err
+}
+
+// voxelArrays names the operation's arguments as files do.
+var voxelArrays = map[string]string{"Points": "points", "Features": "features", "Offsets": "offsets"}
+
+// explain says which of the file's arrays the operation could not use.
+func (c *cloud) explain(err error) error {
+	name := ops.Argument(err)
+	if name == "" {
+		return err
+	}
+	return &inputError{Path: c.path, Array: voxelArrays[name], Err: err}
+}

@@ -1,0 +1,76 @@
+package convert
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Conversion is inputs that were opened, and what is to be made of them. Its methods are for one goroutine at a time.
+type Conversion struct {
+	inputs   []input
+	out      string
+	single   bool // the output is one file
+	target   Target
+	traits   Traits
+	opt      Options
+	begins   []int // where the shards' episodes begin, and where the last ends
+	episodes int
+	head     Head
+	own      bool // what there is at the output is of this conversion, as far as a shard has looked
+}
+
+// New opens inputs, whose episodes are numbered one input after the other, and checks what is asked for. Nothing is written.
+//
+// The output is a folder, but for a target of files whose ending the output has: then it is that file, which is replaced, and there must be one episode
+// in it, unless the file is for many. A mistake in the options is an *OptionError or *align.PlanError, an input that cannot be opened an *InputError.
+func New(ctx context.Context, inputs []string, out string, t Target, opt Options) (*Conversion, error) {
+	if err := opt.check(); err != nil {
+		return nil, err
+	}
+	switch {
+	case len(inputs) == 0:
+		return nil, refuse("inputs", "none", "one or more")
+	case out == "":
+		return nil, refuse("output", "no name", "a folder")
+	}
+	settings, err := json.Marshal(t.Settings())
+	if err != nil {
+		return nil, err
+	}
+	list, err := open(ctx, inputs, opt.Reading)
+	if err != nil {
+		return nil, err
+	}
+	if err := known(ctx, list, opt.Media); err != nil {
+		return nil, errors.Join(err, closeAll(list))
+	}
+	c := &Conversion{inputs: list, out: out, target: t, traits: t.Traits(), opt: opt}
+	last := &list[len(list)-1]
+	c.episodes = last.first + last.from.Len()
+	c.begins = runs(weights(list), opt.Shards)
+	st, failed := os.Stat(out)
+	c.single = c.traits.Ext != "" && strings.EqualFold(filepath.Ext(out), c.traits.Ext) && (failed != nil || !st.IsDir())
+	if c.single && (opt.Shards > 1 || c.episodes > 1 && !c.traits.Whole) {
+		err := refuse("output", fmt.Sprintf("%s, one file, for %d episodes in %d shards", out, c.episodes, opt.Shards), "the name of a folder")
+		return nil, errors.Join(err, c.Close())
+	}
+	c.head = Head{Version: version, Target: t.Name(), Settings: settings, Strict: opt.Reading.Strict, Rate: opt.Reading.Rate, Clock: opt.Reading.Clock,
+		Definitions: opt.Reading.Definitions, Media: opt.Media, KeepInvalid: opt.KeepInvalid, Plan: planText(opt.Plan), Shards: opt.Shards, Episodes: c.episodes, Listing: listing(list)}
+	return c, nil
+}
+
+// Close closes the inputs. Close twice is fine.
+func (c *Conversion) Close() error { return closeAll(c.inputs) }
+
+// Episodes returns how many episodes a shard has.
+func (c *Conversion) Episodes(shard int) int { return c.begins[shard+1] - c.begins[shard] }
+
+func (c *Conversion) wantsMedia(name string) bool {
+	return len(c.opt.Media) == 0 || slices.Contains(c.opt.Media, name)
+}

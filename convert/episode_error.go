@@ -1,0 +1,78 @@
+package convert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/video"
+)
+
+// RefusedError is an episode that a format cannot take.
+type RefusedError struct{ Err error }
+
+func (e *RefusedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns why.
+func (e *RefusedError) Unwrap() error { return e.Err }
+
+// EpisodeError is an episode that ended a conversion.
+type EpisodeError struct {
+	Number int    // counted over all inputs
+	Input  string // its path
+	Err    error
+}
+
+func (e *EpisodeError) Error() string { return fmt.Sprintf("%s: %v", e.Input, e.Err) }
+
+// Unwrap returns why.
+func (e *EpisodeError) Unwrap() error { return e.Err }
+
+// SpoiledError says which episodes that were written lack what a later one has, since they lost it: the piece is made again without them.
+type SpoiledError struct{ Episodes map[int]error }
+
+func (e *SpoiledError) Error() string { return e.Episodes[e.first()].Error() }
+
+// first is the number of the first of them.
+func (e *SpoiledError) first() int { return slices.Min(slices.Collect(maps.Keys(e.Episodes))) }
+
+// brokenError is an episode of which a part was written.
+type brokenError struct {
+	number int
+	err    error
+}
+
+func (e *brokenError) Error() string { return e.err.Error() }
+
+// ofEpisode reports whether an error is of what one episode holds, and says nothing of the next: a file that breaks its format, streams that cannot be
+// put on a clock, content that the output has no place for. A file that is gone, a disk that is full and a decoder that there is not are no such thing.
+func ofEpisode(err error) bool {
+	var path *fs.PathError
+	var program *video.ProgramError
+	if errors.As(err, &path) || errors.As(err, &program) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	var (
+		format  *dataset.FormatError
+		stream  *dataset.StreamError
+		missing *align.MissingError
+		aligned *align.StreamError
+		none    *align.NoStreamsError
+		span    *align.RangeError
+		size    *align.SizeError
+		steps   *align.StepsError
+		refused *RefusedError
+		lost    *LostError
+	)
+	for _, as := range []any{&format, &stream, &missing, &aligned, &none, &span, &size, &steps, &refused, &lost} {
+		if errors.As(err, as) {
+			return true
+		}
+	}
+	return false
+}

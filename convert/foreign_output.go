@@ -1,0 +1,110 @@
+package convert
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// foreign returns an error if there is something at the output that no conversion with this head has made.
+func (p *place) foreign(head Head) error {
+	if p.marker == "" {
+		return nil
+	}
+	there, err := os.ReadDir(p.at)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		if st, failed := os.Stat(p.at); failed == nil && !st.IsDir() {
+			return refuse("output", p.at+", which is a file", "the name of a folder")
+		}
+		return err
+	}
+	if len(there) == 0 {
+		return nil
+	}
+	heads, err := p.heads()
+	if err != nil {
+		return err
+	}
+	for _, is := range heads {
+		is.Shard, head.Shard = 0, 0
+		if text(is) != text(head) {
+			return refuse("output", p.at+", which was converted otherwise: "+otherwise(is, head), "another folder, or that one removed")
+		}
+	}
+	if len(heads) == 0 {
+		return refuse("output", p.at+", in which there is something that is no conversion's", "a new folder, or an empty one")
+	}
+	return nil
+}
+
+// heads are those of the shards of an output of which there is something: journals beside it, and reports in it. Another program may be about to end one:
+// it writes the report before it removes the journal, so that journals are looked for first.
+func (p *place) heads() (list []Head, err error) {
+	dir, base := filepath.Split(filepath.Clean(p.at))
+	look := func(dir, before, after string, read func(b []byte) Head) error {
+		names, err := os.ReadDir(dir)
+		if err != nil {
+			return err
+		}
+		for _, e := range names {
+			if !strings.HasPrefix(e.Name(), before) || !strings.HasSuffix(e.Name(), after) {
+				continue
+			}
+			b, err := os.ReadFile(filepath.Join(dir, e.Name()))
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			if h := read(b); h.Version > 0 {
+				list = append(list, h)
+			}
+		}
+		return nil
+	}
+	err = look(filepath.Clean(dir+"."), "."+base+".convert", ".journal", func(b []byte) Head {
+		line, _, _ := bytes.Cut(b, []byte("\n"))
+		var o opening
+		_ = json.Unmarshal(line, &o) // which has no version where it is none
+		return o.Head
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = look(p.at, "convert", ".json", func(b []byte) (h Head) {
+		_ = json.Unmarshal(b, &h)
+		return h
+	})
+	return list, err
+}
+
+// otherwise says in what two heads differ.
+func otherwise(is, want Head) string {
+	for _, c := range []struct {
+		what      string
+		got, want any
+	}{
+		{"target", is.Target, want.Target}, {"settings", is.Settings, want.Settings}, {"shards", is.Shards, want.Shards}, {"plan", is.Plan, want.Plan},
+		{"episodes", is.Episodes, want.Episodes}, {"files of the inputs", is.Listing, want.Listing}, {"media", is.Media, want.Media},
+		{"definitions", is.Definitions, want.Definitions},
+		{"rate", is.Rate, want.Rate}, {"clock", is.Clock, want.Clock}, {"strictness", is.Strict, want.Strict},
+		{"rows that are not valid", is.KeepInvalid, want.KeepInvalid},
+	} {
+		if a, b := text(c.got), text(c.want); a != b {
+			if len(a)+len(b) > 200 {
+				return "another " + c.what
+			}
+			return fmt.Sprintf("%s %s, where %s is asked for", c.what, a, b)
+		}
+	}
+	return "another version"
+}

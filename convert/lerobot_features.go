@@ -1,0 +1,171 @@
+package convert
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+	lerobotwrite "github.com/robocache/robocache/dataset/lerobot/write"
+	"github.com/robocache/robocache/tensor"
+)
+
+// ExtraStreamError says that an episode has a stream or camera that the first has not, so that a dataset of the first's would lose it.
+type ExtraStreamError struct {
+	Streams []string // by their names in the recording
+	Episode string
+	Number  int // of the episode
+	First   string
+}
+
+func (e *ExtraStreamError) Error() string {
+	return fmt.Sprintf("convert: episode %d, %s, has %s, which the first episode, %s, has not: want to leave that out or to skip such episodes "+
+		"(LeRobotOptions.Extra), or a plan of streams that all have", e.Number, e.Episode, strings.Join(e.Streams, ", "), e.First)
+}
+
+// Unwrap returns dataset.ErrMissing.
+func (e *ExtraStreamError) Unwrap() error { return dataset.ErrMissing }
+
+// compare finds what an episode has and the first has not, and what it lacks. Whoever lost it is the one to do without, the episode or those before it;
+// what the first never had is left out if that is asked for.
+func (l *leRobotWriter) compare(e *Episode, own *dataset.Episode, names map[string]string, kept *Kept) error {
+	if l.has == nil {
+		return nil
+	}
+	has := map[string]bool{}
+	var found []string
+	look := func(name string) {
+		feature := cmp.Or(names[name], name)
+		if has[feature] = true; l.has[feature] == "" {
+			found = append(found, name)
+		}
+	}
+	for i := range own.Streams {
+		look(own.Streams[i].Name)
+	}
+	for i := range own.Media {
+		look(own.Media[i].Name)
+	}
+	var lacks []string
+	for _, feature := range slices.Sorted(maps.Keys(l.has)) {
+		if !has[feature] {
+			lacks = append(lacks, l.has[feature])
+		}
+	}
+	if err := lostAmong(e.Lost, lacks); err != nil {
+		return &RefusedError{err}
+	}
+	if l.opt.Extra != "drop" {
+		if err := l.spoiled(e, found); err != nil {
+			return err
+		}
+	}
+	if len(found) == 0 || l.opt.Extra == "skip" { // the writer refuses the episode
+		return nil
+	}
+	if l.opt.Extra == "error" {
+		return &ExtraStreamError{Streams: found, Episode: e.Name, Number: e.Number, First: l.first}
+	}
+	drop := func(name string, n int) bool {
+		if !slices.Contains(found, name) {
+			return false
+		}
+		delete(kept.Samples, name)
+		kept.leave(name, n, dataset.Note{Code: dataset.CodeNotInFirst})
+		return true
+	}
+	own.Streams = slices.DeleteFunc(own.Streams, func(s dataset.Stream) bool { return drop(s.Name, s.Len()) })
+	own.Media = slices.DeleteFunc(own.Media, func(m dataset.Media) bool { return drop(m.Name, m.Len()) })
+	return nil
+}
+
+// spoiled returns a *SpoiledError of the episodes that were written and lost what an episode has: streams that were found more than the first has, and
+// those that are left out of all as their numbers are not finite, where those of this episode are.
+func (l *leRobotWriter) spoiled(e *Episode, found []string) error {
+	for name := range l.left {
+		if _, lost := e.Lost[name]; !lost && e.Stream(name) != nil {
+			found = append(found, name)
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	spoiled := &SpoiledError{map[int]error{}}
+	for _, before := range l.lossy {
+		if err := lostAmong(before.lost, found); err != nil {
+			spoiled.Episodes[before.number] = err
+		}
+	}
+	if len(spoiled.Episodes) == 0 {
+		return nil
+	}
+	return spoiled
+}
+
+// unheld finds the streams of the first episode that a dataset has no place for, which are left out of all.
+func (l *leRobotWriter) unheld(e *Episode) error {
+	for i := range e.Streams {
+		s := &e.Streams[i]
+		if l.needs(s.Name) || l.left[s.Name].Code != "" {
+			continue
+		}
+		var bad *lerobotwrite.Error
+		switch err := lerobotwrite.CheckStream(s); {
+		case errors.As(err, &bad):
+			l.left[s.Name] = dataset.Note{Code: dataset.CodeUnheld, Detail: dataset.Detail{Unit: "LeRobot", Got: bad.Got, Want: bad.Want}}
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+// notFinite finds the streams of the first episode that are left out of all as not all of their numbers are finite, and which of these are no better in a
+// later one.
+func (l *leRobotWriter) notFinite(e *Episode) error {
+	first := l.left == nil
+	if first {
+		l.left = map[string]dataset.Note{}
+	}
+	for _, s := range e.Streams {
+		if l.needs(s.Name) || !first && l.left[s.Name].Code == "" {
+			continue
+		}
+		i, v, err := firstNotFinite(s.Values)
+		if err != nil {
+			return err
+		}
+		if i < 0 {
+			continue
+		}
+		e.Lost[s.Name] = dataset.Note{Code: dataset.CodeNotFiniteValue, Subject: s.Name, Row: dataset.At(i / len(s.Columns)),
+			Detail: dataset.Detail{Got: fmt.Sprintf("%g", v), Want: s.Columns[i%len(s.Columns)].Name}}
+		if first {
+			l.left[s.Name] = e.Lost[s.Name]
+		}
+	}
+	return nil
+}
+
+// firstNotFinite returns the first of a tensor's values that is NaN or an infinity, and its number; -1 if there is none. It copies some
+// rows at a time: a stream may take much of the memory.
+func firstNotFinite(t *tensor.Tensor) (i int, v float64, err error) {
+	const some = 1024
+	for row := 0; row < t.Dim(0); row += some {
+		part, err := t.Slice(0, row, min(row+some, t.Dim(0)))
+		if err != nil {
+			return 0, 0, err
+		}
+		values, err := tensor.Floats(part)
+		if err != nil {
+			return 0, 0, err
+		}
+		if k := slices.IndexFunc(values, func(v float64) bool { return v-v != 0 }); k >= 0 {
+			return row*(len(values)/part.Dim(0)) + k, values[k], nil
+		}
+	}
+	return -1, 0, nil
+}

@@ -1,0 +1,162 @@
+package convert
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/lerobot"
+	lerobotwrite "github.com/robocache/robocache/dataset/lerobot/write"
+	"github.com/robocache/robocache/internal/recognise"
+)
+
+// LeRobotOptions say how a LeRobot v3.0 dataset is written. The rate is the plan's, or that of the first episode.
+type LeRobotOptions struct {
+	// RobotType is what info.json calls the robot; the inputs' own, where they agree, unless given.
+	RobotType string `json:"robot_type,omitempty"`
+	// Task is what is done in episodes that do not say.
+	Task string `json:"task,omitempty"`
+	// Names gives streams and media other names. A topic, "/arm/joint_states", is "arm.joint_states" unless it does, and a camera of one
+	// "observation.images.arm.camera", as one that a plan calls "wrist" is "observation.images.wrist"; others keep their names, with dots for slashes.
+	Names map[string]string `json:"names,omitempty"`
+	// State and Action are streams whose columns, side by side, are observation.state and action: what LeRobot's policies look for.
+	State  []string `json:"state,omitempty"`
+	Action []string `json:"action,omitempty"`
+	// Cameras is what media that are no video of a LeRobot dataset become: "video", "image", or "auto", which is the default: what is PNG or JPEG and
+	// needs no plan stays an image, byte for byte, and the rest becomes video.
+	Cameras string `json:"cameras,omitempty"`
+	// Extra is what becomes of streams and cameras that an episode has and the first that was written has not, as all episodes of a dataset have the same: one of
+	// Extras, "error" unless given.
+	Extra string `json:"extra,omitempty"`
+	// Codec is that of video: one of lerobotwrite.Codecs, av1 unless given, as in LeRobot.
+	Codec string `json:"codec,omitempty"`
+}
+
+// Extras are what LeRobotOptions.Extra may be: an *ExtraStreamError ends the conversion; such a stream is left out of all episodes, and counted; or an episode that
+// has one is skipped.
+var Extras = []string{"error", "drop", "skip"}
+
+// Cameras are what LeRobotOptions.Cameras may be.
+var Cameras = []string{"auto", "video", "image"}
+
+// leRobotWriter writes a dataset. It begins with the first episode, which says the rate.
+type leRobotWriter struct {
+	opt     LeRobotOptions
+	path    string
+	piece   Piece
+	w       *lerobotwrite.Writer
+	fps     float64
+	capture []string                // columns of when it was recorded
+	first   string                  // the first episode's name
+	columns map[string][]string     // of its streams
+	has     map[string]string       // its features, with the names of their streams in the recording; nil before it
+	lossy   []lossy                 // the episodes that were written and lack something
+	notes   dataset.Notes           // about content of the inputs that is no episode's
+	left    map[string]dataset.Note // why streams are left out, by their names in the first episode; nil before it
+}
+
+// lossy is an episode that was written, and why it lacks what it lacks.
+type lossy struct {
+	number int
+	lost   map[string]dataset.Note
+}
+
+// needs reports whether a stream is one that the options name or that a policy looks for, so that a dataset is none without it.
+func (l *leRobotWriter) needs(stream string) bool {
+	name := l.name(stream, "")
+	_, named := l.opt.Names[stream]
+	return named || slices.Contains(l.opt.State, stream) || slices.Contains(l.opt.Action, stream) || recognise.IsAction(name) || strings.HasPrefix(name, "observation.")
+}
+
+// name is what a stream is called in the dataset.
+func (l *leRobotWriter) name(stream, camera string) string {
+	if name, ok := l.opt.Names[stream]; ok {
+		return name
+	}
+	if topic, ok := strings.CutPrefix(stream, "/"); ok {
+		stream = camera + topic
+	}
+	return strings.ReplaceAll(stream, "/", ".")
+}
+
+// camera is what a camera is called in the dataset.
+func (l *leRobotWriter) camera(m *dataset.Media) string {
+	const cameras = "observation.images."
+	name := l.name(m.Name, cameras)
+	_, named := l.opt.Names[m.Name]
+	p, picked := m.Source.(*Picked)
+	if renamed := picked && p.Recorded.Name != m.Name; renamed && !named && !strings.HasPrefix(name, "observation.") { // by the plan
+		return cameras + name
+	}
+	return name
+}
+
+// encodes reports whether frames that cannot be copied become video.
+func (l *leRobotWriter) encodes(m *dataset.Media, byPlan bool) bool {
+	return l.opt.Cameras == "video" || l.opt.Cameras == "auto" && (byPlan || m.Encoding != "png" && m.Encoding != "jpeg")
+}
+
+// media is what is written of a media stream, or why it is left out.
+func (l *leRobotWriter) media(ctx context.Context, m *dataset.Media, times []int64) (out dataset.Media, why dataset.Note) {
+	recorded := m
+	p, picked := m.Source.(*Picked)
+	if picked {
+		recorded = p.Recorded
+	}
+	switch recorded.Encoding {
+	case "16UC1", "mono16", "16SC1", "32FC1":
+		return *m, dataset.Note{Code: dataset.CodeDeepPixels, Detail: dataset.Detail{Want: "LeRobot"}}
+	}
+	if !recorded.Decodes() {
+		return *m, dataset.Note{Code: dataset.CodeFramesNoDecoder, Detail: dataset.Detail{Got: strconv.Quote(recorded.Encoding)}}
+	}
+	if cut, ok := copied(m, times); ok {
+		return cut, why
+	}
+	if recorded.IsVideo() && !picked { // whole, which is copied too
+		return *m, why
+	}
+	return *m, undecoded(ctx, m)
+}
+
+// copied returns a video of which each row has the next frame, cut out of its file as it is encoded.
+func copied(m *dataset.Media, times []int64) (cut dataset.Media, ok bool) {
+	p, picked := m.Source.(*Picked)
+	if !picked || len(p.Frames) == 0 {
+		return cut, false
+	}
+	first := p.Frames[0]
+	for i, f := range p.Frames {
+		if f != first+i {
+			return cut, false
+		}
+	}
+	if cut, ok = lerobot.Cut(p.Recorded, first, first+len(p.Frames)); ok {
+		cut.Name, cut.Times = m.Name, times
+	}
+	return cut, ok
+}
+
+// stepTimes are the times that LeRobot gives to n rows.
+func stepTimes(n int, fps float64) []int64 {
+	times, _ := dataset.StepTimes(n, fps) // of a rate that cannot be, none, and lerobotwrite.Create says so
+	return times
+}
+
+// robot is what all inputs call the robot, if the options do not.
+func (l *leRobotWriter) robot() string {
+	if l.opt.RobotType != "" {
+		return l.opt.RobotType
+	}
+	name := ""
+	for i, in := range l.piece.Inputs {
+		if own := in.Attributes["robot_type"]; i == 0 || own == name {
+			name = own
+		} else {
+			return ""
+		}
+	}
+	return name
+}

@@ -1,0 +1,128 @@
+package convert
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"sync"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/tensor"
+)
+
+// Picked is the source of a media stream on a plan's clock: row i has frame Frames[i] of Recorded, which may come several times or not at all. Valid[i]
+// is 0 where the plan trusts no frame. As a frame belongs to the tick that it was picked for, the stream's times are the clock's; the frame's own is
+// Recorded.Times[Frames[i]].
+//
+// A video's frames need others, so that those of a row cannot be taken out of it as they are: of a video the stream's encoding is rgb8, and ReadFrame
+// decodes, quickly when rows are asked for in order.
+type Picked struct {
+	Recorded *dataset.Media
+	Frames   []int
+	Valid    []uint8
+
+	mu   sync.Mutex
+	at   int // the frame of last
+	last *tensor.Tensor
+	next func() (*tensor.Tensor, error, bool) // frames from at+1 on
+	stop func()
+}
+
+// ReadFrame returns the frame of row i.
+func (p *Picked) ReadFrame(ctx context.Context, i int) ([]byte, error) {
+	if !p.Recorded.IsVideo() {
+		return p.Recorded.Frame(ctx, p.Frames[i])
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	image, err := p.decode(ctx, p.Frames[i])
+	if err != nil {
+		return nil, err
+	}
+	pixels, err := tensor.Data[uint8](image)
+	return slices.Clone(pixels), err
+}
+
+// ahead is how many frames a decoder is let go on to the one that is wanted, before it begins anew there.
+const ahead = 300
+
+// decode returns frame n of a video, which is kept for the next row.
+func (p *Picked) decode(ctx context.Context, n int) (*tensor.Tensor, error) {
+	if p.last != nil && p.at == n {
+		return p.last, nil
+	}
+	if p.next == nil || n <= p.at || n > p.at+ahead {
+		p.end()
+		p.next, p.stop = iter.Pull2(p.Recorded.DecodeRange(context.WithoutCancel(ctx), n, p.Recorded.Len()))
+		p.at = n - 1
+	}
+	for {
+		image, err, ok := p.next()
+		if !ok || err != nil {
+			p.end()
+			if err == nil {
+				err = &dataset.RangeError{What: "frame of " + p.Recorded.Name, Got: n, Len: p.at + 1}
+			}
+			return nil, err
+		}
+		if p.at++; p.at == n {
+			p.last = image
+			if n == p.Recorded.Len()-1 {
+				p.stop()
+				p.next, p.stop = nil, nil
+			}
+			return image, nil
+		}
+	}
+}
+
+func (p *Picked) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.end()
+}
+
+// end ends the decoder.
+func (p *Picked) end() {
+	if p.stop != nil {
+		p.stop()
+	}
+	p.next, p.stop, p.last = nil, nil, nil
+}
+
+// measure finds how large the pictures of a video are whose messages do not say: its first frame is decoded, and kept for the first row.
+func measure(ctx context.Context, m *dataset.Media) error {
+	p, picked := m.Source.(*Picked)
+	if !picked || !p.Recorded.IsVideo() || m.Width > 0 || len(p.Frames) == 0 {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	image, err := p.decode(ctx, p.Frames[0])
+	var bad *dataset.FormatError
+	switch {
+	case err == nil:
+		m.Height, m.Width = image.Dim(0), image.Dim(1)
+	case errors.As(err, &bad) && errors.Is(err, dataset.ErrUnsupported) && ofEpisode(err): // so that the target may leave it out
+		return nil
+	}
+	return err
+}
+
+// undecoded says why no frame of a media stream can be decoded here, by its first: pixels of more than 8 bits, mostly. It is empty if they can, and if the first
+// is broken, which says nothing of the others.
+func undecoded(ctx context.Context, m *dataset.Media) (why dataset.Note) {
+	if m.Len() == 0 {
+		return why
+	}
+	_, err := m.Decode(ctx, 0)
+	var bad *dataset.FormatError
+	if !errors.As(err, &bad) || !errors.Is(err, dataset.ErrUnsupported) || !ofEpisode(err) {
+		return why
+	}
+	if why.Code, why.Got = dataset.CodeFramesUndecoded, bad.Got; bad.Got == "" {
+		why.Cause = bad
+	}
+	return why
+}

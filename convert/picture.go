@@ -1,0 +1,52 @@
+package convert
+
+import (
+	"image"
+	"image/png"
+	"sync"
+
+	"github.com/robocache/robocache/tensor"
+)
+
+// jpegQuality is that of a video's frames; more makes files larger by half, and no difference that is seen.
+const jpegQuality = 95
+
+// picture is a frame u8 [H,W,C] as an image.
+func picture(t *tensor.Tensor) image.Image {
+	h, w, c := t.Dim(0), t.Dim(1), t.Dim(2)
+	pixels, _ := tensor.Data[uint8](t) // a decoder's, which is contiguous and on the host
+	rect := image.Rect(0, 0, w, h)
+	switch c {
+	case 1:
+		return &image.Gray{Pix: pixels, Stride: w, Rect: rect}
+	case 4:
+		return &image.NRGBA{Pix: pixels, Stride: 4 * w, Rect: rect}
+	}
+	out := image.NewNRGBA(rect)
+	for i, k := 0, 0; i+c <= len(pixels); i, k = i+c, k+4 {
+		copy(out.Pix[k:k+3], pixels[i:i+3])
+		out.Pix[k+3] = 255
+	}
+	return out
+}
+
+// wide reports whether raw pixels are decoded to numbers that no picture holds.
+func wide(encoding string) bool {
+	switch encoding {
+	case "16UC1", "mono16", "16SC1", "32FC1":
+		return true
+	}
+	return false
+}
+
+// buffers keeps what encoders of PNG work with: about a megabyte each.
+type buffers struct{ sync.Pool }
+
+func (p *buffers) Get() *png.EncoderBuffer {
+	b, _ := p.Pool.Get().(*png.EncoderBuffer)
+	return b
+}
+
+func (p *buffers) Put(b *png.EncoderBuffer) { p.Pool.Put(b) }
+
+var pngs buffers

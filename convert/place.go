@@ -1,0 +1,117 @@
+package convert
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/internal/sources"
+)
+
+// place is where the parts of a shard's output are.
+type place struct {
+	at      string // the output, as the caller wrote it
+	whole   bool   // the output is the piece itself
+	shard   int
+	shards  int
+	marker  string // the file that says that the shard is done; empty where the output is one file
+	journal string // the file that says what of it is done, beside the output
+	lock    string // the file that who makes it has locked
+}
+
+// placeOf says where a shard's parts are.
+func placeOf(out string, t Traits, single bool, shard, shards int) place {
+	p := place{at: out, whole: single || t.Whole && t.Ext == "" && shards == 1, shard: shard, shards: shards}
+	clean := filepath.Clean(out)
+	name := "convert"
+	if shards > 1 {
+		name = fmt.Sprintf("convert-%05d-of-%05d", shard, shards)
+	}
+	beside := filepath.Join(filepath.Dir(clean), "."+filepath.Base(clean)+"."+name)
+	p.lock = beside + ".lock"
+	if single {
+		return p
+	}
+	p.marker = filepath.Join(out, name+".json")
+	p.journal = beside + ".journal"
+	return p
+}
+
+// BusyError is an output that another program is making. It is an *OptionError, too.
+type BusyError struct{ Option OptionError }
+
+func (e *BusyError) Error() string { return e.Option.Error() }
+
+// Unwrap returns the option.
+func (e *BusyError) Unwrap() error { return &e.Option }
+
+// alone locks the shard's output, or returns a *BusyError where another program makes it.
+func (p *place) alone() (unlock func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(p.lock), 0o777); err != nil {
+		return nil, err
+	}
+	unlock, err = atomicfile.Lock(p.lock)
+	if errors.Is(err, atomicfile.ErrLocked) {
+		return nil, &BusyError{OptionError{Arg: "output", Got: p.at + ", which another program is making", Want: "another folder, or to wait until it is done"}}
+	}
+	return unlock, err
+}
+
+// path is where a piece is.
+func (p *place) path(r *PieceReport) string {
+	if r.Path == "" {
+		return p.at
+	}
+	return filepath.Join(p.at, filepath.FromSlash(r.Path))
+}
+
+// stands reports whether a piece is there as it was written.
+func (p *place) stands(ctx context.Context, r *PieceReport) bool {
+	if r.SHA256 == "" { // of no episode, or it was just whole
+		_, err := os.Stat(p.path(r))
+		return err == nil || !r.converted()
+	}
+	now := *r
+	return hash(ctx, p.path(r), &now) == nil && now.SHA256 == r.SHA256 && now.Bytes == r.Bytes
+}
+
+// hash fills in how large a piece is, and its hash.
+func hash(ctx context.Context, path string, r *PieceReport) error {
+	list, err := sources.List(ctx, path)
+	if err == nil {
+		err = sources.Hash(ctx, path, list)
+	}
+	if err != nil {
+		return err
+	}
+	st, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !st.IsDir() {
+		if len(list) != 1 {
+			return &fs.PathError{Op: "read", Path: path, Err: errors.New("is no regular file")}
+		}
+		r.Bytes, r.SHA256 = list[0].Bytes, list[0].SHA256
+		return nil
+	}
+	list = slices.DeleteFunc(list, func(f sources.File) bool { return isReport(f.Path) })
+	sum := sha256.New()
+	r.Bytes = 0
+	for _, f := range list {
+		r.Bytes += f.Bytes
+		fmt.Fprintf(sum, "%d %s %q\n", f.Bytes, f.SHA256, f.Path)
+	}
+	r.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	return nil
+}
+
+// isReport reports whether a file of an output is a report on it.
+func isReport(name string) bool { return name == "convert.json" }

@@ -1,0 +1,87 @@
+package convert
+
+import (
+	"slices"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+// ready is an episode that was read and aligned, or why there is none.
+type ready struct {
+	e        *Episode
+	about    EpisodeReport
+	accounts []StreamAccount
+	losses   dataset.Notes // content that the reader did not return
+	notes    dataset.Notes
+	bytes    int64 // that the episode takes while it is worked on
+	err      error // ends the conversion
+}
+
+// losses returns the notes about content of a recording that its streams do not have: what the reader left out, what is broken, and what the recorder lost.
+func losses(e *dataset.Episode) dataset.Notes {
+	list := e.Notes.Of(dataset.ClassLeftOut, dataset.ClassDamage)
+	if n := len(e.Dropouts); n > 0 {
+		list = append(list, dataset.Note{Code: dataset.CodeRecorderDropouts, Count: n})
+	}
+	return list
+}
+
+// withoutEmpty leaves out what has no samples where something has: it has no row of a clock that all have.
+func (r *ready) withoutEmpty(own *dataset.Episode) {
+	if !slices.ContainsFunc(r.accounts, func(a StreamAccount) bool { return a.Rows > 0 }) {
+		return
+	}
+	empty := func(name string, n int) bool {
+		if n == 0 {
+			r.notes = append(slices.Clip(r.notes), dataset.Note{Code: dataset.CodeNoSamples, Subject: name})
+		}
+		return n == 0
+	}
+	own.Streams = slices.DeleteFunc(slices.Clone(own.Streams), func(s dataset.Stream) bool { return empty(s.Name, s.Len()) })
+	own.Media = slices.DeleteFunc(slices.Clone(own.Media), func(m dataset.Media) bool { return empty(m.Name, m.Len()) })
+	own.Clouds = slices.DeleteFunc(slices.Clone(own.Clouds), func(c dataset.CloudStream) bool { return empty(c.Name, c.Len()) })
+}
+
+// untaken accounts for what was recorded and is not on the clock.
+func (r *ready) untaken(taken map[string]bool, left dataset.Notes, c *Conversion) {
+	add := func(name, kind string, n int, code dataset.Code) {
+		if taken[name] {
+			return
+		}
+		why := dataset.Note{Code: code}
+		if n := left.LeftOut(name); n != nil {
+			why = *n
+		}
+		a := StreamAccount{Name: name, Kind: kind, Episodes: 1, Read: n}
+		if slices.ContainsFunc(r.accounts, func(o StreamAccount) bool { return o.Name == name }) { // the plan gives that name to another
+			a.Name += " (as recorded)"
+		}
+		a.dropNote(why, n)
+		r.accounts = append(r.accounts, a)
+	}
+	for i := range r.e.Recorded.Streams {
+		s := &r.e.Recorded.Streams[i]
+		add(s.Name, streamKind, s.Len(), dataset.CodeNotInPlan)
+	}
+	for i := range r.e.Recorded.Media {
+		m := &r.e.Recorded.Media[i]
+		code := dataset.CodeNotInPlan
+		if !c.wantsMedia(m.Name) {
+			code = dataset.CodeNotSelected
+		}
+		add(m.Name, mediaKind, m.Len(), code)
+	}
+	for i := range r.e.Recorded.Clouds {
+		s := &r.e.Recorded.Clouds[i]
+		add(s.Name, cloudsKind, s.Len(), dataset.CodeCloudsByPlan)
+	}
+}
+
+// unknown adds a note for each camera that was asked for and is not there.
+func (r *ready) unknown(c *Conversion) {
+	for _, name := range c.opt.Media {
+		if name != "" && r.e.Recorded.MediaStream(name) == nil {
+			r.notes = append(slices.Clip(r.notes), dataset.Note{Code: dataset.CodeMediaMissing, Subject: name})
+		}
+	}
+}

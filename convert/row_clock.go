@@ -1,0 +1,122 @@
+package convert
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+// ClockError says that a format needs all of an episode on one clock, and that a recording has several.
+type ClockError struct {
+	Target, Episode string
+	A, B            string // two streams whose timestamps differ
+}
+
+func (e *ClockError) Error() string {
+	return fmt.Sprintf("convert: %s has one clock for all streams: got episode %s, whose %s and %s have clocks of their own, want a rate or a plan",
+		e.Target, e.Episode, e.A, e.B)
+}
+
+// Unwrap returns dataset.ErrMissing.
+func (e *ClockError) Unwrap() error { return dataset.ErrMissing }
+
+// oneClock returns the times of an episode's rows, or two streams that have other times than each other. Clouds have no rows.
+func oneClock(e *dataset.Episode) (times []int64, a, b string) {
+	first := ""
+	same := func(name string, own []int64) bool {
+		if first == "" {
+			first, times = name, own
+		}
+		return len(own) == len(times) && (len(own) == 0 || &own[0] == &times[0] || slices.Equal(own, times))
+	}
+	for i := range e.Streams {
+		if s := &e.Streams[i]; !same(s.Name, s.Nanoseconds()) {
+			return nil, first, s.Name
+		}
+	}
+	for i := range e.Media {
+		if m := &e.Media[i]; !same(m.Name, m.Times) {
+			return nil, first, m.Name
+		}
+	}
+	if len(e.Clouds) > 0 {
+		return nil, cmp.Or(first, "the clouds"), e.Clouds[0].Name
+	}
+	return times, "", ""
+}
+
+// near is how far LeRobot lets a row be from its place, ns: what readers of rows allow.
+const near = 100_000
+
+// rateOf returns how many rows a second times have: what the dataset says; a whole number, if all times are within 0.1 ms of such a clock; or what the
+// median step says, which rounding to nanoseconds has made a little wrong.
+func rateOf(times []int64, said float64) float64 {
+	if said > 0 {
+		return said
+	}
+	rate := dataset.StatsOf(times).Rate
+	whole := math.Round(rate)
+	if whole < 1 || math.Abs(rate-whole) > 1e-4*rate {
+		return rate
+	}
+	for i, t := range times {
+		if math.Abs(float64(t-times[0])-float64(i)*1e9/whole) > near {
+			return rate
+		}
+	}
+	return whole
+}
+
+// ShortError says that an episode of a dataset of rows has fewer frames of a camera than rows, as where a video ends before its table does.
+type ShortError struct {
+	Camera       string
+	Frames, Rows int
+}
+
+func (e *ShortError) Error() string {
+	return fmt.Sprintf("%s has frames for %d of %d rows: want one for each, or a plan or rate (--plan, --hz), which takes the rows that have one", e.Camera, e.Frames, e.Rows)
+}
+
+// short returns a *ShortError if nothing else keeps an episode from having one clock.
+func short(e *dataset.Episode) error {
+	var rows []int64
+	for i := range e.Streams {
+		if own := e.Streams[i].Nanoseconds(); i == 0 {
+			rows = own
+		} else if !slices.Equal(own, rows) {
+			return nil
+		}
+	}
+	var found *ShortError
+	for i := range e.Media {
+		m := &e.Media[i]
+		k := 0
+		for _, t := range rows {
+			if k < m.Len() && m.Times[k] == t {
+				k++
+			}
+		}
+		if k < m.Len() {
+			return nil
+		}
+		if found == nil && k < len(rows) {
+			found = &ShortError{m.Name, m.Len(), len(rows)}
+		}
+	}
+	if found == nil || len(e.Clouds) > 0 {
+		return nil
+	}
+	return found
+}
+
+// empty says that there is nothing in a recording, and what was lost of it.
+func empty(e *dataset.Episode) error {
+	if damage := e.Notes.Damage(); damage != nil {
+		return fmt.Errorf("no samples; lost: %v", damage)
+	}
+	return errors.New("no samples")
+}

@@ -1,0 +1,210 @@
+package convert
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/internal/inorder"
+)
+
+// Shard makes one shard of the output, counted from 0, and returns its report, which is in the output too, as convert.json or
+// convert-00003-of-00008.json; of an output in one file it is nowhere else. Who makes the shards, in what order and in how many programs, is all the
+// same to their bytes.
+//
+// Of a shard that was made before, all or in part, what is whole stays and is not made again, if it was asked for in the same way and the inputs are as
+// they were; while it is made, a journal beside the output says what is whole. If the inputs changed, or a piece of one that was done is not there any
+// more, all of it is made anew. Of one shard of several the files changed whose hashes in its report are not what is in them any more, and all others that
+// were written since. Inputs of other names or sizes, as an output with anything else in it, are an *OptionError. Two programs do not make one shard at a
+// time: the second to begin ends with a *BusyError, and where files cannot be locked one of them with an error.
+//
+// An episode that breaks its format, or that the plan or the target cannot take, is skipped and listed, unless Options.Reading is strict; if that is all
+// of them, it is a *NothingError. Any other failure is an error, such as an input that is gone, an *EpisodeError, or a full disk, an *fs.PathError. It
+// leaves what is whole, and the journal, so that the next call goes on; nothing if no piece is whole.
+func (c *Conversion) Shard(ctx context.Context, shard int) (*Report, error) {
+	if shard < 0 || shard >= c.opt.Shards {
+		return nil, refuse("shard", fmt.Sprint(shard), fmt.Sprintf("0 to %d", c.opt.Shards-1))
+	}
+	w := &work{Conversion: c, place: placeOf(c.out, c.traits, c.single, shard, c.opt.Shards), first: c.begins[shard], end: c.begins[shard+1]}
+	w.report = Report{Head: c.head, Streams: []StreamAccount{}, Pieces: []PieceReport{}}
+	w.report.Shard = shard
+	unlock, err := w.alone()
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if w.report.Inputs, err = hashed(ctx, c.inputs, shard, c.opt.Shards); err != nil {
+		return nil, err
+	}
+	if done, err := w.resume(ctx); err != nil || done != nil {
+		return done, err
+	}
+	journal, err := w.begin(opening{w.report.Head, w.report.Inputs}, w.entries)
+	if err != nil {
+		return nil, err
+	}
+	w.keep = journal.keep
+	err = w.make(ctx, journal)
+	if closing := journal.close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		if left := w.giveUp(); left != nil {
+			err = errors.Join(err, left)
+		}
+		return nil, err
+	}
+	return &w.report, w.finish(ctx, journal)
+}
+
+// resume finds what was made before. Of a shard that is done it returns the report.
+func (w *work) resume(ctx context.Context) (*Report, error) {
+	before, err := w.before()
+	if err != nil {
+		return nil, err
+	}
+	same := before != nil && before.head == text(w.report.Head)
+	if !same && !w.own { // which reads something of every shard that there is
+		if err := w.foreign(w.report.Head); err != nil {
+			return nil, err
+		}
+	}
+	w.own = true
+	if same && w.whole { // a report that was being written, which is no part of the piece
+		err := atomicfile.Sweep(w.out, func(name string) bool { return name == filepath.Base(w.marker) })
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	w.progress.Of = w.end - w.first
+	if same && before.inputs == hashes(w.report.Inputs) {
+		if r := before.finished; r != nil {
+			stand, err := w.standing(ctx, len(r.Pieces), func(i int) *PieceReport { return &r.Pieces[i] })
+			if err != nil {
+				return nil, err
+			}
+			if len(stand) == len(r.Pieces) {
+				r.Before = len(r.Pieces)
+				return r, errors.Join(w.remove(w.journal), r.check(w.end-w.first))
+			}
+		}
+		stand, err := w.standing(ctx, len(before.entries), func(i int) *PieceReport { return &before.entries[i].Report })
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range stand {
+			n := &before.entries[i]
+			if n.Report.SHA256 == "" { // of no episode, or it was just whole
+				if err := w.hash(ctx, n); err != nil {
+					return nil, err
+				}
+			}
+			w.entries = append(w.entries, *n)
+			w.tell(n, true)
+		}
+	}
+	w.report.Before = len(w.entries)
+	return nil, w.clear()
+}
+
+// standing returns which of some pieces are there as they were written.
+func (w *work) standing(ctx context.Context, n int, piece func(i int) *PieceReport) (list []int, err error) {
+	ahead := 4 * w.opt.Workers
+	for i, stands := range inorder.Each(ctx, n, w.opt.Workers, ahead, func(bool) int { return ahead }, func(ctx context.Context, i int) bool {
+		return w.stands(ctx, piece(i))
+	}) {
+		if stands {
+			list = append(list, i)
+		}
+	}
+	return list, ctx.Err()
+}
+
+// clear makes the folders that are needed, and removes what of this shard is not whole: what a conversion that was killed has left, and pieces that were
+// made of inputs as they are no more, of which an episode may be one that is skipped now.
+func (w *work) clear() error {
+	parent := filepath.Dir(filepath.Clean(w.out))
+	if err := os.MkdirAll(parent, 0o777); err != nil {
+		return err
+	}
+	names := map[string]bool{filepath.Base(w.out): true, filepath.Base(w.journal): true}
+	own := func(name string) bool { return names[name] }
+	if err := atomicfile.Sweep(parent, own); err != nil {
+		return err
+	}
+	target, err := atomicfile.Follow(filepath.Clean(w.out))
+	if err != nil {
+		return err
+	}
+	if beside := filepath.Dir(target); beside != parent { // the output is a link, and what it leads to is written beside that
+		err := atomicfile.Sweep(beside, func(name string) bool { return name == filepath.Base(target) })
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if w.whole {
+		return nil
+	}
+	if err := os.MkdirAll(w.out, 0o777); err != nil {
+		return err
+	}
+	names = map[string]bool{filepath.Base(w.marker): true}
+	stands := map[string]bool{}
+	for i := range w.entries {
+		stands[w.entries[i].Report.Path] = true
+	}
+	for piece := range w.pieces() {
+		names[w.name(piece)] = true
+	}
+	if err := atomicfile.Sweep(w.out, own); err != nil {
+		return err
+	}
+	for piece := range w.pieces() {
+		if name := w.name(piece); !stands[name] { // it was made of other inputs, or is not whole
+			if err := os.RemoveAll(filepath.Join(w.out, name)); err != nil {
+				return err
+			}
+		}
+	}
+	return w.remove(w.marker)
+}
+
+// finish checks the whole account and that what it says is there, and says that the shard is done.
+func (w *work) finish(ctx context.Context, j *journal) error {
+	if err := errors.Join(unchanged(ctx, w.inputs), w.there(j)); err != nil {
+		return err
+	}
+	if err := w.report.check(w.end - w.first); err != nil {
+		return err
+	}
+	if err := w.report.nothing(); err != nil && w.shards == 1 {
+		if !w.whole {
+			os.Remove(w.out) // which is empty
+		}
+		return errors.Join(err, w.remove(w.journal))
+	}
+	if w.marker == "" {
+		return nil
+	}
+	err := os.MkdirAll(w.out, 0o777)
+	if err == nil {
+		err = atomicfile.WriteFile(w.marker, func(out io.Writer) error {
+			b, err := json.MarshalIndent(&w.report, "", " ")
+			if err != nil {
+				return err
+			}
+			_, err = out.Write(append(b, '\n'))
+			return err
+		})
+	}
+	if err != nil {
+		return err
+	}
+	return w.remove(w.journal)
+}

@@ -1,0 +1,269 @@
+package convert
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image/jpeg"
+	"image/png"
+	"iter"
+	"runtime"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/npy"
+	"github.com/robocache/robocache/dataset/webdataset"
+	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/internal/inorder"
+	"github.com/robocache/robocache/tensor"
+)
+
+// WebDataset is tar files of samples, one a shard. Each row of an episode is a sample EPISODE-ROW: STREAM.npy [D] of each stream, CAMERA.jpg or
+// CAMERA.png of each camera, as it was recorded or, of raw pixels, in a PNG of the same pixels; a video's frames are JPEG, depth is CAMERA.npy
+// [H,W,1], and what nobody decodes is as it was recorded, CAMERA.ENCODING. EPISODE-ROW.json has the numbers of episode and row, the row's time in ns, the
+// task, and by a plan which members are valid.
+func WebDataset() Target { return samples{} }
+
+type samples struct{}
+
+func (samples) Name() string { return "webdataset" }
+
+func (samples) Traits() Traits { return Traits{Rows: true, Whole: true, Ext: ".tar"} }
+
+func (samples) Settings() any { return struct{}{} }
+
+func (samples) Create(_ context.Context, path string, _ Piece) (Writer, error) {
+	f, err := atomicfile.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	return &samplesWriter{f, webdataset.NewWriter(f)}, nil
+}
+
+type samplesWriter struct {
+	*atomicfile.File
+	to *webdataset.Writer
+}
+
+func (w *samplesWriter) Commit(context.Context) error {
+	if err := w.to.Close(); err != nil {
+		return err
+	}
+	return w.File.Commit()
+}
+
+// sample is a sample's .json. Its JSON names are a contract.
+type sample struct {
+	Episode int             `json:"episode"`
+	Name    string          `json:"name"`
+	Row     int             `json:"row"`
+	Time    int64           `json:"time_ns"`
+	Task    string          `json:"task,omitempty"`
+	Success *bool           `json:"success,omitempty"`
+	Valid   map[string]bool `json:"valid,omitempty"` // by the members' names without what they end in
+}
+
+// part is a stream or camera of an episode: its member in each sample.
+type part struct {
+	name   string
+	member string
+	valid  []uint8 // nil without a plan
+	// next takes the next row, in order, and returns what encodes it, which may be called from any goroutine.
+	next func() (encode func() ([]byte, error), err error)
+}
+
+// encoded are a row's members while they are made.
+type encoded struct {
+	members []webdataset.Member
+	err     error
+}
+
+// atOnce is how many rows are encoded at a time.
+const atOnce = 16
+
+func (w *samplesWriter) Add(ctx context.Context, e *Episode) (kept Kept, err error) {
+	kept.Samples = map[string]int{}
+	var parts []part
+	var stops []func()
+	defer func() {
+		for _, stop := range stops {
+			stop()
+		}
+	}()
+	for i := range e.Streams {
+		p, err := streamPart(e, i)
+		if refused := (*RefusedError)(nil); errors.As(err, &refused) {
+			kept.leave(p.name, len(e.Times), dataset.Note{Code: dataset.CodeStreamRefused, Detail: dataset.Detail{Cause: err}})
+			continue
+		}
+		if err != nil {
+			return kept, err
+		}
+		parts = append(parts, p)
+	}
+	for i := range e.Media {
+		if m := &e.Media[i]; m.Encoding != "png" && m.Encoding != "jpeg" && m.Decodes() { // the others are written as they are
+			if why := undecoded(ctx, m); why.Code != "" {
+				kept.leave(m.Name, m.Len(), why)
+				continue
+			}
+		}
+		p, stop := mediaPart(ctx, &e.Media[i])
+		parts, stops = append(parts, p), append(stops, stop)
+	}
+	if len(parts) == 0 {
+		return kept, &RefusedError{fmt.Errorf("nothing that webdataset has a place for; left out: %w", &LostError{kept.Notes})}
+	}
+	for first := 0; first < len(e.Times); first += atOnce {
+		n := min(atOnce, len(e.Times)-first)
+		jobs := make([][]func() ([]byte, error), n)
+		for k := range jobs {
+			for i := range parts {
+				job, err := parts[i].next()
+				if err != nil {
+					return kept, err
+				}
+				jobs[k] = append(jobs[k], job)
+			}
+		}
+		for k, made := range inorder.Each(ctx, n, runtime.GOMAXPROCS(0), n, func(encoded) int { return n }, func(ctx context.Context, k int) encoded {
+			return encode(ctx, e, parts, jobs[k], first+k)
+		}) {
+			if made.err != nil {
+				return kept, made.err
+			}
+			err := w.to.Add(fmt.Sprintf("%06d-%06d", e.Number, first+k), made.members...)
+			var format *dataset.FormatError
+			if errors.As(err, &format) && first+k == 0 { // names that no sample of the episode can have
+				err = &RefusedError{err}
+			}
+			if err != nil {
+				return kept, err
+			}
+		}
+	}
+	for i := range parts {
+		kept.Samples[parts[i].name] = len(e.Times)
+	}
+	return kept, nil
+}
+
+// encode makes the members of a row.
+func encode(ctx context.Context, e *Episode, parts []part, jobs []func() ([]byte, error), row int) (made encoded) {
+	if made.err = ctx.Err(); made.err != nil {
+		return made
+	}
+	about := sample{Episode: e.Number, Name: e.Name, Row: row, Time: e.Times[row], Task: e.Attributes.Task, Success: e.Attributes.Success}
+	for i := range parts {
+		data, err := jobs[i]()
+		if err != nil {
+			return encoded{err: err}
+		}
+		made.members = append(made.members, webdataset.Member{Ext: parts[i].member, Data: data})
+		if parts[i].valid != nil {
+			if about.Valid == nil {
+				about.Valid = map[string]bool{}
+			}
+			about.Valid[webdataset.Ext(parts[i].name)] = parts[i].valid[row] == 1
+		}
+	}
+	text, err := json.Marshal(about)
+	made.members = append(made.members, webdataset.Member{Ext: "json", Data: text})
+	made.err = err
+	return made
+}
+
+// streamPart gives a stream's rows as .npy [D].
+func streamPart(e *Episode, i int) (part, error) {
+	s := &e.Streams[i]
+	p := part{name: s.Name, member: webdataset.Ext(s.Name) + ".npy"}
+	if s.Values.DType() == tensor.BF16 {
+		return p, &RefusedError{fmt.Errorf("values of bf16 in %s, want f32, f64 or f16: numpy has no bf16", s.Name)}
+	}
+	if e.Aligned != nil {
+		var err error
+		if p.valid, err = tensor.Data[uint8](e.Aligned.Streams[i].Valid); err != nil {
+			return p, err
+		}
+	}
+	next := 0
+	p.next = func() (func() ([]byte, error), error) {
+		row := next
+		next++
+		return func() ([]byte, error) {
+			values, err := s.Values.Slice(0, row, row+1)
+			if err == nil {
+				values, err = values.Reshape(len(s.Columns))
+			}
+			var b bytes.Buffer
+			if err == nil {
+				err = npy.Write(&b, values)
+			}
+			return b.Bytes(), err
+		}, nil
+	}
+	return p, nil
+}
+
+// mediaPart gives a camera's frames in order. stop ends it.
+func mediaPart(ctx context.Context, m *dataset.Media) (p part, stop func()) {
+	p = part{name: m.Name}
+	video := m.IsVideo()
+	if picked, ok := m.Source.(*Picked); ok {
+		p.valid = picked.Valid
+		video = picked.Recorded.IsVideo()
+	}
+	row := 0
+	frame := func() (func() ([]byte, error), error) {
+		data, err := m.Frame(ctx, row)
+		row++
+		return func() ([]byte, error) { return data, nil }, err
+	}
+	switch m.Encoding {
+	case "jpeg":
+		p.member, p.next = webdataset.Ext(m.Name)+".jpg", frame
+		return p, func() {}
+	case "png":
+		p.member, p.next = webdataset.Ext(m.Name)+".png", frame
+		return p, func() {}
+	}
+	if !m.Decodes() {
+		p.member, p.next = webdataset.Ext(m.Name)+"."+webdataset.Ext(m.Encoding), frame
+		return p, func() {}
+	}
+	switch next, stop := iter.Pull2(m.DecodeRange(ctx, 0, m.Len())); {
+	case video:
+		p.member = webdataset.Ext(m.Name) + ".jpg"
+		p.next = decoded(m, next, func(b *bytes.Buffer, t *tensor.Tensor) error {
+			return jpeg.Encode(b, picture(t), &jpeg.Options{Quality: jpegQuality})
+		})
+		return p, stop
+	case wide(m.Encoding):
+		p.member = webdataset.Ext(m.Name) + ".npy"
+		p.next = decoded(m, next, func(b *bytes.Buffer, t *tensor.Tensor) error { return npy.Write(b, t) })
+		return p, stop
+	default:
+		p.member = webdataset.Ext(m.Name) + ".png"
+		p.next = decoded(m, next, func(b *bytes.Buffer, t *tensor.Tensor) error {
+			return (&png.Encoder{CompressionLevel: png.BestSpeed, BufferPool: &pngs}).Encode(b, picture(t))
+		})
+		return p, stop
+	}
+}
+
+// decoded gives the decoded frames of a camera in order, to be encoded.
+func decoded(m *dataset.Media, next func() (*tensor.Tensor, error, bool), encode func(*bytes.Buffer, *tensor.Tensor) error,
+) func() (func() ([]byte, error), error) {
+	return func() (func() ([]byte, error), error) {
+		t, err, ok := next()
+		if !ok {
+			err = &dataset.RangeError{What: "frame of " + m.Name, Got: m.Len(), Len: m.Len()}
+		}
+		return func() ([]byte, error) {
+			var b bytes.Buffer
+			err := encode(&b, t)
+			return b.Bytes(), err
+		}, err
+	}
+}

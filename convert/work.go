@@ -1,0 +1,115 @@
+package convert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// work is a shard that is being made.
+type work struct {
+	*Conversion
+	place
+	first, end int // its episodes
+	entries    []entry
+	report     Report
+	progress   Progress
+	keep       func() // of the journal
+}
+
+// pieces returns how many pieces the shard has.
+func (w *work) pieces() int {
+	if w.traits.Whole {
+		return 1
+	}
+	return w.end - w.first
+}
+
+// name is what a piece is called in the output; empty for the output itself.
+func (w *work) name(piece int) string {
+	switch {
+	case w.whole:
+		return ""
+	case w.traits.Whole:
+		return fmt.Sprintf("shard-%05d-of-%05d%s", w.shard, w.shards, w.traits.Ext)
+	}
+	return fmt.Sprintf("episode-%06d%s", w.first+piece, w.traits.Ext)
+}
+
+// episodesOf returns the episodes of a piece.
+func (w *work) episodesOf(piece int) (first, end int) {
+	if w.traits.Whole {
+		return w.first, w.end
+	}
+	return w.first + piece, w.first + piece + 1
+}
+
+func (w *work) remove(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// hash fills in the hash of a piece that has its name.
+func (w *work) hash(ctx context.Context, n *entry) error {
+	if n.Report.Path == "" && !n.Report.converted() {
+		return nil
+	}
+	return hash(ctx, w.path(&n.Report), &n.Report)
+}
+
+// tell says how far the shard is.
+func (w *work) tell(n *entry, before bool) {
+	w.progress.Done += len(n.Report.Episodes)
+	if before {
+		w.progress.Before += len(n.Report.Episodes)
+	}
+	for i := range n.Streams {
+		w.progress.Samples += n.Streams[i].Read
+	}
+	if w.opt.Progress != nil {
+		w.opt.Progress(w.progress)
+	}
+}
+
+// giveUp removes the journal of a shard that failed, and the folder that was made for it, if no piece has its name: there is nothing to go on from.
+func (w *work) giveUp() error {
+	if w.journal == "" {
+		return nil
+	}
+	if w.whole {
+		if list, err := os.ReadDir(w.out); err == nil && len(list) > 0 {
+			return nil
+		}
+		return w.remove(w.journal)
+	}
+	for piece := range w.pieces() {
+		if _, err := os.Lstat(filepath.Join(w.out, w.name(piece))); err == nil {
+			return nil
+		}
+	}
+	_ = os.Remove(w.out) // unless other shards are in it
+	return w.remove(w.journal)
+}
+
+// there returns an error if a piece is gone, or the journal is another: a program that began to make the same shard meanwhile has removed what it did
+// not find in the journal.
+func (w *work) there(j *journal) error {
+	if j.f != nil {
+		if now, err := os.Stat(w.journal); err != nil || !os.SameFile(now, j.is) {
+			return &fs.PathError{Op: "convert", Path: w.at, Err: errors.New("another program makes the same shard, or its journal was removed")}
+		}
+	}
+	for i := range w.report.Pieces {
+		if r := &w.report.Pieces[i]; r.converted() {
+			if _, err := os.Stat(w.path(r)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

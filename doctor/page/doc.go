@@ -1,0 +1,5 @@
+// Package page writes a report of package doctor as an HTML page with pictures.
+//
+//	report, err := doctor.Examine(ctx, d, doctor.Options{})
+//	err = page.Write(w, report)
+package page

@@ -1,0 +1,180 @@
+package page
+
+import (
+	_ "embed"
+	"fmt"
+	"html"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/robocache/robocache/dataset/notetext"
+	"github.com/robocache/robocache/doctor"
+	"github.com/robocache/robocache/internal/text"
+)
+
+// head is the page up to its body, in which TITLE stands for the title. The body is written without html/template, which calls methods by their names:
+// with it the linker keeps every method of every type, a quarter of the program.
+//
+//go:embed page.html
+var head string
+
+// group is the findings of one kind on the page.
+type group struct {
+	kind     doctor.Kind
+	severity doctor.Severity // the worst
+	count    int
+	findings []*doctor.Finding
+}
+
+// Write writes a report as one page, which needs no network and no other file: the findings by kind, the worst first, with pictures of the first findings
+// of each kind and stream. The page has the sentences of package notetext for findings with a Note.
+func Write(w io.Writer, r *doctor.Report) error {
+	groups := map[doctor.Kind]*group{}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		g := groups[f.Kind]
+		if g == nil {
+			g = &group{kind: f.Kind, severity: f.Severity}
+			groups[f.Kind] = g
+		}
+		if f.Severity == doctor.Error {
+			g.severity = doctor.Error
+		}
+		g.count += f.Count
+		g.findings = append(g.findings, f)
+	}
+	var list []*group
+	for _, severity := range []doctor.Severity{doctor.Error, doctor.Warning} {
+		for _, k := range doctor.Kinds() {
+			if g := groups[k]; g != nil && g.severity == severity {
+				list = append(list, g)
+			}
+		}
+	}
+	_, err := io.WriteString(w, render(r, list))
+	return err
+}
+
+// render returns the text of the page, in which all names and sentences are escaped.
+func render(r *doctor.Report, groups []*group) string {
+	var b strings.Builder
+	put := func(format string, args ...any) {
+		for i, a := range args {
+			args[i] = html.EscapeString(fmt.Sprint(a))
+		}
+		fmt.Fprintf(&b, format, args...)
+	}
+	c := &r.Checked
+	var titles []string
+	for _, s := range c.Paths {
+		titles = append(titles, s.Name)
+	}
+	b.WriteString(strings.Replace(head, "TITLE", html.EscapeString(strings.Join(titles, ", ")), 1))
+	b.WriteString(`<h1 id="verdict">`)
+	if errors := r.Count(doctor.Error); len(r.Findings) == 0 {
+		put(`<span class="good">Nothing found</span>`)
+	} else {
+		put(`<span class="error">%s</span>, <span class="warning">%s</span>`, text.Count(errors, "error", "errors"), text.Count(len(r.Findings)-errors, "warning", "warnings"))
+	}
+	b.WriteString("</h1>\n<p class=\"soft\">")
+	for _, s := range c.Paths {
+		put("%s (%s, %s)", s.Name, s.Format, text.Count(s.Episodes, "episode", "episodes"))
+		if s.Path != "" {
+			put(": %s", s.Path)
+		}
+		put("<br>")
+	}
+	put("\nLooked at %s, %s of %s and %s, for %s kinds of fault", text.Count(c.Episodes, "episode", "episodes"), text.Count(c.Streams, "stream", "streams"),
+		text.Count(c.Samples, "sample", "samples"), text.Count(c.Frames, "frame", "frames"), fmt.Sprint(len(c.Kinds)))
+
+	if c.Unread > 0 {
+		put(`; <span class="error">%s could not be read</span>`, text.Count(c.Unread, "episode", "episodes"))
+	}
+	if c.Unlisted > 0 {
+		put("; %s more of the same are not listed", text.Count(c.Unlisted, "finding", "findings"))
+	}
+	put(".</p>\n")
+	if len(groups) > 0 {
+		put("<table>\n<tr><th>kind</th><th>severity</th><th>findings</th><th>occurrences</th></tr>\n")
+		for _, g := range groups {
+			put(`<tr><td><a href="#%s">%s</a></td><td class="%s">%s</td><td class="number">%s</td><td class="number">%s</td></tr>`+"\n",
+				g.kind, g.kind, g.severity, g.severity, fmt.Sprint(len(g.findings)), fmt.Sprint(g.count))
+		}
+		put("</table>\n")
+	}
+	for _, g := range groups {
+		put(`<details open id="%s"><summary><h2 class="%s">%s</h2></summary>`+"\n", g.kind, g.severity, g.kind)
+		for _, f := range g.findings {
+			put(`<article class="finding" data-kind="%s">`+"\n<h3>", f.Kind)
+			put("%s", f.Where())
+			if f.Stream != "" {
+				put(", %s", f.Stream)
+			}
+			if len(f.Columns) > 0 {
+				put(` <span class="soft">(%s)</span>`, text.List(f.Columns, mostNames))
+			}
+			put("</h3>\n<p>%s.</p>\n", why(f))
+			if f.WhatToDo != "" {
+				put(`<p class="soft">%s</p>`+"\n", f.WhatToDo)
+			}
+			if f.Plot != nil {
+				b.WriteString(svg(f.Plot)) // whose texts are escaped there
+			}
+			if times := when(f); times != "" {
+				put(`<p class="when">%s</p>`+"\n", times)
+			}
+			put("</article>\n")
+		}
+		put("</details>\n")
+	}
+	put("</body>\n</html>\n")
+	return b.String()
+}
+
+// why returns the sentence of a finding: that of its note if it has one.
+func why(f *doctor.Finding) string {
+	if f.Note != nil {
+		return notetext.Line(*f.Note)
+	}
+	return f.Why
+}
+
+const (
+	mostNames = 4  // columns that a heading names before it counts the others
+	mostTimes = 12 // times of a finding that the page has in words
+)
+
+// when returns the times of a finding in seconds on the axis of its picture, and the time at which the axis begins; empty if it has no times.
+func when(f *doctor.Finding) string {
+	if len(f.At) == 0 {
+		return ""
+	}
+	var list []string
+	for _, t := range f.At[:min(len(f.At), mostTimes)] {
+		list = append(list, seconds(t-f.Start))
+	}
+	when := "at " + strings.Join(list, ", ")
+	if len(f.At) > mostTimes {
+		when += ", …"
+	}
+	if f.Start != 0 {
+		when += "; 0 s is " + moment(f.Start)
+	}
+	return when
+}
+
+// moment writes a time on a recording's clock for a person: a date if it is one of this century, else seconds.
+func moment(ns int64) string {
+	const from2000, until2100 = 946_684_800e9, 4_102_444_800e9
+	if float64(ns) > from2000 && float64(ns) < until2100 {
+		return time.Unix(0, ns).UTC().Format("2006-01-02 15:04:05.000000") + " UTC"
+	}
+	return seconds(ns) + " on the recording's clock"
+}
+
+// seconds writes a length of time with up to six decimals.
+func seconds(ns int64) string {
+	return strings.TrimRight(strings.TrimRight(strconv.FormatFloat(float64(ns)/1e9, 'f', 6, 64), "0"), ".") + " s"
+}

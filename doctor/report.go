@@ -1,0 +1,108 @@
+package doctor
+
+import (
+	"github.com/robocache/robocache/dataset"
+)
+
+// Report has the findings about datasets. Findings of a dataset as a whole come first, then those of each episode, errors first.
+type Report struct {
+	Findings []Finding `json:"findings"`
+	Checked  Checked   `json:"checked"`
+
+	together *schema // streams of the first dataset; nil if none was read
+}
+
+// Add appends the report on another dataset. If both are of one robot, because half of the names of their streams agree, Add also appends findings about
+// differences from the first dataset: columns, rates, missing streams.
+func (r *Report) Add(o *Report) {
+	if o.together != nil && r.together != nil {
+		r.Findings = append(r.Findings, o.together.compare(r.together)...)
+	} else if r.together == nil {
+		r.together = o.together
+	}
+	r.Findings = append(r.Findings, o.Findings...)
+	c, d := &r.Checked, &o.Checked
+	c.Paths = append(c.Paths, d.Paths...)
+	c.Episodes += d.Episodes
+	c.Unread += d.Unread
+	c.Streams += d.Streams
+	c.Cameras += d.Cameras
+	c.Clouds += d.Clouds
+	c.Samples += d.Samples
+	c.Frames += d.Frames
+	c.Values += d.Values
+	c.Unlisted += d.Unlisted
+	c.Rates = append(c.Rates, d.Rates...)
+	c.Kinds = d.Kinds
+}
+
+// Count returns the number of findings that are at least as bad as least.
+func (r *Report) Count(least Severity) (n int) {
+	for i := range r.Findings {
+		if r.Findings[i].Severity.AtLeast(least) {
+			n++
+		}
+	}
+	return n
+}
+
+// Of returns the findings of one episode, or those of the dataset for Whole.
+func (r *Report) Of(episode int) (list []Finding) {
+	for _, f := range r.Findings {
+		if f.Episode == episode {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// Checked counts the contents that were examined.
+type Checked struct {
+	Paths    []Source `json:"paths"`
+	Episodes int      `json:"episodes"` // episodes that were read
+	Unread   int      `json:"unread"`   // episodes that cannot be read; each is a finding
+	Streams  int      `json:"streams"`  // of numbers, over all episodes
+	Cameras  int      `json:"cameras"`  // media streams, over all episodes
+	Clouds   int      `json:"clouds"`   // series of point clouds, over all episodes
+	Samples  int      `json:"samples"`  // of the streams
+	Frames   int      `json:"frames"`   // of the cameras
+	Values   int      `json:"values"`   // numbers that were examined
+	Rates    []Rate   `json:"rates"`    // of each clock; streams with the same timestamps share one
+	Kinds    []Kind   `json:"kinds"`    // of fault that the examination covers
+	Unlisted int      `json:"unlisted"` // findings beyond MostOfKind of one kind and stream
+}
+
+func (c *Checked) add(e *dataset.Episode, values int) {
+	c.Episodes++
+	c.Streams += len(e.Streams)
+	c.Cameras += len(e.Media)
+	c.Clouds += len(e.Clouds)
+	c.Values += values
+	for i := range e.Streams {
+		c.Samples += e.Streams[i].Len()
+	}
+	for i := range e.Media {
+		c.Frames += e.Media[i].Len()
+	}
+}
+
+// Rate is the range of rates of a stream in its episodes.
+type Rate struct {
+	Path     string  `json:"path,omitempty"`
+	Stream   string  `json:"stream"` // the first stream of the clock
+	Episodes int     `json:"episodes"`
+	Lowest   float64 `json:"lowest_hz"`  // 1e9 by the median step of the slowest episode
+	Highest  float64 `json:"highest_hz"` // 1e9 by the median step of the fastest episode
+	Jitter   int64   `json:"jitter_ns"`  // 95th percentile of |step - median|, in the worst episode
+}
+
+// Source is one recording or dataset.
+type Source struct {
+	Path     string `json:"path"`
+	Name     string `json:"name"`
+	Format   string `json:"format"`
+	Episodes int    `json:"episodes"`
+}
+
+// MostOfKind is the number of findings that a report lists of one kind in one stream of a dataset. Checked.Unlisted counts the others.
+const MostOfKind = 1000

@@ -1,0 +1,96 @@
+package cover
+
+import "github.com/robocache/robocache/dataset"
+
+// A timestamp is stray if it lies so many times as far from the others of its stream as these are long: a zero, which a clock gives before it is set,
+// ten times, and what may be a sample after a long pause a thousand times. The others are at least ten, and ten for each of a block of several
+// numbers.
+const (
+	strayOthers = 10
+	strayZero   = 10
+	strayNumber = 1000
+)
+
+// Core returns the time that a stream's samples cover, as Of does, and that without stray timestamps at its ends, which are those of a clock that
+// was not set yet, and wild numbers. The samples lo to hi-1 are not stray.
+func Core(s *dataset.Stream) (all, core Cover, lo, hi int, err error) {
+	if all, err = Of(s.Name, s.Times); err != nil {
+		return all, all, 0, 0, err
+	}
+	core = all
+	ns := s.Nanoseconds()
+	hi = len(ns)
+	for hi-lo > strayOthers {
+		at, longest := longestStep(ns[lo:hi])
+		at += lo
+		step := float64(longest)
+		if longest > 0 && stray(ns[lo:at], ns[at:hi], step) {
+			lo = at
+		} else if longest > 0 && stray(ns[at:hi], ns[lo:at], step) {
+			hi = at
+		} else {
+			break
+		}
+	}
+	if lo > 0 {
+		core.First = ns[lo]
+	}
+	if hi < len(ns) {
+		core.Last = ns[hi-1]
+	}
+	return all, core, lo, hi, nil
+}
+
+// stray reports whether a block of sorted timestamps is stray beside the others, a step away from them.
+func stray(block, others []int64, step float64) bool {
+	length := float64(others[len(others)-1]) - float64(others[0])
+	if len(others) < strayOthers || length == 0 {
+		return false
+	}
+	switch first, last := block[0], block[len(block)-1]; {
+	case first == 0 && last == 0:
+		return step > strayZero*length
+	case first == last:
+		return step > strayNumber*length
+	}
+	return step > strayNumber*length && strayOthers*len(block) <= len(others)
+}
+
+// Strays returns a note about each end of a stream's cover that lies outside its core. Code is CodeStrayLeftOut or another of its kind.
+func Strays(name string, all, core Cover, code dataset.Code, count int) (notes dataset.Notes) {
+	stray := func(at, away int64) {
+		if away != 0 {
+			notes.Add(dataset.Note{Code: code, Subject: name, Count: count, Detail: dataset.Detail{Got: Seconds(at), Want: Seconds(away)}})
+		}
+	}
+	stray(all.First, core.First-all.First)
+	stray(all.Last, all.Last-core.Last)
+	return notes
+}
+
+// MostlyOneStep reports whether most of what sorted timestamps cover is one step, so that it says little of the recording.
+func MostlyOneStep(ns []int64) bool {
+	_, step := longestStep(ns)
+	return len(ns) > 0 && float64(step) > (float64(ns[len(ns)-1])-float64(ns[0]))/2
+}
+
+// longestStep returns the longest time between neighbours of sorted timestamps, in nanoseconds, and the index of the later one; 0 without two.
+func longestStep(ns []int64) (at int, longest uint64) {
+	for i := 1; i < len(ns); i++ {
+		if step := uint64(ns[i]) - uint64(ns[i-1]); step > longest { // of int64 it may overflow
+			at, longest = i, step
+		}
+	}
+	return at, longest
+}
+
+// Jump returns the longest step of sorted timestamps, the index of the later of its two, and the sum of the other steps, if the step is a thousand
+// times as long as that sum, so that the clock was perhaps set there.
+func Jump(ns []int64) (at int, step, others int64, found bool) {
+	at, longest := longestStep(ns)
+	if len(ns) <= strayOthers {
+		return at, 0, 0, false
+	}
+	rest := uint64(ns[len(ns)-1]) - uint64(ns[0]) - longest
+	return at, int64(longest), int64(rest), float64(longest) > strayNumber*float64(rest)
+}

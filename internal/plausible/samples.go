@@ -1,0 +1,43 @@
+package plausible
+
+import (
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/tensor"
+)
+
+// Sorted returns the notes about samples of a stream that were recorded out of order, or without a time.
+func Sorted(name string, late, lost int) (notes dataset.Notes) {
+	if late > 0 {
+		notes.Add(dataset.Note{Code: dataset.CodeBackSteps, Subject: name, Count: late})
+	}
+	if lost > 0 {
+		notes.Add(dataset.Note{Code: dataset.CodeTimeless, Subject: name, Count: lost})
+	}
+	return notes
+}
+
+// Unfinite counts the samples [S,D] of which a value is NaN or infinite.
+func Unfinite(values *tensor.Tensor) (n int, err error) {
+	width := values.Dim(1)
+	if values.Len() == 0 {
+		return 0, nil
+	}
+	if values.DType() == tensor.F32 && values.IsContiguous() {
+		list, err := tensor.Data[float32](values)
+		return unfiniteRows(list, width), err
+	}
+	list, err := tensor.Floats(values)
+	return unfiniteRows(list, width), err
+}
+
+func unfiniteRows[T float32 | float64](list []T, width int) (n int) {
+	for i := 0; i+width <= len(list); i += width {
+		for _, v := range list[i : i+width] {
+			if v-v != 0 {
+				n++
+				break
+			}
+		}
+	}
+	return n
+}

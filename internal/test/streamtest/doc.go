@@ -1,0 +1,2 @@
+// Package streamtest makes streams of sampled functions for tests.
+package streamtest

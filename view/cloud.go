@@ -1,0 +1,119 @@
+package view
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// The most points and voxels of a cloud in one answer.
+const (
+	mostCloudPoints = 100000
+	mostVoxels      = 20000
+)
+
+// serveCloud sends the cloud at a time as float32 x, y, z of each point, little-endian, with its number and times in the header Cloud. If the request has
+// a voxel size, it sends the centre x, y, z and the number of points of each voxel that has points.
+func (s *Server) serveCloud(w http.ResponseWriter, r *http.Request, e *entry) {
+	k := slices.IndexFunc(e.Clouds, func(c dataset.CloudStream) bool { return c.Name == r.FormValue("cloud") })
+	if k < 0 || len(e.cloudsOrder[k].times) == 0 {
+		failWith(w, &missing{"cloud " + strconv.Quote(r.FormValue("cloud"))})
+		return
+	}
+	at, err := number(r, "at", 0, -1e9, 1e9)
+	if err != nil {
+		failWith(w, err)
+		return
+	}
+	size, err := number(r, "voxel", 0, 0, 1e6)
+	if err != nil {
+		failWith(w, err)
+		return
+	}
+	c := &e.cloudsOrder[k]
+	place := c.at(e.start + int64(math.Round(at*1e9)))
+	cloud, err := e.Clouds[k].Cloud(r.Context(), c.index(place))
+	if err != nil {
+		failWith(w, err)
+		return
+	}
+	points, all, err := thin(cloud)
+	width, cut := 3, false
+	if err == nil && size > 0 {
+		width = 4
+		points, cut, err = s.voxels(r.Context(), cloud, size)
+	}
+	if err != nil {
+		failWith(w, err)
+		return
+	}
+	until := math.MaxFloat64
+	if place+1 < len(c.times) {
+		until = e.seconds(c.times[place+1])
+	}
+	w.Header().Set("Cloud", fmt.Sprintf(`{"cloud":%d,"at":%s,"until":%s,"points":%d,"not_finite":%d,"width":%d,"cut":%t}`, c.index(place),
+		appendNumber(nil, e.seconds(c.times[place])), appendNumber(nil, until), all, cloud.NotFinite, width, cut))
+	w.Header().Set("Content-Type", "application/octet-stream")
+	b := make([]byte, 0, 4*len(points))
+	for _, v := range points {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	}
+	_, _ = w.Write(b) // an error here means that the client has gone
+}
+
+// thin returns up to mostCloudPoints finite points of a cloud, evenly spaced, and the number of all points.
+func thin(c *dataset.Cloud) (points []float32, all int, err error) {
+	data, err := tensor.Floats(c.Points)
+	if err != nil {
+		return nil, 0, err
+	}
+	all = len(data) / 3
+	step := max(1, (all+mostCloudPoints-1)/mostCloudPoints)
+	for i := 0; i < all; i += step {
+		if p := data[3*i : 3*i+3]; finite(p[0]) && finite(p[1]) && finite(p[2]) {
+			points = append(points, float32(p[0]), float32(p[1]), float32(p[2]))
+		}
+	}
+	return points, all, nil
+}
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+// voxels returns the centre and the number of points of up to mostVoxels voxels, and whether there are more.
+func (s *Server) voxels(ctx context.Context, c *dataset.Cloud, size float64) (list []float32, cut bool, err error) {
+	points, err := c.Points.Contiguous()
+	if err != nil || c.Len()-c.NotFinite == 0 {
+		return nil, false, err
+	}
+	grid, err := ops.Open3DGrid(points, size)
+	if err != nil {
+		return nil, false, err
+	}
+	made, err := s.device.Voxelize(ctx, ops.VoxelizeArgs{Points: points}, grid, ops.VoxelizeOptions{Mode: ops.VoxelSparse, Reduce: ops.ReduceCount, MaxVoxels: mostVoxels})
+	if err != nil {
+		return nil, false, err
+	}
+	coords, err := tensor.Data[int32](made.Coords)
+	if err != nil {
+		return nil, false, err
+	}
+	counts, err := tensor.Data[int32](made.Counts)
+	if err != nil {
+		return nil, false, err
+	}
+	for i, n := range counts {
+		for k := range 3 {
+			list = append(list, float32(grid.Min[k]+(float64(coords[3*i+2-k])+0.5)*grid.Size[k]))
+		}
+		list = append(list, float32(n))
+	}
+	return list, made.Found.DroppedVoxels > 0, nil
+}

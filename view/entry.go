@@ -1,0 +1,130 @@
+package view
+
+import (
+	"cmp"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/doctor"
+	"github.com/robocache/robocache/internal/cover"
+)
+
+// entry is an episode in memory.
+type entry struct {
+	number int
+	*dataset.Episode
+	start, end  int64 // ns: range of the samples in all streams, cameras and clouds, without outliers
+	bytes       int64
+	curves      []*curve // of Streams; nil if a stream has no samples
+	mediaOrder  []clock  // of Media
+	cloudsOrder []clock  // of Clouds
+	found       lazy[[]doctor.Finding]
+	mu          sync.Mutex
+	resamplings map[float64]*lazy[*resampling] // by rate; 0 is the server's plan
+}
+
+// newEntry returns the entry of an episode with its clocks and curves.
+func newEntry(number int, e *dataset.Episode) (*entry, error) {
+	n := &entry{number: number, Episode: e, bytes: e.Bytes(), curves: make([]*curve, len(e.Streams)), resamplings: map[float64]*lazy[*resampling]{}}
+	var covers []coverage
+	for i := range e.Streams {
+		c, err := newCurve(&e.Streams[i], true)
+		if err != nil {
+			return nil, err
+		}
+		if n.curves[i] = c; c != nil {
+			covers = append(covers, coverage{c.core, len(c.times)})
+		}
+	}
+	n.bytes += n.bytes / 4 // for the extremes of blocks
+	for i := range e.Media {
+		n.mediaOrder = append(n.mediaOrder, newClock(e.Media[i].Name, e.Media[i].Times))
+	}
+	for i := range e.Clouds {
+		n.cloudsOrder = append(n.cloudsOrder, newClock(e.Clouds[i].Name, e.Clouds[i].Times))
+	}
+	for _, list := range [][]clock{n.mediaOrder, n.cloudsOrder} {
+		for _, c := range list {
+			if c.sound {
+				covers = append(covers, coverage{c.core, len(c.times)})
+			}
+		}
+	}
+	n.start, n.end = whole(covers)
+	return n, nil
+}
+
+// coverage is the time that the samples of one stream cover.
+type coverage struct {
+	cover.Cover
+	samples int
+}
+
+// few is the number of samples below which a stream far from the others does not count for the length of the episode.
+const few = 10
+
+// whole returns the time of an episode: the range that its streams cover. A stream with few samples counts only if it lies near the others, because such
+// a topic may have timestamps of another clock.
+func whole(covers []coverage) (from, to int64) {
+	slices.SortStableFunc(covers, func(a, b coverage) int { return cmp.Compare(b.samples, a.samples) })
+	for i, c := range covers {
+		length := max(float64(to)-float64(from), 1e9)
+		switch {
+		case i == 0:
+			from, to = c.First, c.Last
+		case c.samples >= few || float64(c.First) >= float64(from)-length && float64(c.Last) <= float64(to)+length:
+			from, to = min(from, c.First), max(to, c.Last)
+		}
+	}
+	return from, to
+}
+
+// resampling is an episode resampled by a plan.
+type resampling struct {
+	resampled *align.Resampled
+	from      []string       // name of the recorded stream of each of its streams
+	curves    []lazy[*curve] // of its streams
+}
+
+// seconds converts a timestamp to the page's clock: seconds from the start of the episode.
+func (e *entry) seconds(t int64) float64 { return float64(t-e.start) / 1e9 }
+
+// stream returns the index of a stream.
+func (e *entry) stream(name string) (int, error) {
+	for i := range e.Streams {
+		if e.Streams[i].Name == name {
+			return i, nil
+		}
+	}
+	return 0, &missing{"stream " + strconv.Quote(name)}
+}
+
+// mostPixels is the largest width that a request may have.
+const mostPixels = 8192
+
+// window returns the range of time in a request, in nanoseconds, and its width in pixels.
+func (e *entry) window(r *http.Request) (from, to int64, pixels int, err error) {
+	length := float64(e.end-e.start) / 1e9
+	const far = 1e9 // seconds
+	a, err := number(r, "from", 0, -far, far)
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	b, err := number(r, "to", length, -far, far)
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	if pixels, err = integer(r, "width", 1000, 1, mostPixels); err != nil {
+		return 0, 0, 0, err
+	}
+	from, to = e.start+int64(math.Floor(a*1e9)), e.start+int64(math.Ceil(b*1e9))
+	if from > to {
+		return 0, 0, 0, &badRequest{"to", r.FormValue("to"), "a time after from"}
+	}
+	return from, max(to, from+1), pixels, nil
+}

@@ -1,0 +1,88 @@
+package view
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/robocache/robocache/internal/caught"
+)
+
+// get returns an episode from the cache, or reads it and keeps it in the cache with the retention keep.
+func (s *Server) get(ctx context.Context, i int, keep retention) (*entry, error) {
+	c := &s.episodes
+	c.Lock()
+	for at, e := range c.recent {
+		if e.number == i {
+			if keep == latest {
+				c.recent = append(append(c.recent[:at:at], c.recent[at+1:]...), e)
+				c.forget()
+			}
+			c.Unlock()
+			return e, nil
+		}
+	}
+	r := c.reading[i]
+	if r == nil {
+		r = &pendingEpisode{done: make(chan struct{})}
+		if c.reading == nil {
+			c.reading = map[int]*pendingEpisode{}
+		}
+		c.reading[i] = r
+		// With the server's context, because other requests may wait for the same episode.
+		begun := s.start(func() {
+			r.err = caught.Do(func() error {
+				e, err := s.data.Episode(s.ctx, i)
+				if err == nil {
+					r.entry, err = newEntry(i, e)
+				}
+				return err
+			})
+			c.Lock()
+			delete(c.reading, i)
+			if r.err == nil && r.keep != unkept {
+				c.keep(r.entry, r.keep) // in the same critical section, so that the episode is always either pending or in the cache
+			}
+			c.Unlock()
+			close(r.done)
+		})
+		if !begun {
+			delete(c.reading, i)
+			c.Unlock()
+			return nil, context.Canceled
+		}
+	}
+	r.keep = max(r.keep, keep)
+	c.Unlock()
+	select {
+	case <-r.done:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return r.entry, r.err
+}
+
+// entryOf returns the episode of a request. If there is none, it writes the error and returns false.
+func (s *Server) entryOf(w http.ResponseWriter, r *http.Request) (*entry, bool) {
+	i, ok := s.numberOf(w, r)
+	if !ok {
+		return nil, false
+	}
+	as := latest
+	if r.URL.Query().Has("ahead") {
+		as = soon
+	}
+	e, err := s.get(r.Context(), i, as)
+	if err != nil {
+		failWith(w, err)
+		return nil, false
+	}
+	return e, true
+}
+
+func (s *Server) numberOf(w http.ResponseWriter, r *http.Request) (int, bool) {
+	i, err := parseNumber(r.PathValue("episode"), s.data.Len())
+	if err != nil {
+		failWith(w, err)
+	}
+	return i, err == nil
+}

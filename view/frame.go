@@ -1,0 +1,118 @@
+package view
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"image/jpeg"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/caught"
+)
+
+// serveFrame sends the frame of a camera at a time as JPEG. The header Frame has the frame's number, its time and the time of the next, in seconds.
+func (s *Server) serveFrame(w http.ResponseWriter, r *http.Request, e *entry) {
+	k := slices.IndexFunc(e.Media, func(m dataset.Media) bool { return m.Name == r.FormValue("camera") })
+	if k < 0 {
+		failWith(w, &missing{"camera " + strconv.Quote(r.FormValue("camera"))})
+		return
+	}
+	at, err := number(r, "at", 0, -1e9, 1e9)
+	if err == nil && len(e.mediaOrder[k].times) == 0 {
+		err = &missing{"frame of " + e.Media[k].Name}
+	}
+	height, bad := integer(r, "height", 480, 16, 4320)
+	if err == nil {
+		err = bad
+	}
+	if err != nil {
+		failWith(w, err)
+		return
+	}
+	c := &e.mediaOrder[k]
+	place := c.at(e.start + int64(math.Round(at*1e9)))
+	until := math.MaxFloat64
+	if place+1 < len(c.times) {
+		until = e.seconds(c.times[place+1])
+	}
+	w.Header().Set("Frame", fmt.Sprintf(`{"frame":%d,"at":%s,"until":%s}`, c.index(place), appendNumber(nil, e.seconds(c.times[place])), appendNumber(nil, until)))
+	shot, err := s.frame(r.Context(), e, k, place, height)
+	if err != nil {
+		failWith(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", shot.kind)
+	_, _ = w.Write(shot.bytes) // an error here means that the client has gone
+}
+
+// frame returns a frame of a camera. Frames of a video are decoded in groups of ahead; the second half of a group starts the decoding of the next.
+func (s *Server) frame(ctx context.Context, e *entry, camera, place, height int) (*rendering, error) {
+	m, c := &e.Media[camera], &e.mediaOrder[camera]
+	name := pictureKey{e.number, camera, place, height}
+	if _, video := m.Source.(dataset.FrameDecoder); !video || c.which != nil {
+		return s.frames.get(ctx, name, name, func(ctx context.Context) { s.frames.keep(one(ctx, m, name, c.index(place))) })
+	}
+	job := func(place int) (pictureKey, func(ctx context.Context)) {
+		from := place - place%ahead
+		to := min(from+ahead, m.Len())
+		return pictureKey{e.number, camera, from, height}, func(ctx context.Context) { s.frames.run(ctx, m, pictureKey{e.number, camera, from, height}, to) }
+	}
+	first, do := job(place)
+	shot, err := s.frames.get(ctx, name, first, do)
+	if next := place + ahead/2; err == nil && next < m.Len() && next/ahead > place/ahead {
+		if job, do := job(next); s.frames.find(job) == nil {
+			s.frames.begin(job, do)
+		}
+	}
+	return shot, err
+}
+
+// run decodes consecutive frames of a video. An error is the result of all frames that follow it.
+func (f *pictureCache) run(ctx context.Context, m *dataset.Media, name pictureKey, to int) {
+	failed := caught.Do(func() error {
+		for t, err := range m.DecodeRange(ctx, name.place, to) {
+			if err = cmp.Or(ctx.Err(), err); err != nil {
+				return err
+			}
+			f.keep(encoded(name, t))
+			name.place++
+		}
+		return nil
+	})
+	if ctx.Err() != nil {
+		return
+	}
+	for ; failed != nil && name.place < to; name.place++ {
+		f.keep(&rendering{name: name, err: failed})
+	}
+}
+
+// one returns the picture of a single frame. A JPEG is not encoded again unless it is more than twice as high as requested.
+func one(ctx context.Context, m *dataset.Media, name pictureKey, i int) (s *rendering) {
+	err := caught.Do(func() error {
+		if m.Encoding == "jpeg" {
+			b, err := m.Frame(ctx, i)
+			if err != nil {
+				return err
+			}
+			if head, err := jpeg.DecodeConfig(bytes.NewReader(b)); err == nil && head.Height <= 2*name.height {
+				s = &rendering{name: name, kind: "image/jpeg", bytes: b}
+				return nil
+			}
+		}
+		t, err := m.Decode(ctx, i)
+		if err == nil {
+			s = encoded(name, t)
+		}
+		return err
+	})
+	if err != nil {
+		s = &rendering{name: name, err: err}
+	}
+	return s
+}
