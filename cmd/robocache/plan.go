@@ -97,7 +97,7 @@ func (a *app) plan(ctx context.Context, p *planning) error {
 	}
 	r := &planned{Input: in, Output: p.out, Rate: found.Plan.Rate, Policy: found.Policy, Episodes: found.Episodes, Looked: found.Looked,
 		Streams: []string{}, Reasons: append([]suggest.Reason{}, found.Reasons...), LeftOut: notetext.Reasons(found.Notes.Of(dataset.ClassLeftOut)),
-		Remarks: notetext.Lines(found.Notes.Of(dataset.ClassRemark)), Plan: string(found.Text)}
+		Remarks: notetext.Lines(found.Notes.Of(dataset.ClassProblem, dataset.ClassRemark)), Plan: string(found.Text)}
 	for _, s := range found.Plan.Streams {
 		r.Streams = append(r.Streams, s.Name)
 	}
