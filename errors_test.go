@@ -122,12 +122,6 @@ func cloud(points *tensor.Tensor) error {
 	return second(dataset.CloudOf(points, blank(tensor.F32, 1, 0), nil))
 }
 
-func points(t *testing.T) *dataset.Cloud {
-	c, err := dataset.NewCloud([]float32{1, 2, 3}, nil, nil)
-	require.NoError(t, err)
-	return c
-}
-
 // archive is an open file that holds x.
 func archive(t *testing.T) *npz.File {
 	var out bytes.Buffer
