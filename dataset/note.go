@@ -138,16 +138,8 @@ type NoteError struct {
 
 func (e *NoteError) Error() string { return e.Note.Reason() }
 
-// Unwrap returns the kind and the note's cause.
-func (e *NoteError) Unwrap() []error {
-	var list []error
-	for _, err := range []error{e.Kind, e.Note.Cause} {
-		if err != nil {
-			list = append(list, err)
-		}
-	}
-	return list
-}
+// Unwrap returns the kind. The cause of the note explains it and is no error of the caller's arguments, so errors.As does not find it.
+func (e *NoteError) Unwrap() error { return e.Kind }
 
 // ErrorNotes returns the note.
 func (e *NoteError) ErrorNotes() Notes { return Notes{e.Note} }

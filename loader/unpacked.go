@@ -122,6 +122,7 @@ func (u *unpacked) Read(ctx context.Context, i int) (*dataset.Episode, *store.Ep
 	known.Number, known.Splits = n, u.splits[n]
 	streams := e.Streams
 	e.Streams = nil
+	var missing dataset.Notes // about streams of the store that the episode does not have
 	for _, o := range u.streams {
 		at := slices.IndexFunc(streams, func(s dataset.Stream) bool { return s.Name == o.Name })
 		if at >= 0 {
@@ -132,17 +133,17 @@ func (u *unpacked) Read(ctx context.Context, i int) (*dataset.Episode, *store.Ep
 				}
 				streams[at].Columns = o.Columns
 				known.Differ(o.Name, f.Differs)
-				e.Notes = known.Notes
 				e.Streams = append(e.Streams, streams[at])
 				continue
 			}
 			why.Subject = o.Name
-			e.Notes = append(e.Notes, why)
-		} else if e.Notes.LeftOut(o.Name) == nil {
-			e.Notes = append(e.Notes, dataset.Note{Code: dataset.CodeNoSamples, Subject: o.Name})
+			missing = append(missing, why)
+		} else if known.Notes.LeftOut(o.Name) == nil {
+			missing = append(missing, dataset.Note{Code: dataset.CodeNoSamples, Subject: o.Name})
 		}
 		e.Empty = append(e.Empty, o)
 	}
+	e.Notes = slices.Concat(known.Notes, missing)
 	for _, o := range recorded.Streams {
 		if !recorded.Steps && !slices.Contains(names, o.Name) && o.Check() == nil {
 			e.Streams = append(e.Streams, o)
