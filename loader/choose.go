@@ -125,11 +125,19 @@ func (c *chosen) lookAt(ctx context.Context, i int, l *looked) (err error) {
 		}
 	}
 	l.clocks, l.columns = make([]int, len(streams)), make([]int, len(streams))
+	hashes := make([]uint64, len(streams))
 	for m := range streams {
-		if l.times, err = hashed(l.times, streams[m].Times); err != nil {
-			return err
-		}
 		l.clocks[m] = slices.IndexFunc(streams[:m+1], func(o align.PreparedStream) bool { return sameTimes(o.Times, streams[m].Times) })
+		if c.keep { // it is not read again
+			continue
+		}
+		if l.clocks[m] == m {
+			if hashes[m], err = hashTimes(streams[m].Times); err != nil {
+				return err
+			}
+		}
+		hashes[m] = hashes[l.clocks[m]]
+		l.times = mixHash(l.times, hashes[m])
 		if l.columns != nil {
 			if at := columnOf(recordedAs(e, streams[m].From), &streams[m].Stream); at >= 0 {
 				l.columns[m] = at

@@ -342,7 +342,7 @@ func (f *filming) numbers(ctx context.Context, cpu *ops.Device, l *Loader, c *ch
 		n.parts = append(n.parts, p)
 		l.report.Cameras = append(l.report.Cameras, r)
 	}
-	if err := n.upload(ctx, c, true); err != nil {
+	if err := n.upload(ctx, c); err != nil {
 		return nil, err
 	}
 	n.held.add(n.feed)

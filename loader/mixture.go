@@ -77,7 +77,7 @@ func NewMixture(ctx context.Context, device *ops.Device, list []Weighted, plan a
 			if err := statistics(l.parts, opt.Statistics, c.packedPass(ctx, from)); err != nil {
 				return err
 			}
-			return l.upload(ctx, c, device.Info().Backend == "cpu" && from.built())
+			return l.upload(ctx, c)
 		})
 	})
 }

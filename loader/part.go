@@ -29,6 +29,7 @@ type part struct {
 
 	offsets         []int64        // [E+1], of the samples of the episodes one behind the other
 	values, times   *tensor.Tensor // packed, on the host and then on the device
+	mapped          bool           // on the host they are in a file, which may be closed before the loader
 	starts, lengths *tensor.Tensor // [B] on the device: the rows of a batch
 }
 

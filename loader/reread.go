@@ -21,14 +21,16 @@ func (e *ChangedError) Error() string {
 // Unwrap returns dataset.ErrCorrupt.
 func (e *ChangedError) Unwrap() error { return dataset.ErrCorrupt }
 
-// hashed takes timestamps into a hash.
-func hashed(h uint64, t *tensor.Tensor) (uint64, error) {
+// hashTimes returns a hash of timestamps.
+func hashTimes(t *tensor.Tensor) (h uint64, err error) {
 	times, err := tensor.Data[int64](t)
 	for _, x := range times {
-		h = bits.RotateLeft64((h^uint64(x))*0x9e3779b97f4a7c15, 29)
+		h = mixHash(h, uint64(x))
 	}
 	return h + uint64(len(times)), err
 }
+
+func mixHash(h, x uint64) uint64 { return bits.RotateLeft64((h^x)*0x9e3779b97f4a7c15, 29) }
 
 // sameTimes reports whether two streams have the same timestamps.
 func sameTimes(a, b *tensor.Tensor) bool {
@@ -96,6 +98,7 @@ func (c *chosen) again(e int, recorded *dataset.Episode) ([]store.Samples, error
 		case got != want:
 			return nil, &ChangedError{"samples of " + p.from, fmt.Sprint(got), fmt.Sprint(want)}
 		case got == 0:
+			times = mixHash(times, 0)
 			continue
 		case from.Values.DType() != p.packed:
 			return nil, &ChangedError{"values of " + p.from, from.Values.DType().String(), p.packed.String()}
@@ -110,10 +113,11 @@ func (c *chosen) again(e int, recorded *dataset.Episode) ([]store.Samples, error
 				return nil, err
 			}
 		}
-		var err error
-		if times, err = hashed(times, r.Times); err != nil {
+		hash, err := hashTimes(r.Times)
+		if err != nil {
 			return nil, err
 		}
+		times = mixHash(times, hash)
 	}
 	if times != c.seen[e].times {
 		return nil, &ChangedError{"timestamps", fmt.Sprintf("a hash of %016x", times), fmt.Sprintf("%016x", c.seen[e].times)}

@@ -64,11 +64,13 @@ func (l *Loader) Cursors() []*tensor.Tensor {
 	return nil
 }
 
-// upload puts what was chosen on the device, and plans the Draw from it. On the CPU what is in Go's memory is there: own says that all is.
-func (l *Loader) upload(ctx context.Context, c *chosen, own bool) error {
+// upload copies the packed streams and the tables of the selection to the device, and plans the Draw from them. The CPU backend takes tensors in Go's
+// memory as they are.
+func (l *Loader) upload(ctx context.Context, c *chosen) error {
+	cpu := l.device.Info().Backend == "cpu"
 	rows := func() (*tensor.Tensor, error) { return l.alloc(tensor.I64, l.order.Batch) }
-	up := func(t *tensor.Tensor) (*tensor.Tensor, error) {
-		if own && t.IsContiguous() {
+	up := func(t *tensor.Tensor, mapped bool) (*tensor.Tensor, error) {
+		if cpu && !mapped && t.IsContiguous() {
 			l.report.Bytes += t.Len() * t.DType().Size()
 			return lent(t)
 		}
@@ -83,7 +85,7 @@ func (l *Loader) upload(ctx context.Context, c *chosen, own bool) error {
 		if err != nil {
 			return nil, err
 		}
-		return up(t)
+		return up(t, false)
 	}
 	draw := ops.DrawArgs{}
 	var errs [6]error
@@ -100,12 +102,12 @@ func (l *Loader) upload(ctx context.Context, c *chosen, own bool) error {
 	for m := range l.parts {
 		p := &l.parts[m]
 		var errs [5]error
-		p.values, errs[0] = up(p.values)
+		p.values, errs[0] = up(p.values, p.mapped)
 		if o := &l.parts[p.clock]; o != p { // as the streams of a table have
 			p.times, p.starts, p.lengths = o.times, o.starts, o.lengths
 		} else {
 			d := ops.DrawStream{}
-			p.times, errs[1] = up(p.times)
+			p.times, errs[1] = up(p.times, p.mapped)
 			d.Offsets, errs[2] = ints(p.offsets)
 			d.Starts, errs[3] = rows()
 			d.Lengths, errs[4] = rows()
@@ -166,7 +168,7 @@ func (c *chosen) pack(m int, from stores) (err error) {
 	s := from.whole(p.from)
 	n := int(p.offsets[len(p.offsets)-1])
 	if s != nil && s.Values != nil && n == s.Samples() && p.width == s.Values.Dim(1) && len(c.numbers) == from.Len() && c.untouched(m, s) {
-		p.values, p.times = s.Values, s.Times
+		p.values, p.times, p.mapped = s.Values, s.Times, !from[0].InMemory()
 		return nil
 	}
 	p.values, p.times, err = store.Join(c.rows[m], p.width, n, p.packed)

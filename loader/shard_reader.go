@@ -14,7 +14,7 @@ import (
 // once, from the file and not through its mapping, which is several times as fast where the mapping's pages are not there yet, and leaves them out of
 // the program's memory. It returns how many it has read. They are none where there is no such file, or an episode is not taken as it is packed; none
 // too where something is wrong, of which reading them one by one tells.
-func (w *shardReader) run(e, most int, to []target, at []int) int {
+func (w *shardReader) run(e, most int, to []store.Samples, at []int) int {
 	c := w.s.chosen
 	store, ok := c.from.(*store.Store)
 	if !ok {
@@ -31,12 +31,12 @@ func (w *shardReader) run(e, most int, to []target, at []int) int {
 		if rows == 0 {
 			continue
 		}
-		values, err := to[m].values.Slice(0, at[m], at[m]+rows)
-		times := to[m].times
-		if err == nil && times != nil {
-			times, err = times.Slice(0, at[m], at[m]+rows)
+		part := to[m]
+		var err error
+		if part.Values, err = part.Values.Slice(0, at[m], at[m]+rows); err == nil && part.Times != nil {
+			part.Times, err = part.Times.Slice(0, at[m], at[m]+rows)
 		}
-		if err != nil || !store.ReadRows(p.from, number, n, values, times) {
+		if err != nil || !store.ReadRows(p.from, number, n, part) {
 			return 0
 		}
 	}
@@ -49,31 +49,32 @@ func (w *shardReader) run(e, most int, to []target, at []int) int {
 }
 
 // same reports whether an episode that was read, k behind the one whose rows begin there, has the timestamps that it had.
-func (w *shardReader) same(e, k int, to []target, at []int) bool {
+func (w *shardReader) same(e, k int, to []store.Samples, at []int) bool {
 	c := w.s.chosen
-	var times uint64
+	hashes, all := make([]uint64, len(c.parts)), uint64(0) // of each part's timestamps
 	for m := range c.parts {
 		p := &c.parts[m]
 		lo, hi := int(p.offsets[e+k]-p.offsets[e]), int(p.offsets[e+k+1]-p.offsets[e])
-		if lo == hi {
-			continue
+		if p.clock == m {
+			times, err := to[m].Times.Slice(0, at[m]+lo, at[m]+hi)
+			if err == nil {
+				hashes[m], err = hashTimes(times)
+			}
+			if err != nil {
+				return false
+			}
 		}
-		stamps, err := to[p.clock].times.Slice(0, at[p.clock]+lo, at[p.clock]+hi)
-		if err == nil {
-			times, err = hashed(times, stamps)
-		}
-		if err != nil {
-			return false
-		}
+		hashes[m] = hashes[p.clock]
+		all = mixHash(all, hashes[m])
 	}
-	return times == c.seen[e+k].times
+	return all == c.seen[e+k].times
 }
 
 // shardReader is a worker.
 type shardReader struct {
 	s      *streamer
 	queue  *ops.Queue
-	staged []target // nil where slots are on the host
+	staged []store.Samples // nil where slots are on the host
 }
 
 // read reads a shard into its slot.
@@ -115,9 +116,9 @@ func (w *shardReader) read(ctx context.Context, sl *slot) error {
 		if w.staged == nil || n == 0 {
 			continue
 		}
-		err := w.copy(s.slots[m].values, to[m].values, sl.place*s.rooms[m], n)
-		if err == nil && to[m].times != nil {
-			err = w.copy(s.slots[m].times, to[m].times, sl.place*s.rooms[m], n)
+		err := w.copy(s.slots[m].Values, to[m].Values, sl.place*s.rooms[m], n)
+		if err == nil && to[m].Times != nil {
+			err = w.copy(s.slots[m].Times, to[m].Times, sl.place*s.rooms[m], n)
 		}
 		if err != nil {
 			return errors.Join(err, w.queue.Synchronize(context.Background()))
@@ -141,7 +142,7 @@ func (w *shardReader) copy(on, staged *tensor.Tensor, at, n int) error {
 }
 
 // episode reads an episode to where its rows begin.
-func (w *shardReader) episode(ctx context.Context, e int, to []target, at []int) error {
+func (w *shardReader) episode(ctx context.Context, e int, to []store.Samples, at []int) error {
 	c := w.s.chosen
 	number := c.numbers[e]
 	return c.from.GuardEpisode(number, func() error {
@@ -157,13 +158,7 @@ func (w *shardReader) episode(ctx context.Context, e int, to []target, at []int)
 			if streams[m].Values == nil { // it has no samples
 				continue
 			}
-			if err := store.CopyRows(to[m].values, at[m], streams[m].Values); err != nil {
-				return err
-			}
-			if to[m].times == nil {
-				continue
-			}
-			if err := store.CopyRows(to[m].times, at[m], streams[m].Times); err != nil {
+			if err := streams[m].CopyTo(to[m], at[m]); err != nil {
 				return err
 			}
 		}

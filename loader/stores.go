@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/robocache/robocache/align"
@@ -96,11 +95,6 @@ func (s stores) Guard(do func() error) error {
 		return do()
 	}
 	return s[0].Guard(func() error { return s[1:].Guard(do) })
-}
-
-// built reports whether all are in Go's memory, and none in a file that is closed some day.
-func (s stores) built() bool {
-	return !slices.ContainsFunc(s, func(store *store.Store) bool { return !store.InMemory() })
 }
 
 // whole returns the packed stream of that name if there is one store alone.

@@ -114,7 +114,7 @@ func (l *Loader) stream(c *chosen) error {
 	l.held = append(l.held, room...)
 	for m := range l.parts {
 		p := &l.parts[m]
-		p.values, p.times = s.slots[m].values, s.slots[p.clock].times
+		p.values, p.times = s.slots[m].Values, s.slots[p.clock].Times
 	}
 	for range r.Workers {
 		q, err := l.device.NewQueue()
@@ -140,22 +140,22 @@ func (l *Loader) stream(c *chosen) error {
 }
 
 // targets makes the tensors of each part for so many slots.
-func (s *streamer) targets(slots int, alloc func(tensor.DType, ...int) (*tensor.Tensor, error), hold func(*tensor.Tensor)) ([]target, error) {
-	list := make([]target, len(s.rooms))
+func (s *streamer) targets(slots int, alloc func(tensor.DType, ...int) (*tensor.Tensor, error), hold func(*tensor.Tensor)) ([]store.Samples, error) {
+	list := make([]store.Samples, len(s.rooms))
 	for m := range list {
 		p, t := &s.chosen.parts[m], &list[m]
 		var err error
-		if t.values, err = alloc(p.packed, slots*s.rooms[m], p.width); err != nil {
+		if t.Values, err = alloc(p.packed, slots*s.rooms[m], p.width); err != nil {
 			return nil, err
 		}
-		hold(t.values)
+		hold(t.Values)
 		if p.clock != m {
 			continue
 		}
-		if t.times, err = alloc(tensor.I64, slots*s.rooms[m]); err != nil {
+		if t.Times, err = alloc(tensor.I64, slots*s.rooms[m]); err != nil {
 			return nil, err
 		}
-		hold(t.times)
+		hold(t.Times)
 	}
 	return list, nil
 }

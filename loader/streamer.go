@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -14,20 +15,17 @@ import (
 // sharding is how an epoch is cut.
 type sharding struct{ windows, mix, span int64 }
 
-// target is where the samples of a part go: [rows,D] and [rows], of a part with another's timestamps values alone.
-type target struct{ values, times *tensor.Tensor }
-
 // streamer is the feed of a dataset that is read meanwhile. Workers read the shards of a group into its slots while the group before is drawn from.
 type streamer struct {
 	device *ops.Device
 	order  ops.DrawOptions
 	chosen *chosen
 	shards sharding
-	clocks []int        // the parts that have timestamps of their own
-	rooms  []int        // the rows of each part that a slot has
-	slots  []target     // of each part
-	queues []*ops.Queue // of each worker
-	staged [][]target   // of each worker, from which its shards are copied; nil where the slots are on the host
+	clocks []int             // the parts that have timestamps of their own
+	rooms  []int             // the rows of each part that a slot has
+	slots  []store.Samples   // of each part: where its samples go, [rows,D] and [rows]; Times is nil if the part has the timestamps of another
+	queues []*ops.Queue      // of each worker
+	staged [][]store.Samples // of each worker, from which its shards are copied; nil where the slots are on the host
 
 	table, tableOn *tensor.Tensor // [3+2C,B]: episodes, ticks, anchors, and of each clock starts and lengths, on the host and on the device
 	rows           [][]int64      // of the table

@@ -170,9 +170,9 @@ func (s *Store) Run(i, n int) int {
 	return k
 }
 
-// ReadRows reads a stream of n episodes from episode i on, which [Store.Run] has counted, from their file and not through its mapping. values is [N,D];
-// times is [N], or nil. It reports whether both are read: not if the stream has other samples, columns or dtype there, or another order of columns.
-func (s *Store) ReadRows(stream string, i, n int, values, times *tensor.Tensor) bool {
+// ReadRows reads a stream of n episodes from episode i on, which [Store.Run] has counted, from their file and not through its mapping. to.Times may be nil.
+// It returns false if the stream has other samples, columns or dtype in the file, or another order of columns.
+func (s *Store) ReadRows(stream string, i, n int, to Samples) bool {
 	file := s.holder(i)
 	if s.shards != nil {
 		k := shardAt(s.begins, i)
@@ -182,9 +182,9 @@ func (s *Store) ReadRows(stream string, i, n int, values, times *tensor.Tensor) 
 		i -= s.begins[k]
 	}
 	p := file.Stream(stream)
-	if p == nil || len(p.Columns) != values.Dim(1) || p.DType() != values.DType() || int(p.Offsets[i+n]-p.Offsets[i]) != values.Dim(0) {
+	if p == nil || len(p.Columns) != to.Values.Dim(1) || p.DType() != to.Values.DType() || int(p.Offsets[i+n]-p.Offsets[i]) != to.Values.Dim(0) {
 		return false
 	}
 	at := int(p.Offsets[i])
-	return file.file.ReadRows(values, stream+".values", at) == nil && (times == nil || file.file.ReadRows(times, stream+".times", at) == nil)
+	return file.file.ReadRows(to.Values, stream+".values", at) == nil && (to.Times == nil || file.file.ReadRows(to.Times, stream+".times", at) == nil)
 }
