@@ -52,7 +52,7 @@ var rules = map[string][]string{
 	"align/planfile":         {"align", "internal/caught", "internal/decimal", "internal/near", "internal/orderjson", "internal/planorigin", "ops", "tensor", "github.com/goccy/go-yaml/..."},
 	"align/suggest":          {"align", "align/planfile", "dataset", "internal/columns", "internal/cover", "internal/near", "internal/plausible", "internal/printed", "internal/recognise", "internal/text", "ops"},
 	"align":                  {"dataset/...", "internal/atomicfile", "internal/columns", "internal/cover", "internal/near", "internal/plausible", "internal/planorigin", "internal/printed", "internal/text", "ops", "tensor"},
-	"loader":                 {"dataset", "loader/store", "align", "ops", "stats", "tensor", "internal/caught", "internal/inorder", "internal/near", "internal/plausible", "internal/text"},
+	"loader":                 {"dataset", "dataset/npy", "loader/store", "align", "ops", "stats", "tensor", "internal/caught", "internal/inorder", "internal/near", "internal/plausible", "internal/raw", "internal/text"},
 	"loader/store":           {"dataset/...", "storage", "align", "tensor", "internal/atomicfile", "internal/raw", "internal/sources", "internal/text", "internal/video"},
 	"convert":                {"tensor", "dataset/...", "align", "align/planfile", "ops", "internal/atomicfile", "internal/inorder", "internal/inspection", "internal/orderjson", "internal/recognise", "internal/sources", "internal/video"},
 	"doctor":                 {"tensor", "dataset/...", "internal/cover", "internal/nth", "internal/plausible", "internal/recognise", "internal/summary", "internal/text"},

@@ -2,14 +2,13 @@ package loader
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"math"
 	"sync"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -156,71 +155,33 @@ func (b *Batch) Host(ctx context.Context) (*Batch, error) {
 	return out, nil
 }
 
-// Digest returns a hash of a window of a batch on the host: of its anchor, values, valid and pad, stream by stream, and then of the frames, camera by
-// camera (FNV-1a, 64 bits). Equal windows have equal digests on every device. A row that the batch has not is an *OptionError.
+// Digest returns a hash of a window of a batch on the host: of its anchor, then of the values, valid and pad of each stream, then of the frames, valid and
+// pad of each camera (FNV-1a, 64 bits, little-endian elements). Equal windows have equal digests on every device. A row that the batch does not have is an
+// *OptionError.
 func (b *Batch) Digest(row int) (uint64, error) {
-	h := fnv.New64a()
-	var word [8]byte
-	put := func(v uint64, size int) {
-		binary.LittleEndian.PutUint64(word[:], v)
-		_, _ = h.Write(word[:size]) // which never fails
+	if n := b.Anchors.Dim(0); row < 0 || row >= n {
+		return 0, refuse("row", fmt.Sprint(row), fmt.Sprintf("0 to %d", n-1))
 	}
-	anchors, err := tensor.Data[int64](b.Anchors)
-	if err != nil {
-		return 0, err
-	}
-	if row < 0 || row >= len(anchors) {
-		return 0, refuse("row", fmt.Sprint(row), fmt.Sprintf("0 to %d", len(anchors)-1))
-	}
-	put(uint64(anchors[row]), 8)
+	tensors := []*tensor.Tensor{b.Anchors}
 	for i := range b.Streams {
 		s := &b.Streams[i]
-		n := s.Values.Dim(1) * s.Values.Dim(2)
-		bits, size, err := bitsOf(s.Values)
-		if err != nil {
-			return 0, err
-		}
-		for k := row * n; k < (row+1)*n; k++ {
-			put(bits(k), size)
-		}
-		for _, t := range []*tensor.Tensor{s.Valid, s.Pad} {
-			flags, err := tensor.Data[uint8](t)
-			if err != nil {
-				return 0, err
-			}
-			t := s.Values.Dim(1)
-			_, _ = h.Write(flags[row*t : (row+1)*t])
-		}
+		tensors = append(tensors, s.Values, s.Valid, s.Pad)
 	}
 	for i := range b.Cameras {
 		c := &b.Cameras[i]
-		for _, t := range []*tensor.Tensor{c.Frames, c.Valid, c.Pad} {
-			bytes, err := tensor.Data[uint8](t)
-			if err != nil {
-				return 0, err
-			}
-			n := t.Len() / t.Dim(0)
-			_, _ = h.Write(bytes[row*n : (row+1)*n])
+		tensors = append(tensors, c.Frames, c.Valid, c.Pad)
+	}
+	h := fnv.New64a()
+	for _, t := range tensors {
+		window, err := t.Slice(0, row, row+1)
+		if err == nil {
+			err = npy.WriteData(h, window)
+		}
+		if err != nil {
+			return 0, err
 		}
 	}
 	return h.Sum64(), nil
-}
-
-// bitsOf returns the bits of a tensor's elements and their size in bytes.
-func bitsOf(t *tensor.Tensor) (bits func(i int) uint64, size int, err error) {
-	switch t.DType() {
-	case tensor.F64:
-		list, err := tensor.Data[float64](t)
-		return func(i int) uint64 { return math.Float64bits(list[i]) }, 8, err
-	case tensor.F16:
-		list, err := tensor.Data[tensor.Float16](t)
-		return func(i int) uint64 { return uint64(list[i]) }, 2, err
-	case tensor.BF16:
-		list, err := tensor.Data[tensor.BFloat16](t)
-		return func(i int) uint64 { return uint64(list[i]) }, 2, err
-	}
-	list, err := tensor.Data[float32](t)
-	return func(i int) uint64 { return uint64(math.Float32bits(list[i])) }, 4, err
 }
 
 // shot is what a batch has of the cameras.

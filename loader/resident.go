@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/robocache/robocache/internal/raw"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
@@ -72,7 +73,11 @@ func (l *Loader) upload(ctx context.Context, c *chosen) error {
 	up := func(t *tensor.Tensor, mapped bool) (*tensor.Tensor, error) {
 		if cpu && !mapped && t.IsContiguous() {
 			l.report.Bytes += t.Len() * t.DType().Size()
-			return lent(t)
+			memory, err := raw.Of(t)
+			if err != nil {
+				return nil, err
+			}
+			return raw.Over(memory, nil, t.DType(), t.Shape()...) // which stays when the other is closed
 		}
 		on, err := l.alloc(t.DType(), t.Shape()...) // held before it is filled, which may end as Guard says
 		if err != nil {
@@ -137,29 +142,6 @@ func (l *Loader) upload(ctx context.Context, c *chosen) error {
 	}
 	l.feed = feed
 	return nil
-}
-
-// lent returns a tensor over the same memory of Go's, which stays when the other is closed.
-func lent(t *tensor.Tensor) (*tensor.Tensor, error) {
-	switch t.DType() {
-	case tensor.F64:
-		return over[float64](t)
-	case tensor.F16:
-		return over[tensor.Float16](t)
-	case tensor.BF16:
-		return over[tensor.BFloat16](t)
-	case tensor.I64:
-		return over[int64](t)
-	}
-	return over[float32](t)
-}
-
-func over[T tensor.Element](t *tensor.Tensor) (*tensor.Tensor, error) {
-	data, err := tensor.Data[T](t)
-	if err != nil {
-		return nil, err
-	}
-	return tensor.Of(data, t.Shape()...)
 }
 
 // pack joins the rows of a stream that were kept: the store's own tensors where all of these are taken as they are.

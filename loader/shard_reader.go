@@ -24,19 +24,8 @@ func (w *shardReader) run(e, most int, to []store.Samples, at []int) int {
 	for n < most && c.seen[e+n].whole && c.numbers[e+n] == number+n {
 		n++
 	}
-	n = store.Run(number, n)
 	for m := range c.parts {
-		p := &c.parts[m]
-		rows := int(p.offsets[e+n] - p.offsets[e])
-		if rows == 0 {
-			continue
-		}
-		part := to[m]
-		var err error
-		if part.Values, err = part.Values.Slice(0, at[m], at[m]+rows); err == nil && part.Times != nil {
-			part.Times, err = part.Times.Slice(0, at[m], at[m]+rows)
-		}
-		if err != nil || !store.ReadRows(p.from, number, n, part) {
+		if n = store.ReadRows(c.parts[m].from, number, n, to[m], at[m]); n == 0 {
 			return 0
 		}
 	}

@@ -39,26 +39,17 @@ func (s stores) Len() int {
 // Read reads an episode, whose streams it gives the columns that the first store has.
 func (s stores) Read(ctx context.Context, i int) (*dataset.Episode, *store.Episode, error) {
 	holder, i := s.of(i)
-	e, known, err := holder.Read(ctx, i)
+	e, recorded, err := holder.Read(ctx, i)
 	if err != nil || holder == s[0] {
-		return e, known, err
+		return e, recorded, err
 	}
-	about := *known
+	about := *recorded
 	for k := range e.Streams {
-		from := &e.Streams[k]
-		want := s[0].Stream(from.Name)
-		if want == nil {
-			continue
+		if want := s[0].Stream(e.Streams[k].Name); want != nil {
+			if _, err = about.Fit(&e.Streams[k], want.Columns, false); err != nil { // a stream that does not fit is not drawn
+				return nil, recorded, err
+			}
 		}
-		f, why := store.Fit(want.Columns, from.Columns, false)
-		if why.Code != "" { // of a stream that is not drawn
-			continue
-		}
-		if from.Values, err = f.Of(from.Values); err != nil {
-			return nil, known, err
-		}
-		from.Columns = want.Columns
-		about.Differ(from.Name, f.Differs)
 	}
 	for k := range e.Empty {
 		if want := s[0].Stream(e.Empty[k].Name); want != nil {
@@ -113,15 +104,11 @@ func (s stores) alike(i int, plan *align.Plan) error {
 	for _, p := range plan.Streams {
 		name := cmp.Or(p.From, p.Name)
 		want, got := s[0].Stream(name), s[i].Stream(name)
-		var why dataset.Note
-		if want != nil && got != nil {
-			_, why = store.Fit(want.Columns, got.Columns, false)
-		}
 		switch {
 		case want == nil: // of which Prepare speaks
 		case got == nil:
 			return &MixtureError{i, "stream " + name, "none", "one, as the first store has it"}
-		case why.Code != "":
+		case !store.Fits(want.Columns, got.Columns):
 			return &MixtureError{i, "stream " + name, fmt.Sprintf("%d columns: %s", len(got.Columns), columnNames(got.Columns)),
 				fmt.Sprintf("the %d of the first store: %s", len(want.Columns), columnNames(want.Columns))}
 		case got.DType() != want.DType():

@@ -14,15 +14,12 @@ import (
 // unpacked is a dataset whose episodes are packed one by one, as Build packs them all: what is read has the dtype, the streams and the columns of the
 // store that Build makes. Streams that the plan does not name stay as they were recorded: their timestamps alone are looked at.
 type unpacked struct {
-	dataset.Dataset
+	store.Subset
 	dtype   tensor.DType
 	streams []dataset.EmptyStream // those that there are: name, columns, dtype
 	splits  [][]string
 	columns map[string][]string // as BuildOptions.Columns
-	numbers []int               // of the episodes in the dataset, of which these may be some
 }
-
-func (u *unpacked) number(i int) int { return u.numbers[i] }
 
 // unpack finds the streams of the plan's names, or all without one, with those columns. It reads episodes until it has the columns of those that are named.
 func unpack(ctx context.Context, d dataset.Dataset, names []string, columns map[string][]string, opt *Options) (*unpacked, error) {
@@ -35,7 +32,7 @@ func unpack(ctx context.Context, d dataset.Dataset, names []string, columns map[
 	if err != nil {
 		return nil, err
 	}
-	u := &unpacked{Dataset: of, dtype: tensor.F32, columns: columns, splits: info.SplitsOf(d.Len()), numbers: of.Numbers}
+	u := &unpacked{Subset: of, dtype: tensor.F32, columns: columns, splits: info.SplitsOf(d.Len())}
 	type found struct {
 		packed *store.Store
 		err    error
@@ -44,7 +41,7 @@ func unpack(ctx context.Context, d dataset.Dataset, names []string, columns map[
 	look := func(ctx context.Context, i int) (f found) {
 		e, err := u.Episode(ctx, i)
 		if err != nil {
-			return found{nil, &dataset.EpisodeError{Episode: u.number(i), Err: err}}
+			return found{nil, &dataset.EpisodeError{Episode: u.Numbers[i], Err: err}}
 		}
 		s, err := u.packed(ctx, e, names)
 		return found{s, err}
@@ -103,7 +100,7 @@ func (u *unpacked) packed(ctx context.Context, e *dataset.Episode, names []strin
 }
 
 func (u *unpacked) Read(ctx context.Context, i int) (*dataset.Episode, *store.Episode, error) {
-	n := u.number(i)
+	n := u.Numbers[i]
 	about := &store.Episode{Name: fmt.Sprint(n), Number: n, Splits: u.splits[n]}
 	recorded, err := u.Episode(ctx, i)
 	if err != nil {
@@ -126,13 +123,11 @@ func (u *unpacked) Read(ctx context.Context, i int) (*dataset.Episode, *store.Ep
 	for _, o := range u.streams {
 		at := slices.IndexFunc(streams, func(s dataset.Stream) bool { return s.Name == o.Name })
 		if at >= 0 {
-			f, why := store.Fit(o.Columns, streams[at].Columns, len(u.columns[o.Name]) > 0)
+			why, err := known.Fit(&streams[at], o.Columns, len(u.columns[o.Name]) > 0)
+			if err != nil {
+				return nil, known, err
+			}
 			if why.Code == "" {
-				if streams[at].Values, err = f.Of(streams[at].Values); err != nil {
-					return nil, known, err
-				}
-				streams[at].Columns = o.Columns
-				known.Differ(o.Name, f.Differs)
 				e.Streams = append(e.Streams, streams[at])
 				continue
 			}
@@ -154,4 +149,4 @@ func (u *unpacked) Read(ctx context.Context, i int) (*dataset.Episode, *store.Ep
 
 func (u *unpacked) GuardEpisode(_ int, do func() error) error { return do() }
 
-func (u *unpacked) Place(i int) (store, number int) { return 0, u.number(i) }
+func (u *unpacked) Place(i int) (store, number int) { return 0, u.Numbers[i] }

@@ -225,16 +225,11 @@ func (p *packer) stream(e *Episode, s *dataset.Stream) (why dataset.Note, err er
 		})
 	}
 	g := &p.packed[at]
-	f, why := Fit(g.Columns, s.Columns, len(asked) > 0)
-	if why.Code != "" {
-		return why, nil
-	}
-	e.Differ(s.Name, f.Differs)
-	values, err := f.Of(s.Values)
-	if err != nil {
+	fitted := *s
+	if why, err = e.Fit(&fitted, g.Columns, len(asked) > 0); why.Code != "" || err != nil {
 		return why, err
 	}
-	rounded, overflowed, err := g.values.floats(&p.pool, values)
+	rounded, overflowed, err := g.values.floats(&p.pool, fitted.Values)
 	if err != nil {
 		return why, err
 	}

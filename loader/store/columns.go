@@ -8,22 +8,43 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/tensor"
 )
 
 // Recorders write the columns of a stream in whatever order they come in, so those of several episodes are told by their names. Their order, which of them
 // are whole numbers and which make a rotation is as the first episode has it. Quaternions of another order are other numbers, but where their names end with
 // x, y, z and w.
 
-// Fitting is how the columns of an episode's stream become those that are wanted.
-type Fitting struct {
-	at      []int         // where each wanted column is; nil where they are these, in this order
-	Differs dataset.Notes // about differences from the first; their subject is set by Episode.differ
+// selection maps the columns of an episode's stream to the wanted columns.
+type selection struct {
+	at      []int         // the index of each wanted column; nil if the stream has the wanted columns alone, in their order
+	differs dataset.Notes // about differences from the first episode, without a subject
 }
 
-// Fit finds the wanted columns by their names, those of one name in the order that they come in; or it says why they cannot be had. If they were asked for,
-// it is of no interest that there are more.
-func Fit(want, have []dataset.Column, asked bool) (f Fitting, why dataset.Note) {
+// Fit gives a stream the wanted columns, which it finds by their names, and adds notes about the differences to the episode. If asked is set, a plan names
+// the columns, and others are no difference. If the stream lacks a column, Fit returns a note that explains it, and changes nothing.
+func (e *Episode) Fit(s *dataset.Stream, want []dataset.Column, asked bool) (why dataset.Note, err error) {
+	f, why := fit(want, s.Columns, asked)
+	if why.Code != "" {
+		return why, nil
+	}
+	if f.at != nil {
+		if s.Values, err = s.Values.Take(1, f.at); err != nil {
+			return why, err
+		}
+	}
+	s.Columns = want
+	e.differ(s.Name, f.differs)
+	return why, nil
+}
+
+// Fits reports whether a stream of these columns can have the wanted ones: see [Episode.Fit].
+func Fits(want, have []dataset.Column) bool {
+	_, why := fit(want, have, false)
+	return why.Code == ""
+}
+
+// fit finds the wanted columns by their names. Columns of one name are taken in their order.
+func fit(want, have []dataset.Column, asked bool) (f selection, why dataset.Note) {
 	if dataset.SameColumns(want, have) {
 		return f, why
 	}
@@ -69,7 +90,7 @@ func Fit(want, have []dataset.Column, asked bool) (f Fitting, why dataset.Note) 
 	}
 	differ := func(list []string, code dataset.Code) {
 		if len(list) > 0 {
-			f.Differs = append(f.Differs, dataset.Note{Code: code, Detail: dataset.Detail{Names: list}})
+			f.differs = append(f.differs, dataset.Note{Code: code, Detail: dataset.Detail{Names: list}})
 		}
 	}
 	if !slices.IsSorted(f.at) {
@@ -84,14 +105,6 @@ func Fit(want, have []dataset.Column, asked bool) (f Fitting, why dataset.Note) 
 		f.at = nil
 	}
 	return f, why
-}
-
-// Of returns the wanted columns of values [S,D].
-func (f *Fitting) Of(values *tensor.Tensor) (*tensor.Tensor, error) {
-	if f.at == nil {
-		return values, nil
-	}
-	return values.Take(1, f.at)
 }
 
 // unnamed reports whether columns are called by their places alone.

@@ -157,34 +157,36 @@ func (p *packedFrames) packet(ctx context.Context, i int) (size uint32, begins b
 // InMemory reports whether the packed tensors are in Go's memory, and not in a file that Close ends.
 func (s *Store) InMemory() bool { return s.file == nil && s.shards == nil }
 
-// Run returns how many of the n episodes from episode i on follow each other in one file: 0 if the store is in memory.
-func (s *Store) Run(i, n int) int {
-	file := s.holder(i)
-	if file.file == nil {
-		return 0
-	}
-	k := 0
-	for k < n && s.holder(i+k) == file {
+// ReadRows reads a stream of the n episodes from episode i on from their file, not through its mapping, to the rows from row at on; to.Times may be nil. It
+// returns how many of the episodes are in one file and are read. It returns 0 if the store is in memory, or if the file has the stream with other columns,
+// another order of columns or another dtype.
+func (s *Store) ReadRows(stream string, i, n int, to Samples, at int) int {
+	file, all, k := s.holder(i), s.Stream(stream), 0
+	for file.file != nil && k < n && s.holder(i+k) == file {
 		k++
 	}
-	return k
-}
-
-// ReadRows reads a stream of n episodes from episode i on, which [Store.Run] has counted, from their file and not through its mapping. to.Times may be nil.
-// It returns false if the stream has other samples, columns or dtype in the file, or another order of columns.
-func (s *Store) ReadRows(stream string, i, n int, to Samples) bool {
-	file := s.holder(i)
+	if all == nil || all.Offsets[i] == all.Offsets[i+k] {
+		return k
+	}
+	rows := int(all.Offsets[i+k] - all.Offsets[i])
 	if s.shards != nil {
-		k := shardAt(s.begins, i)
-		if all := s.Stream(stream); all != nil && all.shards[k].at != nil {
-			return false // its columns are in another order in the file
+		shard := shardAt(s.begins, i)
+		if all = all.shards[shard]; all.at != nil {
+			return 0 // its columns are in another order in the file
 		}
-		i -= s.begins[k]
+		i -= s.begins[shard]
 	}
-	p := file.Stream(stream)
-	if p == nil || len(p.Columns) != to.Values.Dim(1) || p.DType() != to.Values.DType() || int(p.Offsets[i+n]-p.Offsets[i]) != to.Values.Dim(0) {
-		return false
+	if len(all.Columns) != to.Values.Dim(1) || all.DType() != to.Values.DType() {
+		return 0
 	}
-	at := int(p.Offsets[i])
-	return file.file.ReadRows(to.Values, stream+".values", at) == nil && (to.Times == nil || file.file.ReadRows(to.Times, stream+".times", at) == nil)
+	for name, t := range map[string]*tensor.Tensor{".values": to.Values, ".times": to.Times} {
+		if t == nil {
+			continue
+		}
+		part, err := t.Slice(0, at, at+rows)
+		if err != nil || file.file.ReadRows(part, stream+name, int(all.Offsets[i])) != nil {
+			return 0
+		}
+	}
+	return k
 }

@@ -184,7 +184,7 @@ func (s *Store) joinStream(shard int, p *Stream) {
 		s.Streams = append(s.Streams, Stream{Name: p.Name, Columns: p.Columns, shards: make([]*Stream, len(s.shards)), begins: s.begins})
 		to = &s.Streams[len(s.Streams)-1]
 	default:
-		f, why := Fit(to.Columns, p.Columns, false)
+		f, why := fit(to.Columns, p.Columns, false)
 		if why.Code != "" {
 			s.leaveOut(shard, p.Name, p.Offsets, why)
 			return
@@ -193,7 +193,7 @@ func (s *Store) joinStream(shard int, p *Stream) {
 			in := *p
 			in.at, p = f.at, &in
 		}
-		s.eachWith(shard, p.Offsets, func(e *Episode, _ int) { e.Differ(p.Name, f.Differs) })
+		s.eachWith(shard, p.Offsets, func(e *Episode, _ int) { e.differ(p.Name, f.differs) })
 	}
 	to.shards[shard] = p
 	to.Rounded += p.Rounded

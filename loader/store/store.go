@@ -92,8 +92,8 @@ type Episode struct {
 	Notes    dataset.Notes     `json:"notes,omitempty"` // streams that are not packed, damage, and remarks
 }
 
-// Differ adds the notes about a stream that is not as the first episode has it.
-func (e *Episode) Differ(stream string, notes dataset.Notes) {
+// differ adds the notes about a stream whose columns differ from the first episode's.
+func (e *Episode) differ(stream string, notes dataset.Notes) {
 	e.Notes = slices.Clip(e.Notes) // which others may share
 	for _, n := range notes {
 		n.Subject = stream
