@@ -446,7 +446,7 @@ var layers = map[string][]string{
 		"planner plan_images plan_numbers video_files", "plan_video totals", "plan row_table episode_table", "new_dataset", "info", "complete", "writer",
 	},
 	"loader": {
-		"doc camera missing_samples normalise part picture", "batch camera_plan empty_error frame_cache options stores unpacked", "report", "selection",
+		"doc camera missing_samples normalise part picture", "batch camera_plan empty_error frame_cache options recordings stores", "report", "selection",
 		"reread streamer", "choose loader shard_reader slots stats", "frames loader_report order resident", "batches frame_stretches", "group plan", "frame_reader",
 		"open", "mixture stream",
 	},

@@ -24,7 +24,7 @@ type Batch struct {
 	device *ops.Device
 	parts  []part
 	groups []group
-	copied bool // by Host
+	isCopy bool // by Host
 }
 
 // BatchStream is a stream of a batch. The tensors may be strided: streams with the same window lie side by side.
@@ -86,10 +86,10 @@ func (b *Batch) views(parts []part, g *group) error {
 // Host returns a copy of the batch on the host, with contiguous tensors, which stays as it is when the next is made or the loader closed. Of such a
 // copy it is the copy itself.
 func (b *Batch) Host(ctx context.Context) (*Batch, error) {
-	if b.copied {
+	if b.isCopy {
 		return b, nil
 	}
-	out := &Batch{copied: true, Streams: make([]BatchStream, len(b.Streams))}
+	out := &Batch{isCopy: true, Streams: make([]BatchStream, len(b.Streams))}
 	copied := map[*tensor.Tensor]*tensor.Tensor{}
 	host := func(t *tensor.Tensor) (*tensor.Tensor, error) {
 		if t == nil || copied[t] != nil {

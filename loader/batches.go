@@ -41,7 +41,7 @@ func (l *Loader) Run(q *ops.Queue) error {
 }
 
 func (l *Loader) run(q *ops.Queue) error {
-	if err := l.feed.give(q); err != nil {
+	if err := l.feed.enqueue(q); err != nil {
 		return err
 	}
 	for _, p := range l.plans {
@@ -121,27 +121,27 @@ func (l *Loader) Next(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := l.make(s, lost); err != nil {
+	if err := l.launch(s, lost); err != nil {
 		if l.frames != nil {
 			l.frames.stop() // and begins anew, where the feed is
 		}
 		return err
 	}
-	l.feed.made()
+	l.feed.advance()
 	if l.frames != nil {
-		l.frames.made()
+		l.frames.advance()
 	}
 	return nil
 }
 
-// make makes a batch on the device, with the frames of a shot if there is one. It is not given up: nobody would know whether it was made.
-func (l *Loader) make(s *shot, lost []int) error {
+// launch makes a batch on the device, with the frames of a shot if there is one. It is not given up: nobody would know whether it was made.
+func (l *Loader) launch(s *shot, lost []int) error {
 	ctx := context.Background()
 	if s != nil {
 		if err := s.lose(lost); err != nil {
 			return err
 		}
-		if err := l.give(ctx, s); err != nil {
+		if err := l.copyFrames(ctx, s); err != nil {
 			return err
 		}
 	}
@@ -151,8 +151,8 @@ func (l *Loader) make(s *shot, lost []int) error {
 	return l.queue.Synchronize(ctx)
 }
 
-// give copies a shot to the device, behind what its queue was given, and returns before it is done but for the masks.
-func (l *Loader) give(ctx context.Context, s *shot) error {
+// copyFrames copies a shot to the device, behind what its queue was given, and returns before it is done but for the masks.
+func (l *Loader) copyFrames(ctx context.Context, s *shot) error {
 	for i := range l.batch.Cameras {
 		to, from := &l.batch.Cameras[i], &s.masks.Streams[i]
 		if err := l.queue.Copy(to.Frames, s.frames[i]); err != nil {

@@ -30,13 +30,13 @@ type EmptyError struct {
 func PassesNone(f dataset.Filter, episodes []*store.Episode) *EmptyError {
 	e := &EmptyError{Episodes: len(episodes), Filtered: len(episodes), Filter: f}
 	for _, about := range episodes {
-		e.has(about)
+		e.record(about)
 	}
 	return e
 }
 
-// has takes up what a filter could ask of an episode.
-func (e *EmptyError) has(about *store.Episode) {
+// record takes up what a filter could ask of an episode.
+func (e *EmptyError) record(about *store.Episode) {
 	if about.Task != "" && !slices.Contains(e.Tasks, about.Task) {
 		e.Tasks = append(e.Tasks, about.Task)
 	}
@@ -55,7 +55,7 @@ func (e *EmptyError) has(about *store.Episode) {
 func (e *EmptyError) Error() string {
 	s := fmt.Sprintf("loader: no windows of %d episodes", e.Episodes)
 	if e.Filtered > 0 {
-		s = fmt.Sprintf("loader: no windows: of %d episodes the filter leaves out %d: %s", e.Episodes, e.Filtered, strings.Join(e.asked(), "; "))
+		s = fmt.Sprintf("loader: no windows: of %d episodes the filter leaves out %d: %s", e.Episodes, e.Filtered, strings.Join(e.filterText(), "; "))
 	}
 	if len(e.Notes) > 0 {
 		s += "; " + text.Join(e.Notes.Groups(), 5, "; ", func(g *dataset.NoteGroup) string { return g.Who() + ": " + g.Reason() })
@@ -74,8 +74,8 @@ func (e *EmptyError) Steps() bool {
 	})
 }
 
-// asked says what the filter asks for, and what there is.
-func (e *EmptyError) asked() (list []string) {
+// filterText says what the filter asks for, and what there is.
+func (e *EmptyError) filterText() (list []string) {
 	one := func(what, got string, there []string) {
 		if got == "" {
 			return

@@ -28,10 +28,10 @@ type FrameCache struct {
 // frameCache keeps stretches of frames, decoded and resized. The one that was used longest ago goes first. Its methods may be called from any
 // goroutine.
 type frameCache struct {
-	mu     sync.Mutex
-	kept   map[stretchKey]*stretch
-	order  linked.List // of *stretch, the one that was used last in front
-	report FrameCache
+	mu        sync.Mutex
+	stretches map[stretchKey]*stretch
+	order     linked.List // of *stretch, the one that was used last in front
+	report    FrameCache
 }
 
 // stretchKey says which frames a stretch has: so many from number times as many on, or to the end of the episode.
@@ -43,37 +43,37 @@ type stretchKey struct {
 // stretch is some frames that follow each other. Whoever puts it into the cache decodes it, and others wait.
 type stretch struct {
 	stretchKey
-	at      *linked.Element // nil once it is dropped
-	users   int             // that wait for it or read it: it is not dropped meanwhile
-	bytes   int64
-	first   int           // frame
-	want    int           // frames that it is to have
-	made    chan struct{} // closed when it is decoded; what is below is not written after that
-	frames  int           // that it has: up to the first that could not be decoded
-	pixels  []byte
-	dropped bool // since the decoding was given up
+	at        *linked.Element // nil once it is dropped
+	users     int             // that wait for it or read it: it is not dropped meanwhile
+	bytes     int64
+	first     int           // frame
+	want      int           // frames that it is to have
+	done      chan struct{} // closed when it is decoded; what is below is not written after that
+	frames    int           // that it has: up to the first that could not be decoded
+	pixels    []byte
+	isDropped bool // since the decoding was given up
 }
 
 func newFrameCache(limit int64) *frameCache {
 	limit = cmp.Or(limit, min(frameCacheBytes, tensor.Available()/frameCacheShare))
-	return &frameCache{kept: map[stretchKey]*stretch{}, report: FrameCache{Limit: limit}}
+	return &frameCache{stretches: map[stretchKey]*stretch{}, report: FrameCache{Limit: limit}}
 }
 
-// hold returns a camera's stretches in an episode from the key's number to the last, which stay until they are released. Those that are not there are
+// acquire returns a camera's stretches in an episode from the key's number to the last, which stay until they are released. Those that are not there are
 // put there, to be decoded by the caller, of an episode of so many frames. It returns nothing if there is no room, or if one is not there and frames
 // is 0.
-func (c *frameCache) hold(key stretchKey, last, frames int) (held, missing []*stretch) {
+func (c *frameCache) acquire(key stretchKey, last, frames int) (held, missing []*stretch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	need := int64(0)
 	for ; key.number <= last; key.number++ {
-		s := c.kept[key]
+		s := c.stretches[key]
 		if s == nil {
 			first := key.number * key.length
 			if first >= frames {
 				break
 			}
-			s = &stretch{stretchKey: key, first: first, want: min(key.length, frames-first), made: make(chan struct{})}
+			s = &stretch{stretchKey: key, first: first, want: min(key.length, frames-first), done: make(chan struct{})}
 			s.bytes = int64(s.want*key.camera.Height*key.camera.Width*3) + stretchOverhead
 			missing, need = append(missing, s), need+s.bytes
 		}
@@ -88,7 +88,7 @@ func (c *frameCache) hold(key stretchKey, last, frames int) (held, missing []*st
 	}
 	for _, s := range held {
 		if s.at == nil {
-			s.at, c.kept[s.stretchKey] = c.order.PushFront(s), s
+			s.at, c.stretches[s.stretchKey] = c.order.PushFront(s), s
 		}
 		c.order.MoveToFront(s.at)
 	}
@@ -112,13 +112,13 @@ func (c *frameCache) makeRoom(need int64) bool {
 
 func (c *frameCache) drop(s *stretch) {
 	c.order.Remove(s.at)
-	delete(c.kept, s.stretchKey)
+	delete(c.stretches, s.stretchKey)
 	c.report.Bytes -= s.bytes
 	s.at = nil
 }
 
-// decoded says of stretches that they are.
-func (c *frameCache) decoded(made []*stretch) {
+// publish says of stretches that they are.
+func (c *frameCache) publish(made []*stretch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range made {
@@ -126,11 +126,11 @@ func (c *frameCache) decoded(made []*stretch) {
 			c.report.Bytes -= s.bytes - stretchOverhead
 			s.bytes = stretchOverhead
 		}
-		if s.dropped {
+		if s.isDropped {
 			c.drop(s)
 		}
 		c.report.Decoded += int64(s.frames)
-		close(s.made)
+		close(s.done)
 	}
 }
 

@@ -21,9 +21,9 @@ const (
 	keptShare    = 2  // with a cache of less than one in so many of them, frames are decoded as batches want them, and not kept
 )
 
-// keep decides how frames are decoded and kept: in stretches of how many of each camera, 0 for as batches want them. Where frames are by themselves
+// chooseStretches decides how frames are decoded and kept: in stretches of how many of each camera, 0 for as batches want them. Where frames are by themselves
 // they are worth keeping if all are there in the next epoch.
-func (m *filmer) keep(l *Loader, opt *Options) {
+func (m *cameraReader) chooseStretches(l *Loader, opt *Options) {
 	m.stretches = make([]int, len(m.cameras))
 	cache := opt.frames
 	if cache == nil {
@@ -64,9 +64,9 @@ func (m *filmer) keep(l *Loader, opt *Options) {
 	}
 }
 
-// recall puts frames of a run in their places from the cache, and reports whether it has. Stretches that are not there are decoded if media is given.
+// readCached puts frames of a run in their places from the cache, and reports whether it has. Stretches that are not there are decoded if media is given.
 // If it has not, nothing is there from the first frame to the last of the run for which the decoder did well.
-func (m *filmer) recall(ctx context.Context, s *shot, sc *scene, run []int, media *dataset.Media) (done bool, err error) {
+func (m *cameraReader) readCached(ctx context.Context, s *shot, sc *scene, run []int, media *dataset.Media) (done bool, err error) {
 	length := m.stretches[sc.camera]
 	if length == 0 {
 		return false, nil
@@ -78,15 +78,15 @@ func (m *filmer) recall(ctx context.Context, s *shot, sc *scene, run []int, medi
 	first, last := run[0], run[len(run)-1]
 	cam := m.cameras[sc.camera]
 	size := cam.Height * cam.Width * 3
-	held, missing := m.cache.hold(stretchKey{cam, sc.episode, first / length, length}, last/length, all)
+	held, missing := m.cache.acquire(stretchKey{cam, sc.episode, first / length, length}, last/length, all)
 	used := 0
 	defer m.cache.release(held, &used)
 	if len(missing) > 0 {
-		m.develop(ctx, sc, media, missing)
+		m.decodeStretches(ctx, sc, media, missing)
 	}
 	for _, st := range held {
 		select {
-		case <-st.made:
+		case <-st.done:
 		case <-ctx.Done():
 			return false, ctx.Err()
 		}
@@ -111,19 +111,19 @@ func (m *filmer) recall(ctx context.Context, s *shot, sc *scene, run []int, medi
 	return true, nil
 }
 
-// develop decodes stretches, ascending, those that follow each other in one go. One ends with the first frame that cannot be decoded.
-func (m *filmer) develop(ctx context.Context, sc *scene, media *dataset.Media, missing []*stretch) {
-	defer m.cache.decoded(missing)
+// decodeStretches decodes stretches, ascending, those that follow each other in one go. One ends with the first frame that cannot be decoded.
+func (m *cameraReader) decodeStretches(ctx context.Context, sc *scene, media *dataset.Media, missing []*stretch) {
+	defer m.cache.publish(missing)
 	for k := 0; k < len(missing); {
 		n := k + 1
 		for n < len(missing) && missing[n].number == missing[n-1].number+1 {
 			n++
 		}
-		done, err := m.developRun(ctx, sc.camera, media, missing[k:n])
+		done, err := m.decodeRun(ctx, sc.camera, media, missing[k:n])
 		if k += done; err != nil {
 			if ctx.Err() != nil || errors.Is(err, dataset.ErrClosed) {
 				for _, s := range missing[k:] {
-					s.dropped = true
+					s.isDropped = true
 				}
 				return
 			}
@@ -132,8 +132,8 @@ func (m *filmer) develop(ctx context.Context, sc *scene, media *dataset.Media, m
 	}
 }
 
-// developRun decodes stretches that follow each other, and returns how many it did, and what was wrong with the next.
-func (m *filmer) developRun(ctx context.Context, camera int, media *dataset.Media, run []*stretch) (done int, err error) {
+// decodeRun decodes stretches that follow each other, and returns how many it did, and what was wrong with the next.
+func (m *cameraReader) decodeRun(ctx context.Context, camera int, media *dataset.Media, run []*stretch) (done int, err error) {
 	last := run[len(run)-1]
 	size := m.cameras[camera].Height * m.cameras[camera].Width * 3
 	for picture, err := range media.DecodeRange(ctx, run[0].first, last.first+last.want) {
@@ -164,7 +164,7 @@ func (m *filmer) developRun(ctx context.Context, camera int, media *dataset.Medi
 func runsOf(frames []int, video bool) (runs [][]int) {
 	most := 0
 	if video {
-		most = skipped
+		most = longestSkip
 	}
 	for len(frames) > 0 {
 		n := 1

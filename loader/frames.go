@@ -13,36 +13,36 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// filmer decodes the frames of batches ahead of need: one goroutine asks for the numbers of a batch's frames, workers decode and resize them into
+// cameraReader decodes the frames of batches ahead of need: one goroutine asks for the numbers of a batch's frames, workers decode and resize them into
 // memory that the device copies from.
-type filmer struct {
-	cameras []Camera
-	from    []string // the cameras' names in the recordings
-	source  episodes
-	numbers *Loader // of the frames
-	stored  []int   // the episodes' numbers in the source
-	workers int
-	strict  bool
-	shots   []*shot
-	waited  atomic.Int64
+type cameraReader struct {
+	cameras  []Camera
+	from     []string // the cameras' names in the recordings
+	source   episodes
+	numbers  *Loader // of the frames
+	episodes []int   // the episodes' numbers in the source
+	workers  int
+	strict   bool
+	shots    []*shot
+	waitTime atomic.Int64
 
 	mu   sync.Mutex
-	open map[int]*opened // episodes whose frames are read
-	bad  []badFrames     // of each camera, of the batches that were made
+	open map[int]*openEpisode // episodes whose frames are read
+	bad  []badFrames          // of each camera, of the batches that were made
 
 	videos    []bool      // whether a camera's frames are those of videos
 	pixels    []int       // of the first of them, before it is resized
 	stretches []int       // of each camera, frames of a stretch of the cache, 0 if its frames are not kept
 	cache     *frameCache // nil if nothing is
 
-	free, ready chan *shot
-	due         *shot              // of the batch that comes next, if it is here
-	cancel      context.CancelFunc // nil while nothing is read
-	working     sync.WaitGroup
+	freeShots, readyShots chan *shot
+	nextShot              *shot              // of the batch that comes next, if it is here
+	cancel                context.CancelFunc // nil while nothing is read
+	background            sync.WaitGroup
 }
 
-// opened is an episode whose frames are read, once for all that want them.
-type opened struct {
+// openEpisode is an episode whose frames are read, once for all that want them.
+type openEpisode struct {
 	once  sync.Once
 	media []dataset.Media
 	err   error
@@ -56,16 +56,16 @@ type scene struct {
 }
 
 const (
-	keptOpen = 4  // for how many batches an episode is kept after one that wanted it
-	skipped  = 16 // so many frames of a video at most are decoded for the one behind them; else it is begun anew
+	openBatches = 4  // for how many batches an episode is kept after one that wanted it
+	longestSkip = 16 // so many frames of a video at most are decoded for the one behind them; else it is begun anew
 )
 
 // media returns a camera's frames in an episode.
-func (m *filmer) media(ctx context.Context, sc *scene, batch int) (*dataset.Media, error) {
+func (m *cameraReader) media(ctx context.Context, sc *scene, batch int) (*dataset.Media, error) {
 	m.mu.Lock()
 	o := m.open[sc.episode]
 	if o == nil {
-		o = &opened{}
+		o = &openEpisode{}
 		m.open[sc.episode] = o
 	}
 	o.used = batch
@@ -87,7 +87,7 @@ func (m *filmer) media(ctx context.Context, sc *scene, batch int) (*dataset.Medi
 }
 
 // decode decodes frames, in order, up to the first that cannot be. It returns how many it did, and what was wrong if these are not all.
-func (m *filmer) decode(ctx context.Context, s *shot, sc *scene, media *dataset.Media, frames []int) (done int, err error) {
+func (m *cameraReader) decode(ctx context.Context, s *shot, sc *scene, media *dataset.Media, frames []int) (done int, err error) {
 	at := frames[0]
 	for picture, err := range media.DecodeRange(ctx, frames[0], frames[len(frames)-1]+1) {
 		if err != nil {
@@ -108,7 +108,7 @@ func (m *filmer) decode(ctx context.Context, s *shot, sc *scene, media *dataset.
 }
 
 // place resizes a frame and puts it where it is wanted.
-func (m *filmer) place(s *shot, sc *scene, picture *tensor.Tensor, frame int) error {
+func (m *cameraReader) place(s *shot, sc *scene, picture *tensor.Tensor, frame int) error {
 	pixels, err := tensor.Data[uint8](s.frames[sc.camera])
 	if err != nil {
 		return err
@@ -125,12 +125,12 @@ func (m *filmer) place(s *shot, sc *scene, picture *tensor.Tensor, frame int) er
 	return nil
 }
 
-// tryout decodes the first frame of each camera, of the first episode that has one, in case none can be: see CameraError. It sees which are videos, and how
+// decodeFirst decodes the first frame of each camera, of the first episode that has one, in case none can be: see CameraError. It sees which are videos, and how
 // large. A frame that is damaged is
 // none of its concern.
-func (m *filmer) tryout(ctx context.Context, c *chosen) error {
+func (m *cameraReader) decodeFirst(ctx context.Context, c *selection) error {
 	for i := range m.cameras {
-		e := slices.IndexFunc(c.films, func(f *filmed) bool { return f.streams[i].Values != nil })
+		e := slices.IndexFunc(c.frames, func(f *frameStreams) bool { return f.streams[i].Values != nil })
 		number := c.numbers[e]
 		err := m.source.GuardEpisode(number, func() error {
 			e, err := m.source.Episode(ctx, number)
@@ -145,7 +145,7 @@ func (m *filmer) tryout(ctx context.Context, c *chosen) error {
 			picture, err := media.Decode(ctx, 0)
 			if err == nil {
 				m.pixels[i] = picture.Dim(0) * picture.Dim(1)
-				_, err = coloured(picture)
+				_, err = toRGB(picture)
 			}
 			return err
 		})
@@ -153,14 +153,14 @@ func (m *filmer) tryout(ctx context.Context, c *chosen) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case errors.Is(err, dataset.ErrUnsupported):
-			return &CameraError{m.cameras[i].Name, c.known[e].name, err}
+			return &CameraError{m.cameras[i].Name, c.entries[e].name, err}
 		}
 	}
 	return nil
 }
 
 // report implements frameFeed.
-func (m *filmer) report(r *Report) {
+func (m *cameraReader) report(r *Report) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r.Cameras = slices.Clone(r.Cameras)
@@ -173,4 +173,4 @@ func (m *filmer) report(r *Report) {
 }
 
 // waits implements frameFeed.
-func (m *filmer) waits() time.Duration { return time.Duration(m.waited.Load()) }
+func (m *cameraReader) waits() time.Duration { return time.Duration(m.waitTime.Load()) }

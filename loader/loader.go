@@ -14,11 +14,11 @@ import (
 // Loader draws batches of windows: from a store that it keeps on a device, see [New], or from a dataset that it reads meanwhile, see [NewStreaming].
 // Its methods are for one goroutine at a time.
 type Loader struct {
-	device *ops.Device
-	order  ops.DrawOptions
-	parts  []part
-	report Report
-	held   held
+	device  *ops.Device
+	order   ops.DrawOptions
+	parts   []part
+	report  Report
+	closers closers
 
 	feed            feed
 	frames          frameFeed      // nil without cameras
@@ -30,23 +30,23 @@ type Loader struct {
 	graph           *ops.Graph
 	numbers         []int   // of the store, by the numbers that Draw has
 	stores          []int   // of each episode, as NewMixture's list has them
-	known           []known // of the episodes
+	entries         []entry // of the episodes
 	windows         []int64 // [E+1], as Draw has them
 	batch           Batch
 	closed, age     bool
-	apart           bool // streams have tensors of their own
+	isApart         bool // streams have tensors of their own
 }
 
 // feed is how the rows and anchors of a batch come to be where the Fuses read them: the part in which a loader that keeps its store on the device and
 // one that reads it from a disk are not the same.
 type feed interface {
 	// give gives a queue the work that comes before a batch's Fuses. It is captured.
-	give(q *ops.Queue) error
+	enqueue(q *ops.Queue) error
 	// next does what the host has to, for the batch behind the last one that was made, before that work runs. It returns the rows that should hold a
 	// window and do not.
 	next(ctx context.Context) (lost []int, err error)
 	// made is told that the batch is.
-	made()
+	advance()
 	// cursor is the place behind the last batch that was made, and seek goes elsewhere.
 	cursor(ctx context.Context) (ops.Cursor, error)
 	seek(ctx context.Context, at ops.Cursor) error
@@ -55,7 +55,7 @@ type feed interface {
 
 // hold keeps a tensor on the device until the loader closes.
 func (l *Loader) hold(t *tensor.Tensor) {
-	l.held.add(t)
+	l.closers.add(t)
 	l.report.Bytes += t.Len() * t.DType().Size()
 }
 
@@ -69,11 +69,11 @@ func (l *Loader) alloc(dtype tensor.DType, shape ...int) (*tensor.Tensor, error)
 }
 
 // choose chooses by the plan what windows there are.
-func (l *Loader) choose(ctx context.Context, c *chosen) error {
-	if err := c.choose(ctx); err != nil {
+func (l *Loader) choose(ctx context.Context, c *selection) error {
+	if err := c.selectEpisodes(ctx); err != nil {
 		return err
 	}
-	l.parts, l.numbers, l.known, l.windows = c.parts, c.numbers, c.known, c.windows
+	l.parts, l.numbers, l.entries, l.windows = c.parts, c.numbers, c.entries, c.windows
 	l.order.Count = int(c.windows[len(c.windows)-1])
 	return nil
 }
@@ -93,7 +93,7 @@ type frameFeed interface {
 	// next returns the shot of the next batch. If no shot is decoded ahead, it begins where the feed is. An error ends the decoding.
 	next(ctx context.Context, from feed) (*shot, error)
 	// made follows the batch for which next returned a shot.
-	made()
+	advance()
 	// stop ends the decoding; the next batch begins it again.
 	stop()
 	// report adds the frames that could not be decoded, and the cache.
@@ -105,7 +105,7 @@ type frameFeed interface {
 // Close releases what the loader has on the device. Close twice is fine.
 func (l *Loader) Close() error {
 	l.closed = true
-	return l.held.close()
+	return l.closers.close()
 }
 
 // Stats returns the statistics of a stream's columns over the episodes that windows are drawn from; nil if the plan does not normalise it.

@@ -31,7 +31,7 @@ func NewMixture(ctx context.Context, device *ops.Device, list []Weighted, plan a
 	if i := slices.IndexFunc(list, func(s Weighted) bool { return s.Store == nil }); i >= 0 {
 		return nil, &MixtureError{i, "store", "none", "one that is open"}
 	}
-	plan = named(plan, list[0].Store.Names())
+	plan = withStreams(plan, list[0].Store.Names())
 	weighted := slices.ContainsFunc(list, func(s Weighted) bool { return s.Weight != 0 })
 	switch {
 	case weighted && plan.Shuffle == "shards":
@@ -57,8 +57,8 @@ func NewMixture(ctx context.Context, device *ops.Device, list []Weighted, plan a
 			return nil, err
 		}
 	}
-	return open(ctx, device, plan, &opt, func(l *Loader, c *chosen) error {
-		c.from, c.keep = from, true
+	return open(ctx, device, plan, &opt, func(l *Loader, c *selection) error {
+		c.from, c.keepsRows = from, true
 		if err := l.choose(ctx, c); err != nil {
 			return err
 		}

@@ -24,7 +24,7 @@ func (l *Loader) Known(episode int64) (name string, number int) {
 	if l.EpisodeOf(episode) < 0 {
 		return "", -1
 	}
-	e := &l.known[episode]
+	e := &l.entries[episode]
 	return e.name, e.number
 }
 

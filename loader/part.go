@@ -33,12 +33,12 @@ type part struct {
 	starts, lengths *tensor.Tensor // [B] on the device: the rows of a batch
 }
 
-// held are tensors and plans to close, the last first.
-type held []interface{ Close() error }
+// closers are tensors and plans to close, the last first.
+type closers []interface{ Close() error }
 
-func (h *held) add(c interface{ Close() error }) { *h = append(*h, c) }
+func (h *closers) add(c interface{ Close() error }) { *h = append(*h, c) }
 
-func (h *held) close() error {
+func (h *closers) close() error {
 	var errs []error
 	for _, c := range slices.Backward(*h) {
 		errs = append(errs, c.Close())
@@ -60,8 +60,8 @@ func deltasOf(plan *align.Plan, name string) ([]int64, error) {
 	return deltas, nil
 }
 
-// shift returns by how much one list of targets lies behind another, if it is the same for all.
-func shift(first, second []int64) (by int64, same bool) {
+// shiftOf returns by how much one list of targets lies behind another, if it is the same for all.
+func shiftOf(first, second []int64) (by int64, same bool) {
 	if len(first) != len(second) {
 		return 0, false
 	}
@@ -101,8 +101,8 @@ type group struct {
 	age    *tensor.Tensor
 }
 
-// fatal tells a mistake in the plan or the options, or a stream that no episode can have, from an episode that is not as the others.
-func fatal(err error) bool {
+// isFatal tells a mistake in the plan or the options, or a stream that no episode can have, from an episode that is not as the others.
+func isFatal(err error) bool {
 	var option *OptionError
 	if errors.As(err, &option) {
 		return true

@@ -16,15 +16,15 @@ func (l *Loader) plan(ctx context.Context) error {
 		p := &l.parts[i]
 		at := slices.IndexFunc(l.groups, func(g group) bool {
 			q := &l.parts[g.parts[0]]
-			_, same := shift(q.deltas, p.deltas)
-			return !l.apart && len(g.parts) < ops.MaxStreams && q.dtype == p.dtype && same
+			_, same := shiftOf(q.deltas, p.deltas)
+			return !l.isApart && len(g.parts) < ops.MaxStreams && q.dtype == p.dtype && same
 		})
 		if at < 0 {
 			l.groups, at = append(l.groups, group{}), len(l.groups)
 		}
 		g := &l.groups[at]
 		g.parts = append(g.parts, i)
-		by, _ := shift(l.parts[g.parts[0]].deltas, p.deltas)
+		by, _ := shiftOf(l.parts[g.parts[0]].deltas, p.deltas)
 		g.shifts = append(g.shifts, by)
 	}
 	l.batch = Batch{device: l.device, parts: l.parts, groups: l.groups, Episodes: l.episodes, Ticks: l.ticks, Anchors: l.anchors, Streams: make([]BatchStream, len(l.parts))}
@@ -77,7 +77,7 @@ func (l *Loader) plan(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		l.held.add(plan)
+		l.closers.add(plan)
 		l.plans = append(l.plans, plan)
 		if err := l.batch.views(l.parts, g); err != nil {
 			return err
@@ -87,10 +87,10 @@ func (l *Loader) plan(ctx context.Context) error {
 	if l.queue, err = l.device.NewQueue(); err != nil {
 		return err
 	}
-	l.held.add(l.queue)
+	l.closers.add(l.queue)
 	if l.graph, err = l.queue.Capture(func() error { return l.run(l.queue) }); err != nil {
 		return err
 	}
-	l.held.add(l.graph)
+	l.closers.add(l.graph)
 	return nil
 }

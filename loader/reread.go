@@ -71,11 +71,11 @@ func recordedAs(e *dataset.Episode, name string) *dataset.Stream {
 	return &dataset.Stream{}
 }
 
-// again returns what each part has of an episode that was read again, and finds out whether that is what it was.
-func (c *chosen) again(e int, recorded *dataset.Episode) ([]store.Samples, error) {
+// reread returns what each part has of an episode that was read again, and finds out whether that is what it was.
+func (c *selection) reread(e int, recorded *dataset.Episode) ([]store.Samples, error) {
 	rows := make([]store.Samples, len(c.parts))
 	var prepared *align.Prepared
-	if !c.seen[e].whole {
+	if !c.entries[e].whole {
 		var err error
 		if prepared, err = c.preparer.Prepare(recorded); err != nil {
 			return nil, err
@@ -119,8 +119,8 @@ func (c *chosen) again(e int, recorded *dataset.Episode) ([]store.Samples, error
 		}
 		times = mixHash(times, hash)
 	}
-	if times != c.seen[e].times {
-		return nil, &ChangedError{"timestamps", fmt.Sprintf("a hash of %016x", times), fmt.Sprintf("%016x", c.seen[e].times)}
+	if times != c.entries[e].times {
+		return nil, &ChangedError{"timestamps", fmt.Sprintf("a hash of %016x", times), fmt.Sprintf("%016x", c.entries[e].times)}
 	}
 	return rows, nil
 }

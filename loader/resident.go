@@ -18,7 +18,7 @@ type resident struct {
 	at     []*tensor.Tensor // [2], the cursors, on the device
 }
 
-func (r *resident) give(q *ops.Queue) error {
+func (r *resident) enqueue(q *ops.Queue) error {
 	for _, d := range r.draws {
 		if err := d.Run(q); err != nil {
 			return err
@@ -29,7 +29,7 @@ func (r *resident) give(q *ops.Queue) error {
 
 func (r *resident) next(context.Context) ([]int, error) { return nil, nil }
 
-func (r *resident) made() {}
+func (r *resident) advance() {}
 
 func (r *resident) cursor(ctx context.Context) (ops.Cursor, error) {
 	var at [2]int64
@@ -67,7 +67,7 @@ func (l *Loader) Cursors() []*tensor.Tensor {
 
 // upload copies the packed streams and the tables of the selection to the device, and plans the Draw from them. The CPU backend takes tensors in Go's
 // memory as they are.
-func (l *Loader) upload(ctx context.Context, c *chosen) error {
+func (l *Loader) upload(ctx context.Context, c *selection) error {
 	cpu := l.device.Info().Backend == "cpu"
 	rows := func() (*tensor.Tensor, error) { return l.alloc(tensor.I64, l.order.Batch) }
 	up := func(t *tensor.Tensor, mapped bool) (*tensor.Tensor, error) {
@@ -137,7 +137,7 @@ func (l *Loader) upload(ctx context.Context, c *chosen) error {
 		if err != nil {
 			return err
 		}
-		l.held.add(plan)
+		l.closers.add(plan)
 		feed.draws, feed.at = append(feed.draws, plan), append(feed.at, draw.Cursor)
 	}
 	l.feed = feed
@@ -145,11 +145,11 @@ func (l *Loader) upload(ctx context.Context, c *chosen) error {
 }
 
 // pack joins the rows of a stream that were kept: the store's own tensors where all of these are taken as they are.
-func (c *chosen) pack(m int, from stores) (err error) {
+func (c *selection) pack(m int, from stores) (err error) {
 	p := &c.parts[m]
 	s := from.whole(p.from)
 	n := int(p.offsets[len(p.offsets)-1])
-	if s != nil && s.Values != nil && n == s.Samples() && p.width == s.Values.Dim(1) && len(c.numbers) == from.Len() && c.untouched(m, s) {
+	if s != nil && s.Values != nil && n == s.Samples() && p.width == s.Values.Dim(1) && len(c.numbers) == from.Len() && c.isInPlace(m, s) {
 		p.values, p.times, p.mapped = s.Values, s.Times, !from[0].InMemory()
 		return nil
 	}
@@ -157,8 +157,8 @@ func (c *chosen) pack(m int, from stores) (err error) {
 	return err
 }
 
-// untouched reports whether the rows are those of the packed stream: the same memory, one behind the other.
-func (c *chosen) untouched(m int, s *store.Stream) bool {
+// isInPlace reports whether the rows are those of the packed stream: the same memory, one behind the other.
+func (c *selection) isInPlace(m int, s *store.Stream) bool {
 	memory, at, _ := s.Values.Extent()
 	for _, r := range c.rows[m] {
 		if r.Values.Len() == 0 {

@@ -15,13 +15,13 @@ import (
 // the program's memory. It returns how many it has read. They are none where there is no such file, or an episode is not taken as it is packed; none
 // too where something is wrong, of which reading them one by one tells.
 func (w *shardReader) run(e, most int, to []store.Samples, at []int) int {
-	c := w.s.chosen
+	c := w.s.selection
 	store, ok := c.from.(*store.Store)
 	if !ok {
 		return 0
 	}
 	number, n := c.numbers[e], 0
-	for n < most && c.seen[e+n].whole && c.numbers[e+n] == number+n {
+	for n < most && c.entries[e+n].whole && c.numbers[e+n] == number+n {
 		n++
 	}
 	for m := range c.parts {
@@ -39,7 +39,7 @@ func (w *shardReader) run(e, most int, to []store.Samples, at []int) int {
 
 // same reports whether an episode that was read, k behind the one whose rows begin there, has the timestamps that it had.
 func (w *shardReader) same(e, k int, to []store.Samples, at []int) bool {
-	c := w.s.chosen
+	c := w.s.selection
 	hashes, all := make([]uint64, len(c.parts)), uint64(0) // of each part's timestamps
 	for m := range c.parts {
 		p := &c.parts[m]
@@ -56,20 +56,20 @@ func (w *shardReader) same(e, k int, to []store.Samples, at []int) bool {
 		hashes[m] = hashes[p.clock]
 		all = mixHash(all, hashes[m])
 	}
-	return all == c.seen[e+k].times
+	return all == c.entries[e+k].times
 }
 
 // shardReader is a worker.
 type shardReader struct {
-	s      *streamer
-	queue  *ops.Queue
-	staged []store.Samples // nil where slots are on the host
+	s       *streamer
+	queue   *ops.Queue
+	staging []store.Samples // nil where slots are on the host
 }
 
 // read reads a shard into its slot.
 func (w *shardReader) read(ctx context.Context, sl *slot) error {
-	s, c := w.s, w.s.chosen
-	to, base := w.staged, 0
+	s, c := w.s, w.s.selection
+	to, base := w.staging, 0
 	if to == nil {
 		to, base = s.slots, sl.place
 	}
@@ -92,7 +92,7 @@ func (w *shardReader) read(ctx context.Context, sl *slot) error {
 			return err
 		case err != nil:
 			sl.unread = append(sl.unread, e)
-			s.cannot(e, err)
+			s.noteUnread(e, err)
 		}
 		for m := range at {
 			o := c.parts[m].offsets
@@ -102,7 +102,7 @@ func (w *shardReader) read(ctx context.Context, sl *slot) error {
 	for m := range at {
 		n := at[m] - base*s.rooms[m]
 		s.waits.bytes.Add(int64(n * s.size(m)))
-		if w.staged == nil || n == 0 {
+		if w.staging == nil || n == 0 {
 			continue
 		}
 		err := w.copy(s.slots[m].Values, to[m].Values, sl.place*s.rooms[m], n)
@@ -132,14 +132,14 @@ func (w *shardReader) copy(on, staged *tensor.Tensor, at, n int) error {
 
 // episode reads an episode to where its rows begin.
 func (w *shardReader) episode(ctx context.Context, e int, to []store.Samples, at []int) error {
-	c := w.s.chosen
+	c := w.s.selection
 	number := c.numbers[e]
 	return c.from.GuardEpisode(number, func() error {
 		recorded, _, err := c.from.Read(ctx, number)
 		if err != nil {
 			return err
 		}
-		streams, err := c.again(e, recorded)
+		streams, err := c.reread(e, recorded)
 		if err != nil {
 			return &dataset.EpisodeError{Episode: number, Err: err}
 		}
@@ -155,12 +155,12 @@ func (w *shardReader) episode(ctx context.Context, e int, to []store.Samples, at
 	})
 }
 
-// cannot notes that an episode could not be read again.
-func (s *streamer) cannot(e int, err error) {
+// noteUnread notes that an episode could not be read again.
+func (s *streamer) noteUnread(e int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.unread[e] {
 		s.unread[e] = true
-		s.report.Notes = append(s.report.Notes, store.RefusedNote(s.chosen.known[e].name, err))
+		s.report.Notes = append(s.report.Notes, store.RefusedNote(s.selection.entries[e].name, err))
 	}
 }

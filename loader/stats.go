@@ -156,7 +156,7 @@ func columnStats(a *stats.Accumulator) []ColumnStats {
 }
 
 // packedPass returns a pass over the packed values.
-func (c *chosen) packedPass(ctx context.Context, from stores) func(visitor) error {
+func (c *selection) packedPass(ctx context.Context, from stores) func(visitor) error {
 	const rows = 1 << 14 // of a piece
 	parts := c.parts
 	var pieces [][2]int
@@ -184,14 +184,14 @@ func (c *chosen) packedPass(ctx context.Context, from stores) func(visitor) erro
 }
 
 // pass passes over the samples of the episodes that were chosen, which it reads again.
-func (c *chosen) pass(ctx context.Context, visit visitor) error {
+func (c *selection) pass(ctx context.Context, visit visitor) error {
 	read := func(ctx context.Context, e int) error {
 		return c.from.GuardEpisode(c.numbers[e], func() error {
 			recorded, _, err := c.from.Read(ctx, c.numbers[e])
 			if err != nil {
 				return err
 			}
-			rows, err := c.again(e, recorded)
+			rows, err := c.reread(e, recorded)
 			if err != nil {
 				return &dataset.EpisodeError{Episode: c.numbers[e], Err: err}
 			}

@@ -41,7 +41,7 @@ func NewStreaming(ctx context.Context, device *ops.Device, d dataset.Dataset, pl
 	if opt.EpochWindows != 0 {
 		return nil, refuse("EpochWindows", fmt.Sprint(opt.EpochWindows), "0 of one dataset")
 	}
-	return open(ctx, device, plan, &opt, func(l *Loader, c *chosen) error {
+	return open(ctx, device, plan, &opt, func(l *Loader, c *selection) error {
 		var from interface {
 			episodes
 			Names() []string
@@ -64,7 +64,7 @@ func NewStreaming(ctx context.Context, device *ops.Device, d dataset.Dataset, pl
 			}
 			from = u
 		}
-		c.from, c.plan = from, named(c.plan, from.Names())
+		c.from, c.plan = from, withStreams(c.plan, from.Names())
 		if err := l.choose(ctx, c); err != nil {
 			return err
 		}
@@ -79,8 +79,8 @@ func NewStreaming(ctx context.Context, device *ops.Device, d dataset.Dataset, pl
 }
 
 // stream makes the feed.
-func (l *Loader) stream(c *chosen) error {
-	s := &streamer{device: l.device, order: l.order, chosen: c, report: &l.report, unread: map[int]bool{}}
+func (l *Loader) stream(c *selection) error {
+	s := &streamer{device: l.device, order: l.order, selection: c, report: &l.report, unread: map[int]bool{}}
 	s.shards = s.cut(int64(c.opt.ShardWindows), int64(c.opt.MixShards))
 	if step := int64(l.order.Batch) * int64(l.order.Ranks); s.shards.span < min(step, int64(l.order.Count)) {
 		return refuse("MixShards", fmt.Sprintf("%d of %d windows", c.opt.MixShards, c.opt.ShardWindows), fmt.Sprintf("at least the %d windows of a batch of all ranks together", step))
@@ -100,7 +100,7 @@ func (l *Loader) stream(c *chosen) error {
 		return err
 	}
 	s.window, s.slot = make([]int64, l.order.Batch), make([]int64, l.order.Batch)
-	var room held
+	var room closers
 	s.slots, err = s.targets(slots, l.device.Alloc, func(t *tensor.Tensor) {
 		room.add(t)
 		l.report.Bytes += t.Len() * t.DType().Size()
@@ -111,7 +111,7 @@ func (l *Loader) stream(c *chosen) error {
 		}
 		return s.noRoom(err)
 	}
-	l.held = append(l.held, room...)
+	l.closers = append(l.closers, room...)
 	for m := range l.parts {
 		p := &l.parts[m]
 		p.values, p.times = s.slots[m].Values, s.slots[p.clock].Times
@@ -121,19 +121,19 @@ func (l *Loader) stream(c *chosen) error {
 		if err != nil {
 			return err
 		}
-		l.held.add(q)
+		l.closers.add(q)
 		s.queues = append(s.queues, q)
 		if s.tableOn.OnHost() {
 			continue
 		}
 		staged, err := s.targets(1, l.device.AllocHost, func(t *tensor.Tensor) {
-			l.held.add(t)
+			l.closers.add(t)
 			r.Pinned += t.Len() * t.DType().Size()
 		})
 		if err != nil {
 			return err
 		}
-		s.staged = append(s.staged, staged)
+		s.staging = append(s.staging, staged)
 	}
 	l.feed = s
 	return nil
@@ -143,7 +143,7 @@ func (l *Loader) stream(c *chosen) error {
 func (s *streamer) targets(slots int, alloc func(tensor.DType, ...int) (*tensor.Tensor, error), hold func(*tensor.Tensor)) ([]store.Samples, error) {
 	list := make([]store.Samples, len(s.rooms))
 	for m := range list {
-		p, t := &s.chosen.parts[m], &list[m]
+		p, t := &s.selection.parts[m], &list[m]
 		var err error
 		if t.Values, err = alloc(p.packed, slots*s.rooms[m], p.width); err != nil {
 			return nil, err
@@ -171,7 +171,7 @@ func (s *streamer) tables(l *Loader) error {
 		if s.table, err = l.device.AllocHost(tensor.I64, n, b); err != nil {
 			return err
 		}
-		l.held.add(s.table)
+		l.closers.add(s.table)
 	}
 	list, err := tensor.Data[int64](s.table)
 	if err != nil {
@@ -202,7 +202,7 @@ func (s *streamer) noRoom(err error) error {
 	if !errors.As(err, &memory) {
 		return err
 	}
-	e := &RoomError{ShardWindows: s.chosen.opt.ShardWindows, MixShards: s.chosen.opt.MixShards, Err: err}
+	e := &RoomError{ShardWindows: s.selection.opt.ShardWindows, MixShards: s.selection.opt.MixShards, Err: err}
 	need := func(c sharding) int { return int(2*c.mix) * s.bytes(s.capacities(c.windows)) }
 	e.Bytes = need(s.shards)
 	step := int64(s.order.Batch) * int64(max(s.order.Ranks, 1))

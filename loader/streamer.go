@@ -17,23 +17,23 @@ type sharding struct{ windows, mix, span int64 }
 
 // streamer is the feed of a dataset that is read meanwhile. Workers read the shards of a group into its slots while the group before is drawn from.
 type streamer struct {
-	device *ops.Device
-	order  ops.DrawOptions
-	chosen *chosen
-	shards sharding
-	clocks []int             // the parts that have timestamps of their own
-	rooms  []int             // the rows of each part that a slot has
-	slots  []store.Samples   // of each part: where its samples go, [rows,D] and [rows]; Times is nil if the part has the timestamps of another
-	queues []*ops.Queue      // of each worker
-	staged [][]store.Samples // of each worker, from which its shards are copied; nil where the slots are on the host
+	device    *ops.Device
+	order     ops.DrawOptions
+	selection *selection
+	shards    sharding
+	clocks    []int             // the parts that have timestamps of their own
+	rooms     []int             // the rows of each part that a slot has
+	slots     []store.Samples   // of each part: where its samples go, [rows,D] and [rows]; Times is nil if the part has the timestamps of another
+	queues    []*ops.Queue      // of each worker
+	staging   [][]store.Samples // of each worker, from which its shards are copied; nil where the slots are on the host
 
 	table, tableOn *tensor.Tensor // [3+2C,B]: episodes, ticks, anchors, and of each clock starts and lengths, on the host and on the device
 	rows           [][]int64      // of the table
 	window, slot   []int64        // [B]
 
-	at, after ops.Cursor // behind the last batch that was made, and behind the one that is
-	lost      []int      // rows without a window of the batch that is made, since their episodes could not be read again
-	reading   *reading   // nil until it begins
+	at, after ops.Cursor   // behind the last batch that was made, and behind the one that is
+	lostRows  []int        // rows without a window of the batch that is made, since their episodes could not be read again
+	reader    *groupReader // nil until it begins
 
 	mu     sync.Mutex
 	report *Report
@@ -51,7 +51,7 @@ func (s *streamer) cut(windows, mix int64) sharding {
 
 // size is the bytes of a row of a part, with its timestamp where that is its own.
 func (s *streamer) size(m int) int {
-	p := &s.chosen.parts[m]
+	p := &s.selection.parts[m]
 	n := p.width * p.packed.Size()
 	if p.clock == m {
 		n += tensor.I64.Size()
@@ -69,13 +69,13 @@ func (s *streamer) bytes(rows []int) (n int) {
 
 // episodeOf returns the episode of a window.
 func (s *streamer) episodeOf(w int64) int {
-	return sort.Search(len(s.chosen.numbers), func(e int) bool { return s.chosen.windows[e+1] > w })
+	return sort.Search(len(s.selection.numbers), func(e int) bool { return s.selection.windows[e+1] > w })
 }
 
 // capacities returns how many rows of each part the largest shard of so many windows has, wherever it begins: a run of episodes that begins with the
 // last window of one has the most that can begin in it.
 func (s *streamer) capacities(windows int64) []int {
-	c := s.chosen
+	c := s.selection
 	rows := make([]int, len(c.parts))
 	n := int64(s.order.Count)
 	for e := range c.numbers {
@@ -93,7 +93,7 @@ func (s *streamer) capacities(windows int64) []int {
 
 // run returns the episodes of so many windows from one on, window 0 behind the last: the first and how many.
 func (s *streamer) run(from, windows int64) (first, count int) {
-	n, all := int64(s.order.Count), len(s.chosen.numbers)
+	n, all := int64(s.order.Count), len(s.selection.numbers)
 	to := (from + windows - 1) % n
 	first = s.episodeOf(from)
 	count = s.episodeOf(to) - first + 1
@@ -132,20 +132,20 @@ func (e *RoomError) Error() string {
 // Unwrap returns the device's own error, an *ops.MemoryError.
 func (e *RoomError) Unwrap() error { return e.Err }
 
-// reading reads the groups of shards that come, two at a time.
-type reading struct {
+// groupReader reads the groups of shards that come, two at a time.
+type groupReader struct {
 	s      *streamer
 	ctx    context.Context
 	stop   context.CancelFunc
-	free   chan struct{} // a group's slots are
-	groups chan *mixed   // that are read or will be, in order
+	free   chan struct{}    // a group's slots are
+	groups chan *shardGroup // that are read or will be, in order
 	tasks  chan *slot
-	open   []*mixed // of the groups, what was taken and not released
+	open   []*shardGroup // of the groups, what was taken and not released
 	work   sync.WaitGroup
 }
 
-// mixed is a group of shards in slots.
-type mixed struct {
+// shardGroup is a group of shards in slots.
+type shardGroup struct {
 	epoch, number int64
 	slots         []slot
 	left          atomic.Int32  // slots that are not read yet
@@ -154,7 +154,7 @@ type mixed struct {
 
 // slot is a shard of a group, and where it is.
 type slot struct {
-	group        *mixed
+	group        *shardGroup
 	place        int // among all slots
 	first, count int // the episodes of its run
 	unread       []int

@@ -53,7 +53,7 @@ func Pack(ctx context.Context, d dataset.Dataset, path string, opt BuildOptions)
 			return err
 		}
 	}
-	return s.write(path, p.saved(ctx))
+	return s.write(path, p.fileTensors(ctx))
 }
 
 // dataset packs the episodes of a dataset.
@@ -112,18 +112,18 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 		if _, there := p.at[name]; !there && p.refused[name] != nil {
 			return nil, p.refused[name]
 		}
-		if _, there := p.at[name]; !there && len(p.seen) > 0 && s.Shard == nil { // where there is none at all, Any says why
-			return nil, refuse("Streams", fmt.Sprintf("%q, which no episode has", name), "streams of the dataset: "+listed(p.seen))
+		if _, there := p.at[name]; !there && len(p.streamNames) > 0 && s.Shard == nil { // where there is none at all, Any says why
+			return nil, refuse("Streams", fmt.Sprintf("%q, which no episode has", name), "streams of the dataset: "+listNames(p.streamNames))
 		}
 	}
 	for _, name := range opt.Media {
-		if name == AllMedia || slices.Contains(p.seenMedia, name) || s.Shard != nil || len(p.episodes) == 0 {
+		if name == AllMedia || slices.Contains(p.mediaNames, name) || s.Shard != nil || len(p.episodes) == 0 {
 			continue
 		}
 		if err := p.leftOut(name); err != nil {
 			return nil, err
 		}
-		return nil, UnknownMedia("Media", name, p.seenMedia)
+		return nil, UnknownMedia("Media", name, p.mediaNames)
 	}
 	s.Episodes = p.episodes
 	if s.Streams, err = p.streams(); err == nil {
@@ -154,8 +154,8 @@ func (p *packer) add(ctx context.Context, number int, e *dataset.Episode, splits
 	}
 	for i := range e.Streams {
 		s := &e.Streams[i]
-		if !slices.Contains(p.seen, s.Name) {
-			p.seen = append(p.seen, s.Name)
+		if !slices.Contains(p.streamNames, s.Name) {
+			p.streamNames = append(p.streamNames, s.Name)
 		}
 		if len(p.only) > 0 && !slices.Contains(p.only, s.Name) {
 			continue
@@ -204,12 +204,12 @@ func (p *packer) stream(e *Episode, s *dataset.Stream) (why dataset.Note, err er
 		}
 	}
 	at, there := p.at[s.Name]
-	if !there && slices.ContainsFunc(p.media, func(m packingMedia) bool { return m.Name == s.Name }) {
+	if !there && slices.ContainsFunc(p.media, func(m mediaPacker) bool { return m.Name == s.Name }) {
 		return nameOfMedia, nil
 	}
 	asked := p.columns[s.Name]
 	if !there {
-		columns, err := wanted(s, asked)
+		columns, err := pickColumns(s, asked)
 		if err != nil {
 			if p.refused[s.Name] == nil {
 				p.refused[s.Name] = err
@@ -219,9 +219,9 @@ func (p *packer) stream(e *Episode, s *dataset.Stream) (why dataset.Note, err er
 		}
 		at = len(p.packed)
 		p.at[s.Name] = at
-		p.packed = append(p.packed, packing{
+		p.packed = append(p.packed, streamPacker{
 			Stream: Stream{Name: s.Name, Columns: columns, Offsets: make([]int64, len(p.episodes)+1)},
-			values: newFloats(&p.pool, p.as), times: growing(&p.pool, &list[int64]{}),
+			values: newFloats(&p.pool, p.as), times: addColumn(&p.pool, &list[int64]{}),
 		})
 	}
 	g := &p.packed[at]

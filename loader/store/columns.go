@@ -14,27 +14,10 @@ import (
 // are whole numbers and which make a rotation is as the first episode has it. Quaternions of another order are other numbers, but where their names end with
 // x, y, z and w.
 
-// selection maps the columns of an episode's stream to the wanted columns.
-type selection struct {
+// columnMap maps the columns of an episode's stream to the wanted columns.
+type columnMap struct {
 	at      []int         // the index of each wanted column; nil if the stream has the wanted columns alone, in their order
 	differs dataset.Notes // about differences from the first episode, without a subject
-}
-
-// Fit gives a stream the wanted columns, which it finds by their names, and adds notes about the differences to the episode. If asked is set, a plan names
-// the columns, and others are no difference. If the stream lacks a column, Fit returns a note that explains it, and changes nothing.
-func (e *Episode) Fit(s *dataset.Stream, want []dataset.Column, asked bool) (why dataset.Note, err error) {
-	f, why := fit(want, s.Columns, asked)
-	if why.Code != "" {
-		return why, nil
-	}
-	if f.at != nil {
-		if s.Values, err = s.Values.Take(1, f.at); err != nil {
-			return why, err
-		}
-	}
-	s.Columns = want
-	e.differ(s.Name, f.differs)
-	return why, nil
 }
 
 // Fits reports whether a stream of these columns can have the wanted ones: see [Episode.Fit].
@@ -44,7 +27,7 @@ func Fits(want, have []dataset.Column) bool {
 }
 
 // fit finds the wanted columns by their names. Columns of one name are taken in their order.
-func fit(want, have []dataset.Column, asked bool) (f selection, why dataset.Note) {
+func fit(want, have []dataset.Column, asked bool) (f columnMap, why dataset.Note) {
 	if dataset.SameColumns(want, have) {
 		return f, why
 	}
@@ -77,7 +60,7 @@ func fit(want, have []dataset.Column, asked bool) (f selection, why dataset.Note
 	}
 	switch {
 	case len(missing) > 0:
-		why.Code, why.Got, why.Names = dataset.CodeColumnsLacking, listed(namesOf(have)), missing
+		why.Code, why.Got, why.Names = dataset.CodeColumnsLacking, listNames(namesOf(have)), missing
 		return f, why
 	case len(turned) > 0:
 		why.Code, why.Names = dataset.CodeQuaternionOrder, turned
@@ -121,9 +104,9 @@ func namesOf(columns []dataset.Column) []string {
 	return (&dataset.Stream{Columns: columns}).ColumnNames()
 }
 
-// wanted returns the columns of a stream that entries of a plan ask for, in the order that they are recorded in; all without an entry, and with a range, which
+// pickColumns returns the columns of a stream that entries of a plan ask for, in the order that they are recorded in; all without an entry, and with a range, which
 // counts columns. One that is not there is an *align.StreamError.
-func wanted(s *dataset.Stream, entries []string) (some []dataset.Column, err error) {
+func pickColumns(s *dataset.Stream, entries []string) (some []dataset.Column, err error) {
 	if len(entries) == 0 {
 		return s.Columns, nil
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/robocache/robocache/internal/text"
 )
 
-// listed writes a few names in brackets.
-func listed(names []string) string { return "[" + text.List(names, 12) + "]" }
+// listNames writes a few names in brackets.
+func listNames(names []string) string { return "[" + text.List(names, 12) + "]" }
 
 // MediaError says that no episode has frames of a media stream, and why one that should have them has not. It is dataset.ErrMissing.
 type MediaError struct {
@@ -32,7 +32,7 @@ func (e *MediaError) Unwrap() error { return dataset.ErrMissing }
 func UnknownMedia(arg, name string, names []string) error {
 	want := "a dataset with media streams"
 	if len(names) > 0 {
-		want = "media streams of the dataset: " + listed(names)
+		want = "media streams of the dataset: " + listNames(names)
 	}
 	return refuse(arg, fmt.Sprintf("%q, which no episode has", name), want)
 }

@@ -17,17 +17,17 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// saved is a tensor of a store's file.
-type saved struct {
+// fileTensor is a tensor of a store's file.
+type fileTensor struct {
 	name  string
 	dtype tensor.DType
 	shape []int
 	write func(io.Writer) error
 }
 
-// savedOf are tensors, one after the other.
-func savedOf(name string, dtype tensor.DType, shape []int, parts ...*tensor.Tensor) saved {
-	return saved{name, dtype, shape, func(w io.Writer) error {
+// newFileTensor are tensors, one after the other.
+func newFileTensor(name string, dtype tensor.DType, shape []int, parts ...*tensor.Tensor) fileTensor {
+	return fileTensor{name, dtype, shape, func(w io.Writer) error {
 		for _, t := range parts {
 			if err := npy.WriteData(w, t); err != nil {
 				return err
@@ -37,9 +37,9 @@ func savedOf(name string, dtype tensor.DType, shape []int, parts ...*tensor.Tens
 	}}
 }
 
-// savedInts is a list of whole numbers.
-func savedInts(name string, numbers []int64) saved {
-	return saved{name, tensor.I64, []int{len(numbers)}, func(w io.Writer) error { return (&list[int64]{rows: numbers}).writeRows(w) }}
+// newFileInts is a list of whole numbers.
+func newFileInts(name string, numbers []int64) fileTensor {
+	return fileTensor{name, tensor.I64, []int{len(numbers)}, func(w io.Writer) error { return (&list[int64]{rows: numbers}).writeRows(w) }}
 }
 
 // Save writes the store as a safetensors file, which has its name when it is whole: of each stream NAME.values, NAME.times and NAME.offsets, of each
@@ -47,19 +47,19 @@ func savedInts(name string, numbers []int64) saved {
 // bytes. Pack writes the file of a dataset that is not in memory.
 func (s *Store) Save(path string) error {
 	return s.Guard(func() error {
-		var all []saved
+		var all []fileTensor
 		for i := range s.Streams {
-			all = append(all, s.Streams[i].saved()...)
+			all = append(all, s.Streams[i].fileTensors()...)
 		}
 		for i := range s.Media {
-			all = append(all, s.Media[i].saved()...)
+			all = append(all, s.Media[i].fileTensors()...)
 		}
 		return s.write(path, all)
 	})
 }
 
 // write writes a file of the store with its tensors.
-func (s *Store) write(path string, all []saved) error {
+func (s *Store) write(path string, all []fileTensor) error {
 	return safetensors.WriteFile(path, func(f *safetensors.Writer) error {
 		for _, t := range all {
 			if err := f.AddData(t.name, t.dtype, t.shape, t.write); err != nil {
@@ -82,14 +82,14 @@ func IsStore(path string) bool {
 	}
 	f, err := safetensors.Open(path)
 	if err != nil {
-		return wasStore(path)
+		return beginsAsStore(path)
 	}
 	defer f.Close()
 	return f.Metadata()[indexKey] != ""
 }
 
-// wasStore reports whether the first bytes of a file are those of a store.
-func wasStore(path string) bool {
+// beginsAsStore reports whether the first bytes of a file are those of a store.
+func beginsAsStore(path string) bool {
 	f, err := storage.Open(context.Background(), path)
 	if err != nil {
 		return false
@@ -213,8 +213,8 @@ func (p *Stream) check(episodes int) string {
 	return checkOffsets(p.Offsets, episodes, v.Dim(0))
 }
 
-// saved are the stream's tensors.
-func (p *Stream) saved() []saved {
+// fileTensors are the stream's tensors.
+func (p *Stream) fileTensors() []fileTensor {
 	var times []*tensor.Tensor
 	for _, s := range present(p, p.shards) {
 		times = append(times, s.Times)
@@ -228,8 +228,8 @@ func (p *Stream) saved() []saved {
 		}
 		return nil
 	}
-	return []saved{{p.Name + ".values", p.DType(), []int{n, len(p.Columns)}, values}, savedOf(p.Name+".times", tensor.I64, []int{n}, times...),
-		savedInts(p.Name+".offsets", p.Offsets)}
+	return []fileTensor{{p.Name + ".values", p.DType(), []int{n, len(p.Columns)}, values}, newFileTensor(p.Name+".times", tensor.I64, []int{n}, times...),
+		newFileInts(p.Name+".offsets", p.Offsets)}
 }
 
 // writeValues writes those of one file.
@@ -266,14 +266,14 @@ func checkOffsets(offsets []int64, episodes, samples int) string {
 	return ""
 }
 
-// saved are its tensors.
-func (m *Media) saved() []saved {
+// fileTensors are its tensors.
+func (m *Media) fileTensors() []fileTensor {
 	var frames, times []*tensor.Tensor
 	parts := present(m, m.shards)
 	for _, s := range parts {
 		frames, times = append(frames, s.Frames), append(times, s.Times)
 	}
-	offsets := saved{m.Name + ".frame_offsets", tensor.I64, []int{m.Len() + 1}, func(w io.Writer) error {
+	offsets := fileTensor{m.Name + ".frame_offsets", tensor.I64, []int{m.Len() + 1}, func(w io.Writer) error {
 		if err := (&list[int64]{rows: []int64{0}}).writeRows(w); err != nil {
 			return err
 		}
@@ -294,8 +294,8 @@ func (m *Media) saved() []saved {
 		}
 		return nil
 	}}
-	return []saved{savedOf(m.Name+".frames", tensor.U8, []int{m.Bytes()}, frames...), offsets, savedOf(m.Name+".times", tensor.I64, []int{m.Len()}, times...),
-		savedInts(m.Name+".offsets", m.Offsets)}
+	return []fileTensor{newFileTensor(m.Name+".frames", tensor.U8, []int{m.Bytes()}, frames...), offsets, newFileTensor(m.Name+".times", tensor.I64, []int{m.Len()}, times...),
+		newFileInts(m.Name+".offsets", m.Offsets)}
 }
 
 // check says what of a packed media stream does not go together, or nothing. Where each frame ends is looked at when it is read.

@@ -23,28 +23,28 @@ func init() {
 			if clock := s.info.Clock; opt.Clock != "" && opt.Clock != clock {
 				return nil, errors.Join(&dataset.OptionError{Arg: "Clock", Got: opt.Clock, Want: fmt.Sprintf("%q, which it was packed with", clock)}, s.Close())
 			}
-			return detached{s}, nil
+			return copyingStore{s}, nil
 		},
 	})
 }
 
-// detached is a store that nobody needs to know as one: its episodes are copies, which stay when it is closed or its file cut short, as those of
+// copyingStore is a store that nobody needs to know as one: its episodes are copies, which stay when it is closed or its file cut short, as those of
 // every dataset do.
-type detached struct{ *Store }
+type copyingStore struct{ *Store }
 
 // Of returns the store that a dataset is, also of one that [dataset.Open] opened; nil of any other dataset.
 func Of(d dataset.Dataset) *Store {
 	switch d := d.(type) {
 	case *Store:
 		return d
-	case detached:
+	case copyingStore:
 		return d.Store
 	}
 	return nil
 }
 
 // Episode returns an episode.
-func (d detached) Episode(ctx context.Context, i int) (e *dataset.Episode, err error) {
+func (d copyingStore) Episode(ctx context.Context, i int) (e *dataset.Episode, err error) {
 	err = d.holder(i).Guard(func() error {
 		if e, err = d.Store.Episode(ctx, i); err != nil {
 			return err

@@ -35,7 +35,7 @@ func openShards(path string) (s *Store, err error) {
 				missing = append(missing, ShardName(i, n))
 			}
 		}
-		return nil, bad(dataset.ErrNotFound, "shards", fmt.Sprintf("%d of %d", len(names), n), listed(missing)+" too")
+		return nil, bad(dataset.ErrNotFound, "shards", fmt.Sprintf("%d of %d", len(names), n), listNames(missing)+" too")
 	}
 	s = &Store{}
 	defer func() {
@@ -53,7 +53,7 @@ func openShards(path string) (s *Store, err error) {
 		if h := shard.Shard; h == nil || h.Index != i || h.Count != n {
 			return s, bad(dataset.ErrCorrupt, f.name, "another shard", fmt.Sprintf("shard %d of %d", i, n))
 		}
-		if what, got, want := shard.unlike(s.shards[0]); what != "" {
+		if what, got, want := shard.shardDifference(s.shards[0]); what != "" {
 			return s, bad(dataset.ErrCorrupt, f.name+": "+what, got, want+", as "+names[0].name+" has")
 		}
 	}
@@ -66,8 +66,8 @@ func openShards(path string) (s *Store, err error) {
 	return s, nil
 }
 
-// unequal returns the first of a list that differs.
-func unequal(list [][3]string) (what, got, want string) {
+// firstDifference returns the first of a list that differs.
+func firstDifference(list [][3]string) (what, got, want string) {
 	for _, c := range list {
 		if c[1] != c[2] {
 			return c[0], c[1], c[2]
@@ -76,45 +76,45 @@ func unequal(list [][3]string) (what, got, want string) {
 	return "", "", ""
 }
 
-// asked lists names that were asked for; without any it says what that stands for.
-func asked(names []string, none string) string {
+// listOr lists names that were asked for; without any it says what that stands for.
+func listOr(names []string, none string) string {
 	if len(names) == 0 {
 		return none
 	}
-	return listed(names)
+	return listNames(names)
 }
 
-// otherwise says in what the packing of a shard was asked for otherwise than that of another, or nothing.
-func (s *Store) otherwise(other *Store) (what, got, want string) {
+// packingDifference says in what the packing of a shard was asked for otherwise than that of another, or nothing.
+func (s *Store) packingDifference(other *Store) (what, got, want string) {
 	a, b := s.Shard, other.Shard
-	return unequal([][3]string{
+	return firstDifference([][3]string{
 		{"name", s.name, other.name},
 		{"format", s.format, other.format},
-		{"streams asked for", asked(a.Streams, "all"), asked(b.Streams, "all")},
-		{"media asked for", asked(a.Media, "none"), asked(b.Media, "none")},
+		{"streams asked for", listOr(a.Streams, "all"), listOr(b.Streams, "all")},
+		{"media asked for", listOr(a.Media, "none"), listOr(b.Media, "none")},
 		{"dtype", a.DType, b.DType},
 		{"strict", fmt.Sprint(a.Strict), fmt.Sprint(b.Strict)},
 	})
 }
 
-// timed is as otherwise, of what says when the samples are.
-func (s *Store) timed(other *Store) (what, got, want string) {
-	return unequal([][3]string{
+// timingDifference is as otherwise, of what says when the samples are.
+func (s *Store) timingDifference(other *Store) (what, got, want string) {
+	return firstDifference([][3]string{
 		{"rate", fmt.Sprint(s.info.Rate), fmt.Sprint(other.info.Rate)},
 		{"clock", fmt.Sprintf("%q", s.info.Clock), fmt.Sprintf("%q", other.info.Clock)},
 	})
 }
 
-// unlike says in what a shard was packed otherwise than the first, or nothing.
-func (s *Store) unlike(first *Store) (what, got, want string) {
+// shardDifference says in what a shard was packed otherwise than the first, or nothing.
+func (s *Store) shardDifference(first *Store) (what, got, want string) {
 	a, b := *s.Shard, *first.Shard
-	if what, got, want = s.otherwise(first); what != "" {
+	if what, got, want = s.packingDifference(first); what != "" {
 		return what, got, want
 	}
-	if what, got, want = s.timed(first); what != "" {
+	if what, got, want = s.timingDifference(first); what != "" {
 		return what, got, want
 	}
-	what, got, want = unequal([][3]string{
+	what, got, want = firstDifference([][3]string{
 		{"episodes of the dataset", fmt.Sprint(a.Episodes), fmt.Sprint(b.Episodes)},
 		{"files of the dataset", fmt.Sprintf("%d, %s", a.Files, a.Listing), fmt.Sprintf("%d, %s", b.Files, b.Listing)},
 	})
@@ -212,7 +212,7 @@ func (s *Store) joinMedia(shard int, m *Media) {
 		s.Media = append(s.Media, Media{Name: m.Name, Encoding: m.Encoding, Width: m.Width, Height: m.Height, shards: make([]*Media, len(s.shards)), begins: s.begins})
 		to = &s.Media[len(s.Media)-1]
 	default:
-		if why := to.other(m.Encoding, m.Width, m.Height); why.Code != "" {
+		if why := to.difference(m.Encoding, m.Width, m.Height); why.Code != "" {
 			s.leaveOut(shard, m.Name, m.Offsets, why)
 			return
 		}

@@ -61,9 +61,9 @@ var (
 	nameOfMedia  = dataset.Note{Code: dataset.CodeNameTaken, Detail: dataset.Detail{Got: "a media stream"}}
 )
 
-// other says how frames differ from the stream's, or nothing. Those that say their own size, as JPEG and PNG do, may have any; then nobody says it
+// difference says how frames differ from the stream's, or nothing. Those that say their own size, as JPEG and PNG do, may have any; then nobody says it
 // for all.
-func (m *Media) other(encoding string, width, height int) (n dataset.Note) {
+func (m *Media) difference(encoding string, width, height int) (n dataset.Note) {
 	same := width == m.Width && height == m.Height
 	if encoding != m.Encoding || !same && encoding != "jpeg" && encoding != "png" {
 		n.Code, n.Got, n.Want = dataset.CodeFrameSize, fmt.Sprintf("%s frames of %dx%d", encoding, width, height), fmt.Sprintf("%s of %dx%d", m.Encoding, m.Width, m.Height)

@@ -10,25 +10,25 @@ import (
 // packer appends episodes to packed streams.
 type packer struct {
 	pool
-	as       tensor.DType
-	strict   bool
-	only     []string
-	columns  map[string][]string // as BuildOptions.Columns
-	refused  map[string]error    // streams that have not had these so far, with the error of the first
-	at       map[string]int
-	packed   []packing
-	episodes []Episode
-	seen     []string // streams that there are and that nobody asked for, too
+	as          tensor.DType
+	strict      bool
+	only        []string
+	columns     map[string][]string // as BuildOptions.Columns
+	refused     map[string]error    // streams that have not had these so far, with the error of the first
+	at          map[string]int
+	packed      []streamPacker
+	episodes    []Episode
+	streamNames []string // streams that there are and that nobody asked for, too
 
-	cameras   []string // as BuildOptions.Media
-	media     []packingMedia
-	seenMedia []string
-	foreseen  map[string]int64  // bytes that the frames of each may have in the end
-	large     func(bytes int64) // as BuildOptions.Large; nil once it was told
+	cameras    []string // as BuildOptions.Media
+	media      []mediaPacker
+	mediaNames []string
+	foreseen   map[string]int64  // bytes that the frames of each may have in the end
+	large      func(bytes int64) // as BuildOptions.Large; nil once it was told
 }
 
-// packing is a packed stream of which episodes are still to come.
-type packing struct {
+// streamPacker is a packed stream of which episodes are still to come.
+type streamPacker struct {
 	Stream
 	values floats
 	times  *list[int64]
@@ -63,25 +63,25 @@ func (p *packer) streams() ([]Stream, error) {
 	return all, nil
 }
 
-// saved returns the packed tensors, when no more episodes come. Their elements are written as long as ctx lasts.
-func (p *packer) saved(ctx context.Context) []saved {
-	var all []saved
+// fileTensors returns the packed tensors, when no more episodes come. Their elements are written as long as ctx lasts.
+func (p *packer) fileTensors(ctx context.Context) []fileTensor {
+	var all []fileTensor
 	grown := func(name string, c column, shape ...int) {
-		all = append(all, saved{name, c.dtype(), shape, func(w io.Writer) error { return c.write(&p.pool, whileWanted{ctx, w}) }})
+		all = append(all, fileTensor{name, c.dtype(), shape, func(w io.Writer) error { return c.write(&p.pool, contextWriter{ctx, w}) }})
 	}
 	for m := range p.packed {
 		g := &p.packed[m]
 		n := g.times.len()
 		grown(g.Name+".values", g.values, n, len(g.Columns))
 		grown(g.Name+".times", g.times, n)
-		all = append(all, savedInts(g.Name+".offsets", g.Offsets))
+		all = append(all, newFileInts(g.Name+".offsets", g.Offsets))
 	}
 	for m := range p.media {
 		g := &p.media[m]
 		grown(g.Name+".frames", g.frames, g.frames.len())
 		grown(g.Name+".frame_offsets", g.ends, g.ends.len())
 		grown(g.Name+".times", g.times, g.times.len())
-		all = append(all, savedInts(g.Name+".offsets", g.Offsets))
+		all = append(all, newFileInts(g.Name+".offsets", g.Offsets))
 	}
 	return all
 }
@@ -143,8 +143,8 @@ type BuildOptions struct {
 	shard *Shard // the part of the dataset to pack; all of it unless given
 }
 
-// packingMedia is a packed media stream of which episodes are still to come.
-type packingMedia struct {
+// mediaPacker is a packed media stream of which episodes are still to come.
+type mediaPacker struct {
 	Media
 	frames *list[uint8]
 	ends   *list[int64]
@@ -164,13 +164,13 @@ func newPacker(path string, opt *BuildOptions) (*packer, error) {
 	return p, nil
 }
 
-// whileWanted writes as long as a context lasts.
-type whileWanted struct {
+// contextWriter writes as long as a context lasts.
+type contextWriter struct {
 	ctx context.Context
 	w   io.Writer
 }
 
-func (w whileWanted) Write(b []byte) (int, error) {
+func (w contextWriter) Write(b []byte) (int, error) {
 	if err := w.ctx.Err(); err != nil {
 		return 0, err
 	}

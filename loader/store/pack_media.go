@@ -16,8 +16,8 @@ var videos = []string{"h264", "h265", "hevc", "av1", "vp8", "vp9", "mpeg4", "mpe
 func (p *packer) addMedia(ctx context.Context, e *dataset.Episode, leave func(n dataset.Note, name string, count int)) error {
 	for k := range e.Media {
 		m := &e.Media[k]
-		if !slices.Contains(p.seenMedia, m.Name) {
-			p.seenMedia = append(p.seenMedia, m.Name)
+		if !slices.Contains(p.mediaNames, m.Name) {
+			p.mediaNames = append(p.mediaNames, m.Name)
 		}
 		if !slices.Contains(p.cameras, m.Name) && !slices.Contains(p.cameras, AllMedia) {
 			continue
@@ -47,21 +47,21 @@ func (p *packer) frames(ctx context.Context, m *dataset.Media) (why dataset.Note
 	if m.Encoding == "" {
 		return dataset.Note{Code: dataset.CodeEncodingUnknown}, nil
 	}
-	at := slices.IndexFunc(p.media, func(o packingMedia) bool { return o.Name == m.Name })
+	at := slices.IndexFunc(p.media, func(o mediaPacker) bool { return o.Name == m.Name })
 	if _, taken := p.at[m.Name]; taken && at < 0 {
 		return nameOfStream, nil
 	}
 	if at < 0 {
 		at = len(p.media)
-		g := packingMedia{Media: Media{Name: m.Name, Encoding: m.Encoding, Width: m.Width, Height: m.Height, Offsets: make([]int64, len(p.episodes)+1)},
-			frames: growing(&p.pool, &list[uint8]{}), ends: growing(&p.pool, &list[int64]{}), times: growing(&p.pool, &list[int64]{})}
+		g := mediaPacker{Media: Media{Name: m.Name, Encoding: m.Encoding, Width: m.Width, Height: m.Height, Offsets: make([]int64, len(p.episodes)+1)},
+			frames: addColumn(&p.pool, &list[uint8]{}), ends: addColumn(&p.pool, &list[int64]{}), times: addColumn(&p.pool, &list[int64]{})}
 		p.media = append(p.media, g)
 		if err := g.ends.add(&p.pool, []int64{0}); err != nil {
 			return why, err
 		}
 	}
 	g := &p.media[at]
-	if why = g.other(m.Encoding, m.Width, m.Height); why.Code != "" {
+	if why = g.difference(m.Encoding, m.Width, m.Height); why.Code != "" {
 		return why, nil
 	}
 	lost := dataset.Note{Code: dataset.CodeFramesUnread, Detail: dataset.Detail{Of: m.Len()}}

@@ -48,7 +48,7 @@ func PackShard(ctx context.Context, d dataset.Dataset, source, folder string, in
 	name := ShardName(index, count)
 	path := filepath.Join(folder, name)
 	if there, err := openFile(path); err == nil {
-		fresh, err = there.Shard != nil && reflect.DeepEqual(there.Sources, opt.Sources) && there.head() == wanted.head(), wanted.instead(there, path, &opt)
+		fresh, err = there.Shard != nil && reflect.DeepEqual(there.Sources, opt.Sources) && there.head() == wanted.head(), wanted.checkReplace(there, path, &opt)
 		if err = errors.Join(err, there.Close()); err != nil || fresh {
 			return fresh, err
 		}
@@ -56,7 +56,7 @@ func PackShard(ctx context.Context, d dataset.Dataset, source, folder string, in
 	if len(names) > 0 && names[0].name != name { // which stands for the others
 		first := filepath.Join(folder, names[0].name)
 		if there, err := openFile(first); err == nil {
-			if err := errors.Join(wanted.instead(there, first, &opt), there.Close()); err != nil {
+			if err := errors.Join(wanted.checkReplace(there, first, &opt), there.Close()); err != nil {
 				return false, err
 			}
 		}
@@ -70,14 +70,14 @@ func PackShard(ctx context.Context, d dataset.Dataset, source, folder string, in
 	return false, Pack(ctx, d, path, opt)
 }
 
-// instead refuses to replace a shard that is there, at a path, and was packed otherwise than this one is to be.
-func (s *Store) instead(there *Store, path string, opt *BuildOptions) error {
+// checkReplace refuses to replace a shard that is there, at a path, and was packed otherwise than this one is to be.
+func (s *Store) checkReplace(there *Store, path string, opt *BuildOptions) error {
 	if there.Shard == nil || opt.Replace {
 		return nil
 	}
-	what, got, want := s.otherwise(there)
+	what, got, want := s.packingDifference(there)
 	if what == "" && s.Shard.Index == there.Shard.Index && reflect.DeepEqual(s.Sources, there.Sources) { // else the dataset may say something else now
-		what, got, want = s.timed(there)
+		what, got, want = s.timingDifference(there)
 	}
 	if what == "" {
 		return nil

@@ -12,21 +12,21 @@ import (
 )
 
 const (
-	mostHeld  = 32 << 20 // bytes of packed numbers that are held in memory when a file is written
-	keptRoom  = 1 << 20  // bytes of room that a list may keep when its numbers were written
-	pieceSize = 1 << 16  // numbers that are packed at a time
-	firstRoom = 1 << 20  // bytes of room that a list may have however few numbers have come
-	sureAhead = 64       // how many times as many numbers as have come are made room for at once; fewer where more are likely: they were others
+	memoryLimit = 32 << 20 // bytes of packed numbers that are held in memory when a file is written
+	roomLimit   = 1 << 20  // bytes of room that a list may keep when its numbers were written
+	pieceSize   = 1 << 16  // numbers that are packed at a time
+	firstRoom   = 1 << 20  // bytes of room that a list may have however few numbers have come
+	sureAhead   = 64       // how many times as many numbers as have come are made room for at once; fewer where more are likely: they were others
 )
 
 // pool is what the packed numbers of a store share: how many are in memory, and where the others are.
 type pool struct {
-	path    string // of the file that is packed; empty if all stay in memory
-	scratch *atomicfile.Scratch
-	columns []column
-	held    int // bytes
-	wide    []float64
-	ahead   float64 // how many times as many numbers are likely to come in all as have come: the episodes by those that were begun
+	path     string // of the file that is packed; empty if all stay in memory
+	scratch  *atomicfile.Scratch
+	columns  []column
+	inMemory int // bytes
+	wide     []float64
+	ahead    float64 // how many times as many numbers are likely to come in all as have come: the episodes by those that were begun
 }
 
 func (p *pool) close() error {
@@ -36,9 +36,9 @@ func (p *pool) close() error {
 	return p.scratch.Close()
 }
 
-// took counts bytes that have come, and makes room if they are too many.
-func (p *pool) took(bytes int) error {
-	if p.held += bytes; p.path == "" || p.held <= mostHeld {
+// count counts bytes that have come, and makes room if they are too many.
+func (p *pool) count(bytes int) error {
+	if p.inMemory += bytes; p.path == "" || p.inMemory <= memoryLimit {
 		return nil
 	}
 	if p.scratch == nil {
@@ -52,7 +52,7 @@ func (p *pool) took(bytes int) error {
 			return err
 		}
 	}
-	p.held = 0
+	p.inMemory = 0
 	return nil
 }
 
@@ -84,21 +84,21 @@ type list[T tensor.Element] struct {
 func newFloats(p *pool, dtype tensor.DType) floats {
 	switch dtype {
 	case tensor.F64:
-		return growing(p, &list[float64]{narrow: func(to, from []float64) (int, int) { copy(to, from); return 0, 0 }})
+		return addColumn(p, &list[float64]{narrow: func(to, from []float64) (int, int) { copy(to, from); return 0, 0 }})
 	case tensor.F16:
-		return growing(p, &list[tensor.Float16]{narrow: func(to []tensor.Float16, from []float64) (int, int) {
+		return addColumn(p, &list[tensor.Float16]{narrow: func(to []tensor.Float16, from []float64) (int, int) {
 			return halves(to, from, tensor.F16FromF64)
 		}})
 	case tensor.BF16:
-		return growing(p, &list[tensor.BFloat16]{narrow: func(to []tensor.BFloat16, from []float64) (int, int) {
+		return addColumn(p, &list[tensor.BFloat16]{narrow: func(to []tensor.BFloat16, from []float64) (int, int) {
 			return halves(to, from, tensor.BF16FromF64)
 		}})
 	}
-	return growing(p, &list[float32]{narrow: singles})
+	return addColumn(p, &list[float32]{narrow: singles})
 }
 
-// growing adds a column to a pool.
-func growing[C column](p *pool, c C) C {
+// addColumn adds a column to a pool.
+func addColumn[C column](p *pool, c C) C {
 	p.columns = append(p.columns, c)
 	return c
 }
@@ -153,21 +153,21 @@ func (l *list[T]) dtype() tensor.DType { return tensor.DTypeOf[T]() }
 // add appends numbers, piece by piece.
 func (l *list[T]) add(p *pool, numbers []T) error {
 	for piece := range slices.Chunk(numbers, pieceSize) {
-		to, err := l.more(p, len(piece))
+		to, err := l.grow(p, len(piece))
 		if err != nil {
 			return err
 		}
 		copy(to, piece)
-		if err := l.took(p, len(piece)); err != nil {
+		if err := l.count(p, len(piece)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// more makes the list longer by n numbers and returns them. Where all stay in memory there is room for what all episodes would have, if they had as
+// grow makes the list longer by n numbers and returns them. Where all stay in memory there is room for what all episodes would have, if they had as
 // much as those so far: copying a growing list again and again took longer than reading.
-func (l *list[T]) more(p *pool, n int) ([]T, error) {
+func (l *list[T]) grow(p *pool, n int) ([]T, error) {
 	at := len(l.rows)
 	if need := at + n; need > cap(l.rows) {
 		room := need + need/4
@@ -196,9 +196,9 @@ func (l *list[T]) more(p *pool, n int) ([]T, error) {
 	return l.rows[at:], nil
 }
 
-func (l *list[T]) took(p *pool, n int) error {
+func (l *list[T]) count(p *pool, n int) error {
 	l.n += n
-	return p.took(n * l.dtype().Size())
+	return p.count(n * l.dtype().Size())
 }
 
 // floats appends the elements of a tensor: those of the column's dtype bit for bit.
@@ -238,13 +238,13 @@ func convert[T, S tensor.Element](p *pool, l *list[T], t *tensor.Tensor, widen f
 			}
 			p.wide = wide
 		}
-		to, err := l.more(p, len(piece))
+		to, err := l.grow(p, len(piece))
 		if err != nil {
 			return 0, 0, err
 		}
 		r, o := l.narrow(to, wide)
 		rounded, overflowed = rounded+r, overflowed+o
-		if err := l.took(p, len(piece)); err != nil {
+		if err := l.count(p, len(piece)); err != nil {
 			return 0, 0, err
 		}
 	}
@@ -260,7 +260,7 @@ func (l *list[T]) spill(s *atomicfile.Scratch) error {
 		return err
 	}
 	l.spilled, l.rows = append(l.spilled, part), l.rows[:0]
-	if cap(l.rows)*l.dtype().Size() > keptRoom {
+	if cap(l.rows)*l.dtype().Size() > roomLimit {
 		l.rows = nil
 	}
 	return nil

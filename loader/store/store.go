@@ -92,6 +92,23 @@ type Episode struct {
 	Notes    dataset.Notes     `json:"notes,omitempty"` // streams that are not packed, damage, and remarks
 }
 
+// Fit gives a stream the wanted columns, which it finds by their names, and adds notes about the differences to the episode. If asked is set, a plan names
+// the columns, and others are no difference. If the stream lacks a column, Fit returns a note that explains it, and changes nothing.
+func (e *Episode) Fit(s *dataset.Stream, want []dataset.Column, asked bool) (why dataset.Note, err error) {
+	f, why := fit(want, s.Columns, asked)
+	if why.Code != "" {
+		return why, nil
+	}
+	if f.at != nil {
+		if s.Values, err = s.Values.Take(1, f.at); err != nil {
+			return why, err
+		}
+	}
+	s.Columns = want
+	e.differ(s.Name, f.differs)
+	return why, nil
+}
+
 // differ adds the notes about a stream whose columns differ from the first episode's.
 func (e *Episode) differ(stream string, notes dataset.Notes) {
 	e.Notes = slices.Clip(e.Notes) // which others may share

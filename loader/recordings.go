@@ -11,9 +11,9 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// unpacked is a dataset whose episodes are packed one by one, as Build packs them all: what is read has the dtype, the streams and the columns of the
+// recordings is a dataset whose episodes are packed one by one, as Build packs them all: what is read has the dtype, the streams and the columns of the
 // store that Build makes. Streams that the plan does not name stay as they were recorded: their timestamps alone are looked at.
-type unpacked struct {
+type recordings struct {
 	store.Subset
 	dtype   tensor.DType
 	streams []dataset.EmptyStream // those that there are: name, columns, dtype
@@ -22,7 +22,7 @@ type unpacked struct {
 }
 
 // unpack finds the streams of the plan's names, or all without one, with those columns. It reads episodes until it has the columns of those that are named.
-func unpack(ctx context.Context, d dataset.Dataset, names []string, columns map[string][]string, opt *Options) (*unpacked, error) {
+func unpack(ctx context.Context, d dataset.Dataset, names []string, columns map[string][]string, opt *Options) (*recordings, error) {
 	info := d.Info()
 	var episodes []int
 	if len(opt.Episodes) > 0 {
@@ -32,7 +32,7 @@ func unpack(ctx context.Context, d dataset.Dataset, names []string, columns map[
 	if err != nil {
 		return nil, err
 	}
-	u := &unpacked{Subset: of, dtype: tensor.F32, columns: columns, splits: info.SplitsOf(d.Len())}
+	u := &recordings{Subset: of, dtype: tensor.F32, columns: columns, splits: info.SplitsOf(d.Len())}
 	type found struct {
 		packed *store.Store
 		err    error
@@ -43,7 +43,7 @@ func unpack(ctx context.Context, d dataset.Dataset, names []string, columns map[
 		if err != nil {
 			return found{nil, &dataset.EpisodeError{Episode: u.Numbers[i], Err: err}}
 		}
-		s, err := u.packed(ctx, e, names)
+		s, err := u.pack(ctx, e, names)
 		return found{s, err}
 	}
 	for _, f := range inorder.Each(ctx, of.Len(), opt.Workers, opt.Workers, func(found) int { return opt.Workers }, look) {
@@ -69,7 +69,7 @@ func unpack(ctx context.Context, d dataset.Dataset, names []string, columns map[
 }
 
 // names returns those of the streams.
-func (u *unpacked) Names() []string {
+func (u *recordings) Names() []string {
 	list := make([]string, len(u.streams))
 	for i := range u.streams {
 		list[i] = u.streams[i].Name
@@ -77,29 +77,29 @@ func (u *unpacked) Names() []string {
 	return list
 }
 
-// one is a dataset of one episode.
-type one struct {
+// singleEpisode is a dataset of one episode.
+type singleEpisode struct {
 	dataset.Dataset
 	episode *dataset.Episode
 }
 
-func (o one) Len() int { return 1 }
+func (o singleEpisode) Len() int { return 1 }
 
-func (o one) Info() dataset.Info { return dataset.Info{} }
+func (o singleEpisode) Info() dataset.Info { return dataset.Info{} }
 
-func (o one) Episode(context.Context, int) (*dataset.Episode, error) { return o.episode, nil }
+func (o singleEpisode) Episode(context.Context, int) (*dataset.Episode, error) { return o.episode, nil }
 
-// packed packs the named streams of an episode, or all without a name.
-func (u *unpacked) packed(ctx context.Context, e *dataset.Episode, names []string) (*store.Store, error) {
+// pack packs the named streams of an episode, or all without a name.
+func (u *recordings) pack(ctx context.Context, e *dataset.Episode, names []string) (*store.Store, error) {
 	if len(names) > 0 {
 		some := *e
 		some.Streams = slices.DeleteFunc(slices.Clone(e.Streams), func(s dataset.Stream) bool { return !slices.Contains(names, s.Name) })
 		e = &some
 	}
-	return store.Build(ctx, one{u.Dataset, e}, store.BuildOptions{DType: u.dtype, Columns: u.columns, Workers: 1})
+	return store.Build(ctx, singleEpisode{u.Dataset, e}, store.BuildOptions{DType: u.dtype, Columns: u.columns, Workers: 1})
 }
 
-func (u *unpacked) Read(ctx context.Context, i int) (*dataset.Episode, *store.Episode, error) {
+func (u *recordings) Read(ctx context.Context, i int) (*dataset.Episode, *store.Episode, error) {
 	n := u.Numbers[i]
 	about := &store.Episode{Name: fmt.Sprint(n), Number: n, Splits: u.splits[n]}
 	recorded, err := u.Episode(ctx, i)
@@ -107,7 +107,7 @@ func (u *unpacked) Read(ctx context.Context, i int) (*dataset.Episode, *store.Ep
 		return nil, about, &dataset.EpisodeError{Episode: n, Err: err}
 	}
 	names := u.Names()
-	s, err := u.packed(ctx, recorded, names)
+	s, err := u.pack(ctx, recorded, names)
 	if err != nil {
 		return nil, about, err
 	}
@@ -147,6 +147,6 @@ func (u *unpacked) Read(ctx context.Context, i int) (*dataset.Episode, *store.Ep
 	return e, known, nil
 }
 
-func (u *unpacked) GuardEpisode(_ int, do func() error) error { return do() }
+func (u *recordings) GuardEpisode(_ int, do func() error) error { return do() }
 
-func (u *unpacked) Place(i int) (store, number int) { return 0, u.Numbers[i] }
+func (u *recordings) Place(i int) (store, number int) { return 0, u.Numbers[i] }
