@@ -17,8 +17,9 @@ import (
 type Batch struct {
 	Streams []BatchStream
 	Cameras []BatchCamera // as Options.Cameras has them
-	// Episodes, Ticks and Anchors [B], i64: the episode of each window as the loader counts those it draws from ([Loader.EpisodeOf] has its number in
-	// the store), the number of its anchor in the episode, and that's time, ns. A row without a window has episode and tick -1.
+	// Episodes, Ticks and Anchors are [B], i64: the episode of each window by the loader's own count ([Loader.EpisodeOf] returns its
+	// number in the store), the number of its anchor in the episode, and the anchor's time, ns. A row without a window has episode and
+	// tick -1.
 	Episodes, Ticks, Anchors *tensor.Tensor
 
 	device *ops.Device
@@ -27,26 +28,26 @@ type Batch struct {
 	isCopy bool // by Host
 }
 
-// BatchStream is a stream of a batch. The tensors may be strided: streams with the same window lie side by side.
+// BatchStream is a stream of a batch. The tensors may be strided, because streams with the same window share one tensor.
 type BatchStream struct {
 	Name    string
 	Columns []dataset.Column
 	Values  *tensor.Tensor // [B,T,D]
 	Valid   *tensor.Tensor // [B,T] u8: as in ops.ResampleArgs
-	Pad     *tensor.Tensor // [B,T] u8: 1 where the target lies outside of what the episode has of the stream
+	Pad     *tensor.Tensor // [B,T] u8: 1 if the target lies outside the stream's samples
 	Age     *tensor.Tensor // [B,T] i64, ns; nil unless Options.Age
 }
 
 // BatchCamera is a camera of a batch.
 type BatchCamera struct {
 	Name   string
-	Frames *tensor.Tensor // [B,T,H,W,3] u8: red, green, blue, from the top; black where there is none
-	Valid  *tensor.Tensor // [B,T] u8, and the others as those of a stream
+	Frames *tensor.Tensor // [B,T,H,W,3] u8: red, green, blue, from the top; black without a frame
+	Valid  *tensor.Tensor // [B,T] u8: this and the next two as in BatchStream
 	Pad    *tensor.Tensor // [B,T] u8
 	Age    *tensor.Tensor // [B,T] i64, ns: how much older the frame is than its target; nil unless Options.Age
 }
 
-// Stream returns the stream of that name, or nil.
+// Stream returns the stream with a name, or nil.
 func (b *Batch) Stream(name string) *BatchStream {
 	for i := range b.Streams {
 		if b.Streams[i].Name == name {
@@ -56,7 +57,7 @@ func (b *Batch) Stream(name string) *BatchStream {
 	return nil
 }
 
-// views gives the streams of a group their parts of its tensors.
+// views slices the tensors of a group into its streams.
 func (b *Batch) views(parts []part, g *group) error {
 	rows, t, m := g.values.Dim(0), g.values.Dim(1), len(g.parts)
 	lo := 0
@@ -83,8 +84,8 @@ func (b *Batch) views(parts []part, g *group) error {
 	return nil
 }
 
-// Host returns a copy of the batch on the host, with contiguous tensors, which stays as it is when the next is made or the loader closed. Of such a
-// copy it is the copy itself.
+// Host returns a copy of the batch on the host, with contiguous tensors. The copy does not change when the next batch is made or the
+// loader is closed. If the batch is such a copy already, Host returns it.
 func (b *Batch) Host(ctx context.Context) (*Batch, error) {
 	if b.isCopy {
 		return b, nil
@@ -114,7 +115,7 @@ func (b *Batch) Host(ctx context.Context) (*Batch, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	for k := range b.groups { // whole groups: views of what lies on a device cannot be copied
+	for k := range b.groups { // whole groups, because a strided view on a device cannot be copied
 		g := &b.groups[k]
 		whole := group{parts: g.parts}
 		keep(&whole.values, g.values)
@@ -184,17 +185,17 @@ func (b *Batch) Digest(row int) (uint64, error) {
 	return h.Sum64(), nil
 }
 
-// shot is what a batch has of the cameras.
+// shot holds the camera frames of a batch.
 type shot struct {
-	frames []*tensor.Tensor // [B,T,H,W,3] u8, of each camera
+	frames []*tensor.Tensor // [B,T,H,W,3] u8, one a camera
 	masks  *Batch           // valid, pad and age, on the host
 	err    error
 
 	mu  sync.Mutex
-	bad []badFrames // of each camera
+	bad []badFrames // one a camera
 }
 
-// lose takes the window from rows: their targets are as those of any row without one.
+// lose removes the windows of rows. Their targets become those of a row without a window.
 func (s *shot) lose(rows []int) error {
 	for i, frames := range s.frames {
 		masks := &s.masks.Streams[i]
@@ -231,9 +232,9 @@ func (s *shot) lose(rows []int) error {
 	return nil
 }
 
-// badFrames are targets whose frames could not be decoded.
+// badFrames counts the targets of a camera whose frames cannot be decoded.
 type badFrames struct {
 	count int
-	place int    // of the first, among the camera's targets of a batch
-	first string // what was wrong with it
+	place int    // of the first one, among the camera's targets of a batch
+	first string // its error
 }

@@ -13,33 +13,33 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// firstPass is what the first look at an episode found.
+// firstPass is the result of the first read of an episode.
 type firstPass struct {
 	about      *store.Episode
 	isFiltered bool
-	isExcluded bool // nobody asked for it
+	isExcluded bool // by Options.Episodes
 	err        error
 	prepared   *align.Prepared
-	clocks     []int // of each stream, the first that has its timestamps
-	// columns is where each stream's columns begin in the recording's; nil unless all streams are taken as they were recorded: all samples, of columns
-	// that follow each other. Such an episode need not be prepared again.
+	clocks     []int // of each stream: the index of the first stream with the same timestamps
+	// columns are the indexes, in the recorded streams, of each stream's first column. They are nil unless each stream takes all
+	// samples, of consecutive columns, as recorded. If they are set, the episode need not be prepared again when it is read again.
 	columns []int
-	times   uint64 // see seen
+	times   uint64 // see entry
 	frames  *frameStreams
 	lacking []Lacking
-	notes   dataset.Notes // of the recording, that bear on the streams
-	// unfinite are, of each stream, the samples that are not finite; nil where they were not looked at.
+	notes   dataset.Notes // of the recording, about the streams
+	// unfinite counts, for each stream, the samples that are not finite; nil if they are not counted.
 	unfinite []int
 }
 
-// manyAhead is how many of what is in memory, and quickly done, are done ahead.
+// manyAhead is how many episodes or pieces are handled in advance if they are in memory, because each takes little time.
 const manyAhead = 64
 
 func (c *selection) selectEpisodes(ctx context.Context) error {
 	c.preparer.Plan, c.windows = c.plan, []int64{0}
 	without := EmptyError{Episodes: c.from.Len(), Filter: c.plan.Filter}
 	ahead := c.opt.Workers
-	if c.keepsRows { // of episodes that are in memory
+	if c.keepsRows { // because the episodes are in memory
 		ahead = manyAhead
 	}
 	for i, l := range inorder.Each(ctx, c.from.Len(), c.opt.Workers, ahead, func(firstPass) int { return ahead }, c.inspect) {
@@ -63,7 +63,7 @@ func (c *selection) selectEpisodes(ctx context.Context) error {
 			if c.opt.Strict || isFatal(err) {
 				return err
 			}
-			if err := c.from.GuardEpisode(i, func() error { return nil }); err != nil { // and so it is of others
+			if err := c.from.GuardEpisode(i, func() error { return nil }); err != nil { // a closed store fails for every episode
 				return err
 			}
 			c.report.Notes = append(c.report.Notes, store.RefusedNote(l.about.Name, err))
@@ -128,7 +128,7 @@ func (c *selection) inspectEpisode(ctx context.Context, i int, l *firstPass) (er
 	hashes := make([]uint64, len(streams))
 	for m := range streams {
 		l.clocks[m] = slices.IndexFunc(streams[:m+1], func(o align.PreparedStream) bool { return sameTimes(o.Times, streams[m].Times) })
-		if c.keepsRows { // it is not read again
+		if c.keepsRows { // such an episode is not read again
 			continue
 		}
 		if l.clocks[m] == m {
@@ -149,7 +149,7 @@ func (c *selection) inspectEpisode(ctx context.Context, i int, l *firstPass) (er
 	return nil
 }
 
-// add adds an episode to those that are chosen.
+// add adds an episode to the selection.
 func (c *selection) add(i int, l *firstPass) error {
 	p := l.prepared
 	if c.parts == nil {
@@ -164,7 +164,7 @@ func (c *selection) add(i int, l *firstPass) error {
 	clocks := make([]int, len(p.Streams))
 	for m := range p.Streams {
 		s, q := &p.Streams[m], &c.parts[m]
-		if s.Len() > 0 && !s.OnChange && q.how.Edge == "hold" && c.hasOpenEdge(m) { // it speaks more often here
+		if s.Len() > 0 && !s.OnChange && q.how.Edge == "hold" && c.hasOpenEdge(m) { // in this episode the stream is not on change
 			q.options.Edge = ops.EdgeClamp
 		}
 		r := &c.report.Streams[m]
@@ -184,7 +184,7 @@ func (c *selection) add(i int, l *firstPass) error {
 			}
 			whole = q.column == l.columns[m]
 		}
-		for clocks[m] = 0; c.parts[clocks[m]].clock != q.clock || l.clocks[clocks[m]] != l.clocks[m]; clocks[m]++ { // up to m, at most
+		for clocks[m] = 0; c.parts[clocks[m]].clock != q.clock || l.clocks[clocks[m]] != l.clocks[m]; clocks[m]++ { // ends at m at the latest
 		}
 		if c.keepsRows {
 			c.rows[m] = append(c.rows[m], store.Samples{Values: s.Values, Times: s.Times})

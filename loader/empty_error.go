@@ -15,18 +15,18 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// EmptyError says that a plan leaves no window to draw.
+// EmptyError means that a plan leaves no window to draw.
 type EmptyError struct {
 	Episodes, Filtered int
-	Notes              dataset.Notes // of the episodes that were left out
+	Notes              dataset.Notes // about episodes that are left out
 
 	Filter        dataset.Filter
-	Tasks, Splits []string // that there are
-	// Succeeded and Failed are episodes that say so; others do not say.
+	Tasks, Splits []string // of the episodes
+	// Succeeded and Failed count the episodes with a success flag.
 	Succeeded, Failed int
 }
 
-// PassesNone is the error that a filter takes none of some episodes.
+// PassesNone returns the error of a filter that takes none of the episodes.
 func PassesNone(f dataset.Filter, episodes []*store.Episode) *EmptyError {
 	e := &EmptyError{Episodes: len(episodes), Filtered: len(episodes), Filter: f}
 	for _, about := range episodes {
@@ -35,7 +35,7 @@ func PassesNone(f dataset.Filter, episodes []*store.Episode) *EmptyError {
 	return e
 }
 
-// record takes up what a filter could ask of an episode.
+// record adds the fields of an episode that a filter may test.
 func (e *EmptyError) record(about *store.Episode) {
 	if about.Task != "" && !slices.Contains(e.Tasks, about.Task) {
 		e.Tasks = append(e.Tasks, about.Task)
@@ -66,7 +66,7 @@ func (e *EmptyError) Error() string {
 // ErrorNotes returns the notes.
 func (e *EmptyError) ErrorNotes() dataset.Notes { return e.Notes }
 
-// Steps is as that of [store.NothingError].
+// Steps reports whether streams are left out because their timestamps count steps: see [store.NothingError].
 func (e *EmptyError) Steps() bool {
 	return slices.ContainsFunc(e.Notes, func(n dataset.Note) bool {
 		var none *align.NoStreamsError
@@ -74,7 +74,7 @@ func (e *EmptyError) Steps() bool {
 	})
 }
 
-// filterText says what the filter asks for, and what there is.
+// filterText lists the filter's conditions, each with the values that episodes have.
 func (e *EmptyError) filterText() (list []string) {
 	one := func(what, got string, there []string) {
 		if got == "" {

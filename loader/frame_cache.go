@@ -8,50 +8,50 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// What the cache is unless Options.FrameCache says: a gigabyte, or one in frameCacheShare bytes of the memory that there is.
+// The default size of the cache is a gigabyte, or a share of the available memory if that is less.
 const (
 	frameCacheBytes = 1 << 30
 	frameCacheShare = 8
 )
 
-// stretchOverhead is what a stretch takes besides its pixels, bytes.
+// stretchOverhead is the memory of a stretch without its pixels, bytes.
 const stretchOverhead = 512
 
-// FrameCache is what a loader keeps of decoded frames, nothing where Limit is 0. The loaders of a group have one together.
+// FrameCache reports the cache of decoded frames; Limit is 0 if a loader has none. The loaders of a group share one cache.
 type FrameCache struct {
 	Limit   int64 `json:"limit_bytes"`
-	Bytes   int64 `json:"bytes"`   // that it has now
-	Decoded int64 `json:"decoded"` // frames that were decoded to be kept, of stretches around those that were wanted
-	Used    int64 `json:"used"`    // frames of batches that were taken from it
+	Bytes   int64 `json:"bytes"`   // in use
+	Decoded int64 `json:"decoded"` // frames that were decoded for the cache, also those around a wanted frame
+	Used    int64 `json:"used"`    // frames of batches that came from the cache
 }
 
-// frameCache keeps stretches of frames, decoded and resized. The one that was used longest ago goes first. Its methods may be called from any
-// goroutine.
+// frameCache holds stretches of decoded and resized frames. The least recently used stretch is dropped first. Its methods may be called
+// from any goroutine.
 type frameCache struct {
 	mu        sync.Mutex
 	stretches map[stretchKey]*stretch
-	order     linked.List // of *stretch, the one that was used last in front
+	order     linked.List // of *stretch, the most recently used first
 	report    FrameCache
 }
 
-// stretchKey says which frames a stretch has: so many from number times as many on, or to the end of the episode.
+// stretchKey identifies a stretch: the frames from number*length on, length of them, or up to the end of the episode.
 type stretchKey struct {
 	camera                  Camera
 	episode, number, length int
 }
 
-// stretch is some frames that follow each other. Whoever puts it into the cache decodes it, and others wait.
+// stretch is a run of consecutive frames. The goroutine that adds it to the cache decodes it, and others wait.
 type stretch struct {
 	stretchKey
-	at        *linked.Element // nil once it is dropped
-	users     int             // that wait for it or read it: it is not dropped meanwhile
+	at        *linked.Element // nil after it is dropped
+	users     int             // goroutines that wait for it or read it; it is not dropped while there are any
 	bytes     int64
-	first     int           // frame
-	want      int           // frames that it is to have
-	done      chan struct{} // closed when it is decoded; what is below is not written after that
-	frames    int           // that it has: up to the first that could not be decoded
+	first     int           // index of the first frame
+	want      int           // length, frames
+	done      chan struct{} // closed when it is decoded; the fields below do not change after that
+	frames    int           // decoded frames: up to the first that fails
 	pixels    []byte
-	isDropped bool // since the decoding was given up
+	isDropped bool // because the decoding was cancelled
 }
 
 func newFrameCache(limit int64) *frameCache {
@@ -59,9 +59,9 @@ func newFrameCache(limit int64) *frameCache {
 	return &frameCache{stretches: map[stretchKey]*stretch{}, report: FrameCache{Limit: limit}}
 }
 
-// acquire returns a camera's stretches in an episode from the key's number to the last, which stay until they are released. Those that are not there are
-// put there, to be decoded by the caller, of an episode of so many frames. It returns nothing if there is no room, or if one is not there and frames
-// is 0.
+// acquire returns a camera's stretches in an episode from the key's number to last. They stay in the cache until release. The caller
+// decodes the missing ones, for which acquire makes room; frames is the episode's number of frames. It returns nothing if the cache is
+// full, or if a stretch is missing and frames is 0.
 func (c *frameCache) acquire(key stretchKey, last, frames int) (held, missing []*stretch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -96,7 +96,7 @@ func (c *frameCache) acquire(key stretchKey, last, frames int) (held, missing []
 	return held, missing
 }
 
-// makeRoom drops stretches that nobody uses until there is room for so many bytes, and reports whether there is.
+// makeRoom drops unused stretches until the cache has room for need bytes, and reports whether it has.
 func (c *frameCache) makeRoom(need int64) bool {
 	if need > c.report.Limit {
 		return false
@@ -117,7 +117,7 @@ func (c *frameCache) drop(s *stretch) {
 	s.at = nil
 }
 
-// publish says of stretches that they are.
+// publish marks stretches as decoded, and wakes the goroutines that wait for them.
 func (c *frameCache) publish(made []*stretch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,7 +134,7 @@ func (c *frameCache) publish(made []*stretch) {
 	}
 }
 
-// release gives back what hold returned, of which so many frames were used.
+// release returns the stretches of acquire, and counts the frames that were used.
 func (c *frameCache) release(held []*stretch, used *int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

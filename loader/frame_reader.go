@@ -15,7 +15,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// newCameraReader makes room for the frames of batches.
+// newCameraReader allocates the frames of the batches.
 func newCameraReader(ctx context.Context, l *Loader, c *selection) (err error) {
 	f := c.cameras
 	cpu, err := ops.Open("cpu")
@@ -68,7 +68,7 @@ func newCameraReader(ctx context.Context, l *Loader, c *selection) (err error) {
 	return err
 }
 
-// next returns what the next batch has of the cameras. If nothing is read yet, it begins where the feed is; an error ends the reading.
+// next returns the frames of the next batch. If nothing is read yet, reading starts at the feed's cursor. An error stops it.
 func (m *cameraReader) next(ctx context.Context, from feed) (*shot, error) {
 	if m.cancel == nil {
 		at, err := from.cursor(ctx)
@@ -97,7 +97,7 @@ func (m *cameraReader) next(ctx context.Context, from feed) (*shot, error) {
 	return m.nextShot, nil
 }
 
-// advance is told that the batch is for which next returned a shot, and counts what it has of bad frames.
+// advance follows the batch of the shot that next returned, and counts its bad frames.
 func (m *cameraReader) advance() {
 	m.mu.Lock()
 	for i, b := range m.nextShot.bad {
@@ -110,7 +110,7 @@ func (m *cameraReader) advance() {
 	m.nextShot = nil
 }
 
-// start begins to read. It goes on when the context ends that a batch is asked for with.
+// start starts the reading. It goes on after the context of one batch ends.
 func (m *cameraReader) start(ctx context.Context, at ops.Cursor) error {
 	if err := m.numbers.feed.seek(ctx, at); err != nil {
 		return err
@@ -137,7 +137,7 @@ func (m *cameraReader) start(ctx context.Context, at ops.Cursor) error {
 	return nil
 }
 
-// stop ends the reading; the next batch begins it again.
+// stop stops the reading. The next batch starts it again.
 func (m *cameraReader) stop() {
 	if m.cancel != nil {
 		m.cancel()
@@ -147,13 +147,13 @@ func (m *cameraReader) stop() {
 	}
 }
 
-// Close ends the reading.
+// Close stops the reading.
 func (m *cameraReader) Close() error {
 	m.stop()
 	return nil
 }
 
-// decodeBatch fills in a shot of the next batch.
+// decodeBatch fills a shot with the frames of the next batch.
 func (m *cameraReader) decodeBatch(ctx context.Context, s *shot, batch int) error {
 	if err := m.numbers.Next(ctx); err != nil {
 		return err
@@ -196,12 +196,12 @@ func (m *cameraReader) decodeBatch(ctx context.Context, s *shot, batch int) erro
 	return m.decodeScenes(ctx, s, scenes, batch)
 }
 
-// decodeScenes decodes the frames of scenes.
+// decodeScenes decodes the frames of scenes, in several workers.
 func (m *cameraReader) decodeScenes(ctx context.Context, s *shot, scenes []scene, batch int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var working sync.WaitGroup
-	var mu sync.Mutex // of the error
+	var mu sync.Mutex // guards failed
 	var failed error
 	tasks := make(chan scene)
 	for range min(m.workers, len(scenes)) {
@@ -237,7 +237,8 @@ func (m *cameraReader) decodeScenes(ctx context.Context, s *shot, scenes []scene
 	return failed
 }
 
-// decodeScene decodes the frames of a scene. Those that cannot be decoded are black, and their targets not valid, unless that is an error.
+// decodeScene decodes the frames of a scene. A frame that cannot be decoded is black, and its targets are not valid; with Strict it is
+// an error.
 func (m *cameraReader) decodeScene(ctx context.Context, s *shot, sc *scene, batch int) error {
 	wanted := slices.Sorted(maps.Keys(sc.wants))
 	bad := func(frames []int, err error) error {
@@ -255,7 +256,7 @@ func (m *cameraReader) decodeScene(ctx context.Context, s *shot, sc *scene, batc
 		b := &s.bad[sc.camera]
 		for _, f := range frames {
 			for _, k := range sc.wants[f] {
-				valid[k] = 0 // each place is of one scene
+				valid[k] = 0 // no other scene has this place
 				clear(pixels[k*size : (k+1)*size])
 				if b.count == 0 || k < b.place {
 					b.place, b.first = k, err.Error()
@@ -265,7 +266,7 @@ func (m *cameraReader) decodeScene(ctx context.Context, s *shot, sc *scene, batc
 		}
 		return failed
 	}
-	var left [][]int // runs that are not kept
+	var left [][]int // runs that are not in the cache
 	for _, run := range runsOf(wanted, m.videos[sc.camera]) {
 		if kept, err := m.readCached(ctx, s, sc, run, nil); err != nil {
 			return err
@@ -304,10 +305,10 @@ func (m *cameraReader) decodeScene(ctx context.Context, s *shot, sc *scene, batc
 	return nil
 }
 
-// noFrame is the number of the frame that a target without one gets.
+// noFrame is the frame number of a target without a frame.
 const noFrame = -1
 
-// numbers makes the loader of frames' numbers, on the CPU: which frame a target gets is what Resample says of them.
+// numbers makes the loader of frame numbers, on the CPU: Resample selects the frame of each target.
 func (f *cameraPlan) numbers(ctx context.Context, cpu *ops.Device, l *Loader, c *selection) (*Loader, error) {
 	n := &Loader{device: cpu, order: l.order, age: l.age}
 	l.closers.add(n)

@@ -13,13 +13,13 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// cameraReader decodes the frames of batches ahead of need: one goroutine asks for the numbers of a batch's frames, workers decode and resize them into
-// memory that the device copies from.
+// cameraReader decodes the frames of batches in advance. One goroutine draws the frame numbers of a batch. Workers decode and resize
+// the frames into pinned memory, from which they are copied to the device.
 type cameraReader struct {
 	cameras  []Camera
 	from     []string // the cameras' names in the recordings
 	source   episodes
-	numbers  *Loader // of the frames
+	numbers  *Loader // of frame numbers
 	episodes []int   // the episodes' numbers in the source
 	workers  int
 	strict   bool
@@ -27,40 +27,40 @@ type cameraReader struct {
 	waitTime atomic.Int64
 
 	mu   sync.Mutex
-	open map[int]*openEpisode // episodes whose frames are read
-	bad  []badFrames          // of each camera, of the batches that were made
+	open map[int]*openEpisode // by number
+	bad  []badFrames          // one a camera, over all batches
 
-	videos    []bool      // whether a camera's frames are those of videos
-	pixels    []int       // of the first of them, before it is resized
-	stretches []int       // of each camera, frames of a stretch of the cache, 0 if its frames are not kept
-	cache     *frameCache // nil if nothing is
+	videos    []bool      // one a camera: its frames are a video's
+	pixels    []int       // one a camera: of its first frame, before it is resized
+	stretches []int       // one a camera: frames of a stretch; 0 if the camera is not cached
+	cache     *frameCache // nil if no camera is cached
 
 	freeShots, readyShots chan *shot
-	nextShot              *shot              // of the batch that comes next, if it is here
-	cancel                context.CancelFunc // nil while nothing is read
+	nextShot              *shot              // of the next batch, if it is ready
+	cancel                context.CancelFunc // nil until reading starts
 	background            sync.WaitGroup
 }
 
-// openEpisode is an episode whose frames are read, once for all that want them.
+// openEpisode is an episode whose frames are read. It is opened once for all its readers.
 type openEpisode struct {
 	once  sync.Once
 	media []dataset.Media
 	err   error
-	used  int // the batch that wanted it last
+	used  int // the last batch that read it
 }
 
-// scene are the frames of a camera in an episode that a batch wants.
+// scene lists the frames of a camera in an episode that a batch needs.
 type scene struct {
 	camera, episode int
-	wants           map[int][]int // places among the camera's frames of the batch, by the number of the frame
+	wants           map[int][]int // indexes among the camera's targets of the batch, by frame number
 }
 
 const (
-	openBatches = 4  // for how many batches an episode is kept after one that wanted it
-	longestSkip = 16 // so many frames of a video at most are decoded for the one behind them; else it is begun anew
+	openBatches = 4  // batches for which an unused episode stays open
+	longestSkip = 16 // frames of a video that are decoded without need to reach the next one; a longer gap restarts the decoder
 )
 
-// media returns a camera's frames in an episode.
+// media returns a camera's media stream in an episode.
 func (m *cameraReader) media(ctx context.Context, sc *scene, batch int) (*dataset.Media, error) {
 	m.mu.Lock()
 	o := m.open[sc.episode]
@@ -86,7 +86,7 @@ func (m *cameraReader) media(ctx context.Context, sc *scene, batch int) (*datase
 	return &o.media[k], nil
 }
 
-// decode decodes frames, in order, up to the first that cannot be. It returns how many it did, and what was wrong if these are not all.
+// decode decodes frames in order, up to the first that fails. It returns how many are decoded, and the error if these are not all.
 func (m *cameraReader) decode(ctx context.Context, s *shot, sc *scene, media *dataset.Media, frames []int) (done int, err error) {
 	at := frames[0]
 	for picture, err := range media.DecodeRange(ctx, frames[0], frames[len(frames)-1]+1) {
@@ -107,7 +107,7 @@ func (m *cameraReader) decode(ctx context.Context, s *shot, sc *scene, media *da
 	return done, err
 }
 
-// place resizes a frame and puts it where it is wanted.
+// place resizes a frame and writes it to its targets.
 func (m *cameraReader) place(s *shot, sc *scene, picture *tensor.Tensor, frame int) error {
 	pixels, err := tensor.Data[uint8](s.frames[sc.camera])
 	if err != nil {
@@ -125,9 +125,8 @@ func (m *cameraReader) place(s *shot, sc *scene, picture *tensor.Tensor, frame i
 	return nil
 }
 
-// decodeFirst decodes the first frame of each camera, of the first episode that has one, in case none can be: see CameraError. It sees which are videos, and how
-// large. A frame that is damaged is
-// none of its concern.
+// decodeFirst decodes the first frame of each camera, so that a missing decoder is an error at once: see CameraError. It records which
+// cameras are videos, and the size of their frames. A damaged frame is no error here.
 func (m *cameraReader) decodeFirst(ctx context.Context, c *selection) error {
 	for i := range m.cameras {
 		e := slices.IndexFunc(c.frames, func(f *frameStreams) bool { return f.streams[i].Values != nil })
@@ -139,7 +138,7 @@ func (m *cameraReader) decodeFirst(ctx context.Context, c *selection) error {
 			}
 			media := e.MediaStream(m.from[i])
 			if media == nil {
-				return nil // which is found out when it is wanted
+				return nil // reading the frame will report it
 			}
 			_, m.videos[i] = media.Source.(dataset.FrameDecoder)
 			picture, err := media.Decode(ctx, 0)
