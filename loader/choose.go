@@ -63,7 +63,7 @@ func (c *selection) selectEpisodes(ctx context.Context) error {
 			if c.opt.Strict || isFatal(err) {
 				return err
 			}
-			if err := c.from.GuardEpisode(i, func() error { return nil }); err != nil { // a closed store fails for every episode
+			if err := c.from.GuardEpisode(i, func() error { return nil }); err != nil { // the file is closed or cut short
 				return err
 			}
 			c.report.Notes = append(c.report.Notes, store.RefusedNote(l.about.Name, err))

@@ -17,7 +17,7 @@ const (
 	// If they do not fit, a stretch may be dropped before it is used again. Each frame of a stretch adds half the cost of a frame.
 	shortPixels  = 2 << 20
 	shortStretch = 32 // at most
-	keptShare    = 2  // if the cache is smaller than a 1/keptShare of the frames, it is not used
+	keptShare    = 2  // if the cache holds less than 1/keptShare of the frames, it is not used
 )
 
 // chooseStretches sets the length of each camera's stretches, in frames; 0 decodes each frame when a batch needs it. Frames that are no

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Report says what the loader draws from.
+// Report returns a description of the drawn episodes and streams.
 func (l *Loader) Report() Report {
-	if s, streaming := l.feed.(*streamer); streaming { // whose workers add to it
+	if s, streaming := l.feed.(*streamer); streaming { // because the workers add to it
 		s.mu.Lock()
 		defer s.mu.Unlock()
 	}
@@ -22,7 +22,7 @@ func (l *Loader) Report() Report {
 	return r
 }
 
-// Waits says what a loader that reads or decodes meanwhile has waited for; nothing of one that does neither.
+// Waits returns the waiting times of a loader that streams or decodes frames; zero for any other loader.
 func (l *Loader) Waits() Waits {
 	var frames time.Duration
 	if l.frames != nil {

@@ -14,9 +14,10 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// open makes a loader of checked options. Prepare chooses what it draws from, and gives it a feed and the parts their packed tensors and rows.
+// open makes a loader with checked options. Function prepare selects the episodes, and sets the feed and the packed tensors and rows of
+// the parts.
 func open(ctx context.Context, device *ops.Device, plan align.Plan, opt *Options, prepare func(l *Loader, c *selection) error) (l *Loader, err error) {
-	// A Draw may begin while the last batch's Fuses run: they have waited for the Draw before.
+	// A Draw may start while the Fuses of the batch before run, because they have waited for the Draw before.
 	l = &Loader{device: device, order: ops.DrawOptions{
 		Rate: plan.Rate, Batch: opt.Batch, Rank: opt.Rank, Ranks: max(opt.Ranks, 1), Last: opt.Last, Shuffle: plan.Shuffle != "none", Seed: opt.Seed, TrustTables: true, Launch: ops.LaunchInputsReady,
 	}, age: opt.Age, isApart: opt.Apart}
@@ -67,7 +68,7 @@ func open(ctx context.Context, device *ops.Device, plan align.Plan, opt *Options
 	return l, newCameraReader(ctx, l, c)
 }
 
-// withStreams is a plan that names its streams: those of the list, if it names none.
+// withStreams returns the plan with the names of its streams: those of the list, if it names none.
 func withStreams(plan align.Plan, names []string) align.Plan {
 	if len(plan.Streams) == 0 {
 		for _, name := range names {
@@ -77,7 +78,7 @@ func withStreams(plan align.Plan, names []string) align.Plan {
 	return plan
 }
 
-// splitCameras takes the cameras out of the plan.
+// splitCameras removes the cameras from the plan.
 func (c *selection) splitCameras(l *Loader) (err error) {
 	if c.plan, c.cameras, err = split(c.plan, c.opt.Cameras); err != nil {
 		return err
@@ -85,8 +86,8 @@ func (c *selection) splitCameras(l *Loader) (err error) {
 	return c.cameras.checkRoom(l)
 }
 
-// checkRoom finds how large the frames of a batch are. A *FramesError says that memory cannot hold them; what other memory a device has is known when it
-// is asked for.
+// checkRoom sets the sizes of a batch's frames. If the host's memory cannot hold them, the error is a *FramesError. A device reports
+// its own lack of memory when the frames are allocated.
 func (f *cameraPlan) checkRoom(l *Loader) error {
 	copies := framesAhead + 1
 	if l.device.Info().Backend == "cpu" {

@@ -9,7 +9,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// plan plans what comes after the draw: a Fuse for the streams that share targets and dtype.
+// plan plans the launches after the draw: a Fuse for each group of streams that share targets and dtype.
 func (l *Loader) plan(ctx context.Context) error {
 	b := l.order.Batch
 	for i := range l.parts {
@@ -40,7 +40,7 @@ func (l *Loader) plan(ctx context.Context) error {
 			if a := p.affine; a != nil {
 				s.Shift, s.Scale, s.ClipMin, s.ClipMax = a.shift, a.scale, a.min, a.max
 			}
-			if p.values.Dim(0) == 0 { // no episode has it
+			if p.values.Dim(0) == 0 { // no episode has samples
 				s.Src, s.SrcTimes, s.SrcStarts, s.SrcLengths, s.Width = nil, nil, nil, nil, p.width
 			}
 			streams = append(streams, s)
@@ -69,9 +69,9 @@ func (l *Loader) plan(ctx context.Context) error {
 		launch := ops.LaunchDependent // on the draw
 		switch {
 		case k > 0:
-			launch = ops.LaunchInputsReady // the group before has waited for the draw, and writes nothing that this one reads
+			launch = ops.LaunchInputsReady // because the group before has waited for the draw, and writes nothing that this one reads
 		case l.report.Streaming != nil:
-			launch = ops.LaunchDefault // behind a copy
+			launch = ops.LaunchDefault // after a copy
 		}
 		plan, err := l.device.PlanFuse(ops.FuseArgs{Dst: g.values, Valid: g.valid, Pad: g.pad, Age: g.age, Streams: streams, Targets: ops.Anchored(l.anchors, deltas)}, ops.FuseOptions{TrustTimes: true, Launch: launch})
 		if err != nil {

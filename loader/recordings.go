@@ -11,17 +11,17 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// recordings is a dataset whose episodes are packed one by one, as Build packs them all: what is read has the dtype, the streams and the columns of the
-// store that Build makes. Streams that the plan does not name stay as they were recorded: their timestamps alone are looked at.
+// recordings packs the episodes of a dataset one by one. Its episodes have the dtype, the streams and the columns of the store that
+// Build makes. Streams that the plan does not name stay as recorded, because only their timestamps are read.
 type recordings struct {
 	store.Subset
 	dtype   tensor.DType
-	streams []dataset.EmptyStream // those that there are: name, columns, dtype
+	streams []dataset.EmptyStream // of all episodes: name, columns, dtype
 	splits  [][]string
 	columns map[string][]string // as BuildOptions.Columns
 }
 
-// unpack finds the streams of the plan's names, or all without one, with those columns. It reads episodes until it has the columns of those that are named.
+// unpack finds the streams that the plan names, or all streams. It reads episodes until the columns of all named streams are found.
 func unpack(ctx context.Context, d dataset.Dataset, names []string, columns map[string][]string, opt *Options) (*recordings, error) {
 	info := d.Info()
 	var episodes []int
@@ -68,7 +68,7 @@ func unpack(ctx context.Context, d dataset.Dataset, names []string, columns map[
 	return u, nil
 }
 
-// names returns those of the streams.
+// Names returns the names of the streams.
 func (u *recordings) Names() []string {
 	list := make([]string, len(u.streams))
 	for i := range u.streams {
@@ -89,7 +89,7 @@ func (o singleEpisode) Info() dataset.Info { return dataset.Info{} }
 
 func (o singleEpisode) Episode(context.Context, int) (*dataset.Episode, error) { return o.episode, nil }
 
-// pack packs the named streams of an episode, or all without a name.
+// pack packs the named streams of an episode, or all streams.
 func (u *recordings) pack(ctx context.Context, e *dataset.Episode, names []string) (*store.Store, error) {
 	if len(names) > 0 {
 		some := *e
@@ -119,7 +119,7 @@ func (u *recordings) Read(ctx context.Context, i int) (*dataset.Episode, *store.
 	known.Number, known.Splits = n, u.splits[n]
 	streams := e.Streams
 	e.Streams = nil
-	var missing dataset.Notes // about streams of the store that the episode does not have
+	var missing dataset.Notes // about streams that the episode lacks
 	for _, o := range u.streams {
 		at := slices.IndexFunc(streams, func(s dataset.Stream) bool { return s.Name == o.Name })
 		if at >= 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// ChangedError says that an episode is not what it was when the loader was opened.
+// ChangedError means that an episode has changed since the loader was opened.
 type ChangedError struct{ What, Got, Want string }
 
 func (e *ChangedError) Error() string {
@@ -42,8 +42,8 @@ func sameTimes(a, b *tensor.Tensor) bool {
 	return err == nil && failed == nil && slices.Equal(mine, theirs)
 }
 
-// columnOf returns where in the columns of a recorded stream those of a prepared one begin, -1 if that is not a part of it with all of its samples.
-// Of a stream without samples it is 0.
+// columnOf returns the index, in a recorded stream, of the first column of a prepared one; -1 if the prepared stream is not a view of
+// consecutive columns with all samples. For a stream without samples it is 0.
 func columnOf(recorded *dataset.Stream, prepared *dataset.Stream) int {
 	switch {
 	case recorded.Len() != prepared.Len():
@@ -63,7 +63,7 @@ func columnOf(recorded *dataset.Stream, prepared *dataset.Stream) int {
 	return (l - lo) / recorded.Values.DType().Size()
 }
 
-// recordedAs returns the stream of a recording that has that name, one without samples where there is none.
+// recordedAs returns the stream of a recording with a name; a stream without samples if there is none.
 func recordedAs(e *dataset.Episode, name string) *dataset.Stream {
 	if s := e.Stream(name); s != nil {
 		return s
@@ -71,7 +71,8 @@ func recordedAs(e *dataset.Episode, name string) *dataset.Stream {
 	return &dataset.Stream{}
 }
 
-// reread returns what each part has of an episode that was read again, and finds out whether that is what it was.
+// reread returns the samples of each part in an episode that was read again. If they differ from the first pass, the error is a
+// *ChangedError.
 func (c *selection) reread(e int, recorded *dataset.Episode) ([]store.Samples, error) {
 	rows := make([]store.Samples, len(c.parts))
 	var prepared *align.Prepared

@@ -10,12 +10,12 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// resident is the feed of a store that is on the device: Draws, which the loader's graph begins with. One takes ops.MaxStreams streams; each of them draws
-// the same windows, by a cursor of its own.
+// resident is the feed of a store on the device. Its Draws are the first launches of the loader's graph. A Draw takes ops.MaxStreams
+// streams; if there are several, each has a cursor of its own and draws the same windows.
 type resident struct {
 	device *ops.Device
 	draws  []*ops.Plan
-	at     []*tensor.Tensor // [2], the cursors, on the device
+	at     []*tensor.Tensor // [2] on the device: the cursors
 }
 
 func (r *resident) enqueue(q *ops.Queue) error {
@@ -55,9 +55,9 @@ func (r *resident) seek(ctx context.Context, at ops.Cursor) error {
 
 func (r *resident) Close() error { return nil }
 
-// Cursors are where a loader that keeps a store on the device has its place there, for whoever runs a captured batch without it: tensors [2] of the
-// epoch and of its positions that all ranks together have taken. All are equal, and all are written to go elsewhere. There are none of a loader that
-// reads meanwhile.
+// Cursors returns the place of a loader with its store on the device, for programs that launch a captured batch themselves. Each tensor
+// is [2]: the epoch, and the positions of it that all ranks have taken. All cursors are equal; to move, write all of them. It returns
+// nil if the loader streams.
 func (l *Loader) Cursors() []*tensor.Tensor {
 	if r, ok := l.feed.(*resident); ok {
 		return r.at
@@ -65,8 +65,8 @@ func (l *Loader) Cursors() []*tensor.Tensor {
 	return nil
 }
 
-// upload copies the packed streams and the tables of the selection to the device, and plans the Draw from them. The CPU backend takes tensors in Go's
-// memory as they are.
+// upload copies the packed streams and the tables of the selection to the device, and plans the Draw from them. The CPU backend takes
+// tensors in Go's memory as they are.
 func (l *Loader) upload(ctx context.Context, c *selection) error {
 	cpu := l.device.Info().Backend == "cpu"
 	rows := func() (*tensor.Tensor, error) { return l.alloc(tensor.I64, l.order.Batch) }
@@ -77,9 +77,9 @@ func (l *Loader) upload(ctx context.Context, c *selection) error {
 			if err != nil {
 				return nil, err
 			}
-			return raw.Over(memory, nil, t.DType(), t.Shape()...) // which stays when the other is closed
+			return raw.Over(memory, nil, t.DType(), t.Shape()...) // it stays open when t is closed
 		}
-		on, err := l.alloc(t.DType(), t.Shape()...) // held before it is filled, which may end as Guard says
+		on, err := l.alloc(t.DType(), t.Shape()...) // before the copy, because Guard may end that
 		if err != nil {
 			return nil, err
 		}
@@ -108,7 +108,7 @@ func (l *Loader) upload(ctx context.Context, c *selection) error {
 		p := &l.parts[m]
 		var errs [5]error
 		p.values, errs[0] = up(p.values, p.mapped)
-		if o := &l.parts[p.clock]; o != p { // as the streams of a table have
+		if o := &l.parts[p.clock]; o != p { // for example the streams of one table
 			p.times, p.starts, p.lengths = o.times, o.starts, o.lengths
 		} else {
 			d := ops.DrawStream{}
@@ -144,7 +144,7 @@ func (l *Loader) upload(ctx context.Context, c *selection) error {
 	return nil
 }
 
-// pack joins the rows of a stream that were kept: the store's own tensors where all of these are taken as they are.
+// pack joins the rows of a part. If the selection takes a packed stream as it is, the part has the store's own tensors.
 func (c *selection) pack(m int, from stores) (err error) {
 	p := &c.parts[m]
 	s := from.whole(p.from)
@@ -157,7 +157,7 @@ func (c *selection) pack(m int, from stores) (err error) {
 	return err
 }
 
-// isInPlace reports whether the rows are those of the packed stream: the same memory, one behind the other.
+// isInPlace reports whether the rows are the packed stream: the same memory, in the same order.
 func (c *selection) isInPlace(m int, s *store.Stream) bool {
 	memory, at, _ := s.Values.Extent()
 	for _, r := range c.rows[m] {

@@ -10,28 +10,28 @@ import (
 	"github.com/robocache/robocache/loader/store"
 )
 
-// selection are the episodes and streams that a plan takes.
+// selection holds the episodes and streams that a plan takes.
 type selection struct {
 	from      episodes
 	plan      align.Plan
 	opt       *Options
 	report    *Report
-	keepsRows bool // the rows, to be packed; else they are read again when they are needed
+	keepsRows bool // for packing; else episodes are read again for each use
 
 	preparer align.Preparer // of the plan
 
-	numbers         []int   // of the episodes, in the store
+	numbers         []int   // numbers in the store
 	entries         []entry // of each episode
 	windows, begins []int64
 	parts           []part
-	rows            [][]store.Samples // of each part, an episode each, if they are kept
+	rows            [][]store.Samples // of each part and episode, with keepsRows
 
 	cameras *cameraPlan // nil without cameras
 	frames  []*frameStreams
-	noted   dataset.EpisodeNotes // of the episodes that are drawn
+	noted   dataset.EpisodeNotes // of the drawn episodes
 }
 
-// includes reports whether an episode is one of those that are asked for.
+// includes reports whether Options.Episodes takes an episode.
 func (c *selection) includes(i int) bool {
 	store, number := c.from.Place(i)
 	if store >= len(c.opt.Episodes) || c.opt.Episodes[store] == nil {
@@ -41,13 +41,13 @@ func (c *selection) includes(i int) bool {
 	return found
 }
 
-// readsAll reports whether all samples are read anyway, and not only when a shard of a store is.
+// readsAll reports whether the first pass reads all samples.
 func (c *selection) readsAll() bool {
 	_, decoded := c.from.(*recordings)
 	return c.keepsRows || decoded
 }
 
-// anchors is how many of an episode's ticks have a window, of all windows there are.
+// anchors returns how many ticks of an episode have a window, of each stream and camera.
 func (c *selection) anchors(ticks int) int {
 	if c.cameras != nil {
 		return c.cameras.whole.Anchors(ticks)
@@ -55,12 +55,12 @@ func (c *selection) anchors(ticks int) int {
 	return c.plan.Anchors(ticks)
 }
 
-// hasOpenEdge reports whether the plan leaves a stream's edge open.
+// hasOpenEdge reports whether the plan sets no edge for a stream.
 func (c *selection) hasOpenEdge(m int) bool {
 	return (m >= len(c.plan.Streams) || c.plan.Streams[m].Edge == "") && c.plan.Defaults.Edge == ""
 }
 
-// notes returns a recording's notes that bear on the plan's streams and cameras, and those about its damage.
+// notes returns a recording's notes about damage, and its remarks about the plan's streams and cameras.
 func (c *selection) notes(e *dataset.Episode) dataset.Notes {
 	list, remarks := e.Notes.Damage(), e.Notes.Of(dataset.ClassRemark)
 	if len(c.plan.Streams) == 0 {
@@ -78,7 +78,7 @@ func (c *selection) notes(e *dataset.Episode) dataset.Notes {
 	return append(list, remarks.About(names)...)
 }
 
-// lacking lists the streams of the plan that an episode has no samples of, and why.
+// lacking lists the plan's streams without samples in an episode, with the reasons.
 func (c *selection) lacking(i int, e *dataset.Episode, about *store.Episode, p *align.Prepared) (list []Lacking) {
 	for m := range c.plan.Streams {
 		name, from := c.plan.Streams[m].Name, cmp.Or(c.plan.Streams[m].From, c.plan.Streams[m].Name)
@@ -115,17 +115,19 @@ func (c *selection) newParts(p *align.Prepared) error {
 	return nil
 }
 
-// episodes is what a plan chooses from: a store, or a dataset whose episodes are packed one by one. Its methods may be called from any goroutine.
+// episodes is the source of a selection: a store, or recordings that are packed one by one. Its methods may be called from any
+// goroutine.
 type episodes interface {
 	Len() int
 	// Read returns an episode as a store has it, and the store's entry about it.
 	Read(ctx context.Context, i int) (*dataset.Episode, *store.Episode, error)
-	// GuardEpisode calls do, which reads an episode and its samples, and returns its error, or that of a file that is not whole any more: see Store.Guard.
+	// GuardEpisode calls do, which may read the samples of an episode, and returns its error. If the file is cut short meanwhile, it
+	// returns an error: see Store.Guard.
 	GuardEpisode(i int, do func() error) error
-	// Episode returns an episode as it was recorded, for its media streams.
+	// Episode returns an episode with its media streams.
 	Episode(ctx context.Context, i int) (*dataset.Episode, error)
 	Format() string
-	// Place returns of which of several datasets an episode is, and its number there.
+	// Place returns the dataset of an episode, an index, and the episode's number there.
 	Place(i int) (dataset, number int)
 }
 
@@ -133,6 +135,6 @@ type episodes interface {
 type entry struct {
 	name   string
 	number int    // in the dataset
-	whole  bool   // all its streams are taken as recorded: see looked.columns
-	times  uint64 // a hash of all timestamps, which shows whether an episode that is read again has changed
+	whole  bool   // all its streams are taken as recorded: see firstPass.columns
+	times  uint64 // a hash of all timestamps, which shows whether the episode has changed when it is read again
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// run reads episodes that follow each other in a store's file, from number e of those that are chosen on and at most so many, to where their rows begin: all at
-// once, from the file and not through its mapping, which is several times as fast where the mapping's pages are not there yet, and leaves them out of
-// the program's memory. It returns how many it has read. They are none where there is no such file, or an episode is not taken as it is packed; none
-// too where something is wrong, of which reading them one by one tells.
+// run reads at most most consecutive episodes of a store's file, from episode e of the selection on, to the rows at at. It reads the
+// file itself, not its mapping, because that is several times as fast if the pages are not in memory, and does not fill the program's
+// memory. It returns how many episodes it has read: 0 without a file, for an episode that is not taken as it is packed, and after an
+// error. The caller then reads one episode, which reports the error.
 func (w *shardReader) run(e, most int, to []store.Samples, at []int) int {
 	c := w.s.selection
 	store, ok := c.from.(*store.Store)
@@ -37,10 +37,10 @@ func (w *shardReader) run(e, most int, to []store.Samples, at []int) int {
 	return n
 }
 
-// same reports whether an episode that was read, k behind the one whose rows begin there, has the timestamps that it had.
+// same reports whether the timestamps of an episode have not changed. It is read k episodes after the one whose rows begin at at.
 func (w *shardReader) same(e, k int, to []store.Samples, at []int) bool {
 	c := w.s.selection
-	hashes, all := make([]uint64, len(c.parts)), uint64(0) // of each part's timestamps
+	hashes, all := make([]uint64, len(c.parts)), uint64(0) // hashes is of each part
 	for m := range c.parts {
 		p := &c.parts[m]
 		lo, hi := int(p.offsets[e+k]-p.offsets[e]), int(p.offsets[e+k+1]-p.offsets[e])
@@ -59,11 +59,11 @@ func (w *shardReader) same(e, k int, to []store.Samples, at []int) bool {
 	return all == c.entries[e+k].times
 }
 
-// shardReader is a worker.
+// shardReader reads shards, as one worker.
 type shardReader struct {
 	s       *streamer
 	queue   *ops.Queue
-	staging []store.Samples // nil where slots are on the host
+	staging []store.Samples // nil if the slots are on the host
 }
 
 // read reads a shard into its slot.
@@ -73,7 +73,7 @@ func (w *shardReader) read(ctx context.Context, sl *slot) error {
 	if to == nil {
 		to, base = s.slots, sl.place
 	}
-	at := make([]int, len(c.parts)) // where the next episode's rows begin
+	at := make([]int, len(c.parts)) // the row of the next episode
 	for m := range at {
 		at[m] = base * s.rooms[m]
 	}
@@ -113,11 +113,11 @@ func (w *shardReader) read(ctx context.Context, sl *slot) error {
 			return errors.Join(err, w.queue.Synchronize(context.Background()))
 		}
 	}
-	// What is staged is written again when this returns, and a copy takes no longer than is worth waiting for.
+	// The staging memory is written again after the return, so the copy must be done. It takes little time.
 	return w.queue.Synchronize(context.Background())
 }
 
-// copy copies the first n rows of what is staged to the rows of a slot.
+// copy enqueues a copy of the first n rows of the staging memory to the rows of a slot.
 func (w *shardReader) copy(on, staged *tensor.Tensor, at, n int) error {
 	dst, err := on.Slice(0, at, at+n)
 	if err != nil {
@@ -130,7 +130,7 @@ func (w *shardReader) copy(on, staged *tensor.Tensor, at, n int) error {
 	return w.queue.Copy(dst, src)
 }
 
-// episode reads an episode to where its rows begin.
+// episode reads an episode to its rows.
 func (w *shardReader) episode(ctx context.Context, e int, to []store.Samples, at []int) error {
 	c := w.s.selection
 	number := c.numbers[e]
@@ -155,7 +155,7 @@ func (w *shardReader) episode(ctx context.Context, e int, to []store.Samples, at
 	})
 }
 
-// noteUnread notes that an episode could not be read again.
+// noteUnread adds a note about an episode that could not be read again.
 func (s *streamer) noteUnread(e int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

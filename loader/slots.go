@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// start begins to read what comes from a batch on.
+// start starts the reading at a batch.
 func (s *streamer) start(begin ops.Cursor) {
 	r := &groupReader{s: s, free: make(chan struct{}, 2), groups: make(chan *shardGroup, 2), tasks: make(chan *slot)}
 	r.ctx, r.stop = context.WithCancel(context.Background())
@@ -30,13 +30,13 @@ func (r *groupReader) end() {
 	r.work.Wait()
 }
 
-// enqueueGroups gives the shards out, group by group, where slots are free.
+// enqueueGroups sends the shards to the workers, group by group, when slots are free.
 func (r *groupReader) enqueueGroups(begin ops.Cursor) {
 	defer close(r.tasks)
 	s := r.s
 	step := int64(s.order.Batch) * int64(s.order.Ranks)
 	for k := 0; ; {
-		end := int64(s.order.Count) // of what is drawn in the epoch
+		end := int64(s.order.Count) // drawn windows of the epoch
 		if s.order.Last == ops.LastDrop {
 			end = begin.Taken + (end-begin.Taken)/step*step
 		}
@@ -48,7 +48,7 @@ func (r *groupReader) enqueueGroups(begin ops.Cursor) {
 			}
 			m := s.newGroup(begin.Epoch, g, k%2)
 			k++
-			r.groups <- m // two at most are not released
+			r.groups <- m // at most two groups are not released
 			for i := range m.slots {
 				select {
 				case r.tasks <- &m.slots[i]:
@@ -61,7 +61,7 @@ func (r *groupReader) enqueueGroups(begin ops.Cursor) {
 	}
 }
 
-// newGroup returns a group, in one half of the slots or the other.
+// newGroup returns a group, in one of the two halves of the slots.
 func (s *streamer) newGroup(epoch, g int64, half int) *shardGroup {
 	m := &shardGroup{epoch: epoch, number: g, ready: make(chan struct{})}
 	for i := range s.shards.mix {
@@ -83,7 +83,7 @@ func (s *streamer) next(ctx context.Context) ([]int, error) {
 	if s.reader == nil {
 		s.start(begin)
 	}
-	var open [2]*shardGroup // the groups that the batch is of
+	var open [2]*shardGroup // the groups of the batch
 	first := begin.Taken / s.shards.span
 	for g := first; g <= (s.after.Taken-1)/s.shards.span; g++ {
 		var err error
@@ -106,7 +106,7 @@ func (s *streamer) enqueue(q *ops.Queue) error {
 // fill writes the table of a batch.
 func (s *streamer) fill(begin ops.Cursor, first int64, open *[2]*shardGroup) {
 	if len(s.window) <= fillRows {
-		s.fillPart(begin, first, open, 0) // which allocates nothing
+		s.fillPart(begin, first, open, 0) // this call allocates nothing
 	} else {
 		s.fillParts(begin, first, *open)
 	}
@@ -127,7 +127,7 @@ func (s *streamer) fillParts(begin ops.Cursor, first int64, open [2]*shardGroup)
 	parts.Wait()
 }
 
-// fillPart writes the rows of one of them.
+// fillPart writes the rows of one goroutine.
 func (s *streamer) fillPart(begin ops.Cursor, first int64, open *[2]*shardGroup, from int) {
 	to := min(from+fillRows, len(s.window))
 	s.order.Rows(begin, from, s.window[from:to], s.slot[from:to])
@@ -143,7 +143,7 @@ func (s *streamer) fillPart(begin ops.Cursor, first int64, open *[2]*shardGroup,
 			sl = &open[s.slot[i]/s.shards.mix-first].slots[s.slot[i]%s.shards.mix]
 			e = int64(s.episodeOf(w))
 			if tick = w - c.windows[e]; slices.Contains(sl.unread, int(e)) {
-				e, tick, sl = -1, -1, nil // and is lost
+				e, tick, sl = -1, -1, nil // the row is lost
 			} else {
 				anchor = ops.Clock{Start: c.begins[e], Rate: s.order.Rate}.Tick(int(tick))
 			}
@@ -178,7 +178,7 @@ func (s *streamer) seek(_ context.Context, at ops.Cursor) error {
 	return s.Close()
 }
 
-// Close ends the reading, and returns when no worker is at work.
+// Close stops the reading, and returns when all workers have stopped.
 func (s *streamer) Close() error {
 	if s.reader != nil {
 		s.reader.end()
@@ -187,7 +187,7 @@ func (s *streamer) Close() error {
 	return nil
 }
 
-// group returns a group when it is read.
+// group waits until a group is read, and returns it.
 func (r *groupReader) group(ctx context.Context, epoch, g int64) (*shardGroup, error) {
 	for {
 		for _, m := range r.open {
@@ -231,7 +231,7 @@ func (r *groupReader) release(epoch, g int64) {
 	}
 }
 
-// reader reads shards.
+// reader runs a worker, which reads shards.
 func (r *groupReader) reader(worker int) {
 	w := &shardReader{s: r.s, queue: r.s.queues[worker]}
 	if r.s.staging != nil {
@@ -257,5 +257,5 @@ func (r *groupReader) reader(worker int) {
 	}
 }
 
-// fillRows are how many rows of a table are worth a goroutine: at 100 ns each.
+// fillRows is the number of table rows for which a goroutine pays. A row takes 100 ns.
 const fillRows = 512

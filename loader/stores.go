@@ -11,9 +11,9 @@ import (
 	"github.com/robocache/robocache/loader/store"
 )
 
-// MixtureError says that a store cannot be drawn from with those before it. It is dataset.ErrOption.
+// MixtureError means that a store cannot be drawn from together with the stores before it. It is dataset.ErrOption.
 type MixtureError struct {
-	Store     int // of the list
+	Store     int // its index in the list
 	What      string
 	Got, Want string
 }
@@ -25,7 +25,7 @@ func (e *MixtureError) Error() string {
 // Unwrap returns dataset.ErrOption.
 func (e *MixtureError) Unwrap() error { return dataset.ErrOption }
 
-// stores are several, whose episodes are numbered through.
+// stores numbers the episodes of several stores in one sequence.
 type stores []*store.Store
 
 func (s stores) Len() int {
@@ -36,7 +36,7 @@ func (s stores) Len() int {
 	return n
 }
 
-// Read reads an episode, whose streams it gives the columns that the first store has.
+// Read returns an episode. Its streams have the columns of the first store.
 func (s stores) Read(ctx context.Context, i int) (*dataset.Episode, *store.Episode, error) {
 	holder, i := s.of(i)
 	e, recorded, err := holder.Read(ctx, i)
@@ -72,7 +72,7 @@ func (s stores) GuardEpisode(i int, do func() error) error {
 	return store.GuardEpisode(i, do)
 }
 
-// of returns the store of an episode, and its number there.
+// of returns the store of an episode, and the episode's number there.
 func (s stores) of(i int) (*store.Store, int) {
 	for ; i >= s[0].Len(); s = s[1:] {
 		i -= s[0].Len()
@@ -80,7 +80,7 @@ func (s stores) of(i int) (*store.Store, int) {
 	return s[0], i
 }
 
-// Guard calls do under the guards of all.
+// Guard calls do under the guards of all stores.
 func (s stores) Guard(do func() error) error {
 	if len(s) == 0 {
 		return do()
@@ -88,7 +88,7 @@ func (s stores) Guard(do func() error) error {
 	return s[0].Guard(func() error { return s[1:].Guard(do) })
 }
 
-// whole returns the packed stream of that name if there is one store alone.
+// whole returns the packed stream with a name, if there is only one store.
 func (s stores) whole(name string) *store.Stream {
 	if len(s) > 1 {
 		return nil
@@ -96,7 +96,8 @@ func (s stores) whole(name string) *store.Stream {
 	return s[0].Stream(name)
 }
 
-// alike checks that a store has the streams of the plan as the first one has them.
+// alike returns a *MixtureError if a store lacks a stream of the plan, or has it with other columns or another dtype than the first
+// store.
 func (s stores) alike(i int, plan *align.Plan) error {
 	if i == 0 {
 		return nil
@@ -105,7 +106,7 @@ func (s stores) alike(i int, plan *align.Plan) error {
 		name := cmp.Or(p.From, p.Name)
 		want, got := s[0].Stream(name), s[i].Stream(name)
 		switch {
-		case want == nil: // of which Prepare speaks
+		case want == nil: // Prepare reports it
 		case got == nil:
 			return &MixtureError{i, "stream " + name, "none", "one, as the first store has it"}
 		case !store.Fits(want.Columns, got.Columns):

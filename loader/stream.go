@@ -13,18 +13,18 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// NewStreaming prepares a loader that reads meanwhile: what it keeps on the device is not the whole dataset but the shards that batches are drawn
-// from, and those that come next. It is for what does not fit the device. The dataset may be a store, or recordings, which each worker packs as
-// [store.Build] does, in float32. It stays open as long as the loader is, and is not closed by it.
+// NewStreaming prepares a loader that streams: it keeps the shards of the present batches on the device, and the next ones. It is for
+// datasets that do not fit the device. The dataset may be a store, or recordings, which each worker packs in float32 as [store.Build]
+// does. The caller closes the dataset after the loader.
 //
-// The order is the plan's shuffle "shards", with Options.ShardWindows and MixShards, or "none". Windows, batches and states are those of a loader
-// that [New] makes with the same plan and options, to the bit. First every episode is read once, for the windows that it has, and the statistics if
-// there is something to normalise; recordings without a plan that names its streams once more before that, for their names. An episode that cannot be
-// read, or is not as it was, when its shard is, is an error of Next with Options.Strict; else its rows are given without a window, and counted:
-// Report.Streaming.Unread.
+// The order is the plan's shuffle "shards", with Options.ShardWindows and MixShards, or "none". Windows, batches and states equal those
+// of [New] with the same plan and options, to the bit. NewStreaming first reads every episode once, for its windows and the statistics.
+// Recordings are read once more before that if the plan names no streams. Later an episode may be unreadable, or changed. That is an
+// error of Next with Options.Strict. Else its rows have no window, and Report.Streaming.Unread counts them.
 //
-// There is room for two groups of MixShards shards, each as large as the largest: a *RoomError says that there is not. A batch of all ranks must not
-// be larger than a group. Whole episodes are read, so shards should be several times as long as episodes.
+// The device holds two groups of MixShards shards, with room for the largest shard in each slot. If it has too little memory, the error
+// is a *RoomError. A batch of all ranks must not be larger than a group. Whole episodes are read, so shards should be several times as
+// long as episodes.
 func NewStreaming(ctx context.Context, device *ops.Device, d dataset.Dataset, plan align.Plan, opt Options) (*Loader, error) {
 	switch plan.Shuffle {
 	case "":
@@ -106,7 +106,7 @@ func (l *Loader) stream(c *selection) error {
 		l.report.Bytes += t.Len() * t.DType().Size()
 	})
 	if err != nil {
-		if failed := room.close(); failed != nil { // what it had got counts as room
+		if failed := room.close(); failed != nil { // the slots that were allocated count as room
 			return errors.Join(err, failed)
 		}
 		return s.noRoom(err)
@@ -139,7 +139,7 @@ func (l *Loader) stream(c *selection) error {
 	return nil
 }
 
-// targets makes the tensors of each part for so many slots.
+// targets allocates the tensors of each part for a number of slots.
 func (s *streamer) targets(slots int, alloc func(tensor.DType, ...int) (*tensor.Tensor, error), hold func(*tensor.Tensor)) ([]store.Samples, error) {
 	list := make([]store.Samples, len(s.rooms))
 	for m := range list {
@@ -160,7 +160,7 @@ func (s *streamer) targets(slots int, alloc func(tensor.DType, ...int) (*tensor.
 	return list, nil
 }
 
-// tables makes the tables of a batch's rows.
+// tables allocates the tables of a batch's rows.
 func (s *streamer) tables(l *Loader) error {
 	b, n := l.order.Batch, 3+2*len(s.clocks)
 	var err error
@@ -196,7 +196,7 @@ func (s *streamer) tables(l *Loader) error {
 	return err
 }
 
-// noRoom says what there would be room for.
+// noRoom adds shards that would fit to an error about memory.
 func (s *streamer) noRoom(err error) error {
 	var memory *ops.MemoryError
 	if !errors.As(err, &memory) {
@@ -219,7 +219,7 @@ func (s *streamer) noRoom(err error) error {
 	return e
 }
 
-// hasRoom reports whether the device has so much memory.
+// hasRoom reports whether the device has enough memory.
 func (s *streamer) hasRoom(bytes int) bool {
 	if s.tableOn.OnHost() {
 		return int64(bytes) <= tensor.Available()
