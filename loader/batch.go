@@ -156,9 +156,9 @@ func (b *Batch) Host(ctx context.Context) (*Batch, error) {
 	return out, nil
 }
 
-// Digest returns a hash of a window of a batch on the host: of its anchor, then of the values, valid and pad of each stream, then of the frames, valid and
-// pad of each camera (FNV-1a, 64 bits, little-endian elements). Equal windows have equal digests on every device. A row that the batch does not have is an
-// *OptionError.
+// Digest returns a hash of a window (FNV-1a, 64 bits, little-endian elements). It covers the anchor, then values, valid and pad of each
+// stream, then frames, valid and pad of each camera. The batch must be on the host. Equal windows have equal digests on every device. A
+// row outside the batch is an *OptionError.
 func (b *Batch) Digest(row int) (uint64, error) {
 	if n := b.Anchors.Dim(0); row < 0 || row >= n {
 		return 0, refuse("row", fmt.Sprint(row), fmt.Sprintf("0 to %d", n-1))

@@ -16,7 +16,7 @@ func Sorted(name string, late, lost int) (notes dataset.Notes) {
 	return notes
 }
 
-// Unfinite counts the samples [S,D] of which a value is NaN or infinite.
+// Unfinite counts the samples [S,D] that have a NaN or infinite value.
 func Unfinite(values *tensor.Tensor) (n int, err error) {
 	width := values.Dim(1)
 	if values.Len() == 0 {

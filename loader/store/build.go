@@ -16,12 +16,12 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// mostAhead is how many bytes of numbers Pack has read before they are packed.
+// mostAhead is the size of the episodes, in bytes, that Pack reads before they are packed.
 const mostAhead = 48 << 20
 
-// Build packs the episodes of a dataset into memory. A stream has the columns of the first episode with it, in that order and of these kinds: others' are
-// found by their names. Where one is missing, the stream is left out there, and listed; what else differs is a remark. An episode without any stream
-// has its place all the same.
+// Build packs the episodes of a dataset into memory. A stream has the columns of the first episode that has it, in that order. The
+// columns of other episodes are found by their names. If an episode lacks a column, the stream is left out there, with a note; other
+// differences are remarks. An episode without streams keeps its place.
 func Build(ctx context.Context, d dataset.Dataset, opt BuildOptions) (*Store, error) {
 	p, err := newPacker("", &opt)
 	if err != nil {
@@ -30,11 +30,11 @@ func Build(ctx context.Context, d dataset.Dataset, opt BuildOptions) (*Store, er
 	return p.dataset(ctx, d, &opt)
 }
 
-// Pack packs the episodes of a dataset into a file, the one that Save writes of what Build gives, byte for byte. The dataset may be larger than
-// memory: Pack takes some 100 MB beyond the largest episodes, of which it reads at most opt.Workers at a time, and fewer where they are large. What
-// does not fit is written to a file without a name beside path first, so the disk must have room for the store twice. A failure to write, such as a
-// full disk, is an *fs.PathError that has the path, and leaves nothing behind; under the name is what was there before. So it is after the end of
-// ctx. A dataset without any stream to pack is a *NothingError.
+// Pack packs the episodes of a dataset into a file. The file has the bytes that Build and Save would write. The dataset may be larger
+// than memory: Pack needs about 100 MB and the largest episodes, of which it reads opt.Workers at a time, or fewer large ones. Numbers
+// that do not fit are written to a file without a name next to path first, so the disk must have room for the store twice. If a write
+// fails, for example because the disk is full, the error is an *fs.PathError with the path. Pack then leaves nothing, and an older file
+// of that name stays; the same is true if ctx ends. If the dataset has no stream to pack, the error is a *NothingError.
 func Pack(ctx context.Context, d dataset.Dataset, path string, opt BuildOptions) error {
 	if err := atomicfile.Check(path); err != nil {
 		return err
@@ -48,7 +48,7 @@ func Pack(ctx context.Context, d dataset.Dataset, path string, opt BuildOptions)
 	if err != nil {
 		return err
 	}
-	if s.Shard == nil { // else another shard may have them
+	if s.Shard == nil { // else another shard may have streams
 		if err := s.Any(); err != nil {
 			return err
 		}
@@ -59,7 +59,7 @@ func Pack(ctx context.Context, d dataset.Dataset, path string, opt BuildOptions)
 // dataset packs the episodes of a dataset.
 func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptions) (*Store, error) {
 	readAhead := int64(mostAhead)
-	if p.path == "" { // memory has to hold them all
+	if p.path == "" { // memory has to hold all episodes
 		readAhead = math.MaxInt64
 	}
 	workers := opt.Workers
@@ -105,14 +105,14 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 			opt.Progress(done, some.Len())
 		}
 	}
-	if ctx.Err() != nil { // after the last that came
+	if ctx.Err() != nil { // the context may end after the last episode
 		return nil, ctx.Err()
 	}
 	for _, name := range opt.Streams {
 		if _, there := p.at[name]; !there && p.refused[name] != nil {
 			return nil, p.refused[name]
 		}
-		if _, there := p.at[name]; !there && len(p.streamNames) > 0 && s.Shard == nil { // where there is none at all, Any says why
+		if _, there := p.at[name]; !there && len(p.streamNames) > 0 && s.Shard == nil { // Any explains a store without streams
 			return nil, refuse("Streams", fmt.Sprintf("%q, which no episode has", name), "streams of the dataset: "+listNames(p.streamNames))
 		}
 	}
@@ -181,7 +181,7 @@ func (p *packer) add(ctx context.Context, number int, e *dataset.Episode, splits
 		leave(dataset.Note{Code: dataset.CodeCloudsNotPacked}, e.Clouds[i].Name, e.Clouds[i].Len())
 	}
 	p.episodes = append(p.episodes, out)
-	for m := range p.packed { // those that had no samples too
+	for m := range p.packed { // also streams without samples in this episode
 		g := &p.packed[m]
 		g.Offsets = endAt(g.Offsets, len(p.episodes), g.times.len())
 	}
@@ -192,9 +192,9 @@ func (p *packer) add(ctx context.Context, number int, e *dataset.Episode, splits
 	return nil
 }
 
-// stream appends the samples of a stream, or returns a note that explains why not.
+// stream appends the samples of a stream, or returns a note about why it is left out.
 func (p *packer) stream(e *Episode, s *dataset.Stream) (why dataset.Note, err error) {
-	if s.Times.DType() != tensor.I64 { // a time that is none has no place among nanoseconds
+	if s.Times.DType() != tensor.I64 { // NaN, or a time too large for nanoseconds, is refused
 		sec, err := tensor.Floats(s.Times)
 		if err != nil {
 			return why, err
@@ -239,7 +239,7 @@ func (p *packer) stream(e *Episode, s *dataset.Stream) (why dataset.Note, err er
 	return why, g.times.add(&p.pool, s.Nanoseconds())
 }
 
-// NothingError says that a dataset has no stream to pack.
+// NothingError means that a dataset has no stream to pack.
 type NothingError struct {
 	Episodes int // that were read
 	Skipped  dataset.Notes
@@ -247,12 +247,12 @@ type NothingError struct {
 	Format   string        // of the dataset
 }
 
-// Steps reports whether streams were left out whose timestamps count steps: with dataset.Options.Rate they would have times.
+// Steps reports whether streams are left out because their timestamps count steps. With dataset.Options.Rate they would have times.
 func (e *NothingError) Steps() bool {
 	return e.Notes.Find(dataset.CodeStepTimes) != nil
 }
 
-// Any returns a *NothingError if the store has no stream, of numbers or of media.
+// Any returns a *NothingError if the store has no stream, neither of numbers nor of media.
 func (s *Store) Any() error {
 	if len(s.Streams)+len(s.Media) > 0 {
 		return nil
@@ -282,7 +282,7 @@ func (e *NothingError) Error() string {
 	return "loader: no streams to pack: " + text.Join(e.Notes.Groups(), 5, ", ", func(g *dataset.NoteGroup) string { return g.Who() + " (" + g.Reason() + ")" })
 }
 
-// ErrorNotes returns the notes, and those of the episodes that were skipped.
+// ErrorNotes returns the notes of the first episode, and those about skipped episodes.
 func (e *NothingError) ErrorNotes() dataset.Notes { return slices.Concat(e.Notes, e.Skipped) }
 
 // Unwrap returns dataset.ErrMissing.

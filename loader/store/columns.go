@@ -10,9 +10,9 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// Recorders write the columns of a stream in whatever order they come in, so those of several episodes are told by their names. Their order, which of them
-// are whole numbers and which make a rotation is as the first episode has it. Quaternions of another order are other numbers, but where their names end with
-// x, y, z and w.
+// Recorders write the columns of a stream in any order, so the columns of several episodes are matched by name. The first episode sets
+// their order, and which of them are integers or a rotation. Quaternions in another order are different numbers, unless their names end
+// with x, y, z and w.
 
 // columnMap maps the columns of an episode's stream to the wanted columns.
 type columnMap struct {
@@ -90,7 +90,7 @@ func fit(want, have []dataset.Column, asked bool) (f columnMap, why dataset.Note
 	return f, why
 }
 
-// unnamed reports whether columns are called by their places alone.
+// unnamed reports whether the columns have their indexes as names.
 func unnamed(columns []dataset.Column) bool {
 	for i, c := range columns {
 		if strings.Trim(c.Name, "[]") != strconv.Itoa(i) {
@@ -104,8 +104,9 @@ func namesOf(columns []dataset.Column) []string {
 	return (&dataset.Stream{Columns: columns}).ColumnNames()
 }
 
-// pickColumns returns the columns of a stream that entries of a plan ask for, in the order that they are recorded in; all without an entry, and with a range, which
-// counts columns. One that is not there is an *align.StreamError.
+// pickColumns returns the columns of a stream that a plan's entries name, as recorded and in that order. It returns all columns without
+// entries, or if an entry is a range, because a range counts columns. If an entry matches no column, the error is an
+// *align.StreamError.
 func pickColumns(s *dataset.Stream, entries []string) (some []dataset.Column, err error) {
 	if len(entries) == 0 {
 		return s.Columns, nil
@@ -128,7 +129,7 @@ func pickColumns(s *dataset.Stream, entries []string) (some []dataset.Column, er
 	return some, nil
 }
 
-// Columns returns which columns the streams of a plan take of each recorded stream, as BuildOptions.Columns has them.
+// Columns returns the columns that a plan's streams take of each recorded stream, for BuildOptions.Columns.
 func Columns(streams []align.Stream) map[string][]string {
 	of, all := map[string][]string{}, map[string]bool{}
 	for _, s := range streams {

@@ -9,10 +9,11 @@ import (
 	"github.com/robocache/robocache/internal/text"
 )
 
-// listNames writes a few names in brackets.
+// listNames formats a few names in brackets.
 func listNames(names []string) string { return "[" + text.List(names, 12) + "]" }
 
-// MediaError says that no episode has frames of a media stream, and why one that should have them has not. It is dataset.ErrMissing.
+// MediaError means that no episode has frames of a media stream. Note explains why the first such episode lacks them. It is
+// dataset.ErrMissing.
 type MediaError struct {
 	Media, Episode string
 	Note           dataset.Note
@@ -28,7 +29,7 @@ func (e *MediaError) ErrorNotes() dataset.Notes { return dataset.Notes{e.Note} }
 // Unwrap returns dataset.ErrMissing.
 func (e *MediaError) Unwrap() error { return dataset.ErrMissing }
 
-// UnknownMedia returns the *OptionError of a name that no media stream has, of those that there are.
+// UnknownMedia returns the *OptionError of an unknown media stream. names are the dataset's media streams.
 func UnknownMedia(arg, name string, names []string) error {
 	want := "a dataset with media streams"
 	if len(names) > 0 {
@@ -37,7 +38,7 @@ func UnknownMedia(arg, name string, names []string) error {
 	return refuse(arg, fmt.Sprintf("%q, which no episode has", name), want)
 }
 
-// ofEpisode returns an error without the number of the episode, which the subject of a note has.
+// ofEpisode returns an error without the number of the episode, because the note's subject has it.
 func ofEpisode(err error) error {
 	if bad := (*dataset.EpisodeError)(nil); errors.As(err, &bad) {
 		return bad.Err
@@ -45,12 +46,12 @@ func ofEpisode(err error) error {
 	return err
 }
 
-// RefusedNote returns a note about an episode that cannot be taken.
+// RefusedNote returns a note about an episode that is left out because of an error.
 func RefusedNote(episode string, err error) dataset.Note {
 	return dataset.Note{Code: dataset.CodeEpisodeRefused, Subject: episode, Detail: dataset.Detail{Cause: ofEpisode(err)}}
 }
 
-// skippedNote is about an episode that cannot be read.
+// skippedNote returns a note about an episode that cannot be read.
 func skippedNote(number int, err error) dataset.Note {
 	return dataset.Note{Code: dataset.CodeEpisodeUnread, Subject: strconv.Itoa(number), Row: dataset.At(number), Detail: dataset.Detail{Cause: ofEpisode(err)}}
 }

@@ -25,7 +25,7 @@ type fileTensor struct {
 	write func(io.Writer) error
 }
 
-// newFileTensor are tensors, one after the other.
+// newFileTensor returns a tensor of the file that is the concatenation of others.
 func newFileTensor(name string, dtype tensor.DType, shape []int, parts ...*tensor.Tensor) fileTensor {
 	return fileTensor{name, dtype, shape, func(w io.Writer) error {
 		for _, t := range parts {
@@ -37,14 +37,14 @@ func newFileTensor(name string, dtype tensor.DType, shape []int, parts ...*tenso
 	}}
 }
 
-// newFileInts is a list of whole numbers.
+// newFileInts returns a tensor of integers.
 func newFileInts(name string, numbers []int64) fileTensor {
 	return fileTensor{name, tensor.I64, []int{len(numbers)}, func(w io.Writer) error { return (&list[int64]{rows: numbers}).writeRows(w) }}
 }
 
-// Save writes the store as a safetensors file, which has its name when it is whole: of each stream NAME.values, NAME.times and NAME.offsets, of each
-// of media what [Media] says, and the rest as JSON in the metadata, robocache.store. Other programs read it as any such file. Equal stores give equal
-// bytes. Pack writes the file of a dataset that is not in memory.
+// Save writes the store as a safetensors file, under its name only when it is complete. A stream has the tensors NAME.values,
+// NAME.times and NAME.offsets; for media see [Media]. All else is JSON in the metadata, under robocache.store. Any reader of
+// safetensors can read it. Equal stores have equal bytes. To write a dataset that does not fit memory, use Pack.
 func (s *Store) Save(path string) error {
 	return s.Guard(func() error {
 		var all []fileTensor
@@ -58,7 +58,7 @@ func (s *Store) Save(path string) error {
 	})
 }
 
-// write writes a file of the store with its tensors.
+// write writes the store's file with these tensors.
 func (s *Store) write(path string, all []fileTensor) error {
 	return safetensors.WriteFile(path, func(f *safetensors.Writer) error {
 		for _, t := range all {
@@ -74,8 +74,8 @@ func (s *Store) write(path string, all []fileTensor) error {
 	})
 }
 
-// IsStore reports whether a file is a store that Save or Pack wrote, or a folder has one that PackShard wrote. A damaged one counts, if its first bytes
-// show what it was: Open says what is wrong with it.
+// IsStore reports whether a file was written by Save or Pack, or a folder by PackShard. A damaged file counts if its first bytes are a
+// store's. Open reports the damage.
 func IsStore(path string) bool {
 	if names, _ := shardNames(path); len(names) > 0 {
 		return true
@@ -96,7 +96,7 @@ func beginsAsStore(path string) bool {
 	}
 	defer f.Close()
 	head := make([]byte, 64<<10)
-	n, _ := f.ReadAt(head, 0) // which a folder refuses, and a short file ends
+	n, _ := f.ReadAt(head, 0) // a folder returns an error, and a short file io.EOF
 	return n > 8 && head[8] == '{' && bytes.Contains(head[:n], []byte(strconv.Quote(indexKey)))
 }
 
@@ -132,7 +132,7 @@ func (s *Store) open(path string) error {
 		return bad(dataset.ErrCorrupt, "frames", fmt.Sprint(x.Frames), "0 or more")
 	}
 	for i := range x.Episodes {
-		x.Episodes[i].Notes = slices.DeleteFunc(x.Episodes[i].Notes, func(n dataset.Note) bool { return n.Code == "" }) // of older programs
+		x.Episodes[i].Notes = slices.DeleteFunc(x.Episodes[i].Notes, func(n dataset.Note) bool { return n.Code == "" }) // notes without a code come from older programs
 		if n := x.Episodes[i].Frames; n < 0 {
 			return bad(dataset.ErrCorrupt, fmt.Sprintf("frames of episode %d", i), fmt.Sprint(n), "0 or more")
 		}
@@ -181,7 +181,7 @@ type tensorOf struct {
 	to   **tensor.Tensor
 }
 
-// tensors reads those of a stream, and where its episodes begin.
+// tensors reads the tensors of a stream, and the offsets of its episodes.
 func (s *Store) tensors(path, name string, list ...tensorOf) (offsets []int64, err error) {
 	for _, t := range list {
 		if *t.to, err = s.file.Tensor(name + "." + t.part); err != nil {
@@ -196,10 +196,10 @@ func (s *Store) tensors(path, name string, list ...tensorOf) (offsets []int64, e
 	if err != nil {
 		return nil, errorsOf(path)(dataset.ErrCorrupt, "tensor "+name+".offsets", t.String(), "i64")
 	}
-	return slices.Clone(numbers), nil // for they are no tensor, which knows when it is closed
+	return slices.Clone(numbers), nil // a copy, because a slice cannot report that the file is closed
 }
 
-// check says what of a packed stream does not go together, or nothing.
+// check describes the first inconsistency of a packed stream; empty if there is none.
 func (p *Stream) check(episodes int) string {
 	v, t := p.Values, p.Times
 	switch {
@@ -213,7 +213,7 @@ func (p *Stream) check(episodes int) string {
 	return checkOffsets(p.Offsets, episodes, v.Dim(0))
 }
 
-// fileTensors are the stream's tensors.
+// fileTensors returns the tensors of the stream.
 func (p *Stream) fileTensors() []fileTensor {
 	var times []*tensor.Tensor
 	for _, s := range present(p, p.shards) {
@@ -232,12 +232,12 @@ func (p *Stream) fileTensors() []fileTensor {
 		newFileInts(p.Name+".offsets", p.Offsets)}
 }
 
-// writeValues writes those of one file.
+// writeValues writes the values of one file, in the order of the columns.
 func (p *Stream) writeValues(w io.Writer) error {
 	if p.at == nil {
 		return npy.WriteData(w, p.Values)
 	}
-	const rows = 1 << 14 // that are put in order at a time
+	const rows = 1 << 14 // that are reordered at a time
 	for lo := 0; lo < p.Values.Dim(0); lo += rows {
 		part, err := p.Values.Slice(0, lo, min(lo+rows, p.Values.Dim(0)))
 		if err == nil {
@@ -253,7 +253,7 @@ func (p *Stream) writeValues(w io.Writer) error {
 	return nil
 }
 
-// checkOffsets says what is wrong with where episodes begin among samples, or nothing.
+// checkOffsets describes the first error in the offsets of episodes; empty if there is none.
 func checkOffsets(offsets []int64, episodes, samples int) string {
 	if len(offsets) != episodes+1 || offsets[0] != 0 || offsets[episodes] != int64(samples) {
 		return fmt.Sprintf("%d offsets of %d episodes and %d samples", len(offsets), episodes, samples)
@@ -266,7 +266,7 @@ func checkOffsets(offsets []int64, episodes, samples int) string {
 	return ""
 }
 
-// fileTensors are its tensors.
+// fileTensors returns the tensors of the media stream.
 func (m *Media) fileTensors() []fileTensor {
 	var frames, times []*tensor.Tensor
 	parts := present(m, m.shards)
@@ -298,7 +298,8 @@ func (m *Media) fileTensors() []fileTensor {
 		newFileInts(m.Name+".offsets", m.Offsets)}
 }
 
-// check says what of a packed media stream does not go together, or nothing. Where each frame ends is looked at when it is read.
+// check describes the first inconsistency of a packed media stream; empty if there is none. The ends of frames are checked when frames
+// are read.
 func (m *Media) check(episodes int) string {
 	f, o, t := m.Frames, m.FrameOffsets, m.Times
 	switch {
@@ -314,7 +315,7 @@ func (m *Media) check(episodes int) string {
 	return checkOffsets(m.Offsets, episodes, t.Dim(0))
 }
 
-// check says what of a shard does not go together with the store that it is, or nothing.
+// check describes the first inconsistency of a shard with its store; empty if there is none.
 func (h *Shard) check(s *Store) string {
 	if h == nil {
 		return ""

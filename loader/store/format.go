@@ -9,7 +9,7 @@ import (
 	"github.com/robocache/robocache/dataset/safetensors"
 )
 
-// A store is a format of datasets too.
+// A store is also a format of datasets.
 func init() {
 	dataset.Register(dataset.Format{
 		Name: "store", Extensions: []string{".safetensors"}, Match: safetensors.Match,
@@ -28,11 +28,11 @@ func init() {
 	})
 }
 
-// copyingStore is a store that nobody needs to know as one: its episodes are copies, which stay when it is closed or its file cut short, as those of
-// every dataset do.
+// copyingStore is a store that dataset.Open opened. Its episodes are copies, as those of every dataset, so they stay when the store is
+// closed or its file is cut short.
 type copyingStore struct{ *Store }
 
-// Of returns the store that a dataset is, also of one that [dataset.Open] opened; nil of any other dataset.
+// Of returns the store of a dataset, also if [dataset.Open] opened it; nil if the dataset is no store.
 func Of(d dataset.Dataset) *Store {
 	switch d := d.(type) {
 	case *Store:
@@ -43,7 +43,7 @@ func Of(d dataset.Dataset) *Store {
 	return nil
 }
 
-// Episode returns an episode.
+// Episode returns a copy of an episode.
 func (d copyingStore) Episode(ctx context.Context, i int) (e *dataset.Episode, err error) {
 	err = d.holder(i).Guard(func() error {
 		if e, err = d.Store.Episode(ctx, i); err != nil {

@@ -66,7 +66,7 @@ func openShards(path string) (s *Store, err error) {
 	return s, nil
 }
 
-// firstDifference returns the first of a list that differs.
+// firstDifference returns the first of a list of {name, got, want} whose got and want differ.
 func firstDifference(list [][3]string) (what, got, want string) {
 	for _, c := range list {
 		if c[1] != c[2] {
@@ -76,7 +76,7 @@ func firstDifference(list [][3]string) (what, got, want string) {
 	return "", "", ""
 }
 
-// listOr lists names that were asked for; without any it says what that stands for.
+// listOr lists names; without names it returns none.
 func listOr(names []string, none string) string {
 	if len(names) == 0 {
 		return none
@@ -84,7 +84,7 @@ func listOr(names []string, none string) string {
 	return listNames(names)
 }
 
-// packingDifference says in what the packing of a shard was asked for otherwise than that of another, or nothing.
+// packingDifference returns the first packing option of a shard that differs from another shard's; empty if there is none.
 func (s *Store) packingDifference(other *Store) (what, got, want string) {
 	a, b := s.Shard, other.Shard
 	return firstDifference([][3]string{
@@ -97,7 +97,7 @@ func (s *Store) packingDifference(other *Store) (what, got, want string) {
 	})
 }
 
-// timingDifference is as otherwise, of what says when the samples are.
+// timingDifference returns the first difference in rate or clock; empty if there is none.
 func (s *Store) timingDifference(other *Store) (what, got, want string) {
 	return firstDifference([][3]string{
 		{"rate", fmt.Sprint(s.info.Rate), fmt.Sprint(other.info.Rate)},
@@ -105,7 +105,7 @@ func (s *Store) timingDifference(other *Store) (what, got, want string) {
 	})
 }
 
-// shardDifference says in what a shard was packed otherwise than the first, or nothing.
+// shardDifference returns the first difference of a shard's packing from the first shard's; empty if there is none.
 func (s *Store) shardDifference(first *Store) (what, got, want string) {
 	a, b := *s.Shard, *first.Shard
 	if what, got, want = s.packingDifference(first); what != "" {
@@ -133,7 +133,7 @@ func (s *Store) shardDifference(first *Store) (what, got, want string) {
 	return "", "", ""
 }
 
-// join makes the store of its shards, whose tensors stay where they are.
+// join makes the store of its shards. The shards' tensors stay in their files.
 func (s *Store) join() {
 	first := s.shards[0]
 	s.name, s.format, s.info = first.name, first.format, first.info
@@ -220,7 +220,7 @@ func (s *Store) joinMedia(shard int, m *Media) {
 	to.shards[shard] = m
 }
 
-// leaveOut adds a note about a stream to the episodes of a shard that have samples of it.
+// leaveOut adds a note to the episodes of a shard that have samples of a stream.
 func (s *Store) leaveOut(shard int, name string, offsets []int64, why dataset.Note) {
 	why.Subject = name
 	s.eachWith(shard, offsets, func(e *Episode, count int) {
@@ -229,7 +229,7 @@ func (s *Store) leaveOut(shard int, name string, offsets []int64, why dataset.No
 	})
 }
 
-// eachWith calls a function for the episodes of a shard that have samples by these offsets.
+// eachWith calls do for the episodes of a shard that have samples, by the stream's offsets in the shard.
 func (s *Store) eachWith(shard int, offsets []int64, do func(e *Episode, count int)) {
 	for i := range s.shards[shard].Episodes {
 		if offsets[i] < offsets[i+1] {
@@ -238,7 +238,7 @@ func (s *Store) eachWith(shard int, offsets []int64, do func(e *Episode, count i
 	}
 }
 
-// offsets says where each episode's samples would begin if all were in one file, by the offsets in each shard; nil where a shard has none.
+// offsets returns the offsets of episodes over all shards, from the offsets of each shard; those are nil if the shard lacks the stream.
 func (s *Store) offsets(of func(shard int) []int64) []int64 {
 	list := make([]int64, 1, len(s.Episodes)+1)
 	for k, shard := range s.shards {
@@ -254,12 +254,14 @@ func (s *Store) offsets(of func(shard int) []int64) []int64 {
 	return list
 }
 
-// Open opens a store that Save or Pack wrote. Its header is read and held against its offsets, and the rest mapped into memory, or read where the
-// system maps no files, and of a URL. A file that is none, or whose parts do not go together, is a *dataset.FormatError. Close it when done.
+// Open opens a store that Save or Pack wrote. It reads and checks the header, and maps the rest into memory. It reads the rest if the
+// file is a URL, or if the system maps no files. A file that is no store, or is inconsistent, is a *dataset.FormatError. Close the
+// store when done.
 //
-// A folder is the store in several files that PackShard has written into it: all of them must be there, and be of one packing, else it is a
-// *dataset.FormatError that says which is not, ErrNotFound or ErrCorrupt. Nothing is copied. It has the episodes that one file has, in the order of
-// the dataset; a stream has the columns of the first shard with it, and is left out of the episodes of shards where it has others.
+// A folder is a store in several files, which PackShard wrote. All files must be there and of one packing. Else the error is a
+// *dataset.FormatError that names the file, ErrNotFound or ErrCorrupt. Nothing is copied. The store has the same episodes as one file,
+// in the dataset's order. A stream has the columns of the first shard with it. It is left out of the episodes of a shard that has it
+// with other columns.
 func Open(path string) (*Store, error) {
 	if info, err := storage.Stat(context.Background(), path); err == nil && info.IsDir() {
 		return openShards(path)

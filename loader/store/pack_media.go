@@ -9,10 +9,10 @@ import (
 	"github.com/robocache/robocache/internal/video"
 )
 
-// videos are encodings whose frames are made of others.
+// videos are the encodings whose frames need other frames.
 var videos = []string{"h264", "h265", "hevc", "av1", "vp8", "vp9", "mpeg4", "mpeg2"}
 
-// addMedia appends the frames of an episode, those that are asked for.
+// addMedia appends the frames of an episode, from the selected media streams.
 func (p *packer) addMedia(ctx context.Context, e *dataset.Episode, leave func(n dataset.Note, name string, count int)) error {
 	for k := range e.Media {
 		m := &e.Media[k]
@@ -37,7 +37,7 @@ func (p *packer) addMedia(ctx context.Context, e *dataset.Episode, leave func(n 
 	return nil
 }
 
-// frames appends the frames of a media stream, or returns a note about all or some of them.
+// frames appends the frames of a media stream. It returns a note if the stream is left out, or if frames are lost.
 func (p *packer) frames(ctx context.Context, m *dataset.Media) (why dataset.Note, err error) {
 	_, decodes := m.Source.(dataset.FrameDecoder)
 	_, packets := m.Source.(*video.Frames)
@@ -65,7 +65,7 @@ func (p *packer) frames(ctx context.Context, m *dataset.Media) (why dataset.Note
 		return why, nil
 	}
 	lost := dataset.Note{Code: dataset.CodeFramesUnread, Detail: dataset.Detail{Of: m.Len()}}
-	alone := !packets // whether frames need none that were lost
+	alone := !packets // decoding needs no lost frame
 	for i, at := range m.Times {
 		frame, err := m.Frame(ctx, i)
 		if packets && (err != nil || video.Begins(m.Encoding, frame)) {
@@ -102,7 +102,7 @@ func (p *packer) frames(ctx context.Context, m *dataset.Media) (why dataset.Note
 	return why, nil
 }
 
-// foresee tells if frames will take much memory, of which so many bytes of a media stream are of the episodes up to this one.
+// foresee estimates the memory of all frames, and calls Large if it is much. bytes are those of a media stream up to this episode.
 func (p *packer) foresee(name string, bytes int) {
 	if p.large == nil || p.path != "" {
 		return
@@ -121,5 +121,5 @@ func (p *packer) foresee(name string, bytes int) {
 	}
 }
 
-// manyFrames is how many bytes of frames in memory are worth a word.
+// manyFrames is the memory of frames, in bytes, for which Large is called.
 const manyFrames = 1 << 30

@@ -23,8 +23,8 @@ func Join(rows []Samples, width, n int, dtype tensor.DType) (values, times *tens
 	return values, times, nil
 }
 
-// CopyTo copies the samples to contiguous tensors on the host, of the same dtypes and columns, from row at on. Their strides may be any. Without
-// to.Times it copies the values alone.
+// CopyTo copies the samples to rows at and following of contiguous host tensors with the same dtypes and columns. The samples may have
+// any strides. If to.Times is nil, it copies only the values.
 func (s Samples) CopyTo(to Samples, at int) error {
 	if err := copyTo(to.Values, at, s.Values); err != nil || to.Times == nil {
 		return err
@@ -51,7 +51,7 @@ func copyRows[T tensor.Element](to *tensor.Tensor, at int, from *tensor.Tensor) 
 	if err != nil {
 		return err
 	}
-	if from.Rank() > 1 && from.Stride(1) != 1 { // no reader makes such values, and a loop over columns would be slow
+	if from.Rank() > 1 && from.Stride(1) != 1 { // no reader returns such values, and a loop over columns would be slow
 		if from, err = from.Contiguous(); err != nil {
 			return err
 		}
