@@ -94,7 +94,7 @@ func TestSeveralDevicesOfOneProgramShareTheOrder(t *testing.T) {
 	assert.Equal(t, want, got, "two programs")
 }
 
-// Who goes on from the state of a group, in a group of another size or without one, gives what would have come.
+// A loader or group that resumes from the state of a group draws the same windows, in a group of any size.
 func TestAGroupGoesOnFromAState(t *testing.T) {
 	ctx := context.Background()
 	m := recordings(t)

@@ -15,7 +15,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// An episode without a stream, or with one that is left out, is told with the reason and its windows; with Strict it is an error that says the same.
+// An episode without a stream, or with a stream that is left out, is reported with the reason and its windows. With Strict it is an
+// error with the same reason.
 func TestAnEpisodeThatLacksAStreamIsToldOrWithStrictAnError(t *testing.T) {
 	ctx := context.Background()
 	r := rand.New(rand.NewPCG(3, 4))
@@ -61,7 +62,7 @@ func TestAnEpisodeThatLacksAStreamIsToldOrWithStrictAnError(t *testing.T) {
 			assert.Equal(t, list[0].Episode, lacking.Episode, what+how)
 			assert.Equal(t, list[0].Note.Reason(), lacking.Note.Reason(), what+how)
 			l, err = make(loader.Options{Batch: 2, Episodes: [][]int{{2}}})
-			if what+how == "nonerecordings" { // of which nobody knows it
+			if what+how == "nonerecordings" { // the dataset has no such episode
 				require.ErrorContains(t, err, `no stream "action"`)
 				continue
 			}

@@ -37,7 +37,7 @@ func mixture(t *testing.T, backend string, list []loader.Weighted, p align.Plan,
 	return l
 }
 
-// asRecorded is the plan without what depends on all episodes together.
+// asRecorded is the plan without settings that depend on all episodes together.
 func asRecorded() align.Plan {
 	p := plan()
 	p.Streams[0].Normalise = ""

@@ -121,7 +121,7 @@ func TestALoaderIsMadeOfAWholeStore(t *testing.T) {
 	assert.Equal(t, want, got)
 }
 
-// told is a dataset that has much to say.
+// told is a dataset with a long description.
 type told struct {
 	made
 	info dataset.Info
@@ -162,7 +162,7 @@ func TestWhatADatasetSaysOfItselfIsKept(t *testing.T) {
 	assert.Equal(t, built.Episodes, opened.Episodes)
 }
 
-// What a store has of the shared recordings is the same whether it is built or opened.
+// A store of the shared recordings has the same contents whether it is built or opened.
 func TestStoresOfRecordingsAreKept(t *testing.T) {
 	const shared = "../../shared/data"
 	folders, err := os.ReadDir(shared)
@@ -332,7 +332,7 @@ func FuzzOpen(f *testing.F) {
 	f.Fuzz(tryOpen)
 }
 
-// FuzzIndex opens stores whose index nobody has written.
+// FuzzIndex opens stores with random indexes.
 func FuzzIndex(f *testing.F) {
 	for _, text := range []string{
 		`{"version":1,"name":"a","format":"b","streams":[{"name":"s","columns":[{"Name":"0"},{"Name":"1","Rotation":1}]}],"episodes":[{"name":"0","number":0},{"name":"1","number":1}]}`,
@@ -375,7 +375,7 @@ func TestAnIndexThatCannotBeIsRefused(t *testing.T) {
 		text := strings.Replace(whole, change[0], change[1], 1)
 		require.NotEqual(t, whole, text, what)
 		grown := len(text) - len(whole)
-		head := int(whole[0]) | int(whole[1])<<8 // bytes of the header, which is to be as long as it says
+		head := int(whole[0]) | int(whole[1])<<8 // bytes of the header, by its own length field
 		for ; grown < 0; grown++ {
 			text = text[:8+head+grown] + " " + text[8+head+grown:]
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Some episodes are drawn from as if they were all there are, and keep their numbers, whatever they are read from.
+// A subset of the episodes is drawn from like a whole dataset. The episodes keep their numbers.
 func TestSomeEpisodesAreDrawnFromAsIfTheyWereAll(t *testing.T) {
 	ctx := context.Background()
 	m := recordings(t)
