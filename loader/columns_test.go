@@ -71,8 +71,7 @@ func TestColumnsAreTakenByTheirNames(t *testing.T) {
 	digests(t, load(t, "cpu", plain, p, opt), want, 0, 1, 8)
 	require.Equal(t, 402, len(want))
 
-	packed, err := store.Build(ctx, other, store.BuildOptions{})
-	require.NoError(t, err)
+	packed := inMemory(t, other)
 	dir := t.TempDir()
 	for i := range 3 {
 		_, err := store.PackShard(ctx, other, t.TempDir(), dir, i, 3, store.BuildOptions{})
@@ -163,8 +162,7 @@ func TestQuaternionsByNameHaveAnyOrder(t *testing.T) {
 		require.NoError(t, err)
 		m = append(m, &dataset.Episode{Name: fmt.Sprint("e", i), Streams: []dataset.Stream{s}})
 	}
-	packed, err := store.Build(context.Background(), m, store.BuildOptions{})
-	require.NoError(t, err)
+	packed := inMemory(t, m)
 	assert.Equal(t, []float32{1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0}, data[float32](t, packed.Stream("q").Values))
 }
 
@@ -219,8 +217,7 @@ func TestColumnsThatAreNotTheSameLeaveAStreamOut(t *testing.T) {
 			require.NoError(t, err)
 			m = append(m, &dataset.Episode{Name: fmt.Sprint("e", i), Streams: []dataset.Stream{s}})
 		}
-		packed, err := store.Build(context.Background(), m, store.BuildOptions{})
-		require.NoError(t, err)
+		packed := inMemory(t, m)
 		assert.Empty(t, packed.Episodes[0].Notes)
 		assert.Equal(t, reason, packed.Episodes[1].Notes.LeftOut("q").Reason())
 	}

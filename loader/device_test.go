@@ -86,8 +86,7 @@ func large(t testing.TB, episodes int) *store.Store {
 		}
 		m = append(m, e)
 	}
-	s, err := store.Build(context.Background(), m, store.BuildOptions{})
-	require.NoError(t, err)
+	s := inMemory(t, m)
 	return s
 }
 

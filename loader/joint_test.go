@@ -159,8 +159,7 @@ func TestWindowsOfCamerasCountForPadding(t *testing.T) {
 func TestOptionsThatCannotBeAreNamed(t *testing.T) {
 	ctx := context.Background()
 	m := recordings(t)
-	store, err := store.Build(ctx, m, store.BuildOptions{})
-	require.NoError(t, err)
+	store := inMemory(t, m)
 	for _, c := range []struct {
 		arg    string
 		opt    loader.Options
@@ -188,7 +187,7 @@ func TestOptionsThatCannotBeAreNamed(t *testing.T) {
 		}
 	}
 	var mixture *loader.MixtureError
-	_, err = loader.New(ctx, open(t, "cpu"), nil, shards(), loader.Options{Batch: 1})
+	_, err := loader.New(ctx, open(t, "cpu"), nil, shards(), loader.Options{Batch: 1})
 	assert.ErrorAs(t, err, &mixture)
 	var option *loader.OptionError
 	_, err = loader.NewStreaming(ctx, open(t, "cpu"), nil, shards(), loader.Options{Batch: 1})
@@ -232,8 +231,7 @@ func TestWhatIsSaidToFitFits(t *testing.T) {
 func TestACopyOfABatchStays(t *testing.T) {
 	ctx := context.Background()
 	m := recordings(t)
-	store, err := store.Build(ctx, m, store.BuildOptions{})
-	require.NoError(t, err)
+	store := inMemory(t, m)
 	l := load(t, "cpu", m, shards(), loader.Options{Batch: 4})
 	require.NoError(t, l.Next(ctx))
 	b, err := l.Batch().Host(ctx)
@@ -256,8 +254,7 @@ func TestACopyOfABatchStays(t *testing.T) {
 func TestCamerasInAPlanFileChangeNoStream(t *testing.T) {
 	ctx := context.Background()
 	m := filmedRecordings(t, -1)
-	store, err := store.Build(ctx, m, store.BuildOptions{})
-	require.NoError(t, err)
+	store := inMemory(t, m)
 	read := func(streams string) align.Plan {
 		path := filepath.Join(t.TempDir(), "plan.yaml")
 		require.NoError(t, os.WriteFile(path, []byte("version: 1\nrate: 50\nshuffle: shards\ndefaults:\n  offset: 40ms\nstreams:\n"+streams), 0o600))

@@ -91,10 +91,17 @@ func open(t *testing.T, backend string) *ops.Device {
 	return d
 }
 
+// inMemory is a store that is built in memory.
+func inMemory(t testing.TB, d dataset.Dataset) *store.Store {
+	t.Helper()
+	s, err := store.Build(context.Background(), d, store.BuildOptions{})
+	require.NoError(t, err)
+	return s
+}
+
 func load(t *testing.T, backend string, m made, p align.Plan, opt loader.Options) *loader.Loader {
 	t.Helper()
-	packed, err := store.Build(context.Background(), m, store.BuildOptions{})
-	require.NoError(t, err)
+	packed := inMemory(t, m)
 	l, err := loader.New(context.Background(), open(t, backend), packed, p, opt)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, l.Close()) })

@@ -22,8 +22,7 @@ func two(t *testing.T, m made) []loader.Weighted {
 	t.Helper()
 	var list []loader.Weighted
 	for _, part := range []made{m[:3], m[3:]} {
-		store, err := store.Build(context.Background(), part, store.BuildOptions{})
-		require.NoError(t, err)
+		store := inMemory(t, part)
 		list = append(list, loader.Weighted{Store: store})
 	}
 	return list

@@ -58,8 +58,7 @@ func TestUseAfterCloseIsAnError(t *testing.T) {
 
 func TestAStoreThatIsReplacedWhileItIsOpenStays(t *testing.T) {
 	built, opened, path := saved(t, recordings(t), store.BuildOptions{})
-	other, err := store.Build(context.Background(), recordings(t)[:1], store.BuildOptions{})
-	require.NoError(t, err)
+	other := inMemory(t, recordings(t)[:1])
 	require.NoError(t, other.Save(path))
 	require.NoError(t, opened.Guard(func() error {
 		want, err := tensor.Floats(built.Streams[0].Values)
@@ -184,8 +183,7 @@ func TestStoresOfRecordingsAreKept(t *testing.T) {
 			return
 		}
 		defer d.Close()
-		built, err := store.Build(ctx, d, store.BuildOptions{})
-		require.NoError(t, err, path)
+		built := inMemory(t, d)
 		if built.Any() != nil {
 			return
 		}
@@ -266,8 +264,7 @@ func tiny(t testing.TB) []byte {
 		require.NoError(t, err)
 		m = append(m, &dataset.Episode{Name: fmt.Sprint(i), Streams: []dataset.Stream{s}})
 	}
-	store, err := store.Build(context.Background(), m, store.BuildOptions{})
-	require.NoError(t, err)
+	store := inMemory(t, m)
 	path := filepath.Join(t.TempDir(), "s.safetensors")
 	require.NoError(t, store.Save(path))
 	b, err := os.ReadFile(path)
@@ -395,8 +392,7 @@ func TestStreamsThatAreNoneAreNoted(t *testing.T) {
 	short, wild := good, good
 	short.Name, short.Times = "short", tensor.Must(tensor.Of([]int64{0}, 1))
 	wild.Name, wild.Times = "wild", tensor.Must(tensor.Of([]float64{0, 1e300}, 2))
-	store, err := store.Build(context.Background(), made{{Name: "e", Streams: []dataset.Stream{good, short, wild}}}, store.BuildOptions{})
-	require.NoError(t, err)
+	store := inMemory(t, made{{Name: "e", Streams: []dataset.Stream{good, short, wild}}})
 	notes := store.Episodes[0].Notes
 	require.Len(t, notes, 2)
 	assert.Equal(t, []any{dataset.CodeInvalidStream, "short"}, []any{notes[0].Code, notes[0].Subject})

@@ -39,8 +39,7 @@ func streamed(t *testing.T, backend string, d dataset.Dataset, p align.Plan, opt
 // file or several, with any number of workers, shards and ranks.
 func TestStreamingGivesTheBitsOfAResidentStore(t *testing.T) {
 	m := recordings(t)
-	packed, err := store.Build(context.Background(), m, store.BuildOptions{})
-	require.NoError(t, err)
+	packed := inMemory(t, m)
 	dir := t.TempDir()
 	for i := range 3 {
 		_, err := store.PackShard(context.Background(), m, t.TempDir(), dir, i, 3, store.BuildOptions{})

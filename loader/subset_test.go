@@ -50,8 +50,7 @@ func TestSomeEpisodesAreDrawnFromAsIfTheyWereAll(t *testing.T) {
 		want = append(want, sum)
 	}
 	opt.Episodes = [][]int{numbers}
-	whole, err := store.Build(ctx, m, store.BuildOptions{})
-	require.NoError(t, err)
+	whole := inMemory(t, m)
 	built, err := store.Build(ctx, m, store.BuildOptions{Episodes: numbers})
 	require.NoError(t, err)
 	assert.Len(t, built.Episodes, 3)
