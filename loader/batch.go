@@ -13,11 +13,11 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Batch is B windows, in tensors on the device of the loader.
+// Batch is B windows, in tensors on the loader's device.
 type Batch struct {
 	Streams []BatchStream
 	Cameras []BatchCamera // as Options.Cameras has them
-	// Episodes, Ticks and Anchors are [B], i64: the episode of each window by the loader's own count ([Loader.EpisodeOf] returns its
+	// Episodes, Ticks and Anchors are [B], i64: each window's episode by the loader's own count ([Loader.EpisodeOf] returns its
 	// number in the store), the number of its anchor in the episode, and the anchor's time, ns. A row without a window has episode and
 	// tick -1.
 	Episodes, Ticks, Anchors *tensor.Tensor

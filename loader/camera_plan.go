@@ -13,7 +13,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// cameraPlan is the part of a plan that is about cameras.
+// cameraPlan holds a plan's cameras, with their streams and windows.
 type cameraPlan struct {
 	cameras []Camera
 	streams []align.Stream // one a camera, as in the plan
@@ -124,7 +124,7 @@ func (f *cameraPlan) findFrames(e *dataset.Episode, strict bool) (*frameStreams,
 	return out, nil
 }
 
-// none returns the error of a camera that has frames in no episode.
+// none returns the error for a camera without frames in any episode.
 func (f *cameraPlan) none(camera int) error {
 	if why := f.why[camera]; why.note.Code != "" {
 		return &store.MediaError{Media: f.from(camera), Episode: why.episode, Note: why.note}
@@ -132,7 +132,7 @@ func (f *cameraPlan) none(camera int) error {
 	return store.UnknownMedia(fmt.Sprintf("Cameras[%d]", camera), f.from(camera), f.names)
 }
 
-// from returns the name of a camera in the recordings.
+// from returns a camera's name in the recordings.
 func (f *cameraPlan) from(camera int) string {
 	return cmp.Or(f.streams[camera].From, f.cameras[camera].Name)
 }

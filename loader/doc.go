@@ -1,7 +1,7 @@
 // Package loader makes training batches of recordings: windows of several streams around an anchor, on one clock, normalised and
 // masked, on a device. The order of the windows is a function of seed and epoch alone.
 //
-// A [store.Store] holds the recordings of a dataset, packed stream by stream, in memory or in files.
+// A [store.Store] holds a dataset's recordings, packed stream by stream, in memory or in files.
 //
 // A [Loader] keeps a store on a device and draws from it. A batch is one launch. The window at a position of an epoch depends only on
 // the seed, the epoch and the number of windows. So any number of ranks share one order, and a loader that resumes from a [State]

@@ -35,7 +35,7 @@ func PassesNone(f dataset.Filter, episodes []*store.Episode) *EmptyError {
 	return e
 }
 
-// record adds the fields of an episode that a filter may test.
+// record adds an episode's fields that a filter may test.
 func (e *EmptyError) record(about *store.Episode) {
 	if about.Task != "" && !slices.Contains(e.Tasks, about.Task) {
 		e.Tasks = append(e.Tasks, about.Task)

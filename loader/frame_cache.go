@@ -34,7 +34,7 @@ type frameCache struct {
 	report    FrameCache
 }
 
-// stretchKey identifies a stretch: the frames from number*length on, length of them, or up to the end of the episode.
+// stretchKey identifies a stretch: the frames from number*length on, length of them, or up to the episode's end.
 type stretchKey struct {
 	camera                  Camera
 	episode, number, length int

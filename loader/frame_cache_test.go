@@ -132,7 +132,7 @@ func TestKeptImagesAreTheSameBits(t *testing.T) {
 	}
 }
 
-// The loaders of a group have one cache: a stretch that several want at once is decoded once.
+// A group's loaders have one cache: a stretch that several want at once is decoded once.
 func TestAGroupDecodesAVideoOnce(t *testing.T) {
 	ctx := context.Background()
 	m, decoded, all := videoRecordings(t, -1)

@@ -237,7 +237,7 @@ func (m *cameraReader) decodeScenes(ctx context.Context, s *shot, scenes []scene
 	return failed
 }
 
-// decodeScene decodes the frames of a scene. A frame that cannot be decoded is black, and its targets are not valid; with Strict it is
+// decodeScene decodes a scene's frames. A frame that cannot be decoded is black, and its targets are not valid; with Strict it is
 // an error.
 func (m *cameraReader) decodeScene(ctx context.Context, s *shot, sc *scene, batch int) error {
 	wanted := slices.Sorted(maps.Keys(sc.wants))

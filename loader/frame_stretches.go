@@ -63,7 +63,7 @@ func (m *cameraReader) chooseStretches(l *Loader, opt *Options) {
 	}
 }
 
-// readCached copies the frames of a run from the cache, and reports whether it did. With media it decodes missing stretches. After
+// readCached copies a run's frames from the cache, and reports whether it has all. With media it decodes missing stretches. After
 // false, some place of the run is not filled.
 func (m *cameraReader) readCached(ctx context.Context, s *shot, sc *scene, run []int, media *dataset.Media) (done bool, err error) {
 	length := m.stretches[sc.camera]

@@ -49,7 +49,7 @@ type openEpisode struct {
 	used  int // the last batch that read it
 }
 
-// scene lists the frames of a camera in an episode that a batch needs.
+// scene lists a camera's frames in an episode that a batch needs.
 type scene struct {
 	camera, episode int
 	wants           map[int][]int // indexes among the camera's targets of the batch, by frame number

@@ -77,7 +77,7 @@ func (l *Loader) choose(ctx context.Context, c *selection) error {
 	return nil
 }
 
-// count adds the counts of an epoch to the report. It follows the decision how windows are drawn.
+// count adds an epoch's counts to the report. It follows the decision how windows are drawn.
 func (l *Loader) count() error {
 	r := &l.report
 	r.Episodes, r.Windows, r.Batches, r.Dropped, r.Missing = len(l.numbers), cmp.Or(l.order.Positions, l.order.Count), l.order.Batches(), l.order.Dropped(), l.order.Missing()
@@ -118,12 +118,12 @@ func (l *Loader) Stats(stream string) []ColumnStats {
 	return nil
 }
 
-// Normalisation returns the normalisation of a stream; nil if the plan does not normalise it.
+// Normalisation returns a stream's normalisation; nil if the plan does not normalise it.
 func (l *Loader) Normalisation(stream string) *Normalisation {
 	for i := range l.parts {
 		if p := &l.parts[i]; p.name == stream && p.affine != nil {
 			a := p.affine
-			return &Normalisation{a.rule, NeedsQuantiles(a.rule), slices.Clone(a.shift), slices.Clone(a.scale), slices.Clone(a.min), slices.Clone(a.max)}
+			return &Normalisation{a.rule, normalisations[a.rule].quantiles, slices.Clone(a.shift), slices.Clone(a.scale), slices.Clone(a.min), slices.Clone(a.max)}
 		}
 	}
 	return nil

@@ -82,7 +82,7 @@ func NewMixture(ctx context.Context, device *ops.Device, list []Weighted, plan a
 	})
 }
 
-// mix assigns the selected episodes to their stores, and sets the share of each store.
+// mix assigns the selected episodes to their stores, and sets each store's share.
 func (l *Loader) mix(list []Weighted, weighted bool, positions int) error {
 	l.numbers = slices.Clone(l.numbers)
 	first := 0 // number of the store's first episode, through all stores
@@ -119,7 +119,7 @@ func (l *Loader) mix(list []Weighted, weighted bool, positions int) error {
 }
 
 // New prepares a loader that keeps a store on the device. It selects episodes and streams by the plan, copies them to the device, and
-// plans the launches of a batch. A plan without streams takes all streams. A stream without a window has one target, the anchor. Errors
+// plans a batch's launches. A plan without streams takes all streams. A stream without a window has one target, the anchor. Errors
 // of the plan are those of [align.Prepare]. An invalid option is an *OptionError. A plan that leaves no window is an *EmptyError. On
 // the CPU a store in Go's memory shares its tensors with the loader; all other stores are copied. If the device has too little memory,
 // the error is an *ops.MemoryError: see [NewStreaming].

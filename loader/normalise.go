@@ -77,9 +77,6 @@ func normalise(rule string, stats []ColumnStats) *affine {
 	return a
 }
 
-// NeedsQuantiles reports whether a rule needs quantiles.
-func NeedsQuantiles(rule string) bool { return normalisations[rule].quantiles }
-
 // Normalisation is the normalisation of a stream's columns: y = (x-Shift)*Scale in float32, then clipped to Min and Max. So x is
 // y/Scale + Shift, unless y was clipped.
 type Normalisation struct {

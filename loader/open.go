@@ -17,7 +17,7 @@ import (
 // open makes a loader with checked options. Function prepare selects the episodes, and sets the feed and the packed tensors and rows of
 // the parts.
 func open(ctx context.Context, device *ops.Device, plan align.Plan, opt *Options, prepare func(l *Loader, c *selection) error) (l *Loader, err error) {
-	// A Draw may start while the Fuses of the batch before run, because they have waited for the Draw before.
+	// A Draw may start while earlier Fuses run, because they have waited for the Draw before.
 	l = &Loader{device: device, order: ops.DrawOptions{
 		Rate: plan.Rate, Batch: opt.Batch, Rank: opt.Rank, Ranks: max(opt.Ranks, 1), Last: opt.Last, Shuffle: plan.Shuffle != "none", Seed: opt.Seed, TrustTables: true, Launch: ops.LaunchInputsReady,
 	}, age: opt.Age, isApart: opt.Apart}

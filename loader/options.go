@@ -12,7 +12,7 @@ type Options struct {
 	// Rank is the number of this program among the Ranks that share each epoch; Ranks 0 means 1.
 	Rank  int `json:"rank"`
 	Ranks int `json:"world"`
-	// Last sets the end of an epoch, if its windows do not fill a batch of all ranks: they are dropped, or the batch has rows without a
+	// Last applies if an epoch's last windows do not fill a batch of all ranks: they are dropped, or the batch has rows without a
 	// window.
 	Last  ops.LastBatch `json:"last"`
 	DType tensor.DType  `json:"dtype"` // of the values, unless the plan sets it; 0 means the store's dtype
@@ -32,7 +32,7 @@ type Options struct {
 	Episodes [][]int `json:"episodes"`
 	// Statistics, by stream, replace the stream's own: for example those that a policy was trained with.
 	Statistics map[string]Statistics `json:"-"`
-	// Cameras are the cameras of a batch; none by default. Their frames are decoded while batches are drawn, so with cameras the stores
+	// Cameras are a batch's cameras; none by default. Their frames are decoded while batches are drawn, so with cameras the stores
 	// of [New] must stay open.
 	Cameras []Camera `json:"cameras"`
 	// Workers is the number of goroutines that read episodes, and of those that decode frames; 0 means one a processor.
@@ -42,7 +42,7 @@ type Options struct {
 	// available memory if that is less; -1 means no cache.
 	FrameCache int64 `json:"frame_cache"`
 
-	frames *frameCache // shared by the loaders of a group
+	frames *frameCache // shared by a group's loaders
 }
 
 const (

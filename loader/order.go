@@ -20,7 +20,7 @@ func (l *Loader) Windows(episode int64) int {
 	return int(l.windows[episode+1] - l.windows[episode])
 }
 
-// Known returns the name of an episode, which is numbered as in Batch.Episodes, and its number in the dataset; -1 for any other number.
+// Known returns an episode's name, and its number in the dataset. The argument is numbered as in Batch.Episodes; other values return -1.
 func (l *Loader) Known(episode int64) (name string, number int) {
 	if l.EpisodeOf(episode) < 0 {
 		return "", -1
@@ -103,7 +103,7 @@ func (l *Loader) EpochEnds(s State) bool {
 	return begin.Epoch != s.Epoch
 }
 
-// Window returns a row of a batch as a stream, with the times of its targets, and the episode of the window from the store or dataset.
+// Window returns a row of a batch as a stream, with the times of its targets, and the window's episode from the store or dataset.
 // It is for views and comparisons.
 func (l *Loader) Window(ctx context.Context, store dataset.Dataset, b *Batch, row int, stream string) (*dataset.Episode, *dataset.Stream, error) {
 	host, err := b.Host(ctx)
@@ -164,7 +164,7 @@ func (l *Loader) StoreOf(episode int64) (store, number int) {
 	return l.stores[episode], number
 }
 
-// State is the place of a loader in its order. A loader that resumes from it draws the same windows, also on another device, with
+// State is a loader's place in its order. A loader that resumes from it draws the same windows, also on another device, with
 // another number of ranks, or with another batch size. Its JSON names are a contract.
 type State struct {
 	Version int    `json:"version"` // 1

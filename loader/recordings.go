@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// recordings packs the episodes of a dataset one by one. Its episodes have the dtype, the streams and the columns of the store that
+// recordings packs the episodes of a dataset one by one. Its episodes have the dtype, streams and columns of the store that
 // Build makes. Streams that the plan does not name stay as recorded, because only their timestamps are read.
 type recordings struct {
 	store.Subset

@@ -40,12 +40,12 @@ type StreamsReport struct {
 	DType   string `json:"dtype"`
 	Stray   int    `json:"stray_samples"`
 	Empty   int    `json:"empty"` // episodes without samples of it
-	// NotFinite counts the samples with NaN or an infinite value, which are drawn as they are; nil if the samples of a store are not
+	// NotFinite counts the samples with NaN or an infinite value, which are drawn as they are; nil if a store's samples are not
 	// read in advance.
 	NotFinite *int `json:"not_finite,omitempty"`
 }
 
-// Streaming reports the memory of a loader that streams, and its losses.
+// Streaming reports the memory and the losses of streaming.
 type Streaming struct {
 	Slots     int `json:"slots"`          // shards on the device: two groups
 	SlotBytes int `json:"slot_bytes"`     // of each slot: the size of the largest shard

@@ -63,7 +63,7 @@ func columnOf(recorded *dataset.Stream, prepared *dataset.Stream) int {
 	return (l - lo) / recorded.Values.DType().Size()
 }
 
-// recordedAs returns the stream of a recording with a name; a stream without samples if there is none.
+// recordedAs returns a recording's stream by name, or a stream without samples.
 func recordedAs(e *dataset.Episode, name string) *dataset.Stream {
 	if s := e.Stream(name); s != nil {
 		return s
@@ -71,7 +71,7 @@ func recordedAs(e *dataset.Episode, name string) *dataset.Stream {
 	return &dataset.Stream{}
 }
 
-// reread returns the samples of each part in an episode that was read again. If they differ from the first pass, the error is a
+// reread returns each part's samples in an episode that was read again. If they differ from the first pass, the error is a
 // *ChangedError.
 func (c *selection) reread(e int, recorded *dataset.Episode) ([]store.Samples, error) {
 	rows := make([]store.Samples, len(c.parts))

@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// resident is the feed of a store on the device. Its Draws are the first launches of the loader's graph. A Draw takes ops.MaxStreams
+// resident is the feed for a store on the device. Its Draws are the first launches of the loader's graph. A Draw takes ops.MaxStreams
 // streams; if there are several, each has a cursor of its own and draws the same windows.
 type resident struct {
 	device *ops.Device
@@ -55,7 +55,7 @@ func (r *resident) seek(ctx context.Context, at ops.Cursor) error {
 
 func (r *resident) Close() error { return nil }
 
-// Cursors returns the place of a loader with its store on the device, for programs that launch a captured batch themselves. Each tensor
+// Cursors returns a loader's place with its store on the device, for programs that launch a captured batch themselves. Each tensor
 // is [2]: the epoch, and the positions of it that all ranks have taken. All cursors are equal; to move, write all of them. It returns
 // nil if the loader streams.
 func (l *Loader) Cursors() []*tensor.Tensor {
@@ -144,7 +144,7 @@ func (l *Loader) upload(ctx context.Context, c *selection) error {
 	return nil
 }
 
-// pack joins the rows of a part. If the selection takes a packed stream as it is, the part has the store's own tensors.
+// pack joins a part's rows. If the selection takes a packed stream as it is, the part has the store's own tensors.
 func (c *selection) pack(m int, from stores) (err error) {
 	p := &c.parts[m]
 	s := from.whole(p.from)

@@ -121,13 +121,13 @@ type episodes interface {
 	Len() int
 	// Read returns an episode as a store has it, and the store's entry about it.
 	Read(ctx context.Context, i int) (*dataset.Episode, *store.Episode, error)
-	// GuardEpisode calls do, which may read the samples of an episode, and returns its error. If the file is cut short meanwhile, it
+	// GuardEpisode calls do, which may read an episode's samples, and returns its error. If the file is cut short meanwhile, it
 	// returns an error: see Store.Guard.
 	GuardEpisode(i int, do func() error) error
 	// Episode returns an episode with its media streams.
 	Episode(ctx context.Context, i int) (*dataset.Episode, error)
 	Format() string
-	// Place returns the dataset of an episode, an index, and the episode's number there.
+	// Place returns an episode's dataset, an index, and the episode's number there.
 	Place(i int) (dataset, number int)
 }
 

@@ -37,7 +37,7 @@ func (w *shardReader) run(e, most int, to []store.Samples, at []int) int {
 	return n
 }
 
-// same reports whether the timestamps of an episode have not changed. It is read k episodes after the one whose rows begin at at.
+// same reports whether an episode's timestamps have not changed. It is read k episodes after the one whose rows begin at at.
 func (w *shardReader) same(e, k int, to []store.Samples, at []int) bool {
 	c := w.s.selection
 	hashes, all := make([]uint64, len(c.parts)), uint64(0) // hashes is of each part
@@ -117,7 +117,7 @@ func (w *shardReader) read(ctx context.Context, sl *slot) error {
 	return w.queue.Synchronize(context.Background())
 }
 
-// copy enqueues a copy of the first n rows of the staging memory to the rows of a slot.
+// copy enqueues a copy of the first n rows of the staging memory to a slot's rows.
 func (w *shardReader) copy(on, staged *tensor.Tensor, at, n int) error {
 	dst, err := on.Slice(0, at, at+n)
 	if err != nil {

@@ -83,7 +83,7 @@ func (s *streamer) next(ctx context.Context) ([]int, error) {
 	if s.reader == nil {
 		s.start(begin)
 	}
-	var open [2]*shardGroup // the groups of the batch
+	var open [2]*shardGroup // the batch's groups
 	first := begin.Taken / s.shards.span
 	for g := first; g <= (s.after.Taken-1)/s.shards.span; g++ {
 		var err error
@@ -103,7 +103,7 @@ func (s *streamer) enqueue(q *ops.Queue) error {
 	return q.Copy(s.tableOn, s.table)
 }
 
-// fill writes the table of a batch.
+// fill writes a batch's table.
 func (s *streamer) fill(begin ops.Cursor, first int64, open *[2]*shardGroup) {
 	if len(s.window) <= fillRows {
 		s.fillPart(begin, first, open, 0) // this call allocates nothing

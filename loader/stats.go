@@ -50,7 +50,7 @@ func (s *Statistics) check(p *part) error {
 	return nil
 }
 
-// affine returns the normalisation of a part by the statistics.
+// affine returns a part's normalisation by the statistics.
 func (s *Statistics) affine(p *part) (*affine, error) {
 	if s.Shift != nil {
 		return &affine{cmp.Or(s.Rule, p.how.Normalise), s.Shift, s.Scale, s.ClipMin, s.ClipMax}, nil
@@ -68,7 +68,7 @@ func (s *Statistics) affine(p *part) (*affine, error) {
 	return a, nil
 }
 
-// statistics sets the statistics and the normalisation of each part. A pass visits all samples of all parts. The rules need no pass,
+// statistics sets the statistics and each part's normalisation. A pass visits all samples of all parts. The rules need no pass,
 // one pass, or with quantiles the passes of [stats.Accumulator].
 func statistics(parts []part, given map[string]Statistics, pass func(visitor) error) error {
 	for name, s := range given {

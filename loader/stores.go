@@ -72,7 +72,7 @@ func (s stores) GuardEpisode(i int, do func() error) error {
 	return store.GuardEpisode(i, do)
 }
 
-// of returns the store of an episode, and the episode's number there.
+// of returns an episode's store, and the episode's number there.
 func (s stores) of(i int) (*store.Store, int) {
 	for ; i >= s[0].Len(); s = s[1:] {
 		i -= s[0].Len()

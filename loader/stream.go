@@ -139,7 +139,7 @@ func (l *Loader) stream(c *selection) error {
 	return nil
 }
 
-// targets allocates the tensors of each part for a number of slots.
+// targets allocates each part's tensors for a number of slots.
 func (s *streamer) targets(slots int, alloc func(tensor.DType, ...int) (*tensor.Tensor, error), hold func(*tensor.Tensor)) ([]store.Samples, error) {
 	list := make([]store.Samples, len(s.rooms))
 	for m := range list {

@@ -15,7 +15,7 @@ import (
 // sharding is the division of an epoch into shards: windows of a shard, shards of a group, and windows of a group.
 type sharding struct{ windows, mix, span int64 }
 
-// streamer is the feed of a dataset that is streamed. Workers read the shards of a group into its slots while batches are drawn from
+// streamer is the feed for a streamed dataset. Workers read the shards of a group into its slots while batches are drawn from
 // the group before.
 type streamer struct {
 	device    *ops.Device
@@ -42,7 +42,7 @@ type streamer struct {
 	waits  struct{ shards, slots, reading, bytes, read atomic.Int64 }
 }
 
-// cut returns the shards of an epoch. They are no larger than the epoch, and a group has no more shards than the epoch.
+// cut returns an epoch's shards. They are no larger than the epoch, and a group has no more shards than the epoch.
 func (s *streamer) cut(windows, mix int64) sharding {
 	n := int64(s.order.Count)
 	w := min(windows, n)
@@ -60,7 +60,7 @@ func (s *streamer) size(m int) int {
 	return n
 }
 
-// bytes returns the bytes of a slot, by the rows of each part.
+// bytes returns a slot's bytes, by each part's rows.
 func (s *streamer) bytes(rows []int) (n int) {
 	for m, count := range rows {
 		n += count * s.size(m)
@@ -68,12 +68,12 @@ func (s *streamer) bytes(rows []int) (n int) {
 	return n
 }
 
-// episodeOf returns the episode of a window.
+// episodeOf returns a window's episode.
 func (s *streamer) episodeOf(w int64) int {
 	return sort.Search(len(s.selection.numbers), func(e int) bool { return s.selection.windows[e+1] > w })
 }
 
-// capacities returns the rows of each part in the largest shard, wherever it begins. A shard that begins at the last window of an
+// capacities returns each part's rows in the largest shard, wherever it begins. A shard that begins at the last window of an
 // episode spans the most episodes.
 func (s *streamer) capacities(windows int64) []int {
 	c := s.selection
@@ -157,7 +157,7 @@ type shardGroup struct {
 type slot struct {
 	group        *shardGroup
 	place        int // among all slots
-	first, count int // the episodes of the shard
+	first, count int // the shard's episodes
 	unread       []int
 	err          error
 }

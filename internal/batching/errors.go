@@ -73,7 +73,7 @@ func (e *InputError) Error() string {
 
 func (e *InputError) Unwrap() error { return e.Err }
 
-// ReadError returns the error of an input that cannot be read: an *OptionError if an option is wrong, else an *InputError.
+// ReadError explains why an input cannot be read: an *OptionError if an option is wrong, else an *InputError.
 func ReadError(path string, err error) error {
 	var option *OptionError
 	if errors.As(err, &option) {

@@ -75,7 +75,7 @@ func (p *Packing) checkRate(info dataset.Info) error {
 	return nil
 }
 
-// BuildOptions returns the options of the store. progress is called after each episode.
+// BuildOptions returns the store's options. progress is called after each episode.
 func (p *Packing) BuildOptions(progress func(done, of int)) store.BuildOptions {
 	opt := p.Build
 	opt.Strict, opt.Progress = p.Strict, progress

@@ -88,7 +88,7 @@ func (s *Source) Plan(ctx context.Context) (align.Plan, error) {
 		s.MaxGap.each(p.Streams, "max_gap", func(to *align.Stream, gap Seconds) { to.MaxGap = gap.limit() }))
 }
 
-// noStream returns the error of an argument that names an unknown stream.
+// noStream returns the *OptionError for an unknown stream in an argument.
 func noStream(arg, name string, names []string) error {
 	return refusef(arg, "one of "+strings.Join(names, ", "), "stream %q%s", name, near.DidYouMean(name, names))
 }

@@ -250,7 +250,7 @@ func (s *Source) columns() map[string][]string {
 	return store.Columns(p.Streams)
 }
 
-// packing returns the packing of a dataset, by its index among the paths.
+// packing returns a dataset's packing, by its index among the paths.
 func (s *Source) packing(i int) *Packing {
 	p := s.Packing
 	p.Path, p.Strict, p.cameras = s.Paths[i], s.Strict, true
@@ -285,7 +285,7 @@ func (s *Source) open(ctx context.Context, i int, path string) (*store.Store, er
 	return store, nil
 }
 
-// checkCameras returns an error if a store lacks the frames of a camera.
+// checkCameras returns an error if a store lacks a camera's frames.
 func (r *Request) checkCameras(path string, s *store.Store) error {
 	for _, c := range r.Cameras {
 		if slices.ContainsFunc(s.Media, func(m store.Media) bool { return m.Name == c.Name }) {

@@ -56,7 +56,7 @@ func Pack(ctx context.Context, d dataset.Dataset, path string, opt BuildOptions)
 	return s.write(path, p.fileTensors(ctx))
 }
 
-// dataset packs the episodes of a dataset.
+// dataset packs a dataset's episodes.
 func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptions) (*Store, error) {
 	readAhead := int64(mostAhead)
 	if p.path == "" { // memory has to hold all episodes
@@ -192,7 +192,7 @@ func (p *packer) add(ctx context.Context, number int, e *dataset.Episode, splits
 	return nil
 }
 
-// stream appends the samples of a stream, or returns a note about why it is left out.
+// stream appends a stream's samples, or returns a note about why it is left out.
 func (p *packer) stream(e *Episode, s *dataset.Stream) (why dataset.Note, err error) {
 	if s.Times.DType() != tensor.I64 { // NaN, or a time too large for nanoseconds, is refused
 		sec, err := tensor.Floats(s.Times)

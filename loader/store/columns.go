@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// Recorders write the columns of a stream in any order, so the columns of several episodes are matched by name. The first episode sets
+// Recorders write a stream's columns in any order, so the columns of several episodes are matched by name. The first episode sets
 // their order, and which of them are integers or a rotation. Quaternions in another order are different numbers, unless their names end
 // with x, y, z and w.
 
@@ -104,7 +104,7 @@ func namesOf(columns []dataset.Column) []string {
 	return (&dataset.Stream{Columns: columns}).ColumnNames()
 }
 
-// pickColumns returns the columns of a stream that a plan's entries name, as recorded and in that order. It returns all columns without
+// pickColumns returns a stream's columns that a plan's entries name, as recorded and in that order. It returns all columns without
 // entries, or if an entry is a range, because a range counts columns. If an entry matches no column, the error is an
 // *align.StreamError.
 func pickColumns(s *dataset.Stream, entries []string) (some []dataset.Column, err error) {

@@ -116,10 +116,10 @@ func (s *Store) Read(ctx context.Context, i int) (*dataset.Episode, *Episode, er
 // GuardEpisode is Guard, but only of the file with episode i.
 func (s *Store) GuardEpisode(i int, do func() error) error { return s.holder(i).Guard(do) }
 
-// Place returns store 0, because there is one store, and the number of the episode in the dataset.
+// Place returns store 0, because there is one store, and the episode's number in the dataset.
 func (s *Store) Place(i int) (store, number int) { return 0, s.Episodes[i].Number }
 
-// packedFrames are the frames of an episode. from is the first.
+// packedFrames are an episode's frames. from is the first.
 type packedFrames struct {
 	store *Store
 	media *Media

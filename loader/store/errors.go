@@ -38,7 +38,7 @@ func UnknownMedia(arg, name string, names []string) error {
 	return refuse(arg, fmt.Sprintf("%q, which no episode has", name), want)
 }
 
-// ofEpisode returns an error without the number of the episode, because the note's subject has it.
+// ofEpisode returns an error without the episode's number, because the note's subject has it.
 func ofEpisode(err error) error {
 	if bad := (*dataset.EpisodeError)(nil); errors.As(err, &bad) {
 		return bad.Err

@@ -181,7 +181,7 @@ type tensorOf struct {
 	to   **tensor.Tensor
 }
 
-// tensors reads the tensors of a stream, and the offsets of its episodes.
+// tensors reads a stream's tensors, and the offsets of its episodes.
 func (s *Store) tensors(path, name string, list ...tensorOf) (offsets []int64, err error) {
 	for _, t := range list {
 		if *t.to, err = s.file.Tensor(name + "." + t.part); err != nil {
@@ -213,7 +213,7 @@ func (p *Stream) check(episodes int) string {
 	return checkOffsets(p.Offsets, episodes, v.Dim(0))
 }
 
-// fileTensors returns the tensors of the stream.
+// fileTensors returns the stream's tensors.
 func (p *Stream) fileTensors() []fileTensor {
 	var times []*tensor.Tensor
 	for _, s := range present(p, p.shards) {

@@ -32,7 +32,7 @@ func init() {
 // closed or its file is cut short.
 type copyingStore struct{ *Store }
 
-// Of returns the store of a dataset, also if [dataset.Open] opened it; nil if the dataset is no store.
+// Of returns a dataset's store, also if [dataset.Open] opened it; nil if the dataset is no store.
 func Of(d dataset.Dataset) *Store {
 	switch d := d.(type) {
 	case *Store:

@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// openShards opens the folder of a store in several files.
+// openShards opens the folder of a sharded store.
 func openShards(path string) (s *Store, err error) {
 	bad := errorsOf(path)
 	names, err := shardNames(path)
@@ -220,7 +220,7 @@ func (s *Store) joinMedia(shard int, m *Media) {
 	to.shards[shard] = m
 }
 
-// leaveOut adds a note to the episodes of a shard that have samples of a stream.
+// leaveOut adds a note to a shard's episodes that have samples of a stream.
 func (s *Store) leaveOut(shard int, name string, offsets []int64, why dataset.Note) {
 	why.Subject = name
 	s.eachWith(shard, offsets, func(e *Episode, count int) {
@@ -229,7 +229,7 @@ func (s *Store) leaveOut(shard int, name string, offsets []int64, why dataset.No
 	})
 }
 
-// eachWith calls do for the episodes of a shard that have samples, by the stream's offsets in the shard.
+// eachWith calls do for a shard's episodes that have samples, by the stream's offsets in the shard.
 func (s *Store) eachWith(shard int, offsets []int64, do func(e *Episode, count int)) {
 	for i := range s.shards[shard].Episodes {
 		if offsets[i] < offsets[i+1] {
@@ -238,7 +238,7 @@ func (s *Store) eachWith(shard int, offsets []int64, do func(e *Episode, count i
 	}
 }
 
-// offsets returns the offsets of episodes over all shards, from the offsets of each shard; those are nil if the shard lacks the stream.
+// offsets returns the offsets of episodes over all shards, from each shard's offsets; those are nil if the shard lacks the stream.
 func (s *Store) offsets(of func(shard int) []int64) []int64 {
 	list := make([]int64, 1, len(s.Episodes)+1)
 	for k, shard := range s.shards {
@@ -260,8 +260,8 @@ func (s *Store) offsets(of func(shard int) []int64) []int64 {
 //
 // A folder is a store in several files, which PackShard wrote. All files must be there and of one packing. Else the error is a
 // *dataset.FormatError that names the file, ErrNotFound or ErrCorrupt. Nothing is copied. The store has the same episodes as one file,
-// in the dataset's order. A stream has the columns of the first shard with it. It is left out of the episodes of a shard that has it
-// with other columns.
+// in the dataset's order. A stream has the columns of the first shard with it. A shard that has it
+// with other columns leaves it out of its episodes.
 func Open(path string) (*Store, error) {
 	if info, err := storage.Stat(context.Background(), path); err == nil && info.IsDir() {
 		return openShards(path)

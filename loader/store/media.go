@@ -56,7 +56,7 @@ func (m *Media) close() {
 	}
 }
 
-// These notes mean that the name of a stream is taken.
+// These notes mean that a stream's name is taken.
 var (
 	nameOfStream = dataset.Note{Code: dataset.CodeNameTaken, Detail: dataset.Detail{Got: "a stream of numbers"}}
 	nameOfMedia  = dataset.Note{Code: dataset.CodeNameTaken, Detail: dataset.Detail{Got: "a media stream"}}

@@ -138,11 +138,11 @@ type BuildOptions struct {
 	Large func(bytes int64)
 	// Replace lets PackShard replace shards with another packing.
 	Replace bool
-	// Sources are the files of the dataset, for Store.Sources. Hash them before the dataset is read: then a file that changes meanwhile
+	// Sources are the dataset's files, for Store.Sources. Hash them before the dataset is read: then a file that changes meanwhile
 	// makes the store stale.
 	Sources []Source
 
-	shard *Shard // the part of the dataset to pack; nil packs all of it
+	shard *Shard // the dataset's part to pack; nil packs all of it
 }
 
 // mediaPacker is a packed media stream that grows with each episode.

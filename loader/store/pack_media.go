@@ -12,7 +12,7 @@ import (
 // videos are the encodings whose frames need other frames.
 var videos = []string{"h264", "h265", "hevc", "av1", "vp8", "vp9", "mpeg4", "mpeg2"}
 
-// addMedia appends the frames of an episode, from the selected media streams.
+// addMedia appends an episode's frames, from the selected media streams.
 func (p *packer) addMedia(ctx context.Context, e *dataset.Episode, leave func(n dataset.Note, name string, count int)) error {
 	for k := range e.Media {
 		m := &e.Media[k]

@@ -19,7 +19,7 @@ const (
 	sureAhead   = 64       // if the estimate is more than this multiple of a list's numbers, the list reserves less
 )
 
-// pool is shared by the columns of a store. It counts the numbers in memory, and has the file with the others.
+// pool is shared by a store's columns. It counts the numbers in memory, and has the file with the others.
 type pool struct {
 	path     string // of the packed file; empty if all numbers stay in memory
 	scratch  *atomicfile.Scratch
@@ -61,7 +61,7 @@ type column interface {
 	len() int // elements
 	dtype() tensor.DType
 	spill(*atomicfile.Scratch) error
-	// write writes the elements in the format of the file.
+	// write writes the elements in the file's format.
 	write(*pool, io.Writer) error
 	// tensor returns the elements. The pool must keep all numbers in memory.
 	tensor(shape ...int) (*tensor.Tensor, error)
@@ -203,7 +203,7 @@ func (l *list[T]) count(p *pool, n int) error {
 	return p.count(n * l.dtype().Size())
 }
 
-// floats appends the elements of a tensor. Elements of the column's dtype keep their bits.
+// floats appends a tensor's elements. Elements of the column's dtype keep their bits.
 func (l *list[T]) floats(p *pool, t *tensor.Tensor) (rounded, overflowed int, err error) {
 	if t, err = t.Contiguous(); err != nil {
 		return 0, 0, err

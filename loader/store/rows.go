@@ -2,7 +2,7 @@ package store
 
 import "github.com/robocache/robocache/tensor"
 
-// Samples are the samples of a stream in an episode: Values [S,D] and Times [S].
+// Samples are a stream's samples in an episode: Values [S,D] and Times [S].
 type Samples struct{ Values, Times *tensor.Tensor }
 
 // Join copies the samples of several episodes, n in all, into packed tensors [n,width] and [n].

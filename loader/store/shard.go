@@ -38,7 +38,7 @@ func (h *Shard) run() (begin, end int) {
 	return first(h.Index), first(h.Index + 1)
 }
 
-// sources lists the files of a dataset, records their count and their listing, and hashes the shard's share of them.
+// sources lists a dataset's files, records their count and their listing, and hashes the shard's share of them.
 func (h *Shard) sources(ctx context.Context, path string) ([]Source, error) {
 	all, err := sources.List(ctx, path)
 	if err != nil {
@@ -61,7 +61,7 @@ func ShardName(index, count int) string {
 	return fmt.Sprintf("shard-%05d-of-%05d.safetensors", index, count)
 }
 
-// shardFile is a file with the name of a shard.
+// shardFile is a file with a shard's name.
 type shardFile struct {
 	name         string
 	index, count int
@@ -69,7 +69,7 @@ type shardFile struct {
 
 var shardPattern = regexp.MustCompile(`^shard-(\d{5})-of-(\d{5})\.safetensors$`)
 
-// shardNames returns the files of a folder with names of shards, sorted.
+// shardNames returns a folder's files with names of shards, sorted.
 func shardNames(folder string) ([]shardFile, error) {
 	entries, err := storage.ReadNames(context.Background(), folder, -1)
 	if err != nil {
@@ -86,7 +86,7 @@ func shardNames(folder string) ([]shardFile, error) {
 	return list, nil
 }
 
-// shardAt returns the shard of an episode. begins are the numbers of the shards' first episodes.
+// shardAt returns an episode's shard. begins are the numbers of the shards' first episodes.
 func shardAt(begins []int, episode int) int {
 	return sort.SearchInts(begins, episode+1) - 1
 }

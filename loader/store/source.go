@@ -11,7 +11,7 @@ import (
 // Source is a file that a store was packed from.
 type Source = sources.File
 
-// SourcesOf hashes the files of a dataset: the file, or all files below the folder, sorted by name. Names that begin with a dot are
+// SourcesOf hashes a dataset's files: the file, or all files below the folder, sorted by name. Names that begin with a dot are
 // left out.
 func SourcesOf(ctx context.Context, path string) ([]Source, error) {
 	list, err := sources.List(ctx, path)

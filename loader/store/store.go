@@ -19,7 +19,7 @@ import (
 // write them. They end with Close, and so do the episodes. If the file is cut short while it is open, reading the missing part outside
 // of Guard ends the program, because the system raises a fault. Episode checks the file's size first.
 //
-// An episode keeps only the data that its streams need. Attributes.Other and the path of the recording are not stored.
+// An episode keeps only the data that its streams need. Attributes.Other and the recording's path are not stored.
 type Store struct {
 	name, format string
 	info         dataset.Info
@@ -33,7 +33,7 @@ type Store struct {
 	Shard *Shard
 
 	file   *safetensors.File // nil if the store was built in memory
-	shards []*Store          // the files of a folder, in order
+	shards []*Store          // a folder's files, in order
 	begins []int             // numbers of the shards' first episodes
 	closed atomic.Bool
 }
@@ -206,7 +206,7 @@ func (s *Store) Stream(name string) *Stream {
 	return nil
 }
 
-// holder returns the store of the file with an episode: a shard of a folder, or the store itself.
+// holder returns the store with an episode's file: a shard of a folder, or the store itself.
 func (s *Store) holder(i int) *Store {
 	if s.shards == nil || i < 0 || i >= len(s.Episodes) {
 		return s
@@ -235,7 +235,7 @@ func (s *Store) CheckEpisodes(numbers []int) error {
 	return checkNumbers(numbers, len(there), func(n int) bool { return there[n] })
 }
 
-// Fresh compares the files of a dataset with the files that the store was packed from. If they differ, the error is a *StaleError. If
+// Fresh compares a dataset's files with the files that the store was packed from. If they differ, the error is a *StaleError. If
 // the store is one file of several, Fresh hashes only this file's sources, and compares the names and sizes of the others.
 func (s *Store) Fresh(ctx context.Context, path string) error {
 	var now []Source

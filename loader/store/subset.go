@@ -19,7 +19,7 @@ func (s Subset) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 	return s.Dataset.Episode(ctx, s.Numbers[i])
 }
 
-// NewSubset returns the episodes of a dataset with these numbers, ascending; all episodes for nil.
+// NewSubset returns a dataset's episodes with these numbers, ascending; all episodes for nil.
 func NewSubset(d dataset.Dataset, numbers []int) (Subset, error) {
 	if numbers == nil {
 		all := make([]int, d.Len())
