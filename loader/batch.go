@@ -195,7 +195,7 @@ type shot struct {
 	bad []badFrames // one a camera
 }
 
-// lose removes the windows of rows. Their targets become those of a row without a window.
+// lose removes the windows from rows. The rows then have the targets of any row without a window.
 func (s *shot) lose(rows []int) error {
 	for i, frames := range s.frames {
 		masks := &s.masks.Streams[i]
@@ -235,6 +235,6 @@ func (s *shot) lose(rows []int) error {
 // badFrames counts the targets of a camera whose frames cannot be decoded.
 type badFrames struct {
 	count int
-	place int    // of the first one, among the camera's targets of a batch
+	place int    // index of the first one, among a batch's targets for the camera
 	first string // its error
 }

@@ -71,7 +71,7 @@ func (l *Loader) Batches(ctx context.Context) iter.Seq2[*Batch, error] {
 	}
 }
 
-// Epoch makes the rest of the batches of the loader's epoch.
+// Epoch makes the batches that are left in the loader's epoch.
 func (l *Loader) Epoch(ctx context.Context) iter.Seq2[*Batch, error] {
 	return func(yield func(*Batch, error) bool) {
 		state, err := l.State(ctx)

@@ -75,7 +75,7 @@ func split(plan align.Plan, cameras []Camera) (align.Plan, *cameraPlan, error) {
 	return plan, f, f.whole.Check()
 }
 
-// frameStreams are the camera frames of an episode: for each camera a stream of frame numbers, on the camera's clock.
+// frameStreams are an episode's camera frames: for each camera a stream of frame numbers, on the camera's clock.
 type frameStreams struct {
 	streams []align.PreparedStream
 	leftOut dataset.Notes  // cameras that Prepare refuses

@@ -20,7 +20,7 @@ type firstPass struct {
 	isExcluded bool // by Options.Episodes
 	err        error
 	prepared   *align.Prepared
-	clocks     []int // of each stream: the index of the first stream with the same timestamps
+	clocks     []int // for each stream: the index of the first stream with the same timestamps
 	// columns are the indexes, in the recorded streams, of each stream's first column. They are nil unless each stream takes all
 	// samples, of consecutive columns, as recorded. If they are set, the episode need not be prepared again when it is read again.
 	columns []int

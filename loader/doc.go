@@ -1,5 +1,5 @@
 // Package loader makes training batches of recordings: windows of several streams around an anchor, on one clock, normalised and
-// masked, on a device. The order of the windows is a function of seed and epoch alone.
+// masked, on a device. The window order is a function of seed and epoch alone.
 //
 // A [store.Store] holds a dataset's recordings, packed stream by stream, in memory or in files.
 //

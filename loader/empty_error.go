@@ -26,7 +26,7 @@ type EmptyError struct {
 	Succeeded, Failed int
 }
 
-// PassesNone returns the error of a filter that takes none of the episodes.
+// PassesNone returns the error for a filter that no episode passes.
 func PassesNone(f dataset.Filter, episodes []*store.Episode) *EmptyError {
 	e := &EmptyError{Episodes: len(episodes), Filtered: len(episodes), Filter: f}
 	for _, about := range episodes {

@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// The default size of the cache is a gigabyte, or a share of the available memory if that is less.
+// The default cache size is a gigabyte, or a share of the available memory if that is less.
 const (
 	frameCacheBytes = 1 << 30
 	frameCacheShare = 8
@@ -17,7 +17,7 @@ const (
 // stretchOverhead is the memory of a stretch without its pixels, bytes.
 const stretchOverhead = 512
 
-// FrameCache reports the cache of decoded frames; Limit is 0 if a loader has none. The loaders of a group share one cache.
+// FrameCache reports the cache for decoded frames; Limit is 0 if a loader has none. A group's loaders share one cache.
 type FrameCache struct {
 	Limit   int64 `json:"limit_bytes"`
 	Bytes   int64 `json:"bytes"`   // in use

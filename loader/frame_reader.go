@@ -308,7 +308,7 @@ func (m *cameraReader) decodeScene(ctx context.Context, s *shot, sc *scene, batc
 // noFrame is the frame number of a target without a frame.
 const noFrame = -1
 
-// numbers makes the loader of frame numbers, on the CPU: Resample selects the frame of each target.
+// numbers makes the loader for frame numbers, on the CPU: Resample selects each target's frame.
 func (f *cameraPlan) numbers(ctx context.Context, cpu *ops.Device, l *Loader, c *selection) (*Loader, error) {
 	n := &Loader{device: cpu, order: l.order, age: l.age}
 	l.closers.add(n)

@@ -9,7 +9,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Lengths of the stretches of a video that are decoded at once. Starting a decoder costs as much as four million pixels.
+// Lengths of the video stretches that are decoded at once. Starting a decoder costs as much as four million pixels.
 const (
 	// If all frames that are drawn from at a time fit the cache, each is decoded once. Longer stretches would delay the first batches.
 	longPixels                = 20 << 20
@@ -35,7 +35,7 @@ func (m *cameraReader) chooseStretches(l *Loader, opt *Options) {
 	case o.ShardWindows > 0:
 		share = min(1, float64(o.ShardWindows)*float64(o.MixShards)/float64(o.Count))
 	}
-	all, videos, size := 0.0, 0.0, 0 // bytes of all frames, of the video frames drawn from at a time, and of one frame of each camera
+	all, videos, size := 0.0, 0.0, 0 // bytes: all frames, the video frames drawn from at a time, and one frame of each camera
 	for i, cam := range m.cameras {
 		frame, frames := cam.Height*cam.Width*3, float64(l.report.Cameras[i].Frames)
 		if size += frame; m.videos[i] {

@@ -13,7 +13,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// cameraReader decodes the frames of batches in advance. One goroutine draws the frame numbers of a batch. Workers decode and resize
+// cameraReader decodes the batches' frames in advance. One goroutine draws a batch's frame numbers. Workers decode and resize
 // the frames into pinned memory, from which they are copied to the device.
 type cameraReader struct {
 	cameras  []Camera

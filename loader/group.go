@@ -22,7 +22,7 @@ type Group struct {
 }
 
 // NewGroup makes a loader on each device by open, for example with [New], all at once and of the same dataset. Options.Rank is the rank
-// of the first device. Options.Ranks counts the devices of all programs; 0 means the devices here. The loaders share one cache of
+// of the first device. Options.Ranks counts all programs' devices; 0 means the devices here. The loaders share one cache of
 // decoded frames. The caller closes the group, and then the devices. If a loader fails, NewGroup closes all of them and returns the
 // error of the first device that failed.
 func NewGroup(devices []*ops.Device, opt Options, open func(*ops.Device, Options) (*Loader, error)) (*Group, error) {
@@ -86,7 +86,7 @@ func (g *Group) Next(ctx context.Context) error {
 	return err
 }
 
-// Batch returns the tensors of each device's batches. Row i of device d, of D devices here, is at position i*Ranks+Rank+d after the
+// Batch returns each device's batch tensors. Row i of device d, of D devices here, is at position i*Ranks+Rank+d after the
 // state before the step: positions run over the devices first, then over the rows.
 func (g *Group) Batch() []*Batch { return g.batches }
 

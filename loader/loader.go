@@ -37,7 +37,7 @@ type Loader struct {
 	isApart         bool // each stream has tensors of its own
 }
 
-// feed writes the rows and anchors of a batch to the tensors that the Fuses read. A loader with its store on the device and a loader
+// feed writes a batch's rows and anchors to the tensors that the Fuses read. A loader with its store on the device and a loader
 // that streams differ in their feeds alone.
 type feed interface {
 	// enqueue enqueues the work that comes before a batch's Fuses. It is captured.

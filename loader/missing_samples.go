@@ -17,7 +17,7 @@ type Lacking struct {
 	Windows int          `json:"windows"` // of the episode, in an epoch
 }
 
-// LackingError means that an episode has no samples of a stream of the plan. With Options.Strict that is an error for any episode, else
+// LackingError means that an episode lacks samples of a plan's stream. With Options.Strict that is an error for any episode, else
 // only if no episode has samples.
 type LackingError struct {
 	Lacking

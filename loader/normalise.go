@@ -86,7 +86,7 @@ type Normalisation struct {
 	Min, Max     []float32 // of each column; nil if the rule does not clip, infinite for a column that it does not change
 }
 
-// ColumnStats are the statistics of a column over the samples of the drawn episodes, as recorded. NaN and infinite samples are left
+// ColumnStats are a column's statistics over the drawn episodes' samples, as recorded. NaN and infinite samples are left
 // out. They are computed exactly and rounded once, so they do not depend on the order of the samples.
 type ColumnStats struct {
 	Count     int

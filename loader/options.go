@@ -7,7 +7,7 @@ import (
 
 // Options set how batches are drawn. Batch is required. The JSON names are the arguments of the Python package.
 type Options struct {
-	Batch int    `json:"batch"` // B: windows of a batch of one rank
+	Batch int    `json:"batch"` // B: windows in one rank's batch
 	Seed  uint64 `json:"seed"`
 	// Rank is the number of this program among the Ranks that share each epoch; Ranks 0 means 1.
 	Rank  int `json:"rank"`
@@ -26,7 +26,7 @@ type Options struct {
 	// needs the same values. 0 means 4096 and 16.
 	ShardWindows int `json:"shard_windows"`
 	MixShards    int `json:"mix_shards"`
-	// EpochWindows is the number of windows of an epoch of a weighted mixture, see [NewMixture]; 0 means the windows of all stores.
+	// EpochWindows is how many windows a weighted mixture draws in an epoch, see [NewMixture]; 0 means as many as the stores have.
 	EpochWindows int `json:"epoch_windows"`
 	// Episodes are the numbers of the episodes to draw from, ascending, one list a dataset; a nil or missing list takes all episodes.
 	Episodes [][]int `json:"episodes"`
@@ -35,9 +35,9 @@ type Options struct {
 	// Cameras are a batch's cameras; none by default. Their frames are decoded while batches are drawn, so with cameras the stores
 	// of [New] must stay open.
 	Cameras []Camera `json:"cameras"`
-	// Workers is the number of goroutines that read episodes, and of those that decode frames; 0 means one a processor.
+	// Workers is how many goroutines read episodes, and how many decode frames; 0 means one a processor.
 	Workers int `json:"workers"`
-	// FrameCache limits the memory of decoded frames, bytes. Frames have the size of their Cameras there. Videos are cached in
+	// FrameCache limits the memory for decoded frames, bytes. Frames have the size of their Cameras there. Videos are cached in
 	// stretches, because starting a decoder costs most; other frames are cached if all fit. 0 means a gigabyte, or an eighth of the
 	// available memory if that is less; -1 means no cache.
 	FrameCache int64 `json:"frame_cache"`

@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Windows returns the number of windows of an episode in an epoch, one for each anchor. The episode is numbered as in Batch.Episodes.
+// Windows returns how many windows an episode has in an epoch, one for each anchor. The episode is numbered as in Batch.Episodes.
 // It returns 0 for any other number.
 func (l *Loader) Windows(episode int64) int {
 	if l.EpisodeOf(episode) < 0 {
@@ -46,7 +46,7 @@ func (l *Loader) Begin(s State) State {
 	return s
 }
 
-// EpisodeOf returns the number in the store of an episode of a batch; -1 for -1.
+// EpisodeOf returns the store's number for an episode in a batch; -1 for -1.
 func (l *Loader) EpisodeOf(episode int64) int {
 	if episode < 0 || episode >= int64(len(l.numbers)) {
 		return -1
@@ -97,7 +97,7 @@ func (l *Loader) Check(s State) error {
 	return nil
 }
 
-// EpochEnds reports whether a state is at the end of its epoch, so that the next batch is one of another epoch.
+// EpochEnds reports whether a state is at its epoch's end, so that the next batch is in another epoch.
 func (l *Loader) EpochEnds(s State) bool {
 	begin, _ := l.order.Next(ops.Cursor{Epoch: s.Epoch, Taken: s.Taken})
 	return begin.Epoch != s.Epoch
@@ -155,7 +155,7 @@ func (l *Loader) mixtureStates() (all []MixtureState) {
 	return all
 }
 
-// StoreOf returns the index of an episode's store in the list of stores, and the episode's number in that store; -1 and -1 for episode
+// StoreOf returns an episode's store, by its index in the list, and the episode's number in that store; -1 and -1 for episode
 // -1.
 func (l *Loader) StoreOf(episode int64) (store, number int) {
 	if number = l.EpisodeOf(episode); number < 0 || l.stores == nil {

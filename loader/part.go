@@ -60,7 +60,7 @@ func deltasOf(plan *align.Plan, name string) ([]int64, error) {
 	return deltas, nil
 }
 
-// shiftOf returns the constant difference of two lists of targets, if there is one.
+// shiftOf returns the constant difference between two target lists, if there is one.
 func shiftOf(first, second []int64) (by int64, same bool) {
 	if len(first) != len(second) {
 		return 0, false
@@ -95,7 +95,7 @@ func fits(p *align.Prepared, parts []part) error {
 // clock.
 type group struct {
 	parts  []int
-	shifts []int64        // of each part, ns: its first target minus that of the first part
+	shifts []int64        // ns: each part's first target minus the first part's
 	values *tensor.Tensor // [B,T,sum D]
 	valid  *tensor.Tensor // [B,T,M]
 	pad    *tensor.Tensor
@@ -114,7 +114,7 @@ func isFatal(err error) bool {
 	return errors.As(err, &plan) || errors.As(err, &missing)
 }
 
-// OptionError means that an option is invalid. Arg is a field of the options, or a key of the plan, for example "plan.windows.action".
+// OptionError means that an option is invalid. Arg is an options field or a plan key, for example "plan.windows.action".
 type OptionError = dataset.OptionError
 
 // refuse returns the *OptionError of an option.

@@ -48,7 +48,7 @@ type StreamsReport struct {
 // Streaming reports the memory and the losses of streaming.
 type Streaming struct {
 	Slots     int `json:"slots"`          // shards on the device: two groups
-	SlotBytes int `json:"slot_bytes"`     // of each slot: the size of the largest shard
+	SlotBytes int `json:"slot_bytes"`     // size of the largest shard
 	Pinned    int `json:"pinned_bytes"`   // on the host: the memory that shards are copied from
 	Workers   int `json:"workers"`        // goroutines that read shards
 	Unread    int `json:"unread_windows"` // rows without a window, because their episode could not be read again

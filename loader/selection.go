@@ -47,7 +47,7 @@ func (c *selection) readsAll() bool {
 	return c.keepsRows || decoded
 }
 
-// anchors returns how many ticks of an episode have a window, of each stream and camera.
+// anchors returns how many of an episode's ticks have a window, for each stream and camera.
 func (c *selection) anchors(ticks int) int {
 	if c.cameras != nil {
 		return c.cameras.whole.Anchors(ticks)

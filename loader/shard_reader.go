@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// run reads at most most consecutive episodes of a store's file, from episode e of the selection on, to the rows at at. It reads the
+// run reads consecutive episodes from a store's file to the rows in at: up to most episodes, from the selection's episode e on. It reads the
 // file itself, not its mapping, because that is several times as fast if the pages are not in memory, and does not fill the program's
 // memory. It returns how many episodes it has read: 0 without a file, for an episode that is not taken as it is packed, and after an
 // error. The caller then reads one episode, which reports the error.
@@ -37,7 +37,7 @@ func (w *shardReader) run(e, most int, to []store.Samples, at []int) int {
 	return n
 }
 
-// same reports whether an episode's timestamps have not changed. It is read k episodes after the one whose rows begin at at.
+// same reports whether an episode's timestamps have not changed. It is read k episodes after the one with its rows in at.
 func (w *shardReader) same(e, k int, to []store.Samples, at []int) bool {
 	c := w.s.selection
 	hashes, all := make([]uint64, len(c.parts)), uint64(0) // hashes is of each part

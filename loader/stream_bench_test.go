@@ -59,7 +59,7 @@ func BenchmarkStreaming(b *testing.B) {
 		}
 	}
 	state, action, times := data[float32](b, store.Streams[0].Values), data[float32](b, store.Streams[1].Values), data[int64](b, store.Streams[0].Times)
-	const rows, shard = 500, 68 // samples of an episode, and episodes of a shard
+	const rows, shard = 500, 68 // samples of an episode, and a shard's episodes
 	for _, goroutines := range []int{1, 4, 16} {
 		b.Run(fmt.Sprintf("read=copy/goroutines=%d", goroutines), func(b *testing.B) {
 			episodes, frames := len(times)/rows, max(room/(2*26*4+8)/rows/goroutines, shard)*rows

@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// sharding is the division of an epoch into shards: windows of a shard, shards of a group, and windows of a group.
+// sharding divides an epoch: windows in a shard, shards in a group, and windows in a group.
 type sharding struct{ windows, mix, span int64 }
 
 // streamer is the feed for a streamed dataset. Workers read the shards of a group into its slots while batches are drawn from
@@ -50,7 +50,7 @@ func (s *streamer) cut(windows, mix int64) sharding {
 	return sharding{w, k, k * w}
 }
 
-// size returns the bytes of a row of a part, with its timestamp if the part has its own.
+// size returns the bytes in a part's row, with the timestamp if the part has its own.
 func (s *streamer) size(m int) int {
 	p := &s.selection.parts[m]
 	n := p.width * p.packed.Size()

@@ -106,7 +106,7 @@ func (p *Packing) Store(ctx context.Context, watch *Watch) (*store.Store, error)
 	return store, nil
 }
 
-// Explain returns an error of packing as one of the input or the arguments.
+// Explain returns a packing error as one about the input or the arguments.
 func (p *Packing) Explain(err error) error {
 	var option *OptionError
 	var nothing *store.NothingError

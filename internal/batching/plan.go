@@ -114,7 +114,7 @@ func (s *Source) readPlan() (align.Plan, error) {
 	return planfile.Read(s.PlanFile)
 }
 
-// names returns the stream names of a store, or of the first readable episode of a dataset.
+// names returns a store's stream names, or those in a dataset's first readable episode.
 func (s *Source) names(ctx context.Context) (names []string, err error) {
 	if s.Store != nil {
 		for _, stream := range s.Store.Streams {
@@ -131,7 +131,7 @@ func (s *Source) names(ctx context.Context) (names []string, err error) {
 	return nil, ReadError(s.Paths[0], err)
 }
 
-// Explain returns an error of the loader as one of the input or the arguments.
+// Explain returns a loader's error as one about the input or the arguments.
 func (r *Request) Explain(err error) error {
 	var option *OptionError
 	var empty *loader.EmptyError
@@ -169,7 +169,7 @@ func (r *Request) Explain(err error) error {
 	return r.noRoom(err)
 }
 
-// argument returns the error of a loader option as one of the argument or the plan file that sets it.
+// argument returns a loader option's error as one about the argument or the plan file that sets it.
 func (r *Request) argument(err *OptionError) error {
 	key, inPlan := strings.CutPrefix(err.Arg, "plan.")
 	stream, window := strings.CutPrefix(key, "windows.")
@@ -201,7 +201,7 @@ func (r *Request) noRoom(err error) error {
 	return err
 }
 
-// Unreadable returns an error of a batch as one of the input, if an episode cannot be read.
+// Unreadable returns a batch's error as an input's, if an episode cannot be read.
 func (r *Request) Unreadable(err error) error {
 	var episode *dataset.EpisodeError
 	if errors.As(err, &episode) {

@@ -22,7 +22,7 @@ var launchers = []struct{ name, index, count string }{
 	{"SkyPilot", "SKYPILOT_NODE_RANK", "SKYPILOT_NUM_NODES"},
 }
 
-// CompletionIndex is the variable with the number of a Kubernetes pod of an Indexed Job. No variable has the number of pods.
+// CompletionIndex is the variable with a pod's number in a Kubernetes Indexed Job. No variable has the pod count.
 const CompletionIndex = "JOB_COMPLETION_INDEX"
 
 // PlaceOf returns the place of this program. It takes --rank and --world if both are set; they are nil if not. Else it takes

@@ -345,7 +345,7 @@ func (s *Source) MakeOn(ctx context.Context, device *ops.Device, plan align.Plan
 	return l, nil
 }
 
-// statistics returns the statistics of the plan's streams. A file that is not of a loader may have other streams, which are left out
+// statistics returns those for the plan's streams. A file that no loader wrote may have other streams, which are left out
 // with a note.
 func (s *Source) statistics(ctx context.Context, plan align.Plan) (map[string]loader.Statistics, error) {
 	if s.Statistics == nil {

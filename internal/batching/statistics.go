@@ -9,7 +9,7 @@ import (
 	"github.com/robocache/robocache/loader"
 )
 
-// Normalised is the normalisation of a stream of the batches: y = (x-shift)*scale, then clipped, so x = y/scale + shift. Each list has
+// Normalised is a drawn stream's normalisation: y = (x-shift)*scale, then clipped, so x = y/scale + shift. Each list has
 // an entry for each column. Its JSON names are a contract.
 type Normalised struct {
 	Name    string   `json:"name"`

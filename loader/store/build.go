@@ -16,10 +16,10 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// mostAhead is the size of the episodes, in bytes, that Pack reads before they are packed.
+// mostAhead limits how many bytes Pack reads before they are packed.
 const mostAhead = 48 << 20
 
-// Build packs the episodes of a dataset into memory. A stream has the columns of the first episode that has it, in that order. The
+// Build packs the episodes of a dataset into memory. A stream takes its columns, and their order, from the first episode that has it. The
 // columns of other episodes are found by their names. If an episode lacks a column, the stream is left out there, with a note; other
 // differences are remarks. An episode without streams keeps its place.
 func Build(ctx context.Context, d dataset.Dataset, opt BuildOptions) (*Store, error) {

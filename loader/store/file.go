@@ -25,7 +25,7 @@ type fileTensor struct {
 	write func(io.Writer) error
 }
 
-// newFileTensor returns a tensor of the file that is the concatenation of others.
+// newFileTensor returns a tensor for the file: the concatenation of others.
 func newFileTensor(name string, dtype tensor.DType, shape []int, parts ...*tensor.Tensor) fileTensor {
 	return fileTensor{name, dtype, shape, func(w io.Writer) error {
 		for _, t := range parts {
@@ -175,7 +175,7 @@ func (s *Store) open(path string) error {
 	return nil
 }
 
-// tensorOf is a tensor of a stream, by the last part of its name.
+// tensorOf is a stream's tensor, by the last part of its name.
 type tensorOf struct {
 	part string
 	to   **tensor.Tensor
@@ -199,7 +199,7 @@ func (s *Store) tensors(path, name string, list ...tensorOf) (offsets []int64, e
 	return slices.Clone(numbers), nil // a copy, because a slice cannot report that the file is closed
 }
 
-// check describes the first inconsistency of a packed stream; empty if there is none.
+// check describes a packed stream's first inconsistency; empty if there is none.
 func (p *Stream) check(episodes int) string {
 	v, t := p.Values, p.Times
 	switch {
@@ -232,7 +232,7 @@ func (p *Stream) fileTensors() []fileTensor {
 		newFileInts(p.Name+".offsets", p.Offsets)}
 }
 
-// writeValues writes the values of one file, in the order of the columns.
+// writeValues writes one file's values, in column order.
 func (p *Stream) writeValues(w io.Writer) error {
 	if p.at == nil {
 		return npy.WriteData(w, p.Values)
@@ -298,7 +298,7 @@ func (m *Media) fileTensors() []fileTensor {
 		newFileInts(m.Name+".offsets", m.Offsets)}
 }
 
-// check describes the first inconsistency of a packed media stream; empty if there is none. The ends of frames are checked when frames
+// check describes a packed media stream's first inconsistency; empty if there is none. Frame ends are checked when frames
 // are read.
 func (m *Media) check(episodes int) string {
 	f, o, t := m.Frames, m.FrameOffsets, m.Times
@@ -315,7 +315,7 @@ func (m *Media) check(episodes int) string {
 	return checkOffsets(m.Offsets, episodes, t.Dim(0))
 }
 
-// check describes the first inconsistency of a shard with its store; empty if there is none.
+// check describes a shard's first inconsistency with its store; empty if there is none.
 func (h *Shard) check(s *Store) string {
 	if h == nil {
 		return ""

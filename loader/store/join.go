@@ -84,7 +84,7 @@ func listOr(names []string, none string) string {
 	return listNames(names)
 }
 
-// packingDifference returns the first packing option of a shard that differs from another shard's; empty if there is none.
+// packingDifference returns the first packing option that differs between two shards; empty if there is none.
 func (s *Store) packingDifference(other *Store) (what, got, want string) {
 	a, b := s.Shard, other.Shard
 	return firstDifference([][3]string{
@@ -105,7 +105,7 @@ func (s *Store) timingDifference(other *Store) (what, got, want string) {
 	})
 }
 
-// shardDifference returns the first difference of a shard's packing from the first shard's; empty if there is none.
+// shardDifference returns the first difference between a shard's packing and the first shard's; empty if there is none.
 func (s *Store) shardDifference(first *Store) (what, got, want string) {
 	a, b := *s.Shard, *first.Shard
 	if what, got, want = s.packingDifference(first); what != "" {
@@ -220,7 +220,7 @@ func (s *Store) joinMedia(shard int, m *Media) {
 	to.shards[shard] = m
 }
 
-// leaveOut adds a note to a shard's episodes that have samples of a stream.
+// leaveOut adds a note to a shard's episodes that have a stream's samples.
 func (s *Store) leaveOut(shard int, name string, offsets []int64, why dataset.Note) {
 	why.Subject = name
 	s.eachWith(shard, offsets, func(e *Episode, count int) {

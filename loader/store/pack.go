@@ -34,7 +34,7 @@ type streamPacker struct {
 	times  *list[int64]
 }
 
-// endAt sets the end of the last of a number of episodes. Missing episodes before it have no samples.
+// endAt sets where the last episode ends. Missing episodes before it have no samples.
 func endAt(offsets []int64, episodes, end int) []int64 {
 	for len(offsets) <= episodes {
 		offsets = append(offsets, offsets[len(offsets)-1])
@@ -133,7 +133,7 @@ type BuildOptions struct {
 	Episodes []int
 	// Progress is called after each episode, with the number of episodes that are done.
 	Progress func(done, of int)
-	// Large is called once by Build if the frames will take over 1 GiB of memory, with an estimate of the bytes, before most of them
+	// Large is called once by Build if the frames will take over 1 GiB, with the estimated bytes, before most frames
 	// are read.
 	Large func(bytes int64)
 	// Replace lets PackShard replace shards with another packing.

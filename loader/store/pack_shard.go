@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/internal/atomicfile"
 )
 
-// PackShard packs shard index of count of a dataset into a folder, which it makes. The file has the name of ShardName. It has the bytes
+// PackShard packs shard index, from 0 to count-1, into a folder, which it makes. ShardName is the file's name. It has the bytes
 // that Pack writes of the shard's episodes, with their numbers in the dataset. PackShard reads no other episodes. Several programs may
 // pack the shards, and Open opens the folder as one store when all shards are there. source is the dataset's path; its files are
 // hashed.

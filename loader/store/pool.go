@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	memoryLimit = 32 << 20 // bytes of packed numbers in memory while a file is written
-	roomLimit   = 1 << 20  // bytes of capacity that a list keeps after its numbers are written
+	memoryLimit = 32 << 20 // packed numbers in memory, in bytes, while a file is written
+	roomLimit   = 1 << 20  // capacity, in bytes, that a list keeps after its numbers are written
 	pieceSize   = 1 << 16  // numbers that are packed at a time
 	firstRoom   = 1 << 20  // bytes of capacity that a list may always reserve
 	sureAhead   = 64       // if the estimate is more than this multiple of a list's numbers, the list reserves less

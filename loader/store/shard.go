@@ -24,7 +24,7 @@ type Shard struct {
 	Count    int    `json:"count"`
 	Episodes int    `json:"episodes"` // E: episodes of the dataset
 	Files    int    `json:"files"`    // files of the dataset; shard j % Count hashes file j, and has it in its sources
-	Listing  string `json:"listing"`  // SHA-256 of the names and sizes of all files
+	Listing  string `json:"listing"`  // SHA-256 over all names and sizes
 	// Options of the packing.
 	Streams []string `json:"streams,omitempty"`
 	Media   []string `json:"media,omitempty"`

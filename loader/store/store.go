@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Store is a dataset with packed episodes: a stream has the samples of all episodes in one tensor. It is a [dataset.Dataset] of the
+// Store is a dataset with packed episodes: a stream has all episodes' samples in one tensor. It is a [dataset.Dataset] of the
 // same episodes. Their streams are views of the packed tensors.
 //
 // The tensors of an opened store are views of its mapped file. They are read on first use, and unused parts take no memory. Do not
@@ -138,7 +138,7 @@ func (s *Store) Name() string { return s.name }
 // Format returns the dataset's format: "lerobot".
 func (s *Store) Format() string { return s.format }
 
-// Info returns the dataset's own description. Splits have numbers of the dataset, and some of those episodes may have been skipped.
+// Info returns the dataset's own description. Splits have the dataset's numbers, and some of those episodes may have been skipped.
 func (s *Store) Info() dataset.Info { return s.info }
 
 // Len returns the number of episodes.
