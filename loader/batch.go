@@ -28,7 +28,7 @@ type Batch struct {
 	isCopy bool // by Host
 }
 
-// BatchStream is a stream of a batch. The tensors may be strided, because streams with the same window share one tensor.
+// BatchStream is a batch's stream. The tensors may be strided, because streams with the same window share one tensor.
 type BatchStream struct {
 	Name    string
 	Columns []dataset.Column
@@ -38,7 +38,7 @@ type BatchStream struct {
 	Age     *tensor.Tensor // [B,T] i64, ns; nil unless Options.Age
 }
 
-// BatchCamera is a camera of a batch.
+// BatchCamera is a batch's camera.
 type BatchCamera struct {
 	Name   string
 	Frames *tensor.Tensor // [B,T,H,W,3] u8: red, green, blue, from the top; black without a frame
@@ -57,7 +57,7 @@ func (b *Batch) Stream(name string) *BatchStream {
 	return nil
 }
 
-// views slices the tensors of a group into its streams.
+// views slices a group's tensors into its streams.
 func (b *Batch) views(parts []part, g *group) error {
 	rows, t, m := g.values.Dim(0), g.values.Dim(1), len(g.parts)
 	lo := 0
@@ -185,7 +185,7 @@ func (b *Batch) Digest(row int) (uint64, error) {
 	return h.Sum64(), nil
 }
 
-// shot holds the camera frames of a batch.
+// shot holds a batch's camera frames.
 type shot struct {
 	frames []*tensor.Tensor // [B,T,H,W,3] u8, one a camera
 	masks  *Batch           // valid, pad and age, on the host
@@ -232,7 +232,7 @@ func (s *shot) lose(rows []int) error {
 	return nil
 }
 
-// badFrames counts the targets of a camera whose frames cannot be decoded.
+// badFrames counts a camera's targets with frames that cannot be decoded.
 type badFrames struct {
 	count int
 	place int    // index of the first one, among a batch's targets for the camera

@@ -21,7 +21,7 @@ func (e *StreamingError) Error() string {
 // Unwrap returns dataset.ErrUnsupported.
 func (e *StreamingError) Unwrap() error { return dataset.ErrUnsupported }
 
-// Capture returns a graph on a queue of the device. Each launch makes the next batch, in the tensors of [Loader.Batch]. The caller
+// Capture returns a graph on a device queue. Each launch makes the next batch, in the tensors of [Loader.Batch]. The caller
 // closes the graph before the loader. It may be a part of a larger graph, because the cursor is on the device. If the loader streams,
 // or has cameras, Capture returns a *StreamingError.
 func (l *Loader) Capture(q *ops.Queue) (*ops.Graph, error) {
@@ -52,7 +52,7 @@ func (l *Loader) run(q *ops.Queue) error {
 	return nil
 }
 
-// Batch returns the tensors of the batches. The loader owns them and writes every batch to them.
+// Batch returns the batch tensors. The loader owns them and writes every batch to them.
 func (l *Loader) Batch() *Batch { return &l.batch }
 
 // Batches makes one batch after the other, epoch after epoch, without end. All batches are in the same tensors, so copy a batch to keep
@@ -134,7 +134,7 @@ func (l *Loader) Next(ctx context.Context) error {
 	return nil
 }
 
-// launch makes a batch on the device, with the frames of a shot if the loader has cameras. It takes no context, because a launch that
+// launch makes a batch on the device, with a shot's frames if the loader has cameras. It takes no context, because a launch that
 // is given up leaves the cursor unknown.
 func (l *Loader) launch(s *shot, lost []int) error {
 	ctx := context.Background()
@@ -152,7 +152,7 @@ func (l *Loader) launch(s *shot, lost []int) error {
 	return l.queue.Synchronize(ctx)
 }
 
-// copyFrames enqueues the copies of a shot to the device. Only the masks are there when it returns.
+// copyFrames enqueues the copies from a shot to the device. Only the masks are there when it returns.
 func (l *Loader) copyFrames(ctx context.Context, s *shot) error {
 	for i := range l.batch.Cameras {
 		to, from := &l.batch.Cameras[i], &s.masks.Streams[i]

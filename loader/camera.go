@@ -16,7 +16,7 @@ type Camera struct {
 	Width  int    `json:"width"`
 }
 
-// CameraReport is a camera of the batches.
+// CameraReport describes a batch camera.
 type CameraReport struct {
 	Name    string `json:"name"`
 	Height  int    `json:"height"`
@@ -29,7 +29,7 @@ type CameraReport struct {
 	FirstBad string `json:"first_bad"`
 }
 
-// CameraError means that frames of a camera cannot be decoded, because their encoding has no decoder, or because they are a video's and
+// CameraError means that a camera's frames cannot be decoded, because their encoding has no decoder, or because they are a video's and
 // ffmpeg is missing. It is dataset.ErrUnsupported.
 type CameraError struct {
 	Camera  string
@@ -44,7 +44,7 @@ func (e *CameraError) Error() string {
 // Unwrap returns Err.
 func (e *CameraError) Unwrap() error { return e.Err }
 
-// FramesError means that memory cannot hold the frames of the batches.
+// FramesError means that memory cannot hold the batches' frames.
 type FramesError struct {
 	Camera string
 	Shape  [5]int // [B,T,H,W,3] bytes: the camera's frames in a batch
@@ -60,10 +60,10 @@ func (e *FramesError) Error() string {
 // Unwrap returns Err.
 func (e *FramesError) Unwrap() error { return e.Err }
 
-// framesAhead is the number of batches whose frames are decoded in advance.
+// framesAhead is how many batches have their frames decoded in advance.
 const framesAhead = 2
 
-// noRoomForFrames returns a *FramesError of a camera if err is about memory.
+// noRoomForFrames returns a camera's *FramesError if err is about memory.
 func noRoomForFrames(camera string, shape [5]int, err error) error {
 	var memory *ops.MemoryError
 	if !errors.As(err, &memory) {

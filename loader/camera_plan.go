@@ -18,13 +18,13 @@ type cameraPlan struct {
 	cameras []Camera
 	streams []align.Stream // one a camera, as in the plan
 	whole   align.Plan     // with the cameras: its windows include theirs
-	plans   []align.Plan   // one a camera, over the numbers of its frames
+	plans   []align.Plan   // one a camera, over its frame numbers
 	shapes  [][5]int       // [B,T,H,W,3]: one a camera
-	names   []string       // the media streams of the episodes
+	names   []string       // the episodes' media streams
 	why     []noFrames     // one a camera: the first episode that leaves it out, if any
 }
 
-// noFrames explains why an episode has no frames of a camera.
+// noFrames explains why an episode lacks a camera's frames.
 type noFrames struct {
 	episode string
 	note    dataset.Note
@@ -83,7 +83,7 @@ type frameStreams struct {
 	why     []dataset.Note // one a camera, if the recording explains why it has no frames
 }
 
-// findFrames returns the camera frames of an episode.
+// findFrames returns an episode's camera frames.
 func (f *cameraPlan) findFrames(e *dataset.Episode, strict bool) (*frameStreams, error) {
 	out := &frameStreams{streams: make([]align.PreparedStream, len(f.streams)), why: make([]dataset.Note, len(f.streams))}
 	for _, m := range e.Media {
@@ -137,7 +137,7 @@ func (f *cameraPlan) from(camera int) string {
 	return cmp.Or(f.streams[camera].From, f.cameras[camera].Name)
 }
 
-// record adds the media streams of an episode, and the reasons for missing frames.
+// record adds an episode's media streams, and the reasons for missing frames.
 func (f *cameraPlan) record(episode string, film *frameStreams) {
 	for _, name := range film.media {
 		if !slices.Contains(f.names, name) {

@@ -14,7 +14,7 @@ const (
 	frameCacheShare = 8
 )
 
-// stretchOverhead is the memory of a stretch without its pixels, bytes.
+// stretchOverhead is a stretch's memory without its pixels, bytes.
 const stretchOverhead = 512
 
 // FrameCache reports the cache for decoded frames; Limit is 0 if a loader has none. A group's loaders share one cache.
@@ -25,7 +25,7 @@ type FrameCache struct {
 	Used    int64 `json:"used"`    // frames of batches that came from the cache
 }
 
-// frameCache holds stretches of decoded and resized frames. The least recently used stretch is dropped first. Its methods may be called
+// frameCache holds decoded and resized frames, in stretches. The least recently used stretch is dropped first. Its methods may be called
 // from any goroutine.
 type frameCache struct {
 	mu        sync.Mutex
@@ -60,7 +60,7 @@ func newFrameCache(limit int64) *frameCache {
 }
 
 // acquire returns a camera's stretches in an episode from the key's number to last. They stay in the cache until release. The caller
-// decodes the missing ones, for which acquire makes room; frames is the episode's number of frames. It returns nothing if the cache is
+// decodes the missing ones, for which acquire makes room; frames is the episode's frame count. It returns nothing if the cache is
 // full, or if a stretch is missing and frames is 0.
 func (c *frameCache) acquire(key stretchKey, last, frames int) (held, missing []*stretch) {
 	c.mu.Lock()
@@ -134,7 +134,7 @@ func (c *frameCache) publish(made []*stretch) {
 	}
 }
 
-// release returns the stretches of acquire, and counts the frames that were used.
+// release returns the stretches that acquire returned, and counts the frames that were used.
 func (c *frameCache) release(held []*stretch, used *int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// newCameraReader allocates the frames of the batches.
+// newCameraReader allocates the batches' frames.
 func newCameraReader(ctx context.Context, l *Loader, c *selection) (err error) {
 	f := c.cameras
 	cpu, err := ops.Open("cpu")
@@ -68,7 +68,7 @@ func newCameraReader(ctx context.Context, l *Loader, c *selection) (err error) {
 	return err
 }
 
-// next returns the frames of the next batch. If nothing is read yet, reading starts at the feed's cursor. An error stops it.
+// next returns the next batch's frames. If nothing is read yet, reading starts at the feed's cursor. An error stops it.
 func (m *cameraReader) next(ctx context.Context, from feed) (*shot, error) {
 	if m.cancel == nil {
 		at, err := from.cursor(ctx)
@@ -110,7 +110,7 @@ func (m *cameraReader) advance() {
 	m.nextShot = nil
 }
 
-// start starts the reading. It goes on after the context of one batch ends.
+// start starts the reading. It goes on after one batch's context ends.
 func (m *cameraReader) start(ctx context.Context, at ops.Cursor) error {
 	if err := m.numbers.feed.seek(ctx, at); err != nil {
 		return err
@@ -153,7 +153,7 @@ func (m *cameraReader) Close() error {
 	return nil
 }
 
-// decodeBatch fills a shot with the frames of the next batch.
+// decodeBatch fills a shot with the next batch's frames.
 func (m *cameraReader) decodeBatch(ctx context.Context, s *shot, batch int) error {
 	if err := m.numbers.Next(ctx); err != nil {
 		return err
@@ -196,7 +196,7 @@ func (m *cameraReader) decodeBatch(ctx context.Context, s *shot, batch int) erro
 	return m.decodeScenes(ctx, s, scenes, batch)
 }
 
-// decodeScenes decodes the frames of scenes, in several workers.
+// decodeScenes decodes scenes' frames, in several workers.
 func (m *cameraReader) decodeScenes(ctx context.Context, s *shot, scenes []scene, batch int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -305,7 +305,7 @@ func (m *cameraReader) decodeScene(ctx context.Context, s *shot, sc *scene, batc
 	return nil
 }
 
-// noFrame is the frame number of a target without a frame.
+// noFrame is the frame number for a target without a frame.
 const noFrame = -1
 
 // numbers makes the loader for frame numbers, on the CPU: Resample selects each target's frame.

@@ -20,7 +20,7 @@ const (
 	keptShare    = 2  // if the cache holds less than 1/keptShare of the frames, it is not used
 )
 
-// chooseStretches sets the length of each camera's stretches, in frames; 0 decodes each frame when a batch needs it. Frames that are no
+// chooseStretches sets each camera's stretch length, in frames; 0 decodes each frame when a batch needs it. Frames that are no
 // video's are cached only if all fit, because they are used once an epoch.
 func (m *cameraReader) chooseStretches(l *Loader, opt *Options) {
 	m.stretches = make([]int, len(m.cameras))
@@ -64,7 +64,7 @@ func (m *cameraReader) chooseStretches(l *Loader, opt *Options) {
 }
 
 // readCached copies a run's frames from the cache, and reports whether it has all. With media it decodes missing stretches. After
-// false, some place of the run is not filled.
+// false, some place in the run is not filled.
 func (m *cameraReader) readCached(ctx context.Context, s *shot, sc *scene, run []int, media *dataset.Media) (done bool, err error) {
 	length := m.stretches[sc.camera]
 	if length == 0 {
@@ -160,7 +160,7 @@ func (m *cameraReader) decodeRun(ctx context.Context, camera int, media *dataset
 	return done, nil
 }
 
-// runsOf cuts ascending frame numbers into runs that are decoded together. Frames of a video that are close to each other are one run.
+// runsOf cuts ascending frame numbers into runs that are decoded together. A video's frames that are close to each other are one run.
 func runsOf(frames []int, video bool) (runs [][]int) {
 	most := 0
 	if video {

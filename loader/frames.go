@@ -52,12 +52,12 @@ type openEpisode struct {
 // scene lists a camera's frames in an episode that a batch needs.
 type scene struct {
 	camera, episode int
-	wants           map[int][]int // indexes among the camera's targets of the batch, by frame number
+	wants           map[int][]int // indexes among the batch's targets for the camera, by frame number
 }
 
 const (
 	openBatches = 4  // batches for which an unused episode stays open
-	longestSkip = 16 // frames of a video that are decoded without need to reach the next one; a longer gap restarts the decoder
+	longestSkip = 16 // video frames that are decoded without need to reach the next one; a longer gap restarts the decoder
 )
 
 // media returns a camera's media stream in an episode.
@@ -125,8 +125,8 @@ func (m *cameraReader) place(s *shot, sc *scene, picture *tensor.Tensor, frame i
 	return nil
 }
 
-// decodeFirst decodes the first frame of each camera, so that a missing decoder is an error at once: see CameraError. It records which
-// cameras are videos, and the size of their frames. A damaged frame is no error here.
+// decodeFirst decodes each camera's first frame, so that a missing decoder is an error at once: see CameraError. It records which
+// cameras are videos, and their frame sizes. A damaged frame is no error here.
 func (m *cameraReader) decodeFirst(ctx context.Context, c *selection) error {
 	for i := range m.cameras {
 		e := slices.IndexFunc(c.frames, func(f *frameStreams) bool { return f.streams[i].Values != nil })

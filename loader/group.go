@@ -13,7 +13,7 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// Group draws for several devices of one program. It has a [Loader] on each, with consecutive ranks, so the devices share the order of
+// Group draws for several devices in one program. It has a [Loader] on each, with consecutive ranks, so the devices share the order of
 // every epoch as separate programs would. Its methods are for one goroutine at a time.
 type Group struct {
 	loaders []*Loader
@@ -21,7 +21,7 @@ type Group struct {
 	apart   error // the error of a step that only some devices made
 }
 
-// NewGroup makes a loader on each device by open, for example with [New], all at once and of the same dataset. Options.Rank is the rank
+// NewGroup makes a loader on each device by open, for example with [New], all at once and for the same dataset. Options.Rank is the rank
 // of the first device. Options.Ranks counts all programs' devices; 0 means the devices here. The loaders share one cache of
 // decoded frames. The caller closes the group, and then the devices. If a loader fails, NewGroup closes all of them and returns the
 // error of the first device that failed.
@@ -67,10 +67,10 @@ func each(loaders []*Loader, fn func(i int, l *Loader) error) error {
 	return nil
 }
 
-// Loaders returns the loaders in the order of their ranks. Do not step them one by one.
+// Loaders returns the loaders in rank order. Do not step them one by one.
 func (g *Group) Loaders() []*Loader { return g.loaders }
 
-// Next makes the next batch on every device, and returns when all are done. After an error some devices may be a batch ahead of others.
+// Next makes the next batch on every device, and returns when all are done. After an error some devices may have made a batch more than others.
 // Next then returns the error again, until Resume.
 func (g *Group) Next(ctx context.Context) error {
 	if g.apart != nil {
@@ -136,10 +136,10 @@ func (g *Group) Resume(ctx context.Context, s State) error {
 	return nil
 }
 
-// EpochEnds reports whether a state is at the end of its epoch.
+// EpochEnds reports whether a state is at its epoch's end.
 func (g *Group) EpochEnds(s State) bool { return g.loaders[0].EpochEnds(s) }
 
-// Report returns the first loader's report, with the sums of device memory, pinned memory and unread windows.
+// Report returns the first loader's report, with the sums for device memory, pinned memory and unread windows.
 func (g *Group) Report() Report {
 	r := g.loaders[0].Report()
 	r.Notes = slices.Clone(r.Notes)
@@ -168,7 +168,7 @@ func (g *Group) Report() Report {
 	return r
 }
 
-// Waits returns the waiting times of the loaders: the longest for shards and frames, because the devices wait at the same time, and
+// Waits returns the loaders' waiting times: the longest for shards and frames, because the devices wait at the same time, and
 // sums of the rest.
 func (g *Group) Waits() Waits {
 	var all Waits

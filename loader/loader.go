@@ -28,9 +28,9 @@ type Loader struct {
 	plans           []*ops.Plan
 	queue           *ops.Queue
 	graph           *ops.Graph
-	numbers         []int   // in the store, of each drawn episode
-	stores          []int   // indexes in NewMixture's list, of each drawn episode
-	entries         []entry // of each drawn episode
+	numbers         []int   // in the store, by drawn episode
+	stores          []int   // indexes in NewMixture's list, by drawn episode
+	entries         []entry // by drawn episode
 	windows         []int64 // [E+1]: the first window of each drawn episode
 	batch           Batch
 	closed, age     bool
@@ -87,12 +87,12 @@ func (l *Loader) count() error {
 	return nil
 }
 
-// frameFeed provides the frames of cameras on the host, in shots. Shots are decoded before their batches are made.
+// frameFeed provides camera frames on the host, in shots. Shots are decoded before their batches are made.
 type frameFeed interface {
-	// next returns the shot of the next batch. If no shot is decoded in advance, decoding starts at the feed's cursor. An error stops
+	// next returns the next batch's shot. If no shot is decoded in advance, decoding starts at the feed's cursor. An error stops
 	// it.
 	next(ctx context.Context, from feed) (*shot, error)
-	// advance follows the batch of the shot that next returned.
+	// advance follows the batch with the shot that next returned.
 	advance()
 	// stop stops the decoding. The next batch starts it again.
 	stop()
@@ -108,7 +108,7 @@ func (l *Loader) Close() error {
 	return l.closers.close()
 }
 
-// Stats returns the statistics of a stream's columns over the drawn episodes; nil if the plan does not normalise the stream.
+// Stats returns a stream's column statistics over the drawn episodes; nil if the plan does not normalise the stream.
 func (l *Loader) Stats(stream string) []ColumnStats {
 	for i := range l.parts {
 		if l.parts[i].name == stream {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Report returns a description of the drawn episodes and streams.
+// Report describes the drawn episodes and streams.
 func (l *Loader) Report() Report {
 	if s, streaming := l.feed.(*streamer); streaming { // because the workers add to it
 		s.mu.Lock()
@@ -22,7 +22,7 @@ func (l *Loader) Report() Report {
 	return r
 }
 
-// Waits returns the waiting times of a loader that streams or decodes frames; zero for any other loader.
+// Waits returns how long the loader has waited for shards and frames; zero if it neither streams nor decodes.
 func (l *Loader) Waits() Waits {
 	var frames time.Duration
 	if l.frames != nil {

@@ -10,7 +10,7 @@ import (
 
 // Lacking is an episode without samples of a drawn stream. In its windows the stream has the fill value, and is not valid.
 type Lacking struct {
-	Dataset int          `json:"dataset"` // index of the dataset, if there are several
+	Dataset int          `json:"dataset"` // the dataset's index, if there are several
 	Episode string       `json:"episode"`
 	Stream  string       `json:"stream"`
 	Note    dataset.Note `json:"-"`       // the reason

@@ -10,16 +10,16 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// Weighted is a store of a mixture. Weight sets how often its windows are drawn, relative to the other weights. If all weights are 0,
-// an epoch draws each window of every store once.
+// Weighted is a store in a mixture. Weight sets how often its windows are drawn, relative to the other weights. If all weights are 0,
+// an epoch draws every window once.
 type Weighted struct {
 	Store  *store.Store
 	Weight float64
 }
 
-// NewMixture prepares a loader of several stores, which are on the device together. For the rest see [New]. All stores must have the
+// NewMixture prepares a loader for several stores, which are on the device together. For the rest see [New]. All stores must have the
 // streams of the plan, or of the first store if the plan names none, with the first store's columns, in any order, and its dtypes. With
-// weights each store must have a window. Else the error is a *MixtureError. Statistics cover the episodes of all stores. Batches number
+// weights each store must have a window. Else the error is a *MixtureError. Statistics cover all stores' episodes. Batches number
 // the episodes through all stores: [Loader.StoreOf] returns an episode's store.
 //
 // With weights an epoch has Options.EpochWindows windows. The weights divide them among the stores, and each store runs through full

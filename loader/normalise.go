@@ -53,7 +53,7 @@ func robomimic(s ColumnStats) (shift, scale float64) {
 	return (s.Min + s.Max) / 2, 2 * 0.999999 / max(s.Max-s.Min, 1e-4)
 }
 
-// normalise returns the affine step of a rule; nil without a rule.
+// normalise returns a rule's affine step; nil without a rule.
 func normalise(rule string, stats []ColumnStats) *affine {
 	r, there := normalisations[rule]
 	if !there {
@@ -87,12 +87,12 @@ type Normalisation struct {
 }
 
 // ColumnStats are a column's statistics over the drawn episodes' samples, as recorded. NaN and infinite samples are left
-// out. They are computed exactly and rounded once, so they do not depend on the order of the samples.
+// out. They are computed exactly and rounded once, so they do not depend on the sample order.
 type ColumnStats struct {
 	Count     int
 	Mean, Std float64 // of the population: divided by Count
 	Min, Max  float64
-	// Q01 to Q99 are quantiles, linear between the nearest ranks, with the bits of numpy's quantile; 0 if the stream's rule needs none.
+	// Q01 to Q99 are quantiles, linear between the nearest ranks, equal to numpy's quantile in every bit; 0 if the stream's rule needs none.
 	Q01, Q10, Q90, Q99 float64
 }
 

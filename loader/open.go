@@ -68,7 +68,7 @@ func open(ctx context.Context, device *ops.Device, plan align.Plan, opt *Options
 	return l, newCameraReader(ctx, l, c)
 }
 
-// withStreams returns the plan with the names of its streams: those of the list, if it names none.
+// withStreams returns the plan with the listed streams, if it names none.
 func withStreams(plan align.Plan, names []string) align.Plan {
 	if len(plan.Streams) == 0 {
 		for _, name := range names {
@@ -86,7 +86,7 @@ func (c *selection) splitCameras(l *Loader) (err error) {
 	return c.cameras.checkRoom(l)
 }
 
-// checkRoom sets the sizes of a batch's frames. If the host's memory cannot hold them, the error is a *FramesError. A device reports
+// checkRoom sets a batch's frame sizes. If the host's memory cannot hold them, the error is a *FramesError. A device reports
 // its own lack of memory when the frames are allocated.
 func (f *cameraPlan) checkRoom(l *Loader) error {
 	copies := framesAhead + 1

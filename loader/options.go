@@ -9,14 +9,14 @@ import (
 type Options struct {
 	Batch int    `json:"batch"` // B: windows in one rank's batch
 	Seed  uint64 `json:"seed"`
-	// Rank is the number of this program among the Ranks that share each epoch; Ranks 0 means 1.
+	// Rank is this program's number among the Ranks that share each epoch; Ranks 0 means 1.
 	Rank  int `json:"rank"`
 	Ranks int `json:"world"`
 	// Last applies if an epoch's last windows do not fill a batch of all ranks: they are dropped, or the batch has rows without a
 	// window.
 	Last  ops.LastBatch `json:"last"`
 	DType tensor.DType  `json:"dtype"` // of the values, unless the plan sets it; 0 means the store's dtype
-	Age   bool          `json:"age"`   // adds the age of each target: see ops.ResampleArgs
+	Age   bool          `json:"age"`   // adds each target's age: see ops.ResampleArgs
 	// Apart gives each stream contiguous tensors of its own. Else streams with the same window share a tensor, which one launch makes.
 	Apart bool `json:"-"`
 	// Strict makes an episode that the plan cannot take an error. Else the episode is left out and listed in the report.
@@ -28,7 +28,7 @@ type Options struct {
 	MixShards    int `json:"mix_shards"`
 	// EpochWindows is how many windows a weighted mixture draws in an epoch, see [NewMixture]; 0 means as many as the stores have.
 	EpochWindows int `json:"epoch_windows"`
-	// Episodes are the numbers of the episodes to draw from, ascending, one list a dataset; a nil or missing list takes all episodes.
+	// Episodes are the episode numbers to draw from, ascending, one list a dataset; a nil or missing list takes all episodes.
 	Episodes [][]int `json:"episodes"`
 	// Statistics, by stream, replace the stream's own: for example those that a policy was trained with.
 	Statistics map[string]Statistics `json:"-"`
@@ -37,7 +37,7 @@ type Options struct {
 	Cameras []Camera `json:"cameras"`
 	// Workers is how many goroutines read episodes, and how many decode frames; 0 means one a processor.
 	Workers int `json:"workers"`
-	// FrameCache limits the memory for decoded frames, bytes. Frames have the size of their Cameras there. Videos are cached in
+	// FrameCache limits the memory for decoded frames, bytes. Frames are kept in their Camera's size. Videos are cached in
 	// stretches, because starting a decoder costs most; other frames are cached if all fit. 0 means a gigabyte, or an eighth of the
 	// available memory if that is less; -1 means no cache.
 	FrameCache int64 `json:"frame_cache"`

@@ -29,8 +29,8 @@ func (l *Loader) Known(episode int64) (name string, number int) {
 	return e.name, e.number
 }
 
-// At returns the window at a position of an epoch, 0 to Report.Windows-1: the episode and tick, as in Batch.Episodes and Batch.Ticks.
-// Row i of a batch of rank r of w, after t taken positions, is at position t + r + w*i.
+// At returns the window at an epoch's position, 0 to Report.Windows-1: the episode and tick, as in Batch.Episodes and Batch.Ticks.
+// Row i in a batch of rank r, with w ranks and after t taken positions, is at position t + r + w*i.
 func (l *Loader) At(epoch, position int64) (episode, tick int64) {
 	w := l.order.Window(epoch, position)
 	e := sort.Search(len(l.numbers), func(i int) bool { return l.windows[i+1] > w })
@@ -60,7 +60,7 @@ func (l *Loader) State(ctx context.Context) (State, error) {
 	return l.StateAt(at.Epoch, at.Taken), err
 }
 
-// StateAt returns the state of a place in the order. It does not check the place.
+// StateAt returns the state for a place in the order. It does not check the place.
 func (l *Loader) StateAt(epoch, taken int64) State {
 	return State{Version: 1, Seed: l.order.Seed, Epoch: epoch, Taken: taken, Windows: l.report.Windows,
 		ShardWindows: l.report.ShardWindows, MixShards: l.report.MixShards, Mixture: l.mixtureStates()}
@@ -103,7 +103,7 @@ func (l *Loader) EpochEnds(s State) bool {
 	return begin.Epoch != s.Epoch
 }
 
-// Window returns a row of a batch as a stream, with the times of its targets, and the window's episode from the store or dataset.
+// Window returns a batch row as a stream, with the target times, and the window's episode from the store or dataset.
 // It is for views and comparisons.
 func (l *Loader) Window(ctx context.Context, store dataset.Dataset, b *Batch, row int, stream string) (*dataset.Episode, *dataset.Stream, error) {
 	host, err := b.Host(ctx)
@@ -145,7 +145,7 @@ func (l *Loader) Window(ctx context.Context, store dataset.Dataset, b *Batch, ro
 	return e, &made, err
 }
 
-// mixtureStates returns the part of a state that is about a weighted mixture.
+// mixtureStates returns a state's part about a weighted mixture.
 func (l *Loader) mixtureStates() (all []MixtureState) {
 	if l.order.Sources != nil {
 		for _, r := range l.report.Mixture {
@@ -170,12 +170,12 @@ type State struct {
 	Version int    `json:"version"` // 1
 	Seed    uint64 `json:"seed"`
 	Epoch   int64  `json:"epoch"`
-	Taken   int64  `json:"taken"`   // positions of the epoch that all ranks have taken together
+	Taken   int64  `json:"taken"`   // positions in the epoch that all ranks have taken together
 	Windows int    `json:"windows"` // of an epoch
 	// ShardWindows and MixShards are set if the order has shards.
 	ShardWindows int `json:"shard_windows,omitempty"`
 	MixShards    int `json:"mix_shards,omitempty"`
-	// Mixture lists the stores of a weighted mixture.
+	// Mixture lists a weighted mixture's stores.
 	Mixture []MixtureState `json:"mixture,omitempty"`
 }
 
@@ -192,7 +192,7 @@ func (e *StateError) Unwrap() error { return ops.ErrOption }
 // mostEpochs is the last epoch that Resume accepts. As many epochs follow it.
 const mostEpochs = 1 << 62
 
-// shardsOf formats the shards of an order.
+// shardsOf formats an order's shards.
 func shardsOf(windows, mix int) string {
 	if windows == 0 {
 		return "none"
@@ -200,7 +200,7 @@ func shardsOf(windows, mix int) string {
 	return fmt.Sprintf("of %d windows, %d mixed at a time", windows, mix)
 }
 
-// MixtureState is a store of a weighted mixture: the numbers that the order depends on.
+// MixtureState is a store in a weighted mixture: the numbers that the order depends on.
 type MixtureState struct {
 	Windows int `json:"windows"`
 	Share   int `json:"share"`

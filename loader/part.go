@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// part is a stream of the batches.
+// part is a stream in the batches.
 type part struct {
 	name    string
 	from    string // name in the recordings
@@ -27,7 +27,7 @@ type part struct {
 	affine  *affine
 	stats   []ColumnStats
 
-	offsets         []int64        // [E+1]: the first sample of each episode in values
+	offsets         []int64        // [E+1]: each episode's first sample in values
 	values, times   *tensor.Tensor // packed, first on the host and then on the device
 	mapped          bool           // on the host they are in a file, which may be closed before the loader
 	starts, lengths *tensor.Tensor // [B] on the device: the samples of each row's episode
@@ -47,7 +47,7 @@ func (h *closers) close() error {
 	return errors.Join(errs...)
 }
 
-// deltasOf returns the targets of a stream's window, ns from the anchor. Without a window in the plan that is the anchor alone.
+// deltasOf returns the targets in a stream's window, ns from the anchor. Without a window in the plan that is the anchor alone.
 func deltasOf(plan *align.Plan, name string) ([]int64, error) {
 	w, given := plan.Windows[name]
 	if !given {
@@ -74,7 +74,7 @@ func shiftOf(first, second []int64) (by int64, same bool) {
 	return by, true
 }
 
-// fits returns an error if an episode has other streams than the first, or other kinds of columns.
+// fits returns an error if an episode has other streams than the first, or other column kinds.
 func fits(p *align.Prepared, parts []part) error {
 	if len(p.Streams) != len(parts) {
 		return fmt.Errorf("%d streams, where the first episode has %d", len(p.Streams), len(parts))
@@ -91,7 +91,7 @@ func fits(p *align.Prepared, parts []part) error {
 	return nil
 }
 
-// group is a Fuse: streams of one dtype and one window. A stream's window may be shifted, because the shift is subtracted from its
+// group is a Fuse: streams with one dtype and one window. A stream's window may be shifted, because the shift is subtracted from its
 // clock.
 type group struct {
 	parts  []int
@@ -117,5 +117,5 @@ func isFatal(err error) bool {
 // OptionError means that an option is invalid. Arg is an options field or a plan key, for example "plan.windows.action".
 type OptionError = dataset.OptionError
 
-// refuse returns the *OptionError of an option.
+// refuse returns the *OptionError for an option.
 func refuse(arg, got, want string) error { return &OptionError{Arg: arg, Got: got, Want: want} }

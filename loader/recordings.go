@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// recordings packs the episodes of a dataset one by one. Its episodes have the dtype, streams and columns of the store that
+// recordings packs a dataset's episodes one by one. Its episodes have the dtype, streams and columns of the store that
 // Build makes. Streams that the plan does not name stay as recorded, because only their timestamps are read.
 type recordings struct {
 	store.Subset
@@ -68,7 +68,7 @@ func unpack(ctx context.Context, d dataset.Dataset, names []string, columns map[
 	return u, nil
 }
 
-// Names returns the names of the streams.
+// Names returns the stream names.
 func (u *recordings) Names() []string {
 	list := make([]string, len(u.streams))
 	for i := range u.streams {
@@ -77,7 +77,7 @@ func (u *recordings) Names() []string {
 	return list
 }
 
-// singleEpisode is a dataset of one episode.
+// singleEpisode is a dataset with one episode.
 type singleEpisode struct {
 	dataset.Dataset
 	episode *dataset.Episode
@@ -89,7 +89,7 @@ func (o singleEpisode) Info() dataset.Info { return dataset.Info{} }
 
 func (o singleEpisode) Episode(context.Context, int) (*dataset.Episode, error) { return o.episode, nil }
 
-// pack packs the named streams of an episode, or all streams.
+// pack packs an episode's named streams, or all streams.
 func (u *recordings) pack(ctx context.Context, e *dataset.Episode, names []string) (*store.Store, error) {
 	if len(names) > 0 {
 		some := *e

@@ -31,7 +31,7 @@ type Report struct {
 	Streaming    *Streaming `json:"streaming,omitempty"` // of a loader that streams
 }
 
-// StreamsReport is a stream of the batches.
+// StreamsReport describes a stream in the batches.
 type StreamsReport struct {
 	Name    string `json:"name"`
 	Columns int    `json:"columns"`
@@ -45,7 +45,7 @@ type StreamsReport struct {
 	NotFinite *int `json:"not_finite,omitempty"`
 }
 
-// Streaming reports the memory and the losses of streaming.
+// Streaming reports streaming's memory and losses.
 type Streaming struct {
 	Slots     int `json:"slots"`          // shards on the device: two groups
 	SlotBytes int `json:"slot_bytes"`     // size of the largest shard
@@ -55,7 +55,7 @@ type Streaming struct {
 }
 
 // Waits are the times that a loader has waited since it was opened. If Next waits for frames, decoding is the bottleneck. If Next waits
-// for shards, reading is: use more workers, a faster disk or a packed store. If workers wait for slots, the consumer of the batches is.
+// for shards, reading is: use more workers, a faster disk or a packed store. If workers wait for slots, the batches' consumer is.
 type Waits struct {
 	Frames  time.Duration // of Next, for frames of cameras
 	Shards  time.Duration // of Next, for shards
@@ -65,12 +65,12 @@ type Waits struct {
 	Read    int64         // shards read
 }
 
-// MixtureReport describes a store of a mixture.
+// MixtureReport describes a store in a mixture.
 type MixtureReport struct {
 	Name     string  `json:"name"`     // of the dataset
 	Episodes int     `json:"episodes"` // drawn episodes
 	Windows  int     `json:"windows"`
 	Weight   float64 `json:"weight"`
 	Share    int     `json:"share"`  // the store's windows in an epoch
-	Epochs   float64 `json:"epochs"` // how often an epoch draws each of its windows: Share/Windows
+	Epochs   float64 `json:"epochs"` // how often an epoch draws each window: Share/Windows
 }

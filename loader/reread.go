@@ -21,7 +21,7 @@ func (e *ChangedError) Error() string {
 // Unwrap returns dataset.ErrCorrupt.
 func (e *ChangedError) Unwrap() error { return dataset.ErrCorrupt }
 
-// hashTimes returns a hash of timestamps.
+// hashTimes hashes timestamps.
 func hashTimes(t *tensor.Tensor) (h uint64, err error) {
 	times, err := tensor.Data[int64](t)
 	for _, x := range times {
@@ -42,7 +42,7 @@ func sameTimes(a, b *tensor.Tensor) bool {
 	return err == nil && failed == nil && slices.Equal(mine, theirs)
 }
 
-// columnOf returns the index, in a recorded stream, of the first column of a prepared one; -1 if the prepared stream is not a view of
+// columnOf returns the index, in a recorded stream, of a prepared stream's first column; -1 if the prepared stream is not a view of
 // consecutive columns with all samples. For a stream without samples it is 0.
 func columnOf(recorded *dataset.Stream, prepared *dataset.Stream) int {
 	switch {

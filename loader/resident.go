@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// resident is the feed for a store on the device. Its Draws are the first launches of the loader's graph. A Draw takes ops.MaxStreams
+// resident is the feed for a store on the device. Its Draws are the first launches in the loader's graph. A Draw takes ops.MaxStreams
 // streams; if there are several, each has a cursor of its own and draws the same windows.
 type resident struct {
 	device *ops.Device
@@ -56,7 +56,7 @@ func (r *resident) seek(ctx context.Context, at ops.Cursor) error {
 func (r *resident) Close() error { return nil }
 
 // Cursors returns a loader's place with its store on the device, for programs that launch a captured batch themselves. Each tensor
-// is [2]: the epoch, and the positions of it that all ranks have taken. All cursors are equal; to move, write all of them. It returns
+// is [2]: the epoch, and its positions that all ranks have taken. All cursors are equal; to move, write all of them. It returns
 // nil if the loader streams.
 func (l *Loader) Cursors() []*tensor.Tensor {
 	if r, ok := l.feed.(*resident); ok {
@@ -65,7 +65,7 @@ func (l *Loader) Cursors() []*tensor.Tensor {
 	return nil
 }
 
-// upload copies the packed streams and the tables of the selection to the device, and plans the Draw from them. The CPU backend takes
+// upload copies the packed streams and the selection's tables to the device, and plans the Draw from them. The CPU backend takes
 // tensors in Go's memory as they are.
 func (l *Loader) upload(ctx context.Context, c *selection) error {
 	cpu := l.device.Info().Backend == "cpu"

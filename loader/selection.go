@@ -24,7 +24,7 @@ type selection struct {
 	entries         []entry // of each episode
 	windows, begins []int64
 	parts           []part
-	rows            [][]store.Samples // of each part and episode, with keepsRows
+	rows            [][]store.Samples // by part and episode, with keepsRows
 
 	cameras *cameraPlan // nil without cameras
 	frames  []*frameStreams
@@ -91,7 +91,7 @@ func (c *selection) lacking(i int, e *dataset.Episode, about *store.Episode, p *
 	return list
 }
 
-// newParts makes the parts of the batches after the first episode.
+// newParts makes the batches' parts from the first episode.
 func (c *selection) newParts(p *align.Prepared) error {
 	for m := range p.Streams {
 		s := &p.Streams[m]
@@ -115,7 +115,7 @@ func (c *selection) newParts(p *align.Prepared) error {
 	return nil
 }
 
-// episodes is the source of a selection: a store, or recordings that are packed one by one. Its methods may be called from any
+// episodes is a selection's source: a store, or recordings that are packed one by one. Its methods may be called from any
 // goroutine.
 type episodes interface {
 	Len() int

@@ -40,7 +40,7 @@ func (w *shardReader) run(e, most int, to []store.Samples, at []int) int {
 // same reports whether an episode's timestamps have not changed. It is read k episodes after the one with its rows in at.
 func (w *shardReader) same(e, k int, to []store.Samples, at []int) bool {
 	c := w.s.selection
-	hashes, all := make([]uint64, len(c.parts)), uint64(0) // hashes is of each part
+	hashes, all := make([]uint64, len(c.parts)), uint64(0) // hashes has an entry for each part
 	for m := range c.parts {
 		p := &c.parts[m]
 		lo, hi := int(p.offsets[e+k]-p.offsets[e]), int(p.offsets[e+k+1]-p.offsets[e])
@@ -117,7 +117,7 @@ func (w *shardReader) read(ctx context.Context, sl *slot) error {
 	return w.queue.Synchronize(context.Background())
 }
 
-// copy enqueues a copy of the first n rows of the staging memory to a slot's rows.
+// copy enqueues a copy of the staging memory's first n rows to a slot's rows.
 func (w *shardReader) copy(on, staged *tensor.Tensor, at, n int) error {
 	dst, err := on.Slice(0, at, at+n)
 	if err != nil {

@@ -36,7 +36,7 @@ func (r *groupReader) enqueueGroups(begin ops.Cursor) {
 	s := r.s
 	step := int64(s.order.Batch) * int64(s.order.Ranks)
 	for k := 0; ; {
-		end := int64(s.order.Count) // drawn windows of the epoch
+		end := int64(s.order.Count) // drawn windows in the epoch
 		if s.order.Last == ops.LastDrop {
 			end = begin.Taken + (end-begin.Taken)/step*step
 		}
@@ -61,7 +61,7 @@ func (r *groupReader) enqueueGroups(begin ops.Cursor) {
 	}
 }
 
-// newGroup returns a group, in one of the two halves of the slots.
+// newGroup returns a group, in half 0 or 1 of the slots.
 func (s *streamer) newGroup(epoch, g int64, half int) *shardGroup {
 	m := &shardGroup{epoch: epoch, number: g, ready: make(chan struct{})}
 	for i := range s.shards.mix {
@@ -127,7 +127,7 @@ func (s *streamer) fillParts(begin ops.Cursor, first int64, open [2]*shardGroup)
 	parts.Wait()
 }
 
-// fillPart writes the rows of one goroutine.
+// fillPart writes one goroutine's rows.
 func (s *streamer) fillPart(begin ops.Cursor, first int64, open *[2]*shardGroup, from int) {
 	to := min(from+fillRows, len(s.window))
 	s.order.Rows(begin, from, s.window[from:to], s.slot[from:to])
@@ -223,7 +223,7 @@ func (r *groupReader) group(ctx context.Context, epoch, g int64) (*shardGroup, e
 	}
 }
 
-// release frees the slots of the groups before one.
+// release frees the slots of earlier groups.
 func (r *groupReader) release(epoch, g int64) {
 	for len(r.open) > 0 && (r.open[0].epoch < epoch || r.open[0].epoch == epoch && r.open[0].number < g) {
 		r.open = slices.Delete(r.open, 0, 1)
@@ -257,5 +257,5 @@ func (r *groupReader) reader(worker int) {
 	}
 }
 
-// fillRows is the number of table rows for which a goroutine pays. A row takes 100 ns.
+// fillRows is how many table rows are worth a goroutine. A row takes 100 ns.
 const fillRows = 512

@@ -13,10 +13,10 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// visitor takes values [N,D] of a part. It may be called from several goroutines.
+// visitor takes a part's values [N,D]. It may be called from several goroutines.
 type visitor func(part int, values *tensor.Tensor) error
 
-// check returns an *OptionError unless statistics are those of a part.
+// check returns an *OptionError unless the statistics match a part.
 func (s *Statistics) check(p *part) error {
 	arg := "Statistics[" + p.name + "]"
 	names := (&dataset.Stream{Columns: p.columns}).ColumnNames()
@@ -183,7 +183,7 @@ func (c *selection) packedPass(ctx context.Context, from stores) func(visitor) e
 	}
 }
 
-// pass visits the samples of the selected episodes, which it reads again.
+// pass visits the selected episodes' samples, which it reads again.
 func (c *selection) pass(ctx context.Context, visit visitor) error {
 	read := func(ctx context.Context, e int) error {
 		return c.from.GuardEpisode(c.numbers[e], func() error {

@@ -25,7 +25,7 @@ func (e *MixtureError) Error() string {
 // Unwrap returns dataset.ErrOption.
 func (e *MixtureError) Unwrap() error { return dataset.ErrOption }
 
-// stores numbers the episodes of several stores in one sequence.
+// stores numbers several stores' episodes in one sequence.
 type stores []*store.Store
 
 func (s stores) Len() int {
@@ -36,7 +36,7 @@ func (s stores) Len() int {
 	return n
 }
 
-// Read returns an episode. Its streams have the columns of the first store.
+// Read returns an episode. Its streams have the first store's columns.
 func (s stores) Read(ctx context.Context, i int) (*dataset.Episode, *store.Episode, error) {
 	holder, i := s.of(i)
 	e, recorded, err := holder.Read(ctx, i)
@@ -80,7 +80,7 @@ func (s stores) of(i int) (*store.Store, int) {
 	return s[0], i
 }
 
-// Guard calls do under the guards of all stores.
+// Guard calls do under all stores' guards.
 func (s stores) Guard(do func() error) error {
 	if len(s) == 0 {
 		return do()
@@ -96,7 +96,7 @@ func (s stores) whole(name string) *store.Stream {
 	return s[0].Stream(name)
 }
 
-// alike returns a *MixtureError if a store lacks a stream of the plan, or has it with other columns or another dtype than the first
+// alike returns a *MixtureError if a store lacks a plan's stream, or has it with other columns or another dtype than the first
 // store.
 func (s stores) alike(i int, plan *align.Plan) error {
 	if i == 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// NewStreaming prepares a loader that streams: it keeps the shards of the present batches on the device, and the next ones. It is for
+// NewStreaming prepares a loader that streams: it keeps the present batches' shards on the device, and the next ones. It is for
 // datasets that do not fit the device. The dataset may be a store, or recordings, which each worker packs in float32 as [store.Build]
 // does. The caller closes the dataset after the loader.
 //
@@ -139,7 +139,7 @@ func (l *Loader) stream(c *selection) error {
 	return nil
 }
 
-// targets allocates each part's tensors for a number of slots.
+// targets allocates each part's tensors for some slots.
 func (s *streamer) targets(slots int, alloc func(tensor.DType, ...int) (*tensor.Tensor, error), hold func(*tensor.Tensor)) ([]store.Samples, error) {
 	list := make([]store.Samples, len(s.rooms))
 	for m := range list {
@@ -160,7 +160,7 @@ func (s *streamer) targets(slots int, alloc func(tensor.DType, ...int) (*tensor.
 	return list, nil
 }
 
-// tables allocates the tables of a batch's rows.
+// tables allocates the tables for a batch's rows.
 func (s *streamer) tables(l *Loader) error {
 	b, n := l.order.Batch, 3+2*len(s.clocks)
 	var err error

@@ -15,20 +15,20 @@ import (
 // sharding divides an epoch: windows in a shard, shards in a group, and windows in a group.
 type sharding struct{ windows, mix, span int64 }
 
-// streamer is the feed for a streamed dataset. Workers read the shards of a group into its slots while batches are drawn from
+// streamer is the feed for a streamed dataset. Workers read a group's shards into its slots while batches are drawn from
 // the group before.
 type streamer struct {
 	device    *ops.Device
 	order     ops.DrawOptions
 	selection *selection
 	shards    sharding
-	clocks    []int             // parts with timestamps of their own
-	rooms     []int             // rows of a slot, of each part
+	clocks    []int             // parts with their own timestamps
+	rooms     []int             // rows in a slot, by part
 	slots     []store.Samples   // one a part: [rows,D] and [rows]; Times is nil if the part shares the timestamps of another
 	queues    []*ops.Queue      // one a worker
 	staging   [][]store.Samples // one a worker: memory that its shards are copied from; nil if the slots are on the host
 
-	table, tableOn *tensor.Tensor // [3+2C,B]: episodes, ticks, anchors, then starts and lengths of each clock
+	table, tableOn *tensor.Tensor // [3+2C,B]: episodes, ticks, anchors, then starts and lengths by clock
 	rows           [][]int64      // of the table, on the host
 	window, slot   []int64        // [B]
 
@@ -92,7 +92,7 @@ func (s *streamer) capacities(windows int64) []int {
 	return rows
 }
 
-// run returns the episodes of consecutive windows: the first, and how many. Window 0 follows the last window.
+// run returns the episodes with consecutive windows: the first, and how many. Window 0 follows the last window.
 func (s *streamer) run(from, windows int64) (first, count int) {
 	n, all := int64(s.order.Count), len(s.selection.numbers)
 	to := (from + windows - 1) % n
@@ -133,7 +133,7 @@ func (e *RoomError) Error() string {
 // Unwrap returns the device's error, an *ops.MemoryError.
 func (e *RoomError) Unwrap() error { return e.Err }
 
-// groupReader reads the next groups of shards, two at a time.
+// groupReader reads the next shard groups, two at a time.
 type groupReader struct {
 	s      *streamer
 	ctx    context.Context
@@ -145,7 +145,7 @@ type groupReader struct {
 	work   sync.WaitGroup
 }
 
-// shardGroup is a group of shards in slots.
+// shardGroup is a group's shards, in slots.
 type shardGroup struct {
 	epoch, number int64
 	slots         []slot
@@ -153,7 +153,7 @@ type shardGroup struct {
 	ready         chan struct{} // closed when all are
 }
 
-// slot is a shard of a group, and its place.
+// slot is a group's shard, and its place.
 type slot struct {
 	group        *shardGroup
 	place        int // among all slots
@@ -170,7 +170,7 @@ func distance(offsets []int64, from, to int64) int64 {
 	return offsets[to] - offsets[from]
 }
 
-// runLength returns the samples of consecutive episodes. The first episode follows the last.
+// runLength returns how many samples consecutive episodes have. The first episode follows the last.
 func runLength(offsets []int64, first, count int) int {
 	all := len(offsets) - 1
 	end := first + count

@@ -19,7 +19,7 @@ import (
 // mostAhead limits how many bytes Pack reads before they are packed.
 const mostAhead = 48 << 20
 
-// Build packs the episodes of a dataset into memory. A stream takes its columns, and their order, from the first episode that has it. The
+// Build packs a dataset's episodes into memory. A stream takes its columns, and their order, from the first episode that has it. The
 // columns of other episodes are found by their names. If an episode lacks a column, the stream is left out there, with a note; other
 // differences are remarks. An episode without streams keeps its place.
 func Build(ctx context.Context, d dataset.Dataset, opt BuildOptions) (*Store, error) {
@@ -30,7 +30,7 @@ func Build(ctx context.Context, d dataset.Dataset, opt BuildOptions) (*Store, er
 	return p.dataset(ctx, d, &opt)
 }
 
-// Pack packs the episodes of a dataset into a file. The file has the bytes that Build and Save would write. The dataset may be larger
+// Pack packs a dataset's episodes into a file. The file has the bytes that Build and Save would write. The dataset may be larger
 // than memory: Pack needs about 100 MB and the largest episodes, of which it reads opt.Workers at a time, or fewer large ones. Numbers
 // that do not fit are written to a file without a name next to path first, so the disk must have room for the store twice. If a write
 // fails, for example because the disk is full, the error is an *fs.PathError with the path. Pack then leaves nothing, and an older file
@@ -282,7 +282,7 @@ func (e *NothingError) Error() string {
 	return "loader: no streams to pack: " + text.Join(e.Notes.Groups(), 5, ", ", func(g *dataset.NoteGroup) string { return g.Who() + " (" + g.Reason() + ")" })
 }
 
-// ErrorNotes returns the notes of the first episode, and those about skipped episodes.
+// ErrorNotes returns the first episode's notes, and those about skipped episodes.
 func (e *NothingError) ErrorNotes() dataset.Notes { return slices.Concat(e.Notes, e.Skipped) }
 
 // Unwrap returns dataset.ErrMissing.

@@ -14,9 +14,9 @@ import (
 // their order, and which of them are integers or a rotation. Quaternions in another order are different numbers, unless their names end
 // with x, y, z and w.
 
-// columnMap maps the columns of an episode's stream to the wanted columns.
+// columnMap maps a stream's columns to the wanted columns.
 type columnMap struct {
-	at      []int         // the index of each wanted column; nil if the stream has the wanted columns alone, in their order
+	at      []int         // each wanted column's index; nil if the stream has the wanted columns alone, in their order
 	differs dataset.Notes // about differences from the first episode, without a subject
 }
 
@@ -26,7 +26,7 @@ func Fits(want, have []dataset.Column) bool {
 	return why.Code == ""
 }
 
-// fit finds the wanted columns by their names. Columns of one name are taken in their order.
+// fit finds the wanted columns by their names. Columns with one name are taken in their order.
 func fit(want, have []dataset.Column, asked bool) (f columnMap, why dataset.Note) {
 	if dataset.SameColumns(want, have) {
 		return f, why

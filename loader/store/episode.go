@@ -98,7 +98,7 @@ func (s *Store) addMedia(e *dataset.Episode, i int) error {
 	return nil
 }
 
-// Names returns the names of the packed streams.
+// Names returns the packed streams' names.
 func (s *Store) Names() []string {
 	list := make([]string, len(s.Streams))
 	for i := range s.Streams {
@@ -113,7 +113,7 @@ func (s *Store) Read(ctx context.Context, i int) (*dataset.Episode, *Episode, er
 	return e, &s.Episodes[i], err
 }
 
-// GuardEpisode is Guard, but only of the file with episode i.
+// GuardEpisode is Guard, but only for the file with episode i.
 func (s *Store) GuardEpisode(i int, do func() error) error { return s.holder(i).Guard(do) }
 
 // Place returns store 0, because there is one store, and the episode's number in the dataset.

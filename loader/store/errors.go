@@ -29,7 +29,7 @@ func (e *MediaError) ErrorNotes() dataset.Notes { return dataset.Notes{e.Note} }
 // Unwrap returns dataset.ErrMissing.
 func (e *MediaError) Unwrap() error { return dataset.ErrMissing }
 
-// UnknownMedia returns the *OptionError of an unknown media stream. names are the dataset's media streams.
+// UnknownMedia returns the *OptionError for an unknown media stream. names are the dataset's media streams.
 func UnknownMedia(arg, name string, names []string) error {
 	want := "a dataset with media streams"
 	if len(names) > 0 {
@@ -56,10 +56,10 @@ func skippedNote(number int, err error) dataset.Note {
 	return dataset.Note{Code: dataset.CodeEpisodeUnread, Subject: strconv.Itoa(number), Row: dataset.At(number), Detail: dataset.Detail{Cause: ofEpisode(err)}}
 }
 
-// refuse returns the *dataset.OptionError of an option.
+// refuse returns the *dataset.OptionError for an option.
 func refuse(arg, got, want string) error { return &dataset.OptionError{Arg: arg, Got: got, Want: want} }
 
-// errorsOf returns a function that makes the *dataset.FormatError of a store's file or folder.
+// errorsOf returns a function that makes the *dataset.FormatError for a store's file or folder.
 func errorsOf(path string) func(kind error, what, got, want string) error {
 	return func(kind error, what, got, want string) error {
 		return &dataset.FormatError{Format: "store", Path: path, Offset: -1, Kind: kind, Msg: what, Got: got, Want: want}

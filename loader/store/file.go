@@ -17,7 +17,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// fileTensor is a tensor of a store's file.
+// fileTensor is a tensor in a store's file.
 type fileTensor struct {
 	name  string
 	dtype tensor.DType
@@ -88,7 +88,7 @@ func IsStore(path string) bool {
 	return f.Metadata()[indexKey] != ""
 }
 
-// beginsAsStore reports whether the first bytes of a file are those of a store.
+// beginsAsStore reports whether a file's first bytes are a store's.
 func beginsAsStore(path string) bool {
 	f, err := storage.Open(context.Background(), path)
 	if err != nil {
@@ -181,7 +181,7 @@ type tensorOf struct {
 	to   **tensor.Tensor
 }
 
-// tensors reads a stream's tensors, and the offsets of its episodes.
+// tensors reads a stream's tensors, and its episode offsets.
 func (s *Store) tensors(path, name string, list ...tensorOf) (offsets []int64, err error) {
 	for _, t := range list {
 		if *t.to, err = s.file.Tensor(name + "." + t.part); err != nil {
@@ -253,7 +253,7 @@ func (p *Stream) writeValues(w io.Writer) error {
 	return nil
 }
 
-// checkOffsets describes the first error in the offsets of episodes; empty if there is none.
+// checkOffsets describes the first error in episode offsets; empty if there is none.
 func checkOffsets(offsets []int64, episodes, samples int) string {
 	if len(offsets) != episodes+1 || offsets[0] != 0 || offsets[episodes] != int64(samples) {
 		return fmt.Sprintf("%d offsets of %d episodes and %d samples", len(offsets), episodes, samples)
@@ -266,7 +266,7 @@ func checkOffsets(offsets []int64, episodes, samples int) string {
 	return ""
 }
 
-// fileTensors returns the tensors of the media stream.
+// fileTensors returns the media stream's tensors.
 func (m *Media) fileTensors() []fileTensor {
 	var frames, times []*tensor.Tensor
 	parts := present(m, m.shards)

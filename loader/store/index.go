@@ -6,10 +6,10 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// indexKey is the key in the metadata of a safetensors file that makes it a store.
+// indexKey is the metadata key that makes a safetensors file a store.
 const indexKey = "robocache.store"
 
-// index is the JSON in the metadata of a store's file: all but the tensors. Its JSON names are a contract.
+// index is the JSON in a store's metadata: all but the tensors. Its JSON names are a contract.
 type index struct {
 	Version  int               `json:"version"` // 1
 	Name     string            `json:"name"`

@@ -66,7 +66,7 @@ func openShards(path string) (s *Store, err error) {
 	return s, nil
 }
 
-// firstDifference returns the first of a list of {name, got, want} whose got and want differ.
+// firstDifference returns the first {name, got, want} with different got and want.
 func firstDifference(list [][3]string) (what, got, want string) {
 	for _, c := range list {
 		if c[1] != c[2] {
@@ -133,7 +133,7 @@ func (s *Store) shardDifference(first *Store) (what, got, want string) {
 	return "", "", ""
 }
 
-// join makes the store of its shards. The shards' tensors stay in their files.
+// join makes the store from its shards. The shards' tensors stay in their files.
 func (s *Store) join() {
 	first := s.shards[0]
 	s.name, s.format, s.info = first.name, first.format, first.info
@@ -173,7 +173,7 @@ func (s *Store) join() {
 	}
 }
 
-// joinStream adds a stream of a shard.
+// joinStream adds a shard's stream.
 func (s *Store) joinStream(shard int, p *Stream) {
 	to := s.Stream(p.Name)
 	switch {
@@ -201,7 +201,7 @@ func (s *Store) joinStream(shard int, p *Stream) {
 	to.Inexact += p.Inexact
 }
 
-// joinMedia adds a media stream of a shard.
+// joinMedia adds a shard's media stream.
 func (s *Store) joinMedia(shard int, m *Media) {
 	to := s.MediaStream(m.Name)
 	switch {
@@ -238,7 +238,7 @@ func (s *Store) eachWith(shard int, offsets []int64, do func(e *Episode, count i
 	}
 }
 
-// offsets returns the offsets of episodes over all shards, from each shard's offsets; those are nil if the shard lacks the stream.
+// offsets returns the episode offsets over all shards, from each shard's offsets; those are nil if the shard lacks the stream.
 func (s *Store) offsets(of func(shard int) []int64) []int64 {
 	list := make([]int64, 1, len(s.Episodes)+1)
 	for k, shard := range s.shards {
@@ -258,7 +258,7 @@ func (s *Store) offsets(of func(shard int) []int64) []int64 {
 // file is a URL, or if the system maps no files. A file that is no store, or is inconsistent, is a *dataset.FormatError. Close the
 // store when done.
 //
-// A folder is a store in several files, which PackShard wrote. All files must be there and of one packing. Else the error is a
+// A folder is a store in several files, which PackShard wrote. All files must be there and from one packing. Else the error is a
 // *dataset.FormatError that names the file, ErrNotFound or ErrCorrupt. Nothing is copied. The store has the same episodes as one file,
 // in the dataset's order. A stream has the columns of the first shard with it. A shard that has it
 // with other columns leaves it out of its episodes.

@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Media is a packed media stream: the encoded frames of all episodes in sequence. In a store's file its tensors are NAME.frames,
+// Media is a packed media stream: all episodes' encoded frames in sequence. In a store's file its tensors are NAME.frames,
 // NAME.frame_offsets, NAME.times and NAME.offsets. Any program can slice frame i of episode e from them. For example, in Python:
 //
 //	t = safetensors.numpy.load_file("store.safetensors")
@@ -30,7 +30,7 @@ type Media struct {
 	begins []int
 }
 
-// Len returns S, the frames of all episodes.
+// Len returns S, all episodes' frames.
 func (m *Media) Len() int { return int(m.Offsets[len(m.Offsets)-1]) }
 
 // Bytes returns the bytes of all frames.
@@ -42,7 +42,7 @@ func (m *Media) Bytes() int {
 	return n
 }
 
-// present returns the files' parts of a stream. A stream in one file has one part, itself.
+// present returns a stream's parts in the files. A stream in one file has one part, itself.
 func present[T any](whole *T, shards []*T) []*T {
 	if shards == nil {
 		return []*T{whole}

@@ -18,7 +18,7 @@ type packer struct {
 	at          map[string]int
 	packed      []streamPacker
 	episodes    []Episode
-	streamNames []string // all streams of the dataset, also those that are not packed
+	streamNames []string // all streams in the dataset, also those that are not packed
 
 	cameras    []string // as BuildOptions.Media
 	media      []mediaPacker
@@ -121,7 +121,7 @@ func (p *packer) packedMedia() ([]Media, error) {
 // BuildOptions set how a store is packed. The zero value packs all streams in float32.
 type BuildOptions struct {
 	Streams []string // names; all streams by default
-	// Columns are the columns to pack of each stream, as in align.Stream; by default all that the first episode has. An episode without
+	// Columns are the columns to pack, by stream, as in align.Stream; by default all that the first episode has. An episode without
 	// them leaves out the stream. A range packs all columns, because it counts columns.
 	Columns map[string][]string
 	Media   []string     // names, or AllMedia; none by default. Videos must come from logs, which hold their frames
@@ -129,9 +129,9 @@ type BuildOptions struct {
 	Workers int          // episodes that are read at a time; one a processor by default
 	// Strict makes an episode that cannot be read an error. Else it is skipped and listed.
 	Strict bool
-	// Episodes are the numbers of the episodes to pack, ascending; all by default. The episodes keep their numbers.
+	// Episodes are the episode numbers to pack, ascending; all by default. The episodes keep their numbers.
 	Episodes []int
-	// Progress is called after each episode, with the number of episodes that are done.
+	// Progress is called after each episode, with the count so far.
 	Progress func(done, of int)
 	// Large is called once by Build if the frames will take over 1 GiB, with the estimated bytes, before most frames
 	// are read.

@@ -37,7 +37,7 @@ func (p *packer) addMedia(ctx context.Context, e *dataset.Episode, leave func(n 
 	return nil
 }
 
-// frames appends the frames of a media stream. It returns a note if the stream is left out, or if frames are lost.
+// frames appends a media stream's frames. It returns a note if the stream is left out, or if frames are lost.
 func (p *packer) frames(ctx context.Context, m *dataset.Media) (why dataset.Note, err error) {
 	_, decodes := m.Source.(dataset.FrameDecoder)
 	_, packets := m.Source.(*video.Frames)
@@ -102,7 +102,7 @@ func (p *packer) frames(ctx context.Context, m *dataset.Media) (why dataset.Note
 	return why, nil
 }
 
-// foresee estimates the memory of all frames, and calls Large if it is much. bytes are those of a media stream up to this episode.
+// foresee estimates the memory for all frames, and calls Large if it is much. bytes are those of a media stream up to this episode.
 func (p *packer) foresee(name string, bytes int) {
 	if p.large == nil || p.path != "" {
 		return
@@ -121,5 +121,5 @@ func (p *packer) foresee(name string, bytes int) {
 	}
 }
 
-// manyFrames is the memory of frames, in bytes, for which Large is called.
+// manyFrames is the frame memory, in bytes, for which Large is called.
 const manyFrames = 1 << 30

@@ -26,7 +26,7 @@ type pool struct {
 	columns  []column
 	inMemory int // bytes
 	wide     []float64
-	ahead    float64 // estimate: all numbers divided by the numbers so far, from the count of episodes
+	ahead    float64 // estimate: all numbers divided by the numbers so far, from the episode counts
 }
 
 func (p *pool) close() error {
@@ -74,7 +74,7 @@ type floats interface {
 	floats(*pool, *tensor.Tensor) (rounded, overflowed int, err error)
 }
 
-// list is a column of one type.
+// list is a column with one type.
 type list[T tensor.Element] struct {
 	rows    []T
 	spilled []atomicfile.Part // elements before rows, on the disk

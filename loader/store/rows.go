@@ -5,7 +5,7 @@ import "github.com/robocache/robocache/tensor"
 // Samples are a stream's samples in an episode: Values [S,D] and Times [S].
 type Samples struct{ Values, Times *tensor.Tensor }
 
-// Join copies the samples of several episodes, n in all, into packed tensors [n,width] and [n].
+// Join copies several episodes' samples, n in all, into packed tensors [n,width] and [n].
 func Join(rows []Samples, width, n int, dtype tensor.DType) (values, times *tensor.Tensor, err error) {
 	if values, err = tensor.New(dtype, n, width); err != nil {
 		return nil, nil, err

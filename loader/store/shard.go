@@ -13,7 +13,7 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// MostShards is the largest number of a store's files.
+// MostShards limits how many files a store has.
 const MostShards = 99999
 
 // Shard describes one file of a store in several files. Of E episodes it has ceil(Index*E/Count) to ceil((Index+1)*E/Count)-1, so
@@ -22,17 +22,17 @@ const MostShards = 99999
 type Shard struct {
 	Index    int    `json:"index"` // from 0
 	Count    int    `json:"count"`
-	Episodes int    `json:"episodes"` // E: episodes of the dataset
-	Files    int    `json:"files"`    // files of the dataset; shard j % Count hashes file j, and has it in its sources
+	Episodes int    `json:"episodes"` // E: episodes in the dataset
+	Files    int    `json:"files"`    // files in the dataset; shard j % Count hashes file j, and has it in its sources
 	Listing  string `json:"listing"`  // SHA-256 over all names and sizes
-	// Options of the packing.
+	// Packing options.
 	Streams []string `json:"streams,omitempty"`
 	Media   []string `json:"media,omitempty"`
 	DType   string   `json:"dtype"`
 	Strict  bool     `json:"strict,omitempty"`
 }
 
-// run returns the first of the shard's episodes, and the one after its last.
+// run returns the shard's first episode, and the one after its last.
 func (h *Shard) run() (begin, end int) {
 	first := func(i int) int { return int((int64(i)*int64(h.Episodes) + int64(h.Count) - 1) / int64(h.Count)) }
 	return first(h.Index), first(h.Index + 1)
@@ -69,7 +69,7 @@ type shardFile struct {
 
 var shardPattern = regexp.MustCompile(`^shard-(\d{5})-of-(\d{5})\.safetensors$`)
 
-// shardNames returns a folder's files with names of shards, sorted.
+// shardNames returns a folder's files with shard names, sorted.
 func shardNames(folder string) ([]shardFile, error) {
 	entries, err := storage.ReadNames(context.Background(), folder, -1)
 	if err != nil {

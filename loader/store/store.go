@@ -13,9 +13,9 @@ import (
 )
 
 // Store is a dataset with packed episodes: a stream has all episodes' samples in one tensor. It is a [dataset.Dataset] of the
-// same episodes. Their streams are views of the packed tensors.
+// same episodes. Their streams are views on the packed tensors.
 //
-// The tensors of an opened store are views of its mapped file. They are read on first use, and unused parts take no memory. Do not
+// An opened store's tensors are views on its mapped file. They are read on first use, and unused parts take no memory. Do not
 // write them. They end with Close, and so do the episodes. If the file is cut short while it is open, reading the missing part outside
 // of Guard ends the program, because the system raises a fault. Episode checks the file's size first.
 //
@@ -54,10 +54,10 @@ type Stream struct {
 	begins []int     // as in Store
 }
 
-// Samples returns N, the samples of all episodes.
+// Samples returns N, all episodes' samples.
 func (p *Stream) Samples() int { return int(p.Offsets[len(p.Offsets)-1]) }
 
-// DType returns the dtype of the values.
+// DType returns the values' dtype.
 func (p *Stream) DType() tensor.DType {
 	return present(p, p.shards)[0].Values.DType()
 }
@@ -79,7 +79,7 @@ func (p *Stream) of(i int) (times, values *tensor.Tensor, err error) {
 	return times, values, err
 }
 
-// Episode is the store's entry of an episode: all but its samples.
+// Episode is the store's entry for an episode: all but its samples.
 type Episode struct {
 	Name     string            `json:"name"`
 	Number   int               `json:"number"` // in the dataset
@@ -141,7 +141,7 @@ func (s *Store) Format() string { return s.format }
 // Info returns the dataset's own description. Splits have the dataset's numbers, and some of those episodes may have been skipped.
 func (s *Store) Info() dataset.Info { return s.info }
 
-// Len returns the number of episodes.
+// Len returns how many episodes there are.
 func (s *Store) Len() int { return len(s.Episodes) }
 
 // Close closes the packed tensors and the file, after all guarded calls have returned. Close twice is fine. Later calls return
@@ -198,7 +198,7 @@ func (s *Store) usable() error {
 	return nil
 }
 
-// Stream returns the packed stream of that name, or nil.
+// Stream returns the packed stream with a name, or nil.
 func (s *Store) Stream(name string) *Stream {
 	if i := slices.IndexFunc(s.Streams, func(p Stream) bool { return p.Name == name }); i >= 0 {
 		return &s.Streams[i]
@@ -214,7 +214,7 @@ func (s *Store) holder(i int) *Store {
 	return s.shards[shardAt(s.begins, i)]
 }
 
-// MediaStream returns the packed media stream of that name, or nil.
+// MediaStream returns the packed media stream with a name, or nil.
 func (s *Store) MediaStream(name string) *Media {
 	if i := slices.IndexFunc(s.Media, func(m Media) bool { return m.Name == name }); i >= 0 {
 		return &s.Media[i]
@@ -236,7 +236,7 @@ func (s *Store) CheckEpisodes(numbers []int) error {
 }
 
 // Fresh compares a dataset's files with the files that the store was packed from. If they differ, the error is a *StaleError. If
-// the store is one file of several, Fresh hashes only this file's sources, and compares the names and sizes of the others.
+// the store is one file of several, Fresh hashes only this file's sources, and compares the others' names and sizes.
 func (s *Store) Fresh(ctx context.Context, path string) error {
 	var now []Source
 	var err error

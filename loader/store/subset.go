@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// Subset is a dataset of some episodes of another dataset.
+// Subset is a dataset with some of another's episodes.
 type Subset struct {
 	dataset.Dataset
 	Numbers []int
