@@ -5,15 +5,11 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
-	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/doctor"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/benchmark"
 	"github.com/robocache/robocache/internal/failure"
-	"github.com/robocache/robocache/ops"
 )
 
 // The exit codes, which scripts depend on.
@@ -79,72 +75,41 @@ func (e *foundError) Error() string {
 
 // report is an error as --json writes it.
 type report struct {
-	Kind string `json:"kind"` // "usage", "input", "device" or "other"
+	Kind string `json:"kind"` // "usage", "input", "device", "found" or "other"
 	Code int    `json:"code"` // the exit code
 	failure.Report
-	Plan string `json:"plan,omitempty"` // the plan file that line and column are of, if path is another
 }
 
-// describe is the one place where errors become exit codes.
+// exitCodes are the exit codes of kinds of error.
+var exitCodes = map[failure.Code]int{
+	failure.Usage: exitUsage, failure.Input: exitInput, failure.Device: exitNoDevice, failure.Found: exitFound, failure.Other: exitOther,
+}
+
+// rules are the types of error that only this program reports.
+var rules = []failure.Rule{
+	failure.On(func(r *failure.Report, e *usageError) {
+		r.Set("", e.Arg, e.Got, e.Want)
+		r.Code = failure.Usage
+	}),
+	failure.On(func(r *failure.Report, e *outputError) { r.Path, r.Code = e.Path, failure.Other }),
+	failure.On(func(r *failure.Report, e *benchmark.InputError) {
+		r.Set("", e.Where, e.Got, e.Want)
+		if r.Code != failure.Input {
+			r.Code = failure.Usage
+		}
+	}),
+	failure.On(func(r *failure.Report, _ *foundError) { r.Code = failure.Found }),
+	failure.On(func(r *failure.Report, _ *cutError) { r.Code = failure.Other }),
+}
+
+// describe returns the report of an error, with the exit code.
 func describe(err error) report {
-	r := report{Kind: "other", Code: exitOther, Report: failure.Of(err)}
-	r.Class, r.Op, r.Message = "", "", notetext.ErrorText(err)
-	var (
-		usage  *usageError
-		input  *inputError
-		output *outputError
-		arg    *ops.ArgError
-		value  *ops.ValueError
-		format *dataset.FormatError
-		open   *ops.OpenError
-		cut    *cutError
-		bench  *benchmark.InputError
-		found  *foundError
-		plan   *align.PlanError
-	)
-	is := func(kind string, code int) { r.Kind, r.Code = kind, code }
-	errors.As(err, &value)
-	errors.As(err, &format)
-	errors.As(err, &plan)
-	if errors.As(err, &input) {
-		r.Stream, r.Array = input.Stream, input.Array
-		if plan == nil {
-			r.Path = input.Path
-			if input.Got != "" {
-				r.Got, r.Want = input.Got, input.Want
-			}
-		}
-		if p := input.Plan; p != nil {
-			r.Plan, r.Line, r.Column = p.Path, p.Line, p.Column
-		}
-	}
-	if errors.As(err, &bench) {
-		r.Arg, r.Got, r.Want = bench.Where, bench.Got, bench.Want
-	}
-	switch {
-	case errors.As(err, &cut):
+	r := report{Report: failure.Of(err, rules...)}
+	r.Kind, r.Code = string(r.Report.Code), exitCodes[r.Report.Code]
+	r.Class, r.Op = "", ""
+	var cut *cutError
+	if errors.As(err, &cut) {
 		r.Code = cmp.Or(cut.Code, exitOther)
-	case errors.As(err, &found):
-		is("found", exitFound)
-	case bench != nil && input == nil:
-		is("usage", exitUsage)
-	case errors.As(err, &output):
-		r.Path = output.Path
-	case errors.As(err, &usage):
-		is("usage", exitUsage)
-		r.Arg, r.Got, r.Want = usage.Arg, usage.Got, usage.Want
-	case errors.Is(err, ops.ErrUnknownBackend):
-		is("usage", exitUsage)
-	case errors.Is(err, ops.ErrNoDevice) && errors.As(err, &open):
-		is("device", exitNoDevice)
-	case plan != nil && plan.Path == "" && input == nil:
-		is("usage", exitUsage)
-	case plan != nil && input == nil:
-		is("input", exitInput)
-	case errors.As(err, &arg) && errors.Is(arg, ops.ErrOption):
-		is("usage", exitUsage)
-	case arg != nil, value != nil, input != nil, format != nil:
-		is("input", exitInput)
 	}
 	return r
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/mcap"
+	"github.com/robocache/robocache/internal/failure"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 	"github.com/spf13/cobra"
@@ -172,35 +173,32 @@ func (r *request) parseStreams(names []string) ([]align.Stream, error) {
 	return list, nil
 }
 
-// sortable adds to an error about timestamps what takes such samples.
+// sortable adds to an error about timestamps the option that takes such samples.
 func (r *request) sortable(err error) error {
-	var value *ops.ValueError
-	if !errors.As(err, &value) || !strings.HasSuffix(value.Arg, "SrcTimes") {
-		return err
+	if err == nil {
+		return nil
 	}
 	how := "--unordered sort"
 	if r.planFile != "" {
 		how = "unordered: sort in the plan"
 	}
-	var disorder *align.DisorderError
-	if errors.As(err, &disorder) {
-		said := *disorder
-		if err = &said; said.Cure == "" {
-			return err
-		}
-		said.Cure = how + " leaves such samples out"
-		if errors.Is(value, ops.ErrUnsorted) {
-			said.Cure = how + " takes the samples in order"
-		}
+	switch failure.Of(err).Cure {
+	case failure.CureSort:
+		how += " takes the samples in order"
+	case failure.CureDrop:
+		how += " leaves such samples out"
+	default:
 		return err
 	}
-	switch {
-	case errors.Is(value, ops.ErrUnsorted):
-		return fmt.Errorf("%w; %s takes the samples in order", err, how)
-	case errors.Is(value, ops.ErrNotFinite), errors.Is(value, ops.ErrTimeRange):
-		return fmt.Errorf("%w; %s leaves such samples out", err, how)
+	var disorder *align.DisorderError
+	if !errors.As(err, &disorder) {
+		return fmt.Errorf("%w; %s", err, how)
 	}
-	return err
+	described := *disorder
+	if described.Cure != "" {
+		described.Cure = how
+	}
+	return &described
 }
 
 // newRequest returns a request whose flags know their values.

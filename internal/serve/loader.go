@@ -66,7 +66,7 @@ func (r *Request) decodeLoader(v any) error {
 				f.Want = "true or false"
 			}
 		}
-		return told(&dataset.OptionError{Arg: name, Got: f.Got, Want: f.Want})
+		return &loaderError{&dataset.OptionError{Arg: name, Got: f.Got, Want: f.Want}}
 	}
 	return err
 }

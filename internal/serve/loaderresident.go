@@ -55,7 +55,7 @@ func openResident(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 		return nil, &RequestError{"target", fmt.Sprint(ask.Target), fmt.Sprintf("one of the %d that were described", len(c.targets))}
 	}
 	if ask.Streaming || len(ask.Cameras) > 0 {
-		return nil, told(&dataset.OptionError{Arg: "streaming", Got: "it, or cameras, of a loader whose datasets are kept on a GPU", Want: "neither"})
+		return nil, &loaderError{&dataset.OptionError{Arg: "streaming", Got: "it, or cameras, of a loader whose datasets are kept on a GPU", Want: "neither"}}
 	}
 	l, err := openLoading(ctx, c, &ask.loaderRequest)
 	if err != nil {
@@ -128,7 +128,7 @@ func upload(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	case <-s.done:
 	}
 	if s.err != nil {
-		return nil, told(s.err)
+		return nil, &loaderError{s.err}
 	}
 	if s.batch == nil {
 		var err error

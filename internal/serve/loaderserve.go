@@ -28,15 +28,15 @@ func openLoading(ctx context.Context, c *Conn, ask *loaderRequest) (*loading, er
 	}
 	err := ask.check()
 	if err != nil {
-		return nil, told(err)
+		return nil, &loaderError{err}
 	}
 	l := &loading{}
 	watch := batching.Watch{Note: func(n dataset.Note) { l.remarks = append(l.remarks, notetext.Line(n)) }}
 	if l.source, err = batching.Open(ctx, &ask.Request, watch); err != nil {
-		return nil, told(err)
+		return nil, &loaderError{err}
 	}
 	if l.plan, err = l.source.Plan(ctx); err != nil {
-		return nil, told(errors.Join(err, l.source.Close()))
+		return nil, &loaderError{errors.Join(err, l.source.Close())}
 	}
 	freed(l.source.Bytes(l.plan))
 	return l, nil
@@ -164,7 +164,7 @@ func openLoader(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 		return nil, err
 	}
 	if ask.Slots < 1 || ask.Slots > mostSlots {
-		return nil, told(&dataset.OptionError{Arg: "slots", Got: fmt.Sprint(ask.Slots), Want: fmt.Sprintf("1 to %d", mostSlots)})
+		return nil, &loaderError{&dataset.OptionError{Arg: "slots", Got: fmt.Sprint(ask.Slots), Want: fmt.Sprintf("1 to %d", mostSlots)}}
 	}
 	l, err := openLoading(ctx, c, &ask.loaderRequest)
 	if err != nil {
@@ -172,7 +172,7 @@ func openLoader(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	}
 	s := &slots{loading: l}
 	if err := s.open(ctx, c.cpu, ask.Slots); err != nil {
-		return nil, told(errors.Join(err, s.Close()))
+		return nil, &loaderError{errors.Join(err, s.Close())}
 	}
 	c.slots = s
 	c.closing(s.Close)
@@ -209,7 +209,7 @@ func nextBatch(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	}
 	d, err := s.next(ctx, !ask.Poll)
 	if err != nil {
-		return nil, told(s.source.Unreadable(err))
+		return nil, &loaderError{s.source.Unreadable(err)}
 	}
 	if d == nil {
 		return &Reply{Value: nextReply{Slot: -1}}, nil
@@ -238,7 +238,7 @@ func resumeLoader(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 		err = l.loader.Check(ask.State)
 	}
 	if err != nil {
-		return nil, told(err)
+		return nil, &loaderError{err}
 	}
 	return &Reply{Value: struct {
 		Epoch int64 `json:"epoch"` // of the batch that comes next
