@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 
+	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 	"github.com/spf13/cobra"
@@ -72,6 +73,7 @@ func folders(cmd *cobra.Command, flags ...string) {
 
 func backendNames() []string { return append([]string{"auto"}, ops.Backends()...) }
 
-func valueTypes() []tensor.DType {
-	return []tensor.DType{tensor.F32, tensor.F64, tensor.F16, tensor.BF16}
+// dtypeFlag returns the flag of a dtype of values, which is written to a field.
+func dtypeFlag(to *tensor.DType) cli.Setting[tensor.DType] {
+	return cli.SettingOf(to, "DTYPE", tensor.F32, tensor.F64, tensor.F16, tensor.BF16)
 }

@@ -53,7 +53,7 @@ func newShards(b *asking, r *loader.Report) (*shards, error) {
 	}
 	for _, s := range r.Streams {
 		bytes := 8
-		for _, d := range valueTypes() {
+		for _, d := range dtypeFlag(nil).List {
 			if d.String() == s.DType {
 				bytes = d.Size()
 			}

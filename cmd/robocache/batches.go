@@ -7,7 +7,6 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/ops"
-	"github.com/robocache/robocache/tensor"
 	"github.com/spf13/cobra"
 )
 
@@ -57,9 +56,9 @@ A signal ends the command after a whole batch, and a second one at once. The exi
 takes a program that ends with 0 as done.`
 
 func (a *app) batchesCommand() *cobra.Command {
-	b := asking{format: cli.Choice[fileFormat]{List: []fileFormat{batchesFormat, samplesFormat}, Kind: "FORMAT"}, tarBytes: 3e9}
-	last := cli.Setting[ops.LastBatch]{Choice: cli.Choice[ops.LastBatch]{List: []ops.LastBatch{ops.LastDrop, ops.LastShort}, Kind: "RULE"}, To: &b.Last}
-	values := cli.Setting[tensor.DType]{Choice: cli.Choice[tensor.DType]{List: valueTypes(), Kind: "DTYPE"}, To: &b.DType}
+	b := asking{format: cli.ChoiceOf("FORMAT", batchesFormat, samplesFormat), tarBytes: 3e9}
+	last := cli.SettingOf(&b.Last, "RULE", ops.LastDrop, ops.LastShort)
+	values := dtypeFlag(&b.DType)
 	cmd := &cobra.Command{
 		Use:   "batches DATASET...",
 		Short: "Draw training batches of windows from a dataset, or a mixture of several",

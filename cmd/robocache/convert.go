@@ -18,7 +18,7 @@ func (a *app) convertCommand() *cobra.Command {
 	c := &conversion{}
 	var hz float64
 	lerobot := &leRobotFlags{}
-	encoding := cli.Choice[mcap.Encoding]{List: []mcap.Encoding{mcap.Protobuf, mcap.JSON}, Kind: "ENCODING"}
+	encoding := cli.ChoiceOf("ENCODING", mcap.Protobuf, mcap.JSON)
 	cmd := &cobra.Command{
 		Use:   "convert IN... -o OUT --to FORMAT",
 		Short: "Convert recordings and datasets to another format, on one clock or as they are",

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/robocache/robocache/ops"
 	"github.com/spf13/cobra"
 
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
@@ -34,8 +35,8 @@ type physician struct {
 }
 
 func (a *app) doctorCommand() *cobra.Command {
-	step := cli.LimitFlag{Above: true}
-	p := physician{failOn: cli.Choice[doctor.Severity]{List: []doctor.Severity{doctor.Error, doctor.Warning}, Kind: "SEVERITY"}}
+	var step ops.Limit
+	p := physician{failOn: cli.ChoiceOf("SEVERITY", doctor.Error, doctor.Warning)}
 	cmd := &cobra.Command{
 		Use:   "doctor PATH...",
 		Short: "Find what is wrong with recordings before training on them",
@@ -48,14 +49,14 @@ is 5 if there is a finding as bad as that.`,
 		Args:    takes(1, 0, "doctor takes recordings or datasets"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.paths = args
-			p.maxStep, _ = step.Limit.Get()
+			p.maxStep, _ = step.Get()
 			return a.doctor(cmd.Context(), &p)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&p.html, "html", "", "write a page with pictures of what was found, as `OUT.html`")
 	f.Var(&p.failOn, "fail-on", "exit with 5 if there is a finding as bad: error or warning")
-	f.Var(&step, "max-step", "the longest step of a clock that is no gap (default the greater of 20ms and three medians)")
+	f.Var(&cli.LimitFlag{To: &step, Above: true}, "max-step", "the longest step of a clock that is no gap (default the greater of 20ms and three medians)")
 	f.BoolVar(&p.opt.Strict, "strict", false, "refuse what is broken anywhere, or declared and not there")
 	readingFlags(f, &p.opt)
 	complete(cmd, "fail-on", p.failOn.Names)

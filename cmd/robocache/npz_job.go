@@ -28,11 +28,11 @@ func loadNPZ(r *request) (*work, error) {
 	if r.planFile != "" || len(r.streams) > 0 || !file.Has("values") {
 		return loadStreams(r)
 	}
-	if !file.Has("targets") && r.hz == 0 {
+	if !file.Has("targets") && r.Rate == 0 {
 		return nil, usagef("no clock given: %s has no array targets, want one or --hz", r.in)
 	}
 	j := &npzJob{path: r.in}
-	j.maxGap, _ = r.gap.Limit.Get()
+	j.maxGap, _ = r.Defaults.MaxGap.Get()
 	used := []string{"values"}
 	if err := j.readValues(file, r); err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func loadNPZ(r *request) (*work, error) {
 		want bool
 	}{
 		{"times", &j.times, file.Times, true},
-		{"targets", &j.targets, file.Times, r.hz == 0},
+		{"targets", &j.targets, file.Times, r.Rate == 0},
 		{"lengths", &j.lengths, file.Tensor, file.Has("lengths")},
 	}
 	for _, a := range read {
@@ -63,7 +63,7 @@ func loadNPZ(r *request) (*work, error) {
 	if err := j.check(); err != nil {
 		return nil, err
 	}
-	if r.unordered == "sort" {
+	if r.Unordered == "sort" {
 		if err := j.sort(); err != nil {
 			return nil, err
 		}
@@ -125,9 +125,9 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 		return nil, e
 	}
 	j.out = out
-	res := &result{Input: r.in, Output: r.out, Plot: r.plot, Report: align.NewReport(j.targets, r.hz)}
+	res := &result{Input: r.in, Output: r.out, Plot: r.plot, Report: align.NewReport(j.targets, r.Rate)}
 	res.Ignored, res.Remarks, res.Notes = append([]string{}, j.ignored...), j.remarks, j.notes
-	channels := []ops.Channel{{Hi: j.values.Dim(j.values.Rank() - 1), Interp: r.kind.Value, Period: r.period}}
+	channels := []ops.Channel{{Hi: j.values.Dim(j.values.Rank() - 1), Interp: r.kind.Value, Period: r.Defaults.Period}}
 	res.Notes.Join(plausible.Degrees("values", j.values, channels))
 	res.Notes.Join(align.Unused("", r.sampling(), align.Effective{How: r.sampling(), Edge: r.edge.Value, Channels: channels}))
 	d := j.values.Dim(j.values.Rank() - 1)
@@ -266,7 +266,7 @@ func (j *npzJob) makeClock(r *request) error {
 		}
 		code := dataset.CodeStrayFollowed
 		switch {
-		case r.span.Value != align.RangeCommon || c == core:
+		case r.Range.Mode != align.RangeCommon || c == core:
 		case j.values.Rank() == 2:
 			if err := j.cut(t, c, core); err != nil {
 				return err
@@ -276,20 +276,20 @@ func (j *npzJob) makeClock(r *request) error {
 			code = dataset.CodeStrayIgnored
 		}
 		j.notes.Join(cover.Strays(name, c, core, code, j.strays))
-		if r.span.Value == align.RangeCommon {
+		if r.Range.Mode == align.RangeCommon {
 			c = core
 		}
 		covers = append(covers, c)
 	}
 	// Of a batch every row counts.
-	span := align.Range{Mode: r.span.Value}
+	span := r.Range
 	if span.Mode == align.RangeCommon {
 		span.Mode = align.RangeIntersection
 	}
 	var err error
 	var over align.Span
-	if j.clock, over, err = align.ClockOver(covers, span, r.hz, align.EndSnap(j.snap, j.times.DType(), covers)); err == nil {
-		err = align.Room(j.clock, j.batch(), j.batch()*j.values.Dim(j.values.Rank()-1), r.dtype.Value)
+	if j.clock, over, err = align.ClockOver(covers, span, r.Rate, align.EndSnap(j.snap, j.times.DType(), covers)); err == nil {
+		err = align.Room(j.clock, j.batch(), j.batch()*j.values.Dim(j.values.Rank()-1), r.Defaults.DType)
 	}
 	var size *align.SizeError
 	var long *align.RangeError

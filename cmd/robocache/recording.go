@@ -67,7 +67,7 @@ func loadStreams(r *request) (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !file.Has("targets") && r.hz == 0 && r.planFile == "" {
+	if !file.Has("targets") && r.Rate == 0 && r.planFile == "" {
 		return nil, usagef("no clock given: %s has no array targets, want one or --hz", r.in)
 	}
 	j := &recording{path: r.in, form: "npz", plan: plan}
@@ -107,7 +107,7 @@ func loadStreams(r *request) (*work, error) {
 			j.plan.Streams = append(j.plan.Streams, align.Stream{Name: s.Name})
 		}
 	}
-	if r.hz == 0 && r.planFile == "" {
+	if r.Rate == 0 && r.planFile == "" {
 		if j.plan.Targets, err = file.Times("targets"); err != nil {
 			return nil, &inputError{Path: r.in, Array: "targets", Err: err}
 		}

@@ -18,57 +18,52 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// request is a resample or fuse command as given.
+// request is the command line of resample or fuse.
 type request struct {
+	align.Plan           // the flags of a plan, but for Streams and the names in Defaults
 	op            string // "Resample" or "Fuse"
 	in, out, plot string
 	backend       string
 	streams       []string
 	reading       dataset.Options
-	unordered     string
 	episode       episodeFlag // of a dataset; -1 unless given
-	fillGaps      bool
 	kind          cli.Choice[ops.Interp]
 	quat          cli.Choice[ops.QuatOrder]
 	edge          cli.Choice[ops.Edge]
-	dtype, from   cli.Choice[tensor.DType]
-	span          cli.Choice[align.RangeMode]
+	dtype         cli.Setting[tensor.DType]
+	from          cli.Choice[tensor.DType]
+	span          cli.Setting[align.RangeMode]
 	encoding      cli.Choice[mcap.Encoding]
 	planFile      string
-	hz, period    float64
 	fill          cli.FillFlag
-	snap          cli.LimitFlag
-	gap, near     cli.LimitFlag
-	window        cli.LimitFlag
 }
 
-// options returns the operation's options, but for the channels. A target as near to a sample as snap counts as on it.
+// options returns the operation's options without the channels. A target within snap of a sample counts as on it.
 func (r *request) options(snap ops.Limit) ops.ResampleOptions {
+	s := r.sampling()
 	return ops.ResampleOptions{
-		Interp: r.kind.Value, Quat: r.quat.Value, Period: r.period, Window: r.window.Limit,
-		Edge: r.edge.Value, Fill: r.fill.Fill, Snap: snap,
-		MaxGap: r.gap.Limit, Tolerance: r.near.Limit, FillGaps: r.fillGaps,
-		DType: r.dtype.Value,
+		Interp: r.kind.Value, Quat: r.quat.Value, Period: s.Period, Window: s.Window, Edge: r.edge.Value, Fill: s.Fill, Snap: snap,
+		MaxGap: s.MaxGap, Tolerance: s.Tolerance, FillGaps: s.FillGaps, DType: s.DType,
 	}
 }
 
 // snapping is --snap, or its default, for the clock of --hz.
 func (r *request) snapping() ops.Limit {
-	snap, _ := align.Snapping(r.snap.Limit, r.hz) // check has seen it
+	snap, _ := align.Snapping(r.Snap, r.Rate) // check has seen it
 	return snap
 }
 
 // check finds what is wrong with the command line alone.
 func (r *request) check() error {
-	if _, given := r.window.Limit.Get(); !given && r.windowed() != "" {
+	if _, given := r.Defaults.Window.Get(); !given && r.windowed() != "" {
 		return usagef("%s: no window given, want --window", r.windowed())
 	}
-	if _, err := align.Snapping(r.snap.Limit, r.hz); err != nil {
-		d, _ := r.snap.Limit.Get()
-		return usagef("--snap: got %v with --hz %g, want at most half a step of that", d, r.hz)
+	if _, err := align.Snapping(r.Snap, r.Rate); err != nil {
+		d, _ := r.Snap.Get()
+		return usagef("--snap: got %v with --hz %g, want at most half a step of that", d, r.Rate)
 	}
-	if r.unordered != "" && !slices.Contains(align.Unordereds, r.unordered) {
-		return usagef("--unordered: got %q, want %s", r.unordered, strings.Join(align.Unordereds, ", "))
+	if r.Unordered != "" && !slices.Contains(align.Unordereds, r.Unordered) {
+		return usagef("--unordered: got %q, want %s", r.Unordered, strings.Join(align.Unordereds, ", "))
 	}
 	for flag, path := range map[string]string{"-o": r.out, "--plot": r.plot} {
 		if r.planFile != "" && path != "" && sameFile(r.planFile, path) {
@@ -105,7 +100,7 @@ func (r *request) windowed() string {
 // checkFor finds flags that do not go with the format of the input.
 func (r *request) checkFor(form string) error {
 	switch {
-	case r.span.Given && r.hz == 0 && r.planFile == "":
+	case r.span.Given && r.Rate == 0 && r.planFile == "":
 		return usagef("--range %v without --hz: got no clock to make, want --hz, or the targets of the file and no --range", r.span.Value)
 	case r.episode > 0 && (form == "ulg" || form == "npz"):
 		return usagef("--episode: got %d, and %s is one recording", r.episode, r.in)
@@ -118,7 +113,7 @@ func (r *request) checkFor(form string) error {
 		return usagef("--in-dtype is for .npz files, got %q", r.in)
 	case r.kind.Value.Width() > 1 && r.kind.Value != ops.InterpSlerp:
 		return usagef("--kind %v: %s does not say where it has such features, want --stream NAME:%v", r.kind.Value, whatIs(form), r.kind.Value)
-	case r.hz == 0 && r.planFile == "":
+	case r.Rate == 0 && r.planFile == "":
 		return usagef("no clock given: %s has no targets, want --hz", whatIs(form))
 	}
 	return nil
@@ -143,16 +138,15 @@ func (r *request) makePlan(names []string) (align.Plan, error) {
 	if err != nil {
 		return align.Plan{}, err
 	}
-	return align.Plan{Rate: r.hz, Range: align.Range{Mode: r.span.Value}, Snap: r.snap.Limit, Unordered: r.unordered, Defaults: r.sampling(), Streams: streams}, nil
+	plan := r.Plan
+	plan.Defaults, plan.Streams = r.sampling(), streams
+	return plan, nil
 }
 
-// sampling is what the flags say of all streams.
+// sampling returns the flags for all streams.
 func (r *request) sampling() align.Sampling {
-	s := align.Sampling{
-		Period: r.period, Window: r.window.Limit, Fill: r.fill.Fill,
-		MaxGap: r.gap.Limit, Tolerance: r.near.Limit, FillGaps: r.fillGaps, DType: r.dtype.Value,
-		Kind: r.kind.String(), Edge: r.edge.String(), Quat: r.quat.String(),
-	}
+	s := r.Defaults
+	s.Fill, s.Kind, s.Edge, s.Quat = r.fill.Fill, r.kind.String(), r.edge.String(), r.quat.String()
 	return s
 }
 
@@ -203,17 +197,17 @@ func (r *request) sortable(err error) error {
 
 // newRequest returns a request whose flags know their values.
 func newRequest(op string) *request {
-	return &request{
+	r := &request{
 		op: op, episode: -1,
-		kind:     cli.Choice[ops.Interp]{List: ops.Interps(), Kind: "KIND"},
-		quat:     cli.Choice[ops.QuatOrder]{List: []ops.QuatOrder{ops.QuatXYZW, ops.QuatWXYZ}, Kind: "ORDER"},
-		edge:     cli.Choice[ops.Edge]{List: []ops.Edge{ops.EdgeClamp, ops.EdgeFill, ops.EdgeExtrapolate, ops.EdgeError, ops.EdgeHold}, Kind: "RULE"},
-		dtype:    cli.Choice[tensor.DType]{List: valueTypes(), Kind: "DTYPE"},
-		from:     cli.Choice[tensor.DType]{List: []tensor.DType{tensor.BF16}, Kind: "DTYPE"},
-		span:     cli.Choice[align.RangeMode]{List: []align.RangeMode{align.RangeCommon, align.RangeIntersection, align.RangeUnion}, Kind: "RANGE"},
-		encoding: cli.Choice[mcap.Encoding]{List: []mcap.Encoding{mcap.Protobuf, mcap.JSON}, Kind: "ENCODING"},
-		window:   cli.LimitFlag{Above: true},
+		kind:     cli.ChoiceOf("KIND", ops.Interps()...),
+		quat:     cli.ChoiceOf("ORDER", ops.QuatXYZW, ops.QuatWXYZ),
+		edge:     cli.ChoiceOf("RULE", ops.EdgeClamp, ops.EdgeFill, ops.EdgeExtrapolate, ops.EdgeError, ops.EdgeHold),
+		from:     cli.ChoiceOf("DTYPE", tensor.BF16),
+		encoding: cli.ChoiceOf("ENCODING", mcap.Protobuf, mcap.JSON),
 	}
+	r.dtype = dtypeFlag(&r.Defaults.DType)
+	r.span = cli.SettingOf(&r.Range.Mode, "RANGE", align.RangeCommon, align.RangeIntersection, align.RangeUnion)
+	return r
 }
 
 // onlyPlan refuses flags that say what a plan file says.

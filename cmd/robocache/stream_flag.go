@@ -53,11 +53,10 @@ func parseStream(f string, names []string) (s align.Stream, err error) {
 		s.Kind = kind
 	}
 	if gap != "" {
-		var limit cli.LimitFlag
+		limit := cli.LimitFlag{To: &s.MaxGap}
 		if err := limit.Set(gap); err != nil {
 			return s, usagef("--stream %s: got max-gap %q, %v", f, gap, err)
 		}
-		s.MaxGap = limit.Limit
 	}
 	return s, nil
 }

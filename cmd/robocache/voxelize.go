@@ -68,10 +68,10 @@ func (a *app) voxelizeCommand() *cobra.Command {
 	r := &voxelRequest{
 		one: -1, episode: -1,
 		size:   vecFlag{size: true},
-		form:   cli.Choice[voxelForm]{List: voxelForms(), Kind: "MODE"},
-		reduce: cli.Choice[ops.Reduce]{List: sparseReductions(), Kind: "REDUCTION"},
-		order:  cli.Choice[ops.AxisOrder]{List: []ops.AxisOrder{ops.AxisZYX, ops.AxisXYZ}, Kind: "ORDER"},
-		preset: cli.Choice[preset]{List: []preset{mmcv, open3d}, Kind: "NAME"},
+		form:   cli.ChoiceOf("MODE", voxelForms()...),
+		reduce: cli.ChoiceOf("REDUCTION", sparseReductions()...),
+		order:  cli.ChoiceOf("ORDER", ops.AxisZYX, ops.AxisXYZ),
+		preset: cli.ChoiceOf("NAME", mmcv, open3d),
 		points: countFlag{least: 1},
 	}
 	cmd := &cobra.Command{

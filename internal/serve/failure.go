@@ -21,7 +21,7 @@ type loaderError struct{ error }
 
 func (e *loaderError) Unwrap() error { return e.error }
 
-// Failure is an error as it is sent.
+// Failure is an error in JSON.
 type Failure = failure.Report
 
 // mostText bounds a text of an error, in bytes, because errors quote requests, and a request may be long.

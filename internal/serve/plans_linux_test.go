@@ -210,7 +210,7 @@ func TestTargetsAreBounded(t *testing.T) {
 	c := &Conn{targets: slices.Repeat([]target{{text: "another"}}, mostTargets)}
 	text, err := json.Marshal(object{"do": "target", "target": described()})
 	require.NoError(t, err)
-	_, err = addTarget(t.Context(), c, &Request{JSON: text})
+	_, err = typed(addTarget)(t.Context(), c, &Request{JSON: text})
 	var refused *RequestError
 	require.True(t, errors.As(err, &refused))
 	assert.Equal(t, "target", refused.Arg)

@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/internal/failure"
 )
 
-// RecordingError is an error about a recording, or about what is asked of it.
+// RecordingError is an error about a recording, or about a request for it.
 type RecordingError struct {
 	Path    string
 	Episode int // -1 for the recording as a whole
@@ -24,7 +24,7 @@ func (e *RecordingError) Error() string {
 		s += "episode " + strconv.Itoa(e.Episode) + ": "
 	}
 	var format *dataset.FormatError
-	if errors.As(e.Err, &format) && e.Err == error(format) && format.Path == e.Path { // which is said
+	if errors.As(e.Err, &format) && e.Err == error(format) && format.Path == e.Path { // Path is already in s
 		short := *format
 		short.Path = ""
 		return s + short.Error()

@@ -19,6 +19,11 @@ type Choice[T fmt.Stringer] struct {
 	Kind  string // what the help calls the value
 }
 
+// ChoiceOf returns the flag that takes a name of the list.
+func ChoiceOf[T fmt.Stringer](kind string, list ...T) Choice[T] {
+	return Choice[T]{List: list, Kind: kind}
+}
+
 func (c *Choice[T]) String() string {
 	if !c.Given {
 		return ""
@@ -53,6 +58,11 @@ type Setting[T fmt.Stringer] struct {
 	To *T
 }
 
+// SettingOf returns the flag that takes a name of the list and writes its value to a field.
+func SettingOf[T fmt.Stringer](to *T, kind string, list ...T) Setting[T] {
+	return Setting[T]{ChoiceOf(kind, list...), to}
+}
+
 func (s *Setting[T]) Set(text string) error {
 	err := s.Choice.Set(text)
 	if err == nil {
@@ -85,14 +95,17 @@ func (f *FillFlag) Set(s string) error {
 	return nil
 }
 
-// LimitFlag is a length of time that is not negative, such as 50ms.
+// LimitFlag is a length of time such as 50ms, which is written to a field. It is 0 or more, or more than 0 if Above is set.
 type LimitFlag struct {
-	Limit ops.Limit
-	Above bool // 0 is none
+	To    *ops.Limit
+	Above bool
 }
 
 func (l *LimitFlag) String() string {
-	if d, ok := l.Limit.Get(); ok {
+	if l.To == nil {
+		return ""
+	}
+	if d, ok := l.To.Get(); ok {
 		return d.String()
 	}
 	return ""
@@ -108,7 +121,7 @@ func (l *LimitFlag) Set(s string) error {
 	if err != nil || d < 0 {
 		return fmt.Errorf("want a length of time that is not negative, such as 50ms or 0.2s")
 	}
-	l.Limit = ops.Within(d)
+	*l.To = ops.Within(d)
 	return nil
 }
 
