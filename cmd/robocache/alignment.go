@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// finish gives a command its argument, the flags that resample and fuse share, and what it does.
+// finish sets a command's argument, the flags that resample and fuse share, and its function.
 func (r *request) finish(cmd *cobra.Command, do func() error) {
 	cmd.Args = takes(1, 1, cmd.Name()+" takes one input file")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -48,13 +48,13 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 	f.Var(&cli.LimitFlag{To: &r.Defaults.Tolerance}, "tolerance", "previous, next and nearest samples further away than this are not valid")
 	readingFlags(f, &r.reading)
 	f.Var(&r.episode, "episode", "which episode of a dataset of several, counted from 0")
-	f.StringVar(&r.Unordered, "unordered", "", "a stream whose timestamps step back or are no times: drop (default; the others stay), sort, or error")
+	nameFlag(cmd, &r.Unordered, "unordered", "", "a stream whose timestamps step back or are no times: drop (default; the others stay), sort, or error", align.Unordereds...)
 	f.Var(&r.from, "in-dtype", "bf16: read uint16 values of an .npz file as bf16")
-	f.StringVar(&r.backend, "backend", "auto", "auto, cpu, cuda, cuda:N or sim")
+	nameFlag(cmd, &r.backend, "backend", "auto", "auto, cpu, cuda, cuda:N or sim", backendNames()...)
 	r.completions(cmd)
 }
 
-// completions gives the shell the values of the flags, and the names of the streams in IN.
+// completions registers the shell completions of the flags, and of the streams in IN.
 func (r *request) completions(cmd *cobra.Command) {
 	complete(cmd, "kind", r.kind.Names)
 	complete(cmd, "quat", r.quat.Names)
@@ -62,9 +62,7 @@ func (r *request) completions(cmd *cobra.Command) {
 	complete(cmd, "range", r.span.Names)
 	complete(cmd, "dtype", r.dtype.Names)
 	complete(cmd, "in-dtype", r.from.Names)
-	complete(cmd, "backend", backendNames)
 	complete(cmd, "encoding", r.encoding.Names)
-	complete(cmd, "unordered", func() []string { return align.Unordereds })
 	files(cmd, map[string]string{"output": "npz safetensors mcap", "plot": "png"})
 	err := cmd.RegisterFlagCompletionFunc("stream", func(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		return r.completeStream(args, word), cobra.ShellCompDirectiveNoFileComp
@@ -74,7 +72,7 @@ func (r *request) completions(cmd *cobra.Command) {
 	}
 }
 
-// completeStream returns the streams of the input that were not given yet, and after a name and a colon the kinds.
+// completeStream completes the names of the input's streams without repeats. After a name and a colon it completes the kinds.
 func (r *request) completeStream(args []string, word string) []string {
 	if len(args) != 1 {
 		return nil
@@ -105,7 +103,7 @@ func (r *request) completeStream(args []string, word string) []string {
 	return list
 }
 
-// streamNames returns the names of a recording's streams, of a dataset those of the episode; none of what cannot be read.
+// streamNames returns the names of an episode's streams, or nil if it cannot be read.
 func streamNames(path string, episode int) []string {
 	if form, _ := formatOf(path); form == "npz" {
 		file, err := npz.Open(path)
@@ -127,10 +125,10 @@ func streamNames(path string, episode int) []string {
 	return e.Names()
 }
 
-// loading reads a recording.
+// loading is a function that reads a recording.
 type loading func(*request) (*work, error)
 
-// put is resample and fuse: it reads a recording, one of an archive as load does, puts it on one clock and writes the output.
+// put runs resample and fuse: it reads a recording, puts it on one clock and writes the output. load reads archives.
 func (a *app) put(r *request, load loading) error {
 	if err := r.check(); err != nil {
 		return err
@@ -184,7 +182,7 @@ func (a *app) put(r *request, load loading) error {
 func (w work) save(r *request, report func() error) error {
 	fill := inArrays(r.out, w.arrays)
 	if r.messages() {
-		e, err := w.job.(*recording).aligned() // as put has seen
+		e, err := w.job.(*recording).aligned() // cannot fail, because put has checked it
 		if err != nil {
 			return err
 		}

@@ -25,7 +25,7 @@ import (
 	"github.com/robocache/robocache/internal/text"
 )
 
-// physician is what the flags of doctor ask for.
+// physician has the flags of doctor.
 type physician struct {
 	paths   []string
 	html    string
@@ -86,7 +86,7 @@ func (a *app) doctor(ctx context.Context, p *physician) error {
 	for _, path := range p.paths {
 		r, err := a.examine(ctx, p, path)
 		var input *inputError
-		if len(p.paths) > 1 && errors.As(err, &input) && !errors.Is(err, fs.ErrNotExist) && ctx.Err() == nil { // one broken file costs itself
+		if len(p.paths) > 1 && errors.As(err, &input) && !errors.Is(err, fs.ErrNotExist) && ctx.Err() == nil { // one broken file does not stop the others
 			r, err = doctor.Unopened(path, cause(err)), nil
 		}
 		if err != nil {
@@ -118,7 +118,7 @@ func (a *app) doctor(ctx context.Context, p *physician) error {
 	return nil
 }
 
-// examine looks at one recording or dataset.
+// examine examines one recording or dataset.
 func (a *app) examine(ctx context.Context, p *physician, path string) (*doctor.Report, error) {
 	named := path
 	path, clean, err := a.local(path)
@@ -132,7 +132,7 @@ func (a *app) examine(ctx context.Context, p *physician, path string) (*doctor.R
 	}
 	defer func() { d.Close() }()
 	if info := d.Info(); p.opt.Clock == "" && info.Clock == "frame_index" && slices.Contains(info.Clocks, "timestamp") {
-		stamped := p.opt // the timestamps that are there are examined, not those that are counted
+		stamped := p.opt // examines the recorded timestamps in place of frame numbers
 		stamped.Clock = "timestamp"
 		again, err := inspection.Open(ctx, path, stamped)
 		if err != nil {
@@ -150,7 +150,7 @@ func (a *app) examine(ctx context.Context, p *physician, path string) (*doctor.R
 	}})
 }
 
-// printFindings writes the findings for a person.
+// printFindings prints the findings as text.
 func (a *app) printFindings(r *doctor.Report) error {
 	var b strings.Builder
 	for i := range r.Findings {

@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/internal/failure"
 )
 
-// The exit codes, which scripts depend on.
+// The exit codes. Scripts depend on them.
 const (
 	exitGood     = 0
 	exitOther    = cli.ExitOther
@@ -22,10 +22,10 @@ const (
 	exitFound    = 5
 )
 
-// inputError is an input that cannot be used.
+// inputError is an error of an input.
 type inputError = batching.InputError
 
-// usageError is a command line that cannot be. Arg, Got and Want are those of an argument, if it is the error of one.
+// usageError is an error of the command line. Arg, Got and Want are set if it is about one argument.
 type usageError struct{ Message, Arg, Got, Want string }
 
 func (e *usageError) Error() string { return e.Message }
@@ -36,10 +36,10 @@ func usagef(format string, args ...any) error {
 
 func readError(path string, err error) error { return batching.ReadError(path, err) }
 
-// cause strips the path that an inputError already names.
+// cause removes the path from an error if an inputError already has it.
 func cause(err error) error { return batching.Cause(err) }
 
-// outputError is a file that could not be written.
+// outputError is an error of a file to write.
 type outputError struct {
 	Path string
 	Err  error
@@ -49,11 +49,11 @@ func (e *outputError) Error() string { return "write " + e.Path + ": " + e.Err.E
 
 func (e *outputError) Unwrap() error { return e.Err }
 
-// cutError is a command that a signal ended, after it wrote the results that it had.
+// cutError is a command that a signal stopped. Its results until then are written.
 type cutError struct {
 	When string
-	Kept string // the file that has all of that, so that nothing is lost
-	Code int    // the exit code; 0 is 1
+	Kept string // the file to continue from, or ""
+	Code int    // the exit code; 0 means 1
 }
 
 func (e *cutError) Error() string {
@@ -63,7 +63,7 @@ func (e *cutError) Error() string {
 	return "cut short " + e.When
 }
 
-// foundError is that doctor found something as bad as was asked for.
+// foundError reports findings of at least the severity of --fail-on.
 type foundError struct {
 	Severity doctor.Severity
 	Count    int
@@ -80,7 +80,7 @@ type report struct {
 	failure.Report
 }
 
-// exitCodes are the exit codes of kinds of error.
+// exitCodes are the exit codes by the kind of error.
 var exitCodes = map[failure.Code]int{
 	failure.Usage: exitUsage, failure.Input: exitInput, failure.Device: exitNoDevice, failure.Found: exitFound, failure.Other: exitOther,
 }
@@ -102,7 +102,7 @@ var rules = []failure.Rule{
 	failure.On(func(r *failure.Report, _ *cutError) { r.Code = failure.Other }),
 }
 
-// describe returns the report of an error, with the exit code.
+// describe returns the report of an error with its exit code.
 func describe(err error) report {
 	r := report{Report: failure.Of(err, rules...)}
 	r.Kind, r.Code = string(r.Report.Code), exitCodes[r.Report.Code]

@@ -74,7 +74,7 @@ func loadNPZ(r *request) (*work, error) {
 	return &work{j}, nil
 }
 
-// readValues reads values as floats. Whole numbers keep their previous value unless a kind is asked for.
+// readValues reads values as floats. Whole numbers keep their previous value unless --kind is given.
 func (j *npzJob) readValues(file *npz.File, r *request) error {
 	head, err := file.Header("values")
 	if err != nil {
@@ -100,7 +100,7 @@ func (j *npzJob) readValues(file *npz.File, r *request) error {
 	return nil
 }
 
-// appendBits appends a remark if an array that was taken as whole numbers may be bf16, which RoboCache itself writes as uint16.
+// appendBits appends a remark if an array of whole numbers may be bf16, because RoboCache writes bf16 as uint16.
 func appendBits(remarks []string, array string, head *npy.Header) []string {
 	if !strings.HasSuffix(head.Descr, "u2") {
 		return remarks
@@ -162,7 +162,7 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 		line.Clock(st)
 		name := fmt.Sprintf("row %d", b)
 		for _, n := range append(plausible.Units(name, timestamps, st), plausible.Coarse(name, clock, st, targets, j.snap)...) {
-			if res.Notes.Find(n.Code) == nil { // one row stands for all
+			if res.Notes.Find(n.Code) == nil { // one note for all rows
 				res.Notes.Add(n)
 			}
 		}
@@ -175,7 +175,7 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 		return nil, err
 	}
 	if j.batch() > 1 {
-		line.Rate, line.Jitter = 0, 0 // of many rows there is no one rate
+		line.Rate, line.Jitter = 0, 0 // rows have different rates
 	}
 	res.Streams = append(res.Streams, line)
 	res.NoteUnfinite()
@@ -185,7 +185,7 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 	return res, nil
 }
 
-// unfinite counts the samples of a row, the first n, that are not finite.
+// unfinite counts the samples that are not finite among the first n of a row.
 func (j *npzJob) unfinite(row, n int) (int, error) {
 	values, err := j.values, error(nil)
 	if values.Rank() == 3 {
@@ -242,7 +242,7 @@ func (j *npzJob) panels() ([]viz.Panel, error) {
 	return list, nil
 }
 
-// makeClock makes targets over the range of the rows, in the clock's own dtype, unless the file gave them.
+// makeClock makes targets over the range of the rows, in the dtype of times, unless the file has targets.
 func (j *npzJob) makeClock(r *request) error {
 	j.snap = r.snapping()
 	if j.targets != nil {
@@ -281,7 +281,7 @@ func (j *npzJob) makeClock(r *request) error {
 		}
 		covers = append(covers, c)
 	}
-	// Of a batch every row counts.
+	// Every row of a batch narrows the range.
 	span := r.Range
 	if span.Mode == align.RangeCommon {
 		span.Mode = align.RangeIntersection
@@ -303,7 +303,7 @@ func (j *npzJob) makeClock(r *request) error {
 	return err
 }
 
-// cut leaves out the stray samples of one recording, whose timestamps lie outside the core of what they cover.
+// cut drops the stray samples of one recording: samples with timestamps outside the core of its range.
 func (j *npzJob) cut(times *tensor.Tensor, all, core cover.Cover) (err error) {
 	ns := (&dataset.Stream{Times: times}).Nanoseconds()
 	lo, hi := 0, len(ns)
@@ -320,7 +320,7 @@ func (j *npzJob) cut(times *tensor.Tensor, all, core cover.Cover) (err error) {
 	return err
 }
 
-// again resamples once more, in float64.
+// again returns a function that resamples in float64.
 func (j *npzJob) again(device *ops.Device, args ops.ResampleArgs, r *request) func(ops.Clock) (*tensor.Tensor, error) {
 	opts := r.options(j.snap)
 	opts.DType = tensor.F64

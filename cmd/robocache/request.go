@@ -20,13 +20,13 @@ import (
 
 // request is the command line of resample or fuse.
 type request struct {
-	align.Plan           // the flags of a plan, but for Streams and the names in Defaults
+	align.Plan           // the flags that are fields of a plan, except Streams and the names in Defaults
 	op            string // "Resample" or "Fuse"
 	in, out, plot string
 	backend       string
 	streams       []string
 	reading       dataset.Options
-	episode       episodeFlag // of a dataset; -1 unless given
+	episode       episodeFlag // -1 if it is not given
 	kind          cli.Choice[ops.Interp]
 	quat          cli.Choice[ops.QuatOrder]
 	edge          cli.Choice[ops.Edge]
@@ -47,13 +47,13 @@ func (r *request) options(snap ops.Limit) ops.ResampleOptions {
 	}
 }
 
-// snapping is --snap, or its default, for the clock of --hz.
+// snapping returns --snap, or its default for the clock of --hz.
 func (r *request) snapping() ops.Limit {
-	snap, _ := align.Snapping(r.Snap, r.Rate) // check has seen it
+	snap, _ := align.Snapping(r.Snap, r.Rate) // check has checked it
 	return snap
 }
 
-// check finds what is wrong with the command line alone.
+// check checks the command line without the input.
 func (r *request) check() error {
 	if _, given := r.Defaults.Window.Get(); !given && r.windowed() != "" {
 		return usagef("%s: no window given, want --window", r.windowed())
@@ -82,7 +82,7 @@ func (r *request) check() error {
 // messages reports whether the output is a file of messages.
 func (r *request) messages() bool { return strings.EqualFold(filepath.Ext(r.out), ".mcap") }
 
-// windowed returns a flag that asks for a window kind, or "".
+// windowed returns a flag with a window kind, or "".
 func (r *request) windowed() string {
 	if r.kind.Value.Windowed() {
 		return "--kind " + r.kind.Value.String()
@@ -97,7 +97,7 @@ func (r *request) windowed() string {
 	return ""
 }
 
-// checkFor finds flags that do not go with the format of the input.
+// checkFor checks that the flags fit the format of the input.
 func (r *request) checkFor(form string) error {
 	switch {
 	case r.span.Given && r.Rate == 0 && r.planFile == "":
@@ -129,7 +129,7 @@ func whatIs(form string) string {
 	return "a file of format " + form
 }
 
-// makePlan is the plan of the flags, or of the file that --plan names. names are the recording's.
+// makePlan returns the plan of the flags, or of --plan. names are the recording's streams.
 func (r *request) makePlan(names []string) (align.Plan, error) {
 	if r.planFile != "" {
 		return readPlan(r.planFile)
@@ -143,15 +143,15 @@ func (r *request) makePlan(names []string) (align.Plan, error) {
 	return plan, nil
 }
 
-// sampling returns the flags for all streams.
+// sampling returns the flags' options for all streams.
 func (r *request) sampling() align.Sampling {
 	s := r.Defaults
 	s.Fill, s.Kind, s.Edge, s.Quat = r.fill.Fill, r.kind.String(), r.edge.String(), r.quat.String()
 	return s
 }
 
-// parseStreams reads the values of --stream: NAME[COLUMN,...]:kind:max-gap, of which all but the name may be left out. names are those that the
-// recording has: a colon or bracket that belongs to one of them is part of it.
+// parseStreams parses the values of --stream: NAME[COLUMN,...]:kind:max-gap, where only the name is required. names are the recording's
+// streams, because a name may contain colons and brackets.
 func (r *request) parseStreams(names []string) ([]align.Stream, error) {
 	var list []align.Stream
 	for _, f := range r.streams {
@@ -167,7 +167,7 @@ func (r *request) parseStreams(names []string) ([]align.Stream, error) {
 	return list, nil
 }
 
-// sortable adds to an error about timestamps the option that takes such samples.
+// sortable adds the cure to an error about timestamps.
 func (r *request) sortable(err error) error {
 	if err == nil {
 		return nil
@@ -195,7 +195,7 @@ func (r *request) sortable(err error) error {
 	return &described
 }
 
-// newRequest returns a request whose flags know their values.
+// newRequest returns a request with the choices of its flags.
 func newRequest(op string) *request {
 	r := &request{
 		op: op, episode: -1,
@@ -210,7 +210,7 @@ func newRequest(op string) *request {
 	return r
 }
 
-// onlyPlan refuses flags that say what a plan file says.
+// onlyPlan returns a usage error if --plan is given with a flag that the plan replaces.
 func onlyPlan(cmd *cobra.Command) (err error) {
 	apart := []string{"plan", "episode", "rate", "clock", "msg-path", "output", "encoding", "plot", "backend", "strict", "in-dtype", "json"}
 	cmd.Flags().Visit(func(f *pflag.Flag) {

@@ -11,15 +11,15 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// Choice is a flag that takes one of a few names, those of List. An error of Set names them.
+// Choice is a flag for one name of a list. Errors of Set have the names.
 type Choice[T fmt.Stringer] struct {
 	Value T
 	Given bool
 	List  []T
-	Kind  string // what the help calls the value
+	Kind  string // the value's name in help
 }
 
-// ChoiceOf returns the flag that takes a name of the list.
+// ChoiceOf returns the flag for a name of the list.
 func ChoiceOf[T fmt.Stringer](kind string, list ...T) Choice[T] {
 	return Choice[T]{List: list, Kind: kind}
 }
@@ -43,7 +43,7 @@ func (c *Choice[T]) Set(s string) error {
 	return fmt.Errorf("want %s", strings.Join(c.Names(), ", "))
 }
 
-// Names returns the names of the list, in its order.
+// Names returns the names of the list in order.
 func (c *Choice[T]) Names() []string {
 	var out []string
 	for _, v := range c.List {
@@ -52,13 +52,13 @@ func (c *Choice[T]) Names() []string {
 	return out
 }
 
-// Setting is a choice that is written to a field.
+// Setting is a choice that also writes its value to a field.
 type Setting[T fmt.Stringer] struct {
 	Choice[T]
 	To *T
 }
 
-// SettingOf returns the flag that takes a name of the list and writes its value to a field.
+// SettingOf returns the flag for a name of the list. It writes the value to a field.
 func SettingOf[T fmt.Stringer](to *T, kind string, list ...T) Setting[T] {
 	return Setting[T]{ChoiceOf(kind, list...), to}
 }
@@ -95,7 +95,7 @@ func (f *FillFlag) Set(s string) error {
 	return nil
 }
 
-// LimitFlag is a length of time such as 50ms, which is written to a field. It is 0 or more, or more than 0 if Above is set.
+// LimitFlag is a duration such as 50ms. It is 0 or more, or above 0 if Above is set. It writes to a field.
 type LimitFlag struct {
 	To    *ops.Limit
 	Above bool
@@ -125,7 +125,7 @@ func (l *LimitFlag) Set(s string) error {
 	return nil
 }
 
-// PositiveFlag is a finite number above 0, at most Max unless that is 0, which is written to a field.
+// PositiveFlag is a finite number above 0, at most Max unless Max is 0. It writes to a field.
 type PositiveFlag struct {
 	To   *float64
 	Max  float64
@@ -153,5 +153,5 @@ func (p *PositiveFlag) Set(s string) error {
 	return nil
 }
 
-// Hertz returns the flag of a rate in hertz, at most 1e9, which is written to a field.
+// Hertz returns the flag of a rate in hertz, at most 1e9. It writes to a field.
 func Hertz(to *float64) *PositiveFlag { return &PositiveFlag{To: to, Max: 1e9, Unit: "HZ"} }
