@@ -14,7 +14,7 @@ type absentInput struct {
 	convert.Absent
 }
 
-// absentInputs returns the inputs of the notes. The list is empty, not nil, if there are none.
+// absentInputs returns the inputs in the notes. The list is empty, not nil, if there are none.
 func absentInputs(notes dataset.Notes) []absentInput {
 	list := []absentInput{}
 	for i := range notes {
@@ -23,7 +23,7 @@ func absentInputs(notes dataset.Notes) []absentInput {
 	return list
 }
 
-// absentIn returns a list of the note about missing episodes of a dataset. The list is empty if all episodes are there.
+// absentIn returns a list with the note about missing episodes in a dataset. The list is empty if all episodes are there.
 func absentIn(path string, d dataset.Dataset) []absentInput {
 	info := d.Info()
 	if a := convert.AbsentOf(info.Absent()); a != nil {

@@ -54,7 +54,7 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 	r.completions(cmd)
 }
 
-// completions registers the shell completions of the flags, and of the streams in IN.
+// completions registers the shell completions for flags, and for stream names from IN.
 func (r *request) completions(cmd *cobra.Command) {
 	complete(cmd, "kind", r.kind.Names)
 	complete(cmd, "quat", r.quat.Names)
@@ -72,7 +72,7 @@ func (r *request) completions(cmd *cobra.Command) {
 	}
 }
 
-// completeStream completes the names of the input's streams without repeats. After a name and a colon it completes the kinds.
+// completeStream completes the input's stream names without repeats. After a name and a colon it completes the kinds.
 func (r *request) completeStream(args []string, word string) []string {
 	if len(args) != 1 {
 		return nil
@@ -103,7 +103,7 @@ func (r *request) completeStream(args []string, word string) []string {
 	return list
 }
 
-// streamNames returns the names of an episode's streams, or nil if it cannot be read.
+// streamNames returns an episode's stream names, or nil if it cannot be read.
 func streamNames(path string, episode int) []string {
 	if form, _ := formatOf(path); form == "npz" {
 		file, err := npz.Open(path)

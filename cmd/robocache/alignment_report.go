@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/viz"
 )
 
-// result is the report of resample and fuse.
+// result is the report for resample and fuse.
 type result struct {
 	Input  string     `json:"input"`
 	Output string     `json:"output"`
@@ -50,7 +50,7 @@ type job interface {
 	run(r *request, device *ops.Device) (*result, error)
 	// arrays writes the output.
 	arrays(w align.ArrayWriter) error
-	// panels returns the panels of the figure.
+	// panels returns the figure's panels.
 	panels() ([]viz.Panel, error)
 }
 

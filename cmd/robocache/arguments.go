@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// takes returns the check of a command with least to most arguments; most 0 means any number. what describes the arguments in the error.
+// takes returns the check for a command with least to most arguments; most 0 means any number. what describes the arguments in the error.
 func takes(least, most int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch n := len(args); {
@@ -43,7 +43,7 @@ func commandNames(cmd *cobra.Command) string {
 	return strings.Join(names, ", ")
 }
 
-// complete registers the completion of a flag's values.
+// complete registers completions for a flag's values.
 func complete(cmd *cobra.Command, flag string, names func() []string) {
 	err := cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return names(), cobra.ShellCompDirectiveNoFileComp
@@ -59,7 +59,7 @@ func nameFlag(cmd *cobra.Command, to *string, flag, value, usage string, names .
 	complete(cmd, flag, func() []string { return names })
 }
 
-// files marks flags of files, with their extensions.
+// files marks flags for files, with their extensions.
 func files(cmd *cobra.Command, kinds map[string]string) {
 	for flag, exts := range kinds {
 		if err := cmd.MarkFlagFilename(flag, strings.Fields(exts)...); err != nil {
@@ -68,7 +68,7 @@ func files(cmd *cobra.Command, kinds map[string]string) {
 	}
 }
 
-// folders marks flags of folders.
+// folders marks flags for folders.
 func folders(cmd *cobra.Command, flags ...string) {
 	for _, flag := range flags {
 		if err := cmd.MarkFlagDirname(flag); err != nil {
@@ -79,7 +79,7 @@ func folders(cmd *cobra.Command, flags ...string) {
 
 func backendNames() []string { return append([]string{"auto"}, ops.Backends()...) }
 
-// dtypeFlag returns the flag for a dtype of values. It writes to a field.
+// dtypeFlag returns the flag for the values' dtype. It writes to a field.
 func dtypeFlag(to *tensor.DType) cli.Setting[tensor.DType] {
 	return cli.SettingOf(to, "DTYPE", tensor.F32, tensor.F64, tensor.F16, tensor.BF16)
 }

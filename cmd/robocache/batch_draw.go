@@ -75,7 +75,7 @@ func (d *drawing) keep(s loader.State) error {
 	return d.save(s, d.step, shard, d.begun)
 }
 
-// lastShard closes the last shard of samples, which may not be full. After a signal with --state it drops the shard and resets the state to
+// lastShard closes the last shard, which may not be full. After a signal with --state it drops the shard and resets the state to
 // the shard's start, because the state file has that state.
 func (d *drawing) lastShard(s *loader.State) error {
 	switch {
@@ -94,7 +94,7 @@ func (d *drawing) lastShard(s *loader.State) error {
 	return nil
 }
 
-// left estimates the number of windows that are left to draw.
+// left estimates how many windows are left to draw.
 func (d *drawing) left(s loader.State) int {
 	r := d.l.Report()
 	if d.over(s) {
@@ -167,7 +167,7 @@ func (d *drawing) batchAfter(ctx context.Context, state loader.State) (loader.St
 	return state, err
 }
 
-// line returns the line of --digest for a step: its number and the hashes of its windows, sorted by position. It returns nil without
+// line returns the --digest line for a step: its number and the hashes of its windows, sorted by position. It returns nil without
 // --digest.
 func (d *drawing) line(host []*loader.Batch) ([]byte, error) {
 	if !d.digest {

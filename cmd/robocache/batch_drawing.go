@@ -25,7 +25,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// drawing is the state of a running batches command.
+// drawing is a running batches command.
 type drawing struct {
 	*asking
 	app    *app
@@ -134,7 +134,7 @@ func (d *drawing) load(ctx context.Context, devices []*ops.Device) error {
 	return nil
 }
 
-// runOf returns a hash of the datasets and the plan. The size of batches and the number of ranks do not change it.
+// runOf returns a hash of the datasets and the plan. It does not depend on the batch size or the number of ranks.
 func (d *drawing) runOf(plan *align.Plan) string {
 	h := sha256.New()
 	say := func(values ...any) { fmt.Fprintf(h, "%+v\n", values) }
@@ -164,7 +164,7 @@ func (d *drawing) runOf(plan *align.Plan) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// tell updates the numbers of --metrics.
+// tell updates the --metrics numbers.
 func (d *drawing) tell(s loader.State) {
 	if d.meter == nil {
 		return
@@ -198,7 +198,7 @@ func (d *drawing) tell(s loader.State) {
 	d.meter.set(list)
 }
 
-// describe writes the description of the samples' members to the folders of --out.
+// describe writes the samples' members and their shapes to the folders in --out.
 func (d *drawing) describe() error {
 	about := described{Version: 1, Members: []describedPart{}}
 	r := d.group.Report()
@@ -219,10 +219,10 @@ func (d *drawing) describe() error {
 	return d.beside(samplesFile, about)
 }
 
-// statisticsFile is the file of statistics in each folder of batches.
+// statisticsFile is the file with statistics in each folder.
 const statisticsFile = "statistics.json"
 
-// statistics writes the statistics of normalised streams to the folders of --out.
+// statistics writes the statistics for normalised streams to the folders in --out.
 func (d *drawing) statistics() error {
 	if d.asking.out == "" || len(d.out.Normalised) == 0 {
 		return nil
@@ -230,7 +230,7 @@ func (d *drawing) statistics() error {
 	return d.beside(statisticsFile, map[string]any{"version": 1, "normalised": d.out.Normalised})
 }
 
-// beside writes a JSON file to the folders of --out, and removes temporary files of killed programs.
+// beside writes a JSON file to the folders in --out, and removes temporary files that killed programs left.
 func (d *drawing) beside(file string, value any) error {
 	text, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {

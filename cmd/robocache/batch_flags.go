@@ -33,7 +33,7 @@ func (w *weightsFlag) Set(s string) error {
 	return nil
 }
 
-// cameras are the values of --camera.
+// cameras are the --camera values.
 type cameras []loader.Camera
 
 func (c *cameras) String() string {

@@ -13,7 +13,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// outputs makes the folders of --out, checks that they can be written, and removes temporary files of killed programs.
+// outputs makes the folders in --out, checks that they can be written, and removes temporary files that killed programs left.
 func (b *asking) outputs() error {
 	if b.state != "" {
 		path := stateFile(b.state, b.number, b.world)
@@ -112,9 +112,9 @@ type named struct {
 	t    *tensor.Tensor
 }
 
-// earlier returns an error if a folder of --out has batches of another run, because the runs would be mixed. After a resume, the earlier
-// batches may have another size and another number of ranks. The first and the last batch represent the folder, because batches of a run are
-// numbered in sequence.
+// earlier returns an error if a folder in --out has batches from another run, because the runs would be mixed. After a resume, the earlier
+// batches may have another size and another number of ranks. Only the first and the last batch are checked, because a run numbers its
+// batches in sequence.
 func (b *asking) earlier(begin loader.State, goesOn bool) error {
 	if b.out == "" {
 		return nil
@@ -161,7 +161,7 @@ func (b *asking) earlier(begin loader.State, goesOn bool) error {
 	return nil
 }
 
-// sameRun checks that a file is a batch of this run.
+// sameRun checks that a file is a batch from this run.
 func (b *asking) sameRun(file string, begin loader.State, device int, goesOn bool) error {
 	of := batchOf
 	if b.format.Value == samplesFormat {

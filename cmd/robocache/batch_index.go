@@ -15,7 +15,7 @@ import (
 // batchKey is the metadata key of a batch's index.
 const batchKey = "robocache.batch"
 
-// batchIndex is the index of a batch in its file. Its JSON names are a contract.
+// batchIndex is a batch's index in its file. Its JSON names are a contract.
 type batchIndex struct {
 	Version int    `json:"version"` // 1
 	Step    int64  `json:"step"`
@@ -39,7 +39,7 @@ func isBatchFile(name string) bool {
 	return found && err == nil && name == batchName(step)
 }
 
-// batchOf returns the index of the batch in a file.
+// batchOf returns the index in a batch file.
 func batchOf(path string) (index batchIndex, err error) {
 	f, err := safetensors.Open(path)
 	if err != nil {
@@ -52,7 +52,7 @@ func batchOf(path string) (index batchIndex, err error) {
 	return index, nil
 }
 
-// shardName returns the name of a tar file of samples.
+// shardName returns the name for a tar file with samples.
 func shardName(number int64) string { return fmt.Sprintf("shard-%06d.tar", number) }
 
 func isShardName(name string) bool {
@@ -61,7 +61,7 @@ func isShardName(name string) bool {
 	return err == nil && name == shardName(number)
 }
 
-// sample is the .json member of a sample. Its JSON names are a contract.
+// sample is a sample's .json member. Its JSON names are a contract.
 type sample struct {
 	Dataset  *int             `json:"dataset,omitempty"` // with several datasets, from 0
 	Episode  int              `json:"episode"`           // in the dataset
@@ -92,7 +92,7 @@ type describedPart struct {
 	Columns []string `json:"columns,omitempty"`
 }
 
-// firstBatch returns the index of the batch of a shard's first sample.
+// firstBatch returns the batch index in a shard's first sample.
 func firstBatch(path string) (index batchIndex, err error) {
 	f, err := os.Open(path)
 	if err != nil {

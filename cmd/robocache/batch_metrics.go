@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// metric is a number of --metrics.
+// metric is a --metrics number.
 type metric struct {
 	name   string // samples of one name are consecutive
 	help   string

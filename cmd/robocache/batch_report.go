@@ -14,7 +14,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// batched is the report of batches.
+// batched is the batches report.
 type batched struct {
 	Input  string   `json:"input"`
 	Inputs []string `json:"inputs"`           // all datasets
@@ -49,7 +49,7 @@ type batched struct {
 	Entries    []notetext.EpisodeEntry `json:"said"` // Report.EpisodeNotes with sentences
 }
 
-// on returns the names of the devices.
+// on returns the device names.
 func (out *batched) on() string {
 	var names []string
 	for _, d := range out.Devices {
@@ -58,7 +58,7 @@ func (out *batched) on() string {
 	return strings.Join(names, ", ")
 }
 
-// of adds the counts of the datasets. stores is empty if the dataset is streamed.
+// of adds the datasets' counts. stores is empty if the dataset is streamed.
 func (out *batched) of(stores []*store.Store, g *loader.Group) {
 	l := g.Loaders()[0]
 	out.Report = batching.Listed(g.Report())
@@ -91,7 +91,7 @@ func (out *batched) of(stores []*store.Store, g *loader.Group) {
 	}
 }
 
-// count adds the counts of a batch's windows.
+// count adds the counts for a batch's windows.
 func (out *batched) count(b *loader.Batch) error {
 	episodes, err := tensor.Data[int64](b.Episodes)
 	if err != nil {
@@ -140,7 +140,7 @@ func (out *batched) count(b *loader.Batch) error {
 	return nil
 }
 
-// writeMixture prints the share of each dataset.
+// writeMixture prints each dataset's share.
 func (out *batched) writeMixture(w io.Writer) {
 	for i, m := range out.Mixture {
 		weight := ""
@@ -151,7 +151,7 @@ func (out *batched) writeMixture(w io.Writer) {
 	}
 }
 
-// episodeWindows has the counts of an episode's windows.
+// episodeWindows has the counts for an episode's windows.
 type episodeWindows struct {
 	Dataset int    `json:"dataset"` // with several datasets, from 0
 	Number  int    `json:"number"`  // in the dataset
@@ -163,7 +163,7 @@ type episodeWindows struct {
 	Invalid int    `json:"invalid"`
 }
 
-// reading has the counts of a streaming loader.
+// reading has a streaming loader's counts.
 type reading struct {
 	Shards  int64   `json:"shards"` // shards read
 	Bytes   int64   `json:"bytes"`

@@ -15,7 +15,7 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// asking is the request of the batches command, with its flags.
+// asking is the request and the flags of the batches command.
 type asking struct {
 	batching.Request
 	state                 string
@@ -59,7 +59,7 @@ func (b *asking) check() error {
 	return errors.Join(batching.Place{Index: b.number, Count: b.world}.Check(b.Spell), b.Check())
 }
 
-// readStreams parses the values of --stream and --window. A stream is a name, or a name with columns as in resample. The other forms of
+// readStreams parses --stream and --window. A stream is a name, or a name with columns as in resample. The other forms of
 // resample need a plan.
 func (b *asking) readStreams() error {
 	b.Streams, b.Windows = nil, map[string]align.Window{}
@@ -86,7 +86,7 @@ func (b *asking) readStreams() error {
 	return nil
 }
 
-// rank returns the rank of a device of this program, and the number of ranks.
+// rank returns a device's rank and the number of ranks.
 func (b *asking) rank(device int) (rank, ranks int) {
 	return b.number*b.devices + device, b.world * b.devices
 }
@@ -104,7 +104,7 @@ func (b *asking) batchFile(step int64, device int) string {
 	return filepath.Join(b.folder(device), batchName(step))
 }
 
-// isOutput reports whether a name is the name of a batch, or of a shard with --format webdataset.
+// isOutput reports whether a name is a batch name, or a shard name with --format webdataset.
 func (b *asking) isOutput(name string) bool {
 	if b.format.Value == samplesFormat {
 		return isShardName(name)
@@ -112,13 +112,13 @@ func (b *asking) isOutput(name string) bool {
 	return isBatchFile(name)
 }
 
-// index returns the index of this run's batch at a step. begin is the state before it.
+// index returns the index for this run's batch at a step. begin is the state before it.
 func (b *asking) index(begin loader.State, step int64, device int) batchIndex {
 	rank, ranks := b.rank(device)
 	return batchIndex{Shard: b.shardSteps, Version: 1, Step: step, Seed: begin.Seed, Epoch: begin.Epoch, Taken: begin.Taken, Rank: rank, World: ranks, Batch: b.Batch, Last: b.Last.String(), Run: b.run}
 }
 
-// files returns the paths of the batches or shards in a folder, sorted by name.
+// files returns the paths to the batches or shards in a folder, sorted by name.
 func (b *asking) files(folder string) (files []string, err error) {
 	list, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -21,7 +21,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// jpegQuality is the quality of frames in samples. A higher quality makes files half as large again without a visible difference.
+// jpegQuality is the JPEG quality for frames in samples. A higher quality makes files half as large again without a visible difference.
 const jpegQuality = 95
 
 // shards writes samples to tar files, one open file per device.
@@ -39,7 +39,7 @@ type shard struct {
 	done chan error
 }
 
-// newShards computes the number of batches in a shard. A frame counts with the bytes of its pixels.
+// newShards computes how many batches a shard has. A frame counts with its pixels' bytes.
 func newShards(b *asking, r *loader.Report) (*shards, error) {
 	size, used := 0, map[string]string{"json": "the sample"}
 	take := func(what, member string, bytes int) error {
@@ -196,7 +196,7 @@ func (s *shards) fill(ctx context.Context, to *shard, l *loader.Loader, b *loade
 	return ctx.Err()
 }
 
-// membersOf returns the members of the sample for a row of a batch on the host.
+// membersOf returns the sample's members for a row in a batch on the host.
 func membersOf(b *loader.Batch, row int, about sample) ([]webdataset.Member, error) {
 	about.Pad, about.Valid = map[string][]int{}, map[string][]int{}
 	var list []webdataset.Member
@@ -262,7 +262,7 @@ func membersOf(b *loader.Batch, row int, about sample) ([]webdataset.Member, err
 	return append([]webdataset.Member{{Ext: "json", Data: text}}, list...), nil
 }
 
-// jpegs encodes a row of the frames [B,T,H,W,3].
+// jpegs encodes one row in the frames [B,T,H,W,3].
 func jpegs(frames *tensor.Tensor, row int) (list [][]byte, err error) {
 	pixels, err := tensor.Data[uint8](frames)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/robocache/robocache/loader"
 )
 
-// kept is the content of a state file: the loader's state and its history. Its JSON names are a contract.
+// kept is a state file: the loader's state and its history. Its JSON names are a contract.
 type kept struct {
 	loader.State
 	Step  *int64 `json:"step,omitempty"`  // of the next batch
@@ -26,7 +26,7 @@ type kept struct {
 	Begun *spot  `json:"begun,omitempty"` // where the program that wrote it started: all earlier windows were drawn by then
 }
 
-// spot is a position in the order, and the number of the next step there.
+// spot is a position in the order, and the next step's number there.
 type spot struct {
 	Epoch int64 `json:"epoch"`
 	Taken int64 `json:"taken"`
@@ -47,7 +47,7 @@ func (k *kept) spot() *spot {
 	return s
 }
 
-// stateFile returns the path of a rank's state file: path itself if there is one rank, else path with the rank, "run-00001-of-00004.json".
+// stateFile returns the path to a rank's state file: path itself if there is one rank, else path with the rank, "run-00001-of-00004.json".
 func stateFile(path string, rank, world int) string {
 	if world == 1 {
 		return path
@@ -79,10 +79,10 @@ type goOn struct {
 	file      string // its path
 }
 
-// lastSpot returns the position where a rank continues: the last position with all earlier windows drawn, according to the state files of
-// any number of ranks. All windows before a program's start were drawn. If the ranks of a program started at one position with batches of
-// one size, all windows before the position of the slowest rank were drawn too, unless a rank has no file or a file of another start. If a
-// rank sees only its own file, because each machine keeps its files, it continues at its own position.
+// lastSpot returns the position where a rank continues: the last position with all earlier windows drawn, according to the state files from
+// any number of ranks. All windows before a program's start were drawn. If a program's ranks started at one position with one batch size,
+// all windows before the slowest rank's position were drawn too, unless a rank has no file or a file from another start. If a rank sees only
+// its own file, because each machine keeps its files, it continues at its own position.
 func lastSpot(path string, me, of int) (goOn, error) {
 	var last goOn
 	worlds, err := ranksOf(path)
@@ -128,7 +128,7 @@ func lastSpot(path string, me, of int) (goOn, error) {
 	return last, nil
 }
 
-// ranksOf returns the ranks that have state files, by the number of ranks.
+// ranksOf returns the ranks with state files, by world size.
 func ranksOf(path string) (map[int][]int, error) {
 	list, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// benchRequest has the flags of bench.
+// benchRequest has the bench flags.
 type benchRequest struct {
 	suites             []string
 	backend, only      string
@@ -214,7 +214,7 @@ func (r *benchRequest) jobs() (jobs []benchmark.Job, err error) {
 	return only(jobs, r.only)
 }
 
-// showBench joins reports of other runs and prints the result.
+// showBench joins reports from other runs and prints the result.
 func (a *app) showBench(r *benchRequest, report *benchmark.Report) error {
 	for _, path := range r.compare {
 		other, err := readReport(path)
@@ -276,7 +276,7 @@ func (a *app) listJobs(jobs []benchmark.Job) error {
 	return nil
 }
 
-// jobRuns is the report of a job that ran under a profiler.
+// jobRuns is the report for a job that ran under a profiler.
 type jobRuns struct {
 	Suite   string `json:"suite"`
 	Job     string `json:"job"`

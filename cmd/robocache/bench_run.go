@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// started is the start time of the program, for --first.
+// started is the program's start time, for --first.
 var started = time.Now()
 
 // progress shows the current job on a terminal.
@@ -26,7 +26,7 @@ func (a *app) progress() func(done, all int, j benchmark.Job) {
 	}
 }
 
-// measured prints a line for each finished job of a sweep, so that a crash does not lose it.
+// measured prints a line for each finished job in a sweep, so that a crash does not lose it.
 func (a *app) measured(done, all int, row *benchmark.Row) {
 	a.progressDone()
 	fmt.Fprintf(a.Err, "%d of %d: %.3g us, ratio %.2f, %s %s\n", done, all, row.Time.Median, row.Ratio, row.Suite, row.Job)
@@ -93,10 +93,10 @@ func suiteList() string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// launchModes are the values of --launch.
+// launchModes are the --launch values.
 func launchModes() []string { return []string{"default", "dependent", "ready"} }
 
-// launchMode parses a value of --launch.
+// launchMode parses a --launch value.
 func launchMode(name string) (ops.LaunchMode, error) {
 	mode, err := ops.ParseLaunchMode(name)
 	if err != nil {
@@ -105,7 +105,7 @@ func launchMode(name string) (ops.LaunchMode, error) {
 	return mode, nil
 }
 
-// measuring has the flags for the repetitions and the duration of measurements.
+// measuring has the flags for repetitions and durations.
 type measuring struct {
 	options benchmark.Options
 	limit   time.Duration

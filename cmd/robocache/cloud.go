@@ -21,7 +21,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// cloud is the points of a file, as arguments of Voxelize.
+// cloud is a file's points, as arguments for Voxelize.
 type cloud struct {
 	path     string
 	points   *tensor.Tensor // [N,3] f32, or f64 if the file has doubles
@@ -32,7 +32,7 @@ type cloud struct {
 	remarks  []string
 }
 
-// cloudFormats are the extensions of point cloud files.
+// cloudFormats are the extensions for point cloud files.
 var cloudFormats = []string{"pcd", "ply", "bin", "npy", "npz"}
 
 // cloudFormat returns the format by the file's extension, or by its first bytes if the extension is unknown. Bare numbers have no magic
@@ -60,7 +60,7 @@ func cloudFormat(path string, columns bool) (string, error) {
 	return "", &inputError{Path: path, Msg: "of no known format, want " + want + ", or --columns for bare float32 numbers"}
 }
 
-// loadCloud reads a file of points. The columns are for .bin files, because those do not name their columns.
+// loadCloud reads a file with points. The columns are for .bin files, because those do not name their columns.
 func loadCloud(path string, opt kitti.Options) (*cloud, error) {
 	form, err := cloudFormat(path, opt.Columns != nil)
 	if err != nil {

@@ -43,10 +43,10 @@ type strays struct {
 	lo, hi    [3]float64 // bounds of the other points
 }
 
-// aStray is the least distance of a stray from the middle, in medians of the distance.
+// aStray is a stray's least distance from the middle, in median distances.
 const aStray = 100
 
-// few reports whether there are strays, and at most a tenth of the points are strays.
+// few reports whether there are strays, but no more than a tenth of the points.
 func (s strays) few() bool { return s.count > 0 && s.count <= max(s.of/10, 1) }
 
 func (c *cloud) strays() (s strays, err error) {

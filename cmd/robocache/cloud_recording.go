@@ -13,7 +13,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// load reads a file of points, or clouds of a recording.
+// load reads a file with points, or clouds from a recording.
 func (r *voxelRequest) load(ctx context.Context) (*cloud, error) {
 	form, none := cloudFormat(r.in, r.columns != nil)
 	asked := r.stream != "" || r.one >= 0 || r.episode >= 0 || len(r.reading.Definitions) > 0
@@ -40,7 +40,7 @@ func (r *voxelRequest) load(ctx context.Context) (*cloud, error) {
 	return c, err
 }
 
-// recorded reads the requested clouds of a recording.
+// recorded reads the requested clouds from a recording.
 func (r *voxelRequest) recorded(ctx context.Context, d dataset.Dataset) (*cloud, error) {
 	if r.columns != nil {
 		return nil, usagef("--columns is for .bin files, which do not name their columns, got a recording")
@@ -93,7 +93,7 @@ func orOf(names []string) string {
 	return text
 }
 
-// all reads all clouds of a series as a batch. A cloud that cannot be read becomes a row without points; with strict it is an error.
+// all reads all clouds in a series as a batch. A cloud that cannot be read becomes a row without points; with strict it is an error.
 func (c *cloud) all(ctx context.Context, s *dataset.CloudStream, strict bool) error {
 	var points, features pile
 	offsets, lost, inexact, others := []int64{0}, 0, 0, 0
@@ -164,7 +164,7 @@ type pile struct {
 
 func (p *pile) bytes() int64 { return int64(4*len(p.f32) + 8*len(p.f64)) }
 
-// add appends the numbers of a tensor. A tensor of f64 makes all numbers f64.
+// add appends a tensor's numbers. An f64 tensor makes all numbers f64.
 func (p *pile) add(t *tensor.Tensor) error {
 	t, err := t.Contiguous()
 	if err != nil {

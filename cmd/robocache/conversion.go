@@ -16,7 +16,7 @@ import (
 	"github.com/robocache/robocache/internal/video"
 )
 
-// conversion has the flags of convert.
+// conversion has the convert flags.
 type conversion struct {
 	in       []string
 	out, to  string
@@ -81,7 +81,7 @@ func (c *conversion) check(hz float64) (convert.Target, error) {
 	return target()
 }
 
-// named returns an error if the output's extension belongs to another format than --to, because it would become the name of a folder.
+// named returns an error if the output's extension belongs to another format than --to, because it would become a folder name.
 func (c *conversion) named() error {
 	ext := strings.ToLower(filepath.Ext(c.out))
 	if st, err := os.Stat(c.out); ext == "" || err == nil && st.IsDir() {
@@ -135,7 +135,7 @@ func (c *conversion) which(given func(string) bool, remark func(string, ...any))
 	return 0, 1, nil
 }
 
-// explain maps errors of package convert to errors of the command line.
+// explain maps errors from package convert to command-line errors.
 func (c *conversion) explain(err error) error {
 	var (
 		option  *convert.OptionError

@@ -13,7 +13,7 @@ import (
 	"github.com/robocache/robocache/internal/text"
 )
 
-// converted is the report of convert.
+// converted is the convert report.
 type converted struct {
 	Output  string            `json:"output"`
 	Shards  []*convert.Report `json:"-"`      // shards that exist, made by this run or before
@@ -24,7 +24,7 @@ type converted struct {
 	Absent  []absentInput          `json:"absent"` // inputs that lack declared episodes
 }
 
-// shardReport is a shard with the sentences of its notes.
+// shardReport is a shard with its notes' sentences.
 type shardReport struct {
 	*convert.Report
 	Losses  []shardNote `json:"losses"`
@@ -52,7 +52,7 @@ func shardNotes(list dataset.EpisodeNotes) []shardNote {
 // mostReasons bounds the skipped episodes, losses and remarks that are printed, each.
 const mostReasons = 20
 
-// converted prints the report: a table of the streams, and why samples were dropped.
+// converted prints the report: a table with the streams, and why samples were dropped.
 func (a *app) converted(all *converted) error {
 	for _, in := range all.Absent {
 		a.Remark("%v", in)
@@ -112,14 +112,14 @@ func (a *app) converted(all *converted) error {
 	return nil
 }
 
-// byFlags replaces the options of packages convert and dataset/lerobot in messages with flags.
+// byFlags replaces option names from packages convert and dataset/lerobot with flags.
 var byFlags = strings.NewReplacer(
 	"it can be written under another name", "--name FROM=TO gives it another", "or a codec to encode it anew", "or --cameras video, which encodes it anew",
 	"; its times count steps, because nobody said how many a second there are", "; its times count steps, because nobody said how many a second there are: --rate says it",
 	": images can be encoded as video", ": --cameras video encodes images, too", "(LeRobotOptions.Extra)", "(--extra)",
 )
 
-// flagged is an error with flags in place of options.
+// flagged is an error with flags for options.
 type flagged struct{ error }
 
 func (e flagged) Error() string { return byFlags.Replace(notetext.ErrorText(e.error)) }
@@ -168,7 +168,7 @@ func (a *app) aboutRows(list []*convert.Report) {
 
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
 
-// about prints the notes of a shard.
+// about prints a shard's notes.
 func (a *app) about(r *convert.Report) {
 	told := 0
 	several := len(r.Inputs) > 1

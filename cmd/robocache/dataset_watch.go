@@ -38,7 +38,7 @@ func (a *app) watch(remark func(format string, args ...any)) batching.Watch {
 	}}
 }
 
-// explainDrawn maps an error of the loader for a dataset that must fit the device.
+// explainDrawn maps a loader's error for a dataset that must fit the device.
 func explainDrawn(r *batching.Request, err error) error {
 	var memory *ops.MemoryError
 	if errors.As(err, &memory) {

@@ -25,7 +25,7 @@ import (
 	"github.com/robocache/robocache/internal/text"
 )
 
-// physician has the flags of doctor.
+// physician has the doctor flags.
 type physician struct {
 	paths   []string
 	html    string

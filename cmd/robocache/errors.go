@@ -22,10 +22,10 @@ const (
 	exitFound    = 5
 )
 
-// inputError is an error of an input.
+// inputError is an error about an input.
 type inputError = batching.InputError
 
-// usageError is an error of the command line. Arg, Got and Want are set if it is about one argument.
+// usageError is an error on the command line. Arg, Got and Want are set if it is about one argument.
 type usageError struct{ Message, Arg, Got, Want string }
 
 func (e *usageError) Error() string { return e.Message }
@@ -39,7 +39,7 @@ func readError(path string, err error) error { return batching.ReadError(path, e
 // cause removes the path from an error if an inputError already has it.
 func cause(err error) error { return batching.Cause(err) }
 
-// outputError is an error of a file to write.
+// outputError is an error about a file to write.
 type outputError struct {
 	Path string
 	Err  error
@@ -63,7 +63,7 @@ func (e *cutError) Error() string {
 	return "cut short " + e.When
 }
 
-// foundError reports findings of at least the severity of --fail-on.
+// foundError reports findings with at least the severity in --fail-on.
 type foundError struct {
 	Severity doctor.Severity
 	Count    int
@@ -80,12 +80,12 @@ type report struct {
 	failure.Report
 }
 
-// exitCodes are the exit codes by the kind of error.
+// exitCodes are the exit codes by error kind.
 var exitCodes = map[failure.Code]int{
 	failure.Usage: exitUsage, failure.Input: exitInput, failure.Device: exitNoDevice, failure.Found: exitFound, failure.Other: exitOther,
 }
 
-// rules are the types of error that only this program reports.
+// rules are for the error types that only this program reports.
 var rules = []failure.Rule{
 	failure.On(func(r *failure.Report, e *usageError) {
 		r.Set("", e.Arg, e.Got, e.Want)
@@ -102,7 +102,7 @@ var rules = []failure.Rule{
 	failure.On(func(r *failure.Report, _ *cutError) { r.Code = failure.Other }),
 }
 
-// describe returns the report of an error with its exit code.
+// describe returns an error's report with its exit code.
 func describe(err error) report {
 	r := report{Report: failure.Of(err, rules...)}
 	r.Kind, r.Code = string(r.Report.Code), exitCodes[r.Report.Code]

@@ -50,7 +50,7 @@ func spelling(f *pflag.FlagSet) batching.Spelling {
 	}
 }
 
-// inFlags converts an error of an argument to an error of its flag.
+// inFlags converts an argument's error to its flag's error.
 func inFlags(f *pflag.FlagSet, err error) error {
 	var option *dataset.OptionError
 	var input *inputError
@@ -72,7 +72,7 @@ func inFlags(f *pflag.FlagSet, err error) error {
 	return e
 }
 
-// flagMessage returns the message of a flag's error. If the value is no number, the message has the value and the wanted kind, not the name
+// flagMessage returns the message for a flag's error. If the value is no number, the message has the value and the wanted kind, not the name
 // of a Go function.
 func flagMessage(err error) string {
 	var bad *pflag.InvalidValueError

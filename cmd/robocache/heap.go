@@ -12,7 +12,7 @@ import (
 // objects.
 const headroom = 100 << 20
 
-// gcPercent returns the value of GOGC for a number of live bytes.
+// gcPercent returns GOGC for a number of live bytes.
 func gcPercent(live uint64) int {
 	return int(min(100, max(10, 100*headroom/max(live, 1))))
 }
@@ -29,7 +29,7 @@ func newCollector() *collector {
 	return c
 }
 
-// adjust sets GOGC for the live bytes of the last collection.
+// adjust sets GOGC for the live bytes at the last collection.
 func (c *collector) adjust() {
 	if os.Getenv("GOGC") != "" {
 		return
@@ -41,7 +41,7 @@ func (c *collector) adjust() {
 	}
 }
 
-// follow calls adjust periodically until end is called, because one episode can take most of a run.
+// follow calls adjust periodically until end is called, because one episode can take almost the whole run.
 func (c *collector) follow() (end func()) {
 	ticks, over, done := time.NewTicker(50*time.Millisecond), make(chan struct{}), make(chan struct{})
 	go func() {

@@ -40,7 +40,7 @@ With --backend it opens that one only, and exits with 4 if it is not there.`,
 	return cmd
 }
 
-// survey opens each device of each backend.
+// survey opens each device on each backend.
 func survey() infoResult {
 	r := infoResult{buildVersion: versionOf(), Backends: ops.Backends()}
 	for _, name := range r.Backends {

@@ -21,7 +21,7 @@ import (
 	_ "github.com/robocache/robocache/storage/s3" // registers s3://
 )
 
-// stdin is the name of the standard input on a command line.
+// stdin names the standard input on a command line.
 const stdin = "-"
 
 // begin checks that the outputs can be written, and gives the input a name that can be opened repeatedly.
@@ -33,7 +33,7 @@ func (a *app) begin(in *string, outputs ...string) (clean func(), err error) {
 	return clean, err
 }
 
-// local returns a name of the input that can be opened repeatedly. A pipe is copied to a temporary file, because it can be read only once;
+// local returns a name for the input that can be opened repeatedly. A pipe is copied to a temporary file, because it can be read only once;
 // messages still have the pipe's name. clean removes the copy.
 func (a *app) local(path string) (open string, clean func(), err error) {
 	clean = func() {}
@@ -109,7 +109,7 @@ func beginning(path string, n int) (folder bool, head []byte, err error) {
 	return false, head[:n], nil
 }
 
-// temporaryFolder makes a folder that is removed at the end of the program. clean removes it earlier.
+// temporaryFolder makes a folder that is removed when the program ends. clean removes it earlier.
 func temporaryFolder() (dir string, clean func(), err error) {
 	var salt [8]byte
 	if _, err := rand.Read(salt[:]); err != nil {
@@ -153,7 +153,7 @@ func formatOf(path string) (string, error) {
 	return known.Name, nil
 }
 
-// arrayError returns an error that names the array of an archive.
+// arrayError returns an error that names an archive's array.
 func arrayError(path string, err error) error {
 	var s *npz.StreamError
 	if errors.As(err, &s) {

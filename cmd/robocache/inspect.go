@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// inspector has the flags of inspect.
+// inspector has the inspect flags.
 type inspector struct {
 	path, plot string
 	opt        dataset.Options
@@ -106,7 +106,7 @@ func (a *app) inspect(ctx context.Context, in *inspector) error {
 	return unwritten(atomicfile.WriteFiles(report, atomicfile.Output{Path: in.plot, Fill: draw}))
 }
 
-// openInspected opens the input of inspect.
+// openInspected opens the inspect input.
 func openInspected(ctx context.Context, in *inspector) (dataset.Dataset, error) {
 	form, err := formatOf(in.path)
 	if err != nil {
@@ -122,7 +122,7 @@ func openInspected(ctx context.Context, in *inspector) (dataset.Dataset, error) 
 	return d, nil
 }
 
-// look reads one episode or all of them. It also returns the episode to draw, if there is only one.
+// look reads one episode or all episodes. It also returns the episode to draw, if there is only one.
 func (a *app) look(ctx context.Context, d dataset.Dataset, in *inspector) (*inspection.Report, *dataset.Episode, error) {
 	n := d.Len()
 	switch {

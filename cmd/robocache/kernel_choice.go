@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/ops/cuda"
 )
 
-// explained is the explanation of a job's launches.
+// explained explains a job's launches.
 type explained struct {
 	Suite    string        `json:"suite"`
 	Job      string        `json:"job"`
@@ -76,7 +76,7 @@ func writePassedOver(w io.Writer, e explained) {
 	}
 }
 
-// chosenBy returns the source of a launch's shape.
+// chosenBy returns the origin of a launch's shape: the kernel, the table or the heuristic.
 func chosenBy(l cuda.Launch) string {
 	switch {
 	case l.Key == "":

@@ -10,13 +10,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// leRobotFlags are the flags of convert that are for LeRobot datasets alone.
+// leRobotFlags are the convert flags for LeRobot datasets alone.
 type leRobotFlags struct {
 	opt   convert.LeRobotOptions
 	names []string // FROM=TO
 }
 
-// leRobotOnly are the names of the flags for LeRobot alone.
+// leRobotOnly are their names.
 var leRobotOnly = []string{"state", "action", "name", "task", "robot", "cameras", "codec", "extra"}
 
 func (l *leRobotFlags) add(f *pflag.FlagSet) {
@@ -30,7 +30,7 @@ func (l *leRobotFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&l.opt.Codec, "codec", "av1", "of lerobot: `CODEC` of videos that are encoded: "+strings.Join(write.Codecs(), ", "))
 }
 
-// complete registers the completion of the flags' values.
+// complete registers completions for the flags' values.
 func (l *leRobotFlags) complete(cmd *cobra.Command) {
 	complete(cmd, "cameras", func() []string { return convert.Cameras })
 	complete(cmd, "codec", write.Codecs)

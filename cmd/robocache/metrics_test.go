@@ -66,7 +66,7 @@ func asked(t *testing.T, url string) (text string) {
 	return string(all)
 }
 
-// While batches are drawn Prometheus sees what the JSON says at the end.
+// During the run, Prometheus sees the numbers of the final JSON.
 func TestPrometheusSeesWhatIsDone(t *testing.T) {
 	stdout, write := io.Pipe()
 	said, tell := io.Pipe()

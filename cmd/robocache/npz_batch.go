@@ -9,7 +9,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// npzJob is the array values of an archive: one recording or a batch.
+// npzJob is an archive's array values: one recording or a batch.
 type npzJob struct {
 	path                   string
 	values, times, targets *tensor.Tensor
@@ -38,7 +38,7 @@ func (j *npzJob) batch() int {
 	return j.values.Dim(0)
 }
 
-// row returns the timestamps of a row without padding.
+// row returns a row's timestamps without padding.
 func (j *npzJob) row(b int) (*tensor.Tensor, error) {
 	t := j.times
 	if t.Rank() == 2 {
@@ -68,11 +68,11 @@ func rowOf(t *tensor.Tensor, b int) (*tensor.Tensor, error) {
 	return one.Reshape(one.Shape()[1:]...)
 }
 
-// maxRows bounds the rows of a batch without samples.
+// maxRows bounds the rows in a batch without samples.
 const maxRows = 1 << 20
 
-// maxPanels bounds the rows of a batch in a figure.
+// maxPanels bounds a batch's rows in a figure.
 const maxPanels = 8
 
-// arrayNames maps the operation's arguments to arrays of the archive.
+// arrayNames maps the operation's arguments to the archive's arrays.
 var arrayNames = map[string]string{"Src": "values", "SrcTimes": "times", "Targets": "targets", "SrcLengths": "lengths"}

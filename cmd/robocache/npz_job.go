@@ -100,7 +100,7 @@ func (j *npzJob) readValues(file *npz.File, r *request) error {
 	return nil
 }
 
-// appendBits appends a remark if an array of whole numbers may be bf16, because RoboCache writes bf16 as uint16.
+// appendBits appends a remark if a whole-number array may be bf16, because RoboCache writes bf16 as uint16.
 func appendBits(remarks []string, array string, head *npy.Header) []string {
 	if !strings.HasSuffix(head.Descr, "u2") {
 		return remarks
@@ -185,7 +185,7 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 	return res, nil
 }
 
-// unfinite counts the samples that are not finite among the first n of a row.
+// unfinite counts the samples that are not finite among a row's first n.
 func (j *npzJob) unfinite(row, n int) (int, error) {
 	values, err := j.values, error(nil)
 	if values.Rank() == 3 {
@@ -242,7 +242,7 @@ func (j *npzJob) panels() ([]viz.Panel, error) {
 	return list, nil
 }
 
-// makeClock makes targets over the range of the rows, in the dtype of times, unless the file has targets.
+// makeClock makes targets over the rows' range, in the dtype of times, unless the file has targets.
 func (j *npzJob) makeClock(r *request) error {
 	j.snap = r.snapping()
 	if j.targets != nil {
@@ -281,7 +281,7 @@ func (j *npzJob) makeClock(r *request) error {
 		}
 		covers = append(covers, c)
 	}
-	// Every row of a batch narrows the range.
+	// Every row in a batch narrows the range.
 	span := r.Range
 	if span.Mode == align.RangeCommon {
 		span.Mode = align.RangeIntersection
@@ -303,7 +303,7 @@ func (j *npzJob) makeClock(r *request) error {
 	return err
 }
 
-// cut drops the stray samples of one recording: samples with timestamps outside the core of its range.
+// cut drops the stray samples from one recording: samples with timestamps outside its core range.
 func (j *npzJob) cut(times *tensor.Tensor, all, core cover.Cover) (err error) {
 	ns := (&dataset.Stream{Times: times}).Nanoseconds()
 	lo, hi := 0, len(ns)

@@ -23,7 +23,7 @@ func (j *npzJob) rowsOfOneFeature() (err error) {
 	return err
 }
 
-// check checks that the shapes and dtypes of the arrays agree.
+// check checks that the arrays' shapes and dtypes agree.
 func (j *npzJob) check() error {
 	v, t := j.values, j.times
 	batch, s := j.batch(), v.Dim(v.Rank()-2)
@@ -96,7 +96,7 @@ func (j *npzJob) checkLengths(batch, s int) error {
 	return err
 }
 
-// sort sorts the samples of each row by timestamp. Samples without a time are dropped from one recording. In a batch they are an error,
+// sort sorts each row's samples by timestamp. Samples without a time are dropped from one recording. In a batch they are an error,
 // because all rows have one length.
 func (j *npzJob) sort() error {
 	if j.values.Rank() == 2 {
@@ -172,7 +172,7 @@ func (j *npzJob) sortOne() error {
 	return nil
 }
 
-// noTime returns the error for the first sample of a row that has no time.
+// noTime returns the error for a row's first sample that has no time.
 func (j *npzJob) noTime(b int, times *tensor.Tensor) error {
 	for i := range times.Len() {
 		one, err := times.Slice(0, i, i+1)
@@ -188,7 +188,7 @@ func (j *npzJob) noTime(b int, times *tensor.Tensor) error {
 	return nil
 }
 
-// sortable adds the cure to an error about timestamps. Samples of a batch cannot be left out.
+// sortable adds the cure to an error about timestamps. Samples in a batch cannot be left out.
 func (j *npzJob) sortable(r *request, err error) error {
 	if j.values.Rank() > 2 && !errors.Is(err, ops.ErrUnsorted) {
 		return err

@@ -20,7 +20,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// checkFiles checks the files and the backend of a command line. The extension of out must be one of kinds, such as ".npz".
+// checkFiles checks the files and the backend on a command line. The extension of out must be in kinds, for example ".npz".
 func checkFiles(in, out, plot, backend string, kinds ...string) error {
 	switch {
 	case out == "":
@@ -67,7 +67,7 @@ func notURL(path string) error {
 	return nil
 }
 
-// unwritten converts an error of a file to an outputError.
+// unwritten converts a file error to an outputError.
 func unwritten(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -125,7 +125,7 @@ func save(in, out, plot string, fill func(io.Writer) error, draw func(io.Writer)
 	return unwritten(err)
 }
 
-// maxOutput bounds the bytes of an output, because a wrong digit should not fill the memory.
+// maxOutput bounds an output, in bytes, because a wrong digit should not fill the memory.
 const maxOutput = 64 << 30
 
 // room returns the bound for an output: maxOutput or the available memory, the smaller one.

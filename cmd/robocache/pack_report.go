@@ -13,7 +13,7 @@ import (
 	"github.com/robocache/robocache/loader/store"
 )
 
-// packed is the report of pack.
+// packed is the pack report.
 type packed struct {
 	Input    string            `json:"input"`
 	Output   string            `json:"output"`
@@ -111,7 +111,7 @@ func (a *app) packed(r *packed) error {
 	return err
 }
 
-// packInto writes the store of a dataset.
+// packInto packs a dataset to a store.
 func (a *app) packInto(ctx context.Context, p *batching.Packing, d dataset.Dataset, out string, sources []store.Source) error {
 	bar := a.Counting("packing episodes", d.Len())
 	defer bar.Done()

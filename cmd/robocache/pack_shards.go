@@ -16,7 +16,7 @@ import (
 	"github.com/robocache/robocache/loader/store"
 )
 
-// packShards packs the shards begin to end-1 of count to a folder. from is the source of the shard's number.
+// packShards packs the shards from begin to end-1 to a folder with count shards. from names the source for these numbers.
 func (a *app) packShards(p *batching.Packing, out string, begin, end, count int, from string) error {
 	if err := shardsFolder(p.Path, out); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (a *app) packShard(ctx context.Context, p *batching.Packing, d dataset.Data
 	}))
 }
 
-// shardsFolder returns a usage error if an output cannot be the folder of a store.
+// shardsFolder returns a usage error if an output cannot be a store folder.
 func shardsFolder(in, out string) error {
 	if err := notURL(out); err != nil {
 		return err
@@ -105,7 +105,7 @@ func shardsFolder(in, out string) error {
 	return nil
 }
 
-// unpacked maps an error of packing a shard to an error of the command line.
+// unpacked maps an error from packing a shard to a command-line error.
 func unpacked(p *batching.Packing, err error, out string) error {
 	var option *loader.OptionError
 	var path *fs.PathError

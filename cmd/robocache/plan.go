@@ -31,7 +31,7 @@ nothing later than a target.
 
 Of a dataset of many episodes it looks at 16, evenly over all. Without -o the plan is printed.`
 
-// planned is the report of plan.
+// planned is the plan report.
 type planned struct {
 	Input    string            `json:"input"`
 	Output   string            `json:"output,omitempty"`
@@ -46,7 +46,7 @@ type planned struct {
 	Plan     string            `json:"plan"`
 }
 
-// planning has the flags of plan.
+// planning has the plan flags.
 type planning struct {
 	batching.Packing
 	out, action string
@@ -109,7 +109,7 @@ func (a *app) plan(ctx context.Context, p *planning) error {
 	return unwritten(atomicfile.WriteFiles(report, atomicfile.Output{Path: p.out, Fill: fill}))
 }
 
-// open opens the input of plan.
+// open opens the plan input.
 func (p *planning) open(ctx context.Context) (dataset.Dataset, error) {
 	if !store.IsStore(p.Path) {
 		return p.Read(ctx)

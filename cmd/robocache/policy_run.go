@@ -24,7 +24,7 @@ import (
 	"github.com/robocache/robocache/viz"
 )
 
-// acting has the flags of policy.
+// acting has the policy flags.
 type acting struct {
 	dir, path          string
 	out, plot, backend string
@@ -51,7 +51,7 @@ func (p *acting) check() error {
 	return writable(p.out, p.plot)
 }
 
-// explain maps an error to an error of the command line.
+// explain maps an error to a command-line error.
 func (p *acting) explain(err error) error {
 	var bad *policy.CheckpointError
 	if err == nil || errors.As(err, &bad) {
@@ -60,7 +60,7 @@ func (p *acting) explain(err error) error {
 	return explainPolicy(p.path, err)
 }
 
-// acted is the report of policy.
+// acted is the policy report.
 type acted struct {
 	Policy     string             `json:"policy"` // the folder
 	Input      string             `json:"input"`
@@ -78,7 +78,7 @@ type acted struct {
 	Remarks    []string           `json:"remarks"`
 }
 
-// latency is the time of one prediction, from the arrived samples to the actions on the host.
+// latency is the time for one prediction, from the arrived samples to the actions on the host.
 type latency struct {
 	Predictions int     `json:"predictions"`
 	Median      float64 `json:"median_ms"`
@@ -235,7 +235,7 @@ func (w *actor) keep(p *predictions) error {
 	}))
 }
 
-// play feeds the episode's samples to a runner in the order of their times, and predicts at each tick of --hz. If live is true it runs in
+// play feeds the episode's samples to a runner in time order, and predicts at each tick of --hz. If live is true it runs in
 // the episode's own time, else as fast as possible.
 func (w *actor) play(ctx context.Context, e *dataset.Episode, number int, live bool) (err error) {
 	streams, err := w.policy.LiveStreams(e)
@@ -357,7 +357,7 @@ func (w *actor) write() error {
 	return err
 }
 
-// predictions is the content of -o.
+// predictions is the data in -o.
 type predictions struct {
 	chunks, recorded         []float64
 	counts                   []uint8

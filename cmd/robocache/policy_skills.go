@@ -43,7 +43,7 @@ func writeSkills(b *bytes.Buffer, e, ridge *policy.Evaluation) {
 	}
 }
 
-// numbered formats numbers of episodes: "episodes 0 to 3, 7".
+// numbered formats episode numbers: "episodes 0 to 3, 7".
 func numbered(list []int) string {
 	var parts []string
 	for i := 0; i < len(list); {
@@ -66,7 +66,7 @@ func numbered(list []int) string {
 	return what + strings.Join(parts, ", ")
 }
 
-// writeColumns prints the skill of each column at the farthest horizon that has one, with errors in the column's unit.
+// writeColumns prints each column's skill at the farthest horizon that has one, with errors in the column's unit.
 func writeColumns(b *bytes.Buffer, e *policy.Evaluation) {
 	for i := len(e.Skills) - 1; i >= 0; i-- {
 		s := e.Skills[i]
@@ -84,7 +84,7 @@ func writeColumns(b *bytes.Buffer, e *policy.Evaluation) {
 	}
 }
 
-// explainPolicy maps an error of package policy to the input that caused it.
+// explainPolicy maps an error from package policy to the input that caused it.
 func explainPolicy(path string, err error) error {
 	var stream *policy.StreamError
 	var episode *policy.EpisodeError

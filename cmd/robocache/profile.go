@@ -25,14 +25,14 @@ unless -o names a file.`
 const profileExample = `  robocache profile resample episode.npz
   robocache profile --json resample flight.ulg --hz 50 --stream sensor_combined`
 
-// profileResult is the report of profile.
+// profileResult is the profile report.
 type profileResult struct {
 	Command  []string       `json:"command"`
 	Device   deviceInfo     `json:"device"`
 	Launches []launchResult `json:"launches"`
 }
 
-// launchResult is one launch. sectors_over_least compares the sectors moved with the sectors of densely packed bytes.
+// launchResult is one launch. sectors_over_least compares the sectors moved with the sectors for densely packed bytes.
 type launchResult struct {
 	Kernel            string            `json:"kernel"`
 	Grid              [3]uint32         `json:"grid"`
@@ -77,7 +77,7 @@ func launchOf(l *cudasim.Launch) launchResult {
 	}
 }
 
-// profileCommand returns the command profile. It runs another command of the tree that root returns.
+// profileCommand returns the command profile. It runs another command in the tree that root returns.
 func (a *app) profileCommand(root func(*app) *cobra.Command) *cobra.Command {
 	var backend string
 	cmd := &cobra.Command{
@@ -178,7 +178,7 @@ func (a *app) profileLine(root func(*app) *cobra.Command, args []string) (line [
 	return append(line, "-o", filepath.Join(dir, "out.npz")), clean, err
 }
 
-// classes are the classes of instructions in the order of the table.
+// classes are the instruction classes in the table's order.
 var classes = []string{"int", "float", "double", "half", "convert", "move", "predicate", "branch", "memory", "atomic", "sync", "other"}
 
 func size3(n [3]uint32) string {

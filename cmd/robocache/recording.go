@@ -56,7 +56,7 @@ func loadRecording(r *request) (*work, error) {
 	return &work{j}, d.Close()
 }
 
-// loadStreams reads an archive of streams.
+// loadStreams reads an archive with streams.
 func loadStreams(r *request) (*work, error) {
 	file, err := npz.Open(r.in)
 	if err != nil {
@@ -117,7 +117,7 @@ func loadStreams(r *request) (*work, error) {
 	return &work{j}, nil
 }
 
-// noStreams returns the error for an archive without streams: the error of the only candidate, or the reasons for all.
+// noStreams returns the error for an archive without streams: the only candidate's error, or the reasons for all.
 func noStreams(r *request, file *npz.File, left dataset.Notes) error {
 	if names := file.StreamNames(); len(names) == 1 && len(left) == 1 {
 		if _, _, err := file.Episode(npz.EpisodeOptions{BF16: r.from.Given, Streams: names}); err != nil {
@@ -169,7 +169,7 @@ func (j *recording) run(r *request, device *ops.Device) (*result, error) {
 	return res, nil
 }
 
-// aligned returns the result of run as an episode.
+// aligned returns the result from run as an episode.
 func (j *recording) aligned() (*dataset.Episode, error) {
 	if j.fused != nil {
 		return j.fused.Episode()
@@ -226,7 +226,7 @@ func (j *recording) explain(r *request, err error) error {
 	return err
 }
 
-// damaged adds the losses of a recording to an error, because they may be its cause.
+// damaged adds a recording's losses to an error, because they may be its cause.
 func (j *recording) damaged(err error) error {
 	if lost := notetext.Lines(j.episode.Notes.Damage()); len(lost) > 0 {
 		return fmt.Errorf("%w; %s", err, strings.Join(lost, "; "))
@@ -234,7 +234,7 @@ func (j *recording) damaged(err error) error {
 	return err
 }
 
-// array returns the array of an archive that a stream's error is about.
+// array returns the archive's array that a stream's error is about.
 func (j *recording) array(e *align.StreamError) string {
 	name := cmp.Or(e.Arg, ops.Argument(e))
 	switch name[strings.LastIndexByte(name, '.')+1:] {
@@ -248,7 +248,7 @@ func (j *recording) array(e *align.StreamError) string {
 	return ""
 }
 
-// arrayOf returns the array of a stream's values or times: an array of its own, its records, or a shared clock.
+// arrayOf returns the array with a stream's values or times: its own array, its records, or a shared clock.
 func (j *recording) arrayOf(stream, part string) string {
 	own := stream + "." + part
 	for _, name := range append([]string{own, stream}, npz.Clocks()...) {

@@ -25,7 +25,7 @@ func definitionsFlag(f *pflag.FlagSet, list *[]string) {
 	f.StringArrayVar(list, "msg-path", nil, "a `folder` or file of message definitions (.msg, .idl), of recordings that lack some; repeatable")
 }
 
-// recordingFiles completes the names of recordings.
+// recordingFiles completes recording names.
 func recordingFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	list := []string{"npz"}
 	for _, f := range dataset.Formats() {
@@ -36,7 +36,7 @@ func recordingFiles(*cobra.Command, []string, string) ([]string, cobra.ShellComp
 	return list, cobra.ShellCompDirectiveFilterFileExt
 }
 
-// episodeFlag is the number of an episode, or -1 if it is not given.
+// episodeFlag is an episode's number, or -1 if it is not given.
 type episodeFlag int
 
 func (e *episodeFlag) String() string {
@@ -57,7 +57,7 @@ func (e *episodeFlag) Set(s string) error {
 	return nil
 }
 
-// of returns the episode with the given number, or the only episode of the dataset.
+// of returns the episode with the given number, or the dataset's only episode.
 func (e episodeFlag) of(ctx context.Context, d dataset.Dataset, path string) (*dataset.Episode, error) {
 	at := max(int(e), 0)
 	switch n := d.Len(); {

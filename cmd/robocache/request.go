@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// request is the command line of resample or fuse.
+// request is a resample or fuse command line.
 type request struct {
 	align.Plan           // the flags that are fields of a plan, except Streams and the names in Defaults
 	op            string // "Resample" or "Fuse"
@@ -47,7 +47,7 @@ func (r *request) options(snap ops.Limit) ops.ResampleOptions {
 	}
 }
 
-// snapping returns --snap, or its default for the clock of --hz.
+// snapping returns --snap, or its default for the --hz clock.
 func (r *request) snapping() ops.Limit {
 	snap, _ := align.Snapping(r.Snap, r.Rate) // check has checked it
 	return snap
@@ -79,7 +79,7 @@ func (r *request) check() error {
 	return nil
 }
 
-// messages reports whether the output is a file of messages.
+// messages reports whether the output is a message file.
 func (r *request) messages() bool { return strings.EqualFold(filepath.Ext(r.out), ".mcap") }
 
 // windowed returns a flag with a window kind, or "".
@@ -97,7 +97,7 @@ func (r *request) windowed() string {
 	return ""
 }
 
-// checkFor checks that the flags fit the format of the input.
+// checkFor checks that the flags fit the input's format.
 func (r *request) checkFor(form string) error {
 	switch {
 	case r.span.Given && r.Rate == 0 && r.planFile == "":
@@ -129,7 +129,7 @@ func whatIs(form string) string {
 	return "a file of format " + form
 }
 
-// makePlan returns the plan of the flags, or of --plan. names are the recording's streams.
+// makePlan returns the plan from the flags or from --plan. names are the recording's streams.
 func (r *request) makePlan(names []string) (align.Plan, error) {
 	if r.planFile != "" {
 		return readPlan(r.planFile)
@@ -150,7 +150,7 @@ func (r *request) sampling() align.Sampling {
 	return s
 }
 
-// parseStreams parses the values of --stream: NAME[COLUMN,...]:kind:max-gap, where only the name is required. names are the recording's
+// parseStreams parses the --stream values: NAME[COLUMN,...]:kind:max-gap, where only the name is required. names are the recording's
 // streams, because a name may contain colons and brackets.
 func (r *request) parseStreams(names []string) ([]align.Stream, error) {
 	var list []align.Stream
@@ -195,7 +195,7 @@ func (r *request) sortable(err error) error {
 	return &described
 }
 
-// newRequest returns a request with the choices of its flags.
+// newRequest returns a request with its flags' choices.
 func newRequest(op string) *request {
 	r := &request{
 		op: op, episode: -1,

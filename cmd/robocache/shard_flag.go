@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/internal/batching"
 )
 
-// arrays are the variables of schedulers for the index and the count of an array's tasks. Kubernetes has no count.
+// arrays are the schedulers' variables for an array task's index and for the count. Kubernetes has no count.
 var arrays = []struct{ index, count string }{
 	{"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT"},
 	{batching.CompletionIndex, ""},
@@ -17,7 +17,7 @@ var arrays = []struct{ index, count string }{
 	{"CLOUD_RUN_TASK_INDEX", "CLOUD_RUN_TASK_COUNT"},
 }
 
-// shardFlag is a shard and the number of shards, I/N.
+// shardFlag is a shard and the shard count, I/N.
 type shardFlag struct {
 	index, count int
 }
@@ -42,8 +42,8 @@ func (s *shardFlag) Set(text string) error {
 	return nil
 }
 
-// shardsOf returns the range of count shards that this program packs, and the source of that choice. It returns all shards if the program is
-// neither a task of an array nor one of several programs. It returns an error if variables disagree with each other or with count.
+// shardsOf returns the range of shards that this program packs, out of count, and the source of that choice. It returns all shards if the
+// program is neither an array task nor one of several programs. It returns an error if variables disagree with each other or with count.
 func shardsOf(count int, getenv func(string) string) (begin, end int, from string, err error) {
 	find := func(index, of int, by string) error {
 		switch {
@@ -89,7 +89,7 @@ func shardsOf(count int, getenv func(string) string) (begin, end int, from strin
 	return begin, end, from, nil
 }
 
-// slurmIndex returns the index of a task in its array, from 0.
+// slurmIndex returns a task's index in its array, from 0.
 func slurmIndex(getenv func(string) string, id int) (int, error) {
 	least, step := 0, 1
 	var err error

@@ -22,7 +22,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// statistics has the flags of stats.
+// statistics has the stats flags.
 type statistics struct {
 	paths            []string // the dataset, or states with --merge
 	planFile, out    string
@@ -35,7 +35,7 @@ type statistics struct {
 	absent           []absentInput // missing episodes, after the dataset is read
 }
 
-// computed is the report of stats.
+// computed is the stats report.
 type computed struct {
 	Input  []string `json:"input"`
 	Output string   `json:"output,omitempty"`
@@ -191,7 +191,7 @@ func (a *app) stats(s *statistics) error {
 	return unwritten(err)
 }
 
-// merged returns the state of a dataset or of a shard, or the merged state of several states.
+// merged returns the state for a dataset or a shard, or the merge of several states.
 func (a *app) merged(s *statistics) (*stats.State, error) {
 	if !s.merge {
 		return a.collected(s)
@@ -214,7 +214,7 @@ func (a *app) merged(s *statistics) (*stats.State, error) {
 	return all, nil
 }
 
-// collected returns the state of a dataset after all passes, or of a shard after one.
+// collected returns a dataset's state after all passes, or a shard's state after one.
 func (a *app) collected(s *statistics) (*stats.State, error) {
 	path, clean, err := a.local(s.paths[0])
 	if err != nil {
@@ -267,7 +267,7 @@ func (a *app) collected(s *statistics) (*stats.State, error) {
 	return state, nil
 }
 
-// earlier returns the existing statistics in the format of --to, from the output or else from the dataset. It returns nil if there are none.
+// earlier returns the existing statistics in the --to format, from the output or else from the dataset. It returns nil if there are none.
 func (s *statistics) earlier() ([]byte, error) {
 	if s.form.Name != "lerobot" && s.form.Name != "gr00t" {
 		return nil, nil

@@ -10,7 +10,7 @@ import (
 
 const streamFlag = "NAME[COLUMN,...]:kind:max-gap of a stream to take, all but the name optional: airspeed, airspeed::50ms, pose[x,y]:pchip; repeatable"
 
-// splitName cuts the name from a value of --stream: the longest known name, or else the text before a bracket or colon.
+// splitName cuts the name from a --stream value: the longest known name, or else the text before a bracket or colon.
 func splitName(f string, names []string) (name, rest string) {
 	for _, n := range names {
 		if tail, ok := strings.CutPrefix(f, n); ok && len(n) > len(name) && (tail == "" || tail[0] == ':' || tail[0] == '[') {

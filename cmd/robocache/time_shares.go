@@ -20,7 +20,7 @@ type spent struct {
 	Frames  float64 `json:"frames_seconds"` // waiting for frames, with --camera
 }
 
-// share is a part of the time.
+// share is one activity's time.
 type share struct {
 	by, into string // "writing", "files and the state": the activity in bound_by, and its results
 	seconds  float64
@@ -51,7 +51,7 @@ func since(begin *time.Time, part *float64) {
 	*begin = now
 }
 
-// boundBy returns a sentence with the largest share of the time and the other shares of at least a tenth, or "" if no time was measured.
+// boundBy returns a sentence with the largest share and all others from 10 % on, or "" if no time was measured.
 func boundBy(shares []share) string {
 	total := 0.0
 	for _, s := range shares {

@@ -13,7 +13,7 @@ import (
 	"github.com/robocache/robocache/policy"
 )
 
-// describe prints the configuration of the training.
+// describe prints the training configuration.
 func (w *trainer) describe(tr *policy.Trainer, store *store.Store) error {
 	c, r := tr.Config(), tr.Report()
 	o := w.out

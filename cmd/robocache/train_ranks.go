@@ -19,14 +19,14 @@ import (
 // joining is the time limit for all ranks to join.
 const joining = 2 * time.Minute
 
-// longestSocket bounds the path of a socket on all systems, in bytes.
+// longestSocket bounds a socket's path on all systems, in bytes.
 const longestSocket = 100
 
-// launch are variables that are equal in all programs of one launch.
+// launch are variables that are equal in all programs in one launch.
 var launch = []string{"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "MASTER_ADDR", "MASTER_PORT", "SLURM_JOB_ID", "SLURM_STEP_ID",
 	"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"}
 
-// join joins the group of programs that train together. It returns nil if this program trains alone. Only rank 0 prints from then on.
+// join joins the programs that train together. It returns nil if this program trains alone. Only rank 0 prints from then on.
 func (a *app) join(ctx context.Context, t *training) (*ranks.Group, error) {
 	if t.world == 1 {
 		return nil, nil
@@ -57,13 +57,13 @@ func (a *app) join(ctx context.Context, t *training) (*ranks.Group, error) {
 	return all, err
 }
 
-// turn is the next step of all programs.
+// turn is the next step for all programs.
 type turn struct {
 	Steps     int
 	Save, End bool
 }
 
-// agree returns the next turn for all programs: the turn of rank 0, which ends if any program ends.
+// agree returns the next turn for all programs: rank 0's turn, which ends if any program ends.
 func (w *trainer) agree(ctx context.Context, t turn) (turn, error) {
 	if w.ranks == nil {
 		return t, nil
@@ -90,7 +90,7 @@ func (w *trainer) agree(ctx context.Context, t turn) (turn, error) {
 	return agreed, nil
 }
 
-// devicesOfAll collects the devices of all programs.
+// devicesOfAll collects all programs' devices.
 func (w *trainer) devicesOfAll(ctx context.Context) error {
 	if w.ranks == nil {
 		return nil
@@ -114,7 +114,7 @@ func (w *trainer) devicesOfAll(ctx context.Context) error {
 	return nil
 }
 
-// meetingPoint returns the path of the socket: in a folder of the user, named by the launch, the dataset and the output.
+// meetingPoint returns the socket's path: in the user's own folder, named by the launch, the dataset and the output.
 func (t *training) meetingPoint() (string, error) {
 	out, err := filepath.Abs(t.out)
 	if err != nil {
@@ -137,7 +137,7 @@ func (t *training) meetingPoint() (string, error) {
 	return path, nil
 }
 
-// ownDevice returns this program's device from the list of --backend. If the list has one device per program, or --backend has no numbers,
+// ownDevice returns this program's device from the --backend list. If the list has one device per program, or --backend has no numbers,
 // it is the device with the rank's index. If the launcher shows each program only one device, it is that device.
 func (t *training) ownDevice() (string, error) {
 	if t.world == 1 {

@@ -79,7 +79,7 @@ func (w *trainer) progress() error {
 	return err
 }
 
-// save writes the checkpoint and the picture of the loss.
+// save writes the checkpoint and the loss picture.
 func (w *trainer) save(ctx context.Context, tr *policy.Trainer) error {
 	dir := w.training.out
 	if dir == "" {

@@ -29,7 +29,7 @@ func lines(t *testing.T, text string) (list []map[string]any) {
 	return list
 }
 
-// Training keeps a policy that the command policy runs: with the skill that train has told, and with predictions in files.
+// train writes a policy. The command policy runs it with the same skill, and writes predictions to files.
 func TestTrainKeepsWhatPolicyRuns(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "policy")
@@ -155,7 +155,7 @@ func TestTrainOnSeveralDevices(t *testing.T) {
 	assert.Contains(t, stderr, "got cpu:exact, which computes in bf16, want f32, as cpu does")
 }
 
-// What cannot be is said before anything is written, with the exit code of its kind.
+// Invalid flags and inputs are errors before anything is written, with the right exit code.
 func TestTrainAndPolicyRefuseWhatCannotBe(t *testing.T) {
 	dir := t.TempDir()
 	full := filepath.Join(dir, "full")
@@ -208,7 +208,7 @@ func TestTrainAndPolicyRefuseWhatCannotBe(t *testing.T) {
 	assert.Equal(t, []string{"notes.txt"}, inside(t, full))
 }
 
-// Episodes that are too short for the windows are left out, and said.
+// Episodes too short for the windows are left out with a remark.
 func TestTrainSaysWhichEpisodesAreTooShort(t *testing.T) {
 	plan := filepath.Join(t.TempDir(), "plan.yaml")
 	require.NoError(t, os.WriteFile(plan, []byte("version: 1\nrate: 30\nwindows: {action: [0s, 13s]}\n"), 0o600))
@@ -254,7 +254,7 @@ func TestPolicyPlaysAnEpisodeLive(t *testing.T) {
 	assert.Regexp(t, `(?m)^played episode in for \d+\.\d s, 10 predictions a second: \d+ late, \d+ without an action before them\n\d+ predictions, each in`, stdout)
 }
 
-// An episode is known by its samples: in a copy of the dataset too, whatever it is called. Skill there stands apart.
+// Episodes from the training are recognised by their samples, also in a renamed copy of the dataset. Their skill is separate.
 func TestPolicyKnowsACopyOfWhatItWasTrainedOn(t *testing.T) {
 	dir := t.TempDir()
 	out, other := filepath.Join(dir, "policy"), filepath.Join(dir, "other")
@@ -272,7 +272,7 @@ func TestPolicyKnowsACopyOfWhatItWasTrainedOn(t *testing.T) {
 	assert.Regexp(t, `(?s)\nby column, 30 ticks ahead, errors in its unit:\n +column +skill +root of MSE +of MSE\(hold\) +measured by\n +kLeftShoulderPitch +-?\d`, stdout)
 }
 
-// Train says what it is that does not train as one may think: columns that are measured by a floor, a warm-up that never ends, and a rate that diverges.
+// train warns about surprises in training: columns scaled by a floor, an endless warm-up, and a rate that diverges.
 func TestTrainSaysWhatItsFlagsCameTo(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "policy")
 	_, stderr := good(t, "train", g1, "--steps=2", "--batch=2", "--backend=cpu", "--resume", "--out", out)
@@ -287,7 +287,7 @@ func TestTrainSaysWhatItsFlagsCameTo(t *testing.T) {
 	assert.Contains(t, stderr, "nothing is kept, want --out DIR")
 }
 
-// Episodes are told in a line, however many there are.
+// The remark about many episodes is one line.
 func TestEpisodesAreToldInALine(t *testing.T) {
 	for want, list := range map[string][]int{"episode 4": {4}, "episodes 0, 1": {0, 1}, "episodes 0 to 2, 5, 7 to 9": {0, 1, 2, 5, 7, 8, 9}} {
 		assert.Equal(t, want, numbered(list))

@@ -19,7 +19,7 @@ import (
 	"github.com/robocache/robocache/policy"
 )
 
-// training has the flags of train.
+// training has the train flags.
 type training struct {
 	policy.Options
 	path, kind, planFile string
@@ -75,7 +75,7 @@ func (t *training) check() error {
 	return nil
 }
 
-// outputs checks that the checkpoint can be written, and removes temporary files of killed programs.
+// outputs checks that the checkpoint can be written, and removes temporary files that killed programs left.
 func (t *training) outputs() error {
 	if !t.writes() {
 		return nil
@@ -105,7 +105,7 @@ func (t *training) alone() (unlock func(), err error) {
 	return unlock, err
 }
 
-// explain maps an error of package policy to an error of the command line.
+// explain maps an error from package policy to a command-line error.
 func (t *training) explain(err error) error {
 	if errors.Is(err, ops.ErrWrongDevice) {
 		return usagef("--backend: got %q: %v", t.backend, err)
@@ -126,7 +126,7 @@ func (t *training) explain(err error) error {
 	return explainPolicy(t.path, err)
 }
 
-// trained is the report of train, the last line of --json.
+// trained is the report of train, and the last line in --json.
 type trained struct {
 	Input      string             `json:"input"`
 	Output     string             `json:"output,omitempty"`
@@ -182,7 +182,7 @@ func (w *trainer) remark(format string, args ...any) {
 	w.app.Remark(format, args...)
 }
 
-// line writes a line of JSON.
+// line writes a JSON line.
 func (w *trainer) line(v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -192,7 +192,7 @@ func (w *trainer) line(v any) error {
 	return err
 }
 
-// lossPicture is the file of the loss curve in a checkpoint.
+// lossPicture is the file with the loss curve in a checkpoint.
 const lossPicture = "loss.png"
 
 // lossUnit is its unit, because actions are normalised by their standard deviations.

@@ -28,7 +28,7 @@ The table is for one kind of GPU and the kernels of this program: others do not 
 robocache info and bench --explain say why. It lies in the user's cache, or where ROBOCACHE_TUNED
 says: a file or a folder; "off" leaves everything to the heuristic.`
 
-// tuneRequest has the flags of tune.
+// tuneRequest has the tune flags.
 type tuneRequest struct {
 	backend, only, shapes, out string
 	measuring
@@ -57,7 +57,7 @@ func (a *app) tuneCommand() *cobra.Command {
 	return cmd
 }
 
-// jobs returns the jobs of the file, or the built-in jobs.
+// jobs returns the jobs in the file, or the built-in jobs.
 func (r *tuneRequest) jobs() (jobs []benchmark.Job, err error) {
 	if r.shapes != "" {
 		jobs, err = readShapes(r.shapes)

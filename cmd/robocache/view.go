@@ -19,7 +19,7 @@ import (
 	"github.com/robocache/robocache/view"
 )
 
-// viewer has the flags of view.
+// viewer has the view flags.
 type viewer struct {
 	path, listen, plan string
 	opt                dataset.Options
@@ -136,7 +136,7 @@ func openBrowser(url string) {
 	}
 }
 
-// openViewed opens the input of view: a recording, a dataset, or a file with one point cloud.
+// openViewed opens the view input: a recording, a dataset, or a file with one point cloud.
 func openViewed(ctx context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {
 	read := map[string]func(string, dataset.Options) (*dataset.Cloud, error){"pcd": pcd.ReadFile, "ply": ply.ReadFile}
 	form, none := cloudFormat(path, false)
@@ -159,7 +159,7 @@ func openViewed(ctx context.Context, path string, opt dataset.Options) (dataset.
 	}), nil
 }
 
-// oneCloud is a series of one cloud. Concurrent readers share it, because it is never written.
+// oneCloud is a series with one cloud. Concurrent readers share it, because it is never written.
 type oneCloud struct{ cloud *dataset.Cloud }
 
 func (o oneCloud) ReadCloud(context.Context, int) (*dataset.Cloud, error) { return o.cloud, nil }

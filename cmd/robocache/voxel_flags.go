@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// voxelForm is a value of --mode: an operation's mode and, for a dense grid, its reduction.
+// voxelForm is a --mode value: an operation's mode and, for a dense grid, its reduction.
 type voxelForm struct {
 	name   string
 	mode   ops.VoxelMode
@@ -34,7 +34,7 @@ func sparseReductions() []ops.Reduce {
 	return []ops.Reduce{ops.ReduceMean, ops.ReduceSum, ops.ReduceMax, ops.ReduceMin, ops.ReduceCount}
 }
 
-// preset is the name of a library whose rules apply.
+// preset names the library to imitate.
 type preset string
 
 func (p preset) String() string { return string(p) }

@@ -24,7 +24,7 @@ type voxelJob struct {
 	drawn   ops.VoxelizeResult // the occupied voxels, for the picture
 }
 
-// voxelReport is the report of voxelize: the counts of points, and the lines on standard error.
+// voxelReport is the report of voxelize: the point counts, and the lines on standard error.
 type voxelReport struct {
 	counters
 	Remarks []string `json:"remarks"`
@@ -39,7 +39,7 @@ type counters struct {
 	DroppedVoxels int64 `json:"dropped_voxels"`
 }
 
-// args returns the arguments of the operation for its reduction.
+// args returns the operation's arguments for its reduction.
 func (j *voxelJob) args() ops.VoxelizeArgs {
 	args := ops.VoxelizeArgs{Points: j.cloud.points, Offsets: j.cloud.offsets}
 	if j.opts.Mode == ops.VoxelHard || j.opts.Reduce.OfFeatures() {
@@ -113,7 +113,7 @@ func (j *voxelJob) arrays(w align.ArrayWriter) error {
 	return nil
 }
 
-// picture returns the voxels of the first cloud, coloured by height or by their value.
+// picture returns the first cloud's voxels, coloured by height or by their value.
 func (j *voxelJob) picture() (viz.Voxels, error) {
 	v := viz.Voxels{Min: j.grid.Min, Size: j.grid.Size}
 	coords, err := tensor.Data[int32](j.drawn.Coords)
@@ -202,10 +202,10 @@ func (a *app) voxelized(j *voxelJob, device ops.Info) error {
 	return err
 }
 
-// voxelArrays maps the operation's arguments to arrays of files.
+// voxelArrays maps the operation's arguments to arrays in files.
 var voxelArrays = map[string]string{"Points": "points", "Features": "features", "Offsets": "offsets"}
 
-// explain adds the array of the file to an error of the operation.
+// explain adds the file's array to an error from the operation.
 func (c *cloud) explain(err error) error {
 	name := ops.Argument(err)
 	if name == "" {

@@ -13,7 +13,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// voxelRequest has the flags of voxelize.
+// voxelRequest has the voxelize flags.
 type voxelRequest struct {
 	in, out, plot string
 	backend       string
@@ -223,7 +223,7 @@ func checkRoom(g ops.VoxelGrid, c *cloud, o ops.VoxelizeOptions) error {
 // wide reports whether points are f64.
 func (c *cloud) wide() bool { return c.points.DType() == tensor.F64 }
 
-// cellsUpTo returns the number of cells from lo to the cell of v, at least one. If the points are f32, it holds in f32 too.
+// cellsUpTo returns how many cells lead from lo to v's cell, at least one. If the points are f32, it holds in f32 too.
 func (c *cloud) cellsUpTo(v, lo, size float64) float64 {
 	last := math.Floor((v - lo) / size)
 	if narrow := (float32(v) - float32(lo)) / float32(size); !c.wide() {
@@ -232,7 +232,7 @@ func (c *cloud) cellsUpTo(v, lo, size float64) float64 {
 	return max(last, 0) + 1
 }
 
-// The default caps of hard voxels.
+// The default caps for hard voxels.
 const (
 	defaultPoints = 32
 	defaultVoxels = 20000

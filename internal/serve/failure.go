@@ -16,7 +16,7 @@ type PanicError struct {
 
 func (e *PanicError) Error() string { return fmt.Sprintf("panic in %q: %v", e.Do, e.Value) }
 
-// loaderError is an error of a loader, or of opening one.
+// loaderError is an error from a loader, or from opening one.
 type loaderError struct{ error }
 
 func (e *loaderError) Unwrap() error { return e.error }

@@ -35,7 +35,7 @@ type recorded struct {
 	batch   *residentReply // nil until the recording has ended and the datasets are closed
 }
 
-// piece is a part of an upload: a range of bytes of a numbered buffer.
+// piece is a part of an upload: a byte range in a numbered buffer.
 type piece struct {
 	Buffer int   `json:"buffer"`
 	Size   int64 `json:"size"`
@@ -215,7 +215,7 @@ type output struct {
 	tensor *tensor.Tensor
 }
 
-// outputs returns the tensors of a batch in the order of a slot's arrays.
+// outputs returns a batch's tensors in the order of a slot's arrays.
 func outputs(b *loader.Batch) (list []output) {
 	add := func(name, part string, t *tensor.Tensor) {
 		if t != nil {

@@ -78,7 +78,7 @@ func limit(ns *int64) ops.Limit {
 	return ops.Within(time.Duration(*ns))
 }
 
-// samplingJSON are the options of a channel, or of all channels without options of their own.
+// samplingJSON are the options for a channel, or for all channels without their own.
 type samplingJSON struct {
 	Interp string `json:"interp"`
 	Quat   string `json:"quat"`

@@ -147,7 +147,7 @@ func explain(_ context.Context, c *Conn, r *Request, q explainRequest) (*Reply, 
 	return nil, err
 }
 
-// counts replies with the counts of points after a run of voxelize.
+// counts replies with the point counts after a voxelize.
 func counts(_ context.Context, c *Conn, r *Request, q planRequest) (*Reply, error) {
 	recorder, o, tensors, err := q.plan(c)
 	if err != nil {

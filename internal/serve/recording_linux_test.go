@@ -40,7 +40,7 @@ func decoded[T any](t *testing.T, a answer) (v T) {
 	return v
 }
 
-// memoryOf maps what a reply came with, which is sealed, and closes it.
+// memoryOf maps the sealed memory of a reply, and closes it.
 func memoryOf(t *testing.T, a answer) []byte {
 	t.Helper()
 	require.NotNil(t, a.file)
@@ -59,7 +59,7 @@ func memoryOf(t *testing.T, a answer) []byte {
 	return b
 }
 
-// assertSent holds a tensor against what was sent of it.
+// assertSent compares a tensor with a received array.
 func assertSent(t *testing.T, memory []byte, sent array, want *tensor.Tensor, what string) {
 	t.Helper()
 	want, err := want.Contiguous()

@@ -57,7 +57,7 @@ func readFrames(ctx context.Context, c *Conn, r *Request, q framesRequest) (*Rep
 	return reply, nil
 }
 
-// film is a list of decoded images of a camera.
+// film is a list of decoded images from one camera.
 type film struct {
 	media         *dataset.Media
 	height, width int // the size of the images; 0 for the original size

@@ -293,7 +293,7 @@ type InspectionReport struct {
 	Remarks []notetext.EpisodeEntry `json:"remarks"`
 }
 
-// InspectionLines returns the lines of the notes of a report.
+// InspectionLines returns a line for each note in a report.
 func InspectionLines(r *inspection.Report) []string {
 	episodes := r.Episodes
 	if r.Episode != nil {
