@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/doctor"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/benchmark"
@@ -106,7 +107,7 @@ var rules = []failure.Rule{
 func describe(err error) report {
 	r := report{Report: failure.Of(err, rules...)}
 	r.Kind, r.Code = string(r.Report.Code), exitCodes[r.Report.Code]
-	r.Class, r.Op = "", ""
+	r.Class, r.Op, r.Message = "", "", notetext.ErrorText(err)
 	var cut *cutError
 	if errors.As(err, &cut) {
 		r.Code = cmp.Or(cut.Code, exitOther)

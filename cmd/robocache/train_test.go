@@ -109,19 +109,24 @@ func TestTrainResumesToTheByte(t *testing.T) {
 	good(t, append(args, "--resume", "--out", parts)...)
 	_, stderr := good(t, append(args, "--resume", "--out", parts)...)
 	assert.Contains(t, stderr, "goes on after step 12 of 12")
-	for _, name := range []string{"config.json", "model.safetensors", "training.safetensors"} {
-		a, err := os.ReadFile(filepath.Join(whole, name))
-		require.NoError(t, err)
-		b, err := os.ReadFile(filepath.Join(parts, name))
-		require.NoError(t, err)
-		assert.True(t, bytes.Equal(a, b), name)
-	}
+	sameCheckpoint(t, whole, parts)
 	code, _, stderr := execute(append(args, "--lr=0.5", "--resume", "--out", parts)...)
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, "lr: got 0.5, want 0.001, as the checkpoint has: --resume goes on with its options and recordings")
 	code, _, stderr = execute(append(args, "--out", parts)...)
 	assert.Equal(t, exitUsage, code)
 	assert.Contains(t, stderr, "which has a checkpoint, want another folder, or --resume")
+}
+
+// sameCheckpoint checks that two folders have the same checkpoint, byte for byte.
+func sameCheckpoint(t *testing.T, one, other string) {
+	for _, name := range []string{"config.json", "model.safetensors", "training.safetensors"} {
+		a, err := os.ReadFile(filepath.Join(one, name))
+		require.NoError(t, err)
+		b, err := os.ReadFile(filepath.Join(other, name))
+		require.NoError(t, err)
+		assert.True(t, bytes.Equal(a, b), name)
+	}
 }
 
 // Several devices train one policy together, and go on together.
@@ -138,13 +143,7 @@ func TestTrainOnSeveralDevices(t *testing.T) {
 	for range 2 {
 		good(t, append(args, "cpu,cpu", "--resume", "--out", parts)...)
 	}
-	for _, name := range []string{"config.json", "model.safetensors", "training.safetensors"} {
-		a, err := os.ReadFile(filepath.Join(whole, name))
-		require.NoError(t, err)
-		b, err := os.ReadFile(filepath.Join(parts, name))
-		require.NoError(t, err)
-		assert.True(t, bytes.Equal(a, b), name)
-	}
+	sameCheckpoint(t, whole, parts)
 	code, stdout, _ := execute(append(args, "cpu", "--resume", "--out", parts)...)
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stdout, "devices: got 1, want 2")

@@ -8,7 +8,6 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/ops"
@@ -171,7 +170,7 @@ func (r *Report) recording() {
 
 // Of returns the report of an error. own are the rules for the types of a front end, which come last.
 func Of(err error, own ...Rule) Report {
-	r := Report{Code: Other, Class: "Error", Message: notetext.ErrorText(err)}
+	r := Report{Code: Other, Class: "Error", Message: err.Error()}
 	for _, fill := range rules {
 		fill(&r, err)
 	}

@@ -3,6 +3,7 @@ package serve
 import (
 	"fmt"
 
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/failure"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/ops/record"
@@ -36,8 +37,9 @@ func shorten(f *Failure) {
 	}
 }
 
-// rules are the types of error that only this package reports.
+// rules write the message, and report the types of error that only this package has.
 var rules = []failure.Rule{
+	func(f *Failure, err error) { f.Message = notetext.ErrorText(err) },
 	failure.On(func(f *Failure, _ *PanicError) { f.Class = "PanicError" }),
 	failure.On(func(f *Failure, e *record.TargetError) { f.Set("TargetError", e.Field, e.Got, e.Want) }),
 	failure.On(func(f *Failure, e *FrameError) { f.Set("FrameError", "", e.Got, e.Want) }),
