@@ -6,42 +6,35 @@ import "github.com/robocache/robocache/cudadrv"
 type cudaContext struct{ d *Device }
 
 func cuDevicePrimaryCtxRetain(d *Device, a []uintptr) code {
-	return d.onDevice(a[1], func() code {
+	d.mu.Lock()
+	first := d.retained == 0
+	d.retained++
+	d.mu.Unlock()
+	if first {
+		h := d.add(kindContext, &cudaContext{d}, 0)
 		d.mu.Lock()
-		first := d.retained == 0
-		d.retained++
+		d.context = h
 		d.mu.Unlock()
-		if first {
-			h := d.add(kindContext, &cudaContext{d}, 0)
-			d.mu.Lock()
-			d.context = h
-			d.mu.Unlock()
-		}
-		return put64(a[0], uint64(d.context))
-	})
+	}
+	return put64(a[0], uint64(d.context))
 }
 
 // cuDevicePrimaryCtxRelease ends a hold. On a lost device it says so, and ends it all the same.
-func cuDevicePrimaryCtxRelease(d *Device, a []uintptr) code {
-	return d.onDevice(a[0], func() code {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		if d.retained == 0 {
-			return cudadrv.ErrInvalidContext
-		}
-		d.retained--
-		if d.retained == 0 {
-			delete(d.open, d.context)
-			d.context = 0
-		}
-		return d.lost()
-	})
-}
-
-func cuCtxPushCurrent(d *Device, a []uintptr) code {
-	if _, ok := lookup[*cudaContext](d, a[0]); !ok {
+func cuDevicePrimaryCtxRelease(d *Device, _ []uintptr) code {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.retained == 0 {
 		return cudadrv.ErrInvalidContext
 	}
+	d.retained--
+	if d.retained == 0 {
+		delete(d.open, d.context)
+		d.context = 0
+	}
+	return d.lost()
+}
+
+func cuCtxPushCurrent(d *Device, _ *cudaContext, a []uintptr) code {
 	t := threadID()
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -32,6 +32,30 @@ const (
 func handle(arg which) which  { return arg + 1 }
 func ordinal(arg which) which { return -arg - 1 }
 
+// call is a function of the table that takes the object of one of its handles.
+type call[T any] func(d *Device, object T, a []uintptr) code
+
+// typed returns a function that looks up the object whose handle is argument arg, and returns missing if there is none of type T.
+func typed[T any](arg which, missing code, run call[T]) func(d *Device, a []uintptr) code {
+	return func(d *Device, a []uintptr) code {
+		v, ok := lookup[T](d, a[arg])
+		if !ok {
+			return missing
+		}
+		return run(d, v, a)
+	}
+}
+
+// onHandle is the entry of a call on an object: argument arg is its handle, and gives the device too.
+func onHandle[T any](args int, need need, arg which, run call[T]) entry {
+	return entry{args, need, handle(arg), typed(arg, cudadrv.ErrInvalidHandle, run)}
+}
+
+// onValue is onHandle for graphs and pools: for them the driver returns "invalid value" if the handle is wrong.
+func onValue[T any](args int, need need, arg which, run call[T]) entry {
+	return entry{args, need, handle(arg), typed(arg, cudadrv.ErrInvalidValue, run)}
+}
+
 // device is the device that a call is for; the first where it names none, to say so.
 func (r *driver) device(of which, a []uintptr) *Device {
 	switch d := r.devices[0]; {
@@ -82,6 +106,9 @@ func (r *driver) call(e *entry, a []uintptr) code {
 	}
 	if e.need&needSafe != 0 && d.forbidden() {
 		return cudadrv.ErrCaptureUnsupported
+	}
+	if e.of < 0 && int32(a[-e.of-1]) != int32(d.owner.Index) {
+		return cudadrv.ErrInvalidDevice
 	}
 	return e.run(d, a)
 }

@@ -59,14 +59,6 @@ func (d *Device) attribute(a cudadrv.Attr) (int, bool) {
 	return 0, false
 }
 
-// onDevice is for calls that name their device by its handle, which is its ordinal.
-func (d *Device) onDevice(h uintptr, then func() code) code {
-	if int32(h) != int32(d.owner.Index) {
-		return cudadrv.ErrInvalidDevice
-	}
-	return then()
-}
-
 func cuInit(d *Device, a []uintptr) code {
 	if a[0] != 0 {
 		return cudadrv.ErrInvalidValue
@@ -106,27 +98,24 @@ func (d *Device) errorText(a []uintptr, which int) code {
 func cuDeviceGetCount(d *Device, a []uintptr) code { return put32(a[0], uint32(len(d.devices))) }
 
 func cuDeviceGet(d *Device, a []uintptr) code {
-	return d.onDevice(a[1], func() code { return put32(a[0], uint32(d.owner.Index)) })
+	return put32(a[0], uint32(d.owner.Index))
 }
 
 func cuDeviceGetName(d *Device, a []uintptr) code {
-	return d.onDevice(a[2], func() code { putText(a[0], int(int32(a[1])), Name); return cudadrv.Success })
+	putText(a[0], int(int32(a[1])), Name)
+	return cudadrv.Success
 }
 
 func cuDeviceGetUUID(d *Device, a []uintptr) code {
-	return d.onDevice(a[1], func() code {
-		b := cudadrv.View(a[0], 16)
-		copy(b, "simulated device")
-		b[15] ^= byte(d.owner.Index)
-		return cudadrv.Success
-	})
+	b := cudadrv.View(a[0], 16)
+	copy(b, "simulated device")
+	b[15] ^= byte(d.owner.Index)
+	return cudadrv.Success
 }
 
 func cuDeviceGetPCIBusID(d *Device, a []uintptr) code {
-	return d.onDevice(a[2], func() code {
-		putText(a[0], int(int32(a[1])), fmt.Sprintf("0000:%02x:00.0", d.owner.Index))
-		return cudadrv.Success
-	})
+	putText(a[0], int(int32(a[1])), fmt.Sprintf("0000:%02x:00.0", d.owner.Index))
+	return cudadrv.Success
 }
 
 // cuDeviceCanAccessPeer says that all devices reach each other, and that none is its own peer.
@@ -135,24 +124,20 @@ func cuDeviceCanAccessPeer(d *Device, a []uintptr) code {
 	if peer < 0 || int(peer) >= len(d.devices) {
 		return cudadrv.ErrInvalidDevice
 	}
-	return d.onDevice(a[1], func() code {
-		if int(peer) == d.owner.Index {
-			return put32(a[0], 0)
-		}
-		return put32(a[0], 1)
-	})
+	if int(peer) == d.owner.Index {
+		return put32(a[0], 0)
+	}
+	return put32(a[0], 1)
 }
 
 func cuDeviceTotalMem(d *Device, a []uintptr) code {
-	return d.onDevice(a[1], func() code { return put64(a[0], d.memory.total) })
+	return put64(a[0], d.memory.total)
 }
 
 func cuDeviceGetAttribute(d *Device, a []uintptr) code {
-	return d.onDevice(a[2], func() code {
-		v, ok := d.attribute(cudadrv.Attr(int32(a[1])))
-		if !ok {
-			return cudadrv.ErrInvalidValue
-		}
-		return put32(a[0], uint32(int32(v)))
-	})
+	v, ok := d.attribute(cudadrv.Attr(int32(a[1])))
+	if !ok {
+		return cudadrv.ErrInvalidValue
+	}
+	return put32(a[0], uint32(int32(v)))
 }

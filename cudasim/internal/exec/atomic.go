@@ -8,16 +8,11 @@ func Atomic(w *Warp, in *Inst, exec uint32) Status {
 	n := x.Size * uint64(x.N)
 	missed := false
 	for rest := exec; rest != 0; {
-		m, here, more, sp, st := w.access(in, rest, n)
+		m, here, more, sp, st := w.access(in, rest, n, accessAtomic)
 		if st != StatusNext {
 			return st
 		}
 		rest = more
-		if w.b.watching {
-			if st := w.b.observe(w, in, m, sp, here, n, accessAtomic); st != StatusNext {
-				return st
-			}
-		}
 		for e := here; e != 0; e &= e - 1 {
 			i := bits.TrailingZeros32(e) & 31
 			for k, r := range x.AA {

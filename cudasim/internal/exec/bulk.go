@@ -81,7 +81,7 @@ func CopyBulk(from, to, bar *Extra) Step {
 			p.dst = p.to.Data[p.off : p.off+n]
 			if bar != nil {
 				at := Inst{X: bar, A: in.X.AA[2], Line: in.Line}
-				_, _, _, _, st := w.access(&at, 1<<i, 8)
+				_, _, _, _, st := w.access(&at, 1<<i, 8, accessNone)
 				if st != StatusNext {
 					return st
 				}

@@ -90,16 +90,11 @@ func CopyBytes(n uint64, sized, guarded bool, to *Extra) Step {
 		}
 		var from [32][]byte
 		for rest := exec &^ skip; rest != 0; {
-			m, here, more, sp, st := w.access(in, rest, n)
+			m, here, more, _, st := w.access(in, rest, n, accessRead)
 			if st != StatusNext {
 				return st
 			}
 			rest = more
-			if w.b.watching {
-				if st := w.b.observe(w, in, m, sp, here, n, accessRead); st != StatusNext {
-					return st
-				}
-			}
 			for e := here; e != 0; e &= e - 1 {
 				i := bits.TrailingZeros32(e) & 31
 				have := n
@@ -110,14 +105,9 @@ func CopyBytes(n uint64, sized, guarded bool, to *Extra) Step {
 			}
 		}
 		shared := Inst{X: to, A: in.X.AA[0], Line: in.Line}
-		m, here, _, sp, st := w.access(&shared, exec, n)
+		_, here, _, _, st := w.access(&shared, exec, n, accessCopy)
 		if st != StatusNext {
 			return st
-		}
-		if w.b.watching {
-			if st := w.b.observe(w, &shared, m, sp, here, n, accessCopy); st != StatusNext {
-				return st
-			}
 		}
 		for e := here; e != 0; e &= e - 1 {
 			i := bits.TrailingZeros32(e) & 31

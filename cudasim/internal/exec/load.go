@@ -65,16 +65,11 @@ func Load(w *Warp, in *Inst, exec uint32) Status {
 		w.poll()
 	}
 	for rest := exec; rest != 0; {
-		m, here, more, sp, st := w.access(in, rest, n)
+		m, here, more, sp, st := w.access(in, rest, n, accessRead)
 		if st != StatusNext {
 			return st
 		}
 		rest = more
-		if w.b.watching {
-			if st := w.b.observe(w, in, m, sp, here, n, accessRead); st != StatusNext {
-				return st
-			}
-		}
 		switch {
 		case x.Strong && sp == SpaceGlobal:
 			for e := here; e != 0; e &= e - 1 {
@@ -113,18 +108,11 @@ func Store(w *Warp, in *Inst, exec uint32) Status {
 	x := in.X
 	n := x.Size * uint64(x.N)
 	for rest := exec; rest != 0; {
-		m, here, more, sp, st := w.access(in, rest, n)
+		m, here, more, sp, st := w.access(in, rest, n, accessWrite)
 		if st != StatusNext {
 			return st
 		}
 		rest = more
-		if w.b.watching {
-			if st := w.b.observe(w, in, m, sp, here, n, accessWrite); st != StatusNext {
-				return st
-			}
-		} else {
-			m.MarkAll()
-		}
 		for k, r := range x.AA {
 			v := &w.Regs[r]
 			for e := here; e != 0; e &= e - 1 {
@@ -144,7 +132,7 @@ func Store(w *Warp, in *Inst, exec uint32) Status {
 // Prefetch changes nothing, but reaches its address as a load would.
 func Prefetch(w *Warp, in *Inst, exec uint32) Status {
 	for exec != 0 {
-		m, here, rest, sp, st := w.access(in, exec, 1)
+		m, here, rest, sp, st := w.access(in, exec, 1, accessNone)
 		if st != StatusNext {
 			return st
 		}

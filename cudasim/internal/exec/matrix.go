@@ -16,7 +16,7 @@ import (
 // rows finds the rows of x.N matrices, which the first 8 x.N lanes name: 16 bytes each, in w.ofs.
 func (w *Warp) rows(in *Inst, kind accessKind) (*memory.Allocation, Status) {
 	lanes := ^uint32(0) >> (32 - 8*in.X.N)
-	m, here, rest, sp, st := w.access(in, lanes, 16)
+	m, here, rest, sp, st := w.access(in, lanes, 16, accessNone)
 	if st != StatusNext {
 		return nil, st
 	}
@@ -39,46 +39,36 @@ func (w *Warp) rows(in *Inst, kind accessKind) (*memory.Allocation, Status) {
 	return m, StatusNext
 }
 
-// LoadMatrix returns the step of ldmatrix, which writes the registers in.X.DD.
-func LoadMatrix(trans bool) Step {
+// MoveMatrices returns the step of ldmatrix, which writes the registers in.X.DD, or with store that of stmatrix, which reads those in
+// in.X.AA. Each register takes one matrix. With trans, rows and columns are exchanged.
+func MoveMatrices(trans, store bool) Step {
+	kind := accessRead
+	if store {
+		kind = accessWrite
+	}
 	return wholeWarp(func(w *Warp, in *Inst) Status {
-		m, st := w.rows(in, accessRead)
+		m, st := w.rows(in, kind)
 		if st != StatusNext {
 			return st
 		}
-		for k, r := range in.X.DD {
-			d, ofs := &w.Regs[r], w.ofs[8*k:8*k+8]
-			for i := range d {
+		regs := in.X.DD
+		if store {
+			regs = in.X.AA
+		}
+		for k, r := range regs {
+			v, ofs := &w.Regs[r], w.ofs[8*k:8*k+8]
+			for i := range v {
 				row, col := uint64(i>>2), uint64(i&3)
+				lo := m.Data[ofs[row]+4*col:]
+				hi := lo[2:]
 				if trans {
-					lo := binary.LittleEndian.Uint16(m.Data[ofs[2*col]+2*row:])
-					hi := binary.LittleEndian.Uint16(m.Data[ofs[2*col+1]+2*row:])
-					d[i] = uint64(lo) | uint64(hi)<<16
-				} else {
-					d[i] = uint64(binary.LittleEndian.Uint32(m.Data[ofs[row]+4*col:]))
+					lo, hi = m.Data[ofs[2*col]+2*row:], m.Data[ofs[2*col+1]+2*row:]
 				}
-			}
-		}
-		return StatusNext
-	})
-}
-
-// StoreMatrix returns the step of stmatrix, which reads the registers in.X.AA.
-func StoreMatrix(trans bool) Step {
-	return wholeWarp(func(w *Warp, in *Inst) Status {
-		m, st := w.rows(in, accessWrite)
-		if st != StatusNext {
-			return st
-		}
-		for k, r := range in.X.AA {
-			a, ofs := &w.Regs[r], w.ofs[8*k:8*k+8]
-			for i := range a {
-				row, col := uint64(i>>2), uint64(i&3)
-				if trans {
-					binary.LittleEndian.PutUint16(m.Data[ofs[2*col]+2*row:], uint16(a[i]))
-					binary.LittleEndian.PutUint16(m.Data[ofs[2*col+1]+2*row:], uint16(a[i]>>16))
+				if store {
+					binary.LittleEndian.PutUint16(lo, uint16(v[i]))
+					binary.LittleEndian.PutUint16(hi, uint16(v[i]>>16))
 				} else {
-					binary.LittleEndian.PutUint32(m.Data[ofs[row]+4*col:], uint32(a[i]))
+					v[i] = uint64(binary.LittleEndian.Uint16(lo)) | uint64(binary.LittleEndian.Uint16(hi))<<16
 				}
 			}
 		}

@@ -14,7 +14,7 @@ type mbarStep func(w *Warp, in *Inst, lane int, m *mbar, at uint64) error
 // object must have been initialised.
 func onMbar(ready bool, f mbarStep) Step {
 	return func(w *Warp, in *Inst, exec uint32) Status {
-		_, here, _, sp, st := w.access(in, exec, 8)
+		_, here, _, sp, st := w.access(in, exec, 8, accessNone)
 		if st != StatusNext {
 			return st
 		}

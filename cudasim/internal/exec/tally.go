@@ -16,6 +16,7 @@ const (
 	accessWrite
 	accessAtomic
 	accessCopy // a write that lands later
+	accessNone // no access of data: a prefetch, or one that is observed by its caller
 )
 
 // tally counts what blocks do.
