@@ -33,6 +33,17 @@ type moving struct {
 	name          []byte // of an element that has one
 }
 
+// add appends the numbers of both frames in rows.Frames, -1 for a frame without a name.
+func (m *moving) add(rows *Rows, keys, parents []int32) ([]int32, []int32) {
+	number := func(name []byte) int32 {
+		if name == nil {
+			return -1
+		}
+		return rows.frame(name, validText)
+	}
+	return append(keys, number(m.child)), append(parents, number(m.parent))
+}
+
 // listBuffer is a list of one message.
 type listBuffer struct {
 	count   int
@@ -94,6 +105,20 @@ func (l *listBuffer) move(m moving, element []float64) error {
 	return nil
 }
 
+// end appends the element that was read to l.element, and restores outer, the frames of the message around it.
+func (l *listBuffer) end(b *buffer, outer moving, keyed, named bool) error {
+	m := b.moving
+	b.moving = outer
+	if keyed {
+		return l.move(m, l.element)
+	}
+	l.add(l.element...)
+	if named {
+		l.names = append(l.names, m.name)
+	}
+	return nil
+}
+
 // commit appends the message to rows. labels says for each list which array of text names its elements; -1 if none.
 func (b *buffer) commit(shape *Shape, labels []int, rows *Rows) {
 	if shape.Stamp {
@@ -106,7 +131,7 @@ func (b *buffer) commit(shape *Shape, labels []int, rows *Rows) {
 		rows.Frames, rows.frames, rows.Keys, rows.Parents = rows.Frames[:0], nil, rows.Keys[:0], rows.Parents[:0]
 	}
 	if shape.Keyed {
-		rows.Keys, rows.Parents = append(rows.Keys, rows.frame(b.child)), append(rows.Parents, rows.frame(b.parent))
+		rows.Keys, rows.Parents = b.moving.add(rows, rows.Keys, rows.Parents)
 	}
 	rows.Inexact += b.inexact
 	rows.F32, rows.F64 = put(rows.F32, rows.F64, b.row, shape.Wide)
@@ -124,7 +149,7 @@ func (b *buffer) commit(shape *Shape, labels []int, rows *Rows) {
 		to.Lengths = append(to.Lengths, int32(from.count))
 		if shape.Lists[i].Keyed {
 			for _, m := range from.moving {
-				to.Keys, to.Parents = append(to.Keys, rows.frame(m.child)), append(to.Parents, rows.frame(m.parent))
+				to.Keys, to.Parents = m.add(rows, to.Keys, to.Parents)
 				if shape.Lists[i].Stamp {
 					to.Stamps = append(to.Stamps, m.time)
 				}
@@ -156,11 +181,8 @@ func (b *buffer) commit(shape *Shape, labels []int, rows *Rows) {
 
 func validText(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }
 
-// frame returns the number of a frame's name, -1 for none.
-func (r *Rows) frame(name []byte) int32 {
-	if name == nil {
-		return -1
-	}
+// frame returns the number of a frame in Frames, and adds the frame if it is new: clean makes its name from the bytes of the message.
+func (r *Rows) frame(name []byte, clean func(b []byte) string) int32 {
 	i, there := r.frames[string(name)]
 	if !there {
 		if r.frames == nil {
@@ -168,7 +190,7 @@ func (r *Rows) frame(name []byte) int32 {
 		}
 		i = int32(len(r.Frames))
 		r.frames[string(name)] = i
-		r.Frames = append(r.Frames, string(name))
+		r.Frames = append(r.Frames, clean(name))
 	}
 	return i
 }

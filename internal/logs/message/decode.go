@@ -157,16 +157,7 @@ func (r *reader) frame(n int) int32 {
 	if r.nul && n > 0 && name[n-1] == 0 {
 		name = name[:n-1]
 	}
-	i, ok := r.rows.frames[string(name)]
-	if !ok {
-		if r.rows.frames == nil {
-			r.rows.frames = map[string]int32{}
-		}
-		i = int32(len(r.rows.Frames))
-		r.rows.frames[string(name)] = i
-		r.rows.Frames = append(r.rows.Frames, r.clean(name))
-	}
-	return i
+	return r.rows.frame(name, r.clean)
 }
 
 // elements reads those of a keyed list.

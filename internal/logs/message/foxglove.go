@@ -43,8 +43,11 @@ type packedField struct {
 // foxgloveScalars are the numeric types of a packed field, by their numbers and, for JSON, names.
 var foxgloveScalars = []records.Scalar{0, records.U8, records.I8, records.U16, records.I16, records.U32, records.I32, records.F32, records.F64}
 
-// frame makes a frame of it.
-func (m *foxglove) frame(media Media) (Frame, error) {
+// frame returns the message as a frame, or err if the message could not be read.
+func (m *foxglove) frame(media Media, err error) (Frame, error) {
+	if err != nil {
+		return Frame{}, err
+	}
 	if media != RawImage {
 		f := Frame{Encoding: strings.ToLower(m.encoding), Data: m.data, Stamp: m.stamp}
 		if f.Encoding == "jpg" {
@@ -55,8 +58,11 @@ func (m *foxglove) frame(media Media) (Frame, error) {
 	return rawFrame("foxglove", m.encoding, m.width, m.height, m.step, false, m.data, m.stamp)
 }
 
-// cloud makes a cloud of it.
-func (m *foxglove) cloud() (*dataset.Cloud, error) {
+// cloud returns the message as a cloud, or err if the message could not be read.
+func (m *foxglove) cloud(err error) (*dataset.Cloud, error) {
+	if err != nil {
+		return nil, err
+	}
 	broken := func(what, got, want string) error {
 		return &dataset.FormatError{Format: "foxglove", Offset: -1, Kind: dataset.ErrCorrupt, Msg: what, Got: got, Want: want}
 	}
@@ -144,19 +150,13 @@ func newProtoMedia(of protoreflect.MessageDescriptor) *protoMedia {
 // Frame reads an image or a packet.
 func (d *protoDecoder) Frame(data []byte) (Frame, error) {
 	m, err := d.foxglove(data)
-	if err != nil {
-		return Frame{}, err
-	}
-	return m.frame(d.shape.Media)
+	return m.frame(d.shape.Media, err)
 }
 
 // Cloud reads a cloud.
 func (d *protoDecoder) Cloud(data []byte) (*dataset.Cloud, error) {
 	m, err := d.foxglove(data)
-	if err != nil {
-		return nil, err
-	}
-	return m.cloud()
+	return m.cloud(err)
 }
 
 func (d *protoDecoder) foxglove(data []byte) (m *foxglove, err error) {

@@ -189,32 +189,13 @@ func (f *jsonField) read(s *jsonScanner, b *buffer, row []float64, depth int) er
 		case jsonStructs:
 			l := &b.lists[f.at]
 			l.element = append(l.element[:0], f.row...)
-			if s.next() == 'n' { // as one without members
-				if err := s.word("null"); err != nil {
-					return err
-				}
-				if f.keyed {
-					return l.move(moving{}, l.element)
-				}
-				l.add(l.element...)
-				if f.named {
-					l.names = append(l.names, nil)
-				}
-				return nil
-			}
 			in := jsonField{what: jsonObject, members: f.members}
 			outer := b.moving
 			b.moving = moving{}
-			err := in.read(s, b, l.element, depth+1)
-			m := b.moving
-			if b.moving = outer; f.keyed && err == nil {
-				return l.move(m, l.element)
+			if err := in.read(s, b, l.element, depth+1); err != nil { // null counts as an object without members
+				return err
 			}
-			l.add(l.element...)
-			if f.named {
-				l.names = append(l.names, m.name)
-			}
-			return err
+			return l.end(b, outer, f.keyed, f.named)
 		}
 		if s.next() == 'n' {
 			b.labels[f.at] = append(b.labels[f.at], nil)

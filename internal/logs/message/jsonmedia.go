@@ -2,6 +2,7 @@ package message
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/robocache/robocache/dataset"
 )
@@ -59,18 +60,12 @@ func (d *jsonMedia) Append(rows *Rows, data []byte) error {
 
 func (d *jsonMedia) Frame(data []byte) (Frame, error) {
 	m, err := d.foxglove(data)
-	if err != nil {
-		return Frame{}, err
-	}
-	return m.frame(d.shape.Media)
+	return m.frame(d.shape.Media, err)
 }
 
 func (d *jsonMedia) Cloud(data []byte) (*dataset.Cloud, error) {
 	m, err := d.foxglove(data)
-	if err != nil {
-		return nil, err
-	}
-	return m.cloud()
+	return m.cloud(err)
 }
 
 func (d *jsonMedia) foxglove(data []byte) (*foxglove, error) {
@@ -90,11 +85,7 @@ func (d *jsonMedia) foxglove(data []byte) (*foxglove, error) {
 		out := packedField{name: f.Name, offset: f.Offset}
 		var name string
 		if json.Unmarshal(f.Type, &out.kind) != nil && json.Unmarshal(f.Type, &name) == nil {
-			for i, t := range foxgloveTypes {
-				if t == name {
-					out.kind = i
-				}
-			}
+			out.kind = max(slices.Index(foxgloveTypes, name), 0)
 		}
 		m.fields = append(m.fields, out)
 	}

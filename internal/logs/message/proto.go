@@ -174,21 +174,11 @@ func (f *protoField) read(b *buffer, row []float64, turn int, n protowire.Number
 		b.turn++
 		outer := b.moving
 		b.moving = moving{}
-		err := f.in.read(b, l.element, b.turn, value, at)
-		m := b.moving
-		b.moving = outer
-		b.own(l, since)
-		switch {
-		case err != nil:
+		if err := f.in.read(b, l.element, b.turn, value, at); err != nil {
 			return 0, err
-		case !f.keyed:
-			l.add(l.element...)
-			if f.named {
-				l.names = append(l.names, m.name)
-			}
-		default:
-			return k, l.move(m, l.element)
 		}
+		b.own(l, since)
+		return k, l.end(b, outer, f.keyed, f.named)
 	case protoLabels:
 		b.labels[f.at] = append(b.labels[f.at], value)
 	case protoStamp:
