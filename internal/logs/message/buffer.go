@@ -119,8 +119,8 @@ func (l *listBuffer) end(b *buffer, outer moving, keyed, named bool) error {
 	return nil
 }
 
-// commit appends the message to rows. labels says for each list which array of text names its elements; -1 if none.
-func (b *buffer) commit(shape *Shape, labels []int, rows *Rows) {
+// commit appends the message to rows.
+func (b *buffer) commit(shape *Shape, rows *Rows) {
 	if shape.Stamp {
 		rows.Stamps = append(rows.Stamps, b.time)
 	}
@@ -167,7 +167,7 @@ func (b *buffer) commit(shape *Shape, labels []int, rows *Rows) {
 		}
 		if shape.Lists[i].Labels != "" {
 			names := from.names
-			if k := labels[i]; k >= 0 {
+			if k := shape.Lists[i].label; k >= 0 {
 				names = b.labels[k]
 			}
 			b.texts = b.texts[:0]

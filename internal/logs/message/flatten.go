@@ -139,7 +139,7 @@ func (f *flattener) fields(t *Type, name, path string) (nodes []node) {
 
 // isLabels tells an array of text that names the elements of the arrays beside it.
 func isLabels(f *Field) bool {
-	return f.Kind == String && f.Array == Sequence && (f.Name == "name" || f.Name == "names" || strings.HasSuffix(f.Name, "_names"))
+	return f.Kind == String && f.Array == Sequence && namesElements(f.Name)
 }
 
 func isList(f *Field) bool { return f.Array == Sequence && f.Kind != String && f.Kind != WString }
@@ -430,12 +430,9 @@ func (f *flattener) sequence(d *Field, path string) []node {
 		}
 		columns, said := f.columns, len(f.shape.Notes)
 		f.columns, f.table = &list.Columns, false
-		switch {
-		case d.Kind == Struct && has(d.Type, isKey):
-			list.Keyed, f.element = true, &list
-			list.Labels, list.label = "", -1
-		case d.Kind == Struct && list.label < 0 && has(d.Type, isName):
-			list.Labels, list.named, f.named = path+"[].name", true, true
+		if d.Kind == Struct {
+			f.element = list.identify(has(d.Type, isKey), has(d.Type, isName))
+			f.named = list.named
 		}
 		seq.body = element()
 		f.columns, f.table = columns, true

@@ -27,14 +27,11 @@ type jsonDecoder struct {
 	mu   sync.Mutex
 	seen []*jsonTree // those that nobody learns with
 
-	once    sync.Once
-	shape   Shape
-	top     *jsonField
-	row     []float64
-	labels  []int
-	arrays  int
-	keys    int
-	buffers buffers
+	once sync.Once
+	buffered
+	top  *jsonField
+	row  []float64
+	keys int
 }
 
 // jsonTree is what one goroutine saw.
@@ -113,12 +110,12 @@ func (d *jsonDecoder) Append(rows *Rows, data []byte) error {
 		}
 		return jsonError(-1, dataset.ErrUnsupported, "message", "a value that is no object", "an object")
 	}
-	b := d.buffers.take(d.row, len(d.shape.Lists), d.arrays, 0)
+	b := d.take(d.row)
 	defer d.buffers.Put(b)
 	if err := s.whole(func() error { return d.top.read(&s, b, b.row, 0) }); err != nil {
 		return err
 	}
-	b.commit(&d.shape, d.labels, rows)
+	b.commit(&d.shape, rows)
 	return nil
 }
 

@@ -3,7 +3,6 @@ package message
 import (
 	"cmp"
 	"encoding/json"
-	"math"
 	"slices"
 	"strings"
 
@@ -79,28 +78,15 @@ func (s jsonSchema) quaternion() bool {
 }
 
 // jsonBuilder makes the columns of messages that were seen.
-type jsonBuilder struct {
-	d       *jsonDecoder
-	columns *[]dataset.Column
-	table   bool
-	made    int
-	fields  int
-	element *ListShape // of which the next object is an element, of one whose elements move frames
-	named   bool       // whether the next object is an element that has a name
-}
+type jsonBuilder struct{ builder }
 
 func (d *jsonDecoder) build(top *jsonSeen) {
 	d.shape = Shape{Type: d.schema.Name, Wide: true}
-	b := jsonBuilder{d: d, columns: &d.shape.Columns, table: true}
+	b := jsonBuilder{builder{buffered: &d.buffered, columns: &d.shape.Columns, table: true}}
 	whole := newJSONSchema(d.schema.Data)
 	whole.name += " " + d.schema.Name
 	d.top = b.object(top, whole, "", true)
-	d.row = make([]float64, len(d.shape.Columns))
-	fill(d.row, math.NaN())
-}
-
-func (b *jsonBuilder) leave(path string, code dataset.Code) {
-	b.d.shape.Notes = append(b.d.shape.Notes, dataset.Note{Code: code, Subject: path})
+	d.row = absentRow(len(d.shape.Columns))
 }
 
 // byPlace returns the members' names in the order in which messages have them.
@@ -134,7 +120,7 @@ func (b *jsonBuilder) object(n *jsonSeen, schema jsonSchema, path string, top bo
 	element, named := b.element, b.named
 	b.element, b.named = nil, false
 	keyed := (top || element != nil) && n.isKeyed()
-	b.d.shape.Keyed = b.d.shape.Keyed || top && keyed
+	b.shape.Keyed = b.shape.Keyed || top && keyed
 	from := len(*b.columns)
 	for _, name := range names {
 		in := n.members[name]
@@ -173,8 +159,8 @@ func (n *jsonSeen) isKeyed() bool {
 // own returns how a member of a message's or a keyed element's own is read that has a meaning: its clock and its frames; nil of any other.
 func (b *jsonBuilder) own(n *jsonSeen, name string, keyed, top bool, element *ListShape) *jsonField {
 	switch {
-	case top && n.isStamp(name) && !b.d.shape.Stamp:
-		b.d.shape.Stamp = true
+	case top && n.isStamp(name) && !b.shape.Stamp:
+		b.shape.Stamp = true
 		b.header(n, name)
 		return &jsonField{what: jsonStamp}
 	case element != nil && n.isStamp(name) && !element.Stamp:
@@ -206,8 +192,8 @@ func (b *jsonBuilder) label(n *jsonSeen, names []string) (string, int) {
 		}
 		for _, o := range n.members {
 			if o.only(o.arrays) && (o.elements.only(o.elements.numbers) || o.elements.only(o.elements.objects)) {
-				b.d.arrays++
-				return name, b.d.arrays - 1
+				b.arrays++
+				return name, b.arrays - 1
 			}
 		}
 	}
@@ -307,29 +293,19 @@ func (b *jsonBuilder) column(n *jsonSeen, schema jsonSchema, name string) {
 
 // list makes a list of numbers or objects.
 func (b *jsonBuilder) list(n *jsonSeen, schema jsonSchema, path, label string, at int) *jsonField {
-	list := ListShape{Name: path, Labels: label, Wide: true}
-	out := &jsonField{what: jsonList, at: len(b.d.shape.Lists)}
-	columns, said := b.columns, len(b.d.shape.Notes)
-	b.columns, b.table = &list.Columns, false
-	switch {
-	case n.only(n.numbers + n.bools):
-		b.column(n, schema, "")
-	case n.only(n.objects):
-		switch in := n.members["name"]; {
-		case n.isKeyed():
-			list.Keyed, out.keyed, b.element = true, true, &list
-			list.Labels, at = "", -1
-		case label == "" && in != nil && in.only(in.texts):
-			list.Labels, list.named, out.named, b.named = path+"[].name", true, true, true
+	list := ListShape{Name: path, Labels: label, label: at, Wide: true}
+	out := &jsonField{what: jsonList, at: len(b.shape.Lists)}
+	if !b.builder.list(&list, func() {
+		switch {
+		case n.only(n.numbers + n.bools):
+			b.column(n, schema, "")
+		case n.only(n.objects):
+			in := n.members["name"]
+			b.element = list.identify(n.isKeyed(), in != nil && in.only(in.texts))
+			b.named = list.named
+			out.what, out.keyed, out.named, out.members = jsonStructs, list.Keyed, list.named, b.object(n, schema, "", false).members
 		}
-		out.what, out.members = jsonStructs, b.object(n, schema, "", false).members
-		for i := said; i < len(b.d.shape.Notes); i++ {
-			b.d.shape.Notes[i].Subject = path + "[]." + b.d.shape.Notes[i].Subject
-		}
-	}
-	b.columns, b.table = columns, true
-	if len(list.Columns) == 0 {
-		b.d.shape.Notes = b.d.shape.Notes[:said]
+	}) {
 		switch {
 		case n.only(n.texts):
 			b.leave(path, dataset.CodeTextFields)
@@ -340,9 +316,6 @@ func (b *jsonBuilder) list(n *jsonSeen, schema jsonSchema, path, label string, a
 		}
 		return nil
 	}
-	out.row = make([]float64, len(list.Columns))
-	fill(out.row, math.NaN())
-	b.d.shape.Lists = append(b.d.shape.Lists, list)
-	b.d.labels = append(b.d.labels, at)
+	out.row = absentRow(len(list.Columns))
 	return out
 }

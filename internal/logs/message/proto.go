@@ -15,13 +15,9 @@ import (
 // A number that a message lacks is 0, or its type's default. Where the type tells what is absent from what is 0, as of the members of a oneof, of optional
 // fields, and of all fields of a message in the message that is absent, it is NaN.
 type protoDecoder struct {
-	shape   Shape
-	top     *protoMessage
-	labels  []int // of each list
-	arrays  int   // of text that name elements
-	structs int
-	media   *protoMedia
-	buffers buffers
+	buffered
+	top   *protoMessage
+	media *protoMedia
 }
 
 // protoMessage is how a message, or one in it, is read.
@@ -62,19 +58,17 @@ const (
 	protoSkip
 )
 
-func (d *protoDecoder) Shape() *Shape { return &d.shape }
-
 func protoError(at int, kind error, what, got, want string) error {
 	return &dataset.FormatError{Format: "protobuf", Offset: int64(at), Kind: kind, Msg: what, Got: got, Want: want}
 }
 
 func (d *protoDecoder) Append(rows *Rows, data []byte) error {
-	b := d.buffers.take(d.top.row, len(d.shape.Lists), d.arrays, d.structs)
+	b := d.take(d.top.row)
 	defer d.buffers.Put(b)
 	if err := d.top.read(b, b.row, b.turn, data, 0); err != nil {
 		return err
 	}
-	b.commit(&d.shape, d.labels, rows)
+	b.commit(&d.shape, rows)
 	return nil
 }
 

@@ -2,7 +2,6 @@ package message
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -43,7 +42,7 @@ func newProto(schema Schema) (Decoder, error) {
 	if !ok {
 		return nil, bad(fmt.Errorf("%s is no message", schema.Name))
 	}
-	d := &protoDecoder{shape: Shape{Type: schema.Name, Media: foxgloveMedia[schema.Name]}}
+	d := &protoDecoder{buffered: buffered{shape: Shape{Type: schema.Name, Media: foxgloveMedia[schema.Name]}}}
 	if d.shape.Media != NoMedia {
 		d.media = newProtoMedia(of)
 		d.shape.Stamp = d.media.stamp != 0
@@ -53,22 +52,16 @@ func newProto(schema Schema) (Decoder, error) {
 		}
 		return d, nil
 	}
-	b := protoBuilder{d: d, columns: &d.shape.Columns, wide: &d.shape.Wide, open: map[protoreflect.FullName]bool{}, table: true}
+	b := protoBuilder{builder{buffered: &d.buffered, columns: &d.shape.Columns, table: true}, &d.shape.Wide, map[protoreflect.FullName]bool{}}
 	d.top = b.message(of, "", true)
 	return d, nil
 }
 
 // protoBuilder makes the columns of a message, and how it is read.
 type protoBuilder struct {
-	d       *protoDecoder
-	columns *[]dataset.Column // of the table or a list
-	wide    *bool             // whether one of them is wider than float32
-	table   bool
-	made    int
-	fields  int
-	open    map[protoreflect.FullName]bool // the messages that this one is in
-	element *ListShape                     // of which the next message is the element, of one whose elements move frames
-	named   bool                           // whether the next message is an element that has a name
+	builder
+	wide *bool                          // whether a column is wider than float32
+	open map[protoreflect.FullName]bool // the messages around this one
 }
 
 func (m *protoMessage) add(f *protoField, n protowire.Number) {
@@ -82,29 +75,25 @@ func (m *protoMessage) add(f *protoField, n protowire.Number) {
 	m.fields[n] = f
 }
 
-func (b *protoBuilder) leave(path string, code dataset.Code) {
-	b.d.shape.Notes = append(b.d.shape.Notes, dataset.Note{Code: code, Subject: path})
-}
-
 // message makes the columns of a message's fields.
 func (b *protoBuilder) message(of protoreflect.MessageDescriptor, path string, top bool) *protoMessage {
-	m := &protoMessage{at: len(*b.columns), slot: b.d.structs}
-	b.d.structs++
+	m := &protoMessage{at: len(*b.columns), slot: b.structs}
+	b.structs++
 	b.open[of.FullName()] = true
 	defer delete(b.open, of.FullName())
 	label, at, list := "", -1, of.Fields()
 	for i := range list.Len() {
 		if f := list.Get(i); b.table && f.IsList() && f.Kind() == protoreflect.StringKind && namesElements(string(f.Name())) && hasNumberLists(of) {
-			label, at = path+string(f.Name()), b.d.arrays
+			label, at = path+string(f.Name()), b.arrays
 			m.add(&protoField{what: protoLabels, name: label, kind: f.Kind(), wire: protowire.BytesType, at: at}, f.Number())
-			b.d.arrays++
+			b.arrays++
 			break
 		}
 	}
 	element, named := b.element, b.named
 	b.element, b.named = nil, false
 	keyed := (top || element != nil) && isKeyedProto(of)
-	b.d.shape.Keyed = b.d.shape.Keyed || top && keyed
+	b.shape.Keyed = b.shape.Keyed || top && keyed
 	oneofs := map[protoreflect.FullName][]*protoField{}
 	for i := range list.Len() {
 		f := list.Get(i)
@@ -162,7 +151,7 @@ func (b *protoBuilder) own(f protoreflect.FieldDescriptor, keyed, top bool, elem
 	text := keyed && f.Kind() == protoreflect.StringKind && !f.IsList()
 	switch {
 	case f.Name() == "timestamp" && !f.IsList() && isTimestamp(f) && top:
-		b.d.shape.Stamp = true
+		b.shape.Stamp = true
 		out.what = protoStamp
 	case f.Name() == "timestamp" && !f.IsList() && isTimestamp(f) && element != nil:
 		element.Stamp = true
@@ -179,8 +168,7 @@ func (b *protoBuilder) own(f protoreflect.FieldDescriptor, keyed, top bool, elem
 
 // absent returns the row of a message that is there and whose fields are not.
 func (b *protoBuilder) absent(of protoreflect.MessageDescriptor, m *protoMessage) []float64 {
-	row := make([]float64, len(*b.columns)-m.at)
-	fill(row, math.NaN())
+	row := absentRow(len(*b.columns) - m.at)
 	for i := range of.Fields().Len() {
 		d := of.Fields().Get(i)
 		f := m.field(d.Number())
@@ -316,37 +304,24 @@ func (b *protoBuilder) column(f protoreflect.FieldDescriptor, name string) {
 
 // list makes a list of numbers or structs.
 func (b *protoBuilder) list(f protoreflect.FieldDescriptor, path, label string, at int, out *protoField) *protoField {
-	shape := ListShape{Name: path, Labels: label}
-	said, columns, wide := len(b.d.shape.Notes), b.columns, b.wide
-	b.columns, b.wide, b.table = &shape.Columns, &shape.Wide, false
-	var in *protoMessage
-	if f.Kind() == protoreflect.MessageKind {
-		switch {
-		case isKeyedProto(f.Message()):
-			shape.Keyed, b.element = true, &shape
-			shape.Labels, at = "", -1
-		case label == "" && isNameProto(f.Message().Fields().ByName("name")):
-			shape.Labels, shape.named, b.named = path+"[].name", true, true
+	shape, wide := ListShape{Name: path, Labels: label, label: at}, b.wide
+	b.wide = &shape.Wide
+	what := protoList
+	made := b.builder.list(&shape, func() {
+		if f.Kind() != protoreflect.MessageKind {
+			b.column(f, "")
+			return
 		}
-		in = b.message(f.Message(), "", false)
-		for i := said; i < len(b.d.shape.Notes); i++ {
-			b.d.shape.Notes[i].Subject = path + "[]." + b.d.shape.Notes[i].Subject
-		}
-	} else {
-		b.column(f, "")
-	}
-	b.columns, b.wide, b.table = columns, wide, true
-	if len(shape.Columns) == 0 {
-		b.d.shape.Notes = b.d.shape.Notes[:said]
+		b.element = shape.identify(isKeyedProto(f.Message()), isNameProto(f.Message().Fields().ByName("name")))
+		b.named = shape.named
+		what, out.keyed, out.named, out.in = protoStructs, shape.Keyed, shape.named, b.message(f.Message(), "", false)
+	})
+	b.wide = wide
+	if !made {
 		b.leave(path, dataset.CodeArraysWithoutNumbers)
 		return out
 	}
-	out.what, out.in, out.at = protoList, in, len(b.d.shape.Lists)
-	if in != nil {
-		out.what, out.keyed, out.named = protoStructs, shape.Keyed, shape.named
-	}
-	b.d.shape.Lists = append(b.d.shape.Lists, shape)
-	b.d.labels = append(b.d.labels, at)
+	out.what, out.at = what, len(b.shape.Lists)-1
 	return out
 }
 
