@@ -250,22 +250,13 @@ func exact[I int64 | uint64](b *buffer, v I) float64 {
 // protoTime reads a google.protobuf.Timestamp.
 func protoTime(data []byte, at int) (int64, error) {
 	var parts [3]uint64
-	for len(data) > 0 {
-		n, wire, k := protowire.ConsumeTag(data)
-		if k < 0 {
-			return 0, protoError(at, dataset.ErrCorrupt, "timestamp", protowire.ParseError(k).Error(), "seconds and nanos")
-		}
-		v, size := uint64(0), 0
-		if n <= 2 && wire == protowire.VarintType {
-			v, size = protowire.ConsumeVarint(data[k:])
+	if err := protoEach(data, at, func(n protowire.Number, v uint64, _ []byte, _ int) error {
+		if n <= 2 {
 			parts[n] = v
-		} else {
-			size = protowire.ConsumeFieldValue(n, wire, data[k:])
 		}
-		if size < 0 {
-			return 0, protoError(at, dataset.ErrCorrupt, "timestamp", protowire.ParseError(size).Error(), "seconds and nanos")
-		}
-		data, at = data[k+size:], at+k+size
+		return nil
+	}); err != nil {
+		return 0, err
 	}
 	return nanoseconds(int64(parts[1]), int64(int32(parts[2])), at)
 }
