@@ -176,33 +176,22 @@ func (e *making) streams(t *topic, name string, times []int64, order []int) erro
 	if err != nil {
 		return err
 	}
-	stream := func(name string, f32 []float32, f64 []float64, wide bool, columns []dataset.Column, inexact int) error {
-		s := dataset.Stream{Name: name, Times: clock, Columns: columns, Inexact: inexact}
-		if wide {
-			arrange(f64, len(columns), order)
-			s.Values, err = tensor.Of(f64, len(times), len(columns))
-		} else {
-			arrange(f32, len(columns), order)
-			s.Values, err = tensor.Of(f32, len(times), len(columns))
-		}
-		if err != nil {
-			return err
-		}
-		e.Streams = append(e.Streams, s)
-		return nil
+	stream := func(name string, rows table, inexact int) error {
+		values, err := rows.rows(0, len(times))
+		e.Streams = append(e.Streams, dataset.Stream{Name: name, Times: clock, Values: values, Columns: rows.columns, Inexact: inexact})
+		return err
 	}
 	switch {
 	case len(t.shape.Columns) == 0:
 	case t.moving.several():
-		numbers, which := table{t.f32.take(), t.f64.take(), t.shape.Wide, t.shape.Columns}, t.moving.which.take()
-		numbers.arrange(order)
+		which := t.moving.which.take()
 		arrange(which, 1, order)
-		if err := t.moving.split(e, name, times, which, numbers, t.inexact); err != nil {
+		if err := t.moving.split(e, name, times, which, t.take(t.shape.Wide, t.shape.Columns, order), t.inexact); err != nil {
 			return err
 		}
 	default:
 		t.moving.parents(e, name)
-		if err := stream(name, t.f32.take(), t.f64.take(), t.shape.Wide, t.shape.Columns, t.inexact); err != nil {
+		if err := stream(name, t.take(t.shape.Wide, t.shape.Columns, order), t.inexact); err != nil {
 			return err
 		}
 	}
@@ -214,10 +203,9 @@ func (e *making) streams(t *topic, name string, times []int64, order []int) erro
 				continue
 			}
 			own, by := l.moving.elements(e, name, times, order)
-			numbers, which := table{l.of(0).f32.take(), l.of(0).f64.take(), shape.Wide, shape.Columns}, l.moving.which.take()
-			numbers.arrange(by)
+			which := l.moving.which.take()
 			arrange(which, 1, by)
-			if err := l.moving.split(e, name, own, which, numbers, l.inexact); err != nil {
+			if err := l.moving.split(e, name, own, which, l.of(0).take(shape.Wide, shape.Columns, by), l.inexact); err != nil {
 				return err
 			}
 			continue
@@ -241,7 +229,7 @@ func (e *making) streams(t *topic, name string, times []int64, order []int) erro
 		case len(l.names) > 0:
 			e.labels(dataset.CodeLabelsPartial, name+"."+shape.Name, shape, 0)
 		}
-		if err := stream(e.unique(name+"."+shape.Name, ""), l.of(0).f32.take(), l.of(0).f64.take(), shape.Wide, columns(shape, l.longest, names), l.inexact); err != nil {
+		if err := stream(e.unique(name+"."+shape.Name, ""), l.of(0).take(shape.Wide, columns(shape, l.longest, names), order), l.inexact); err != nil {
 			return err
 		}
 	}

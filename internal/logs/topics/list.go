@@ -33,6 +33,18 @@ type numbers struct {
 	f64 blocks[float64]
 }
 
+func (n *numbers) add(f32 []float32, f64 []float64) {
+	n.f32.add(f32)
+	n.f64.add(f64)
+}
+
+// take returns all numbers as a table, with its rows in an order, and leaves none.
+func (n *numbers) take(wide bool, columns []dataset.Column, order []int) table {
+	t := table{n.f32.take(), n.f64.take(), wide, columns}
+	t.arrange(order)
+	return t
+}
+
 // of returns the values of a set of names.
 func (l *list) of(set int32) *numbers {
 	for int(set) >= len(l.values) {
@@ -44,9 +56,7 @@ func (l *list) of(set int32) *numbers {
 // add appends a piece's values, whose names are those of the list.
 func (l *list) add(in *message.ListRows, shape *message.ListShape) {
 	if len(l.names) <= 1 {
-		all := l.of(0)
-		all.f32.add(in.F32)
-		all.f64.add(in.F64)
+		l.of(0).add(in.F32, in.F64)
 		return
 	}
 	at := 0

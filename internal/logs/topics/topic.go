@@ -43,8 +43,7 @@ type topic struct {
 	stamped              bool  // whether a stamp is other than 0
 	zeros                int   // stamps that are
 
-	f32     blocks[float32]
-	f64     blocks[float64]
+	numbers
 	inexact int
 	lists   []list
 	moving  moving // of messages, where Shape.Keyed
@@ -105,7 +104,7 @@ func (t *topic) join(in *piece, r *reader) {
 		t.over.Store(true)
 	}
 	if t.over.Load() {
-		t.log, t.publish, t.stamps, t.f32, t.f64, t.lists = blocks[int64]{}, blocks[int64]{}, blocks[int64]{}, blocks[float32]{}, blocks[float64]{}, nil
+		t.log, t.publish, t.stamps, t.numbers, t.lists = blocks[int64]{}, blocks[int64]{}, blocks[int64]{}, numbers{}, nil
 		return
 	}
 	if len(in.log) == 0 {
@@ -133,8 +132,7 @@ func (t *topic) join(in *piece, r *reader) {
 		}
 		t.stamps.add(in.rows.Stamps)
 	}
-	t.f32.add(in.rows.F32)
-	t.f64.add(in.rows.F64)
+	t.numbers.add(in.rows.F32, in.rows.F64)
 	t.inexact += in.rows.Inexact
 	if t.lists == nil {
 		t.lists = make([]list, len(t.shape.Lists))
