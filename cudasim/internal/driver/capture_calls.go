@@ -34,7 +34,7 @@ func cuStreamEndCapture(d *Device, s *stream, a []uintptr) code {
 	return put64(a[1], uint64(d.add(kindGraph, g, 0)))
 }
 
-// cuStreamGetCaptureInfo tells the state, the capture's number, its graph, and what the next node would depend on.
+// cuStreamGetCaptureInfo writes the state, the capture's number, its graph, and the dependencies of the next node.
 func cuStreamGetCaptureInfo(d *Device, s *stream, a []uintptr) code {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -59,7 +59,7 @@ func cuStreamGetCaptureInfo(d *Device, s *stream, a []uintptr) code {
 	return cudadrv.Success
 }
 
-// cuStreamGetCaptureInfoV3 tells of edges too, none of which carries data here.
+// cuStreamGetCaptureInfoV3 also writes the data of edges, which is always empty here.
 func cuStreamGetCaptureInfoV3(d *Device, s *stream, a []uintptr) code {
 	if a[5] != 0 {
 		put64(a[5], 0)

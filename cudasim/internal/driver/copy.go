@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/cudadrv"
 )
 
-// Copies of pinned memory are asynchronous. Of other host memory an upload takes a copy of the source before it returns,
+// Copies of pinned memory are asynchronous. For other host memory, an upload copies the source before it returns,
 // and a download returns when it is done, as with the driver.
 
 func cuMemcpyHtoDAsync(d *Device, s *stream, a []uintptr) code {
@@ -97,7 +97,7 @@ const (
 	deviceAt, arrayAt, pitchAt    = 32, 40, 48
 )
 
-// readSide reads one side; span is how far the copy reaches from its first byte.
+// readSide reads one side of the copy. height rows of width bytes must lie in its memory.
 func (d *Device) readSide(b []byte, width, height uint64) (s side, c code) {
 	u64 := func(at int) uint64 { return binary.NativeEndian.Uint64(b[at:]) }
 	const onHost, onDevice, unified = 1, 2, 4

@@ -2,17 +2,17 @@ package driver
 
 import "github.com/robocache/robocache/cudadrv"
 
-// need says what a call wants before it does anything.
+// need is the set of conditions that a call checks first.
 type need uint8
 
 const (
 	needInit    need = 1 << iota // cuInit has been called
 	needContext                  // a context is current on the thread
 	needHealthy                  // no kernel has met a fault
-	needSafe                     // no capture forbids it: it may wait for the device
+	needSafe                     // no capture forbids the call, which may wait for the device
 )
 
-// entry is one function of the table. args is the number of arguments that it takes; run gets the device that the call is for.
+// entry is one function of the table. args is the number of its arguments; run also gets the call's device.
 type entry struct {
 	args int
 	need need
@@ -20,13 +20,13 @@ type entry struct {
 	run  func(d *Device, a []uintptr) code
 }
 
-// which says how a call finds its device: 0 by the thread's current context, n by the handle that is its n-th argument, -n by
-// the ordinal that is.
+// which is the way to a call's device: 0 takes the thread's current context, n the handle in the n-th argument, and -n the ordinal
+// in the n-th argument.
 type which int8
 
 const (
 	current    which = 0
-	configured which = 127 // by the stream in the launch configuration that is the first argument
+	configured which = 127 // the stream in the launch configuration, which the first argument points to
 )
 
 func handle(arg which) which  { return arg + 1 }
@@ -46,17 +46,17 @@ func typed[T any](arg which, missing code, run call[T]) func(d *Device, a []uint
 	}
 }
 
-// onHandle is the entry of a call on an object: argument arg is its handle, and gives the device too.
+// onHandle returns the entry of a call on an object: argument arg is its handle, and also determines the device.
 func onHandle[T any](args int, need need, arg which, run call[T]) entry {
 	return entry{args, need, handle(arg), typed(arg, cudadrv.ErrInvalidHandle, run)}
 }
 
-// onValue is onHandle for graphs and pools: for them the driver returns "invalid value" if the handle is wrong.
+// onValue is onHandle for graphs and pools: the driver returns "invalid value" if their handle is wrong.
 func onValue[T any](args int, need need, arg which, run call[T]) entry {
 	return entry{args, need, handle(arg), typed(arg, cudadrv.ErrInvalidValue, run)}
 }
 
-// device is the device that a call is for; the first where it names none, to say so.
+// device returns the device of a call. If the arguments name none, it is the first device, which returns the error.
 func (r *driver) device(of which, a []uintptr) *Device {
 	switch d := r.devices[0]; {
 	case len(r.devices) == 1:

@@ -2,7 +2,7 @@ package driver
 
 import "github.com/robocache/robocache/cudadrv"
 
-// FunctionTable is the driver's function table, that of all its devices.
+// FunctionTable returns the function table of the driver, which all its devices share.
 func (d *Device) FunctionTable() *cudadrv.FunctionTable {
 	return &cudadrv.FunctionTable{Path: "simulated by package cudasim", NCCL: d.driver.nccl,
 		Lookup: func(name string, version int) (cudadrv.Proc, bool) {
@@ -14,13 +14,13 @@ func (d *Device) FunctionTable() *cudadrv.FunctionTable {
 		}}
 }
 
-// What most calls need.
+// Common conditions of calls.
 const (
 	needDevice = needInit | needHealthy
 	needBound  = needInit | needContext | needHealthy
 )
 
-// entries lists the functions that the simulated device has, by exported name.
+// entries lists the functions of the simulated driver by exported name.
 var entries map[string]entry
 
 func init() {

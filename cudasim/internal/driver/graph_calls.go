@@ -26,7 +26,7 @@ func cuGraphGetNodes(d *Device, g *graph, a []uintptr) code {
 	return put64(a[2], uint64(len(g.nodes)))
 }
 
-// destroy ends the handle of a graph, or of one that is ready to launch.
+// destroy ends the handle of a graph or an executable graph.
 func destroy[T any](d *Device, _ T, a []uintptr) code {
 	d.drop(a[0])
 	return cudadrv.Success
@@ -47,7 +47,7 @@ func cuGraphInstantiateWithFlags(d *Device, g *graph, a []uintptr) code {
 	return put64(a[0], uint64(d.add(kindGraphExec, x, 0)))
 }
 
-// cuGraphLaunch queues the whole graph. It allocates nothing. In a capture it becomes one node.
+// cuGraphLaunch queues the whole graph without allocations. In a capture it becomes one node.
 func cuGraphLaunch(d *Device, x *graphExec, a []uintptr) code {
 	s, ok := lookup[*stream](d, a[1])
 	if !ok {

@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/cudasim/internal/exec"
 )
 
-// attribute gives a device attribute. Clocks and widths, which tell how fast a device is, are 0.
+// attribute returns a device attribute. Clocks and widths are 0, because the simulation has no speed.
 func (d *Device) attribute(a cudadrv.Attr) (int, bool) {
 	switch a {
 	case cudadrv.MaxThreadsPerBlock, cudadrv.MaxBlockDimX, cudadrv.MaxBlockDimY:
@@ -50,7 +50,7 @@ func (d *Device) attribute(a cudadrv.Attr) (int, bool) {
 		return 1, true
 	case 106: // blocks a multiprocessor
 		return exec.BlocksPerSM, true
-	case 111: // shared memory that the system keeps of each block
+	case 111: // shared memory of each block that the system reserves
 		return exec.ReservedShared, true
 	}
 	if a > 0 && a < 150 {
@@ -72,8 +72,8 @@ func cuDriverGetVersion(d *Device, a []uintptr) code { return put32(a[0], CUDAVe
 func cuGetErrorName(d *Device, a []uintptr) code   { return d.errorText(a, 0) }
 func cuGetErrorString(d *Device, a []uintptr) code { return d.errorText(a, 1) }
 
-// errorText gives the name or the sentence of a code. The sentence of the code that poisoned the device goes on with
-// what the interpreter found.
+// errorText writes the name or the sentence of a code. The sentence of the code that poisoned the device ends with the
+// report of the fault.
 func (d *Device) errorText(a []uintptr, which int) code {
 	c := code(int32(a[0]))
 	t, ok := codeTexts[c]
@@ -118,7 +118,7 @@ func cuDeviceGetPCIBusID(d *Device, a []uintptr) code {
 	return cudadrv.Success
 }
 
-// cuDeviceCanAccessPeer says that all devices reach each other, and that none is its own peer.
+// cuDeviceCanAccessPeer returns 1 for two devices, and 0 for a device and itself.
 func cuDeviceCanAccessPeer(d *Device, a []uintptr) code {
 	peer := int32(a[2])
 	if peer < 0 || int(peer) >= len(d.devices) {

@@ -50,7 +50,7 @@ func cuMemAllocAsync(d *Device, s *stream, a []uintptr) code {
 	return put64(a[0], addr)
 }
 
-// cuMemFreeAsync frees when the stream gets there. Work that names the memory is refused from the call on.
+// cuMemFreeAsync frees in stream order. From the call on, new work on the memory is refused.
 func cuMemFreeAsync(d *Device, s *stream, a []uintptr) code {
 	if c := s.uncaptured(); c != cudadrv.Success {
 		return c
@@ -129,7 +129,7 @@ func cuMemPoolGetAttribute(d *Device, _ *memPool, a []uintptr) code {
 	return cudadrv.ErrInvalidValue
 }
 
-// cuMemPoolSetAccess opens the pool to devices, or closes it: to its own it is always open.
+// cuMemPoolSetAccess opens or closes the pool to devices. For its own device it is always open.
 func cuMemPoolSetAccess(d *Device, _ *memPool, a []uintptr) code {
 	if a[2] > 0 && a[1] == 0 {
 		return cudadrv.ErrInvalidValue

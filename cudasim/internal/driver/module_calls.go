@@ -62,7 +62,7 @@ func cuKernelGetFunction(d *Device, f *function, a []uintptr) code {
 	return put64(a[0], uint64(f.inner))
 }
 
-// cuGetParamInfo is the same for kernels and functions.
+// cuGetParamInfo serves kernels and functions.
 func cuGetParamInfo(d *Device, f *function, a []uintptr) code {
 	if a[1] >= uintptr(len(f.kernel.Params)) || a[2] == 0 {
 		return cudadrv.ErrInvalidValue
@@ -74,7 +74,7 @@ func cuGetParamInfo(d *Device, f *function, a []uintptr) code {
 	return put64(a[2], uint64(p.Offset))
 }
 
-// cuFuncGetAttribute is the same for kernels and functions.
+// cuFuncGetAttribute serves kernels and functions.
 func cuFuncGetAttribute(_ *Device, f *function, a []uintptr) code {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -84,7 +84,7 @@ func cuFuncGetAttribute(_ *Device, f *function, a []uintptr) code {
 		v = f.maxThreads()
 	case cudadrv.FuncSharedSize:
 		v = int(f.kernel.Shared)
-	case cudadrv.FuncConstSize, 7: // and whether caching was asked for
+	case cudadrv.FuncConstSize, 7: // and the caching mode
 	case cudadrv.FuncLocalSize:
 		v = int(f.kernel.Local)
 	case cudadrv.FuncRegisters:
@@ -132,7 +132,7 @@ func (d *Device) setAttribute(f *function, attr, value uintptr) code {
 	return cudadrv.Success
 }
 
-// cuOccupancyMaxActiveBlocksPerMultiprocessor counts by threads, blocks, shared memory and the guess at registers.
+// cuOccupancyMaxActiveBlocksPerMultiprocessor counts by threads, blocks, shared memory and the estimate of registers.
 func cuOccupancyMaxActiveBlocksPerMultiprocessor(d *Device, f *function, a []uintptr) code {
 	threads := int(int32(a[2]))
 	if threads <= 0 {

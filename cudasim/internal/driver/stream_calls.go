@@ -13,7 +13,7 @@ func cuStreamCreateWithPriority(d *Device, a []uintptr) code {
 	return put64(a[0], uint64(d.newStream().h))
 }
 
-// cuStreamDestroy lets the work that is queued run to its end.
+// cuStreamDestroy lets queued work run to its end.
 func cuStreamDestroy(d *Device, s *stream, a []uintptr) code {
 	if c := s.refuseCaptured(); c != cudadrv.Success {
 		return c
@@ -23,7 +23,7 @@ func cuStreamDestroy(d *Device, s *stream, a []uintptr) code {
 	s.ending = true
 	s.more.Signal()
 	s.mu.Unlock()
-	go func() { // until then the device is waited for with it
+	go func() { // until then, synchronising the device waits for the stream too
 		s.wait()
 		d.mu.Lock()
 		delete(d.streams, s)
@@ -75,7 +75,7 @@ func cuEventRecord(d *Device, e *event, a []uintptr) code {
 	m := &mark{done: make(chan struct{})}
 	o := d.tasks.get()
 	o.kind, o.mark = taskMark, m
-	c := s.push(o) // may wait for room, so without a lock
+	c := s.push(o) // without a lock, because it may wait for room
 	if c == cudadrv.Success {
 		e.mu.Lock()
 		e.last, e.captured, e.after = m, nil, nil

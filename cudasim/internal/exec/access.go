@@ -7,11 +7,11 @@ import (
 	"github.com/robocache/robocache/cudasim/report"
 )
 
-// A block's shared memory begins at SharedBase, after what the system keeps of it, as on Hopper: an offset that is taken for an
-// address shows.
+// A block's shared memory begins at SharedBase, after the bytes that the system reserves, as on Hopper. So an offset that a kernel
+// uses as an address causes a fault.
 const SharedBase = uint64(ReservedShared)
 
-// Windows are where the spaces begin among generic addresses. Global memory lies where it is, above them.
+// Windows are the generic addresses at which the spaces begin. Global memory lies above them and has equal generic addresses.
 var Windows = [...]uint64{SpaceShared: 0x0a_0000_0000, SpaceLocal: 0x0b_0000_0000, SpaceParam: 0x0c_0000_0000}
 
 const windowSize = uint64(1 << 24)
@@ -117,7 +117,7 @@ func (w *Warp) access(in *Inst, exec uint32, n uint64, kind accessKind) (m *memo
 	return m, here, rest, sp, st
 }
 
-// accessLocal finds each lane's own local memory.
+// accessLocal is access for local memory, which each lane has for itself.
 func (w *Warp) accessLocal(in *Inst, exec uint32, n, base uint64) (m *memory.Allocation, here, rest uint32, sp SpaceKind, st Status) {
 	x := in.X
 	a := &w.Regs[in.A]

@@ -2,7 +2,7 @@ package exec
 
 import "math/bits"
 
-// Atomic replaces an element of each lane by x.RMW of it, one lane after the other.
+// Atomic replaces an element of each lane by x.RMW, one lane after the other. The registers x.DD get the old values.
 func Atomic(w *Warp, in *Inst, exec uint32) Status {
 	x := in.X
 	n := x.Size * uint64(x.N)

@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/cudasim/report"
 )
 
-// value extends an element that was read to its register's width.
+// value extends an element to the width of its register.
 func (x *Extra) value(v uint64) uint64 {
 	if x.Signed {
 		s := 64 - 8*x.Size
@@ -16,7 +16,7 @@ func (x *Extra) value(v uint64) uint64 {
 	return v & x.Mask
 }
 
-// LoadParam reads once what lanes read at one place, as all of them do as a rule.
+// LoadParam reads kernel parameters. Lanes with equal addresses, which is the common case, share one read.
 func LoadParam(w *Warp, in *Inst, exec uint32) Status {
 	x := in.X
 	p := w.b.run.Params
@@ -57,7 +57,7 @@ func LoadParam(w *Warp, in *Inst, exec uint32) Status {
 	return StatusNext
 }
 
-// Load reads the elements of x.N registers, at one place a lane.
+// Load reads x.N elements for each lane, one for each register of x.DD.
 func Load(w *Warp, in *Inst, exec uint32) Status {
 	x := in.X
 	n := x.Size * uint64(x.N)
@@ -103,7 +103,7 @@ func Load(w *Warp, in *Inst, exec uint32) Status {
 	return StatusNext
 }
 
-// Store writes the elements of x.N registers, at one place a lane.
+// Store writes x.N elements for each lane, one from each register of x.AA.
 func Store(w *Warp, in *Inst, exec uint32) Status {
 	x := in.X
 	n := x.Size * uint64(x.N)
@@ -129,7 +129,7 @@ func Store(w *Warp, in *Inst, exec uint32) Status {
 	return StatusNext
 }
 
-// Prefetch changes nothing, but reaches its address as a load would.
+// Prefetch checks the address as Load does. It changes no state, except that the counters record the line.
 func Prefetch(w *Warp, in *Inst, exec uint32) Status {
 	for exec != 0 {
 		m, here, rest, sp, st := w.access(in, exec, 1, accessNone)

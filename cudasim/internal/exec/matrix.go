@@ -13,7 +13,7 @@ import (
 // The instructions of a whole warp on matrices. A matrix of 8 rows and 8 columns of 16 bits lies in one register of the warp: lane 4r+c
 // holds elements 2c and 2c+1 of row r, the first in the lower half.
 
-// rows finds the rows of x.N matrices, which the first 8 x.N lanes name: 16 bytes each, in w.ofs.
+// rows finds the rows of x.N matrices: lane i holds the address of row i, and w.ofs gets its offset. A row has 16 bytes.
 func (w *Warp) rows(in *Inst, kind accessKind) (*memory.Allocation, Status) {
 	lanes := ^uint32(0) >> (32 - 8*in.X.N)
 	m, here, rest, sp, st := w.access(in, lanes, 16, accessNone)
@@ -39,8 +39,8 @@ func (w *Warp) rows(in *Inst, kind accessKind) (*memory.Allocation, Status) {
 	return m, StatusNext
 }
 
-// MoveMatrices returns the step of ldmatrix, which writes the registers in.X.DD, or with store that of stmatrix, which reads those in
-// in.X.AA. Each register takes one matrix. With trans, rows and columns are exchanged.
+// MoveMatrices returns the step of ldmatrix, which writes the registers in.X.DD. If store is set, it returns the step of stmatrix, which
+// reads the registers in.X.AA. Each register holds one matrix. With trans, rows and columns are exchanged.
 func MoveMatrices(trans, store bool) Step {
 	kind := accessRead
 	if store {
@@ -76,7 +76,7 @@ func MoveMatrices(trans, store bool) Step {
 	})
 }
 
-// TransposeMatrix is movmatrix of in.A to in.D.
+// TransposeMatrix executes movmatrix from in.A to in.D.
 var TransposeMatrix = wholeWarp(func(w *Warp, in *Inst) Status {
 	d, a := &w.Regs[in.D], &w.Regs[in.A]
 	for i := range d {
@@ -87,8 +87,8 @@ var TransposeMatrix = wholeWarp(func(w *Warp, in *Inst) Status {
 	return StatusNext
 })
 
-// MultiplyMatrices returns the step of mma: the registers in.X.DD become those of the factors a and b, which in.X.AA begins
-// with, multiplied, plus the others.
+// MultiplyMatrices returns the step of mma. in.X.AA holds the registers of the factor a, of the factor b and of the summand c;
+// the registers in.X.DD get a*b + c.
 func MultiplyMatrices(format tensorcore.Format, nA, nB int) Step {
 	return wholeWarp(func(w *Warp, in *Inst) Status {
 		aa := in.X.AA
@@ -97,9 +97,9 @@ func MultiplyMatrices(format tensorcore.Format, nA, nB int) Step {
 	})
 }
 
-// mma is one instruction: the registers of a hold its quarters of 8 rows and columns, those of rows 0 to 7 first, then of columns 0 to 7;
-// those of b hold 8 products each, with a lane a column where a has a row; those of c and d lie as a's, with a register for each of a
-// lane's two elements.
+// mma is one instruction. A register of a holds a quarter of 8 rows and columns: rows 0 to 7 come first, then columns 0 to 7.
+// A register of b holds 8 products, and a lane has a column where it has a row of a. The registers of c and d lie as those of a do, with
+// one register for each of a lane's two elements.
 func (w *Warp) mma(format tensorcore.Format, d, a, b, c []int32) {
 	var rows [16][16]tensorcore.Decoded
 	var cols [16][8]tensorcore.Decoded

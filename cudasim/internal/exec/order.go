@@ -1,6 +1,6 @@
 package exec
 
-// snapshot is all that the warp knows and has done; what it does next is no part of it.
+// snapshot returns the clocks that the warp has seen, with its own up to now. Later accesses are not in it.
 func (w *Warp) snapshot() seen {
 	s := make(seen, len(w.known)+1)
 	for k, v := range w.known {
@@ -14,7 +14,7 @@ func (w *Warp) snapshot() seen {
 	return s
 }
 
-// syncMap gives the sync objects of a space.
+// syncMap returns the sync objects of a space.
 func (b *block) syncMap(sp SpaceKind) map[uint64]seen {
 	if sp == SpaceShared {
 		return b.syncs
@@ -25,7 +25,7 @@ func (b *block) syncMap(sp SpaceKind) map[uint64]seen {
 	return b.run.syncs
 }
 
-// release passes on what the warp knows to those who acquire from an address. A store begins anew, an atomic adds.
+// release publishes the warp's clocks at an address, for threads that acquire. A store replaces older clocks, an atomic adds to them.
 func (w *Warp) release(sp SpaceKind, addr uint64, s seen, add bool) {
 	m := w.b.syncMap(sp)
 	if !add {
@@ -68,7 +68,7 @@ func (w *Warp) ordered() {
 	}
 }
 
-// arrived adds to a barrier what the warp knows.
+// arrived adds the warp's clocks to a barrier.
 func (w *Warp) arrived(bar *barrier) {
 	if w.b.racing {
 		bar.known.learn(w.snapshot())
@@ -76,7 +76,7 @@ func (w *Warp) arrived(bar *barrier) {
 	}
 }
 
-// completed tells all that wait at a barrier what those that arrived knew.
+// completed passes the clocks of a barrier to all warps that wait at it.
 func (b *block) completed(bar *barrier, id int) {
 	if !b.racing {
 		return
@@ -98,7 +98,7 @@ func (b *block) completed(bar *barrier, id int) {
 	}
 }
 
-// strongAccess orders memory around an access that others see at once.
+// strongAccess orders memory around an access that other threads see at once.
 func (w *Warp) strongAccess(in *Inst, sp SpaceKind, addr uint64, kind accessKind) {
 	if kind != accessWrite {
 		from := w.b.syncMap(sp)[addr]

@@ -30,7 +30,7 @@ func (b *block) reset(index uint64) {
 		clear(b.local.Data)
 	}
 	b.checkBlock.reset(b)
-	if b.seed != 0 { // of the launch that had it before, on this device or another
+	if b.seed != 0 { // set by the previous launch that used the block, on this device or another
 		b.seed = 0
 		slices.Sort(b.order)
 	}
@@ -43,7 +43,7 @@ func (b *block) reset(index uint64) {
 	}
 }
 
-// turn runs the block's warps until all have exited, or none can go on without another block.
+// turn runs the block's warps until all have exited, or each waits for another block.
 func (b *block) turn() Status {
 	used, turn := 0, blockTurn
 	if b.seed != 0 {
@@ -94,7 +94,7 @@ func (b *block) turn() Status {
 	return statusYield
 }
 
-// finish ends what the block began and nobody waited for.
+// finish completes the block's copies that no thread waited for.
 func (b *block) finish() {
 	for i := range b.bulk {
 		b.bulk[i].land(b)

@@ -51,7 +51,7 @@ func compileSetp(c *compiler) {
 	c.emit(in)
 }
 
-// setpPair compares both halves, each to a predicate of its own.
+// setpPair compares both halves and writes a predicate for each.
 func setpPair(w *warp, in *inst, active uint32) exec.Status {
 	a, b := w.Regs[in.A], w.Regs[in.B]
 	for k, p := range in.X.DD {
@@ -67,7 +67,7 @@ func setpPair(w *warp, in *inst, active uint32) exec.Status {
 	return exec.StatusNext
 }
 
-// compileSet is a comparison whose result is all ones, or 1.0.
+// compileSet compiles set, a comparison whose result is all ones or 1.0.
 func compileSet(c *compiler) {
 	op := c.q.one(comparisons...)
 	logic := c.q.one("and", "or", "xor")
@@ -113,13 +113,13 @@ func compileIsspacep(c *compiler) {
 	c.emit(in)
 }
 
-// ordering is the two comparisons of a type from which all others are derived. Each compares every lane and returns one bit a lane.
+// ordering holds the two comparisons from which all others are derived. Each compares every lane and returns one bit a lane.
 type ordering struct{ eq, lt func(a, b *lanes) uint32 }
 
 // le is never set if an operand is NaN.
 func (o ordering) le(a, b *lanes) uint32 { return o.lt(a, b) | o.eq(a, b) }
 
-// bit is the bit of lane 31, from where those of the lanes before have moved down.
+// bit returns v at bit 31. Each later lane shifts the bits of earlier lanes down by one.
 func bit(v bool) uint32 {
 	if v {
 		return 1 << 31
@@ -155,7 +155,7 @@ func ltF32(a, b *lanes) (m uint32) {
 	return m
 }
 
-// valued returns the ordering of the floating-point values that value makes of register contents.
+// valued returns the ordering of the floating-point numbers that value decodes from registers.
 func valued(value func(v uint64) float64) ordering {
 	of := func(f func(a, b float64) bool) func(a, b *lanes) uint32 {
 		return func(a, b *lanes) (m uint32) {
@@ -170,7 +170,7 @@ func valued(value func(v uint64) float64) ordering {
 
 func integers[T integer]() ordering { return ordering{eqT[T], ltT[T]} }
 
-// orderingOf gives a type's ordering, and whether some of its values are NaN, which are neither equal nor less.
+// orderingOf returns a type's ordering, and whether the type has NaN. NaN is neither equal nor less.
 func orderingOf(t string, ftz bool) (o ordering, nan bool) {
 	switch t {
 	case "u16", "b16":
@@ -208,7 +208,7 @@ func orderingOf(t string, ftz bool) (o ordering, nan bool) {
 var comparisons = []string{"eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs", "equ", "neu", "ltu", "leu",
 	"gtu", "geu", "num", "nan"}
 
-// ofIntegers has the comparisons of integers. Each is the cheapest of its kind, because without NaN the unordered ones are the same.
+// ofIntegers maps the comparisons of integers to the cheapest equivalent: without NaN, the unordered comparisons have the same results.
 var ofIntegers = map[string]string{"eq": "eq", "ne": "neu", "lt": "lt", "le": "leu", "gt": "gt", "ge": "geu"}
 
 // compare returns the comparison op of two values of type t. With ftz, subnormal operands count as zero.

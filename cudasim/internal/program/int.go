@@ -83,10 +83,10 @@ func intAdd(c *compiler) {
 	c.sum(t, sat, func(a, b, _ uint64) uint64 { return a + b })
 }
 
-// halfInts are the packed types of add, min and max, and the whole that holds them.
+// halfInts are the packed types of add, min and max, with the type of their register.
 var halfInts = map[string]string{"u16x2": "b32", "s16x2": "b32"}
 
-// sum compiles a sum or a difference; with sat the type is s32, and the result stops at the ends of its range.
+// sum compiles a sum or a difference. With sat, the type is s32 and the result is clamped to its range.
 func (c *compiler) sum(t string, sat bool, f func(a, b, _ uint64) uint64) {
 	c.mustInt(t)
 	if !sat {
@@ -173,7 +173,7 @@ func intMad(c *compiler) {
 	}
 }
 
-// intMul24 multiplies 24-bit values: lo is the low 32 of the 48 bits, hi the high 32.
+// intMul24 compiles mul24 and mad24: lo is the low 32 of the 48 bits of the product, hi the high 32.
 func intMul24(c *compiler, n int) {
 	part := c.q.one("lo", "hi")
 	sat := n == 3 && part == "hi" && c.q.has("sat")

@@ -43,7 +43,7 @@ func compileMoveMatrices(c *compiler, store bool) {
 	c.emit(in)
 }
 
-// compileTransposeMatrix is movmatrix, which transposes one matrix.
+// compileTransposeMatrix compiles movmatrix, which transposes one matrix.
 func compileTransposeMatrix(c *compiler) {
 	c.require("sync", "aligned", "m8n8", "trans", "b16")
 	args := c.args(2)
@@ -54,7 +54,7 @@ func compileTransposeMatrix(c *compiler) {
 	c.emit(in)
 }
 
-// compileMMA is mma.sync of 16 rows, 8 columns and 8 or 16 products with 32-bit sums, by the tensor cores' rule of compute capability 9.0.
+// compileMMA compiles mma.sync of 16 rows, 8 columns and 8 or 16 products with 32-bit sums, as tensor cores of compute capability 9.0 sum.
 func compileMMA(c *compiler) {
 	c.require("sync", "aligned")
 	deep := map[string]int{"m16n8k8": 8, "m16n8k16": 16}[c.q.one("m16n8k8", "m16n8k16")]
