@@ -14,15 +14,15 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// making is an episode that is being made of what was read.
+// making is an episode under construction.
 type making struct {
 	*reader
 	dataset.Episode
 	names   map[string]bool
-	several map[string]int // how many have a name and a kind
+	several map[string]int // names in use, by topic and kind
 }
 
-// episode makes an episode of what was read.
+// episode makes an episode from all joined messages.
 func (r *reader) episode() (*dataset.Episode, error) {
 	r.mu.Lock()
 	r.meet()
@@ -45,7 +45,7 @@ func (e *making) note(code dataset.Code, topic string, count, of int) {
 	e.Notes = append(e.Notes, dataset.Note{Code: code, Subject: topic, Count: count, Detail: dataset.Detail{Of: of}})
 }
 
-// unique returns a name that no stream has: that of a topic, with its type where it is not the first.
+// unique returns a new name for a stream: the topic, with its type if the topic's name is taken.
 func (e *making) unique(topic, kind string) string {
 	name := topic
 	for key := topic + "\x00" + kind; e.names[name]; e.several[key]++ {
@@ -107,7 +107,7 @@ func (e *making) add(t *topic) error {
 	return err
 }
 
-// clockOf returns a topic's timestamps, in order, and the order, nil if it is that of the file.
+// clockOf returns a topic's timestamps in order, and the order of its messages, nil for file order.
 func (e *making) clockOf(t *topic, name string) (times []int64, order []int) {
 	log := t.log.take()
 	if t.unsorted {
@@ -141,7 +141,7 @@ func (e *making) clockOf(t *topic, name string) (times []int64, order []int) {
 	return times, order
 }
 
-// media makes a media stream or one of clouds.
+// media adds a media stream, or a stream of clouds.
 func (e *making) media(t *topic, name string, times []int64, order []int) {
 	at := t.at.take()
 	arrange(at, 1, order)
@@ -170,7 +170,7 @@ func (e *making) media(t *topic, name string, times []int64, order []int) {
 	}
 }
 
-// streams makes the stream of a topic's numbers, and those of its lists.
+// streams adds the stream of a topic's numbers, and the streams of its lists.
 func (e *making) streams(t *topic, name string, times []int64, order []int) error {
 	clock, err := tensor.Of(times, len(times))
 	if err != nil {
@@ -237,7 +237,7 @@ func (e *making) streams(t *topic, name string, times []int64, order []int) erro
 	return nil
 }
 
-// fields adds notes about the fields of a topic that are no numbers: one for each code, with the names of its fields.
+// fields adds notes about a topic's fields without numbers: one for each code, with the fields' names.
 func (e *making) fields(t *topic, name string) {
 	var list dataset.Notes
 	for _, f := range t.shape.Notes {
@@ -261,7 +261,7 @@ func dtype(wide bool) tensor.DType {
 	return tensor.F32
 }
 
-// short is an error's text without what every error of messages begins with.
+// short returns an error without the offset and the common prefix of messages' errors.
 func short(err error) error {
 	var bad *dataset.FormatError
 	if errors.As(err, &bad) {
