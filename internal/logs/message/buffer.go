@@ -8,29 +8,29 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// MaxList is how many numbers a list may have in a message, to be kept.
+// MaxList is the most numbers that a list may have in a message. Longer lists are dropped.
 const MaxList = 4096
 
-// maxMoving is how many numbers a keyed list may have in a message.
+// maxMoving is the most numbers that a keyed list may have in a message.
 const maxMoving = 1 << 16
 
-// buffer is one message on its way into rows, of encodings whose fields come in any order: nothing of it is in them before it is read whole.
+// buffer holds one message of an encoding with fields in any order. The message is added to rows once it is read completely.
 type buffer struct {
 	row     []float64
 	inexact int
 	texts   []byte
 	lists   []listBuffer
 	labels  [][][]byte // arrays of text
-	seen    []int      // when each struct in one was last met, by turn
+	seen    []int      // the turn in which each struct was last read
 	turn    int
 	moving
 }
 
-// moving is a frame that a message or an element says moves, in another, and when.
+// moving is the frame that a message or an element moves, its parent, and the time.
 type moving struct {
 	child, parent []byte // nil is none
 	time          int64
-	name          []byte // of an element that has one
+	name          []byte // of an element with a name
 }
 
 // add appends the numbers of both frames in rows.Frames, -1 for a frame without a name.
@@ -48,16 +48,16 @@ func (m *moving) add(rows *Rows, keys, parents []int32) ([]int32, []int32) {
 type listBuffer struct {
 	count   int
 	inexact int
-	values  []float64 // up to MaxList of them
+	values  []float64 // at most MaxList
 	element []float64
-	moving  []moving // of each element, where ListShape.Keyed
-	names   [][]byte // of each element, where these have them themselves
+	moving  []moving // of each element, if ListShape.Keyed
+	names   [][]byte // of each element, if elements have names
 }
 
-// buffers has those that nobody uses.
+// buffers are unused buffers.
 type buffers struct{ sync.Pool }
 
-// take returns an empty one, whose row begins as it is given.
+// take returns an empty buffer, with row at the beginning of its row.
 func (p *buffers) take(row []float64, lists, labels, structs int) *buffer {
 	b, _ := p.Get().(*buffer)
 	if b == nil {
@@ -82,7 +82,7 @@ func (l *listBuffer) empty() {
 	l.count, l.inexact, l.values, l.moving, l.names = 0, 0, l.values[:0], l.moving[:0], l.names[:0]
 }
 
-// own makes what was counted as inexact since, of the message, a list's.
+// own moves the inexact integers counted since from the message's count to a list's.
 func (b *buffer) own(l *listBuffer, since int) {
 	l.inexact, b.inexact = l.inexact+b.inexact-since, since
 }

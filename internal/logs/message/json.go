@@ -8,8 +8,8 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// newJSON returns the decoder of JSON messages. What is in them is learnt from them, with or without a schema. What is a whole number it alone says, not the
-// messages, of which those of another recording might have fractions; truth values are. A member that a message lacks is NaN.
+// newJSON returns the decoder of JSON messages. Their shape is learned from the messages, with or without a schema. Only the schema marks
+// numbers as integers, because messages of another recording might have fractions; truth values always are. A missing member is NaN.
 func newJSON(schema Schema) (Decoder, error) {
 	if schema.Encoding != "" && schema.Encoding != "jsonschema" {
 		return nil, &dataset.FormatError{Format: "json", Offset: -1, Kind: dataset.ErrUnsupported, Msg: "schema of " + schema.Name, Got: strconv.Quote(schema.Encoding), Want: "jsonschema, or none"}
@@ -25,7 +25,7 @@ type jsonDecoder struct {
 	schema Schema
 
 	mu   sync.Mutex
-	seen []*jsonTree // those that nobody learns with
+	seen []*jsonTree // free trees
 
 	once sync.Once
 	buffered
@@ -34,13 +34,13 @@ type jsonDecoder struct {
 	keys int
 }
 
-// jsonTree is what one goroutine saw.
+// jsonTree is the values that one goroutine saw.
 type jsonTree struct {
 	top  jsonSeen
 	keys int
 }
 
-// Learn looks at a message. One that is broken teaches nothing.
+// Learn adds a message to the shape. A broken message adds nothing.
 func (d *jsonDecoder) Learn(data []byte) error {
 	s := jsonScanner{data: data}
 	if err := s.whole(func() error { return s.skip(0) }); err != nil {
@@ -60,7 +60,7 @@ func (d *jsonDecoder) Learn(data []byte) error {
 	return err
 }
 
-// Shape is what was learnt.
+// Shape returns the shape of all learned messages.
 func (d *jsonDecoder) Shape() *Shape {
 	d.once.Do(func() {
 		all := &jsonTree{}
@@ -74,14 +74,14 @@ func (d *jsonDecoder) Shape() *Shape {
 	return &d.shape
 }
 
-// jsonField is how a value is read.
+// jsonField is the destination of a value.
 type jsonField struct {
 	what    jsonWhat
 	at      int // the column of a number, a list, or an array of text
 	members map[string]*jsonField
-	row     []float64 // an element of a list
-	keyed   bool      // whether these move frames
-	named   bool      // whether these have names
+	row     []float64 // an element of a list without values
+	keyed   bool      // whether elements move frames
+	named   bool      // whether elements have names
 }
 
 type jsonWhat uint8
@@ -93,8 +93,8 @@ const (
 	jsonStructs // a list of objects
 	jsonLabels
 	jsonStamp  // an object of sec and nsec, or a text
-	jsonChild  // the frame that moves
-	jsonParent // and in which it does
+	jsonChild  // the moving frame
+	jsonParent // the frame in which it moves
 	jsonName   // of an element
 )
 
@@ -119,7 +119,7 @@ func (d *jsonDecoder) Append(rows *Rows, data []byte) error {
 	return nil
 }
 
-// read reads a value to the row of the table or of an element.
+// read reads a value to row, which is the row of the table or of an element.
 func (f *jsonField) read(s *jsonScanner, b *buffer, row []float64, depth int) error {
 	c := s.next()
 	if c == 'n' {
@@ -231,7 +231,7 @@ func (s *jsonScanner) value(b *buffer) (float64, error) {
 	return v, err
 }
 
-// isExact reports whether a whole number is what float64 holds.
+// isExact reports whether a float64 holds a whole number exactly.
 func isExact(text string, v float64) bool {
 	return strconv.FormatFloat(v, 'f', 0, 64) == text
 }
@@ -287,12 +287,12 @@ func (s *jsonScanner) stamp(depth int) (ns int64, err error) {
 	return nanoseconds(int64(sec), int64(nsec), at)
 }
 
-// Frame is of media.
+// Frame returns an error, because the message is not an image.
 func (d *jsonDecoder) Frame([]byte) (Frame, error) {
 	return Frame{}, jsonError(-1, dataset.ErrUnsupported, "frame", d.schema.Name, "a message that is an image")
 }
 
-// Cloud is of media.
+// Cloud returns an error, because the message is not a cloud.
 func (d *jsonDecoder) Cloud([]byte) (*dataset.Cloud, error) {
 	return nil, jsonError(-1, dataset.ErrUnsupported, "cloud", d.schema.Name, "a message that is a cloud")
 }

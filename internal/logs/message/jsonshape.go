@@ -9,16 +9,16 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// maxJSONColumns is how many columns messages may have, those of their lists included.
+// maxJSONColumns is the most columns of a message, with the columns of its lists.
 const maxJSONColumns = 4096
 
 // jsonSchema is a part of a JSON schema; nil is none.
 type jsonSchema struct {
 	root, here map[string]any
-	name       string // that references to it have
+	name       string // the last part of the reference that led here
 }
 
-// newJSONSchema reads a schema. One that cannot be read says nothing.
+// newJSONSchema parses a schema. An unreadable schema is empty.
 func newJSONSchema(data []byte) jsonSchema {
 	var s map[string]any
 	if json.Unmarshal(data, &s) != nil {
@@ -27,7 +27,7 @@ func newJSONSchema(data []byte) jsonSchema {
 	return jsonSchema{root: s, here: s}.follow()
 }
 
-// follow goes where a reference leads.
+// follow resolves references.
 func (s jsonSchema) follow() jsonSchema {
 	for range 8 {
 		ref, ok := s.here["$ref"].(string)
@@ -60,7 +60,7 @@ func (s jsonSchema) elements() jsonSchema {
 	return s.follow()
 }
 
-// whole reports whether the schema says that a number is whole.
+// whole reports whether the schema declares a number as an integer.
 func (s jsonSchema) whole() bool {
 	switch t := s.here["type"].(type) {
 	case string:
@@ -71,13 +71,13 @@ func (s jsonSchema) whole() bool {
 	return false
 }
 
-// quaternion reports whether the schema calls an object so.
+// quaternion reports whether the schema's title or name contains "quaternion".
 func (s jsonSchema) quaternion() bool {
 	title, _ := s.here["title"].(string)
 	return strings.Contains(strings.ToLower(title+" "+s.name), "quaternion")
 }
 
-// jsonBuilder makes the columns of messages that were seen.
+// jsonBuilder makes the shape of learned messages.
 type jsonBuilder struct{ builder }
 
 func (d *jsonDecoder) build(top *jsonSeen) {
@@ -89,7 +89,7 @@ func (d *jsonDecoder) build(top *jsonSeen) {
 	d.row = absentRow(len(d.shape.Columns))
 }
 
-// byPlace returns the members' names in the order in which messages have them.
+// byPlace returns the members' names in the order of the messages.
 func (n *jsonSeen) byPlace() []string {
 	names := make([]string, 0, len(n.members))
 	for name := range n.members {
@@ -101,7 +101,7 @@ func (n *jsonSeen) byPlace() []string {
 	return names
 }
 
-// only reports whether all values that were seen, nulls apart, are of one kind.
+// only reports whether count covers all values except null.
 func (n *jsonSeen) only(count int) bool {
 	return count > 0 && count == n.numbers+n.bools+n.texts+n.objects+n.arrays
 }
@@ -144,19 +144,19 @@ func (b *jsonBuilder) object(n *jsonSeen, schema jsonSchema, path string, top bo
 		}
 	}
 	b.rotation(n, schema, path, from)
-	for i := from; n.isTime() && i < len(*b.columns); i++ { // nanoseconds begin again each second
+	for i := from; n.isTime() && i < len(*b.columns); i++ { // nanoseconds restart every second
 		(*b.columns)[i].Integer = true
 	}
 	return out
 }
 
-// isKeyed tells objects that say which frame moves.
+// isKeyed reports whether objects name the frame that moves.
 func (n *jsonSeen) isKeyed() bool {
 	in := n.members["child_frame_id"]
 	return in != nil && in.only(in.texts)
 }
 
-// own returns how a member of a message's or a keyed element's own is read that has a meaning: its clock and its frames; nil of any other.
+// own returns the field for a member with a meaning of its own: the clock or a frame of a message or a keyed element. It is nil for others.
 func (b *jsonBuilder) own(n *jsonSeen, name string, keyed, top bool, element *ListShape) *jsonField {
 	switch {
 	case top && n.isStamp(name) && !b.shape.Stamp:
@@ -174,7 +174,7 @@ func (b *jsonBuilder) own(n *jsonSeen, name string, keyed, top bool, element *Li
 	return nil
 }
 
-// header names what is left out of a header, all but its stamp.
+// header adds notes for a header's members, apart from its stamp.
 func (b *jsonBuilder) header(n *jsonSeen, name string) {
 	for _, part := range n.byPlace() {
 		if name == "header" && part != "stamp" {
@@ -183,7 +183,7 @@ func (b *jsonBuilder) header(n *jsonSeen, name string) {
 	}
 }
 
-// label finds the array of text that names the elements of the arrays beside it.
+// label finds the array of text that names the elements of arrays in the same object.
 func (b *jsonBuilder) label(n *jsonSeen, names []string) (string, int) {
 	for _, name := range names {
 		l := n.members[name]
@@ -200,7 +200,7 @@ func (b *jsonBuilder) label(n *jsonSeen, names []string) (string, int) {
 	return "", -1
 }
 
-// isStamp tells the timestamp of a message: a member of that name, or the stamp of its header.
+// isStamp reports whether a member is the timestamp of a message: it is called "timestamp", or it is a header with a stamp.
 func (n *jsonSeen) isStamp(name string) bool {
 	switch {
 	case name == "header" && n.only(n.objects) && n.members["stamp"] != nil:
@@ -218,7 +218,7 @@ func (n *jsonSeen) isStamp(name string) bool {
 	return n.isTime()
 }
 
-// isTime tells an object of seconds and nanoseconds.
+// isTime reports whether all values are objects of seconds and nanoseconds.
 func (n *jsonSeen) isTime() bool {
 	if !n.only(n.objects) || len(n.members) != 2 || n.members["sec"] == nil && n.members["secs"] == nil {
 		return false
@@ -231,7 +231,7 @@ func (n *jsonSeen) isTime() bool {
 	return n.members["nsec"] != nil || n.members["nanosec"] != nil || n.members["nsecs"] != nil
 }
 
-// rotation marks the columns of a quaternion: an object of x, y, z and w that the schema calls so, or whose name says that it is a rotation.
+// rotation marks the columns of a quaternion: an object of x, y, z and w, if the schema calls it so or its name is that of a rotation.
 func (b *jsonBuilder) rotation(n *jsonSeen, schema jsonSchema, path string, from int) {
 	columns := (*b.columns)[from:]
 	if len(columns) != 4 || len(n.members) != 4 {
@@ -257,7 +257,7 @@ func (b *jsonBuilder) rotation(n *jsonSeen, schema jsonSchema, path string, from
 	}
 }
 
-// field makes the columns of a member; nil if it is left out.
+// field makes the columns of a member. It returns nil if the member is left out.
 func (b *jsonBuilder) field(n *jsonSeen, schema jsonSchema, path, label string, at int) *jsonField {
 	numbers := n.numbers + n.bools
 	switch {

@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	maxProtoColumns = 4096    // of a type, those of its lists included
-	maxProtoFields  = 1 << 16 // of a type, those of a message in it counted each time it occurs, and more if their names are long
+	maxProtoColumns = 4096    // of a type, with the columns of its lists
+	maxProtoFields  = 1 << 16 // of a type; fields of an inner message count for each use, and more if their names are long
 )
 
-// newProto returns the decoder of protobuf messages whose schema is a FileDescriptorSet, and whose type its name says.
+// newProto returns the decoder of protobuf messages. The schema is a FileDescriptorSet, and its name is the type.
 func newProto(schema Schema) (Decoder, error) {
 	if schema.Encoding != "protobuf" {
 		return nil, protoError(-1, dataset.ErrUnsupported, "schema of "+schema.Name, fmt.Sprintf("encoding %q", schema.Encoding), "protobuf, a FileDescriptorSet")
@@ -57,7 +57,7 @@ func newProto(schema Schema) (Decoder, error) {
 	return d, nil
 }
 
-// protoBuilder makes the columns of a message, and how it is read.
+// protoBuilder makes the shape of protobuf messages, and the fields that read them.
 type protoBuilder struct {
 	builder
 	wide *bool                          // whether a column is wider than float32
@@ -116,7 +116,7 @@ func (b *protoBuilder) message(of protoreflect.MessageDescriptor, path string, t
 		made := b.field(f, path+string(f.Name()), label, at)
 		m.add(made, f.Number())
 		if in := f.ContainingOneof(); in != nil && !in.IsSynthetic() {
-			made.others = append(made.others, [2]int{from, len(*b.columns)}) // its own, until all are known
+			made.others = append(made.others, [2]int{from, len(*b.columns)}) // its own range, until all members are known
 			oneofs[in.FullName()] = append(oneofs[in.FullName()], made)
 		}
 	}
@@ -134,18 +134,18 @@ func (b *protoBuilder) message(of protoreflect.MessageDescriptor, path string, t
 	return m
 }
 
-// isNameProto tells the name of an element.
+// isNameProto reports whether a field is the name of an element.
 func isNameProto(f protoreflect.FieldDescriptor) bool {
 	return f != nil && f.Name() == "name" && f.Kind() == protoreflect.StringKind && !f.IsList()
 }
 
-// isKeyedProto tells a message that says which frame moves.
+// isKeyedProto reports whether a message names the frame that moves.
 func isKeyedProto(of protoreflect.MessageDescriptor) bool {
 	f := of.Fields().ByName("child_frame_id")
 	return f != nil && f.Kind() == protoreflect.StringKind && !f.IsList()
 }
 
-// own returns how a field of a message's or a keyed element's own is read that has a meaning: its clock and its frames; nil of any other.
+// own returns the field for a clock or a frame of a message or a keyed element. It is nil for others.
 func (b *protoBuilder) own(f protoreflect.FieldDescriptor, keyed, top bool, element *ListShape) *protoField {
 	out := &protoField{name: string(f.Name()), kind: f.Kind(), wire: protowire.BytesType}
 	text := keyed && f.Kind() == protoreflect.StringKind && !f.IsList()
@@ -166,7 +166,7 @@ func (b *protoBuilder) own(f protoreflect.FieldDescriptor, keyed, top bool, elem
 	return out
 }
 
-// absent returns the row of a message that is there and whose fields are not.
+// absent returns the row of a message without fields.
 func (b *protoBuilder) absent(of protoreflect.MessageDescriptor, m *protoMessage) []float64 {
 	row := absentRow(len(*b.columns) - m.at)
 	for i := range of.Fields().Len() {
@@ -219,7 +219,7 @@ func (b *protoBuilder) rotation(of protoreflect.MessageDescriptor, from int) {
 	}
 }
 
-// namesElements tells an array of text that names the elements of the arrays beside it.
+// namesElements reports whether an array of text with a name labels the elements of arrays in the same struct.
 func namesElements(name string) bool {
 	return name == "name" || name == "names" || strings.HasSuffix(name, "_names")
 }
@@ -245,7 +245,7 @@ func isTimestamp(f protoreflect.FieldDescriptor) bool {
 	return f.Kind() == protoreflect.MessageKind && f.Message().FullName() == "google.protobuf.Timestamp"
 }
 
-// field makes the columns of a field. Lists beside the text called label, array number at of these, have its text for names.
+// field makes the columns of a field. Lists get the array of text called label, with index at, as their labels.
 func (b *protoBuilder) field(f protoreflect.FieldDescriptor, path, label string, at int) *protoField {
 	out := &protoField{what: protoSkip, name: path, kind: f.Kind(), wire: wireOf(f.Kind())}
 	switch {
@@ -284,7 +284,7 @@ func (b *protoBuilder) field(f protoreflect.FieldDescriptor, path, label string,
 	return out
 }
 
-// column makes one of a number.
+// column adds the column of a number.
 func (b *protoBuilder) column(f protoreflect.FieldDescriptor, name string) {
 	c := dataset.Column{Name: name, Type: f.Kind().String(), Integer: true}
 	switch f.Kind() {
@@ -302,7 +302,7 @@ func (b *protoBuilder) column(f protoreflect.FieldDescriptor, name string) {
 	b.made++
 }
 
-// list makes a list of numbers or structs.
+// list adds a list of numbers or structs.
 func (b *protoBuilder) list(f protoreflect.FieldDescriptor, path, label string, at int, out *protoField) *protoField {
 	shape, wide := ListShape{Name: path, Labels: label, label: at}, b.wide
 	b.wide = &shape.Wide
