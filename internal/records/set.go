@@ -52,6 +52,23 @@ type table struct {
 	double []float64
 }
 
+// room allocates n rows.
+func (t *table) room(n int) {
+	if t.wide {
+		t.double = make([]float64, n*t.width)
+	} else {
+		t.narrow = make([]float32, n*t.width)
+	}
+}
+
+// load is loadAll into a column of the table.
+func (t *table) load(row, column, n int, scalar Scalar, data []byte, first, stride int, order binary.ByteOrder) (inexact int) {
+	if t.wide {
+		return loadAll(t.double, t.width, row, column, n, scalar, data, first, stride, order)
+	}
+	return loadAll(t.narrow, t.width, row, column, n, scalar, data, first, stride, order)
+}
+
 func (t *table) tensor(n int) (*tensor.Tensor, error) {
 	if t.wide {
 		return tensor.Of(t.double, n, t.width)
@@ -120,13 +137,8 @@ func NewSet(fields []Field, n int) (*Set, error) {
 		}
 	}
 	s.points.width, s.features.width = 3, len(s.columns)
-	for _, t := range []*table{&s.points, &s.features} {
-		if t.wide {
-			t.double = make([]float64, n*t.width)
-		} else {
-			t.narrow = make([]float32, n*t.width)
-		}
-	}
+	s.points.room(n)
+	s.features.room(n)
 	return s, nil
 }
 
@@ -163,10 +175,8 @@ func (s *Set) fill(i, row, n int, data []byte, first, stride int, order binary.B
 		for k := range n {
 			s.colour(row+k, i, order.Uint32(data[first+k*stride:]))
 		}
-	case s.tableOf(i).wide:
-		s.inexact += loadAll(s.tableOf(i).double, s.tableOf(i).width, row, s.column(i), n, f.Scalar, data, first, stride, order)
 	default:
-		s.inexact += loadAll(s.tableOf(i).narrow, s.tableOf(i).width, row, s.column(i), n, f.Scalar, data, first, stride, order)
+		s.inexact += s.tableOf(i).load(row, s.column(i), n, f.Scalar, data, first, stride, order)
 	}
 }
 

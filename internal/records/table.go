@@ -20,18 +20,10 @@ func Table(data []byte, n, stride int, parts []Part) (*tensor.Tensor, int, error
 	for _, p := range parts {
 		t.wide = t.wide || !p.Scalar.FitsF32()
 	}
-	if t.wide {
-		t.double = make([]float64, n*t.width)
-	} else {
-		t.narrow = make([]float32, n*t.width)
-	}
+	t.room(n)
 	inexact := 0
 	for i, p := range parts {
-		if t.wide {
-			inexact += loadAll(t.double, t.width, 0, i, n, p.Scalar, data, p.At, stride, p.Order)
-		} else {
-			inexact += loadAll(t.narrow, t.width, 0, i, n, p.Scalar, data, p.At, stride, p.Order)
-		}
+		inexact += t.load(0, i, n, p.Scalar, data, p.At, stride, p.Order)
 	}
 	made, err := t.tensor(n)
 	return made, inexact, err
