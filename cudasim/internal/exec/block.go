@@ -31,8 +31,8 @@ type barrier struct {
 	waiting  bool
 	votes    uint32 // threads whose predicate was set
 	red      string
-	known    seen // the clocks of the warps that arrived
-	fenced   seen
+	known    clockSet // the clocks of the warps that arrived
+	fenced   clockSet
 }
 
 // checkBlock is the state of the checks for a block.
@@ -40,7 +40,7 @@ type checkBlock struct {
 	watching bool // observe must see every access
 	racing   bool
 	shadow   *shadow
-	syncs    map[uint64]seen // by address in shared memory
+	syncs    map[uint64]clockSet // by address in shared memory
 }
 
 // bulkCopy is a cp.async.bulk. The block waits for it through an mbarrier or a bulk group.

@@ -52,14 +52,14 @@ type Machine struct {
 // launchRun is a running launch.
 type launchRun struct {
 	*Launch
-	sp      *memory.Space
-	cells   *cellPool
-	checks  report.Check
-	threads uint32 // of a block
-	warps   uint32 // of a block
-	blocks  uint64
-	drawn   drawn
-	order   []uint32 // of blocks, nil for first to last
+	sp       *memory.Space
+	cells    *cellPool
+	checks   report.Check
+	threads  uint32 // of a block
+	warps    uint32 // of a block
+	blocks   uint64
+	schedule schedule
+	order    []uint32 // of blocks, nil for first to last
 
 	next  atomic.Uint64 // the next block to start
 	stop  atomic.Bool
@@ -69,7 +69,7 @@ type launchRun struct {
 	first uint64 // block of fault
 	total *tally
 
-	syncs      map[uint64]seen // the clocks that were released through each address of global memory
+	syncs      map[uint64]clockSet // the clocks that were released through each address of global memory
 	shadows    map[*memory.Allocation]*shadow
 	lastOf     *memory.Allocation
 	lastShadow *shadow
@@ -97,9 +97,9 @@ func (r *launchRun) threadAt(t uint32) [3]uint32 {
 	return [3]uint32{t % r.Block[0], t / r.Block[0] % r.Block[1], t / r.Block[0] / r.Block[1]}
 }
 
-// drawn holds the random choices of a launch: its own seed (not 0), the mean length of a block's turn, and the number of blocks that
+// schedule holds the random choices of a launch: its own seed (not 0), the mean length of a block's turn, and the number of blocks that
 // begin before one has ended. So some launches run their blocks nearly in step, and in others some blocks run far ahead.
-type drawn struct {
+type schedule struct {
 	seed     uint64
 	turn     uint64
 	together int

@@ -1,8 +1,8 @@
 package exec
 
 // snapshot returns the clocks that the warp has seen, with its own up to now. Later accesses are not in it.
-func (w *Warp) snapshot() seen {
-	s := make(seen, len(w.known)+1)
+func (w *Warp) snapshot() clockSet {
+	s := make(clockSet, len(w.known)+1)
 	for k, v := range w.known {
 		s[k] = v
 	}
@@ -15,25 +15,25 @@ func (w *Warp) snapshot() seen {
 }
 
 // syncMap returns the sync objects of a space.
-func (b *block) syncMap(sp SpaceKind) map[uint64]seen {
+func (b *block) syncMap(sp SpaceKind) map[uint64]clockSet {
 	if sp == SpaceShared {
 		return b.syncs
 	}
 	if b.run.syncs == nil {
-		b.run.syncs = map[uint64]seen{}
+		b.run.syncs = map[uint64]clockSet{}
 	}
 	return b.run.syncs
 }
 
 // release publishes the warp's clocks at an address, for threads that acquire. A store replaces older clocks, an atomic adds to them.
-func (w *Warp) release(sp SpaceKind, addr uint64, s seen, add bool) {
+func (w *Warp) release(sp SpaceKind, addr uint64, s clockSet, add bool) {
 	m := w.b.syncMap(sp)
 	if !add {
 		m[addr] = s
 		return
 	}
 	old := m[addr]
-	fresh := make(seen, len(old)+len(s))
+	fresh := make(clockSet, len(old)+len(s))
 	fresh.learn(old)
 	fresh.learn(s)
 	m[addr] = fresh
@@ -87,7 +87,7 @@ func (b *block) completed(bar *barrier, id int) {
 			if g.wait == waitBar && int(g.bar) == id {
 				w.known.learn(bar.known)
 				if len(bar.fenced) > 0 {
-					fenced := seen{}
+					fenced := clockSet{}
 					fenced.learn(w.fenced)
 					fenced.learn(bar.fenced)
 					w.fenced = fenced

@@ -40,8 +40,8 @@ func (m *Machine) Run(l *Launch) (*report.Counters, *report.Fault) {
 		r.total = newTally(r.Lines)
 	}
 	if r.Seed != 0 {
-		r.drawn = draw(r.Seed, l.Params, r.blocks)
-		r.order = shuffled(r.drawn.seed, r.blocks)
+		r.schedule = draw(r.Seed, l.Params, r.blocks)
+		r.order = shuffled(r.schedule.seed, r.blocks)
 	}
 	capacity := (r.occupancy()*uint64(r.Multiprocessors) + uint64(workers) - 1) / uint64(workers)
 	if workers == 1 {
@@ -71,17 +71,17 @@ func (r *launchRun) neverWaited() *report.Fault {
 }
 
 // draw depends on the parameters, so that successive launches differ and a run can be repeated.
-func draw(seed uint64, params []byte, blocks uint64) drawn {
+func draw(seed uint64, params []byte, blocks uint64) schedule {
 	for _, b := range params {
 		seed = Mix(seed ^ uint64(b))
 	}
 	seed = max(Mix(seed^blocks), 1)
-	return drawn{seed, 1 << (6 + seed%11), int(min(1<<(seed>>8%7), mostTogether))}
+	return schedule{seed, 1 << (6 + seed%11), int(min(1<<(seed>>8%7), mostTogether))}
 }
 
 // more returns, under a seed, how many blocks begin when resident blocks are already running and all have had a turn. At times a block
 // begins although enough are resident, because they may wait for it.
-func (d *drawn) more(resident int) int {
+func (d *schedule) more(resident int) int {
 	d.seed = Mix(d.seed)
 	return max(d.together-resident, int(d.seed%8/7))
 }
@@ -111,8 +111,8 @@ func (r *launchRun) work(capacity uint64) {
 		if turn >= len(resident) {
 			turn = 0
 			more := 1
-			if r.drawn.seed != 0 {
-				more = r.drawn.more(len(resident))
+			if r.schedule.seed != 0 {
+				more = r.schedule.more(len(resident))
 			}
 			for ; more > 0 && uint64(len(resident)) < capacity; more-- {
 				b := r.start(&spare, counts)
@@ -125,9 +125,9 @@ func (r *launchRun) work(capacity uint64) {
 			if len(resident) == 0 {
 				return
 			}
-			if r.drawn.seed != 0 {
+			if r.schedule.seed != 0 {
 				turn = 0
-				shuffle(r.drawn.seed, resident)
+				shuffle(r.schedule.seed, resident)
 			}
 		}
 		b := resident[turn]

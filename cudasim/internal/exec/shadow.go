@@ -89,8 +89,8 @@ func (p *shadowPage) cut(each uint64, pool *cellPool) {
 	p.cells, p.each, p.shift = fine, each, uint(bits.TrailingZeros64(each))
 }
 
-// seen holds, for each block, the clocks up to which a warp has seen the block's warps. The slices are shared and immutable.
-type seen map[uint64][]uint32
+// clockSet holds, for each block, the clocks up to which a warp has seen the block's warps. The slices are shared and immutable.
+type clockSet map[uint64][]uint32
 
 // join returns the later of each clock.
 func join(a, b []uint32) []uint32 {
@@ -119,12 +119,12 @@ func join(a, b []uint32) []uint32 {
 }
 
 // learn adds the clocks of another warp.
-func (s *seen) learn(o seen) {
+func (s *clockSet) learn(o clockSet) {
 	if len(o) == 0 {
 		return
 	}
 	if *s == nil {
-		*s = seen{}
+		*s = clockSet{}
 	}
 	for k, v := range o {
 		(*s)[k] = join((*s)[k], v)

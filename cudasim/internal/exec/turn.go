@@ -38,8 +38,8 @@ func (b *block) reset(index uint64) {
 		n := min(32, r.threads-uint32(i)*32)
 		b.warps[i].reset(b, uint32(i), ^uint32(0)>>(32-n))
 	}
-	if r.drawn.seed != 0 {
-		b.seed = Mix(r.drawn.seed ^ index<<20)
+	if r.schedule.seed != 0 {
+		b.seed = Mix(r.schedule.seed ^ index<<20)
 	}
 }
 
@@ -48,7 +48,7 @@ func (b *block) turn() Status {
 	used, turn := 0, blockTurn
 	if b.seed != 0 {
 		b.seed = Mix(b.seed)
-		turn = 1 + int(b.seed%(2*b.run.drawn.turn))
+		turn = 1 + int(b.seed%(2*b.run.schedule.turn))
 	}
 	for used < turn {
 		idle, polled := true, true
@@ -118,7 +118,7 @@ func (c *checkBlock) reset(b *block) {
 		return
 	}
 	if c.shadow == nil {
-		c.shadow, c.syncs = newShadow(b.shared.Size, nil), map[uint64]seen{}
+		c.shadow, c.syncs = newShadow(b.shared.Size, nil), map[uint64]clockSet{}
 	}
 	for _, p := range c.shadow.pages {
 		clear(p.cells)

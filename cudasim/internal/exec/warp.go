@@ -51,9 +51,9 @@ type Warp struct {
 // checkState is the state of the race check for a warp.
 type checkState struct {
 	clock   uint32
-	known   seen // for every block, its own included
-	fenced  seen // the clocks at the last fence, which a strong write publishes
-	pending seen // the clocks from strong reads, which a fence adds to known
+	known   clockSet // for every block, its own included
+	fenced  clockSet // the clocks at the last fence, which a strong write publishes
+	pending clockSet // the clocks from strong reads, which a fence adds to known
 }
 
 // pendingCopy is one cp.async of a lane. Its size is a multiple of 16 bytes because the list moves often: other sizes took 4 times as long.

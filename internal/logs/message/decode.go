@@ -41,8 +41,8 @@ type reader struct {
 // span is the place of an array of text.
 type span struct{ from, to, count int }
 
-// saved is the lengths of a list's slices.
-type saved struct{ f32, f64, keys, stamps, inexact int }
+// listLengths is the lengths of a list's slices.
+type listLengths struct{ f32, f64, keys, stamps, inexact int }
 
 func (r *reader) fail(kind error, msg, got, want string) bool {
 	r.bad = &dataset.FormatError{Format: r.format, Offset: int64(r.pos + r.before), Kind: kind, Msg: msg, Got: got, Want: want}

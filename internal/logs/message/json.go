@@ -36,7 +36,7 @@ type jsonDecoder struct {
 
 // jsonTree is the values that one goroutine saw.
 type jsonTree struct {
-	top  jsonSeen
+	top  jsonCounts
 	keys int
 }
 

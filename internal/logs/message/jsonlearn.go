@@ -8,27 +8,27 @@ import (
 // maxJSONKeys is the most members that the messages of a channel may have.
 const maxJSONKeys = 1 << 14
 
-// jsonSeen counts the kinds of one value in a channel's messages.
-type jsonSeen struct {
+// jsonCounts counts the kinds of one value in a channel's messages.
+type jsonCounts struct {
 	numbers, bools, texts, objects, arrays int
 	fractions                              int // numbers not written as integers
 	times                                  int // texts that are times
-	members                                map[string]*jsonSeen
-	place                                  int       // its last place among the members of its object
-	elements                               *jsonSeen // of arrays
+	members                                map[string]*jsonCounts
+	place                                  int         // its last place among the members of its object
+	elements                               *jsonCounts // of arrays
 }
 
 // member returns the counts of a member at a place in its object.
-func (n *jsonSeen) member(key []byte, place int, keys *int) *jsonSeen {
+func (n *jsonCounts) member(key []byte, place int, keys *int) *jsonCounts {
 	in := n.members[string(key)]
 	if in == nil {
 		if *keys++; *keys > maxJSONKeys {
-			return &jsonSeen{}
+			return &jsonCounts{}
 		}
 		if n.members == nil {
-			n.members = map[string]*jsonSeen{}
+			n.members = map[string]*jsonCounts{}
 		}
-		in = &jsonSeen{place: place}
+		in = &jsonCounts{place: place}
 		n.members[string(key)] = in
 	}
 	in.place = max(in.place, place)
@@ -36,7 +36,7 @@ func (n *jsonSeen) member(key []byte, place int, keys *int) *jsonSeen {
 }
 
 // merge adds the counts of another goroutine.
-func (n *jsonSeen) merge(o *jsonSeen, keys *int) {
+func (n *jsonCounts) merge(o *jsonCounts, keys *int) {
 	n.numbers += o.numbers
 	n.bools += o.bools
 	n.texts += o.texts
@@ -49,14 +49,14 @@ func (n *jsonSeen) merge(o *jsonSeen, keys *int) {
 	}
 	if o.elements != nil {
 		if n.elements == nil {
-			n.elements = &jsonSeen{}
+			n.elements = &jsonCounts{}
 		}
 		n.elements.merge(o.elements, keys)
 	}
 }
 
 // learn counts a value and all values in it.
-func (n *jsonSeen) learn(s *jsonScanner, depth int, keys *int) error {
+func (n *jsonCounts) learn(s *jsonScanner, depth int, keys *int) error {
 	switch s.next() {
 	case '{':
 		n.objects++
@@ -68,7 +68,7 @@ func (n *jsonSeen) learn(s *jsonScanner, depth int, keys *int) error {
 	case '[':
 		n.arrays++
 		if n.elements == nil {
-			n.elements = &jsonSeen{}
+			n.elements = &jsonCounts{}
 		}
 		return s.array(depth, func(int) error { return n.elements.learn(s, depth+1, keys) })
 	case '"':

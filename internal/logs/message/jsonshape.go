@@ -80,7 +80,7 @@ func (s jsonSchema) quaternion() bool {
 // jsonBuilder makes the shape of learned messages.
 type jsonBuilder struct{ builder }
 
-func (d *jsonDecoder) build(top *jsonSeen) {
+func (d *jsonDecoder) build(top *jsonCounts) {
 	d.shape = Shape{Type: d.schema.Name, Wide: true}
 	b := jsonBuilder{builder{buffered: &d.buffered, columns: &d.shape.Columns, table: true}}
 	whole := newJSONSchema(d.schema.Data)
@@ -90,7 +90,7 @@ func (d *jsonDecoder) build(top *jsonSeen) {
 }
 
 // byPlace returns the members' names in the order of the messages.
-func (n *jsonSeen) byPlace() []string {
+func (n *jsonCounts) byPlace() []string {
 	names := make([]string, 0, len(n.members))
 	for name := range n.members {
 		names = append(names, name)
@@ -102,12 +102,12 @@ func (n *jsonSeen) byPlace() []string {
 }
 
 // only reports whether count covers all values except null.
-func (n *jsonSeen) only(count int) bool {
+func (n *jsonCounts) only(count int) bool {
 	return count > 0 && count == n.numbers+n.bools+n.texts+n.objects+n.arrays
 }
 
 // object makes the columns of an object's members.
-func (b *jsonBuilder) object(n *jsonSeen, schema jsonSchema, path string, top bool) *jsonField {
+func (b *jsonBuilder) object(n *jsonCounts, schema jsonSchema, path string, top bool) *jsonField {
 	out := &jsonField{what: jsonObject, members: map[string]*jsonField{}}
 	names, label, at := n.byPlace(), "", -1
 	if b.table {
@@ -151,13 +151,13 @@ func (b *jsonBuilder) object(n *jsonSeen, schema jsonSchema, path string, top bo
 }
 
 // isKeyed reports whether objects name the frame that moves.
-func (n *jsonSeen) isKeyed() bool {
+func (n *jsonCounts) isKeyed() bool {
 	in := n.members["child_frame_id"]
 	return in != nil && in.only(in.texts)
 }
 
 // own returns the field for a member with a meaning of its own: the clock or a frame of a message or a keyed element. It is nil for others.
-func (b *jsonBuilder) own(n *jsonSeen, name string, keyed, top bool, element *ListShape) *jsonField {
+func (b *jsonBuilder) own(n *jsonCounts, name string, keyed, top bool, element *ListShape) *jsonField {
 	switch {
 	case top && n.isStamp(name) && !b.shape.Stamp:
 		b.shape.Stamp = true
@@ -175,7 +175,7 @@ func (b *jsonBuilder) own(n *jsonSeen, name string, keyed, top bool, element *Li
 }
 
 // header adds notes for a header's members, apart from its stamp.
-func (b *jsonBuilder) header(n *jsonSeen, name string) {
+func (b *jsonBuilder) header(n *jsonCounts, name string) {
 	for _, part := range n.byPlace() {
 		if name == "header" && part != "stamp" {
 			b.leave(name+"."+part, dataset.CodeHeaderRest)
@@ -184,7 +184,7 @@ func (b *jsonBuilder) header(n *jsonSeen, name string) {
 }
 
 // label finds the array of text that names the elements of arrays in the same object.
-func (b *jsonBuilder) label(n *jsonSeen, names []string) (string, int) {
+func (b *jsonBuilder) label(n *jsonCounts, names []string) (string, int) {
 	for _, name := range names {
 		l := n.members[name]
 		if !namesElements(name) || !l.only(l.arrays) || !l.elements.only(l.elements.texts) {
@@ -201,7 +201,7 @@ func (b *jsonBuilder) label(n *jsonSeen, names []string) (string, int) {
 }
 
 // isStamp reports whether a member is the timestamp of a message: it is called "timestamp", or it is a header with a stamp.
-func (n *jsonSeen) isStamp(name string) bool {
+func (n *jsonCounts) isStamp(name string) bool {
 	switch {
 	case name == "header" && n.only(n.objects) && n.members["stamp"] != nil:
 		return n.members["stamp"].isStamp("timestamp")
@@ -219,7 +219,7 @@ func (n *jsonSeen) isStamp(name string) bool {
 }
 
 // isTime reports whether all values are objects of seconds and nanoseconds.
-func (n *jsonSeen) isTime() bool {
+func (n *jsonCounts) isTime() bool {
 	if !n.only(n.objects) || len(n.members) != 2 || n.members["sec"] == nil && n.members["secs"] == nil {
 		return false
 	}
@@ -232,7 +232,7 @@ func (n *jsonSeen) isTime() bool {
 }
 
 // rotation marks the columns of a quaternion: an object of x, y, z and w, if the schema calls it so or its name is that of a rotation.
-func (b *jsonBuilder) rotation(n *jsonSeen, schema jsonSchema, path string, from int) {
+func (b *jsonBuilder) rotation(n *jsonCounts, schema jsonSchema, path string, from int) {
 	columns := (*b.columns)[from:]
 	if len(columns) != 4 || len(n.members) != 4 {
 		return
@@ -258,7 +258,7 @@ func (b *jsonBuilder) rotation(n *jsonSeen, schema jsonSchema, path string, from
 }
 
 // field makes the columns of a member. It returns nil if the member is left out.
-func (b *jsonBuilder) field(n *jsonSeen, schema jsonSchema, path, label string, at int) *jsonField {
+func (b *jsonBuilder) field(n *jsonCounts, schema jsonSchema, path, label string, at int) *jsonField {
 	numbers := n.numbers + n.bools
 	switch {
 	case numbers+n.texts+n.objects+n.arrays == 0:
@@ -282,7 +282,7 @@ func (b *jsonBuilder) field(n *jsonSeen, schema jsonSchema, path, label string, 
 	return nil
 }
 
-func (b *jsonBuilder) column(n *jsonSeen, schema jsonSchema, name string) {
+func (b *jsonBuilder) column(n *jsonCounts, schema jsonSchema, name string) {
 	c := dataset.Column{Name: name, Type: "number", Integer: n.numbers == 0 || schema.whole()}
 	if n.numbers == 0 {
 		c.Type = "boolean"
@@ -292,7 +292,7 @@ func (b *jsonBuilder) column(n *jsonSeen, schema jsonSchema, name string) {
 }
 
 // list makes a list of numbers or objects.
-func (b *jsonBuilder) list(n *jsonSeen, schema jsonSchema, path, label string, at int) *jsonField {
+func (b *jsonBuilder) list(n *jsonCounts, schema jsonSchema, path, label string, at int) *jsonField {
 	list := ListShape{Name: path, Labels: label, label: at, Wide: true}
 	out := &jsonField{what: jsonList, at: len(b.shape.Lists)}
 	if !b.builder.list(&list, func() {

@@ -110,7 +110,7 @@ type Rows struct {
 	frames        map[string]int32
 	// spans are the places of the current message's labels, and saved the lengths of the lists before that message.
 	spans []span
-	saved []saved
+	saved []listLengths
 }
 
 // Reset empties the rows and keeps their memory.

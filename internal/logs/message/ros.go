@@ -175,14 +175,14 @@ func (d *ros) prepare(rows *Rows) {
 		rows.Lists = slices.Grow(rows.Lists[:0], n)[:n]
 	}
 	if len(rows.saved) != n {
-		rows.saved = make([]saved, n)
+		rows.saved = make([]listLengths, n)
 	}
 	for i := range rows.Lists {
 		l := &rows.Lists[i]
 		if rows.Count == 0 {
 			l.reset()
 		}
-		rows.saved[i] = saved{len(l.F32), len(l.F64), len(l.Keys), len(l.Stamps), l.Inexact}
+		rows.saved[i] = listLengths{len(l.F32), len(l.F64), len(l.Keys), len(l.Stamps), l.Inexact}
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// making is an episode under construction.
-type making struct {
+// builder is an episode under construction.
+type builder struct {
 	*reader
 	dataset.Episode
 	names   map[string]bool
@@ -27,7 +27,7 @@ func (r *reader) episode() (*dataset.Episode, error) {
 	r.mu.Lock()
 	r.meet()
 	r.mu.Unlock()
-	e := &making{reader: r, names: map[string]bool{}, several: map[string]int{}}
+	e := &builder{reader: r, names: map[string]bool{}, several: map[string]int{}}
 	e.Notes = r.damage
 	slices.SortFunc(r.topics, func(a, b *topic) int {
 		return cmp.Or(dataset.CompareNames(a.name, b.name), cmp.Compare(uint(a.first), uint(b.first)), cmp.Compare(a.kind, b.kind))
@@ -41,12 +41,12 @@ func (r *reader) episode() (*dataset.Episode, error) {
 }
 
 // note adds a note about a topic.
-func (e *making) note(code dataset.Code, topic string, count, of int) {
+func (e *builder) note(code dataset.Code, topic string, count, of int) {
 	e.Notes = append(e.Notes, dataset.Note{Code: code, Subject: topic, Count: count, Detail: dataset.Detail{Of: of}})
 }
 
 // unique returns a new name for a stream: the topic, with its type if the topic's name is taken.
-func (e *making) unique(topic, kind string) string {
+func (e *builder) unique(topic, kind string) string {
 	name := topic
 	for key := topic + "\x00" + kind; e.names[name]; e.several[key]++ {
 		n := e.several[key] + 1
@@ -63,10 +63,10 @@ func (e *making) unique(topic, kind string) string {
 	return name
 }
 
-func (e *making) leave(n dataset.Note) { e.Notes = append(e.Notes, n) }
+func (e *builder) leave(n dataset.Note) { e.Notes = append(e.Notes, n) }
 
 // add makes the streams of a topic.
-func (e *making) add(t *topic) error {
+func (e *builder) add(t *topic) error {
 	name := e.unique(t.name, t.kind)
 	if t.refused.count > 0 && t.log.len() > 0 {
 		e.leave(dataset.Note{Code: dataset.CodeUndecodedMessages, Subject: name, Count: t.refused.count, Detail: dataset.Detail{Of: t.count, Cause: short(t.refused.first)}})
@@ -108,7 +108,7 @@ func (e *making) add(t *topic) error {
 }
 
 // clockOf returns a topic's timestamps in order, and the order of its messages, nil for file order.
-func (e *making) clockOf(t *topic, name string) (times []int64, order []int) {
+func (e *builder) clockOf(t *topic, name string) (times []int64, order []int) {
 	log := t.log.take()
 	if t.unsorted {
 		order = make([]int, len(log))
@@ -142,7 +142,7 @@ func (e *making) clockOf(t *topic, name string) (times []int64, order []int) {
 }
 
 // media adds a media stream, or a stream of clouds.
-func (e *making) media(t *topic, name string, times []int64, order []int) {
+func (e *builder) media(t *topic, name string, times []int64, order []int) {
 	at := t.at.take()
 	arrange(at, 1, order)
 	from := source{log: e.log, name: name, at: at}
@@ -171,7 +171,7 @@ func (e *making) media(t *topic, name string, times []int64, order []int) {
 }
 
 // streams adds the stream of a topic's numbers, and the streams of its lists.
-func (e *making) streams(t *topic, name string, times []int64, order []int) error {
+func (e *builder) streams(t *topic, name string, times []int64, order []int) error {
 	clock, err := tensor.Of(times, len(times))
 	if err != nil {
 		return err
@@ -238,7 +238,7 @@ func (e *making) streams(t *topic, name string, times []int64, order []int) erro
 }
 
 // fields adds notes about a topic's fields without numbers: one for each code, with the fields' names.
-func (e *making) fields(t *topic, name string) {
+func (e *builder) fields(t *topic, name string) {
 	var list dataset.Notes
 	for _, f := range t.shape.Notes {
 		n := list.Find(f.Code)

@@ -194,7 +194,7 @@ func columns(shape *message.ListShape, n int, names []string) []dataset.Column {
 
 // split adds a stream for each set of names, in the memory of its values. A stream has the messages with that set, and a column for
 // each name. times are in order; order is nil if that is file order.
-func (l *list) split(e *making, name string, shape *message.ListShape, times []int64, order []int, inexact int) error {
+func (l *list) split(e *builder, name string, shape *message.ListShape, times []int64, order []int, inexact int) error {
 	width := len(shape.Columns)
 	named := l.named.take()
 	places := make([]int, len(named)) // the place of each message among the messages of its set
@@ -259,7 +259,7 @@ func (l *list) split(e *making, name string, shape *message.ListShape, times []i
 }
 
 // labels adds a note about the names of a list's elements; sets is the number of sets. Lists with the same labels share a note.
-func (e *making) labels(code dataset.Code, subject string, shape *message.ListShape, sets int) {
+func (e *builder) labels(code dataset.Code, subject string, shape *message.ListShape, sets int) {
 	e.Notes.Add(dataset.Note{Code: code, Subject: subject, Detail: dataset.Detail{Got: shape.Labels, Of: sets}})
 }
 

@@ -113,7 +113,7 @@ func (m *moving) byName() []int {
 }
 
 // parents adds a note about the parent of each frame.
-func (m *moving) parents(e *making, name string) {
+func (m *moving) parents(e *builder, name string) {
 	n := dataset.Note{Code: dataset.CodeFrameParents, Subject: name}
 	for _, pair := range m.byName() {
 		if p := m.list[pair]; p[0] != "" && p[1] != "" {
@@ -144,7 +144,7 @@ type table struct {
 }
 
 // split adds a stream for each moving frame, in the table's memory. times and which, the pair of each row, are in the order of the rows.
-func (m *moving) split(e *making, name string, times []int64, which []int32, t table, inexact int) error {
+func (m *moving) split(e *builder, name string, times []int64, which []int32, t table, inexact int) error {
 	if len(m.list) > maxFrames {
 		e.leave(dataset.Note{Code: dataset.CodeTooWide, Subject: name, Count: len(which),
 			Detail: dataset.Detail{Got: strconv.Itoa(len(m.list)), Want: strconv.Itoa(maxFrames), Unit: "coordinate frames"}})
@@ -202,7 +202,7 @@ func (t *table) rows(from, to int) (*tensor.Tensor, error) {
 }
 
 // elements returns the timestamps of a list's elements, and their order, nil for file order. times and order are those of the messages.
-func (m *moving) elements(e *making, name string, times []int64, order []int) (own []int64, by []int) {
+func (m *moving) elements(e *builder, name string, times []int64, order []int) (own []int64, by []int) {
 	rows, stamps := m.rows.take(), m.stamps.take()
 	if order != nil {
 		rank := make([]int32, len(order))
