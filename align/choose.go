@@ -1,13 +1,17 @@
 package align
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/cover"
 	"github.com/robocache/robocache/internal/near"
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
 )
 
 // choose takes the streams that the plan names, or all, and lists those that have no place on a clock.
@@ -42,9 +46,9 @@ func (j *job) choose(e *dataset.Episode) error {
 		}
 		if wrong != nil {
 			if disorder == nil {
-				disorder = wrongTimes(s, wrong)
+				disorder = disorderError(s, wrong)
 			}
-			j.left = append(j.left, dataset.Note{Code: dataset.CodeDisorder, Subject: name, Count: s.Len(), Detail: dataset.Detail{Cause: disorderOf(s, wrong)}})
+			j.left = append(j.left, dataset.Note{Code: dataset.CodeDisorder, Subject: name, Count: s.Len(), Detail: dataset.Detail{Cause: wrong}})
 			if !j.fuse || len(j.plan.Streams) == 0 {
 				continue
 			}
@@ -139,15 +143,12 @@ func (j *job) sampling(i int, w Stream) (Sampling, error) {
 // inOrder returns a stream whose timestamps are in order: sorted, if the plan says so. Otherwise wrong is what is the matter with them, or an error
 // if the plan wants one.
 func (j *job) inOrder(s *dataset.Stream) (in *dataset.Stream, how sorting, wrong, err error) {
-	if s.Len() == 0 {
-		return s, how, nil, nil
-	}
-	if _, wrong = cover.Of(s.Name, s.Times); wrong == nil {
+	if wrong = cover.Disorder(s); wrong == nil {
 		return s, how, nil, nil
 	}
 	switch j.plan.Unordered {
 	case "error":
-		return s, how, nil, wrongTimes(s, wrong)
+		return s, how, nil, disorderError(s, wrong)
 	case "sort":
 		sorted, late, lost, err := s.Sorted()
 		return &sorted, sorting{late, lost}, nil, err
@@ -181,8 +182,8 @@ func (j *job) covers(e *dataset.Episode) error {
 		if t.cover, t.core, t.lo, t.hi, err = cover.Core(t.stream); err != nil {
 			return &StreamError{Stream: t.from, Err: err}
 		}
-		for _, c := range []*Cover{&t.cover, &t.core} {
-			c.First, c.Last = after(c.First, t.how.Offset), after(c.Last, t.how.Offset)
+		for _, c := range []*cover.Cover{&t.cover, &t.core} {
+			c.First, c.Last = clocks.After(c.First, t.how.Offset), clocks.After(c.Last, t.how.Offset)
 		}
 	}
 	beside := j.beside(e)
@@ -199,9 +200,9 @@ func (j *job) covers(e *dataset.Episode) error {
 			}
 		}
 		t.jumps = j.jump(t, beside)
-		list = append(list, source{Cover: t.core, stray: cover.MostlyOneStep(t.kept())})
+		list = append(list, clocks.Source{Cover: t.core, Stray: cover.MostlyOneStep(t.kept())})
 	}
-	j.whole = recordingOf(list)
+	j.whole = clocks.Recording(list)
 	for i := range j.takes {
 		t := &j.takes[i]
 		slow := t.stream.AllInteger() && float64(t.stream.Len()) < j.whole.Length()/1e9
@@ -227,4 +228,28 @@ func (j *job) covers(e *dataset.Episode) error {
 		}
 	}
 	return nil
+}
+
+// disorderError is the error of a plan that takes no stream whose timestamps are in disorder.
+func disorderError(s *dataset.Stream, wrong error) error {
+	e := &StreamError{Stream: s.Name, Err: wrong}
+	if errors.Is(wrong, ops.ErrTimeRange) && s.Times.DType() != tensor.I64 {
+		e.Got, e.Want = "a timestamp beyond 2^62 ns", "seconds, as floats are taken"
+	}
+	return e
+}
+
+// emptyStream returns a stream without samples, on a clock of the recording's dtype.
+func emptyStream(e *dataset.Episode, l *dataset.EmptyStream) (*dataset.Stream, error) {
+	s := &dataset.Stream{Name: l.Name, Columns: l.Columns}
+	clock := tensor.I64
+	if len(e.Streams) > 0 {
+		clock = e.Streams[0].Times.DType()
+	}
+	var err error
+	if s.Times, err = tensor.New(clock, 0); err != nil {
+		return nil, err
+	}
+	s.Values, err = tensor.New(cmp.Or(l.DType, tensor.F32), 0, len(l.Columns))
+	return s, err
 }

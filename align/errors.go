@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/internal/cover"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -106,23 +106,6 @@ func (e *InPlanError) Error() string {
 // Unwrap returns the stream's error.
 func (e *InPlanError) Unwrap() error { return e.Err }
 
-// DisorderError says that the timestamps of a stream step back, or are no times.
-type DisorderError struct {
-	What string // the first of them, in words for a person
-	Cure string // what would take the stream all the same, if there is such
-	Err  error  // an *ops.ValueError
-}
-
-func (e *DisorderError) Error() string {
-	if e.Cure == "" {
-		return e.What
-	}
-	return e.What + "; " + e.Cure
-}
-
-// Unwrap returns the operation's error.
-func (e *DisorderError) Unwrap() error { return e.Err }
-
 // NoStreamsError says that nothing of a recording can be put on a clock.
 type NoStreamsError struct {
 	Notes dataset.Notes // of the streams
@@ -153,20 +136,6 @@ func (e *StepsError) Error() string {
 // Unwrap returns ops.ErrMissing.
 func (e *StepsError) Unwrap() error { return ops.ErrMissing }
 
-// SizeError says that the results would not fit into the memory.
-type SizeError struct {
-	Rate        float64
-	Targets     int
-	Bytes, Most float64
-}
-
-func (e *SizeError) Error() string {
-	return fmt.Sprintf("%g Hz: got %d targets that take %.1f GiB, want at most %.1f GiB, what there is here", e.Rate, e.Targets, e.Bytes/(1<<30), e.Most/(1<<30))
-}
-
-// Unwrap returns ops.ErrTooLarge.
-func (e *SizeError) Unwrap() error { return ops.ErrTooLarge }
-
 // ofStream names the stream of an operation's error, if the input is its cause.
 func ofStream(name string, err error) error {
 	var arg *ops.ArgError
@@ -187,41 +156,9 @@ func (e *ManyError) Error() string {
 // Unwrap returns ops.ErrTooLarge.
 func (e *ManyError) Unwrap() error { return ops.ErrTooLarge }
 
-// MaxTargets is how many targets a clock may have.
-const MaxTargets = 1 << 30
+// RangeError says that a plan's range gives no clock: there is no time, or there would be more than 2^30 targets, about Targets at Rate. Its Streams, with
+// Name, First and Last in nanoseconds, are those that are in the way.
+type RangeError = clocks.RangeError
 
-// Cover is the time that the samples of a stream cover, with the name of the stream.
-type Cover = cover.Cover
-
-// RangeError says that there is no clock to be made, and names only the streams that are in the way.
-type RangeError struct {
-	Rate    float64
-	Streams []Cover // the one that ends first and the one that begins last, or any without which the clock would not be too long
-	Targets float64 // about how many there would be; 0 if there is no common time
-}
-
-func (e *RangeError) Error() string {
-	var list []string
-	for _, s := range e.Streams {
-		list = append(list, fmt.Sprintf("%s covers %s to %s s", s.Name, cover.Seconds(s.First), cover.Seconds(s.Last)))
-	}
-	if e.Targets > 0 {
-		s := fmt.Sprintf("%g Hz: got %.4g targets, want at most %d", e.Rate, e.Targets, MaxTargets)
-		if len(list) > 0 {
-			s += ": " + strings.Join(list, ", ")
-		}
-		return s
-	}
-	if len(list) == 0 {
-		return "no samples, so no time to put a clock over"
-	}
-	return "no time that all have in common: " + strings.Join(list, ", ")
-}
-
-// Unwrap returns ops.ErrTooLarge where there would be too many targets, else nil.
-func (e *RangeError) Unwrap() error {
-	if e.Targets > 0 {
-		return ops.ErrTooLarge
-	}
-	return nil
-}
+// SizeError says that the results at a number of Targets would take Bytes, and Most is the limit.
+type SizeError = clocks.SizeError

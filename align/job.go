@@ -4,6 +4,8 @@ import (
 	"errors"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
+	"github.com/robocache/robocache/internal/cover"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -17,8 +19,8 @@ type job struct {
 	left    dataset.Notes // streams that are not taken
 	clock   ops.Clock
 	ticks   ops.Clock // to compute with
-	span    Span
-	whole   Cover // of the recording
+	span    clocks.Span
+	whole   cover.Cover // of the recording
 	targets *tensor.Tensor
 	fuse    bool
 	dtype   tensor.DType // of a Fuse; 0 leaves it to the operation
@@ -34,10 +36,10 @@ type take struct {
 	own      bool // the stream's plan, not the defaults, asked for the kind
 	channels []ops.Channel
 	edge     ops.Edge
-	cover    Cover // of its samples
-	core     Cover // without stray timestamps
-	lo, hi   int   // the samples that are not stray
-	strays   int   // samples that were left out
+	cover    cover.Cover // of its samples
+	core     cover.Cover // without stray timestamps
+	lo, hi   int         // the samples that are not stray
+	strays   int         // samples that were left out
 	jumps    dataset.Notes
 	stats    dataset.Stats
 	sorting  sorting

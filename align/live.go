@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -115,7 +116,7 @@ func NewLive(plan Plan, streams []LiveStream, opt LiveOptions) (*Live, error) {
 		}
 	}
 	j := &job{plan: plan, fuse: true, before: &Preparer{Plan: plan}}
-	j.snap, _ = Snapping(plan.Snap, plan.Rate) // which was checked
+	j.snap = clocks.Snapping(plan.Snap, plan.Rate)
 	if err := j.choose(e); err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -117,7 +118,7 @@ func TestLiveWindowsAreThoseOfTheRecording(t *testing.T) {
 			for k := range targets {
 				targets[k] += anchor
 			}
-			want, err := align.Fuse(ctx, host, e, align.Plan{Targets: tensor.Must(tensor.Of(targets, len(targets))), Snap: ops.Within(align.Snap), Streams: plan.Streams[i : i+1]})
+			want, err := align.Fuse(ctx, host, e, align.Plan{Targets: tensor.Must(tensor.Of(targets, len(targets))), Snap: ops.Within(clocks.Snap), Streams: plan.Streams[i : i+1]})
 			require.NoError(t, err)
 			got, err := tensor.Floats(part.Values)
 			require.NoError(t, err)
@@ -175,7 +176,7 @@ func TestLiveWindowsThatLookBackWaitForNothing(t *testing.T) {
 					for k := range targets {
 						targets[k] += anchor
 					}
-					want, err := align.Fuse(ctx, host, e, align.Plan{Targets: tensor.Must(tensor.Of(targets, len(targets))), Snap: ops.Within(align.Snap), Streams: plan.Streams})
+					want, err := align.Fuse(ctx, host, e, align.Plan{Targets: tensor.Must(tensor.Of(targets, len(targets))), Snap: ops.Within(clocks.Snap), Streams: plan.Streams})
 					require.NoError(t, err)
 					got, err := tensor.Floats(parts[0].Values)
 					require.NoError(t, err)

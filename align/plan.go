@@ -7,13 +7,11 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/planorigin"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
-
-// Snap is how near to a sample a target counts as on it, unless a plan says otherwise: recorded times are often rounded to microseconds.
-const Snap = time.Microsecond
 
 // Plan says what to make of a recording. The zero value but for Rate takes every stream.
 type Plan struct {
@@ -121,39 +119,26 @@ type Sampling struct {
 // ColumnKind is a kind for some columns.
 type ColumnKind struct{ Columns, Kind string }
 
-// RangeMode says how the streams' times make the clock's.
-type RangeMode uint8
+// RangeMode is a rule for the beginning and end of a clock. Its String is the name in a plan file.
+type RangeMode = clocks.Mode
 
 const (
-	// RangeCommon is the time that all streams have in common, which topics that hold their value and streams that cover less than half of the
-	// recording do not narrow; all that any stream covers, if nothing is common.
-	RangeCommon RangeMode = iota
+	// RangeCommon is the time that all streams have in common. Topics that hold their value and streams that cover less than half of the recording do not
+	// narrow it. If nothing is common, it is RangeUnion.
+	RangeCommon RangeMode = clocks.Common
 	// RangeIntersection is the time that all streams have in common, without exception. It is an error if there is none.
-	RangeIntersection
+	RangeIntersection RangeMode = clocks.Intersection
 	// RangeUnion is from the first sample of any stream to the last.
-	RangeUnion
+	RangeUnion RangeMode = clocks.Union
 	// RangeBetween is from Range.From to Range.To after the recording's first timestamp.
-	RangeBetween
+	RangeBetween RangeMode = clocks.Between
 )
 
-var rangeNames = []string{"common", "intersection", "union", "between"}
+// Range is the time that a clock covers: its Mode, and for RangeBetween the durations From and To.
+type Range = clocks.Range
 
-// String returns the mode's name.
-func (m RangeMode) String() string {
-	if int(m) < len(rangeNames) {
-		return rangeNames[m]
-	}
-	return fmt.Sprintf("range(%d)", uint8(m))
-}
-
-// Range is the time that a clock covers.
-type Range struct {
-	Mode     RangeMode
-	From, To time.Duration // RangeBetween
-}
-
-// Between is a range in a recording, from its first timestamp.
-func Between(from, to time.Duration) Range { return Range{RangeBetween, from, to} }
+// Between is the range of the mode RangeBetween.
+func Between(from, to time.Duration) Range { return Range{Mode: RangeBetween, From: from, To: to} }
 
 // Window is a stretch of time around an anchor: the ticks after From up to To where To is at most 0, else those from From to before To.
 type Window struct{ From, To time.Duration }

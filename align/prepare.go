@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/columns"
 	"github.com/robocache/robocache/ops"
 )
@@ -62,8 +63,7 @@ func prepared(e *dataset.Episode, plan Plan, fuse bool, before *Preparer) (*job,
 	if err := before.check(); err != nil {
 		return nil, err
 	}
-	j := &job{plan: plan, snap: plan.Snap, fuse: fuse, dtype: plan.Defaults.DType, before: before}
-	j.snap, _ = Snapping(plan.Snap, plan.Rate) // which was checked
+	j := &job{plan: plan, snap: clocks.Snapping(plan.Snap, plan.Rate), fuse: fuse, dtype: plan.Defaults.DType, before: before}
 	if name, repeated := columns.Repeated(e.Names()); repeated {
 		return nil, &StreamError{Stream: name, Got: "two streams of this name", Want: "each name once"}
 	}

@@ -3,6 +3,7 @@ package policy
 import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -53,10 +54,9 @@ func NewFeed(c *Config, e *dataset.Episode) (*Feed, error) {
 		return nil, err
 	}
 	f.clock = p.Clock
-	snap, err := align.Snapping(plan.Snap, plan.Rate)
-	d, _ := snap.Get()
-	f.snap = int64(d)
-	return f, err
+	snap, _ := clocks.Snapping(plan.Snap, plan.Rate).Get()
+	f.snap = int64(snap)
+	return f, nil
 }
 
 // Span is the time of the first and of the last tick that the episode has in training, ns on the common clock.

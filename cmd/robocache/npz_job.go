@@ -11,6 +11,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/cover"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/plausible"
@@ -249,7 +250,7 @@ func (j *npzJob) makeClock(r *request) error {
 		j.clock = ops.At(j.targets)
 		return nil
 	}
-	covers := make([]cover.Cover, 0, j.batch())
+	list := make([]clocks.Source, 0, j.batch())
 	for b := range j.batch() {
 		t, err := j.row(b)
 		if err != nil {
@@ -279,7 +280,7 @@ func (j *npzJob) makeClock(r *request) error {
 		if r.span.Value == align.RangeCommon {
 			c = core
 		}
-		covers = append(covers, c)
+		list = append(list, clocks.Source{Cover: c})
 	}
 	// Of a batch every row counts.
 	span := align.Range{Mode: r.span.Value}
@@ -287,9 +288,9 @@ func (j *npzJob) makeClock(r *request) error {
 		span.Mode = align.RangeIntersection
 	}
 	var err error
-	var over align.Span
-	if j.clock, over, err = align.ClockOver(covers, span, r.hz, align.EndSnap(j.snap, j.times.DType(), covers)); err == nil {
-		err = align.Room(j.clock, j.batch(), j.batch()*j.values.Dim(j.values.Rank()-1), r.dtype.Value)
+	var over clocks.Span
+	if j.clock, over, err = clocks.Over(list, clocks.Recording(list), span, r.hz, j.snap, j.times.DType()); err == nil {
+		err = clocks.Room(j.clock, j.batch(), j.batch()*j.values.Dim(j.values.Rank()-1), r.dtype.Value)
 	}
 	var size *align.SizeError
 	var long *align.RangeError
@@ -299,7 +300,7 @@ func (j *npzJob) makeClock(r *request) error {
 	case err != nil:
 		return &inputError{Path: j.path, Array: "times", Err: err}
 	}
-	j.targets, j.clock, err = align.Ticks(j.clock, over, j.times.DType())
+	j.targets, j.clock, err = clocks.Ticks(j.clock, over, j.times.DType())
 	return err
 }
 

@@ -11,6 +11,8 @@ import (
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/mcap"
+	"github.com/robocache/robocache/internal/clocks"
+	"github.com/robocache/robocache/internal/cover"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 	"github.com/spf13/cobra"
@@ -53,8 +55,7 @@ func (r *request) options(snap ops.Limit) ops.ResampleOptions {
 
 // snapping is --snap, or its default, for the clock of --hz.
 func (r *request) snapping() ops.Limit {
-	snap, _ := align.Snapping(r.snap.Limit, r.hz) // check has seen it
-	return snap
+	return clocks.Snapping(r.snap.Limit, r.hz)
 }
 
 // check finds what is wrong with the command line alone.
@@ -62,8 +63,7 @@ func (r *request) check() error {
 	if _, given := r.window.Limit.Get(); !given && r.windowed() != "" {
 		return usagef("%s: no window given, want --window", r.windowed())
 	}
-	if _, err := align.Snapping(r.snap.Limit, r.hz); err != nil {
-		d, _ := r.snap.Limit.Get()
+	if d, _ := r.snap.Limit.Get(); d > clocks.HalfStep(r.hz) {
 		return usagef("--snap: got %v with --hz %g, want at most half a step of that", d, r.hz)
 	}
 	if r.unordered != "" && !slices.Contains(align.Unordereds, r.unordered) {
@@ -182,7 +182,7 @@ func (r *request) sortable(err error) error {
 	if r.planFile != "" {
 		how = "unordered: sort in the plan"
 	}
-	var disorder *align.DisorderError
+	var disorder *cover.DisorderError
 	if errors.As(err, &disorder) {
 		said := *disorder
 		if err = &said; said.Cure == "" {
