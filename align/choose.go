@@ -103,7 +103,7 @@ func (j *job) find(e *dataset.Episode, i int, w Stream) (*dataset.Stream, error)
 			if w.From != "" {
 				key = "from"
 			}
-			return nil, j.at(i, key, &MissingError{Stream: name, Near: near.Streams(name, e.Names()), Names: e.Names()})
+			return nil, j.at(i, key, &clocks.MissingError{Stream: name, Near: near.Streams(name, e.Names()), Names: e.Names()})
 		}
 		if left != nil && (!j.fuse || empty == nil) {
 			j.left = append(j.left, *left)

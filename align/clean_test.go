@@ -14,6 +14,7 @@ import (
 	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -145,7 +146,7 @@ func TestAStrayTimestampIsNamedAndNotObeyed(t *testing.T) {
 		assert.Positive(t, line.Stray, name)
 		assert.Equal(t, line.Targets, line.Valid, "no value comes from between a stray sample and the others")
 		_, err = align.Resample(context.Background(), cpu(t), episode(s), align.Plan{Rate: 10, Range: align.Range{Mode: align.RangeUnion}})
-		var span *align.RangeError
+		var span *clocks.RangeError
 		require.ErrorAs(t, err, &span, "asked for all of it, there is too much of it")
 		assert.Equal(t, "rtl", span.Streams[0].Name)
 	}
@@ -482,7 +483,7 @@ func TestStepsAreNoClock(t *testing.T) {
 	e := episode(numbered(t, "s", every(10, func(i int) int64 { return int64(i) * 1000 * ms })))
 	e.Steps = true
 	_, err := align.Resample(context.Background(), cpu(t), e, align.Plan{Rate: 10})
-	var steps *align.StepsError
+	var steps *clocks.StepsError
 	require.ErrorAs(t, err, &steps)
 	require.ErrorIs(t, err, ops.ErrMissing)
 	got, err := align.Resample(context.Background(), cpu(t), e, align.Plan{Targets: tensor.Must(tensor.Of([]int64{1500 * ms}, 1))})

@@ -11,8 +11,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Fuse puts the streams that the plan takes on the common clock, side by side, in one launch: at most ops.MaxStreams. A named stream without samples
-// is filled and not valid. Errors are those of Resample, and *ManyError.
+// Fuse puts the streams of the plan on the common clock, side by side, in one launch. A named stream without samples is filled and not valid. Errors are
+// the same as in Resample; more than ops.MaxStreams streams are an ops.ErrTooLarge too.
 func Fuse(ctx context.Context, device *ops.Device, e *dataset.Episode, plan Plan) (*Fused, error) {
 	j, err := prepare(e, plan, true)
 	if err != nil {

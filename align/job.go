@@ -111,7 +111,7 @@ func (j *job) at(stream int, key string, err error) error {
 
 // nothing is the error of a recording of which nothing can be put on a clock.
 func (j *job) nothing() error {
-	e := &NoStreamsError{}
+	e := &clocks.NoStreamsError{}
 	for _, t := range j.takes {
 		n := dataset.Note{Code: dataset.CodeNoSamples, Subject: t.from}
 		if t.single() {

@@ -230,7 +230,7 @@ func (l *Live) Push(stream string, at int64, values []float64) error {
 		}
 	}
 	if !found {
-		return &MissingError{Stream: stream}
+		return &clocks.MissingError{Stream: stream}
 	}
 	return nil
 }

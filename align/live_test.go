@@ -212,7 +212,7 @@ func TestLiveCountsWhatIsLateAndRefusesWhatCannotBe(t *testing.T) {
 	var bad *align.StreamError
 	assert.ErrorAs(t, l.Push("s0", 1e9, []float64{1, 2}), &bad)
 	assert.ErrorAs(t, l.Push("s0", 1<<63-1, []float64{1}), &bad)
-	var missing *align.MissingError
+	var missing *clocks.MissingError
 	assert.ErrorAs(t, l.Push("other", 1e9, []float64{1}), &missing)
 	for i := 0; err == nil && i < 10000; i++ { // ten times as fast as was said
 		err = l.Push("s0", 1e9+int64(i)*1e5, []float64{1})

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/planorigin"
 )
 
@@ -52,7 +53,7 @@ func (p *Plan) Mistake(key, got, want string) *PlanError {
 	return e
 }
 
-// At returns an error as an *InPlanError, with the place in the plan's file of what is said of a stream, by its place in Streams; the error itself,
+// At returns an error as a *clocks.InPlanError, with the place in the plan's file of what is said of a stream, by its place in Streams; the error itself,
 // if the plan was read from none, or does not say it.
 func (p *Plan) At(stream int, key string, err error) error {
 	full := p.Key(stream, key)
@@ -67,7 +68,7 @@ func (p *Plan) At(stream int, key string, err error) error {
 	if at, named := o.Keys[full]; named && strings.Contains(key, ".") { // what is said of a column is wrong for its name
 		line, column = at[0], at[1]
 	}
-	return &InPlanError{Path: o.Path, Line: line, Column: column, Err: err}
+	return &clocks.InPlanError{Path: o.Path, Line: line, Column: column, Err: err}
 }
 
 // SetOrigin sets the places of the keys in the file that the plan was read from, which its errors have. Package planfile calls it.

@@ -68,7 +68,7 @@ func prepared(e *dataset.Episode, plan Plan, fuse bool, before *Preparer) (*job,
 		return nil, &StreamError{Stream: name, Got: "two streams of this name", Want: "each name once"}
 	}
 	if e.Steps && plan.Targets == nil {
-		return nil, &StepsError{plan.Rate}
+		return nil, &clocks.StepsError{Rate: plan.Rate}
 	}
 	return j, j.choose(e)
 }
@@ -91,7 +91,7 @@ func prepare(e *dataset.Episode, plan Plan, fuse bool) (*job, error) {
 // fits checks what is asked of the streams together: one clock's dtype, and of a Fuse not too many.
 func (j *job) fits() error {
 	if n := len(j.takes); j.fuse && n > ops.MaxStreams {
-		return &ManyError{n}
+		return &clocks.ManyError{Got: n}
 	}
 	for _, t := range j.takes {
 		switch d := t.how.DType; {

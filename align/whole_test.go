@@ -12,6 +12,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -78,7 +79,7 @@ func TestAStrayTimestampDoesNotMakeTheRecordingLong(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []any{int64(0), int64(50e9)}, []any{got.Report.Clock.First, got.Report.Clock.Last}, "it ends with the stray stream, and begins with the recording")
 	_, err = align.Resample(ctx, cpu(t), e, align.Plan{Rate: 2000, Range: align.Range{Mode: align.RangeUnion}})
-	var span *align.RangeError
+	var span *clocks.RangeError
 	require.ErrorAs(t, err, &span)
 	assert.Equal(t, "rtl", span.Streams[0].Name)
 }
@@ -211,7 +212,7 @@ func TestANameOfSeveralSetsIsToldThem(t *testing.T) {
 	e := recorded(t)
 	e.Streams[0].Name, e.Streams[2].Name = "/j.position (a, b)", "/j.position (c)"
 	_, err := align.Resample(ctx, cpu(t), e, align.Plan{Rate: 1, Streams: named("/j.position")})
-	var missing *align.MissingError
+	var missing *clocks.MissingError
 	require.ErrorAs(t, err, &missing)
 	assert.Equal(t, "/j.position (a, b) or /j.position (c)", missing.Near)
 }

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/near"
 	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/loader/store"
@@ -69,7 +69,7 @@ func (e *EmptyError) ErrorNotes() dataset.Notes { return e.Notes }
 // Steps is as that of [store.NothingError].
 func (e *EmptyError) Steps() bool {
 	return slices.ContainsFunc(e.Notes, func(n dataset.Note) bool {
-		var none *align.NoStreamsError
+		var none *clocks.NoStreamsError
 		return errors.As(n.Cause, &none) && none.Notes.Find(dataset.CodeStepTimes) != nil
 	})
 }

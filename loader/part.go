@@ -7,6 +7,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -107,7 +108,7 @@ func fatal(err error) bool {
 		return true
 	}
 	var plan *align.PlanError
-	var missing *align.MissingError
+	var missing *clocks.MissingError
 	return errors.As(err, &plan) || errors.As(err, &missing)
 }
 

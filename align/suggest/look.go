@@ -6,6 +6,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/columns"
 	"github.com/robocache/robocache/internal/cover"
 	"github.com/robocache/robocache/internal/plausible"
@@ -14,7 +15,7 @@ import (
 // look takes an episode in.
 func (g *draft) look(e *dataset.Episode) error {
 	if e.Steps {
-		return &align.StepsError{}
+		return &clocks.StepsError{}
 	}
 	if name, repeated := columns.Repeated(e.Names()); repeated {
 		return &align.StreamError{Stream: name, Got: "two streams of this name", Want: "each name once"}

@@ -17,6 +17,7 @@ import (
 	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/align/suggest"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/test/streamtest"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
@@ -213,7 +214,7 @@ func TestAnyStreamCanBeTheAction(t *testing.T) {
 	taken(t, got, e)
 	assert.False(t, suggestion(t, dataset.Info{}, e).Policy, "unless its name says so")
 
-	var missing *align.MissingError
+	var missing *clocks.MissingError
 	_, err = suggest.Plan(ctx, d, suggest.Options{Action: "cmd_vel"})
 	require.ErrorAs(t, err, &missing)
 	assert.Equal(t, "/cmd_vel", missing.Near)
@@ -307,10 +308,10 @@ func TestSuggestLooksAtSomeEpisodesAndSaysWhatItCannotRead(t *testing.T) {
 
 	_, err = suggest.Plan(ctx, &recordings{episodes: []*dataset.Episode{nil}}, suggest.Options{})
 	assert.ErrorContains(t, err, "a broken file")
-	var steps *align.StepsError
+	var steps *clocks.StepsError
 	_, err = suggest.Plan(ctx, &recordings{episodes: []*dataset.Episode{{Steps: true}}}, suggest.Options{})
 	assert.ErrorAs(t, err, &steps)
-	var none *align.NoStreamsError
+	var none *clocks.NoStreamsError
 	_, err = suggest.Plan(ctx, &recordings{episodes: []*dataset.Episode{{}}}, suggest.Options{})
 	assert.ErrorAs(t, err, &none)
 	_, err = suggest.Plan(ctx, &recordings{}, suggest.Options{})
@@ -425,7 +426,7 @@ func TestEveryPlanThatIsSuggestedIsTaken(t *testing.T) {
 			e.Streams = append(e.Streams, s)
 		}
 		got, err := suggest.Plan(ctx, &recordings{episodes: []*dataset.Episode{e}}, suggest.Options{})
-		var none *align.NoStreamsError
+		var none *clocks.NoStreamsError
 		if errors.As(err, &none) {
 			continue
 		}

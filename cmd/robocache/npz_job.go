@@ -292,8 +292,8 @@ func (j *npzJob) makeClock(r *request) error {
 	if j.clock, over, err = clocks.Over(list, clocks.Recording(list), span, r.hz, j.snap, j.times.DType()); err == nil {
 		err = clocks.Room(j.clock, j.batch(), j.batch()*j.values.Dim(j.values.Rank()-1), r.dtype.Value)
 	}
-	var size *align.SizeError
-	var long *align.RangeError
+	var size *clocks.SizeError
+	var long *clocks.RangeError
 	switch {
 	case errors.As(err, &size), errors.As(err, &long) && long.Targets > 0 && len(long.Streams) == 0:
 		return usagef("--hz: %v", err)

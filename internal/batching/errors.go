@@ -8,8 +8,8 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 )
 
 // Spelling is how a front end writes the name of an argument in a message: "--shard-windows" for "shard_windows". Nil leaves it as a Request has it.
@@ -39,7 +39,7 @@ func argument(field string) string {
 // InputError is an input that cannot be used. Stream and Array say where, if that is known.
 type InputError struct {
 	Path      string
-	Plan      *align.InPlanError // where in a plan file it is asked for, or nil
+	Plan      *clocks.InPlanError // where in a plan file it is asked for, or nil
 	Stream    string
 	Array     string
 	Msg       string // what is wrong, or where

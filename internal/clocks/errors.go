@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/cover"
 	"github.com/robocache/robocache/ops"
 )
@@ -11,7 +12,7 @@ import (
 // MaxTargets is how many targets a clock may have.
 const MaxTargets = 1 << 30
 
-// RangeError says that there is no clock, and names the streams that are in the way.
+// RangeError reports that there is no clock, and names the streams that are in the way.
 type RangeError struct {
 	Rate    float64
 	Streams []cover.Cover // the one that ends first and the one that begins last, or each without which the clock would fit
@@ -44,7 +45,7 @@ func (e *RangeError) Unwrap() error {
 	return nil
 }
 
-// SizeError says that the results would not fit into the memory.
+// SizeError reports results that do not fit into the memory.
 type SizeError struct {
 	Rate        float64
 	Targets     int
@@ -57,3 +58,79 @@ func (e *SizeError) Error() string {
 
 // Unwrap returns ops.ErrTooLarge.
 func (e *SizeError) Unwrap() error { return ops.ErrTooLarge }
+
+// MissingError is a stream of a plan that the recording does not have.
+type MissingError struct {
+	Stream string
+	Near   string   // a similar name, or the streams of a topic of this name, or empty
+	Names  []string // the streams of the recording
+}
+
+func (e *MissingError) Error() string {
+	s := fmt.Sprintf("no stream %q", e.Stream)
+	if e.Near != "" {
+		return s + ", did you mean " + e.Near + "? There are " + strings.Join(e.Names, ", ")
+	}
+	if len(e.Names) == 0 {
+		return s + ": there is none at all"
+	}
+	return s + ": there are " + strings.Join(e.Names, ", ")
+}
+
+// Unwrap returns dataset.ErrNotFound.
+func (e *MissingError) Unwrap() error { return dataset.ErrNotFound }
+
+// InPlanError is a stream that cannot be taken, with its place in the plan file.
+type InPlanError struct {
+	Path         string
+	Line, Column int
+	Err          error // an *align.StreamError or *MissingError
+}
+
+func (e *InPlanError) Error() string {
+	return fmt.Sprintf("%s: line %d, column %d: %v", e.Path, e.Line, e.Column, e.Err)
+}
+
+// Unwrap returns the stream's error.
+func (e *InPlanError) Unwrap() error { return e.Err }
+
+// NoStreamsError reports that a recording has no stream that can be put on a clock.
+type NoStreamsError struct {
+	Notes dataset.Notes // why each stream cannot
+}
+
+func (e *NoStreamsError) Error() string {
+	s := "no stream that can be put on a clock, want one with samples and columns"
+	for i, n := range e.Notes {
+		s += []string{": ", ", "}[min(i, 1)] + n.Subject + " (" + n.Reason() + ")"
+	}
+	return s
+}
+
+// ErrorNotes returns the notes.
+func (e *NoStreamsError) ErrorNotes() dataset.Notes { return e.Notes }
+
+// StepsError reports that a recording cannot be put on a clock, because its timestamps count steps and it has no rate. Rate is that of the plan; 0 if
+// there is no plan yet.
+type StepsError struct{ Rate float64 }
+
+func (e *StepsError) Error() string {
+	const text = "the recording counts steps and does not say how many a second there are, want their rate"
+	if e.Rate == 0 {
+		return text
+	}
+	return fmt.Sprintf("%g Hz: %s", e.Rate, text)
+}
+
+// Unwrap returns ops.ErrMissing.
+func (e *StepsError) Unwrap() error { return ops.ErrMissing }
+
+// ManyError reports more streams than one Fuse takes, which is ops.MaxStreams.
+type ManyError struct{ Got int }
+
+func (e *ManyError) Error() string {
+	return fmt.Sprintf("got %d streams, want at most %d: name them", e.Got, ops.MaxStreams)
+}
+
+// Unwrap returns ops.ErrTooLarge.
+func (e *ManyError) Unwrap() error { return ops.ErrTooLarge }

@@ -5,9 +5,9 @@ import (
 	"io/fs"
 	"strconv"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -42,9 +42,9 @@ func (e *RecordingError) Unwrap() error { return e.Err }
 func ofRecording(f *Failure, in *RecordingError) {
 	var (
 		archive *npz.StreamError
-		missing *align.MissingError
-		steps   *align.StepsError
-		placed  *align.InPlanError
+		missing *clocks.MissingError
+		steps   *clocks.StepsError
+		placed  *clocks.InPlanError
 	)
 	is := func(of any) bool { return errors.As(in.Err, of) }
 	if f.Path == "" {
@@ -60,7 +60,7 @@ func ofRecording(f *Failure, in *RecordingError) {
 		}
 	}
 	switch {
-	case f.Class == "MemoryError", is(new(*align.SizeError)):
+	case f.Class == "MemoryError", is(new(*clocks.SizeError)):
 		f.Class = "MemoryError"
 	case f.Class == "PlanError", f.Class == "OptionError":
 	case is(&missing):
@@ -68,7 +68,7 @@ func ofRecording(f *Failure, in *RecordingError) {
 	case is(&steps):
 		f.Class = "PlanError"
 		f.Message += ": Recording(path, rate=...)"
-	case is(new(*align.RangeError)), is(new(*align.ManyError)), is(new(*align.NoStreamsError)):
+	case is(new(*clocks.RangeError)), is(new(*clocks.ManyError)), is(new(*clocks.NoStreamsError)):
 		f.Class = "PlanError"
 	default:
 		f.Class = "RecordingError"
