@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/precision"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -47,7 +48,7 @@ func Fuse(ctx context.Context, device *ops.Device, e *dataset.Episode, plan Plan
 	first := 0
 	for i := range out.Streams {
 		a := &out.Streams[i]
-		err := out.Report.account(&j.takes[i], a, j.targets, j.snap, func(n *Narrowed) error {
+		err := out.Report.account(&j.takes[i], a, j.targets, j.snap, func(n *precision.Loss) error {
 			return n.Compare(got.Values, j.targets, first, a.Recorded, again)
 		})
 		if err != nil {

@@ -26,7 +26,7 @@ func (j *job) makeClock() error {
 		return j.nothing()
 	}
 	var err error
-	j.clock, j.span, err = clocks.Over(list, j.whole, j.plan.Range, j.plan.Rate, j.snap, j.takes[0].stream.Times.DType())
+	j.clock, j.span, err = clocks.Over(list, j.whole, clocks.Range(j.plan.Range), j.plan.Rate, j.snap, j.takes[0].stream.Times.DType())
 	return err
 }
 

@@ -134,8 +134,11 @@ const (
 	RangeBetween RangeMode = clocks.Between
 )
 
-// Range is the time that a clock covers: its Mode, and for RangeBetween the durations From and To.
-type Range = clocks.Range
+// Range is the time that a clock covers. From and To are for RangeBetween.
+type Range struct {
+	Mode     RangeMode
+	From, To time.Duration
+}
 
 // Between is the range of the mode RangeBetween.
 func Between(from, to time.Duration) Range { return Range{Mode: RangeBetween, From: from, To: to} }

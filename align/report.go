@@ -12,6 +12,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/cover"
+	"github.com/robocache/robocache/internal/precision"
 	"github.com/robocache/robocache/internal/printed"
 	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/tensor"
@@ -69,7 +70,7 @@ type StreamReport struct {
 	Timeless   int            `json:"timeless_samples"`   // samples that were left out of the stream, their timestamp being no time
 	Inexact    int            `json:"inexact_integers"`   // recorded integers that the dtype of the values read could not hold
 	Unfinite   int            `json:"not_finite_samples"` // samples with a value that is NaN or infinite, which are resampled as they are
-	Narrowed
+	precision.Loss
 }
 
 // Dropouts are losses that the recorder noted.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/precision"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -31,7 +32,7 @@ func Resample(ctx context.Context, device *ops.Device, e *dataset.Episode, plan 
 		}
 		a := Aligned{Stream: *t.stream, Valid: got.Valid, Age: got.Age, Pad: pad, Channels: opts.Channels, How: t.resolved(), Recorded: t.stream}
 		a.Times, a.Values, a.Integers = j.targets, got.Values, nil
-		err = out.Report.account(t, &a, j.targets, j.snap, func(n *Narrowed) error {
+		err = out.Report.account(t, &a, j.targets, j.snap, func(n *precision.Loss) error {
 			wide := opts
 			wide.DType = tensor.F64
 			return n.Compare(got.Values, j.targets, 0, a.Recorded, func(clock ops.Clock) (*tensor.Tensor, error) {

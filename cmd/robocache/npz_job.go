@@ -11,6 +11,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/internal/arrayfile"
 	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/cover"
 	"github.com/robocache/robocache/internal/inspection"
@@ -130,7 +131,9 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 	res.Ignored, res.Remarks, res.Notes = append([]string{}, j.ignored...), j.remarks, j.notes
 	channels := []ops.Channel{{Hi: j.values.Dim(j.values.Rank() - 1), Interp: r.kind.Value, Period: r.period}}
 	res.Notes.Join(plausible.Degrees("values", j.values, channels))
-	res.Notes.Join(align.Unused("", r.sampling(), align.Effective{How: r.sampling(), Edge: r.edge.Value, Channels: channels}))
+	how := r.sampling()
+	how.Edge = r.edge.Value.String()
+	res.Notes.Join(r.sampling().Unused("", align.Aligned{How: how, Channels: channels}))
 	d := j.values.Dim(j.values.Rank() - 1)
 	line := align.StreamReport{Name: "values", Rows: j.batch(), Columns: d, DType: out.Values.DType().String(), Inexact: j.inexact, BackSteps: j.sorted, Stray: j.strays, Edge: r.edge.Value.String(), Timeless: j.timeless,
 		Kinds: map[string]int{r.kind.Value.String(): d}}
@@ -201,7 +204,7 @@ func (j *npzJob) unfinite(row, n int) (int, error) {
 	return plausible.Unfinite(values)
 }
 
-func (j *npzJob) arrays(w align.ArrayWriter) error {
+func (j *npzJob) arrays(w arrayfile.Writer) error {
 	for _, a := range []struct {
 		name  string
 		array *tensor.Tensor
@@ -283,7 +286,7 @@ func (j *npzJob) makeClock(r *request) error {
 		list = append(list, clocks.Source{Cover: c})
 	}
 	// Of a batch every row counts.
-	span := align.Range{Mode: r.span.Value}
+	span := clocks.Range{Mode: r.span.Value}
 	if span.Mode == align.RangeCommon {
 		span.Mode = align.RangeIntersection
 	}

@@ -13,6 +13,7 @@ import (
 	_ "github.com/robocache/robocache/dataset/all" // so that dataset.Open knows them
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/internal/arrayfile"
 	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/ops"
@@ -260,7 +261,7 @@ func (j *recording) arrayOf(stream, part string) string {
 	return own
 }
 
-func (j *recording) arrays(w align.ArrayWriter) error {
+func (j *recording) arrays(w arrayfile.Writer) error {
 	if j.fused != nil {
 		return j.fused.WriteArrays(w)
 	}

@@ -1,4 +1,4 @@
-package align
+package precision
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 )
 
 // Narrowed counts what the dtype of the output could not hold.
-type Narrowed struct {
+type Loss struct {
 	Rounded    int     `json:"rounded_integers"` // elements of integer columns that are not the integer that was recorded
 	Doubles    int     `json:"rounded_doubles"`  // elements of columns that need f64 and are not the number that was computed
 	By         float64 `json:"rounded_by"`       // the most by which any of these is off
@@ -59,7 +59,7 @@ func precisionOf(s *dataset.Stream) ([]precision, error) {
 
 // Compare counts what was lost of a recorded stream in its columns of made, [..,T,D], which an operation wrote for targets, and which begin at lo.
 // again runs the operation in float64, which holds all that it computes; it is run where a number may be lost, or something is infinite.
-func (n *Narrowed) Compare(made, targets *tensor.Tensor, lo int, s *dataset.Stream, again func(ops.Clock) (*tensor.Tensor, error)) error {
+func (n *Loss) Compare(made, targets *tensor.Tensor, lo int, s *dataset.Stream, again func(ops.Clock) (*tensor.Tensor, error)) error {
 	last := made.Rank() - 1
 	mine, err := made.Slice(last, lo, lo+len(s.Columns))
 	if err != nil {
@@ -102,7 +102,7 @@ func (n *Narrowed) Compare(made, targets *tensor.Tensor, lo int, s *dataset.Stre
 }
 
 // compare counts where got is not what wide is.
-func (n *Narrowed) compare(got, wide *tensor.Tensor, holds []precision) error {
+func (n *Loss) compare(got, wide *tensor.Tensor, holds []precision) error {
 	a, err := tensor.Floats(got)
 	if err != nil {
 		return err
@@ -132,7 +132,7 @@ func (n *Narrowed) compare(got, wide *tensor.Tensor, holds []precision) error {
 }
 
 // Lost says what was lost, or nothing.
-func (n Narrowed) Lost() string {
+func (n Loss) Lost() string {
 	var list []string
 	if n.Rounded > 0 {
 		list = append(list, fmt.Sprintf("%d integers were rounded", n.Rounded))
