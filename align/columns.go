@@ -9,26 +9,8 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/columns"
-	"github.com/robocache/robocache/internal/near"
 	"github.com/robocache/robocache/ops"
 )
-
-// FindColumns returns the indices of a stream's columns that an entry of Stream.Columns names; none is a *StreamError.
-func FindColumns(s *dataset.Stream, entry string) ([]int, error) {
-	found := columns.Find(s.Columns, entry)
-	if len(found) == 0 {
-		return nil, noColumn(s, entry)
-	}
-	return found, nil
-}
-
-func noColumn(s *dataset.Stream, entry string) *StreamError {
-	return &StreamError{Stream: s.Name, Got: fmt.Sprintf("column %q", entry) + near.DidYouMean(entry, columns.Names(s.Columns)), Want: wantColumns(s.Columns)}
-}
-
-func wantColumns(cols []dataset.Column) string {
-	return fmt.Sprintf("one of %s, or a range within 0:%d", oneOf(columns.Names(cols)), len(cols))
-}
 
 // selected returns the stream with the columns that are taken, in order. Values are the stream's own memory where they are neighbours in it.
 func selected(s *dataset.Stream, entries []string) (*dataset.Stream, error) {
@@ -40,9 +22,8 @@ func selected(s *dataset.Stream, entries []string) (*dataset.Stream, error) {
 		key := fmt.Sprintf("columns[%d]", k)
 		found := columns.Find(s.Columns, entry)
 		if len(found) == 0 {
-			e := noColumn(s, entry)
-			e.key = key
-			return nil, e
+			got, want := columns.NoColumn(s.Columns, entry)
+			return nil, &StreamError{Stream: s.Name, Got: got, Want: want, key: key}
 		}
 		for _, i := range found {
 			if slices.Contains(at, i) {
@@ -117,7 +98,8 @@ func assigned(s *dataset.Stream, o *Sampling, custom dataset.Rotation) ([]*ops.C
 		}
 		at := columns.Find(s.Columns, k.Columns)
 		if len(at) == 0 {
-			return nil, wrong(fmt.Sprintf("a kind for column %q", k.Columns)+near.DidYouMean(k.Columns, columns.Names(s.Columns)), wantColumns(s.Columns))
+			got, want := columns.NoColumn(s.Columns, k.Columns)
+			return nil, wrong("a kind for "+got, want)
 		}
 		kind, err := ops.ParseInterp(k.Kind)
 		if err != nil {

@@ -42,13 +42,6 @@ type LiveStream struct {
 	Shift, Scale, ClipMin, ClipMax []float32
 }
 
-// LiveOptions say how long samples are kept.
-type LiveOptions struct {
-	// Horizon is how much later than the newest sample of any stream one may arrive; a second unless given. A sample that comes later than that is
-	// counted and left out.
-	Horizon time.Duration
-}
-
 // LivePart is a stream of a window. The tensors are the same in each window.
 type LivePart struct {
 	Name   string
@@ -87,16 +80,17 @@ type liveStream struct {
 // spare is how many samples before the earliest target are kept: what a kind looks at beside a target.
 const spare = 4
 
-// NewLive prepares a plan for streams that will arrive. The plan's windows say what a window holds, and a stream without one has the anchor alone; its
-// rule for on-change topics is the plan's to say, since nobody knows yet how often they will speak.
-func NewLive(plan Plan, streams []LiveStream, opt LiveOptions) (*Live, error) {
+// NewLive prepares a plan for streams that will arrive. A stream without a window in the plan has the anchor alone. The edge of on-change topics is clamp
+// unless the plan has another, because their rate is not known yet. horizon is how much later than the newest sample of any stream a sample may arrive; if
+// it is 0, a second. A sample that arrives later is counted and left out.
+func NewLive(plan Plan, streams []LiveStream, horizon time.Duration) (*Live, error) {
 	if err := plan.Check(); err != nil {
 		return nil, err
 	}
 	if plan.Rate == 0 {
 		return nil, bad("rate", "none", "the rate of the windows' clock")
 	}
-	l := &Live{horizon: int64(cmp.Or(opt.Horizon, time.Second)), anchor: []int64{0}}
+	l := &Live{horizon: int64(cmp.Or(horizon, time.Second)), anchor: []int64{0}}
 	e := &dataset.Episode{}
 	for i := range streams {
 		s := &streams[i]

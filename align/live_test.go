@@ -89,7 +89,7 @@ func TestLiveWindowsAreThoseOfTheRecording(t *testing.T) {
 	ctx := context.Background()
 	e, streams, plan := robot(t, 4)
 	const delay = 300e6
-	l, err := align.NewLive(plan, streams, align.LiveOptions{Horizon: 200 * time.Millisecond})
+	l, err := align.NewLive(plan, streams, 200*time.Millisecond)
 	require.NoError(t, err)
 	defer l.Close()
 	r := rand.New(rand.NewPCG(5, 6))
@@ -162,7 +162,7 @@ func TestLiveWindowsThatLookBackWaitForNothing(t *testing.T) {
 				e := &dataset.Episode{Streams: []dataset.Stream{s}}
 				plan := align.Plan{Rate: 50, Streams: []align.Stream{{Name: "s", Sampling: align.Sampling{Kind: kind, Window: ops.Within(700 * time.Millisecond)}}},
 					Windows: map[string]align.Window{"s": {From: -500 * time.Millisecond}}}
-				l, err := align.NewLive(plan, []align.LiveStream{{Name: "s", Columns: s.Columns, Hz: hz}}, align.LiveOptions{})
+				l, err := align.NewLive(plan, []align.LiveStream{{Name: "s", Columns: s.Columns, Hz: hz}}, 0)
 				require.NoError(t, err)
 				defer l.Close()
 				next := 0
@@ -197,7 +197,7 @@ func TestLiveWindowsThatLookBackWaitForNothing(t *testing.T) {
 func TestLiveCountsWhatIsLateAndRefusesWhatCannotBe(t *testing.T) {
 	ctx := context.Background()
 	_, streams, plan := robot(t, 1)
-	l, err := align.NewLive(plan, streams, align.LiveOptions{Horizon: 100 * time.Millisecond})
+	l, err := align.NewLive(plan, streams, 100*time.Millisecond)
 	require.NoError(t, err)
 	parts, err := l.Window(ctx, 0)
 	require.NoError(t, err, "before any sample")
@@ -223,14 +223,14 @@ func TestLiveCountsWhatIsLateAndRefusesWhatCannotBe(t *testing.T) {
 	_, err = l.Window(ctx, 0)
 	assert.ErrorIs(t, err, dataset.ErrClosed)
 	plan.Rate = 0
-	_, err = align.NewLive(plan, streams, align.LiveOptions{})
+	_, err = align.NewLive(plan, streams, 0)
 	assert.Error(t, err)
 }
 
 func TestLiveAllocatesNothing(t *testing.T) {
 	ctx := context.Background()
 	e, streams, plan := robot(t, 30)
-	l, err := align.NewLive(plan, streams, align.LiveOptions{})
+	l, err := align.NewLive(plan, streams, 0)
 	require.NoError(t, err)
 	defer l.Close()
 	list := arrivals(e)
@@ -261,7 +261,7 @@ func TestLiveAllocatesNothing(t *testing.T) {
 func BenchmarkLive(b *testing.B) {
 	ctx := context.Background()
 	e, streams, plan := robot(b, 3)
-	l, err := align.NewLive(plan, streams, align.LiveOptions{})
+	l, err := align.NewLive(plan, streams, 0)
 	require.NoError(b, err)
 	defer l.Close()
 	list := arrivals(e)

@@ -2,61 +2,37 @@ package align
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/columns"
+	"github.com/robocache/robocache/internal/prepared"
 	"github.com/robocache/robocache/ops"
 )
 
-// Prepared is what a plan makes of a recording before anything is computed: what [Fuse] would compute from.
-type Prepared struct {
-	Clock   ops.Clock // uniform, over the plan's range; the plan's own Targets if it has them
-	Streams []PreparedStream
-	Notes   dataset.Notes // of ClassLeftOut: streams that are not taken
-}
-
-// PreparedStream is a stream that is taken: its samples in order, without stray ones, of the columns that the plan takes.
-type PreparedStream struct {
-	dataset.Stream        // with the name that it has in the output
-	From           string // its name in the recording
-	How            Sampling
-	Offset         time.Duration
-	Options        ops.ResampleOptions
-	OnChange       bool // whole numbers, under one message a second: its edge is Hold unless the plan says otherwise
-	Stray          int  // samples that were left out, their timestamps lying far from all others
-	Late, Timeless int  // samples that were sorted to where their timestamps belong, and that were left out since theirs is no time
-}
-
-// Prepare checks a plan against a recording and chooses what Fuse would take, without computing anything; a loader does that once for each episode. Named
-// streams without samples are there, empty. Errors are those of [Fuse], but that there may be any number of streams.
-func Prepare(e *dataset.Episode, plan Plan) (*Prepared, error) {
-	return (&Preparer{Plan: plan}).Prepare(e)
-}
-
-// Prepare is [Prepare] by the plan.
-func (p *Preparer) Prepare(e *dataset.Episode) (*Prepared, error) {
-	j, err := prepared(e, p.Plan, true, p)
+// Prepare checks the plan against a recording and returns the input of [Fuse], without computing anything. Named streams without samples are in it, empty.
+// Errors are the same as in Fuse, but there may be any number of streams.
+func (p *Preparer) Prepare(e *dataset.Episode) (*prepared.Recording, error) {
+	j, err := newJob(e, p.Plan, true, p)
 	if err != nil {
 		return nil, err
 	}
 	if err := j.makeClock(); err != nil {
 		return nil, err
 	}
-	out := &Prepared{Clock: j.clock, Notes: j.left}
+	out := &prepared.Recording{Clock: j.clock, Notes: j.left}
 	for i := range j.takes {
 		t := &j.takes[i]
 		o := j.options(t)
 		o.DType = 0
-		out.Streams = append(out.Streams, PreparedStream{Stream: *t.stream, From: t.from, How: t.resolved(), Offset: t.how.Offset, Options: o,
+		out.Streams = append(out.Streams, prepared.Stream{Stream: *t.stream, From: t.from, Normalise: t.how.Normalise, DType: t.how.DType, Offset: t.how.Offset, Options: o,
 			OnChange: t.onChange, Stray: t.strays, Late: t.sorting.late, Timeless: t.sorting.lost})
 	}
 	return out, nil
 }
 
-// prepared checks the plan and chooses streams.
-func prepared(e *dataset.Episode, plan Plan, fuse bool, before *Preparer) (*job, error) {
+// newJob checks the plan and chooses streams.
+func newJob(e *dataset.Episode, plan Plan, fuse bool, before *Preparer) (*job, error) {
 	if before == nil {
 		before = &Preparer{Plan: plan}
 	}
@@ -75,7 +51,7 @@ func prepared(e *dataset.Episode, plan Plan, fuse bool, before *Preparer) (*job,
 
 // prepare chooses streams, checks what is asked of them together, and makes the clock.
 func prepare(e *dataset.Episode, plan Plan, fuse bool) (*job, error) {
-	j, err := prepared(e, plan, fuse, nil)
+	j, err := newJob(e, plan, fuse, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -7,13 +7,14 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// Preparer is Prepare for many recordings of one plan: it checks that once, and keeps what the kinds of a stream's columns are, which is the same
-// for all that have the same columns. Its method may be called from any goroutine. What it returns shares Options.Channels, which are not to be written.
+// Preparer prepares many recordings by one plan. It checks the plan once, and keeps the kinds of the columns of each stream, because recordings with the
+// same columns have the same kinds. Its method may be called from any goroutine. The streams that it returns share Options.Channels, which may not be
+// written.
 type Preparer struct {
 	Plan Plan // does not change
 
 	checked sync.Once
-	wrong   error // what Check said
+	wrong   error // of Plan.Check
 
 	mu      sync.Mutex
 	streams []kinds // of each stream in the plan, or in the recording if the plan names none

@@ -18,9 +18,20 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Report says what became of a recording. Its JSON names are a contract.
+// Report counts what became of the samples of a recording. Its JSON names are a contract.
 type Report struct {
-	Clock     ClockReport    `json:"clock"`
+	Clock struct {
+		DType   string  `json:"dtype"`
+		Hz      float64 `json:"hz,omitempty"`
+		Targets int     `json:"targets"`
+		// First and Last are the first and last target: int64 nanoseconds, or seconds as in the input; nil if there are no targets, or it is not finite.
+		First any    `json:"first"`
+		Last  any    `json:"last"`
+		Range string `json:"range,omitempty"` // the name of the RangeMode
+		// BeginsWith and EndsWith are the streams that the clock begins and ends with.
+		BeginsWith string `json:"begins_with,omitempty"`
+		EndsWith   string `json:"ends_with,omitempty"`
+	} `json:"clock"`
 	Streams   []StreamReport `json:"streams"`
 	AllValid  *int           `json:"all_valid,omitempty"` // Fuse: targets at which every stream is valid
 	Dropouts  *Dropouts      `json:"dropouts,omitempty"`  // losses that the recorder noted
@@ -28,20 +39,6 @@ type Report struct {
 	// Notes are streams of the recording that are not in the output (ClassLeftOut), then damage, choices and changes that are not counted above.
 	// Package notetext has their sentences.
 	Notes dataset.Notes `json:"-"`
-}
-
-// ClockReport is the common clock. First and Last are its first and last target: int64 nanoseconds, or seconds as in the input;
-// nil for a clock without targets, or a target that is not finite.
-type ClockReport struct {
-	DType   string  `json:"dtype"`
-	Hz      float64 `json:"hz,omitempty"`
-	Targets int     `json:"targets"`
-	First   any     `json:"first"`
-	Last    any     `json:"last"`
-	Range   string  `json:"range,omitempty"` // RangeMode's name
-	// The streams that the clock begins and ends with.
-	BeginsWith string `json:"begins_with,omitempty"`
-	EndsWith   string `json:"ends_with,omitempty"`
 }
 
 // StreamReport counts what became of a stream. Targets = Valid + OutOfRange + Gapped + NotFinite.
@@ -82,11 +79,13 @@ type Dropouts struct {
 // NewReport returns the report of a clock [T] or [B,T], with nothing said of streams.
 func NewReport(targets *tensor.Tensor, hz float64) Report {
 	n := targets.Dim(targets.Rank() - 1)
-	c := ClockReport{DType: targets.DType().String(), Hz: hz, Targets: n}
+	r := Report{Streams: []StreamReport{}}
+	c := &r.Clock
+	c.DType, c.Hz, c.Targets = targets.DType().String(), hz, n
 	if targets.Rank() == 1 && n > 0 {
 		c.First, c.Last = timeAt(targets, 0), timeAt(targets, n-1)
 	}
-	return Report{Clock: c, Streams: []StreamReport{}}
+	return r
 }
 
 // timeAt returns element i of a clock, or nil if it is not finite.
@@ -211,7 +210,7 @@ func (s *StreamReport) covers() string {
 // String is the clock in a line, a table with a line for each stream, and what was lost.
 func (r Report) String() string {
 	var b strings.Builder
-	fmt.Fprintln(&b, r.Clock)
+	fmt.Fprintln(&b, r.clock())
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "stream\tsamples\trate\tgaps\tcovers\ttargets\tvalid\toutside\tin gaps\tinexact\t  kinds")
 	for _, s := range r.Streams {
@@ -240,8 +239,9 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// String describes the clock in a line.
-func (c ClockReport) String() string {
+// clock describes the clock in a line.
+func (r *Report) clock() string {
+	c := &r.Clock
 	s := fmt.Sprintf("clock: %d targets", c.Targets)
 	if c.Hz > 0 {
 		s += fmt.Sprintf(" at %g Hz", c.Hz)

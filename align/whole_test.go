@@ -235,9 +235,9 @@ func TestAStreamOfOneTimestampHoldsItsValue(t *testing.T) {
 		two, err := tensor.Data[uint8](both)
 		require.NoError(t, err)
 		assert.Equal(t, one, two)
-		prepared, err := align.Prepare(e, align.Plan{Rate: 10, Streams: streams})
+		prepared, err := (&align.Preparer{Plan: align.Plan{Rate: 10, Streams: streams}}).Prepare(e)
 		require.NoError(t, err)
-		assert.Equal(t, got.Streams[1].How.Edge, prepared.Streams[1].How.Edge)
+		assert.Equal(t, got.Streams[1].How.Edge, prepared.Streams[1].Options.Edge.String())
 		return one
 	}
 	streams := named("fast", "static")
@@ -251,7 +251,10 @@ func TestAStreamOfOneTimestampHoldsItsValue(t *testing.T) {
 			return err
 		},
 		func() error { _, err := align.Fuse(ctx, cpu(t), e, align.Plan{Rate: 10, Streams: streams}); return err },
-		func() error { _, err := align.Prepare(e, align.Plan{Rate: 10, Streams: streams}); return err },
+		func() error {
+			_, err := (&align.Preparer{Plan: align.Plan{Rate: 10, Streams: streams}}).Prepare(e)
+			return err
+		},
 	} {
 		var bad *align.StreamError
 		require.ErrorAs(t, do(), &bad)

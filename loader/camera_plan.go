@@ -8,6 +8,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/prepared"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
@@ -77,7 +78,7 @@ func split(plan align.Plan, cameras []Camera) (align.Plan, *filming, error) {
 
 // filmed are the frames of an episode, as numbers on a clock.
 type filmed struct {
-	streams []align.PreparedStream
+	streams []prepared.Stream
 	leftOut dataset.Notes  // cameras of it that have no place on a clock
 	media   []string       // the names of its media streams
 	why     []dataset.Note // of each camera, why it has no frames, if it says so
@@ -85,7 +86,7 @@ type filmed struct {
 
 // film finds an episode's frames.
 func (f *filming) film(e *dataset.Episode, strict bool) (*filmed, error) {
-	out := &filmed{streams: make([]align.PreparedStream, len(f.streams)), why: make([]dataset.Note, len(f.streams))}
+	out := &filmed{streams: make([]prepared.Stream, len(f.streams)), why: make([]dataset.Note, len(f.streams))}
 	for _, m := range e.Media {
 		out.media = append(out.media, m.Name)
 	}
@@ -110,7 +111,7 @@ func (f *filming) film(e *dataset.Episode, strict bool) (*filmed, error) {
 		if err != nil {
 			return nil, err
 		}
-		p, err := align.Prepare(&dataset.Episode{Streams: []dataset.Stream{stream}}, f.plans[i])
+		p, err := (&align.Preparer{Plan: f.plans[i]}).Prepare(&dataset.Episode{Streams: []dataset.Stream{stream}})
 		switch {
 		case err != nil && (strict || fatal(err)):
 			return nil, err

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/inorder"
 	"github.com/robocache/robocache/internal/plausible"
+	"github.com/robocache/robocache/internal/prepared"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 )
@@ -19,7 +19,7 @@ type looked struct {
 	filtered bool
 	unwanted bool // nobody asked for it
 	err      error
-	prepared *align.Prepared
+	prepared *prepared.Recording
 	clocks   []int // of each stream, the first that has its timestamps
 	// columns is where each stream's columns begin in the recording's; nil unless all streams are taken as they were recorded: all samples, of columns
 	// that follow each other. Such an episode need not be prepared again.
@@ -129,7 +129,7 @@ func (c *chosen) lookAt(ctx context.Context, i int, l *looked) (err error) {
 		if l.times, err = hashed(l.times, streams[m].Times); err != nil {
 			return err
 		}
-		l.clocks[m] = slices.IndexFunc(streams[:m+1], func(o align.PreparedStream) bool { return sameTimes(o.Times, streams[m].Times) })
+		l.clocks[m] = slices.IndexFunc(streams[:m+1], func(o prepared.Stream) bool { return sameTimes(o.Times, streams[m].Times) })
 		if l.columns != nil {
 			if at := columnOf(recordedAs(e, streams[m].From), &streams[m].Stream); at >= 0 {
 				l.columns[m] = at
@@ -156,7 +156,7 @@ func (c *chosen) take(i int, l *looked) error {
 	clocks := make([]int, len(p.Streams))
 	for m := range p.Streams {
 		s, q := &p.Streams[m], &c.parts[m]
-		if s.Len() > 0 && !s.OnChange && q.how.Edge == "hold" && c.unsaid(m) { // it speaks more often here
+		if s.Len() > 0 && !s.OnChange && q.options.Edge == ops.EdgeHold && c.unsaid(m) { // it speaks more often here
 			q.options.Edge = ops.EdgeClamp
 		}
 		r := &c.report.Streams[m]

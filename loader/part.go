@@ -4,29 +4,32 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/clocks"
+	"github.com/robocache/robocache/internal/prepared"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
 
 // part is a stream of the batches.
 type part struct {
-	name    string
-	from    string // its name in the recordings
-	column  int    // where its columns begin in the recorded stream's; -1 of a stream that is empty so far
-	clock   int    // the first part that has the same timestamps in all episodes
-	columns []dataset.Column
-	packed  tensor.DType // of the recorded values
-	options ops.ResampleOptions
-	how     align.Sampling
-	deltas  []int64
-	width   int
-	dtype   tensor.DType
-	affine  *affine
-	stats   []ColumnStats
+	name      string
+	from      string // its name in the recordings
+	column    int    // where its columns begin in the recorded stream's; -1 of a stream that is empty so far
+	clock     int    // the first part that has the same timestamps in all episodes
+	columns   []dataset.Column
+	packed    tensor.DType // of the recorded values
+	options   ops.ResampleOptions
+	normalise string
+	offset    time.Duration
+	deltas    []int64
+	width     int
+	dtype     tensor.DType
+	affine    *affine
+	stats     []ColumnStats
 
 	offsets         []int64        // [E+1], of the samples of the episodes one behind the other
 	values, times   *tensor.Tensor // packed, on the host and then on the device
@@ -75,7 +78,7 @@ func shift(first, second []int64) (by int64, same bool) {
 }
 
 // fits reports in what a prepared episode is not as the first.
-func fits(p *align.Prepared, parts []part) error {
+func fits(p *prepared.Recording, parts []part) error {
 	if len(p.Streams) != len(parts) {
 		return fmt.Errorf("%d streams, where the first episode has %d", len(p.Streams), len(parts))
 	}

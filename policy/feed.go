@@ -49,7 +49,7 @@ func NewFeed(c *Config, e *dataset.Episode) (*Feed, error) {
 		}
 		f.streams = append(f.streams, fed{name: from, offset: int64(in.Offset), action: in.Name == c.Action.Name, times: s.Nanoseconds(), values: values, width: len(s.Columns)})
 	}
-	p, err := align.Prepare(e, plan)
+	p, err := (&align.Preparer{Plan: plan}).Prepare(e)
 	if err != nil {
 		return nil, err
 	}
