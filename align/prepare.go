@@ -5,7 +5,6 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/clocks"
-	"github.com/robocache/robocache/internal/columns"
 	"github.com/robocache/robocache/internal/prepared"
 	"github.com/robocache/robocache/ops"
 )
@@ -40,11 +39,8 @@ func newJob(e *dataset.Episode, plan Plan, fuse bool, before *Preparer) (*job, e
 		return nil, err
 	}
 	j := &job{plan: plan, snap: clocks.Snapping(plan.Snap, plan.Rate), fuse: fuse, dtype: plan.Defaults.DType, before: before}
-	if name, repeated := columns.Repeated(e.Names()); repeated {
-		return nil, &StreamError{Stream: name, Got: "two streams of this name", Want: "each name once"}
-	}
-	if e.Steps && plan.Targets == nil {
-		return nil, &clocks.StepsError{Rate: plan.Rate}
+	if err := before.CheckEpisode(e); err != nil {
+		return nil, err
 	}
 	return j, j.choose(e)
 }

@@ -4,6 +4,8 @@ import (
 	"sync"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
+	"github.com/robocache/robocache/internal/columns"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -23,6 +25,17 @@ type Preparer struct {
 func (p *Preparer) check() error {
 	p.checked.Do(func() { p.wrong = p.Plan.Check() })
 	return p.wrong
+}
+
+// CheckEpisode returns an error if no plan at this plan's Rate takes the recording: two streams have one name, or the timestamps count steps.
+func (p *Preparer) CheckEpisode(e *dataset.Episode) error {
+	if name, repeated := columns.Repeated(e.Names()); repeated {
+		return &StreamError{Stream: name, Got: "two streams of this name", Want: "each name once"}
+	}
+	if e.Steps && p.Plan.Targets == nil {
+		return &clocks.StepsError{Rate: p.Plan.Rate}
+	}
+	return nil
 }
 
 // kinds are the channels of a stream's columns.

@@ -23,6 +23,10 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
+var ctx = context.Background()
+
+func episode(list ...dataset.Stream) *dataset.Episode { return &dataset.Episode{Streams: list} }
+
 // recordings are a dataset in memory. A nil episode cannot be read.
 type recordings struct {
 	info     dataset.Info
@@ -91,13 +95,16 @@ func TestSuggestTellsStreamsThatShareNoMoment(t *testing.T) {
 // taken checks that a plan is taken as it is, with nothing in it that has no effect.
 func taken(t *testing.T, got *suggest.Suggestion, e *dataset.Episode) {
 	t.Helper()
-	apart, err := align.Resample(ctx, cpu(t), e, got.Plan)
+	cpu, err := ops.Open("cpu")
+	require.NoError(t, err)
+	defer cpu.Close()
+	apart, err := align.Resample(ctx, cpu, e, got.Plan)
 	require.NoError(t, err, "%s", got.Text)
 	for _, n := range apart.Report.Notes {
 		assert.NotContains(t, n.Code, "-unused", "%s", got.Text)
 	}
 	if len(got.Plan.Streams) <= ops.MaxStreams {
-		_, err = align.Fuse(ctx, cpu(t), e, got.Plan)
+		_, err = align.Fuse(ctx, cpu, e, got.Plan)
 		require.NoError(t, err, "%s", got.Text)
 	}
 }
