@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// report begins the report: the clock, and what became of the recording itself.
+// report begins the report with the clock and the losses and notes of the recording.
 func (j *job) report(e *dataset.Episode) Report {
 	r := NewReport(j.targets, j.plan.Rate)
 	if j.plan.Targets == nil {
@@ -100,7 +100,8 @@ func shiftedBy[T int64 | float64 | float32](times *tensor.Tensor, d T) (*tensor.
 	return tensor.Of(out, len(out))
 }
 
-// unused adds the notes about options of the plan that have no effect: of a stream on that stream, of the defaults on all together.
+// unused adds a note for each option without effect: for a stream, if it has none there, and for the defaults, if they have none on any
+// stream.
 func (j *job) unused(notes *dataset.Notes) {
 	var all []Aligned
 	for i := range j.takes {
@@ -114,7 +115,7 @@ func (j *job) unused(notes *dataset.Notes) {
 	notes.Join(j.plan.Defaults.Unused("", all...))
 }
 
-// strays adds the notes about timestamps of the streams that are taken.
+// strays adds the notes about stray timestamps and clock jumps of the taken streams.
 func (j *job) strays(notes *dataset.Notes) {
 	for _, t := range j.takes {
 		code := dataset.CodeStrayFollowed

@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// Check returns a *PlanError unless the plan can be carried out, whatever the recording.
+// Check returns a *PlanError if the plan has a mistake that needs no recording to be seen, for example a rate of -1.
 func (p *Plan) Check() error {
 	switch {
 	case p.Targets == nil && (!(p.Rate > 0) || math.IsInf(p.Rate, 1)):
@@ -57,7 +57,7 @@ func (p *Plan) Check() error {
 	return p.checkLoading(names)
 }
 
-// checkLoading checks what is said of batches.
+// checkLoading checks the fields for loaders: windows, padding and shuffle.
 func (p *Plan) checkLoading(names map[string]bool) error {
 	for _, name := range sortedKeys(p.Windows) {
 		key := "windows." + name
@@ -84,10 +84,10 @@ func (p *Plan) checkLoading(names map[string]bool) error {
 	return named("shuffle", p.Shuffle, Shuffles)
 }
 
-// maxWindow is how many targets a window may have.
+// maxWindow is the largest number of targets in a window.
 const maxWindow = 1 << 24
 
-// mostReach is how far a window may reach from its anchor. Anchors are within 2^62 ns of 0, so no target is beyond what 64 bits hold.
+// mostReach is the longest distance from an anchor to a target. Anchors are within 2^62 ns of 0, so no target overflows 64 bits.
 const mostReach = time.Duration(1 << 60)
 
 func (s *Sampling) check(key string) error {
@@ -139,7 +139,7 @@ func kindNames() []string {
 	return names
 }
 
-// named checks a name that may be left open.
+// named returns a *PlanError if a name is neither empty nor in the list.
 func named(key, name string, list []string) error {
 	if name == "" || slices.Contains(list, name) {
 		return nil

@@ -42,14 +42,14 @@ func bad(key, got, want string) error { return &PlanError{Key: key, Got: got, Wa
 
 func oneOf(list []string) string { return strings.Join(list, ", ") }
 
-// StreamError is a stream that cannot be put on a clock as the plan has it.
+// StreamError is a stream that cannot be put on a clock by the plan.
 type StreamError struct {
 	Stream    string
-	Arg       string // of the operation, "SrcTimes", if it is known and Err has none
+	Arg       string // the argument of the operation, for example "SrcTimes"; empty if it is unknown, or in Err
 	Got, Want string
 	Err       error // the operation's own error, or nil
 
-	key string // of the plan's stream, where it is known more closely: "kind.gripper", "columns[1]"
+	key string // in the plan's stream, for example "kind.gripper" or "columns[1]"; empty if it is unknown
 }
 
 func (e *StreamError) Error() string {
@@ -69,7 +69,7 @@ func (e *StreamError) Error() string {
 // Unwrap returns the operation's own error.
 func (e *StreamError) Unwrap() error { return e.Err }
 
-// ofStream names the stream of an operation's error, if the input is its cause.
+// ofStream returns an operation's error as a *StreamError if its input is the cause, and else wraps it.
 func ofStream(name string, err error) error {
 	var arg *ops.ArgError
 	var value *ops.ValueError

@@ -5,7 +5,7 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// makeClock makes the clock over what the streams cover, unless the plan has targets.
+// makeClock sets the clock over the range of the plan, or over its targets.
 func (j *job) makeClock() error {
 	if j.plan.Targets != nil {
 		j.clock, j.targets = ops.At(j.plan.Targets), j.plan.Targets

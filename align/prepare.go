@@ -9,8 +9,8 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// Prepare checks the plan against a recording and returns the input of [Fuse], without computing anything. Named streams without samples are in it, empty.
-// Errors are the same as in Fuse, but there may be any number of streams.
+// Prepare checks the plan against a recording and returns the input of [Fuse], without computing anything. Named streams without samples
+// are in it, empty. Errors are the same as in Fuse, but there may be any number of streams.
 func (p *Preparer) Prepare(e *dataset.Episode) (*prepared.Recording, error) {
 	j, err := newJob(e, p.Plan, true, p)
 	if err != nil {
@@ -45,7 +45,7 @@ func newJob(e *dataset.Episode, plan Plan, fuse bool, before *Preparer) (*job, e
 	return j, j.choose(e)
 }
 
-// prepare chooses streams, checks what is asked of them together, and makes the clock.
+// prepare chooses streams, checks that they fit together, and makes the clock.
 func prepare(e *dataset.Episode, plan Plan, fuse bool) (*job, error) {
 	j, err := newJob(e, plan, fuse, nil)
 	if err != nil {
@@ -60,7 +60,7 @@ func prepare(e *dataset.Episode, plan Plan, fuse bool) (*job, error) {
 	return j, j.makeTargets()
 }
 
-// fits checks what is asked of the streams together: one clock's dtype, and of a Fuse not too many.
+// fits checks the streams together: timestamps have one dtype, and a Fuse has one dtype of values and at most ops.MaxStreams streams.
 func (j *job) fits() error {
 	if n := len(j.takes); j.fuse && n > ops.MaxStreams {
 		return &clocks.ManyError{Got: n}

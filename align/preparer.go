@@ -9,9 +9,9 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// Preparer prepares many recordings by one plan. It checks the plan once, and keeps the kinds of the columns of each stream, because recordings with the
-// same columns have the same kinds. Its method may be called from any goroutine. The streams that it returns share Options.Channels, which may not be
-// written.
+// Preparer prepares many recordings by one plan. It checks the plan once, and keeps the kinds of the columns of each stream, because
+// recordings with the same columns have the same kinds. Its method may be called from any goroutine. The streams that it returns share
+// Options.Channels, which may not be written.
 type Preparer struct {
 	Plan Plan // does not change
 
@@ -27,7 +27,8 @@ func (p *Preparer) check() error {
 	return p.wrong
 }
 
-// CheckEpisode returns an error if no plan at this plan's Rate takes the recording: two streams have one name, or the timestamps count steps.
+// CheckEpisode returns an error if no plan at this plan's Rate takes the recording: two streams have one name, or the timestamps count
+// steps.
 func (p *Preparer) CheckEpisode(e *dataset.Episode) error {
 	if name, repeated := columns.Repeated(e.Names()); repeated {
 		return &StreamError{Stream: name, Got: "two streams of this name", Want: "each name once"}
@@ -38,14 +39,14 @@ func (p *Preparer) CheckEpisode(e *dataset.Episode) error {
 	return nil
 }
 
-// kinds are the channels of a stream's columns.
+// kinds are the channels for a stream's columns.
 type kinds struct {
 	columns  []dataset.Column
 	custom   dataset.Rotation
 	channels []ops.Channel
 }
 
-// channels returns those of a stream, which depend on its place in the plan, its columns and the recordings' custom alone.
+// channels returns the channels of a stream. They depend only on its place in the plan, its columns and custom, the order of quaternions.
 func (p *Preparer) channels(t *take, custom dataset.Rotation) ([]ops.Channel, error) {
 	p.mu.Lock()
 	for len(p.streams) <= t.index {

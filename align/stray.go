@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/internal/cover"
 )
 
-// beside are the streams of the recording that are not taken, as far as their timestamps are good.
+// beside returns the streams of the recording that are not taken and have sorted timestamps.
 func (j *job) beside(e *dataset.Episode) (list []clocks.Source) {
 	for i := range e.Streams {
 		s := &e.Streams[i]
@@ -29,7 +29,7 @@ func (j *job) witness(t *take, beside []clocks.Source, at int64) bool {
 		slices.ContainsFunc(j.takes, func(o take) bool { return !o.empty && o.from != t.from && within(o.core) })
 }
 
-// vouched puts timestamps back into a stream's core that lie where another stream has samples: within the recording nothing is stray.
+// vouched puts timestamps back into a stream's core if another stream has samples around them, because they are then within the recording.
 func (j *job) vouched(t *take, beside []clocks.Source) {
 	if t.lo > 0 && j.witness(t, beside, t.cover.First) {
 		t.lo, t.core.First = 0, t.cover.First
@@ -39,8 +39,8 @@ func (j *job) vouched(t *take, beside []clocks.Source) {
 	}
 }
 
-// jump returns a note if a stream's clock was perhaps set while it was recorded: one step is a thousand times all others together, and leads to where no
-// other stream is.
+// jump returns a note if a stream's clock may have been set during the recording: one step is a thousand times as long as all others
+// together, and no other stream has samples on one side of it.
 func (j *job) jump(t *take, beside []clocks.Source) (notes dataset.Notes) {
 	at, step, others, found := cover.Jump(t.kept())
 	if !found || j.witness(t, beside, t.core.First) && j.witness(t, beside, t.core.Last) {

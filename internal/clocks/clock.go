@@ -13,8 +13,8 @@ import (
 // Snap is how near to a sample a target counts as on it, unless a plan has another limit: recorded times are often rounded to microseconds.
 const Snap = time.Microsecond
 
-// HalfStep returns half a step of a clock of a rate, the longest snap that puts no two targets on one sample. A clock of given times has the rate 0 and
-// no limit.
+// HalfStep returns half a step of a clock of a rate, the longest snap that puts no two targets on one sample. A clock of given times has
+// the rate 0 and no limit.
 func HalfStep(rate float64) time.Duration {
 	if rate > 0 {
 		return time.Duration(min(1e9/rate/2, 1e18))
@@ -33,8 +33,8 @@ func Snapping(given ops.Limit, rate float64) ops.Limit {
 	return given
 }
 
-// endSnap returns how far after the end of the range a clock's last tick may be. It is snap, or for float32 timestamps the distance between neighbours of
-// that type at the end of the streams if that is longer, because the last timestamp may have been rounded down by as much.
+// endSnap returns how far after the end of the range a clock's last tick may be. It is snap, or for float32 timestamps the distance between
+// neighbours of that type at the end of the streams if that is longer, because the last timestamp may have been rounded down by as much.
 func endSnap(snap ops.Limit, dtype tensor.DType, list []Source) ops.Limit {
 	d, given := snap.Get()
 	if dtype != tensor.F32 || !given {
@@ -51,8 +51,8 @@ func endSnap(snap ops.Limit, dtype tensor.DType, list []Source) ops.Limit {
 // maxOutput is the most bytes that the results may take, so that a mistyped rate does not fill the memory.
 const maxOutput = 64 << 30
 
-// Room returns a *SizeError if the results at a clock's targets would not fit into the memory. columns is the sum over the streams; a dtype of 0 is
-// taken as 8 bytes.
+// Room returns a *SizeError if the results at a clock's targets would not fit into the memory. columns is the sum over the streams; a dtype
+// of 0 is taken as 8 bytes.
 func Room(clock ops.Clock, streams, columns int, dtype tensor.DType) error {
 	size := 8
 	if dtype != 0 {
@@ -66,8 +66,8 @@ func Room(clock ops.Clock, streams, columns int, dtype tensor.DType) error {
 	return nil
 }
 
-// clock returns the clock of a rate over the span. It begins at the first nanosecond and ends with the last tick that is no more than snap after the
-// span. If there would be more than MaxTargets ticks, fits is false and want is about their number.
+// clock returns the clock of a rate over the span. It begins at the first nanosecond and ends with the last tick that is no more than snap
+// after the span. If there would be more than MaxTargets ticks, fits is false and want is about their number.
 func (s Span) clock(rate float64, snap ops.Limit) (clock ops.Clock, want float64, fits bool) {
 	slack, _ := snap.Get()
 	last := s.Last + min(int64(slack), math.MaxInt64-max(s.Last, 0))
@@ -82,9 +82,9 @@ func (s Span) clock(rate float64, snap ops.Limit) (clock ops.Clock, want float64
 	return clock, want, true
 }
 
-// Over returns the clock of a rate over sources of one dtype, with its span. whole is the time of the recording, and a Range of the mode Between counts
-// from its beginning. The last tick is no more than snap after the end, see Snapping. If there is no time, or more than MaxTargets ticks, the error is a
-// *RangeError.
+// Over returns the clock of a rate over sources of one dtype, with its span. whole is the time of the recording, and a Range of the mode
+// Between counts from its beginning. The last tick is no more than snap after the end, see Snapping. If there is no time, or more than
+// MaxTargets ticks, the error is a *RangeError.
 func Over(list []Source, whole cover.Cover, r Range, rate float64, snap ops.Limit, dtype tensor.DType) (ops.Clock, Span, error) {
 	span, err := spanOf(list, whole, r)
 	if err != nil {
@@ -111,8 +111,9 @@ func Over(list []Source, whole cover.Cover, r Range, rate float64, snap ops.Limi
 	return clock, span, e
 }
 
-// Ticks returns the times [T] of a uniform clock over a span, i64 nanoseconds or f64 or f32 seconds, and the clock to compute with. If float32 rounds the
-// last tick to after the end of the span, the tick is that end, so that it takes the sample there, and the clock is At these times.
+// Ticks returns the times [T] of a uniform clock over a span, i64 nanoseconds or f64 or f32 seconds, and the clock to compute with. If
+// float32 rounds the last tick to after the end of the span, the tick is that end, so that it takes the sample there, and the clock is At
+// these times.
 func Ticks(clock ops.Clock, over Span, dtype tensor.DType) (times *tensor.Tensor, at ops.Clock, err error) {
 	switch dtype {
 	case tensor.I64:

@@ -110,8 +110,8 @@ func (e *NoStreamsError) Error() string {
 // ErrorNotes returns the notes.
 func (e *NoStreamsError) ErrorNotes() dataset.Notes { return e.Notes }
 
-// StepsError reports that a recording cannot be put on a clock, because its timestamps count steps and it has no rate. Rate is that of the plan; 0 if
-// there is no plan yet.
+// StepsError reports that a recording cannot be put on a clock, because its timestamps count steps and it has no rate. Rate is that of the
+// plan; 0 if there is no plan yet.
 type StepsError struct{ Rate float64 }
 
 func (e *StepsError) Error() string {

@@ -97,8 +97,8 @@ func spanOf(list []Source, whole cover.Cover, r Range) (Span, error) {
 	return s, nil
 }
 
-// Recording returns the time of a recording with these streams. A stream of a single moment and one that is Stray count only if all are so, because
-// their timestamps may be wrong.
+// Recording returns the time of a recording with these streams. A stream of a single moment and one that is Stray count only if all are so,
+// because their timestamps may be wrong.
 func Recording(list []Source) cover.Cover {
 	if long := slices.DeleteFunc(slices.Clone(list), func(s Source) bool { return s.Stray || s.First == s.Last }); len(long) > 0 {
 		list = long
