@@ -270,9 +270,7 @@ func ExampleResample() {
 
 // Of what float32 does not tell apart at the end of a long recording nothing is seen at its beginning: a tick takes no sample behind it.
 func TestFloat32TimesAreAsExactAsTheyAre(t *testing.T) {
-	device, err := ops.Open("cpu")
-	require.NoError(t, err)
-	defer device.Close()
+	device := cpu(t)
 	times := tensor.Must(tensor.Of([]float32{0, 0.5, 0.6001, 7200}, 4))
 	s := dataset.Stream{Name: "a", Times: times, Values: tensor.Must(tensor.Of([]float32{0, 5, 6, 7}, 4, 1)), Columns: []dataset.Column{{Name: "x"}}}
 	got, err := align.Resample(context.Background(), device, &dataset.Episode{Streams: []dataset.Stream{s}}, align.Plan{Rate: 10, Defaults: align.Sampling{Kind: "previous"}})
@@ -284,9 +282,7 @@ func TestFloat32TimesAreAsExactAsTheyAre(t *testing.T) {
 
 // A clock of float32 tells apart what is more than a microsecond: the last row is on it, and valid, where its time and the first's were rounded apart.
 func TestTheLastRowOfFloat32TimesIsKept(t *testing.T) {
-	device, err := ops.Open("cpu")
-	require.NoError(t, err)
-	defer device.Close()
+	device := cpu(t)
 	for _, c := range []struct {
 		rate float64
 		rows int

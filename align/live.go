@@ -110,12 +110,10 @@ func NewLive(plan Plan, streams []LiveStream, horizon time.Duration) (*Live, err
 			plan.Streams = append(plan.Streams, Stream{Name: s.Name})
 		}
 	}
-	j := &job{plan: plan, fuse: true, before: &Preparer{Plan: plan}}
-	j.snap = clocks.Snapping(plan.Snap, plan.Rate)
-	if err := j.choose(e); err != nil {
+	j, err := newJob(e, &Preparer{Plan: plan}, true)
+	if err != nil {
 		return nil, err
 	}
-	var err error
 	if l.device, err = ops.Open("cpu"); err != nil {
 		return nil, err
 	}

@@ -99,9 +99,7 @@ func TestLiveWindowsAreThoseOfTheRecording(t *testing.T) {
 			list[i], list[i+5] = list[i+5], list[i]
 		}
 	}
-	host, err := ops.Open("cpu")
-	require.NoError(t, err)
-	defer host.Close()
+	host := cpu(t)
 	next, compared := 0, 0
 	var row []float64
 	for anchor := list[0].at + 1e9; anchor < list[len(list)-1].at-delay; anchor += 20e6 * int64(1+r.IntN(9)) {
@@ -143,9 +141,7 @@ func TestLiveWindowsAreThoseOfTheRecording(t *testing.T) {
 // Kinds that look back need no later sample: their windows are those of the recording at once, however old the last sample is.
 func TestLiveWindowsThatLookBackWaitForNothing(t *testing.T) {
 	ctx := context.Background()
-	host, err := ops.Open("cpu")
-	require.NoError(t, err)
-	defer host.Close()
+	host := cpu(t)
 	for _, kind := range []string{"previous", "window-mean", "window-min", "window-max", "window-last"} {
 		for _, hz := range []float64{3, 30, 250} {
 			t.Run(fmt.Sprint(kind, " of ", hz, " Hz"), func(t *testing.T) {

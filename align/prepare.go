@@ -12,7 +12,7 @@ import (
 // Prepare checks the plan against a recording and returns the input of [Fuse], without computing anything. Named streams without samples
 // are in it, empty. Errors are the same as in Fuse, but there may be any number of streams.
 func (p *Preparer) Prepare(e *dataset.Episode) (*prepared.Recording, error) {
-	j, err := newJob(e, p.Plan, true, p)
+	j, err := newJob(e, p, true)
 	if err != nil {
 		return nil, err
 	}
@@ -31,23 +31,21 @@ func (p *Preparer) Prepare(e *dataset.Episode) (*prepared.Recording, error) {
 }
 
 // newJob checks the plan and chooses streams.
-func newJob(e *dataset.Episode, plan Plan, fuse bool, before *Preparer) (*job, error) {
-	if before == nil {
-		before = &Preparer{Plan: plan}
-	}
-	if err := before.check(); err != nil {
+func newJob(e *dataset.Episode, p *Preparer, fuse bool) (*job, error) {
+	if err := p.check(); err != nil {
 		return nil, err
 	}
-	j := &job{plan: plan, snap: clocks.Snapping(plan.Snap, plan.Rate), fuse: fuse, dtype: plan.Defaults.DType, before: before}
-	if err := before.CheckEpisode(e); err != nil {
+	if err := p.CheckEpisode(e); err != nil {
 		return nil, err
 	}
+	plan := p.Plan
+	j := &job{plan: plan, snap: clocks.Snapping(plan.Snap, plan.Rate), fuse: fuse, dtype: plan.Defaults.DType, before: p}
 	return j, j.choose(e)
 }
 
 // prepare chooses streams, checks that they fit together, and makes the clock.
 func prepare(e *dataset.Episode, plan Plan, fuse bool) (*job, error) {
-	j, err := newJob(e, plan, fuse, nil)
+	j, err := newJob(e, &Preparer{Plan: plan}, fuse)
 	if err != nil {
 		return nil, err
 	}
