@@ -10,6 +10,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/video"
 )
 
@@ -60,12 +61,12 @@ func ofEpisode(err error) bool {
 	var (
 		format  *dataset.FormatError
 		stream  *dataset.StreamError
-		missing *align.MissingError
+		missing *clocks.MissingError
 		aligned *align.StreamError
-		none    *align.NoStreamsError
-		span    *align.RangeError
-		size    *align.SizeError
-		steps   *align.StepsError
+		none    *clocks.NoStreamsError
+		span    *clocks.RangeError
+		size    *clocks.SizeError
+		steps   *clocks.StepsError
 		refused *RefusedError
 		lost    *LostError
 	)

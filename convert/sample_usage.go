@@ -3,13 +3,14 @@ package convert
 import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
 
 // countUsed counts the samples of an aligned stream that its rows use, why the others are not used, and the rows across gaps of the recording.
 func countUsed(a *align.Aligned, plan *align.Plan, account *StreamAccount) error {
-	limit, _ := align.Snapping(plan.Snap, plan.Rate) // which was checked
+	limit := clocks.Snapping(plan.Snap, plan.Rate)
 	used, err := usedSamples(a, limit)
 	if err != nil {
 		return err

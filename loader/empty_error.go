@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
@@ -68,7 +68,7 @@ func (e *EmptyError) ErrorNotes() dataset.Notes { return e.Notes }
 // Steps reports whether streams are left out because their timestamps count steps: see [store.NothingError].
 func (e *EmptyError) Steps() bool {
 	return slices.ContainsFunc(e.Notes, func(n dataset.Note) bool {
-		var none *align.NoStreamsError
+		var none *clocks.NoStreamsError
 		return errors.As(n.Cause, &none) && none.Notes.Find(dataset.CodeStepTimes) != nil
 	})
 }

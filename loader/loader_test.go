@@ -14,6 +14,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
@@ -168,7 +169,7 @@ func check(t *testing.T, host *ops.Device, l *loader.Loader, m made, b *loader.B
 					one.Streams = append(one.Streams, o)
 				}
 			}
-			one.Snap = ops.Within(align.Snap)
+			one.Snap = ops.Within(clocks.Snap)
 			want, err := align.Fuse(ctx, host, m[l.EpisodeOf(e)], one)
 			require.NoError(t, err)
 			assert.Equal(t, data[uint8](t, want.Valid), data[uint8](t, s.Valid)[row*len(targets):(row+1)*len(targets)], s.Name)

@@ -10,6 +10,7 @@ import (
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/viz"
 	"github.com/spf13/cobra"
@@ -42,7 +43,7 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 	f.Var(&cli.LimitFlag{To: &r.Defaults.Window, Above: true}, "window", "the window kinds reduce the samples of this long up to each target")
 	f.Var(&r.edge, "edge", "outside the recorded range: clamp (default), fill, extrapolate, error, or hold: the last sample stays valid")
 	f.Var(&cli.LimitFlag{To: &r.Snap}, "snap", "a target this near to a sample counts as on it, no more than half a step of --hz; 0: none does")
-	f.Lookup("snap").DefValue = align.Snap.String()
+	f.Lookup("snap").DefValue = clocks.Snap.String()
 	f.Var(&cli.LimitFlag{To: &r.Defaults.MaxGap}, "max-gap", "targets between samples further apart than this are not valid")
 	f.BoolVar(&r.Defaults.FillGaps, "fill-gaps", false, "write the fill value where --max-gap, --tolerance or an empty window make a target not valid")
 	f.Var(&cli.LimitFlag{To: &r.Defaults.Tolerance}, "tolerance", "previous, next and nearest samples further away than this are not valid")

@@ -8,6 +8,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
+	"github.com/robocache/robocache/internal/arrayfile"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/viz"
 )
@@ -49,7 +50,7 @@ type job interface {
 	// run resamples and keeps the data for save.
 	run(r *request, device *ops.Device) (*result, error)
 	// arrays writes the output.
-	arrays(w align.ArrayWriter) error
+	arrays(w arrayfile.Writer) error
 	// panels returns the figure's panels.
 	panels() ([]viz.Panel, error)
 }

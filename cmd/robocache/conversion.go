@@ -13,6 +13,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/convert"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/video"
 )
 
@@ -144,7 +145,7 @@ func (c *conversion) explain(err error) error {
 		clock   *convert.ClockError
 		nothing *convert.NothingError
 		path    *fs.PathError
-		steps   *align.StepsError
+		steps   *clocks.StepsError
 		extra   *convert.ExtraStreamError
 		busy    *convert.BusyError
 		program *video.ProgramError

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/spf13/pflag"
 )
 
@@ -54,7 +54,7 @@ func spelling(f *pflag.FlagSet) batching.Spelling {
 func inFlags(f *pflag.FlagSet, err error) error {
 	var option *dataset.OptionError
 	var input *inputError
-	var missing *align.MissingError
+	var missing *clocks.MissingError
 	switch {
 	case errors.As(err, &missing) && strings.Contains(missing.Stream, ",") && f.Lookup("stream") != nil:
 		return fmt.Errorf("%w; each stream has a --stream of its own", err)

@@ -11,6 +11,8 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/internal/arrayfile"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/cover"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/plausible"
@@ -129,7 +131,9 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 	res.Ignored, res.Remarks, res.Notes = append([]string{}, j.ignored...), j.remarks, j.notes
 	channels := []ops.Channel{{Hi: j.values.Dim(j.values.Rank() - 1), Interp: r.kind.Value, Period: r.Defaults.Period}}
 	res.Notes.Join(plausible.Degrees("values", j.values, channels))
-	res.Notes.Join(align.Unused("", r.sampling(), align.Effective{How: r.sampling(), Edge: r.edge.Value, Channels: channels}))
+	how := r.sampling()
+	how.Edge = r.edge.Value.String()
+	res.Notes.Join(r.sampling().Unused("", align.Aligned{How: how, Channels: channels}))
 	d := j.values.Dim(j.values.Rank() - 1)
 	line := align.StreamReport{Name: "values", Rows: j.batch(), Columns: d, DType: out.Values.DType().String(), Inexact: j.inexact, BackSteps: j.sorted, Stray: j.strays, Edge: r.edge.Value.String(), Timeless: j.timeless,
 		Kinds: map[string]int{r.kind.Value.String(): d}}
@@ -200,7 +204,7 @@ func (j *npzJob) unfinite(row, n int) (int, error) {
 	return plausible.Unfinite(values)
 }
 
-func (j *npzJob) arrays(w align.ArrayWriter) error {
+func (j *npzJob) arrays(w arrayfile.Writer) error {
 	for _, a := range []struct {
 		name  string
 		array *tensor.Tensor
@@ -249,7 +253,7 @@ func (j *npzJob) makeClock(r *request) error {
 		j.clock = ops.At(j.targets)
 		return nil
 	}
-	covers := make([]cover.Cover, 0, j.batch())
+	list := make([]clocks.Source, 0, j.batch())
 	for b := range j.batch() {
 		t, err := j.row(b)
 		if err != nil {
@@ -279,27 +283,27 @@ func (j *npzJob) makeClock(r *request) error {
 		if r.Range.Mode == align.RangeCommon {
 			c = core
 		}
-		covers = append(covers, c)
+		list = append(list, clocks.Source{Cover: c})
 	}
 	// Every row in a batch narrows the range.
-	span := r.Range
+	span := clocks.Range{Mode: r.Range.Mode}
 	if span.Mode == align.RangeCommon {
 		span.Mode = align.RangeIntersection
 	}
 	var err error
-	var over align.Span
-	if j.clock, over, err = align.ClockOver(covers, span, r.Rate, align.EndSnap(j.snap, j.times.DType(), covers)); err == nil {
-		err = align.Room(j.clock, j.batch(), j.batch()*j.values.Dim(j.values.Rank()-1), r.Defaults.DType)
+	var over clocks.Span
+	if j.clock, over, err = clocks.Over(list, clocks.Recording(list), span, r.Rate, j.snap, j.times.DType()); err == nil {
+		err = clocks.Room(j.clock, j.batch(), j.batch()*j.values.Dim(j.values.Rank()-1), r.Defaults.DType)
 	}
-	var size *align.SizeError
-	var long *align.RangeError
+	var size *clocks.SizeError
+	var long *clocks.RangeError
 	switch {
 	case errors.As(err, &size), errors.As(err, &long) && long.Targets > 0 && len(long.Streams) == 0:
 		return usagef("--hz: %v", err)
 	case err != nil:
 		return &inputError{Path: j.path, Array: "times", Err: err}
 	}
-	j.targets, j.clock, err = align.Ticks(j.clock, over, j.times.DType())
+	j.targets, j.clock, err = clocks.Ticks(j.clock, over, j.times.DType())
 	return err
 }
 

@@ -10,11 +10,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/mcap"
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/dataset/safetensors"
+	"github.com/robocache/robocache/internal/arrayfile"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/storage"
 	"github.com/robocache/robocache/tensor"
@@ -77,9 +77,9 @@ func unwritten(err error) error {
 }
 
 // inArrays returns the function that writes an output of arrays, in the format of its extension.
-func inArrays(out string, arrays func(align.ArrayWriter) error) func(io.Writer) error {
+func inArrays(out string, arrays func(arrayfile.Writer) error) func(io.Writer) error {
 	return func(f io.Writer) error {
-		archive := align.NewArrayWriter(out, f)
+		archive := arrayfile.New(out, f)
 		if err := arrays(archive); err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/loader/store"
 )
@@ -132,10 +133,10 @@ func (a *app) suggest(ctx context.Context, p *planning, d dataset.Dataset) (*sug
 		bar.Add(1)
 		garbage.adjust()
 	}})
-	var steps *align.StepsError
-	var none *align.NoStreamsError
+	var steps *clocks.StepsError
+	var none *clocks.NoStreamsError
 	var stream *align.StreamError
-	var missing *align.MissingError
+	var missing *clocks.MissingError
 	switch {
 	case errors.As(err, &steps):
 		return nil, usagef("%s counts steps and does not say how many a second there are, want --rate", p.Path)

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/arrayfile"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/loader/store"
@@ -207,7 +207,7 @@ func (w *actor) keep(p *predictions) error {
 	c := w.policy.Config()
 	n, chunk, columns := len(p.anchors), c.Recipe.Chunk, len(c.Targets)
 	return unwritten(atomicfile.WriteFile(w.acting.out, func(f io.Writer) error {
-		archive := align.NewArrayWriter(w.acting.out, f)
+		archive := arrayfile.New(w.acting.out, f)
 		var errs []error
 		add := func(name string, t *tensor.Tensor, err error) {
 			if err == nil {

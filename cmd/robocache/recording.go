@@ -13,6 +13,8 @@ import (
 	_ "github.com/robocache/robocache/dataset/all" // registers the formats
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/internal/arrayfile"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
@@ -182,13 +184,13 @@ func (j *recording) explain(r *request, err error) error {
 	var stream *align.StreamError
 	var arg *ops.ArgError
 	var value *ops.ValueError
-	var missing *align.MissingError
-	var many *align.ManyError
-	var span *align.RangeError
-	var none *align.NoStreamsError
-	var size *align.SizeError
-	var place *align.InPlanError
-	var steps *align.StepsError
+	var missing *clocks.MissingError
+	var many *clocks.ManyError
+	var span *clocks.RangeError
+	var none *clocks.NoStreamsError
+	var size *clocks.SizeError
+	var place *clocks.InPlanError
+	var steps *clocks.StepsError
 	errors.As(err, &place) // nil if the error has no place in a plan file
 	switch {
 	case errors.As(err, &steps):
@@ -259,7 +261,7 @@ func (j *recording) arrayOf(stream, part string) string {
 	return own
 }
 
-func (j *recording) arrays(w align.ArrayWriter) error {
+func (j *recording) arrays(w arrayfile.Writer) error {
 	if j.fused != nil {
 		return j.fused.WriteArrays(w)
 	}

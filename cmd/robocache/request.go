@@ -11,6 +11,8 @@ import (
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/mcap"
+	"github.com/robocache/robocache/internal/clocks"
+	"github.com/robocache/robocache/internal/cover"
 	"github.com/robocache/robocache/internal/failure"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
@@ -49,8 +51,7 @@ func (r *request) options(snap ops.Limit) ops.ResampleOptions {
 
 // snapping returns --snap, or its default for the --hz clock.
 func (r *request) snapping() ops.Limit {
-	snap, _ := align.Snapping(r.Snap, r.Rate) // check has checked it
-	return snap
+	return clocks.Snapping(r.Snap, r.Rate)
 }
 
 // check checks the command line without the input.
@@ -58,8 +59,7 @@ func (r *request) check() error {
 	if _, given := r.Defaults.Window.Get(); !given && r.windowed() != "" {
 		return usagef("%s: no window given, want --window", r.windowed())
 	}
-	if _, err := align.Snapping(r.Snap, r.Rate); err != nil {
-		d, _ := r.Snap.Get()
+	if d, _ := r.Snap.Get(); d > clocks.HalfStep(r.Rate) {
 		return usagef("--snap: got %v with --hz %g, want at most half a step of that", d, r.Rate)
 	}
 	if r.Unordered != "" && !slices.Contains(align.Unordereds, r.Unordered) {
@@ -184,7 +184,7 @@ func (r *request) sortable(err error) error {
 	default:
 		return err
 	}
-	var disorder *align.DisorderError
+	var disorder *cover.DisorderError
 	if !errors.As(err, &disorder) {
 		return fmt.Errorf("%w; %s", err, how)
 	}

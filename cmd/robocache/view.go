@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/robocache/robocache/align"
-	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/pcd"
 	"github.com/robocache/robocache/dataset/ply"
@@ -63,9 +62,9 @@ func (a *app) view(v *viewer) error {
 	}
 	var plan *align.Plan
 	if v.plan != "" {
-		p, err := planfile.Read(v.plan)
+		p, err := readPlan(v.plan)
 		if err != nil {
-			return readError(v.plan, err)
+			return err
 		}
 		plan = &p
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/internal/arrayfile"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 	"github.com/robocache/robocache/viz"
@@ -72,7 +72,7 @@ func (j *voxelJob) run(device *ops.Device) error {
 }
 
 // arrays writes the output.
-func (j *voxelJob) arrays(w align.ArrayWriter) error {
+func (j *voxelJob) arrays(w arrayfile.Writer) error {
 	o := &j.out
 	type array struct {
 		name string

@@ -13,6 +13,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/recognise"
 	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/loader"
@@ -135,12 +136,12 @@ func (s *Source) names(ctx context.Context) (names []string, err error) {
 func (r *Request) Explain(err error) error {
 	var option *OptionError
 	var empty *loader.EmptyError
-	var missing *align.MissingError
+	var missing *clocks.MissingError
 	var mixture *loader.MixtureError
 	var camera *loader.CameraError
 	var media *store.MediaError
 	var lacking *loader.LackingError
-	var placed *align.InPlanError
+	var placed *clocks.InPlanError
 	errors.As(err, &placed)
 	switch {
 	case errors.As(err, &lacking):

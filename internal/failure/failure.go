@@ -10,6 +10,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -115,8 +116,8 @@ var rules = []Rule{
 		r.input()
 	}),
 	On(func(r *Report, e *align.StreamError) { r.Stream = e.Stream }),
-	On(func(r *Report, e *align.InPlanError) { r.Line, r.Column = e.Line, e.Column }),
-	On(func(r *Report, _ *align.StepsError) { r.Cure = CureRate }),
+	On(func(r *Report, e *clocks.InPlanError) { r.Line, r.Column = e.Line, e.Column }),
+	On(func(r *Report, _ *clocks.StepsError) { r.Cure = CureRate }),
 	On(func(r *Report, e *npz.StreamError) {
 		r.Array = e.Array
 		if e.Got != "" {

@@ -9,6 +9,7 @@ import (
 	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/printed"
 	"github.com/robocache/robocache/tensor"
@@ -125,7 +126,7 @@ func unplaced(path string, err error) error {
 	if path != "" {
 		return err
 	}
-	var at *align.InPlanError
+	var at *clocks.InPlanError
 	if errors.As(err, &at) {
 		return at.Err
 	}

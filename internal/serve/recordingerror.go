@@ -6,8 +6,8 @@ import (
 	"io/fs"
 	"strconv"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/failure"
 )
 
@@ -40,11 +40,11 @@ func (e *RecordingError) Unwrap() error { return e.Err }
 
 // ofRecording adds to a report the meaning of its error for a recording.
 func ofRecording(f *Failure, in *RecordingError) {
-	var missing *align.MissingError
+	var missing *clocks.MissingError
 	is := func(of any) bool { return errors.As(in.Err, of) }
 	f.Path = cmp.Or(f.Path, in.Path)
 	switch {
-	case f.Class == "MemoryError", is(new(*align.SizeError)):
+	case f.Class == "MemoryError", is(new(*clocks.SizeError)):
 		f.Class = "MemoryError"
 	case f.Class == "PlanError", f.Class == "OptionError":
 	case is(&missing):
@@ -52,7 +52,7 @@ func ofRecording(f *Failure, in *RecordingError) {
 	case f.Cure == failure.CureRate:
 		f.Class = "PlanError"
 		f.Message += ": Recording(path, rate=...)"
-	case is(new(*align.RangeError)), is(new(*align.ManyError)), is(new(*align.NoStreamsError)):
+	case is(new(*clocks.RangeError)), is(new(*clocks.ManyError)), is(new(*clocks.NoStreamsError)):
 		f.Class = "PlanError"
 	default:
 		f.Class = "RecordingError"
