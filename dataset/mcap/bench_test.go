@@ -151,13 +151,6 @@ func BenchmarkRead(b *testing.B) {
 			}
 		}
 	})
-	b.Run("to=records", func(b *testing.B) {
-		b.SetBytes(int64(total))
-		for b.Loop() {
-			_, err := count(newReader(bytes.NewReader(file)))
-			require.Equal(b, io.EOF, err)
-		}
-	})
 	b.Run("to=columns", func(b *testing.B) {
 		b.SetBytes(int64(total))
 		for b.Loop() {

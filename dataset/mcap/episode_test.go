@@ -195,13 +195,10 @@ func TestJSONMessagesAreJSON(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, w.Episode(context.Background(), recorded(t), JSON))
 	require.NoError(t, w.Close())
-	r := newReader(&out)
+	list, err := readRecords(out.Bytes())
+	require.NoError(t, err)
 	messages, schemas := 0, 0
-	for {
-		record, err := r.Next()
-		if err != nil {
-			break
-		}
+	for _, record := range list {
 		switch x := record.(type) {
 		case *Message:
 			messages++

@@ -36,10 +36,9 @@ func TestTheWriterWritesTheBytesOfTheConformanceSet(t *testing.T) {
 		var out bytes.Buffer
 		w, err := NewWriter(&out, opt)
 		require.NoError(t, err)
-		r := newReader(bytes.NewReader(f.file))
-		for ended := false; !ended; {
-			record, err := r.Next()
-			require.NoError(t, err)
+		records, err := readRecords(f.file)
+		require.NoError(t, err)
+		for _, record := range records[:slices.IndexFunc(records, func(r Record) bool { return r.Opcode() == OpDataEnd })] {
 			switch x := record.(type) {
 			case *Schema:
 				_, err = w.AddSchema(x.Name, x.Encoding, bytes.Clone(x.Data))
@@ -51,8 +50,6 @@ func TestTheWriterWritesTheBytesOfTheConformanceSet(t *testing.T) {
 				err = w.Attachment(x)
 			case *Metadata:
 				err = w.Metadata(x)
-			case *DataEnd:
-				ended = true
 			}
 			require.NoError(t, err)
 		}
