@@ -327,27 +327,6 @@ func TestABrokenPageCostsItsMessages(t *testing.T) {
 	assert.Greater(t, lost, 30)
 }
 
-func TestOtherDatabasesAreNotSupported(t *testing.T) {
-	const topics = `CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT, type TEXT, serialization_format TEXT)`
-	for want, statements := range map[string][]string{
-		"no table topics": {`CREATE TABLE songs(id INTEGER PRIMARY KEY)`},
-		"no table messages": {topics, `CREATE VIEW messages AS
-			WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM n) SELECT 1 topic_id, x timestamp, '' data FROM n`},
-		"table messages without data": {topics, `CREATE TABLE messages(topic_id INTEGER, timestamp INTEGER, data BLOB AS (zeroblob(1000000000)))`},
-		"table messages WITHOUT ROWID": {topics,
-			`CREATE TABLE messages(topic_id INTEGER, timestamp INTEGER, data BLOB, PRIMARY KEY (topic_id, timestamp)) WITHOUT ROWID`},
-	} {
-		path := filepath.Join(t.TempDir(), "other.db3")
-		createDatabase(t, path, 0, false, statements...).close()
-		d, err := dataset.Open(t.Context(), path, dataset.Options{})
-		require.NoError(t, err)
-		_, err = d.Episode(t.Context(), 0)
-		assert.ErrorIs(t, err, dataset.ErrUnsupported)
-		assert.ErrorContains(t, err, want)
-		require.NoError(t, d.Close())
-	}
-}
-
 func TestABrokenCompressedFileGivesWhatIsBeforeThat(t *testing.T) {
 	db, _ := database(t, schema{qos: true, distro: "humble", page: 512}, robot(200))
 	small := squeezed(t, db)
