@@ -145,17 +145,27 @@ func (s videoStats) note(episode int64, video, stat string, values []float64) {
 	s.stats.of[of][stat] = values
 }
 
-// Levels returns those that a writer of this module has written of a video.
-func (s videoStats) Levels(video string) (l footage.Levels, ok bool) {
-	list, err := readObject(s.path(layout.LevelsFile))
+// Levels returns the levels of a video, as this module's writer leaves them in the last file of meta/episodes.
+func (s videoStats) Levels(ctx context.Context, video string) (l footage.Levels, ok bool) {
+	names, err := s.parquetFiles(ctx, filepath.Join("meta", "episodes"))
+	if err != nil || len(names) == 0 {
+		return l, false
+	}
+	f, err := openParquet(s.path(names[len(names)-1]))
 	if err != nil {
 		return l, false
 	}
-	var found struct {
+	defer f.Close()
+	text, _ := f.Lookup(layout.LevelsKey)
+	var all map[string]struct {
 		Frames int        `json:"frames"`
 		Levels [][]uint64 `json:"levels"`
 	}
-	if raw := get(list, video); raw == nil || json.Unmarshal(raw, &found) != nil || len(found.Levels) != 3 || found.Frames <= 0 {
+	if json.Unmarshal([]byte(text), &all) != nil {
+		return l, false
+	}
+	found := all[video]
+	if len(found.Levels) != 3 || found.Frames <= 0 {
 		return l, false
 	}
 	l.Frames = found.Frames

@@ -70,6 +70,11 @@ func (w *Writer) write(b []byte) {
 	}
 }
 
+// SetMetadata sets a key of the file's metadata, which Close writes. The key must be new.
+func (w *Writer) SetMetadata(key, value string) {
+	w.meta.KeyValueMetadata = append(w.meta.KeyValueMetadata, format.KeyValue{Key: key, Value: value})
+}
+
 // MostGroups is how many row groups a file may have: their numbers have 16 bits.
 const MostGroups = math.MaxInt16 + 1
 
