@@ -4,8 +4,7 @@ import (
 	"github.com/robocache/robocache/internal/summary"
 )
 
-// videoPool is the statistics of a feature's videos over episodes, some of which were copied and not counted: means weighted by the frames,
-// deviations pooled, and of quantiles the least up to the middle one, else the largest, as LeRobot has them.
+// videoPool pools the statistics of a feature's videos over episodes, because the pixels of copied videos were not counted.
 type videoPool struct {
 	told, bare bool
 	all        []summary.Column // with the moments of the first
@@ -26,13 +25,7 @@ func (p *videoPool) add(s featureStats) {
 			continue
 		}
 		a.Min, a.Max = min(a.Min, c.Min), max(a.Max, c.Max)
-		for q, share := range summary.Quantiles {
-			if share <= 0.5 {
-				a.Quantiles[q] = min(a.Quantiles[q], c.Quantiles[q])
-			} else {
-				a.Quantiles[q] = max(a.Quantiles[q], c.Quantiles[q])
-			}
-		}
+		summary.MergeQuantiles(a.Quantiles[:], c.Quantiles[:])
 	}
 }
 
