@@ -3,7 +3,6 @@ package mcap
 import (
 	"bytes"
 	"context"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/logs/topics"
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 // inMemory is a file.
@@ -98,8 +98,7 @@ func TestALogHasAllMessagesOfTheSharedRecordings(t *testing.T) {
 	}
 	checked := 0
 	for _, path := range paths {
-		b, err := os.ReadFile(path)
-		require.NoError(t, err)
+		b := filetest.Read(t, path)
 		l, got, damage := readLog(t, b)
 		assert.Empty(t, damage, path)
 		assert.Equal(t, inOrder(t, b), got, path)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 // omits is what a file of the conformance set lacks that does not have a feature.
@@ -176,8 +176,7 @@ func TestAFileIsThereWholeOrNotAtAll(t *testing.T) {
 	require.ErrorIs(t, WriteFile(path, WriterOptions{}, func(*Writer) error { return stop }), stop)
 	require.NoFileExists(t, path)
 	require.NoError(t, WriteFile(path, WriterOptions{}, func(w *Writer) error { return w.Metadata(&Metadata{"a", nil}) }))
-	b, err := os.ReadFile(path)
-	require.NoError(t, err)
+	b := filetest.Read(t, path)
 	l, _, damage := readLog(t, b)
 	assert.Empty(t, damage)
 	assert.Len(t, l.Metadata, 1)

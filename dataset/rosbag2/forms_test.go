@@ -1,7 +1,6 @@
 package rosbag2_test
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 // The databases of scripts/gen_rosbag2_sqlite.py, which SQLite wrote, all have the same messages.
@@ -109,8 +109,7 @@ func TestRowsThatAreBrokenCostThemselves(t *testing.T) {
 // What SQLite wrote into one file is read to the end of any cut, and in any place where a page is broken, without harm.
 func TestBrokenDatabasesOfSQLiteDoNoHarm(t *testing.T) {
 	for _, name := range []string{"columns", "utf16le", "vacuum"} {
-		db, err := os.ReadFile(filepath.Join("testdata", name+".db3"))
-		require.NoError(t, err)
+		db := filetest.Read(t, filepath.Join("testdata", name+".db3"))
 		assert.True(t, read(t, map[string][]byte{"run.db3": db}), name)
 		for at := 0; at < len(db); at += 256 {
 			broken := slices.Clone(db)
