@@ -54,7 +54,7 @@ func emptyMetadata(schema *parquet.Schema, metadata map[string]string) *format.F
 	}
 	f, err := parquet.OpenFile(bytes.NewReader(empty.Bytes()), int64(empty.Len()))
 	if err != nil {
-		panic(err) // what it has written
+		panic(err) // it has just been written
 	}
 	meta := *f.Metadata()
 	return &meta

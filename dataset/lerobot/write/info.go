@@ -72,7 +72,7 @@ func (w *newDataset) stats() orderjson.Object {
 // pixelLevels returns the value of layout.LevelsKey: the levels of the videos with exact statistics, possibly none.
 func (w *newDataset) pixelLevels() (all orderjson.Object) {
 	for _, f := range w.features {
-		if f.dtype == dtypeVideo && !f.pool.told {
+		if f.dtype == dtypeVideo && !f.pool.copied {
 			all.Add(f.name, footage.Levels{Frames: f.frames, Levels: f.levels})
 		}
 	}

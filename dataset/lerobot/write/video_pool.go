@@ -6,13 +6,13 @@ import (
 
 // videoPool pools the statistics of a feature's videos over episodes, because the pixels of copied videos were not counted.
 type videoPool struct {
-	told, bare bool
+	copied, bare bool
 	all        []summary.Column // with the moments of the first
 	moments    []summary.Pooled
 }
 
 func (p *videoPool) add(s featureStats) {
-	p.told, p.bare = p.told || s.origin != nil, p.bare || s.bare
+	p.copied, p.bare = p.copied || s.origin != nil, p.bare || s.bare
 	n := float64(s.frames)
 	first := p.all == nil
 	if first {
@@ -33,7 +33,7 @@ func (p *videoPool) add(s featureStats) {
 func (p *videoPool) columns(levels []summary.Levels) []summary.Column {
 	list := make([]summary.Column, len(p.all))
 	for i := range list {
-		if !p.told {
+		if !p.copied {
 			list[i] = levels[i].Column()
 			continue
 		}
