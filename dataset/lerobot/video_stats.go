@@ -157,19 +157,12 @@ func (s videoStats) Levels(ctx context.Context, video string) (l footage.Levels,
 	}
 	defer f.Close()
 	text, _ := f.Lookup(layout.LevelsKey)
-	var all map[string]struct {
-		Frames int        `json:"frames"`
-		Levels [][]uint64 `json:"levels"`
-	}
+	var all map[string]footage.Levels
 	if json.Unmarshal([]byte(text), &all) != nil {
 		return l, false
 	}
-	found := all[video]
-	if len(found.Levels) != 3 || found.Frames <= 0 {
-		return l, false
-	}
-	l.Frames = found.Frames
-	for _, channel := range found.Levels {
+	l = all[video]
+	for _, channel := range l.Levels {
 		pixels := uint64(0)
 		for _, n := range channel {
 			if n >= 1<<53 || pixels >= 1<<53 {
@@ -177,10 +170,9 @@ func (s videoStats) Levels(ctx context.Context, video string) (l footage.Levels,
 			}
 			pixels += n
 		}
-		if len(channel) != 256 || pixels == 0 {
+		if pixels == 0 {
 			return l, false
 		}
-		l.Levels = append(l.Levels, summary.Levels(channel))
 	}
-	return l, true
+	return l, len(l.Levels) == 3 && l.Frames > 0
 }

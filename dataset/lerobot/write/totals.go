@@ -88,5 +88,5 @@ func (f *featureTotals) recount(ctx context.Context) {
 			f.levels[i].Merge(&l.Levels[i])
 		}
 	}
-	f.pool.copied, f.copied = false, nil
+	f.pool.copied = false
 }

@@ -7,8 +7,8 @@ import (
 // videoPool pools the statistics of a feature's videos over episodes, because the pixels of copied videos were not counted.
 type videoPool struct {
 	copied, bare bool
-	all        []summary.Column // with the moments of the first
-	moments    []summary.Pooled
+	all          []summary.Column // with the moments of the first
+	moments      []summary.Pooled
 }
 
 func (p *videoPool) add(s featureStats) {
