@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 // purego is the module that must stay out of programs that use no GPU: with cgo off it makes the binary a dynamic one.
@@ -370,8 +372,7 @@ func TestNoFileIsLong(t *testing.T) {
 		if !source || generated {
 			continue
 		}
-		text, err := os.ReadFile(filepath.FromSlash(name))
-		require.NoError(t, err)
+		text := filetest.Read(t, filepath.FromSlash(name))
 		assert.LessOrEqual(t, bytes.Count(text, []byte("\n")), most, "lines in %s", name)
 	}
 }

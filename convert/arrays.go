@@ -17,9 +17,9 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// NPZ is numpy archives, one an episode: NAME.values [S,D], NAME.times [S] and NAME.columns [D] of each stream, or one times [T] where all have one
-// clock, and by a plan NAME.valid [T] and NAME.age [T] too. Whole numbers are of the type that they were recorded as, or the least that holds a stream's
-// columns. They have no frames and no clouds.
+// NPZ is numpy archives, one an episode: NAME.values [S,D], NAME.times [S] and NAME.columns [D] of each stream, or one times [T] where all
+// have one clock, and by a plan NAME.valid [T] and NAME.age [T] too. Whole numbers are of the type that they were recorded as, or the least
+// that holds a stream's columns. They have no frames and no clouds.
 func NPZ() Target { return arrays{"npz"} }
 
 // Safetensors is files of safetensors, one an episode, with the arrays of NPZ; the lists of columns are JSON in the metadata.
@@ -109,7 +109,7 @@ func (w *arraysWriter) write(e *Episode) error {
 	return nil
 }
 
-// say writes a text, if there is one: in npz as an array.
+// say writes a text unless it is empty: in npz as an array.
 func (w *arraysWriter) say(name, text string) error {
 	text = strings.TrimRight(strings.ToValidUTF8(text, "\uFFFD"), "\x00")
 	if text == "" {

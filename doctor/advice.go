@@ -1,6 +1,6 @@
 package doctor
 
-// advice is what each kind's findings have in common.
+// advice is the severity and the remedy of a kind's findings.
 var advice = map[Kind]struct {
 	severity Severity
 	what     string

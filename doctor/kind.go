@@ -39,7 +39,7 @@ const (
 	Schema       Kind = "schema"        // streams that are not as declared, or differ between episodes
 	MixedRates   Kind = "mixed-rates"   // a stream at other rates in other episodes
 	SplitOverlap Kind = "split-overlap" // episodes of a part for training that are in one that is held out
-	Declaration  Kind = "declaration"   // anything else that a dataset says of itself and that is not so
+	Declaration  Kind = "declaration"   // any other false declaration of a dataset
 	Undecoded    Kind = "undecoded"     // content that could not be decoded
 	Damaged      Kind = "damaged"       // broken parts of files
 	Unended      Kind = "unended"       // texts whose last line has no end

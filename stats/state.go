@@ -61,11 +61,16 @@ type streamAbout struct {
 // key is what must be the same for values to be added together.
 func (s *streamAbout) key() string { return fmt.Sprintf("%q %v %q", s.Name, s.F64, s.Columns) }
 
+// mismatch returns the errors of things that differ.
+func mismatch(things string) func(what string, got, want any) error {
+	return func(what string, got, want any) error {
+		return fmt.Errorf("stats: %s %w: %s: got %v, want %v", things, ErrMismatch, what, got, want)
+	}
+}
+
 // begin looks whether a pass over a shard can be added.
 func (s *State) begin(d dataset.Dataset, opt *Options) error {
-	bad := func(what string, got, want any) error {
-		return fmt.Errorf("stats: state and dataset %w: %s: got %v, want %v", ErrMismatch, what, got, want)
-	}
+	bad := mismatch("state and dataset")
 	switch {
 	case opt.Shards < 0 || opt.Shards > 0 && (opt.Shard < 0 || opt.Shard >= opt.Shards):
 		return fmt.Errorf("stats: got shard %d of %d, want one from 0, below how many there are", opt.Shard, opt.Shards)
@@ -226,9 +231,7 @@ func (s *State) Next() (more bool, err error) {
 
 // Merge adds a state of other shards of the same pass.
 func (s *State) Merge(o *State) error {
-	bad := func(what string, got, want any) error {
-		return fmt.Errorf("stats: states %w: %s: got %v, want %v", ErrMismatch, what, got, want)
-	}
+	bad := mismatch("states")
 	switch {
 	case o.Dataset != s.Dataset || o.Format != s.Format || o.Episodes != s.Episodes:
 		return bad("dataset", fmt.Sprintf("%s, %s, %d episodes", o.Dataset, o.Format, o.Episodes), fmt.Sprintf("%s, %s, %d episodes", s.Dataset, s.Format, s.Episodes))

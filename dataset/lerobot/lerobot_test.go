@@ -20,6 +20,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot"
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 func problems(s *lerobot.Set) (list []string) {
@@ -265,7 +266,7 @@ func TestImagesAreMedia(t *testing.T) {
 	m.groups = []int{5}
 	dir := m.write()
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "images"), 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "images/frame_2.png"), list[2], 0o644))
+	filetest.Write(t, filepath.Join(dir, "images/frame_2.png"), list[2])
 	s := open(t, dir, lerobot.Options{})
 	e := episode(t, s, 0)
 	require.Len(t, e.Media, 1)

@@ -16,6 +16,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot"
 	"github.com/robocache/robocache/dataset/mp4"
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 const camera = "observation.images.front"
@@ -166,7 +167,7 @@ func TestVideosThatAreNotThere(t *testing.T) {
 	e := episode(t, open(t, m.dir, lerobot.Options{}), 0)
 	require.Len(t, e.Notes, 1)
 	assert.Contains(t, e.Notes[0].Reason(), "fragmented")
-	require.NoError(t, os.WriteFile(m.path(film2), []byte("no video"), 0o644))
+	filetest.Write(t, m.path(film2), "no video")
 	e = episode(t, open(t, m.dir, lerobot.Options{}), 0)
 	assert.Equal(t, dataset.CodeColumnUnreadable, e.Notes.Damage()[0].Code)
 	assert.Len(t, e.Streams, 1)
@@ -279,8 +280,7 @@ func TestFramesAreFoundWhereNobodySaysHowManyThereAreASecond(t *testing.T) {
 
 // cutVideo puts the list of frames of a video before them, and cuts it in a frame, which find finds, as some are there several times.
 func cutVideo(t *testing.T, m *made, name string, whole int, find func(b, frame []byte) int) {
-	b, err := os.ReadFile(m.path(name))
-	require.NoError(t, err)
+	b := filetest.Read(t, m.path(name))
 	list := shots(t, "joined.mp4")
 	at := find(b, list[whole])
 	require.Positive(t, at)
@@ -293,7 +293,7 @@ func cutVideo(t *testing.T, m *made, name string, whole int, find func(b, frame 
 		entry := head[stco+12+4*i:]
 		binary.BigEndian.PutUint32(entry, binary.BigEndian.Uint32(entry)+uint32(size))
 	}
-	require.NoError(t, os.WriteFile(m.path(name), append(head, b[:at+1]...), 0o644))
+	filetest.Write(t, m.path(name), append(head, b[:at+1]...))
 }
 
 func TestACutVideoCostsTheEpisodesAtItsEndOnly(t *testing.T) {

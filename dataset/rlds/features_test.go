@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -181,9 +182,8 @@ func TestAFrameOfAFileThatHasChangedIsAnError(t *testing.T) {
 	e, err := open(t, dir, Options{}).Episode(context.Background(), 0)
 	require.NoError(t, err)
 	path := filepath.Join(dir, onlyShard)
-	b, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(path, bytes.Replace(b, []byte("here"), []byte("else"), 1), 0o600))
+	b := filetest.Read(t, path)
+	filetest.Write(t, path, bytes.Replace(b, []byte("here"), []byte("else"), 1))
 	_, err = e.Media[0].Frame(context.Background(), 1)
 	assert.ErrorIs(t, err, dataset.ErrCorrupt)
 	require.NoError(t, os.Truncate(path, 20))

@@ -3,7 +3,6 @@ package rosbag
 import (
 	"context"
 	"encoding/binary"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/logs/topics"
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 const float = "float64 data\n"
@@ -136,8 +136,7 @@ func TestVersionsAndEncryptionThatAreNotReadAreNamed(t *testing.T) {
 }
 
 func TestMessagesAreReadAgainFromManyGoroutines(t *testing.T) {
-	data, err := os.ReadFile("testdata/small-bz2.bag")
-	require.NoError(t, err)
+	data := filetest.Read(t, "testdata/small-bz2.bag")
 	b, err := open(context.Background(), inMemory(data), "")
 	require.NoError(t, err)
 	b.cache.most = 4000 // of some chunks

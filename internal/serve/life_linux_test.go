@@ -26,6 +26,7 @@ import (
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/raw"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -257,8 +258,7 @@ func TestTheChildDoesNotGrowWithRequests(t *testing.T) {
 // resident is how much memory of its own a process has.
 func resident(t testing.TB, pid int) int {
 	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
-	require.NoError(t, err)
+	text := filetest.Read(t, fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 	for line := range strings.Lines(string(text)) {
 		if kb, ok := strings.CutPrefix(line, "Anonymous:"); ok {
 			n, err := strconv.Atoi(strings.Fields(kb)[0])

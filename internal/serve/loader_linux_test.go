@@ -18,9 +18,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/robocache/robocache/align"
-	"github.com/robocache/robocache/dataset"
 	_ "github.com/robocache/robocache/dataset/all"
 	"github.com/robocache/robocache/internal/raw"
+	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/settest"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
@@ -107,9 +108,7 @@ func asked(with fields) fields {
 // loaderOfG1 is the same loader in this process.
 func loaderOfG1(t testing.TB, opt loader.Options) *loader.Loader {
 	ctx := context.Background()
-	d, err := dataset.Open(ctx, g1, dataset.Options{})
-	require.NoError(t, err)
-	defer d.Close()
+	d := settest.Open(t, g1)
 	store, err := store.Build(ctx, d, store.BuildOptions{})
 	require.NoError(t, err)
 	cpu, err := ops.Open("cpu")
@@ -216,7 +215,7 @@ func TestASlotThatIsHeldIsLeftAlone(t *testing.T) {
 
 func TestWhatALoaderCannotBeIsSaid(t *testing.T) {
 	broken := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(broken, "a.mcap"), []byte("no recording"), 0o600))
+	filetest.Write(t, filepath.Join(broken, "a.mcap"), "no recording")
 	for _, c := range []struct {
 		with       fields
 		class, say string

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/robocache/robocache/internal/kernels"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -290,8 +291,7 @@ func TestNothingOfAConnectionStays(t *testing.T) {
 	require.NoError(t, c.s.Close())
 	require.NoError(t, <-ended)
 	assert.Equal(t, before, openFiles(t))
-	maps, err = os.ReadFile("/proc/self/maps")
-	require.NoError(t, err)
+	maps = filetest.Read(t, "/proc/self/maps")
 	assert.NotContains(t, string(maps), "memfd:robocache")
 }
 
@@ -314,8 +314,7 @@ func TestADescriptorThatNobodyWantsIsClosed(t *testing.T) {
 }
 
 func TestEveryRequestIsInTheDocumentation(t *testing.T) {
-	text, err := os.ReadFile("doc.go")
-	require.NoError(t, err)
+	text := filetest.Read(t, "doc.go")
 	for name := range handlers {
 		assert.Contains(t, string(text), "\n//\t"+name+" ", name)
 	}
