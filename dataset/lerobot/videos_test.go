@@ -212,7 +212,7 @@ func TestEpisodesThatOverlapInAVideoAreTold(t *testing.T) {
 	s := open(t, joined(filmed(t, 24, 24, 24), []float64{0, 0, 0}), lerobot.Options{})
 	hasProblem(t, s, dataset.Note{Code: dataset.CodeVideoOverlap, Subject: "feature " + camera, Count: 2, Row: dataset.At(1), Detail: dataset.Detail{Got: "1-2"}})
 	for _, p := range problems(open(t, joined(filmed(t, 24, 24, 24), []float64{0, 0.799, 1.599}), lerobot.Options{})) {
-		assert.NotContains(t, p, dataset.CodeVideoOverlap)
+		assert.NotContains(t, p, dataset.CodeVideoOverlap.String())
 	}
 }
 

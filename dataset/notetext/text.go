@@ -14,7 +14,7 @@ func Text(n dataset.Note) string {
 	if !ok {
 		return n.String()
 	}
-	if n.Code.Class() == dataset.ClassDamage && t != string(n.Code) {
+	if n.Code.Class() == dataset.ClassDamage && t != n.Code.String() {
 		t += damageEnd
 		if n.Count > 1 {
 			t = strings.Replace(t, " ({cause})", " (first: {cause})", 1)
