@@ -107,10 +107,6 @@ const (
 	// CodeVideoUnplaced: the dataset does not say in which file the video is. Cause says why.
 	// Example: meta/episodes without the video's file.
 	CodeVideoUnplaced = leftOut + "video-unplaced"
-	// CodeRowsWithoutFrame: rows that have no frame in the video. Of is the number of rows. Example: a video of 198 frames of 200 rows.
-	CodeRowsWithoutFrame = leftOut + "rows-without-frame"
-	// CodeFramesWithoutRow: frames of the video that belong to no row. Example: a video of 202 frames of 200 rows.
-	CodeFramesWithoutRow = leftOut + "frames-without-row"
 	// CodeFramesWithoutEpisode: frames of a shared video file that belong to no episode.
 	// Example: frames after the last episode of the file.
 	CodeFramesWithoutEpisode = leftOut + "frames-without-episode"
@@ -302,8 +298,6 @@ const (
 	CodeNotInPlan = leftOut + "not-in-plan"
 	// CodeNotSelected: an option does not select it. Example: a camera that --media does not name.
 	CodeNotSelected = leftOut + "not-selected"
-	// CodeCloudsByPlan: point clouds, which a plan puts on no clock. Example: the clouds of a lidar.
-	CodeCloudsByPlan = leftOut + "clouds-by-plan"
 	// CodeNotInFirst: the first episode of a dataset, which declares its streams, does not have it.
 	// Example: a camera that was added later.
 	CodeNotInFirst = leftOut + "not-in-first"
@@ -314,8 +308,6 @@ const (
 	CodeFramesUndecoded = leftOut + "frames-undecoded"
 	// CodeDeepPixels: pixels of more than 8 bits, which a format cannot hold. Want is the format. Example: depth of 16 bits in LeRobot.
 	CodeDeepPixels = leftOut + "deep-pixels"
-	// CodeFramesNoDecoder: frames of an encoding without a decoder. Got is the encoding. Example: bayer_rggb16.
-	CodeFramesNoDecoder = leftOut + "frames-no-decoder"
 	// CodeStreamRefused: a stream that a format cannot hold. Cause is the error. Example: a row of 10 MB.
 	CodeStreamRefused = leftOut + "stream-refused"
 	// CodeRecordingBroken: parts of the recording that are broken, which may have had it. Cause is the damage. Example: a log that is cut.
