@@ -16,7 +16,7 @@ type Note struct {
 	Code Code
 	// Subject is the name of the stream, camera, topic, array, file or episode that the note is about; empty if it is about the recording as a whole.
 	Subject string
-	// Count is the number of elements concerned: samples, frames, rows, files or episodes, as the comment of the code says; 0 if it is unknown.
+	// Count is the number of elements: samples, frames, rows, files or episodes (see the comment of the code); 0 if it is unknown.
 	Count int
 	// Row is the first of these elements.
 	Row Row
@@ -25,11 +25,11 @@ type Note struct {
 
 // Detail holds the numbers, names and units of a note. The comment of a code lists the fields that it uses; the others are zero.
 type Detail struct {
-	Of    int      // Count is out of Of elements
-	Bytes int64    // size in the file of the elements concerned
+	Of    int      // the number of all elements, if Count is a part of them
+	Bytes int64    // the size of the elements in the file
 	Got   string   // a value that was found: a shape, a type, a number, a name
 	Want  string   // the value that was expected
-	Names []string // names of the parts concerned: columns, fields, files
+	Names []string // names of columns, fields or files
 	Unit  string   // the unit of Got and Want
 	Cause error    // the first error, or nil
 }
@@ -259,7 +259,7 @@ func (l Notes) LeftOut(subject string) *Note {
 	return nil
 }
 
-// About returns the notes that bear on some streams, cameras or clouds: those about them or their topics, and those about the recording as a whole.
+// About returns the notes about streams, cameras or clouds, about their topics, and about the recording as a whole.
 func (l Notes) About(names []string) (list Notes) {
 	sorted := slices.Sorted(slices.Values(names))
 	for _, n := range l {
@@ -270,7 +270,7 @@ func (l Notes) About(names []string) (list Notes) {
 	return list
 }
 
-// LostBytes returns the bytes of the file that damage took.
+// LostBytes returns the sum of Bytes over notes of ClassDamage.
 func (l Notes) LostBytes() (sum int64) {
 	for _, n := range l {
 		if n.Code.Class() == ClassDamage {
@@ -290,7 +290,7 @@ func (l Notes) SetPath(path string) {
 	}
 }
 
-// anyIsOf reports whether one of some streams, which are sorted, is a topic's, or the stream itself.
+// anyIsOf reports whether sorted names of streams have the topic itself or one of its streams.
 func anyIsOf(sorted []string, topic string) bool {
 	if _, is := slices.BinarySearch(sorted, topic); is {
 		return true

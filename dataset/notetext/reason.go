@@ -48,7 +48,7 @@ func ErrorText(err error) string {
 	return text
 }
 
-// eachError calls do for an error and those that it wraps.
+// eachError calls do for an error and each error that it wraps.
 func eachError(err error, do func(error)) {
 	do(err)
 	switch e := err.(type) {
