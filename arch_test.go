@@ -52,7 +52,7 @@ var rules = map[string][]string{
 	"align/planfile":         {"align", "internal/caught", "internal/decimal", "internal/near", "internal/orderjson", "internal/planorigin", "ops", "tensor", "github.com/goccy/go-yaml/..."},
 	"align/suggest":          {"align", "align/planfile", "dataset", "internal/columns", "internal/cover", "internal/near", "internal/plausible", "internal/printed", "internal/recognise", "internal/text", "ops"},
 	"align":                  {"dataset/...", "internal/atomicfile", "internal/columns", "internal/cover", "internal/near", "internal/plausible", "internal/planorigin", "internal/printed", "internal/text", "ops", "tensor"},
-	"loader":                 {"dataset", "loader/store", "align", "ops", "stats", "tensor", "internal/caught", "internal/inorder", "internal/near", "internal/plausible", "internal/text"},
+	"loader":                 {"dataset", "dataset/npy", "loader/store", "align", "ops", "stats", "tensor", "internal/caught", "internal/inorder", "internal/near", "internal/plausible", "internal/raw", "internal/text"},
 	"loader/store":           {"dataset/...", "storage", "align", "tensor", "internal/atomicfile", "internal/raw", "internal/sources", "internal/text", "internal/video"},
 	"convert":                {"tensor", "dataset/...", "align", "align/planfile", "ops", "internal/atomicfile", "internal/inorder", "internal/inspection", "internal/orderjson", "internal/recognise", "internal/sources", "internal/video"},
 	"doctor":                 {"tensor", "dataset/...", "internal/cover", "internal/nth", "internal/plausible", "internal/recognise", "internal/summary", "internal/text"},
@@ -446,7 +446,7 @@ var layers = map[string][]string{
 		"planner plan_images plan_numbers video_files", "plan_video totals", "plan row_table episode_table", "new_dataset", "info", "complete", "writer",
 	},
 	"loader": {
-		"doc camera missing_samples normalise part picture", "batch camera_plan empty_error frame_cache options stores unpacked", "report", "selection",
+		"doc camera missing_samples normalise part picture", "batch camera_plan empty_error frame_cache options recordings stores", "report", "selection",
 		"reread streamer", "choose loader shard_reader slots stats", "frames loader_report order resident", "batches frame_stretches", "group plan", "frame_reader",
 		"open", "mixture stream",
 	},

@@ -2,52 +2,52 @@ package loader
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"math"
 	"sync"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
 
-// Batch is B windows, in tensors on the device of the loader.
+// Batch is B windows, in tensors on the loader's device.
 type Batch struct {
 	Streams []BatchStream
 	Cameras []BatchCamera // as Options.Cameras has them
-	// Episodes, Ticks and Anchors [B], i64: the episode of each window as the loader counts those it draws from ([Loader.EpisodeOf] has its number in
-	// the store), the number of its anchor in the episode, and that's time, ns. A row without a window has episode and tick -1.
+	// Episodes, Ticks and Anchors are [B], i64: each window's episode by the loader's own count ([Loader.EpisodeOf] returns its
+	// number in the store), the number of its anchor in the episode, and the anchor's time, ns. A row without a window has episode and
+	// tick -1.
 	Episodes, Ticks, Anchors *tensor.Tensor
 
 	device *ops.Device
 	parts  []part
 	groups []group
-	copied bool // by Host
+	isCopy bool // by Host
 }
 
-// BatchStream is a stream of a batch. The tensors may be strided: streams with the same window lie side by side.
+// BatchStream is a batch's stream. The tensors may be strided, because streams with the same window share one tensor.
 type BatchStream struct {
 	Name    string
 	Columns []dataset.Column
 	Values  *tensor.Tensor // [B,T,D]
 	Valid   *tensor.Tensor // [B,T] u8: as in ops.ResampleArgs
-	Pad     *tensor.Tensor // [B,T] u8: 1 where the target lies outside of what the episode has of the stream
+	Pad     *tensor.Tensor // [B,T] u8: 1 if the target lies outside the stream's samples
 	Age     *tensor.Tensor // [B,T] i64, ns; nil unless Options.Age
 }
 
-// BatchCamera is a camera of a batch.
+// BatchCamera is a batch's camera.
 type BatchCamera struct {
 	Name   string
-	Frames *tensor.Tensor // [B,T,H,W,3] u8: red, green, blue, from the top; black where there is none
-	Valid  *tensor.Tensor // [B,T] u8, and the others as those of a stream
+	Frames *tensor.Tensor // [B,T,H,W,3] u8: red, green, blue, from the top; black without a frame
+	Valid  *tensor.Tensor // [B,T] u8: this and the next two as in BatchStream
 	Pad    *tensor.Tensor // [B,T] u8
 	Age    *tensor.Tensor // [B,T] i64, ns: how much older the frame is than its target; nil unless Options.Age
 }
 
-// Stream returns the stream of that name, or nil.
+// Stream returns the stream with a name, or nil.
 func (b *Batch) Stream(name string) *BatchStream {
 	for i := range b.Streams {
 		if b.Streams[i].Name == name {
@@ -57,7 +57,7 @@ func (b *Batch) Stream(name string) *BatchStream {
 	return nil
 }
 
-// views gives the streams of a group their parts of its tensors.
+// views slices a group's tensors into its streams.
 func (b *Batch) views(parts []part, g *group) error {
 	rows, t, m := g.values.Dim(0), g.values.Dim(1), len(g.parts)
 	lo := 0
@@ -84,13 +84,13 @@ func (b *Batch) views(parts []part, g *group) error {
 	return nil
 }
 
-// Host returns a copy of the batch on the host, with contiguous tensors, which stays as it is when the next is made or the loader closed. Of such a
-// copy it is the copy itself.
+// Host returns a copy of the batch on the host, with contiguous tensors. The copy does not change when the next batch is made or the
+// loader is closed. If the batch is such a copy already, Host returns it.
 func (b *Batch) Host(ctx context.Context) (*Batch, error) {
-	if b.copied {
+	if b.isCopy {
 		return b, nil
 	}
-	out := &Batch{copied: true, Streams: make([]BatchStream, len(b.Streams))}
+	out := &Batch{isCopy: true, Streams: make([]BatchStream, len(b.Streams))}
 	copied := map[*tensor.Tensor]*tensor.Tensor{}
 	host := func(t *tensor.Tensor) (*tensor.Tensor, error) {
 		if t == nil || copied[t] != nil {
@@ -115,7 +115,7 @@ func (b *Batch) Host(ctx context.Context) (*Batch, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	for k := range b.groups { // whole groups: views of what lies on a device cannot be copied
+	for k := range b.groups { // whole groups, because a strided view on a device cannot be copied
 		g := &b.groups[k]
 		whole := group{parts: g.parts}
 		keep(&whole.values, g.values)
@@ -156,84 +156,46 @@ func (b *Batch) Host(ctx context.Context) (*Batch, error) {
 	return out, nil
 }
 
-// Digest returns a hash of a window of a batch on the host: of its anchor, values, valid and pad, stream by stream, and then of the frames, camera by
-// camera (FNV-1a, 64 bits). Equal windows have equal digests on every device. A row that the batch has not is an *OptionError.
+// Digest returns a hash of a window (FNV-1a, 64 bits, little-endian elements). It covers the anchor, then values, valid and pad of each
+// stream, then frames, valid and pad of each camera. The batch must be on the host. Equal windows have equal digests on every device. A
+// row outside the batch is an *OptionError.
 func (b *Batch) Digest(row int) (uint64, error) {
-	h := fnv.New64a()
-	var word [8]byte
-	put := func(v uint64, size int) {
-		binary.LittleEndian.PutUint64(word[:], v)
-		_, _ = h.Write(word[:size]) // which never fails
+	if n := b.Anchors.Dim(0); row < 0 || row >= n {
+		return 0, refuse("row", fmt.Sprint(row), fmt.Sprintf("0 to %d", n-1))
 	}
-	anchors, err := tensor.Data[int64](b.Anchors)
-	if err != nil {
-		return 0, err
-	}
-	if row < 0 || row >= len(anchors) {
-		return 0, refuse("row", fmt.Sprint(row), fmt.Sprintf("0 to %d", len(anchors)-1))
-	}
-	put(uint64(anchors[row]), 8)
+	tensors := []*tensor.Tensor{b.Anchors}
 	for i := range b.Streams {
 		s := &b.Streams[i]
-		n := s.Values.Dim(1) * s.Values.Dim(2)
-		bits, size, err := bitsOf(s.Values)
-		if err != nil {
-			return 0, err
-		}
-		for k := row * n; k < (row+1)*n; k++ {
-			put(bits(k), size)
-		}
-		for _, t := range []*tensor.Tensor{s.Valid, s.Pad} {
-			flags, err := tensor.Data[uint8](t)
-			if err != nil {
-				return 0, err
-			}
-			t := s.Values.Dim(1)
-			_, _ = h.Write(flags[row*t : (row+1)*t])
-		}
+		tensors = append(tensors, s.Values, s.Valid, s.Pad)
 	}
 	for i := range b.Cameras {
 		c := &b.Cameras[i]
-		for _, t := range []*tensor.Tensor{c.Frames, c.Valid, c.Pad} {
-			bytes, err := tensor.Data[uint8](t)
-			if err != nil {
-				return 0, err
-			}
-			n := t.Len() / t.Dim(0)
-			_, _ = h.Write(bytes[row*n : (row+1)*n])
+		tensors = append(tensors, c.Frames, c.Valid, c.Pad)
+	}
+	h := fnv.New64a()
+	for _, t := range tensors {
+		window, err := t.Slice(0, row, row+1)
+		if err == nil {
+			err = npy.WriteData(h, window)
+		}
+		if err != nil {
+			return 0, err
 		}
 	}
 	return h.Sum64(), nil
 }
 
-// bitsOf returns the bits of a tensor's elements and their size in bytes.
-func bitsOf(t *tensor.Tensor) (bits func(i int) uint64, size int, err error) {
-	switch t.DType() {
-	case tensor.F64:
-		list, err := tensor.Data[float64](t)
-		return func(i int) uint64 { return math.Float64bits(list[i]) }, 8, err
-	case tensor.F16:
-		list, err := tensor.Data[tensor.Float16](t)
-		return func(i int) uint64 { return uint64(list[i]) }, 2, err
-	case tensor.BF16:
-		list, err := tensor.Data[tensor.BFloat16](t)
-		return func(i int) uint64 { return uint64(list[i]) }, 2, err
-	}
-	list, err := tensor.Data[float32](t)
-	return func(i int) uint64 { return uint64(math.Float32bits(list[i])) }, 4, err
-}
-
-// shot is what a batch has of the cameras.
+// shot holds a batch's camera frames.
 type shot struct {
-	frames []*tensor.Tensor // [B,T,H,W,3] u8, of each camera
+	frames []*tensor.Tensor // [B,T,H,W,3] u8, one a camera
 	masks  *Batch           // valid, pad and age, on the host
 	err    error
 
 	mu  sync.Mutex
-	bad []badFrames // of each camera
+	bad []badFrames // one a camera
 }
 
-// lose takes the window from rows: their targets are as those of any row without one.
+// lose removes the windows from rows. The rows then have the targets of any row without a window.
 func (s *shot) lose(rows []int) error {
 	for i, frames := range s.frames {
 		masks := &s.masks.Streams[i]
@@ -270,9 +232,9 @@ func (s *shot) lose(rows []int) error {
 	return nil
 }
 
-// badFrames are targets whose frames could not be decoded.
+// badFrames counts a camera's targets with frames that cannot be decoded.
 type badFrames struct {
 	count int
-	place int    // of the first, among the camera's targets of a batch
-	first string // what was wrong with it
+	place int    // index of the first one, among a batch's targets for the camera
+	first string // its error
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// StreamingError says that a loader which reads or decodes meanwhile cannot do what needs the device alone: the host has to be done before windows
-// are drawn.
+// StreamingError means that an operation runs on the device alone, but the loader works on the host before each draw: it reads shards
+// or decodes frames. For example, a graph of its batches cannot be captured.
 type StreamingError struct{ Op string }
 
 func (e *StreamingError) Error() string {
@@ -21,9 +21,9 @@ func (e *StreamingError) Error() string {
 // Unwrap returns dataset.ErrUnsupported.
 func (e *StreamingError) Unwrap() error { return dataset.ErrUnsupported }
 
-// Capture returns a graph on a queue of the device whose every launch makes the next batch, in the tensors of [Loader.Batch]. The caller closes it
-// before the loader. It may be a part of a larger one: the cursor is on the device. Of a loader that reads meanwhile, or has cameras, it is a
-// *StreamingError.
+// Capture returns a graph on a device queue. Each launch makes the next batch, in the tensors of [Loader.Batch]. The caller
+// closes the graph before the loader. It may be a part of a larger graph, because the cursor is on the device. If the loader streams,
+// or has cameras, Capture returns a *StreamingError.
 func (l *Loader) Capture(q *ops.Queue) (*ops.Graph, error) {
 	if l.report.Streaming != nil || l.frames != nil {
 		return nil, &StreamingError{"Capture"}
@@ -31,8 +31,8 @@ func (l *Loader) Capture(q *ops.Queue) (*ops.Graph, error) {
 	return q.Capture(func() error { return l.run(q) })
 }
 
-// Run gives the next batch to a queue of the device: a draw, and a Fuse for each group of streams with the same window and dtype. Of a loader that
-// reads meanwhile, or has cameras, it is a *StreamingError.
+// Run enqueues the next batch: a draw, and a Fuse for each group of streams with the same window and dtype. If the loader streams, or
+// has cameras, Run returns a *StreamingError.
 func (l *Loader) Run(q *ops.Queue) error {
 	if l.report.Streaming != nil || l.frames != nil {
 		return &StreamingError{"Run"}
@@ -41,7 +41,7 @@ func (l *Loader) Run(q *ops.Queue) error {
 }
 
 func (l *Loader) run(q *ops.Queue) error {
-	if err := l.feed.give(q); err != nil {
+	if err := l.feed.enqueue(q); err != nil {
 		return err
 	}
 	for _, p := range l.plans {
@@ -52,11 +52,11 @@ func (l *Loader) run(q *ops.Queue) error {
 	return nil
 }
 
-// Batch returns the tensors that each batch is in. They belong to the loader.
+// Batch returns the batch tensors. The loader owns them and writes every batch to them.
 func (l *Loader) Batch() *Batch { return &l.batch }
 
-// Batches makes one batch after the other, without end: epoch follows epoch. The batch is in the same tensors each time, so what is to be kept is
-// copied before the next. An error ends it.
+// Batches makes one batch after the other, epoch after epoch, without end. All batches are in the same tensors, so copy a batch to keep
+// it. The iteration ends after an error.
 func (l *Loader) Batches(ctx context.Context) iter.Seq2[*Batch, error] {
 	return func(yield func(*Batch, error) bool) {
 		for {
@@ -71,7 +71,7 @@ func (l *Loader) Batches(ctx context.Context) iter.Seq2[*Batch, error] {
 	}
 }
 
-// Epoch makes the batches that the epoch still has from where the loader is.
+// Epoch makes the batches that are left in the loader's epoch.
 func (l *Loader) Epoch(ctx context.Context) iter.Seq2[*Batch, error] {
 	return func(yield func(*Batch, error) bool) {
 		state, err := l.State(ctx)
@@ -100,9 +100,9 @@ func (l *Loader) Epoch(ctx context.Context) iter.Seq2[*Batch, error] {
 	}
 }
 
-// Next makes the next batch, and returns when it is done. After an error that the context has ended, nothing is lost: the batch is the next one
-// still. What a device has begun is waited for, as long as it takes. Other errors come again, until [Loader.Resume]: of an episode or a frame that
-// cannot be read, with Options.Strict, and of a device. After Close it is dataset.ErrClosed.
+// Next makes the next batch, and returns when it is done. If the context ends, Next returns its error after work on the device is done,
+// and the next call makes the same batch. All other errors repeat until [Loader.Resume]: an error of the device, or, with
+// Options.Strict, of an episode or a frame that cannot be read. After Close the error is dataset.ErrClosed.
 func (l *Loader) Next(ctx context.Context) error {
 	if l.closed {
 		return fmt.Errorf("loader: %w", dataset.ErrClosed)
@@ -121,27 +121,28 @@ func (l *Loader) Next(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := l.make(s, lost); err != nil {
+	if err := l.launch(s, lost); err != nil {
 		if l.frames != nil {
-			l.frames.stop() // and begins anew, where the feed is
+			l.frames.stop() // it starts again at the feed's cursor
 		}
 		return err
 	}
-	l.feed.made()
+	l.feed.advance()
 	if l.frames != nil {
-		l.frames.made()
+		l.frames.advance()
 	}
 	return nil
 }
 
-// make makes a batch on the device, with the frames of a shot if there is one. It is not given up: nobody would know whether it was made.
-func (l *Loader) make(s *shot, lost []int) error {
+// launch makes a batch on the device, with a shot's frames if the loader has cameras. It takes no context, because a launch that
+// is given up leaves the cursor unknown.
+func (l *Loader) launch(s *shot, lost []int) error {
 	ctx := context.Background()
 	if s != nil {
 		if err := s.lose(lost); err != nil {
 			return err
 		}
-		if err := l.give(ctx, s); err != nil {
+		if err := l.copyFrames(ctx, s); err != nil {
 			return err
 		}
 	}
@@ -151,8 +152,8 @@ func (l *Loader) make(s *shot, lost []int) error {
 	return l.queue.Synchronize(ctx)
 }
 
-// give copies a shot to the device, behind what its queue was given, and returns before it is done but for the masks.
-func (l *Loader) give(ctx context.Context, s *shot) error {
+// copyFrames enqueues the copies from a shot to the device. Only the masks are there when it returns.
+func (l *Loader) copyFrames(ctx context.Context, s *shot) error {
 	for i := range l.batch.Cameras {
 		to, from := &l.batch.Cameras[i], &s.masks.Streams[i]
 		if err := l.queue.Copy(to.Frames, s.frames[i]); err != nil {

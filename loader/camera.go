@@ -7,33 +7,34 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// Camera is a media stream whose frames a batch has, decoded and resized. Which frame a target gets is said by the plan, as of any stream: its
-// window, its edge, gaps and tolerance, and its kind, which is previous unless given, or nearest or next.
+// Camera is a media stream whose frames are decoded and resized for a batch. The plan's stream of the same name selects each target's
+// frame, as for any stream: by window, edge, gaps, tolerance and method. The method is previous if the plan sets none, or nearest or
+// next.
 type Camera struct {
-	Name   string `json:"name"`   // in the batch, in the plan, and in the recordings unless the plan says From
-	Height int    `json:"height"` // pixels that its frames are resized to: see dataset.Resize
+	Name   string `json:"name"`   // in the batch and the plan, and in the recordings unless the plan sets From
+	Height int    `json:"height"` // pixels of the resized frames: see dataset.Resize
 	Width  int    `json:"width"`
 }
 
-// CameraReport is a camera of the batches.
+// CameraReport describes a batch camera.
 type CameraReport struct {
 	Name    string `json:"name"`
 	Height  int    `json:"height"`
 	Width   int    `json:"width"`
 	Targets int    `json:"targets"` // of a window
-	Frames  int    `json:"frames"`  // of the episodes that windows are drawn from
+	Frames  int    `json:"frames"`  // in the drawn episodes
 	Empty   int    `json:"empty"`   // episodes without frames of it
-	Bad     int    `json:"bad"`     // targets of the batches that were made whose frames could not be decoded: they are black and not valid
-	// FirstBad is what was wrong with the first of them; empty without one.
+	Bad     int    `json:"bad"`     // targets, of the batches so far, whose frames cannot be decoded: black and not valid
+	// FirstBad is the error of the first bad frame; empty without one.
 	FirstBad string `json:"first_bad"`
 }
 
-// CameraError says that frames of a camera cannot be decoded, as they are of an encoding that there is no decoder for, or of a video and ffmpeg is
-// missing: it is dataset.ErrUnsupported.
+// CameraError means that a camera's frames cannot be decoded, because their encoding has no decoder, or because they are a video's and
+// ffmpeg is missing. It is dataset.ErrUnsupported.
 type CameraError struct {
 	Camera  string
-	Episode string // the first that has frames of it, by name
-	Err     error  // what was got, and what was wanted
+	Episode string // the name of the first episode with frames
+	Err     error  // the decoder's error
 }
 
 func (e *CameraError) Error() string {
@@ -43,26 +44,26 @@ func (e *CameraError) Error() string {
 // Unwrap returns Err.
 func (e *CameraError) Unwrap() error { return e.Err }
 
-// FramesError says that there is no memory for the frames of batches.
+// FramesError means that memory cannot hold the batches' frames.
 type FramesError struct {
 	Camera string
-	Shape  [5]int // of the camera's frames in a batch: [B,T,H,W,3], of one byte each
-	Copies int    // of a batch that there must be room for
-	Err    error  // an *ops.MemoryError; of math.MaxInt64 bytes if they are more
+	Shape  [5]int // [B,T,H,W,3] bytes: the camera's frames in a batch
+	Copies int    // of a batch, which memory must hold
+	Err    error  // an *ops.MemoryError; its bytes are math.MaxInt64 if they are more
 }
 
 func (e *FramesError) Error() string {
 	return fmt.Sprintf("loader: camera %s: got frames of %d windows x %d targets x %d x %d pixels x 3 bytes, %d times, since batches are decoded ahead: want smaller frames, fewer windows of a batch or a shorter window of the camera: %v",
-		e.Camera, e.Shape[0], e.Shape[1], e.Shape[3], e.Shape[2], e.Copies, e.Err) // width x height, as cameras are asked for
+		e.Camera, e.Shape[0], e.Shape[1], e.Shape[3], e.Shape[2], e.Copies, e.Err) // width x height, the usual order
 }
 
 // Unwrap returns Err.
 func (e *FramesError) Unwrap() error { return e.Err }
 
-// framesAhead is how many batches' frames are decoded ahead of the one that is made.
+// framesAhead is how many batches have their frames decoded in advance.
 const framesAhead = 2
 
-// noRoomForFrames says of an error of a device's memory which camera's frames it is about.
+// noRoomForFrames returns a camera's *FramesError if err is about memory.
 func noRoomForFrames(camera string, shape [5]int, err error) error {
 	var memory *ops.MemoryError
 	if !errors.As(err, &memory) {

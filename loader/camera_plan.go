@@ -13,30 +13,30 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// filming is what a plan says of cameras.
-type filming struct {
+// cameraPlan holds a plan's cameras, with their streams and windows.
+type cameraPlan struct {
 	cameras []Camera
-	streams []align.Stream // of each, as the plan names it
-	whole   align.Plan     // with the cameras: its windows are those of all
-	plans   []align.Plan   // of each: of its frames' numbers
-	shapes  [][5]int       // of each camera's frames in a batch: [B,T,H,W,3]
-	seen    []string       // media streams of the episodes
-	why     []noFrames     // of each camera, the first episode that has left it out, if there is one
+	streams []align.Stream // one a camera, as in the plan
+	whole   align.Plan     // with the cameras: its windows include theirs
+	plans   []align.Plan   // one a camera, over its frame numbers
+	shapes  [][5]int       // [B,T,H,W,3]: one a camera
+	names   []string       // the episodes' media streams
+	why     []noFrames     // one a camera: the first episode that leaves it out, if any
 }
 
-// noFrames is why an episode has no frames of a camera.
+// noFrames explains why an episode lacks a camera's frames.
 type noFrames struct {
 	episode string
 	note    dataset.Note
 }
 
-// split takes the cameras out of a plan: what is left names streams of numbers.
-func split(plan align.Plan, cameras []Camera) (align.Plan, *filming, error) {
-	f := &filming{cameras: cameras, whole: plan, why: make([]noFrames, len(cameras))}
+// split removes the cameras from a plan. The rest names streams of numbers.
+func split(plan align.Plan, cameras []Camera) (align.Plan, *cameraPlan, error) {
+	f := &cameraPlan{cameras: cameras, whole: plan, why: make([]noFrames, len(cameras))}
 	all := len(plan.Streams) == 0
 	plan.Windows = maps.Clone(plan.Windows)
-	plan.Padding, plan.PadAfter = "", ops.Limit{} // which is of all windows: see anchors
-	frames := plan                                // of a camera's numbers
+	plan.Padding, plan.PadAfter = "", ops.Limit{} // they apply to all windows: see anchors
+	frames := plan                                // the plan of a camera's frame numbers
 	frames.Windows, frames.Filter, frames.Range, frames.Rate = nil, dataset.Filter{}, align.Range{}, 0
 	frames.Targets = tensor.Must(tensor.Of([]int64{0}, 1))
 	for i, c := range cameras {
@@ -75,17 +75,17 @@ func split(plan align.Plan, cameras []Camera) (align.Plan, *filming, error) {
 	return plan, f, f.whole.Check()
 }
 
-// filmed are the frames of an episode, as numbers on a clock.
-type filmed struct {
+// frameStreams are an episode's camera frames: for each camera a stream of frame numbers, on the camera's clock.
+type frameStreams struct {
 	streams []align.PreparedStream
-	leftOut dataset.Notes  // cameras of it that have no place on a clock
-	media   []string       // the names of its media streams
-	why     []dataset.Note // of each camera, why it has no frames, if it says so
+	leftOut dataset.Notes  // cameras that Prepare refuses
+	media   []string       // names of all media streams
+	why     []dataset.Note // one a camera, if the recording explains why it has no frames
 }
 
-// film finds an episode's frames.
-func (f *filming) film(e *dataset.Episode, strict bool) (*filmed, error) {
-	out := &filmed{streams: make([]align.PreparedStream, len(f.streams)), why: make([]dataset.Note, len(f.streams))}
+// findFrames returns an episode's camera frames.
+func (f *cameraPlan) findFrames(e *dataset.Episode, strict bool) (*frameStreams, error) {
+	out := &frameStreams{streams: make([]align.PreparedStream, len(f.streams)), why: make([]dataset.Note, len(f.streams))}
 	for _, m := range e.Media {
 		out.media = append(out.media, m.Name)
 	}
@@ -112,7 +112,7 @@ func (f *filming) film(e *dataset.Episode, strict bool) (*filmed, error) {
 		}
 		p, err := align.Prepare(&dataset.Episode{Streams: []dataset.Stream{stream}}, f.plans[i])
 		switch {
-		case err != nil && (strict || fatal(err)):
+		case err != nil && (strict || isFatal(err)):
 			return nil, err
 		case err != nil:
 			out.why[i] = dataset.Note{Code: dataset.CodeCameraRefused, Subject: e.Name, Detail: dataset.Detail{Got: s.Name, Cause: err}}
@@ -124,24 +124,24 @@ func (f *filming) film(e *dataset.Episode, strict bool) (*filmed, error) {
 	return out, nil
 }
 
-// none says why no episode has frames of a camera.
-func (f *filming) none(camera int) error {
+// none returns the error for a camera without frames in any episode.
+func (f *cameraPlan) none(camera int) error {
 	if why := f.why[camera]; why.note.Code != "" {
 		return &store.MediaError{Media: f.from(camera), Episode: why.episode, Note: why.note}
 	}
-	return store.UnknownMedia(fmt.Sprintf("Cameras[%d]", camera), f.from(camera), f.seen)
+	return store.UnknownMedia(fmt.Sprintf("Cameras[%d]", camera), f.from(camera), f.names)
 }
 
-// from is a camera's name in the recordings.
-func (f *filming) from(camera int) string {
+// from returns a camera's name in the recordings.
+func (f *cameraPlan) from(camera int) string {
 	return cmp.Or(f.streams[camera].From, f.cameras[camera].Name)
 }
 
-// tell takes up which media streams an episode has, and why it has no frames of a camera.
-func (f *filming) tell(episode string, film *filmed) {
+// record adds an episode's media streams, and the reasons for missing frames.
+func (f *cameraPlan) record(episode string, film *frameStreams) {
 	for _, name := range film.media {
-		if !slices.Contains(f.seen, name) {
-			f.seen = append(f.seen, name)
+		if !slices.Contains(f.names, name) {
+			f.names = append(f.names, name)
 		}
 	}
 	for i, why := range film.why {

@@ -30,7 +30,7 @@ type depth struct{}
 
 func (depth) ReadFrame(context.Context, int) ([]byte, error) { return make([]byte, 2*8*6), nil }
 
-// A camera of which no frame can ever be decoded is refused when the loader is opened, streaming or not; one whose first frame is damaged is not.
+// If no frame of a camera can be decoded, opening the loader fails, streaming or not. If only the first frame is damaged, it opens.
 func TestACameraThatNothingDecodesIsRefused(t *testing.T) {
 	ctx := context.Background()
 	for got, change := range map[string]func(m *dataset.Media){
@@ -70,7 +70,7 @@ func TestACameraThatNothingDecodesIsRefused(t *testing.T) {
 	require.NoError(t, l.Close())
 }
 
-// A camera that every episode leaves out is told with the reason; one that there is not, with those that there are.
+// If every episode leaves out a camera, the error has the reason. For an unknown camera it lists the others.
 func TestACameraWithoutFramesIsToldWhy(t *testing.T) {
 	ctx := context.Background()
 	d := filmedRecordings(t, -1)

@@ -24,7 +24,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// pictures are frames that tell where they are from: red is the episode, green the frame, blue what the camera is.
+// pictures are frames with a colour code: red is the episode, green the frame, blue the camera.
 type pictures struct {
 	episode, blue int
 	broken        int // the frame that cannot be decoded, -1 for none
@@ -51,7 +51,7 @@ func (p pictures) ReadFrame(_ context.Context, i int) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// filmedRecordings have two cameras, of which one is not in every episode and has a frame out of order.
+// filmedRecordings have two cameras. One is missing in some episodes, and has a frame out of order.
 func filmedRecordings(t *testing.T, broken int) made {
 	t.Helper()
 	m := recordings(t)
@@ -88,7 +88,7 @@ func cameraPlan() align.Plan {
 	return p
 }
 
-// Each target has the frame that its time and the plan's kind say, and is padded, valid and as old as the recording says.
+// Each target has the frame that its time and the plan's method select, with the right pad, valid and age.
 func TestATargetGetsTheFrameOfItsTime(t *testing.T) {
 	ctx := context.Background()
 	m := filmedRecordings(t, -1)
@@ -175,7 +175,7 @@ func TestATargetGetsTheFrameOfItsTime(t *testing.T) {
 
 func abs(x int64) int64 { return max(x, -x) }
 
-// Frames have one order too: of any number of ranks and workers, on every device, from where a state says.
+// Frames have the same order for any number of ranks and workers, on every device, and after a resume.
 func TestFramesAreOfTheSameWindows(t *testing.T) {
 	m := filmedRecordings(t, -1)
 	opt := loader.Options{Batch: 8, Seed: 5, Last: ops.LastShort, Cameras: twoCameras, ShardWindows: 40, MixShards: 3}
@@ -195,7 +195,7 @@ func TestFramesAreOfTheSameWindows(t *testing.T) {
 	}
 	same(t, want, got, "4 ranks")
 
-	// So has a store on the device whose frames were packed with it.
+	// A store on the device with packed frames has the same order.
 	path := filepath.Join(t.TempDir(), "store.safetensors")
 	err := store.Pack(context.Background(), m, path, store.BuildOptions{Media: []string{"front", "wrist"}})
 	require.NoError(t, err)
@@ -267,7 +267,7 @@ func TestABadFrameCostsItsTargets(t *testing.T) {
 	assert.ErrorAs(t, err, &streaming)
 }
 
-// Frames out of order are left out with their camera, as a stream of numbers is, unless the plan says otherwise.
+// If frames are out of order, their camera is left out, as a stream of numbers is, unless the plan sets another treatment.
 func TestACameraOutOfOrderIsLeftOutAndTold(t *testing.T) {
 	p := cameraPlan()
 	p.Unordered = ""

@@ -13,57 +13,57 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// looked is what the first look at an episode found.
-type looked struct {
-	about    *store.Episode
-	filtered bool
-	unwanted bool // nobody asked for it
-	err      error
-	prepared *align.Prepared
-	clocks   []int // of each stream, the first that has its timestamps
-	// columns is where each stream's columns begin in the recording's; nil unless all streams are taken as they were recorded: all samples, of columns
-	// that follow each other. Such an episode need not be prepared again.
+// firstPass is the result of the first read of an episode.
+type firstPass struct {
+	about      *store.Episode
+	isFiltered bool
+	isExcluded bool // by Options.Episodes
+	err        error
+	prepared   *align.Prepared
+	clocks     []int // for each stream: the index of the first stream with the same timestamps
+	// columns are the indexes, in the recorded streams, of each stream's first column. They are nil unless each stream takes all
+	// samples, of consecutive columns, as recorded. If they are set, the episode need not be prepared again when it is read again.
 	columns []int
-	times   uint64 // see seen
-	film    *filmed
+	times   uint64 // see entry
+	frames  *frameStreams
 	lacking []Lacking
-	notes   dataset.Notes // of the recording, that bear on the streams
-	// unfinite are, of each stream, the samples that are not finite; nil where they were not looked at.
+	notes   dataset.Notes // of the recording, about the streams
+	// unfinite counts, for each stream, the samples that are not finite; nil if they are not counted.
 	unfinite []int
 }
 
-// manyAhead is how many of what is in memory, and quickly done, are done ahead.
+// manyAhead is how many episodes or pieces are handled in advance if they are in memory, because each takes little time.
 const manyAhead = 64
 
-func (c *chosen) choose(ctx context.Context) error {
+func (c *selection) selectEpisodes(ctx context.Context) error {
 	c.preparer.Plan, c.windows = c.plan, []int64{0}
 	without := EmptyError{Episodes: c.from.Len(), Filter: c.plan.Filter}
 	ahead := c.opt.Workers
-	if c.keep { // of episodes that are in memory
+	if c.keepsRows { // because the episodes are in memory
 		ahead = manyAhead
 	}
-	for i, l := range inorder.Each(ctx, c.from.Len(), c.opt.Workers, ahead, func(looked) int { return ahead }, c.look) {
+	for i, l := range inorder.Each(ctx, c.from.Len(), c.opt.Workers, ahead, func(firstPass) int { return ahead }, c.inspect) {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if l.unwanted {
+		if l.isExcluded {
 			without.Episodes--
 			continue
 		}
-		if l.filtered {
+		if l.isFiltered {
 			c.report.Filtered++
-			without.has(l.about)
+			without.record(l.about)
 			continue
 		}
 		err := l.err
 		if err == nil {
-			err = c.take(i, &l)
+			err = c.add(i, &l)
 		}
 		if err != nil {
-			if c.opt.Strict || fatal(err) {
+			if c.opt.Strict || isFatal(err) {
 				return err
 			}
-			if err := c.from.GuardEpisode(i, func() error { return nil }); err != nil { // and so it is of others
+			if err := c.from.GuardEpisode(i, func() error { return nil }); err != nil { // the file is closed or cut short
 				return err
 			}
 			c.report.Notes = append(c.report.Notes, store.RefusedNote(l.about.Name, err))
@@ -85,30 +85,30 @@ func (c *chosen) choose(ctx context.Context) error {
 	return nil
 }
 
-// look reads an episode and prepares it.
-func (c *chosen) look(ctx context.Context, i int) (l looked) {
+// inspect reads an episode and prepares it.
+func (c *selection) inspect(ctx context.Context, i int) (l firstPass) {
 	l.about = &store.Episode{Name: fmt.Sprint(i)}
-	if l.unwanted = !c.wants(i); l.unwanted {
+	if l.isExcluded = !c.includes(i); l.isExcluded {
 		return l
 	}
-	l.err = c.from.GuardEpisode(i, func() error { return c.lookAt(ctx, i, &l) })
+	l.err = c.from.GuardEpisode(i, func() error { return c.inspectEpisode(ctx, i, &l) })
 	return l
 }
 
-func (c *chosen) lookAt(ctx context.Context, i int, l *looked) (err error) {
+func (c *selection) inspectEpisode(ctx context.Context, i int, l *firstPass) (err error) {
 	var e *dataset.Episode
 	if e, l.about, err = c.from.Read(ctx, i); err != nil {
 		return err
 	}
-	if l.filtered = !l.about.Passes(&c.plan.Filter); l.filtered {
+	if l.isFiltered = !l.about.Passes(&c.plan.Filter); l.isFiltered {
 		return nil
 	}
 	l.notes = c.notes(e)
 	if l.prepared, err = c.preparer.Prepare(e); err != nil {
 		return err
 	}
-	if c.filming != nil {
-		if l.film, err = c.filming.film(e, c.opt.Strict); err != nil {
+	if c.cameras != nil {
+		if l.frames, err = c.cameras.findFrames(e, c.opt.Strict); err != nil {
 			return err
 		}
 	}
@@ -116,7 +116,7 @@ func (c *chosen) lookAt(ctx context.Context, i int, l *looked) (err error) {
 	if l.lacking = c.lacking(i, e, l.about, l.prepared); c.opt.Strict && len(l.lacking) > 0 {
 		return &LackingError{Lacking: l.lacking[0]}
 	}
-	if c.whole() {
+	if c.readsAll() {
 		l.unfinite = make([]int, len(streams))
 		for m := range streams {
 			if l.unfinite[m], err = plausible.Unfinite(streams[m].Values); err != nil {
@@ -125,11 +125,19 @@ func (c *chosen) lookAt(ctx context.Context, i int, l *looked) (err error) {
 		}
 	}
 	l.clocks, l.columns = make([]int, len(streams)), make([]int, len(streams))
+	hashes := make([]uint64, len(streams))
 	for m := range streams {
-		if l.times, err = hashed(l.times, streams[m].Times); err != nil {
-			return err
-		}
 		l.clocks[m] = slices.IndexFunc(streams[:m+1], func(o align.PreparedStream) bool { return sameTimes(o.Times, streams[m].Times) })
+		if c.keepsRows { // such an episode is not read again
+			continue
+		}
+		if l.clocks[m] == m {
+			if hashes[m], err = hashTimes(streams[m].Times); err != nil {
+				return err
+			}
+		}
+		hashes[m] = hashes[l.clocks[m]]
+		l.times = mixHash(l.times, hashes[m])
 		if l.columns != nil {
 			if at := columnOf(recordedAs(e, streams[m].From), &streams[m].Stream); at >= 0 {
 				l.columns[m] = at
@@ -141,11 +149,11 @@ func (c *chosen) lookAt(ctx context.Context, i int, l *looked) (err error) {
 	return nil
 }
 
-// take adds an episode to those that are chosen.
-func (c *chosen) take(i int, l *looked) error {
+// add adds an episode to the selection.
+func (c *selection) add(i int, l *firstPass) error {
 	p := l.prepared
 	if c.parts == nil {
-		if err := c.begin(p); err != nil {
+		if err := c.newParts(p); err != nil {
 			return err
 		}
 	}
@@ -156,7 +164,7 @@ func (c *chosen) take(i int, l *looked) error {
 	clocks := make([]int, len(p.Streams))
 	for m := range p.Streams {
 		s, q := &p.Streams[m], &c.parts[m]
-		if s.Len() > 0 && !s.OnChange && q.how.Edge == "hold" && c.unsaid(m) { // it speaks more often here
+		if s.Len() > 0 && !s.OnChange && q.how.Edge == "hold" && c.hasOpenEdge(m) { // in this episode the stream is not on change
 			q.options.Edge = ops.EdgeClamp
 		}
 		r := &c.report.Streams[m]
@@ -176,9 +184,9 @@ func (c *chosen) take(i int, l *looked) error {
 			}
 			whole = q.column == l.columns[m]
 		}
-		for clocks[m] = 0; c.parts[clocks[m]].clock != q.clock || l.clocks[clocks[m]] != l.clocks[m]; clocks[m]++ { // up to m, at most
+		for clocks[m] = 0; c.parts[clocks[m]].clock != q.clock || l.clocks[clocks[m]] != l.clocks[m]; clocks[m]++ { // ends at m at the latest
 		}
-		if c.keep {
+		if c.keepsRows {
 			c.rows[m] = append(c.rows[m], store.Samples{Values: s.Values, Times: s.Times})
 		}
 		q.offsets = append(q.offsets, q.offsets[len(q.offsets)-1]+int64(s.Len()))
@@ -186,15 +194,14 @@ func (c *chosen) take(i int, l *looked) error {
 	for m, first := range clocks {
 		c.parts[m].clock = first
 	}
-	c.seen = append(c.seen, seen{whole, l.times})
-	if c.filming != nil {
-		c.films = append(c.films, l.film)
-		c.filming.tell(l.about.Name, l.film)
-		c.report.Notes = append(c.report.Notes, l.film.leftOut...)
+	if c.cameras != nil {
+		c.frames = append(c.frames, l.frames)
+		c.cameras.record(l.about.Name, l.frames)
+		c.report.Notes = append(c.report.Notes, l.frames.leftOut...)
 	}
 	c.noted.Add(l.about.Number, l.about.Name, l.notes)
 	c.report.EpisodeNotes = c.noted.List
-	c.numbers, c.known = append(c.numbers, i), append(c.known, known{l.about.Name, l.about.Number})
+	c.numbers, c.entries = append(c.numbers, i), append(c.entries, entry{l.about.Name, l.about.Number, whole, l.times})
 	c.begins = append(c.begins, p.Clock.Start)
 	anchors := c.anchors(p.Clock.Count)
 	c.report.Unanchored += p.Clock.Count - anchors

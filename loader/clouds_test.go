@@ -16,8 +16,7 @@ func TestCloudsAreLeftOutAndSaid(t *testing.T) {
 	s, err := dataset.NewStream("s", []int64{1, 2}, tensor.Must(tensor.New(tensor.F32, 2, 1)), nil)
 	require.NoError(t, err)
 	e := &dataset.Episode{Name: "e", Streams: []dataset.Stream{s}, Clouds: []dataset.CloudStream{{Name: "/points", Times: []int64{1}}}}
-	packed, err := store.Build(context.Background(), made{e}, store.BuildOptions{})
-	require.NoError(t, err)
+	packed := inMemory(t, made{e})
 	require.Len(t, packed.Episodes[0].Notes, 1)
 	assert.Equal(t, dataset.Notes{{Code: dataset.CodeCloudsNotPacked, Subject: "/points", Count: 1}}, packed.Episodes[0].Notes)
 	_, err = store.Build(context.Background(), made{e}, store.BuildOptions{Media: []string{"/points"}})

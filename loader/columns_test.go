@@ -26,7 +26,7 @@ func called(s *dataset.Stream, names ...string) {
 	}
 }
 
-// turned are recordings whose streams have the columns of plain, but that those of each episode begin with another one, and that state has one more in two.
+// turned are recordings with rotated columns: in each episode another column is first. In every second one state has one more column.
 func turned(t *testing.T) (plain, other made) {
 	t.Helper()
 	plain, other = recordings(t), recordings(t)
@@ -59,8 +59,8 @@ func turned(t *testing.T) (plain, other made) {
 	return plain, other
 }
 
-// Columns are matched by their names: whatever order they come in, and whatever else there is, windows are those of recordings that are alike, of every way
-// in which they are drawn.
+// Columns are matched by name. If episodes have other orders or more columns, the windows equal those of uniform recordings, for every
+// way to draw.
 func TestColumnsAreTakenByTheirNames(t *testing.T) {
 	ctx := context.Background()
 	plain, other := turned(t)
@@ -71,8 +71,7 @@ func TestColumnsAreTakenByTheirNames(t *testing.T) {
 	digests(t, load(t, "cpu", plain, p, opt), want, 0, 1, 8)
 	require.Equal(t, 402, len(want))
 
-	packed, err := store.Build(ctx, other, store.BuildOptions{})
-	require.NoError(t, err)
+	packed := inMemory(t, other)
 	dir := t.TempDir()
 	for i := range 3 {
 		_, err := store.PackShard(ctx, other, t.TempDir(), dir, i, 3, store.BuildOptions{})
@@ -149,7 +148,7 @@ func TestColumnsThatAreAskedForAreAllThatIsNeeded(t *testing.T) {
 	assert.Equal(t, map[string][]string{"a": {"x", "y"}}, store.Columns([]align.Stream{{Name: "a", Columns: []string{"x"}}, {Name: "b"}, {Name: "c", From: "a", Columns: []string{"y"}}, {Name: "d", From: "b", Columns: []string{"z"}}}))
 }
 
-// Quaternions whose columns are called x, y, z and w are those numbers in every order.
+// Quaternions with columns x, y, z and w keep these numbers in every order.
 func TestQuaternionsByNameHaveAnyOrder(t *testing.T) {
 	var m made
 	for i, order := range []string{"xyzw", "wxyz"} {
@@ -163,12 +162,11 @@ func TestQuaternionsByNameHaveAnyOrder(t *testing.T) {
 		require.NoError(t, err)
 		m = append(m, &dataset.Episode{Name: fmt.Sprint("e", i), Streams: []dataset.Stream{s}})
 	}
-	packed, err := store.Build(context.Background(), m, store.BuildOptions{})
-	require.NoError(t, err)
+	packed := inMemory(t, m)
 	assert.Equal(t, []float32{1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0}, data[float32](t, packed.Stream("q").Values))
 }
 
-// What is whole in the first episode and not in another is as the first has it, and a kind that is asked for decides.
+// The first episode decides whether a column is an integer, unless the plan sets its kind.
 func TestAColumnHasTheKindOfTheFirstEpisode(t *testing.T) {
 	ctx := context.Background()
 	for _, first := range []bool{true, false} {
@@ -201,7 +199,7 @@ func TestAColumnHasTheKindOfTheFirstEpisode(t *testing.T) {
 	}
 }
 
-// Quaternions of another order are other numbers under the same names, and columns without names are told by how many there are.
+// Quaternions in another order are different numbers under the same names. Columns without names are matched by their count.
 func TestColumnsThatAreNotTheSameLeaveAStreamOut(t *testing.T) {
 	for reason, have := range map[string][]dataset.Column{
 		dataset.CodeQuaternionOrder.String() + ": 2, q[0], q[1]":      {{Name: "q[0]", Rotation: dataset.RotationWXYZ}, {Name: "q[1]", Rotation: dataset.RotationWXYZ}},
@@ -219,8 +217,7 @@ func TestColumnsThatAreNotTheSameLeaveAStreamOut(t *testing.T) {
 			require.NoError(t, err)
 			m = append(m, &dataset.Episode{Name: fmt.Sprint("e", i), Streams: []dataset.Stream{s}})
 		}
-		packed, err := store.Build(context.Background(), m, store.BuildOptions{})
-		require.NoError(t, err)
+		packed := inMemory(t, m)
 		assert.Empty(t, packed.Episodes[0].Notes)
 		assert.Equal(t, reason, packed.Episodes[1].Notes.LeftOut("q").Reason())
 	}

@@ -24,7 +24,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// backends are those that a test runs on.
+// backends are the backends that a test runs on.
 func backends(t testing.TB) []string {
 	list := []string{"cpu", "sim"}
 	d, err := ops.Open("cuda")
@@ -86,8 +86,7 @@ func large(t testing.TB, episodes int) *store.Store {
 		}
 		m = append(m, e)
 	}
-	s, err := store.Build(context.Background(), m, store.BuildOptions{})
-	require.NoError(t, err)
+	s := inMemory(t, m)
 	return s
 }
 
@@ -128,7 +127,7 @@ func device(b *testing.B, backend string) (*ops.Device, *ops.Queue) {
 	return d, q
 }
 
-// replay captures what run gives to a queue, replays it n times, each with so many of it, and returns the seconds of one.
+// replay captures run on a queue, and replays it n times with some launches each. It returns the seconds of one launch.
 func replay(b *testing.B, q *ops.Queue, n, each int, run func() error) float64 {
 	g, err := q.Capture(func() error {
 		for range each {
@@ -150,8 +149,8 @@ func replay(b *testing.B, q *ops.Queue, n, each int, run func() error) float64 {
 	return time.Since(begin).Seconds() / float64(n*each)
 }
 
-// BenchmarkBatches draws batches from a store of a million frames of 26 + 26 numbers: a launch each, and 20 in a launch, which is what they take on the
-// device.
+// BenchmarkBatches draws batches from a store with a million frames of 26 + 26 numbers, with one launch at a time and with 20, which is
+// the time on the device.
 func BenchmarkBatches(b *testing.B) {
 	store := million(b)
 	for _, backend := range backends(b) {
@@ -169,7 +168,7 @@ func BenchmarkBatches(b *testing.B) {
 					b.ReportMetric(took*1e6, "us/batch")
 				})
 			}
-			b.Run(fmt.Sprintf("backend=%s/B=%d/launches", backend, batch), func(b *testing.B) { // no graph, and what they cost the program
+			b.Run(fmt.Sprintf("backend=%s/B=%d/launches", backend, batch), func(b *testing.B) { // no graph: the program's own cost
 				d, q := device(b, backend)
 				l := windows(b, d, store, batch)
 				require.NoError(b, l.Run(q))

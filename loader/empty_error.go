@@ -15,28 +15,28 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// EmptyError says that a plan leaves no window to draw.
+// EmptyError means that a plan leaves no window to draw.
 type EmptyError struct {
 	Episodes, Filtered int
-	Notes              dataset.Notes // of the episodes that were left out
+	Notes              dataset.Notes // about episodes that are left out
 
 	Filter        dataset.Filter
-	Tasks, Splits []string // that there are
-	// Succeeded and Failed are episodes that say so; others do not say.
+	Tasks, Splits []string // of the episodes
+	// Succeeded and Failed count the episodes with a success flag.
 	Succeeded, Failed int
 }
 
-// PassesNone is the error that a filter takes none of some episodes.
+// PassesNone returns the error for a filter that no episode passes.
 func PassesNone(f dataset.Filter, episodes []*store.Episode) *EmptyError {
 	e := &EmptyError{Episodes: len(episodes), Filtered: len(episodes), Filter: f}
 	for _, about := range episodes {
-		e.has(about)
+		e.record(about)
 	}
 	return e
 }
 
-// has takes up what a filter could ask of an episode.
-func (e *EmptyError) has(about *store.Episode) {
+// record adds an episode's fields that a filter may test.
+func (e *EmptyError) record(about *store.Episode) {
 	if about.Task != "" && !slices.Contains(e.Tasks, about.Task) {
 		e.Tasks = append(e.Tasks, about.Task)
 	}
@@ -55,7 +55,7 @@ func (e *EmptyError) has(about *store.Episode) {
 func (e *EmptyError) Error() string {
 	s := fmt.Sprintf("loader: no windows of %d episodes", e.Episodes)
 	if e.Filtered > 0 {
-		s = fmt.Sprintf("loader: no windows: of %d episodes the filter leaves out %d: %s", e.Episodes, e.Filtered, strings.Join(e.asked(), "; "))
+		s = fmt.Sprintf("loader: no windows: of %d episodes the filter leaves out %d: %s", e.Episodes, e.Filtered, strings.Join(e.filterText(), "; "))
 	}
 	if len(e.Notes) > 0 {
 		s += "; " + text.Join(e.Notes.Groups(), 5, "; ", func(g *dataset.Notes) string { return g.Who() + ": " + (*g)[0].Reason() })
@@ -66,7 +66,7 @@ func (e *EmptyError) Error() string {
 // ErrorNotes returns the notes.
 func (e *EmptyError) ErrorNotes() dataset.Notes { return e.Notes }
 
-// Steps is as that of [store.NothingError].
+// Steps reports whether streams are left out because their timestamps count steps: see [store.NothingError].
 func (e *EmptyError) Steps() bool {
 	return slices.ContainsFunc(e.Notes, func(n dataset.Note) bool {
 		var none *align.NoStreamsError
@@ -74,8 +74,8 @@ func (e *EmptyError) Steps() bool {
 	})
 }
 
-// asked says what the filter asks for, and what there is.
-func (e *EmptyError) asked() (list []string) {
+// filterText lists the filter's conditions, each with the values that episodes have.
+func (e *EmptyError) filterText() (list []string) {
 	one := func(what, got string, there []string) {
 		if got == "" {
 			return

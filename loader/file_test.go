@@ -22,8 +22,7 @@ func TestASavedStoreIsTheStore(t *testing.T) {
 	m := recordings(t)
 	m[4] = nil
 	m[2].Streams = m[2].Streams[:2]
-	packed, err := store.Build(ctx, m, store.BuildOptions{})
-	require.NoError(t, err)
+	packed := inMemory(t, m)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "made.safetensors")
 	require.NoError(t, packed.Save(path))
@@ -56,9 +55,7 @@ func TestASavedStoreIsTheStore(t *testing.T) {
 }
 
 func TestWhatIsNoStoreIsRefused(t *testing.T) {
-	ctx := context.Background()
-	packed, err := store.Build(ctx, recordings(t), store.BuildOptions{})
-	require.NoError(t, err)
+	packed := inMemory(t, recordings(t))
 	path := filepath.Join(t.TempDir(), "s.safetensors")
 	require.NoError(t, packed.Save(path))
 	whole, err := os.ReadFile(path)

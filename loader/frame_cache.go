@@ -8,72 +8,72 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// What the cache is unless Options.FrameCache says: a gigabyte, or one in frameCacheShare bytes of the memory that there is.
+// The default cache size is a gigabyte, or a share of the available memory if that is less.
 const (
 	frameCacheBytes = 1 << 30
 	frameCacheShare = 8
 )
 
-// stretchOverhead is what a stretch takes besides its pixels, bytes.
+// stretchOverhead is a stretch's memory without its pixels, bytes.
 const stretchOverhead = 512
 
-// FrameCache is what a loader keeps of decoded frames, nothing where Limit is 0. The loaders of a group have one together.
+// FrameCache reports the cache for decoded frames; Limit is 0 if a loader has none. A group's loaders share one cache.
 type FrameCache struct {
 	Limit   int64 `json:"limit_bytes"`
-	Bytes   int64 `json:"bytes"`   // that it has now
-	Decoded int64 `json:"decoded"` // frames that were decoded to be kept, of stretches around those that were wanted
-	Used    int64 `json:"used"`    // frames of batches that were taken from it
+	Bytes   int64 `json:"bytes"`   // in use
+	Decoded int64 `json:"decoded"` // frames that were decoded for the cache, also those around a wanted frame
+	Used    int64 `json:"used"`    // frames of batches that came from the cache
 }
 
-// frameCache keeps stretches of frames, decoded and resized. The one that was used longest ago goes first. Its methods may be called from any
-// goroutine.
+// frameCache holds decoded and resized frames, in stretches. The least recently used stretch is dropped first. Its methods may be called
+// from any goroutine.
 type frameCache struct {
-	mu     sync.Mutex
-	kept   map[stretchKey]*stretch
-	order  linked.List // of *stretch, the one that was used last in front
-	report FrameCache
+	mu        sync.Mutex
+	stretches map[stretchKey]*stretch
+	order     linked.List // of *stretch, the most recently used first
+	report    FrameCache
 }
 
-// stretchKey says which frames a stretch has: so many from number times as many on, or to the end of the episode.
+// stretchKey identifies a stretch: the frames from number*length on, length of them, or up to the episode's end.
 type stretchKey struct {
 	camera                  Camera
 	episode, number, length int
 }
 
-// stretch is some frames that follow each other. Whoever puts it into the cache decodes it, and others wait.
+// stretch is a run of consecutive frames. The goroutine that adds it to the cache decodes it, and others wait.
 type stretch struct {
 	stretchKey
-	at      *linked.Element // nil once it is dropped
-	users   int             // that wait for it or read it: it is not dropped meanwhile
-	bytes   int64
-	first   int           // frame
-	want    int           // frames that it is to have
-	made    chan struct{} // closed when it is decoded; what is below is not written after that
-	frames  int           // that it has: up to the first that could not be decoded
-	pixels  []byte
-	dropped bool // since the decoding was given up
+	at        *linked.Element // nil after it is dropped
+	users     int             // goroutines that wait for it or read it; it is not dropped while there are any
+	bytes     int64
+	first     int           // index of the first frame
+	want      int           // length, frames
+	done      chan struct{} // closed when it is decoded; the fields below do not change after that
+	frames    int           // decoded frames: up to the first that fails
+	pixels    []byte
+	isDropped bool // because the decoding was cancelled
 }
 
 func newFrameCache(limit int64) *frameCache {
 	limit = cmp.Or(limit, min(frameCacheBytes, tensor.Available()/frameCacheShare))
-	return &frameCache{kept: map[stretchKey]*stretch{}, report: FrameCache{Limit: limit}}
+	return &frameCache{stretches: map[stretchKey]*stretch{}, report: FrameCache{Limit: limit}}
 }
 
-// hold returns a camera's stretches in an episode from the key's number to the last, which stay until they are released. Those that are not there are
-// put there, to be decoded by the caller, of an episode of so many frames. It returns nothing if there is no room, or if one is not there and frames
-// is 0.
-func (c *frameCache) hold(key stretchKey, last, frames int) (held, missing []*stretch) {
+// acquire returns a camera's stretches in an episode from the key's number to last. They stay in the cache until release. The caller
+// decodes the missing ones, for which acquire makes room; frames is the episode's frame count. It returns nothing if the cache is
+// full, or if a stretch is missing and frames is 0.
+func (c *frameCache) acquire(key stretchKey, last, frames int) (held, missing []*stretch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	need := int64(0)
 	for ; key.number <= last; key.number++ {
-		s := c.kept[key]
+		s := c.stretches[key]
 		if s == nil {
 			first := key.number * key.length
 			if first >= frames {
 				break
 			}
-			s = &stretch{stretchKey: key, first: first, want: min(key.length, frames-first), made: make(chan struct{})}
+			s = &stretch{stretchKey: key, first: first, want: min(key.length, frames-first), done: make(chan struct{})}
 			s.bytes = int64(s.want*key.camera.Height*key.camera.Width*3) + stretchOverhead
 			missing, need = append(missing, s), need+s.bytes
 		}
@@ -88,7 +88,7 @@ func (c *frameCache) hold(key stretchKey, last, frames int) (held, missing []*st
 	}
 	for _, s := range held {
 		if s.at == nil {
-			s.at, c.kept[s.stretchKey] = c.order.PushFront(s), s
+			s.at, c.stretches[s.stretchKey] = c.order.PushFront(s), s
 		}
 		c.order.MoveToFront(s.at)
 	}
@@ -96,7 +96,7 @@ func (c *frameCache) hold(key stretchKey, last, frames int) (held, missing []*st
 	return held, missing
 }
 
-// makeRoom drops stretches that nobody uses until there is room for so many bytes, and reports whether there is.
+// makeRoom drops unused stretches until the cache has room for need bytes, and reports whether it has.
 func (c *frameCache) makeRoom(need int64) bool {
 	if need > c.report.Limit {
 		return false
@@ -112,13 +112,13 @@ func (c *frameCache) makeRoom(need int64) bool {
 
 func (c *frameCache) drop(s *stretch) {
 	c.order.Remove(s.at)
-	delete(c.kept, s.stretchKey)
+	delete(c.stretches, s.stretchKey)
 	c.report.Bytes -= s.bytes
 	s.at = nil
 }
 
-// decoded says of stretches that they are.
-func (c *frameCache) decoded(made []*stretch) {
+// publish marks stretches as decoded, and wakes the goroutines that wait for them.
+func (c *frameCache) publish(made []*stretch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range made {
@@ -126,15 +126,15 @@ func (c *frameCache) decoded(made []*stretch) {
 			c.report.Bytes -= s.bytes - stretchOverhead
 			s.bytes = stretchOverhead
 		}
-		if s.dropped {
+		if s.isDropped {
 			c.drop(s)
 		}
 		c.report.Decoded += int64(s.frames)
-		close(s.made)
+		close(s.done)
 	}
 }
 
-// release gives back what hold returned, of which so many frames were used.
+// release returns the stretches that acquire returned, and counts the frames that were used.
 func (c *frameCache) release(held []*stretch, used *int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

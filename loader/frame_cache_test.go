@@ -48,7 +48,7 @@ func (v countedVideo) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[
 	}
 }
 
-// videoRecordings are filmedRecordings whose cameras are videos. It counts what is decoded.
+// videoRecordings are filmedRecordings with videos. It counts decoded frames.
 func videoRecordings(t *testing.T, broken int) (m made, frames *atomic.Int64, all int) {
 	t.Helper()
 	m = filmedRecordings(t, broken)
@@ -63,7 +63,7 @@ func videoRecordings(t *testing.T, broken int) (m made, frames *atomic.Int64, al
 	return m, frames, all
 }
 
-// epochs draws two epochs, and returns their digests by position, and what the report says then.
+// epochs draws two epochs, and returns their digests by position, and the report after them.
 func epochs(t *testing.T, l *loader.Loader, opt loader.Options) (first, second map[int64]uint64, r loader.Report) {
 	t.Helper()
 	first, second = map[int64]uint64{}, map[int64]uint64{}
@@ -72,7 +72,8 @@ func epochs(t *testing.T, l *loader.Loader, opt loader.Options) (first, second m
 	return first, second, l.Report()
 }
 
-// What is kept changes how often frames are decoded, and no bit of a batch: with room for all, for some, for little, with damage or without.
+// The cache changes how often frames are decoded, but no bit of a batch: with room for all frames, for some or for few, with and
+// without damage.
 func TestKeptFramesAreTheSameBits(t *testing.T) {
 	for _, broken := range []int{-1, 4, 9} {
 		opt := loader.Options{Batch: 8, Seed: 5, Last: ops.LastShort, Cameras: twoCameras, ShardWindows: 40, MixShards: 3, Workers: 3, FrameCache: -1}
@@ -131,7 +132,7 @@ func TestKeptImagesAreTheSameBits(t *testing.T) {
 	}
 }
 
-// The loaders of a group have one cache: a stretch that several want at once is decoded once.
+// A group's loaders have one cache: a stretch that several want at once is decoded once.
 func TestAGroupDecodesAVideoOnce(t *testing.T) {
 	ctx := context.Background()
 	m, decoded, all := videoRecordings(t, -1)
@@ -150,7 +151,7 @@ func TestAGroupDecodesAVideoOnce(t *testing.T) {
 	assert.Equal(t, int64(all), r.FrameCache.Decoded)
 }
 
-// What is kept is not more than the limit at any time, though all of it is in use again and again, and what does not fit is decoded as it is wanted.
+// The cache never exceeds its limit, even if all of it is in use. Frames that do not fit are decoded when they are needed.
 func TestKeptFramesStayWithinTheirLimit(t *testing.T) {
 	ctx := context.Background()
 	m, _, _ := videoRecordings(t, -1)

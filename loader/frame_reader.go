@@ -15,20 +15,20 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// newFilmer makes room for the frames of batches.
-func newFilmer(ctx context.Context, l *Loader, c *chosen) (err error) {
-	f := c.filming
+// newCameraReader allocates the batches' frames.
+func newCameraReader(ctx context.Context, l *Loader, c *selection) (err error) {
+	f := c.cameras
 	cpu, err := ops.Open("cpu")
 	if err != nil {
 		return err
 	}
-	l.held.add(cpu)
+	l.closers.add(cpu)
 	numbers, err := f.numbers(ctx, cpu, l, c)
 	if err != nil {
 		return err
 	}
-	m := &filmer{cameras: f.cameras, source: c.from, numbers: numbers, stored: c.numbers, workers: c.opt.Workers, strict: c.opt.Strict,
-		bad: make([]badFrames, len(f.cameras)), videos: make([]bool, len(f.cameras)), pixels: make([]int, len(f.cameras)), open: map[int]*opened{}}
+	m := &cameraReader{cameras: f.cameras, source: c.from, numbers: numbers, episodes: c.numbers, workers: c.opt.Workers, strict: c.opt.Strict,
+		bad: make([]badFrames, len(f.cameras)), videos: make([]bool, len(f.cameras)), pixels: make([]int, len(f.cameras)), open: map[int]*openEpisode{}}
 	for i, cam := range f.cameras {
 		m.from = append(m.from, f.from(i))
 		shape := f.shapes[i][:]
@@ -54,22 +54,22 @@ func newFilmer(ctx context.Context, l *Loader, c *chosen) (err error) {
 			if err != nil {
 				return noRoomForFrames(f.cameras[i].Name, f.shapes[i], err)
 			}
-			l.held.add(t)
+			l.closers.add(t)
 			s.frames = append(s.frames, t)
 		}
 		m.shots = append(m.shots, s)
 	}
 	l.frames = m
-	l.held.add(m)
-	if err = m.tryout(ctx, c); err == nil {
-		m.keep(l, c.opt)
+	l.closers.add(m)
+	if err = m.decodeFirst(ctx, c); err == nil {
+		m.chooseStretches(l, c.opt)
 	}
-	c.films = nil
+	c.frames = nil
 	return err
 }
 
-// next returns what the next batch has of the cameras. If nothing is read yet, it begins where the feed is; an error ends the reading.
-func (m *filmer) next(ctx context.Context, from feed) (*shot, error) {
+// next returns the next batch's frames. If nothing is read yet, reading starts at the feed's cursor. An error stops it.
+func (m *cameraReader) next(ctx context.Context, from feed) (*shot, error) {
 	if m.cancel == nil {
 		at, err := from.cursor(ctx)
 		if err == nil {
@@ -79,53 +79,53 @@ func (m *filmer) next(ctx context.Context, from feed) (*shot, error) {
 			return nil, err
 		}
 	}
-	if m.due == nil {
+	if m.nextShot == nil {
 		begin := time.Now()
 		select {
-		case m.due = <-m.ready:
+		case m.nextShot = <-m.readyShots:
 		case <-ctx.Done():
 		}
-		m.waited.Add(int64(time.Since(begin)))
-		if m.due == nil {
+		m.waitTime.Add(int64(time.Since(begin)))
+		if m.nextShot == nil {
 			return nil, ctx.Err()
 		}
 	}
-	if err := m.due.err; err != nil {
+	if err := m.nextShot.err; err != nil {
 		m.stop()
 		return nil, err
 	}
-	return m.due, nil
+	return m.nextShot, nil
 }
 
-// made is told that the batch is for which next returned a shot, and counts what it has of bad frames.
-func (m *filmer) made() {
+// advance follows the batch of the shot that next returned, and counts its bad frames.
+func (m *cameraReader) advance() {
 	m.mu.Lock()
-	for i, b := range m.due.bad {
+	for i, b := range m.nextShot.bad {
 		if m.bad[i].count += b.count; m.bad[i].first == "" {
 			m.bad[i].first = b.first
 		}
 	}
 	m.mu.Unlock()
-	m.free <- m.due
-	m.due = nil
+	m.freeShots <- m.nextShot
+	m.nextShot = nil
 }
 
-// start begins to read. It goes on when the context ends that a batch is asked for with.
-func (m *filmer) start(ctx context.Context, at ops.Cursor) error {
+// start starts the reading. It goes on after one batch's context ends.
+func (m *cameraReader) start(ctx context.Context, at ops.Cursor) error {
 	if err := m.numbers.feed.seek(ctx, at); err != nil {
 		return err
 	}
-	m.free, m.ready = make(chan *shot, len(m.shots)), make(chan *shot, len(m.shots))
+	m.freeShots, m.readyShots = make(chan *shot, len(m.shots)), make(chan *shot, len(m.shots))
 	for _, s := range m.shots {
-		m.free <- s
+		m.freeShots <- s
 	}
 	ctx, m.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	m.working.Go(func() {
+	m.background.Go(func() {
 		for batch := 0; ; batch++ {
 			select {
-			case s := <-m.free:
-				s.err = caught.Do(func() error { return m.shoot(ctx, s, batch) })
-				m.ready <- s
+			case s := <-m.freeShots:
+				s.err = caught.Do(func() error { return m.decodeBatch(ctx, s, batch) })
+				m.readyShots <- s
 				if s.err != nil {
 					return
 				}
@@ -137,24 +137,24 @@ func (m *filmer) start(ctx context.Context, at ops.Cursor) error {
 	return nil
 }
 
-// stop ends the reading; the next batch begins it again.
-func (m *filmer) stop() {
+// stop stops the reading. The next batch starts it again.
+func (m *cameraReader) stop() {
 	if m.cancel != nil {
 		m.cancel()
-		m.working.Wait()
-		m.cancel, m.due = nil, nil
+		m.background.Wait()
+		m.cancel, m.nextShot = nil, nil
 		clear(m.open)
 	}
 }
 
-// Close ends the reading.
-func (m *filmer) Close() error {
+// Close stops the reading.
+func (m *cameraReader) Close() error {
 	m.stop()
 	return nil
 }
 
-// shoot fills in a shot of the next batch.
-func (m *filmer) shoot(ctx context.Context, s *shot, batch int) error {
+// decodeBatch fills a shot with the next batch's frames.
+func (m *cameraReader) decodeBatch(ctx context.Context, s *shot, batch int) error {
 	if err := m.numbers.Next(ctx); err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (m *filmer) shoot(ctx context.Context, s *shot, batch int) error {
 				clear(pixels[k*size : (k+1)*size])
 				continue
 			}
-			e := m.stored[episodes[k/t]]
+			e := m.episodes[episodes[k/t]]
 			at := slices.IndexFunc(scenes[first:], func(s scene) bool { return s.episode == e })
 			if at < 0 {
 				scenes, at = append(scenes, scene{i, e, map[int][]int{}}), len(scenes)-first
@@ -193,22 +193,22 @@ func (m *filmer) shoot(ctx context.Context, s *shot, batch int) error {
 			wants[int(number)] = append(wants[int(number)], k)
 		}
 	}
-	return m.act(ctx, s, scenes, batch)
+	return m.decodeScenes(ctx, s, scenes, batch)
 }
 
-// act decodes the frames of scenes.
-func (m *filmer) act(ctx context.Context, s *shot, scenes []scene, batch int) error {
+// decodeScenes decodes scenes' frames, in several workers.
+func (m *cameraReader) decodeScenes(ctx context.Context, s *shot, scenes []scene, batch int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var working sync.WaitGroup
-	var mu sync.Mutex // of the error
+	var mu sync.Mutex // guards failed
 	var failed error
 	tasks := make(chan scene)
 	for range min(m.workers, len(scenes)) {
 		working.Go(func() {
 			for sc := range tasks {
 				if err := caught.Do(func() error {
-					return m.source.GuardEpisode(sc.episode, func() error { return m.take(ctx, s, &sc, batch) })
+					return m.source.GuardEpisode(sc.episode, func() error { return m.decodeScene(ctx, s, &sc, batch) })
 				}); err != nil {
 					mu.Lock()
 					failed = errors.Join(failed, err)
@@ -227,7 +227,7 @@ func (m *filmer) act(ctx context.Context, s *shot, scenes []scene, batch int) er
 	close(tasks)
 	working.Wait()
 	for e, o := range m.open {
-		if o.used < batch-keptOpen {
+		if o.used < batch-openBatches {
 			delete(m.open, e)
 		}
 	}
@@ -237,8 +237,9 @@ func (m *filmer) act(ctx context.Context, s *shot, scenes []scene, batch int) er
 	return failed
 }
 
-// take decodes the frames of a scene. Those that cannot be decoded are black, and their targets not valid, unless that is an error.
-func (m *filmer) take(ctx context.Context, s *shot, sc *scene, batch int) error {
+// decodeScene decodes a scene's frames. A frame that cannot be decoded is black, and its targets are not valid; with Strict it is
+// an error.
+func (m *cameraReader) decodeScene(ctx context.Context, s *shot, sc *scene, batch int) error {
 	wanted := slices.Sorted(maps.Keys(sc.wants))
 	bad := func(frames []int, err error) error {
 		if m.strict || ctx.Err() != nil || errors.Is(err, dataset.ErrClosed) {
@@ -255,7 +256,7 @@ func (m *filmer) take(ctx context.Context, s *shot, sc *scene, batch int) error 
 		b := &s.bad[sc.camera]
 		for _, f := range frames {
 			for _, k := range sc.wants[f] {
-				valid[k] = 0 // each place is of one scene
+				valid[k] = 0 // no other scene has this place
 				clear(pixels[k*size : (k+1)*size])
 				if b.count == 0 || k < b.place {
 					b.place, b.first = k, err.Error()
@@ -265,9 +266,9 @@ func (m *filmer) take(ctx context.Context, s *shot, sc *scene, batch int) error 
 		}
 		return failed
 	}
-	var left [][]int // runs that are not kept
+	var left [][]int // runs that are not in the cache
 	for _, run := range runsOf(wanted, m.videos[sc.camera]) {
-		if kept, err := m.recall(ctx, s, sc, run, nil); err != nil {
+		if kept, err := m.readCached(ctx, s, sc, run, nil); err != nil {
 			return err
 		} else if !kept {
 			left = append(left, run)
@@ -288,7 +289,7 @@ func (m *filmer) take(ctx context.Context, s *shot, sc *scene, batch int) error 
 	}
 	for _, run := range left {
 		if usual {
-			if kept, err := m.recall(ctx, s, sc, run, media); err != nil {
+			if kept, err := m.readCached(ctx, s, sc, run, media); err != nil {
 				return err
 			} else if kept {
 				continue
@@ -304,13 +305,13 @@ func (m *filmer) take(ctx context.Context, s *shot, sc *scene, batch int) error 
 	return nil
 }
 
-// noFrame is the number of the frame that a target without one gets.
+// noFrame is the frame number for a target without a frame.
 const noFrame = -1
 
-// numbers makes the loader of frames' numbers, on the CPU: which frame a target gets is what Resample says of them.
-func (f *filming) numbers(ctx context.Context, cpu *ops.Device, l *Loader, c *chosen) (*Loader, error) {
+// numbers makes the loader for frame numbers, on the CPU: Resample selects each target's frame.
+func (f *cameraPlan) numbers(ctx context.Context, cpu *ops.Device, l *Loader, c *selection) (*Loader, error) {
 	n := &Loader{device: cpu, order: l.order, age: l.age}
-	l.held.add(n)
+	l.closers.add(n)
 	for i, s := range f.streams {
 		p := part{name: s.Name, columns: []dataset.Column{{Name: "frame"}}, packed: tensor.F64, dtype: tensor.F64, width: 1, clock: i, offsets: []int64{0}}
 		var err error
@@ -319,7 +320,7 @@ func (f *filming) numbers(ctx context.Context, cpu *ops.Device, l *Loader, c *ch
 		}
 		r := CameraReport{Name: s.Name, Height: f.cameras[i].Height, Width: f.cameras[i].Width, Targets: len(p.deltas)}
 		var rows []store.Samples
-		for _, film := range c.films {
+		for _, film := range c.frames {
 			s := &film.streams[i]
 			if s.Values == nil {
 				r.Empty++
@@ -342,9 +343,9 @@ func (f *filming) numbers(ctx context.Context, cpu *ops.Device, l *Loader, c *ch
 		n.parts = append(n.parts, p)
 		l.report.Cameras = append(l.report.Cameras, r)
 	}
-	if err := n.upload(ctx, c, true); err != nil {
+	if err := n.upload(ctx, c); err != nil {
 		return nil, err
 	}
-	n.held.add(n.feed)
+	n.closers.add(n.feed)
 	return n, n.plan(ctx)
 }

@@ -9,34 +9,33 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// How many frames of a video are decoded at a time for those of them that batches want. To begin costs the decoder as much as some four million
-// pixels.
+// Lengths of the video stretches that are decoded at once. Starting a decoder costs as much as four million pixels.
 const (
-	// Where the frames that batches are drawn from meanwhile fit the cache, each is decoded once; longer stretches would keep the first batches waiting.
+	// If all frames that are drawn from at a time fit the cache, each is decoded once. Longer stretches would delay the first batches.
 	longPixels                = 20 << 20
 	leastStretch, mostStretch = 64, 256
-	// Where they do not, a stretch may be dropped before it is used again: it costs half as much more than a frame of it.
+	// If they do not fit, a stretch may be dropped before it is used again. Each frame of a stretch adds half the cost of a frame.
 	shortPixels  = 2 << 20
 	shortStretch = 32 // at most
-	keptShare    = 2  // with a cache of less than one in so many of them, frames are decoded as batches want them, and not kept
+	keptShare    = 2  // if the cache holds less than 1/keptShare of the frames, it is not used
 )
 
-// keep decides how frames are decoded and kept: in stretches of how many of each camera, 0 for as batches want them. Where frames are by themselves
-// they are worth keeping if all are there in the next epoch.
-func (m *filmer) keep(l *Loader, opt *Options) {
+// chooseStretches sets each camera's stretch length, in frames; 0 decodes each frame when a batch needs it. Frames that are no
+// video's are cached only if all fit, because they are used once an epoch.
+func (m *cameraReader) chooseStretches(l *Loader, opt *Options) {
 	m.stretches = make([]int, len(m.cameras))
 	cache := opt.frames
 	if cache == nil {
 		cache = newFrameCache(opt.FrameCache)
 	}
-	share := 1.0 // of the frames, that batches are drawn from meanwhile
+	share := 1.0 // of the frames that batches are drawn from at a time
 	switch o := l.order; {
 	case !o.Shuffle:
 		share = 0
 	case o.ShardWindows > 0:
 		share = min(1, float64(o.ShardWindows)*float64(o.MixShards)/float64(o.Count))
 	}
-	all, videos, size := 0.0, 0.0, 0 // bytes of all frames, of those of videos that are drawn from meanwhile, and of a frame of each camera
+	all, videos, size := 0.0, 0.0, 0 // bytes: all frames, the video frames drawn from at a time, and one frame of each camera
 	for i, cam := range m.cameras {
 		frame, frames := cam.Height*cam.Width*3, float64(l.report.Cameras[i].Frames)
 		if size += frame; m.videos[i] {
@@ -47,7 +46,7 @@ func (m *filmer) keep(l *Loader, opt *Options) {
 		all += frames * float64(frame)
 	}
 	limit := float64(cache.report.Limit)
-	most := int(limit) / size / max(16, 2*m.workers) // so that all workers have room
+	most := int(limit) / size / max(16, 2*m.workers) // so that every worker has room
 	for i, pixels := range m.pixels {
 		length := 0
 		switch {
@@ -64,9 +63,9 @@ func (m *filmer) keep(l *Loader, opt *Options) {
 	}
 }
 
-// recall puts frames of a run in their places from the cache, and reports whether it has. Stretches that are not there are decoded if media is given.
-// If it has not, nothing is there from the first frame to the last of the run for which the decoder did well.
-func (m *filmer) recall(ctx context.Context, s *shot, sc *scene, run []int, media *dataset.Media) (done bool, err error) {
+// readCached copies a run's frames from the cache, and reports whether it has all. With media it decodes missing stretches. After
+// false, some place in the run is not filled.
+func (m *cameraReader) readCached(ctx context.Context, s *shot, sc *scene, run []int, media *dataset.Media) (done bool, err error) {
 	length := m.stretches[sc.camera]
 	if length == 0 {
 		return false, nil
@@ -78,15 +77,15 @@ func (m *filmer) recall(ctx context.Context, s *shot, sc *scene, run []int, medi
 	first, last := run[0], run[len(run)-1]
 	cam := m.cameras[sc.camera]
 	size := cam.Height * cam.Width * 3
-	held, missing := m.cache.hold(stretchKey{cam, sc.episode, first / length, length}, last/length, all)
+	held, missing := m.cache.acquire(stretchKey{cam, sc.episode, first / length, length}, last/length, all)
 	used := 0
 	defer m.cache.release(held, &used)
 	if len(missing) > 0 {
-		m.develop(ctx, sc, media, missing)
+		m.decodeStretches(ctx, sc, media, missing)
 	}
 	for _, st := range held {
 		select {
-		case <-st.made:
+		case <-st.done:
 		case <-ctx.Done():
 			return false, ctx.Err()
 		}
@@ -111,19 +110,20 @@ func (m *filmer) recall(ctx context.Context, s *shot, sc *scene, run []int, medi
 	return true, nil
 }
 
-// develop decodes stretches, ascending, those that follow each other in one go. One ends with the first frame that cannot be decoded.
-func (m *filmer) develop(ctx context.Context, sc *scene, media *dataset.Media, missing []*stretch) {
-	defer m.cache.decoded(missing)
+// decodeStretches decodes ascending stretches. Consecutive ones are decoded in one go. A stretch ends at the first frame that cannot be
+// decoded.
+func (m *cameraReader) decodeStretches(ctx context.Context, sc *scene, media *dataset.Media, missing []*stretch) {
+	defer m.cache.publish(missing)
 	for k := 0; k < len(missing); {
 		n := k + 1
 		for n < len(missing) && missing[n].number == missing[n-1].number+1 {
 			n++
 		}
-		done, err := m.developRun(ctx, sc.camera, media, missing[k:n])
+		done, err := m.decodeRun(ctx, sc.camera, media, missing[k:n])
 		if k += done; err != nil {
 			if ctx.Err() != nil || errors.Is(err, dataset.ErrClosed) {
 				for _, s := range missing[k:] {
-					s.dropped = true
+					s.isDropped = true
 				}
 				return
 			}
@@ -132,8 +132,8 @@ func (m *filmer) develop(ctx context.Context, sc *scene, media *dataset.Media, m
 	}
 }
 
-// developRun decodes stretches that follow each other, and returns how many it did, and what was wrong with the next.
-func (m *filmer) developRun(ctx context.Context, camera int, media *dataset.Media, run []*stretch) (done int, err error) {
+// decodeRun decodes consecutive stretches. It returns how many are complete, and the error of the next one.
+func (m *cameraReader) decodeRun(ctx context.Context, camera int, media *dataset.Media, run []*stretch) (done int, err error) {
 	last := run[len(run)-1]
 	size := m.cameras[camera].Height * m.cameras[camera].Width * 3
 	for picture, err := range media.DecodeRange(ctx, run[0].first, last.first+last.want) {
@@ -160,11 +160,11 @@ func (m *filmer) developRun(ctx context.Context, camera int, media *dataset.Medi
 	return done, nil
 }
 
-// runsOf cuts ascending numbers of frames into those that are decoded together: of a video such as are near each other.
+// runsOf cuts ascending frame numbers into runs that are decoded together. A video's frames that are close to each other are one run.
 func runsOf(frames []int, video bool) (runs [][]int) {
 	most := 0
 	if video {
-		most = skipped
+		most = longestSkip
 	}
 	for len(frames) > 0 {
 		n := 1

@@ -13,59 +13,59 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// filmer decodes the frames of batches ahead of need: one goroutine asks for the numbers of a batch's frames, workers decode and resize them into
-// memory that the device copies from.
-type filmer struct {
-	cameras []Camera
-	from    []string // the cameras' names in the recordings
-	source  episodes
-	numbers *Loader // of the frames
-	stored  []int   // the episodes' numbers in the source
-	workers int
-	strict  bool
-	shots   []*shot
-	waited  atomic.Int64
+// cameraReader decodes the batches' frames in advance. One goroutine draws a batch's frame numbers. Workers decode and resize
+// the frames into pinned memory, from which they are copied to the device.
+type cameraReader struct {
+	cameras  []Camera
+	from     []string // the cameras' names in the recordings
+	source   episodes
+	numbers  *Loader // of frame numbers
+	episodes []int   // the episodes' numbers in the source
+	workers  int
+	strict   bool
+	shots    []*shot
+	waitTime atomic.Int64
 
 	mu   sync.Mutex
-	open map[int]*opened // episodes whose frames are read
-	bad  []badFrames     // of each camera, of the batches that were made
+	open map[int]*openEpisode // by number
+	bad  []badFrames          // one a camera, over all batches
 
-	videos    []bool      // whether a camera's frames are those of videos
-	pixels    []int       // of the first of them, before it is resized
-	stretches []int       // of each camera, frames of a stretch of the cache, 0 if its frames are not kept
-	cache     *frameCache // nil if nothing is
+	videos    []bool      // one a camera: its frames are a video's
+	pixels    []int       // one a camera: of its first frame, before it is resized
+	stretches []int       // one a camera: frames of a stretch; 0 if the camera is not cached
+	cache     *frameCache // nil if no camera is cached
 
-	free, ready chan *shot
-	due         *shot              // of the batch that comes next, if it is here
-	cancel      context.CancelFunc // nil while nothing is read
-	working     sync.WaitGroup
+	freeShots, readyShots chan *shot
+	nextShot              *shot              // of the next batch, if it is ready
+	cancel                context.CancelFunc // nil until reading starts
+	background            sync.WaitGroup
 }
 
-// opened is an episode whose frames are read, once for all that want them.
-type opened struct {
+// openEpisode is an episode whose frames are read. It is opened once for all its readers.
+type openEpisode struct {
 	once  sync.Once
 	media []dataset.Media
 	err   error
-	used  int // the batch that wanted it last
+	used  int // the last batch that read it
 }
 
-// scene are the frames of a camera in an episode that a batch wants.
+// scene lists a camera's frames in an episode that a batch needs.
 type scene struct {
 	camera, episode int
-	wants           map[int][]int // places among the camera's frames of the batch, by the number of the frame
+	wants           map[int][]int // indexes among the batch's targets for the camera, by frame number
 }
 
 const (
-	keptOpen = 4  // for how many batches an episode is kept after one that wanted it
-	skipped  = 16 // so many frames of a video at most are decoded for the one behind them; else it is begun anew
+	openBatches = 4  // batches for which an unused episode stays open
+	longestSkip = 16 // video frames that are decoded without need to reach the next one; a longer gap restarts the decoder
 )
 
-// media returns a camera's frames in an episode.
-func (m *filmer) media(ctx context.Context, sc *scene, batch int) (*dataset.Media, error) {
+// media returns a camera's media stream in an episode.
+func (m *cameraReader) media(ctx context.Context, sc *scene, batch int) (*dataset.Media, error) {
 	m.mu.Lock()
 	o := m.open[sc.episode]
 	if o == nil {
-		o = &opened{}
+		o = &openEpisode{}
 		m.open[sc.episode] = o
 	}
 	o.used = batch
@@ -86,8 +86,8 @@ func (m *filmer) media(ctx context.Context, sc *scene, batch int) (*dataset.Medi
 	return &o.media[k], nil
 }
 
-// decode decodes frames, in order, up to the first that cannot be. It returns how many it did, and what was wrong if these are not all.
-func (m *filmer) decode(ctx context.Context, s *shot, sc *scene, media *dataset.Media, frames []int) (done int, err error) {
+// decode decodes frames in order, up to the first that fails. It returns how many are decoded, and the error if these are not all.
+func (m *cameraReader) decode(ctx context.Context, s *shot, sc *scene, media *dataset.Media, frames []int) (done int, err error) {
 	at := frames[0]
 	for picture, err := range media.DecodeRange(ctx, frames[0], frames[len(frames)-1]+1) {
 		if err != nil {
@@ -107,8 +107,8 @@ func (m *filmer) decode(ctx context.Context, s *shot, sc *scene, media *dataset.
 	return done, err
 }
 
-// place resizes a frame and puts it where it is wanted.
-func (m *filmer) place(s *shot, sc *scene, picture *tensor.Tensor, frame int) error {
+// place resizes a frame and writes it to its targets.
+func (m *cameraReader) place(s *shot, sc *scene, picture *tensor.Tensor, frame int) error {
 	pixels, err := tensor.Data[uint8](s.frames[sc.camera])
 	if err != nil {
 		return err
@@ -125,12 +125,11 @@ func (m *filmer) place(s *shot, sc *scene, picture *tensor.Tensor, frame int) er
 	return nil
 }
 
-// tryout decodes the first frame of each camera, of the first episode that has one, in case none can be: see CameraError. It sees which are videos, and how
-// large. A frame that is damaged is
-// none of its concern.
-func (m *filmer) tryout(ctx context.Context, c *chosen) error {
+// decodeFirst decodes each camera's first frame, so that a missing decoder is an error at once: see CameraError. It records which
+// cameras are videos, and their frame sizes. A damaged frame is no error here.
+func (m *cameraReader) decodeFirst(ctx context.Context, c *selection) error {
 	for i := range m.cameras {
-		e := slices.IndexFunc(c.films, func(f *filmed) bool { return f.streams[i].Values != nil })
+		e := slices.IndexFunc(c.frames, func(f *frameStreams) bool { return f.streams[i].Values != nil })
 		number := c.numbers[e]
 		err := m.source.GuardEpisode(number, func() error {
 			e, err := m.source.Episode(ctx, number)
@@ -139,13 +138,13 @@ func (m *filmer) tryout(ctx context.Context, c *chosen) error {
 			}
 			media := e.MediaStream(m.from[i])
 			if media == nil {
-				return nil // which is found out when it is wanted
+				return nil // reading the frame will report it
 			}
 			_, m.videos[i] = media.Source.(dataset.FrameDecoder)
 			picture, err := media.Decode(ctx, 0)
 			if err == nil {
 				m.pixels[i] = picture.Dim(0) * picture.Dim(1)
-				_, err = coloured(picture)
+				_, err = toRGB(picture)
 			}
 			return err
 		})
@@ -153,14 +152,14 @@ func (m *filmer) tryout(ctx context.Context, c *chosen) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case errors.Is(err, dataset.ErrUnsupported):
-			return &CameraError{m.cameras[i].Name, c.known[e].name, err}
+			return &CameraError{m.cameras[i].Name, c.entries[e].name, err}
 		}
 	}
 	return nil
 }
 
 // report implements frameFeed.
-func (m *filmer) report(r *Report) {
+func (m *cameraReader) report(r *Report) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r.Cameras = slices.Clone(r.Cameras)
@@ -173,4 +172,4 @@ func (m *filmer) report(r *Report) {
 }
 
 // waits implements frameFeed.
-func (m *filmer) waits() time.Duration { return time.Duration(m.waited.Load()) }
+func (m *cameraReader) waits() time.Duration { return time.Duration(m.waitTime.Load()) }

@@ -13,17 +13,18 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// Group draws for several devices of one program: it has a [Loader] on each, of ranks that follow each other, so that the devices share the order of
-// every epoch as programs of one device each would. Its methods are for one goroutine at a time.
+// Group draws for several devices in one program. It has a [Loader] on each, with consecutive ranks, so the devices share the order of
+// every epoch as separate programs would. Its methods are for one goroutine at a time.
 type Group struct {
 	loaders []*Loader
 	batches []*Batch
-	apart   error // of a step that not all devices have made
+	apart   error // the error of a step that only some devices made
 }
 
-// NewGroup makes a loader of one dataset on each device by open, all at once: by [New], for instance. Options.Rank is that of the first device, and
-// Options.Ranks counts those of all devices of all programs; 0 stands for the devices here. What is kept of decoded frames they have together. The
-// caller closes the group, and the devices after it. An error is that of the first device that has one; nothing is open then.
+// NewGroup makes a loader on each device by open, for example with [New], all at once and for the same dataset. Options.Rank is the rank
+// of the first device. Options.Ranks counts all programs' devices; 0 means the devices here. The loaders share one cache of
+// decoded frames. The caller closes the group, and then the devices. If a loader fails, NewGroup closes all of them and returns the
+// error of the first device that failed.
 func NewGroup(devices []*ops.Device, opt Options, open func(*ops.Device, Options) (*Loader, error)) (*Group, error) {
 	if opt.Ranks == 0 {
 		opt.Ranks = len(devices)
@@ -49,14 +50,14 @@ func NewGroup(devices []*ops.Device, opt Options, open func(*ops.Device, Options
 	return g, nil
 }
 
-// each calls fn for all loaders at once and returns the first one's error that has one.
+// each calls fn for all loaders at once, and returns the first loader's error.
 func each(loaders []*Loader, fn func(i int, l *Loader) error) error {
 	errs := make([]error, len(loaders))
 	var all sync.WaitGroup
 	for i, l := range loaders[1:] {
 		all.Go(func() { errs[i+1] = fn(i+1, l) })
 	}
-	errs[0] = fn(0, loaders[0]) // here, as another goroutine takes microseconds to begin and to wait for
+	errs[0] = fn(0, loaders[0]) // in this goroutine, because starting one takes microseconds
 	all.Wait()
 	for _, err := range errs {
 		if err != nil {
@@ -66,11 +67,11 @@ func each(loaders []*Loader, fn func(i int, l *Loader) error) error {
 	return nil
 }
 
-// Loaders are those of the devices, in the order of their ranks. They are not to be stepped one by one.
+// Loaders returns the loaders in rank order. Do not step them one by one.
 func (g *Group) Loaders() []*Loader { return g.loaders }
 
-// Next makes the next batch on every device at once, and returns when all are done. After an error some devices may have made a batch more than
-// others: Next then returns it again, until Resume has brought them together.
+// Next makes the next batch on every device, and returns when all are done. After an error some devices may have made a batch more than others.
+// Next then returns the error again, until Resume.
 func (g *Group) Next(ctx context.Context) error {
 	if g.apart != nil {
 		return g.apart
@@ -85,11 +86,11 @@ func (g *Group) Next(ctx context.Context) error {
 	return err
 }
 
-// Batch returns the tensors that each device's batches are in. Row i of device d, of D devices here, is at position i*Ranks+Rank+d behind the state
-// before the step: the positions of a step run through the devices first, then through the rows.
+// Batch returns each device's batch tensors. Row i of device d, of D devices here, is at position i*Ranks+Rank+d after the
+// state before the step: positions run over the devices first, then over the rows.
 func (g *Group) Batch() []*Batch { return g.batches }
 
-// Batches makes one batch after the other on every device, without end, as [Loader.Batches] does.
+// Batches makes one batch after the other on every device, without end: see [Loader.Batches].
 func (g *Group) Batches(ctx context.Context) iter.Seq2[[]*Batch, error] {
 	return func(yield func([]*Batch, error) bool) {
 		for {
@@ -104,8 +105,8 @@ func (g *Group) Batches(ctx context.Context) iter.Seq2[[]*Batch, error] {
 	}
 }
 
-// State returns the state after the last step that all devices have made. It is that of any loader of the same order: a group may go on from it as
-// well as programs of one device.
+// State returns the state after the last step that all devices made. Any loader with the same order can resume from it, in a group or
+// alone.
 func (g *Group) State(ctx context.Context) (State, error) {
 	var least State
 	for i, l := range g.loaders {
@@ -120,8 +121,8 @@ func (g *Group) State(ctx context.Context) (State, error) {
 	return least, nil
 }
 
-// Resume makes all devices go on from a state. The errors are those of [Loader.Resume]; after one that some devices alone have had, Next returns it
-// until Resume has been called again.
+// Resume moves all devices to a state. Its errors are those of [Loader.Resume]. If only some devices moved, Next returns the error
+// until the next Resume.
 func (g *Group) Resume(ctx context.Context, s State) error {
 	for i, l := range g.loaders {
 		if err := l.Resume(ctx, s); err != nil {
@@ -135,10 +136,10 @@ func (g *Group) Resume(ctx context.Context, s State) error {
 	return nil
 }
 
-// EpochEnds reports whether a state is at the end of its epoch.
+// EpochEnds reports whether a state is at its epoch's end.
 func (g *Group) EpochEnds(s State) bool { return g.loaders[0].EpochEnds(s) }
 
-// Report says what the group draws from. What is on the devices, in pinned memory, or could not be read again is the sum of theirs.
+// Report returns the first loader's report, with the sums for device memory, pinned memory and unread windows.
 func (g *Group) Report() Report {
 	r := g.loaders[0].Report()
 	r.Notes = slices.Clone(r.Notes)
@@ -150,7 +151,7 @@ func (g *Group) Report() Report {
 		other := l.Report()
 		r.Bytes += other.Bytes
 		for _, n := range other.Notes {
-			if !listed[n.String()] { // this one alone could not read it again
+			if !listed[n.String()] { // only this device failed to read it again
 				listed[n.String()] = true
 				r.Notes = append(r.Notes, n)
 			}
@@ -167,8 +168,8 @@ func (g *Group) Report() Report {
 	return r
 }
 
-// Waits says what the loaders have waited for: for shards and frames as long as the one that waited most, since they do at the same time; the rest is
-// the sum.
+// Waits returns the loaders' waiting times: the longest for shards and frames, because the devices wait at the same time, and
+// sums of the rest.
 func (g *Group) Waits() Waits {
 	var all Waits
 	for _, l := range g.loaders {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/loader"
-	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/sim"
 )
@@ -19,8 +18,7 @@ import (
 func grouped(t *testing.T, devices string, m made, opt loader.Options) *loader.Group {
 	t.Helper()
 	ctx := context.Background()
-	store, err := store.Build(ctx, m, store.BuildOptions{})
-	require.NoError(t, err)
+	store := inMemory(t, m)
 	list, err := ops.OpenAll(devices)
 	require.NoError(t, err)
 	g, err := loader.NewGroup(list, opt, func(d *ops.Device, o loader.Options) (*loader.Loader, error) {
@@ -94,7 +92,7 @@ func TestSeveralDevicesOfOneProgramShareTheOrder(t *testing.T) {
 	assert.Equal(t, want, got, "two programs")
 }
 
-// Who goes on from the state of a group, in a group of another size or without one, gives what would have come.
+// A loader or group that resumes from the state of a group draws the same windows, in a group of any size.
 func TestAGroupGoesOnFromAState(t *testing.T) {
 	ctx := context.Background()
 	m := recordings(t)
@@ -157,8 +155,7 @@ func TestAFailedStepDoesNotLeaveDevicesApart(t *testing.T) {
 
 func TestAGroupRefusesWhatCannotBe(t *testing.T) {
 	ctx := context.Background()
-	store, err := store.Build(ctx, recordings(t), store.BuildOptions{})
-	require.NoError(t, err)
+	store := inMemory(t, recordings(t))
 	list, err := ops.OpenAll("cpu,cpu,cpu")
 	require.NoError(t, err)
 	open := func(d *ops.Device, o loader.Options) (*loader.Loader, error) {

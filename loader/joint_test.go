@@ -90,7 +90,7 @@ func TestAContextThatEndsLosesNoWindow(t *testing.T) {
 	}
 }
 
-// A row whose episode could not be read again has no frames either: it is as the rows behind the last window.
+// If an episode could not be read again, its rows have no frames either, as the rows after the last window.
 func TestARowWithoutAWindowHasNoFrames(t *testing.T) {
 	ctx := context.Background()
 	m := filmedRecordings(t, -1)
@@ -141,7 +141,7 @@ func TestFramesOfAClosedDatasetAreAnError(t *testing.T) {
 	}
 }
 
-// The windows of cameras count when a plan says how far windows may reach beyond an episode.
+// If a plan sets how far windows may reach after an episode, the windows of cameras count too.
 func TestWindowsOfCamerasCountForPadding(t *testing.T) {
 	m := filmedRecordings(t, -1)
 	p := cameraPlan()
@@ -155,12 +155,11 @@ func TestWindowsOfCamerasCountForPadding(t *testing.T) {
 	assert.ErrorAs(t, err, &plan)
 }
 
-// What no batch can be made of is an error of the option that says so, of both kinds of loaders.
+// Options without any possible batch are errors that name the option, for both kinds of loaders.
 func TestOptionsThatCannotBeAreNamed(t *testing.T) {
 	ctx := context.Background()
 	m := recordings(t)
-	store, err := store.Build(ctx, m, store.BuildOptions{})
-	require.NoError(t, err)
+	store := inMemory(t, m)
 	for _, c := range []struct {
 		arg    string
 		opt    loader.Options
@@ -188,14 +187,14 @@ func TestOptionsThatCannotBeAreNamed(t *testing.T) {
 		}
 	}
 	var mixture *loader.MixtureError
-	_, err = loader.New(ctx, open(t, "cpu"), nil, shards(), loader.Options{Batch: 1})
+	_, err := loader.New(ctx, open(t, "cpu"), nil, shards(), loader.Options{Batch: 1})
 	assert.ErrorAs(t, err, &mixture)
 	var option *loader.OptionError
 	_, err = loader.NewStreaming(ctx, open(t, "cpu"), nil, shards(), loader.Options{Batch: 1})
 	assert.ErrorAs(t, err, &option)
 }
 
-// What is said to fit does, and twice of it does not.
+// The shards that an error proposes fit, and twice as much does not.
 func TestWhatIsSaidToFitFits(t *testing.T) {
 	ctx := context.Background()
 	b, err := sim.New(cudasim.New(cudasim.Config{Memory: 8 << 20}))
@@ -228,12 +227,11 @@ func TestWhatIsSaidToFitFits(t *testing.T) {
 	require.NoError(t, l.Close())
 }
 
-// A copy of a batch stays what it is, also for who asks for a copy of it.
+// A copy of a batch does not change, and a copy of the copy is itself.
 func TestACopyOfABatchStays(t *testing.T) {
 	ctx := context.Background()
 	m := recordings(t)
-	store, err := store.Build(ctx, m, store.BuildOptions{})
-	require.NoError(t, err)
+	store := inMemory(t, m)
 	l := load(t, "cpu", m, shards(), loader.Options{Batch: 4})
 	require.NoError(t, l.Next(ctx))
 	b, err := l.Batch().Host(ctx)
@@ -252,12 +250,11 @@ func TestACopyOfABatchStays(t *testing.T) {
 	assert.Equal(t, []any{"", -1, 0}, []any{name, number, l.Windows(-1)})
 }
 
-// What a plan file says of a stream is said of that stream, wherever cameras stand among them.
+// A plan file's settings of a stream apply to that stream, wherever cameras are in the list.
 func TestCamerasInAPlanFileChangeNoStream(t *testing.T) {
 	ctx := context.Background()
 	m := filmedRecordings(t, -1)
-	store, err := store.Build(ctx, m, store.BuildOptions{})
-	require.NoError(t, err)
+	store := inMemory(t, m)
 	read := func(streams string) align.Plan {
 		path := filepath.Join(t.TempDir(), "plan.yaml")
 		require.NoError(t, os.WriteFile(path, []byte("version: 1\nrate: 50\nshuffle: shards\ndefaults:\n  offset: 40ms\nstreams:\n"+streams), 0o600))
@@ -332,7 +329,7 @@ func TestAStoreThatIsClosedUnderLoadersIsAnError(t *testing.T) {
 		}
 		require.NoError(t, d.Close())
 	}
-	for range 100 { // those that have ended need not have gone yet
+	for range 100 { // goroutines may still be ending
 		if runtime.NumGoroutine() <= before {
 			break
 		}

@@ -11,14 +11,14 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Loader draws batches of windows: from a store that it keeps on a device, see [New], or from a dataset that it reads meanwhile, see [NewStreaming].
+// Loader draws batches of windows, either from a store on a device, see [New], or from a dataset that it streams, see [NewStreaming].
 // Its methods are for one goroutine at a time.
 type Loader struct {
-	device *ops.Device
-	order  ops.DrawOptions
-	parts  []part
-	report Report
-	held   held
+	device  *ops.Device
+	order   ops.DrawOptions
+	parts   []part
+	report  Report
+	closers closers
 
 	feed            feed
 	frames          frameFeed      // nil without cameras
@@ -28,34 +28,33 @@ type Loader struct {
 	plans           []*ops.Plan
 	queue           *ops.Queue
 	graph           *ops.Graph
-	numbers         []int   // of the store, by the numbers that Draw has
-	stores          []int   // of each episode, as NewMixture's list has them
-	known           []known // of the episodes
-	windows         []int64 // [E+1], as Draw has them
+	numbers         []int   // in the store, by drawn episode
+	stores          []int   // indexes in NewMixture's list, by drawn episode
+	entries         []entry // by drawn episode
+	windows         []int64 // [E+1]: the first window of each drawn episode
 	batch           Batch
 	closed, age     bool
-	apart           bool // streams have tensors of their own
+	isApart         bool // each stream has tensors of its own
 }
 
-// feed is how the rows and anchors of a batch come to be where the Fuses read them: the part in which a loader that keeps its store on the device and
-// one that reads it from a disk are not the same.
+// feed writes a batch's rows and anchors to the tensors that the Fuses read. A loader with its store on the device and a loader
+// that streams differ in their feeds alone.
 type feed interface {
-	// give gives a queue the work that comes before a batch's Fuses. It is captured.
-	give(q *ops.Queue) error
-	// next does what the host has to, for the batch behind the last one that was made, before that work runs. It returns the rows that should hold a
-	// window and do not.
+	// enqueue enqueues the work that comes before a batch's Fuses. It is captured.
+	enqueue(q *ops.Queue) error
+	// next prepares the host for the next batch, before enqueued work runs. It returns the rows that have lost their window.
 	next(ctx context.Context) (lost []int, err error)
-	// made is told that the batch is.
-	made()
-	// cursor is the place behind the last batch that was made, and seek goes elsewhere.
+	// advance follows a batch that is made.
+	advance()
+	// cursor returns the place after the last batch. seek moves to another place.
 	cursor(ctx context.Context) (ops.Cursor, error)
 	seek(ctx context.Context, at ops.Cursor) error
 	Close() error
 }
 
-// hold keeps a tensor on the device until the loader closes.
+// hold keeps a tensor on the device until the loader is closed.
 func (l *Loader) hold(t *tensor.Tensor) {
-	l.held.add(t)
+	l.closers.add(t)
 	l.report.Bytes += t.Len() * t.DType().Size()
 }
 
@@ -68,17 +67,17 @@ func (l *Loader) alloc(dtype tensor.DType, shape ...int) (*tensor.Tensor, error)
 	return t, err
 }
 
-// choose chooses by the plan what windows there are.
-func (l *Loader) choose(ctx context.Context, c *chosen) error {
-	if err := c.choose(ctx); err != nil {
+// choose selects the episodes by the plan, and counts their windows.
+func (l *Loader) choose(ctx context.Context, c *selection) error {
+	if err := c.selectEpisodes(ctx); err != nil {
 		return err
 	}
-	l.parts, l.numbers, l.known, l.windows = c.parts, c.numbers, c.known, c.windows
+	l.parts, l.numbers, l.entries, l.windows = c.parts, c.numbers, c.entries, c.windows
 	l.order.Count = int(c.windows[len(c.windows)-1])
 	return nil
 }
 
-// count counts what an epoch has, once it is known how windows are drawn.
+// count adds an epoch's counts to the report. It follows the decision how windows are drawn.
 func (l *Loader) count() error {
 	r := &l.report
 	r.Episodes, r.Windows, r.Batches, r.Dropped, r.Missing = len(l.numbers), cmp.Or(l.order.Positions, l.order.Count), l.order.Batches(), l.order.Dropped(), l.order.Missing()
@@ -88,27 +87,28 @@ func (l *Loader) count() error {
 	return nil
 }
 
-// frameFeed is how the frames of cameras come to the host: in shots, which are decoded before their batches are made.
+// frameFeed provides camera frames on the host, in shots. Shots are decoded before their batches are made.
 type frameFeed interface {
-	// next returns the shot of the next batch. If no shot is decoded ahead, it begins where the feed is. An error ends the decoding.
+	// next returns the next batch's shot. If no shot is decoded in advance, decoding starts at the feed's cursor. An error stops
+	// it.
 	next(ctx context.Context, from feed) (*shot, error)
-	// made follows the batch for which next returned a shot.
-	made()
-	// stop ends the decoding; the next batch begins it again.
+	// advance follows the batch with the shot that next returned.
+	advance()
+	// stop stops the decoding. The next batch starts it again.
 	stop()
-	// report adds the frames that could not be decoded, and the cache.
+	// report adds the frames that cannot be decoded, and the cache.
 	report(r *Report)
-	// waits returns how long next has waited.
+	// waits returns the time that next has waited.
 	waits() time.Duration
 }
 
-// Close releases what the loader has on the device. Close twice is fine.
+// Close releases the loader's memory on the device. Close twice is fine.
 func (l *Loader) Close() error {
 	l.closed = true
-	return l.held.close()
+	return l.closers.close()
 }
 
-// Stats returns the statistics of a stream's columns over the episodes that windows are drawn from; nil if the plan does not normalise it.
+// Stats returns a stream's column statistics over the drawn episodes; nil if the plan does not normalise the stream.
 func (l *Loader) Stats(stream string) []ColumnStats {
 	for i := range l.parts {
 		if l.parts[i].name == stream {
@@ -118,12 +118,12 @@ func (l *Loader) Stats(stream string) []ColumnStats {
 	return nil
 }
 
-// Normalisation returns what a stream is normalised with; nil if the plan does not normalise it.
+// Normalisation returns a stream's normalisation; nil if the plan does not normalise it.
 func (l *Loader) Normalisation(stream string) *Normalisation {
 	for i := range l.parts {
 		if p := &l.parts[i]; p.name == stream && p.affine != nil {
 			a := p.affine
-			return &Normalisation{a.rule, NeedsQuantiles(a.rule), slices.Clone(a.shift), slices.Clone(a.scale), slices.Clone(a.min), slices.Clone(a.max)}
+			return &Normalisation{a.rule, normalisations[a.rule].quantiles, slices.Clone(a.shift), slices.Clone(a.scale), slices.Clone(a.min), slices.Clone(a.max)}
 		}
 	}
 	return nil

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Report says what the loader draws from.
+// Report describes the drawn episodes and streams.
 func (l *Loader) Report() Report {
-	if s, streaming := l.feed.(*streamer); streaming { // whose workers add to it
+	if s, streaming := l.feed.(*streamer); streaming { // because the workers add to it
 		s.mu.Lock()
 		defer s.mu.Unlock()
 	}
@@ -22,7 +22,7 @@ func (l *Loader) Report() Report {
 	return r
 }
 
-// Waits says what a loader that reads or decodes meanwhile has waited for; nothing of one that does neither.
+// Waits returns how long the loader has waited for shards and frames; zero if it neither streams nor decodes.
 func (l *Loader) Waits() Waits {
 	var frames time.Duration
 	if l.frames != nil {

@@ -42,7 +42,7 @@ func (m made) Episode(_ context.Context, i int) (*dataset.Episode, error) {
 	return m[i], nil
 }
 
-// stream makes a stream of numbers that tell where they are from, at a jittered rate.
+// stream makes a stream at a jittered rate. Its numbers encode their place.
 func stream(t *testing.T, r *rand.Rand, name string, episode int, hz float64, seconds float64, width int) dataset.Stream {
 	t.Helper()
 	n := int(hz*seconds) + 1
@@ -91,17 +91,24 @@ func open(t *testing.T, backend string) *ops.Device {
 	return d
 }
 
+// inMemory is a store that is built in memory.
+func inMemory(t testing.TB, d dataset.Dataset) *store.Store {
+	t.Helper()
+	s, err := store.Build(context.Background(), d, store.BuildOptions{})
+	require.NoError(t, err)
+	return s
+}
+
 func load(t *testing.T, backend string, m made, p align.Plan, opt loader.Options) *loader.Loader {
 	t.Helper()
-	packed, err := store.Build(context.Background(), m, store.BuildOptions{})
-	require.NoError(t, err)
+	packed := inMemory(t, m)
 	l, err := loader.New(context.Background(), open(t, backend), packed, p, opt)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, l.Close()) })
 	return l
 }
 
-// A window is what Fuse makes of the whole recording at the same times.
+// A window equals Fuse of the whole recording at the same times.
 func TestAWindowIsWhatFuseGivesForTheWholeRecording(t *testing.T) {
 	ctx := context.Background()
 	for _, backend := range []string{"cpu", "sim"} {
@@ -226,7 +233,7 @@ func TestOneOrderForAnyNumberOfRanks(t *testing.T) {
 	}
 }
 
-// Who goes on from a state gives what would have come.
+// A loader that resumes from a state draws the same windows.
 func TestResumingGoesOn(t *testing.T) {
 	ctx := context.Background()
 	m := recordings(t)
@@ -268,7 +275,7 @@ func TestResumingGoesOn(t *testing.T) {
 	}
 }
 
-// A state's JSON is a contract: one that an earlier program has written says nothing of shards, and is of an order without.
+// A state's JSON is a contract. A state without shards, from an older program, is of an order without shards.
 func TestStatesOfBothOrdersAreRead(t *testing.T) {
 	ctx := context.Background()
 	m := recordings(t)

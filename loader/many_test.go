@@ -13,7 +13,6 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/loader"
-	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -29,8 +28,7 @@ func TestMoreStreamsThanADrawTakes(t *testing.T) {
 		}
 		m = append(m, episode)
 	}
-	store, err := store.Build(ctx, m, store.BuildOptions{})
-	require.NoError(t, err)
+	store := inMemory(t, m)
 	p := align.Plan{Rate: 10, Shuffle: "shards", Windows: map[string]align.Window{"s0": {To: 300 * time.Millisecond}, "s20": {From: -200 * time.Millisecond}}}
 	for _, backend := range []string{"cpu", "sim"} {
 		opt := loader.Options{Batch: 4, Seed: 5}

@@ -8,16 +8,17 @@ import (
 	"github.com/robocache/robocache/loader/store"
 )
 
-// Lacking is an episode that has no samples of a stream that is drawn. Its windows are drawn with the fill value there, which is not valid.
+// Lacking is an episode without samples of a drawn stream. In its windows the stream has the fill value, and is not valid.
 type Lacking struct {
-	Dataset int          `json:"dataset"` // of several, which
+	Dataset int          `json:"dataset"` // the dataset's index, if there are several
 	Episode string       `json:"episode"`
 	Stream  string       `json:"stream"`
-	Note    dataset.Note `json:"-"`       // why
+	Note    dataset.Note `json:"-"`       // the reason
 	Windows int          `json:"windows"` // of the episode, in an epoch
 }
 
-// LackingError says that an episode has no samples of a stream of the plan: with Options.Strict of any, else of a stream that no episode has.
+// LackingError means that an episode lacks samples of a plan's stream. With Options.Strict that is an error for any episode, else
+// only if no episode has samples.
 type LackingError struct {
 	Lacking
 	All bool // no episode has any

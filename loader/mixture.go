@@ -10,20 +10,20 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// Weighted is one of the stores that a loader draws from together. Weight says how often windows of it are drawn, relative to the weights
-// of the others. If all are 0, an epoch draws each window of every store once.
+// Weighted is a store in a mixture. Weight sets how often its windows are drawn, relative to the other weights. If all weights are 0,
+// an epoch draws every window once.
 type Weighted struct {
 	Store  *store.Store
 	Weight float64
 }
 
-// NewMixture prepares a loader as [New] does, of several stores that are put on the device together. They all must have the streams that the
-// plan names, or if it names none those of the first store, with the columns that this has, in any order, and the same dtype, and with weights each a
-// window to draw: else it is a *MixtureError. Statistics that the plan asks for are over the episodes of all stores. Batches number episodes through all
-// stores, in their order: [Loader.StoreOf] has an episode's store.
+// NewMixture prepares a loader for several stores, which are on the device together. For the rest see [New]. All stores must have the
+// streams of the plan, or of the first store if the plan names none, with the first store's columns, in any order, and its dtypes. With
+// weights each store must have a window. Else the error is a *MixtureError. Statistics cover all stores' episodes. Batches number
+// the episodes through all stores: [Loader.StoreOf] returns an episode's store.
 //
-// With weights an epoch has Options.EpochWindows windows, of each store as many as its weight says, and goes through each store in full
-// epochs of its own, by the rule of ops.DrawOptions.Window. That is an order of windows, or "none"; the plan's "shards" is an *OptionError.
+// With weights an epoch has Options.EpochWindows windows. The weights divide them among the stores, and each store runs through full
+// epochs of its own, by the rule of ops.DrawOptions.Window. The plan's shuffle is "windows" or "none"; "shards" is an *OptionError.
 func NewMixture(ctx context.Context, device *ops.Device, list []Weighted, plan align.Plan, opt Options) (*Loader, error) {
 	if len(list) < 1 || len(list) > ops.MaxSources {
 		return nil, refuse("stores", fmt.Sprint(len(list)), fmt.Sprintf("1 to %d stores", ops.MaxSources))
@@ -31,7 +31,7 @@ func NewMixture(ctx context.Context, device *ops.Device, list []Weighted, plan a
 	if i := slices.IndexFunc(list, func(s Weighted) bool { return s.Store == nil }); i >= 0 {
 		return nil, &MixtureError{i, "store", "none", "one that is open"}
 	}
-	plan = named(plan, list[0].Store.Names())
+	plan = withStreams(plan, list[0].Store.Names())
 	weighted := slices.ContainsFunc(list, func(s Weighted) bool { return s.Weight != 0 })
 	switch {
 	case weighted && plan.Shuffle == "shards":
@@ -57,8 +57,8 @@ func NewMixture(ctx context.Context, device *ops.Device, list []Weighted, plan a
 			return nil, err
 		}
 	}
-	return open(ctx, device, plan, &opt, func(l *Loader, c *chosen) error {
-		c.from, c.keep = from, true
+	return open(ctx, device, plan, &opt, func(l *Loader, c *selection) error {
+		c.from, c.keepsRows = from, true
 		if err := l.choose(ctx, c); err != nil {
 			return err
 		}
@@ -77,15 +77,15 @@ func NewMixture(ctx context.Context, device *ops.Device, list []Weighted, plan a
 			if err := statistics(l.parts, opt.Statistics, c.packedPass(ctx, from)); err != nil {
 				return err
 			}
-			return l.upload(ctx, c, device.Info().Backend == "cpu" && from.built())
+			return l.upload(ctx, c)
 		})
 	})
 }
 
-// mix takes up what the chosen episodes' stores are, and how often they are drawn from.
+// mix assigns the selected episodes to their stores, and sets each store's share.
 func (l *Loader) mix(list []Weighted, weighted bool, positions int) error {
 	l.numbers = slices.Clone(l.numbers)
-	first := 0 // of the store's episodes, in all stores
+	first := 0 // number of the store's first episode, through all stores
 	for i, s := range list {
 		begin := len(l.stores)
 		for at := begin; at < len(l.numbers) && l.numbers[at] < first+s.Store.Len(); at++ {
@@ -113,16 +113,16 @@ func (l *Loader) mix(list []Weighted, weighted bool, positions int) error {
 		r.Epochs = float64(r.Share) / float64(max(r.Windows, 1))
 	}
 	if len(list) == 1 && !weighted {
-		l.report.Mixture = nil // which says nothing more than the rest
+		l.report.Mixture = nil // because the report has its numbers already
 	}
 	return nil
 }
 
-// New prepares a loader that keeps a store on the device: it chooses episodes and streams by the plan, puts them there, and plans what a batch takes.
-// The plan names its streams, or takes all of the store; a stream without a window in it has one target, the anchor. Errors of the plan are those of
-// [align.Prepare]. An option that cannot be is an *OptionError, a plan that leaves no window an *EmptyError. On the CPU a store that was built lends
-// the loader its tensors; of all others it has copies. A store for which the device has not the
-// memory is an *ops.MemoryError: see [NewStreaming].
+// New prepares a loader that keeps a store on the device. It selects episodes and streams by the plan, copies them to the device, and
+// plans a batch's launches. A plan without streams takes all streams. A stream without a window has one target, the anchor. Errors
+// of the plan are those of [align.Prepare]. An invalid option is an *OptionError. A plan that leaves no window is an *EmptyError. On
+// the CPU a store in Go's memory shares its tensors with the loader; all other stores are copied. If the device has too little memory,
+// the error is an *ops.MemoryError: see [NewStreaming].
 func New(ctx context.Context, device *ops.Device, store *store.Store, plan align.Plan, opt Options) (*Loader, error) {
 	return NewMixture(ctx, device, []Weighted{{Store: store}}, plan, opt)
 }

@@ -22,8 +22,7 @@ func two(t *testing.T, m made) []loader.Weighted {
 	t.Helper()
 	var list []loader.Weighted
 	for _, part := range []made{m[:3], m[3:]} {
-		store, err := store.Build(context.Background(), part, store.BuildOptions{})
-		require.NoError(t, err)
+		store := inMemory(t, part)
 		list = append(list, loader.Weighted{Store: store})
 	}
 	return list
@@ -37,7 +36,7 @@ func mixture(t *testing.T, backend string, list []loader.Weighted, p align.Plan,
 	return l
 }
 
-// asRecorded is the plan without what depends on all episodes together.
+// asRecorded is the plan without settings that depend on all episodes together.
 func asRecorded() align.Plan {
 	p := plan()
 	p.Streams[0].Normalise = ""

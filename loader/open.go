@@ -14,12 +14,13 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// open makes a loader of checked options. Prepare chooses what it draws from, and gives it a feed and the parts their packed tensors and rows.
-func open(ctx context.Context, device *ops.Device, plan align.Plan, opt *Options, prepare func(l *Loader, c *chosen) error) (l *Loader, err error) {
-	// A Draw may begin while the last batch's Fuses run: they have waited for the Draw before.
+// open makes a loader with checked options. Function prepare selects the episodes, and sets the feed and the packed tensors and rows of
+// the parts.
+func open(ctx context.Context, device *ops.Device, plan align.Plan, opt *Options, prepare func(l *Loader, c *selection) error) (l *Loader, err error) {
+	// A Draw may start while earlier Fuses run, because they have waited for the Draw before.
 	l = &Loader{device: device, order: ops.DrawOptions{
 		Rate: plan.Rate, Batch: opt.Batch, Rank: opt.Rank, Ranks: max(opt.Ranks, 1), Last: opt.Last, Shuffle: plan.Shuffle != "none", Seed: opt.Seed, TrustTables: true, Launch: ops.LaunchInputsReady,
-	}, age: opt.Age, apart: opt.Apart}
+	}, age: opt.Age, isApart: opt.Apart}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, l.Close())
@@ -51,24 +52,24 @@ func open(ctx context.Context, device *ops.Device, plan align.Plan, opt *Options
 		l.order.ShardWindows, l.order.MixShards = opt.ShardWindows, opt.MixShards
 		l.report.ShardWindows, l.report.MixShards = opt.ShardWindows, opt.MixShards
 	}
-	c := &chosen{plan: plan, opt: opt, report: &l.report}
+	c := &selection{plan: plan, opt: opt, report: &l.report}
 	if len(opt.Cameras) > 0 {
-		if err := c.shooting(l); err != nil {
+		if err := c.splitCameras(l); err != nil {
 			return l, err
 		}
 	}
 	if err := prepare(l, c); err != nil {
 		return l, err
 	}
-	l.held.add(l.feed)
-	if err := l.plan(ctx); err != nil || c.filming == nil {
+	l.closers.add(l.feed)
+	if err := l.plan(ctx); err != nil || c.cameras == nil {
 		return l, err
 	}
-	return l, newFilmer(ctx, l, c)
+	return l, newCameraReader(ctx, l, c)
 }
 
-// named is a plan that names its streams: those of the list, if it names none.
-func named(plan align.Plan, names []string) align.Plan {
+// withStreams returns the plan with the listed streams, if it names none.
+func withStreams(plan align.Plan, names []string) align.Plan {
 	if len(plan.Streams) == 0 {
 		for _, name := range names {
 			plan.Streams = append(plan.Streams, align.Stream{Name: name})
@@ -77,17 +78,17 @@ func named(plan align.Plan, names []string) align.Plan {
 	return plan
 }
 
-// shooting takes the cameras out of the plan.
-func (c *chosen) shooting(l *Loader) (err error) {
-	if c.plan, c.filming, err = split(c.plan, c.opt.Cameras); err != nil {
+// splitCameras removes the cameras from the plan.
+func (c *selection) splitCameras(l *Loader) (err error) {
+	if c.plan, c.cameras, err = split(c.plan, c.opt.Cameras); err != nil {
 		return err
 	}
-	return c.filming.room(l)
+	return c.cameras.checkRoom(l)
 }
 
-// room finds how large the frames of a batch are. A *FramesError says that memory cannot hold them; what other memory a device has is known when it
-// is asked for.
-func (f *filming) room(l *Loader) error {
+// checkRoom sets a batch's frame sizes. If the host's memory cannot hold them, the error is a *FramesError. A device reports
+// its own lack of memory when the frames are allocated.
+func (f *cameraPlan) checkRoom(l *Loader) error {
 	copies := framesAhead + 1
 	if l.device.Info().Backend == "cpu" {
 		copies++ // the batch itself

@@ -5,43 +5,44 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Options say how batches are drawn. Batch must be given. The names in JSON are those of the Python package's arguments.
+// Options set how batches are drawn. Batch is required. The JSON names are the arguments of the Python package.
 type Options struct {
-	Batch int    `json:"batch"` // B, the windows of a batch of one rank
+	Batch int    `json:"batch"` // B: windows in one rank's batch
 	Seed  uint64 `json:"seed"`
-	// Rank is this program's number among Ranks that share each epoch; Ranks 0 is 1.
+	// Rank is this program's number among the Ranks that share each epoch; Ranks 0 means 1.
 	Rank  int `json:"rank"`
 	Ranks int `json:"world"`
-	// Last says what becomes of the windows at the end of an epoch that fill no batch of all ranks: dropped, or given with rows that hold no window.
+	// Last applies if an epoch's last windows do not fill a batch of all ranks: they are dropped, or the batch has rows without a
+	// window.
 	Last  ops.LastBatch `json:"last"`
-	DType tensor.DType  `json:"dtype"` // of the values, where the plan does not say; the store's unless given
-	Age   bool          `json:"age"`   // also gives each target's age: see ops.ResampleArgs
-	// Apart gives each stream tensors of its own, which are contiguous; else streams with the same window lie side by side, made by one launch.
+	DType tensor.DType  `json:"dtype"` // of the values, unless the plan sets it; 0 means the store's dtype
+	Age   bool          `json:"age"`   // adds each target's age: see ops.ResampleArgs
+	// Apart gives each stream contiguous tensors of its own. Else streams with the same window share a tensor, which one launch makes.
 	Apart bool `json:"-"`
-	// Strict makes an episode that the plan cannot take an error; else it is left out and listed in the report.
+	// Strict makes an episode that the plan cannot take an error. Else the episode is left out and listed in the report.
 	Strict bool `json:"strict"`
-	// ShardWindows and MixShards are those of the plan's shuffle "shards", see ops.DrawOptions: how many windows that follow each other make a shard,
-	// and how many shards are mixed at a time. Together with seed and epoch they are the order, so who goes on from a state has the same. 4096 and 16
-	// unless given.
+	// ShardWindows and MixShards apply to the plan's shuffle "shards", see ops.DrawOptions: a shard has ShardWindows consecutive
+	// windows, and MixShards shards are mixed at a time. They define the order, together with seed and epoch, so a loader that resumes
+	// needs the same values. 0 means 4096 and 16.
 	ShardWindows int `json:"shard_windows"`
 	MixShards    int `json:"mix_shards"`
-	// EpochWindows is how many windows an epoch of a weighted mixture draws, see [NewMixture]; as many as there are unless given.
+	// EpochWindows is how many windows a weighted mixture draws in an epoch, see [NewMixture]; 0 means as many as the stores have.
 	EpochWindows int `json:"epoch_windows"`
-	// Episodes are the numbers, ascending, of the episodes to draw from, of each dataset in its order; all of one that has nil or nothing there.
+	// Episodes are the episode numbers to draw from, ascending, one list a dataset; a nil or missing list takes all episodes.
 	Episodes [][]int `json:"episodes"`
-	// Statistics are those of other recordings, by stream, which normalise it in place of its own: those that a policy was trained with.
+	// Statistics, by stream, replace the stream's own: for example those that a policy was trained with.
 	Statistics map[string]Statistics `json:"-"`
-	// Cameras are those whose frames a batch has; none unless given. Frames are decoded meanwhile, so with them the stores of [New] stay open as long as
-	// the loader is, too.
+	// Cameras are a batch's cameras; none by default. Their frames are decoded while batches are drawn, so with cameras the stores
+	// of [New] must stay open.
 	Cameras []Camera `json:"cameras"`
-	// Workers is how many goroutines read episodes, and how many decode frames; as many as there are processors unless given.
+	// Workers is how many goroutines read episodes, and how many decode frames; 0 means one a processor.
 	Workers int `json:"workers"`
-	// FrameCache is how many bytes of decoded frames are kept at most, as large as Cameras have them: of videos, which are decoded in stretches, as
-	// to begin is what costs most, and of other frames if all fit. A gigabyte, or an eighth of the memory that there is if that is less, unless given;
-	// -1 keeps none.
+	// FrameCache limits the memory for decoded frames, bytes. Frames are kept in their Camera's size. Videos are cached in
+	// stretches, because starting a decoder costs most; other frames are cached if all fit. 0 means a gigabyte, or an eighth of the
+	// available memory if that is less; -1 means no cache.
 	FrameCache int64 `json:"frame_cache"`
 
-	frames *frameCache // of the loaders of a group
+	frames *frameCache // shared by a group's loaders
 }
 
 const (

@@ -11,7 +11,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Windows returns how many windows an epoch has of an episode, which is numbered as in Batch.Episodes: one for each of its anchors. 0 of no episode.
+// Windows returns how many windows an episode has in an epoch, one for each anchor. The episode is numbered as in Batch.Episodes.
+// It returns 0 for any other number.
 func (l *Loader) Windows(episode int64) int {
 	if l.EpisodeOf(episode) < 0 {
 		return 0
@@ -19,24 +20,25 @@ func (l *Loader) Windows(episode int64) int {
 	return int(l.windows[episode+1] - l.windows[episode])
 }
 
-// Known returns the name of an episode, which is numbered as in Batch.Episodes, and its number in the dataset; -1 of no episode.
+// Known returns an episode's name, and its number in the dataset. The argument is numbered as in Batch.Episodes; other values return -1.
 func (l *Loader) Known(episode int64) (name string, number int) {
 	if l.EpisodeOf(episode) < 0 {
 		return "", -1
 	}
-	e := &l.known[episode]
+	e := &l.entries[episode]
 	return e.name, e.number
 }
 
-// At returns the window at a position of an epoch, 0 to Report.Windows-1: its episode and the number of its anchor, as a batch has them in Episodes
-// and Ticks. Row i of a batch of rank r of w that begins behind t positions has position t + r + w*i.
+// At returns the window at an epoch's position, 0 to Report.Windows-1: the episode and tick, as in Batch.Episodes and Batch.Ticks.
+// Row i in a batch of rank r, with w ranks and after t taken positions, is at position t + r + w*i.
 func (l *Loader) At(epoch, position int64) (episode, tick int64) {
 	w := l.order.Window(epoch, position)
 	e := sort.Search(len(l.numbers), func(i int) bool { return l.windows[i+1] > w })
 	return int64(e), w - l.windows[e]
 }
 
-// Begin returns the state that the batch after a state begins at: the same, or the next epoch's beginning where the epoch has no more batches.
+// Begin returns the state at which the next batch starts: the state itself, or the start of the next epoch if the epoch has no more
+// batches.
 func (l *Loader) Begin(s State) State {
 	if l.EpochEnds(s) {
 		s.Epoch, s.Taken = s.Epoch+1, 0
@@ -44,7 +46,7 @@ func (l *Loader) Begin(s State) State {
 	return s
 }
 
-// EpisodeOf returns the number in the store of an episode of a batch, -1 for one of -1.
+// EpisodeOf returns the store's number for an episode in a batch; -1 for -1.
 func (l *Loader) EpisodeOf(episode int64) int {
 	if episode < 0 || episode >= int64(len(l.numbers)) {
 		return -1
@@ -52,26 +54,26 @@ func (l *Loader) EpisodeOf(episode int64) int {
 	return l.numbers[episode]
 }
 
-// State returns the state after the last batch. Batches that were given to a queue of the caller's must be done.
+// State returns the state after the last batch. Batches that Run enqueued must be done.
 func (l *Loader) State(ctx context.Context) (State, error) {
 	at, err := l.feed.cursor(ctx)
 	return l.StateAt(at.Epoch, at.Taken), err
 }
 
-// StateAt returns the state of a place in the order, whether there is such a place or not.
+// StateAt returns the state for a place in the order. It does not check the place.
 func (l *Loader) StateAt(epoch, taken int64) State {
 	return State{Version: 1, Seed: l.order.Seed, Epoch: epoch, Taken: taken, Windows: l.report.Windows,
 		ShardWindows: l.report.ShardWindows, MixShards: l.report.MixShards, Mixture: l.mixtureStates()}
 }
 
-// Resume goes on from a state. One of another seed, of another number of windows, of other shards or of another mixture is a *StateError: the windows
-// that follow would not be those that the state was followed by.
+// Resume continues from a state. If the state has another seed, number of windows, shards or mixture, the error is a *StateError,
+// because other windows would follow.
 func (l *Loader) Resume(ctx context.Context, s State) error {
 	if err := l.Check(s); err != nil {
 		return err
 	}
 	if l.frames != nil {
-		l.frames.stop() // and begins where the feed is
+		l.frames.stop() // it starts again at the feed's cursor
 	}
 	return l.feed.seek(ctx, ops.Cursor{Epoch: s.Epoch, Taken: s.Taken})
 }
@@ -95,14 +97,14 @@ func (l *Loader) Check(s State) error {
 	return nil
 }
 
-// EpochEnds reports whether a state is at the end of its epoch: the next batch is one of another.
+// EpochEnds reports whether a state is at its epoch's end, so that the next batch is in another epoch.
 func (l *Loader) EpochEnds(s State) bool {
 	begin, _ := l.order.Next(ops.Cursor{Epoch: s.Epoch, Taken: s.Taken})
 	return begin.Epoch != s.Epoch
 }
 
-// Window returns a row of a batch as a stream on the times of its targets, and the episode that it is of, as the store or dataset has it: to look at,
-// or to compare.
+// Window returns a batch row as a stream, with the target times, and the window's episode from the store or dataset.
+// It is for views and comparisons.
 func (l *Loader) Window(ctx context.Context, store dataset.Dataset, b *Batch, row int, stream string) (*dataset.Episode, *dataset.Stream, error) {
 	host, err := b.Host(ctx)
 	if err != nil {
@@ -143,7 +145,7 @@ func (l *Loader) Window(ctx context.Context, store dataset.Dataset, b *Batch, ro
 	return e, &made, err
 }
 
-// mixtureStates is what a state keeps of a weighted mixture.
+// mixtureStates returns a state's part about a weighted mixture.
 func (l *Loader) mixtureStates() (all []MixtureState) {
 	if l.order.Sources != nil {
 		for _, r := range l.report.Mixture {
@@ -153,8 +155,8 @@ func (l *Loader) mixtureStates() (all []MixtureState) {
 	return all
 }
 
-// StoreOf returns of which of the stores that a loader draws from an episode of a batch is, by its place in the list, and the episode's number
-// in it; -1 and -1 for an episode of -1.
+// StoreOf returns an episode's store, by its index in the list, and the episode's number in that store; -1 and -1 for episode
+// -1.
 func (l *Loader) StoreOf(episode int64) (store, number int) {
 	if number = l.EpisodeOf(episode); number < 0 || l.stores == nil {
 		return min(number, 0), number
@@ -162,22 +164,22 @@ func (l *Loader) StoreOf(episode int64) (store, number int) {
 	return l.stores[episode], number
 }
 
-// State is all that has to be kept to go on from a batch: on another device, with another number of ranks or size of batch, the windows that follow
-// are the same. Its JSON names are a contract.
+// State is a loader's place in its order. A loader that resumes from it draws the same windows, also on another device, with
+// another number of ranks, or with another batch size. Its JSON names are a contract.
 type State struct {
 	Version int    `json:"version"` // 1
 	Seed    uint64 `json:"seed"`
 	Epoch   int64  `json:"epoch"`
-	Taken   int64  `json:"taken"`   // positions of the epoch that all ranks together have taken
+	Taken   int64  `json:"taken"`   // positions in the epoch that all ranks have taken together
 	Windows int    `json:"windows"` // of an epoch
-	// ShardWindows and MixShards are those of an order of shards, 0 of another.
+	// ShardWindows and MixShards are set if the order has shards.
 	ShardWindows int `json:"shard_windows,omitempty"`
 	MixShards    int `json:"mix_shards,omitempty"`
-	// Mixture is the stores of a weighted mixture.
+	// Mixture lists a weighted mixture's stores.
 	Mixture []MixtureState `json:"mixture,omitempty"`
 }
 
-// StateError is a state that another order of windows has left.
+// StateError means that a state comes from another order of windows.
 type StateError struct{ What, Got, Want string }
 
 func (e *StateError) Error() string {
@@ -187,10 +189,10 @@ func (e *StateError) Error() string {
 // Unwrap returns ops.ErrOption.
 func (e *StateError) Unwrap() error { return ops.ErrOption }
 
-// mostEpochs is the last epoch that Resume goes to: there are as many behind it.
+// mostEpochs is the last epoch that Resume accepts. As many epochs follow it.
 const mostEpochs = 1 << 62
 
-// shardsOf writes how an order is cut into shards.
+// shardsOf formats an order's shards.
 func shardsOf(windows, mix int) string {
 	if windows == 0 {
 		return "none"
@@ -198,7 +200,7 @@ func shardsOf(windows, mix int) string {
 	return fmt.Sprintf("of %d windows, %d mixed at a time", windows, mix)
 }
 
-// MixtureState is what the order of a weighted mixture depends on, of one of its stores.
+// MixtureState is a store in a weighted mixture: the numbers that the order depends on.
 type MixtureState struct {
 	Windows int `json:"windows"`
 	Share   int `json:"share"`

@@ -21,7 +21,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// sourced is a dataset that says which episodes are read of it, and the folder of its files.
+// sourced is a dataset that records which episodes are read, with the folder of its files.
 type sourced struct {
 	made
 	mu   *sync.Mutex
@@ -36,7 +36,7 @@ func (s sourced) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 	return s.made.Episode(ctx, i)
 }
 
-// sources are recordings of which one is broken and one has a stream less, and five files.
+// sources are five files of recordings. One is broken, and one lacks a stream.
 func sources(t *testing.T) sourced {
 	t.Helper()
 	s := sourced{recordings(t), &sync.Mutex{}, &[]int{}, t.TempDir()}
@@ -72,7 +72,7 @@ func opened(t *testing.T, path string) *store.Store {
 	return s
 }
 
-// A folder of shards is the store in one file: in what it says, in its episodes, in its batches, and in the bytes that it is saved as.
+// A folder of shards equals the store in one file: in its description, its episodes, its batches, and its saved bytes.
 func TestShardsAreOneStore(t *testing.T) {
 	ctx := context.Background()
 	d := sources(t)
@@ -243,7 +243,7 @@ func TestShardsKnowWhenTheyAreStale(t *testing.T) {
 	assert.ErrorAs(t, first.Fresh(ctx, d.dir), &stale)
 }
 
-// Streams whose columns differ between shards are left out of the later ones by name, as Build leaves them out of episodes.
+// If a stream's columns differ between shards, the later shards leave it out by name, as Build does for episodes.
 func TestStreamsOfOtherColumnsInAShardAreLeftOutByName(t *testing.T) {
 	ctx := context.Background()
 	d := sources(t)
@@ -256,8 +256,7 @@ func TestStreamsOfOtherColumnsInAShardAreLeftOutByName(t *testing.T) {
 	folder := t.TempDir()
 	d.packAll(t, folder, 7, store.BuildOptions{})
 	got := opened(t, folder)
-	want, err := store.Build(ctx, d, store.BuildOptions{})
-	require.NoError(t, err)
+	want := inMemory(t, d)
 	assert.Equal(t, want.Episodes, got.Episodes)
 	assert.Contains(t, got.Episodes[5].Notes, dataset.Note{Code: dataset.CodeColumnsUnnamed, Subject: "imu", Count: 91, Detail: dataset.Detail{Got: "2", Want: "3"}})
 	e, err := got.Episode(ctx, 5)
@@ -321,7 +320,7 @@ func TestAFolderThatIsNotOnePackingIsRefused(t *testing.T) {
 	assert.Equal(t, []string{store.ShardName(0, 2), store.ShardName(1, 2)}, names(t, folder))
 }
 
-// What a shard says of itself is held against what it has.
+// A shard's header is checked against its contents.
 func TestAShardThatLiesIsRefused(t *testing.T) {
 	d := sources(t)
 	dir := t.TempDir()
@@ -341,7 +340,7 @@ func TestAShardThatLiesIsRefused(t *testing.T) {
 	}
 }
 
-// resized says the length of a header that was changed.
+// resized writes the length of a changed header.
 func resized(t *testing.T, file string) string {
 	t.Helper()
 	var header map[string]any
@@ -372,7 +371,7 @@ func TestWhatCannotBeWrittenOfAShardIsSaid(t *testing.T) {
 	assert.Empty(t, names(t, folder))
 }
 
-// Frames of cameras are packed in shards too, and those that differ from the first shard's left out by name.
+// Shards pack frames of cameras too, and leave out frames that differ from the first shard's, by name.
 func TestFramesInShardsAreThoseOfOneFile(t *testing.T) {
 	ctx := context.Background()
 	d := sources(t)
@@ -414,7 +413,7 @@ func TestFramesInShardsAreThoseOfOneFile(t *testing.T) {
 		}
 		again := filepath.Join(dir, "again.safetensors")
 		require.NoError(t, got.Save(again))
-		if n == 2 { // where nothing is left out on joining, which is said last
+		if n == 2 { // a join without losses is checked last
 			assert.True(t, string(content(t, single)) == string(content(t, again)))
 		}
 	}

@@ -78,7 +78,7 @@ func content(t *testing.T, path string) []byte {
 	return b
 }
 
-// What Pack writes is what Save writes of what Build gives, be it held in memory or not.
+// Pack writes the same file as Build and Save, whether the numbers stay in memory or not.
 func TestPackWritesTheFileThatSaveWrites(t *testing.T) {
 	ctx := context.Background()
 	dir := t.TempDir()
@@ -143,7 +143,7 @@ func TestPackThatFailsLeavesWhatWasThere(t *testing.T) {
 	assert.Equal(t, filepath.Join(dir, "none", "s"), p.Path)
 }
 
-// Numbers of the packed dtype come through bit for bit, and what is rounded is counted.
+// Numbers with the packed dtype keep their bits, and rounded ones are counted.
 func TestPackedNumbersAreTheRecordedOnes(t *testing.T) {
 	ctx := context.Background()
 	numbers := []float32{1.5, float32(math.Inf(1)), math.Float32frombits(0x7fa00001), math.Float32frombits(0xffc12345), math.Float32frombits(1), 16777217, -65520, 1e-10}

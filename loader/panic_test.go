@@ -13,7 +13,7 @@ import (
 	"github.com/robocache/robocache/loader"
 )
 
-// mistaken is a dataset whose reader panics once it is told to.
+// mistaken is a dataset with a reader that can be made to panic.
 type mistaken struct {
 	made
 	now atomic.Bool

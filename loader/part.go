@@ -11,14 +11,14 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// part is a stream of the batches.
+// part is a stream in the batches.
 type part struct {
 	name    string
-	from    string // its name in the recordings
-	column  int    // where its columns begin in the recorded stream's; -1 of a stream that is empty so far
-	clock   int    // the first part that has the same timestamps in all episodes
+	from    string // name in the recordings
+	column  int    // index of its first column in the recorded stream; -1 while all episodes have no samples
+	clock   int    // index of the first part with the same timestamps in all episodes
 	columns []dataset.Column
-	packed  tensor.DType // of the recorded values
+	packed  tensor.DType // dtype of the recorded values
 	options ops.ResampleOptions
 	how     align.Sampling
 	deltas  []int64
@@ -27,17 +27,18 @@ type part struct {
 	affine  *affine
 	stats   []ColumnStats
 
-	offsets         []int64        // [E+1], of the samples of the episodes one behind the other
-	values, times   *tensor.Tensor // packed, on the host and then on the device
-	starts, lengths *tensor.Tensor // [B] on the device: the rows of a batch
+	offsets         []int64        // [E+1]: each episode's first sample in values
+	values, times   *tensor.Tensor // packed, first on the host and then on the device
+	mapped          bool           // on the host they are in a file, which may be closed before the loader
+	starts, lengths *tensor.Tensor // [B] on the device: the samples of each row's episode
 }
 
-// held are tensors and plans to close, the last first.
-type held []interface{ Close() error }
+// closers are closed in reverse order.
+type closers []interface{ Close() error }
 
-func (h *held) add(c interface{ Close() error }) { *h = append(*h, c) }
+func (h *closers) add(c interface{ Close() error }) { *h = append(*h, c) }
 
-func (h *held) close() error {
+func (h *closers) close() error {
 	var errs []error
 	for _, c := range slices.Backward(*h) {
 		errs = append(errs, c.Close())
@@ -46,7 +47,7 @@ func (h *held) close() error {
 	return errors.Join(errs...)
 }
 
-// deltasOf returns the targets of a stream's window, ns from the anchor: the anchor itself where the plan has no window of it.
+// deltasOf returns the targets in a stream's window, ns from the anchor. Without a window in the plan that is the anchor alone.
 func deltasOf(plan *align.Plan, name string) ([]int64, error) {
 	w, given := plan.Windows[name]
 	if !given {
@@ -59,8 +60,8 @@ func deltasOf(plan *align.Plan, name string) ([]int64, error) {
 	return deltas, nil
 }
 
-// shift returns by how much one list of targets lies behind another, if it is the same for all.
-func shift(first, second []int64) (by int64, same bool) {
+// shiftOf returns the constant difference between two target lists, if there is one.
+func shiftOf(first, second []int64) (by int64, same bool) {
 	if len(first) != len(second) {
 		return 0, false
 	}
@@ -73,7 +74,7 @@ func shift(first, second []int64) (by int64, same bool) {
 	return by, true
 }
 
-// fits reports in what a prepared episode is not as the first.
+// fits returns an error if an episode has other streams than the first, or other column kinds.
 func fits(p *align.Prepared, parts []part) error {
 	if len(p.Streams) != len(parts) {
 		return fmt.Errorf("%d streams, where the first episode has %d", len(p.Streams), len(parts))
@@ -90,18 +91,20 @@ func fits(p *align.Prepared, parts []part) error {
 	return nil
 }
 
-// group is a Fuse: streams of the same dtype whose targets are the same, or the same but for a shift that is taken from their clocks.
+// group is a Fuse: streams with one dtype and one window. A stream's window may be shifted, because the shift is subtracted from its
+// clock.
 type group struct {
 	parts  []int
-	shifts []int64        // of each part, ns: by how much its targets lie behind those of the first
+	shifts []int64        // ns: each part's first target minus the first part's
 	values *tensor.Tensor // [B,T,sum D]
 	valid  *tensor.Tensor // [B,T,M]
 	pad    *tensor.Tensor
 	age    *tensor.Tensor
 }
 
-// fatal tells a mistake in the plan or the options, or a stream that no episode can have, from an episode that is not as the others.
-func fatal(err error) bool {
+// isFatal reports whether an error is about the plan or the options, or about a stream that no episode can have. All other errors are
+// about one episode.
+func isFatal(err error) bool {
 	var option *OptionError
 	if errors.As(err, &option) {
 		return true
@@ -111,8 +114,8 @@ func fatal(err error) bool {
 	return errors.As(err, &plan) || errors.As(err, &missing)
 }
 
-// OptionError is an option that cannot be. Arg is a field of the options, or a key of the plan: "plan.windows.action".
+// OptionError means that an option is invalid. Arg is an options field or a plan key, for example "plan.windows.action".
 type OptionError = dataset.OptionError
 
-// refuse returns the *OptionError of an option.
+// refuse returns the *OptionError for an option.
 func refuse(arg, got, want string) error { return &OptionError{Arg: arg, Got: got, Want: want} }

@@ -7,9 +7,9 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// shrink writes a picture in colours and as large as the camera's frames are.
+// shrink converts a picture to RGB, resizes it to the camera's size and writes it.
 func shrink(to []byte, camera Camera, picture *tensor.Tensor) error {
-	picture, err := coloured(picture)
+	picture, err := toRGB(picture)
 	if err != nil {
 		return err
 	}
@@ -20,8 +20,8 @@ func shrink(to []byte, camera Camera, picture *tensor.Tensor) error {
 	return dataset.Resize(dst, picture)
 }
 
-// coloured returns a picture as red, green and blue: grey is all three, and alpha is left out.
-func coloured(picture *tensor.Tensor) (*tensor.Tensor, error) {
+// toRGB returns a picture in red, green and blue. Grey is repeated three times, and alpha is dropped.
+func toRGB(picture *tensor.Tensor) (*tensor.Tensor, error) {
 	c := picture.Dim(2)
 	if picture.DType() != tensor.U8 {
 		return nil, &dataset.FormatError{Format: "loader", Offset: -1, Kind: dataset.ErrUnsupported, Msg: "frame", Got: fmt.Sprintf("%v %s, which is no colours", picture.DType(), tensor.FormatShape(picture.Shape())),

@@ -9,22 +9,22 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// plan plans what comes after the draw: a Fuse for the streams that share targets and dtype.
+// plan plans the launches after the draw: a Fuse for each group of streams that share targets and dtype.
 func (l *Loader) plan(ctx context.Context) error {
 	b := l.order.Batch
 	for i := range l.parts {
 		p := &l.parts[i]
 		at := slices.IndexFunc(l.groups, func(g group) bool {
 			q := &l.parts[g.parts[0]]
-			_, same := shift(q.deltas, p.deltas)
-			return !l.apart && len(g.parts) < ops.MaxStreams && q.dtype == p.dtype && same
+			_, same := shiftOf(q.deltas, p.deltas)
+			return !l.isApart && len(g.parts) < ops.MaxStreams && q.dtype == p.dtype && same
 		})
 		if at < 0 {
 			l.groups, at = append(l.groups, group{}), len(l.groups)
 		}
 		g := &l.groups[at]
 		g.parts = append(g.parts, i)
-		by, _ := shift(l.parts[g.parts[0]].deltas, p.deltas)
+		by, _ := shiftOf(l.parts[g.parts[0]].deltas, p.deltas)
 		g.shifts = append(g.shifts, by)
 	}
 	l.batch = Batch{device: l.device, parts: l.parts, groups: l.groups, Episodes: l.episodes, Ticks: l.ticks, Anchors: l.anchors, Streams: make([]BatchStream, len(l.parts))}
@@ -40,7 +40,7 @@ func (l *Loader) plan(ctx context.Context) error {
 			if a := p.affine; a != nil {
 				s.Shift, s.Scale, s.ClipMin, s.ClipMax = a.shift, a.scale, a.min, a.max
 			}
-			if p.values.Dim(0) == 0 { // no episode has it
+			if p.values.Dim(0) == 0 { // no episode has samples
 				s.Src, s.SrcTimes, s.SrcStarts, s.SrcLengths, s.Width = nil, nil, nil, nil, p.width
 			}
 			streams = append(streams, s)
@@ -69,15 +69,15 @@ func (l *Loader) plan(ctx context.Context) error {
 		launch := ops.LaunchDependent // on the draw
 		switch {
 		case k > 0:
-			launch = ops.LaunchInputsReady // the group before has waited for the draw, and writes nothing that this one reads
+			launch = ops.LaunchInputsReady // because the group before has waited for the draw, and writes nothing that this one reads
 		case l.report.Streaming != nil:
-			launch = ops.LaunchDefault // behind a copy
+			launch = ops.LaunchDefault // after a copy
 		}
 		plan, err := l.device.PlanFuse(ops.FuseArgs{Dst: g.values, Valid: g.valid, Pad: g.pad, Age: g.age, Streams: streams, Targets: ops.Anchored(l.anchors, deltas)}, ops.FuseOptions{TrustTimes: true, Launch: launch})
 		if err != nil {
 			return err
 		}
-		l.held.add(plan)
+		l.closers.add(plan)
 		l.plans = append(l.plans, plan)
 		if err := l.batch.views(l.parts, g); err != nil {
 			return err
@@ -87,10 +87,10 @@ func (l *Loader) plan(ctx context.Context) error {
 	if l.queue, err = l.device.NewQueue(); err != nil {
 		return err
 	}
-	l.held.add(l.queue)
+	l.closers.add(l.queue)
 	if l.graph, err = l.queue.Capture(func() error { return l.run(l.queue) }); err != nil {
 		return err
 	}
-	l.held.add(l.graph)
+	l.closers.add(l.graph)
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/robocache/robocache/loader/store"
 )
 
-// What recordings say that bears on the streams is in the report once, with how many say it, whether they are packed or read meanwhile.
+// A recording's note about the streams is in the report once, with its count, whether the recordings are packed or streamed.
 func TestALoaderSaysWhatItsRecordingsSay(t *testing.T) {
 	ctx := context.Background()
 	d := recordings(t)

@@ -6,32 +6,32 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// Report says what a loader draws from.
+// Report describes the episodes and streams that a loader draws from.
 type Report struct {
-	Episodes int `json:"episodes"` // that windows are drawn from
+	Episodes int `json:"episodes"` // drawn episodes
 	Windows  int `json:"windows"`  // of an epoch
-	Batches  int `json:"batches"`  // of an epoch, for every rank
+	Batches  int `json:"batches"`  // of an epoch, on every rank
 	Dropped  int `json:"dropped"`  // windows that no rank draws in an epoch
-	Missing  int `json:"missing"`  // rows of an epoch's last batch that hold no window, of all ranks
+	Missing  int `json:"missing"`  // rows without a window in an epoch's last batch, of all ranks
 	Filtered int `json:"filtered"` // episodes that the plan's filter leaves out
-	// Unanchored are the ticks of the episodes without a window, since it would reach too far beyond the end: see align.Plan.Anchors.
+	// Unanchored counts the ticks without a window, because the window would reach too far after the episode: see align.Plan.Anchors.
 	Unanchored   int                   `json:"ticks_without_window"`
-	Notes        dataset.Notes         `json:"-"` // of episodes and streams that could not be taken; Subject is the name of the episode
+	Notes        dataset.Notes         `json:"-"` // about episodes and streams that are left out; Subject is the episode's name
 	Lacking      []Lacking             `json:"-"` // episodes without samples of a stream
-	EpisodeNotes []dataset.EpisodeNote `json:"-"` // notes of recordings that bear on the streams, and about damage
+	EpisodeNotes []dataset.EpisodeNote `json:"-"` // of recordings, about the streams and about damage
 	Streams      []StreamsReport       `json:"streams"`
 	Cameras      []CameraReport        `json:"cameras"`
 	FrameCache   FrameCache            `json:"frame_cache"`
-	Bytes        int                   `json:"bytes"` // on the device: what is drawn from, and the batch
+	Bytes        int                   `json:"bytes"` // on the device: the store's part and the batch
 
-	Mixture []MixtureReport `json:"mixture"` // of a loader that draws from several stores, or with a weight
+	Mixture []MixtureReport `json:"mixture"` // if there are several stores, or a weight
 
-	ShardWindows int        `json:"shard_windows,omitempty"` // of an order of shards
+	ShardWindows int        `json:"shard_windows,omitempty"` // if the order has shards
 	MixShards    int        `json:"mix_shards,omitempty"`
-	Streaming    *Streaming `json:"streaming,omitempty"` // of a loader that reads meanwhile
+	Streaming    *Streaming `json:"streaming,omitempty"` // of a loader that streams
 }
 
-// StreamsReport is a stream of the batches.
+// StreamsReport describes a stream in the batches.
 type StreamsReport struct {
 	Name    string `json:"name"`
 	Columns int    `json:"columns"`
@@ -40,37 +40,37 @@ type StreamsReport struct {
 	DType   string `json:"dtype"`
 	Stray   int    `json:"stray_samples"`
 	Empty   int    `json:"empty"` // episodes without samples of it
-	// NotFinite are the samples with a value that is not finite, which are drawn as they are; nil of a store that is read meanwhile, and was not looked at.
+	// NotFinite counts the samples with NaN or an infinite value, which are drawn as they are; nil if a store's samples are not
+	// read in advance.
 	NotFinite *int `json:"not_finite,omitempty"`
 }
 
-// Streaming is what a loader that reads meanwhile holds, and what became of what it read.
+// Streaming reports streaming's memory and losses.
 type Streaming struct {
-	Slots     int `json:"slots"`          // shards that there is room for on the device: two groups of those that are mixed
-	SlotBytes int `json:"slot_bytes"`     // of each: what the largest shard needs
-	Pinned    int `json:"pinned_bytes"`   // on the host, from which shards are copied to the device
+	Slots     int `json:"slots"`          // shards on the device: two groups
+	SlotBytes int `json:"slot_bytes"`     // size of the largest shard
+	Pinned    int `json:"pinned_bytes"`   // on the host: the memory that shards are copied from
 	Workers   int `json:"workers"`        // goroutines that read shards
-	Unread    int `json:"unread_windows"` // rows given without a window, since their episode could not be read again
+	Unread    int `json:"unread_windows"` // rows without a window, because their episode could not be read again
 }
 
-// Waits says what a loader that reads or decodes meanwhile has waited for, since it was opened. Where Next waits for frames, decoding is the
-// bottleneck; where it waits for shards, reading is: more workers, a faster disk or a packed store help. Where workers wait for slots it is what
-// batches are used for.
+// Waits are the times that a loader has waited since it was opened. If Next waits for frames, decoding is the bottleneck. If Next waits
+// for shards, reading is: use more workers, a faster disk or a packed store. If workers wait for slots, the batches' consumer is.
 type Waits struct {
-	Frames  time.Duration // Next, for frames of cameras to be decoded
-	Shards  time.Duration // Next, for shards to be read
-	Slots   time.Duration // all workers together, for shards that may be read, since a slot is free
-	Reading time.Duration // all workers together, reading shards and copying them to the device
-	Bytes   int64         // that were read: samples and timestamps as they are on the device
-	Read    int64         // shards that were read
+	Frames  time.Duration // of Next, for frames of cameras
+	Shards  time.Duration // of Next, for shards
+	Slots   time.Duration // of all workers, for a free slot
+	Reading time.Duration // of all workers, reading shards and copying them to the device
+	Bytes   int64         // bytes read: samples and timestamps as they are on the device
+	Read    int64         // shards read
 }
 
-// MixtureReport says what is drawn from one of several stores.
+// MixtureReport describes a store in a mixture.
 type MixtureReport struct {
 	Name     string  `json:"name"`     // of the dataset
-	Episodes int     `json:"episodes"` // that windows are drawn from
+	Episodes int     `json:"episodes"` // drawn episodes
 	Windows  int     `json:"windows"`
 	Weight   float64 `json:"weight"`
-	Share    int     `json:"share"`  // of an epoch's windows, how many are of it
-	Epochs   float64 `json:"epochs"` // how often an epoch draws each of its windows: Share/Windows
+	Share    int     `json:"share"`  // the store's windows in an epoch
+	Epochs   float64 `json:"epochs"` // how often an epoch draws each window: Share/Windows
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// ChangedError says that an episode is not what it was when the loader was opened.
+// ChangedError means that an episode has changed since the loader was opened.
 type ChangedError struct{ What, Got, Want string }
 
 func (e *ChangedError) Error() string {
@@ -21,14 +21,16 @@ func (e *ChangedError) Error() string {
 // Unwrap returns dataset.ErrCorrupt.
 func (e *ChangedError) Unwrap() error { return dataset.ErrCorrupt }
 
-// hashed takes timestamps into a hash.
-func hashed(h uint64, t *tensor.Tensor) (uint64, error) {
+// hashTimes hashes timestamps.
+func hashTimes(t *tensor.Tensor) (h uint64, err error) {
 	times, err := tensor.Data[int64](t)
 	for _, x := range times {
-		h = bits.RotateLeft64((h^uint64(x))*0x9e3779b97f4a7c15, 29)
+		h = mixHash(h, uint64(x))
 	}
 	return h + uint64(len(times)), err
 }
+
+func mixHash(h, x uint64) uint64 { return bits.RotateLeft64((h^x)*0x9e3779b97f4a7c15, 29) }
 
 // sameTimes reports whether two streams have the same timestamps.
 func sameTimes(a, b *tensor.Tensor) bool {
@@ -40,8 +42,8 @@ func sameTimes(a, b *tensor.Tensor) bool {
 	return err == nil && failed == nil && slices.Equal(mine, theirs)
 }
 
-// columnOf returns where in the columns of a recorded stream those of a prepared one begin, -1 if that is not a part of it with all of its samples.
-// Of a stream without samples it is 0.
+// columnOf returns the index, in a recorded stream, of a prepared stream's first column; -1 if the prepared stream is not a view of
+// consecutive columns with all samples. For a stream without samples it is 0.
 func columnOf(recorded *dataset.Stream, prepared *dataset.Stream) int {
 	switch {
 	case recorded.Len() != prepared.Len():
@@ -61,7 +63,7 @@ func columnOf(recorded *dataset.Stream, prepared *dataset.Stream) int {
 	return (l - lo) / recorded.Values.DType().Size()
 }
 
-// recordedAs returns the stream of a recording that has that name, one without samples where there is none.
+// recordedAs returns a recording's stream by name, or a stream without samples.
 func recordedAs(e *dataset.Episode, name string) *dataset.Stream {
 	if s := e.Stream(name); s != nil {
 		return s
@@ -69,11 +71,12 @@ func recordedAs(e *dataset.Episode, name string) *dataset.Stream {
 	return &dataset.Stream{}
 }
 
-// again returns what each part has of an episode that was read again, and finds out whether that is what it was.
-func (c *chosen) again(e int, recorded *dataset.Episode) ([]store.Samples, error) {
+// reread returns each part's samples in an episode that was read again. If they differ from the first pass, the error is a
+// *ChangedError.
+func (c *selection) reread(e int, recorded *dataset.Episode) ([]store.Samples, error) {
 	rows := make([]store.Samples, len(c.parts))
 	var prepared *align.Prepared
-	if !c.seen[e].whole {
+	if !c.entries[e].whole {
 		var err error
 		if prepared, err = c.preparer.Prepare(recorded); err != nil {
 			return nil, err
@@ -96,6 +99,7 @@ func (c *chosen) again(e int, recorded *dataset.Episode) ([]store.Samples, error
 		case got != want:
 			return nil, &ChangedError{"samples of " + p.from, fmt.Sprint(got), fmt.Sprint(want)}
 		case got == 0:
+			times = mixHash(times, 0)
 			continue
 		case from.Values.DType() != p.packed:
 			return nil, &ChangedError{"values of " + p.from, from.Values.DType().String(), p.packed.String()}
@@ -110,13 +114,14 @@ func (c *chosen) again(e int, recorded *dataset.Episode) ([]store.Samples, error
 				return nil, err
 			}
 		}
-		var err error
-		if times, err = hashed(times, r.Times); err != nil {
+		hash, err := hashTimes(r.Times)
+		if err != nil {
 			return nil, err
 		}
+		times = mixHash(times, hash)
 	}
-	if times != c.seen[e].times {
-		return nil, &ChangedError{"timestamps", fmt.Sprintf("a hash of %016x", times), fmt.Sprintf("%016x", c.seen[e].times)}
+	if times != c.entries[e].times {
+		return nil, &ChangedError{"timestamps", fmt.Sprintf("a hash of %016x", times), fmt.Sprintf("%016x", c.entries[e].times)}
 	}
 	return rows, nil
 }

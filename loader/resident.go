@@ -4,20 +4,21 @@ import (
 	"context"
 	"errors"
 
+	"github.com/robocache/robocache/internal/raw"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
 
-// resident is the feed of a store that is on the device: Draws, which the loader's graph begins with. One takes ops.MaxStreams streams; each of them draws
-// the same windows, by a cursor of its own.
+// resident is the feed for a store on the device. Its Draws are the first launches in the loader's graph. A Draw takes ops.MaxStreams
+// streams; if there are several, each has a cursor of its own and draws the same windows.
 type resident struct {
 	device *ops.Device
 	draws  []*ops.Plan
-	at     []*tensor.Tensor // [2], the cursors, on the device
+	at     []*tensor.Tensor // [2] on the device: the cursors
 }
 
-func (r *resident) give(q *ops.Queue) error {
+func (r *resident) enqueue(q *ops.Queue) error {
 	for _, d := range r.draws {
 		if err := d.Run(q); err != nil {
 			return err
@@ -28,7 +29,7 @@ func (r *resident) give(q *ops.Queue) error {
 
 func (r *resident) next(context.Context) ([]int, error) { return nil, nil }
 
-func (r *resident) made() {}
+func (r *resident) advance() {}
 
 func (r *resident) cursor(ctx context.Context) (ops.Cursor, error) {
 	var at [2]int64
@@ -54,9 +55,9 @@ func (r *resident) seek(ctx context.Context, at ops.Cursor) error {
 
 func (r *resident) Close() error { return nil }
 
-// Cursors are where a loader that keeps a store on the device has its place there, for whoever runs a captured batch without it: tensors [2] of the
-// epoch and of its positions that all ranks together have taken. All are equal, and all are written to go elsewhere. There are none of a loader that
-// reads meanwhile.
+// Cursors returns a loader's place with its store on the device, for programs that launch a captured batch themselves. Each tensor
+// is [2]: the epoch, and its positions that all ranks have taken. All cursors are equal; to move, write all of them. It returns
+// nil if the loader streams.
 func (l *Loader) Cursors() []*tensor.Tensor {
 	if r, ok := l.feed.(*resident); ok {
 		return r.at
@@ -64,15 +65,21 @@ func (l *Loader) Cursors() []*tensor.Tensor {
 	return nil
 }
 
-// upload puts what was chosen on the device, and plans the Draw from it. On the CPU what is in Go's memory is there: own says that all is.
-func (l *Loader) upload(ctx context.Context, c *chosen, own bool) error {
+// upload copies the packed streams and the selection's tables to the device, and plans the Draw from them. The CPU backend takes
+// tensors in Go's memory as they are.
+func (l *Loader) upload(ctx context.Context, c *selection) error {
+	cpu := l.device.Info().Backend == "cpu"
 	rows := func() (*tensor.Tensor, error) { return l.alloc(tensor.I64, l.order.Batch) }
-	up := func(t *tensor.Tensor) (*tensor.Tensor, error) {
-		if own && t.IsContiguous() {
+	up := func(t *tensor.Tensor, mapped bool) (*tensor.Tensor, error) {
+		if cpu && !mapped && t.IsContiguous() {
 			l.report.Bytes += t.Len() * t.DType().Size()
-			return lent(t)
+			memory, err := raw.Of(t)
+			if err != nil {
+				return nil, err
+			}
+			return raw.Over(memory, nil, t.DType(), t.Shape()...) // it stays open when t is closed
 		}
-		on, err := l.alloc(t.DType(), t.Shape()...) // held before it is filled, which may end as Guard says
+		on, err := l.alloc(t.DType(), t.Shape()...) // before the copy, because Guard may end that
 		if err != nil {
 			return nil, err
 		}
@@ -83,7 +90,7 @@ func (l *Loader) upload(ctx context.Context, c *chosen, own bool) error {
 		if err != nil {
 			return nil, err
 		}
-		return up(t)
+		return up(t, false)
 	}
 	draw := ops.DrawArgs{}
 	var errs [6]error
@@ -100,12 +107,12 @@ func (l *Loader) upload(ctx context.Context, c *chosen, own bool) error {
 	for m := range l.parts {
 		p := &l.parts[m]
 		var errs [5]error
-		p.values, errs[0] = up(p.values)
-		if o := &l.parts[p.clock]; o != p { // as the streams of a table have
+		p.values, errs[0] = up(p.values, p.mapped)
+		if o := &l.parts[p.clock]; o != p { // for example the streams of one table
 			p.times, p.starts, p.lengths = o.times, o.starts, o.lengths
 		} else {
 			d := ops.DrawStream{}
-			p.times, errs[1] = up(p.times)
+			p.times, errs[1] = up(p.times, p.mapped)
 			d.Offsets, errs[2] = ints(p.offsets)
 			d.Starts, errs[3] = rows()
 			d.Lengths, errs[4] = rows()
@@ -130,51 +137,28 @@ func (l *Loader) upload(ctx context.Context, c *chosen, own bool) error {
 		if err != nil {
 			return err
 		}
-		l.held.add(plan)
+		l.closers.add(plan)
 		feed.draws, feed.at = append(feed.draws, plan), append(feed.at, draw.Cursor)
 	}
 	l.feed = feed
 	return nil
 }
 
-// lent returns a tensor over the same memory of Go's, which stays when the other is closed.
-func lent(t *tensor.Tensor) (*tensor.Tensor, error) {
-	switch t.DType() {
-	case tensor.F64:
-		return over[float64](t)
-	case tensor.F16:
-		return over[tensor.Float16](t)
-	case tensor.BF16:
-		return over[tensor.BFloat16](t)
-	case tensor.I64:
-		return over[int64](t)
-	}
-	return over[float32](t)
-}
-
-func over[T tensor.Element](t *tensor.Tensor) (*tensor.Tensor, error) {
-	data, err := tensor.Data[T](t)
-	if err != nil {
-		return nil, err
-	}
-	return tensor.Of(data, t.Shape()...)
-}
-
-// pack joins the rows of a stream that were kept: the store's own tensors where all of these are taken as they are.
-func (c *chosen) pack(m int, from stores) (err error) {
+// pack joins a part's rows. If the selection takes a packed stream as it is, the part has the store's own tensors.
+func (c *selection) pack(m int, from stores) (err error) {
 	p := &c.parts[m]
 	s := from.whole(p.from)
 	n := int(p.offsets[len(p.offsets)-1])
-	if s != nil && s.Values != nil && n == s.Samples() && p.width == s.Values.Dim(1) && len(c.numbers) == from.Len() && c.untouched(m, s) {
-		p.values, p.times = s.Values, s.Times
+	if s != nil && s.Values != nil && n == s.Samples() && p.width == s.Values.Dim(1) && len(c.numbers) == from.Len() && c.isInPlace(m, s) {
+		p.values, p.times, p.mapped = s.Values, s.Times, !from[0].InMemory()
 		return nil
 	}
 	p.values, p.times, err = store.Join(c.rows[m], p.width, n, p.packed)
 	return err
 }
 
-// untouched reports whether the rows are those of the packed stream: the same memory, one behind the other.
-func (c *chosen) untouched(m int, s *store.Stream) bool {
+// isInPlace reports whether the rows are the packed stream: the same memory, in the same order.
+func (c *selection) isInPlace(m int, s *store.Stream) bool {
 	memory, at, _ := s.Values.Extent()
 	for _, r := range c.rows[m] {
 		if r.Values.Len() == 0 {

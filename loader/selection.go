@@ -10,30 +10,29 @@ import (
 	"github.com/robocache/robocache/loader/store"
 )
 
-// chosen are the episodes and streams that a plan takes.
-type chosen struct {
-	from   episodes
-	plan   align.Plan
-	opt    *Options
-	report *Report
-	keep   bool // the rows, to be packed; else they are read again when they are needed
+// selection holds the episodes and streams that a plan takes.
+type selection struct {
+	from      episodes
+	plan      align.Plan
+	opt       *Options
+	report    *Report
+	keepsRows bool // for packing; else episodes are read again for each use
 
 	preparer align.Preparer // of the plan
 
-	numbers         []int // of the episodes, in the store
-	known           []known
+	numbers         []int   // numbers in the store
+	entries         []entry // of each episode
 	windows, begins []int64
 	parts           []part
-	rows            [][]store.Samples // of each part, an episode each, if they are kept
-	seen            []seen            // of each episode
+	rows            [][]store.Samples // by part and episode, with keepsRows
 
-	filming *filming // nil without cameras
-	films   []*filmed
-	noted   dataset.EpisodeNotes // of the episodes that are drawn
+	cameras *cameraPlan // nil without cameras
+	frames  []*frameStreams
+	noted   dataset.EpisodeNotes // of the drawn episodes
 }
 
-// wants reports whether an episode is one of those that are asked for.
-func (c *chosen) wants(i int) bool {
+// includes reports whether Options.Episodes takes an episode.
+func (c *selection) includes(i int) bool {
 	store, number := c.from.Place(i)
 	if store >= len(c.opt.Episodes) || c.opt.Episodes[store] == nil {
 		return true
@@ -42,27 +41,27 @@ func (c *chosen) wants(i int) bool {
 	return found
 }
 
-// whole reports whether all samples are read anyway, and not only when a shard of a store is.
-func (c *chosen) whole() bool {
-	_, decoded := c.from.(*unpacked)
-	return c.keep || decoded
+// readsAll reports whether the first pass reads all samples.
+func (c *selection) readsAll() bool {
+	_, decoded := c.from.(*recordings)
+	return c.keepsRows || decoded
 }
 
-// anchors is how many of an episode's ticks have a window, of all windows there are.
-func (c *chosen) anchors(ticks int) int {
-	if c.filming != nil {
-		return c.filming.whole.Anchors(ticks)
+// anchors returns how many of an episode's ticks have a window, for each stream and camera.
+func (c *selection) anchors(ticks int) int {
+	if c.cameras != nil {
+		return c.cameras.whole.Anchors(ticks)
 	}
 	return c.plan.Anchors(ticks)
 }
 
-// unsaid reports whether the plan leaves a stream's edge open.
-func (c *chosen) unsaid(m int) bool {
+// hasOpenEdge reports whether the plan sets no edge for a stream.
+func (c *selection) hasOpenEdge(m int) bool {
 	return (m >= len(c.plan.Streams) || c.plan.Streams[m].Edge == "") && c.plan.Defaults.Edge == ""
 }
 
-// notes returns a recording's notes that bear on the plan's streams and cameras, and those about its damage.
-func (c *chosen) notes(e *dataset.Episode) dataset.Notes {
+// notes returns a recording's notes about damage, and its remarks about the plan's streams and cameras.
+func (c *selection) notes(e *dataset.Episode) dataset.Notes {
 	list, remarks := e.Notes.Damage(), e.Notes.Of(dataset.ClassRemark)
 	if len(c.plan.Streams) == 0 {
 		return append(list, remarks...)
@@ -71,16 +70,16 @@ func (c *chosen) notes(e *dataset.Episode) dataset.Notes {
 	for i := range c.plan.Streams {
 		names = append(names, cmp.Or(c.plan.Streams[i].From, c.plan.Streams[i].Name))
 	}
-	if c.filming != nil {
-		for i := range c.filming.cameras {
-			names = append(names, c.filming.from(i))
+	if c.cameras != nil {
+		for i := range c.cameras.cameras {
+			names = append(names, c.cameras.from(i))
 		}
 	}
 	return append(list, remarks.About(names)...)
 }
 
-// lacking lists the streams of the plan that an episode has no samples of, and why.
-func (c *chosen) lacking(i int, e *dataset.Episode, about *store.Episode, p *align.Prepared) (list []Lacking) {
+// lacking lists the plan's streams without samples in an episode, with the reasons.
+func (c *selection) lacking(i int, e *dataset.Episode, about *store.Episode, p *align.Prepared) (list []Lacking) {
 	for m := range c.plan.Streams {
 		name, from := c.plan.Streams[m].Name, cmp.Or(c.plan.Streams[m].From, c.plan.Streams[m].Name)
 		if slices.ContainsFunc(p.Streams, func(s align.PreparedStream) bool { return s.Name == name && s.Len() > 0 }) {
@@ -92,8 +91,8 @@ func (c *chosen) lacking(i int, e *dataset.Episode, about *store.Episode, p *ali
 	return list
 }
 
-// begin makes the parts of the batches after the first episode.
-func (c *chosen) begin(p *align.Prepared) error {
+// newParts makes the batches' parts from the first episode.
+func (c *selection) newParts(p *align.Prepared) error {
 	for m := range p.Streams {
 		s := &p.Streams[m]
 		deltas, err := deltasOf(&c.plan, s.Name)
@@ -116,28 +115,26 @@ func (c *chosen) begin(p *align.Prepared) error {
 	return nil
 }
 
-// episodes is what a plan chooses from: a store, or a dataset whose episodes are packed one by one. Its methods may be called from any goroutine.
+// episodes is a selection's source: a store, or recordings that are packed one by one. Its methods may be called from any
+// goroutine.
 type episodes interface {
 	Len() int
 	// Read returns an episode as a store has it, and the store's entry about it.
 	Read(ctx context.Context, i int) (*dataset.Episode, *store.Episode, error)
-	// GuardEpisode calls do, which reads an episode and its samples, and returns its error, or that of a file that is not whole any more: see Store.Guard.
+	// GuardEpisode calls do, which may read an episode's samples, and returns its error. If the file is cut short meanwhile, it
+	// returns an error: see Store.Guard.
 	GuardEpisode(i int, do func() error) error
-	// Episode returns an episode as it was recorded, for its media streams.
+	// Episode returns an episode with its media streams.
 	Episode(ctx context.Context, i int) (*dataset.Episode, error)
 	Format() string
-	// Place returns of which of several datasets an episode is, and its number there.
+	// Place returns an episode's dataset, an index, and the episode's number there.
 	Place(i int) (dataset, number int)
 }
 
-// known is what an episode is called, and its number in the dataset.
-type known struct {
+// entry describes a selected episode.
+type entry struct {
 	name   string
-	number int
-}
-
-// seen is what shows whether an episode that is read again is what it was, and how it is read.
-type seen struct {
-	whole bool   // see looked.columns
-	times uint64 // a hash of all timestamps
+	number int    // in the dataset
+	whole  bool   // all its streams are taken as recorded: see firstPass.columns
+	times  uint64 // a hash of all timestamps, which shows whether the episode has changed when it is read again
 }

@@ -10,33 +10,22 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// run reads episodes that follow each other in a store's file, from number e of those that are chosen on and at most so many, to where their rows begin: all at
-// once, from the file and not through its mapping, which is several times as fast where the mapping's pages are not there yet, and leaves them out of
-// the program's memory. It returns how many it has read. They are none where there is no such file, or an episode is not taken as it is packed; none
-// too where something is wrong, of which reading them one by one tells.
-func (w *shardReader) run(e, most int, to []target, at []int) int {
-	c := w.s.chosen
+// run reads consecutive episodes from a store's file to the rows in at: up to most episodes, from the selection's episode e on. It reads the
+// file itself, not its mapping, because that is several times as fast if the pages are not in memory, and does not fill the program's
+// memory. It returns how many episodes it has read: 0 without a file, for an episode that is not taken as it is packed, and after an
+// error. The caller then reads one episode, which reports the error.
+func (w *shardReader) run(e, most int, to []store.Samples, at []int) int {
+	c := w.s.selection
 	store, ok := c.from.(*store.Store)
 	if !ok {
 		return 0
 	}
 	number, n := c.numbers[e], 0
-	for n < most && c.seen[e+n].whole && c.numbers[e+n] == number+n {
+	for n < most && c.entries[e+n].whole && c.numbers[e+n] == number+n {
 		n++
 	}
-	n = store.Run(number, n)
 	for m := range c.parts {
-		p := &c.parts[m]
-		rows := int(p.offsets[e+n] - p.offsets[e])
-		if rows == 0 {
-			continue
-		}
-		values, err := to[m].values.Slice(0, at[m], at[m]+rows)
-		times := to[m].times
-		if err == nil && times != nil {
-			times, err = times.Slice(0, at[m], at[m]+rows)
-		}
-		if err != nil || !store.ReadRows(p.from, number, n, values, times) {
+		if n = store.ReadRows(c.parts[m].from, number, n, to[m], at[m]); n == 0 {
 			return 0
 		}
 	}
@@ -48,42 +37,43 @@ func (w *shardReader) run(e, most int, to []target, at []int) int {
 	return n
 }
 
-// same reports whether an episode that was read, k behind the one whose rows begin there, has the timestamps that it had.
-func (w *shardReader) same(e, k int, to []target, at []int) bool {
-	c := w.s.chosen
-	var times uint64
+// same reports whether an episode's timestamps have not changed. It is read k episodes after the one with its rows in at.
+func (w *shardReader) same(e, k int, to []store.Samples, at []int) bool {
+	c := w.s.selection
+	hashes, all := make([]uint64, len(c.parts)), uint64(0) // hashes has an entry for each part
 	for m := range c.parts {
 		p := &c.parts[m]
 		lo, hi := int(p.offsets[e+k]-p.offsets[e]), int(p.offsets[e+k+1]-p.offsets[e])
-		if lo == hi {
-			continue
+		if p.clock == m {
+			times, err := to[m].Times.Slice(0, at[m]+lo, at[m]+hi)
+			if err == nil {
+				hashes[m], err = hashTimes(times)
+			}
+			if err != nil {
+				return false
+			}
 		}
-		stamps, err := to[p.clock].times.Slice(0, at[p.clock]+lo, at[p.clock]+hi)
-		if err == nil {
-			times, err = hashed(times, stamps)
-		}
-		if err != nil {
-			return false
-		}
+		hashes[m] = hashes[p.clock]
+		all = mixHash(all, hashes[m])
 	}
-	return times == c.seen[e+k].times
+	return all == c.entries[e+k].times
 }
 
-// shardReader is a worker.
+// shardReader reads shards, as one worker.
 type shardReader struct {
-	s      *streamer
-	queue  *ops.Queue
-	staged []target // nil where slots are on the host
+	s       *streamer
+	queue   *ops.Queue
+	staging []store.Samples // nil if the slots are on the host
 }
 
 // read reads a shard into its slot.
 func (w *shardReader) read(ctx context.Context, sl *slot) error {
-	s, c := w.s, w.s.chosen
-	to, base := w.staged, 0
+	s, c := w.s, w.s.selection
+	to, base := w.staging, 0
 	if to == nil {
 		to, base = s.slots, sl.place
 	}
-	at := make([]int, len(c.parts)) // where the next episode's rows begin
+	at := make([]int, len(c.parts)) // the row of the next episode
 	for m := range at {
 		at[m] = base * s.rooms[m]
 	}
@@ -102,7 +92,7 @@ func (w *shardReader) read(ctx context.Context, sl *slot) error {
 			return err
 		case err != nil:
 			sl.unread = append(sl.unread, e)
-			s.cannot(e, err)
+			s.noteUnread(e, err)
 		}
 		for m := range at {
 			o := c.parts[m].offsets
@@ -112,22 +102,22 @@ func (w *shardReader) read(ctx context.Context, sl *slot) error {
 	for m := range at {
 		n := at[m] - base*s.rooms[m]
 		s.waits.bytes.Add(int64(n * s.size(m)))
-		if w.staged == nil || n == 0 {
+		if w.staging == nil || n == 0 {
 			continue
 		}
-		err := w.copy(s.slots[m].values, to[m].values, sl.place*s.rooms[m], n)
-		if err == nil && to[m].times != nil {
-			err = w.copy(s.slots[m].times, to[m].times, sl.place*s.rooms[m], n)
+		err := w.copy(s.slots[m].Values, to[m].Values, sl.place*s.rooms[m], n)
+		if err == nil && to[m].Times != nil {
+			err = w.copy(s.slots[m].Times, to[m].Times, sl.place*s.rooms[m], n)
 		}
 		if err != nil {
 			return errors.Join(err, w.queue.Synchronize(context.Background()))
 		}
 	}
-	// What is staged is written again when this returns, and a copy takes no longer than is worth waiting for.
+	// The staging memory is written again after the return, so the copy must be done. It takes little time.
 	return w.queue.Synchronize(context.Background())
 }
 
-// copy copies the first n rows of what is staged to the rows of a slot.
+// copy enqueues a copy of the staging memory's first n rows to a slot's rows.
 func (w *shardReader) copy(on, staged *tensor.Tensor, at, n int) error {
 	dst, err := on.Slice(0, at, at+n)
 	if err != nil {
@@ -140,16 +130,16 @@ func (w *shardReader) copy(on, staged *tensor.Tensor, at, n int) error {
 	return w.queue.Copy(dst, src)
 }
 
-// episode reads an episode to where its rows begin.
-func (w *shardReader) episode(ctx context.Context, e int, to []target, at []int) error {
-	c := w.s.chosen
+// episode reads an episode to its rows.
+func (w *shardReader) episode(ctx context.Context, e int, to []store.Samples, at []int) error {
+	c := w.s.selection
 	number := c.numbers[e]
 	return c.from.GuardEpisode(number, func() error {
 		recorded, _, err := c.from.Read(ctx, number)
 		if err != nil {
 			return err
 		}
-		streams, err := c.again(e, recorded)
+		streams, err := c.reread(e, recorded)
 		if err != nil {
 			return &dataset.EpisodeError{Episode: number, Err: err}
 		}
@@ -157,13 +147,7 @@ func (w *shardReader) episode(ctx context.Context, e int, to []target, at []int)
 			if streams[m].Values == nil { // it has no samples
 				continue
 			}
-			if err := store.CopyRows(to[m].values, at[m], streams[m].Values); err != nil {
-				return err
-			}
-			if to[m].times == nil {
-				continue
-			}
-			if err := store.CopyRows(to[m].times, at[m], streams[m].Times); err != nil {
+			if err := streams[m].CopyTo(to[m], at[m]); err != nil {
 				return err
 			}
 		}
@@ -171,12 +155,12 @@ func (w *shardReader) episode(ctx context.Context, e int, to []target, at []int)
 	})
 }
 
-// cannot notes that an episode could not be read again.
-func (s *streamer) cannot(e int, err error) {
+// noteUnread adds a note about an episode that could not be read again.
+func (s *streamer) noteUnread(e int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.unread[e] {
 		s.unread[e] = true
-		s.report.Notes = append(s.report.Notes, store.RefusedNote(s.chosen.known[e].name, err))
+		s.report.Notes = append(s.report.Notes, store.RefusedNote(s.selection.entries[e].name, err))
 	}
 }

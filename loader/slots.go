@@ -11,32 +11,32 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// start begins to read what comes from a batch on.
+// start starts the reading at a batch.
 func (s *streamer) start(begin ops.Cursor) {
-	r := &reading{s: s, free: make(chan struct{}, 2), groups: make(chan *mixed, 2), tasks: make(chan *slot)}
+	r := &groupReader{s: s, free: make(chan struct{}, 2), groups: make(chan *shardGroup, 2), tasks: make(chan *slot)}
 	r.ctx, r.stop = context.WithCancel(context.Background())
 	r.free <- struct{}{}
 	r.free <- struct{}{}
-	r.work.Go(func() { r.hand(begin) })
+	r.work.Go(func() { r.enqueueGroups(begin) })
 	for i := range s.queues {
 		r.work.Go(func() { r.reader(i) })
 	}
-	s.reading = r
+	s.reader = r
 }
 
 // end stops the workers.
-func (r *reading) end() {
+func (r *groupReader) end() {
 	r.stop()
 	r.work.Wait()
 }
 
-// hand gives the shards out, group by group, where slots are free.
-func (r *reading) hand(begin ops.Cursor) {
+// enqueueGroups sends the shards to the workers, group by group, when slots are free.
+func (r *groupReader) enqueueGroups(begin ops.Cursor) {
 	defer close(r.tasks)
 	s := r.s
 	step := int64(s.order.Batch) * int64(s.order.Ranks)
 	for k := 0; ; {
-		end := int64(s.order.Count) // of what is drawn in the epoch
+		end := int64(s.order.Count) // drawn windows in the epoch
 		if s.order.Last == ops.LastDrop {
 			end = begin.Taken + (end-begin.Taken)/step*step
 		}
@@ -46,9 +46,9 @@ func (r *reading) hand(begin ops.Cursor) {
 			case <-r.ctx.Done():
 				return
 			}
-			m := s.mixed(begin.Epoch, g, k%2)
+			m := s.newGroup(begin.Epoch, g, k%2)
 			k++
-			r.groups <- m // two at most are not released
+			r.groups <- m // at most two groups are not released
 			for i := range m.slots {
 				select {
 				case r.tasks <- &m.slots[i]:
@@ -61,9 +61,9 @@ func (r *reading) hand(begin ops.Cursor) {
 	}
 }
 
-// mixed returns a group, in one half of the slots or the other.
-func (s *streamer) mixed(epoch, g int64, half int) *mixed {
-	m := &mixed{epoch: epoch, number: g, ready: make(chan struct{})}
+// newGroup returns a group, in half 0 or 1 of the slots.
+func (s *streamer) newGroup(epoch, g int64, half int) *shardGroup {
+	m := &shardGroup{epoch: epoch, number: g, ready: make(chan struct{})}
 	for i := range s.shards.mix {
 		from, n := s.shard(epoch, g*s.shards.mix+i)
 		if n == 0 {
@@ -80,46 +80,46 @@ func (s *streamer) mixed(epoch, g int64, half int) *mixed {
 func (s *streamer) next(ctx context.Context) ([]int, error) {
 	var begin ops.Cursor
 	begin, s.after = s.order.Next(s.at)
-	if s.reading == nil {
+	if s.reader == nil {
 		s.start(begin)
 	}
-	var open [2]*mixed // the groups that the batch is of
+	var open [2]*shardGroup // the batch's groups
 	first := begin.Taken / s.shards.span
 	for g := first; g <= (s.after.Taken-1)/s.shards.span; g++ {
 		var err error
-		if open[g-first], err = s.reading.group(ctx, begin.Epoch, g); err != nil {
+		if open[g-first], err = s.reader.group(ctx, begin.Epoch, g); err != nil {
 			return nil, err
 		}
 	}
 	s.fill(begin, first, &open)
-	return s.lost, nil
+	return s.lostRows, nil
 }
 
-// give implements feed: it copies the table to the device.
-func (s *streamer) give(q *ops.Queue) error {
+// enqueue implements feed: it copies the table to the device.
+func (s *streamer) enqueue(q *ops.Queue) error {
 	if s.table == s.tableOn {
 		return nil
 	}
 	return q.Copy(s.tableOn, s.table)
 }
 
-// fill writes the table of a batch.
-func (s *streamer) fill(begin ops.Cursor, first int64, open *[2]*mixed) {
+// fill writes a batch's table.
+func (s *streamer) fill(begin ops.Cursor, first int64, open *[2]*shardGroup) {
 	if len(s.window) <= fillRows {
-		s.fillPart(begin, first, open, 0) // which allocates nothing
+		s.fillPart(begin, first, open, 0) // this call allocates nothing
 	} else {
 		s.fillParts(begin, first, *open)
 	}
-	s.lost = s.lost[:0]
+	s.lostRows = s.lostRows[:0]
 	for i, e := range s.rows[0] {
 		if e < 0 && s.window[i] >= 0 {
-			s.lost = append(s.lost, i)
+			s.lostRows = append(s.lostRows, i)
 		}
 	}
 }
 
 // fillParts writes the rows by several goroutines.
-func (s *streamer) fillParts(begin ops.Cursor, first int64, open [2]*mixed) {
+func (s *streamer) fillParts(begin ops.Cursor, first int64, open [2]*shardGroup) {
 	var parts sync.WaitGroup
 	for from := 0; from < len(s.window); from += fillRows {
 		parts.Go(func() { s.fillPart(begin, first, &open, from) })
@@ -127,11 +127,11 @@ func (s *streamer) fillParts(begin ops.Cursor, first int64, open [2]*mixed) {
 	parts.Wait()
 }
 
-// fillPart writes the rows of one of them.
-func (s *streamer) fillPart(begin ops.Cursor, first int64, open *[2]*mixed, from int) {
+// fillPart writes one goroutine's rows.
+func (s *streamer) fillPart(begin ops.Cursor, first int64, open *[2]*shardGroup, from int) {
 	to := min(from+fillRows, len(s.window))
 	s.order.Rows(begin, from, s.window[from:to], s.slot[from:to])
-	c := s.chosen
+	c := s.selection
 	for i := from; i < to; i++ {
 		w := s.window[i]
 		e, tick, anchor := int64(-1), int64(-1), int64(0)
@@ -143,7 +143,7 @@ func (s *streamer) fillPart(begin ops.Cursor, first int64, open *[2]*mixed, from
 			sl = &open[s.slot[i]/s.shards.mix-first].slots[s.slot[i]%s.shards.mix]
 			e = int64(s.episodeOf(w))
 			if tick = w - c.windows[e]; slices.Contains(sl.unread, int(e)) {
-				e, tick, sl = -1, -1, nil // and is lost
+				e, tick, sl = -1, -1, nil // the row is lost
 			} else {
 				anchor = ops.Clock{Start: c.begins[e], Rate: s.order.Rate}.Tick(int(tick))
 			}
@@ -161,14 +161,14 @@ func (s *streamer) fillPart(begin ops.Cursor, first int64, open *[2]*mixed, from
 	}
 }
 
-// made implements feed.
-func (s *streamer) made() {
+// advance implements feed.
+func (s *streamer) advance() {
 	s.at = s.after
 	s.mu.Lock()
-	s.report.Streaming.Unread += len(s.lost)
+	s.report.Streaming.Unread += len(s.lostRows)
 	s.mu.Unlock()
 	begin, _ := s.order.Next(s.at)
-	s.reading.release(begin.Epoch, begin.Taken/s.shards.span)
+	s.reader.release(begin.Epoch, begin.Taken/s.shards.span)
 }
 
 func (s *streamer) cursor(context.Context) (ops.Cursor, error) { return s.at, nil }
@@ -178,17 +178,17 @@ func (s *streamer) seek(_ context.Context, at ops.Cursor) error {
 	return s.Close()
 }
 
-// Close ends the reading, and returns when no worker is at work.
+// Close stops the reading, and returns when all workers have stopped.
 func (s *streamer) Close() error {
-	if s.reading != nil {
-		s.reading.end()
-		s.reading = nil
+	if s.reader != nil {
+		s.reader.end()
+		s.reader = nil
 	}
 	return nil
 }
 
-// group returns a group when it is read.
-func (r *reading) group(ctx context.Context, epoch, g int64) (*mixed, error) {
+// group waits until a group is read, and returns it.
+func (r *groupReader) group(ctx context.Context, epoch, g int64) (*shardGroup, error) {
 	for {
 		for _, m := range r.open {
 			if m.epoch != epoch || m.number != g {
@@ -223,19 +223,19 @@ func (r *reading) group(ctx context.Context, epoch, g int64) (*mixed, error) {
 	}
 }
 
-// release frees the slots of the groups before one.
-func (r *reading) release(epoch, g int64) {
+// release frees the slots of earlier groups.
+func (r *groupReader) release(epoch, g int64) {
 	for len(r.open) > 0 && (r.open[0].epoch < epoch || r.open[0].epoch == epoch && r.open[0].number < g) {
 		r.open = slices.Delete(r.open, 0, 1)
 		r.free <- struct{}{}
 	}
 }
 
-// reader reads shards.
-func (r *reading) reader(worker int) {
+// reader runs a worker, which reads shards.
+func (r *groupReader) reader(worker int) {
 	w := &shardReader{s: r.s, queue: r.s.queues[worker]}
-	if r.s.staged != nil {
-		w.staged = r.s.staged[worker]
+	if r.s.staging != nil {
+		w.staging = r.s.staging[worker]
 	}
 	waits := &r.s.waits
 	for at := time.Now(); ; {
@@ -246,7 +246,7 @@ func (r *reading) reader(worker int) {
 		begin := time.Now()
 		waits.slots.Add(int64(begin.Sub(at)))
 		if err := caught.Do(func() error { return w.read(r.ctx, sl) }); err != nil {
-			sl.err = fmt.Errorf("loader: epoch %d, shard of %d episodes from number %d on: %w", sl.group.epoch, sl.count, r.s.chosen.numbers[sl.first], err)
+			sl.err = fmt.Errorf("loader: epoch %d, shard of %d episodes from number %d on: %w", sl.group.epoch, sl.count, r.s.selection.numbers[sl.first], err)
 		}
 		at = time.Now()
 		waits.reading.Add(int64(at.Sub(begin)))
@@ -257,5 +257,5 @@ func (r *reading) reader(worker int) {
 	}
 }
 
-// fillRows are how many rows of a table are worth a goroutine: at 100 ns each.
+// fillRows is how many table rows are worth a goroutine. A row takes 100 ns.
 const fillRows = 512

@@ -13,10 +13,10 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// visitor takes values [N,D] of a part. It may be called from several goroutines.
+// visitor takes a part's values [N,D]. It may be called from several goroutines.
 type visitor func(part int, values *tensor.Tensor) error
 
-// check returns an *OptionError unless statistics are those of a part.
+// check returns an *OptionError unless the statistics match a part.
 func (s *Statistics) check(p *part) error {
 	arg := "Statistics[" + p.name + "]"
 	names := (&dataset.Stream{Columns: p.columns}).ColumnNames()
@@ -50,7 +50,7 @@ func (s *Statistics) check(p *part) error {
 	return nil
 }
 
-// affine is what normalises a part by statistics that were given.
+// affine returns a part's normalisation by the statistics.
 func (s *Statistics) affine(p *part) (*affine, error) {
 	if s.Shift != nil {
 		return &affine{cmp.Or(s.Rule, p.how.Normalise), s.Shift, s.Scale, s.ClipMin, s.ClipMax}, nil
@@ -68,8 +68,8 @@ func (s *Statistics) affine(p *part) (*affine, error) {
 	return a, nil
 }
 
-// statistics gives the parts that are normalised their statistics, and what normalises them. Each pass visits all samples of all parts; there are as
-// many as the rules need: none, one, or with quantiles those of [stats.Accumulator].
+// statistics sets the statistics and each part's normalisation. A pass visits all samples of all parts. The rules need no pass,
+// one pass, or with quantiles the passes of [stats.Accumulator].
 func statistics(parts []part, given map[string]Statistics, pass func(visitor) error) error {
 	for name, s := range given {
 		m := slices.IndexFunc(parts, func(p part) bool { return p.name == name })
@@ -96,7 +96,7 @@ func statistics(parts []part, given map[string]Statistics, pass func(visitor) er
 			return err
 		}
 	}
-	open := slices.Clone(sums) // those that need the next pass
+	open := slices.Clone(sums) // the parts that need the next pass
 	for slices.ContainsFunc(open, func(a *stats.Accumulator) bool { return a != nil }) {
 		err := pass(func(m int, values *tensor.Tensor) error {
 			if open[m] == nil {
@@ -137,7 +137,7 @@ func statistics(parts []part, given map[string]Statistics, pass func(visitor) er
 	return nil
 }
 
-// quantiles are those of ColumnStats.
+// quantiles are the shares of ColumnStats.
 var quantiles = []float64{.01, .1, .9, .99}
 
 func columnStats(a *stats.Accumulator) []ColumnStats {
@@ -156,8 +156,8 @@ func columnStats(a *stats.Accumulator) []ColumnStats {
 }
 
 // packedPass returns a pass over the packed values.
-func (c *chosen) packedPass(ctx context.Context, from stores) func(visitor) error {
-	const rows = 1 << 14 // of a piece
+func (c *selection) packedPass(ctx context.Context, from stores) func(visitor) error {
+	const rows = 1 << 14 // rows of a piece
 	parts := c.parts
 	var pieces [][2]int
 	for m := range parts {
@@ -183,15 +183,15 @@ func (c *chosen) packedPass(ctx context.Context, from stores) func(visitor) erro
 	}
 }
 
-// pass passes over the samples of the episodes that were chosen, which it reads again.
-func (c *chosen) pass(ctx context.Context, visit visitor) error {
+// pass visits the selected episodes' samples, which it reads again.
+func (c *selection) pass(ctx context.Context, visit visitor) error {
 	read := func(ctx context.Context, e int) error {
 		return c.from.GuardEpisode(c.numbers[e], func() error {
 			recorded, _, err := c.from.Read(ctx, c.numbers[e])
 			if err != nil {
 				return err
 			}
-			rows, err := c.again(e, recorded)
+			rows, err := c.reread(e, recorded)
 			if err != nil {
 				return &dataset.EpisodeError{Episode: c.numbers[e], Err: err}
 			}

@@ -51,7 +51,7 @@ func statsOf(t *testing.T, dtype tensor.DType, rule string, columns [][]float64,
 	return resident.Stats("s")
 }
 
-// Statistics are exact and rounded once, of numbers of any size and sign, and the same in whatever order and pieces the samples come.
+// Statistics are exact and rounded once, for numbers of any size and sign. They do not depend on order or pieces.
 func TestStatisticsAreExact(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, c := range []struct {

@@ -58,8 +58,7 @@ func TestUseAfterCloseIsAnError(t *testing.T) {
 
 func TestAStoreThatIsReplacedWhileItIsOpenStays(t *testing.T) {
 	built, opened, path := saved(t, recordings(t), store.BuildOptions{})
-	other, err := store.Build(context.Background(), recordings(t)[:1], store.BuildOptions{})
-	require.NoError(t, err)
+	other := inMemory(t, recordings(t)[:1])
 	require.NoError(t, other.Save(path))
 	require.NoError(t, opened.Guard(func() error {
 		want, err := tensor.Floats(built.Streams[0].Values)
@@ -121,7 +120,7 @@ func TestALoaderIsMadeOfAWholeStore(t *testing.T) {
 	assert.Equal(t, want, got)
 }
 
-// told is a dataset that has much to say.
+// told is a dataset with a long description.
 type told struct {
 	made
 	info dataset.Info
@@ -162,7 +161,7 @@ func TestWhatADatasetSaysOfItselfIsKept(t *testing.T) {
 	assert.Equal(t, built.Episodes, opened.Episodes)
 }
 
-// What a store has of the shared recordings is the same whether it is built or opened.
+// A store of the shared recordings has the same contents whether it is built or opened.
 func TestStoresOfRecordingsAreKept(t *testing.T) {
 	const shared = "../../shared/data"
 	folders, err := os.ReadDir(shared)
@@ -184,8 +183,7 @@ func TestStoresOfRecordingsAreKept(t *testing.T) {
 			return
 		}
 		defer d.Close()
-		built, err := store.Build(ctx, d, store.BuildOptions{})
-		require.NoError(t, err, path)
+		built := inMemory(t, d)
 		if built.Any() != nil {
 			return
 		}
@@ -266,8 +264,7 @@ func tiny(t testing.TB) []byte {
 		require.NoError(t, err)
 		m = append(m, &dataset.Episode{Name: fmt.Sprint(i), Streams: []dataset.Stream{s}})
 	}
-	store, err := store.Build(context.Background(), m, store.BuildOptions{})
-	require.NoError(t, err)
+	store := inMemory(t, m)
 	path := filepath.Join(t.TempDir(), "s.safetensors")
 	require.NoError(t, store.Save(path))
 	b, err := os.ReadFile(path)
@@ -332,7 +329,7 @@ func FuzzOpen(f *testing.F) {
 	f.Fuzz(tryOpen)
 }
 
-// FuzzIndex opens stores whose index nobody has written.
+// FuzzIndex opens stores with random indexes.
 func FuzzIndex(f *testing.F) {
 	for _, text := range []string{
 		`{"version":1,"name":"a","format":"b","streams":[{"name":"s","columns":[{"Name":"0"},{"Name":"1","Rotation":1}]}],"episodes":[{"name":"0","number":0},{"name":"1","number":1}]}`,
@@ -375,7 +372,7 @@ func TestAnIndexThatCannotBeIsRefused(t *testing.T) {
 		text := strings.Replace(whole, change[0], change[1], 1)
 		require.NotEqual(t, whole, text, what)
 		grown := len(text) - len(whole)
-		head := int(whole[0]) | int(whole[1])<<8 // bytes of the header, which is to be as long as it says
+		head := int(whole[0]) | int(whole[1])<<8 // bytes of the header, by its own length field
 		for ; grown < 0; grown++ {
 			text = text[:8+head+grown] + " " + text[8+head+grown:]
 		}
@@ -395,8 +392,7 @@ func TestStreamsThatAreNoneAreNoted(t *testing.T) {
 	short, wild := good, good
 	short.Name, short.Times = "short", tensor.Must(tensor.Of([]int64{0}, 1))
 	wild.Name, wild.Times = "wild", tensor.Must(tensor.Of([]float64{0, 1e300}, 2))
-	store, err := store.Build(context.Background(), made{{Name: "e", Streams: []dataset.Stream{good, short, wild}}}, store.BuildOptions{})
-	require.NoError(t, err)
+	store := inMemory(t, made{{Name: "e", Streams: []dataset.Stream{good, short, wild}}})
 	notes := store.Episodes[0].Notes
 	require.Len(t, notes, 2)
 	assert.Equal(t, []any{dataset.CodeInvalidStream, "short"}, []any{notes[0].Code, notes[0].Subject})

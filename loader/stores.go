@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/robocache/robocache/align"
@@ -12,9 +11,9 @@ import (
 	"github.com/robocache/robocache/loader/store"
 )
 
-// MixtureError says that a store cannot be drawn from with those before it. It is dataset.ErrOption.
+// MixtureError means that a store cannot be drawn from together with the stores before it. It is dataset.ErrOption.
 type MixtureError struct {
-	Store     int // of the list
+	Store     int // its index in the list
 	What      string
 	Got, Want string
 }
@@ -26,7 +25,7 @@ func (e *MixtureError) Error() string {
 // Unwrap returns dataset.ErrOption.
 func (e *MixtureError) Unwrap() error { return dataset.ErrOption }
 
-// stores are several, whose episodes are numbered through.
+// stores numbers several stores' episodes in one sequence.
 type stores []*store.Store
 
 func (s stores) Len() int {
@@ -37,29 +36,20 @@ func (s stores) Len() int {
 	return n
 }
 
-// Read reads an episode, whose streams it gives the columns that the first store has.
+// Read returns an episode. Its streams have the first store's columns.
 func (s stores) Read(ctx context.Context, i int) (*dataset.Episode, *store.Episode, error) {
 	holder, i := s.of(i)
-	e, known, err := holder.Read(ctx, i)
+	e, recorded, err := holder.Read(ctx, i)
 	if err != nil || holder == s[0] {
-		return e, known, err
+		return e, recorded, err
 	}
-	about := *known
+	about := *recorded
 	for k := range e.Streams {
-		from := &e.Streams[k]
-		want := s[0].Stream(from.Name)
-		if want == nil {
-			continue
+		if want := s[0].Stream(e.Streams[k].Name); want != nil {
+			if _, err = about.Fit(&e.Streams[k], want.Columns, false); err != nil { // a stream that does not fit is not drawn
+				return nil, recorded, err
+			}
 		}
-		f, why := store.Fit(want.Columns, from.Columns, false)
-		if why.Code != "" { // of a stream that is not drawn
-			continue
-		}
-		if from.Values, err = f.Of(from.Values); err != nil {
-			return nil, known, err
-		}
-		from.Columns = want.Columns
-		about.Differ(from.Name, f.Differs)
 	}
 	for k := range e.Empty {
 		if want := s[0].Stream(e.Empty[k].Name); want != nil {
@@ -82,7 +72,7 @@ func (s stores) GuardEpisode(i int, do func() error) error {
 	return store.GuardEpisode(i, do)
 }
 
-// of returns the store of an episode, and its number there.
+// of returns an episode's store, and the episode's number there.
 func (s stores) of(i int) (*store.Store, int) {
 	for ; i >= s[0].Len(); s = s[1:] {
 		i -= s[0].Len()
@@ -90,7 +80,7 @@ func (s stores) of(i int) (*store.Store, int) {
 	return s[0], i
 }
 
-// Guard calls do under the guards of all.
+// Guard calls do under all stores' guards.
 func (s stores) Guard(do func() error) error {
 	if len(s) == 0 {
 		return do()
@@ -98,12 +88,7 @@ func (s stores) Guard(do func() error) error {
 	return s[0].Guard(func() error { return s[1:].Guard(do) })
 }
 
-// built reports whether all are in Go's memory, and none in a file that is closed some day.
-func (s stores) built() bool {
-	return !slices.ContainsFunc(s, func(store *store.Store) bool { return !store.InMemory() })
-}
-
-// whole returns the packed stream of that name if there is one store alone.
+// whole returns the packed stream with a name, if there is only one store.
 func (s stores) whole(name string) *store.Stream {
 	if len(s) > 1 {
 		return nil
@@ -111,7 +96,8 @@ func (s stores) whole(name string) *store.Stream {
 	return s[0].Stream(name)
 }
 
-// alike checks that a store has the streams of the plan as the first one has them.
+// alike returns a *MixtureError if a store lacks a plan's stream, or has it with other columns or another dtype than the first
+// store.
 func (s stores) alike(i int, plan *align.Plan) error {
 	if i == 0 {
 		return nil
@@ -119,15 +105,11 @@ func (s stores) alike(i int, plan *align.Plan) error {
 	for _, p := range plan.Streams {
 		name := cmp.Or(p.From, p.Name)
 		want, got := s[0].Stream(name), s[i].Stream(name)
-		var why dataset.Note
-		if want != nil && got != nil {
-			_, why = store.Fit(want.Columns, got.Columns, false)
-		}
 		switch {
-		case want == nil: // of which Prepare speaks
+		case want == nil: // Prepare reports it
 		case got == nil:
 			return &MixtureError{i, "stream " + name, "none", "one, as the first store has it"}
-		case why.Code != "":
+		case !store.Fits(want.Columns, got.Columns):
 			return &MixtureError{i, "stream " + name, fmt.Sprintf("%d columns: %s", len(got.Columns), columnNames(got.Columns)),
 				fmt.Sprintf("the %d of the first store: %s", len(want.Columns), columnNames(want.Columns))}
 		case got.DType() != want.DType():

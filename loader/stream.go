@@ -13,18 +13,18 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// NewStreaming prepares a loader that reads meanwhile: what it keeps on the device is not the whole dataset but the shards that batches are drawn
-// from, and those that come next. It is for what does not fit the device. The dataset may be a store, or recordings, which each worker packs as
-// [store.Build] does, in float32. It stays open as long as the loader is, and is not closed by it.
+// NewStreaming prepares a loader that streams: it keeps the present batches' shards on the device, and the next ones. It is for
+// datasets that do not fit the device. The dataset may be a store, or recordings, which each worker packs in float32 as [store.Build]
+// does. The caller closes the dataset after the loader.
 //
-// The order is the plan's shuffle "shards", with Options.ShardWindows and MixShards, or "none". Windows, batches and states are those of a loader
-// that [New] makes with the same plan and options, to the bit. First every episode is read once, for the windows that it has, and the statistics if
-// there is something to normalise; recordings without a plan that names its streams once more before that, for their names. An episode that cannot be
-// read, or is not as it was, when its shard is, is an error of Next with Options.Strict; else its rows are given without a window, and counted:
-// Report.Streaming.Unread.
+// The order is the plan's shuffle "shards", with Options.ShardWindows and MixShards, or "none". Windows, batches and states equal those
+// of [New] with the same plan and options, to the bit. NewStreaming first reads every episode once, for its windows and the statistics.
+// Recordings are read once more before that if the plan names no streams. Later an episode may be unreadable, or changed. That is an
+// error of Next with Options.Strict. Else its rows have no window, and Report.Streaming.Unread counts them.
 //
-// There is room for two groups of MixShards shards, each as large as the largest: a *RoomError says that there is not. A batch of all ranks must not
-// be larger than a group. Whole episodes are read, so shards should be several times as long as episodes.
+// The device holds two groups of MixShards shards, with room for the largest shard in each slot. If it has too little memory, the error
+// is a *RoomError. A batch of all ranks must not be larger than a group. Whole episodes are read, so shards should be several times as
+// long as episodes.
 func NewStreaming(ctx context.Context, device *ops.Device, d dataset.Dataset, plan align.Plan, opt Options) (*Loader, error) {
 	switch plan.Shuffle {
 	case "":
@@ -41,7 +41,7 @@ func NewStreaming(ctx context.Context, device *ops.Device, d dataset.Dataset, pl
 	if opt.EpochWindows != 0 {
 		return nil, refuse("EpochWindows", fmt.Sprint(opt.EpochWindows), "0 of one dataset")
 	}
-	return open(ctx, device, plan, &opt, func(l *Loader, c *chosen) error {
+	return open(ctx, device, plan, &opt, func(l *Loader, c *selection) error {
 		var from interface {
 			episodes
 			Names() []string
@@ -64,7 +64,7 @@ func NewStreaming(ctx context.Context, device *ops.Device, d dataset.Dataset, pl
 			}
 			from = u
 		}
-		c.from, c.plan = from, named(c.plan, from.Names())
+		c.from, c.plan = from, withStreams(c.plan, from.Names())
 		if err := l.choose(ctx, c); err != nil {
 			return err
 		}
@@ -79,8 +79,8 @@ func NewStreaming(ctx context.Context, device *ops.Device, d dataset.Dataset, pl
 }
 
 // stream makes the feed.
-func (l *Loader) stream(c *chosen) error {
-	s := &streamer{device: l.device, order: l.order, chosen: c, report: &l.report, unread: map[int]bool{}}
+func (l *Loader) stream(c *selection) error {
+	s := &streamer{device: l.device, order: l.order, selection: c, report: &l.report, unread: map[int]bool{}}
 	s.shards = s.cut(int64(c.opt.ShardWindows), int64(c.opt.MixShards))
 	if step := int64(l.order.Batch) * int64(l.order.Ranks); s.shards.span < min(step, int64(l.order.Count)) {
 		return refuse("MixShards", fmt.Sprintf("%d of %d windows", c.opt.MixShards, c.opt.ShardWindows), fmt.Sprintf("at least the %d windows of a batch of all ranks together", step))
@@ -100,67 +100,67 @@ func (l *Loader) stream(c *chosen) error {
 		return err
 	}
 	s.window, s.slot = make([]int64, l.order.Batch), make([]int64, l.order.Batch)
-	var room held
+	var room closers
 	s.slots, err = s.targets(slots, l.device.Alloc, func(t *tensor.Tensor) {
 		room.add(t)
 		l.report.Bytes += t.Len() * t.DType().Size()
 	})
 	if err != nil {
-		if failed := room.close(); failed != nil { // what it had got counts as room
+		if failed := room.close(); failed != nil { // the slots that were allocated count as room
 			return errors.Join(err, failed)
 		}
 		return s.noRoom(err)
 	}
-	l.held = append(l.held, room...)
+	l.closers = append(l.closers, room...)
 	for m := range l.parts {
 		p := &l.parts[m]
-		p.values, p.times = s.slots[m].values, s.slots[p.clock].times
+		p.values, p.times = s.slots[m].Values, s.slots[p.clock].Times
 	}
 	for range r.Workers {
 		q, err := l.device.NewQueue()
 		if err != nil {
 			return err
 		}
-		l.held.add(q)
+		l.closers.add(q)
 		s.queues = append(s.queues, q)
 		if s.tableOn.OnHost() {
 			continue
 		}
 		staged, err := s.targets(1, l.device.AllocHost, func(t *tensor.Tensor) {
-			l.held.add(t)
+			l.closers.add(t)
 			r.Pinned += t.Len() * t.DType().Size()
 		})
 		if err != nil {
 			return err
 		}
-		s.staged = append(s.staged, staged)
+		s.staging = append(s.staging, staged)
 	}
 	l.feed = s
 	return nil
 }
 
-// targets makes the tensors of each part for so many slots.
-func (s *streamer) targets(slots int, alloc func(tensor.DType, ...int) (*tensor.Tensor, error), hold func(*tensor.Tensor)) ([]target, error) {
-	list := make([]target, len(s.rooms))
+// targets allocates each part's tensors for some slots.
+func (s *streamer) targets(slots int, alloc func(tensor.DType, ...int) (*tensor.Tensor, error), hold func(*tensor.Tensor)) ([]store.Samples, error) {
+	list := make([]store.Samples, len(s.rooms))
 	for m := range list {
-		p, t := &s.chosen.parts[m], &list[m]
+		p, t := &s.selection.parts[m], &list[m]
 		var err error
-		if t.values, err = alloc(p.packed, slots*s.rooms[m], p.width); err != nil {
+		if t.Values, err = alloc(p.packed, slots*s.rooms[m], p.width); err != nil {
 			return nil, err
 		}
-		hold(t.values)
+		hold(t.Values)
 		if p.clock != m {
 			continue
 		}
-		if t.times, err = alloc(tensor.I64, slots*s.rooms[m]); err != nil {
+		if t.Times, err = alloc(tensor.I64, slots*s.rooms[m]); err != nil {
 			return nil, err
 		}
-		hold(t.times)
+		hold(t.Times)
 	}
 	return list, nil
 }
 
-// tables makes the tables of a batch's rows.
+// tables allocates the tables for a batch's rows.
 func (s *streamer) tables(l *Loader) error {
 	b, n := l.order.Batch, 3+2*len(s.clocks)
 	var err error
@@ -171,7 +171,7 @@ func (s *streamer) tables(l *Loader) error {
 		if s.table, err = l.device.AllocHost(tensor.I64, n, b); err != nil {
 			return err
 		}
-		l.held.add(s.table)
+		l.closers.add(s.table)
 	}
 	list, err := tensor.Data[int64](s.table)
 	if err != nil {
@@ -196,13 +196,13 @@ func (s *streamer) tables(l *Loader) error {
 	return err
 }
 
-// noRoom says what there would be room for.
+// noRoom adds shards that would fit to an error about memory.
 func (s *streamer) noRoom(err error) error {
 	var memory *ops.MemoryError
 	if !errors.As(err, &memory) {
 		return err
 	}
-	e := &RoomError{ShardWindows: s.chosen.opt.ShardWindows, MixShards: s.chosen.opt.MixShards, Err: err}
+	e := &RoomError{ShardWindows: s.selection.opt.ShardWindows, MixShards: s.selection.opt.MixShards, Err: err}
 	need := func(c sharding) int { return int(2*c.mix) * s.bytes(s.capacities(c.windows)) }
 	e.Bytes = need(s.shards)
 	step := int64(s.order.Batch) * int64(max(s.order.Ranks, 1))
@@ -219,7 +219,7 @@ func (s *streamer) noRoom(err error) error {
 	return e
 }
 
-// hasRoom reports whether the device has so much memory.
+// hasRoom reports whether the device has enough memory.
 func (s *streamer) hasRoom(bytes int) bool {
 	if s.tableOn.OnHost() {
 		return int64(bytes) <= tensor.Available()

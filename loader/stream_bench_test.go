@@ -15,9 +15,10 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// BenchmarkStreaming reads shards of the benchmarks' store, a million frames of 26 numbers of state and of action unless it is another: anchors of 0.2 Hz are few windows, so that
-// reading is what is measured, beside plain copies of the samples, by one goroutine and by several, to as much memory as the slots have. On the CPU a shard is read into its slot
-// itself. It reports bytes read a second, and the parts of the time in which Next waited for shards and workers for free slots.
+// BenchmarkStreaming reads shards of the benchmarks' store: a million frames of 26 numbers of state and action by default. Anchors at
+// 0.2 Hz make few windows, so reading dominates. For comparison it copies the samples to as much memory as the slots have, with one
+// goroutine and with several. On the CPU a shard is read into its slot directly. It reports bytes read a second, and the shares of time
+// that Next waited for shards, and workers for free slots.
 func BenchmarkStreaming(b *testing.B) {
 	ctx := context.Background()
 	store := million(b)
@@ -58,7 +59,7 @@ func BenchmarkStreaming(b *testing.B) {
 		}
 	}
 	state, action, times := data[float32](b, store.Streams[0].Values), data[float32](b, store.Streams[1].Values), data[int64](b, store.Streams[0].Times)
-	const rows, shard = 500, 68 // samples of an episode, and episodes of a shard
+	const rows, shard = 500, 68 // samples of an episode, and a shard's episodes
 	for _, goroutines := range []int{1, 4, 16} {
 		b.Run(fmt.Sprintf("read=copy/goroutines=%d", goroutines), func(b *testing.B) {
 			episodes, frames := len(times)/rows, max(room/(2*26*4+8)/rows/goroutines, shard)*rows

@@ -82,7 +82,7 @@ func mustFloats(t *testing.T, v *tensor.Tensor) []float64 {
 	return list
 }
 
-// Whatever recordings, plans and options there are, what is streamed is what a resident store gives, or both refuse it.
+// With any recordings, plans and options, a streaming loader draws the windows of a resident store, or both fail.
 func TestStreamingIsResidentWhateverTheRecordings(t *testing.T) {
 	ctx := context.Background()
 	r := rand.New(rand.NewPCG(11, 12))
@@ -125,7 +125,7 @@ func TestStreamingIsResidentWhateverTheRecordings(t *testing.T) {
 			}
 			want, got := resident.Report(), l.Report()
 			require.Equal(t, want.Windows, got.Windows, what)
-			if d == dataset.Dataset(store) { // whose samples nobody has looked at
+			if d == dataset.Dataset(store) { // its samples are not counted
 				for i := range got.Streams {
 					require.Nil(t, got.Streams[i].NotFinite, what)
 					got.Streams[i].NotFinite = want.Streams[i].NotFinite

@@ -39,8 +39,7 @@ func streamed(t *testing.T, backend string, d dataset.Dataset, p align.Plan, opt
 // file or several, with any number of workers, shards and ranks.
 func TestStreamingGivesTheBitsOfAResidentStore(t *testing.T) {
 	m := recordings(t)
-	packed, err := store.Build(context.Background(), m, store.BuildOptions{})
-	require.NoError(t, err)
+	packed := inMemory(t, m)
 	dir := t.TempDir()
 	for i := range 3 {
 		_, err := store.PackShard(context.Background(), m, t.TempDir(), dir, i, 3, store.BuildOptions{})
@@ -103,8 +102,8 @@ func kept(t *testing.T, l *loader.Loader, batch, n int) (sums [][]uint64, states
 	return sums, states
 }
 
-// Several epochs follow each other as they do from a store on the device, whatever becomes of the end of one, shuffled or in order, on every device;
-// and who goes on from any state, here or there, goes on in them.
+// Epochs follow each other as from a store on the device, for every treatment of an epoch's end, shuffled or in order, on every device.
+// A loader that resumes from any state, here or there, continues them.
 func TestStreamingGoesOnFromAnyState(t *testing.T) {
 	ctx := context.Background()
 	m := recordings(t)
@@ -180,13 +179,13 @@ func TestStreamingGoesOnWithOtherRanks(t *testing.T) {
 	assert.Equal(t, "shards", bad.What)
 }
 
-// failing is a dataset of which some episodes fail, or are others, when they are read again.
+// failing is a dataset with episodes that fail, or change, when they are read again.
 type failing struct {
 	made
-	again  atomic.Bool // what was fine the first time is not any more
+	again  atomic.Bool // good episodes fail from now on
 	broken map[int]error
 	others map[int]*dataset.Episode
-	slow   chan struct{} // what later reads wait for
+	slow   chan struct{} // later reads wait for it
 }
 
 func (f *failing) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
@@ -302,7 +301,7 @@ func TestStreamingStopsWhenItIsTold(t *testing.T) {
 	require.NoError(t, l.Close())
 	require.ErrorIs(t, l.Next(ctx), dataset.ErrClosed)
 	gone := func() {
-		for range 100 { // those that have ended need not have gone yet
+		for range 100 { // goroutines may still be ending
 			if runtime.NumGoroutine() <= before {
 				break
 			}
@@ -321,7 +320,7 @@ func TestStreamingStopsWhenItIsTold(t *testing.T) {
 	gone()
 }
 
-// What is read is in step with what is drawn: nothing beyond two groups, and Waits says who waits for whom.
+// Reading keeps step with drawing: it is at most two groups ahead, and Waits reports the side that waits.
 func TestReadingWaitsForFreeSlots(t *testing.T) {
 	ctx := context.Background()
 	m := recordings(t)
@@ -376,7 +375,7 @@ func TestStreamingRefusesWhatCannotBe(t *testing.T) {
 	assert.ErrorIs(t, err, ops.ErrMissing)
 }
 
-// A device that has not the memory is an error that says how much was wanted, and what there would be room for.
+// If the device has too little memory, the error has the bytes needed, and shards that would fit.
 func TestADeviceThatIsTooSmallIsToldWhatFits(t *testing.T) {
 	const n = 200_000
 	times := make([]int64, n)
@@ -397,7 +396,7 @@ func TestADeviceThatIsTooSmallIsToldWhatFits(t *testing.T) {
 	assert.ErrorContains(t, err, fmt.Sprintf("want %d mixed of 1 windows", room.FitMix))
 }
 
-// Next allocates nothing but for what reads the shards.
+// Next does not allocate, except for reading shards.
 func TestDrawingAllocatesNothing(t *testing.T) {
 	ctx := context.Background()
 	packed := large(t, 20)
@@ -411,7 +410,7 @@ func TestDrawingAllocatesNothing(t *testing.T) {
 	assert.LessOrEqual(t, testing.AllocsPerRun(100, func() { require.NoError(t, l.Next(ctx)) }), 0.0)
 }
 
-// grown is a dataset whose episodes are made when they are read: 500 frames of 26 numbers, in doubles.
+// grown is a dataset with episodes that are made when they are read: 500 frames of 26 doubles.
 type grown struct {
 	made
 	n int
@@ -432,7 +431,7 @@ func (g grown) Episode(_ context.Context, i int) (*dataset.Episode, error) {
 	return &dataset.Episode{Name: fmt.Sprint(i), Streams: []dataset.Stream{s}}, err
 }
 
-// What is kept of a dataset of any size is the slots, and a few numbers of each episode.
+// For a dataset of any size the loader keeps the slots, and a few numbers an episode.
 func TestMemoryDoesNotGrowWithTheDataset(t *testing.T) {
 	ctx := context.Background()
 	live := func() int {

@@ -7,35 +7,34 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
 
-// sharding is how an epoch is cut.
+// sharding divides an epoch: windows in a shard, shards in a group, and windows in a group.
 type sharding struct{ windows, mix, span int64 }
 
-// target is where the samples of a part go: [rows,D] and [rows], of a part with another's timestamps values alone.
-type target struct{ values, times *tensor.Tensor }
-
-// streamer is the feed of a dataset that is read meanwhile. Workers read the shards of a group into its slots while the group before is drawn from.
+// streamer is the feed for a streamed dataset. Workers read a group's shards into its slots while batches are drawn from
+// the group before.
 type streamer struct {
-	device *ops.Device
-	order  ops.DrawOptions
-	chosen *chosen
-	shards sharding
-	clocks []int        // the parts that have timestamps of their own
-	rooms  []int        // the rows of each part that a slot has
-	slots  []target     // of each part
-	queues []*ops.Queue // of each worker
-	staged [][]target   // of each worker, from which its shards are copied; nil where the slots are on the host
+	device    *ops.Device
+	order     ops.DrawOptions
+	selection *selection
+	shards    sharding
+	clocks    []int             // parts with their own timestamps
+	rooms     []int             // rows in a slot, by part
+	slots     []store.Samples   // one a part: [rows,D] and [rows]; Times is nil if the part shares the timestamps of another
+	queues    []*ops.Queue      // one a worker
+	staging   [][]store.Samples // one a worker: memory that its shards are copied from; nil if the slots are on the host
 
-	table, tableOn *tensor.Tensor // [3+2C,B]: episodes, ticks, anchors, and of each clock starts and lengths, on the host and on the device
-	rows           [][]int64      // of the table
+	table, tableOn *tensor.Tensor // [3+2C,B]: episodes, ticks, anchors, then starts and lengths by clock
+	rows           [][]int64      // of the table, on the host
 	window, slot   []int64        // [B]
 
-	at, after ops.Cursor // behind the last batch that was made, and behind the one that is
-	lost      []int      // rows without a window of the batch that is made, since their episodes could not be read again
-	reading   *reading   // nil until it begins
+	at, after ops.Cursor   // after the last batch, and after the one in progress
+	lostRows  []int        // rows of the batch without a window, because their episodes could not be read again
+	reader    *groupReader // nil until the reading starts
 
 	mu     sync.Mutex
 	report *Report
@@ -43,7 +42,7 @@ type streamer struct {
 	waits  struct{ shards, slots, reading, bytes, read atomic.Int64 }
 }
 
-// cut is how an epoch is cut into shards of so many windows, so many mixed at a time: no larger and no more than there are.
+// cut returns an epoch's shards. They are no larger than the epoch, and a group has no more shards than the epoch.
 func (s *streamer) cut(windows, mix int64) sharding {
 	n := int64(s.order.Count)
 	w := min(windows, n)
@@ -51,9 +50,9 @@ func (s *streamer) cut(windows, mix int64) sharding {
 	return sharding{w, k, k * w}
 }
 
-// size is the bytes of a row of a part, with its timestamp where that is its own.
+// size returns the bytes in a part's row, with the timestamp if the part has its own.
 func (s *streamer) size(m int) int {
-	p := &s.chosen.parts[m]
+	p := &s.selection.parts[m]
 	n := p.width * p.packed.Size()
 	if p.clock == m {
 		n += tensor.I64.Size()
@@ -61,7 +60,7 @@ func (s *streamer) size(m int) int {
 	return n
 }
 
-// bytes is what so many rows of each part need.
+// bytes returns a slot's bytes, by each part's rows.
 func (s *streamer) bytes(rows []int) (n int) {
 	for m, count := range rows {
 		n += count * s.size(m)
@@ -69,15 +68,15 @@ func (s *streamer) bytes(rows []int) (n int) {
 	return n
 }
 
-// episodeOf returns the episode of a window.
+// episodeOf returns a window's episode.
 func (s *streamer) episodeOf(w int64) int {
-	return sort.Search(len(s.chosen.numbers), func(e int) bool { return s.chosen.windows[e+1] > w })
+	return sort.Search(len(s.selection.numbers), func(e int) bool { return s.selection.windows[e+1] > w })
 }
 
-// capacities returns how many rows of each part the largest shard of so many windows has, wherever it begins: a run of episodes that begins with the
-// last window of one has the most that can begin in it.
+// capacities returns each part's rows in the largest shard, wherever it begins. A shard that begins at the last window of an
+// episode spans the most episodes.
 func (s *streamer) capacities(windows int64) []int {
-	c := s.chosen
+	c := s.selection
 	rows := make([]int, len(c.parts))
 	n := int64(s.order.Count)
 	for e := range c.numbers {
@@ -93,9 +92,9 @@ func (s *streamer) capacities(windows int64) []int {
 	return rows
 }
 
-// run returns the episodes of so many windows from one on, window 0 behind the last: the first and how many.
+// run returns the episodes with consecutive windows: the first, and how many. Window 0 follows the last window.
 func (s *streamer) run(from, windows int64) (first, count int) {
-	n, all := int64(s.order.Count), len(s.chosen.numbers)
+	n, all := int64(s.order.Count), len(s.selection.numbers)
 	to := (from + windows - 1) % n
 	first = s.episodeOf(from)
 	count = s.episodeOf(to) - first + 1
@@ -105,7 +104,7 @@ func (s *streamer) run(from, windows int64) (first, count int) {
 	return first, count
 }
 
-// shard returns the shard in a slot of an epoch's order, none with n of 0.
+// shard returns the shard in a slot of an epoch's order; n is 0 if there is none.
 func (s *streamer) shard(epoch, slot int64) (first, n int64) {
 	if s.order.Shuffle {
 		return s.order.Shard(epoch, slot)
@@ -114,12 +113,12 @@ func (s *streamer) shard(epoch, slot int64) (first, n int64) {
 	return first, max(min(s.shards.windows, int64(s.order.Count)-first), 0)
 }
 
-// RoomError says that the device has not the memory for the slots. Fewer shards mixed at a time, or smaller ones, need less: the greatest MixShards
-// of these ShardWindows, halved and halved again, for which there is the room, or the greatest ShardWindows of one; 0 if there is for neither.
+// RoomError means that the device has too little memory for the slots. Smaller shards, or fewer shards in a group, need less.
+// FitWindows and FitMix would fit: MixShards is halved down to 1, and then ShardWindows is halved. They are 0 if neither fits.
 type RoomError struct {
 	ShardWindows, MixShards int
 	Bytes                   int // of all slots
-	FitWindows, FitMix      int // for which there is the room
+	FitWindows, FitMix      int // shards that would fit
 	Err                     error
 }
 
@@ -131,39 +130,39 @@ func (e *RoomError) Error() string {
 	return fmt.Sprintf("loader: no room on the device for the slots of two groups of %d shards of %d windows, %d bytes: want %s: %v", e.MixShards, e.ShardWindows, e.Bytes, want, e.Err)
 }
 
-// Unwrap returns the device's own error, an *ops.MemoryError.
+// Unwrap returns the device's error, an *ops.MemoryError.
 func (e *RoomError) Unwrap() error { return e.Err }
 
-// reading reads the groups of shards that come, two at a time.
-type reading struct {
+// groupReader reads the next shard groups, two at a time.
+type groupReader struct {
 	s      *streamer
 	ctx    context.Context
 	stop   context.CancelFunc
-	free   chan struct{} // a group's slots are
-	groups chan *mixed   // that are read or will be, in order
+	free   chan struct{}    // a token for each group of free slots
+	groups chan *shardGroup // in order; they may not be read yet
 	tasks  chan *slot
-	open   []*mixed // of the groups, what was taken and not released
+	open   []*shardGroup // groups that are taken and not released
 	work   sync.WaitGroup
 }
 
-// mixed is a group of shards in slots.
-type mixed struct {
+// shardGroup is a group's shards, in slots.
+type shardGroup struct {
 	epoch, number int64
 	slots         []slot
 	left          atomic.Int32  // slots that are not read yet
 	ready         chan struct{} // closed when all are
 }
 
-// slot is a shard of a group, and where it is.
+// slot is a group's shard, and its place.
 type slot struct {
-	group        *mixed
+	group        *shardGroup
 	place        int // among all slots
-	first, count int // the episodes of its run
+	first, count int // the shard's episodes
 	unread       []int
 	err          error
 }
 
-// distance is how many samples lie between the beginnings of two episodes, where the first comes behind the last.
+// distance returns how many samples lie between the first samples of two episodes. The first episode follows the last.
 func distance(offsets []int64, from, to int64) int64 {
 	if to < from {
 		return offsets[len(offsets)-1] - offsets[from] + offsets[to]
@@ -171,11 +170,11 @@ func distance(offsets []int64, from, to int64) int64 {
 	return offsets[to] - offsets[from]
 }
 
-// runLength is how many samples a run of episodes has.
+// runLength returns how many samples consecutive episodes have. The first episode follows the last.
 func runLength(offsets []int64, first, count int) int {
 	all := len(offsets) - 1
 	end := first + count
-	if end > all { // and begins anew
+	if end > all { // it wraps around
 		return int(offsets[all] - offsets[first] + offsets[end-all])
 	}
 	return int(offsets[end] - offsets[first])

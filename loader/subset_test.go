@@ -15,7 +15,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Some episodes are drawn from as if they were all there are, and keep their numbers, whatever they are read from.
+// A subset of the episodes is drawn from like a whole dataset. The episodes keep their numbers.
 func TestSomeEpisodesAreDrawnFromAsIfTheyWereAll(t *testing.T) {
 	ctx := context.Background()
 	m := recordings(t)
@@ -50,8 +50,7 @@ func TestSomeEpisodesAreDrawnFromAsIfTheyWereAll(t *testing.T) {
 		want = append(want, sum)
 	}
 	opt.Episodes = [][]int{numbers}
-	whole, err := store.Build(ctx, m, store.BuildOptions{})
-	require.NoError(t, err)
+	whole := inMemory(t, m)
 	built, err := store.Build(ctx, m, store.BuildOptions{Episodes: numbers})
 	require.NoError(t, err)
 	assert.Len(t, built.Episodes, 3)

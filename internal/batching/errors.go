@@ -12,7 +12,8 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// Spelling is how a front end writes the name of an argument in a message: "--shard-windows" for "shard_windows". Nil leaves it as a Request has it.
+// Spelling returns an argument's name as a front end writes it, for example "--shard-windows" for "shard_windows". If it is nil,
+// messages have the names of a Request.
 type Spelling func(arg string) string
 
 func (s Spelling) of(arg string) string {
@@ -22,27 +23,27 @@ func (s Spelling) of(arg string) string {
 	return s(arg)
 }
 
-// OptionError is an argument that cannot be. Arg is its name in the JSON of a [Request], or what is no argument, such as a variable of the environment.
+// OptionError means that an argument is invalid. Arg is its JSON name in a [Request], or the name of an environment variable.
 type OptionError = dataset.OptionError
 
-// refuse returns the *OptionError of an argument: got is a format of the values.
+// refusef returns the *OptionError of an argument. got is a format for the values.
 func refusef(arg, want, got string, values ...any) error {
 	return &OptionError{Arg: arg, Got: fmt.Sprintf(got, values...), Want: want}
 }
 
-// argument is the JSON name of an argument, by the field that errors name.
+// argument returns the JSON name of a field.
 func argument(field string) string {
 	f, _ := reflect.TypeFor[Request]().FieldByName(field)
 	return cmp.Or(strings.TrimPrefix(f.Tag.Get("json"), "-"), field)
 }
 
-// InputError is an input that cannot be used. Stream and Array say where, if that is known.
+// InputError means that an input cannot be used. Stream and Array are set if they are known.
 type InputError struct {
 	Path      string
-	Plan      *align.InPlanError // where in a plan file it is asked for, or nil
+	Plan      *align.InPlanError // the place in a plan file that names the stream, or nil
 	Stream    string
 	Array     string
-	Msg       string // what is wrong, or where
+	Msg       string // the error, or its place
 	Got, Want string
 	Err       error // the cause, or nil
 }
@@ -72,14 +73,14 @@ func (e *InputError) Error() string {
 
 func (e *InputError) Unwrap() error { return e.Err }
 
-// ReadError says that an input cannot be read: an *OptionError where an option of it is wrong, else an *InputError.
+// ReadError explains why an input cannot be read: an *OptionError if an option is wrong, else an *InputError.
 func ReadError(path string, err error) error {
 	var option *OptionError
 	if errors.As(err, &option) {
 		return &OptionError{Arg: argument(option.Arg), Got: option.Got, Want: option.Want}
 	}
 	var bad *dataset.FormatError
-	if errors.As(err, &bad) && bad.Path == path && err == error(bad) { // which the message has already
+	if errors.As(err, &bad) && bad.Path == path && err == error(bad) { // the message has the path already
 		short := *bad
 		short.Path = ""
 		err = &short
@@ -87,7 +88,7 @@ func ReadError(path string, err error) error {
 	return &InputError{Path: path, Msg: "cannot be read", Err: Cause(err)}
 }
 
-// Cause strips the path that an InputError already names.
+// Cause removes the path from an error, because an InputError has it.
 func Cause(err error) error {
 	if e, ok := err.(*os.PathError); ok {
 		return e.Err

@@ -11,26 +11,26 @@ import (
 	"github.com/robocache/robocache/loader/store"
 )
 
-// wantRate names the argument that a recording lacks whose timestamps count steps.
+// wantRate adds the argument that is missing if timestamps count steps.
 func (p *Packing) wantRate(err error) error {
 	return fmt.Errorf("%w; want %s HZ, the steps a second", err, p.Spell.of("rate"))
 }
 
-// Packing says how a dataset is read and packed: for pack, and for batches of a dataset that is no store.
+// Packing sets how a dataset is read and packed, for pack and for batches.
 type Packing struct {
 	Path string `json:"-"`
 	dataset.Options
-	// Prefer is the clock where Options.Clock is empty and the recordings have it, and PreferRate the rate where neither Options.Rate nor the recordings
-	// have one.
+	// Prefer is the clock if Options.Clock is empty and the recordings have it. PreferRate is the rate if neither Options.Rate nor the
+	// recordings set one.
 	Prefer     string             `json:"-"`
 	PreferRate float64            `json:"-"`
 	Build      store.BuildOptions `json:"-"`
 	Spell      Spelling           `json:"-"`
 
-	cameras bool // Build.Media are the cameras of a Request
+	cameras bool // Build.Media are a Request's cameras
 }
 
-// Read opens the dataset to be packed.
+// Read opens the dataset.
 func (p *Packing) Read(ctx context.Context) (dataset.Dataset, error) {
 	d, err := dataset.Open(ctx, p.Path, p.Options)
 	if err != nil {
@@ -61,8 +61,8 @@ func (p *Packing) Read(ctx context.Context) (dataset.Dataset, error) {
 	return d, nil
 }
 
-// checkRate returns an *OptionError if a rate is given that the recordings do not lack: it would be ignored where they have times, and would stretch
-// recordings that declare another rate.
+// checkRate returns an *OptionError if a rate is set that the recordings do not need. If they have times, the rate would be ignored. If
+// they declare another rate, it would stretch them.
 func (p *Packing) checkRate(info dataset.Info) error {
 	switch {
 	case p.Rate == 0:
@@ -75,14 +75,14 @@ func (p *Packing) checkRate(info dataset.Info) error {
 	return nil
 }
 
-// BuildOptions are those of the loader, with a function to call at each episode that is done.
+// BuildOptions returns the store's options. progress is called after each episode.
 func (p *Packing) BuildOptions(progress func(done, of int)) store.BuildOptions {
 	opt := p.Build
 	opt.Strict, opt.Progress = p.Strict, progress
 	return opt
 }
 
-// Store reads the dataset and packs it into memory.
+// Store reads the dataset, and packs it into memory.
 func (p *Packing) Store(ctx context.Context, watch *Watch) (*store.Store, error) {
 	d, err := p.Read(ctx)
 	if err != nil {
@@ -106,14 +106,14 @@ func (p *Packing) Store(ctx context.Context, watch *Watch) (*store.Store, error)
 	return store, nil
 }
 
-// Explain says what an error of packing means for whoever asked for it.
+// Explain returns a packing error as one about the input or the arguments.
 func (p *Packing) Explain(err error) error {
 	var option *OptionError
 	var nothing *store.NothingError
 	var media *store.MediaError
 	var stream *align.StreamError
 	switch {
-	case errors.As(err, &stream): // without the columns that are asked for
+	case errors.As(err, &stream): // it lacks the selected columns
 		return &InputError{Path: p.Path, Stream: stream.Stream, Got: stream.Got, Want: stream.Want}
 	case errors.As(err, &media):
 		return &InputError{Path: p.Path, Stream: media.Media, Msg: "no episode has frames of it: episode " + media.Episode, Err: &dataset.NoteError{Note: media.Note}}
@@ -127,7 +127,7 @@ func (p *Packing) Explain(err error) error {
 	return ReadError(p.Path, err)
 }
 
-// large notes the memory that frames will take, and the argument that saves it.
+// large adds a note about the memory of frames, and the argument that saves it.
 func (w *Watch) large(bytes int64, streaming string) {
 	w.note(dataset.CodeFramesMemory, "", dataset.Detail{Got: fmt.Sprintf("%.1f", float64(bytes)/1e9), Unit: "GB", Names: []string{streaming}})
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// Plan returns the plan of the plan file, or one made of the arguments. Its rate is that of the dataset, if neither has one.
+// Plan returns the plan of the plan file, or a plan made from the arguments. If neither sets a rate, it has the dataset's rate.
 func (s *Source) Plan(ctx context.Context) (align.Plan, error) {
 	if s.planned() {
 		p, err := s.readPlan()
@@ -88,12 +88,12 @@ func (s *Source) Plan(ctx context.Context) (align.Plan, error) {
 		s.MaxGap.each(p.Streams, "max_gap", func(to *align.Stream, gap Seconds) { to.MaxGap = gap.limit() }))
 }
 
-// noStream is the error of an argument that names a stream that there is not.
+// noStream returns the *OptionError for an unknown stream in an argument.
 func noStream(arg, name string, names []string) error {
 	return refusef(arg, "one of "+strings.Join(names, ", "), "stream %q%s", name, near.DidYouMean(name, names))
 }
 
-// withoutCameras passes over the streams of a plan that the dataset declares as cameras: a conversion takes them, and batches have Cameras.
+// withoutCameras removes the streams that the dataset declares as cameras. A conversion uses them; batches use Cameras.
 func (s *Source) withoutCameras(streams []align.Stream) []align.Stream {
 	info := s.Data.Info()
 	return slices.DeleteFunc(slices.Clone(streams), func(w align.Stream) bool {
@@ -114,7 +114,7 @@ func (s *Source) readPlan() (align.Plan, error) {
 	return planfile.Read(s.PlanFile)
 }
 
-// names returns those of the streams: of a dataset that is no store those of the first episode that can be read.
+// names returns a store's stream names, or those in a dataset's first readable episode.
 func (s *Source) names(ctx context.Context) (names []string, err error) {
 	if s.Store != nil {
 		for _, stream := range s.Store.Streams {
@@ -131,7 +131,7 @@ func (s *Source) names(ctx context.Context) (names []string, err error) {
 	return nil, ReadError(s.Paths[0], err)
 }
 
-// Explain says what an error of the loader means for whoever asked for the batches.
+// Explain returns a loader's error as one about the input or the arguments.
 func (r *Request) Explain(err error) error {
 	var option *OptionError
 	var empty *loader.EmptyError
@@ -169,11 +169,11 @@ func (r *Request) Explain(err error) error {
 	return r.noRoom(err)
 }
 
-// argument is the error of an option of the loader as one of the argument, or of the plan file that has it.
+// argument returns a loader option's error as one about the argument or the plan file that sets it.
 func (r *Request) argument(err *OptionError) error {
 	key, inPlan := strings.CutPrefix(err.Arg, "plan.")
 	stream, window := strings.CutPrefix(key, "windows.")
-	field, _, _ := strings.Cut(key, "[") // of Cameras[0], for example
+	field, _, _ := strings.Cut(key, "[") // for example Cameras[0]
 	switch {
 	case inPlan && r.planned():
 		return &InputError{Path: r.PlanFile, Msg: key, Got: err.Got, Want: err.Want}
@@ -185,13 +185,13 @@ func (r *Request) argument(err *OptionError) error {
 	return &OptionError{Arg: argument(field), Got: err.Got, Want: err.Want}
 }
 
-// noRoom says which options need less memory than there is; err itself where they do not matter.
+// noRoom adds the options that need less memory to an error about memory.
 func (r *Request) noRoom(err error) error {
 	var room *loader.RoomError
 	var memory *ops.MemoryError
 	var frames *loader.FramesError
 	switch {
-	case errors.As(err, &frames): // which the dataset's size does not change
+	case errors.As(err, &frames): // streaming does not change it
 		return fmt.Errorf("%s: %w", r.Spell.of("cameras"), err)
 	case errors.As(err, &room) && room.FitMix > 0:
 		return fmt.Errorf("%w; want %s %d and %s %d, which are another order", err, r.Spell.of("mix_shards"), room.FitMix, r.Spell.of("shard_windows"), room.FitWindows)
@@ -201,7 +201,7 @@ func (r *Request) noRoom(err error) error {
 	return err
 }
 
-// Unreadable says that an error of a batch is one of the dataset, where it is.
+// Unreadable returns a batch's error as an input's, if an episode cannot be read.
 func (r *Request) Unreadable(err error) error {
 	var episode *dataset.EpisodeError
 	if errors.As(err, &episode) {

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Place is which of several programs this is, and who says so.
+// Place is the rank of this program among several programs.
 type Place struct {
 	Index, Count int
-	From         string // the arguments, or names of variables
+	From         string // the arguments or environment variables that set it
 }
 
-// launchers are the variables by which launchers tell a program its place, in the order in which they are asked. A launcher within another sets both,
-// and they must agree.
+// launchers are the environment variables of launchers, in the order in which they are read. If one launcher starts another, the
+// variables of both are set and must agree.
 var launchers = []struct{ name, index, count string }{
 	{"RoboCache", "ROBOCACHE_RANK", "ROBOCACHE_WORLD"},
 	{"torchrun", "RANK", "WORLD_SIZE"},
@@ -22,12 +22,13 @@ var launchers = []struct{ name, index, count string }{
 	{"SkyPilot", "SKYPILOT_NODE_RANK", "SKYPILOT_NUM_NODES"},
 }
 
-// CompletionIndex is the variable by which Kubernetes tells a pod of an Indexed Job its number. It does not say of how many.
+// CompletionIndex is the variable with a pod's number in a Kubernetes Indexed Job. No variable has the pod count.
 const CompletionIndex = "JOB_COMPLETION_INDEX"
 
-// PlaceOf returns this program's place: of --rank and --world if both are given, which are nil if not, else of RoboCache's own variables, else of the
-// first launcher's that are set. One flag alone must agree with them. Where --world or ROBOCACHE_WORLD says the number and nobody the rank, it is
-// Kubernetes' index. Launchers that disagree are an error; a world of one, such as a shell within an allocation has, gives way to a larger one.
+// PlaceOf returns the place of this program. It takes --rank and --world if both are set; they are nil if not. Else it takes
+// RoboCache's own variables, else those of the first launcher that sets any. A single flag must agree with the variables. If only the
+// world is set, by --world or ROBOCACHE_WORLD, the rank is Kubernetes' index. Launchers that disagree are an error. But a world of one,
+// for example in a shell within an allocation, gives way to a larger one.
 func PlaceOf(rank, world *int, getenv func(string) string, spell Spelling) (Place, error) {
 	ranks, worlds := spell.of("rank"), spell.of("world")
 	if rank != nil && world != nil {
@@ -47,7 +48,7 @@ func PlaceOf(rank, world *int, getenv func(string) string, spell Spelling) (Plac
 		return Place{}, refusef("world", "both, or a launcher that says the rank", "%d without %s", *world, ranks)
 	case rank != nil && p.From == "":
 		return Place{}, refusef("rank", "both, or a launcher that says how many ranks there are", "%d without %s", *rank, worlds)
-	case world != nil && p.Count == 1: // which is alone, or no number
+	case world != nil && p.Count == 1: // a single program, or an invalid number
 		return Place{0, *world, ""}, nil
 	case world != nil && *world != p.Count:
 		return Place{}, refusef("world", "the same, or "+ranks+" too", "%d, where %s say rank %d of %d", *world, p.From, p.Index, p.Count)
@@ -57,7 +58,7 @@ func PlaceOf(rank, world *int, getenv func(string) string, spell Spelling) (Plac
 	return p, nil
 }
 
-// Check returns an *OptionError unless the index is one of the count.
+// Check returns an *OptionError unless the index is less than the count.
 func (p Place) Check(spell Spelling) error {
 	if p.Count >= 1 && p.Index >= 0 && p.Index < p.Count {
 		return nil
@@ -65,13 +66,14 @@ func (p Place) Check(spell Spelling) error {
 	return refusef("rank", fmt.Sprintf("a rank from 0 to %d", max(p.Count, 1)-1), "%d of %s %d", p.Index, spell.of("world"), p.Count)
 }
 
-// launchedAs returns the place that launchers say. Of a number that one does not say the flag is taken, unless that is nil.
+// launchedAs returns the place that the launchers set. If a launcher sets only one number, the other comes from its flag, unless that
+// is nil.
 func launchedAs(rank, world *int, getenv func(string) string, spell Spelling) (Place, error) {
 	ranks, worlds := spell.of("rank"), spell.of("world")
 	found := Place{0, 1, ""}
 	for _, l := range launchers {
 		index, i, n := l.index, getenv(l.index), getenv(l.count)
-		if i == "" && n == "" || l.name == "srun" && n == "" { // a batch script is process 0, and may not say of how many
+		if i == "" && n == "" || l.name == "srun" && n == "" { // a batch script is process 0, and may lack the count
 			continue
 		}
 		p := Place{}
@@ -106,7 +108,7 @@ func launchedAs(rank, world *int, getenv func(string) string, spell Spelling) (P
 	return found, nil
 }
 
-// String says what was found; nothing of a program that is alone.
+// String describes the place; empty for a single program.
 func (p Place) String() string {
 	if p.Count == 1 {
 		return ""
@@ -114,7 +116,7 @@ func (p Place) String() string {
 	return fmt.Sprintf("rank %d of %d, by %s", p.Index, p.Count, p.From)
 }
 
-// Variable is a number that a variable has.
+// Variable returns the number in an environment variable.
 func Variable(getenv func(string) string, name string) (int, error) {
 	n, err := strconv.Atoi(strings.TrimSpace(getenv(name)))
 	if err != nil || n < 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/loader/store"
 )
 
-// mostRemarks is how many lines Remarks returns, besides one that counts the others.
+// mostRemarks is the largest number of lines that Remarks returns, except for one that counts the others.
 const mostRemarks = 20
 
 // Remarks returns lines about episodes that lack a stream. Function sentence returns the text of a note: notetext.Text.
@@ -57,7 +57,7 @@ func Notes(r *loader.Report) (notes dataset.Notes) {
 	return notes
 }
 
-// StoreNotes returns the notes of a store's recordings, and those about streams that are not in the order of time there.
+// StoreNotes returns the notes of a store's recordings, and notes about streams that are not sorted by time.
 func StoreNotes(ctx context.Context, s *store.Store) ([]dataset.EpisodeNote, error) {
 	var all dataset.EpisodeNotes
 	for i := range s.Episodes {

@@ -20,36 +20,36 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Request is what batches are asked for, but for the device. Its names in JSON are the arguments of the Python package's Loader, which sends it so, and
-// errors have them.
+// Request has the arguments of batches, without the device. The Python package's Loader sends it as JSON. Errors use its JSON names.
 type Request struct {
 	Paths   []string  `json:"paths"`
 	Weights []float64 `json:"weights"` // one for each dataset, or none
-	Fresh   string    `json:"fresh"`   // a dataset that the store must be packed of as it is now
+	Fresh   string    `json:"fresh"`   // a dataset; the store must have been packed from its present files
 	Packing           // how a dataset is read; Open sets Path, Strict and Build
 
-	PlanFile  string                  `json:"plan_name"` // of a plan, instead of Hz to MaxGap
-	PlanText  string                  `json:"plan"`      // of PlanFile, which is then a name; empty where the file is to be read
-	Hz        float64                 `json:"hz"`        // of the windows' clock; the dataset's unless given
-	Streams   []align.Stream          `json:"streams"`   // all unless given
+	PlanFile  string                  `json:"plan_name"` // name of a plan file, instead of Hz to MaxGap
+	PlanText  string                  `json:"plan"`      // the plan, if PlanFile is only a name; else the file is read
+	Hz        float64                 `json:"hz"`        // rate of the windows' clock; the dataset's by default
+	Streams   []align.Stream          `json:"streams"`   // all by default
 	Windows   map[string]align.Window `json:"windows"`
 	Shuffle   string                  `json:"shuffle"`
-	Unordered string                  `json:"unordered"` // what becomes of streams whose timestamps step back, as align.Plan has it
+	Unordered string                  `json:"unordered"` // the treatment of streams with unsorted timestamps, as in align.Plan
 	Normalise PerStream[string]       `json:"normalise"`
 	MaxGap    PerStream[Seconds]      `json:"max_gap"`
-	Given     []Normalised            `json:"statistics"` // that normalise streams in place of their own: Check makes Options.Statistics of them
+	Given     []Normalised            `json:"statistics"` // replace the streams' own statistics; Check sets Options.Statistics from them
 
 	Streaming bool `json:"streaming"`
 	loader.Options
 }
 
-// PerStream is a value for all streams, or one for each of some. Its JSON is the value, or an object that has the values by the names of streams.
+// PerStream is a value for all streams, or a value for each named stream. Its JSON is the value, or an object with a value by stream
+// name.
 type PerStream[T any] struct {
 	All *T
 	By  map[string]T
 }
 
-// UnmarshalJSON reads either form.
+// UnmarshalJSON reads both forms.
 func (p *PerStream[T]) UnmarshalJSON(text []byte) error {
 	if text[0] == '{' {
 		return json.Unmarshal(text, &p.By)
@@ -57,7 +57,7 @@ func (p *PerStream[T]) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &p.All)
 }
 
-// each hands the values to the streams that have them. A name that no stream has is an *OptionError of the argument.
+// each passes the values to their streams. An unknown stream is an *OptionError of the argument.
 func (p *PerStream[T]) each(streams []align.Stream, arg string, set func(*align.Stream, T)) error {
 	for _, name := range slices.Sorted(maps.Keys(p.By)) {
 		i := slices.IndexFunc(streams, func(s align.Stream) bool { return s.Name == name })
@@ -73,12 +73,12 @@ func (p *PerStream[T]) each(streams []align.Stream, arg string, set func(*align.
 	return nil
 }
 
-// Seconds is a length of time.
+// Seconds is a duration.
 type Seconds float64
 
 func (s Seconds) limit() ops.Limit { return ops.Within(time.Duration(math.Round(float64(s) * 1e9))) }
 
-// Watch is told what goes on; all of it may be nil.
+// Watch receives progress and notes. Its functions may be nil.
 type Watch struct {
 	Step     func(what string) (done func())
 	Counting func(what string, of int) (one, done func())
@@ -102,10 +102,10 @@ func (w *Watch) add(n dataset.Note) {
 	}
 }
 
-// planned reports whether there is a plan file, or the text of one.
+// planned reports whether the request has a plan file or its text.
 func (r *Request) planned() bool { return r.PlanFile != "" || r.PlanText != "" }
 
-// Check returns an *OptionError if an argument cannot be, or does not go with another. It reads the statistics.
+// Check returns an *OptionError if an argument is invalid, or contradicts another. It reads the statistics.
 func (r *Request) Check() error {
 	spell := r.Spell.of
 	switch n := len(r.Paths); {
@@ -146,7 +146,7 @@ func (r *Request) Check() error {
 	return r.readStatistics()
 }
 
-// readStatistics makes the loader's statistics of those that are given. Their rules are those of the streams, unless something else says these.
+// readStatistics sets the loader's statistics. Their rules apply to the streams, unless other arguments set the rules.
 func (r *Request) readStatistics() error {
 	for i := range r.Given {
 		n := &r.Given[i]
@@ -168,25 +168,25 @@ func (r *Request) readStatistics() error {
 	return nil
 }
 
-// Source is what batches are drawn from. The caller closes it, after its loaders.
+// Source is the data that batches are drawn from. The caller closes it after its loaders.
 type Source struct {
 	*Request
 	Data dataset.Dataset
-	// Store is Data, if that is one, and Stores are all that are drawn from, Store first; none of a dataset that is read meanwhile.
+	// Store is Data if Data is a store. Stores are all stores, Store first; none if a dataset is streamed.
 	Store  *store.Store
 	Stores []*store.Store
-	// Absent has a note for each input, its Subject, that lacks declared episodes.
-	Absent dataset.Notes
-	watch  Watch
-	told   bool // of statistics that are not used
+	// Absent has a note, with the input as Subject, for each input without some declared episodes.
+	Absent        dataset.Notes
+	watch         Watch
+	hasUnusedNote bool // of unused statistics
 }
 
-// Open opens stores, or a dataset to be read meanwhile, or packs what is no store.
+// Open opens the stores, or opens a dataset for streaming. It packs other datasets into memory.
 func Open(ctx context.Context, r *Request, watch Watch) (_ *Source, err error) {
 	s := &Source{Request: r, watch: watch}
 	defer func() {
 		if err != nil {
-			_ = s.Close() // of which nothing more is wanted
+			_ = s.Close() // the first error is returned
 		}
 	}()
 	switch {
@@ -205,7 +205,7 @@ func Open(ctx context.Context, r *Request, watch Watch) (_ *Source, err error) {
 		}
 		s.Stores = append(s.Stores, store)
 		s.absent(path, store)
-		if err := r.filmed(path, store); err != nil {
+		if err := r.checkCameras(path, store); err != nil {
 			return nil, err
 		}
 	}
@@ -227,7 +227,7 @@ func Open(ctx context.Context, r *Request, watch Watch) (_ *Source, err error) {
 	return s, err
 }
 
-// absent notes the episodes that an input declares and that are not there.
+// absent adds a note if an input lacks declared episodes.
 func (s *Source) absent(path string, d dataset.Dataset) {
 	info := d.Info()
 	if n := info.Absent(); n != nil {
@@ -237,7 +237,8 @@ func (s *Source) absent(path string, d dataset.Dataset) {
 	}
 }
 
-// columns are those that are asked for of each stream. Of a plan file that cannot be read, which Plan will tell, they are all.
+// columns returns the selected columns of each stream. If the plan file cannot be read, it returns nil, which takes all columns; Plan
+// reports the error.
 func (s *Source) columns() map[string][]string {
 	if !s.planned() {
 		return store.Columns(s.Streams)
@@ -249,7 +250,7 @@ func (s *Source) columns() map[string][]string {
 	return store.Columns(p.Streams)
 }
 
-// packing is how a dataset of the request is read and packed, by its place among the paths.
+// packing returns a dataset's packing, by its index among the paths.
 func (s *Source) packing(i int) *Packing {
 	p := s.Packing
 	p.Path, p.Strict, p.cameras = s.Paths[i], s.Strict, true
@@ -284,8 +285,8 @@ func (s *Source) open(ctx context.Context, i int, path string) (*store.Store, er
 	return store, nil
 }
 
-// filmed checks that a store has the frames of the cameras.
-func (r *Request) filmed(path string, s *store.Store) error {
+// checkCameras returns an error if a store lacks a camera's frames.
+func (r *Request) checkCameras(path string, s *store.Store) error {
 	for _, c := range r.Cameras {
 		if slices.ContainsFunc(s.Media, func(m store.Media) bool { return m.Name == c.Name }) {
 			continue
@@ -304,7 +305,7 @@ func (r *Request) filmed(path string, s *store.Store) error {
 	return nil
 }
 
-// Close closes what is read, and lets go of what is in memory. Close twice is fine.
+// Close closes the datasets and stores. Close twice is fine.
 func (s *Source) Close() error {
 	var errs []error
 	if s.Data != nil && s.Store == nil {
@@ -317,7 +318,8 @@ func (s *Source) Close() error {
 	return errors.Join(errs...)
 }
 
-// Make makes a loader on each device, which draw as so many ranks; ranks count the devices of all programs. The plan is the Source's: see Plan.
+// Make makes a loader on each device. The devices have consecutive ranks; Ranks counts the devices of all programs. For the plan see
+// Plan.
 func (s *Source) Make(ctx context.Context, devices []*ops.Device, plan align.Plan) (*loader.Group, error) {
 	what := "putting the store on the device"
 	if s.Streaming {
@@ -343,7 +345,8 @@ func (s *Source) MakeOn(ctx context.Context, device *ops.Device, plan align.Plan
 	return l, nil
 }
 
-// statistics are those that are given, without those of other than streams that a file has which is no loader's.
+// statistics returns those for the plan's streams. A file that no loader wrote may have other streams, which are left out
+// with a note.
 func (s *Source) statistics(ctx context.Context, plan align.Plan) (map[string]loader.Statistics, error) {
 	if s.Statistics == nil {
 		return nil, nil
@@ -365,8 +368,8 @@ func (s *Source) statistics(ctx context.Context, plan align.Plan) (map[string]lo
 			unused = append(unused, name)
 		}
 	}
-	if slices.Sort(unused); len(unused) > 0 && !s.told {
-		s.told = true
+	if slices.Sort(unused); len(unused) > 0 && !s.hasUnusedNote {
+		s.hasUnusedNote = true
 		s.watch.note(dataset.CodeStatisticsUnused, "", dataset.Detail{Names: unused})
 	}
 	return some, nil
@@ -384,7 +387,7 @@ func (s *Source) on(ctx context.Context, device *ops.Device, plan align.Plan, op
 	if err != nil || !s.planned() && len(s.Streams) == 0 {
 		return l, err
 	}
-	for i, asked := range plan.Streams { // by their names
+	for i, asked := range plan.Streams { // compared by name
 		if slices.ContainsFunc(l.Batch().Streams, func(b loader.BatchStream) bool { return b.Name == asked.Name }) {
 			continue
 		}
@@ -397,7 +400,7 @@ func (s *Source) on(ctx context.Context, device *ops.Device, plan align.Plan, op
 	return l, nil
 }
 
-// Bytes is about what the stores take on a device: all of their samples of the streams that are asked for, and their timestamps.
+// Bytes estimates the stores' memory on a device: all samples and timestamps of the selected streams.
 func (s *Source) Bytes(plan align.Plan) (n int64) {
 	for _, store := range s.Stores {
 		for i := range store.Streams {
@@ -411,7 +414,7 @@ func (s *Source) Bytes(plan align.Plan) (n int64) {
 	return n
 }
 
-// weighted are the stores with their weights.
+// weighted returns the stores with their weights.
 func (s *Source) weighted() []loader.Weighted {
 	list := make([]loader.Weighted, len(s.Stores))
 	for i, store := range s.Stores {
@@ -423,7 +426,7 @@ func (s *Source) weighted() []loader.Weighted {
 	return list
 }
 
-// Listed is a report whose lists are lists in JSON too where they are empty.
+// Listed returns a report whose lists are not null in JSON.
 func Listed(r loader.Report) loader.Report {
 	r.Lacking = append([]loader.Lacking{}, r.Lacking...)
 	r.Cameras = append([]loader.CameraReport{}, r.Cameras...)

@@ -9,31 +9,31 @@ import (
 	"github.com/robocache/robocache/loader"
 )
 
-// Normalised is what a stream of the batches was normalised with: y = (x-shift)*scale, then not beyond clip, so x = y/scale + shift. Each list has an
-// entry for each column. Its JSON names are a contract.
+// Normalised is a drawn stream's normalisation: y = (x-shift)*scale, then clipped, so x = y/scale + shift. Each list has
+// an entry for each column. Its JSON names are a contract.
 type Normalised struct {
 	Name    string   `json:"name"`
 	Rule    string   `json:"rule"`             // of the plan
 	Names   []string `json:"names"`            // of the columns
-	Counts  []int    `json:"counts,omitempty"` // samples, without those that are not finite
+	Counts  []int    `json:"counts,omitempty"` // samples, without those with NaN or infinity
 	Mean    []Number `json:"mean,omitempty"`
 	Std     []Number `json:"std,omitempty"`
 	Min     []Number `json:"min,omitempty"`
 	Max     []Number `json:"max,omitempty"`
-	Q01     []Number `json:"q01,omitempty"` // quantiles, where the rule needs them
+	Q01     []Number `json:"q01,omitempty"` // quantiles, if the rule needs them
 	Q10     []Number `json:"q10,omitempty"`
 	Q90     []Number `json:"q90,omitempty"`
 	Q99     []Number `json:"q99,omitempty"`
 	Shift   []Number `json:"shift"`
 	Scale   []Number `json:"scale"`
-	ClipMin []Number `json:"clip_min,omitempty"` // where the rule clips; null in a column that it leaves alone
+	ClipMin []Number `json:"clip_min,omitempty"` // if the rule clips; null for a column that it does not change
 	ClipMax []Number `json:"clip_max,omitempty"`
 }
 
-// Number is null in JSON where it is not finite.
+// Number is a number that is null in JSON unless it is finite.
 type Number float64
 
-// MarshalJSON writes it.
+// MarshalJSON writes the number, or null.
 func (n Number) MarshalJSON() ([]byte, error) {
 	if v := float64(n); v-v != 0 {
 		return []byte("null"), nil
@@ -41,7 +41,7 @@ func (n Number) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, float64(n), 'g', -1, 64), nil
 }
 
-// UnmarshalJSON reads what MarshalJSON writes: null is NaN.
+// UnmarshalJSON reads the number. Null is NaN.
 func (n *Number) UnmarshalJSON(text []byte) error {
 	if string(text) == "null" {
 		*n = Number(math.NaN())
@@ -50,7 +50,8 @@ func (n *Number) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*float64)(n))
 }
 
-// Statistics are those that a loader takes: with Shift and Scale just these and the clip, else what a rule makes them of, where what is not there is NaN.
+// Statistics returns the statistics for a loader. With Shift and Scale these are used, with the clip. Else a rule uses the others, and
+// missing ones are NaN.
 func (n *Normalised) Statistics() (loader.Statistics, error) {
 	s := loader.Statistics{Rule: n.Rule, Columns: n.Names}
 	if n.Shift != nil || n.Scale != nil {
@@ -87,7 +88,7 @@ func (n *Normalised) Statistics() (loader.Statistics, error) {
 	return s, nil
 }
 
-// lists are the statistics, and values those of a column, in the same order: the quantiles come last.
+// lists are the statistics. values are those of a column, in the same order. The quantiles are last.
 func (n *Normalised) lists() [8]*[]Number {
 	return [8]*[]Number{&n.Mean, &n.Std, &n.Min, &n.Max, &n.Q01, &n.Q10, &n.Q90, &n.Q99}
 }
@@ -96,7 +97,7 @@ func values(c *loader.ColumnStats) [8]*float64 {
 	return [8]*float64{&c.Mean, &c.Std, &c.Min, &c.Max, &c.Q01, &c.Q10, &c.Q90, &c.Q99}
 }
 
-// floats is a list in float32. With a sign null is infinite.
+// floats converts a list to float32. If sign is not 0, null becomes an infinity with that sign.
 func floats(list []Number, sign int) []float32 {
 	out := make([]float32, len(list))
 	for i, v := range list {
@@ -115,7 +116,7 @@ func numbers(list []float32) []Number {
 	return out
 }
 
-// NormalisedBy lists the streams that a loader normalises. What was given of one says the rest, beside what it is normalised with.
+// NormalisedBy lists the streams that a loader normalises. If a stream's statistics are given, they are copied.
 func NormalisedBy(l *loader.Loader, given []Normalised) []Normalised {
 	list := []Normalised{}
 	for i := range l.Batch().Streams {

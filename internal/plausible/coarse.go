@@ -22,7 +22,7 @@ func Coarse(name string, s *dataset.Stream, st dataset.Stats, targets *tensor.Te
 		return nil
 	}
 	clock := dataset.Stream{Times: targets}
-	if !alikeRates(ns, clock.Nanoseconds()) { // a snap would only take samples that are not the target's
+	if !alikeRates(ns, clock.Nanoseconds()) { // a snap would take samples of other targets
 		return nil
 	}
 	var in, on, beside, most int64
@@ -39,12 +39,12 @@ func Coarse(name string, s *dataset.Stream, st dataset.Stats, targets *tensor.Te
 			most = max(most, d)
 		}
 	}
-	if beside == 0 || 4*beside < in || 20*(on+beside) < 19*in { // the streams are of different rates, as they may be
+	if beside == 0 || 4*beside < in || 20*(on+beside) < 19*in { // the streams have different rates
 		return nil
 	}
-	enough := unit/2 + micro // of numbers that were rounded
+	enough := unit/2 + micro // for rounded timestamps
 	if most > enough {
-		enough = unit // that were cut
+		enough = unit // for truncated ones
 	}
 	return dataset.Notes{{Code: dataset.CodeTimesCoarse, Subject: name, Count: int(beside), Detail: dataset.Detail{
 		Of: int(in), Got: time.Duration(most).String(), Want: time.Duration(enough).String(), Unit: time.Duration(unit).String(),
@@ -71,7 +71,7 @@ func unitOf(ns []int64, median, limit int64) int64 {
 	unit := int64(0)
 	for _, t := range ns {
 		off := int64(uint64(t-ns[0])+uint64(micro)/2) / micro
-		for off != 0 { // Euclid's
+		for off != 0 { // Euclid's algorithm
 			unit, off = off, unit%off
 		}
 		if unit == 1 {

@@ -16,8 +16,8 @@ func Units(name string, times *tensor.Tensor, st dataset.Stats) dataset.Notes {
 		return nil
 	}
 	const (
-		fast      = 6e4             // samples a second: no sensor that is resampled has as many, nor has sound
-		quick     = 5e3             // few have as many
+		fast      = 6e4             // samples a second: more than any sensor, or sound, that is resampled
+		quick     = 5e3             // few sensors have as many
 		from2000  = 946_684_800e9   // nanoseconds of the year 2000
 		until2100 = 4_102_444_800e9 // and of 2100
 	)
@@ -57,7 +57,7 @@ func Degrees(name string, values *tensor.Tensor, channels []ops.Channel) dataset
 		d := values.Dim(values.Rank() - 1)
 		for k := c.Lo; k < c.Hi; k++ {
 			for i := k; i < len(list); i += d {
-				most = max(most, math.Abs(list[i])) // NaN is not more
+				most = max(most, math.Abs(list[i])) // a NaN is never larger
 				if i >= d {
 					step = max(step, math.Abs(list[i]-list[i-d]))
 				}

@@ -16,12 +16,12 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// mostAhead is how many bytes of numbers Pack has read before they are packed.
+// mostAhead limits how many bytes Pack reads before they are packed.
 const mostAhead = 48 << 20
 
-// Build packs the episodes of a dataset into memory. A stream has the columns of the first episode with it, in that order and of these kinds: others' are
-// found by their names. Where one is missing, the stream is left out there, and listed; what else differs is a remark. An episode without any stream
-// has its place all the same.
+// Build packs a dataset's episodes into memory. A stream takes its columns, and their order, from the first episode that has it. The
+// columns of other episodes are found by their names. If an episode lacks a column, the stream is left out there, with a note; other
+// differences are remarks. An episode without streams keeps its place.
 func Build(ctx context.Context, d dataset.Dataset, opt BuildOptions) (*Store, error) {
 	p, err := newPacker("", &opt)
 	if err != nil {
@@ -30,11 +30,11 @@ func Build(ctx context.Context, d dataset.Dataset, opt BuildOptions) (*Store, er
 	return p.dataset(ctx, d, &opt)
 }
 
-// Pack packs the episodes of a dataset into a file, the one that Save writes of what Build gives, byte for byte. The dataset may be larger than
-// memory: Pack takes some 100 MB beyond the largest episodes, of which it reads at most opt.Workers at a time, and fewer where they are large. What
-// does not fit is written to a file without a name beside path first, so the disk must have room for the store twice. A failure to write, such as a
-// full disk, is an *fs.PathError that has the path, and leaves nothing behind; under the name is what was there before. So it is after the end of
-// ctx. A dataset without any stream to pack is a *NothingError.
+// Pack packs a dataset's episodes into a file. The file has the bytes that Build and Save would write. The dataset may be larger
+// than memory: Pack needs about 100 MB and the largest episodes, of which it reads opt.Workers at a time, or fewer large ones. Numbers
+// that do not fit are written to a file without a name next to path first, so the disk must have room for the store twice. If a write
+// fails, for example because the disk is full, the error is an *fs.PathError with the path. Pack then leaves nothing, and an older file
+// of that name stays; the same is true if ctx ends. If the dataset has no stream to pack, the error is a *NothingError.
 func Pack(ctx context.Context, d dataset.Dataset, path string, opt BuildOptions) error {
 	if err := atomicfile.Check(path); err != nil {
 		return err
@@ -48,18 +48,18 @@ func Pack(ctx context.Context, d dataset.Dataset, path string, opt BuildOptions)
 	if err != nil {
 		return err
 	}
-	if s.Shard == nil { // else another shard may have them
+	if s.Shard == nil { // else another shard may have streams
 		if err := s.Any(); err != nil {
 			return err
 		}
 	}
-	return s.write(path, p.saved(ctx))
+	return s.write(path, p.fileTensors(ctx))
 }
 
-// dataset packs the episodes of a dataset.
+// dataset packs a dataset's episodes.
 func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptions) (*Store, error) {
 	readAhead := int64(mostAhead)
-	if p.path == "" { // memory has to hold them all
+	if p.path == "" { // memory has to hold all episodes
 		readAhead = math.MaxInt64
 	}
 	workers := opt.Workers
@@ -105,25 +105,25 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 			opt.Progress(done, some.Len())
 		}
 	}
-	if ctx.Err() != nil { // after the last that came
+	if ctx.Err() != nil { // the context may end after the last episode
 		return nil, ctx.Err()
 	}
 	for _, name := range opt.Streams {
 		if _, there := p.at[name]; !there && p.refused[name] != nil {
 			return nil, p.refused[name]
 		}
-		if _, there := p.at[name]; !there && len(p.seen) > 0 && s.Shard == nil { // where there is none at all, Any says why
-			return nil, refuse("Streams", fmt.Sprintf("%q, which no episode has", name), "streams of the dataset: "+listed(p.seen))
+		if _, there := p.at[name]; !there && len(p.streamNames) > 0 && s.Shard == nil { // Any explains a store without streams
+			return nil, refuse("Streams", fmt.Sprintf("%q, which no episode has", name), "streams of the dataset: "+listNames(p.streamNames))
 		}
 	}
 	for _, name := range opt.Media {
-		if name == AllMedia || slices.Contains(p.seenMedia, name) || s.Shard != nil || len(p.episodes) == 0 {
+		if name == AllMedia || slices.Contains(p.mediaNames, name) || s.Shard != nil || len(p.episodes) == 0 {
 			continue
 		}
 		if err := p.leftOut(name); err != nil {
 			return nil, err
 		}
-		return nil, UnknownMedia("Media", name, p.seenMedia)
+		return nil, UnknownMedia("Media", name, p.mediaNames)
 	}
 	s.Episodes = p.episodes
 	if s.Streams, err = p.streams(); err == nil {
@@ -154,8 +154,8 @@ func (p *packer) add(ctx context.Context, number int, e *dataset.Episode, splits
 	}
 	for i := range e.Streams {
 		s := &e.Streams[i]
-		if !slices.Contains(p.seen, s.Name) {
-			p.seen = append(p.seen, s.Name)
+		if !slices.Contains(p.streamNames, s.Name) {
+			p.streamNames = append(p.streamNames, s.Name)
 		}
 		if len(p.only) > 0 && !slices.Contains(p.only, s.Name) {
 			continue
@@ -181,7 +181,7 @@ func (p *packer) add(ctx context.Context, number int, e *dataset.Episode, splits
 		leave(dataset.Note{Code: dataset.CodeCloudsNotPacked}, e.Clouds[i].Name, e.Clouds[i].Len())
 	}
 	p.episodes = append(p.episodes, out)
-	for m := range p.packed { // those that had no samples too
+	for m := range p.packed { // also streams without samples in this episode
 		g := &p.packed[m]
 		g.Offsets = endAt(g.Offsets, len(p.episodes), g.times.len())
 	}
@@ -192,9 +192,9 @@ func (p *packer) add(ctx context.Context, number int, e *dataset.Episode, splits
 	return nil
 }
 
-// stream appends the samples of a stream, or returns a note that explains why not.
+// stream appends a stream's samples, or returns a note about why it is left out.
 func (p *packer) stream(e *Episode, s *dataset.Stream) (why dataset.Note, err error) {
-	if s.Times.DType() != tensor.I64 { // a time that is none has no place among nanoseconds
+	if s.Times.DType() != tensor.I64 { // NaN, or a time too large for nanoseconds, is refused
 		sec, err := tensor.Floats(s.Times)
 		if err != nil {
 			return why, err
@@ -204,12 +204,12 @@ func (p *packer) stream(e *Episode, s *dataset.Stream) (why dataset.Note, err er
 		}
 	}
 	at, there := p.at[s.Name]
-	if !there && slices.ContainsFunc(p.media, func(m packingMedia) bool { return m.Name == s.Name }) {
+	if !there && slices.ContainsFunc(p.media, func(m mediaPacker) bool { return m.Name == s.Name }) {
 		return nameOfMedia, nil
 	}
 	asked := p.columns[s.Name]
 	if !there {
-		columns, err := wanted(s, asked)
+		columns, err := pickColumns(s, asked)
 		if err != nil {
 			if p.refused[s.Name] == nil {
 				p.refused[s.Name] = err
@@ -219,22 +219,17 @@ func (p *packer) stream(e *Episode, s *dataset.Stream) (why dataset.Note, err er
 		}
 		at = len(p.packed)
 		p.at[s.Name] = at
-		p.packed = append(p.packed, packing{
+		p.packed = append(p.packed, streamPacker{
 			Stream: Stream{Name: s.Name, Columns: columns, Offsets: make([]int64, len(p.episodes)+1)},
-			values: newFloats(&p.pool, p.as), times: growing(&p.pool, &list[int64]{}),
+			values: newFloats(&p.pool, p.as), times: addColumn(&p.pool, &list[int64]{}),
 		})
 	}
 	g := &p.packed[at]
-	f, why := Fit(g.Columns, s.Columns, len(asked) > 0)
-	if why.Code != "" {
-		return why, nil
-	}
-	e.Differ(s.Name, f.Differs)
-	values, err := f.Of(s.Values)
-	if err != nil {
+	fitted := *s
+	if why, err = e.Fit(&fitted, g.Columns, len(asked) > 0); why.Code != "" || err != nil {
 		return why, err
 	}
-	rounded, overflowed, err := g.values.floats(&p.pool, values)
+	rounded, overflowed, err := g.values.floats(&p.pool, fitted.Values)
 	if err != nil {
 		return why, err
 	}
@@ -244,7 +239,7 @@ func (p *packer) stream(e *Episode, s *dataset.Stream) (why dataset.Note, err er
 	return why, g.times.add(&p.pool, s.Nanoseconds())
 }
 
-// NothingError says that a dataset has no stream to pack.
+// NothingError means that a dataset has no stream to pack.
 type NothingError struct {
 	Episodes int // that were read
 	Skipped  dataset.Notes
@@ -252,12 +247,12 @@ type NothingError struct {
 	Format   string        // of the dataset
 }
 
-// Steps reports whether streams were left out whose timestamps count steps: with dataset.Options.Rate they would have times.
+// Steps reports whether streams are left out because their timestamps count steps. With dataset.Options.Rate they would have times.
 func (e *NothingError) Steps() bool {
 	return e.Notes.Find(dataset.CodeStepTimes) != nil
 }
 
-// Any returns a *NothingError if the store has no stream, of numbers or of media.
+// Any returns a *NothingError if the store has no stream, neither of numbers nor of media.
 func (s *Store) Any() error {
 	if len(s.Streams)+len(s.Media) > 0 {
 		return nil
@@ -287,7 +282,7 @@ func (e *NothingError) Error() string {
 	return "loader: no streams to pack: " + text.Join(e.Notes.Groups(), 5, ", ", func(g *dataset.Notes) string { return g.Who() + " (" + (*g)[0].Reason() + ")" })
 }
 
-// ErrorNotes returns the notes, and those of the episodes that were skipped.
+// ErrorNotes returns the first episode's notes, and those about skipped episodes.
 func (e *NothingError) ErrorNotes() dataset.Notes { return slices.Concat(e.Notes, e.Skipped) }
 
 // Unwrap returns dataset.ErrMissing.

@@ -8,22 +8,26 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/tensor"
 )
 
-// Recorders write the columns of a stream in whatever order they come in, so those of several episodes are told by their names. Their order, which of them
-// are whole numbers and which make a rotation is as the first episode has it. Quaternions of another order are other numbers, but where their names end with
-// x, y, z and w.
+// Recorders write a stream's columns in any order, so the columns of several episodes are matched by name. The first episode sets
+// their order, and which of them are integers or a rotation. Quaternions in another order are different numbers, unless their names end
+// with x, y, z and w.
 
-// Fitting is how the columns of an episode's stream become those that are wanted.
-type Fitting struct {
-	at      []int         // where each wanted column is; nil where they are these, in this order
-	Differs dataset.Notes // about differences from the first; their subject is set by Episode.differ
+// columnMap maps a stream's columns to the wanted columns.
+type columnMap struct {
+	at      []int         // each wanted column's index; nil if the stream has the wanted columns alone, in their order
+	differs dataset.Notes // about differences from the first episode, without a subject
 }
 
-// Fit finds the wanted columns by their names, those of one name in the order that they come in; or it says why they cannot be had. If they were asked for,
-// it is of no interest that there are more.
-func Fit(want, have []dataset.Column, asked bool) (f Fitting, why dataset.Note) {
+// Fits reports whether a stream of these columns can have the wanted ones: see [Episode.Fit].
+func Fits(want, have []dataset.Column) bool {
+	_, why := fit(want, have, false)
+	return why.Code == ""
+}
+
+// fit finds the wanted columns by their names. Columns with one name are taken in their order.
+func fit(want, have []dataset.Column, asked bool) (f columnMap, why dataset.Note) {
 	if dataset.SameColumns(want, have) {
 		return f, why
 	}
@@ -56,7 +60,7 @@ func Fit(want, have []dataset.Column, asked bool) (f Fitting, why dataset.Note) 
 	}
 	switch {
 	case len(missing) > 0:
-		why.Code, why.Got, why.Names = dataset.CodeColumnsLacking, listed(namesOf(have)), missing
+		why.Code, why.Got, why.Names = dataset.CodeColumnsLacking, listNames(namesOf(have)), missing
 		return f, why
 	case len(turned) > 0:
 		why.Code, why.Names = dataset.CodeQuaternionOrder, turned
@@ -69,7 +73,7 @@ func Fit(want, have []dataset.Column, asked bool) (f Fitting, why dataset.Note) 
 	}
 	differ := func(list []string, code dataset.Code) {
 		if len(list) > 0 {
-			f.Differs = append(f.Differs, dataset.Note{Code: code, Detail: dataset.Detail{Names: list}})
+			f.differs = append(f.differs, dataset.Note{Code: code, Detail: dataset.Detail{Names: list}})
 		}
 	}
 	if !slices.IsSorted(f.at) {
@@ -86,15 +90,7 @@ func Fit(want, have []dataset.Column, asked bool) (f Fitting, why dataset.Note) 
 	return f, why
 }
 
-// Of returns the wanted columns of values [S,D].
-func (f *Fitting) Of(values *tensor.Tensor) (*tensor.Tensor, error) {
-	if f.at == nil {
-		return values, nil
-	}
-	return values.Take(1, f.at)
-}
-
-// unnamed reports whether columns are called by their places alone.
+// unnamed reports whether the columns have their indexes as names.
 func unnamed(columns []dataset.Column) bool {
 	for i, c := range columns {
 		if strings.Trim(c.Name, "[]") != strconv.Itoa(i) {
@@ -108,9 +104,10 @@ func namesOf(columns []dataset.Column) []string {
 	return (&dataset.Stream{Columns: columns}).ColumnNames()
 }
 
-// wanted returns the columns of a stream that entries of a plan ask for, in the order that they are recorded in; all without an entry, and with a range, which
-// counts columns. One that is not there is an *align.StreamError.
-func wanted(s *dataset.Stream, entries []string) (some []dataset.Column, err error) {
+// pickColumns returns a stream's columns that a plan's entries name, as recorded and in that order. It returns all columns without
+// entries, or if an entry is a range, because a range counts columns. If an entry matches no column, the error is an
+// *align.StreamError.
+func pickColumns(s *dataset.Stream, entries []string) (some []dataset.Column, err error) {
 	if len(entries) == 0 {
 		return s.Columns, nil
 	}
@@ -132,7 +129,7 @@ func wanted(s *dataset.Stream, entries []string) (some []dataset.Column, err err
 	return some, nil
 }
 
-// Columns returns which columns the streams of a plan take of each recorded stream, as BuildOptions.Columns has them.
+// Columns returns the columns that a plan's streams take of each recorded stream, for BuildOptions.Columns.
 func Columns(streams []align.Stream) map[string][]string {
 	of, all := map[string][]string{}, map[string]bool{}
 	for _, s := range streams {

@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// empty adds the streams without samples to an episode, and a note about each: those that other episodes have first.
+// empty adds the streams without samples to an episode, with a note about each. Streams that other episodes have come first.
 func (s *Store) empty(e *dataset.Episode, i int) {
 	var list dataset.Notes
 	for m := range s.Streams {
@@ -27,7 +27,7 @@ func (s *Store) empty(e *dataset.Episode, i int) {
 	}
 	for _, o := range s.Episodes[i].Empty {
 		if e.EmptyStream(o.Name) == nil {
-			dtype, _ := tensor.ParseDType(o.DType) // what is none is 0
+			dtype, _ := tensor.ParseDType(o.DType) // an unknown dtype is 0
 			e.Empty = append(e.Empty, dataset.EmptyStream{Name: o.Name, Columns: o.Columns, DType: dtype})
 		}
 	}
@@ -63,7 +63,7 @@ func (s *Store) Episode(_ context.Context, i int) (*dataset.Episode, error) {
 	return e, s.addMedia(e, i)
 }
 
-// addMedia gives an episode its frames.
+// addMedia adds the media streams to an episode.
 func (s *Store) addMedia(e *dataset.Episode, i int) error {
 	for k := range s.Media {
 		m := &s.Media[k]
@@ -98,7 +98,7 @@ func (s *Store) addMedia(e *dataset.Episode, i int) error {
 	return nil
 }
 
-// Names returns the names of the packed streams.
+// Names returns the packed streams' names.
 func (s *Store) Names() []string {
 	list := make([]string, len(s.Streams))
 	for i := range s.Streams {
@@ -113,13 +113,13 @@ func (s *Store) Read(ctx context.Context, i int) (*dataset.Episode, *Episode, er
 	return e, &s.Episodes[i], err
 }
 
-// GuardEpisode is as Guard, of the file alone that has episode i.
+// GuardEpisode is Guard, but only for the file with episode i.
 func (s *Store) GuardEpisode(i int, do func() error) error { return s.holder(i).Guard(do) }
 
-// Place returns 0, as the place of the only store, and the number of an episode in the dataset.
+// Place returns store 0, because there is one store, and the episode's number in the dataset.
 func (s *Store) Place(i int) (store, number int) { return 0, s.Episodes[i].Number }
 
-// packedFrames are the frames of an episode, from one on.
+// packedFrames are an episode's frames. from is the first.
 type packedFrames struct {
 	store *Store
 	media *Media
@@ -148,43 +148,45 @@ func (p *packedFrames) ReadFrame(_ context.Context, i int) (frame []byte, err er
 	return frame, err
 }
 
-// packet says of a frame of a video how many bytes it has, and whether decoding can begin there.
+// packet returns the size of a video's frame, and whether decoding can start there.
 func (p *packedFrames) packet(ctx context.Context, i int) (size uint32, begins bool, err error) {
 	b, err := p.ReadFrame(ctx, i)
 	return uint32(min(len(b), math.MaxUint32)), video.Begins(p.media.Encoding, b), err
 }
 
-// InMemory reports whether the packed tensors are in Go's memory, and not in a file that Close ends.
+// InMemory reports whether the packed tensors are in Go's memory, not in a file that Close ends.
 func (s *Store) InMemory() bool { return s.file == nil && s.shards == nil }
 
-// Run returns how many of the n episodes from episode i on follow each other in one file: 0 if the store is in memory.
-func (s *Store) Run(i, n int) int {
-	file := s.holder(i)
-	if file.file == nil {
-		return 0
-	}
-	k := 0
-	for k < n && s.holder(i+k) == file {
+// ReadRows reads a stream's samples in the n episodes from episode i on. It reads their file, not its mapping, and writes rows at and
+// following; to.Times may be nil. It returns how many of the episodes are in one file and are read. It returns 0 if the store is in
+// memory, or if the file has the stream with other columns, another column order or another dtype.
+func (s *Store) ReadRows(stream string, i, n int, to Samples, at int) int {
+	file, all, k := s.holder(i), s.Stream(stream), 0
+	for file.file != nil && k < n && s.holder(i+k) == file {
 		k++
 	}
-	return k
-}
-
-// ReadRows reads a stream of n episodes from episode i on, which [Store.Run] has counted, from their file and not through its mapping. values is [N,D];
-// times is [N], or nil. It reports whether both are read: not if the stream has other samples, columns or dtype there, or another order of columns.
-func (s *Store) ReadRows(stream string, i, n int, values, times *tensor.Tensor) bool {
-	file := s.holder(i)
+	if all == nil || all.Offsets[i] == all.Offsets[i+k] {
+		return k
+	}
+	rows := int(all.Offsets[i+k] - all.Offsets[i])
 	if s.shards != nil {
-		k := shardAt(s.begins, i)
-		if all := s.Stream(stream); all != nil && all.shards[k].at != nil {
-			return false // its columns are in another order in the file
+		shard := shardAt(s.begins, i)
+		if all = all.shards[shard]; all.at != nil {
+			return 0 // its columns are in another order in the file
 		}
-		i -= s.begins[k]
+		i -= s.begins[shard]
 	}
-	p := file.Stream(stream)
-	if p == nil || len(p.Columns) != values.Dim(1) || p.DType() != values.DType() || int(p.Offsets[i+n]-p.Offsets[i]) != values.Dim(0) {
-		return false
+	if len(all.Columns) != to.Values.Dim(1) || all.DType() != to.Values.DType() {
+		return 0
 	}
-	at := int(p.Offsets[i])
-	return file.file.ReadRows(values, stream+".values", at) == nil && (times == nil || file.file.ReadRows(times, stream+".times", at) == nil)
+	for name, t := range map[string]*tensor.Tensor{".values": to.Values, ".times": to.Times} {
+		if t == nil {
+			continue
+		}
+		part, err := t.Slice(0, at, at+rows)
+		if err != nil || file.file.ReadRows(part, stream+name, int(all.Offsets[i])) != nil {
+			return 0
+		}
+	}
+	return k
 }

@@ -9,10 +9,11 @@ import (
 	"github.com/robocache/robocache/internal/text"
 )
 
-// listed writes a few names in brackets.
-func listed(names []string) string { return "[" + text.List(names, 12) + "]" }
+// listNames formats a few names in brackets.
+func listNames(names []string) string { return "[" + text.List(names, 12) + "]" }
 
-// MediaError says that no episode has frames of a media stream, and why one that should have them has not. It is dataset.ErrMissing.
+// MediaError means that no episode has frames of a media stream. Note explains why the first such episode lacks them. It is
+// dataset.ErrMissing.
 type MediaError struct {
 	Media, Episode string
 	Note           dataset.Note
@@ -28,16 +29,16 @@ func (e *MediaError) ErrorNotes() dataset.Notes { return dataset.Notes{e.Note} }
 // Unwrap returns dataset.ErrMissing.
 func (e *MediaError) Unwrap() error { return dataset.ErrMissing }
 
-// UnknownMedia returns the *OptionError of a name that no media stream has, of those that there are.
+// UnknownMedia returns the *OptionError for an unknown media stream. names are the dataset's media streams.
 func UnknownMedia(arg, name string, names []string) error {
 	want := "a dataset with media streams"
 	if len(names) > 0 {
-		want = "media streams of the dataset: " + listed(names)
+		want = "media streams of the dataset: " + listNames(names)
 	}
 	return refuse(arg, fmt.Sprintf("%q, which no episode has", name), want)
 }
 
-// ofEpisode returns an error without the number of the episode, which the subject of a note has.
+// ofEpisode returns an error without the episode's number, because the note's subject has it.
 func ofEpisode(err error) error {
 	if bad := (*dataset.EpisodeError)(nil); errors.As(err, &bad) {
 		return bad.Err
@@ -45,20 +46,20 @@ func ofEpisode(err error) error {
 	return err
 }
 
-// RefusedNote returns a note about an episode that cannot be taken.
+// RefusedNote returns a note about an episode that is left out because of an error.
 func RefusedNote(episode string, err error) dataset.Note {
 	return dataset.Note{Code: dataset.CodeEpisodeRefused, Subject: episode, Detail: dataset.Detail{Cause: ofEpisode(err)}}
 }
 
-// skippedNote is about an episode that cannot be read.
+// skippedNote returns a note about an episode that cannot be read.
 func skippedNote(number int, err error) dataset.Note {
 	return dataset.Note{Code: dataset.CodeEpisodeUnread, Subject: strconv.Itoa(number), Row: dataset.At(number), Detail: dataset.Detail{Cause: ofEpisode(err)}}
 }
 
-// refuse returns the *dataset.OptionError of an option.
+// refuse returns the *dataset.OptionError for an option.
 func refuse(arg, got, want string) error { return &dataset.OptionError{Arg: arg, Got: got, Want: want} }
 
-// errorsOf returns a function that makes the *dataset.FormatError of a store's file or folder.
+// errorsOf returns a function that makes the *dataset.FormatError for a store's file or folder.
 func errorsOf(path string) func(kind error, what, got, want string) error {
 	return func(kind error, what, got, want string) error {
 		return &dataset.FormatError{Format: "store", Path: path, Offset: -1, Kind: kind, Msg: what, Got: got, Want: want}

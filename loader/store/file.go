@@ -17,17 +17,17 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// saved is a tensor of a store's file.
-type saved struct {
+// fileTensor is a tensor in a store's file.
+type fileTensor struct {
 	name  string
 	dtype tensor.DType
 	shape []int
 	write func(io.Writer) error
 }
 
-// savedOf are tensors, one after the other.
-func savedOf(name string, dtype tensor.DType, shape []int, parts ...*tensor.Tensor) saved {
-	return saved{name, dtype, shape, func(w io.Writer) error {
+// newFileTensor returns a tensor for the file: the concatenation of others.
+func newFileTensor(name string, dtype tensor.DType, shape []int, parts ...*tensor.Tensor) fileTensor {
+	return fileTensor{name, dtype, shape, func(w io.Writer) error {
 		for _, t := range parts {
 			if err := npy.WriteData(w, t); err != nil {
 				return err
@@ -37,29 +37,29 @@ func savedOf(name string, dtype tensor.DType, shape []int, parts ...*tensor.Tens
 	}}
 }
 
-// savedInts is a list of whole numbers.
-func savedInts(name string, numbers []int64) saved {
-	return saved{name, tensor.I64, []int{len(numbers)}, func(w io.Writer) error { return (&list[int64]{rows: numbers}).writeRows(w) }}
+// newFileInts returns a tensor of integers.
+func newFileInts(name string, numbers []int64) fileTensor {
+	return fileTensor{name, tensor.I64, []int{len(numbers)}, func(w io.Writer) error { return (&list[int64]{rows: numbers}).writeRows(w) }}
 }
 
-// Save writes the store as a safetensors file, which has its name when it is whole: of each stream NAME.values, NAME.times and NAME.offsets, of each
-// of media what [Media] says, and the rest as JSON in the metadata, robocache.store. Other programs read it as any such file. Equal stores give equal
-// bytes. Pack writes the file of a dataset that is not in memory.
+// Save writes the store as a safetensors file, under its name only when it is complete. A stream has the tensors NAME.values,
+// NAME.times and NAME.offsets; for media see [Media]. All else is JSON in the metadata, under robocache.store. Any reader of
+// safetensors can read it. Equal stores have equal bytes. To write a dataset that does not fit memory, use Pack.
 func (s *Store) Save(path string) error {
 	return s.Guard(func() error {
-		var all []saved
+		var all []fileTensor
 		for i := range s.Streams {
-			all = append(all, s.Streams[i].saved()...)
+			all = append(all, s.Streams[i].fileTensors()...)
 		}
 		for i := range s.Media {
-			all = append(all, s.Media[i].saved()...)
+			all = append(all, s.Media[i].fileTensors()...)
 		}
 		return s.write(path, all)
 	})
 }
 
-// write writes a file of the store with its tensors.
-func (s *Store) write(path string, all []saved) error {
+// write writes the store's file with these tensors.
+func (s *Store) write(path string, all []fileTensor) error {
 	return safetensors.WriteFile(path, func(f *safetensors.Writer) error {
 		for _, t := range all {
 			if err := f.AddData(t.name, t.dtype, t.shape, t.write); err != nil {
@@ -74,29 +74,29 @@ func (s *Store) write(path string, all []saved) error {
 	})
 }
 
-// IsStore reports whether a file is a store that Save or Pack wrote, or a folder has one that PackShard wrote. A damaged one counts, if its first bytes
-// show what it was: Open says what is wrong with it.
+// IsStore reports whether a file was written by Save or Pack, or a folder by PackShard. A damaged file counts if its first bytes are a
+// store's. Open reports the damage.
 func IsStore(path string) bool {
 	if names, _ := shardNames(path); len(names) > 0 {
 		return true
 	}
 	f, err := safetensors.Open(path)
 	if err != nil {
-		return wasStore(path)
+		return beginsAsStore(path)
 	}
 	defer f.Close()
 	return f.Metadata()[indexKey] != ""
 }
 
-// wasStore reports whether the first bytes of a file are those of a store.
-func wasStore(path string) bool {
+// beginsAsStore reports whether a file's first bytes are a store's.
+func beginsAsStore(path string) bool {
 	f, err := storage.Open(context.Background(), path)
 	if err != nil {
 		return false
 	}
 	defer f.Close()
 	head := make([]byte, 64<<10)
-	n, _ := f.ReadAt(head, 0) // which a folder refuses, and a short file ends
+	n, _ := f.ReadAt(head, 0) // a folder returns an error, and a short file io.EOF
 	return n > 8 && head[8] == '{' && bytes.Contains(head[:n], []byte(strconv.Quote(indexKey)))
 }
 
@@ -132,7 +132,7 @@ func (s *Store) open(path string) error {
 		return bad(dataset.ErrCorrupt, "frames", fmt.Sprint(x.Frames), "0 or more")
 	}
 	for i := range x.Episodes {
-		x.Episodes[i].Notes = slices.DeleteFunc(x.Episodes[i].Notes, func(n dataset.Note) bool { return n.Code == "" }) // of older programs
+		x.Episodes[i].Notes = slices.DeleteFunc(x.Episodes[i].Notes, func(n dataset.Note) bool { return n.Code == "" }) // notes without a code come from older programs
 		if n := x.Episodes[i].Frames; n < 0 {
 			return bad(dataset.ErrCorrupt, fmt.Sprintf("frames of episode %d", i), fmt.Sprint(n), "0 or more")
 		}
@@ -175,13 +175,13 @@ func (s *Store) open(path string) error {
 	return nil
 }
 
-// tensorOf is a tensor of a stream, by the last part of its name.
+// tensorOf is a stream's tensor, by the last part of its name.
 type tensorOf struct {
 	part string
 	to   **tensor.Tensor
 }
 
-// tensors reads those of a stream, and where its episodes begin.
+// tensors reads a stream's tensors, and its episode offsets.
 func (s *Store) tensors(path, name string, list ...tensorOf) (offsets []int64, err error) {
 	for _, t := range list {
 		if *t.to, err = s.file.Tensor(name + "." + t.part); err != nil {
@@ -196,10 +196,10 @@ func (s *Store) tensors(path, name string, list ...tensorOf) (offsets []int64, e
 	if err != nil {
 		return nil, errorsOf(path)(dataset.ErrCorrupt, "tensor "+name+".offsets", t.String(), "i64")
 	}
-	return slices.Clone(numbers), nil // for they are no tensor, which knows when it is closed
+	return slices.Clone(numbers), nil // a copy, because a slice cannot report that the file is closed
 }
 
-// check says what of a packed stream does not go together, or nothing.
+// check describes a packed stream's first inconsistency; empty if there is none.
 func (p *Stream) check(episodes int) string {
 	v, t := p.Values, p.Times
 	switch {
@@ -213,8 +213,8 @@ func (p *Stream) check(episodes int) string {
 	return checkOffsets(p.Offsets, episodes, v.Dim(0))
 }
 
-// saved are the stream's tensors.
-func (p *Stream) saved() []saved {
+// fileTensors returns the stream's tensors.
+func (p *Stream) fileTensors() []fileTensor {
 	var times []*tensor.Tensor
 	for _, s := range present(p, p.shards) {
 		times = append(times, s.Times)
@@ -228,16 +228,16 @@ func (p *Stream) saved() []saved {
 		}
 		return nil
 	}
-	return []saved{{p.Name + ".values", p.DType(), []int{n, len(p.Columns)}, values}, savedOf(p.Name+".times", tensor.I64, []int{n}, times...),
-		savedInts(p.Name+".offsets", p.Offsets)}
+	return []fileTensor{{p.Name + ".values", p.DType(), []int{n, len(p.Columns)}, values}, newFileTensor(p.Name+".times", tensor.I64, []int{n}, times...),
+		newFileInts(p.Name+".offsets", p.Offsets)}
 }
 
-// writeValues writes those of one file.
+// writeValues writes one file's values, in column order.
 func (p *Stream) writeValues(w io.Writer) error {
 	if p.at == nil {
 		return npy.WriteData(w, p.Values)
 	}
-	const rows = 1 << 14 // that are put in order at a time
+	const rows = 1 << 14 // that are reordered at a time
 	for lo := 0; lo < p.Values.Dim(0); lo += rows {
 		part, err := p.Values.Slice(0, lo, min(lo+rows, p.Values.Dim(0)))
 		if err == nil {
@@ -253,7 +253,7 @@ func (p *Stream) writeValues(w io.Writer) error {
 	return nil
 }
 
-// checkOffsets says what is wrong with where episodes begin among samples, or nothing.
+// checkOffsets describes the first error in episode offsets; empty if there is none.
 func checkOffsets(offsets []int64, episodes, samples int) string {
 	if len(offsets) != episodes+1 || offsets[0] != 0 || offsets[episodes] != int64(samples) {
 		return fmt.Sprintf("%d offsets of %d episodes and %d samples", len(offsets), episodes, samples)
@@ -266,14 +266,14 @@ func checkOffsets(offsets []int64, episodes, samples int) string {
 	return ""
 }
 
-// saved are its tensors.
-func (m *Media) saved() []saved {
+// fileTensors returns the media stream's tensors.
+func (m *Media) fileTensors() []fileTensor {
 	var frames, times []*tensor.Tensor
 	parts := present(m, m.shards)
 	for _, s := range parts {
 		frames, times = append(frames, s.Frames), append(times, s.Times)
 	}
-	offsets := saved{m.Name + ".frame_offsets", tensor.I64, []int{m.Len() + 1}, func(w io.Writer) error {
+	offsets := fileTensor{m.Name + ".frame_offsets", tensor.I64, []int{m.Len() + 1}, func(w io.Writer) error {
 		if err := (&list[int64]{rows: []int64{0}}).writeRows(w); err != nil {
 			return err
 		}
@@ -294,11 +294,12 @@ func (m *Media) saved() []saved {
 		}
 		return nil
 	}}
-	return []saved{savedOf(m.Name+".frames", tensor.U8, []int{m.Bytes()}, frames...), offsets, savedOf(m.Name+".times", tensor.I64, []int{m.Len()}, times...),
-		savedInts(m.Name+".offsets", m.Offsets)}
+	return []fileTensor{newFileTensor(m.Name+".frames", tensor.U8, []int{m.Bytes()}, frames...), offsets, newFileTensor(m.Name+".times", tensor.I64, []int{m.Len()}, times...),
+		newFileInts(m.Name+".offsets", m.Offsets)}
 }
 
-// check says what of a packed media stream does not go together, or nothing. Where each frame ends is looked at when it is read.
+// check describes a packed media stream's first inconsistency; empty if there is none. Frame ends are checked when frames
+// are read.
 func (m *Media) check(episodes int) string {
 	f, o, t := m.Frames, m.FrameOffsets, m.Times
 	switch {
@@ -314,7 +315,7 @@ func (m *Media) check(episodes int) string {
 	return checkOffsets(m.Offsets, episodes, t.Dim(0))
 }
 
-// check says what of a shard does not go together with the store that it is, or nothing.
+// check describes a shard's first inconsistency with its store; empty if there is none.
 func (h *Shard) check(s *Store) string {
 	if h == nil {
 		return ""

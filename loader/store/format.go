@@ -9,7 +9,7 @@ import (
 	"github.com/robocache/robocache/dataset/safetensors"
 )
 
-// A store is a format of datasets too.
+// A store is also a dataset format.
 func init() {
 	dataset.Register(dataset.Format{
 		Name: "store", Extensions: []string{".safetensors"}, Match: safetensors.Match,
@@ -23,28 +23,28 @@ func init() {
 			if clock := s.info.Clock; opt.Clock != "" && opt.Clock != clock {
 				return nil, errors.Join(&dataset.OptionError{Arg: "Clock", Got: opt.Clock, Want: fmt.Sprintf("%q, which it was packed with", clock)}, s.Close())
 			}
-			return detached{s}, nil
+			return copyingStore{s}, nil
 		},
 	})
 }
 
-// detached is a store that nobody needs to know as one: its episodes are copies, which stay when it is closed or its file cut short, as those of
-// every dataset do.
-type detached struct{ *Store }
+// copyingStore is a store that dataset.Open opened. Its episodes are copies, as those of every dataset, so they stay when the store is
+// closed or its file is cut short.
+type copyingStore struct{ *Store }
 
-// Of returns the store that a dataset is, also of one that [dataset.Open] opened; nil of any other dataset.
+// Of returns a dataset's store, also if [dataset.Open] opened it; nil if the dataset is no store.
 func Of(d dataset.Dataset) *Store {
 	switch d := d.(type) {
 	case *Store:
 		return d
-	case detached:
+	case copyingStore:
 		return d.Store
 	}
 	return nil
 }
 
-// Episode returns an episode.
-func (d detached) Episode(ctx context.Context, i int) (e *dataset.Episode, err error) {
+// Episode returns a copy of an episode.
+func (d copyingStore) Episode(ctx context.Context, i int) (e *dataset.Episode, err error) {
 	err = d.holder(i).Guard(func() error {
 		if e, err = d.Store.Episode(ctx, i); err != nil {
 			return err

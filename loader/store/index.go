@@ -6,10 +6,10 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// indexKey is the text of the metadata that makes a safetensors file a store.
+// indexKey is the metadata key that makes a safetensors file a store.
 const indexKey = "robocache.store"
 
-// index is what a store's file holds besides its tensors. Its JSON names are a contract.
+// index is the JSON in a store's metadata: all but the tensors. Its JSON names are a contract.
 type index struct {
 	Version  int               `json:"version"` // 1
 	Name     string            `json:"name"`
@@ -73,13 +73,13 @@ func (s *Store) index() *index {
 	return x
 }
 
-// head is what the index has besides episodes, streams and media, of which sources are a part: it is equal of stores that were packed alike.
+// head returns the index without episodes, streams, media and sources. Stores that were packed alike have equal heads.
 func (s *Store) head() string {
 	x := s.index()
 	x.Streams, x.Media, x.Episodes, x.Skipped, x.Sources = nil, nil, nil, nil, nil
 	text, err := json.Marshal(x)
 	if err != nil {
-		return err.Error() // of what cannot be written at all
+		return err.Error() // such an index cannot be written either
 	}
 	return string(text)
 }

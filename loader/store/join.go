@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// openShards opens the folder of a store in several files.
+// openShards opens the folder of a sharded store.
 func openShards(path string) (s *Store, err error) {
 	bad := errorsOf(path)
 	names, err := shardNames(path)
@@ -35,7 +35,7 @@ func openShards(path string) (s *Store, err error) {
 				missing = append(missing, ShardName(i, n))
 			}
 		}
-		return nil, bad(dataset.ErrNotFound, "shards", fmt.Sprintf("%d of %d", len(names), n), listed(missing)+" too")
+		return nil, bad(dataset.ErrNotFound, "shards", fmt.Sprintf("%d of %d", len(names), n), listNames(missing)+" too")
 	}
 	s = &Store{}
 	defer func() {
@@ -53,7 +53,7 @@ func openShards(path string) (s *Store, err error) {
 		if h := shard.Shard; h == nil || h.Index != i || h.Count != n {
 			return s, bad(dataset.ErrCorrupt, f.name, "another shard", fmt.Sprintf("shard %d of %d", i, n))
 		}
-		if what, got, want := shard.unlike(s.shards[0]); what != "" {
+		if what, got, want := shard.shardDifference(s.shards[0]); what != "" {
 			return s, bad(dataset.ErrCorrupt, f.name+": "+what, got, want+", as "+names[0].name+" has")
 		}
 	}
@@ -66,8 +66,8 @@ func openShards(path string) (s *Store, err error) {
 	return s, nil
 }
 
-// unequal returns the first of a list that differs.
-func unequal(list [][3]string) (what, got, want string) {
+// firstDifference returns the first {name, got, want} with different got and want.
+func firstDifference(list [][3]string) (what, got, want string) {
 	for _, c := range list {
 		if c[1] != c[2] {
 			return c[0], c[1], c[2]
@@ -76,45 +76,45 @@ func unequal(list [][3]string) (what, got, want string) {
 	return "", "", ""
 }
 
-// asked lists names that were asked for; without any it says what that stands for.
-func asked(names []string, none string) string {
+// listOr lists names; without names it returns none.
+func listOr(names []string, none string) string {
 	if len(names) == 0 {
 		return none
 	}
-	return listed(names)
+	return listNames(names)
 }
 
-// otherwise says in what the packing of a shard was asked for otherwise than that of another, or nothing.
-func (s *Store) otherwise(other *Store) (what, got, want string) {
+// packingDifference returns the first packing option that differs between two shards; empty if there is none.
+func (s *Store) packingDifference(other *Store) (what, got, want string) {
 	a, b := s.Shard, other.Shard
-	return unequal([][3]string{
+	return firstDifference([][3]string{
 		{"name", s.name, other.name},
 		{"format", s.format, other.format},
-		{"streams asked for", asked(a.Streams, "all"), asked(b.Streams, "all")},
-		{"media asked for", asked(a.Media, "none"), asked(b.Media, "none")},
+		{"streams asked for", listOr(a.Streams, "all"), listOr(b.Streams, "all")},
+		{"media asked for", listOr(a.Media, "none"), listOr(b.Media, "none")},
 		{"dtype", a.DType, b.DType},
 		{"strict", fmt.Sprint(a.Strict), fmt.Sprint(b.Strict)},
 	})
 }
 
-// timed is as otherwise, of what says when the samples are.
-func (s *Store) timed(other *Store) (what, got, want string) {
-	return unequal([][3]string{
+// timingDifference returns the first difference in rate or clock; empty if there is none.
+func (s *Store) timingDifference(other *Store) (what, got, want string) {
+	return firstDifference([][3]string{
 		{"rate", fmt.Sprint(s.info.Rate), fmt.Sprint(other.info.Rate)},
 		{"clock", fmt.Sprintf("%q", s.info.Clock), fmt.Sprintf("%q", other.info.Clock)},
 	})
 }
 
-// unlike says in what a shard was packed otherwise than the first, or nothing.
-func (s *Store) unlike(first *Store) (what, got, want string) {
+// shardDifference returns the first difference between a shard's packing and the first shard's; empty if there is none.
+func (s *Store) shardDifference(first *Store) (what, got, want string) {
 	a, b := *s.Shard, *first.Shard
-	if what, got, want = s.otherwise(first); what != "" {
+	if what, got, want = s.packingDifference(first); what != "" {
 		return what, got, want
 	}
-	if what, got, want = s.timed(first); what != "" {
+	if what, got, want = s.timingDifference(first); what != "" {
 		return what, got, want
 	}
-	what, got, want = unequal([][3]string{
+	what, got, want = firstDifference([][3]string{
 		{"episodes of the dataset", fmt.Sprint(a.Episodes), fmt.Sprint(b.Episodes)},
 		{"files of the dataset", fmt.Sprintf("%d, %s", a.Files, a.Listing), fmt.Sprintf("%d, %s", b.Files, b.Listing)},
 	})
@@ -133,7 +133,7 @@ func (s *Store) unlike(first *Store) (what, got, want string) {
 	return "", "", ""
 }
 
-// join makes the store of its shards, whose tensors stay where they are.
+// join makes the store from its shards. The shards' tensors stay in their files.
 func (s *Store) join() {
 	first := s.shards[0]
 	s.name, s.format, s.info = first.name, first.format, first.info
@@ -173,7 +173,7 @@ func (s *Store) join() {
 	}
 }
 
-// joinStream adds a stream of a shard.
+// joinStream adds a shard's stream.
 func (s *Store) joinStream(shard int, p *Stream) {
 	to := s.Stream(p.Name)
 	switch {
@@ -184,7 +184,7 @@ func (s *Store) joinStream(shard int, p *Stream) {
 		s.Streams = append(s.Streams, Stream{Name: p.Name, Columns: p.Columns, shards: make([]*Stream, len(s.shards)), begins: s.begins})
 		to = &s.Streams[len(s.Streams)-1]
 	default:
-		f, why := Fit(to.Columns, p.Columns, false)
+		f, why := fit(to.Columns, p.Columns, false)
 		if why.Code != "" {
 			s.leaveOut(shard, p.Name, p.Offsets, why)
 			return
@@ -193,7 +193,7 @@ func (s *Store) joinStream(shard int, p *Stream) {
 			in := *p
 			in.at, p = f.at, &in
 		}
-		s.eachWith(shard, p.Offsets, func(e *Episode, _ int) { e.Differ(p.Name, f.Differs) })
+		s.eachWith(shard, p.Offsets, func(e *Episode, _ int) { e.differ(p.Name, f.differs) })
 	}
 	to.shards[shard] = p
 	to.Rounded += p.Rounded
@@ -201,7 +201,7 @@ func (s *Store) joinStream(shard int, p *Stream) {
 	to.Inexact += p.Inexact
 }
 
-// joinMedia adds a media stream of a shard.
+// joinMedia adds a shard's media stream.
 func (s *Store) joinMedia(shard int, m *Media) {
 	to := s.MediaStream(m.Name)
 	switch {
@@ -212,7 +212,7 @@ func (s *Store) joinMedia(shard int, m *Media) {
 		s.Media = append(s.Media, Media{Name: m.Name, Encoding: m.Encoding, Width: m.Width, Height: m.Height, shards: make([]*Media, len(s.shards)), begins: s.begins})
 		to = &s.Media[len(s.Media)-1]
 	default:
-		if why := to.other(m.Encoding, m.Width, m.Height); why.Code != "" {
+		if why := to.difference(m.Encoding, m.Width, m.Height); why.Code != "" {
 			s.leaveOut(shard, m.Name, m.Offsets, why)
 			return
 		}
@@ -220,7 +220,7 @@ func (s *Store) joinMedia(shard int, m *Media) {
 	to.shards[shard] = m
 }
 
-// leaveOut adds a note about a stream to the episodes of a shard that have samples of it.
+// leaveOut adds a note to a shard's episodes that have a stream's samples.
 func (s *Store) leaveOut(shard int, name string, offsets []int64, why dataset.Note) {
 	why.Subject = name
 	s.eachWith(shard, offsets, func(e *Episode, count int) {
@@ -229,7 +229,7 @@ func (s *Store) leaveOut(shard int, name string, offsets []int64, why dataset.No
 	})
 }
 
-// eachWith calls a function for the episodes of a shard that have samples by these offsets.
+// eachWith calls do for a shard's episodes that have samples, by the stream's offsets in the shard.
 func (s *Store) eachWith(shard int, offsets []int64, do func(e *Episode, count int)) {
 	for i := range s.shards[shard].Episodes {
 		if offsets[i] < offsets[i+1] {
@@ -238,7 +238,7 @@ func (s *Store) eachWith(shard int, offsets []int64, do func(e *Episode, count i
 	}
 }
 
-// offsets says where each episode's samples would begin if all were in one file, by the offsets in each shard; nil where a shard has none.
+// offsets returns the episode offsets over all shards, from each shard's offsets; those are nil if the shard lacks the stream.
 func (s *Store) offsets(of func(shard int) []int64) []int64 {
 	list := make([]int64, 1, len(s.Episodes)+1)
 	for k, shard := range s.shards {
@@ -254,12 +254,14 @@ func (s *Store) offsets(of func(shard int) []int64) []int64 {
 	return list
 }
 
-// Open opens a store that Save or Pack wrote. Its header is read and held against its offsets, and the rest mapped into memory, or read where the
-// system maps no files, and of a URL. A file that is none, or whose parts do not go together, is a *dataset.FormatError. Close it when done.
+// Open opens a store that Save or Pack wrote. It reads and checks the header, and maps the rest into memory. It reads the rest if the
+// file is a URL, or if the system maps no files. A file that is no store, or is inconsistent, is a *dataset.FormatError. Close the
+// store when done.
 //
-// A folder is the store in several files that PackShard has written into it: all of them must be there, and be of one packing, else it is a
-// *dataset.FormatError that says which is not, ErrNotFound or ErrCorrupt. Nothing is copied. It has the episodes that one file has, in the order of
-// the dataset; a stream has the columns of the first shard with it, and is left out of the episodes of shards where it has others.
+// A folder is a store in several files, which PackShard wrote. All files must be there and from one packing. Else the error is a
+// *dataset.FormatError that names the file, ErrNotFound or ErrCorrupt. Nothing is copied. The store has the same episodes as one file,
+// in the dataset's order. A stream has the columns of the first shard with it. A shard that has it
+// with other columns leaves it out of its episodes.
 func Open(path string) (*Store, error) {
 	if info, err := storage.Stat(context.Background(), path); err == nil && info.IsDir() {
 		return openShards(path)

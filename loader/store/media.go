@@ -8,8 +8,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Media is a packed media stream: the frames of all episodes as they were encoded, one after the other. In a store's file its tensors are
-// NAME.frames, NAME.frame_offsets, NAME.times and NAME.offsets, and any program has frame i of episode e by slices of them. In Python:
+// Media is a packed media stream: all episodes' encoded frames in sequence. In a store's file its tensors are NAME.frames,
+// NAME.frame_offsets, NAME.times and NAME.offsets. Any program can slice frame i of episode e from them. For example, in Python:
 //
 //	t = safetensors.numpy.load_file("store.safetensors")
 //	k = t["NAME.offsets"][e] + i
@@ -18,21 +18,22 @@ import (
 type Media struct {
 	Name     string
 	Encoding string // of all frames: "jpeg", "png", or one of raw pixels
-	// Width and Height are those of all frames, pixels; 0 if a dataset does not say, or if frames that say it themselves are of several sizes.
+	// Width and Height are the pixels of each frame. They are 0 if the dataset does not declare them, or if the sizes of JPEG or PNG
+	// frames differ.
 	Width, Height int
-	Frames        *tensor.Tensor // [bytes], u8; nil of a store in several files, as are the next two: its frames are had by Store.Episode
+	Frames        *tensor.Tensor // [bytes], u8; this and the next two are nil if the store is in several files: use Store.Episode
 	FrameOffsets  *tensor.Tensor // [S+1], i64: frame k is the bytes FrameOffsets[k] to FrameOffsets[k+1]-1
 	Times         *tensor.Tensor // [S], i64 nanoseconds
 	Offsets       []int64        // [E+1]: episode e has the frames Offsets[e] to Offsets[e+1]-1
 
-	shards []*Media // as those of a Stream
+	shards []*Media // as in Stream
 	begins []int
 }
 
-// Len returns S, the frames of all episodes.
+// Len returns S, all episodes' frames.
 func (m *Media) Len() int { return int(m.Offsets[len(m.Offsets)-1]) }
 
-// Bytes returns how many bytes the frames of all episodes have.
+// Bytes returns the bytes of all frames.
 func (m *Media) Bytes() int {
 	n := 0
 	for _, s := range present(m, m.shards) {
@@ -41,7 +42,7 @@ func (m *Media) Bytes() int {
 	return n
 }
 
-// present returns a stream or media stream in the files that have it: itself if it is in one file.
+// present returns a stream's parts in the files. A stream in one file has one part, itself.
 func present[T any](whole *T, shards []*T) []*T {
 	if shards == nil {
 		return []*T{whole}
@@ -51,19 +52,19 @@ func present[T any](whole *T, shards []*T) []*T {
 
 func (m *Media) close() {
 	for _, t := range []*tensor.Tensor{m.Frames, m.FrameOffsets, m.Times} {
-		t.Close() // which of host memory only says so
+		t.Close() // host memory returns no error
 	}
 }
 
-// Notes about a stream or media stream whose name is taken.
+// These notes mean that a stream's name is taken.
 var (
 	nameOfStream = dataset.Note{Code: dataset.CodeNameTaken, Detail: dataset.Detail{Got: "a stream of numbers"}}
 	nameOfMedia  = dataset.Note{Code: dataset.CodeNameTaken, Detail: dataset.Detail{Got: "a media stream"}}
 )
 
-// other says how frames differ from the stream's, or nothing. Those that say their own size, as JPEG and PNG do, may have any; then nobody says it
-// for all.
-func (m *Media) other(encoding string, width, height int) (n dataset.Note) {
+// difference returns a note if frames have another format than the stream; its code is empty if not. JPEG and PNG frames may have any
+// size, because each frame declares it. If their sizes differ, the stream declares none.
+func (m *Media) difference(encoding string, width, height int) (n dataset.Note) {
 	same := width == m.Width && height == m.Height
 	if encoding != m.Encoding || !same && encoding != "jpeg" && encoding != "png" {
 		n.Code, n.Got, n.Want = dataset.CodeFrameSize, fmt.Sprintf("%s frames of %dx%d", encoding, width, height), fmt.Sprintf("%s of %dx%d", m.Encoding, m.Width, m.Height)
@@ -75,5 +76,5 @@ func (m *Media) other(encoding string, width, height int) (n dataset.Note) {
 	return n
 }
 
-// AllMedia stands for all media streams in BuildOptions.Media.
+// AllMedia means all media streams, in BuildOptions.Media.
 const AllMedia = "all"

@@ -10,31 +10,31 @@ import (
 // packer appends episodes to packed streams.
 type packer struct {
 	pool
-	as       tensor.DType
-	strict   bool
-	only     []string
-	columns  map[string][]string // as BuildOptions.Columns
-	refused  map[string]error    // streams that have not had these so far, with the error of the first
-	at       map[string]int
-	packed   []packing
-	episodes []Episode
-	seen     []string // streams that there are and that nobody asked for, too
+	as          tensor.DType
+	strict      bool
+	only        []string
+	columns     map[string][]string // as BuildOptions.Columns
+	refused     map[string]error    // by stream: the first error, while no episode has the columns
+	at          map[string]int
+	packed      []streamPacker
+	episodes    []Episode
+	streamNames []string // all streams in the dataset, also those that are not packed
 
-	cameras   []string // as BuildOptions.Media
-	media     []packingMedia
-	seenMedia []string
-	foreseen  map[string]int64  // bytes that the frames of each may have in the end
-	large     func(bytes int64) // as BuildOptions.Large; nil once it was told
+	cameras    []string // as BuildOptions.Media
+	media      []mediaPacker
+	mediaNames []string
+	foreseen   map[string]int64  // estimates by media stream: bytes of all its frames
+	large      func(bytes int64) // as BuildOptions.Large; nil after the call
 }
 
-// packing is a packed stream of which episodes are still to come.
-type packing struct {
+// streamPacker is a packed stream that grows with each episode.
+type streamPacker struct {
 	Stream
 	values floats
 	times  *list[int64]
 }
 
-// endAt notes where the samples of so many episodes end. Those of episodes that have none are where others end.
+// endAt sets where the last episode ends. Missing episodes before it have no samples.
 func endAt(offsets []int64, episodes, end int) []int64 {
 	for len(offsets) <= episodes {
 		offsets = append(offsets, offsets[len(offsets)-1])
@@ -43,7 +43,7 @@ func endAt(offsets []int64, episodes, end int) []int64 {
 	return offsets
 }
 
-// streams returns the packed streams, when no more episodes come. Their tensors are nil unless all is in memory.
+// streams returns the packed streams, after the last episode. Their tensors are nil unless all is in memory.
 func (p *packer) streams() ([]Stream, error) {
 	all := make([]Stream, len(p.packed))
 	for m := range p.packed {
@@ -63,30 +63,30 @@ func (p *packer) streams() ([]Stream, error) {
 	return all, nil
 }
 
-// saved returns the packed tensors, when no more episodes come. Their elements are written as long as ctx lasts.
-func (p *packer) saved(ctx context.Context) []saved {
-	var all []saved
+// fileTensors returns the packed tensors, after the last episode. They can be written until ctx ends.
+func (p *packer) fileTensors(ctx context.Context) []fileTensor {
+	var all []fileTensor
 	grown := func(name string, c column, shape ...int) {
-		all = append(all, saved{name, c.dtype(), shape, func(w io.Writer) error { return c.write(&p.pool, whileWanted{ctx, w}) }})
+		all = append(all, fileTensor{name, c.dtype(), shape, func(w io.Writer) error { return c.write(&p.pool, contextWriter{ctx, w}) }})
 	}
 	for m := range p.packed {
 		g := &p.packed[m]
 		n := g.times.len()
 		grown(g.Name+".values", g.values, n, len(g.Columns))
 		grown(g.Name+".times", g.times, n)
-		all = append(all, savedInts(g.Name+".offsets", g.Offsets))
+		all = append(all, newFileInts(g.Name+".offsets", g.Offsets))
 	}
 	for m := range p.media {
 		g := &p.media[m]
 		grown(g.Name+".frames", g.frames, g.frames.len())
 		grown(g.Name+".frame_offsets", g.ends, g.ends.len())
 		grown(g.Name+".times", g.times, g.times.len())
-		all = append(all, savedInts(g.Name+".offsets", g.Offsets))
+		all = append(all, newFileInts(g.Name+".offsets", g.Offsets))
 	}
 	return all
 }
 
-// leftOut returns a *MediaError if an episode leaves a media stream out.
+// leftOut returns a *MediaError if an episode leaves out a media stream.
 func (p *packer) leftOut(media string) error {
 	for _, e := range p.episodes {
 		if n := e.Notes.LeftOut(media); n != nil {
@@ -96,7 +96,7 @@ func (p *packer) leftOut(media string) error {
 	return nil
 }
 
-// packedMedia returns the packed media streams, when no more episodes come. Their tensors are nil unless all is in memory.
+// packedMedia returns the packed media streams, after the last episode. Their tensors are nil unless all is in memory.
 func (p *packer) packedMedia() ([]Media, error) {
 	var all []Media
 	for k := range p.media {
@@ -118,40 +118,43 @@ func (p *packer) packedMedia() ([]Media, error) {
 	return all, nil
 }
 
-// BuildOptions say how a store is packed. The zero value takes all streams, in float32 where they have doubles.
+// BuildOptions set how a store is packed. The zero value packs all streams in float32.
 type BuildOptions struct {
-	Streams []string // those to take, by name; all unless given
-	// Columns are those to take of a stream, by its name, as align.Stream has them; all that the first episode has unless given. An episode without them leaves
-	// the stream out. A range takes all, since it counts columns.
+	Streams []string // names; all streams by default
+	// Columns are the columns to pack, by stream, as in align.Stream; by default all that the first episode has. An episode without
+	// them leaves out the stream. A range packs all columns, because it counts columns.
 	Columns map[string][]string
-	Media   []string     // media streams to take, by name, or AllMedia; none unless given; of videos those of logs, whose frames need no file
-	DType   tensor.DType // of all values: F32, F16 or BF16, or F64; F32 unless given. What it does not hold is rounded and counted
-	Workers int          // episodes that are read at a time; as many as there are processors unless given
-	// Strict makes an episode that cannot be read an error; else it is skipped and listed.
+	Media   []string     // names, or AllMedia; none by default. Videos must come from logs, which hold their frames
+	DType   tensor.DType // of the values: F32 (the default), F16, BF16 or F64. Values that it cannot hold are rounded and counted
+	Workers int          // episodes that are read at a time; one a processor by default
+	// Strict makes an episode that cannot be read an error. Else it is skipped and listed.
 	Strict bool
-	// Episodes are the numbers of those to take, ascending; all unless given. The others are as if the dataset had them not, but for the numbers.
+	// Episodes are the episode numbers to pack, ascending; all by default. The episodes keep their numbers.
 	Episodes []int
-	// Progress is told how many episodes are done, after each.
+	// Progress is called after each episode, with the count so far.
 	Progress func(done, of int)
-	// Large is told once by Build, before most of them are read, about how many bytes of memory frames will take, if that is over 1 GiB.
+	// Large is called once by Build if the frames will take over 1 GiB, with the estimated bytes, before most frames
+	// are read.
 	Large func(bytes int64)
-	// Replace lets PackShard replace shards that were packed otherwise.
+	// Replace lets PackShard replace shards with another packing.
 	Replace bool
-	// Sources are the files that the dataset is read from, for Store.Sources. They are best hashed before: what changes meanwhile makes the store stale.
+	// Sources are the dataset's files, for Store.Sources. Hash them before the dataset is read: then a file that changes meanwhile
+	// makes the store stale.
 	Sources []Source
 
-	shard *Shard // the part of the dataset to pack; all of it unless given
+	shard *Shard // the dataset's part to pack; nil packs all of it
 }
 
-// packingMedia is a packed media stream of which episodes are still to come.
-type packingMedia struct {
+// mediaPacker is a packed media stream that grows with each episode.
+type mediaPacker struct {
 	Media
 	frames *list[uint8]
 	ends   *list[int64]
 	times  *list[int64]
 }
 
-// newPacker returns a packer that keeps all in memory, or with a path what fits; the rest is in a file beside that, until the packer is closed.
+// newPacker returns a packer. Without a path it keeps all numbers in memory. With a path it writes numbers beyond the limit to a file
+// next to path, until it is closed.
 func newPacker(path string, opt *BuildOptions) (*packer, error) {
 	p := &packer{pool: pool{path: path}, as: opt.DType, strict: opt.Strict, only: opt.Streams, columns: opt.Columns, refused: map[string]error{}, at: map[string]int{}, cameras: opt.Media, large: opt.Large}
 	switch opt.DType {
@@ -164,13 +167,13 @@ func newPacker(path string, opt *BuildOptions) (*packer, error) {
 	return p, nil
 }
 
-// whileWanted writes as long as a context lasts.
-type whileWanted struct {
+// contextWriter writes until a context ends.
+type contextWriter struct {
 	ctx context.Context
 	w   io.Writer
 }
 
-func (w whileWanted) Write(b []byte) (int, error) {
+func (w contextWriter) Write(b []byte) (int, error) {
 	if err := w.ctx.Err(); err != nil {
 		return 0, err
 	}

@@ -9,15 +9,15 @@ import (
 	"github.com/robocache/robocache/internal/video"
 )
 
-// videos are encodings whose frames are made of others.
+// videos are the encodings whose frames need other frames.
 var videos = []string{"h264", "h265", "hevc", "av1", "vp8", "vp9", "mpeg4", "mpeg2"}
 
-// addMedia appends the frames of an episode, those that are asked for.
+// addMedia appends an episode's frames, from the selected media streams.
 func (p *packer) addMedia(ctx context.Context, e *dataset.Episode, leave func(n dataset.Note, name string, count int)) error {
 	for k := range e.Media {
 		m := &e.Media[k]
-		if !slices.Contains(p.seenMedia, m.Name) {
-			p.seenMedia = append(p.seenMedia, m.Name)
+		if !slices.Contains(p.mediaNames, m.Name) {
+			p.mediaNames = append(p.mediaNames, m.Name)
 		}
 		if !slices.Contains(p.cameras, m.Name) && !slices.Contains(p.cameras, AllMedia) {
 			continue
@@ -37,7 +37,7 @@ func (p *packer) addMedia(ctx context.Context, e *dataset.Episode, leave func(n 
 	return nil
 }
 
-// frames appends the frames of a media stream, or returns a note about all or some of them.
+// frames appends a media stream's frames. It returns a note if the stream is left out, or if frames are lost.
 func (p *packer) frames(ctx context.Context, m *dataset.Media) (why dataset.Note, err error) {
 	_, decodes := m.Source.(dataset.FrameDecoder)
 	_, packets := m.Source.(*video.Frames)
@@ -47,25 +47,25 @@ func (p *packer) frames(ctx context.Context, m *dataset.Media) (why dataset.Note
 	if m.Encoding == "" {
 		return dataset.Note{Code: dataset.CodeEncodingUnknown}, nil
 	}
-	at := slices.IndexFunc(p.media, func(o packingMedia) bool { return o.Name == m.Name })
+	at := slices.IndexFunc(p.media, func(o mediaPacker) bool { return o.Name == m.Name })
 	if _, taken := p.at[m.Name]; taken && at < 0 {
 		return nameOfStream, nil
 	}
 	if at < 0 {
 		at = len(p.media)
-		g := packingMedia{Media: Media{Name: m.Name, Encoding: m.Encoding, Width: m.Width, Height: m.Height, Offsets: make([]int64, len(p.episodes)+1)},
-			frames: growing(&p.pool, &list[uint8]{}), ends: growing(&p.pool, &list[int64]{}), times: growing(&p.pool, &list[int64]{})}
+		g := mediaPacker{Media: Media{Name: m.Name, Encoding: m.Encoding, Width: m.Width, Height: m.Height, Offsets: make([]int64, len(p.episodes)+1)},
+			frames: addColumn(&p.pool, &list[uint8]{}), ends: addColumn(&p.pool, &list[int64]{}), times: addColumn(&p.pool, &list[int64]{})}
 		p.media = append(p.media, g)
 		if err := g.ends.add(&p.pool, []int64{0}); err != nil {
 			return why, err
 		}
 	}
 	g := &p.media[at]
-	if why = g.other(m.Encoding, m.Width, m.Height); why.Code != "" {
+	if why = g.difference(m.Encoding, m.Width, m.Height); why.Code != "" {
 		return why, nil
 	}
 	lost := dataset.Note{Code: dataset.CodeFramesUnread, Detail: dataset.Detail{Of: m.Len()}}
-	alone := !packets // whether frames need none that were lost
+	alone := !packets // decoding needs no lost frame
 	for i, at := range m.Times {
 		frame, err := m.Frame(ctx, i)
 		if packets && (err != nil || video.Begins(m.Encoding, frame)) {
@@ -102,7 +102,7 @@ func (p *packer) frames(ctx context.Context, m *dataset.Media) (why dataset.Note
 	return why, nil
 }
 
-// foresee tells if frames will take much memory, of which so many bytes of a media stream are of the episodes up to this one.
+// foresee estimates the memory for all frames, and calls Large if it is much. bytes are those of a media stream up to this episode.
 func (p *packer) foresee(name string, bytes int) {
 	if p.large == nil || p.path != "" {
 		return
@@ -121,5 +121,5 @@ func (p *packer) foresee(name string, bytes int) {
 	}
 }
 
-// manyFrames is how many bytes of frames in memory are worth a word.
+// manyFrames is the frame memory, in bytes, for which Large is called.
 const manyFrames = 1 << 30

@@ -12,21 +12,23 @@ import (
 	"github.com/robocache/robocache/internal/atomicfile"
 )
 
-// PackShard packs shard index of count of a dataset into a folder, which it makes, under the name of ShardName: what Pack writes of the shard's
-// episodes alone, with the numbers that they have in the dataset. It reads no others. Whoever packs the shards, and in how many programs, they are
-// the same bytes, and Open takes the folder as one store when all are there. source is the dataset's path, whose files are hashed.
+// PackShard packs shard index, from 0 to count-1, into a folder, which it makes. ShardName is the file's name. It has the bytes
+// that Pack writes of the shard's episodes, with their numbers in the dataset. PackShard reads no other episodes. Several programs may
+// pack the shards, and Open opens the folder as one store when all shards are there. source is the dataset's path; its files are
+// hashed.
 //
-// A shard that is there already and was packed alike, from files that are as they were, stays: then fresh is true, and no episode was read. What a
-// program that was killed has left of the shard is removed; so of two that pack one shard at a time the first fails, which is no
-// *dataset.FormatError.
-// A shard may have no episodes, if there are more shards than episodes, and no streams. A folder with shards of another count is an *OptionError, and so
-// are shards of another dataset or that were packed otherwise: with other streams, media, dtype or strictness, or of the same files with another rate or
-// clock. opt.Replace packs such ones anew.
+// A shard that is there, with the same packing and of unchanged files, stays. PackShard then returns fresh, and reads no episode. It
+// removes the remains of a program that was killed. So if two programs pack one shard at the same time, the first fails, with an error
+// that is no *dataset.FormatError.
+//
+// A shard may have no episodes, if there are more shards than episodes, and no streams. A folder with shards of another count is an
+// *OptionError, and so are shards of another dataset or packing: other streams, media, dtype or strictness, or the same files with
+// another rate or clock. With opt.Replace such shards are packed again.
 func PackShard(ctx context.Context, d dataset.Dataset, source, folder string, index, count int, opt BuildOptions) (fresh bool, err error) {
 	if count < 1 || count > MostShards || index < 0 || index >= count {
 		return false, refuse("Shards", fmt.Sprintf("%d of %d", index, count), fmt.Sprintf("a number from 0 of 1 to %d shards", MostShards))
 	}
-	p, err := newPacker("", &opt) // which checks the options
+	p, err := newPacker("", &opt) // checks the options
 	if err != nil {
 		return false, err
 	}
@@ -48,15 +50,15 @@ func PackShard(ctx context.Context, d dataset.Dataset, source, folder string, in
 	name := ShardName(index, count)
 	path := filepath.Join(folder, name)
 	if there, err := openFile(path); err == nil {
-		fresh, err = there.Shard != nil && reflect.DeepEqual(there.Sources, opt.Sources) && there.head() == wanted.head(), wanted.instead(there, path, &opt)
+		fresh, err = there.Shard != nil && reflect.DeepEqual(there.Sources, opt.Sources) && there.head() == wanted.head(), wanted.checkReplace(there, path, &opt)
 		if err = errors.Join(err, there.Close()); err != nil || fresh {
 			return fresh, err
 		}
 	}
-	if len(names) > 0 && names[0].name != name { // which stands for the others
+	if len(names) > 0 && names[0].name != name { // one shard stands for the others
 		first := filepath.Join(folder, names[0].name)
 		if there, err := openFile(first); err == nil {
-			if err := errors.Join(wanted.instead(there, first, &opt), there.Close()); err != nil {
+			if err := errors.Join(wanted.checkReplace(there, first, &opt), there.Close()); err != nil {
 				return false, err
 			}
 		}
@@ -70,14 +72,14 @@ func PackShard(ctx context.Context, d dataset.Dataset, source, folder string, in
 	return false, Pack(ctx, d, path, opt)
 }
 
-// instead refuses to replace a shard that is there, at a path, and was packed otherwise than this one is to be.
-func (s *Store) instead(there *Store, path string, opt *BuildOptions) error {
+// checkReplace returns an *OptionError if a shard at path would be replaced by one with another packing.
+func (s *Store) checkReplace(there *Store, path string, opt *BuildOptions) error {
 	if there.Shard == nil || opt.Replace {
 		return nil
 	}
-	what, got, want := s.otherwise(there)
-	if what == "" && s.Shard.Index == there.Shard.Index && reflect.DeepEqual(s.Sources, there.Sources) { // else the dataset may say something else now
-		what, got, want = s.timed(there)
+	what, got, want := s.packingDifference(there)
+	if what == "" && s.Shard.Index == there.Shard.Index && reflect.DeepEqual(s.Sources, there.Sources) { // else the dataset itself may have changed
+		what, got, want = s.timingDifference(there)
 	}
 	if what == "" {
 		return nil

@@ -12,21 +12,21 @@ import (
 )
 
 const (
-	mostHeld  = 32 << 20 // bytes of packed numbers that are held in memory when a file is written
-	keptRoom  = 1 << 20  // bytes of room that a list may keep when its numbers were written
-	pieceSize = 1 << 16  // numbers that are packed at a time
-	firstRoom = 1 << 20  // bytes of room that a list may have however few numbers have come
-	sureAhead = 64       // how many times as many numbers as have come are made room for at once; fewer where more are likely: they were others
+	memoryLimit = 32 << 20 // packed numbers in memory, in bytes, while a file is written
+	roomLimit   = 1 << 20  // capacity, in bytes, that a list keeps after its numbers are written
+	pieceSize   = 1 << 16  // numbers that are packed at a time
+	firstRoom   = 1 << 20  // bytes of capacity that a list may always reserve
+	sureAhead   = 64       // if the estimate is more than this multiple of a list's numbers, the list reserves less
 )
 
-// pool is what the packed numbers of a store share: how many are in memory, and where the others are.
+// pool is shared by a store's columns. It counts the numbers in memory, and has the file with the others.
 type pool struct {
-	path    string // of the file that is packed; empty if all stay in memory
-	scratch *atomicfile.Scratch
-	columns []column
-	held    int // bytes
-	wide    []float64
-	ahead   float64 // how many times as many numbers are likely to come in all as have come: the episodes by those that were begun
+	path     string // of the packed file; empty if all numbers stay in memory
+	scratch  *atomicfile.Scratch
+	columns  []column
+	inMemory int // bytes
+	wide     []float64
+	ahead    float64 // estimate: all numbers divided by the numbers so far, from the episode counts
 }
 
 func (p *pool) close() error {
@@ -36,9 +36,9 @@ func (p *pool) close() error {
 	return p.scratch.Close()
 }
 
-// took counts bytes that have come, and makes room if they are too many.
-func (p *pool) took(bytes int) error {
-	if p.held += bytes; p.path == "" || p.held <= mostHeld {
+// count adds bytes in memory, and writes all columns to the scratch file if they are too many.
+func (p *pool) count(bytes int) error {
+	if p.inMemory += bytes; p.path == "" || p.inMemory <= memoryLimit {
 		return nil
 	}
 	if p.scratch == nil {
@@ -52,31 +52,32 @@ func (p *pool) took(bytes int) error {
 			return err
 		}
 	}
-	p.held = 0
+	p.inMemory = 0
 	return nil
 }
 
-// column is a packed tensor of which rows are still to come.
+// column is a packed tensor that grows with each episode.
 type column interface {
 	len() int // elements
 	dtype() tensor.DType
 	spill(*atomicfile.Scratch) error
-	// write writes the elements as a file has them.
+	// write writes the elements in the file's format.
 	write(*pool, io.Writer) error
-	// tensor returns the elements, of a pool that keeps all in memory.
+	// tensor returns the elements. The pool must keep all numbers in memory.
 	tensor(shape ...int) (*tensor.Tensor, error)
 }
 
-// floats is a column of numbers that were others: it counts those that its dtype does not hold, and of these those that became infinite.
+// floats is a column that converts numbers to its dtype. It counts the numbers that are rounded, and of these the ones that become
+// infinite.
 type floats interface {
 	column
 	floats(*pool, *tensor.Tensor) (rounded, overflowed int, err error)
 }
 
-// list is a column.
+// list is a column with one type.
 type list[T tensor.Element] struct {
 	rows    []T
-	spilled []atomicfile.Part // that come before the rows
+	spilled []atomicfile.Part // elements before rows, on the disk
 	n       int
 	narrow  func(to []T, from []float64) (rounded, overflowed int)
 }
@@ -84,26 +85,27 @@ type list[T tensor.Element] struct {
 func newFloats(p *pool, dtype tensor.DType) floats {
 	switch dtype {
 	case tensor.F64:
-		return growing(p, &list[float64]{narrow: func(to, from []float64) (int, int) { copy(to, from); return 0, 0 }})
+		return addColumn(p, &list[float64]{narrow: func(to, from []float64) (int, int) { copy(to, from); return 0, 0 }})
 	case tensor.F16:
-		return growing(p, &list[tensor.Float16]{narrow: func(to []tensor.Float16, from []float64) (int, int) {
+		return addColumn(p, &list[tensor.Float16]{narrow: func(to []tensor.Float16, from []float64) (int, int) {
 			return halves(to, from, tensor.F16FromF64)
 		}})
 	case tensor.BF16:
-		return growing(p, &list[tensor.BFloat16]{narrow: func(to []tensor.BFloat16, from []float64) (int, int) {
+		return addColumn(p, &list[tensor.BFloat16]{narrow: func(to []tensor.BFloat16, from []float64) (int, int) {
 			return halves(to, from, tensor.BF16FromF64)
 		}})
 	}
-	return growing(p, &list[float32]{narrow: singles})
+	return addColumn(p, &list[float32]{narrow: singles})
 }
 
-// growing adds a column to a pool.
-func growing[C column](p *pool, c C) C {
+// addColumn adds a column to a pool.
+func addColumn[C column](p *pool, c C) C {
 	p.columns = append(p.columns, c)
 	return c
 }
 
-// singles looks at the bits that float32 has no room for, which is all that matters between its smallest normal number and half its largest.
+// singles converts to float32. A number between float32's smallest normal number and half its largest is rounded if one of its lowest
+// 29 bits is set.
 func singles(to []float32, from []float64) (rounded, overflowed int) {
 	const lost = 1<<(52-23) - 1
 	to = to[:len(from)]
@@ -114,12 +116,12 @@ func singles(to []float32, from []float64) (rounded, overflowed int) {
 			return rounded + r, o
 		}
 		to[i] = float32(v)
-		rounded += int((b&lost + lost) >> (52 - 23)) // 1 unless all are 0
+		rounded += int((b&lost + lost) >> (52 - 23)) // 1 unless all bits are 0
 	}
 	return rounded, 0
 }
 
-// anySingles are singles of any size.
+// anySingles converts numbers of any size.
 func anySingles(to []float32, from []float64) (rounded, overflowed int) {
 	for i, v := range from {
 		x := float32(v)
@@ -153,21 +155,21 @@ func (l *list[T]) dtype() tensor.DType { return tensor.DTypeOf[T]() }
 // add appends numbers, piece by piece.
 func (l *list[T]) add(p *pool, numbers []T) error {
 	for piece := range slices.Chunk(numbers, pieceSize) {
-		to, err := l.more(p, len(piece))
+		to, err := l.grow(p, len(piece))
 		if err != nil {
 			return err
 		}
 		copy(to, piece)
-		if err := l.took(p, len(piece)); err != nil {
+		if err := l.count(p, len(piece)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// more makes the list longer by n numbers and returns them. Where all stay in memory there is room for what all episodes would have, if they had as
-// much as those so far: copying a growing list again and again took longer than reading.
-func (l *list[T]) more(p *pool, n int) ([]T, error) {
+// grow appends n numbers and returns their memory. If all numbers stay in memory, it reserves the estimate for all episodes, because
+// repeated copies of a growing list took longer than reading.
+func (l *list[T]) grow(p *pool, n int) ([]T, error) {
 	at := len(l.rows)
 	if need := at + n; need > cap(l.rows) {
 		room := need + need/4
@@ -196,12 +198,12 @@ func (l *list[T]) more(p *pool, n int) ([]T, error) {
 	return l.rows[at:], nil
 }
 
-func (l *list[T]) took(p *pool, n int) error {
+func (l *list[T]) count(p *pool, n int) error {
 	l.n += n
-	return p.took(n * l.dtype().Size())
+	return p.count(n * l.dtype().Size())
 }
 
-// floats appends the elements of a tensor: those of the column's dtype bit for bit.
+// floats appends a tensor's elements. Elements of the column's dtype keep their bits.
 func (l *list[T]) floats(p *pool, t *tensor.Tensor) (rounded, overflowed int, err error) {
 	if t, err = t.Contiguous(); err != nil {
 		return 0, 0, err
@@ -238,13 +240,13 @@ func convert[T, S tensor.Element](p *pool, l *list[T], t *tensor.Tensor, widen f
 			}
 			p.wide = wide
 		}
-		to, err := l.more(p, len(piece))
+		to, err := l.grow(p, len(piece))
 		if err != nil {
 			return 0, 0, err
 		}
 		r, o := l.narrow(to, wide)
 		rounded, overflowed = rounded+r, overflowed+o
-		if err := l.took(p, len(piece)); err != nil {
+		if err := l.count(p, len(piece)); err != nil {
 			return 0, 0, err
 		}
 	}
@@ -260,7 +262,7 @@ func (l *list[T]) spill(s *atomicfile.Scratch) error {
 		return err
 	}
 	l.spilled, l.rows = append(l.spilled, part), l.rows[:0]
-	if cap(l.rows)*l.dtype().Size() > keptRoom {
+	if cap(l.rows)*l.dtype().Size() > roomLimit {
 		l.rows = nil
 	}
 	return nil

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/tensor"
 )
 
 func TestNumbersAreRoundedToSinglesAsTheyAreOneByOne(t *testing.T) {
@@ -39,5 +41,17 @@ func TestNumbersAreRoundedToSinglesAsTheyAreOneByOne(t *testing.T) {
 		}
 		require.Zero(t, rounded, "%v", from)
 		require.Zero(t, overflowed, "%v", from)
+	}
+}
+
+// Samples are copied by their strides: contiguous ones, some columns of a stream, and columns that are stored one after the other.
+func TestSamplesOfAnyStridesAreCopied(t *testing.T) {
+	list := []float32{0, 1, 2, 3, 4, 5}
+	for _, s := range [][]int{{2, 1}, {3, 1}, {1, 3}} {
+		values, err := tensor.Must(tensor.Of(list, 6)).AsStrided([]int{2, 2}, s, 0)
+		require.NoError(t, err)
+		got := make([]float32, 6)
+		require.NoError(t, Samples{Values: values}.CopyTo(Samples{Values: tensor.Must(tensor.Of(got, 3, 2))}, 1))
+		require.Equal(t, []float32{0, 0, 0, list[s[1]], list[s[0]], list[s[0]+s[1]]}, got)
 	}
 }

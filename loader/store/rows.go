@@ -1,15 +1,11 @@
 package store
 
-import (
-	"errors"
+import "github.com/robocache/robocache/tensor"
 
-	"github.com/robocache/robocache/tensor"
-)
-
-// Samples are the samples of a stream in an episode: Values [S,D] and Times [S].
+// Samples are a stream's samples in an episode: Values [S,D] and Times [S].
 type Samples struct{ Values, Times *tensor.Tensor }
 
-// Join copies the samples of several episodes, n in all, into packed tensors [n,width] and [n].
+// Join copies several episodes' samples, n in all, into packed tensors [n,width] and [n].
 func Join(rows []Samples, width, n int, dtype tensor.DType) (values, times *tensor.Tensor, err error) {
 	if values, err = tensor.New(dtype, n, width); err != nil {
 		return nil, nil, err
@@ -19,11 +15,7 @@ func Join(rows []Samples, width, n int, dtype tensor.DType) (values, times *tens
 	}
 	at := 0
 	for _, r := range rows {
-		list, err := r.Values.Contiguous()
-		if err == nil {
-			err = errors.Join(CopyRows(values, at, list), CopyRows(times, at, r.Times))
-		}
-		if err != nil {
+		if err := r.CopyTo(Samples{values, times}, at); err != nil {
 			return nil, nil, err
 		}
 		at += r.Times.Len()
@@ -31,8 +23,16 @@ func Join(rows []Samples, width, n int, dtype tensor.DType) (values, times *tens
 	return values, times, nil
 }
 
-// CopyRows copies the rows of a tensor, of which each is contiguous, to those of a contiguous tensor on the host, from row at on.
-func CopyRows(to *tensor.Tensor, at int, from *tensor.Tensor) error {
+// CopyTo copies the samples to rows at and following of contiguous host tensors with the same dtypes and columns. The samples may have
+// any strides. If to.Times is nil, it copies only the values.
+func (s Samples) CopyTo(to Samples, at int) error {
+	if err := copyTo(to.Values, at, s.Values); err != nil || to.Times == nil {
+		return err
+	}
+	return copyTo(to.Times, at, s.Times)
+}
+
+func copyTo(to *tensor.Tensor, at int, from *tensor.Tensor) error {
 	switch from.DType() {
 	case tensor.F64:
 		return copyRows[float64](to, at, from)
@@ -51,6 +51,11 @@ func copyRows[T tensor.Element](to *tensor.Tensor, at int, from *tensor.Tensor) 
 	if err != nil {
 		return err
 	}
+	if from.Rank() > 1 && from.Stride(1) != 1 { // no reader returns such values, and a loop over columns would be slow
+		if from, err = from.Contiguous(); err != nil {
+			return err
+		}
+	}
 	src, err := tensor.Elements[T](from)
 	if err != nil {
 		return err
@@ -61,7 +66,7 @@ func copyRows[T tensor.Element](to *tensor.Tensor, at int, from *tensor.Tensor) 
 		copy(dst, src)
 		return nil
 	}
-	for i := range from.Dim(0) { // the columns of a recorded sample follow each other
+	for i := range from.Dim(0) {
 		copy(dst[i*width:(i+1)*width], src[i*from.Stride(0):])
 	}
 	return nil

@@ -11,7 +11,8 @@ import (
 // Source is a file that a store was packed from.
 type Source = sources.File
 
-// SourcesOf hashes the files of a dataset: the file, or all below the folder, in the order of their names. Names that begin with a dot are left out.
+// SourcesOf hashes a dataset's files: the file, or all files below the folder, sorted by name. Names that begin with a dot are
+// left out.
 func SourcesOf(ctx context.Context, path string) ([]Source, error) {
 	list, err := sources.List(ctx, path)
 	if err != nil {
@@ -20,14 +21,14 @@ func SourcesOf(ctx context.Context, path string) ([]Source, error) {
 	return list, sources.Hash(ctx, path, list)
 }
 
-// StaleError says that the files which a store was packed from are others now.
+// StaleError means that the files that a store was packed from have changed.
 type StaleError struct {
 	Path    string
-	Changed []string // files that are other, gone or new
+	Changed []string // files that are changed, gone or new
 }
 
 func (e *StaleError) Error() string {
-	return fmt.Sprintf("loader: the store is stale: of %s %d files differ: %s; want it packed again", e.Path, len(e.Changed), listed(e.Changed))
+	return fmt.Sprintf("loader: the store is stale: of %s %d files differ: %s; want it packed again", e.Path, len(e.Changed), listNames(e.Changed))
 }
 
 // Unwrap returns dataset.ErrCorrupt.

@@ -12,28 +12,29 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Store is a dataset whose episodes are packed: of each stream the samples of all episodes, one episode after the other. It is a [dataset.Dataset]
-// of the same episodes, whose streams are views of the packed tensors.
+// Store is a dataset with packed episodes: a stream has all episodes' samples in one tensor. It is a [dataset.Dataset] of the
+// same episodes. Their streams are views on the packed tensors.
 //
-// The tensors of a store that Open has opened are views of its file, which is mapped into memory: nothing of them is read before it is wanted, and
-// what is not in use takes no memory. They may not be written, and end with Close; so do the episodes. A file that is cut short while it is open
-// takes them with it, and who reads what is gone outside of Guard ends the program, as the system has it. Episode looks at the file's size first.
+// An opened store's tensors are views on its mapped file. They are read on first use, and unused parts take no memory. Do not
+// write them. They end with Close, and so do the episodes. If the file is cut short while it is open, reading the missing part outside
+// of Guard ends the program, because the system raises a fault. Episode checks the file's size first.
 //
-// It keeps of an episode what bears on its streams. What else a recording says of itself, Attributes.Other, and where it was, is not there.
+// An episode keeps only the data that its streams need. Attributes.Other and the recording's path are not stored.
 type Store struct {
 	name, format string
 	info         dataset.Info
 	Streams      []Stream
 	Media        []Media
 	Episodes     []Episode
-	Skipped      dataset.Notes // of ClassSkipped: episodes of the dataset that could not be read; Row has the number
-	Sources      []Source      // the files that it was packed from, if the builder was told: see SourcesOf
-	// Shard says which part of the dataset it has, if it is one file of a store in several; nil of a whole store, be it one file or a folder.
+	Skipped      dataset.Notes // of ClassSkipped: episodes that could not be read; Row is the number
+	Sources      []Source      // the files that it was packed from, if the builder set them: see SourcesOf
+	// Shard is set if the store is one file of several: it describes the file's part of the dataset. It is nil for a whole store, in a
+	// file or a folder.
 	Shard *Shard
 
-	file   *safetensors.File // nil of one that was built
-	shards []*Store          // of a folder, in order; each has its file
-	begins []int             // of the shards: the number that their first episode has here
+	file   *safetensors.File // nil if the store was built in memory
+	shards []*Store          // a folder's files, in order
+	begins []int             // numbers of the shards' first episodes
 	closed atomic.Bool
 }
 
@@ -41,22 +42,22 @@ type Store struct {
 type Stream struct {
 	Name    string
 	Columns []dataset.Column
-	Values  *tensor.Tensor // [N,D]; nil of a store in several files: what is not in one piece is had by Store.Episode
-	Times   *tensor.Tensor // [N], i64 nanoseconds; nil likewise
+	Values  *tensor.Tensor // [N,D]; nil if the store is in several files: use Store.Episode
+	Times   *tensor.Tensor // [N], i64 nanoseconds; nil if Values is
 	Offsets []int64        // [E+1]: episode e has the samples Offsets[e] to Offsets[e+1]-1
-	// Rounded counts the values that the dtype of Values could not hold, Overflowed those of them that became infinite, and Inexact the whole numbers
-	// that had been rounded when they were read.
+	// Rounded counts the values that were rounded to the dtype of Values, Overflowed the ones of them that became infinite. Inexact
+	// counts the integers that were rounded when they were read.
 	Rounded, Overflowed, Inexact int
 
-	at     []int     // of the values, where they are in another order in the file
-	shards []*Stream // of a store in several files, where it is in each; nil where it is not
-	begins []int     // as those of the store
+	at     []int     // index of each column in Values, if the file has another order
+	shards []*Stream // one a file, if there are several; nil if a file lacks the stream
+	begins []int     // as in Store
 }
 
-// Samples returns N, the samples of all episodes.
+// Samples returns N, all episodes' samples.
 func (p *Stream) Samples() int { return int(p.Offsets[len(p.Offsets)-1]) }
 
-// DType returns the dtype of the values.
+// DType returns the values' dtype.
 func (p *Stream) DType() tensor.DType {
 	return present(p, p.shards)[0].Values.DType()
 }
@@ -78,7 +79,7 @@ func (p *Stream) of(i int) (times, values *tensor.Tensor, err error) {
 	return times, values, err
 }
 
-// Episode is what a store knows of an episode besides its samples.
+// Episode is the store's entry for an episode: all but its samples.
 type Episode struct {
 	Name     string            `json:"name"`
 	Number   int               `json:"number"` // in the dataset
@@ -89,12 +90,30 @@ type Episode struct {
 	Rotation dataset.Rotation  `json:"rotation,omitempty"` // 1 for xyzw, 2 for wxyz
 	Empty    []EmptyStream     `json:"empty,omitempty"`    // declared streams without samples
 	Dropouts []dataset.Dropout `json:"dropouts,omitempty"`
-	Notes    dataset.Notes     `json:"notes,omitempty"` // streams that are not packed, damage, and remarks
+	Notes    dataset.Notes     `json:"notes,omitempty"` // about streams that are left out, damage, and remarks
 }
 
-// Differ adds the notes about a stream that is not as the first episode has it.
-func (e *Episode) Differ(stream string, notes dataset.Notes) {
-	e.Notes = slices.Clip(e.Notes) // which others may share
+// Fit gives a stream the wanted columns, which it finds by their names, and adds notes about the differences to the episode. If asked
+// is set, a plan names the columns, and additional columns are no difference. If the stream lacks a column, Fit returns a note that
+// explains it, and changes nothing.
+func (e *Episode) Fit(s *dataset.Stream, want []dataset.Column, asked bool) (why dataset.Note, err error) {
+	f, why := fit(want, s.Columns, asked)
+	if why.Code != "" {
+		return why, nil
+	}
+	if f.at != nil {
+		if s.Values, err = s.Values.Take(1, f.at); err != nil {
+			return why, err
+		}
+	}
+	s.Columns = want
+	e.differ(s.Name, f.differs)
+	return why, nil
+}
+
+// differ adds the notes about a stream whose columns differ from the first episode's.
+func (e *Episode) differ(stream string, notes dataset.Notes) {
+	e.Notes = slices.Clip(e.Notes) // because others may share the list
 	for _, n := range notes {
 		n.Subject = stream
 		e.Notes = append(e.Notes, n)
@@ -106,7 +125,7 @@ func (e *Episode) Passes(f *dataset.Filter) bool {
 	return f.Refuses(e.Splits, e.Task, e.Success) == dataset.NoField
 }
 
-// EmptyStream is what a recording says of a stream that is left out because it has no samples.
+// EmptyStream is a declared stream that is left out because it has no samples.
 type EmptyStream struct {
 	Name    string           `json:"name"`
 	Columns []dataset.Column `json:"columns,omitempty"`
@@ -119,14 +138,14 @@ func (s *Store) Name() string { return s.name }
 // Format returns the dataset's format: "lerobot".
 func (s *Store) Format() string { return s.format }
 
-// Info returns what the dataset said of itself. The episodes of splits are numbers of the dataset, of which some may have been skipped.
+// Info returns the dataset's own description. Splits have the dataset's numbers, and some of those episodes may have been skipped.
 func (s *Store) Info() dataset.Info { return s.info }
 
-// Len returns the number of episodes.
+// Len returns how many episodes there are.
 func (s *Store) Len() int { return len(s.Episodes) }
 
-// Close closes the packed tensors and the file, when nothing that is guarded reads them any more. Close twice is fine. Use after it is an error that
-// is dataset.ErrClosed, but for memory that was taken of a tensor before, as tensor.Data gives it: of a mapped file that is gone.
+// Close closes the packed tensors and the file, after all guarded calls have returned. Close twice is fine. Later calls return
+// dataset.ErrClosed. Memory that tensor.Data returned before is gone if the file was mapped.
 func (s *Store) Close() error {
 	if s.closed.Swap(true) {
 		return nil
@@ -139,7 +158,7 @@ func (s *Store) Close() error {
 		return errors.Join(errs...)
 	}
 	for i := range s.Streams {
-		s.Streams[i].Values.Close() // which of host memory says no more than that
+		s.Streams[i].Values.Close() // host memory returns no error
 		s.Streams[i].Times.Close()
 	}
 	for i := range s.Media {
@@ -151,9 +170,9 @@ func (s *Store) Close() error {
 	return s.file.Close()
 }
 
-// Guard calls do, which may read the packed tensors and the episodes in this goroutine, and returns its error. If the file was cut short under it,
-// that is a *dataset.FormatError that is dataset.ErrTruncated. Close waits for it; after Close it is an error that is dataset.ErrClosed. Guards may
-// be nested.
+// Guard calls do, which may read the packed tensors and the episodes in this goroutine, and returns its error. If the file is cut short
+// meanwhile, the error is a *dataset.FormatError that is dataset.ErrTruncated. Close waits for do. After Close the error is
+// dataset.ErrClosed. Guards may be nested.
 func (s *Store) Guard(do func() error) error {
 	if err := s.usable(); err != nil {
 		return err
@@ -168,7 +187,7 @@ func (s *Store) Guard(do func() error) error {
 	return s.file.Guard(do)
 }
 
-// usable returns an error if the store is closed, or its file shorter than it was.
+// usable returns an error if the store is closed, or if its file has become shorter.
 func (s *Store) usable() error {
 	switch {
 	case s.closed.Load():
@@ -179,7 +198,7 @@ func (s *Store) usable() error {
 	return nil
 }
 
-// Stream returns the packed stream of that name, or nil.
+// Stream returns the packed stream with a name, or nil.
 func (s *Store) Stream(name string) *Stream {
 	if i := slices.IndexFunc(s.Streams, func(p Stream) bool { return p.Name == name }); i >= 0 {
 		return &s.Streams[i]
@@ -187,7 +206,7 @@ func (s *Store) Stream(name string) *Stream {
 	return nil
 }
 
-// holder returns the store whose file an episode is in: a shard of a folder, or the store itself.
+// holder returns the store with an episode's file: a shard of a folder, or the store itself.
 func (s *Store) holder(i int) *Store {
 	if s.shards == nil || i < 0 || i >= len(s.Episodes) {
 		return s
@@ -195,7 +214,7 @@ func (s *Store) holder(i int) *Store {
 	return s.shards[shardAt(s.begins, i)]
 }
 
-// MediaStream returns the packed media stream of that name, or nil.
+// MediaStream returns the packed media stream with a name, or nil.
 func (s *Store) MediaStream(name string) *Media {
 	if i := slices.IndexFunc(s.Media, func(m Media) bool { return m.Name == name }); i >= 0 {
 		return &s.Media[i]
@@ -203,7 +222,7 @@ func (s *Store) MediaStream(name string) *Media {
 	return nil
 }
 
-// CheckEpisodes returns an *dataset.OptionError unless numbers are those of episodes of the dataset, ascending.
+// CheckEpisodes returns a *dataset.OptionError unless numbers are ascending numbers of the dataset's episodes.
 func (s *Store) CheckEpisodes(numbers []int) error {
 	there := map[int]bool{}
 	for i := range s.Episodes {
@@ -216,8 +235,8 @@ func (s *Store) CheckEpisodes(numbers []int) error {
 	return checkNumbers(numbers, len(there), func(n int) bool { return there[n] })
 }
 
-// Fresh compares the files of a dataset with those that the store was packed from. Others are a *StaleError. Of a store that is one of several files
-// it reads those that this one has hashed, and compares the others' names and sizes.
+// Fresh compares a dataset's files with the files that the store was packed from. If they differ, the error is a *StaleError. If
+// the store is one file of several, Fresh hashes only this file's sources, and compares the others' names and sizes.
 func (s *Store) Fresh(ctx context.Context, path string) error {
 	var now []Source
 	var err error

@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// Subset is a dataset of some of the episodes of another, by their numbers.
+// Subset is a dataset with some of another's episodes.
 type Subset struct {
 	dataset.Dataset
 	Numbers []int
@@ -19,7 +19,7 @@ func (s Subset) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 	return s.Dataset.Episode(ctx, s.Numbers[i])
 }
 
-// NewSubset returns the episodes of a dataset with such numbers, ascending, all of them for nil.
+// NewSubset returns a dataset's episodes with these numbers, ascending; all episodes for nil.
 func NewSubset(d dataset.Dataset, numbers []int) (Subset, error) {
 	if numbers == nil {
 		all := make([]int, d.Len())
@@ -31,7 +31,7 @@ func NewSubset(d dataset.Dataset, numbers []int) (Subset, error) {
 	return Subset{d, numbers}, checkNumbers(numbers, d.Len(), func(n int) bool { return n >= 0 && n < d.Len() })
 }
 
-// checkNumbers checks numbers of episodes, of which a dataset has so many.
+// checkNumbers returns a *dataset.OptionError unless the numbers ascend and are there. of is the dataset's number of episodes.
 func checkNumbers(numbers []int, of int, there func(n int) bool) error {
 	for i, n := range numbers {
 		switch {

@@ -11,21 +11,18 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// unpacked is a dataset whose episodes are packed one by one, as Build packs them all: what is read has the dtype, the streams and the columns of the
-// store that Build makes. Streams that the plan does not name stay as they were recorded: their timestamps alone are looked at.
-type unpacked struct {
-	dataset.Dataset
+// recordings packs a dataset's episodes one by one. Its episodes have the dtype, streams and columns of the store that
+// Build makes. Streams that the plan does not name stay as recorded, because only their timestamps are read.
+type recordings struct {
+	store.Subset
 	dtype   tensor.DType
-	streams []dataset.EmptyStream // those that there are: name, columns, dtype
+	streams []dataset.EmptyStream // of all episodes: name, columns, dtype
 	splits  [][]string
 	columns map[string][]string // as BuildOptions.Columns
-	numbers []int               // of the episodes in the dataset, of which these may be some
 }
 
-func (u *unpacked) number(i int) int { return u.numbers[i] }
-
-// unpack finds the streams of the plan's names, or all without one, with those columns. It reads episodes until it has the columns of those that are named.
-func unpack(ctx context.Context, d dataset.Dataset, names []string, columns map[string][]string, opt *Options) (*unpacked, error) {
+// unpack finds the streams that the plan names, or all streams. It reads episodes until the columns of all named streams are found.
+func unpack(ctx context.Context, d dataset.Dataset, names []string, columns map[string][]string, opt *Options) (*recordings, error) {
 	info := d.Info()
 	var episodes []int
 	if len(opt.Episodes) > 0 {
@@ -35,7 +32,7 @@ func unpack(ctx context.Context, d dataset.Dataset, names []string, columns map[
 	if err != nil {
 		return nil, err
 	}
-	u := &unpacked{Dataset: of, dtype: tensor.F32, columns: columns, splits: info.SplitsOf(d.Len()), numbers: of.Numbers}
+	u := &recordings{Subset: of, dtype: tensor.F32, columns: columns, splits: info.SplitsOf(d.Len())}
 	type found struct {
 		packed *store.Store
 		err    error
@@ -44,9 +41,9 @@ func unpack(ctx context.Context, d dataset.Dataset, names []string, columns map[
 	look := func(ctx context.Context, i int) (f found) {
 		e, err := u.Episode(ctx, i)
 		if err != nil {
-			return found{nil, &dataset.EpisodeError{Episode: u.number(i), Err: err}}
+			return found{nil, &dataset.EpisodeError{Episode: u.Numbers[i], Err: err}}
 		}
-		s, err := u.packed(ctx, e, names)
+		s, err := u.pack(ctx, e, names)
 		return found{s, err}
 	}
 	for _, f := range inorder.Each(ctx, of.Len(), opt.Workers, opt.Workers, func(found) int { return opt.Workers }, look) {
@@ -71,8 +68,8 @@ func unpack(ctx context.Context, d dataset.Dataset, names []string, columns map[
 	return u, nil
 }
 
-// names returns those of the streams.
-func (u *unpacked) Names() []string {
+// Names returns the stream names.
+func (u *recordings) Names() []string {
 	list := make([]string, len(u.streams))
 	for i := range u.streams {
 		list[i] = u.streams[i].Name
@@ -80,37 +77,37 @@ func (u *unpacked) Names() []string {
 	return list
 }
 
-// one is a dataset of one episode.
-type one struct {
+// singleEpisode is a dataset with one episode.
+type singleEpisode struct {
 	dataset.Dataset
 	episode *dataset.Episode
 }
 
-func (o one) Len() int { return 1 }
+func (o singleEpisode) Len() int { return 1 }
 
-func (o one) Info() dataset.Info { return dataset.Info{} }
+func (o singleEpisode) Info() dataset.Info { return dataset.Info{} }
 
-func (o one) Episode(context.Context, int) (*dataset.Episode, error) { return o.episode, nil }
+func (o singleEpisode) Episode(context.Context, int) (*dataset.Episode, error) { return o.episode, nil }
 
-// packed packs the named streams of an episode, or all without a name.
-func (u *unpacked) packed(ctx context.Context, e *dataset.Episode, names []string) (*store.Store, error) {
+// pack packs an episode's named streams, or all streams.
+func (u *recordings) pack(ctx context.Context, e *dataset.Episode, names []string) (*store.Store, error) {
 	if len(names) > 0 {
 		some := *e
 		some.Streams = slices.DeleteFunc(slices.Clone(e.Streams), func(s dataset.Stream) bool { return !slices.Contains(names, s.Name) })
 		e = &some
 	}
-	return store.Build(ctx, one{u.Dataset, e}, store.BuildOptions{DType: u.dtype, Columns: u.columns, Workers: 1})
+	return store.Build(ctx, singleEpisode{u.Dataset, e}, store.BuildOptions{DType: u.dtype, Columns: u.columns, Workers: 1})
 }
 
-func (u *unpacked) Read(ctx context.Context, i int) (*dataset.Episode, *store.Episode, error) {
-	n := u.number(i)
+func (u *recordings) Read(ctx context.Context, i int) (*dataset.Episode, *store.Episode, error) {
+	n := u.Numbers[i]
 	about := &store.Episode{Name: fmt.Sprint(n), Number: n, Splits: u.splits[n]}
 	recorded, err := u.Episode(ctx, i)
 	if err != nil {
 		return nil, about, &dataset.EpisodeError{Episode: n, Err: err}
 	}
 	names := u.Names()
-	s, err := u.packed(ctx, recorded, names)
+	s, err := u.pack(ctx, recorded, names)
 	if err != nil {
 		return nil, about, err
 	}
@@ -122,17 +119,15 @@ func (u *unpacked) Read(ctx context.Context, i int) (*dataset.Episode, *store.Ep
 	known.Number, known.Splits = n, u.splits[n]
 	streams := e.Streams
 	e.Streams = nil
-	var missing dataset.Notes // about streams of the store that the episode does not have
+	var missing dataset.Notes // about streams that the episode lacks
 	for _, o := range u.streams {
 		at := slices.IndexFunc(streams, func(s dataset.Stream) bool { return s.Name == o.Name })
 		if at >= 0 {
-			f, why := store.Fit(o.Columns, streams[at].Columns, len(u.columns[o.Name]) > 0)
+			why, err := known.Fit(&streams[at], o.Columns, len(u.columns[o.Name]) > 0)
+			if err != nil {
+				return nil, known, err
+			}
 			if why.Code == "" {
-				if streams[at].Values, err = f.Of(streams[at].Values); err != nil {
-					return nil, known, err
-				}
-				streams[at].Columns = o.Columns
-				known.Differ(o.Name, f.Differs)
 				e.Streams = append(e.Streams, streams[at])
 				continue
 			}
@@ -152,6 +147,6 @@ func (u *unpacked) Read(ctx context.Context, i int) (*dataset.Episode, *store.Ep
 	return e, known, nil
 }
 
-func (u *unpacked) GuardEpisode(_ int, do func() error) error { return do() }
+func (u *recordings) GuardEpisode(_ int, do func() error) error { return do() }
 
-func (u *unpacked) Place(i int) (store, number int) { return 0, u.number(i) }
+func (u *recordings) Place(i int) (store, number int) { return 0, u.Numbers[i] }
