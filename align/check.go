@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/robocache/robocache/internal/near"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -142,7 +142,7 @@ func named(key, name string, list []string) error {
 	if name == "" || slices.Contains(list, name) {
 		return nil
 	}
-	return bad(key, fmt.Sprintf("%q", name)+near.DidYouMean(name, list), oneOf(list))
+	return bad(key, fmt.Sprintf("%q", name)+text.DidYouMean(name, list), oneOf(list))
 }
 
 // Snapping returns the snap of a clock of a rate, 0 for one of given times: a microsecond unless given, no limit for one of 0, and no more than half

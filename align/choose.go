@@ -6,7 +6,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/cover"
-	"github.com/robocache/robocache/internal/near"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -99,7 +99,7 @@ func (j *job) find(e *dataset.Episode, i int, w Stream) (*dataset.Stream, error)
 			if w.From != "" {
 				key = "from"
 			}
-			return nil, j.at(i, key, &MissingError{Stream: name, Near: near.Streams(name, e.Names()), Names: e.Names()})
+			return nil, j.at(i, key, &MissingError{Stream: name, Near: text.NearestStreams(name, e.Names()), Names: e.Names()})
 		}
 		if left != nil && (!j.fuse || empty == nil) {
 			j.left = append(j.left, *left)

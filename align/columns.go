@@ -9,7 +9,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/columns"
-	"github.com/robocache/robocache/internal/near"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -23,7 +23,7 @@ func FindColumns(s *dataset.Stream, entry string) ([]int, error) {
 }
 
 func noColumn(s *dataset.Stream, entry string) *StreamError {
-	return &StreamError{Stream: s.Name, Got: fmt.Sprintf("column %q", entry) + near.DidYouMean(entry, columns.Names(s.Columns)), Want: wantColumns(s.Columns)}
+	return &StreamError{Stream: s.Name, Got: fmt.Sprintf("column %q", entry) + text.DidYouMean(entry, columns.Names(s.Columns)), Want: wantColumns(s.Columns)}
 }
 
 func wantColumns(cols []dataset.Column) string {
@@ -117,7 +117,7 @@ func assigned(s *dataset.Stream, o *Sampling, custom dataset.Rotation) ([]*ops.C
 		}
 		at := columns.Find(s.Columns, k.Columns)
 		if len(at) == 0 {
-			return nil, wrong(fmt.Sprintf("a kind for column %q", k.Columns)+near.DidYouMean(k.Columns, columns.Names(s.Columns)), wantColumns(s.Columns))
+			return nil, wrong(fmt.Sprintf("a kind for column %q", k.Columns)+text.DidYouMean(k.Columns, columns.Names(s.Columns)), wantColumns(s.Columns))
 		}
 		kind, err := ops.ParseInterp(k.Kind)
 		if err != nil {

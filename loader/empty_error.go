@@ -9,7 +9,6 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/internal/near"
 	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
@@ -91,7 +90,7 @@ func (e *EmptyError) filterText() (list []string) {
 			for i, name := range there {
 				quoted[i] = strconv.Quote(name)
 			}
-			state += near.DidYouMean(got, there) + fmt.Sprintf(", where the %ss are ", what) + "[" + text.List(quoted, 12) + "]"
+			state += text.DidYouMean(got, there) + fmt.Sprintf(", where the %ss are ", what) + "[" + text.List(quoted, 12) + "]"
 		}
 		list = append(list, state)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// Demonstrations without times are put on a clock when somebody says how many steps a second there are, and only then.
+// Demonstrations without times need --rate for a clock.
 func TestDemonstrations(t *testing.T) {
 	for _, c := range []struct {
 		path, format, stream, episode string

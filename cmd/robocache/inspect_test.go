@@ -98,7 +98,7 @@ func TestStreamsAreNamedAlikeInBothCommands(t *testing.T) {
 	}
 }
 
-// A folder of recordings is a dataset of which each file is an episode.
+// A folder of recordings is a dataset with one episode per file.
 func TestAFolderOfRecordings(t *testing.T) {
 	dir := t.TempDir()
 	for name, n := range map[string]uint64{"run_2": 20, "run_10": 30} {

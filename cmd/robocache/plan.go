@@ -31,7 +31,7 @@ nothing later than a target.
 
 Of a dataset of many episodes it looks at 16, evenly over all. Without -o the plan is printed.`
 
-// planned is what plan has made, as --json writes it.
+// planned is the plan report.
 type planned struct {
 	Input    string            `json:"input"`
 	Output   string            `json:"output,omitempty"`
@@ -46,7 +46,7 @@ type planned struct {
 	Plan     string            `json:"plan"`
 }
 
-// planning is what the flags of plan ask for.
+// planning has the plan flags.
 type planning struct {
 	batching.Packing
 	out, action string
@@ -109,7 +109,7 @@ func (a *app) plan(ctx context.Context, p *planning) error {
 	return unwritten(atomicfile.WriteFiles(report, atomicfile.Output{Path: p.out, Fill: fill}))
 }
 
-// open opens what a plan is to be made for.
+// open opens the plan input.
 func (p *planning) open(ctx context.Context) (dataset.Dataset, error) {
 	if !store.IsStore(p.Path) {
 		return p.Read(ctx)
@@ -149,14 +149,12 @@ func (a *app) suggest(ctx context.Context, p *planning, d dataset.Dataset) (*sug
 	return found, err
 }
 
-// planned prints the plan, or what was written.
+// planned prints the plan, or a summary if it was written to a file.
 func (a *app) planned(r *planned) error {
 	if a.JSON {
 		return a.WriteJSON(r)
 	}
-	for _, text := range r.Remarks {
-		a.Remark("%s", text)
-	}
+	a.Remarks(r.Remarks)
 	if r.Output == "" {
 		_, err := io.WriteString(a.Out, r.Plan)
 		return err

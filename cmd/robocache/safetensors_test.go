@@ -106,7 +106,7 @@ func TestOnlyTheThreeFormatsAreWritten(t *testing.T) {
 	assert.Contains(t, stderr, "want a name that ends in .npz\n")
 }
 
-// An output that is not what was written, as a disk or another program can make it, gets no name, and no more does what belongs to it.
+// If the disk or another program changed a written file, neither it nor its companions get their names.
 func TestAnOutputThatIsNotWhatWasWrittenIsNone(t *testing.T) {
 	// spoil changes a byte of the file that is being written for a name.
 	spoil := func(path string) error {

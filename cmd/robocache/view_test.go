@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// viewed starts the command, and returns the address that it says and what it says besides.
+// viewed starts the command. It returns the printed address and the other output.
 func viewed(t *testing.T, args ...string) (url string, cmd *exec.Cmd, rest *bufio.Reader) {
 	cmd, _ = program(t, append([]string{"view", "--no-open", "--port=0"}, args...)...)
 	out, err := cmd.StdoutPipe()

@@ -13,8 +13,8 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/internal/near"
 	"github.com/robocache/robocache/internal/recognise"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
@@ -90,7 +90,7 @@ func (s *Source) Plan(ctx context.Context) (align.Plan, error) {
 
 // noStream returns the *OptionError for an unknown stream in an argument.
 func noStream(arg, name string, names []string) error {
-	return refusef(arg, "one of "+strings.Join(names, ", "), "stream %q%s", name, near.DidYouMean(name, names))
+	return refusef(arg, "one of "+strings.Join(names, ", "), "stream %q%s", name, text.DidYouMean(name, names))
 }
 
 // withoutCameras removes the streams that the dataset declares as cameras. A conversion uses them; batches use Cameras.

@@ -39,7 +39,7 @@ type fields map[string]any
 // connected begins a connection, which ends with the test.
 func connected(t *testing.T) *drawing { return &drawing{client: connect(t)} }
 
-// good asks for what must be, and decodes the reply.
+// good sends a request that must succeed, and decodes the reply.
 func (c *drawing) good(do string, with fields, to any) *os.File {
 	a := c.client.good(do, with)
 	if to != nil {
@@ -122,7 +122,7 @@ func loaderOfG1(t testing.TB, opt loader.Options) *loader.Loader {
 	return l
 }
 
-// What is in a slot is what a loader of this process draws, over two epochs, for ranks and the end of an epoch too.
+// A slot holds the same batch as a loader in this process, over two epochs, for several ranks and rules of the last batch.
 func TestASlotHoldsTheLoadersBatch(t *testing.T) {
 	for _, opt := range []loader.Options{{Batch: 8}, {Batch: 64, Rank: 1, Ranks: 3, Last: ops.LastShort, DType: tensor.BF16, Age: true}} {
 		l := loaderOfG1(t, opt)
@@ -164,7 +164,7 @@ func TestASlotHoldsTheLoadersBatch(t *testing.T) {
 	}
 }
 
-// A state is that of the batch which was handed out, not of those that were drawn ahead, and goes on on any number of ranks.
+// A state belongs to the returned batch, not to batches drawn ahead, and resumes with any number of ranks.
 func TestAStateIsThatOfTheBatchThatWasHandedOut(t *testing.T) {
 	c := connected(t).open(asked(fields{"batch": 6}))
 	other := connected(t).open(asked(fields{"batch": 3, "world": 2, "rank": 1}))
@@ -334,7 +334,7 @@ func TestAPanicInDrawingAheadIsTheBatchsError(t *testing.T) {
 	assert.NoError(t, s.Close())
 }
 
-// A state that is refused costs nothing of what was drawn ahead.
+// A refused state keeps the batches drawn ahead.
 func TestAStateThatIsRefusedLeavesWhatWasDrawnAhead(t *testing.T) {
 	c := connected(t).open(asked(nil))
 	before := c.next(c.next().Slot)

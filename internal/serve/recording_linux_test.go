@@ -40,7 +40,7 @@ func decoded[T any](t *testing.T, a answer) (v T) {
 	return v
 }
 
-// memoryOf maps what a reply came with, which is sealed, and closes it.
+// memoryOf maps the sealed memory of a reply, and closes it.
 func memoryOf(t *testing.T, a answer) []byte {
 	t.Helper()
 	require.NotNil(t, a.file)
@@ -59,7 +59,7 @@ func memoryOf(t *testing.T, a answer) []byte {
 	return b
 }
 
-// assertSent holds a tensor against what was sent of it.
+// assertSent compares a tensor with a received array.
 func assertSent(t *testing.T, memory []byte, sent array, want *tensor.Tensor, what string) {
 	t.Helper()
 	want, err := want.Contiguous()
@@ -337,7 +337,7 @@ func TestOfManyRecordingsFewAreKeptInMemory(t *testing.T) {
 	}
 	c := Conn{recordings: s}
 	for h := range 3 * mostKept {
-		_, err := closeRecordings(t.Context(), &c, &Request{JSON: fmt.Appendf(nil, `{"handles":[%d]}`, h)})
+		_, err := typed(closeRecordings)(t.Context(), &c, &Request{JSON: fmt.Appendf(nil, `{"handles":[%d]}`, h)})
 		require.NoError(t, err)
 	}
 	assert.Empty(t, c.recordings.recent, "closed ones are held by nobody")

@@ -16,53 +16,54 @@ type Channel struct {
 	Topic    string
 	Encoding string // of its messages
 	Schema   message.Schema
-	// Metadata is what the container says of it.
+	// Metadata is the container's metadata of the channel.
 	Metadata map[string]string
 }
 
-// Message is one of a log. Data is good until use returns.
+// Message is a message of a log. Data is valid until use returns.
 type Message struct {
 	Channel int   // of Log.Channels
 	Log     int64 // when it was recorded, ns
-	Publish int64 // when it was sent, ns; as Log where the container does not say
+	Publish int64 // when it was sent, ns; equal to Log if the container has no such time
 	At      At
 	Data    []byte
 }
 
-// At is where a message is, to be read again: how the container counts.
+// At is the location of a message in its container.
 type At struct {
 	Part   int   // of Log.Parts
-	Offset int64 // in it
+	Offset int64 // in the part
 }
 
-// Log is a container of messages. Its methods may be called from any goroutine. Parts are read in parallel; their messages are in any order.
+// Log is a container of messages. Its methods may be called from any goroutine. Parts are read in parallel; their messages are in any
+// order.
 type Log interface {
-	// Channels are those known after all parts were read, which only ever grow.
+	// Channels returns the channels found so far. The list only grows, and is complete once all parts were read.
 	Channels() []Channel
-	// Parts is how many pieces that can be read on their own there are, such as chunks.
+	// Parts returns the number of independently readable pieces, such as chunks.
 	Parts() int
-	// Each calls use for each message of a part. What is broken is counted in damage, and passed over.
+	// Each calls use for each message of a part. Broken messages are skipped and counted in damage.
 	Each(ctx context.Context, part int, damage *dataset.Notes, use func(m Message) error) error
 	// Message returns the bytes of one message again; the caller may keep them.
 	Message(ctx context.Context, at At) ([]byte, error)
 }
 
-// Definer is a Log that knows definitions of messages beside those that its channels have.
+// Definer is a Log with definitions of messages besides its channels' own.
 type Definer interface {
 	// Definition returns the text of a type by its full name, "geometry_msgs/Twist"; empty if it has none.
 	Definition(name string) string
 }
 
-// Counter is a Log that says how many messages a channel has, by its number in Channels, 0 where it does not know. It need not be right: where it is,
-// a stream's numbers are put where they stay.
+// Counter is a Log that knows the number of messages of a channel, by its index in Channels; 0 if unknown. The number may be wrong. If it
+// is right, a stream's numbers are written straight to their final memory.
 type Counter interface{ Count(channel int) int }
 
-// clocks are what Options.Clock may be, the default first: the log time, the publish time where the container has one, and the timestamp in the
-// message's header.
+// clocks are the values of Options.Clock, the default first: the log time, the publish time if the container has one, and the timestamp in
+// the message's header.
 var clocks = []string{"log", "publish", "header"}
 
-// Check looks at the options of a log before it is opened. It returns what is known of any log, the clocks there are and the one that is chosen, and the
-// definitions that the options name. Another clock is a *dataset.OptionError, and so is a path without definitions.
+// Check checks the options of a log before it is opened. It returns the clocks with the selected one, and the definitions that the options
+// name. An unknown clock is a *dataset.OptionError, and so is a path without definitions.
 func Check(ctx context.Context, opt dataset.Options) (dataset.Info, *defs.Set, error) {
 	info := dataset.Info{Clocks: slices.Clone(clocks), Clock: cmp.Or(opt.Clock, clocks[0])}
 	if !slices.Contains(clocks, info.Clock) {
@@ -72,16 +73,17 @@ func Check(ctx context.Context, opt dataset.Options) (dataset.Info, *defs.Set, e
 	return info, set, err
 }
 
-// Read decodes a log to an episode: a stream for each topic of numbers, one for each array of any length in its messages, Media for images and video,
-// Clouds for point clouds, which are read when they are asked for, so the log must stay open. The episode's name and attributes are the container's
-// business.
+// Read decodes a log to an episode: a stream for each topic of numbers, a stream for each array of variable length, Media for images and
+// video, and Clouds for point clouds. Frames and clouds are read on demand, so the log must stay open. The caller sets the episode's name
+// and attributes.
 //
-// What is broken is counted in Damage, and with Options.Strict an error. A topic that cannot be decoded is left out, with the count of its messages.
+// Broken messages are counted in Damage; with Options.Strict they are an error. A topic without a decoder becomes a note with the count of
+// its messages.
 func Read(ctx context.Context, log Log, opt dataset.Options) (*dataset.Episode, error) {
 	return read(ctx, log, opt, message.New)
 }
 
-// opener is message.New.
+// opener has the type of message.New.
 type opener func(encoding string, schema message.Schema, lookup func(name string) string) (message.Decoder, error)
 
 func read(ctx context.Context, log Log, opt dataset.Options, open opener) (*dataset.Episode, error) {
