@@ -207,7 +207,7 @@ func TestWhatCannotBeDoneIsSaid(t *testing.T) {
 		{topical, take("/joints"), new(*clocks.MissingError), []string{"did you mean /joints.position or /joints.velocity?"}},
 		{topical, take("odom"), new(*clocks.MissingError), []string{"did you mean /odom?"}},
 		{e, take("lidar"), new(*align.StreamError), []string{"stream lidar: got 2 point clouds, want a stream of numbers"}},
-		{&dataset.Episode{Clouds: e.Clouds}, align.Plan{Rate: 1}, new(*clocks.NoStreamsError), []string{"lidar (" + string(dataset.CodeCloudsNotAligned)}},
+		{&dataset.Episode{Clouds: e.Clouds}, align.Plan{Rate: 1}, new(*clocks.NoStreamsError), []string{"lidar (" + dataset.CodeCloudsNotAligned.String()}},
 		{e, take("quiet"), new(*clocks.NoStreamsError), []string{"quiet (no-samples)"}},
 		{e, take("a", "seconds"), new(*align.StreamError), []string{"stream seconds", "f64", "i64"}},
 		{many, align.Plan{Rate: 1, Streams: nil}, nil, nil},

@@ -111,7 +111,7 @@ func (l *leRobotWriter) media(ctx context.Context, m *dataset.Media, times []int
 		return *m, dataset.Note{Code: dataset.CodeDeepPixels, Detail: dataset.Detail{Want: "LeRobot"}}
 	}
 	if !recorded.Decodes() {
-		return *m, dataset.Note{Code: dataset.CodeFramesNoDecoder, Detail: dataset.Detail{Got: strconv.Quote(recorded.Encoding)}}
+		return *m, dataset.Note{Code: dataset.CodeFramesUndecoded, Detail: dataset.Detail{Got: strconv.Quote(recorded.Encoding)}}
 	}
 	if cut, ok := copied(m, times); ok {
 		return cut, why

@@ -73,7 +73,7 @@ func (r *ready) untaken(taken map[string]bool, left dataset.Notes, c *Conversion
 	}
 	for i := range r.e.Recorded.Clouds {
 		s := &r.e.Recorded.Clouds[i]
-		add(s.Name, cloudsKind, s.Len(), dataset.CodeCloudsByPlan)
+		add(s.Name, cloudsKind, s.Len(), dataset.CodeCloudsNotAligned)
 	}
 }
 

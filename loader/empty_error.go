@@ -57,7 +57,7 @@ func (e *EmptyError) Error() string {
 		s = fmt.Sprintf("loader: no windows: of %d episodes the filter leaves out %d: %s", e.Episodes, e.Filtered, strings.Join(e.filterText(), "; "))
 	}
 	if len(e.Notes) > 0 {
-		s += "; " + text.Join(e.Notes.Groups(), 5, "; ", func(g *dataset.NoteGroup) string { return g.Who() + ": " + g.Reason() })
+		s += "; " + text.Join(e.Notes.Groups(), 5, "; ", func(g *dataset.Notes) string { return g.Who() + ": " + (*g)[0].Reason() })
 	}
 	return s
 }

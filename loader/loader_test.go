@@ -348,7 +348,7 @@ func TestFiltersAndBrokenEpisodesAreCounted(t *testing.T) {
 func TestTheSameReasonIsToldOnce(t *testing.T) {
 	list := dataset.Notes{{Code: "x", Subject: "a"}, {Code: "y", Subject: "b"}, {Code: "x", Subject: "c"}, {Code: "x", Subject: "d"}}
 	got := list.Groups()
-	assert.Equal(t, []dataset.NoteGroup{{Note: list[0], Others: 2}, {Note: list[1]}}, got)
+	assert.Equal(t, []dataset.Notes{{list[0], list[2], list[3]}, {list[1]}}, got)
 	assert.Equal(t, []string{"a and 2 more", "b"}, []string{got[0].Who(), got[1].Who()})
 	assert.Equal(t, "loader: no windows of 4 episodes; a and 2 more: x; b: y", (&loader.EmptyError{Episodes: 4, Notes: list}).Error())
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// State is what is known of the statistics of a dataset after some passes over some of its shards. It is begun by [Begin] or read by [Read].
+// State has the partial statistics of a dataset after passes over some of its shards. [Begin] starts one and [Read] reads one.
 type State struct {
 	about
 	number int // of passes that have ended; -1 when all is known
@@ -19,7 +19,7 @@ type State struct {
 	kept   map[int][]piece    // values of the first pass's episodes
 }
 
-// about is what a state says of itself.
+// about is the description of a state.
 type about struct {
 	Dataset, Format string
 	Episodes        int       // of the dataset
@@ -157,7 +157,7 @@ func (s *State) keep(i int, pieces []piece, room int) int {
 	return room
 }
 
-// passedOver notes the name of a stream that was not asked for.
+// passedOver records the name of a stream that is not selected.
 func (s *State) passedOver(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,7 +166,7 @@ func (s *State) passedOver(name string) {
 	}
 }
 
-// missing returns an error unless there are all streams that were asked for.
+// missing returns an error if a selected stream does not exist.
 func (s *State) missing() error {
 	there := s.names()
 	for _, name := range s.Streams {

@@ -370,7 +370,7 @@ func TestWhatIsOddIsSaidInThePlan(t *testing.T) {
 	assert.Equal(t, []string{"a", "c", "e"}, cut.Plan.Streams[0].Columns)
 	assert.Contains(t, string(cut.Text), "Without b, d, never finite. Not always finite: c (7 samples)")
 	_, err := suggest.Plan(ctx, &recordings{episodes: []*dataset.Episode{episode(streamtest.Sampled(t, "s", 10, 30, "a", func(int, int) float64 { return math.NaN() }))}}, suggest.Options{})
-	assert.ErrorContains(t, err, "s ("+string(dataset.CodeNeverFinite))
+	assert.ErrorContains(t, err, "s ("+dataset.CodeNeverFinite.String())
 
 	three := suggestion(t, dataset.Info{}, one, two, two)
 	require.Len(t, three.Plan.Streams, 1)

@@ -48,13 +48,13 @@ func (d *drawing) remark(format string, args ...any) {
 
 // remarks prints the notes about data that is not drawn from. The JSON report has all of them in lists.
 func (d *drawing) remarks() {
-	tell := func(what string, list []dataset.NoteGroup) {
+	tell := func(what string, list []dataset.Notes) {
 		for i := range list {
 			if i == inspection.MostRemarks {
 				d.remark("%s: %d reasons more", what, len(list)-i)
 				break
 			}
-			d.remark("%s: episode %s: %s", what, list[i].Who(), notetext.Text(list[i].Note))
+			d.remark("%s: episode %s: %s", what, list[i].Who(), notetext.Text(list[i][0]))
 		}
 	}
 	tell("skipped", d.out.skipped.Groups())

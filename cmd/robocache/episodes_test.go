@@ -26,7 +26,7 @@ func TestDemonstrations(t *testing.T) {
 		assert.Equal(t, c.format, got["format"])
 		assert.EqualValues(t, c.episodes, got["episodes"], c.path)
 		remarks := got["remarks"].([]any)
-		assert.EqualValues(t, dataset.CodeStepsOnly, remarks[len(remarks)-1].(map[string]any)["code"])
+		assert.Equal(t, dataset.CodeStepsOnly.String(), remarks[len(remarks)-1].(map[string]any)["code"])
 		stdout, _ = good(t, "inspect", c.path, "--json", "--episode=0")
 		assert.Equal(t, c.episode, unmarshal(t, stdout)["episode"].(map[string]any)["name"])
 

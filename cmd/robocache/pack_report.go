@@ -83,7 +83,7 @@ func packedOf(ctx context.Context, in, out string, store *store.Store) (*packed,
 	}
 	r.Remarks = append(r.Remarks, notetext.EpisodeLines(notes, store.Len())...)
 	for _, g := range store.Skipped.Groups() {
-		r.Remarks = append(r.Remarks, fmt.Sprintf("skipped: episode %s: %s", g.Who(), notetext.Text(g.Note)))
+		r.Remarks = append(r.Remarks, fmt.Sprintf("skipped: episode %s: %s", g.Who(), notetext.Text(g[0])))
 	}
 	return r, nil
 }

@@ -58,7 +58,7 @@ func openTold(t testing.TB, dir string) (dataset.Dataset, string) {
 func TestMissingFrameLeavesAGap(t *testing.T) {
 	dir := changed(t, frame51, nil)
 	d, told := openTold(t, dir)
-	assert.Contains(t, told, string(dataset.CodeFilesMissing)+" "+filepath.Base(dir)+"/ep_start_end_ids.npy: 1 of 10, "+frame51)
+	assert.Contains(t, told, dataset.CodeFilesMissing.String()+" "+filepath.Base(dir)+"/ep_start_end_ids.npy: 1 of 10, "+frame51)
 	e := episode(t, d, 1)
 	assert.Equal(t, 3, e.Frames)
 	for _, s := range e.Streams {
@@ -167,7 +167,7 @@ func TestFramesOfManyKinds(t *testing.T) {
 	e := episode(t, open(t, dir, dataset.Options{}), 0)
 	assert.Len(t, e.Streams, 40*200+1)
 	assert.Equal(t, 1, e.Stream("actions").Len(), "no two are alike")
-	assert.Contains(t, fmt.Sprint(e.Notes.Damage()), dataset.CodeSampleUnlike)
+	assert.Contains(t, fmt.Sprint(e.Notes.Damage()), dataset.CodeSampleUnlike.String())
 }
 
 func TestImageOfAnotherShapeIsAnError(t *testing.T) {
@@ -221,7 +221,7 @@ func TestWhatIsDeclaredAndNotSoIsTold(t *testing.T) {
 		dir := copied(t, "testdata/small/training")
 		c.change(dir)
 		d, told := openTold(t, dir)
-		assert.Contains(t, told, string(c.code)+" "+filepath.Base(dir)+"/"+c.says)
+		assert.Contains(t, told, c.code.String()+" "+filepath.Base(dir)+"/"+c.says)
 		assert.GreaterOrEqual(t, d.Len(), 2)
 		for i := range d.Len() {
 			_, err := d.Episode(context.Background(), i)
@@ -296,7 +296,7 @@ func TestAnnotationsAndScenesThatAreLeftOutAreCounted(t *testing.T) {
 	} {
 		dir := changed(t, c.file, objectFile(t, c.object))
 		_, told := openTold(t, dir)
-		assert.Contains(t, told, string(c.code)+" "+filepath.Base(dir)+"/"+c.file+c.says)
+		assert.Contains(t, told, c.code.String()+" "+filepath.Base(dir)+"/"+c.file+c.says)
 	}
 }
 

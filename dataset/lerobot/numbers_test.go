@@ -175,7 +175,7 @@ func TestRatesThatAreNoWholeNumbers(t *testing.T) {
 	m.column("timestamp", "float32", f32, nil, func(row int) any { return float32(float64(row) / 29.97) })
 	s := open(t, m.write(), lerobot.Options{})
 	for _, p := range problems(s) {
-		assert.NotContains(t, p, dataset.CodeTimestampColumn)
+		assert.NotContains(t, p, dataset.CodeTimestampColumn.String())
 	}
 	times := episode(t, s, 0).Streams[0].Nanoseconds()
 	assert.Equal(t, int64(math.Round(2999*1e9/29.97)), times[2999])

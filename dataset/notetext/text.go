@@ -14,7 +14,7 @@ func Text(n dataset.Note) string {
 	if !ok {
 		return n.String()
 	}
-	if n.Code.Class() == dataset.ClassDamage && t != string(n.Code) {
+	if n.Code.Class() == dataset.ClassDamage && t != n.Code.String() {
 		t += damageEnd
 		if n.Count > 1 {
 			t = strings.Replace(t, " ({cause})", " (first: {cause})", 1)
@@ -29,7 +29,7 @@ const damageEnd = "[: {count}][, {bytes} bytes][ ({cause})]"
 // Line returns the sentence of a note with its subject: "/camera: 3 of 200 images cannot be decoded".
 func Line(n dataset.Note) string { return line(Text(n), []string{subjectOf(&n)}) }
 
-// subjectOf returns the subject that stands before a sentence, or nothing if the sentence has it inside.
+// subjectOf returns the subject for the beginning of a line. It is empty if the sentence contains the subject.
 func subjectOf(n *dataset.Note) string {
 	if t, _ := templateOf(n.Code); strings.Contains(t, "{subject}") {
 		return ""

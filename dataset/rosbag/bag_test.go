@@ -190,7 +190,7 @@ func TestSizesThatCannotBeTakeNoMemory(t *testing.T) {
 	assert.Less(t, took, 10000.0)
 	assert.Equal(t, []told{{"/a", "p/F", 10, "x"}}, list)
 	require.Len(t, damage, 1)
-	assert.Contains(t, damage[0].String(), dataset.CodeChunkSize)
+	assert.Contains(t, damage[0].String(), dataset.CodeChunkSize.String())
 	b := buffers{}
 	require.NoError(t, b.unpack(pack("lz4", []byte("text")), "lz4", 0xffffffff))
 	assert.Less(t, cap(b.plain), 10000)

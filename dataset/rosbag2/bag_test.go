@@ -334,7 +334,7 @@ func TestABrokenCompressedFileGivesWhatIsBeforeThat(t *testing.T) {
 	require.NoError(t, err)
 	e, err := d.Episode(t.Context(), 0)
 	if err == nil {
-		assert.Contains(t, fmt.Sprint(e.Notes.Damage()), dataset.CodeCompressionBroken)
+		assert.Contains(t, fmt.Sprint(e.Notes.Damage()), dataset.CodeCompressionBroken.String())
 	} else {
 		assert.ErrorIs(t, err, dataset.ErrTruncated)
 	}

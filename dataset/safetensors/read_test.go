@@ -185,8 +185,8 @@ func TestStreamsAreThoseOfAnArchive(t *testing.T) {
 	for _, l := range e.Notes {
 		reasons[l.Subject] = l.Reason()
 	}
-	assert.Equal(t, map[string]string{"net.weight": string(dataset.CodeNoStream) + ": got F32 [2,2], want NAME.values and NAME.times",
-		"grip.columns": string(dataset.CodeColumnNames) + `: got "no list"`}, reasons)
+	assert.Equal(t, map[string]string{"net.weight": dataset.CodeNoStream.String() + ": got F32 [2,2], want NAME.values and NAME.times",
+		"grip.columns": dataset.CodeColumnNames.String() + `: got "no list"`}, reasons)
 	assert.Empty(t, e.Notes.Damage())
 }
 
@@ -231,7 +231,7 @@ func TestOneTensorThatIsCutCostsItself(t *testing.T) {
 	require.Len(t, e.Notes.Damage(), 2)
 	assert.Equal(t, dataset.CodeArrayBroken, e.Notes.Damage()[0].Code)
 	assert.ErrorIs(t, e.Notes.Damage()[0].Cause, dataset.ErrTruncated)
-	assert.Equal(t, string(dataset.CodeArrayCut)+": 1, safetensors: "+path+`: byte 784: tensor "net.weight": truncated: got 0 bytes of it, want 16`, e.Notes.Damage()[1].String())
+	assert.Equal(t, dataset.CodeArrayCut.String()+": 1, safetensors: "+path+`: byte 784: tensor "net.weight": truncated: got 0 bytes of it, want 16`, e.Notes.Damage()[1].String())
 	_, err = ReadFile(path, dataset.Options{Strict: true})
 	assert.ErrorIs(t, err, dataset.ErrTruncated)
 }

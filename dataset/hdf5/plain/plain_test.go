@@ -44,9 +44,9 @@ func TestSeriesOfOneLengthAreStreams(t *testing.T) {
 	}
 	left := h5test.Left(e)
 	for name, why := range map[string]string{
-		"calibration": string(dataset.CodeStepCount) + ": 3 of 6", "serial": string(dataset.CodeSingleValue), "inertia": "want [T,D]", "notes": string(dataset.CodeValueType) + ": 6, got string of 1",
+		"calibration": dataset.CodeStepCount.String() + ": 3 of 6", "serial": dataset.CodeSingleValue.String(), "inertia": "want [T,D]", "notes": dataset.CodeValueType.String() + ": 6, got string of 1",
 		"records.d": "got string of 3", "records.e": "got array [2] of float32", "elsewhere": "an external link",
-		"a": string(dataset.CodeAlias), "joints/same": string(dataset.CodeAlias),
+		"a": dataset.CodeAlias.String(), "joints/same": dataset.CodeAlias.String(),
 	} {
 		assert.Contains(t, left[name].Reason(), why)
 	}
