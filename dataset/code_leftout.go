@@ -322,6 +322,9 @@ const (
 	CodeRecordingBroken Code = "recording-broken"
 	// CodeSplitOrder: a split whose episodes do not follow each other. Count is its episodes, Want their range. Example: episodes 0 and 2.
 	CodeSplitOrder Code = "split-order"
+	// CodeOtherStretches: Count messages of the stretches of a log that were not chosen. Row is the chosen one, from 0, Of their number.
+	// Example: stretch 1 of a log whose clock was set back once.
+	CodeOtherStretches Code = "other-stretches"
 )
 
 var leftOutCodes = []Code{
@@ -343,5 +346,5 @@ var leftOutCodes = []Code{
 	CodeFrameSize, CodeVideoNotPacked, CodeEncodingUnknown, CodeFramesUnread, CodeNoStreamOfName, CodeEpisodeRefused, CodeCameraRefused,
 	CodeEpisodeShort, CodeNoPlace, CodeUnheld, CodeBeforeClock, CodeAfterClock, CodeBetweenTicks, CodeStrayTime, CodeTimeInvalid,
 	CodeNotInPlan, CodeNotSelected, CodeCloudsByPlan, CodeNotInFirst, CodeNotFiniteValue, CodeFramesUndecoded, CodeDeepPixels,
-	CodeFramesNoDecoder, CodeStreamRefused, CodeRecordingBroken, CodeSplitOrder,
+	CodeFramesNoDecoder, CodeStreamRefused, CodeRecordingBroken, CodeSplitOrder, CodeOtherStretches,
 }

@@ -79,6 +79,15 @@ const (
 	CodeStatisticsNeeded Code = "statistics-needed"
 	// CodeBackSteps: Count steps back in time were sorted. Example: messages of two publishers on one topic.
 	CodeBackSteps Code = "back-steps"
+	// CodeClockStill: all Count timestamps of the clock Got are Unit ns; the times of the clock Want move, if it is not empty. Example: a log time that is always 0.
+	CodeClockStill Code = "clock-still"
+	// CodeHeaderEpoch: headers of a topic have times of another epoch or unit than the log, the first Got and Want ns. Unit is that of the smaller, if it is
+	// known. Example: 1.7e12, milliseconds of an epoch.
+	CodeHeaderEpoch Code = "header-epoch"
+	// CodeHeaderDrift: the log time less the header's changes by Got in Want, or Unit percent. Example: a sensor whose clock is slow.
+	CodeHeaderDrift Code = "header-drift"
+	// CodeHeaderLatency: messages are recorded Got after the time of their header, those of Names Want. Example: a lidar that sends 250 ms late.
+	CodeHeaderLatency Code = "header-latency"
 	// CodeTimeless: Count samples have no time, and were left out. Example: a timestamp that is NaN.
 	CodeTimeless Code = "timeless"
 	// CodeNeverValid: a stream is valid at none of Count targets. Example: a stream that ends before the clock begins.
@@ -183,7 +192,7 @@ var remarkCodes = []Code{
 	CodeDefinitionsAssumed, CodeDefinitionsNewest, CodeDefinitionsFitting, CodeDefinitionsUnfit, CodeDefinitionReplaced, CodePiecesAssumed,
 	CodeFrameTimeOwn, CodeFrameTimeUnsorted, CodeRowsNotValid,
 	CodeStrayLeftOut, CodeStrayFollowed, CodeStrayTaken, CodeStrayIgnored, CodeStrayUnset, CodeClockJump, CodeRangeEmpty, CodeRangeNotNarrowed,
-	CodeRangeDisjoint, CodeStatisticsNeeded, CodeBackSteps, CodeTimeless, CodeNeverValid, CodeTimeUnit, CodeAngleUnit, CodeTimesCoarse, CodeNotFinite,
+	CodeRangeDisjoint, CodeStatisticsNeeded, CodeBackSteps, CodeClockStill, CodeHeaderEpoch, CodeHeaderDrift, CodeHeaderLatency, CodeTimeless, CodeNeverValid, CodeTimeUnit, CodeAngleUnit, CodeTimesCoarse, CodeNotFinite,
 	CodeToleranceUnused, CodePeriodUnused, CodeQuatUnused, CodeWindowUnused, CodeExtrapolateUnused, CodeFillGapsUnused, CodeFillUnused, CodeKindUnused,
 	CodeSuggestedWithout, CodeStreamsDiffer, CodeClocksApart,
 	CodeCloudUnread, CodeIntegersRounded, CodeStepsOnly, CodeNotFiniteDrawn, CodePackedDisorder, CodeFramesMemory, CodeWindowsNone, CodeRateDeclared,
