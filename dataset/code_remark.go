@@ -79,6 +79,15 @@ const (
 	CodeStatisticsNeeded = remark + "statistics-needed"
 	// CodeBackSteps: Count steps back in time were sorted. Example: messages of two publishers on one topic.
 	CodeBackSteps = remark + "back-steps"
+	// CodeClockStill: all Count timestamps of the clock Got are Unit ns; the times of the clock Want move, if it is not empty. Example: a log time that is always 0.
+	CodeClockStill = remark + "clock-still"
+	// CodeHeaderEpoch: headers of a topic have times of another epoch or unit than the log, the first Got and Want ns. Unit is that of the smaller, if it is
+	// known. Example: 1.7e12, milliseconds of an epoch.
+	CodeHeaderEpoch = remark + "header-epoch"
+	// CodeHeaderDrift: the log time less the header's changes by Got in Want, or Unit percent. Example: a sensor whose clock is slow.
+	CodeHeaderDrift = remark + "header-drift"
+	// CodeHeaderLatency: messages are recorded Got after the time of their header, those of Names Want. Example: a lidar that sends 250 ms late.
+	CodeHeaderLatency = remark + "header-latency"
 	// CodeTimeless: Count samples have no time, and were left out. Example: a timestamp that is NaN.
 	CodeTimeless = remark + "timeless"
 	// CodeNeverValid: a stream is valid at none of Count targets. Example: a stream that ends before the clock begins.

@@ -10,6 +10,7 @@ import (
 	"iter"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -73,6 +74,9 @@ type Options struct {
 	Rate float64 `json:"rate"`
 	// Clock selects the source of timestamps, one of Info.Clocks, if a format has several. Empty is the format's default.
 	Clock string `json:"clock"`
+	// Stretch chooses one of the stretches of a log whose recorder's clock was set back, from 1; see [SetBackError]. 0 is the whole log, which is an
+	// error if it has several, and -1 all of them, in the order of time.
+	Stretch int `json:"stretch"`
 	// Definitions are folders and files of message definitions (.msg, in folders named for their packages), for recordings that lack some.
 	Definitions []string `json:"definitions"`
 }
@@ -142,11 +146,14 @@ func Formats() []Format {
 // an *OptionError.
 func Open(ctx context.Context, path string, opt Options) (Dataset, error) {
 	d, err := open(ctx, path, opt)
-	if err != nil || opt.Clock == "" {
+	if err != nil || opt.Clock == "" && opt.Stretch == 0 {
 		return d, err
 	}
 	clocks := d.Info().Clocks
-	if slices.Contains(clocks, opt.Clock) {
+	if opt.Stretch != 0 && !slices.Contains(clocks, "log") {
+		return nil, errors.Join(&OptionError{"Stretch", strconv.Itoa(opt.Stretch), "none: recordings of " + d.Format() + " are no logs of messages"}, d.Close())
+	}
+	if opt.Clock == "" || slices.Contains(clocks, opt.Clock) {
 		return d, nil
 	}
 	want := "none: recordings of " + d.Format() + " have one clock"

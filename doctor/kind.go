@@ -10,6 +10,7 @@ const (
 	BackStep     Kind = "back-step"     // a timestamp before the one that precedes it
 	Jitter       Kind = "jitter"        // steps that scatter widely about their median
 	StrayTime    Kind = "stray-time"    // timestamps far from all others, such as 0
+	StillClock   Kind = "still-clock"   // timestamps that are all one
 	TimeUnit     Kind = "time-unit"     // timestamps in another unit than they are taken for
 	Float32Clock Kind = "float32-clock" // timestamps that went through float32
 	CoarseClock  Kind = "coarse-clock"  // timestamps rounded to a good part of their step
@@ -49,7 +50,7 @@ const (
 
 // Kinds returns the kinds that are looked for.
 func Kinds() []Kind {
-	return []Kind{Gap, Duplicate, BackStep, Jitter, StrayTime, TimeUnit, Float32Clock, CoarseClock, FPSMismatch, FrameTime, NoOverlap, ShortCover, ClockOffset, Dropout,
+	return []Kind{Gap, Duplicate, BackStep, Jitter, StrayTime, StillClock, TimeUnit, Float32Clock, CoarseClock, FPSMismatch, FrameTime, NoOverlap, ShortCover, ClockOffset, Dropout,
 		NaN, Stuck, Repeated, Saturation, Spike, UnitJump, QuaternionNorm, QuaternionFlip, AngleWrap, Inexact,
 		VideoDrift, VideoCount, MissingFile, IndexGap, StaleStats, Schema, MixedRates, SplitOverlap, Declaration, Undecoded, Damaged, Unended, Unreadable, Empty}
 }

@@ -49,6 +49,9 @@ var problemKinds = map[dataset.Code]noteFinding{
 var remarkKinds = map[dataset.Code]noteFinding{
 	dataset.CodeFrameTimeOwn: {kind: FrameTime}, dataset.CodeFrameTimeUnsorted: {kind: FrameTime},
 	dataset.CodeHeaderTimeZero: {kind: StrayTime, severity: Warning},
+	dataset.CodeHeaderEpoch:    {kind: TimeUnit, severity: Warning, what: "Take the clock whose times are right: --clock log, publish or header."},
+	dataset.CodeHeaderDrift:    {kind: ClockOffset, what: "Take the log's clock, or correct the headers by a rate: the clock of the sensor or of the recorder is not right."},
+	dataset.CodeHeaderLatency:  {kind: ClockOffset, what: "Read it with --clock header, so that a sample has the time when it was measured."},
 	dataset.CodeFramesDiffer:   {kind: Damaged}, dataset.CodeFramesBeforeKey: {kind: Damaged, severity: Warning}, dataset.CodeFramesWithoutKey: {kind: Damaged},
 	dataset.CodeMessageCount: {kind: Declaration}, dataset.CodeTimeRange: {kind: Declaration},
 }
@@ -231,6 +234,12 @@ func unread(number int, err error, path string) Finding {
 	}
 	f := newFinding(kind, "", 1, err.Error())
 	f.Path, f.Episode = path, number
+	var back *dataset.SetBackError
+	if errors.As(err, &back) {
+		f = newFinding(BackStep, back.Subject, back.Stretches-1, err.Error())
+		f.At, f.Path, f.Episode = []int64{back.To}, path, number
+		f.WhatToDo = "Read each stretch for itself: --stretch 1, --stretch 2 and so on. The clock of the recorder was set, or a simulator was reset; a clock that nobody sets, such as that of the headers (--clock header), keeps the order."
+	}
 	if collapsed != nil {
 		f.Count = collapsed.Samples - collapsed.Distinct + 1
 	}

@@ -1,6 +1,10 @@
 package cover
 
-import "github.com/robocache/robocache/dataset"
+import (
+	"slices"
+
+	"github.com/robocache/robocache/dataset"
+)
 
 // A timestamp is stray if its distance from the others of its stream is many times their length. For a zero, which clocks have before they
 // are set, it is ten times; for another number, which may be a sample after a long pause, a thousand times. There are at least ten others,
@@ -19,7 +23,7 @@ func Core(s *dataset.Stream) (all, core Cover, lo, hi int, err error) {
 	}
 	core = all
 	ns := s.Nanoseconds()
-	hi = len(ns)
+	lo, hi = unset(ns), len(ns)
 	for hi-lo > strayOthers {
 		at, longest := longestStep(ns[lo:hi])
 		at += lo
@@ -39,6 +43,31 @@ func Core(s *dataset.Stream) (all, core Cover, lo, hi int, err error) {
 		core.Last = ns[hi-1]
 	}
 	return all, core, lo, hi, nil
+}
+
+// unset returns the number of timestamps of 0 at the beginning of sorted ones that are those of a clock that was not set yet: several where timestamps
+// do not repeat as often, or one that is an exception to even steps. A clock that counts from its first sample has one, a step from the next.
+func unset(ns []int64) int {
+	zeros := max(slices.IndexFunc(ns, func(t int64) bool { return t != 0 }), 0)
+	if zeros == 0 || len(ns)-zeros < 2 {
+		return 0
+	}
+	if zeros == 1 {
+		others := dataset.StatsOf(ns[1:])
+		if others.Samples > strayOthers && others.Gaps == 0 && ns[1]/strayZero > others.Median {
+			return 1
+		}
+		return 0
+	}
+	same := 1
+	for i := zeros + 1; i < len(ns); i++ {
+		if same++; ns[i] != ns[i-1] {
+			same = 1
+		} else if same >= zeros {
+			return 0
+		}
+	}
+	return zeros
 }
 
 // stray reports whether a block of sorted timestamps is stray, a step away from the others.

@@ -37,6 +37,7 @@ func (r *reader) episode() (*dataset.Episode, error) {
 			return nil, err
 		}
 	}
+	e.headers()
 	return &e.Episode, nil
 }
 
@@ -105,40 +106,6 @@ func (e *builder) add(t *topic) error {
 		e.Streams[before+i].Type = t.kind
 	}
 	return err
-}
-
-// clockOf returns a topic's timestamps in order, and the order of its messages, nil for file order.
-func (e *builder) clockOf(t *topic, name string) (times []int64, order []int) {
-	log := t.log.take()
-	if t.unsorted {
-		order = make([]int, len(log))
-		for i := range order {
-			order[i] = i
-		}
-		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(log[a], log[b]) })
-	}
-	times = log
-	if t.shape.Stamp && t.ros {
-		e.note(dataset.CodeHeaderFields, name, 0, 0)
-	}
-	switch {
-	case e.clock == "publish":
-		if times = t.publish.take(); !t.published {
-			e.note(dataset.CodePublishTimeNone, name, 0, 0)
-		}
-	case e.clock != "header":
-	case !t.shape.Stamp && slices.ContainsFunc(t.shape.Lists, func(l message.ListShape) bool { return l.Stamp }):
-	case !t.shape.Stamp:
-		e.note(dataset.CodeLogClock, name, 0, 0)
-	case !t.stamped:
-		e.note(dataset.CodeHeaderTimeNone, name, 0, 0)
-	default:
-		if times = t.stamps.take(); t.zeros > 0 {
-			e.note(dataset.CodeHeaderTimeZero, name, t.zeros, len(times))
-		}
-	}
-	arrange(times, 1, order)
-	return times, order
 }
 
 // media adds a media stream, or a stream of clouds.

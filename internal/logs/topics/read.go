@@ -31,6 +31,11 @@ type reader struct {
 	topics   []*topic                   // in the order of their first channels, which varies
 	named    map[string][]*topic        // the same by name
 
+	from, until *At // first message that is read, and first one after it that is not; nil without one
+	outside     int // messages of other stretches
+	tails       map[int]*tail
+	setBacks    []setBack
+
 	joined int // pieces
 	again  []int
 	damage dataset.Notes
@@ -117,12 +122,13 @@ func (r *reader) open(in *Channel) *channel {
 
 // part is the decoded messages of a part of the log.
 type part struct {
-	number int
-	pieces []*piece // by topic index; nil until a message of the topic is read
-	used   []*piece // in the order of their first messages
-	learnt bool     // whether messages must be read again
-	damage dataset.Notes
-	err    error
+	number  int
+	pieces  []*piece // by topic index; nil until a message of the topic is read
+	used    []*piece // in the order of their first messages
+	learnt  bool     // whether messages must be read again
+	outside int      // messages of other stretches
+	damage  dataset.Notes
+	err     error
 }
 
 // piece is the decoded messages of a topic in a part.
@@ -131,6 +137,7 @@ type piece struct {
 	count        int // messages, undecodable ones included
 	rows         message.Rows
 	log, publish []int64
+	origins      []origin
 	at           []place
 	frames       kinds
 	bytes        int64
@@ -193,6 +200,10 @@ func (r *reader) read(ctx context.Context, number int, again bool) *part {
 		return p
 	}
 	p.err = r.log.Each(ctx, number, &p.damage, func(m Message) error {
+		if r.from != nil && m.At.before(*r.from) || r.until != nil && !m.At.before(*r.until) {
+			p.outside++
+			return nil
+		}
 		c, err := r.channel(m.Channel)
 		if err != nil || again && c.learner == nil {
 			return err
@@ -221,6 +232,7 @@ func (r *reader) read(ctx context.Context, number int, again bool) *part {
 			return nil
 		}
 		in.log = append(in.log, m.Log)
+		in.origins = append(in.origins, origin{m.Channel, m.At})
 		in.publish = append(in.publish, m.Publish)
 		return nil
 	})
@@ -298,6 +310,7 @@ func (r *reader) join(p *part, again bool) error {
 	}
 	if !again {
 		r.damage.Join(p.damage)
+		r.outside += p.outside
 	}
 	for _, in := range p.used {
 		in.topic.join(in, r)
@@ -318,5 +331,5 @@ func (r *reader) join(p *part, again bool) error {
 func (in *piece) clear() {
 	in.rows.Reset()
 	clear(in.frames.at)
-	*in = piece{rows: in.rows, log: in.log[:0], publish: in.publish[:0], at: in.at[:0], frames: kinds{in.frames.list[:0], in.frames.at}}
+	*in = piece{rows: in.rows, log: in.log[:0], publish: in.publish[:0], origins: in.origins[:0], at: in.at[:0], frames: kinds{in.frames.list[:0], in.frames.at}}
 }

@@ -68,7 +68,7 @@ func TestChannelsOfOneTypeAreOneStream(t *testing.T) {
 	assert.Equal(t, []string{"/x", "/x (wide)"}, e.Names(), "the first message's type has the plain name")
 	assert.Equal(t, []string{"pair", "wide"}, []string{e.Streams[0].Type, e.Streams[1].Type})
 	assert.Equal(t, []float32{1, 2, 5, 6, 3, 4}, values(t, e.Stream("/x")))
-	assert.Equal(t, dataset.Notes{{Code: dataset.CodeNoMessages, Subject: "/none"}}, e.Notes)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeNoMessages, Subject: "/none"}, {Code: dataset.CodeBackSteps, Subject: "/x", Count: 1}}, e.Notes)
 	assert.Equal(t, []dataset.EmptyStream{{Name: "/none", Columns: []dataset.Column{{Name: "a"}, {Name: "b"}}, DType: tensor.F32}}, e.Empty)
 }
 

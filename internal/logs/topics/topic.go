@@ -38,11 +38,14 @@ type topic struct {
 	broken, refused failed
 
 	log, publish, stamps blocks[int64]
-	unsorted             bool
+	late                 int   // steps back of the log time
+	setBack              bool  // whether the clock was set back at one of them
 	last                 int64 // log time
 	published            bool  // whether a publish time differs from the log time
-	stamped              bool  // whether a stamp is not 0
 	zeros                int   // stamps that are 0
+	// motions are those of the clocks log, publish and header.
+	motions [3]motion
+	pairs   pairs
 
 	numbers
 	inexact int
@@ -113,20 +116,24 @@ func (t *topic) join(in *piece, r *reader) {
 	}
 	for i, ns := range in.log {
 		if t.log.len()+i > 0 && ns < t.last {
-			t.unsorted = true
+			t.late++
 		}
 		t.last = ns
 		t.published = t.published || in.publish[i] != ns
 	}
+	for i, times := range [][]int64{in.log, in.publish, in.rows.Stamps} {
+		t.motions[i].add(times)
+	}
+	t.pairs.add(in.log, in.rows.Stamps)
 	t.reserve()
 	before := t.log.len()
+	r.findSetBacks(t, in, before)
 	t.log.add(in.log)
 	switch r.clock {
 	case "publish":
 		t.publish.add(in.publish)
 	case "header":
 		for _, ns := range in.rows.Stamps {
-			t.stamped = t.stamped || ns != 0
 			if ns == 0 {
 				t.zeros++
 			}

@@ -3,7 +3,9 @@ package topics
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
@@ -69,6 +71,9 @@ func Check(ctx context.Context, opt dataset.Options) (dataset.Info, *defs.Set, e
 	if !slices.Contains(clocks, info.Clock) {
 		return dataset.Info{}, nil, &dataset.OptionError{Arg: "Clock", Got: opt.Clock, Want: strings.Join(clocks, " or ")}
 	}
+	if opt.Stretch < -1 {
+		return dataset.Info{}, nil, &dataset.OptionError{Arg: "Stretch", Got: strconv.Itoa(opt.Stretch), Want: "a number from 1, or -1 for all"}
+	}
 	set, err := defs.Open(ctx, opt.Definitions)
 	return info, set, err
 }
@@ -87,7 +92,8 @@ func Read(ctx context.Context, log Log, opt dataset.Options) (*dataset.Episode, 
 type opener func(encoding string, schema message.Schema, lookup func(name string) string) (message.Decoder, error)
 
 func read(ctx context.Context, log Log, opt dataset.Options, open opener) (*dataset.Episode, error) {
-	r := &reader{log: log, decoder: open, strict: opt.Strict, defined: len(opt.Definitions) > 0, clock: cmp.Or(opt.Clock, clocks[0]), keys: map[key]*channel{}, named: map[string][]*topic{}}
+	r := newReader(log, open)
+	r.strict, r.defined, r.clock = opt.Strict, len(opt.Definitions) > 0, cmp.Or(opt.Clock, clocks[0])
 	if d, ok := log.(Definer); ok {
 		r.define = d.Definition
 	} else {
@@ -97,17 +103,62 @@ func read(ctx context.Context, log Log, opt dataset.Options, open opener) (*data
 		}
 		r.define = set.Lookup("")
 	}
-	parts := make([]int, log.Parts())
-	for i := range parts {
-		parts[i] = i
-	}
-	if err := r.pass(ctx, parts, false); err != nil {
+	if err := r.all(ctx); err != nil {
 		return nil, err
 	}
-	if len(r.again) > 0 {
-		if err := r.pass(ctx, r.again, true); err != nil {
+	if opt.Stretch > 0 {
+		return r.stretch(ctx, opt.Stretch)
+	}
+	if opt.Stretch == 0 {
+		if err := r.setBackError(); err != nil {
 			return nil, err
 		}
 	}
 	return r.episode()
+}
+
+func newReader(log Log, open opener) *reader {
+	return &reader{log: log, decoder: open, keys: map[key]*channel{}, named: map[string][]*topic{}, tails: map[int]*tail{}}
+}
+
+// all reads the log.
+func (r *reader) all(ctx context.Context) error {
+	parts := make([]int, r.log.Parts())
+	for i := range parts {
+		parts[i] = i
+	}
+	if err := r.pass(ctx, parts, false); err != nil {
+		return err
+	}
+	if len(r.again) > 0 {
+		if err := r.pass(ctx, r.again, true); err != nil {
+			return err
+		}
+	}
+	r.judge()
+	return nil
+}
+
+// stretch reads one stretch of a log that was read, from 1.
+func (r *reader) stretch(ctx context.Context, number int) (*dataset.Episode, error) {
+	bounds := r.bounds()
+	switch n := len(bounds) + 1; {
+	case number > n:
+		return nil, &dataset.OptionError{Arg: "Stretch", Got: strconv.Itoa(number), Want: fmt.Sprintf("at most %d: the clock of the log was set back %d times", n, n-1)}
+	case n == 1:
+		return r.episode()
+	}
+	one := newReader(r.log, r.decoder)
+	one.strict, one.defined, one.clock, one.define = r.strict, r.defined, r.clock, r.define
+	if number > 1 {
+		one.from = &bounds[number-2]
+	}
+	if number <= len(bounds) {
+		one.until = &bounds[number-1]
+	}
+	if err := one.all(ctx); err != nil {
+		return nil, err
+	}
+	one.damage.Add(dataset.Note{Code: dataset.CodeOtherStretches, Count: one.outside, Row: dataset.At(number - 1), Detail: dataset.Detail{Of: len(bounds) + 1}})
+	return one.episode()
 }
