@@ -229,6 +229,10 @@ func fromImage(img image.Image) (*tensor.Tensor, *FormatError) {
 		}
 	}
 	out := make([]byte, h*w*c)
+	if img, ok := img.(*image.YCbCr); ok {
+		fromYCbCr(out, img)
+		return pixels(out, h, w, c)
+	}
 	for y := range h {
 		row := out[y*w*c : (y+1)*w*c]
 		switch img := img.(type) {
@@ -239,11 +243,6 @@ func fromImage(img image.Image) (*tensor.Tensor, *FormatError) {
 		case *image.RGBA: // png without alpha
 			for x := range w {
 				copy(row[3*x:3*x+3], img.Pix[y*img.Stride+4*x:])
-			}
-		case *image.YCbCr:
-			for x := range w {
-				p := img.YCbCrAt(r.Min.X+x, r.Min.Y+y)
-				row[3*x], row[3*x+1], row[3*x+2] = color.YCbCrToRGB(p.Y, p.Cb, p.Cr)
 			}
 		default:
 			for x := range w {
