@@ -25,26 +25,29 @@ type pillows struct {
 }
 
 // Chroma is interpolated as libjpeg-turbo does it, whatever the sampling, the size and the coding are. The planes of image/jpeg are off by 1 at times,
-// because it rounds its inverse transform in another way. Of 990,000 values of 1,200 such files 98 % are equal, 34 are off by 3, and none by more.
+// because it rounds its inverse transform in another way, before Go 1.26 more often. Of 990,000 values of 1,200 such files 98 % are equal, 34 are off by 3, and none by more.
 func TestJPEGHasThePixelsOfLibjpegTurbo(t *testing.T) {
 	z, err := gzip.NewReader(bytes.NewReader(filetest.Read(t, "testdata/jpeg_golden.json.gz")))
 	require.NoError(t, err)
 	var cases []pillows
 	require.NoError(t, json.NewDecoder(z).Decode(&cases))
 	require.NotEmpty(t, cases)
-	values, equal := map[string]int{}, map[string]int{}
+	values, equal, beyond := map[string]int{}, map[string]int{}, 0
 	for i, c := range cases {
 		shape, got := decoded(t, media("jpeg", 0, 0, c.File), 0)
 		require.Equal(t, []int{c.Height, c.Width, 3}, shape)
 		for k, v := range got {
-			assert.InDelta(t, c.Pixels[k], v, 2, "file %d, %s, %dx%d, value %d", i, c.Sampling, c.Height, c.Width, k)
-			values[c.Sampling]++
+			if values[c.Sampling]++; max(v, c.Pixels[k])-min(v, c.Pixels[k]) > 2 {
+				beyond++
+			}
+			assert.InDelta(t, c.Pixels[k], v, 3, "file %d, %s, %dx%d, value %d", i, c.Sampling, c.Height, c.Width, k)
 			if v == c.Pixels[k] {
 				equal[c.Sampling]++
 			}
 		}
 	}
 	assert.Len(t, values, 6)
+	assert.LessOrEqual(t, beyond, 2, "of more than 30,000 values")
 	for sampling, n := range values {
 		assert.Greater(t, equal[sampling], n*95/100, sampling)
 	}
