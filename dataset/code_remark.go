@@ -51,6 +51,8 @@ const (
 	CodeFrameTimeOwn Code = "frame-time-own"
 	// CodeFrameTimeUnsorted: as CodeFrameTimeOwn, but the timestamps do not ascend and are not the clock. Example: a table whose rows were shuffled.
 	CodeFrameTimeUnsorted Code = "frame-time-unsorted"
+	// CodeClockAssumed: Count rows have no clock of their own, and take Got, which has as many. Example: q [20] beside joint/timestamps [20].
+	CodeClockAssumed Code = "clock-assumed"
 	// CodeRowsNotValid: Count rows of a stream are not valid, and were left out. Example: rows of a clock in a gap of the stream.
 	CodeRowsNotValid Code = "rows-not-valid"
 )
@@ -181,7 +183,7 @@ var remarkCodes = []Code{
 	CodeLogClock, CodeHeaderTimeNone, CodeHeaderTimeZero, CodePublishTimeNone, CodeHeaderFields, CodeFrameParents, CodeMessagesEmpty, CodeLabelsUnusable,
 	CodeLabelsPartial, CodeLabelsReordered, CodeLabelSets, CodeFramesBeforeKey, CodeFramesWithoutKey, CodeFramesDiffer, CodeMessageCount, CodeTimeRange,
 	CodeDefinitionsAssumed, CodeDefinitionsNewest, CodeDefinitionsFitting, CodeDefinitionsUnfit, CodeDefinitionReplaced, CodePiecesAssumed,
-	CodeFrameTimeOwn, CodeFrameTimeUnsorted, CodeRowsNotValid,
+	CodeFrameTimeOwn, CodeFrameTimeUnsorted, CodeClockAssumed, CodeRowsNotValid,
 	CodeStrayLeftOut, CodeStrayFollowed, CodeStrayTaken, CodeStrayIgnored, CodeStrayUnset, CodeClockJump, CodeRangeEmpty, CodeRangeNotNarrowed,
 	CodeRangeDisjoint, CodeStatisticsNeeded, CodeBackSteps, CodeTimeless, CodeNeverValid, CodeTimeUnit, CodeAngleUnit, CodeTimesCoarse, CodeNotFinite,
 	CodeToleranceUnused, CodePeriodUnused, CodeQuatUnused, CodeWindowUnused, CodeExtrapolateUnused, CodeFillGapsUnused, CodeFillUnused, CodeKindUnused,

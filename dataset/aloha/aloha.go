@@ -29,10 +29,9 @@ var layout = h5episode.Layout{
 		if action, err := s.File.Root().Dataset("action"); err == nil && len(action.Shape()) > 0 {
 			s.AddFrames(action.Len())
 		}
-		return s.ChooseRate(0)
+		return s.ChooseRate(h5episode.RateOf(said))
 	},
 	Begin: func(r *h5episode.Reader, root *hdf5.Group) error {
-		r.Actions = []string{"action"}
 		r.Omit = func(path string) dataset.Code {
 			if path == "compress_len" {
 				return dataset.CodeFrameLengths

@@ -134,8 +134,8 @@ func (t *Type) order() binary.ByteOrder {
 	return binary.LittleEndian
 }
 
-// flat returns what an array is of, through arrays of arrays, and the dimensions of all.
-func (t *Type) flat() (*Type, []int) {
+// Flat returns the type of the numbers in an array, through arrays of arrays, and the dimensions of all.
+func (t *Type) Flat() (*Type, []int) {
 	var dims []int
 	for ; t.Kind == Array; t = t.Elem {
 		dims = append(dims, t.Dims...)

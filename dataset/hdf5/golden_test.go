@@ -143,7 +143,7 @@ func TestDatasetsAreWhatH5pyReads(t *testing.T) {
 					if w.Empty {
 						continue
 					}
-					_, dims := d.Type().flat()
+					_, dims := d.Type().Flat()
 					assert.Equal(t, append([]int{}, w.Shape...), append(d.Shape(), dims...), name)
 					if c, ok := d.data.(*chunked); ok && w.Chunks != nil {
 						assert.Equal(t, w.Chunks, c.dims, name)
@@ -185,7 +185,7 @@ func little(t *testing.T, d *Dataset, raw []byte) []byte {
 		require.NoError(t, err)
 		return []byte(strings.Join(s, ""))
 	}
-	if base, _ := d.Type().flat(); base.Big {
+	if base, _ := d.Type().Flat(); base.Big {
 		for at := 0; at < len(raw); at += base.Size {
 			slices.Reverse(raw[at : at+base.Size])
 		}
@@ -199,7 +199,7 @@ func checkFirst(t *testing.T, name string, d *Dataset, first any) {
 	if !ok || len(list) == 0 || name == "/refused/wide" {
 		return
 	}
-	switch base, _ := d.Type().flat(); base.Kind {
+	switch base, _ := d.Type().Flat(); base.Kind {
 	case String, VarString:
 		got, err := d.ReadStrings()
 		if assert.NoError(t, err, name) {

@@ -13,11 +13,7 @@ import (
 var layout = h5episode.Layout{
 	Format: "hdf5",
 	Index:  index,
-	Begin: func(r *h5episode.Reader, group *hdf5.Group) error {
-		r.Actions = []string{"action", "actions"}
-		r.Further = group.Has("action") || group.Has("actions")
-		return r.BeginRoot(group)
-	},
+	Begin:  (*h5episode.Reader).BeginRoot,
 }
 
 func init() { layout.Register() }

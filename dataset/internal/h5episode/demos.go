@@ -37,9 +37,9 @@ func DemosOf(root *hdf5.Group) (data *hdf5.Group, demos []string, err error) {
 	return data, demos, nil
 }
 
-// IndexDemos is Index for files with a group data of demonstrations, and in a group mask lists of them that are splits. The rate is what rateOf finds
-// in the text of env_args.
-func (s *Set) IndexDemos(ctx context.Context, rateOf func(envArgs string) float64) error {
+// IndexDemos is Index for files with a group data of demonstrations, and in a group mask lists of them that are splits. The rate is that of data's
+// attributes.
+func (s *Set) IndexDemos(ctx context.Context) error {
 	data, demos, err := DemosOf(s.File.Root())
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func (s *Set) IndexDemos(ctx context.Context, rateOf func(envArgs string) float6
 	}
 	s.About.Attributes = said
 	s.tellOthers(data)
-	if err := s.ChooseRate(rateOf(said["env_args"])); err != nil {
+	if err := s.ChooseRate(RateOf(said)); err != nil {
 		return err
 	}
 	s.AddTask(TaskOf(said))
@@ -167,7 +167,6 @@ func (s *Set) masks(demos []string) error {
 
 // BeginDemo is Begin for a demonstration, whose attribute num_samples says how many steps it has.
 func (r *Reader) BeginDemo(demo *hdf5.Group) error {
-	r.Actions = []string{"actions"}
 	if err := r.BeginRoot(demo); err != nil {
 		return err
 	}
