@@ -23,7 +23,7 @@ var layout = h5episode.Layout{
 			}
 			return ""
 		}
-		return r.BeginDemo(demo)
+		return r.BeginRoot(demo)
 	},
 }
 
@@ -44,7 +44,7 @@ func fits(root *hdf5.Group) (bool, error) {
 		}
 	}
 	for _, name := range demos[:min(3, len(demos))] {
-		demo, broken := data.Group(name)
+		demo, broken := root.Group(name)
 		if broken != nil {
 			continue
 		}

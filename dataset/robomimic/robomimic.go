@@ -27,7 +27,7 @@ var layout = h5episode.Layout{
 		}
 		return nil
 	},
-	Begin: (*h5episode.Reader).BeginDemo,
+	Begin: (*h5episode.Reader).BeginRoot,
 }
 
 func init() { layout.Register() }
