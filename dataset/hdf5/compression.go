@@ -4,48 +4,45 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
-	"slices"
 	"sync"
 
-	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/bz2"
 	"github.com/robocache/robocache/dataset/internal/lzf"
 )
 
 // compression undoes a filter that changes the size of data.
 type compression struct {
-	ratio  int                                                        // of a byte come no more bytes
-	expand func(dst, src []byte, values []uint32) (in int, err error) // fills dst; with an error, in is the place in src to blame
+	ratio  int                                       // of a byte come no more bytes
+	expand func(dst, src []byte) (in int, err error) // fills dst; with an error, in is the place in src to blame
 }
 
 // maxRatio is for filters that have no bound below the size of a block of one byte.
 const maxRatio = 1 << 16
 
-const compressionNames = "deflate, lzf, scaleoffset, zstd, lz4, bzip2 or blosc"
+const compressionNames = "deflate, lzf, zstd, lz4, bzip2 or blosc"
 
 var compressions = map[int]compression{
-	filterDeflate:     {deflateRatio, func(dst, src []byte, _ []uint32) (int, error) { return inflate(dst, src) }},
-	filterLZF:         {lzf.MaxRatio, func(dst, src []byte, _ []uint32) (int, error) { return lzf.Decompress(dst, src) }},
-	filterScaleOffset: {maxRatio, unscale},
-	filterBzip2:       {maxRatio, func(dst, src []byte, _ []uint32) (int, error) { return 0, bunzip2(dst, src) }},
-	filterZstd:        {maxRatio, func(dst, src []byte, _ []uint32) (int, error) { return 0, unzstd(dst, src) }},
-	filterLZ4:         {maxRatio, unlz4},
-	filterBlosc:       {maxRatio, unblosc},
+	filterDeflate: {deflateRatio, inflate},
+	filterLZF:     {lzf.MaxRatio, lzf.Decompress},
+	filterBzip2:   {maxRatio, bunzip2},
+	filterZstd:    {maxRatio, unzstd},
+	filterLZ4:     {maxRatio, unlz4},
+	filterBlosc:   {maxRatio, unblosc},
 }
 
 // filled returns errShort unless as many bytes were made as dst has, in its memory.
-func filled(dst, out []byte, err error) error {
+func filled(dst, out []byte, err error) (in int, _ error) {
 	if err == nil && len(out) != len(dst) {
-		return errShort
+		err = errShort
 	}
-	return err
+	return 0, err
 }
 
-func bunzip2(dst, src []byte) error {
+func bunzip2(dst, src []byte) (int, error) {
 	out, err := new(bz2.Decoder).Append(dst[:0], src, len(dst))
 	return filled(dst, out, err)
 }
@@ -58,18 +55,18 @@ var zstdDecoder = sync.OnceValue(func() *zstd.Decoder {
 	return d
 })
 
-func unzstd(dst, src []byte) error {
+func unzstd(dst, src []byte) (int, error) {
 	out, err := zstdDecoder().DecodeAll(src, dst[:0:len(dst)])
 	return filled(dst, out, err)
 }
 
-func lz4Block(dst, src []byte) error {
+func lz4Block(dst, src []byte) (int, error) {
 	n, err := lz4.UncompressBlock(src, dst)
 	return filled(dst, dst[:n], err)
 }
 
 // unlz4 undoes the filter lz4: the size, that of a block, and blocks with their sizes, of which those that are not smaller are stored.
-func unlz4(dst, src []byte, _ []uint32) (int, error) {
+func unlz4(dst, src []byte) (int, error) {
 	if len(src) < 12 {
 		return 0, errShort
 	}
@@ -83,7 +80,7 @@ func unlz4(dst, src []byte, _ []uint32) (int, error) {
 		}
 		if len(part) == n {
 			copy(dst, part)
-		} else if err := lz4Block(dst[:n], part); err != nil {
+		} else if _, err := lz4Block(dst[:n], part); err != nil {
 			return at, err
 		}
 		dst = dst[n:]
@@ -105,7 +102,7 @@ func sized(src []byte, at *int, order binary.ByteOrder) ([]byte, error) {
 }
 
 // unblosc undoes the filter blosc: blocks of streams, one for each byte of an element where the compressor splits them.
-func unblosc(dst, src []byte, _ []uint32) (int, error) {
+func unblosc(dst, src []byte) (int, error) {
 	if len(src) < 16 {
 		return 0, errShort
 	}
@@ -114,10 +111,11 @@ func unblosc(dst, src []byte, _ []uint32) (int, error) {
 		return 4, errShort
 	}
 	if flags&2 != 0 { // stored
-		return 16, filled(dst, dst[:copy(dst, src[16:])], nil)
+		return filled(dst, dst[:copy(dst, src[16:])], nil)
 	}
-	if flags&4 != 0 {
-		return 2, errors.New("shuffled bits, which are not read")
+	expand := bloscCompressors[flags>>5]
+	if flags&4 != 0 || expand == nil {
+		return 2, fmt.Errorf("%w: flags %#x, which are of shuffled bits or of snappy", dataset.ErrUnsupported, flags)
 	}
 	shuffled := make([]byte, min(block, len(dst)))
 	for i, from := 0, 0; from < len(dst); i, from = i+1, from+block {
@@ -141,129 +139,17 @@ func unblosc(dst, src []byte, _ []uint32) (int, error) {
 			case len(part) == len(piece):
 				copy(piece, part)
 			default:
-				err = bloscBlock(int(flags>>5), piece, part)
+				_, err = expand(piece, part)
 			}
 			if err != nil {
 				return at, err
 			}
 		}
 		if flags&1 != 0 && size > 1 {
-			n := len(to) / size
-			for i := range n {
-				for k := range size {
-					out[i*size+k] = to[k*n+i]
-				}
-			}
-			copy(out[n*size:], to[n*size:])
+			unshuffleTo(out, to, size)
 		}
 	}
 	return 0, nil
 }
 
-func bloscBlock(compressor int, dst, src []byte) (err error) {
-	switch compressor {
-	case 0:
-		return unblosclz(dst, src)
-	case 1:
-		return lz4Block(dst, src)
-	case 2:
-		n, err := snappy.DecodedLen(src)
-		if err != nil || n != len(dst) {
-			return errors.Join(err, errShort)
-		}
-		_, err = snappy.Decode(dst, src)
-		return err
-	case 3:
-		_, err = inflate(dst, src)
-		return err
-	case 4:
-		return unzstd(dst, src)
-	}
-	return fmt.Errorf("compressor %d, which is not known", compressor)
-}
-
-// unblosclz expands blosc's own compression: runs of bytes, and copies of what is up to 73,727 bytes before.
-func unblosclz(dst, src []byte) error {
-	at, to := 0, 0
-	next := func() int {
-		if at++; at > len(src) {
-			return 0
-		}
-		return int(src[at-1])
-	}
-	for first := true; at < len(src); first = false {
-		op := next()
-		if first {
-			op &= 31
-		}
-		if op < 32 {
-			n := op + 1
-			if n > len(src)-at || n > len(dst)-to {
-				return errShort
-			}
-			copy(dst[to:], src[at:at+n])
-			at, to = at+n, to+n
-			continue
-		}
-		n, far := op>>5+2, op&31<<8
-		for more := op>>5 == 7; more; {
-			b := next()
-			n, more = n+b, b == 255 && at < len(src)
-		}
-		low := next()
-		far += low
-		if low == 255 && op&31 == 31 {
-			far = next()<<8 + next() + 8191
-		}
-		if far++; far > to || n > len(dst)-to || at > len(src) {
-			return errShort
-		}
-		for range n {
-			dst[to] = dst[to-far]
-			to++
-		}
-	}
-	return filled(dst, dst[:to], nil)
-}
-
-// unscale undoes the filter scaleoffset: numbers less the least, in as few bits as they take, which floats were rounded to by a power of ten.
-func unscale(dst, src []byte, v []uint32) (int, error) {
-	const head = 21
-	if len(v) < 8 || len(src) < head || v[4] < 1 || v[4] > 8 {
-		return 0, errShort
-	}
-	size, scale := int(v[4]), math.Pow10(int(int32(v[1])))
-	width := int(binary.LittleEndian.Uint32(src))
-	least := binary.LittleEndian.Uint64(src[5:])
-	if width >= 8*size {
-		return head, filled(dst, dst[:copy(dst, src[head:])], nil)
-	}
-	if len(src)-head < (len(dst)/size*width+7)/8 {
-		return len(src), errShort
-	}
-	var word [8]byte
-	bit := 0
-	for at := 0; at+size <= len(dst); at += size {
-		n := uint64(0)
-		for range width {
-			n = n<<1 | uint64(src[head+bit/8]>>(7-bit%8)&1)
-			bit++
-		}
-		switch {
-		case v[7] == 1 && width > 0 && n == 1<<width-1: // the fill value
-			for i := range v[8:min(len(v), 10)] {
-				binary.LittleEndian.PutUint32(word[4*i:], v[8+i])
-			}
-		case v[3] == 0:
-			binary.LittleEndian.PutUint64(word[:], n+least)
-		case size == 4:
-			binary.LittleEndian.PutUint32(word[:], math.Float32bits(float32(n)/float32(scale)+math.Float32frombits(uint32(least))))
-		default:
-			binary.LittleEndian.PutUint64(word[:], math.Float64bits(float64(n)/scale+math.Float64frombits(least)))
-		}
-		if copy(dst[at:at+size], word[:]); v[6] == 1 {
-			slices.Reverse(dst[at : at+size])
-		}
-	}
-	return 0, nil
-}
+var bloscCompressors = [8]func(dst, src []byte) (in int, err error){0: lzf.DecompressBlosc, 1: lz4Block, 3: inflate, 4: unzstd}

@@ -3,26 +3,26 @@ package hdf5
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/robocache/robocache/dataset"
 )
 
 const (
-	filterDeflate     = 1
-	filterShuffle     = 2
-	filterFletcher32  = 3
-	filterScaleOffset = 6
-	filterBzip2       = 307
-	filterLZF         = 32000
-	filterBlosc       = 32001
-	filterLZ4         = 32004
-	filterZstd        = 32015
+	filterDeflate    = 1
+	filterShuffle    = 2
+	filterFletcher32 = 3
+	filterBzip2      = 307
+	filterLZF        = 32000
+	filterBlosc      = 32001
+	filterLZ4        = 32004
+	filterZstd       = 32015
 )
 
 var filterNames = map[int]string{
 	filterDeflate: "deflate", filterShuffle: "shuffle", filterFletcher32: "fletcher32", 4: "szip", 5: "nbit",
-	filterScaleOffset: "scaleoffset", 305: "lzo", filterBzip2: "bzip2", filterLZF: "lzf", filterBlosc: "blosc", filterLZ4: "lz4", 32008: "bitshuffle", 32013: "zfp",
+	6: "scaleoffset", 305: "lzo", filterBzip2: "bzip2", filterLZF: "lzf", filterBlosc: "blosc", filterLZ4: "lz4", 32008: "bitshuffle", 32013: "zfp",
 	filterZstd: "zstd", 32026: "blosc2",
 }
 
@@ -128,8 +128,12 @@ func expand(s *source, what func() string, at int64, data []byte, want int, spac
 		return nil, s.fail(at, dataset.ErrCorrupt, what(), fmt.Sprintf("%d bytes of %s", len(data), f.Name), fmt.Sprintf("enough for %d", want))
 	}
 	out := space.other(data, want)
-	if in, err := c.expand(out, data, f.values); err != nil {
-		return nil, s.fail(at+int64(in), dataset.ErrCorrupt, what(), err.Error(), fmt.Sprintf("%d bytes of %s", want, f.Name))
+	if in, err := c.expand(out, data); err != nil {
+		kind := dataset.ErrCorrupt
+		if errors.Is(err, dataset.ErrUnsupported) {
+			kind = dataset.ErrUnsupported
+		}
+		return nil, s.fail(at+int64(in), kind, what(), err.Error(), fmt.Sprintf("%d bytes of %s", want, f.Name))
 	}
 	return out, nil
 }
@@ -140,11 +144,16 @@ func unshuffle(s *source, what func() string, at int64, data []byte, f Filter, s
 		return nil, s.fail(at, dataset.ErrCorrupt, what(), "shuffle of elements of no size", "a size")
 	}
 	size := int(min(f.values[0], uint32(len(data))+1))
-	n := len(data) / size
-	if n < 2 || size < 2 {
+	if len(data)/size < 2 || size < 2 {
 		return data, nil
 	}
 	out := space.other(data, len(data))
+	unshuffleTo(out, data, size)
+	return out, nil
+}
+
+func unshuffleTo(out, data []byte, size int) {
+	n := len(data) / size
 	part := func(k int) []byte { return data[k*n : (k+1)*n] }
 	switch size {
 	case 2:
@@ -172,7 +181,6 @@ func unshuffle(s *source, what func() string, at int64, data []byte, f Filter, s
 		}
 	}
 	copy(out[n*size:], data[n*size:])
-	return out, nil
 }
 
 // fletcher32 checks the sum that follows the data, and cuts it off.
