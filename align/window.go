@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Ticks returns the targets of a window at an anchor, as nanoseconds from it: the ticks j of the rate with From < j/rate <= To where To is at most 0, else
-// those with From <= j/rate < To. Tick j is at floor(j*1e9/rate + 0.5).
+// Ticks returns the targets of a window at an anchor, in nanoseconds from it: the ticks j of the rate with From < j/rate <= To if To is at
+// most 0, else with From <= j/rate < To. Tick j is at floor(j*1e9/rate + 0.5).
 func (w Window) Ticks(rate float64) []int64 {
 	lo, hi := w.span(rate)
 	var list []int64
@@ -17,7 +17,7 @@ func (w Window) Ticks(rate float64) []int64 {
 	return list
 }
 
-// span is the first and the last tick of a window, or the other way round if it has none.
+// span returns the first and the last tick of a window. If the window has none, lo is after hi.
 func (w Window) span(rate float64) (lo, hi float64) {
 	from, to := steps(w.From, rate), steps(w.To, rate)
 	if w.To <= 0 {
@@ -26,7 +26,8 @@ func (w Window) span(rate float64) (lo, hi float64) {
 	return math.Ceil(from), math.Ceil(to) - 1
 }
 
-// steps is how many steps of a rate a duration takes. A third of a second is a whole number of them, but for what a Duration rounds.
+// steps returns the number of steps of a rate in a duration. It corrects the rounding of a Duration, so that a third of a second is 10
+// steps of 30 Hz.
 func steps(d time.Duration, rate float64) float64 {
 	v := d.Seconds() * rate
 	if r := math.Round(v); math.Abs(v-r) < 0.6e-9*rate+1e-14*math.Abs(v) {
@@ -35,16 +36,16 @@ func steps(d time.Duration, rate float64) float64 {
 	return v
 }
 
-// diffusionPolicy is the padding that says which windows there are, too.
+// diffusionPolicy is the padding that also chooses the windows.
 const diffusionPolicy = "diffusion_policy"
 
-// Anchors returns how many of an episode's ticks have a window, of a checked plan with a rate: the first ones, which are all unless the padding is
-// diffusion_policy. There no window reaches beyond the last tick by more than PadAfter.
+// Anchors returns the number of an episode's ticks, from the first, that have a window. The plan is checked and has a rate. All ticks have
+// one, unless the padding is diffusion_policy: then no window reaches beyond the last tick by more than PadAfter.
 //
-// Source: the sequence sampler of the diffusion policy project, as published in 2023. Of an episode of n steps it takes the sequences of h steps that begin
-// at steps -before to n-h+after; steps outside of the episode are its first or last. Here h are the ticks from the first of any window to the last, the
-// anchor among them, and before those ahead of it, n_obs_steps-1 in its configurations: so the first tick is an anchor. after is PadAfter, n_action_steps-1
-// steps in its configurations, which leaves out the last anchors alone.
+// Source: the sequence sampler of the diffusion policy project, as published in 2023. From an episode of n steps it takes the sequences of
+// h steps that begin at steps -before to n-h+after; steps outside the episode are its first or last. Here h is the number of ticks from the
+// first of any window to the last, with the anchor. before is the number of ticks before the anchor, n_obs_steps-1 in its configurations,
+// so the first tick is an anchor. after is PadAfter, n_action_steps-1 steps in its configurations, which leaves out only the last anchors.
 func (p *Plan) Anchors(ticks int) int {
 	if p.Padding != diffusionPolicy {
 		return ticks
@@ -53,7 +54,7 @@ func (p *Plan) Anchors(ticks int) int {
 	return max(0, ticks-int(p.ahead()-math.Floor(steps(after, p.Rate))))
 }
 
-// ahead is how many ticks windows reach beyond their anchor.
+// ahead returns how many ticks windows reach beyond their anchor.
 func (p *Plan) ahead() float64 {
 	most := 0.0
 	for _, w := range p.Windows {

@@ -70,8 +70,8 @@ func (a *app) trainCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&t.kind, "policy", policy.Kind, "the `KIND` of policy: "+policy.Kind)
-	f.StringVar(&t.Size, "size", policy.Sizes[0], "the `SIZE` of the network: small, or seed, the shape that training is timed at")
+	nameFlag(cmd, &t.kind, "policy", policy.Kind, "the `KIND` of policy: "+policy.Kind, policy.Kind)
+	nameFlag(cmd, &t.Size, "size", policy.Sizes[0], "the `SIZE` of the network: small, or seed, the shape that training is timed at", policy.Sizes...)
 	f.StringVar(&t.planFile, "plan", "", "the plan `FILE`: streams, rate and windows; instead of --hz, --action and --state")
 	f.Var(cli.Hertz(&t.Hz), "hz", "rate of the clock; that of the dataset unless given")
 	f.StringVar(&t.Action, "action", "", "the `STREAM` that is predicted; that called action or actions unless given")
@@ -86,13 +86,10 @@ func (a *app) trainCommand() *cobra.Command {
 	f.StringVarP(&t.out, "out", "o", "", "write the checkpoint into this `DIR`")
 	f.BoolVar(&t.resume, "resume", false, "go on from the checkpoint in --out, if there is one")
 	readingFlags(f, &t.request.Packing.Options)
-	f.StringVar(&t.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N or sim; several between commas, or cuda:all, train together")
+	nameFlag(cmd, &t.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N or sim; several between commas, or cuda:all, train together", backendNames()...)
 	f.BoolVar(&t.NCCL, "nccl", false, "several GPUs add up their gradients by NCCL, where they do not reach each other's memory")
 	f.IntVar(&t.rank, "rank", 0, "this program's number among --world; told by torchrun, srun, Open MPI or Kubernetes unless given")
 	f.IntVar(&t.world, "world", 1, "how many programs of this machine train together, each with a device; told with the rank unless given")
-	complete(cmd, "backend", backendNames)
-	complete(cmd, "size", func() []string { return policy.Sizes })
-	complete(cmd, "policy", func() []string { return []string{policy.Kind} })
 	files(cmd, map[string]string{"plan": "yaml"})
 	folders(cmd, "out")
 	cmd.ValidArgsFunction = recordingFiles
@@ -135,7 +132,7 @@ func (a *app) train(t *training) (err error) {
 	}
 	defer func() {
 		if err != nil && t.writes() && absent != nil {
-			_ = os.Remove(t.out) // which fails if there is something in it
+			_ = os.Remove(t.out) // fails if the folder is not empty
 		}
 	}()
 	w := &trainer{app: a, training: t, ranks: all, out: &trained{Input: t.path, Output: t.out, Skill: map[string]float64{}, RidgeSkill: map[string]float64{}, Remarks: []string{}}}
@@ -160,7 +157,7 @@ func (a *app) train(t *training) (err error) {
 	defer func() { err = errors.Join(err, tr.Close()) }()
 	if err := w.run(ctx, tr, source.Store); err != nil {
 		if all != nil {
-			all.Leave(err) // the others are not to wait
+			all.Leave(err) // so that the others stop waiting
 		}
 		return err
 	}

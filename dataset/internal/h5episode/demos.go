@@ -48,8 +48,8 @@ func (s *Set) countDemo(demo *hdf5.Group) error {
 	said := Said{}
 	for _, a := range attrs {
 		if a.Name == "num_samples" || a.Name == "ep_meta" {
-			if text, err := textOf(&a.Values); err == nil { // what is broken is told when the episode is read
-				said[a.Name] = text
+			if value, err := textOf(&a.Values); err == nil { // what is broken is told when the episode is read
+				said[a.Name] = value
 			}
 		}
 	}
@@ -151,12 +151,12 @@ func TaskOf(said Said) string {
 
 // wordsOf returns a JSON string, or a list of such joined, as some writers have its letters.
 func wordsOf(raw json.RawMessage) string {
-	var text string
+	var words string
 	var list []string
 	switch {
-	case json.Unmarshal(raw, &text) == nil:
+	case json.Unmarshal(raw, &words) == nil:
 	case json.Unmarshal(raw, &list) == nil:
-		text = strings.Join(list, "")
+		words = strings.Join(list, "")
 	}
-	return strings.TrimSpace(text)
+	return strings.TrimSpace(words)
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/hdf5"
-	"github.com/robocache/robocache/internal/listed"
+	"github.com/robocache/robocache/internal/text"
 )
 
 // IndexGroups is Index for files of any layout: the episodes are groups that are alike, at any depth, or the file is one.
@@ -172,7 +172,7 @@ func (s *Set) tellOthers(g *hdf5.Group, episodes map[string]bool) (names []strin
 		}
 	}
 	if names = append(names, deeper...); len(names) > 0 {
-		s.About.Attributes["other objects"] = listed.Names(names)
+		s.About.Attributes["other objects"] = text.Names(names)
 	}
 	return names
 }
