@@ -44,8 +44,11 @@ func (r *Reader) findClocks() error {
 	look := func(name string, v *hdf5.Values) (*clock, error) {
 		said := r.Episode.Attributes.Other
 		c, exponent, known := clockNamed(name, said[name+"/units"]+said[name+"/unit"])
+		if c == nil {
+			return nil, nil
+		}
 		n, err := tensor.NumElements(v.Shape()...)
-		if _, ok := v.Type().DType(); c == nil || err != nil || n != v.Len() || n < 2 || !ok || v.Type().Kind == hdf5.Array {
+		if _, ok := v.Type().DType(); err != nil || n != v.Len() || n < 2 || !ok || v.Type().Kind == hdf5.Array {
 			return nil, nil
 		}
 		if err := r.take(name, n, 24); err != nil {
@@ -215,6 +218,9 @@ func (r *Reader) clock(name string, p pace) (*tensor.Tensor, error) {
 
 // RateOf returns the rate that attributes, or the JSON of env_args, state, Hz; 0 if they do not.
 func RateOf(said Said) float64 {
+	if len(said) == 0 {
+		return 0
+	}
 	for _, name := range []string{"fps", "FPS", "hz", "rate", "frequency", "sample_rate", "sampling_rate", "frame_rate", "control_freq", "control_frequency"} {
 		if rate, _ := said.Number(name); dataset.IsRate(rate) {
 			return rate
