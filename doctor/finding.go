@@ -27,7 +27,7 @@ type Finding struct {
 	Columns []string `json:"columns,omitempty"`
 	// Count is the number of occurrences: gaps, samples, frames, files; at least 1.
 	Count int `json:"count"`
-	// At has the times of the first MostTimes occurrences, nanoseconds on the recording's clock; empty if the fault has no time.
+	// At has the times of the first MostTimes occurrences, nanoseconds on the recording's clock; empty if the fault has no time. Places has all.
 	At []int64 `json:"at_ns"`
 	// Why describes the fault and its measurement, WhatToDo its correction, in a sentence or two.
 	Why      string `json:"why"`
@@ -39,14 +39,13 @@ type Finding struct {
 	// Plot is the picture of the finding; nil if it has none, or if a report has pictures of enough findings of its kind and stream.
 	Plot *Plot `json:"-"`
 
+	ranges []dataset.Span // all places; nil if they are At
+
 	draw drawing // makes Plot; nil if the finding has no picture, or when Plot is made
 }
 
 // MostTimes is the most times that a finding lists.
 const MostTimes = 256
-
-// firstOf returns the first MostTimes times.
-func firstOf(at []int64) []int64 { return at[:min(len(at), MostTimes)] }
 
 // Whole is the Episode of a finding about a dataset as a whole.
 const Whole = -1
@@ -82,12 +81,14 @@ func (f Finding) MarshalJSON() ([]byte, error) {
 		plain
 		Episode *int    `json:"episode"`
 		At      []int64 `json:"at_ns"`
+		// Ranges are Places as [from, to].
+		Ranges [][2]int64 `json:"ranges_ns"`
 		// The keys of a note; row counts from 0. What doctor found in the samples has its kind as the code.
 		Code    dataset.Code `json:"code"`
 		Subject string       `json:"subject"`
 		Row     *int         `json:"row"`
 		Text    string       `json:"text"`
-	}{plain: plain(f), At: f.At, Code: dataset.Code(f.Kind), Subject: f.Stream, Text: f.Why}
+	}{plain: plain(f), At: f.At, Ranges: [][2]int64{}, Code: dataset.Code(f.Kind), Subject: f.Stream, Text: f.Why}
 	if f.Episode != Whole {
 		out.Episode = &f.Episode
 	}
@@ -96,6 +97,9 @@ func (f Finding) MarshalJSON() ([]byte, error) {
 		if i, ok := n.Row.Index(); ok {
 			out.Row = &i
 		}
+	}
+	for _, s := range f.Places() {
+		out.Ranges = append(out.Ranges, [2]int64{s.From, s.To})
 	}
 	if out.At == nil {
 		out.At = []int64{}
