@@ -59,18 +59,13 @@ func NewExamination(ctx context.Context, d dataset.Dataset, opt Options) *Examin
 // Add examines the next episode of the dataset, or adds the finding that it cannot be read if err is not nil. It returns the findings of the episode
 // alone, like [Episode]. ctx is for reading the stretches of a log whose clock was set back.
 func (m *Examination) Add(ctx context.Context, number int, e *dataset.Episode, err error) (list []Finding) {
-	add := func(f Finding) {
-		m.findings.add(f)
-		f.draw = nil // because it keeps the episode in memory
-		list = append(list, f)
-	}
 	stretches := []*dataset.Episode{e}
 	var back *dataset.SetBackError
 	if err != nil {
-		add(unread(number, err, m.opt.Path))
+		list = append(list, unread(number, err, m.opt.Path))
 		if stretches = nil; errors.As(err, &back) {
 			if stretches, err = readStretches(ctx, back); err != nil {
-				add(unread(number, err, m.opt.Path))
+				list = append(list, unread(number, err, m.opt.Path))
 			}
 		}
 		if stretches == nil {
@@ -79,13 +74,14 @@ func (m *Examination) Add(ctx context.Context, number int, e *dataset.Episode, e
 	}
 	for _, e := range stretches {
 		x := &examiner{e: e, n: number, info: &m.info, opt: &m.opt, work: m.work, stated: m.stated}
-		for _, f := range x.examine() {
-			add(f)
-		}
+		list = append(list, x.examine()...)
 		m.findings.addStill(x)
 		m.findings.addRates(x)
 		m.together.add(x)
 		m.report.Checked.add(e, x.values)
+	}
+	for _, f := range list {
+		m.findings.add(f)
 	}
 	return list
 }
@@ -93,20 +89,15 @@ func (m *Examination) Add(ctx context.Context, number int, e *dataset.Episode, e
 // Compare returns the findings about the dataset, and those about single episodes that come from a comparison with the others. It is called once, after
 // the last episode.
 func (m *Examination) Compare() []Finding {
-	r, k := m.report, m.findings
 	whole := Dataset(&m.info, m.opt)
 	whole = append(whole, m.together.found()...)
-	if r.Checked.Unread == 0 {
+	if m.report.Checked.Unread == 0 {
 		whole = append(whole, m.stated.found(m.opt.Path)...)
 	}
-	if k.has(FrameTime, Gap, Duplicate, BackStep, FPSMismatch, TimeUnit, Float32Clock) { // which report the same for episodes, with more detail
+	if m.findings.has(FrameTime, Gap, Duplicate, BackStep, FPSMismatch, TimeUnit, Float32Clock) { // which report the same for episodes, with more detail
 		whole = slices.DeleteFunc(whole, func(f Finding) bool { return f.Kind == FrameTime })
 	}
-	n := len(r.Findings)
-	k.addStuck()
-	whole = append(whole, r.Findings[n:]...)
-	r.Findings = r.Findings[:n]
-	return whole
+	return append(whole, m.findings.stuck()...)
 }
 
 // readStretches reads the stretches of a log whose clock was set back.

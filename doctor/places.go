@@ -24,27 +24,26 @@ func (f *Finding) Places() []dataset.Span {
 
 // mark sets the times and the ranges of a finding from rows in ascending order. Consecutive rows are one range.
 func (f *Finding) mark(times []int64, rows []int) {
-	last := -1
-	for _, i := range rows {
+	for k, i := range rows {
 		if i >= len(times) {
 			break
 		}
+		t := times[i]
 		if len(f.At) < MostTimes {
-			f.At = append(f.At, times[i])
+			f.At = append(f.At, t)
 		}
-		if n := len(f.ranges); n > 0 && i == last+1 {
-			f.ranges[n-1].From, f.ranges[n-1].To = min(f.ranges[n-1].From, times[i]), max(f.ranges[n-1].To, times[i])
-		} else {
-			f.ranges = append(f.ranges, dataset.Span{From: times[i], To: times[i]})
+		if k == 0 || i > rows[k-1]+1 {
+			f.ranges = append(f.ranges, dataset.Span{From: t, To: t})
+			continue
 		}
-		last = i
+		r := &f.ranges[len(f.ranges)-1]
+		r.From, r.To = min(r.From, t), max(r.To, t)
 	}
 	f.ranges = joined(f.ranges)
 }
 
 // cover sets the times and the ranges of a finding from stretches of time.
 func (f *Finding) cover(list ...dataset.Span) {
-	slices.SortFunc(list, func(a, b dataset.Span) int { return cmp.Compare(a.From, b.From) })
 	for _, s := range list[:min(len(list), MostTimes)] {
 		f.At = append(f.At, s.From)
 	}
@@ -64,7 +63,7 @@ func joined(list []dataset.Span) (out []dataset.Span) {
 		near = (list[n-1].From - list[0].From) / mostRanges
 	}
 	for _, s := range list {
-		if n := len(out); n > 0 && s.From-out[n-1].To <= near {
+		if n := len(out); n > 0 && (s == out[n-1] || s.From-out[n-1].To < near) {
 			out[n-1].To = max(out[n-1].To, s.To)
 			continue
 		}
