@@ -29,7 +29,7 @@ func Examine(ctx context.Context, d dataset.Dataset, opt Options) (*Report, erro
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	r := m.report
+	r := m.findings.report
 	r.together = m.together
 	r.Findings = append(r.Findings, m.Compare()...)
 	sortFindings(r.Findings)
@@ -38,7 +38,6 @@ func Examine(ctx context.Context, d dataset.Dataset, opt Options) (*Report, erro
 
 // Examination examines the episodes of a dataset one after the other, for a program that reads them itself. Its methods are for one goroutine at a time.
 type Examination struct {
-	report   *Report
 	info     dataset.Info
 	opt      Options
 	findings *collector
@@ -51,7 +50,7 @@ type Examination struct {
 func NewExamination(ctx context.Context, d dataset.Dataset, opt Options) *Examination {
 	r := &Report{Findings: []Finding{}, Checked: Checked{Rates: []Rate{}, Kinds: Kinds()}}
 	r.Checked.Paths = []Source{{Path: opt.Path, Name: d.Name(), Format: d.Format(), Episodes: d.Len()}}
-	m := &Examination{report: r, info: d.Info(), opt: opt, findings: newCollector(r), stated: statisticsOf(ctx, d), work: newWorkspace()}
+	m := &Examination{info: d.Info(), opt: opt, findings: newCollector(r), stated: statisticsOf(ctx, d), work: newWorkspace()}
 	m.together = newSchema(opt.Path, &m.info)
 	return m
 }
@@ -69,7 +68,7 @@ func (m *Examination) Add(ctx context.Context, number int, e *dataset.Episode, e
 			}
 		}
 		if stretches == nil {
-			m.report.Checked.Unread++
+			m.findings.report.Checked.Unread++
 		}
 	}
 	for _, e := range stretches {
@@ -78,7 +77,7 @@ func (m *Examination) Add(ctx context.Context, number int, e *dataset.Episode, e
 		m.findings.addStill(x)
 		m.findings.addRates(x)
 		m.together.add(x)
-		m.report.Checked.add(e, x.values)
+		m.findings.report.Checked.add(e, x.values)
 	}
 	for _, f := range list {
 		m.findings.add(f)
@@ -89,9 +88,8 @@ func (m *Examination) Add(ctx context.Context, number int, e *dataset.Episode, e
 // Compare returns the findings about the dataset, and those about single episodes that come from a comparison with the others. It is called once, after
 // the last episode.
 func (m *Examination) Compare() []Finding {
-	whole := Dataset(&m.info, m.opt)
-	whole = append(whole, m.together.found()...)
-	if m.report.Checked.Unread == 0 {
+	whole := append(Dataset(&m.info, m.opt), m.together.found()...)
+	if m.findings.report.Checked.Unread == 0 {
 		whole = append(whole, m.stated.found(m.opt.Path)...)
 	}
 	if m.findings.has(FrameTime, Gap, Duplicate, BackStep, FPSMismatch, TimeUnit, Float32Clock) { // which report the same for episodes, with more detail

@@ -30,13 +30,6 @@ func (x *examiner) add(kind Kind, stream string, count int, why string) *Finding
 	return f
 }
 
-// throughout marks all samples of a stream.
-func (x *examiner) throughout(f *Finding, stream string) {
-	if times := x.times[stream]; times != nil {
-		f.whole(times)
-	}
-}
-
 // placed returns a finding with the path, the number and the source of the episode.
 func (x *examiner) placed(f *Finding) Finding {
 	f.Path, f.Episode, f.Start = x.opt.Path, x.n, x.zero(f.Stream)

@@ -34,7 +34,7 @@ func (x *examiner) notFinite(s *dataset.Stream, v *values, t *tally) {
 	if len(never) > 0 {
 		f := x.add(NaN, s.Name, v.rows, fmt.Sprintf("%s NaN or infinite in each of %s: %s", text.Count(len(never), "column is", "columns are"),
 			text.Count(v.rows, "sample", "samples"), text.List(never, mostNames)))
-		x.throughout(f, s.Name)
+		f.whole(x.times[s.Name])
 		f.Columns = never
 		if x.e.Frames == 0 { // a message type may have fields that its publisher leaves NaN
 			f.Severity = Warning

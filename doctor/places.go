@@ -44,18 +44,20 @@ func (f *Finding) mark(times []int64, rows []int) {
 
 // cover sets the times and the ranges of a finding from stretches of time.
 func (f *Finding) cover(list ...dataset.Span) {
-	for _, s := range list[:min(len(list), MostTimes)] {
+	f.ranges = joined(list)
+	for _, s := range list[:min(len(list), MostTimes)] { // in ascending order now
 		f.At = append(f.At, s.From)
 	}
-	f.ranges = joined(list)
 }
 
-// whole marks all samples of a clock that is not empty; At is the first.
+// whole marks all samples of a clock; At is the first.
 func (f *Finding) whole(times []int64) {
-	f.cover(dataset.Span{From: times[0], To: slices.Max(times)})
+	if len(times) > 0 {
+		f.cover(dataset.Span{From: times[0], To: slices.Max(times)})
+	}
 }
 
-// joined sorts ranges and joins those that overlap; of more than mostRanges also those that are near.
+// joined sorts ranges in place, and returns others: it joins those that overlap; of more than mostRanges also those that are near.
 func joined(list []dataset.Span) (out []dataset.Span) {
 	slices.SortFunc(list, func(a, b dataset.Span) int { return cmp.Compare(a.From, b.From) })
 	near := int64(0)

@@ -1,10 +1,8 @@
 package doctor
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/robocache/robocache/dataset"
 )
@@ -62,7 +60,6 @@ func (x *examiner) saturated(s *dataset.Stream, v *values, t *tally, not map[int
 		why += fmt.Sprintf(", and %d more", len(columns)-1)
 	}
 	f := x.add(Saturation, s.Name, total, why)
-	slices.SortFunc(at, func(a, b dataset.Span) int { return cmp.Compare(a.From, b.From) })
 	f.cover(at...)
 	f.Columns, f.draw = columns, x.series(s, v, where, f.At)
 }

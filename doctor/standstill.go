@@ -73,7 +73,7 @@ func (x *examiner) stuck(s *dataset.Stream, v *values, t *tally) {
 func (x *examiner) constant(s *dataset.Stream, v *values, t *tally) Finding {
 	f := newFinding(Stuck, s.Name, 1, fmt.Sprintf("all %s hold the same values throughout, %s, though they change in other episodes",
 		text.Count(v.width, "column", "columns"), text.Count(v.rows, "sample", "samples")))
-	x.throughout(f, s.Name)
+	f.whole(x.times[s.Name])
 	f.draw = x.series(s, v, v.moving(t), nil)
 	return x.placed(f)
 }

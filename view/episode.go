@@ -56,9 +56,7 @@ type (
 		Width    int          `json:"width,omitempty"`
 		Height   int          `json:"height,omitempty"`
 		Frames   int          `json:"frames"`
-		Rate     float64      `json:"rate"`
-		From     float64      `json:"from"`
-		To       float64      `json:"to"`
+		Rate     float64      `json:"rate"` // 0 also of steps
 		Gaps     [][2]float64 `json:"gaps"`
 	}
 	findingJSON struct {
@@ -145,11 +143,8 @@ func (e *entry) streamJSON(i int) streamJSON {
 
 func (e *entry) mediaJSON(name, kind string, c *clock) mediaJSON {
 	j := mediaJSON{Name: name, Type: kind, Frames: len(c.times), Gaps: e.pairs(c.gaps)}
-	if c.sound {
-		j.Rate, j.From, j.To = c.stats.Rate, e.seconds(c.core.First), e.seconds(c.core.Last)
-	}
-	if e.Steps {
-		j.Rate = 0
+	if c.sound && !e.Steps {
+		j.Rate = c.stats.Rate
 	}
 	return j
 }

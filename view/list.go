@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/doctor"
 	"github.com/robocache/robocache/internal/caught"
 )
@@ -16,9 +17,6 @@ const slow = 100 * time.Millisecond
 func (s *Server) scan(ctx context.Context) {
 	exam := doctor.NewExamination(ctx, s.data, doctor.Options{Path: s.opt.Path})
 	for i := range s.data.Len() {
-		if ctx.Err() != nil {
-			return
-		}
 		began := time.Now()
 		keep := unkept
 		if s.data.Len() == 1 {
@@ -29,35 +27,31 @@ func (s *Server) scan(ctx context.Context) {
 			return
 		}
 		if err != nil {
-			e = &entry{number: i}
+			e = &entry{number: i, Episode: &dataset.Episode{}}
 		}
 		var found []doctor.Finding
 		if caught.Do(func() error { found = exam.Add(ctx, i, e.Episode, err); return nil }) == nil {
 			_, _ = e.found.get(func() ([]doctor.Finding, error) { return found, nil }) // the findings are there already if the page shows the episode
 		}
-		s.summarise(i, e, err)
+		s.summarise(e, err)
 		if err == nil && time.Since(began) > slow {
 			s.frames.keep(s.thumbnail(ctx, e))
 		}
 	}
-	if caught.Do(func() error { s.list.finish(exam.Compare()); return nil }) != nil {
-		s.list.finish(doctor.Dataset(&s.info, doctor.Options{}))
-	}
+	compared := s.list.of(doctor.Whole)
+	_ = caught.Do(func() error { compared = exam.Compare(); return nil })
+	s.list.finish(compared)
 }
 
 // summarise adds an episode to the list.
-func (s *Server) summarise(i int, e *entry, err error) {
-	n := &summary{Number: i, Kinds: []string{}}
+func (s *Server) summarise(e *entry, err error) {
+	n := &summary{Number: e.number, Name: e.Name, Task: e.Attributes.Task, Success: e.Attributes.Success, Steps: e.Steps, Seconds: e.seconds(e.end), Kinds: []string{}}
 	for _, f := range s.findings(e) {
 		n.count(&f)
 	}
 	if err != nil {
 		n.Error = err.Error()
-		s.list.add(n)
-		return
 	}
-	n.Name, n.Task, n.Success, n.Steps = e.Name, e.Attributes.Task, e.Attributes.Success, e.Steps
-	n.Seconds, n.Streams, n.Cameras, n.Clouds = e.seconds(e.end), len(e.Streams), len(e.Media), len(e.Clouds)
 	s.list.add(n)
 }
 

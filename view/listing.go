@@ -15,9 +15,6 @@ type summary struct {
 	Success  *bool    `json:"success,omitempty"`
 	Seconds  float64  `json:"seconds"`
 	Steps    bool     `json:"steps,omitempty"`
-	Streams  int      `json:"streams"`
-	Cameras  int      `json:"cameras"`
-	Clouds   int      `json:"clouds,omitempty"`
 	Errors   int      `json:"errors"`
 	Warnings int      `json:"warnings"`
 	Kinds    []string `json:"kinds"`           // of the findings, each once

@@ -149,6 +149,6 @@ func (s *Server) serveDataset(w http.ResponseWriter, r *http.Request) {
 	for _, f := range s.list.of(doctor.Whole) {
 		found = append(found, newFinding(&f))
 	}
-	writeJSON(w, map[string]any{"name": s.data.Name(), "format": s.data.Format(), "version": s.info.Version, "episodes": s.data.Len(),
+	writeJSON(w, map[string]any{"name": s.data.Name(), "format": s.data.Format(), "episodes": s.data.Len(),
 		"plan": s.opt.Plan != nil, "rate": rate, "findings": found, "run": s.run})
 }

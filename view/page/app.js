@@ -13,9 +13,12 @@ async function open(number, at = {}) {
   if (number < 0 || number >= state.dataset.episodes) return;
   wanted = number;
   list.select(number);
-  let episode;
+  let episode, compared;
   try {
-    episode = await askJSON(`api/episodes/${number}`);
+    do { // once more if the comparison of all episodes came meanwhile
+      compared = state.compared;
+      episode = await askJSON(`api/episodes/${number}`);
+    } while (compared !== state.compared);
   } catch (e) {
     if (wanted !== number) return;
     Object.assign(state, { episode: null, playing: false });

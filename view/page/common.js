@@ -3,7 +3,7 @@
 export const $ = id => document.getElementById(id);
 
 // state is what is looked at. Times are seconds from the episode's start; from and to are what is shown, cursor is the moment.
-export const state = { dataset: null, episode: null, from: 0, to: 1, cursor: 0, playing: false, speed: 1, made: false, hz: 0 };
+export const state = { dataset: null, episode: null, from: 0, to: 1, cursor: 0, playing: false, speed: 1, made: false, hz: 0, compared: false };
 
 const heard = {};
 export function on(what, do_) { (heard[what] ??= []).push(do_); }

@@ -36,6 +36,7 @@ async function poll() {
     }
     if (episodes.length) filter();
     if (all) {
+      state.compared = true;
       state.dataset.findings = (await askJSON('api/dataset')).findings;
       const e = state.episode;
       if (e) e.findings = (await askJSON(`api/episodes/${e.number}`)).findings;
