@@ -7,7 +7,9 @@ import (
 	"image"
 	"image/png"
 	"math"
+	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -153,6 +155,26 @@ func TestAFrameNeverStandsUnderAnotherTitle(t *testing.T) {
 	assert.Equal(t, "", evaluated[string](p, `document.querySelector(".camera .caption").textContent`))
 	close(letGo)
 	p.Wait(drawn)
+}
+
+// A page that another server answers, for example of another recording at the same port, is loaded anew.
+func TestAnotherServerIsAnotherPage(t *testing.T) {
+	b := browsertest.Start(t)
+	named := func(name string) *Server {
+		first, second := robot(t, 0), robot(t, 1)
+		first.Name, second.Name = name, name
+		return serve(t, held(first, second), Options{})
+	}
+	var now atomic.Pointer[Server]
+	now.Store(named("old"))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { now.Load().ServeHTTP(w, r) }))
+	defer server.Close()
+	p := b.Open(server.URL, 1200, 800)
+	p.Wait(`document.querySelector("#episode").textContent === "0 · old"`)
+	now.Store(named("new"))
+	p.Key("j")
+	p.Wait(`/ · new$/.test(document.querySelector("#episode")?.textContent)`)
+	p.Wait(`[...document.querySelectorAll(".episode")].every(e => !e.textContent.includes("old"))`)
 }
 
 func TestStepsAreShownAsSteps(t *testing.T) {
