@@ -219,5 +219,5 @@ func (s *Stream) Gaps() []Span {
 	if st.Gaps == 0 {
 		return nil
 	}
-	return Gaps(s.Nanoseconds(), gapLimit(st.Median))
+	return Gaps(s.Nanoseconds(), st.Limit())
 }

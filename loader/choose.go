@@ -167,6 +167,7 @@ func (c *selection) add(i int, l *firstPass) error {
 		if s.Len() > 0 && !s.OnChange && q.options.Edge == ops.EdgeHold && c.hasOpenEdge(m) { // in this episode the stream is not on change
 			q.options.Edge = ops.EdgeClamp
 		}
+		widen(&q.options, s)
 		r := &c.report.Streams[m]
 		r.Samples += s.Len()
 		r.Stray += s.Stray

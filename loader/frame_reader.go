@@ -331,6 +331,7 @@ func (f *cameraPlan) numbers(ctx context.Context, cpu *ops.Device, l *Loader, c 
 					p.normalise, p.offset, p.options = s.Normalise, s.Offset, s.Options
 					p.options.Fill = ops.FillWith(noFrame)
 				}
+				widen(&p.options, s)
 			}
 			p.offsets = append(p.offsets, int64(r.Frames))
 		}

@@ -95,6 +95,14 @@ func fits(p *prepared.Recording, parts []part) error {
 	return nil
 }
 
+// widen makes the limit of gaps that of an episode, if that is longer: with align.AutoGap each episode has its own.
+func widen(o *ops.ResampleOptions, s *prepared.Stream) {
+	longest, _ := o.MaxGap.Get()
+	if d, limited := s.Options.MaxGap.Get(); limited && d >= longest {
+		o.MaxGap = s.Options.MaxGap
+	}
+}
+
 // group is a Fuse: streams with one dtype and one window. A stream's window may be shifted, because the shift is subtracted from its
 // clock.
 type group struct {

@@ -73,10 +73,35 @@ func (p *PerStream[T]) each(streams []align.Stream, arg string, set func(*align.
 	return nil
 }
 
-// Seconds is a duration.
+// Seconds is a duration, or NaN for align.AutoGap. Its JSON is a number or "auto".
 type Seconds float64
 
-func (s Seconds) limit() ops.Limit { return ops.Within(time.Duration(math.Round(float64(s) * 1e9))) }
+// UnmarshalJSON reads both forms.
+func (s *Seconds) UnmarshalJSON(text []byte) error {
+	if string(text) == `"auto"` {
+		*s = Seconds(math.NaN())
+		return nil
+	}
+	return json.Unmarshal(text, (*float64)(s))
+}
+
+// SetMaxGap sets the limit of gaps of all streams.
+func (r *Request) SetMaxGap(limit ops.Limit) {
+	if d, given := limit.Get(); given && limit != align.NoGap {
+		s := Seconds(d.Seconds())
+		if limit == align.AutoGap {
+			s = Seconds(math.NaN())
+		}
+		r.MaxGap.All = &s
+	}
+}
+
+func (s Seconds) limit() ops.Limit {
+	if s != s {
+		return align.AutoGap
+	}
+	return ops.Within(time.Duration(math.Round(float64(s) * 1e9)))
+}
 
 // Watch receives progress and notes. Its functions may be nil.
 type Watch struct {
@@ -139,8 +164,8 @@ func (r *Request) Check() error {
 		gaps = append(gaps, *r.MaxGap.All)
 	}
 	for _, s := range gaps {
-		if !(s >= 0 && s < 9e9) {
-			return refusef("max_gap", "seconds, 0 or more", "%g", s)
+		if s < 0 || s >= 9e9 {
+			return refusef("max_gap", "seconds, 0 or more, or auto", "%g", s)
 		}
 	}
 	return r.readStatistics()
