@@ -202,6 +202,7 @@ type Source struct {
 	Stores []*store.Store
 	// Absent has a note, with the input as Subject, for each input without some declared episodes.
 	Absent        dataset.Notes
+	Problems      dataset.Notes // of the datasets as a whole: dataset.Info.Problems
 	watch         Watch
 	hasUnusedNote bool // of unused statistics
 }
@@ -219,7 +220,7 @@ func Open(ctx context.Context, r *Request, watch Watch) (_ *Source, err error) {
 		return nil, refusef("fresh", "a store that robocache pack has written", "it with %q", r.Paths[0])
 	case r.Streaming && !store.IsStore(r.Paths[0]):
 		if s.Data, err = s.packing(0).Read(ctx); err == nil {
-			s.absent(r.Paths[0], s.Data)
+			s.opened(r.Paths[0], s.Data)
 		}
 		return s, err
 	}
@@ -229,7 +230,7 @@ func Open(ctx context.Context, r *Request, watch Watch) (_ *Source, err error) {
 			return nil, err
 		}
 		s.Stores = append(s.Stores, store)
-		s.absent(path, store)
+		s.opened(path, store)
 		if err := r.checkCameras(path, store); err != nil {
 			return nil, err
 		}
@@ -252,13 +253,17 @@ func Open(ctx context.Context, r *Request, watch Watch) (_ *Source, err error) {
 	return s, err
 }
 
-// absent adds a note if an input lacks declared episodes.
-func (s *Source) absent(path string, d dataset.Dataset) {
+// opened adds the notes about a dataset as a whole, and one if it lacks declared episodes.
+func (s *Source) opened(path string, d dataset.Dataset) {
 	info := d.Info()
 	if n := info.Absent(); n != nil {
 		n.Subject = path
 		s.Absent = append(s.Absent, *n)
 		s.watch.add(*n)
+	}
+	for _, n := range info.Problems() {
+		s.Problems = append(s.Problems, n)
+		s.watch.add(n)
 	}
 }
 
