@@ -40,7 +40,7 @@ type Config struct {
 	Rate      float64    `json:"rate,omitempty"` // steps a second that the caller gave to recordings that say none
 	States    []Stream   `json:"states"`
 	Action    Stream     `json:"action"`
-	NotStates []NotState `json:"not_states"` // streams of the dataset that are none by their names, of a plan that names no streams, or cameras of one that does
+	NotStates []NotState `json:"not_states"` // streams and columns of the dataset that are none, of a plan that names no streams, or cameras of one that does
 	// Inputs are the columns of a token: those of the states, and with Differences those of the action before its tick, then, of the last token alone, those
 	// of the last action as it is.
 	Inputs []Column `json:"inputs"`
@@ -175,7 +175,11 @@ func (c *Config) parse() (align.Plan, error) {
 	}
 	if len(p.Streams) == 0 && len(c.States) > 0 {
 		for _, s := range append(slices.Clone(c.States), c.Action) {
-			p.Streams = append(p.Streams, align.Stream{Name: s.Name})
+			in := align.Stream{Name: s.Name}
+			if slices.ContainsFunc(c.NotStates, func(n NotState) bool { return n.Stream == s.Name && n.Column != "" }) {
+				in.Columns = s.Columns
+			}
+			p.Streams = append(p.Streams, in)
 		}
 	}
 	return p, causal(&p)
@@ -202,9 +206,10 @@ func (c *Config) Normalised() (list []string, err error) {
 // streams says which of the plan's streams are states, and which the action. They are named by the text of the plan, or chosen.
 func (c *Config) streams(p *align.Plan, named bool, o *Options) error {
 	c.Hz = p.Rate
-	var names, others []string
+	var names, others, unnamed []string
 	for _, n := range c.NotStates {
 		others = append(others, n.Stream+", "+n.Reason)
+		unnamed = append(unnamed, n.Stream)
 	}
 	for i := range p.Streams {
 		in := &p.Streams[i]
@@ -214,7 +219,7 @@ func (c *Config) streams(p *align.Plan, named bool, o *Options) error {
 		}
 		switch {
 		case !o.isAction(in.Name):
-			c.States = append(c.States, Stream{Name: in.Name})
+			c.States = append(c.States, Stream{Name: in.Name, Columns: in.Columns})
 		case c.Action.Name != "":
 			return &StreamError{in.Name, "a second stream of actions beside " + c.Action.Name, "one: a plan names those to take"}
 		default:
@@ -223,7 +228,7 @@ func (c *Config) streams(p *align.Plan, named bool, o *Options) error {
 	}
 	switch {
 	case c.Action.Name == "":
-		return &StreamError{"action", "none of that name among " + strings.Join(append(names, others...), ", "), "a stream called action or actions, or which one it is: --action NAME, or in a plan {name: action, from: NAME}"}
+		return &StreamError{"action", "none of that name among " + strings.Join(append(names, unnamed...), ", "), "a stream called action or actions, or which one it is: --action NAME, or in a plan {name: action, from: NAME}"}
 	case len(c.States) == 0:
 		return &StreamError{"state", "none beside " + strings.Join(append([]string{c.Action.Name}, others...), "; "), "a stream of states; a plan can name any stream as one"}
 	case len(c.States)+2 > backend.MaxTokenSources && !named:

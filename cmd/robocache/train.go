@@ -16,10 +16,11 @@ const trainHelp = `Train trains a policy on the episodes of a dataset: behaviour
 transformer that sees the states of the last ticks and the actions before them. It is made of states
 alone: no cameras, no VAE.
 
-A stream called action or actions is what is predicted, the others are states, but for those whose
-names say that they are none: what is of the next tick, rewards, the action in another form,
-annotations, language, times and indices. Train prints which it takes; --action and --state name
-others. The clock has the dataset's rate; --hz is for recordings that have none, as robot logs, or
+A stream called action or actions is what is predicted, the others are states, but for those that
+the dataset does not declare, or whose names say that they are none: what is of the next tick or was
+recorded after the step, rewards and values, the action in another form, the leader arm, targets and
+commands, annotations, language, times and indices; so with columns of a state. Train prints which it
+takes; --action and --state name others. The clock has the dataset's rate; --hz is for recordings that have none, as robot logs, or
 another one. A plan file says all of this and more: its windows are how many ticks are seen and
 predicted. A tick has the latest
 sample before it, in training as where the policy runs. Normalisation is of the training episodes, and

@@ -34,7 +34,7 @@ func (w *trainer) describe(tr *policy.Trainer, store *store.Store) error {
 	if len(c.NotStates) > 0 {
 		var others []string
 		for _, n := range c.NotStates {
-			others = append(others, fmt.Sprintf("%s (%s)", n.Stream, n.Reason))
+			others = append(others, n.String())
 		}
 		text := "not states: " + strings.Join(others, ", ")
 		if c.NotStates[0].Reason != policy.Camera {
