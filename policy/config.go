@@ -60,8 +60,11 @@ type Config struct {
 	Filtered int `json:"filtered,omitempty"`
 	// LeftOut are episodes that are too short to be trained on or compared with: they are in neither list.
 	LeftOut dataset.Notes `json:"left_out"`
+	// Choices are notes about values that were chosen by the episodes.
+	Choices dataset.Notes `json:"choices,omitempty"`
 
 	planName string
+	chunked  bool // the plan says the Chunk
 }
 
 // Says is what a policy of this kind is not.
@@ -258,7 +261,7 @@ func (c *Config) windows(p *align.Plan) error {
 			case c.Recipe.PerToken && n > 1:
 				return wrong(fmt.Sprintf("%d ticks from the anchor on", n), "1, as size "+c.Recipe.Size+" predicts")
 			}
-			c.Recipe.Chunk = n
+			c.Recipe.Chunk, c.chunked = n, true
 			continue
 		}
 		if n == 0 || ticks[n-1] != 0 {
@@ -409,7 +412,7 @@ func (c *Config) adopt(l *loader.Loader) {
 }
 
 // enough opens a loader of those of some episodes that have as many ticks as are seen and predicted, takes the others off the list, and lists them in LeftOut.
-// It is an *EpisodeError if none is left.
+// It is an *EpisodeError if none is left, or errShorter if the chunk was made shorter for that reason.
 func (c *Config) enough(ctx context.Context, device *ops.Device, store *store.Store, episodes *[]int) (*loader.Loader, error) {
 	l, err := c.loader(ctx, device, store, *episodes)
 	if err != nil {
@@ -421,8 +424,10 @@ func (c *Config) enough(ctx context.Context, device *ops.Device, store *store.St
 	var short []int
 	var longest EpisodeError
 	most, all := -1, l.Report().Episodes
+	lengths := make([]int, all)
 	for e := range all {
 		n := l.Windows(int64(e))
+		lengths[e] = n
 		if n >= least {
 			continue
 		}
@@ -441,6 +446,9 @@ func (c *Config) enough(ctx context.Context, device *ops.Device, store *store.St
 		return nil, err
 	}
 	if len(short) == all {
+		if c.shorten(lengths) {
+			return nil, errShorter
+		}
 		if all > 1 {
 			longest.Got += fmt.Sprintf(", the most that one of %d episodes has", all)
 		}
@@ -448,6 +456,24 @@ func (c *Config) enough(ctx context.Context, device *ops.Device, store *store.St
 	}
 	*episodes = slices.DeleteFunc(*episodes, func(n int) bool { return slices.Contains(short, n) })
 	return c.loader(ctx, device, store, *episodes)
+}
+
+// errShorter means that the chunk is another now.
+var errShorter = errors.New("policy: a shorter chunk")
+
+// shorten makes the chunk shorter, so that nine in ten episodes of these lengths, or the longest, have as many ticks as are seen and predicted, and reports
+// whether it could. A chunk of a plan stays.
+func (c *Config) shorten(lengths []int) bool {
+	r := &c.Recipe
+	slices.Sort(lengths)
+	for _, n := range []int{lengths[len(lengths)/10], lengths[len(lengths)-1]} {
+		if chunk := n - r.History; !c.chunked && chunk > 0 && chunk < r.Chunk {
+			c.Choices = dataset.Notes{{Code: dataset.CodeChunkShort, Subject: c.Action.Name, Count: chunk, Detail: dataset.Detail{Of: recipes[r.Size].Chunk, Got: strconv.Itoa(n)}}}
+			r.Chunk = chunk
+			return true
+		}
+	}
+	return false
 }
 
 func columnsOf(l *loader.Loader, stream string) []string {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/policy"
 	"github.com/spf13/cobra"
@@ -28,7 +29,7 @@ kept with the policy; so is the --clock that timestamps came from.
 
 --hold-out 3,7 leaves episodes out. On these the policy is compared with holding the last action, at
 a third, two thirds and all of its chunk: skill is 1 - MSE/MSE(hold), and beside it stands that of
-ridge regression on the same inputs. Both are open loop, on states that the demonstrator saw: such
+ridge regression on the same inputs, and of the mean action. All are open loop, on states that the demonstrator saw: such
 an error does not rank policies on a robot.
 
 --out DIR keeps the checkpoint: model.safetensors has the weights, with torch's names, config.json
@@ -136,7 +137,7 @@ func (a *app) train(t *training) (err error) {
 			_ = os.Remove(t.out) // fails if the folder is not empty
 		}
 	}()
-	w := &trainer{app: a, training: t, ranks: all, out: &trained{Input: t.path, Output: t.out, Skill: map[string]float64{}, RidgeSkill: map[string]float64{}, Remarks: []string{}}}
+	w := &trainer{app: a, training: t, ranks: all, out: &trained{Input: t.path, Output: t.out, Skill: map[string]float64{}, RidgeSkill: map[string]float64{}, MeanSkill: map[string]float64{}, Remarks: []string{}}}
 	for _, d := range devices {
 		w.out.Devices = append(w.out.Devices, deviceOf(d.Info()))
 	}
@@ -153,6 +154,9 @@ func (a *app) train(t *training) (err error) {
 	tr, err := policy.NewTrainer(ctx, devices, source.Store, t.Options)
 	done()
 	if err != nil {
+		if none := (*loader.EmptyError)(nil); errors.As(err, &none) {
+			sortInPlan(none.Notes)
+		}
 		return explainDrawn(&w.request, w.explain(err))
 	}
 	defer func() { err = errors.Join(err, tr.Close()) }()
