@@ -13,10 +13,10 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/internal/test/streamtest"
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/internal/arrayfile"
 	"github.com/robocache/robocache/internal/clocks"
+	"github.com/robocache/robocache/internal/test/streamtest"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )

@@ -41,7 +41,8 @@ const isTime = "a time or an index"
 
 // IsTime reports whether a column, by its name, is a time or an index and not what a robot senses or does.
 func IsTime(column string) bool {
-	return NotState(column) == isTime || aTimestamp.MatchString(strings.ToLower(column))
+	column = strings.ToLower(column) // so that kLeftHandIndex stays one word: it is a finger
+	return NotState(column) == isTime || aTimestamp.MatchString(column)
 }
 
 var aTimestamp = regexp.MustCompile(`(^|[_.])timestamps?([_.]|$)`)
