@@ -32,7 +32,7 @@ const (
 	dtypeFloat64 = "float64"
 	dtypeInt64   = "int64"
 	dtypeBool    = "bool"
-	dtypeString  = "string" // of meta/, not of rows
+	dtypeString  = "string" // without statistics
 	dtypeImage   = "image"
 	dtypeVideo   = "video"
 )
@@ -136,9 +136,12 @@ func (n jsonNumber) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, float64(n), 'f', -1, 64), nil
 }
 
-// statNames are the names of the statistics that a feature has: there are no quantiles if it is bare.
+// statNames are the names of the statistics that a feature has: there are no quantiles if it is bare, and none of texts.
 func (f *feature) statNames() []string {
-	if f.bare {
+	switch {
+	case f.dtype == dtypeString:
+		return nil
+	case f.bare:
 		return layout.StatNames[:len(layout.StatNames)-len(summary.QuantileNames)]
 	}
 	return layout.StatNames

@@ -40,6 +40,9 @@ func (w *newDataset) info() orderjson.Object {
 func (w *newDataset) stats() orderjson.Object {
 	all := orderjson.Object{}
 	for _, f := range w.features {
+		if f.dtype == dtypeString {
+			continue
+		}
 		var columns []summary.Column
 		count := f.frames
 		if f.visual() {

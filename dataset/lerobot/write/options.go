@@ -60,6 +60,16 @@ type EpisodeOptions struct {
 	Tasks []string
 	// Names goes before Options.Names.
 	Names map[string]string
+	// RowTasks is the task of each row, in place of Attributes.Task; nil if there is one.
+	RowTasks []string
+	// Texts are features of strings.
+	Texts []TextFeature
+}
+
+// TextFeature is a text of each row. Attribute is its name in dataset.Attributes.
+type TextFeature struct {
+	Name, Attribute string
+	Rows            []string
 }
 
 // check returns a *dataset.OptionError unless the options can be, and sets LeRobot's own where there are none.
