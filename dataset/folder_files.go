@@ -173,6 +173,18 @@ func (s *folderSource[S]) current(ctx context.Context) (from *shared, source S, 
 // folderFrames are the frames of a media stream.
 type folderFrames struct{ folderSource[FrameSource] }
 
+func (s *folderFrames) Check(ctx context.Context) (Notes, error) {
+	from, source, err := s.current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer s.folder.give(from)
+	if c, ok := source.(Checker); ok {
+		return c.Check(ctx)
+	}
+	return nil, nil
+}
+
 func (s *folderFrames) ReadFrame(ctx context.Context, i int) ([]byte, error) {
 	from, source, err := s.current(ctx)
 	if err != nil {

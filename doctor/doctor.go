@@ -44,6 +44,15 @@ func Examine(ctx context.Context, d dataset.Dataset, opt Options) (*Report, erro
 			}
 		}
 		for _, e := range stretches {
+			for i := range e.Media {
+				if source, ok := e.Media[i].Source.(dataset.Checker); ok {
+					notes, err := source.Check(ctx)
+					if err != nil && ctx.Err() == nil {
+						k.add(unread(number, err, opt.Path))
+					}
+					e.Notes = append(e.Notes, notes...)
+				}
+			}
 			x := &examiner{e: e, n: number, info: &info, opt: &opt, work: work, stated: stated}
 			for _, f := range x.examine() {
 				k.add(f)
@@ -59,9 +68,7 @@ func Examine(ctx context.Context, d dataset.Dataset, opt Options) (*Report, erro
 	}
 	whole := Dataset(&info, opt)
 	whole = append(whole, together.found()...)
-	if r.Checked.Unread == 0 {
-		whole = append(whole, stated.found(opt.Path)...)
-	}
+	whole = append(whole, stated.found(opt.Path, r.Checked.Unread == 0)...)
 	if k.has(FrameTime, Gap, Duplicate, BackStep, FPSMismatch, TimeUnit, Float32Clock) { // which report the same for episodes, with more detail
 		whole = slices.DeleteFunc(whole, func(f Finding) bool { return f.Kind == FrameTime })
 	}

@@ -90,7 +90,8 @@ func (f *File) check() error {
 	if _, err := f.file.ReadAt(footer, f.size-8-n); err != nil {
 		return err
 	}
-	if err := checkFooter(footer); err != nil {
+	counts, err := checkFooter(footer)
+	if f.counts = counts; err != nil {
 		return f.bad(dataset.ErrCorrupt, f.size-8-n, "footer", "", "", err)
 	}
 	return nil
