@@ -27,6 +27,7 @@ type folder struct {
 
 	mu     sync.Mutex
 	open   []*shared // the last used is last
+	held   bool      // by Hold
 	closed bool
 }
 

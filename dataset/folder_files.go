@@ -90,8 +90,11 @@ func (d *folder) give(f *shared) {
 		d.open = slices.DeleteFunc(d.open, func(o *shared) bool { return o == f })
 	}
 	most := maxOpen
-	if d.closed {
+	switch {
+	case d.closed:
 		most = 0
+	case d.held:
+		most = len(d.open)
 	}
 	for i := 0; i < len(d.open) && len(d.open) > most; {
 		if d.open[i].used > 0 {
@@ -231,8 +234,18 @@ func (s *folderClouds) ReadCloud(ctx context.Context, i int) (*Cloud, error) {
 	return source.ReadCloud(ctx, i)
 }
 
+// Hold keeps the files and folders of a folder open until it is closed, if d is one, so that sources of its episodes are the format's own.
+func Hold(d Dataset) {
+	if f, ok := d.(*folder); ok {
+		f.held = true
+	}
+}
+
 // lasting makes sources of an episode that outlive its open file.
 func (d *folder) lasting(e *Episode, f *shared, path string, episode int) {
+	if d.held {
+		return
+	}
 	for k := range e.Media {
 		pick := func(e *Episode) (s FrameSource, there bool) {
 			if there = k < len(e.Media); there {

@@ -55,12 +55,14 @@ func (r *reader) images(ctx context.Context, name string, f *feature) error {
 	if len(m.Times) == 0 {
 		return nil
 	}
-	first, err := source.ReadFrame(ctx, 0)
-	for i := 1; i < len(m.Times) && (err != nil || sniff(first) == "") && ctx.Err() == nil; i++ { // one that is bad says nothing about the others
-		if next, bad := source.ReadFrame(ctx, i); bad == nil {
-			first, err = next, nil
+	k := 0
+	for ; k < len(m.Times)-1; k++ { // an empty image says nothing about the others
+		image, err := source.read(ctx, source.frames[k])
+		if err != nil || len(image.Bytes) > 0 || image.Path != "" {
+			break
 		}
 	}
+	first, err := source.ReadFrame(ctx, k)
 	if err != nil {
 		return r.passOver(name, err)
 	}

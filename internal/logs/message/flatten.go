@@ -109,7 +109,7 @@ func (f *flattener) fields(t *Type, name, path string) (nodes []node) {
 	}
 	top, element, named, label, labelAt := f.top, f.element, f.named, f.label, f.labelAt
 	f.top, f.element, f.named = false, nil, false
-	if !f.table || !strings.HasSuffix(label, "joint_names") {
+	if !f.table || !namesJoints(label) {
 		f.label = ""
 	}
 	keyed := element != nil || top && f.columns != nil && has(t, isKey)
@@ -148,6 +148,9 @@ func (f *flattener) fields(t *Type, name, path string) (nodes []node) {
 func isLabels(f *Field) bool {
 	return f.Kind == String && f.Array == Sequence && namesElements(f.Name)
 }
+
+// namesJoints reports whether labels name the elements of arrays in inner structs too.
+func namesJoints(label string) bool { return strings.HasSuffix(label, "joint_names") }
 
 func isList(f *Field) bool { return f.Array == Sequence && f.Kind != String && f.Kind != WString }
 
@@ -444,7 +447,7 @@ func (f *flattener) sequence(d *Field, path string) []node {
 			list.Labels, list.label = f.label, f.labelAt
 		}
 		columns, said, lists := f.columns, len(f.shape.Notes), len(f.shape.Lists)
-		f.columns, f.table, f.single, f.lone = &list.Columns, false, f.label, f.label != "" && d.Kind == Struct && has(d.Type, isList)
+		f.columns, f.table, f.single, f.lone = &list.Columns, false, f.label, namesJoints(f.label) && d.Kind == Struct && has(d.Type, isList) && !has(d.Type, isLabels)
 		if d.Kind == Struct {
 			f.element = list.identify(has(d.Type, isKey), has(d.Type, isName))
 			f.named = list.named
