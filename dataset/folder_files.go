@@ -33,6 +33,7 @@ func (d *folder) take(ctx context.Context, path string) (*shared, error) {
 		}
 		if first {
 			f.Dataset, f.err = d.format.Open(ctx, path, d.opt)
+			f.err = StandIn(ctx, f.err, path)
 			close(f.opened)
 		}
 		select {

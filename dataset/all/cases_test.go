@@ -162,3 +162,20 @@ func TestRos1SplitBags(t *testing.T) {
 		}
 	}
 }
+
+// Notes of a dataset of LeRobot as a whole; what doctor makes of them is in its own tests.
+func TestPathsAndNumbersThatADatasetDeclares(t *testing.T) {
+	for name, want := range map[string]dataset.Note{
+		"doctor-misses-files-not-at-data-path/chunks_size": {Code: dataset.CodeFileElsewhere, Subject: "meta/info.json", Count: 1},
+		"doctor-misses-files-not-at-data-path/template":    {Code: dataset.CodeFileElsewhere, Subject: "meta/info.json", Count: 3},
+		"small-ones/nan_file_index":                        {Code: dataset.CodeNumberInvalid, Subject: "meta/episodes/chunk-000/file-000.parquet", Count: 1},
+	} {
+		d, err := dataset.Open(t.Context(), caseOf(t, name), dataset.Options{})
+		require.NoError(t, err)
+		notes := d.Info().Notes
+		n := notes.Find(want.Code)
+		require.NotNil(t, n, name)
+		assert.Equal(t, []any{want.Subject, want.Count}, []any{n.Subject, n.Count}, name)
+		require.NoError(t, d.Close())
+	}
+}

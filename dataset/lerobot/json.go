@@ -51,7 +51,7 @@ func readObject(path string) ([]orderjson.Member, error) {
 		if errors.As(err, &syntax) {
 			bad.Offset = syntax.Offset
 		}
-		return nil, bad
+		return nil, dataset.StandIn(context.Background(), bad, path)
 	}
 	return list, nil
 }

@@ -40,7 +40,7 @@ func Open(path string) (*File, error) {
 	f := &File{source: source{r: file, size: file.Size(), path: path}, closer: file}
 	if err := f.open(); err != nil {
 		file.Close()
-		return nil, err
+		return nil, dataset.StandIn(context.Background(), err, path)
 	}
 	return f, nil
 }
