@@ -93,6 +93,11 @@ func (m *Examination) Add(ctx context.Context, number int, e *dataset.Episode, e
 // the last episode.
 func (m *Examination) Compare() []Finding {
 	whole := append(Dataset(&m.info, m.opt), m.together.found()...)
+	if m.stated != nil {
+		for _, n := range m.stated.notes {
+			whole = append(whole, problem(&n, m.opt.Path))
+		}
+	}
 	whole = append(whole, m.stated.found(m.opt.Path, m.findings.report.Checked.Unread == 0)...)
 	if m.findings.has(FrameTime, Gap, Duplicate, BackStep, FPSMismatch, TimeUnit, Float32Clock) { // which report the same for episodes, with more detail
 		whole = slices.DeleteFunc(whole, func(f Finding) bool { return f.Kind == FrameTime })

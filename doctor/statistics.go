@@ -101,9 +101,6 @@ func (t *statistics) found(path string, all bool) (list []Finding) {
 	if t == nil {
 		return nil
 	}
-	for _, n := range t.notes {
-		list = append(list, problem(&n, path))
-	}
 	for _, name := range t.order {
 		st, of := t.stated[name], t.moments[name]
 		if !all {
