@@ -457,9 +457,6 @@ func (f *flattener) sequence(d *Field, path string) []node {
 		for i := lists; i < len(f.shape.Lists); i++ {
 			seq.inner = append(seq.inner, i)
 		}
-		if len(list.Columns) == 0 && seq.inner != nil && f.left >= 0 {
-			break
-		}
 		if len(list.Columns) == 0 || f.left < 0 {
 			f.shape.Lists = f.shape.Lists[:lists]
 			f.shape.Notes = append(f.shape.Notes[:said], dataset.Note{Code: dataset.CodeArraysWithoutNumbers, Subject: path})
