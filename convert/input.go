@@ -48,6 +48,9 @@ func open(ctx context.Context, paths []string, opt dataset.Options) (list []inpu
 		if err != nil {
 			return list, &InputError{path, err}
 		}
+		if d.Format() == "lerobot" { // so that its videos can be copied
+			dataset.Hold(d)
+		}
 		in := input{path: path, from: d, info: d.Info(), first: episodes}
 		in.split = in.info.SplitsOf(d.Len())
 		episodes += d.Len()

@@ -229,6 +229,7 @@ func (l *leRobotWriter) arrange(ctx context.Context, e *Episode) (own *dataset.E
 	copied := *e.Episode
 	own = &copied
 	own.Streams, own.Media = nil, nil
+	l.opt.State, l.opt.Action = joined(l.opt.State, e), joined(l.opt.Action, e)
 	for _, vector := range []struct {
 		name  string
 		parts []string

@@ -2,12 +2,47 @@ package convert
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/tensor"
 )
 
-// beside joins the columns of several streams on one clock into one stream. A column's name is its stream's name and its own.
+// joined returns stream names, some of which a flag split at their commas. A name of the episode wins over its parts.
+func joined(list []string, e *Episode) (names []string) {
+	for len(list) > 0 {
+		n := 1
+		for k := 1; k <= len(list); k++ {
+			name := strings.Join(list[:k], ",")
+			if _, lost := reasonOf(e.Lost, name); lost || e.Stream(name) != nil {
+				n = k
+				break
+			}
+		}
+		names, list = append(names, strings.Join(list[:n], ",")), list[n:]
+	}
+	return names
+}
+
+// prefixes returns the text before the column names of streams: nothing if these name joints, so that no two columns are called the same.
+// Else it is the stream's name, without the set of names in parentheses that it may end with.
+func prefixes(from []*dataset.Stream) []string {
+	list, met, own := make([]string, len(from)), map[string]bool{}, true
+	for i, s := range from {
+		for _, c := range s.Columns {
+			own = own && !met[c.Name] && c.Name != "data" && !strings.ContainsAny(c.Name[:min(1, len(c.Name))], "[0123456789")
+			met[c.Name] = true
+		}
+		name, _, _ := strings.Cut(s.Name, " (")
+		list[i] = name + "."
+	}
+	if own || len(from) == 1 {
+		return make([]string, len(from))
+	}
+	return list
+}
+
+// beside joins the columns of several streams on one clock into one stream.
 func beside(e *Episode, name string, parts []string) (s dataset.Stream, err error) {
 	dtype, width := tensor.F32, 0
 	from := make([]*dataset.Stream, len(parts))
@@ -26,11 +61,10 @@ func beside(e *Episode, name string, parts []string) (s dataset.Stream, err erro
 		s.Inexact += from[i].Inexact
 	}
 	s.Name, s.Times = name, from[0].Times
+	before := prefixes(from)
 	for i, part := range from {
 		for _, c := range part.Columns {
-			if len(from) > 1 {
-				c.Name = parts[i] + "." + c.Name
-			}
+			c.Name = before[i] + c.Name
 			s.Columns = append(s.Columns, c)
 		}
 	}

@@ -93,6 +93,13 @@ const (
 	// CodeEpisodeFile: the list has other files of episodes than the data. Row is the first episode, Got the listed file, Want that of the data.
 	// Example: "data files that are not where the data is: episode 2: a.parquet, and it is in b.parquet".
 	CodeEpisodeFile = problem + "episode-file"
+	// CodeFileElsewhere: the files of episodes are not at the path that is declared for them. Row is the first episode, Got the declared path, Want
+	// where the file is.
+	// Example: "files that are not at the path that is declared for them: episode 2: a/2.parquet, and it is b/2.parquet".
+	CodeFileElsewhere = problem + "file-elsewhere"
+	// CodeNumberInvalid: numbers of a list are not usable. Row is the first row, Got the number, Names has its column.
+	// Example: "numbers that cannot be used: data/file_index in row 2 is NaN".
+	CodeNumberInvalid = problem + "number-invalid"
 	// CodeEpisodeFileTwice: a file is not used, because another file has its episode, Row, already.
 	// Example: "is left out: there is a file of episode 2 already".
 	CodeEpisodeFileTwice = problem + "episode-file-twice"

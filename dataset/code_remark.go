@@ -44,7 +44,8 @@ const (
 	CodeDefinitionsUnfit = remark + "definitions-unfit"
 	// CodeDefinitionReplaced: the messages do not fit the bag's definition of the type Got, and fit another. Example: a bag of Iron with older messages.
 	CodeDefinitionReplaced = remark + "definition-replaced"
-	// CodePiecesAssumed: without metadata.yaml, the files Names are the pieces of one recording. Example: run_0.mcap and run_1.mcap.
+	// CodePiecesAssumed: the files Names are taken for the pieces of one recording. Want is the list that is missing, if the format has
+	// one. Example: run_0.mcap and run_1.mcap, without metadata.yaml.
 	CodePiecesAssumed = remark + "pieces-assumed"
 	// CodeFrameTimeOwn: Count timestamps depart from frame_index/fps, and are the clock: Row is Got and not Want, in Unit; Names are the clocks that can be
 	// chosen. Example: row 0 is 0.05 s and not 0 s.

@@ -220,7 +220,7 @@ func recognise(ctx context.Context, path string, head []byte) (Format, error) {
 		err = &FormatError{Format: "dataset", Path: path, Offset: -1, Kind: ErrUnsupported, Msg: "format",
 			Got: "a file of none that is known here", Want: known()}
 	}
-	return f, err
+	return f, StandIn(ctx, err, path)
 }
 
 // match returns the format of a file that begins with head, if it is of a known one: by its content, or with named by its name and content. A container

@@ -96,7 +96,7 @@ func (m *Media) Decodes() bool {
 // decodeOne decodes a frame that is by itself.
 func (m *Media) decodeOne(ctx context.Context, i int, decode func(b []byte) (*tensor.Tensor, *FormatError)) (*tensor.Tensor, error) {
 	if decode == nil {
-		return nil, m.decodeError(i, ErrUnsupported, fmt.Sprintf("encoding %q", m.Encoding), "jpeg, png, rgb8, bgr8, rgba8, bgra8, mono8, 8UC1, 16UC1, mono16, 16SC1, 32FC1, or a source that decodes its frames", nil)
+		return nil, m.decodeError(i, ErrUnsupported, fmt.Sprintf("encoding %q", m.Encoding), "jpeg, png, rgb8, bgr8, rgba8, bgra8, mono8, 8UC1, 16UC1, mono16, 16SC1, 32FC1, bayer_rggb8, yuv422, or a source that decodes its frames", nil)
 	}
 	b, err := m.Frame(ctx, i)
 	if err != nil {
@@ -128,6 +128,12 @@ func (m *Media) decoder() func(b []byte) (*tensor.Tensor, *FormatError) {
 	}
 	if in, ok := rawNumbers[m.Encoding]; ok {
 		return func(b []byte) (*tensor.Tensor, *FormatError) { return m.numbers(b, in.size, in.read) }
+	}
+	if luma, ok := lumaFirst[m.Encoding]; ok {
+		return func(b []byte) (*tensor.Tensor, *FormatError) { return m.subsampled(b, luma) }
+	}
+	if order, ok := bayerOrder(m.Encoding); ok {
+		return func(b []byte) (*tensor.Tensor, *FormatError) { return m.mosaic(b, order) }
 	}
 	switch m.Encoding {
 	case "jpeg":

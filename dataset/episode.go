@@ -178,6 +178,12 @@ type FrameSource interface {
 	ReadFrame(ctx context.Context, i int) ([]byte, error)
 }
 
+// Checker is a FrameSource that does not read its frames when an episode is opened.
+type Checker interface {
+	// Check reads all frames, and returns notes of those that are empty or broken.
+	Check(ctx context.Context) (Notes, error)
+}
+
 // Len returns the number of frames.
 func (m *Media) Len() int { return len(m.Times) }
 

@@ -27,6 +27,7 @@ type folder struct {
 
 	mu     sync.Mutex
 	open   []*shared // the last used is last
+	held   bool      // by Hold
 	closed bool
 }
 
@@ -74,6 +75,7 @@ func (d *folder) index(ctx context.Context) error {
 
 // add adds a file that was opened, or could not be.
 func (d *folder) add(ctx context.Context, p *part, one Dataset, err error) error {
+	err = StandIn(ctx, err, p.path)
 	p.first, p.count = d.count, 1
 	switch {
 	case errors.Is(err, ErrOption) || ctx.Err() != nil:

@@ -33,6 +33,7 @@ func (d *folder) take(ctx context.Context, path string) (*shared, error) {
 		}
 		if first {
 			f.Dataset, f.err = d.format.Open(ctx, path, d.opt)
+			f.err = StandIn(ctx, f.err, path)
 			close(f.opened)
 		}
 		select {
@@ -90,8 +91,11 @@ func (d *folder) give(f *shared) {
 		d.open = slices.DeleteFunc(d.open, func(o *shared) bool { return o == f })
 	}
 	most := maxOpen
-	if d.closed {
+	switch {
+	case d.closed:
 		most = 0
+	case d.held:
+		most = len(d.open)
 	}
 	for i := 0; i < len(d.open) && len(d.open) > most; {
 		if d.open[i].used > 0 {
@@ -173,6 +177,18 @@ func (s *folderSource[S]) current(ctx context.Context) (from *shared, source S, 
 // folderFrames are the frames of a media stream.
 type folderFrames struct{ folderSource[FrameSource] }
 
+func (s *folderFrames) Check(ctx context.Context) (Notes, error) {
+	from, source, err := s.current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer s.folder.give(from)
+	if c, ok := source.(Checker); ok {
+		return c.Check(ctx)
+	}
+	return nil, nil
+}
+
 func (s *folderFrames) ReadFrame(ctx context.Context, i int) ([]byte, error) {
 	from, source, err := s.current(ctx)
 	if err != nil {
@@ -219,8 +235,18 @@ func (s *folderClouds) ReadCloud(ctx context.Context, i int) (*Cloud, error) {
 	return source.ReadCloud(ctx, i)
 }
 
+// Hold keeps the files and folders of a folder open until it is closed, if d is one, so that sources of its episodes are the format's own.
+func Hold(d Dataset) {
+	if f, ok := d.(*folder); ok {
+		f.held = true
+	}
+}
+
 // lasting makes sources of an episode that outlive its open file.
 func (d *folder) lasting(e *Episode, f *shared, path string, episode int) {
+	if d.held {
+		return
+	}
 	for k := range e.Media {
 		pick := func(e *Episode) (s FrameSource, there bool) {
 			if there = k < len(e.Media); there {

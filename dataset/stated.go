@@ -3,7 +3,7 @@ package dataset
 import "context"
 
 // Stated has the statistics of a stream that a dataset has in its own files, over all episodes. Lists have an entry for each column, and
-// are nil if the file lacks them.
+// are nil if the file lacks them. A value that the file has and that is no number is NaN.
 type Stated struct {
 	Stream              string
 	Where               string // the file
@@ -13,7 +13,7 @@ type Stated struct {
 
 // Stating is a Dataset with statistics of its streams in its own files.
 type Stating interface {
-	// Stated returns the statistics: nil if the dataset has no file of them, and an empty list if the file has none of a stream. If a part
-	// cannot be read, Info.Notes may have the reason.
-	Stated(ctx context.Context) ([]Stated, error)
+	// Stated returns the statistics: nil if the dataset has no file of them, and an empty list if the file has none of a stream. Notes have
+	// the parts that cannot be read. The error is that of ctx.
+	Stated(ctx context.Context) ([]Stated, Notes, error)
 }

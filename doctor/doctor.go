@@ -72,6 +72,10 @@ func (m *Examination) Add(ctx context.Context, number int, e *dataset.Episode, e
 		}
 	}
 	for _, e := range stretches {
+		e, err := checkFrames(ctx, e)
+		if err != nil && ctx.Err() == nil {
+			list = append(list, unread(number, err, m.opt.Path))
+		}
 		x := &examiner{e: e, n: number, info: &m.info, opt: &m.opt, work: m.work, stated: m.stated}
 		list = append(list, x.examine()...)
 		m.findings.addStill(x)
@@ -89,13 +93,32 @@ func (m *Examination) Add(ctx context.Context, number int, e *dataset.Episode, e
 // the last episode.
 func (m *Examination) Compare() []Finding {
 	whole := append(Dataset(&m.info, m.opt), m.together.found()...)
-	if m.findings.report.Checked.Unread == 0 {
-		whole = append(whole, m.stated.found(m.opt.Path)...)
+	if m.stated != nil {
+		for _, n := range m.stated.notes {
+			whole = append(whole, problem(&n, m.opt.Path))
+		}
 	}
+	whole = append(whole, m.stated.found(m.opt.Path, m.findings.report.Checked.Unread == 0)...)
 	if m.findings.has(FrameTime, Gap, Duplicate, BackStep, FPSMismatch, TimeUnit, Float32Clock) { // which report the same for episodes, with more detail
 		whole = slices.DeleteFunc(whole, func(f Finding) bool { return f.Kind == FrameTime })
 	}
 	return append(whole, m.findings.stuck()...)
+}
+
+// checkFrames returns an episode with notes of frames that were not read when it was opened.
+func checkFrames(ctx context.Context, e *dataset.Episode) (*dataset.Episode, error) {
+	checked := *e
+	checked.Notes = slices.Clone(e.Notes)
+	for i := range e.Media {
+		if source, ok := e.Media[i].Source.(dataset.Checker); ok {
+			notes, err := source.Check(ctx)
+			if err != nil {
+				return e, err
+			}
+			checked.Notes = append(checked.Notes, notes...)
+		}
+	}
+	return &checked, nil
 }
 
 // readStretches reads the stretches of a log whose clock was set back.

@@ -38,7 +38,9 @@ func (m *memory) Episode(_ context.Context, i int) (*dataset.Episode, error) {
 	return m.episodes[i], nil
 }
 
-func (m *memory) Stated(context.Context) ([]dataset.Stated, error) { return m.stated, nil }
+func (m *memory) Stated(context.Context) ([]dataset.Stated, dataset.Notes, error) {
+	return m.stated, nil, nil
+}
 
 // tape is a stream that is being made.
 type tape struct {

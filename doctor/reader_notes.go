@@ -38,6 +38,8 @@ var problemKinds = map[dataset.Code]noteFinding{
 	dataset.CodeEpisodeUnlisted: {kind: IndexGap}, dataset.CodeRowNumber: {kind: IndexGap}, dataset.CodeEpisodeRows: {kind: IndexGap},
 	dataset.CodeTaskNumbers: {kind: IndexGap}, dataset.CodeNumberTwice: {kind: IndexGap}, dataset.CodeEpisodeApart: {kind: IndexGap},
 	dataset.CodeEpisodeLength: {kind: IndexGap}, dataset.CodeEpisodeFile: {kind: IndexGap},
+	dataset.CodeNumberInvalid:   {kind: IndexGap},
+	dataset.CodeFileElsewhere:   {kind: MissingFile, what: "Move the files to that path, or correct data_path and chunks_size in meta/info.json: other readers open only that path."},
 	dataset.CodeVideoOverlap:    {kind: VideoDrift},
 	dataset.CodeTimestampColumn: {kind: FrameTime},
 	dataset.CodeColumnMissing:   {kind: Schema, severity: Warning}, dataset.CodeColumnType: {kind: Schema, severity: Warning}, // which loaders convert

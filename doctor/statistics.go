@@ -26,7 +26,8 @@ type statistics struct {
 	rows     map[string]int
 	order    []string
 	declared map[string]bool
-	lacks    []string // declared streams with samples and without statistics
+	lacks    []string      // declared streams with samples and without statistics
+	notes    dataset.Notes // parts that cannot be read
 }
 
 // moments are the statistics of a column. Stated statistics are rounded, so float64 sums are precise enough; package stats has exact sums.
@@ -55,11 +56,11 @@ func statisticsOf(ctx context.Context, d dataset.Dataset) *statistics {
 	if !ok {
 		return nil
 	}
-	list, err := s.Stated(ctx)
-	if err != nil || list == nil {
-		return nil // a broken file is in the notes of the dataset
+	list, notes, err := s.Stated(ctx)
+	if err != nil || list == nil && notes == nil {
+		return nil
 	}
-	t := &statistics{stated: map[string]*dataset.Stated{}, moments: map[string][]moments{}, rows: map[string]int{}, declared: map[string]bool{}}
+	t := &statistics{notes: notes, stated: map[string]*dataset.Stated{}, moments: map[string][]moments{}, rows: map[string]int{}, declared: map[string]bool{}}
 	for _, f := range d.Info().Features {
 		t.declared[f.Name] = true
 	}
@@ -73,7 +74,7 @@ func statisticsOf(ctx context.Context, d dataset.Dataset) *statistics {
 // add adds the samples of a stream in an episode, if statistics of the stream are stated.
 func (t *statistics) add(name string, v *values, k *tally) {
 	switch {
-	case t == nil:
+	case t == nil || t.order == nil && t.notes != nil:
 		return
 	case t.stated[name] == nil:
 		if t.declared[name] && !slices.Contains(t.lacks, name) {
@@ -95,18 +96,18 @@ func (t *statistics) add(name string, v *values, k *tally) {
 	t.moments[name] = of
 }
 
-// found returns the findings, which are valid only if all episodes were added.
-func (t *statistics) found(path string) (list []Finding) {
+// found returns the findings. Only if all episodes were added are the statistics compared with the data.
+func (t *statistics) found(path string, all bool) (list []Finding) {
 	if t == nil {
 		return nil
 	}
 	for _, name := range t.order {
 		st, of := t.stated[name], t.moments[name]
-		if len(of) == 0 {
-			continue
+		if !all {
+			of = nil
 		}
 		wrong, n := compareStated(st, of)
-		if rows := t.rows[name]; st.Count > 0 && st.Count != rows {
+		if rows := t.rows[name]; len(of) > 0 && st.Count > 0 && st.Count != rows {
 			what := fmt.Sprintf("they are of %d samples, and there are %d", st.Count, rows)
 			if wrong != "" {
 				what += "; " + wrong
@@ -120,6 +121,9 @@ func (t *statistics) found(path string) (list []Finding) {
 		f.Path = path
 		list = append(list, *f)
 	}
+	if !all {
+		return list
+	}
 	for _, name := range t.lacks {
 		f := newFinding(StaleStats, name, 1, "there are statistics, and none of it over all episodes: what normalises by them stops, or leaves it as it is")
 		f.Path = path
@@ -128,8 +132,27 @@ func (t *statistics) found(path string) (list []Finding) {
 	return list
 }
 
-// compareStated returns the first difference between stated and computed statistics, and the number of columns with one.
+// compareStated returns the first difference between stated and computed statistics, and the number of columns with one. A value that is not finite
+// is one, whatever the data has.
 func compareStated(st *dataset.Stated, of []moments) (wrong string, n int) {
+	for _, k := range []struct {
+		what   string
+		stated []float64
+	}{{"mean", st.Mean}, {"standard deviation", st.Std}, {"least value", st.Min}, {"greatest value", st.Max}} {
+		bad := 0
+		for c, v := range k.stated {
+			if v-v == 0 {
+				continue
+			}
+			if bad++; wrong == "" {
+				wrong = fmt.Sprintf("the %s of column %d is stated as %s, by which every value becomes NaN", k.what, c, short(v))
+			}
+		}
+		n = max(n, bad)
+	}
+	if n > 0 {
+		return wrong, n
+	}
 	for c := range of {
 		m := &of[c]
 		if m.Count == 0 || m.bad > 0 {

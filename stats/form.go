@@ -5,10 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/robocache/robocache/internal/orderjson"
 )
+
+// bareNumber matches statistics that are not finite, which JSON has as text. What normalises by them is lost, so they are not kept.
+var bareNumber = regexp.MustCompile(`"-?(NaN|Infinity)"`)
 
 // Form is a file that another project reads statistics from.
 type Form struct {
@@ -73,7 +77,7 @@ func (r *Report) WriteForm(w io.Writer, f Form) (kept []string, err error) {
 				return nil, bad("", "a stats.json to take over from that is none: "+err.Error(), "a JSON object of features")
 			}
 			for _, m := range old {
-				if !out.Has(m.Name) {
+				if !out.Has(m.Name) && !bareNumber.Match(m.Value) {
 					out.Add(m.Name, m.Value)
 					kept = append(kept, m.Name)
 				}

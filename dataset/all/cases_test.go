@@ -1,6 +1,7 @@
 package all_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/tensor"
 )
 
 // A topic that has names next to an array without numbers is left out, and costs no other topic.
@@ -105,5 +107,75 @@ func TestHeaderLatencyUnseen(t *testing.T) {
 			}
 		}
 		assert.Equal(t, dataset.Notes{want}, found, file)
+	}
+}
+
+func TestJointTrajectoryLeftOut(t *testing.T) {
+	e, err := notesOf(t, caseOf(t, "joint-trajectory-left-out/trajectory.mcap"), dataset.Options{})
+	require.NoError(t, err)
+	for _, name := range []string{"/leader/joint_trajectory.points.positions", "/controller_state.reference.positions", "/controller_state.feedback.positions"} {
+		s := e.Stream(name)
+		require.NotNil(t, s, name)
+		assert.Equal(t, []string{"a", "b", "c"}, s.ColumnNames(), name)
+		values, err := tensor.Floats(s.Values)
+		require.NoError(t, err)
+		for i := range 20 { // whose second messages have the joints in another order
+			assert.InDelta(t, i, values[3*i], 0, name)
+		}
+	}
+}
+
+func TestRos1SplitBags(t *testing.T) {
+	folder := caseOf(t, "ros1-split-bags")
+	for kind, from := range map[string]string{"bag": folder + "/bags", "mcap": folder + "/mcaps"} {
+		copied := func(names ...string) string {
+			dir := t.TempDir()
+			for i, name := range names {
+				data, err := os.ReadFile(filepath.Join(from, fmt.Sprintf("run_%d.%s", i, kind)))
+				require.NoError(t, err)
+				require.NoError(t, os.WriteFile(filepath.Join(dir, name+"."+kind), data, 0o600))
+			}
+			return dir
+		}
+		dated := []string{"run_2024-01-01-10-00-05_0", "run_2024-01-01-10-00-10_1", "run_2024-01-01-10-00-15_2"}
+		for _, path := range []string{from, copied(dated...)} {
+			d, err := dataset.Open(t.Context(), path, dataset.Options{})
+			require.NoError(t, err)
+			require.Equal(t, 1, d.Len(), path)
+			e, err := d.Episode(t.Context(), 0)
+			require.NoError(t, err)
+			require.NoError(t, d.Close())
+			assert.Equal(t, 150, e.Stream("/a").Len())
+			assert.NotNil(t, e.Notes.Find(dataset.CodePiecesAssumed))
+		}
+		broken := copied(dated...)
+		require.NoError(t, os.WriteFile(filepath.Join(broken, dated[1]+"."+kind), []byte("none"), 0o600))
+		e, err := notesOf(t, broken, dataset.Options{})
+		require.NoError(t, err)
+		assert.Equal(t, 100, e.Stream("/a").Len(), "a piece that is broken costs itself")
+		assert.NotNil(t, e.Notes.Find(dataset.CodeFileLost))
+		for _, names := range [][]string{{"a", "b", "c"}, {"run_2024-01-01-10-00-05_0", "run_2024-01-01-10-00-10_1", "run_2024-01-01-10-00-15_0"}, {"run_0", "other_1", "run_2"}} {
+			d, err := dataset.Open(t.Context(), copied(names...), dataset.Options{})
+			require.NoError(t, err)
+			assert.Equal(t, 3, d.Len(), names)
+			require.NoError(t, d.Close())
+		}
+	}
+}
+
+// Notes of a dataset of LeRobot as a whole; what doctor makes of them is in its own tests.
+func TestPathsAndNumbersThatADatasetDeclares(t *testing.T) {
+	for name, want := range map[string]dataset.Note{
+		"doctor-misses-files-not-at-data-path/chunks_size": {Code: dataset.CodeFileElsewhere, Subject: "meta/info.json", Count: 1},
+		"doctor-misses-files-not-at-data-path/template":    {Code: dataset.CodeFileElsewhere, Subject: "meta/info.json", Count: 3},
+		"small-ones/nan_file_index":                        {Code: dataset.CodeNumberInvalid, Subject: "meta/episodes/chunk-000/file-000.parquet", Count: 1},
+	} {
+		d, err := dataset.Open(t.Context(), caseOf(t, name), dataset.Options{})
+		require.NoError(t, err)
+		notes := d.Info().Notes
+		n := notes.Find(want.Code)
+		require.NotNil(t, n, name)
+		assert.Equal(t, []any{want.Subject, want.Count}, []any{n.Subject, n.Count}, name)
+		require.NoError(t, d.Close())
 	}
 }

@@ -54,6 +54,14 @@ func (s *catalog) declare(where string, n int64, d *episodeEntry) {
 	s.declared[n], s.order = d, append(s.order, n)
 }
 
+// maxVideoTime is the limit of times in a video, in seconds.
+const maxVideoTime = 1e9
+
+// invalid notes a number of a list that cannot be used.
+func (s *catalog) invalid(where, column string, row int, got string) {
+	s.problems.add(dataset.CodeNumberInvalid, where, dataset.At(row), detail{Got: got, Names: []string{column}})
+}
+
 // dataName is the name of the file that an episode's data should be in, empty where nobody says.
 func (s *catalog) dataName(number int64, d *episodeEntry) string {
 	pattern := s.header.dataPath

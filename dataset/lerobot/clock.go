@@ -105,6 +105,16 @@ func (r *reader) frameTimes(ctx context.Context, camera string) ([]int64, error)
 // counts checks that a column of bookkeeping goes on as it should.
 func (r *reader) counts(name string, list []int64) error {
 	wrong, at := 0, -1
+	first := int64(-1) // the row of the dataset, unless compareIndex compared it
+	if run := r.of.runs[0]; name == "index" && r.set.header.major > 2 {
+		f, err := r.file(run)
+		if err != nil {
+			return err
+		}
+		if _, _, ok := f.Column(name).Bounds(int(run.group)); !ok {
+			first = run.at
+		}
+	}
 	for i, n := range list {
 		bad := false
 		switch name {
@@ -113,7 +123,7 @@ func (r *reader) counts(name string, list []int64) error {
 		case "frame_index":
 			bad = i == 0 && n != 0 || i > 0 && n != list[i-1]+1
 		case "index":
-			bad = i > 0 && n != list[i-1]+1
+			bad = i > 0 && n != list[i-1]+1 || i == 0 && first >= 0 && n != first
 		}
 		if bad {
 			if wrong++; at < 0 {

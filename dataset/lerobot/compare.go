@@ -32,17 +32,23 @@ func (s *rowIndex) compare() {
 		case e.err != nil:
 			broken++
 			continue
-		case d == nil:
-			if len(s.declared) > 0 {
-				s.problems.add(dataset.CodeEpisodeUnlisted, where, episodeRow(e.number), detail{})
-			}
+		case d == nil && len(s.declared) > 0:
+			s.problems.add(dataset.CodeEpisodeUnlisted, where, episodeRow(e.number), detail{})
+			continue
+		case d == nil && s.header.major == 3:
 			continue
 		}
 		rows := e.rows()
-		if d.length >= 0 && d.length != rows {
+		if d != nil && d.length >= 0 && d.length != rows {
 			s.problems.add(dataset.CodeEpisodeLength, where, episodeRow(e.number), detail{Got: strconv.FormatInt(d.length, 10), Want: strconv.FormatInt(rows, 10)})
 		}
-		if len(e.runs) == 0 || s.header.major == 2 {
+		if len(e.runs) == 0 {
+			continue
+		}
+		if s.header.major == 2 {
+			if name, want := filepath.ToSlash(s.files[e.runs[0].file]), s.dataName(e.number, d); want != name {
+				s.problems.add(dataset.CodeFileElsewhere, layout.InfoFile, episodeRow(e.number), detail{Got: want, Want: name})
+			}
 			continue
 		}
 		at := e.runs[0].at

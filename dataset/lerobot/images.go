@@ -55,7 +55,14 @@ func (r *reader) images(ctx context.Context, name string, f *feature) error {
 	if len(m.Times) == 0 {
 		return nil
 	}
-	first, err := source.ReadFrame(ctx, 0)
+	k := 0
+	for ; k < len(m.Times)-1; k++ { // an empty image says nothing about the others
+		image, err := source.read(ctx, source.frames[k])
+		if err != nil || len(image.Bytes) > 0 || image.Path != "" {
+			break
+		}
+	}
+	first, err := source.ReadFrame(ctx, k)
 	if err != nil {
 		return r.passOver(name, err)
 	}
@@ -131,6 +138,31 @@ func (m *images) ReadFrame(ctx context.Context, i int) ([]byte, error) {
 		return nil, missing
 	}
 	return b, err
+}
+
+// Check reads all images, and returns notes of those that are empty or no images.
+func (m *images) Check(ctx context.Context) (dataset.Notes, error) {
+	var found problems
+	for i, at := range m.frames {
+		image, err := m.read(ctx, at)
+		if err != nil {
+			return nil, err
+		}
+		if len(image.Bytes) == 0 && image.Path == "" {
+			found.add(dataset.CodeEmptyImages, m.column, 0, detail{})
+			continue
+		}
+		b, err := m.ReadFrame(ctx, i)
+		if err == nil && sniff(b) == "" {
+			err = formatError(dataset.ErrCorrupt, m.set.path(m.set.files[at.file]), -1, fmt.Sprintf("image %d of %s", i, m.column), fmt.Sprintf("% x", b[:min(len(b), 8)]), "JPEG or PNG")
+		}
+		if bad, broken := dataset.AsBroken(err); broken {
+			found.add(dataset.CodeImageBroken, m.column, dataset.At(i), detail{Cause: bad})
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return found.list, nil
 }
 
 func (m *images) read(ctx context.Context, at place) (parquet.Image, error) {

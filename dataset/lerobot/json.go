@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/orderjson"
@@ -50,7 +51,7 @@ func readObject(path string) ([]orderjson.Member, error) {
 		if errors.As(err, &syntax) {
 			bad.Offset = syntax.Offset
 		}
-		return nil, bad
+		return nil, dataset.StandIn(context.Background(), bad, path)
 	}
 	return list, nil
 }
@@ -131,25 +132,25 @@ func readLines(path string, use func(m []orderjson.Member) error, bad func(*data
 	return s.Err()
 }
 
-// numbersIn returns the numbers of a list, or of lists in it, or one that is none; nil if anything else is among them.
+// numbersIn returns the numbers of a list, or of lists in it, or a single number. null and anything else that is no number is NaN.
 func numbersIn(raw json.RawMessage) (list []float64) {
 	if raw == nil {
 		return nil
 	}
 	var parts []json.RawMessage
-	if json.Unmarshal(raw, &parts) != nil {
-		var v *float64
-		if json.Unmarshal(raw, &v) != nil || v == nil {
-			return nil
+	if json.Unmarshal(raw, &parts); parts == nil {
+		s, is := text(raw)
+		if !is {
+			s = string(raw)
 		}
-		return []float64{*v}
+		v, err := strconv.ParseFloat(s, 64)
+		if err != nil {
+			v = math.NaN()
+		}
+		return []float64{v}
 	}
 	for _, p := range parts {
-		inner := numbersIn(p)
-		if inner == nil {
-			return nil
-		}
-		list = append(list, inner...)
+		list = append(list, numbersIn(p)...)
 	}
 	return list
 }

@@ -5,45 +5,36 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"slices"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
 	"github.com/robocache/robocache/internal/orderjson"
 	"github.com/robocache/robocache/internal/summary"
-	"github.com/robocache/robocache/storage"
 )
 
 // Stated returns the statistics of meta/stats.json, or of version 2.1 those of meta/episodes_stats.jsonl, joined over the episodes that there is data of.
-// Cameras and the columns of bookkeeping are left out. Without either file it is nil; of a file that says nothing it is empty.
-func (s *Set) Stated(ctx context.Context) (list []dataset.Stated, err error) {
+// The columns of bookkeeping are left out. Without either file it is nil; of a file that has none it is empty.
+func (s *Set) Stated(ctx context.Context) (list []dataset.Stated, notes dataset.Notes, err error) {
+	read, where := s.statedOfAll, "meta/stats.json"
 	if s.header.major == 2 && s.header.version != "v2.0" {
-		list, err = s.statedByEpisode(ctx)
-	} else {
-		list, err = s.statedOfAll()
+		read, where = s.statedByEpisode, "meta/episodes_stats.jsonl"
 	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	var found problems
+	list, err = read(ctx, where, &found)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, fs.ErrNotExist) {
+		found.add(dataset.CodeUnreadable, where, 0, detail{Cause: err})
 	}
-	return list, err
+	return list, found.list, ctx.Err()
 }
 
-// numeric reports whether a feature is a stream of numbers.
+// numeric reports whether a feature has statistics that a policy uses.
 func numeric(f *feature) bool {
-	switch f.DType {
-	case "video", "image", "string", "language":
-		return false
-	}
-	for _, name := range layout.Standard {
-		if f.Name == name {
-			return false
-		}
-	}
-	return true
+	return f.DType != "string" && f.DType != "language" && !slices.Contains(layout.Standard, f.Name)
 }
 
-func (s *Set) statedOfAll() (list []dataset.Stated, err error) {
-	const where = "meta/stats.json"
-	members, err := readObject(storage.Join(s.root, "meta", "stats.json"))
+func (s *Set) statedOfAll(_ context.Context, where string, _ *problems) (list []dataset.Stated, err error) {
+	members, err := readObject(s.path(where))
 	if err != nil {
 		return nil, err
 	}
@@ -73,8 +64,7 @@ func statedIn(raw json.RawMessage) (st dataset.Stated, ok bool) {
 	return st, st.Min != nil || st.Max != nil || st.Mean != nil || st.Std != nil
 }
 
-func (s *Set) statedByEpisode(ctx context.Context) (list []dataset.Stated, err error) {
-	const where = "meta/episodes_stats.jsonl"
+func (s *Set) statedByEpisode(ctx context.Context, where string, found *problems) (list []dataset.Stated, err error) {
 	present := make(map[int64]bool, len(s.episodes))
 	for i := range s.episodes {
 		present[s.episodes[i].number] = s.episodes[i].err == nil
@@ -82,7 +72,7 @@ func (s *Set) statedByEpisode(ctx context.Context) (list []dataset.Stated, err e
 	joined := map[string]*dataset.Stated{}
 	seen := map[string]int{}
 	episodes := 0
-	err = readLines(storage.Join(s.root, "meta", "episodes_stats.jsonl"), func(m []orderjson.Member) error {
+	err = readLines(s.path(where), func(m []orderjson.Member) error {
 		if n, ok := wholeNumber(get(m, "episode_index")); !ok || !present[n] {
 			return ctx.Err()
 		}
@@ -110,7 +100,7 @@ func (s *Set) statedByEpisode(ctx context.Context) (list []dataset.Stated, err e
 			}
 		}
 		return ctx.Err()
-	}, func(*dataset.FormatError) {})
+	}, func(bad *dataset.FormatError) { found.add(dataset.CodeLineUnreadable, where, 0, detail{Cause: bad}) })
 	if err != nil {
 		return nil, err
 	}

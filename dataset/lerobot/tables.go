@@ -82,6 +82,8 @@ func (s *catalog) readLists(ctx context.Context) error {
 			case "length":
 				if length, ok := wholeNumber(one.Value); ok && length >= 0 {
 					d.length = length
+				} else {
+					s.invalid("meta/episodes.jsonl", "length", len(s.order), plain(one.Value))
 				}
 			case "tasks":
 				if json.Unmarshal(one.Value, &d.tasks) != nil {
@@ -176,7 +178,7 @@ func (s *catalog) readEpisodes(ctx context.Context, name string) error {
 	for i := range list {
 		list[i] = episodeEntry{length: -1, chunk: -1, file: -1, from: -1, to: -1}
 	}
-	set := func(column string, to func(i int, v float64)) bool {
+	set := func(column string, most float64, to func(i int, v float64)) bool {
 		values, ok := t.numbers(column)
 		if !ok {
 			values, ok = t.numbers(strings.ReplaceAll(column, "/", "_"))
@@ -186,20 +188,22 @@ func (s *catalog) readEpisodes(ctx context.Context, name string) error {
 			return false
 		}
 		for i, v := range values {
-			to(i, v)
+			if v >= 0 && v < most && (most < 1<<53 || v == math.Trunc(v)) {
+				to(i, v)
+			} else {
+				s.invalid(where, column, i, strconv.FormatFloat(v, 'g', -1, 64))
+			}
 		}
 		return true
 	}
-	count := func(to *int64, v float64) {
-		if v == math.Trunc(v) && v >= 0 && v < 1<<53 {
-			*to = int64(v)
-		}
+	count := func(column string, to func(i int) *int64) bool {
+		return set(column, 1<<53, func(i int, v float64) { *to(i) = int64(v) })
 	}
-	set("length", func(i int, v float64) { count(&list[i].length, v) })
-	set("data/chunk_index", func(i int, v float64) { count(&list[i].chunk, v) })
-	set("data/file_index", func(i int, v float64) { count(&list[i].file, v) })
-	set("dataset_from_index", func(i int, v float64) { count(&list[i].from, v) })
-	set("dataset_to_index", func(i int, v float64) { count(&list[i].to, v) })
+	count("length", func(i int) *int64 { return &list[i].length })
+	count("data/chunk_index", func(i int) *int64 { return &list[i].chunk })
+	count("data/file_index", func(i int) *int64 { return &list[i].file })
+	count("dataset_from_index", func(i int) *int64 { return &list[i].from })
+	count("dataset_to_index", func(i int) *int64 { return &list[i].to })
 	for _, f := range s.header.features {
 		if f.DType != "video" {
 			continue
@@ -208,10 +212,10 @@ func (s *catalog) readEpisodes(ctx context.Context, name string) error {
 		for i := range at {
 			at[i] = video{chunk: -1, file: -1, from: -1, to: -1, all: -1}
 		}
-		there := set("videos/"+f.Name+"/chunk_index", func(i int, v float64) { count(&at[i].chunk, v) })
-		there = set("videos/"+f.Name+"/file_index", func(i int, v float64) { count(&at[i].file, v) }) && there
-		set("videos/"+f.Name+"/from_timestamp", func(i int, v float64) { at[i].from = v })
-		set("videos/"+f.Name+"/to_timestamp", func(i int, v float64) { at[i].to = v })
+		there := count("videos/"+f.Name+"/chunk_index", func(i int) *int64 { return &at[i].chunk })
+		there = count("videos/"+f.Name+"/file_index", func(i int) *int64 { return &at[i].file }) && there
+		set("videos/"+f.Name+"/from_timestamp", maxVideoTime, func(i int, v float64) { at[i].from = v })
+		set("videos/"+f.Name+"/to_timestamp", maxVideoTime, func(i int, v float64) { at[i].to = v })
 		if !there {
 			continue // a feature that info.json alone has takes no memory for each episode
 		}

@@ -28,7 +28,7 @@ func (s *catalog) videoOf(number int64, key string) (name string, at video, why 
 			return "", at, "meta/episodes does not have the episode"
 		}
 		var ok bool
-		if at, ok = d.videos[key]; !ok || at.chunk < 0 || at.file < 0 || !(at.from >= 0 && at.from < 1e9) {
+		if at, ok = d.videos[key]; !ok || at.chunk < 0 || at.file < 0 || !(at.from >= 0 && at.from < maxVideoTime) {
 			return "", at, "meta/episodes does not say where it is"
 		}
 		numbers["chunk_index"], numbers["file_index"] = at.chunk, at.file

@@ -3,7 +3,9 @@ package lerobot
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
@@ -139,6 +141,9 @@ func (s videoStats) videoNames() (names []string) {
 
 func (s videoStats) note(episode int64, video, stat string, values []float64) {
 	of := episodeVideo{episode, video}
+	if slices.ContainsFunc(values, math.IsNaN) {
+		values = nil
+	}
 	if s.stats.of[of] == nil {
 		s.stats.of[of] = statedStats{}
 	}

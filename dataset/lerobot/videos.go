@@ -58,7 +58,7 @@ func (r *reader) pair(name string, track *mp4.Track, at video, own []int64) (fra
 		return nil, nil, r.damage(dataset.Note{Code: dataset.CodeVideoEmpty, Subject: name, Count: 1}, name, fmt.Sprintf("%d frames", r.rows))
 	}
 	end, bounded := track.Len(), r.set.header.major == 2
-	if at.to > at.from && at.to < 1e9 {
+	if at.to > at.from {
 		end, bounded = frameFrom(track, at.to, half), true
 	}
 	got, want := "", ""
@@ -140,7 +140,15 @@ func (v *video) beyond(track *mp4.Track, first, end int, half int64) int {
 	if v.next >= 0 {
 		next = keyBefore(track, frameFrom(track, v.next, half))
 	}
-	outside := max(next-end, 0)
+	outside, last := 0, 0
+	for i := first; i < end; i++ {
+		last = max(last, track.Decoded(i))
+	}
+	for i := end; i < next; i++ {
+		if track.Decoded(i) > last { // else a frame of the episode may need it
+			outside++
+		}
+	}
 	if v.before == 0 {
 		outside += keyBefore(track, first)
 	}

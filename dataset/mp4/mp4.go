@@ -40,7 +40,7 @@ func Open(path string) (*File, error) {
 	f := &File{source: source{r: file, size: file.Size(), path: path}, closer: file}
 	if err := f.open(); err != nil {
 		file.Close()
-		return nil, err
+		return nil, dataset.StandIn(context.Background(), err, path)
 	}
 	return f, nil
 }
@@ -194,6 +194,9 @@ func (t *Track) Nearest(ns int64) (frame int, off int64) {
 
 // Key reports whether frame i is a key frame, which decodes without another.
 func (t *Track) Key(i int) bool { return t.samples[t.order[i]].key }
+
+// Decoded returns the place of frame i in the order of decoding, which is the file's.
+func (t *Track) Decoded(i int) int { return int(t.order[i]) }
 
 // ReadFrame returns frame i as it is encoded; see the package comment for what the bytes are. The caller may keep them. A number that there is not is
 // a *dataset.RangeError.

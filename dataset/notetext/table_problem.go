@@ -33,6 +33,8 @@ var problemTexts = map[dataset.Code]string{
 	dataset.CodeLengthCount:       "{count} lengths, and {want} has {of} episodes",
 	dataset.CodeEpisodeRows:       "dataset_from_index and dataset_to_index that are not where the data is: {first}episode {row}: {got}, and its rows are {want}",
 	dataset.CodeEpisodeFile:       "data files that are not where the data is: {first}episode {row}: {got}, and it is in {want}",
+	dataset.CodeFileElsewhere:     "files that are not at the path that is declared for them: {first}episode {row}: {got}, and it is {want}",
+	dataset.CodeNumberInvalid:     "numbers that cannot be used: {first}{names} in row {row} is {got}",
 	dataset.CodeEpisodeFileTwice:  "is left out: there is a file of episode {row} already",
 	dataset.CodeEpisodeApart:      "episodes whose rows lie apart: {first}{row}, row {got} of the dataset",
 	dataset.CodeRowGroupUnplaced:  "row groups of which nobody knows the episodes: {first}{cause}",

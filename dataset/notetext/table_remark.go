@@ -26,7 +26,7 @@ var remarkTexts = map[dataset.Code]string{
 	dataset.CodeDefinitionsFitting: definitions + ", the newest that the messages fit",
 	dataset.CodeDefinitionsUnfit:   definitions + ", the newest; the messages whose definitions differ fit those of no distribution",
 	dataset.CodeDefinitionReplaced: "the messages of {subject} do not fit the bag's own definition of {got}: another that they fit is taken",
-	dataset.CodePiecesAssumed:      "without metadata.yaml, the {count} files {names} are taken for the pieces of one recording",
+	dataset.CodePiecesAssumed:      "[without {want}, ]the {count} files {names} are taken for the pieces of one recording",
 	dataset.CodeFrameTimeOwn:       frameTime + ": they are the clock of the episode; the clocks {names} can be chosen",
 	dataset.CodeFrameTimeUnsorted:  frameTime + ": they are not the clock of the episode, because they do not ascend; the clocks {names} can be chosen",
 	dataset.CodeClockAssumed:       "{count row} without a clock of their own take the timestamps of {got}, which has as many",

@@ -38,7 +38,7 @@ func Open(path string) (*File, error) {
 	z, err := open(f, f.Size(), path)
 	if err != nil {
 		f.Close()
-		return nil, err
+		return nil, dataset.StandIn(context.Background(), err, path)
 	}
 	z.closer = f
 	return z, nil

@@ -41,7 +41,7 @@ func readJSON(path string, v any) error {
 	case errors.As(err, &typed):
 		bad.Offset = typed.Offset
 	}
-	return bad
+	return dataset.StandIn(context.Background(), bad, path)
 }
 
 // number is a whole number, which protobuf's JSON writes as a string; null is -1.

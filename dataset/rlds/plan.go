@@ -44,8 +44,8 @@ type filePlan struct {
 	records int64 // -1 where nothing says how many
 }
 
-// planOf reads dataset_info.json, or without it the names of the files.
-func planOf(ctx context.Context, path string) (*plan, error) {
+// planOf reads dataset_info.json, or if it is missing or broken the names of the files.
+func planOf(ctx context.Context, path string, opt Options) (*plan, error) {
 	st, err := storage.Stat(ctx, path)
 	if err != nil {
 		return nil, err
@@ -75,13 +75,24 @@ func planOf(ctx context.Context, path string) (*plan, error) {
 	if !p.has[featuresFile] {
 		return nil, formatError(dataset.ErrUnsupported, storage.Join(p.dir, only), -1, "dataset", "no features.json", "one beside the files of records, which says what they hold")
 	}
+	var info datasetJSON
+	path = storage.Join(p.dir, infoFile)
 	if p.has[infoFile] {
-		err = p.ofInfo(names)
-	} else {
-		p.ofNames(names)
+		err = readJSON(path, &info)
 	}
-	if err != nil {
+	_, broken := dataset.AsBroken(err)
+	switch {
+	case err != nil && (!broken || opt.Strict || len(names) == 0):
 		return nil, err
+	case !p.has[infoFile] || broken:
+		p.ofNames(names)
+	default:
+		if err := p.ofInfo(path, &info, names); err != nil {
+			return nil, err
+		}
+	}
+	if broken {
+		p.info.Notes.Add(dataset.Note{Code: dataset.CodeUnreadable, Subject: infoFile, Count: 1, Detail: dataset.Detail{Cause: err}})
 	}
 	if p.name == "" {
 		p.name = storage.Base(p.dir)
@@ -96,12 +107,7 @@ func planOf(ctx context.Context, path string) (*plan, error) {
 }
 
 // ofInfo takes what dataset_info.json says.
-func (p *plan) ofInfo(names []string) error {
-	path := storage.Join(p.dir, infoFile)
-	var info datasetJSON
-	if err := readJSON(path, &info); err != nil {
-		return err
-	}
+func (p *plan) ofInfo(path string, info *datasetJSON, names []string) error {
 	if format := strings.ToLower(info.FileFormat); format != "" && format != "tfrecord" {
 		return formatError(dataset.ErrUnsupported, path, -1, "fileFormat", quote(info.FileFormat), "tfrecord")
 	}
@@ -181,7 +187,9 @@ var shardName = regexp.MustCompile(`^(.+)-([^-]+)\.tfrecord(?:-(\d{5,})-of-(\d{5
 
 // ofNames takes the files that there are, and of shards all that one speaks of.
 func (p *plan) ofNames(names []string) {
-	p.problem(dataset.CodeFileMissing, infoFile, dataset.Detail{}) // splits are taken from the names of the files
+	if !p.has[infoFile] {
+		p.problem(dataset.CodeFileMissing, infoFile, dataset.Detail{}) // splits are taken from the names of the files
+	}
 	at, listed := map[string]int{}, map[string]bool{}
 	for _, name := range names {
 		m := shardName.FindStringSubmatch(name)

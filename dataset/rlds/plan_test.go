@@ -86,6 +86,22 @@ func TestFoldersAreRecognised(t *testing.T) {
 	assert.False(t, Folder(t.Context(), "testdata/none"))
 }
 
+func TestABrokenInfoHidesNoRecord(t *testing.T) {
+	good := info(1)
+	for _, text := range []string{good[:20], strings.Replace(good, `"1"]`, `"one"]`, 1), "", "<html>none</html>"} {
+		dir := write(t, map[string]string{infoFile: text, featuresFile: stepsOf(plainFeatures), onlyShard: string(examples(1))})
+		s, err := Open(t.Context(), dir, Options{})
+		require.NoError(t, err)
+		assert.Equal(t, 1, s.Len())
+		notes := s.Info().Notes
+		require.Len(t, notes, 1)
+		assert.Equal(t, []any{dataset.CodeUnreadable, infoFile}, []any{notes[0].Code, notes[0].Subject})
+		require.NoError(t, s.Close())
+		_, err = Open(t.Context(), dir, Options{Strict: true})
+		assert.ErrorIs(t, err, dataset.ErrCorrupt)
+	}
+}
+
 func TestDatasetsThatAreNotReadAreRefusedByName(t *testing.T) {
 	good := info(1)
 	for name, c := range map[string]struct{ info, says string }{
@@ -95,8 +111,6 @@ func TestDatasetsThatAreNotReadAreRefusedByName(t *testing.T) {
 		"outside":      {strings.Replace(good, `"shardLengths"`, `"filepathTemplate":"../{SPLIT}","shardLengths"`, 1), "filepathTemplate"},
 		"split twice":  {strings.Replace(good, `"splits":[`, `"splits":[{"name":"train"},`, 1), "a second one"},
 		"file twice":   {strings.Replace(good, `"1"]`, `"1","1"],"filepathTemplate":"x"`, 1), "twice"},
-		"no JSON":      {good[:20], "JSON"},
-		"no number":    {strings.Replace(good, `"1"]`, `"one"]`, 1), "want a whole number"},
 		"no shards":    {info(), "none of its files"},
 	} {
 		dir := write(t, map[string]string{infoFile: c.info, featuresFile: stepsOf(plainFeatures), onlyShard: string(examples(1))})

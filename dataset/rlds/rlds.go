@@ -65,7 +65,7 @@ func Open(ctx context.Context, path string, opt Options) (*Set, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	plan, err := planOf(ctx, path)
+	plan, err := planOf(ctx, path, opt)
 	if err != nil {
 		return nil, err
 	}

@@ -24,12 +24,24 @@ func init() {
 			}
 			return false
 		},
+		Folder: func(ctx context.Context, folder string) bool {
+			names, err := pieces(ctx, folder)
+			return err == nil && names != nil
+		},
 		Open: Open,
 	})
 }
 
-// Open opens a bag, whose one episode is read when it is asked for. Its images and clouds can be read until the dataset is closed.
+// Open opens a bag, or a folder with the pieces of one recording. Its one episode is read when it is asked for. Its images and clouds can be read
+// until the dataset is closed.
 func Open(ctx context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {
+	st, err := storage.Stat(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	if st.IsDir() {
+		return fromFolder(ctx, path, opt)
+	}
 	file, err := storage.Open(ctx, path)
 	if err != nil {
 		return nil, err
@@ -38,6 +50,29 @@ func Open(ctx context.Context, path string, opt dataset.Options) (dataset.Datase
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
+	return d, nil
+}
+
+// fromFolder opens the pieces of a recording.
+func fromFolder(ctx context.Context, folder string, opt dataset.Options) (dataset.Dataset, error) {
+	info, _, err := topics.Check(ctx, opt)
+	if err != nil {
+		return nil, err
+	}
+	names, err := pieces(ctx, folder)
+	if err == nil && names == nil {
+		err = &dataset.FormatError{Format: "rosbag", Path: folder, Offset: -1, Kind: dataset.ErrUnsupported, Msg: "folder", Got: "no pieces of one recording", Want: "a bag"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	info.Version = "2.0"
+	d := &bagDataset{path: folder, opt: opt, info: info}
+	d.notes.Add(dataset.Note{Code: dataset.CodePiecesAssumed, Count: len(names), Detail: dataset.Detail{Names: names}})
+	if err := openPieces(ctx, folder, names, d); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	d.Dataset = dataset.Single("rosbag", folder, d.read)
 	return d, nil
 }
 
@@ -53,39 +88,47 @@ func fromFile(ctx context.Context, file storage.File, path string, opt dataset.O
 	if err != nil {
 		return nil, err
 	}
-	d := &bagDataset{source: s, log: log, opt: opt, info: info}
+	d := &bagDataset{sources: []*source{s}, log: log, path: path, damage: log.damage, opt: opt, info: info}
 	d.Dataset = dataset.Single("rosbag", path, d.read)
 	return d, nil
 }
 
-// bagDataset is an open bag.
+// bagDataset is an open bag, or the pieces of one recording.
 type bagDataset struct {
 	dataset.Dataset
-	source *source
-	log    *bag
-	opt    dataset.Options
-	info   dataset.Info
+	sources []*source
+	log     topics.Log
+	path    string
+	damage  dataset.Notes // of the files as a whole
+	notes   dataset.Notes // about the choice of files
+	opt     dataset.Options
+	info    dataset.Info
 }
 
 // Info is the format's version and the clocks there are.
 func (d *bagDataset) Info() dataset.Info { return d.info }
 
-// Close closes the file.
-func (d *bagDataset) Close() error { return d.source.Close() }
+// Close closes the files.
+func (d *bagDataset) Close() (err error) {
+	for _, s := range d.sources {
+		err = errors.Join(err, s.Close())
+	}
+	return err
+}
 
 func (d *bagDataset) read(ctx context.Context) (*dataset.Episode, error) {
-	if d.opt.Strict && d.log.damage != nil {
-		return nil, d.log.damage[0].Cause
+	if d.opt.Strict && d.damage != nil {
+		return nil, d.damage[0].Cause
 	}
 	e, err := topics.Read(ctx, d.log, d.opt)
 	if err != nil {
 		return nil, err
 	}
-	e.Name, e.Attributes.Source = d.Name(), d.log.path
-	damage := slices.Clone(d.log.damage)
+	e.Name, e.Attributes.Source = d.Name(), d.path
+	damage := slices.Clone(d.damage)
 	damage.Join(e.Notes)
-	damage.SetPath(d.log.path)
-	e.Notes = damage
+	damage.SetPath(d.path)
+	e.Notes = append(damage, d.notes...)
 	return e, nil
 }
 

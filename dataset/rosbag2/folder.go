@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"path"
 	"path/filepath"
 	"slices"
@@ -70,11 +69,17 @@ func pieces(ctx context.Context, folder string) ([]string, error) {
 	if kind == ".db3" && len(names) == 1 {
 		return names, nil
 	}
+	bases := make([]string, len(names))
+	for i := range names {
+		bases[i] = nameOf(names[i])
+	}
+	if !topics.ArePieces(bases) {
+		return nil, nil
+	}
 	var start, end int64 // of the piece before
 	whole := 0
 	for _, name := range names {
-		other, _ := kindOf(name)
-		if stem(name) == "" || stem(name) != stem(names[0]) || other != kind {
+		if other, _ := kindOf(name); other != kind {
 			return nil, nil
 		}
 		if len(names) == 1 {
@@ -110,33 +115,7 @@ func ends(ctx context.Context, path string) (first, last int64, err error) {
 		return 0, 0, err
 	}
 	defer f.Close()
-	first, last = math.MaxInt64, math.MinInt64
-	for _, part := range []int{0, f.Parts() - 1} {
-		if part < 0 {
-			break
-		}
-		err := f.Each(ctx, part, new(dataset.Notes), func(m topics.Message) error {
-			first, last = min(first, m.Log), max(last, m.Log)
-			return nil
-		})
-		if err != nil {
-			return 0, 0, err
-		}
-		if f.Parts() == 1 {
-			break
-		}
-	}
-	return first, last, nil
-}
-
-// stem is the name of a bag that a piece is of: "run" of run_0.db3; empty if the name has no number.
-func stem(name string) string {
-	base := nameOf(name)
-	rest := strings.TrimRight(base, "0123456789")
-	if rest == base || !strings.HasSuffix(rest, "_") {
-		return ""
-	}
-	return rest
+	return topics.Ends(ctx, f)
 }
 
 // bagFiles returns the names of the files in a folder that may be of a bag, in their order.
@@ -175,7 +154,7 @@ func (s *Set) readFolder(ctx context.Context) error {
 				return err
 			}
 			if len(names) > 1 {
-				s.notes.Add(dataset.Note{Code: dataset.CodePiecesAssumed, Count: len(names), Detail: dataset.Detail{Names: names}})
+				s.notes.Add(dataset.Note{Code: dataset.CodePiecesAssumed, Count: len(names), Detail: dataset.Detail{Names: names, Want: metadataName}})
 			}
 		}
 	} else if names, err = s.listed(names); err != nil {

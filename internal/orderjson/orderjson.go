@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 )
 
@@ -65,8 +66,23 @@ type Member struct {
 	Value json.RawMessage
 }
 
-// Members reads an object's members in their order. An error of the text is a *json.SyntaxError, which says where.
+// bareNumbers are the words that Python's json writes for numbers that JSON lacks, after strings, which stay as they are.
+var bareNumbers = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?\b(?:NaN|Infinity)\b`)
+
+// Members reads an object's members in their order. An error of the text is a *json.SyntaxError, which says where. The words NaN, Infinity and
+// -Infinity, which Python writes for numbers, become strings.
 func Members(text []byte) (list []Member, err error) {
+	if !json.Valid(text) {
+		quoted := bareNumbers.ReplaceAllFunc(text, func(word []byte) []byte {
+			if word[0] == '"' {
+				return word
+			}
+			return append(append([]byte{'"'}, word...), '"')
+		})
+		if json.Valid(quoted) {
+			text = quoted
+		}
+	}
 	if !json.Valid(text) {
 		var v any
 		if err := json.Unmarshal(text, &v); err != nil {

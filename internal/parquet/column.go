@@ -90,7 +90,7 @@ func (c *Column) Bounds(group int) (low, high float64, ok bool) {
 	}
 	low, okLow := c.number(a)
 	high, okHigh := c.number(b)
-	return low, high, okLow && okHigh && low <= high && st.NullCount == 0
+	return low, high, okLow && okHigh && low <= high && (c.leaf.column.MaxDefinitionLevel() == 0 || c.leaf.nullFree(group))
 }
 
 // number decodes a value of the statistics.

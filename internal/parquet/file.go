@@ -47,7 +47,7 @@ func Open(format, path string) (f *File, err error) {
 	}
 	f.size = file.Size()
 	if err := f.check(); err != nil {
-		return nil, err
+		return nil, dataset.StandIn(context.Background(), err, path)
 	}
 	f.parsed, err = parquet.OpenFile(file, f.size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true), parquet.ReadBufferSize(16<<10))
 	if err != nil {
@@ -64,10 +64,6 @@ func (f *File) check() error {
 	}
 	if _, err := f.file.ReadAt(tail[:4], 0); err != nil {
 		return err
-	}
-	if string(tail[:4]) == "vers" { // version https://git-lfs...
-		return f.bad(dataset.ErrCorrupt, 0, "beginning", fmt.Sprintf("%q", tail[:4]),
-			`"PAR1": a pointer of Git LFS stands for the file, which was not fetched`, nil)
 	}
 	if string(tail[:4]) != "PAR1" {
 		return f.bad(dataset.ErrCorrupt, 0, "beginning", fmt.Sprintf("%q", tail[:4]), `"PAR1"`, nil)
@@ -90,7 +86,8 @@ func (f *File) check() error {
 	if _, err := f.file.ReadAt(footer, f.size-8-n); err != nil {
 		return err
 	}
-	if err := checkFooter(footer); err != nil {
+	counts, err := checkFooter(footer)
+	if f.counts = counts; err != nil {
 		return f.bad(dataset.ErrCorrupt, f.size-8-n, "footer", "", "", err)
 	}
 	return nil

@@ -128,7 +128,8 @@ func TestAListThatTheFooterCannotHoldIsAnError(t *testing.T) {
 		"nothing":            {},
 		"no end":             {0x15, 0x02},
 	} {
-		assert.Error(t, checkFooter(b), name)
+		_, err := checkFooter(b)
+		assert.Error(t, err, name)
 	}
 }
 

@@ -89,9 +89,9 @@ func (c *Column) blobs(p *decodedPage, skip, most int) (list []Image, err error)
 }
 
 // Absent returns which rows in [from,to) of a row group have neither bytes nor a path, counted from the first row of the group. It
-// reads them only if the file's statistics count nulls.
+// reads them unless the file states that there are no nulls.
 func (c *Column) Absent(ctx context.Context, group int, from, to int64) (absent []int64, err error) {
-	if meta := c.bytes.chunk(group); meta != nil && meta.Statistics.NullCount == 0 {
+	if c.bytes.nullFree(group) {
 		return nil, nil
 	}
 	without, err := c.bytes.nulls(ctx, group, from, to)

@@ -97,6 +97,19 @@ func (l *leaf) chunk(group int) *format.ColumnMetaData {
 	return &groups[group].Columns[l.column.Index()].MetaData
 }
 
+// nullFree reports whether the file states that a row group has no nulls of the leaf.
+func (l *leaf) nullFree(group int) bool {
+	meta := l.chunk(group)
+	if meta == nil || meta.Statistics.NullCount != 0 {
+		return false
+	}
+	at := l.column.Index()
+	for _, g := range l.file.parsed.Metadata().RowGroups[:group] {
+		at += len(g.Columns)
+	}
+	return at < len(l.file.counts) && l.file.counts[at]
+}
+
 // chunk is the leaf's part of a row group: an optional dictionary and pages.
 type chunk struct {
 	meta  *format.ColumnMetaData

@@ -151,13 +151,31 @@ func (s *skimmer) skip(kind byte, depth int, inList bool) error {
 	return nil
 }
 
+// nullCount is the path of fields from a column chunk to the number of nulls in its statistics.
+var nullCount = []int{3, 12, 3}
+
+// has reads a value, and reports whether it is a structure that has a field at the end of a path of fields.
+func (s *skimmer) has(kind byte, path []int) (found bool, err error) {
+	if len(path) == 0 || kind != kindStruct {
+		return len(path) == 0, s.skip(kind, 0, len(path) == len(nullCount))
+	}
+	err = s.structure(func(id int, kind byte) (err error) {
+		if id != path[0] {
+			return s.skip(kind, 0, false)
+		}
+		found, err = s.has(kind, path[1:])
+		return err
+	})
+	return found, err
+}
+
 // checkFooter returns an error unless a footer's lists fit into it, its columns form a tree that is not deep, and each row group can have
-// them all.
-func checkFooter(b []byte) error {
+// them all. counted reports of each column chunk, group after group, whether it states its number of nulls.
+func checkFooter(b []byte) (counted []bool, err error) {
 	s := &skimmer{b: b}
 	elements, groups := 0, 0
 	var open []int64 // how many columns are still to come, of each group of columns that is open
-	err := s.structure(func(id int, kind byte) error {
+	err = s.structure(func(id int, kind byte) error {
 		if (id != 2 && id != 4) || kind != kindList {
 			return s.skip(kind, 0, false)
 		}
@@ -168,8 +186,23 @@ func checkFooter(b []byte) error {
 			groups = n
 		}
 		for ; err == nil && n > 0; n-- {
-			if id == 4 || kind != kindStruct {
+			if kind != kindStruct {
 				err = s.skip(kind, 0, true)
+				continue
+			}
+			if id == 4 {
+				err = s.structure(func(id int, kind byte) error {
+					if id != 1 || kind != kindList {
+						return s.skip(kind, 0, false)
+					}
+					n, kind, err := s.list()
+					for ; err == nil && n > 0; n-- {
+						var found bool
+						found, err = s.has(kind, nullCount)
+						counted = append(counted, found)
+					}
+					return err
+				})
 				continue
 			}
 			children := int64(0)
@@ -197,15 +230,14 @@ func checkFooter(b []byte) error {
 	})
 	switch {
 	case err != nil:
-		return err
 	case elements > 1<<16:
-		return errors.New("more than 65536 columns")
+		err = errors.New("more than 65536 columns")
 	case int64(elements)*int64(groups) > int64(len(b)):
-		return errors.New("more column chunks than it could describe")
+		err = errors.New("more column chunks than it could describe")
 	case s.cost > 64<<20+64*int64(len(b)):
-		return errors.New("lists of more elements than it could describe")
+		err = errors.New("lists of more elements than it could describe")
 	}
-	return nil
+	return counted, err
 }
 
 // pageHead is the part of a page's header that the decoder needs.

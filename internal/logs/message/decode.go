@@ -34,6 +34,7 @@ type reader struct {
 	parent  int32
 	keyed   bool      // whether frames are needed
 	naming  *ListRows // the list with the current elements, if they have names
+	muted   bool      // whether lists are read without their values, because they are in one of several elements
 	table   sink
 	bad     *dataset.FormatError
 }
@@ -214,13 +215,15 @@ func (r *reader) sequence(p *program, o *op) bool {
 	}
 	from := r.pos
 	var out sink
-	if o.list >= 0 {
+	if o.list >= 0 && !r.muted {
 		shape, list := &r.shape.Lists[o.list], &r.rows.Lists[o.list]
 		list.Lengths = append(list.Lengths, int32(n))
 		count, fits := n*len(shape.Columns), n == int(list.Lengths[0])
 		if shape.Labels != "" {
 			fits = count <= MaxList
-			r.naming, list.texts = list, list.texts[:0]
+			if shape.named {
+				r.naming, list.texts = list, list.texts[:0]
+			}
 		}
 		if shape.Keyed || !list.Dropped && fits && !(shape.Bytes && n > maxBytes) {
 			if shape.Wide {
@@ -230,6 +233,21 @@ func (r *reader) sequence(p *program, o *op) bool {
 			}
 		}
 	}
+	if o.inner != nil && n != 1 {
+		for _, i := range o.inner {
+			list := &r.rows.Lists[i]
+			list.Lengths, list.Several = append(list.Lengths, 0), list.Several || n > 1
+		}
+		r.muted = true
+		ok := r.body(p, o, n, &out)
+		r.muted = false
+		return ok && r.ended(o, from, n, &out)
+	}
+	return r.body(p, o, n, &out) && r.ended(o, from, n, &out)
+}
+
+// body reads the elements of an array of variable length.
+func (r *reader) body(p *program, o *op, n int, out *sink) bool {
 	switch u := o.run; {
 	case n == 0:
 	case u != nil && u.dense:
@@ -253,20 +271,23 @@ func (r *reader) sequence(p *program, o *op) bool {
 			at += l.size
 		}
 	case o.list >= 0 && r.shape.Lists[o.list].Keyed:
-		if !r.elements(p, o, n, &out) {
-			return false
-		}
+		return r.elements(p, o, n, out)
 	default:
 		for range n {
-			if !r.exec(p, o.body, &out) {
+			if !r.exec(p, o.body, out) {
 				return false
 			}
 		}
 	}
+	return true
+}
+
+// ended notes where an array of variable length was.
+func (r *reader) ended(o *op, from, n int, out *sink) bool {
 	if o.text >= 0 {
 		r.rows.spans[o.text] = span{from, r.pos, n}
 	}
-	if o.list >= 0 {
+	if o.list >= 0 && !r.muted {
 		r.rows.Lists[o.list].Inexact += out.inexact
 	}
 	return true

@@ -166,9 +166,9 @@ func TestLabelsAreForWhatTheyName(t *testing.T) {
 	for _, l := range d.Shape().Lists {
 		labels[l.Name] = l.Labels
 	}
-	assert.Equal(t, map[string]string{"points": "", "q": "joint_names", "x": "joint_names"}, labels, "a trajectory's points are not its joints")
-	assert.Equal(t, dataset.RotationXYZW, d.Shape().Lists[1].Columns[3].Rotation)
-	assert.Equal(t, dataset.Notes{field(dataset.CodeNestedArrays, "points[].positions"), field(dataset.CodeWideArrays, "at")}, d.Shape().Notes)
+	assert.Equal(t, map[string]string{"points": "", "points.positions": "joint_names", "q": "joint_names", "x": "joint_names"}, labels, "a trajectory's points are not its joints, and the numbers in a point are")
+	assert.Equal(t, dataset.RotationXYZW, d.Shape().Lists[2].Columns[3].Rotation)
+	assert.Equal(t, dataset.Notes{field(dataset.CodeWideArrays, "at")}, d.Shape().Notes)
 	d = open(t, "ros1", "geometry_msgs/Quaternion", "float64 x\nfloat64 y\nfloat64 z\nfloat64 w\n")
 	assert.Equal(t, dataset.RotationXYZW, d.Shape().Columns[0].Rotation)
 }

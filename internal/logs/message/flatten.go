@@ -26,6 +26,8 @@ type node struct {
 	body []node // of a loop or sequence
 	// boxed is set for an array whose elements are not primitive: XCDR2 writes its size first.
 	boxed bool
+	// inner are the lists in the elements of a sequence, which have values only if the sequence has one element.
+	inner []int
 }
 
 type step uint8
@@ -62,6 +64,8 @@ type flattener struct {
 	labels  int               // arrays of text that name the elements of lists
 	label   string            // the labels in the current struct
 	labelAt int               // their index
+	single  string            // the labels around an array of structs, while its elements are read: lists in these are lists of the message
+	lone    bool              // whether the fields are in such an element
 	left    int               // number of columns that may still be added
 	steps   int
 	widths  map[*Type]int
@@ -104,10 +108,13 @@ func (f *flattener) fields(t *Type, name, path string) (nodes []node) {
 		return []node{{what: nothing}}
 	}
 	top, element, named, label, labelAt := f.top, f.element, f.named, f.label, f.labelAt
-	f.top, f.element, f.named, f.label = false, nil, false, ""
+	f.top, f.element, f.named = false, nil, false
+	if !f.table || !namesJoints(label) {
+		f.label = ""
+	}
 	keyed := element != nil || top && f.columns != nil && has(t, isKey)
 	f.shape.Keyed = f.shape.Keyed || top && keyed
-	if f.table && f.columns != nil && has(t, isList) {
+	if f.table && f.columns != nil && has(t, func(d *Field) bool { return isList(d) || d.Kind == Struct && has(d.Type, isList) }) {
 		for i := range t.Fields {
 			if l := &t.Fields[i]; isLabels(l) {
 				f.label, f.labelAt = path+l.Name, f.labels
@@ -141,6 +148,9 @@ func (f *flattener) fields(t *Type, name, path string) (nodes []node) {
 func isLabels(f *Field) bool {
 	return f.Kind == String && f.Array == Sequence && namesElements(f.Name)
 }
+
+// namesJoints reports whether labels name the elements of arrays in inner structs too.
+func namesJoints(label string) bool { return strings.HasSuffix(label, "joint_names") }
 
 func isList(f *Field) bool { return f.Array == Sequence && f.Kind != String && f.Kind != WString }
 
@@ -364,8 +374,8 @@ func (f *flattener) fixed(d *Field, name, path string) []node {
 		return f.number(d, name, d.Len)
 	}
 	nodes := []node{{what: box}}
-	table, said := f.table, len(f.shape.Notes)
-	f.table = false // an array in it is nested
+	table, lone, said := f.table, f.lone, len(f.shape.Notes)
+	f.table, f.lone = false, false // an array in it is nested
 	for i := range d.Len {
 		nodes = append(nodes, f.inner(d.Type, fmt.Sprintf("%s[%d].", name, i), path+"[].")...)
 		if i == 0 {
@@ -373,7 +383,7 @@ func (f *flattener) fixed(d *Field, name, path string) []node {
 		}
 		f.shape.Notes = f.shape.Notes[:said] // the same for each element
 	}
-	f.table = table
+	f.table, f.lone = table, lone
 	return nodes
 }
 
@@ -420,6 +430,14 @@ func (f *flattener) sequence(d *Field, path string) []node {
 			f.leave(path, dataset.CodeTextFields)
 		}
 		seq.body = []node{textNode(d.Kind)}
+	case f.columns != nil && f.lone && d.Kind != Struct:
+		list := ListShape{Name: strings.ReplaceAll(path, "[]", ""), Bytes: isByte(d), Labels: f.single, label: f.labelAt}
+		columns := f.columns
+		f.columns = &list.Columns
+		seq.body = element()
+		f.columns = columns
+		seq.list = len(f.shape.Lists)
+		f.shape.Lists = append(f.shape.Lists, list)
 	case f.columns == nil || !f.table:
 		f.leave(path, dataset.CodeNestedArrays)
 		seq.body = f.out(element)
@@ -428,15 +446,19 @@ func (f *flattener) sequence(d *Field, path string) []node {
 		if f.label != "" && !(d.Kind == Struct && has(d.Type, isList)) { // a trajectory's points are not its joints
 			list.Labels, list.label = f.label, f.labelAt
 		}
-		columns, said := f.columns, len(f.shape.Notes)
-		f.columns, f.table = &list.Columns, false
+		columns, said, lists := f.columns, len(f.shape.Notes), len(f.shape.Lists)
+		f.columns, f.table, f.single, f.lone = &list.Columns, false, f.label, namesJoints(f.label) && d.Kind == Struct && has(d.Type, isList) && !has(d.Type, isLabels)
 		if d.Kind == Struct {
 			f.element = list.identify(has(d.Type, isKey), has(d.Type, isName))
 			f.named = list.named
 		}
 		seq.body = element()
-		f.columns, f.table = columns, true
+		f.columns, f.table, f.lone = columns, true, false
+		for i := lists; i < len(f.shape.Lists); i++ {
+			seq.inner = append(seq.inner, i)
+		}
 		if len(list.Columns) == 0 || f.left < 0 {
+			f.shape.Lists = f.shape.Lists[:lists]
 			f.shape.Notes = append(f.shape.Notes[:said], dataset.Note{Code: dataset.CodeArraysWithoutNumbers, Subject: path})
 			return []node{{what: sequence, list: -1, text: -1, boxed: seq.boxed, body: f.out(element)}}
 		}

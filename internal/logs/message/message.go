@@ -134,6 +134,8 @@ type ListRows struct {
 	Named []int32 // [Count], the index of a message's names; -1 if it has no elements, or not a name for each
 	// Unnamed is set if a message has elements without a name for each, and Many if there are more than MaxNames sets.
 	Unnamed, Many bool
+	// Several is set if the list is in the elements of an array, and a message has several of these. The list is empty in that message.
+	Several bool
 	// Keys, Parents and Stamps are those of the elements, [sum of Lengths], if ListShape.Keyed and Stamp.
 	Keys, Parents []int32
 	Stamps        []int64

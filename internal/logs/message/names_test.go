@@ -90,3 +90,44 @@ func TestElementsThatHaveNamesInProtobufAndJSON(t *testing.T) {
 		assert.Equal(t, []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, l.F64, what)
 	}
 }
+
+// trajectory is a message of names and points, each with positions.
+func trajectory(names []string, points ...[]float64) []byte {
+	c := cdr().put(uint32(len(names)))
+	for _, s := range names {
+		c = c.put(s)
+	}
+	c = c.put(uint32(len(points)))
+	for _, p := range points {
+		c = c.put(uint32(len(p)))
+		for _, v := range p {
+			c = c.put(v)
+		}
+		c = c.put(int32(7))
+	}
+	return c.b
+}
+
+func TestATrajectoryOfOnePointHasColumnsByName(t *testing.T) {
+	d := open(t, "cdr", "p/msg/A", "string[] joint_names\nPoint[] points\n"+line80+"MSG: p/Point\nfloat64[] positions\nint32 after\n")
+	var rows Rows
+	require.NoError(t, d.Append(&rows, trajectory([]string{"a", "b"}, []float64{1, 2})))
+	require.NoError(t, d.Append(&rows, trajectory([]string{"b", "a"}, []float64{4, 3})))
+	require.NoError(t, d.Append(&rows, trajectory([]string{"a", "b"}, []float64{5, 6}, []float64{7, 8})))
+	whole := trajectory([]string{"a", "b"}, []float64{5, 6}, []float64{7, 8})
+	require.Error(t, d.Append(&rows, whole[:len(whole)-5]))
+	require.NoError(t, d.Append(&rows, trajectory([]string{"a", "b"})))
+	l := &rows.Lists[0]
+	assert.Equal(t, "points.positions", d.Shape().Lists[0].Name)
+	assert.Equal(t, []float64{1, 2, 3, 4}, l.F64)
+	assert.Equal(t, []int32{2, 2, 0, 0}, l.Lengths, "several points or none have no one position")
+	assert.Equal(t, []int32{0, 0, -1, -1}, l.Named)
+	assert.True(t, l.Several && l.Names[0].Reordered)
+}
+
+func TestNamesOfAnOuterStructNameInnerArrays(t *testing.T) {
+	d := open(t, "ros1", "p/A", "string[] joint_names\nPoint desired\nstring[] other_names\n"+line80+"MSG: p/Point\nfloat64[] positions\nInner in\n"+line80+"MSG: p/Inner\nfloat64[] x\n")
+	assert.Equal(t, []string{"joint_names", "joint_names"}, []string{d.Shape().Lists[0].Labels, d.Shape().Lists[1].Labels})
+	d = open(t, "ros1", "p/A", "string[] names\nPoint desired\n"+line80+"MSG: p/Point\nfloat64[] positions\n")
+	assert.Empty(t, d.Shape().Lists[0].Labels)
+}

@@ -42,6 +42,7 @@ type op struct {
 	box  bool // whether a size comes first
 	// least is the fewest bytes of a sequence's element.
 	least int
+	inner []int // as of a node
 }
 
 // least returns the fewest bytes that steps read.
@@ -134,7 +135,7 @@ func (p *program) compile(nodes []node) (ops []op) {
 				ops = append(ops, op{code: opLoop, n: n.n, body: body, box: n.boxed && p.boxes})
 			}
 		case sequence:
-			o := op{code: opSequence, list: n.list, text: n.text, body: p.compile(n.body), box: n.boxed && p.boxes}
+			o := op{code: opSequence, list: n.list, text: n.text, inner: n.inner, body: p.compile(n.body), box: n.boxed && p.boxes}
 			if len(o.body) == 1 && o.body[0].code == opRun {
 				o.run = o.body[0].run
 			}

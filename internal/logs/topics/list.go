@@ -22,9 +22,9 @@ type list struct {
 
 	// If the elements have names: the different sets of names, and the set of each message. Elements are in the order of their set. A message
 	// without elements, or without a name for each, has -1.
-	names         []message.Names
-	named         blocks[int32]
-	unnamed, many bool // as of message.ListRows
+	names                  []message.Names
+	named                  blocks[int32]
+	unnamed, many, several bool // as of message.ListRows
 }
 
 // numbers are the numbers of messages, f32 or f64.
@@ -86,7 +86,7 @@ func (l *list) join(in *message.ListRows, shape *message.ListShape) {
 		}
 		l.shortest, l.longest = min(l.shortest, int(n)), max(l.longest, int(n))
 	}
-	l.unnamed, l.many = l.unnamed || in.Unnamed, l.many || in.Many
+	l.unnamed, l.many, l.several = l.unnamed || in.Unnamed, l.many || in.Many, l.several || in.Several
 	renamed := l.meet(in)
 	if l.dropped = l.dropped || in.Dropped || l.many; l.dropped || !l.keeps(len(shape.Columns)) {
 		l.values, l.named = nil, blocks[int32]{}
@@ -157,6 +157,8 @@ func (l *list) refused(shape *message.ListShape) (n dataset.Note) {
 	}
 	several := len(l.names) > 1 || len(l.names) == 1 && l.names[0].Reordered
 	switch {
+	case l.longest == 0 && l.several:
+		n.Code = dataset.CodeNestedArrays
 	case l.longest == 0:
 		n.Code = dataset.CodeNoElements
 	case shape.Bytes && l.dropped && l.longest > 64:

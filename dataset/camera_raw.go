@@ -1,0 +1,78 @@
+package dataset
+
+import (
+	"strings"
+
+	"github.com/robocache/robocache/tensor"
+)
+
+// lumaFirst reports for each encoding of 4:2:2 whether luma is the first of two bytes. ROS calls UYVY yuv422.
+var lumaFirst = map[string]bool{"yuv422": false, "uyvy": false, "UYVY": false, "yuv422_yuy2": true, "yuyv": true, "YUYV": true}
+
+// subsampled decodes pairs of pixels that share their colour, of BT.601 in the range 16 to 235, by OpenCV's fixed-point numbers.
+func (m *Media) subsampled(b []byte, luma bool) (*tensor.Tensor, *FormatError) {
+	if bad := m.sized(b, 2); bad != nil {
+		return nil, bad
+	}
+	if m.Width%2 != 0 {
+		return nil, &FormatError{Kind: ErrUnsupported, Got: "an odd width", Want: "pairs of pixels"}
+	}
+	out := make([]byte, 0, 3*len(b)/2)
+	for ; len(b) > 0; b = b[4:] {
+		y, u, v := [2]int{int(b[1]), int(b[3])}, int(b[0])-128, int(b[2])-128
+		if luma {
+			y, u, v = [2]int{int(b[0]), int(b[2])}, int(b[1])-128, int(b[3])-128
+		}
+		for _, y := range y {
+			y = max(y-16, 0)*1220542 + 1<<19
+			for _, c := range [3]int{y + 1673527*v, y - 852492*v - 409993*u, y + 2116026*u} {
+				out = append(out, byte(min(max(c>>20, 0), 255)))
+			}
+		}
+	}
+	return pixels(out, m.Height, m.Width, 3)
+}
+
+// bayerOrder returns the colours of the four pixels of a pattern, such as "rggb" of bayer_rggb8.
+func bayerOrder(encoding string) (order string, ok bool) {
+	order, ok = strings.CutPrefix(strings.TrimSuffix(encoding, "8"), "bayer_")
+	return order, ok && strings.HasSuffix(encoding, "8") && (order == "rggb" || order == "bggr" || order == "grbg" || order == "gbrg")
+}
+
+// mosaic decodes pixels of one colour each. The other two are the rounded means of their neighbours; a pixel on the border is as the next inside.
+func (m *Media) mosaic(b []byte, order string) (*tensor.Tensor, *FormatError) {
+	if bad := m.sized(b, 1); bad != nil {
+		return nil, bad
+	}
+	w, h := m.Width, m.Height
+	if w < 3 || h < 3 {
+		return nil, &FormatError{Kind: ErrUnsupported, Got: "a mosaic of fewer than 3x3 pixels", Want: "more"}
+	}
+	out := make([]byte, 0, 3*len(b))
+	for row := range h {
+		y := min(max(row, 1), h-2)
+		for column := range w {
+			x := min(max(column, 1), w-2)
+			at := y*w + x
+			left, right, up, down := int(b[at-1]), int(b[at+1]), int(b[at-w]), int(b[at+w])
+			own, beside := order[y&1*2+x&1], order[y&1*2+(x+1)&1]
+			for _, c := range []byte("rgb") {
+				v := 0
+				switch {
+				case c == own:
+					v = int(b[at])
+				case c == 'g':
+					v = (left + right + up + down + 2) >> 2
+				case own == 'g' && c == beside:
+					v = (left + right + 1) >> 1
+				case own == 'g':
+					v = (up + down + 1) >> 1
+				default:
+					v = (int(b[at-w-1]) + int(b[at-w+1]) + int(b[at+w-1]) + int(b[at+w+1]) + 2) >> 2
+				}
+				out = append(out, byte(v))
+			}
+		}
+	}
+	return pixels(out, h, w, 3)
+}
