@@ -51,6 +51,8 @@ const (
 	CodeFrameTimeOwn = remark + "frame-time-own"
 	// CodeFrameTimeUnsorted: as CodeFrameTimeOwn, but the timestamps do not ascend and are not the clock. Example: a table whose rows were shuffled.
 	CodeFrameTimeUnsorted = remark + "frame-time-unsorted"
+	// CodeClockAssumed: Count rows have no clock of their own, and take Got, which has as many. Example: q [20] beside joint/timestamps [20].
+	CodeClockAssumed = remark + "clock-assumed"
 	// CodeRowsNotValid: Count rows of a stream are not valid, and were left out. Example: rows of a clock in a gap of the stream.
 	CodeRowsNotValid = remark + "rows-not-valid"
 )

@@ -90,7 +90,7 @@ const (
 	whyTolerance = "three usual steps, 20 ms at least: a sample that is older is not valid"
 	whyAuto      = "of cameras: three usual steps, 20 ms at least; streams have their own"
 	whyPrevious  = "the latest sample: a policy sees nothing later than its time"
-	whyMeanStd   = "(x - mean) / std of the episodes that are drawn from; train has its own"
+	whyMeanStd   = "(x - mean) * (1 / std) of the episodes that are drawn from; train has its own"
 )
 
 // defaults writes what all streams share, and returns the limit that they do: 0 if each has one of its own.
