@@ -10,6 +10,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/cover"
+	"github.com/robocache/robocache/internal/recognise"
 	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
@@ -70,7 +71,8 @@ func (j *job) choose(e *dataset.Episode) error {
 			return err
 		}
 		for _, l := range []*ops.Limit{&how.MaxGap, &how.Tolerance} {
-			if longest := stats.Limit(); *l == AutoGap && longest > 0 {
+			pauses := recognise.IsCommand(name) && stats.Gaps > stats.Samples/100 // and holds meanwhile
+			if longest := stats.Limit(); *l == AutoGap && longest > 0 && !pauses {
 				*l = ops.Within(time.Duration(longest))
 			} else if *l == AutoGap || *l == NoGap {
 				*l = ops.Limit{}

@@ -120,7 +120,8 @@ type Sampling struct {
 	DType tensor.DType
 }
 
-// AutoGap is the limit that follows from a stream's own rate: dataset.GapLimit of its median step, and no limit for a stream without a rate.
+// AutoGap is the limit that follows from a stream's own rate: dataset.GapLimit of its median step, and no limit for a stream without a rate,
+// or for commands that pause in more than a hundredth of their steps.
 // A loader has the longest such limit of its episodes. NoGap is no limit.
 var AutoGap, NoGap = ops.Within(-1), ops.Within(-2)
 

@@ -204,3 +204,23 @@ func TestATableWithoutALastLinesEndIsToldAsThat(t *testing.T) {
 	filetest.Write(t, path, strings.TrimSpace(b.String()))
 	sole(t, found(t, path), Unended, Warning, "missing.csv")
 }
+
+func TestDriftOfTwoCamerasIsTwoFindings(t *testing.T) {
+	s, err := dataset.NewStream("s", []int64{0, 1e9, 2e9}, tensor.Must(tensor.New(tensor.F32, 3, 1)), nil)
+	require.NoError(t, err)
+	e := &dataset.Episode{Name: "e", Streams: []dataset.Stream{s}}
+	info := &dataset.Info{}
+	for _, camera := range []string{"left", "right"} {
+		e.Notes.Add(dataset.Note{Code: dataset.CodeFrameDrift, Subject: camera, Count: 3})
+		info.Notes.Add(dataset.Note{Code: dataset.CodeVideoOverlap, Subject: "feature " + camera, Count: 2})
+	}
+	for _, list := range [][]Finding{Episode(e, 0, nil, Options{}), Dataset(info, Options{})} {
+		var streams []string
+		for _, f := range list {
+			if f.Kind == VideoDrift {
+				streams = append(streams, f.Stream)
+			}
+		}
+		assert.Len(t, streams, 2, list)
+	}
+}

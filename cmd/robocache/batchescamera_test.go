@@ -33,7 +33,7 @@ func TestBatchesHaveFrames(t *testing.T) {
 	out := filepath.Join(dir, "out")
 	stdout, _ := good(t, append([]string{"batches", store, "--json", "--out", out}, flags...)...)
 	report := unmarshal(t, stdout)["cameras"].([]any)[0].(map[string]any)
-	assert.Equal(t, map[string]any{"name": camera, "height": 6.0, "width": 8.0, "targets": 2.0, "frames": 4.0, "empty": 0.0, "bad": 0.0, "first_bad": ""}, report)
+	assert.Equal(t, map[string]any{"name": camera, "height": 6.0, "width": 8.0, "targets": 2.0, "frames": 4.0, "empty": 0.0, "bad": 0.0, "first_bad": "", "windows_in_gaps": 0.0}, report)
 	f, err := safetensors.Open(filepath.Join(out, "batch-0000000.safetensors"))
 	require.NoError(t, err)
 	defer f.Close()

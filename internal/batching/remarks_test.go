@@ -57,3 +57,9 @@ func TestChoicesAreNoted(t *testing.T) {
 		{Code: dataset.CodeFramesMemory, Detail: dataset.Detail{Got: "3.2", Unit: "GB", Names: []string{"streaming"}}},
 	}, notes)
 }
+
+func TestWindowsInGapsAreNotedWithoutALimit(t *testing.T) {
+	r := &loader.Report{Windows: 9, Streams: []loader.StreamsReport{{Name: "a", InGaps: 2, Unlimited: true}, {Name: "b", InGaps: 2}}, Cameras: []loader.CameraReport{{Name: "c", InGaps: 3, Unlimited: true}}}
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeWindowsInGaps, Subject: "a", Count: 2, Detail: dataset.Detail{Of: 9}},
+		{Code: dataset.CodeWindowsInGaps, Subject: "c", Count: 3, Detail: dataset.Detail{Of: 9}}}, Notes(r))
+}
