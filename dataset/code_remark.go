@@ -49,6 +49,9 @@ const (
 	// CodeFrameTimeOwn: Count timestamps depart from frame_index/fps, and are the clock: Row is Got and not Want, in Unit; Names are the clocks that can be
 	// chosen. Example: row 0 is 0.05 s and not 0 s.
 	CodeFrameTimeOwn Code = "frame-time-own"
+	// CodeFrameTimeSteps: as CodeFrameTimeOwn, but the steps are those of frame_index/fps, which is the clock from the first timestamp on. Example: an
+	// episode that was cut out of a longer one, and begins at 41.2 s.
+	CodeFrameTimeSteps Code = "frame-time-steps"
 	// CodeFrameTimeUnsorted: as CodeFrameTimeOwn, but the timestamps do not ascend and are not the clock. Example: a table whose rows were shuffled.
 	CodeFrameTimeUnsorted Code = "frame-time-unsorted"
 	// CodeRowsNotValid: Count rows of a stream are not valid, and were left out. Example: rows of a clock in a gap of the stream.
@@ -181,7 +184,7 @@ var remarkCodes = []Code{
 	CodeLogClock, CodeHeaderTimeNone, CodeHeaderTimeZero, CodePublishTimeNone, CodeHeaderFields, CodeFrameParents, CodeMessagesEmpty, CodeLabelsUnusable,
 	CodeLabelsPartial, CodeLabelsReordered, CodeLabelSets, CodeFramesBeforeKey, CodeFramesWithoutKey, CodeFramesDiffer, CodeMessageCount, CodeTimeRange,
 	CodeDefinitionsAssumed, CodeDefinitionsNewest, CodeDefinitionsFitting, CodeDefinitionsUnfit, CodeDefinitionReplaced, CodePiecesAssumed,
-	CodeFrameTimeOwn, CodeFrameTimeUnsorted, CodeRowsNotValid,
+	CodeFrameTimeOwn, CodeFrameTimeSteps, CodeFrameTimeUnsorted, CodeRowsNotValid,
 	CodeStrayLeftOut, CodeStrayFollowed, CodeStrayTaken, CodeStrayIgnored, CodeStrayUnset, CodeClockJump, CodeRangeEmpty, CodeRangeNotNarrowed,
 	CodeRangeDisjoint, CodeStatisticsNeeded, CodeBackSteps, CodeTimeless, CodeNeverValid, CodeTimeUnit, CodeAngleUnit, CodeTimesCoarse, CodeNotFinite,
 	CodeToleranceUnused, CodePeriodUnused, CodeQuatUnused, CodeWindowUnused, CodeExtrapolateUnused, CodeFillGapsUnused, CodeFillUnused, CodeKindUnused,

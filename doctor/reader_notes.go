@@ -47,7 +47,7 @@ var problemKinds = map[dataset.Code]told{
 
 // remarkKinds has the kinds of findings about remarks. A choice of a reader that is no fault is not among them.
 var remarkKinds = map[dataset.Code]told{
-	dataset.CodeFrameTimeOwn: {kind: FrameTime}, dataset.CodeFrameTimeUnsorted: {kind: FrameTime},
+	dataset.CodeFrameTimeOwn: {kind: FrameTime}, dataset.CodeFrameTimeSteps: {kind: FrameTime}, dataset.CodeFrameTimeUnsorted: {kind: FrameTime},
 	dataset.CodeHeaderTimeZero: {kind: StrayTime, severity: Warning},
 	dataset.CodeFramesDiffer:   {kind: Damaged}, dataset.CodeFramesBeforeKey: {kind: Damaged, severity: Warning}, dataset.CodeFramesWithoutKey: {kind: Damaged},
 	dataset.CodeMessageCount: {kind: Declaration}, dataset.CodeTimeRange: {kind: Declaration},

@@ -244,7 +244,7 @@ func TestRecordingsSayWhatTheyAre(t *testing.T) {
 	remarks := e.Notes.Of(dataset.ClassRemark)
 	require.Len(t, remarks, 1)
 	n := remarks[0]
-	assert.Equal(t, []any{dataset.CodeFrameTimeOwn, 416, dataset.At(0)}, []any{n.Code, n.Count, n.Row})
+	assert.Equal(t, []any{dataset.CodeFrameTimeSteps, 416, dataset.At(0)}, []any{n.Code, n.Count, n.Row})
 	assert.Contains(t, n.Got, "0.04999995")
 }
 
