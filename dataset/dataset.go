@@ -42,10 +42,11 @@ type Weigher interface {
 // at the first. Only the end of ctx ends it.
 func Episodes(ctx context.Context, d Dataset) iter.Seq2[*Episode, error] {
 	return func(yield func(*Episode, error) bool) {
+		info := d.Info()
 		for i := range d.Len() {
 			e, err := d.Episode(ctx, i)
 			if err != nil {
-				e, err = nil, &EpisodeError{Episode: i, Err: err}
+				e, err = nil, &EpisodeError{Episode: info.Number(i), Err: err}
 			}
 			if !yield(e, err) || ctx.Err() != nil {
 				return
@@ -56,7 +57,7 @@ func Episodes(ctx context.Context, d Dataset) iter.Seq2[*Episode, error] {
 
 // EpisodeError is an episode that could not be read.
 type EpisodeError struct {
-	Episode int // as Dataset.Episode takes it
+	Episode int // the dataset's own number: see Info.Numbers
 	Err     error
 }
 

@@ -20,9 +20,10 @@ func Examine(ctx context.Context, d dataset.Dataset, opt Options) (*Report, erro
 	together := newSchema(opt.Path, &info)
 	stated := statisticsOf(ctx, d)
 	work := newWorkspace()
-	number := -1
+	place := -1
 	for e, err := range dataset.ParallelWithin(ctx, d, runtime.GOMAXPROCS(0), room) {
-		number++
+		place++
+		number := info.Number(place)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}

@@ -15,10 +15,11 @@ import (
 // Build makes. Streams that the plan does not name stay as recorded, because only their timestamps are read.
 type recordings struct {
 	store.Subset
-	dtype   tensor.DType
-	streams []dataset.EmptyStream // of all episodes: name, columns, dtype
-	splits  [][]string
-	columns map[string][]string // as BuildOptions.Columns
+	numbered dataset.Info // has the episodes' numbers
+	dtype    tensor.DType
+	streams  []dataset.EmptyStream // of all episodes: name, columns, dtype
+	splits   [][]string
+	columns  map[string][]string // as BuildOptions.Columns
 }
 
 // unpack finds the streams that the plan names, or all streams. It reads episodes until the columns of all named streams are found.
@@ -32,7 +33,7 @@ func unpack(ctx context.Context, d dataset.Dataset, names []string, columns map[
 	if err != nil {
 		return nil, err
 	}
-	u := &recordings{Subset: of, dtype: tensor.F32, columns: columns, splits: info.SplitsOf(d.Len())}
+	u := &recordings{Subset: of, numbered: of.Info(), dtype: tensor.F32, columns: columns, splits: info.SplitsOf(d.Len())}
 	type found struct {
 		packed *store.Store
 		err    error
@@ -41,7 +42,7 @@ func unpack(ctx context.Context, d dataset.Dataset, names []string, columns map[
 	look := func(ctx context.Context, i int) (f found) {
 		e, err := u.Episode(ctx, i)
 		if err != nil {
-			return found{nil, &dataset.EpisodeError{Episode: u.Numbers[i], Err: err}}
+			return found{nil, &dataset.EpisodeError{Episode: u.numbered.Number(i), Err: err}}
 		}
 		s, err := u.pack(ctx, e, names)
 		return found{s, err}
@@ -100,8 +101,8 @@ func (u *recordings) pack(ctx context.Context, e *dataset.Episode, names []strin
 }
 
 func (u *recordings) Read(ctx context.Context, i int) (*dataset.Episode, *store.Episode, error) {
-	n := u.Numbers[i]
-	about := &store.Episode{Name: fmt.Sprint(n), Number: n, Splits: u.splits[n]}
+	n, splits := u.numbered.Number(i), u.splits[u.Places[i]]
+	about := &store.Episode{Name: fmt.Sprint(n), Number: n, Splits: splits}
 	recorded, err := u.Episode(ctx, i)
 	if err != nil {
 		return nil, about, &dataset.EpisodeError{Episode: n, Err: err}
@@ -116,7 +117,7 @@ func (u *recordings) Read(ctx context.Context, i int) (*dataset.Episode, *store.
 		return nil, about, err
 	}
 	e.Media = recorded.Media
-	known.Number, known.Splits = n, u.splits[n]
+	known.Number, known.Splits = n, splits
 	streams := e.Streams
 	e.Streams = nil
 	var missing dataset.Notes // about streams that the episode lacks
@@ -149,4 +150,4 @@ func (u *recordings) Read(ctx context.Context, i int) (*dataset.Episode, *store.
 
 func (u *recordings) GuardEpisode(_ int, do func() error) error { return do() }
 
-func (u *recordings) Place(i int) (store, number int) { return 0, u.Numbers[i] }
+func (u *recordings) Place(i int) (store, number int) { return 0, u.numbered.Number(i) }

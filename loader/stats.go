@@ -193,7 +193,7 @@ func (c *selection) pass(ctx context.Context, visit visitor) error {
 			}
 			rows, err := c.reread(e, recorded)
 			if err != nil {
-				return &dataset.EpisodeError{Episode: c.numbers[e], Err: err}
+				return &dataset.EpisodeError{Episode: c.entries[e].number, Err: err}
 			}
 			for m := range rows {
 				if rows[m].Values == nil {

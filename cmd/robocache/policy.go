@@ -45,7 +45,7 @@ func (a *app) policyCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.Var(&p.episode, "episode", "the episode, counted from 0; all unless given")
+	f.Var(&p.episode, "episode", "the episode, by the dataset's own number, from 0 where it has none; all unless given")
 	f.StringVarP(&p.out, "out", "o", "", "write the predictions to this `FILE`, .npz or .safetensors")
 	f.StringVar(&p.plot, "plot", "", "draw the actions of the episode to this `PNG`")
 	f.BoolVar(&p.columns, "columns", false, "print the skill of each column of the action, at the end of the chunk")

@@ -57,15 +57,35 @@ func (e *episodeFlag) Set(s string) error {
 	return nil
 }
 
+// place returns the place of the episode in a dataset, whose own number the flag has; -1 without the flag.
+func (e episodeFlag) place(d dataset.Dataset, path string) (int, error) {
+	info, n := d.Info(), d.Len()
+	if e < 0 {
+		return -1, nil
+	}
+	at := info.Place(int(e), n)
+	switch {
+	case at < 0 && n > 0 && info.Number(n-1) >= n:
+		return -1, usagef("--episode: got %d, and %s holds %s, numbered %s", e, path, episodes(n), info.NumbersText(n))
+	case at < 0:
+		return -1, usagef("--episode: got %d, and %s holds %s", e, path, episodes(n))
+	}
+	return at, nil
+}
+
 // of returns the episode of the dataset at a path: the one that is given, or the only one.
 func (e episodeFlag) of(ctx context.Context, d dataset.Dataset, path string) (*dataset.Episode, error) {
-	at := max(int(e), 0)
-	switch n := d.Len(); {
-	case at >= n:
-		return nil, usagef("--episode: got %d, and %s holds %s", at, path, episodes(n))
-	case e < 0 && n > 1:
-		return nil, usagef("%s holds %d episodes, want --episode 0 to %d", path, n, n-1)
+	info, n := d.Info(), d.Len()
+	at, err := e.place(d, path)
+	switch {
+	case err != nil:
+		return nil, err
+	case at < 0 && n == 0:
+		return nil, usagef("--episode: got 0, and %s holds %s", path, episodes(n))
+	case at < 0 && n > 1:
+		return nil, usagef("%s holds %d episodes, want --episode %s", path, n, info.NumbersText(n))
 	}
+	at = max(at, 0)
 	episode, err := d.Episode(ctx, at)
 	if err != nil {
 		return nil, readError(path, err)

@@ -78,15 +78,13 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 	}
 	if s.Shard != nil {
 		begin, end := s.Shard.run()
-		some.Numbers = some.Numbers[begin:end]
+		some.Places = some.Places[begin:end]
 	}
+	numbered := some.Info()
 	done := 0
 	for e, err := range dataset.ParallelWithin(ctx, some, workers, readAhead) {
-		i := some.Numbers[done]
+		i, place := numbered.Number(done), some.Places[done]
 		done++
-		if failed := (*dataset.EpisodeError)(nil); errors.As(err, &failed) {
-			failed.Episode = i
-		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -97,7 +95,7 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 			s.Skipped = append(s.Skipped, skippedNote(i, err))
 		default:
 			p.ahead = float64(some.Len()) / float64(done)
-			if err := guard(func() error { return p.add(ctx, i, e, splits[i]) }); err != nil {
+			if err := guard(func() error { return p.add(ctx, i, e, splits[place]) }); err != nil {
 				return nil, err
 			}
 		}

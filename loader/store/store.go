@@ -82,7 +82,7 @@ func (p *Stream) of(i int) (times, values *tensor.Tensor, err error) {
 // Episode is the store's entry for an episode: all but its samples.
 type Episode struct {
 	Name     string            `json:"name"`
-	Number   int               `json:"number"` // in the dataset
+	Number   int               `json:"number"` // the dataset's own
 	Task     string            `json:"task,omitempty"`
 	Success  *bool             `json:"success,omitempty"`
 	Splits   []string          `json:"splits,omitempty"`
@@ -138,8 +138,12 @@ func (s *Store) Name() string { return s.name }
 // Format returns the dataset's format: "lerobot".
 func (s *Store) Format() string { return s.format }
 
-// Info returns the dataset's own description. Splits have the dataset's numbers, and some of those episodes may have been skipped.
-func (s *Store) Info() dataset.Info { return s.info }
+// Info returns the dataset's own description. Splits have places in the dataset, and some of those episodes may have been skipped.
+func (s *Store) Info() dataset.Info {
+	info := s.info
+	info.SetNumbers(len(s.Episodes), func(i int) int { return s.Episodes[i].Number })
+	return info
+}
 
 // Len returns how many episodes there are.
 func (s *Store) Len() int { return len(s.Episodes) }
