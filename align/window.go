@@ -26,10 +26,14 @@ func (w Window) span(rate float64) (lo, hi float64) {
 	return math.Ceil(from), math.Ceil(to) - 1
 }
 
-// steps is how many steps of a rate a duration takes. A third of a second is a whole number of them, but for what a Duration rounds.
+// windowTolerance is LeRobot's own for delta_timestamps, seconds. Example: 0.0333 s is a step of 30 Hz.
+const windowTolerance = 1e-4
+
+// steps is how many steps of a rate a duration takes: a whole number if it is one within the tolerance, at most a quarter of a step, or within the
+// nanosecond to which a Duration rounds.
 func steps(d time.Duration, rate float64) float64 {
 	v := d.Seconds() * rate
-	if r := math.Round(v); math.Abs(v-r) < 0.6e-9*rate+1e-14*math.Abs(v) {
+	if r := math.Round(v); math.Abs(v-r) < max(0.6e-9*rate+1e-14*math.Abs(v), min(windowTolerance*rate, 0.25)) {
 		return r
 	}
 	return v

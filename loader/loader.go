@@ -32,6 +32,7 @@ type Loader struct {
 	stores          []int   // indexes in NewMixture's list, by drawn episode
 	entries         []entry // by drawn episode
 	windows         []int64 // [E+1]: the first window of each drawn episode
+	shuffle, hash   string  // State.Shuffle and State.Episodes
 	batch           Batch
 	closed, age     bool
 	isApart         bool // each stream has tensors of its own
@@ -73,7 +74,7 @@ func (l *Loader) choose(ctx context.Context, c *selection) error {
 		return err
 	}
 	l.parts, l.numbers, l.entries, l.windows = c.parts, c.numbers, c.entries, c.windows
-	l.order.Count = int(c.windows[len(c.windows)-1])
+	l.order.Count, l.shuffle, l.hash = int(c.windows[len(c.windows)-1]), cmp.Or(c.plan.Shuffle, "windows"), l.hashEpisodes()
 	return nil
 }
 

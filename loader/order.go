@@ -3,6 +3,7 @@ package loader
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"sort"
 
@@ -62,11 +63,11 @@ func (l *Loader) State(ctx context.Context) (State, error) {
 
 // StateAt returns the state for a place in the order. It does not check the place.
 func (l *Loader) StateAt(epoch, taken int64) State {
-	return State{Version: 1, Seed: l.order.Seed, Epoch: epoch, Taken: taken, Windows: l.report.Windows,
+	return State{Version: 1, Seed: l.order.Seed, Epoch: epoch, Taken: taken, Windows: l.report.Windows, Shuffle: l.shuffle, Episodes: l.hash,
 		ShardWindows: l.report.ShardWindows, MixShards: l.report.MixShards, Mixture: l.mixtureStates()}
 }
 
-// Resume continues from a state. If the state has another seed, number of windows, shards or mixture, the error is a *StateError,
+// Resume continues from a state. If the state has another seed, shuffle, number of windows, episodes, shards or mixture, the error is a *StateError,
 // because other windows would follow.
 func (l *Loader) Resume(ctx context.Context, s State) error {
 	if err := l.Check(s); err != nil {
@@ -85,8 +86,12 @@ func (l *Loader) Check(s State) error {
 		return &StateError{"version", fmt.Sprint(s.Version), "1"}
 	case s.Seed != l.order.Seed:
 		return &StateError{"seed", fmt.Sprint(s.Seed), fmt.Sprint(l.order.Seed)}
+	case s.Shuffle != "" && s.Shuffle != l.shuffle:
+		return &StateError{"shuffle", s.Shuffle, l.shuffle}
 	case s.Windows != l.report.Windows:
 		return &StateError{"windows of an epoch", fmt.Sprint(s.Windows), fmt.Sprint(l.report.Windows)}
+	case s.Episodes != "" && s.Episodes != l.hash:
+		return &StateError{"episodes", "others, or with other windows: " + s.Episodes, l.hash}
 	case !slices.Equal(s.Mixture, l.mixtureStates()):
 		return &StateError{"mixture", fmt.Sprintf("%+v", s.Mixture), fmt.Sprintf("%+v", l.mixtureStates())}
 	case s.ShardWindows != l.report.ShardWindows || s.MixShards != l.report.MixShards:
@@ -145,6 +150,15 @@ func (l *Loader) Window(ctx context.Context, store dataset.Dataset, b *Batch, ro
 	return e, &made, err
 }
 
+// hashEpisodes returns State.Episodes.
+func (l *Loader) hashEpisodes() string {
+	h := fnv.New64a()
+	for i, e := range l.entries {
+		fmt.Fprintf(h, "%q %d %d\n", e.name, e.number, l.windows[i+1]-l.windows[i])
+	}
+	return fmt.Sprintf("%016x", h.Sum64())
+}
+
 // mixtureStates returns a state's part about a weighted mixture.
 func (l *Loader) mixtureStates() (all []MixtureState) {
 	if l.order.Sources != nil {
@@ -170,8 +184,11 @@ type State struct {
 	Version int    `json:"version"` // 1
 	Seed    uint64 `json:"seed"`
 	Epoch   int64  `json:"epoch"`
-	Taken   int64  `json:"taken"`   // positions in the epoch that all ranks have taken together
-	Windows int    `json:"windows"` // of an epoch
+	Taken   int64  `json:"taken"`             // positions in the epoch that all ranks have taken together
+	Windows int    `json:"windows"`           // of an epoch
+	Shuffle string `json:"shuffle,omitempty"` // of the plan; not compared if it is empty
+	// Episodes is a hash of the drawn episodes' names, numbers and windows, in their order; not compared if it is empty.
+	Episodes string `json:"episodes,omitempty"`
 	// ShardWindows and MixShards are set if the order has shards.
 	ShardWindows int `json:"shard_windows,omitempty"`
 	MixShards    int `json:"mix_shards,omitempty"`

@@ -23,7 +23,7 @@ type recordings struct {
 }
 
 // unpack finds the streams that the plan names, or all streams. It reads episodes until the columns of all named streams are found.
-func unpack(ctx context.Context, d dataset.Dataset, names []string, columns map[string][]string, opt *Options) (*recordings, error) {
+func unpack(ctx context.Context, d dataset.Dataset, names []string, columns map[string][]string, dtype tensor.DType, opt *Options) (*recordings, error) {
 	info := d.Info()
 	var episodes []int
 	if len(opt.Episodes) > 0 {
@@ -33,7 +33,7 @@ func unpack(ctx context.Context, d dataset.Dataset, names []string, columns map[
 	if err != nil {
 		return nil, err
 	}
-	u := &recordings{Subset: of, numbered: of.Info(), dtype: tensor.F32, columns: columns, splits: info.SplitsOf(d.Len())}
+	u := &recordings{Subset: of, numbered: of.Info(), dtype: dtype, columns: columns, splits: info.SplitsOf(d.Len())}
 	type found struct {
 		packed *store.Store
 		err    error

@@ -3,11 +3,13 @@ package loader
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/loader/store"
+	"github.com/robocache/robocache/tensor"
 )
 
 // selection holds the episodes and streams that a plan takes.
@@ -91,6 +93,31 @@ func (c *selection) lacking(i int, e *dataset.Episode, about *store.Episode, p *
 	return list
 }
 
+// PackedDType returns the dtype that recorded values are packed in for a plan: F64 if a stream is drawn in it, else F32, which opt.DType then is for
+// streams that set none.
+func PackedDType(plan *align.Plan, opt *Options) tensor.DType {
+	wide := func(d tensor.DType) bool { return d == tensor.F64 }
+	if !wide(opt.DType) && !wide(plan.Defaults.DType) && !slices.ContainsFunc(plan.Streams, func(s align.Stream) bool { return wide(s.DType) }) {
+		return tensor.F32
+	}
+	opt.DType = cmp.Or(opt.DType, tensor.F32)
+	return tensor.F64
+}
+
+// rounded counts the values of a stream that were rounded when stores were packed.
+func (c *selection) rounded(name string) (n int) {
+	list, _ := c.from.(stores)
+	if one, ok := c.from.(*store.Store); ok {
+		list = stores{one}
+	}
+	for _, s := range list {
+		if p := s.Stream(name); p != nil {
+			n += p.Rounded
+		}
+	}
+	return n
+}
+
 // newParts makes the batches' parts from the first episode.
 func (c *selection) newParts(p *align.Prepared) error {
 	for m := range p.Streams {
@@ -107,6 +134,9 @@ func (c *selection) newParts(p *align.Prepared) error {
 			q.dtype = c.opt.DType
 		default:
 			q.dtype = s.Values.DType()
+		}
+		if n := c.rounded(s.From); n > 0 && q.dtype == tensor.F64 && q.packed != tensor.F64 {
+			return refuse("DType", fmt.Sprintf("float64 of a store in which %d values of stream %s are rounded to %v", n, s.Name, q.packed), "float32, or a store that is packed as f64")
 		}
 		c.parts = append(c.parts, q)
 		c.report.Streams = append(c.report.Streams, StreamsReport{Name: q.name, Columns: q.width, Targets: len(q.deltas), DType: q.dtype.String()})

@@ -124,15 +124,16 @@ func statistics(parts []part, given map[string]Statistics, pass func(visitor) er
 			p.stats = columnStats(sums[m])
 		}
 		s, known := given[p.name]
-		if !known {
-			p.affine = normalise(p.how.Normalise, p.stats)
-			continue
+		if p.affine = normalise(p.how.Normalise, p.stats); known {
+			var err error
+			if p.affine, err = s.affine(p); err != nil {
+				return err
+			}
+			p.stats = slices.Clone(s.Stats)
 		}
-		var err error
-		if p.affine, err = s.affine(p); err != nil {
-			return err
+		if p.affine != nil && p.dtype == tensor.F64 {
+			return refuse("DType", "float64 with stream "+p.name+", which is normalised", "float32, in which values are normalised, or float64 without normalising")
 		}
-		p.stats = slices.Clone(s.Stats)
 	}
 	return nil
 }

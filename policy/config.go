@@ -99,7 +99,7 @@ func newConfig(store *store.Store, o *Options) (*Config, error) {
 		return nil, err
 	}
 	recipe.Steps, recipe.Batch, recipe.Rate = cmp.Or(o.Steps, recipe.Steps), cmp.Or(o.Batch, recipe.Batch), cmp.Or(o.Rate, recipe.Rate)
-	c := &Config{Version: 1, Policy: Kind, Says: Says, Recipe: recipe, Seed: o.Seed, Plan: o.Plan, planName: o.PlanName, Floor: o.Floor, Dataset: store.Name(), Clock: store.Info().Clock,
+	c := &Config{Version: 1, Policy: Kind, Says: Says, Recipe: recipe, Seed: o.Seed, Plan: o.Plan, planName: o.PlanName, Floor: o.Floor, Dataset: store.Name(), Clock: store.Clock(),
 		NotStates: []NotState{}, Trained: []int{}, HoldOut: []int{}, LeftOut: dataset.Notes{}}
 	if info := store.Info(); info.RateFrom == "caller" {
 		c.Rate = info.Rate

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/internal/batching"
@@ -83,7 +85,8 @@ func (a *app) policy(p *acting) (err error) {
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
 	w.store = source.Store
-	if got := w.store.Info().Clock; got != trained && got != "" && trained != "" {
+	known := p.request.Clock == "" && slices.Contains(strings.Split(trained, ", "), w.store.Clock()) // of those that episodes had in training
+	if got := w.store.Clock(); got != trained && got != "" && trained != "" && !known {
 		w.remark("the timestamps come from the clock %s, and those that the policy was trained on from %s", got, trained)
 	}
 	if got, rate := w.store.Info().Rate, pol.Config().Rate; rate > 0 && got > 0 && got != rate {

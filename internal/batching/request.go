@@ -250,11 +250,22 @@ func (s *Source) columns() map[string][]string {
 	return store.Columns(p.Streams)
 }
 
+// packedDType returns the dtype in which datasets are packed. If the plan file cannot be read, Plan reports the error.
+func (s *Source) packedDType() tensor.DType {
+	p := align.Plan{Streams: s.Streams}
+	if s.planned() {
+		if read, err := s.readPlan(); err == nil {
+			p = read
+		}
+	}
+	return loader.PackedDType(&p, &s.Options)
+}
+
 // packing returns a dataset's packing, by its index among the paths.
 func (s *Source) packing(i int) *Packing {
 	p := s.Packing
 	p.Path, p.Strict, p.cameras = s.Paths[i], s.Strict, true
-	p.Build = store.BuildOptions{Columns: s.columns()}
+	p.Build = store.BuildOptions{Columns: s.columns(), DType: s.packedDType()}
 	for _, c := range s.Cameras {
 		p.Build.Media = append(p.Build.Media, c.Name)
 	}
@@ -279,7 +290,7 @@ func (s *Source) open(ctx context.Context, i int, path string) (*store.Store, er
 	if rate := store.Info().Rate; s.Rate != 0 && s.Rate != rate {
 		return nil, errors.Join(refusef("rate", "none: "+path+" is a store, whose times are there", "%g", s.Rate), store.Close())
 	}
-	if clock := store.Info().Clock; s.Clock != "" && s.Clock != clock {
+	if clock := store.Clock(); s.Clock != "" && s.Clock != clock {
 		return nil, errors.Join(refusef("clock", cmp.Or(clock, "none")+": "+path+" is a store, whose times come from there", "%s", s.Clock), store.Close())
 	}
 	return store, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/robocache/robocache/dataset"
@@ -143,6 +144,25 @@ func (s *Store) Info() dataset.Info {
 	info := s.info
 	info.SetNumbers(len(s.Episodes), func(i int) int { return s.Episodes[i].Number })
 	return info
+}
+
+// Clock returns where the timestamps come from: Info's clock, "timestamp" of LeRobot's episodes that have their own, or both where these are some.
+func (s *Store) Clock() string {
+	var clocks []string
+	for i := range s.Episodes {
+		clock := s.info.Clock
+		if s.Episodes[i].Notes.Find(dataset.CodeFrameTimeOwn) != nil {
+			clock = "timestamp"
+		}
+		if !slices.Contains(clocks, clock) {
+			clocks = append(clocks, clock)
+		}
+	}
+	if len(clocks) == 0 {
+		return s.info.Clock
+	}
+	slices.Sort(clocks)
+	return strings.Join(clocks, ", ")
 }
 
 // Len returns how many episodes there are.
