@@ -19,21 +19,29 @@ func (w Window) Ticks(rate float64) []int64 {
 
 // span is the first and the last tick of a window, or the other way round if it has none.
 func (w Window) span(rate float64) (lo, hi float64) {
-	from, to := steps(w.From, rate), steps(w.To, rate)
-	if w.To <= 0 {
-		return math.Floor(from) + 1, math.Floor(to)
+	for _, tolerance := range []float64{windowTolerance, 0} { // 0 if the window is shorter than the tolerance
+		from, to := steps(w.From, rate, tolerance), steps(w.To, rate, tolerance)
+		if lo, hi = math.Ceil(from), math.Ceil(to)-1; w.To <= 0 {
+			lo, hi = math.Floor(from)+1, math.Floor(to)
+		}
+		if lo <= hi {
+			break
+		}
 	}
-	return math.Ceil(from), math.Ceil(to) - 1
+	return lo, hi
 }
 
 // windowTolerance is LeRobot's own for delta_timestamps, seconds. Example: 0.0333 s is a step of 30 Hz.
 const windowTolerance = 1e-4
 
-// steps is how many steps of a rate a duration takes: a whole number if it is one within the tolerance, at most a quarter of a step, or within the
-// nanosecond to which a Duration rounds.
-func steps(d time.Duration, rate float64) float64 {
+// steps is how many steps of a rate a duration takes: a whole number if it is one within the tolerance, seconds, unless that is over a quarter of a
+// step, or within the nanosecond to which a Duration rounds.
+func steps(d time.Duration, rate, tolerance float64) float64 {
 	v := d.Seconds() * rate
-	if r := math.Round(v); math.Abs(v-r) < max(0.6e-9*rate+1e-14*math.Abs(v), min(windowTolerance*rate, 0.25)) {
+	if tolerance*rate > 0.25 {
+		tolerance = 0
+	}
+	if r := math.Round(v); math.Abs(v-r) < max(0.6e-9*rate+1e-14*math.Abs(v), tolerance*rate) {
 		return r
 	}
 	return v
@@ -54,7 +62,7 @@ func (p *Plan) Anchors(ticks int) int {
 		return ticks
 	}
 	after, _ := p.PadAfter.Get()
-	return max(0, ticks-int(p.ahead()-math.Floor(steps(after, p.Rate))))
+	return max(0, ticks-int(p.ahead()-math.Floor(steps(after, p.Rate, windowTolerance))))
 }
 
 // ahead is how many ticks windows reach beyond their anchor.
@@ -80,7 +88,7 @@ func (p *Plan) checkPadding() error {
 		return bad("padding", diffusionPolicy+" with targets", "a rate")
 	case !given:
 		return bad("pad_after", "none", "how far windows may reach beyond an episode: n_action_steps-1 steps in the project's configurations")
-	case after < 0 || steps(after, p.Rate) > p.ahead():
+	case after < 0 || steps(after, p.Rate, windowTolerance) > p.ahead():
 		return bad("pad_after", after.String(), fmt.Sprintf("0s to %v, which is as far as windows reach beyond their anchor", time.Duration(p.ahead()/p.Rate*1e9)))
 	}
 	return nil

@@ -86,16 +86,16 @@ func (l *Loader) Check(s State) error {
 		return &StateError{"version", fmt.Sprint(s.Version), "1"}
 	case s.Seed != l.order.Seed:
 		return &StateError{"seed", fmt.Sprint(s.Seed), fmt.Sprint(l.order.Seed)}
-	case s.Shuffle != "" && s.Shuffle != l.shuffle:
-		return &StateError{"shuffle", s.Shuffle, l.shuffle}
 	case s.Windows != l.report.Windows:
 		return &StateError{"windows of an epoch", fmt.Sprint(s.Windows), fmt.Sprint(l.report.Windows)}
-	case s.Episodes != "" && s.Episodes != l.hash:
-		return &StateError{"episodes", "others, or with other windows: " + s.Episodes, l.hash}
 	case !slices.Equal(s.Mixture, l.mixtureStates()):
 		return &StateError{"mixture", fmt.Sprintf("%+v", s.Mixture), fmt.Sprintf("%+v", l.mixtureStates())}
 	case s.ShardWindows != l.report.ShardWindows || s.MixShards != l.report.MixShards:
 		return &StateError{"shards", shardsOf(s.ShardWindows, s.MixShards), shardsOf(l.report.ShardWindows, l.report.MixShards)}
+	case s.Shuffle != "" && s.Shuffle != l.shuffle:
+		return &StateError{"shuffle", s.Shuffle, l.shuffle}
+	case s.Episodes != "" && s.Episodes != l.hash:
+		return &StateError{"episodes", "others, or with other windows: " + s.Episodes, l.hash}
 	case s.Epoch < 0 || s.Epoch > mostEpochs || s.Taken < 0 || s.Taken > int64(s.Windows):
 		return &StateError{"place", fmt.Sprintf("epoch %d, %d taken", s.Epoch, s.Taken), fmt.Sprintf("epoch 0 to %d, at most %d taken", mostEpochs, s.Windows)}
 	}

@@ -24,8 +24,10 @@ type part struct {
 	deltas  []int64
 	width   int
 	dtype   tensor.DType
-	affine  *affine
-	stats   []ColumnStats
+	// isDouble reports whether dtype is F64 because the plan or the options set it.
+	isDouble bool
+	affine   *affine
+	stats    []ColumnStats
 
 	offsets         []int64        // [E+1]: each episode's first sample in values
 	values, times   *tensor.Tensor // packed, first on the host and then on the device

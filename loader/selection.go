@@ -93,15 +93,19 @@ func (c *selection) lacking(i int, e *dataset.Episode, about *store.Episode, p *
 	return list
 }
 
-// PackedDType returns the dtype that recorded values are packed in for a plan: F64 if a stream is drawn in it, else F32, which opt.DType then is for
-// streams that set none.
-func PackedDType(plan *align.Plan, opt *Options) tensor.DType {
-	wide := func(d tensor.DType) bool { return d == tensor.F64 }
-	if !wide(opt.DType) && !wide(plan.Defaults.DType) && !slices.ContainsFunc(plan.Streams, func(s align.Stream) bool { return wide(s.DType) }) {
-		return tensor.F32
+// Doubles returns a function that reports whether a recorded stream has float64 values that a plan draws in float64: see store.BuildOptions.Double.
+func Doubles(plan *align.Plan, opt *Options) func(s *dataset.Stream) bool {
+	return func(recorded *dataset.Stream) bool {
+		if recorded.Values.DType() != tensor.F64 {
+			return false
+		}
+		for _, s := range plan.Streams {
+			if cmp.Or(s.From, s.Name) == recorded.Name && cmp.Or(s.DType, plan.Defaults.DType, opt.DType) == tensor.F64 {
+				return true
+			}
+		}
+		return len(plan.Streams) == 0 && cmp.Or(plan.Defaults.DType, opt.DType) == tensor.F64
 	}
-	opt.DType = cmp.Or(opt.DType, tensor.F32)
-	return tensor.F64
 }
 
 // rounded counts the values of a stream that were rounded when stores were packed.
@@ -135,7 +139,8 @@ func (c *selection) newParts(p *align.Prepared) error {
 		default:
 			q.dtype = s.Values.DType()
 		}
-		if n := c.rounded(s.From); n > 0 && q.dtype == tensor.F64 && q.packed != tensor.F64 {
+		q.isDouble = cmp.Or(s.How.DType, c.opt.DType) == tensor.F64
+		if n := c.rounded(s.From); n > 0 && q.isDouble && q.packed != tensor.F64 {
 			return refuse("DType", fmt.Sprintf("float64 of a store in which %d values of stream %s are rounded to %v", n, s.Name, q.packed), "float32, or a store that is packed as f64")
 		}
 		c.parts = append(c.parts, q)

@@ -131,7 +131,7 @@ func statistics(parts []part, given map[string]Statistics, pass func(visitor) er
 			}
 			p.stats = slices.Clone(s.Stats)
 		}
-		if p.affine != nil && p.dtype == tensor.F64 {
+		if p.affine != nil && p.isDouble {
 			return refuse("DType", "float64 with stream "+p.name+", which is normalised", "float32, in which values are normalised, or float64 without normalising")
 		}
 	}

@@ -250,22 +250,22 @@ func (s *Source) columns() map[string][]string {
 	return store.Columns(p.Streams)
 }
 
-// packedDType returns the dtype in which datasets are packed. If the plan file cannot be read, Plan reports the error.
-func (s *Source) packedDType() tensor.DType {
+// doubles returns loader.Doubles of the plan. If the plan file cannot be read, Plan reports the error.
+func (s *Source) doubles() func(s *dataset.Stream) bool {
 	p := align.Plan{Streams: s.Streams}
 	if s.planned() {
 		if read, err := s.readPlan(); err == nil {
 			p = read
 		}
 	}
-	return loader.PackedDType(&p, &s.Options)
+	return loader.Doubles(&p, &s.Options)
 }
 
 // packing returns a dataset's packing, by its index among the paths.
 func (s *Source) packing(i int) *Packing {
 	p := s.Packing
 	p.Path, p.Strict, p.cameras = s.Paths[i], s.Strict, true
-	p.Build = store.BuildOptions{Columns: s.columns(), DType: s.packedDType()}
+	p.Build = store.BuildOptions{Columns: s.columns(), Double: s.doubles()}
 	for _, c := range s.Cameras {
 		p.Build.Media = append(p.Build.Media, c.Name)
 	}

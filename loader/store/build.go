@@ -107,6 +107,9 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 		return nil, ctx.Err()
 	}
 	for _, name := range opt.Streams {
+		if len(p.packed) == 0 && slices.Contains(p.streamNames, name) && p.refused[name] == nil { // Any says why it is left out
+			continue
+		}
 		if _, there := p.at[name]; !there && p.refused[name] != nil {
 			return nil, p.refused[name]
 		}
@@ -217,9 +220,13 @@ func (p *packer) stream(e *Episode, s *dataset.Stream) (why dataset.Note, err er
 		}
 		at = len(p.packed)
 		p.at[s.Name] = at
+		as := p.as
+		if p.double != nil && p.double(s) {
+			as = tensor.F64
+		}
 		p.packed = append(p.packed, streamPacker{
 			Stream: Stream{Name: s.Name, Columns: columns, Offsets: make([]int64, len(p.episodes)+1)},
-			values: newFloats(&p.pool, p.as), times: addColumn(&p.pool, &list[int64]{}),
+			values: newFloats(&p.pool, as), times: addColumn(&p.pool, &list[int64]{}),
 		})
 	}
 	g := &p.packed[at]
