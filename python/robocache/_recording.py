@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import operator
 import os
 import weakref
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union, overload
@@ -131,14 +132,15 @@ class Episode(Named):
 
     streams: a dict of names to `RecordedStream`; media: of names to `Media`, the cameras; clouds: of names to `Clouds`,
     series of point clouds; the episode itself is a mapping of all: ``episode["imu"]``, ``for name, stream in episode.items()``. A stream can be pickled, as a copy.
-    number: as the recording counts, name: as the dataset has it. task: what was to be done, in words; success: True, False, or
+    number: the dataset's own, such as LeRobot's episode_index, name: as the dataset has it. task: what was to be done, in words; success: True, False, or
     None where the file does not say. frames: rows or steps, 0 for logs. steps: True where the times count steps, a second
     each, since nobody says how many a second there are. attributes: what else the file says. left_out: what it holds and
     the streams do not, and why; damage: what was lost where it is broken; dropouts: losses that the recorder noted; remarks:
     what the reader decided that one may want otherwise.
     """
 
-    def __init__(self, reply: Mapping[str, Any], data: Any, maker: Maker, handle: _Handle) -> None:
+    def __init__(self, reply: Mapping[str, Any], data: Any, maker: Maker, handle: _Handle, place: int) -> None:
+        self._place = place
         self.number = int(reply["number"])
         self.name = str(reply["name"])
         self.task = str(reply["task"])
@@ -167,7 +169,7 @@ class Episode(Named):
             self.clouds[_free(self.clouds, clouds.name)] = clouds
 
     def _request(self, do: str, blob: Any = None, **fields: Any) -> Tuple[Dict[str, Any], Any]:
-        return self._handle.request(do, blob, episode=self.number, **fields)
+        return self._handle.request(do, blob, episode=self._place, **fields)
 
     def __getitem__(self, name: str) -> Any:
         """Returns the stream, camera or series of clouds of a name."""
@@ -225,7 +227,7 @@ def _align(
 
 
 class Episodes(Sequence[Episode]):
-    """The episodes of a recording, each read when it is asked for, and not kept.
+    """The episodes of a recording by their places, each read when it is asked for, and not kept.
 
     An episode that cannot be read is a `RecordingError`; an iterator goes on with the next one after it.
     """
@@ -245,10 +247,10 @@ class Episodes(Sequence[Episode]):
     def __getitem__(self, index: Union[int, slice]) -> Union[Episode, List[Episode]]:
         if isinstance(index, slice):
             return [self._recording._read(i) for i in range(len(self))[index]]
-        n = len(self)
-        if not -n <= index < n:
-            raise IndexError("episode {}: {} holds {}".format(index, self._recording.path, n))
-        return self._recording._read(index % n)
+        n, place = len(self), operator.index(index)
+        if not -n <= place < n:
+            raise IndexError("episode {}: {} holds {}".format(place, self._recording.path, n))
+        return self._recording._read(place % n)
 
     def __iter__(self) -> Iterator[Episode]:
         return _EpisodeIterator(self._recording)
@@ -334,6 +336,7 @@ class Recording:
         )  # fmt: skip
         self.problems = [Problem(p["where"], p["what"]) for p in said["problems"]]
         self._count = int(said["episodes"])
+        self._places = {number: place for place, number in enumerate(said.get("numbers") or range(self._count))}
 
     @property
     def format(self) -> str:
@@ -362,16 +365,17 @@ class Recording:
     def __getitem__(self, index: str) -> Any: ...
 
     def __getitem__(self, index: Union[int, slice, str]) -> Any:
-        """Returns an episode by its number; of a recording that is one episode, a stream, camera or series of clouds by its name."""
+        """Returns an episode by its number in the dataset, as `Episode.number` and a Loader's episode_index have it, or episodes by a
+        slice of places, as `episodes` does; of a recording that is one episode, a stream, camera or series of clouds by its name."""
         if isinstance(index, str):
             return self._one(None)[index]
-        return self.episodes[index]
+        return self.episodes[index if isinstance(index, slice) else self._at(index)]
 
-    def _read(self, number: int) -> Episode:
+    def _read(self, place: int) -> Episode:
         if self._only is not None:
             return self._only
-        reply, data = self._handle.request("episode", episode=number)
-        episode = Episode(reply, data, self._maker, self._handle)
+        reply, data = self._handle.request("episode", episode=place)
+        episode = Episode(reply, data, self._maker, self._handle, place)
         if len(self) == 1:
             self._only = episode
         return episode
@@ -383,10 +387,17 @@ class Recording:
         if episode is None and len(self) != 1:
             got = "{} holds {} episodes".format(self.path, len(self))
             raise ArgumentError(got + ", want the number of one", arg="episode", got=got, want="the number of one")
-        number = 0 if episode is None else int(episode)
-        if not -len(self) <= number < len(self):
-            raise IndexError("episode {}: {} holds {}".format(number, self.path, len(self)))
-        return number % len(self)
+        return 0 if episode is None else self._at(episode)
+
+    def _at(self, episode: int) -> int:
+        """Returns the place of an episode, by its number, or if it is negative by its place from the end."""
+        number = operator.index(episode)
+        if -len(self) <= number < 0:
+            return number + len(self)
+        if number not in self._places:
+            own = "" if len(self) - 1 in self._places else ", by their numbers {}".format(", ".join(map(str, self._places)))
+            raise IndexError("episode {}: {} holds {}{}".format(number, self.path, len(self), own))
+        return self._places[number]
 
     @property
     def streams(self) -> Dict[str, RecordedStream]:
@@ -482,7 +493,7 @@ class Recording:
     def __str__(self) -> str:
         """The table of ``robocache inspect``; of a dataset of several episodes, that of the first."""
         try:
-            return self.inspect(0 if len(self) > 1 else None)[1].rstrip("\n")
+            return self.inspect(min(self._places) if len(self) > 1 else None)[1].rstrip("\n")
         except Error as e:
             return "{!r}: {}".format(self, e)
 
