@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"time"
 
@@ -76,6 +77,15 @@ func (l *Loader) choose(ctx context.Context, c *selection) error {
 	l.parts, l.numbers, l.entries, l.windows = c.parts, c.numbers, c.entries, c.windows
 	l.order.Count, l.shuffle, l.hash = int(c.windows[len(c.windows)-1]), cmp.Or(c.plan.Shuffle, "windows"), l.hashEpisodes()
 	return nil
+}
+
+// hashEpisodes returns State.Episodes.
+func (l *Loader) hashEpisodes() string {
+	h := fnv.New64a()
+	for i, e := range l.entries {
+		fmt.Fprintf(h, "%q %d %d\n", e.name, e.number, l.windows[i+1]-l.windows[i])
+	}
+	return fmt.Sprintf("%016x", h.Sum64())
 }
 
 // count adds an epoch's counts to the report. It follows the decision how windows are drawn.

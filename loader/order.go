@@ -3,7 +3,6 @@ package loader
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"sort"
 
@@ -148,15 +147,6 @@ func (l *Loader) Window(ctx context.Context, store dataset.Dataset, b *Batch, ro
 	}
 	made, err := dataset.NewStream(stream, times, values, s.Columns)
 	return e, &made, err
-}
-
-// hashEpisodes returns State.Episodes.
-func (l *Loader) hashEpisodes() string {
-	h := fnv.New64a()
-	for i, e := range l.entries {
-		fmt.Fprintf(h, "%q %d %d\n", e.name, e.number, l.windows[i+1]-l.windows[i])
-	}
-	return fmt.Sprintf("%016x", h.Sum64())
 }
 
 // mixtureStates returns a state's part about a weighted mixture.

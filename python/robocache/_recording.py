@@ -6,12 +6,13 @@ import html
 import operator
 import os
 import weakref
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union, overload
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union, overload
 
 from . import _child
 from ._clouds import Clouds
 from ._errors import ArgumentError, Error, ForkError, RecordingError, ServerError, near
 from ._memory import Maker, mapped, times_blob
+from ._metadata import Feature, Info, Problem
 from ._plantext import Streams, plan_text
 from ._streams import Aligned, Damage, Dropout, Fused, LeftOut, Media, Named, RecordedStream
 
@@ -19,43 +20,6 @@ Request = Callable[..., Tuple[Dict[str, Any], Any]]
 Plan = Union[None, str, "os.PathLike[str]"]
 
 _DROPPED = "recordings that were dropped"
-
-
-class Feature(NamedTuple):
-    """What a dataset declares of a stream or camera of its episodes. shape is that of one sample; names may be None."""
-
-    name: str
-    dtype: str
-    shape: List[int]
-    names: Optional[List[str]]
-
-
-class Problem(NamedTuple):
-    """Something that a dataset declares and that is not there, or not so."""
-
-    where: str
-    what: str
-
-
-class Info(NamedTuple):
-    """What a dataset says of itself. rate_hz is that of its steps, 0 where it has times or nobody says; rate_from is who says so.
-
-    clock is where the times come from, of clocks, which are those that Recording(clock=) takes. frames are those of all
-    episodes, 0 where it does not say. splits are the numbers of each one's episodes.
-    """
-
-    name: str
-    format: str
-    version: str
-    rate_hz: float
-    rate_from: str
-    clock: str
-    clocks: List[str]
-    features: List[Feature]
-    tasks: List[str]
-    frames: int
-    splits: Dict[str, List[int]]
-    attributes: Dict[str, str]
 
 
 class _Handle:
@@ -395,7 +359,7 @@ class Recording:
         if -len(self) <= number < 0:
             return number + len(self)
         if number not in self._places:
-            own = "" if len(self) - 1 in self._places else ", by their numbers {}".format(", ".join(map(str, self._places)))
+            own = "" if list(self._places) == list(range(len(self))) else ", by their numbers {}".format(", ".join(map(str, self._places)))
             raise IndexError("episode {}: {} holds {}{}".format(number, self.path, len(self), own))
         return self._places[number]
 
