@@ -241,9 +241,18 @@ def fuse(
     return run(key, given, prepare_fuse(streams, lead, targets, dtype, asked, out, trust_times), backend, check)
 
 
+def _floats(times: Any) -> Any:
+    """Returns lists of lists of numbers as floats."""
+    return [_floats(x) for x in times] if isinstance(times, (list, tuple)) else float(times)
+
+
 def take_clock(targets: Any, arrays: Dict[str, Any], op: str) -> Tuple[Hashable, Optional[Dict[str, Any]]]:
     """Adds a clock's arrays to those of a call; returns its key and, of a uniform one, what a request has of it."""
     if isinstance(targets, Uniform):
+        if isinstance(targets.start, float):  # seconds, and so are whole numbers of a list beside it
+            for name, x in arrays.items():
+                if name.endswith("SrcTimes") and isinstance(x, (list, tuple)):
+                    arrays[name] = _floats(x)
         return _options.uniform(targets, op)
     if isinstance(targets, Anchored):
         arrays["Targets.Anchors"], arrays["Targets.Deltas"] = targets

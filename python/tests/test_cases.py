@@ -91,6 +91,7 @@ def test_python_uniform_int():
             assert np.allclose(got.ravel(), [50, 51], atol=1e-4)
             fused = rc.fuse([rc.Stream(values, times)], rc.Uniform(start, rate=10, count=2))
             assert np.allclose(fused.ravel(), [50, 51], atol=1e-4)
+    assert rc.resample([[0.0], [1.0], [2.0]], [0, 1, 2], rc.Uniform(0.5, rate=1, count=2)).ravel().tolist() == [0.5, 1.5]
     ns = np.arange(100) * 100_000_000
     assert rc.resample(values, ns, rc.Uniform(5_000_000_000, rate=10, count=2)).ravel().tolist() == [50, 51]
     assert rc.resample(values, ns, rc.Uniform(5.0, rate=10, count=2)).ravel().tolist() == [50, 51]
