@@ -8,15 +8,16 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 // bundle lays out a bundle as gpu_bundle.sh does, with shell scripts in place of test binaries.
 func bundle(t *testing.T, packages map[string]string) string {
 	dir := t.TempDir()
-	script, err := os.ReadFile("scripts/gpu_run.sh")
-	require.NoError(t, err)
+	script := filetest.Read(t, "scripts/gpu_run.sh")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "run.sh"), script, 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "bundle.txt"), []byte("made for a test\n"), 0o644))
+	filetest.Write(t, filepath.Join(dir, "bundle.txt"), "made for a test\n")
 	for name, body := range packages {
 		folder := filepath.Join(dir, "tests", filepath.FromSlash(name))
 		require.NoError(t, os.MkdirAll(folder, 0o755))

@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 // A fenced block of a document that is tested stands behind a comment that says what it is:
@@ -41,8 +43,7 @@ type piece struct{ kind, name, text string }
 
 // pieces returns the blocks of a document that are tested.
 func pieces(t *testing.T, document string) []piece {
-	text, err := os.ReadFile(document)
-	require.NoError(t, err)
+	text := filetest.Read(t, document)
 	var list []piece
 	for _, m := range marker.FindAllStringSubmatch(string(text), -1) {
 		list = append(list, piece{m[1], m[2], m[3]})
@@ -78,7 +79,7 @@ func commandLine(t *testing.T) string {
 func programOf(t *testing.T, text string) string {
 	dir := t.TempDir()
 	source := filepath.Join(dir, "main.go")
-	require.NoError(t, os.WriteFile(source, []byte(text), 0o644))
+	filetest.Write(t, source, text)
 	root, err := os.Getwd()
 	require.NoError(t, err)
 	overlay, err := json.Marshal(map[string]map[string]string{
@@ -86,7 +87,7 @@ func programOf(t *testing.T, text string) string {
 	})
 	require.NoError(t, err)
 	list := filepath.Join(dir, "overlay.json")
-	require.NoError(t, os.WriteFile(list, overlay, 0o644))
+	filetest.Write(t, list, overlay)
 	return build(t, "-overlay", list, "./examples/document")
 }
 
@@ -105,11 +106,10 @@ func TestDocumentsDoWhatTheySay(t *testing.T) {
 				var cmd *exec.Cmd
 				switch p.kind {
 				case "file":
-					require.NoError(t, os.WriteFile(filepath.Join(where, p.name), []byte(p.text), 0o644))
+					filetest.Write(t, filepath.Join(where, p.name), p.text)
 					continue
 				case "source":
-					from, err := os.ReadFile(filepath.FromSlash(p.name))
-					require.NoError(t, err)
+					from := filetest.Read(t, filepath.FromSlash(p.name))
 					assert.Contains(t, string(from), p.text, "%s shows %s as it was", document, p.name)
 					continue
 				case "output":
@@ -169,8 +169,7 @@ func TestDocumentsLinkToWhatExists(t *testing.T) {
 		if filepath.Ext(name) != ".md" {
 			continue
 		}
-		text, err := os.ReadFile(name)
-		require.NoError(t, err)
+		text := filetest.Read(t, name)
 		for _, m := range link.FindAllStringSubmatch(code.ReplaceAllString(string(text), ""), -1) {
 			assert.FileExists(t, filepath.Join(filepath.Dir(name), filepath.FromSlash(m[1])), "%s links to %s", name, m[1])
 		}
@@ -179,7 +178,6 @@ func TestDocumentsLinkToWhatExists(t *testing.T) {
 
 // The README is for a reader in a hurry.
 func TestREADMEIsShort(t *testing.T) {
-	text, err := os.ReadFile("README.md")
-	require.NoError(t, err)
+	text := filetest.Read(t, "README.md")
 	assert.LessOrEqual(t, strings.Count(string(text), "\n"), 150, "lines in README.md")
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/dataset/ulog"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/ops"
 	_ "github.com/robocache/robocache/ops/sim"
 	"github.com/robocache/robocache/tensor"
@@ -128,7 +128,7 @@ func archive(t *testing.T) *npz.File {
 	w := npz.NewWriter(&out, npz.Options{})
 	require.NoError(t, errors.Join(w.Add("x", blank(tensor.F32, 1)), w.Close()))
 	path := filepath.Join(t.TempDir(), "x.npz")
-	require.NoError(t, os.WriteFile(path, out.Bytes(), 0o600))
+	filetest.Write(t, path, out.Bytes())
 	f, err := npz.Open(path)
 	require.NoError(t, err)
 	t.Cleanup(func() { f.Close() })

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 // figures runs figures.sh with scripts in place of robocache and python, into a folder.
@@ -39,8 +41,7 @@ func TestFiguresAreMeasuredInOneRun(t *testing.T) {
 	assert.Equal(t, 1, code, "a step failed: %s", out)
 	assert.Contains(t, out, "figures: ready failed: no such mode")
 	read := func(name string) string {
-		text, err := os.ReadFile(filepath.Join(to, name))
-		require.NoError(t, err)
+		text := filetest.Read(t, filepath.Join(to, name))
 		return string(text)
 	}
 	assert.Equal(t, "bench --backend cuda resample forms fuse voxelize --time 20ms --batch 3ms --samples 9 --json\n", read("ours.json"))
@@ -75,8 +76,7 @@ esac
 			assert.FileExists(t, filepath.Join(to, "ours.json"))
 			assert.NoFileExists(t, filepath.Join(to, "ready.json"))
 			assert.NoFileExists(t, filepath.Join(to, "sweep.json"))
-			text, err := os.ReadFile(filepath.Join(to, "figures.md"))
-			require.NoError(t, err)
+			text := filetest.Read(t, filepath.Join(to, "figures.md"))
 			want := "## ours\n\ntable of ours.json\n\n"
 			if c.cut {
 				want += "## dependent\n\ntable of dependent.json\n\n"

@@ -1,15 +1,14 @@
 package robocache_test
 
 import (
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/ptx"
 )
 
@@ -21,8 +20,7 @@ var (
 
 // docs/kernels.md names every kernel of the manifest, and no kernel or file that is not there.
 func TestKernelMapNamesEveryKernel(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("docs", "kernels.md"))
-	require.NoError(t, err)
+	text := filetest.Read(t, filepath.Join("docs", "kernels.md"))
 	kernels, named, begins := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, family := range ptx.Families() {
 		for _, e := range ptx.Images(family)[0].Entries {

@@ -2,14 +2,12 @@ package robocache_test
 
 import (
 	"go/ast"
-	"go/token"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-
-	"github.com/robocache/robocache/dataset"
 )
 
 // noteEdges are the only packages that turn notes into sentences.
@@ -30,56 +28,84 @@ func TestOnlyEdgesHaveTheSentencesOfNotes(t *testing.T) {
 	}
 }
 
-// A code has a comment with an example, one class, and a test that provokes it.
-func TestEachCodeHasACommentAndATest(t *testing.T) {
-	comments := map[string]string{} // of constants by their names
-	values := map[string]dataset.Code{}
-	tested := map[string]bool{}
+// A code has the class of its file, a comment with an example, a sentence, and a test that provokes it: the test names the code, and is of a package
+// that adds such notes, of one that imports that package, or of the folder of a format above. A test of doctor, of a page or of a summary, which gets notes
+// from elsewhere, does not count.
+func TestEachCodeHasACommentASentenceAndATest(t *testing.T) {
+	comments, values := map[string]string{}, map[string]string{} // of constants by their names, and names by values
+	sources := map[string][]string{}                             // folders that add notes of a code
+	tests := map[string][]string{}                               // folders with tests that name it
+	sentences, imports := map[string][]string{}, map[string][]string{}
 	for _, f := range goFiles(t) {
-		if f.dir == "dataset" && !f.test && strings.HasPrefix(path.Base(f.name), "code_") {
-			for name, c := range codesOf(f.ast) {
-				comments[name], values[name] = c.comment, dataset.Code(c.value)
-			}
+		if !f.test {
+			imports[f.dir] = append(imports[f.dir], f.imports()...)
 		}
-	}
-	for _, f := range goFiles(t) {
-		if f.test && f.dir != "dataset/notetext" {
-			ast.Inspect(f.ast, func(n ast.Node) bool {
-				if id, ok := n.(*ast.Ident); ok && comments[id.Name] != "" {
-					tested[id.Name] = true
+		if f.dir == "dataset" && strings.HasPrefix(path.Base(f.name), "code_") {
+			class := strings.TrimSuffix(strings.TrimPrefix(path.Base(f.name), "code_"), ".go")
+			for _, d := range f.ast.Decls {
+				for _, spec := range d.(*ast.GenDecl).Specs {
+					v := spec.(*ast.ValueSpec)
+					name, value := v.Names[0].Name, literals(v.Values)
+					assert.Equal(t, class, strings.ToLower(v.Values[0].(*ast.BinaryExpr).X.(*ast.Ident).Name), "the class of dataset.%s", name)
+					assert.Empty(t, values[value], "dataset.%s has the same name", name)
+					comments[name], values[value] = v.Doc.Text(), name
 				}
-				return true
-			})
+			}
+			continue
+		}
+		to := sources
+		switch {
+		case f.test:
+			to = tests
+		case f.dir == "dataset/notetext":
+			to = sentences
+		}
+		for name := range codesIn(f, !f.test && f.dir != "dataset/notetext") {
+			to[name] = append(to[name], f.dir)
 		}
 	}
 	for name, comment := range comments {
 		assert.Contains(t, comment, "Example:", "the comment of dataset.%s has no example", name)
 		assert.True(t, strings.HasPrefix(comment, name+": "), "the comment of dataset.%s does not begin with its name and a colon", name)
-		assert.NotEqual(t, dataset.ClassNone, values[name].Class(), "dataset.%s is in no list of codes", name)
-		assert.True(t, tested[name], "no test provokes dataset.%s", name)
+		assert.NotEmpty(t, sentences[name], "dataset.%s has no sentence in dataset/notetext", name)
+		assert.NotEmpty(t, sources[name], "nothing adds a note of dataset.%s", name)
+		assert.True(t, slices.ContainsFunc(sources[name], func(source string) bool {
+			return slices.ContainsFunc(tests[name], func(dir string) bool {
+				return dir == source || dir != "dataset" && strings.HasPrefix(source, dir+"/") || slices.Contains(imports[dir], modulePath+"/"+source)
+			})
+		}), "no test of %v, or of a package that imports one of them, provokes dataset.%s; tests of %v name it", sources[name], name, tests[name])
 	}
-	assert.Len(t, dataset.Codes(), len(comments), "codes, and constants of type Code in dataset/code_*.go")
 }
 
-type codeConstant struct{ comment, value string }
-
-// codesOf returns the constants of type Code that a file declares.
-func codesOf(file *ast.File) map[string]codeConstant {
-	found := map[string]codeConstant{}
-	for _, d := range file.Decls {
-		decl, ok := d.(*ast.GenDecl)
-		if !ok || decl.Tok != token.CONST {
-			continue
-		}
-		for _, spec := range decl.Specs {
-			v := spec.(*ast.ValueSpec)
-			if id, ok := v.Type.(*ast.Ident); !ok || id.Name != "Code" {
-				continue
+// codesIn returns the names in a file that begin with Code. If added is set, it leaves out codes that notes are compared with or looked up by.
+func codesIn(f *goFile, added bool) map[string]bool {
+	names, compared := map[string]bool{}, map[ast.Node]bool{}
+	compare := func(list ...ast.Expr) {
+		for _, e := range list {
+			if s, ok := e.(*ast.SelectorExpr); ok {
+				compared[s.Sel] = added
 			}
-			for i, name := range v.Names {
-				found[name.Name] = codeConstant{v.Doc.Text(), strings.Trim(literals(v.Values[i:i+1]), "\"")}
-			}
+			compared[e] = added
 		}
 	}
-	return found
+	ast.Inspect(f.ast, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CaseClause:
+			compare(n.List...)
+		case *ast.KeyValueExpr:
+			compare(n.Key)
+		case *ast.BinaryExpr:
+			compare(n.X, n.Y)
+		case *ast.CallExpr:
+			if s, ok := n.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == "Find" {
+				compare(n.Args...)
+			}
+		case *ast.Ident:
+			if strings.HasPrefix(n.Name, "Code") && !compared[n] {
+				names[n.Name] = true
+			}
+		}
+		return true
+	})
+	return names
 }

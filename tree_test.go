@@ -5,7 +5,6 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -15,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 const modulePath = "github.com/robocache/robocache"
@@ -58,8 +59,7 @@ func goFiles(t *testing.T) []*goFile {
 	parsedOnce.Do(func() {
 		for _, name := range treeFiles(t) {
 			if path.Ext(name) == ".go" {
-				text, err := os.ReadFile(filepath.FromSlash(name))
-				require.NoError(t, err)
+				text := filetest.Read(t, filepath.FromSlash(name))
 				parsed = append(parsed, parse(t, name, text))
 			}
 		}

@@ -7,11 +7,12 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/cover"
 	"github.com/robocache/robocache/internal/plausible"
+	"github.com/robocache/robocache/internal/precision"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
 
-// report begins the report: the clock, and what became of the recording itself.
+// report begins the report with the clock and the losses and notes of the recording.
 func (j *job) report(e *dataset.Episode) Report {
 	r := NewReport(j.targets, j.plan.Rate)
 	if j.plan.Targets == nil {
@@ -46,7 +47,7 @@ func (j *job) report(e *dataset.Episode) Report {
 }
 
 // account adds a stream's line to the report.
-func (r *Report) account(t *take, a *Aligned, targets *tensor.Tensor, snap ops.Limit, lost func(n *Narrowed) error) error {
+func (r *Report) account(t *take, a *Aligned, targets *tensor.Tensor, snap ops.Limit, lost func(n *precision.Loss) error) error {
 	line := StreamReport{
 		Name: a.Name, Rows: 1, Columns: len(a.Columns), DType: a.Values.DType().String(),
 		Inexact: a.Recorded.Inexact, Kinds: countKinds(a.Channels), Edge: t.edge.String(), BackSteps: t.sorting.late, Timeless: t.sorting.lost, Stray: t.strays,
@@ -67,7 +68,7 @@ func (r *Report) account(t *take, a *Aligned, targets *tensor.Tensor, snap ops.L
 	r.Notes.Join(plausible.Degrees(a.Name, a.Recorded.Values, a.Channels))
 	if err == nil {
 		r.Notes.Join(plausible.Coarse(a.Name, a.Recorded, t.stats, own, snap))
-		err = lost(&line.Narrowed)
+		err = lost(&line.Loss)
 	}
 	r.Streams = append(r.Streams, line)
 	return err
@@ -99,21 +100,22 @@ func shiftedBy[T int64 | float64 | float32](times *tensor.Tensor, d T) (*tensor.
 	return tensor.Of(out, len(out))
 }
 
-// unused adds the notes about options of the plan that have no effect: of a stream on that stream, of the defaults on all together.
+// unused adds a note for each option without effect: for a stream, if it has none there, and for the defaults, if they have none on any
+// stream.
 func (j *job) unused(notes *dataset.Notes) {
-	var all []Effective
+	var all []Aligned
 	for i := range j.takes {
 		t := &j.takes[i]
-		e := Effective{t.how, t.edge, t.channels, t.empty}
-		all = append(all, e)
+		a := Aligned{How: t.resolved(), Channels: t.channels, Recorded: t.stream}
+		all = append(all, a)
 		if t.index < len(j.plan.Streams) {
-			notes.Join(Unused(t.stream.Name, j.plan.Streams[t.index].Sampling, e))
+			notes.Join(j.plan.Streams[t.index].Unused(t.stream.Name, a))
 		}
 	}
-	notes.Join(Unused("", j.plan.Defaults, all...))
+	notes.Join(j.plan.Defaults.Unused("", all...))
 }
 
-// strays adds the notes about timestamps of the streams that are taken.
+// strays adds the notes about stray timestamps and clock jumps of the taken streams.
 func (j *job) strays(notes *dataset.Notes) {
 	for _, t := range j.takes {
 		code := dataset.CodeStrayFollowed

@@ -14,6 +14,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -197,23 +198,23 @@ func TestWhatCannotBeDoneIsSaid(t *testing.T) {
 		want []string
 	}{
 		{e, align.Plan{}, new(*align.PlanError), []string{"rate: got 0"}},
-		{e, take("b"), new(*align.MissingError), []string{`no stream "b"`, "here are a, back, seconds"}},
-		{e, take("secnds"), new(*align.MissingError), []string{"did you mean seconds?"}},
+		{e, take("b"), new(*clocks.MissingError), []string{`no stream "b"`, "here are a, back, seconds"}},
+		{e, take("secnds"), new(*clocks.MissingError), []string{"did you mean seconds?"}},
 		{e, columns, new(*align.StreamError), []string{`stream a: got column "w"`, "one of v"}},
 		{e, take("back"), new(*align.StreamError), []string{"stream back", "backwards", "sample 1"}},
 		{e, take("broken"), new(*dataset.StreamError), []string{"broken", "0 columns"}},
-		{topical, take("joints"), new(*align.MissingError), []string{"did you mean /joints.position or /joints.velocity?"}},
-		{topical, take("/joints"), new(*align.MissingError), []string{"did you mean /joints.position or /joints.velocity?"}},
-		{topical, take("odom"), new(*align.MissingError), []string{"did you mean /odom?"}},
+		{topical, take("joints"), new(*clocks.MissingError), []string{"did you mean /joints.position or /joints.velocity?"}},
+		{topical, take("/joints"), new(*clocks.MissingError), []string{"did you mean /joints.position or /joints.velocity?"}},
+		{topical, take("odom"), new(*clocks.MissingError), []string{"did you mean /odom?"}},
 		{e, take("lidar"), new(*align.StreamError), []string{"stream lidar: got 2 point clouds, want a stream of numbers"}},
-		{&dataset.Episode{Clouds: e.Clouds}, align.Plan{Rate: 1}, new(*align.NoStreamsError), []string{"lidar (" + string(dataset.CodeCloudsNotAligned)}},
-		{e, take("quiet"), new(*align.NoStreamsError), []string{"quiet (no-samples)"}},
+		{&dataset.Episode{Clouds: e.Clouds}, align.Plan{Rate: 1}, new(*clocks.NoStreamsError), []string{"lidar (" + dataset.CodeCloudsNotAligned.String()}},
+		{e, take("quiet"), new(*clocks.NoStreamsError), []string{"quiet (no-samples)"}},
 		{e, take("a", "seconds"), new(*align.StreamError), []string{"stream seconds", "f64", "i64"}},
 		{many, align.Plan{Rate: 1, Streams: nil}, nil, nil},
 	} {
 		_, err := align.Fuse(ctx, cpu(t), c.e, c.plan)
 		if c.as == nil {
-			var bad *align.ManyError
+			var bad *clocks.ManyError
 			require.ErrorAs(t, err, &bad)
 			assert.Equal(t, 17, bad.Got)
 			continue
@@ -225,7 +226,7 @@ func TestWhatCannotBeDoneIsSaid(t *testing.T) {
 	}
 	apart := &dataset.Episode{Streams: []dataset.Stream{stream(t, "a", 0, 10_000, 1, 2)}}
 	_, err := align.Resample(ctx, cpu(t), apart, align.Plan{Rate: 1e9})
-	var span *align.RangeError
+	var span *clocks.RangeError
 	require.ErrorAs(t, err, &span)
 	assert.ErrorContains(t, err, "1e+09 Hz")
 	normalised := take("a")
@@ -269,9 +270,7 @@ func ExampleResample() {
 
 // Of what float32 does not tell apart at the end of a long recording nothing is seen at its beginning: a tick takes no sample behind it.
 func TestFloat32TimesAreAsExactAsTheyAre(t *testing.T) {
-	device, err := ops.Open("cpu")
-	require.NoError(t, err)
-	defer device.Close()
+	device := cpu(t)
 	times := tensor.Must(tensor.Of([]float32{0, 0.5, 0.6001, 7200}, 4))
 	s := dataset.Stream{Name: "a", Times: times, Values: tensor.Must(tensor.Of([]float32{0, 5, 6, 7}, 4, 1)), Columns: []dataset.Column{{Name: "x"}}}
 	got, err := align.Resample(context.Background(), device, &dataset.Episode{Streams: []dataset.Stream{s}}, align.Plan{Rate: 10, Defaults: align.Sampling{Kind: "previous"}})
@@ -283,9 +282,7 @@ func TestFloat32TimesAreAsExactAsTheyAre(t *testing.T) {
 
 // A clock of float32 tells apart what is more than a microsecond: the last row is on it, and valid, where its time and the first's were rounded apart.
 func TestTheLastRowOfFloat32TimesIsKept(t *testing.T) {
-	device, err := ops.Open("cpu")
-	require.NoError(t, err)
-	defer device.Close()
+	device := cpu(t)
 	for _, c := range []struct {
 		rate float64
 		rows int

@@ -12,12 +12,12 @@ import (
 // Aligned is a stream on the common clock: its own columns, their values at the clock's times, and what was recorded.
 type Aligned struct {
 	dataset.Stream                 // Times [T] and Values [T,D]
-	Valid          *tensor.Tensor  // [T] u8: 1 where there is a value to trust
-	Age            *tensor.Tensor  // [T] of the clock's dtype: the target's time less that of the sample at or before it
-	Pad            *tensor.Tensor  // [T] u8: 1 where the target is before the stream's samples or after them
-	Channels       []ops.Channel   // what is between samples
-	How            Sampling        // the plan's, with what it left open filled in, but for the kinds
-	Recorded       *dataset.Stream // the columns that were taken, as recorded
+	Valid          *tensor.Tensor  // [T] u8: 1 if the value is valid
+	Age            *tensor.Tensor  // [T] in the clock's dtype: the time from the sample at or before the target to the target
+	Pad            *tensor.Tensor  // [T] u8: 1 if the target is before or after all samples of the stream
+	Channels       []ops.Channel   // the kinds of the columns
+	How            Sampling        // the plan's with defaults and the chosen edge; Channels has the kinds
+	Recorded       *dataset.Stream // the taken columns, as recorded
 }
 
 // Resampled is a recording with each stream on the common clock.
@@ -28,7 +28,8 @@ type Resampled struct {
 	Report  Report
 }
 
-// Fused is a recording whose streams lie side by side on the common clock: D is the sum of the streams' columns, M their number.
+// Fused is a recording with its streams side by side on the common clock. D is the number of columns of all streams, M the number of
+// streams.
 type Fused struct {
 	Clock   ops.Clock
 	Times   *tensor.Tensor // [T]
@@ -40,7 +41,7 @@ type Fused struct {
 	Report  Report
 }
 
-// Shown returns what to draw of the values, in float64: where a target is not valid NaN stands, which is not drawn.
+// Shown returns the values as float64 for a plot, with NaN, which is not drawn, if a target is not valid.
 func (a *Aligned) Shown() (*tensor.Tensor, error) {
 	values, err := tensor.Floats(a.Values)
 	if err != nil {
@@ -62,10 +63,10 @@ func (a *Aligned) Shown() (*tensor.Tensor, error) {
 	return tensor.Of(values, a.Values.Shape()...)
 }
 
-// Pairs returns each stream as recorded and on the clock, as viz.Panels draws them. What is not valid is NaN there.
+// Pairs returns each stream as recorded and on the clock, for viz.Panels. Values that are not valid are NaN.
 func (r *Resampled) Pairs() iter.Seq2[*dataset.Stream, *dataset.Stream] { return pairs(r.Streams) }
 
-// Pairs returns each stream as recorded and on the clock, as viz.Panels draws them. What is not valid is NaN there.
+// Pairs returns each stream as recorded and on the clock, for viz.Panels. Values that are not valid are NaN.
 func (f *Fused) Pairs() iter.Seq2[*dataset.Stream, *dataset.Stream] { return pairs(f.Streams) }
 
 func pairs(list []Aligned) iter.Seq2[*dataset.Stream, *dataset.Stream] {
@@ -73,7 +74,7 @@ func pairs(list []Aligned) iter.Seq2[*dataset.Stream, *dataset.Stream] {
 		for i := range list {
 			a := &list[i]
 			made := a.Stream
-			if shown, err := a.Shown(); err == nil { // of closed tensors it is not, and these cannot be drawn either
+			if shown, err := a.Shown(); err == nil { // Shown fails if tensors are closed, and then the values cannot be drawn either
 				made.Values = shown
 			}
 			if a.Recorded.Len() > 0 && !yield(a.Recorded, &made) {

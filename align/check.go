@@ -6,11 +6,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/robocache/robocache/internal/near"
+	"github.com/robocache/robocache/internal/clocks"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/ops"
 )
 
-// Check returns a *PlanError unless the plan can be carried out, whatever the recording.
+// Check returns a *PlanError if the plan has a mistake that needs no recording to be seen, for example a rate of -1.
 func (p *Plan) Check() error {
 	switch {
 	case p.Targets == nil && (!(p.Rate > 0) || math.IsInf(p.Rate, 1)):
@@ -22,15 +23,16 @@ func (p *Plan) Check() error {
 	case p.Targets != nil && p.Rate != 0:
 		return bad("rate", fmt.Sprintf("%g with targets", p.Rate), "one of them")
 	case p.Range.Mode > RangeBetween:
-		return bad("range", p.Range.Mode.String(), oneOf(rangeNames))
+		return bad("range", p.Range.Mode.String(), oneOf(clocks.Modes))
 	case p.Range.Mode == RangeBetween && p.Range.From > p.Range.To:
 		return bad("range", fmt.Sprintf("%v to %v", p.Range.From, p.Range.To), "a beginning that is not after the end")
 	}
-	if d, given := p.Snap.Get(); given && d < 0 {
+	d, _ := p.Snap.Get()
+	switch half := clocks.HalfStep(p.Rate); {
+	case d < 0:
 		return bad("snap", d.String(), "a length of time that is not negative")
-	}
-	if _, err := Snapping(p.Snap, p.Rate); err != nil {
-		return err
+	case d > half:
+		return bad("snap", d.String(), fmt.Sprintf("at most %v, half a step of %g Hz", half, p.Rate))
 	}
 	if err := named("unordered", p.Unordered, Unordereds); err != nil {
 		return err
@@ -55,7 +57,7 @@ func (p *Plan) Check() error {
 	return p.checkLoading(names)
 }
 
-// checkLoading checks what is said of batches.
+// checkLoading checks the fields for loaders: windows, padding and shuffle.
 func (p *Plan) checkLoading(names map[string]bool) error {
 	for _, name := range sortedKeys(p.Windows) {
 		key := "windows." + name
@@ -66,8 +68,8 @@ func (p *Plan) checkLoading(names map[string]bool) error {
 			return bad(key, fmt.Sprintf("%v to %v", w.From, w.To), "a beginning before the end")
 		case w.From < -mostReach || w.To > mostReach:
 			return bad(key, fmt.Sprintf("%v to %v", w.From, w.To), fmt.Sprintf("at most %v from the anchor", mostReach))
-		case max(-lo, hi) > MaxTargets || hi-lo >= MaxWindow:
-			return bad(key, fmt.Sprintf("%v to %v, %.4g ticks of %g Hz", w.From, w.To, hi-lo+1, p.Rate), fmt.Sprintf("at most %d, none more than %d from the anchor", MaxWindow, MaxTargets))
+		case max(-lo, hi) > clocks.MaxTargets || hi-lo >= maxWindow:
+			return bad(key, fmt.Sprintf("%v to %v, %.4g ticks of %g Hz", w.From, w.To, hi-lo+1, p.Rate), fmt.Sprintf("at most %d, none more than %d from the anchor", maxWindow, clocks.MaxTargets))
 		}
 		if len(names) > 0 && !names[name] {
 			return bad(key, fmt.Sprintf("%q", name), "a stream of the plan: "+oneOf(sortedKeys(names)))
@@ -82,10 +84,10 @@ func (p *Plan) checkLoading(names map[string]bool) error {
 	return named("shuffle", p.Shuffle, Shuffles)
 }
 
-// MaxWindow is how many targets a window may have.
-const MaxWindow = 1 << 24
+// maxWindow is the largest number of targets in a window.
+const maxWindow = 1 << 24
 
-// mostReach is how far a window may reach from its anchor. Anchors are within 2^62 ns of 0, so no target is beyond what 64 bits hold.
+// mostReach is the longest distance from an anchor to a target. Anchors are within 2^62 ns of 0, so no target overflows 64 bits.
 const mostReach = time.Duration(1 << 60)
 
 func (s *Sampling) check(key string) error {
@@ -137,28 +139,10 @@ func kindNames() []string {
 	return names
 }
 
-// named checks a name that may be left open.
+// named returns a *PlanError if a name is neither empty nor in the list.
 func named(key, name string, list []string) error {
 	if name == "" || slices.Contains(list, name) {
 		return nil
 	}
-	return bad(key, fmt.Sprintf("%q", name)+near.DidYouMean(name, list), oneOf(list))
-}
-
-// Snapping returns the snap of a clock of a rate, 0 for one of given times: a microsecond unless given, no limit for one of 0, and no more than half
-// a step. One given that is longer would put two targets on one sample, and is a *PlanError.
-func Snapping(given ops.Limit, rate float64) (ops.Limit, error) {
-	half := time.Duration(math.MaxInt64)
-	if rate > 0 {
-		half = time.Duration(min(1e9/rate/2, 1e18))
-	}
-	switch d, ok := given.Get(); {
-	case !ok:
-		return ops.Within(min(Snap, half)), nil
-	case d == 0:
-		return ops.Limit{}, nil
-	case d > half:
-		return given, bad("snap", d.String(), fmt.Sprintf("at most %v, half a step of %g Hz", half, rate))
-	}
-	return given, nil
+	return bad(key, fmt.Sprintf("%q", name)+text.DidYouMean(name, list), oneOf(list))
 }

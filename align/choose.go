@@ -1,16 +1,20 @@
 package align
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/cover"
-	"github.com/robocache/robocache/internal/near"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
 )
 
-// choose takes the streams that the plan names, or all, and lists those that have no place on a clock.
+// choose takes the streams of the plan, or all if it names none, and notes streams that cannot be put on a clock.
 func (j *job) choose(e *dataset.Episode) error {
 	j.notes = e.Notes
 	want := j.plan.Streams
@@ -26,14 +30,14 @@ func (j *job) choose(e *dataset.Episode) error {
 			j.left = append(j.left, dataset.Note{Code: dataset.CodeCloudsNotAligned, Subject: e.Clouds[i].Name, Count: e.Clouds[i].Len()})
 		}
 	}
-	var disorder error // of the first stream that is left out for it
+	var disorder error // of the first stream that is left out because of its timestamps
 	for i, w := range want {
 		name := w.source()
 		s, err := j.find(e, i, w)
 		if err != nil {
 			return err
 		}
-		if s == nil { // and said so
+		if s == nil { // find has added a note
 			continue
 		}
 		s, sorted, wrong, err := j.inOrder(s)
@@ -42,13 +46,13 @@ func (j *job) choose(e *dataset.Episode) error {
 		}
 		if wrong != nil {
 			if disorder == nil {
-				disorder = wrongTimes(s, wrong)
+				disorder = disorderError(s, wrong)
 			}
-			j.left = append(j.left, dataset.Note{Code: dataset.CodeDisorder, Subject: name, Count: s.Len(), Detail: dataset.Detail{Cause: disorderOf(s, wrong)}})
+			j.left = append(j.left, dataset.Note{Code: dataset.CodeDisorder, Subject: name, Count: s.Len(), Detail: dataset.Detail{Cause: wrong}})
 			if !j.fuse || len(j.plan.Streams) == 0 {
 				continue
 			}
-			if s, err = emptyStream(e, &dataset.EmptyStream{Name: name, Columns: s.Columns, DType: s.Values.DType()}); err != nil { // its columns have a place in the row all the same
+			if s, err = emptyStream(e, &dataset.EmptyStream{Name: name, Columns: s.Columns, DType: s.Values.DType()}); err != nil { // its columns keep their place in the row
 				return err
 			}
 		}
@@ -81,12 +85,13 @@ func (j *job) choose(e *dataset.Episode) error {
 	return j.covers(e)
 }
 
-// find returns a stream of the recording; nil for one that the recording left out and that has no place here either, and for a camera.
+// find returns a stream of the recording. It returns nil, with a note, if the reader left the stream out and it needs no place in the row,
+// or if it is a camera.
 func (j *job) find(e *dataset.Episode, i int, w Stream) (*dataset.Stream, error) {
 	name := w.source()
 	s := e.Stream(name)
 	if m := e.MediaStream(name); s == nil && m != nil {
-		j.left = append(j.left, mediaNote(m)) // which a plan of a conversion names
+		j.left = append(j.left, mediaNote(m)) // plans for conversions name cameras
 		return nil, nil
 	}
 	if c := e.CloudStream(name); s == nil && c != nil {
@@ -99,14 +104,14 @@ func (j *job) find(e *dataset.Episode, i int, w Stream) (*dataset.Stream, error)
 			if w.From != "" {
 				key = "from"
 			}
-			return nil, j.at(i, key, &MissingError{Stream: name, Near: near.Streams(name, e.Names()), Names: e.Names()})
+			return nil, j.at(i, key, &clocks.MissingError{Stream: name, Near: text.NearestStreams(name, e.Names()), Names: e.Names()})
 		}
 		if left != nil && (!j.fuse || empty == nil) {
 			j.left = append(j.left, *left)
 			return nil, nil
 		}
 		var err error
-		if s, err = emptyStream(e, empty); err != nil { // its columns have a place in the row all the same
+		if s, err = emptyStream(e, empty); err != nil { // its columns keep their place in the row
 			return nil, err
 		}
 	}
@@ -116,12 +121,12 @@ func (j *job) find(e *dataset.Episode, i int, w Stream) (*dataset.Stream, error)
 	return s, nil
 }
 
-// mediaNote is about a media stream, which is not put on a clock.
+// mediaNote returns the note about a media stream, which is not put on a clock.
 func mediaNote(m *dataset.Media) dataset.Note {
 	return dataset.Note{Code: dataset.CodeFramesNotAligned, Subject: m.Name, Count: m.Len(), Detail: dataset.Detail{Got: m.Encoding}}
 }
 
-// sampling is how a stream is sampled, with the defaults.
+// sampling returns the sampling of a stream, with the defaults.
 func (j *job) sampling(i int, w Stream) (Sampling, error) {
 	how := w.Sampling.over(j.plan.Defaults)
 	if i < len(j.plan.Streams) {
@@ -136,18 +141,15 @@ func (j *job) sampling(i int, w Stream) (Sampling, error) {
 	return how, nil
 }
 
-// inOrder returns a stream whose timestamps are in order: sorted, if the plan says so. Otherwise wrong is what is the matter with them, or an error
-// if the plan wants one.
+// inOrder returns a stream with its timestamps in order: sorted, if Unordered is "sort". If they are not in order, Unordered "error"
+// returns err and "drop" returns wrong, a *cover.DisorderError.
 func (j *job) inOrder(s *dataset.Stream) (in *dataset.Stream, how sorting, wrong, err error) {
-	if s.Len() == 0 {
-		return s, how, nil, nil
-	}
-	if _, wrong = cover.Of(s.Name, s.Times); wrong == nil {
+	if wrong = cover.Disorder(s); wrong == nil {
 		return s, how, nil, nil
 	}
 	switch j.plan.Unordered {
 	case "error":
-		return s, how, nil, wrongTimes(s, wrong)
+		return s, how, nil, disorderError(s, wrong)
 	case "sort":
 		sorted, late, lost, err := s.Sorted()
 		return &sorted, sorting{late, lost}, nil, err
@@ -160,17 +162,17 @@ func (j *job) unusable(s *dataset.Stream, st dataset.Stats, named bool) dataset.
 	switch {
 	case len(s.Columns) == 0:
 		return dataset.CodeNoColumns
-	case j.fuse && named: // its columns have a place in the row all the same
+	case j.fuse && named: // its columns keep their place in the row
 		return ""
 	case st.Samples == 0:
 		return dataset.CodeNoSamples
-	case st.Samples-st.Duplicates < 2 && !named: // a static transform, say, whose value an edge has everywhere
+	case st.Samples-st.Duplicates < 2 && !named: // for example a static transform, which has the value of its edge everywhere
 		return dataset.CodeTooFewTimes
 	}
 	return ""
 }
 
-// covers finds what each stream covers, and with it those that speak when something changes, and gives each its channels.
+// covers sets the time that each stream covers, whether it is published on change, its edge and its channels.
 func (j *job) covers(e *dataset.Episode) error {
 	for i := range j.takes {
 		t := &j.takes[i]
@@ -181,8 +183,8 @@ func (j *job) covers(e *dataset.Episode) error {
 		if t.cover, t.core, t.lo, t.hi, err = cover.Core(t.stream); err != nil {
 			return &StreamError{Stream: t.from, Err: err}
 		}
-		for _, c := range []*Cover{&t.cover, &t.core} {
-			c.First, c.Last = after(c.First, t.how.Offset), after(c.Last, t.how.Offset)
+		for _, c := range []*cover.Cover{&t.cover, &t.core} {
+			c.First, c.Last = clocks.After(c.First, t.how.Offset), clocks.After(c.Last, t.how.Offset)
 		}
 	}
 	beside := j.beside(e)
@@ -199,9 +201,9 @@ func (j *job) covers(e *dataset.Episode) error {
 			}
 		}
 		t.jumps = j.jump(t, beside)
-		list = append(list, source{Cover: t.core, stray: cover.MostlyOneStep(t.kept())})
+		list = append(list, clocks.Source{Cover: t.core, Stray: cover.MostlyOneStep(t.kept())})
 	}
-	j.whole = recordingOf(list)
+	j.whole = clocks.Recording(list)
 	for i := range j.takes {
 		t := &j.takes[i]
 		slow := t.stream.AllInteger() && float64(t.stream.Len()) < j.whole.Length()/1e9
@@ -227,4 +229,28 @@ func (j *job) covers(e *dataset.Episode) error {
 		}
 	}
 	return nil
+}
+
+// disorderError returns the error for a stream with timestamps in disorder.
+func disorderError(s *dataset.Stream, wrong error) error {
+	e := &StreamError{Stream: s.Name, Err: wrong}
+	if errors.Is(wrong, ops.ErrTimeRange) && s.Times.DType() != tensor.I64 {
+		e.Got, e.Want = "a timestamp beyond 2^62 ns", "seconds, as floats are taken"
+	}
+	return e
+}
+
+// emptyStream returns a stream without samples, on a clock of the recording's dtype.
+func emptyStream(e *dataset.Episode, l *dataset.EmptyStream) (*dataset.Stream, error) {
+	s := &dataset.Stream{Name: l.Name, Columns: l.Columns}
+	clock := tensor.I64
+	if len(e.Streams) > 0 {
+		clock = e.Streams[0].Times.DType()
+	}
+	var err error
+	if s.Times, err = tensor.New(clock, 0); err != nil {
+		return nil, err
+	}
+	s.Values, err = tensor.New(cmp.Or(l.DType, tensor.F32), 0, len(l.Columns))
+	return s, err
 }

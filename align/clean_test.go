@@ -14,6 +14,8 @@ import (
 	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/internal/arrayfile"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -145,7 +147,7 @@ func TestAStrayTimestampIsNamedAndNotObeyed(t *testing.T) {
 		assert.Positive(t, line.Stray, name)
 		assert.Equal(t, line.Targets, line.Valid, "no value comes from between a stray sample and the others")
 		_, err = align.Resample(context.Background(), cpu(t), episode(s), align.Plan{Rate: 10, Range: align.Range{Mode: align.RangeUnion}})
-		var span *align.RangeError
+		var span *clocks.RangeError
 		require.ErrorAs(t, err, &span, "asked for all of it, there is too much of it")
 		assert.Equal(t, "rtl", span.Streams[0].Name)
 	}
@@ -338,7 +340,7 @@ func TestFuseKeepsDoubles(t *testing.T) {
 	for i := range lat {
 		require.Equal(t, lat[i], list[2*i])
 	}
-	assert.Zero(t, got.Report.Streams[0].Narrowed)
+	assert.Zero(t, got.Report.Streams[0].Loss)
 	got, err = align.Fuse(context.Background(), cpu(t), episode(other), align.Plan{Rate: 10})
 	require.NoError(t, err)
 	assert.Equal(t, tensor.F32, got.Values.DType())
@@ -346,15 +348,15 @@ func TestFuseKeepsDoubles(t *testing.T) {
 	narrow := align.Sampling{DType: tensor.F32}
 	got, err = align.Fuse(context.Background(), cpu(t), episode(gps, other), align.Plan{Rate: 10, Defaults: narrow})
 	require.NoError(t, err)
-	n := got.Report.Streams[0].Narrowed
+	n := got.Report.Streams[0].Loss
 	assert.Greater(t, n.Doubles, 45)
 	assert.InDelta(t, 1.9e-6, n.By, 1e-7, "half of what float32 tells apart at 47")
-	assert.Zero(t, got.Report.Streams[1].Narrowed)
+	assert.Zero(t, got.Report.Streams[1].Loss)
 	assert.Contains(t, got.Report.String(), "gps, in f32: ")
 	assert.Contains(t, got.Report.String(), "doubles were rounded, by up to 1.9e-06")
 	apart, err := align.Resample(context.Background(), cpu(t), episode(gps), align.Plan{Rate: 10, Streams: []align.Stream{{Name: "gps", Sampling: narrow}}})
 	require.NoError(t, err)
-	assert.Equal(t, n, apart.Report.Streams[0].Narrowed)
+	assert.Equal(t, n, apart.Report.Streams[0].Loss)
 
 	// Floats that only share f64 with others are no doubles.
 	wide := dataset.Stream{Name: "w", Times: times, Values: tensor.Must(tensor.Of(append(make([]float64, 98), .5, 1<<60+1), 50, 2)), Columns: []dataset.Column{{Name: "f"}, {Name: "t", Integer: true}}}
@@ -380,7 +382,7 @@ func TestAFailureToWriteIsToldOnce(t *testing.T) {
 	require.NoError(t, err)
 	fused, err := align.Fuse(context.Background(), cpu(t), episode(s), align.Plan{Rate: 10})
 	require.NoError(t, err)
-	for _, write := range []func(align.ArrayWriter) error{apart.WriteArrays, fused.WriteArrays} {
+	for _, write := range []func(arrayfile.Writer) error{apart.WriteArrays, fused.WriteArrays} {
 		for room := 0; room < 36_000; room += 4000 {
 			assert.EqualError(t, write(npz.NewWriter(&full{room}, npz.Options{})), "no space left", room)
 		}
@@ -482,7 +484,7 @@ func TestStepsAreNoClock(t *testing.T) {
 	e := episode(numbered(t, "s", every(10, func(i int) int64 { return int64(i) * 1000 * ms })))
 	e.Steps = true
 	_, err := align.Resample(context.Background(), cpu(t), e, align.Plan{Rate: 10})
-	var steps *align.StepsError
+	var steps *clocks.StepsError
 	require.ErrorAs(t, err, &steps)
 	require.ErrorIs(t, err, ops.ErrMissing)
 	got, err := align.Resample(context.Background(), cpu(t), e, align.Plan{Targets: tensor.Must(tensor.Of([]int64{1500 * ms}, 1))})

@@ -9,28 +9,11 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/columns"
-	"github.com/robocache/robocache/internal/near"
 	"github.com/robocache/robocache/ops"
 )
 
-// FindColumns returns the indices of a stream's columns that an entry of Stream.Columns names; none is a *StreamError.
-func FindColumns(s *dataset.Stream, entry string) ([]int, error) {
-	found := columns.Find(s.Columns, entry)
-	if len(found) == 0 {
-		return nil, noColumn(s, entry)
-	}
-	return found, nil
-}
-
-func noColumn(s *dataset.Stream, entry string) *StreamError {
-	return &StreamError{Stream: s.Name, Got: fmt.Sprintf("column %q", entry) + near.DidYouMean(entry, columns.Names(s.Columns)), Want: wantColumns(s.Columns)}
-}
-
-func wantColumns(cols []dataset.Column) string {
-	return fmt.Sprintf("one of %s, or a range within 0:%d", oneOf(columns.Names(cols)), len(cols))
-}
-
-// selected returns the stream with the columns that are taken, in order. Values are the stream's own memory where they are neighbours in it.
+// selected returns the stream with the columns of the entries, in their order. Values share the stream's memory if the columns are
+// neighbours.
 func selected(s *dataset.Stream, entries []string) (*dataset.Stream, error) {
 	if len(entries) == 0 {
 		return s, nil
@@ -40,9 +23,8 @@ func selected(s *dataset.Stream, entries []string) (*dataset.Stream, error) {
 		key := fmt.Sprintf("columns[%d]", k)
 		found := columns.Find(s.Columns, entry)
 		if len(found) == 0 {
-			e := noColumn(s, entry)
-			e.key = key
-			return nil, e
+			got, want := columns.NoColumn(s.Columns, entry)
+			return nil, &StreamError{Stream: s.Name, Got: got, Want: want, key: key}
 		}
 		for _, i := range found {
 			if slices.Contains(at, i) {
@@ -67,8 +49,8 @@ func selected(s *dataset.Stream, entries []string) (*dataset.Stream, error) {
 	return &out, err
 }
 
-// channels gives each column its kind. own says that the stream's plan, not the defaults, asked for the kind; custom is the order of quaternions
-// where the columns do not say.
+// channels gives each column its kind. own is true if the kind is in the stream's plan and not in the defaults. custom is the order of
+// quaternions if the columns have none.
 func channels(s *dataset.Stream, o *Sampling, own bool, custom dataset.Rotation) ([]ops.Channel, error) {
 	list := make([]ops.Channel, 0, len(s.Columns))
 	set, err := assigned(s, o, custom)
@@ -80,7 +62,7 @@ func channels(s *dataset.Stream, o *Sampling, own bool, custom dataset.Rotation)
 		return nil, err
 	}
 	for _, c := range rest {
-		each := c.Interp.Width() // features that belong together
+		each := c.Interp.Width() // columns that have one kind together
 		if c.Interp == ops.InterpHermite {
 			each = c.Hi - c.Lo
 		}
@@ -90,7 +72,7 @@ func channels(s *dataset.Stream, o *Sampling, own bool, custom dataset.Rotation)
 				list = append(list, one)
 				continue
 			}
-			for i := lo; i < lo+each; i++ { // a part of a rotation is none
+			for i := lo; i < lo+each; i++ { // part of a rotation is no rotation
 				if set[i] == nil {
 					list = append(list, ops.Channel{Lo: i, Hi: i + 1, Interp: ops.InterpLinear})
 				}
@@ -117,7 +99,8 @@ func assigned(s *dataset.Stream, o *Sampling, custom dataset.Rotation) ([]*ops.C
 		}
 		at := columns.Find(s.Columns, k.Columns)
 		if len(at) == 0 {
-			return nil, wrong(fmt.Sprintf("a kind for column %q", k.Columns)+near.DidYouMean(k.Columns, columns.Names(s.Columns)), wantColumns(s.Columns))
+			got, want := columns.NoColumn(s.Columns, k.Columns)
+			return nil, wrong("a kind for "+got, want)
 		}
 		kind, err := ops.ParseInterp(k.Kind)
 		if err != nil {
@@ -138,7 +121,7 @@ func assigned(s *dataset.Stream, o *Sampling, custom dataset.Rotation) ([]*ops.C
 	return set, nil
 }
 
-// finish sets what a channel's kind needs besides.
+// finish sets the options that a channel's kind needs.
 func (o *Sampling) finish(c *ops.Channel, r dataset.Rotation) {
 	switch {
 	case c.Interp == ops.InterpAngle:
@@ -148,8 +131,8 @@ func (o *Sampling) finish(c *ops.Channel, r dataset.Rotation) {
 	}
 }
 
-// byColumn gives columns their kinds by what they are: whole numbers hold their last value, unless a kind was asked for a stream that has nothing
-// else; rotations go along their arc unless another kind was asked for, the rest is linear or as asked.
+// byColumn gives columns their kinds by type. Whole numbers keep their previous value, unless the stream has only whole numbers and a kind
+// in the plan. Rotations go along their arc if the plan has no kind. All others have the kind of the plan, or linear.
 func byColumn(s *dataset.Stream, o *Sampling, own bool, custom dataset.Rotation) ([]ops.Channel, error) {
 	cols := s.Columns
 	kind, asked := ops.InterpLinear, o.Kind != ""
@@ -159,7 +142,7 @@ func byColumn(s *dataset.Stream, o *Sampling, own bool, custom dataset.Rotation)
 			return nil, err
 		}
 	}
-	if own && asked && s.AllInteger() { // nothing else can be meant: to that kind they are numbers like others
+	if own && asked && s.AllInteger() { // the plan can mean nothing else, so they are treated like floats
 		cols = slices.Clone(cols)
 		for i := range cols {
 			cols[i].Integer = false
@@ -210,7 +193,7 @@ func byColumn(s *dataset.Stream, o *Sampling, own bool, custom dataset.Rotation)
 	return merged(list), nil
 }
 
-// unnamed reports whether columns have no names but their indices.
+// unnamed reports whether the names of columns are their indices.
 func unnamed(cols []dataset.Column) bool {
 	for i, c := range cols {
 		if c.Integer || c.Name != strconv.Itoa(i) {

@@ -7,8 +7,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Episode returns the streams as a recording has them, for a writer of recordings: NAME with the values, and NAME.valid with the columns valid, which is
-// 1 or 0, and age, in the clock's unit. Both have a sample for each target. It shares memory with r.
+// Episode returns a recording, for a writer of recordings. Each stream has the values as NAME, and the columns valid (1 or 0) and age (in
+// the clock's unit) as NAME.valid. Both have a sample for each target. The episode shares memory with r.
 func (r *Resampled) Episode() (*dataset.Episode, error) {
 	e := &dataset.Episode{}
 	for i := range r.Streams {
@@ -24,9 +24,8 @@ func (r *Resampled) Episode() (*dataset.Episode, error) {
 	return e, nil
 }
 
-// Episode returns the streams side by side as a recording has them, for a writer of recordings: the stream fused with the values, whose columns are
-// named STREAM.column, and fused.valid with the columns STREAM.valid, which is 1 or 0, and STREAM.age of each stream, in the clock's unit. It shares
-// memory with f.
+// Episode returns a recording of two streams, for a writer of recordings. The stream fused has the values, with columns STREAM.column. The
+// stream fused.valid has the columns STREAM.valid (1 or 0) and STREAM.age (in the clock's unit). The episode shares memory with f.
 func (f *Fused) Episode() (*dataset.Episode, error) {
 	values := dataset.Stream{Name: "fused", Times: f.Times, Values: f.Values}
 	var prefixes []string
@@ -45,7 +44,7 @@ func (f *Fused) Episode() (*dataset.Episode, error) {
 	return &dataset.Episode{Streams: []dataset.Stream{values, valid}}, nil
 }
 
-// trust is a stream of what valid and age say, each [T] or [T,M], of M streams with these prefixes.
+// trust returns a stream with the columns valid and age, each [T] or [T,M] for M streams with these prefixes.
 func trust(name string, times *tensor.Tensor, prefixes []string, valid, age *tensor.Tensor) (s dataset.Stream, err error) {
 	flags, err := tensor.Floats(valid)
 	if err != nil {

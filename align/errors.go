@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/internal/cover"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -44,14 +42,14 @@ func bad(key, got, want string) error { return &PlanError{Key: key, Got: got, Wa
 
 func oneOf(list []string) string { return strings.Join(list, ", ") }
 
-// StreamError is a stream that cannot be put on a clock as the plan has it.
+// StreamError is a stream that cannot be put on a clock by the plan.
 type StreamError struct {
 	Stream    string
-	Arg       string // of the operation, "SrcTimes", if it is known and Err has none
+	Arg       string // the argument of the operation, for example "SrcTimes"; empty if it is unknown, or in Err
 	Got, Want string
 	Err       error // the operation's own error, or nil
 
-	key string // of the plan's stream, where it is known more closely: "kind.gripper", "columns[1]"
+	key string // in the plan's stream, for example "kind.gripper" or "columns[1]"; empty if it is unknown
 }
 
 func (e *StreamError) Error() string {
@@ -71,103 +69,7 @@ func (e *StreamError) Error() string {
 // Unwrap returns the operation's own error.
 func (e *StreamError) Unwrap() error { return e.Err }
 
-// MissingError is a stream that a plan asks for and the recording does not have.
-type MissingError struct {
-	Stream string
-	Near   string   // the name that is nearest, if one is near, or those of the topic
-	Names  []string // that the recording has
-}
-
-func (e *MissingError) Error() string {
-	s := fmt.Sprintf("no stream %q", e.Stream)
-	if e.Near != "" {
-		return s + ", did you mean " + e.Near + "? There are " + oneOf(e.Names)
-	}
-	if len(e.Names) == 0 {
-		return s + ": there is none at all"
-	}
-	return s + ": there are " + oneOf(e.Names)
-}
-
-// Unwrap returns dataset.ErrNotFound.
-func (e *MissingError) Unwrap() error { return dataset.ErrNotFound }
-
-// InPlanError is a stream that cannot be taken, with the place in the plan file that asks for it.
-type InPlanError struct {
-	Path         string
-	Line, Column int
-	Err          error // a *StreamError or *MissingError
-}
-
-func (e *InPlanError) Error() string {
-	return fmt.Sprintf("%s: line %d, column %d: %v", e.Path, e.Line, e.Column, e.Err)
-}
-
-// Unwrap returns the stream's error.
-func (e *InPlanError) Unwrap() error { return e.Err }
-
-// DisorderError says that the timestamps of a stream step back, or are no times.
-type DisorderError struct {
-	What string // the first of them, in words for a person
-	Cure string // what would take the stream all the same, if there is such
-	Err  error  // an *ops.ValueError
-}
-
-func (e *DisorderError) Error() string {
-	if e.Cure == "" {
-		return e.What
-	}
-	return e.What + "; " + e.Cure
-}
-
-// Unwrap returns the operation's error.
-func (e *DisorderError) Unwrap() error { return e.Err }
-
-// NoStreamsError says that nothing of a recording can be put on a clock.
-type NoStreamsError struct {
-	Notes dataset.Notes // of the streams
-}
-
-func (e *NoStreamsError) Error() string {
-	s := "no stream that can be put on a clock, want one with samples and columns"
-	for i, n := range e.Notes {
-		s += []string{": ", ", "}[min(i, 1)] + n.Subject + " (" + n.Reason() + ")"
-	}
-	return s
-}
-
-// ErrorNotes returns the notes.
-func (e *NoStreamsError) ErrorNotes() dataset.Notes { return e.Notes }
-
-// StepsError says that a recording cannot be put on a clock of a rate, because its timestamps count steps and nobody says how long one is.
-type StepsError struct{ Rate float64 }
-
-func (e *StepsError) Error() string {
-	const text = "the recording counts steps and does not say how many a second there are, want their rate"
-	if e.Rate == 0 { // of the plan that is to be made
-		return text
-	}
-	return fmt.Sprintf("%g Hz: %s", e.Rate, text)
-}
-
-// Unwrap returns ops.ErrMissing.
-func (e *StepsError) Unwrap() error { return ops.ErrMissing }
-
-// SizeError says that the results would not fit into the memory.
-type SizeError struct {
-	Rate        float64
-	Targets     int
-	Bytes, Most float64
-}
-
-func (e *SizeError) Error() string {
-	return fmt.Sprintf("%g Hz: got %d targets that take %.1f GiB, want at most %.1f GiB, what there is here", e.Rate, e.Targets, e.Bytes/(1<<30), e.Most/(1<<30))
-}
-
-// Unwrap returns ops.ErrTooLarge.
-func (e *SizeError) Unwrap() error { return ops.ErrTooLarge }
-
-// ofStream names the stream of an operation's error, if the input is its cause.
+// ofStream returns an operation's error as a *StreamError if its input is the cause, and else wraps it.
 func ofStream(name string, err error) error {
 	var arg *ops.ArgError
 	var value *ops.ValueError
@@ -175,53 +77,4 @@ func ofStream(name string, err error) error {
 		return &StreamError{Stream: name, Err: err}
 	}
 	return fmt.Errorf("stream %s: %w", name, err)
-}
-
-// ManyError says that a recording has more streams than one Fuse takes.
-type ManyError struct{ Got int }
-
-func (e *ManyError) Error() string {
-	return fmt.Sprintf("got %d streams, want at most %d: name them", e.Got, ops.MaxStreams)
-}
-
-// Unwrap returns ops.ErrTooLarge.
-func (e *ManyError) Unwrap() error { return ops.ErrTooLarge }
-
-// MaxTargets is how many targets a clock may have.
-const MaxTargets = 1 << 30
-
-// Cover is the time that the samples of a stream cover, with the name of the stream.
-type Cover = cover.Cover
-
-// RangeError says that there is no clock to be made, and names only the streams that are in the way.
-type RangeError struct {
-	Rate    float64
-	Streams []Cover // the one that ends first and the one that begins last, or any without which the clock would not be too long
-	Targets float64 // about how many there would be; 0 if there is no common time
-}
-
-func (e *RangeError) Error() string {
-	var list []string
-	for _, s := range e.Streams {
-		list = append(list, fmt.Sprintf("%s covers %s to %s s", s.Name, cover.Seconds(s.First), cover.Seconds(s.Last)))
-	}
-	if e.Targets > 0 {
-		s := fmt.Sprintf("%g Hz: got %.4g targets, want at most %d", e.Rate, e.Targets, MaxTargets)
-		if len(list) > 0 {
-			s += ": " + strings.Join(list, ", ")
-		}
-		return s
-	}
-	if len(list) == 0 {
-		return "no samples, so no time to put a clock over"
-	}
-	return "no time that all have in common: " + strings.Join(list, ", ")
-}
-
-// Unwrap returns ops.ErrTooLarge where there would be too many targets, else nil.
-func (e *RangeError) Unwrap() error {
-	if e.Targets > 0 {
-		return ops.ErrTooLarge
-	}
-	return nil
 }

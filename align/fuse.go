@@ -7,12 +7,13 @@ import (
 	"fmt"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/precision"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
 
-// Fuse puts the streams that the plan takes on the common clock, side by side, in one launch: at most ops.MaxStreams. A named stream without samples
-// is filled and not valid. Errors are those of Resample, and *ManyError.
+// Fuse puts the streams of the plan on the common clock, side by side, in one launch. A named stream without samples is filled and not
+// valid. Errors are the same as in Resample; more than ops.MaxStreams streams are an ops.ErrTooLarge too.
 func Fuse(ctx context.Context, device *ops.Device, e *dataset.Episode, plan Plan) (*Fused, error) {
 	j, err := prepare(e, plan, true)
 	if err != nil {
@@ -47,7 +48,7 @@ func Fuse(ctx context.Context, device *ops.Device, e *dataset.Episode, plan Plan
 	first := 0
 	for i := range out.Streams {
 		a := &out.Streams[i]
-		err := out.Report.account(&j.takes[i], a, j.targets, j.snap, func(n *Narrowed) error {
+		err := out.Report.account(&j.takes[i], a, j.targets, j.snap, func(n *precision.Loss) error {
 			return n.Compare(got.Values, j.targets, first, a.Recorded, again)
 		})
 		if err != nil {
@@ -58,7 +59,7 @@ func Fuse(ctx context.Context, device *ops.Device, e *dataset.Episode, plan Plan
 	return out, ctx.Err()
 }
 
-// split gives each stream its part of the tensors, and counts the targets at which all are valid.
+// split gives each stream its part of the tensors, and counts the targets at which all streams are valid.
 func (f *Fused) split(j *job, args ops.FuseArgs) error {
 	flags, err := tensor.Data[uint8](f.Valid)
 	if err != nil {
@@ -90,7 +91,7 @@ func (f *Fused) split(j *job, args ops.FuseArgs) error {
 	return nil
 }
 
-// explain says in which stream the operation found an error.
+// explain adds the stream to an error of the operation.
 func (j *job) explain(err error) error {
 	var m int
 	if _, failed := fmt.Sscanf(ops.Argument(err), "Streams[%d].", &m); failed == nil && m < len(j.takes) {

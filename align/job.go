@@ -4,6 +4,8 @@ import (
 	"errors"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
+	"github.com/robocache/robocache/internal/cover"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -16,13 +18,13 @@ type job struct {
 	notes   dataset.Notes // of the recording
 	left    dataset.Notes // streams that are not taken
 	clock   ops.Clock
-	ticks   ops.Clock // to compute with
-	span    Span
-	whole   Cover // of the recording
+	ticks   ops.Clock // for the operation
+	span    clocks.Span
+	whole   cover.Cover // of the recording
 	targets *tensor.Tensor
 	fuse    bool
-	dtype   tensor.DType // of a Fuse; 0 leaves it to the operation
-	before  *Preparer    // what it knows from other recordings
+	dtype   tensor.DType // of a Fuse; the operation chooses if it is 0
+	before  *Preparer    // with the kinds from other recordings
 }
 
 // take is a stream that is taken, and how.
@@ -31,40 +33,40 @@ type take struct {
 	stream   *dataset.Stream // with the output's name and the columns that are taken
 	from     string          // its name in the recording
 	how      Sampling
-	own      bool // the stream's plan, not the defaults, asked for the kind
+	own      bool // the kind is in the stream's plan, not in the defaults
 	channels []ops.Channel
 	edge     ops.Edge
-	cover    Cover // of its samples
-	core     Cover // without stray timestamps
-	lo, hi   int   // the samples that are not stray
-	strays   int   // samples that were left out
+	cover    cover.Cover // of its samples
+	core     cover.Cover // without stray timestamps
+	lo, hi   int         // the samples that are not stray
+	strays   int         // samples that were left out
 	jumps    dataset.Notes
 	stats    dataset.Stats
 	sorting  sorting
 	empty    bool
-	// speaks when something changes: whole numbers, under one message a second of the recording, or what has a single timestamp
+	// onChange is set if the stream is published on change: it has whole numbers and under one message a second, or a single timestamp.
 	onChange bool
 }
 
-// sorting is what became of samples that were recorded out of order.
+// sorting counts samples that were recorded out of order.
 type sorting struct {
-	late int // behind a later one
-	lost int // whose timestamp has no place on a clock
+	late int // recorded after a later sample
+	lost int // left out, because the timestamp is no time
 }
 
 // single reports whether a stream has a single timestamp.
 func (t *take) single() bool { return t.stats.Samples > 0 && t.stats.Samples-t.stats.Duplicates < 2 }
 
-// kept are the timestamps that are not stray.
+// kept returns the timestamps that are not stray.
 func (t *take) kept() []int64 {
 	ns := t.stream.Nanoseconds()
-	if t.strays > 0 { // the others are no longer there
+	if t.strays > 0 { // cut has removed the others
 		return ns
 	}
 	return ns[t.lo:t.hi]
 }
 
-// cut leaves out the stray samples.
+// cut removes the stray samples.
 func (t *take) cut() (err error) {
 	s := *t.stream
 	t.strays = s.Len() - (t.hi - t.lo)
@@ -78,7 +80,7 @@ func (t *take) cut() (err error) {
 	return nil
 }
 
-// resolved is how the stream is sampled, with the edge that was chosen for it.
+// resolved returns the sampling of the stream with its chosen edge.
 func (t *take) resolved() Sampling {
 	s := t.how
 	s.Edge = t.edge.String()
@@ -93,12 +95,12 @@ func (j *job) options(t *take) ops.ResampleOptions {
 	}
 }
 
-// mistake is a mistake in what the plan says of a stream, with its place if the plan was read from a file.
+// mistake returns the error of a stream's key in the plan, with the line and column if the plan was read from a file.
 func (j *job) mistake(stream int, key, got, want string) error {
 	return j.plan.Mistake(j.plan.Key(stream, key), got, want)
 }
 
-// at says where in a plan file a stream that cannot be taken is asked for.
+// at adds the line and column of a stream in the plan file to an error.
 func (j *job) at(stream int, key string, err error) error {
 	var s *StreamError
 	if errors.As(err, &s) && s.key != "" {
@@ -107,9 +109,9 @@ func (j *job) at(stream int, key string, err error) error {
 	return j.plan.At(stream, key, err)
 }
 
-// nothing is the error of a recording of which nothing can be put on a clock.
+// nothing returns the error of a recording without a stream that can be put on a clock.
 func (j *job) nothing() error {
-	e := &NoStreamsError{}
+	e := &clocks.NoStreamsError{}
 	for _, t := range j.takes {
 		n := dataset.Note{Code: dataset.CodeNoSamples, Subject: t.from}
 		if t.single() {

@@ -1,32 +1,32 @@
 package align
 
-import "github.com/robocache/robocache/ops"
+import (
+	"github.com/robocache/robocache/internal/clocks"
+	"github.com/robocache/robocache/ops"
+)
 
-// makeClock makes the clock over what the streams cover, unless the plan has targets.
+// makeClock sets the clock over the range of the plan, or over its targets.
 func (j *job) makeClock() error {
 	if j.plan.Targets != nil {
 		j.clock, j.targets = ops.At(j.plan.Targets), j.plan.Targets
 		j.ticks = j.clock
 		return nil
 	}
-	var list []source
-	var covers []Cover
-	dtype := j.takes[0].stream.Times.DType()
+	var list []clocks.Source
 	for _, t := range j.takes {
 		if !t.empty {
 			cover := t.cover
 			if j.plan.Range.Mode == RangeCommon {
 				cover = t.core
 			}
-			list = append(list, source{Cover: cover, onChange: t.onChange, stray: t.core != t.cover || t.jumps != nil})
-			covers = append(covers, cover)
+			list = append(list, clocks.Source{Cover: cover, OnChange: t.onChange, Stray: t.core != t.cover || t.jumps != nil})
 		}
 	}
 	if len(list) == 0 {
 		return j.nothing()
 	}
 	var err error
-	j.clock, j.span, err = clockOver(list, j.whole, j.plan.Range, j.plan.Rate, EndSnap(j.snap, dtype, covers))
+	j.clock, j.span, err = clocks.Over(list, j.whole, clocks.Range(j.plan.Range), j.plan.Rate, j.snap, j.takes[0].stream.Times.DType())
 	return err
 }
 
@@ -39,7 +39,7 @@ func (j *job) makeTargets() error {
 		return err
 	}
 	var err error
-	j.targets, j.ticks, err = Ticks(j.clock, j.span, j.takes[0].stream.Times.DType())
+	j.targets, j.ticks, err = clocks.Ticks(j.clock, j.span, j.takes[0].stream.Times.DType())
 	return err
 }
 
@@ -48,5 +48,5 @@ func (j *job) room() error {
 	for _, t := range j.takes {
 		columns += len(t.stream.Columns)
 	}
-	return Room(j.clock, len(j.takes), columns, j.plan.Defaults.DType)
+	return clocks.Room(j.clock, len(j.takes), columns, j.plan.Defaults.DType)
 }

@@ -10,15 +10,17 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
 
-// Live puts samples on the plan's windows as they arrive, so that a policy sees at run time what it saw in training. Its windows have the bits that
-// [Fuse] gives for the whole recording at the same times, of targets whose samples have arrived: those of the kinds previous and the windows, up to the
-// anchor, need no later one, others need the samples after the target, so that a window is asked for as much later. A target that has none yet is not valid.
+// Live puts samples on the plan's windows as they arrive, so that a policy has the same input at run time as in training. If the samples
+// that a target needs have arrived, its values have the same bits as [Fuse] of the whole recording. The kinds previous and the window kinds
+// need no sample after the target. Others do, so a caller asks for their windows that much later. A target without its samples is not
+// valid.
 //
-// Calls of a Live follow each other. Once its buffers have the size that the rates need, it allocates nothing.
+// A Live is for one goroutine at a time. NewLive allocates its buffers by the rates; Push and Window allocate nothing.
 type Live struct {
 	device  *ops.Device
 	queue   *ops.Queue
@@ -34,18 +36,11 @@ type Live struct {
 // LiveStream is a stream that will arrive.
 type LiveStream struct {
 	Name    string
-	Columns []dataset.Column // as a recording of it has them
-	DType   tensor.DType     // of its values in recordings: F32, or F64
-	Hz      float64          // about how many samples a second it will have
-	// Shift, Scale, ClipMin and ClipMax [D] normalise it as in ops.FuseStream: those of the columns that the plan takes.
+	Columns []dataset.Column // as in a recording
+	DType   tensor.DType     // of its values in recordings: F32 or F64
+	Hz      float64          // about the number of samples a second
+	// Shift, Scale, ClipMin and ClipMax [D] normalise the columns that the plan takes, as in ops.FuseStream.
 	Shift, Scale, ClipMin, ClipMax []float32
-}
-
-// LiveOptions say how long samples are kept.
-type LiveOptions struct {
-	// Horizon is how much later than the newest sample of any stream one may arrive; a second unless given. A sample that comes later than that is
-	// counted and left out.
-	Horizon time.Duration
 }
 
 // LivePart is a stream of a window. The tensors are the same in each window.
@@ -53,21 +48,21 @@ type LivePart struct {
 	Name   string
 	Values *tensor.Tensor // [T,D]
 	Valid  *tensor.Tensor // [T] u8
-	Pad    *tensor.Tensor // [T] u8: 1 where the target is outside of the samples that have arrived; of a stream whose kinds look back, before the first
+	Pad    *tensor.Tensor // [T] u8: 1 if the target is outside the samples that have arrived; if no kind needs later ones, only before the first
 	Age    *tensor.Tensor // [T] i64, ns
 
-	// What became of the samples so far.
+	// The counts of samples so far.
 	Taken     int // in order or not
-	Unordered int // of those, that came after a later one
+	Unordered int // taken, after a later sample
 	Late      int // left out, beyond the horizon
 }
 
 // liveStream is a stream with the samples that are kept.
 type liveStream struct {
 	name    string
-	columns []int // of a sample, those that are taken
+	columns []int // the taken columns of a sample
 	width   int   // of a sample
-	reach   int64 // how long before the anchor the earliest target looks, ns
+	reach   int64 // from the earliest sample that a window needs to the anchor, ns
 	offset  int64
 
 	times         []int64
@@ -77,25 +72,26 @@ type liveStream struct {
 	start, length []int64
 	part          int
 
-	// looksBack says that no column looks at a sample after its target, that no target is after the anchor, and that the edge's rule would not do by itself.
-	// A sample so long after the anchor is after all targets, and none that the plan would snap to it.
+	// looksBack is set if no column needs a sample after its target, no target is after the anchor, and the edge does not hold the last
+	// value. A sample at after ns from the anchor is later than all targets, and too late for any to snap to it.
 	looksBack bool
 	after     int64
 }
 
-// spare is how many samples before the earliest target are kept: what a kind looks at beside a target.
+// spare is the number of samples that are kept before the earliest target, because kinds need samples before it.
 const spare = 4
 
-// NewLive prepares a plan for streams that will arrive. The plan's windows say what a window holds, and a stream without one has the anchor alone; its
-// rule for on-change topics is the plan's to say, since nobody knows yet how often they will speak.
-func NewLive(plan Plan, streams []LiveStream, opt LiveOptions) (*Live, error) {
+// NewLive prepares a plan for streams that will arrive. A stream without a window in the plan has the anchor alone. The edge of a stream is
+// clamp unless the plan has another, because it is not known yet which streams are published on change. horizon is how much later than the
+// newest sample of any stream a sample may arrive; if it is 0, a second. A sample that arrives later is counted and left out.
+func NewLive(plan Plan, streams []LiveStream, horizon time.Duration) (*Live, error) {
 	if err := plan.Check(); err != nil {
 		return nil, err
 	}
 	if plan.Rate == 0 {
 		return nil, bad("rate", "none", "the rate of the windows' clock")
 	}
-	l := &Live{horizon: int64(cmp.Or(opt.Horizon, time.Second)), anchor: []int64{0}}
+	l := &Live{horizon: int64(cmp.Or(horizon, time.Second)), anchor: []int64{0}}
 	e := &dataset.Episode{}
 	for i := range streams {
 		s := &streams[i]
@@ -114,12 +110,10 @@ func NewLive(plan Plan, streams []LiveStream, opt LiveOptions) (*Live, error) {
 			plan.Streams = append(plan.Streams, Stream{Name: s.Name})
 		}
 	}
-	j := &job{plan: plan, fuse: true, before: &Preparer{Plan: plan}}
-	j.snap, _ = Snapping(plan.Snap, plan.Rate) // which was checked
-	if err := j.choose(e); err != nil {
+	j, err := newJob(e, &Preparer{Plan: plan}, true)
+	if err != nil {
 		return nil, err
 	}
-	var err error
 	if l.device, err = ops.Open("cpu"); err != nil {
 		return nil, err
 	}
@@ -134,7 +128,7 @@ func NewLive(plan Plan, streams []LiveStream, opt LiveOptions) (*Live, error) {
 	return l, nil
 }
 
-// add plans a stream: a Fuse of one, so that each has its own window.
+// add plans a stream, as a Fuse of one stream, because each has its own window.
 func (l *Live) add(j *job, t *take, plan Plan, streams []LiveStream) error {
 	in := &streams[slices.IndexFunc(streams, func(s LiveStream) bool { return s.Name == t.from })]
 	deltas := []int64{0}
@@ -212,9 +206,9 @@ func (l *Live) add(j *job, t *take, plan Plan, streams []LiveStream) error {
 	return nil
 }
 
-// Push takes a sample of a stream of the recording, all columns of it, at a time in nanoseconds on the stream's own clock. One that comes after a later
-// one is put where it belongs; one beyond the horizon is counted and left out. Another number of values, a time beyond 2^62 ns, or many
-// more samples than the stream was said to have, is a *StreamError, and the sample is not taken.
+// Push takes a sample of a stream, with all columns of the recording, at a time in nanoseconds on the stream's own clock. If a later sample
+// has arrived before, it is inserted; beyond the horizon it is counted and left out. A wrong number of values, a time beyond 2^62 ns, and
+// many more samples than Hz are a *StreamError, and the sample is not taken. An unknown stream wraps dataset.ErrNotFound.
 func (l *Live) Push(stream string, at int64, values []float64) error {
 	found := false
 	for i := range l.streams { // the plan may take one stream twice, under two names
@@ -229,7 +223,7 @@ func (l *Live) Push(stream string, at int64, values []float64) error {
 		}
 	}
 	if !found {
-		return &MissingError{Stream: stream}
+		return &clocks.MissingError{Stream: stream}
 	}
 	return nil
 }
@@ -248,7 +242,7 @@ func (l *Live) take(s *liveStream, at int64, values []float64) bool {
 	l.newest = max(l.newest, common)
 	d := len(s.columns)
 	place := s.hi
-	if s.hi > s.lo && at < s.times[s.hi-1] { // of equal times the later arrival is the later sample
+	if s.hi > s.lo && at < s.times[s.hi-1] { // if times are equal, the later arrival is the later sample
 		place = s.lo + sort.Search(s.hi-s.lo, func(i int) bool { return s.times[s.lo+i] > at })
 		part.Unordered++
 		copy(s.times[place+1:s.hi+1], s.times[place:s.hi])
@@ -275,7 +269,7 @@ func copyRows[T float32 | float64](list []T, place, end, d int) {
 	}
 }
 
-// drop moves the samples that are still needed to the beginning, and reports whether they leave half of the room.
+// drop moves the samples that are still needed to the beginning, and reports whether half of the room is free.
 func (s *liveStream) drop() bool {
 	before := s.times[s.hi-1] - s.reach
 	first := s.lo + sort.Search(s.hi-s.lo, func(i int) bool { return s.times[s.lo+i] > before })
@@ -294,8 +288,9 @@ func (s *liveStream) drop() bool {
 	return true
 }
 
-// expect puts a sample that will come, after all targets, behind those that have, and returns 1; or 0 where a kind would look at it, where a sample has come
-// after the targets, or none yet. So a target of a kind that looks back is one between samples, as it is in the recording, and not one beyond the last.
+// expect appends a sample after all targets, in place of one that will arrive, and returns 1. A target after the last sample is then
+// between samples, as it is in the recording. It returns 0 and appends none if a kind would use it, if a sample after the targets has
+// arrived, or if none has arrived yet.
 func (s *liveStream) expect(anchor int64) int {
 	at := anchor + s.after - s.offset
 	if !s.looksBack || s.hi == s.lo || s.times[s.hi-1] >= at || at > 1<<62 || s.hi == len(s.times) && !s.drop() {
@@ -311,7 +306,7 @@ func (s *liveStream) expect(anchor int64) int {
 	return 1
 }
 
-// Window makes the window at an anchor, ns on the common clock, in the tensors of the parts that it returns.
+// Window computes the window at an anchor, ns on the common clock, and returns its streams. The next call overwrites their tensors.
 func (l *Live) Window(ctx context.Context, anchor int64) ([]LivePart, error) {
 	if l.closed {
 		return nil, fmt.Errorf("align: Live: %w", dataset.ErrClosed)
@@ -346,5 +341,5 @@ func (l *Live) Close() error {
 	return errors.Join(append(errs, l.device.Close())...)
 }
 
-// Parts returns the streams of a window, with what became of their samples so far.
+// Parts returns the streams of a window, with the counts of their samples so far.
 func (l *Live) Parts() []LivePart { return l.parts }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -88,7 +89,7 @@ func TestLiveWindowsAreThoseOfTheRecording(t *testing.T) {
 	ctx := context.Background()
 	e, streams, plan := robot(t, 4)
 	const delay = 300e6
-	l, err := align.NewLive(plan, streams, align.LiveOptions{Horizon: 200 * time.Millisecond})
+	l, err := align.NewLive(plan, streams, 200*time.Millisecond)
 	require.NoError(t, err)
 	defer l.Close()
 	r := rand.New(rand.NewPCG(5, 6))
@@ -98,9 +99,7 @@ func TestLiveWindowsAreThoseOfTheRecording(t *testing.T) {
 			list[i], list[i+5] = list[i+5], list[i]
 		}
 	}
-	host, err := ops.Open("cpu")
-	require.NoError(t, err)
-	defer host.Close()
+	host := cpu(t)
 	next, compared := 0, 0
 	var row []float64
 	for anchor := list[0].at + 1e9; anchor < list[len(list)-1].at-delay; anchor += 20e6 * int64(1+r.IntN(9)) {
@@ -117,7 +116,7 @@ func TestLiveWindowsAreThoseOfTheRecording(t *testing.T) {
 			for k := range targets {
 				targets[k] += anchor
 			}
-			want, err := align.Fuse(ctx, host, e, align.Plan{Targets: tensor.Must(tensor.Of(targets, len(targets))), Snap: ops.Within(align.Snap), Streams: plan.Streams[i : i+1]})
+			want, err := align.Fuse(ctx, host, e, align.Plan{Targets: tensor.Must(tensor.Of(targets, len(targets))), Snap: ops.Within(clocks.Snap), Streams: plan.Streams[i : i+1]})
 			require.NoError(t, err)
 			got, err := tensor.Floats(part.Values)
 			require.NoError(t, err)
@@ -142,9 +141,7 @@ func TestLiveWindowsAreThoseOfTheRecording(t *testing.T) {
 // Kinds that look back need no later sample: their windows are those of the recording at once, however old the last sample is.
 func TestLiveWindowsThatLookBackWaitForNothing(t *testing.T) {
 	ctx := context.Background()
-	host, err := ops.Open("cpu")
-	require.NoError(t, err)
-	defer host.Close()
+	host := cpu(t)
 	for _, kind := range []string{"previous", "window-mean", "window-min", "window-max", "window-last"} {
 		for _, hz := range []float64{3, 30, 250} {
 			t.Run(fmt.Sprint(kind, " of ", hz, " Hz"), func(t *testing.T) {
@@ -161,7 +158,7 @@ func TestLiveWindowsThatLookBackWaitForNothing(t *testing.T) {
 				e := &dataset.Episode{Streams: []dataset.Stream{s}}
 				plan := align.Plan{Rate: 50, Streams: []align.Stream{{Name: "s", Sampling: align.Sampling{Kind: kind, Window: ops.Within(700 * time.Millisecond)}}},
 					Windows: map[string]align.Window{"s": {From: -500 * time.Millisecond}}}
-				l, err := align.NewLive(plan, []align.LiveStream{{Name: "s", Columns: s.Columns, Hz: hz}}, align.LiveOptions{})
+				l, err := align.NewLive(plan, []align.LiveStream{{Name: "s", Columns: s.Columns, Hz: hz}}, 0)
 				require.NoError(t, err)
 				defer l.Close()
 				next := 0
@@ -175,7 +172,7 @@ func TestLiveWindowsThatLookBackWaitForNothing(t *testing.T) {
 					for k := range targets {
 						targets[k] += anchor
 					}
-					want, err := align.Fuse(ctx, host, e, align.Plan{Targets: tensor.Must(tensor.Of(targets, len(targets))), Snap: ops.Within(align.Snap), Streams: plan.Streams})
+					want, err := align.Fuse(ctx, host, e, align.Plan{Targets: tensor.Must(tensor.Of(targets, len(targets))), Snap: ops.Within(clocks.Snap), Streams: plan.Streams})
 					require.NoError(t, err)
 					got, err := tensor.Floats(parts[0].Values)
 					require.NoError(t, err)
@@ -196,7 +193,7 @@ func TestLiveWindowsThatLookBackWaitForNothing(t *testing.T) {
 func TestLiveCountsWhatIsLateAndRefusesWhatCannotBe(t *testing.T) {
 	ctx := context.Background()
 	_, streams, plan := robot(t, 1)
-	l, err := align.NewLive(plan, streams, align.LiveOptions{Horizon: 100 * time.Millisecond})
+	l, err := align.NewLive(plan, streams, 100*time.Millisecond)
 	require.NoError(t, err)
 	parts, err := l.Window(ctx, 0)
 	require.NoError(t, err, "before any sample")
@@ -211,7 +208,7 @@ func TestLiveCountsWhatIsLateAndRefusesWhatCannotBe(t *testing.T) {
 	var bad *align.StreamError
 	assert.ErrorAs(t, l.Push("s0", 1e9, []float64{1, 2}), &bad)
 	assert.ErrorAs(t, l.Push("s0", 1<<63-1, []float64{1}), &bad)
-	var missing *align.MissingError
+	var missing *clocks.MissingError
 	assert.ErrorAs(t, l.Push("other", 1e9, []float64{1}), &missing)
 	for i := 0; err == nil && i < 10000; i++ { // ten times as fast as was said
 		err = l.Push("s0", 1e9+int64(i)*1e5, []float64{1})
@@ -222,14 +219,14 @@ func TestLiveCountsWhatIsLateAndRefusesWhatCannotBe(t *testing.T) {
 	_, err = l.Window(ctx, 0)
 	assert.ErrorIs(t, err, dataset.ErrClosed)
 	plan.Rate = 0
-	_, err = align.NewLive(plan, streams, align.LiveOptions{})
+	_, err = align.NewLive(plan, streams, 0)
 	assert.Error(t, err)
 }
 
 func TestLiveAllocatesNothing(t *testing.T) {
 	ctx := context.Background()
 	e, streams, plan := robot(t, 30)
-	l, err := align.NewLive(plan, streams, align.LiveOptions{})
+	l, err := align.NewLive(plan, streams, 0)
 	require.NoError(t, err)
 	defer l.Close()
 	list := arrivals(e)
@@ -260,7 +257,7 @@ func TestLiveAllocatesNothing(t *testing.T) {
 func BenchmarkLive(b *testing.B) {
 	ctx := context.Background()
 	e, streams, plan := robot(b, 3)
-	l, err := align.NewLive(plan, streams, align.LiveOptions{})
+	l, err := align.NewLive(plan, streams, 0)
 	require.NoError(b, err)
 	defer l.Close()
 	list := arrivals(e)

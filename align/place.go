@@ -5,10 +5,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/planorigin"
 )
 
-// said reports whether a plan that was read from a file has a key of a stream, be its value the zero one.
+// said reports whether a plan that was read from a file has a key of a stream, even if its value is zero.
 func (p *Plan) said(stream int, key string) bool {
 	if p.origin == nil {
 		return false
@@ -17,7 +18,7 @@ func (p *Plan) said(stream int, key string) bool {
 	return ok
 }
 
-// OffsetOf is the offset of a stream: its own, which a file may say is 0, else that of the defaults.
+// OffsetOf returns the offset of a stream: its own, even if it is 0 in a plan file, or else the one in Defaults.
 func (p *Plan) OffsetOf(stream int) time.Duration {
 	if own := p.Streams[stream].Offset; own != 0 || p.said(stream, "offset") {
 		return own
@@ -25,8 +26,8 @@ func (p *Plan) OffsetOf(stream int) time.Duration {
 	return p.Defaults.Offset
 }
 
-// Key is the key that a file has for what is said of a stream, by its place in Streams: "streams[0].kind"; that of the defaults, where these say it
-// and the stream does not.
+// Key returns the key in a plan file for a field of stream number stream in Streams, for example "streams[0].kind". If only the defaults
+// have the field, it is their key, "defaults.kind".
 func (p *Plan) Key(stream int, key string) string {
 	place, of := p.placeOf(stream), "defaults."+key
 	if stream >= len(p.Streams) || place < 0 { // the plan names none, or not this one
@@ -42,7 +43,7 @@ func (p *Plan) Key(stream int, key string) string {
 	return own
 }
 
-// Mistake is a mistake in what the plan has at a key, such as "windows.action", with its place if the plan was read from a file.
+// Mistake returns the error of a key, for example "windows.action", with its line and column if the plan was read from a file.
 func (p *Plan) Mistake(key, got, want string) *PlanError {
 	e := &PlanError{Key: key, Got: got, Want: want}
 	if o := p.origin; o != nil {
@@ -52,8 +53,8 @@ func (p *Plan) Mistake(key, got, want string) *PlanError {
 	return e
 }
 
-// At returns an error as an *InPlanError, with the place in the plan's file of what is said of a stream, by its place in Streams; the error itself,
-// if the plan was read from none, or does not say it.
+// At wraps err in a *clocks.InPlanError with the line and column of a key of stream number stream in Streams. It returns err itself if the
+// plan was not read from a file, or has no such key.
 func (p *Plan) At(stream int, key string, err error) error {
 	full := p.Key(stream, key)
 	o := p.origin
@@ -64,11 +65,11 @@ func (p *Plan) At(stream int, key string, err error) error {
 		return err
 	}
 	line, column := o.Place(full)
-	if at, named := o.Keys[full]; named && strings.Contains(key, ".") { // what is said of a column is wrong for its name
+	if at, named := o.Keys[full]; named && strings.Contains(key, ".") { // the mistake is in the name of the column
 		line, column = at[0], at[1]
 	}
-	return &InPlanError{Path: o.Path, Line: line, Column: column, Err: err}
+	return &clocks.InPlanError{Path: o.Path, Line: line, Column: column, Err: err}
 }
 
-// SetOrigin sets the places of the keys in the file that the plan was read from, which its errors have. Package planfile calls it.
+// SetOrigin sets the lines and columns of the keys in the plan file, for errors. Package planfile calls it.
 func (p *Plan) SetOrigin(o *planorigin.Origin) { p.origin = o }

@@ -7,46 +7,46 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/planorigin"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
 
-// Snap is how near to a sample a target counts as on it, unless a plan says otherwise: recorded times are often rounded to microseconds.
-const Snap = time.Microsecond
-
-// Plan says what to make of a recording. The zero value but for Rate takes every stream.
+// Plan describes how a recording is put on a clock. A plan with only a Rate takes every stream.
 type Plan struct {
-	// Rate is that of the common clock, in Hz.
+	// Rate is the rate of the common clock, in Hz.
 	Rate float64
-	// Targets [T] are the common clock's times instead of a Rate, of the dtype that the streams' timestamps have. A file cannot give them.
+	// Targets [T] are the times of the common clock, instead of a Rate, in the dtype of the streams' timestamps. A plan file cannot have
+	// them.
 	Targets *tensor.Tensor
-	// Range is the time that the clock covers; Targets have no use for it.
+	// Range is the time that the clock covers. It has no effect with Targets.
 	Range Range
 	// Snap is how near to a sample a target counts as on it; a microsecond unless given, ops.Within(0) for none.
 	Snap ops.Limit
-	// Unordered is what becomes of a stream whose timestamps step back, or are no times: one of Unordereds, "drop" unless given.
+	// Unordered is the rule for a stream with timestamps that step back or are no times: one of Unordereds, "drop" unless given.
 	Unordered string
-	// Defaults are for whatever a stream leaves open.
+	// Defaults fill the empty fields of each stream's Sampling.
 	Defaults Sampling
-	// Streams are those to take, in the order of the output; all that can be put on a clock unless given.
+	// Streams are the streams to take, in the order of the output. If there are none, all that can be put on a clock are taken.
 	Streams []Stream
 
-	// What follows says how a loader makes batches. Resample and Fuse check it and have no use for it.
+	// The other fields are for a loader. Resample and Fuse only check them.
 
 	Windows map[string]Window // of streams by name: seconds from each anchor
-	Padding string            // one of Paddings: what a window gets beyond its episode
-	// PadAfter is how far windows may reach beyond the last tick of an episode's clock, of the padding diffusion_policy, which needs it: see Anchors.
+	Padding string            // one of Paddings: the values of a window beyond its episode
+	// PadAfter is how far windows may reach beyond the last tick of an episode's clock. Only the padding diffusion_policy has it, and needs
+	// it: see Anchors.
 	PadAfter ops.Limit
 	Shuffle  string // one of Shuffles
 	Filter   dataset.Filter
 
-	origin *planorigin.Origin // of a plan that was read from a file
-	places []int              // of the streams in what was read, of a plan that Pick has made; else they are where they were
+	origin *planorigin.Origin // nil if the plan was not read from a file
+	places []int              // of the streams in the file, if Pick has made the plan; nil if they are the same as in Streams
 }
 
-// Pick returns the plan of some of the streams, by their places in Streams, in that order. What its file says of them is theirs still. Streams that
-// are added to it are of no file.
+// Pick returns the plan with some of the streams, by their indices in Streams, in that order. Their errors keep their lines in the plan
+// file. Streams that are appended later have none.
 func (p Plan) Pick(streams ...int) Plan {
 	q := p
 	q.Streams, q.places = nil, []int{}
@@ -56,7 +56,7 @@ func (p Plan) Pick(streams ...int) Plan {
 	return q
 }
 
-// placeOf is where a stream was in what was read; -1 if it was not there.
+// placeOf returns the index of a stream in the plan file, or -1 if it was not there.
 func (p *Plan) placeOf(stream int) int {
 	switch {
 	case p.places == nil:
@@ -71,13 +71,13 @@ func (p *Plan) placeOf(stream int) int {
 type Stream struct {
 	Name string `json:"name"` // in the output
 	From string `json:"-"`    // in the recording; Name unless given
-	// Columns are those to take, in order: a name, the name of an array for all its elements ("q" for q[0] to q[3]), or a range of indices without
-	// its end ("0:7"). All unless given.
+	// Columns are the columns to take, in order: a name, the name of an array for all its elements ("q" for q[0] to q[3]), or a range of
+	// indices without its end ("0:7"). If there are none, all are taken.
 	Columns  []string `json:"columns"`
 	Sampling `json:"-"`
 }
 
-// source is the stream's name in the recording.
+// source returns the stream's name in the recording.
 func (s *Stream) source() string {
 	if s.From != "" {
 		return s.From
@@ -85,80 +85,73 @@ func (s *Stream) source() string {
 	return s.Name
 }
 
-// Sampling says how a stream's columns are put on the clock. Empty fields are Plan.Defaults', and what these leave open is chosen by the column.
+// Sampling describes how a stream's columns are put on the clock. Empty fields are taken from Plan.Defaults. If these are empty too, the
+// type of the column decides.
 type Sampling struct {
-	// Kind is the name of an interpolation, as ops.Kind writes it: "linear", "previous", "slerp". Whole numbers keep their previous value whatever it
-	// is, but where a stream of nothing else has it as its own. Of a kind that takes several columns together, such as slerp, a stream needs arrays
-	// of as many floats.
+	// Kind is the name of an interpolation: "linear", "previous", "slerp"; see ops.Interps. Whole numbers keep their previous value, unless
+	// the stream has only whole numbers and a Kind of its own. If a kind takes several columns together, as slerp takes 4, the stream needs
+	// arrays of as many floats.
 	Kind string
-	// Kinds are of single columns, whole numbers too: the key is as in Stream.Columns, and a range of indices counts the columns that are taken.
+	// Kinds are for single columns, whole numbers too. ColumnKind.Columns is as in Stream.Columns; a range of indices counts the columns
+	// that are taken.
 	Kinds []ColumnKind
-	// Quat is the order of quaternions: "xyzw" or "wxyz"; the recording's own unless given, and xyzw where it does not say.
+	// Quat is the order of quaternions: "xyzw" or "wxyz"; the recording's own unless given, and xyzw if it has none.
 	Quat string
-	// Period is that of angles; 2 pi unless given.
+	// Period is the period of angles; 2 pi unless given.
 	Period float64
-	// Window is how long before each target the window kinds look.
+	// Window is the length of time before each target that the window kinds reduce.
 	Window ops.Limit
-	// Edge is the name of a rule for targets outside the samples, as ops.Edge writes it: "clamp", "fill", "extrapolate", "hold", "error". Clamp
-	// unless given, and hold for topics that speak when something changes.
+	// Edge is the name of a rule for targets outside the samples: "clamp", "fill", "extrapolate", "hold", "error". It is clamp unless
+	// given, and hold for topics that are published on change.
 	Edge string
-	// Fill is the value written where there is none: NaN unless given, and 0 in Fuse.
+	// Fill is the value of targets without a value: NaN unless given, and 0 in Fuse.
 	Fill ops.Fill
-	// MaxGap makes targets between samples further apart invalid, Tolerance those whose sample is further away. FillGaps writes the fill
-	// value to both.
+	// MaxGap makes targets invalid if the samples around them are further apart, Tolerance if their sample is further away. FillGaps writes
+	// the fill value to both.
 	MaxGap, Tolerance ops.Limit
 	FillGaps          bool
-	// Offset is what the stream's clock lacks: stream time + Offset = common time. Only Fuse takes one.
+	// Offset corrects the stream's clock: stream time + Offset = common time. Only Fuse takes one.
 	Offset time.Duration
-	// Normalise is one of Normalisations. It needs the statistics of a dataset, so it is for a loader: Resample and Fuse remark that they leave it
-	// out.
+	// Normalise is one of Normalisations. It is for a loader, because it needs the statistics of a dataset: Resample and Fuse add a note
+	// and leave it out.
 	Normalise string
-	// DType is that of the values; Resample's is the stream's own unless given. In Fuse all share one: f64 if any
-	// stream is and f32 if none is unless given.
+	// DType is the dtype of the values. If it is not given, Resample keeps the stream's own. In Fuse all streams have one: f64 if any
+	// stream has it, else f32.
 	DType tensor.DType
 }
 
 // ColumnKind is a kind for some columns.
 type ColumnKind struct{ Columns, Kind string }
 
-// RangeMode says how the streams' times make the clock's.
-type RangeMode uint8
+// RangeMode is a rule for the beginning and end of a clock. Its String is the name in a plan file.
+type RangeMode = clocks.Mode
 
 const (
-	// RangeCommon is the time that all streams have in common, which topics that hold their value and streams that cover less than half of the
-	// recording do not narrow; all that any stream covers, if nothing is common.
-	RangeCommon RangeMode = iota
+	// RangeCommon is the time that all streams have in common. Topics that hold their value and streams that cover less than half of the
+	// recording do not narrow it. If nothing is common, it is RangeUnion.
+	RangeCommon RangeMode = clocks.Common
 	// RangeIntersection is the time that all streams have in common, without exception. It is an error if there is none.
-	RangeIntersection
+	RangeIntersection RangeMode = clocks.Intersection
 	// RangeUnion is from the first sample of any stream to the last.
-	RangeUnion
+	RangeUnion RangeMode = clocks.Union
 	// RangeBetween is from Range.From to Range.To after the recording's first timestamp.
-	RangeBetween
+	RangeBetween RangeMode = clocks.Between
 )
 
-var rangeNames = []string{"common", "intersection", "union", "between"}
-
-// String returns the mode's name.
-func (m RangeMode) String() string {
-	if int(m) < len(rangeNames) {
-		return rangeNames[m]
-	}
-	return fmt.Sprintf("range(%d)", uint8(m))
-}
-
-// Range is the time that a clock covers.
+// Range is the time that a clock covers. From and To are for RangeBetween.
 type Range struct {
 	Mode     RangeMode
-	From, To time.Duration // RangeBetween
+	From, To time.Duration
 }
 
-// Between is a range in a recording, from its first timestamp.
-func Between(from, to time.Duration) Range { return Range{RangeBetween, from, to} }
+// Between is the range of the mode RangeBetween.
+func Between(from, to time.Duration) Range { return Range{Mode: RangeBetween, From: from, To: to} }
 
-// Window is a stretch of time around an anchor: the ticks after From up to To where To is at most 0, else those from From to before To.
+// Window is a range of time around an anchor. If To is at most 0, it has the ticks after From up to To, else the ticks from From to before
+// To.
 type Window struct{ From, To time.Duration }
 
-// UnmarshalJSON reads a list of both in seconds, as a plan file has it: [-0.5, 0].
+// UnmarshalJSON reads a list of both in seconds, as in a plan file, for example [-0.5, 0].
 func (w *Window) UnmarshalJSON(text []byte) error {
 	var seconds []float64
 	if err := json.Unmarshal(text, &seconds); err != nil || len(seconds) != 2 {
@@ -177,12 +170,12 @@ var (
 	Normalisations = []string{"none", "mean-std", "min-max", "q01-q99", "q10-q90", "lerobot", "openpi", "octo", "gr00t", "robomimic"}
 	Paddings       = []string{"lerobot", "octo", "openpi", "robomimic", "diffusion_policy"}
 	Shuffles       = []string{"windows", "shards", "none"}
-	// Unordereds are what may become of a stream whose timestamps are out of order: it is left out and listed; or its samples are sorted by time,
-	// those without a time left out and counted; or it is an error.
+	// Unordereds are the rules for a stream with timestamps out of order. "drop" leaves it out with a note, "sort" sorts its samples by
+	// time, and counts and leaves out samples without a time, and "error" returns an error.
 	Unordereds = []string{"drop", "sort", "error"}
 )
 
-// over returns the sampling with what it leaves open taken from the defaults.
+// over returns the sampling with its empty fields taken from the defaults.
 func (s Sampling) over(d Sampling) Sampling {
 	text := func(own *string, def string) {
 		if *own == "" {

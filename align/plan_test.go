@@ -15,6 +15,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -189,7 +190,7 @@ func TestWhatARecordingLacksIsToldWithThePlaceInThePlan(t *testing.T) {
 			"fuse":     func() error { _, err := align.Fuse(ctx, cpu(t), e, p); return err },
 		} {
 			err := run()
-			var at *align.InPlanError
+			var at *clocks.InPlanError
 			require.ErrorAs(t, err, &at, name)
 			assert.Equal(t, [2]int{c.line, c.column}, [2]int{at.Line, at.Column}, "%s: %v", name, err)
 			for _, w := range c.want {

@@ -4,16 +4,19 @@ import (
 	"sync"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
+	"github.com/robocache/robocache/internal/columns"
 	"github.com/robocache/robocache/ops"
 )
 
-// Preparer is Prepare for many recordings of one plan: it checks that once, and keeps what the kinds of a stream's columns are, which is the same
-// for all that have the same columns. Its method may be called from any goroutine. What it returns shares Options.Channels, which are not to be written.
+// Preparer prepares many recordings by one plan. It checks the plan once, and keeps the kinds of the columns of each stream, because
+// recordings with the same columns have the same kinds. Its method may be called from any goroutine. The streams that it returns share
+// Options.Channels, which may not be written.
 type Preparer struct {
 	Plan Plan // does not change
 
 	checked sync.Once
-	wrong   error // what Check said
+	wrong   error // of Plan.Check
 
 	mu      sync.Mutex
 	streams []kinds // of each stream in the plan, or in the recording if the plan names none
@@ -24,14 +27,26 @@ func (p *Preparer) check() error {
 	return p.wrong
 }
 
-// kinds are the channels of a stream's columns.
+// CheckEpisode returns an error if no plan at this plan's Rate takes the recording: two streams have one name, or the timestamps count
+// steps.
+func (p *Preparer) CheckEpisode(e *dataset.Episode) error {
+	if name, repeated := columns.Repeated(e.Names()); repeated {
+		return &StreamError{Stream: name, Got: "two streams of this name", Want: "each name once"}
+	}
+	if e.Steps && p.Plan.Targets == nil {
+		return &clocks.StepsError{Rate: p.Plan.Rate}
+	}
+	return nil
+}
+
+// kinds are the channels for a stream's columns.
 type kinds struct {
 	columns  []dataset.Column
 	custom   dataset.Rotation
 	channels []ops.Channel
 }
 
-// channels returns those of a stream, which depend on its place in the plan, its columns and the recordings' custom alone.
+// channels returns the channels of a stream. They depend only on its place in the plan, its columns and custom, the order of quaternions.
 func (p *Preparer) channels(t *take, custom dataset.Rotation) ([]ops.Channel, error) {
 	p.mu.Lock()
 	for len(p.streams) <= t.index {

@@ -12,38 +12,37 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/cover"
+	"github.com/robocache/robocache/internal/precision"
 	"github.com/robocache/robocache/internal/printed"
 	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/tensor"
 )
 
-// Report says what became of a recording. Its JSON names are a contract.
+// Report counts what became of the samples of a recording. Its JSON names are a contract.
 type Report struct {
-	Clock     ClockReport    `json:"clock"`
+	Clock struct {
+		DType   string  `json:"dtype"`
+		Hz      float64 `json:"hz,omitempty"`
+		Targets int     `json:"targets"`
+		// First and Last are the first and last target: int64 nanoseconds, or seconds as in the input; nil if there are no targets, or it
+		// is not finite.
+		First any    `json:"first"`
+		Last  any    `json:"last"`
+		Range string `json:"range,omitempty"` // the name of the RangeMode
+		// BeginsWith and EndsWith are the streams that the clock begins and ends with.
+		BeginsWith string `json:"begins_with,omitempty"`
+		EndsWith   string `json:"ends_with,omitempty"`
+	} `json:"clock"`
 	Streams   []StreamReport `json:"streams"`
-	AllValid  *int           `json:"all_valid,omitempty"` // Fuse: targets at which every stream is valid
+	AllValid  *int           `json:"all_valid,omitempty"` // of Fuse: targets at which every stream is valid
 	Dropouts  *Dropouts      `json:"dropouts,omitempty"`  // losses that the recorder noted
-	LostBytes int64          `json:"lost_bytes"`          // of a broken file that was read all the same
-	// Notes are streams of the recording that are not in the output (ClassLeftOut), then damage, choices and changes that are not counted above.
-	// Package notetext has their sentences.
+	LostBytes int64          `json:"lost_bytes"`          // of a broken file that was read as far as possible
+	// Notes are about streams of the recording that are not in the output (ClassLeftOut), then about damage, choices and changes that are
+	// not counted above. Package notetext has their sentences.
 	Notes dataset.Notes `json:"-"`
 }
 
-// ClockReport is the common clock. First and Last are its first and last target: int64 nanoseconds, or seconds as in the input;
-// nil for a clock without targets, or a target that is not finite.
-type ClockReport struct {
-	DType   string  `json:"dtype"`
-	Hz      float64 `json:"hz,omitempty"`
-	Targets int     `json:"targets"`
-	First   any     `json:"first"`
-	Last    any     `json:"last"`
-	Range   string  `json:"range,omitempty"` // RangeMode's name
-	// The streams that the clock begins and ends with.
-	BeginsWith string `json:"begins_with,omitempty"`
-	EndsWith   string `json:"ends_with,omitempty"`
-}
-
-// StreamReport counts what became of a stream. Targets = Valid + OutOfRange + Gapped + NotFinite.
+// StreamReport counts the samples and targets of a stream. Targets = Valid + OutOfRange + Gapped + NotFinite.
 type StreamReport struct {
 	Name       string         `json:"name"`
 	Rows       int            `json:"rows"` // episodes of a batch
@@ -65,11 +64,11 @@ type StreamReport struct {
 	Gaps       int            `json:"gaps"`               // steps of more than three times the median
 	LongestGap float64        `json:"longest_gap_s"`      // of those
 	BackSteps  int            `json:"sorted_back_steps"`  // steps back in time, over which the samples were sorted
-	Stray      int            `json:"stray_samples"`      // samples that were left out, their timestamps lying far from the others
-	Timeless   int            `json:"timeless_samples"`   // samples that were left out of the stream, their timestamp being no time
-	Inexact    int            `json:"inexact_integers"`   // recorded integers that the dtype of the values read could not hold
-	Unfinite   int            `json:"not_finite_samples"` // samples with a value that is NaN or infinite, which are resampled as they are
-	Narrowed
+	Stray      int            `json:"stray_samples"`      // samples that were left out, because their timestamps lie far from the others
+	Timeless   int            `json:"timeless_samples"`   // samples that were left out, because their timestamp is no time
+	Inexact    int            `json:"inexact_integers"`   // recorded integers that the dtype of the read values could not hold
+	Unfinite   int            `json:"not_finite_samples"` // samples with a value that is NaN or infinite; they are resampled unchanged
+	precision.Loss
 }
 
 // Dropouts are losses that the recorder noted.
@@ -78,14 +77,16 @@ type Dropouts struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// NewReport returns the report of a clock [T] or [B,T], with nothing said of streams.
+// NewReport returns the report of a clock [T] or [B,T], without streams.
 func NewReport(targets *tensor.Tensor, hz float64) Report {
 	n := targets.Dim(targets.Rank() - 1)
-	c := ClockReport{DType: targets.DType().String(), Hz: hz, Targets: n}
+	r := Report{Streams: []StreamReport{}}
+	c := &r.Clock
+	c.DType, c.Hz, c.Targets = targets.DType().String(), hz, n
 	if targets.Rank() == 1 && n > 0 {
 		c.First, c.Last = timeAt(targets, 0), timeAt(targets, n-1)
 	}
-	return Report{Clock: c, Streams: []StreamReport{}}
+	return r
 }
 
 // timeAt returns element i of a clock, or nil if it is not finite.
@@ -104,7 +105,7 @@ func timeAt(t *tensor.Tensor, i int) any {
 	return sec[i]
 }
 
-// Count adds an episode: the timestamps of its samples, its targets, both of one dtype, and the operation's valid flags.
+// Count adds an episode: the timestamps of its samples and its targets, both in one dtype, and the operation's valid flags.
 func (s *StreamReport) Count(times, targets, valid *tensor.Tensor) error {
 	valid, err := valid.Contiguous()
 	if err != nil {
@@ -139,7 +140,8 @@ func (s *StreamReport) Count(times, targets, valid *tensor.Tensor) error {
 	return nil
 }
 
-// countTargets counts the targets that are not valid since they lie outside sorted timestamps, all where there are none, and those that are NaN.
+// countTargets counts the targets that are not valid because they lie outside the sorted timestamps, and the targets that are NaN. If there
+// are no timestamps, all targets are outside.
 func countTargets[T int64 | float64 | float32](times, targets *tensor.Tensor, valid []uint8) (outside, nan int, err error) {
 	src, err := tensor.Data[T](times)
 	if err != nil {
@@ -161,7 +163,7 @@ func countTargets[T int64 | float64 | float32](times, targets *tensor.Tensor, va
 	return outside, nan, nil
 }
 
-// Clock adds what an episode's clock is like.
+// Clock adds the rate, the gaps and the range of an episode's timestamps.
 func (s *StreamReport) Clock(st dataset.Stats) {
 	s.Rate, s.Jitter = st.Rate, float64(st.Jitter)/1e9
 	s.Gaps += st.Gaps
@@ -183,7 +185,7 @@ func (r *Report) NoteUnfinite() {
 	}
 }
 
-// kindNames writes the columns by kind, as in "4 slerp, 5 linear"; the kind alone if there is one.
+// kindNames returns the number of columns by kind, for example "4 slerp, 5 linear", or the kind alone if there is one.
 func (s *StreamReport) kindNames() string {
 	list := slices.SortedFunc(maps.Keys(s.Kinds), func(a, b string) int {
 		return cmp.Or(cmp.Compare(s.Kinds[b], s.Kinds[a]), cmp.Compare(a, b))
@@ -199,7 +201,7 @@ func (s *StreamReport) kindNames() string {
 	return strings.Join(list, ", ")
 }
 
-// covers writes the time of the samples.
+// covers returns the time of the samples as text.
 func (s *StreamReport) covers() string {
 	if s.FirstNS == nil {
 		return "-"
@@ -207,10 +209,10 @@ func (s *StreamReport) covers() string {
 	return fmt.Sprintf("%.3f to %.3f s", float64(*s.FirstNS)/1e9, float64(*s.LastNS)/1e9)
 }
 
-// String is the clock in a line, a table with a line for each stream, and what was lost.
+// String returns the clock in a line, a table with a line for each stream, and the losses.
 func (r Report) String() string {
 	var b strings.Builder
-	fmt.Fprintln(&b, r.Clock)
+	fmt.Fprintln(&b, r.clock())
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "stream\tsamples\trate\tgaps\tcovers\ttargets\tvalid\toutside\tin gaps\tinexact\t  kinds")
 	for _, s := range r.Streams {
@@ -239,8 +241,9 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// String describes the clock in a line.
-func (c ClockReport) String() string {
+// clock returns a line about the clock.
+func (r *Report) clock() string {
+	c := &r.Clock
 	s := fmt.Sprintf("clock: %d targets", c.Targets)
 	if c.Hz > 0 {
 		s += fmt.Sprintf(" at %g Hz", c.Hz)

@@ -4,12 +4,15 @@ import (
 	"context"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/precision"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
 
-// Resample puts each stream that the plan takes on the common clock, in one launch a stream. A mistake in the plan is a *PlanError, a stream that
-// cannot be taken so a *StreamError, a clock that cannot be made a *RangeError or *SizeError; nothing is computed then.
+// Resample puts each stream of the plan on the common clock, in one launch a stream. The error is a *PlanError if the plan has a mistake,
+// and a *StreamError if a stream cannot be put on the clock. It wraps dataset.ErrNotFound if the recording lacks a stream, ops.ErrTooLarge
+// if there are too many targets for a clock or for the memory, and ops.ErrMissing if the timestamps count steps and have no rate. Nothing
+// is computed then.
 func Resample(ctx context.Context, device *ops.Device, e *dataset.Episode, plan Plan) (*Resampled, error) {
 	j, err := prepare(e, plan, false)
 	if err != nil {
@@ -30,7 +33,7 @@ func Resample(ctx context.Context, device *ops.Device, e *dataset.Episode, plan 
 		}
 		a := Aligned{Stream: *t.stream, Valid: got.Valid, Age: got.Age, Pad: pad, Channels: opts.Channels, How: t.resolved(), Recorded: t.stream}
 		a.Times, a.Values, a.Integers = j.targets, got.Values, nil
-		err = out.Report.account(t, &a, j.targets, j.snap, func(n *Narrowed) error {
+		err = out.Report.account(t, &a, j.targets, j.snap, func(n *precision.Loss) error {
 			wide := opts
 			wide.DType = tensor.F64
 			return n.Compare(got.Values, j.targets, 0, a.Recorded, func(clock ops.Clock) (*tensor.Tensor, error) {

@@ -2,33 +2,15 @@ package align
 
 import (
 	"io"
-	"path/filepath"
-	"strings"
 
-	"github.com/robocache/robocache/dataset/npz"
-	"github.com/robocache/robocache/dataset/safetensors"
+	"github.com/robocache/robocache/internal/arrayfile"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/tensor"
 )
 
-// ArrayWriter writes named arrays, as *npz.Writer and *safetensors.Writer do. Arrays may not change before it is closed.
-type ArrayWriter interface {
-	Add(name string, t *tensor.Tensor) error
-	AddStrings(name string, list []string) error
-	Close() error
-}
-
-// NewArrayWriter writes arrays to w in the format of a file's name: safetensors if it ends in ".safetensors", else npz.
-func NewArrayWriter(path string, w io.Writer) ArrayWriter {
-	if strings.EqualFold(filepath.Ext(path), ".safetensors") {
-		return safetensors.NewWriter(w)
-	}
-	return npz.NewWriter(w, npz.Options{})
-}
-
-// WriteArrays writes the arrays times [T], and of each stream NAME.values [T,D], NAME.valid [T], NAME.age [T] and NAME.columns [D]. It does not close
-// the writer.
-func (r *Resampled) WriteArrays(w ArrayWriter) error {
+// WriteArrays writes the arrays times [T], and for each stream NAME.values [T,D], NAME.valid [T], NAME.age [T] and NAME.columns [D]. The
+// writer, for example an *npz.Writer or a *safetensors.Writer, stays open.
+func (r *Resampled) WriteArrays(w arrayfile.Writer) error {
 	if err := w.Add("times", r.Times); err != nil {
 		return err
 	}
@@ -49,8 +31,8 @@ type array struct {
 	t    *tensor.Tensor
 }
 
-// add writes arrays up to the first that cannot be.
-func add(w ArrayWriter, list []array) error {
+// add writes arrays until one fails.
+func add(w arrayfile.Writer, list []array) error {
 	for _, a := range list {
 		if err := w.Add(a.name, a.t); err != nil {
 			return err
@@ -59,9 +41,9 @@ func add(w ArrayWriter, list []array) error {
 	return nil
 }
 
-// WriteArrays writes the arrays values [T,D], valid [T,M], age [T,M], times [T], the names of the M streams, and columns [D], named STREAM.column. It
-// does not close the writer.
-func (f *Fused) WriteArrays(w ArrayWriter) error {
+// WriteArrays writes the arrays values [T,D], valid [T,M], age [T,M], times [T], the names of the M streams, and columns [D], named
+// STREAM.column. The writer, for example an *npz.Writer or a *safetensors.Writer, stays open.
+func (f *Fused) WriteArrays(w arrayfile.Writer) error {
 	var streams, columns []string
 	for i := range f.Streams {
 		s := &f.Streams[i]
@@ -79,15 +61,17 @@ func (f *Fused) WriteArrays(w ArrayWriter) error {
 	return w.AddStrings("columns", columns)
 }
 
-// WriteFile writes what WriteArrays does to a file that is there whole or not at all, in the format of its name; see [NewArrayWriter].
+// WriteFile writes the arrays of WriteArrays to a file: safetensors if its name ends in ".safetensors", else npz. After an error there is
+// no file.
 func (r *Resampled) WriteFile(path string) error { return writeFile(path, r.WriteArrays) }
 
-// WriteFile writes what WriteArrays does to a file that is there whole or not at all, in the format of its name; see [NewArrayWriter].
+// WriteFile writes the arrays of WriteArrays to a file: safetensors if its name ends in ".safetensors", else npz. After an error there is
+// no file.
 func (f *Fused) WriteFile(path string) error { return writeFile(path, f.WriteArrays) }
 
-func writeFile(path string, arrays func(ArrayWriter) error) error {
+func writeFile(path string, arrays func(arrayfile.Writer) error) error {
 	return atomicfile.WriteFile(path, func(out io.Writer) error {
-		w := NewArrayWriter(path, out)
+		w := arrayfile.New(path, out)
 		if err := arrays(w); err != nil {
 			return err
 		}

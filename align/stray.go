@@ -4,32 +4,33 @@ import (
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/cover"
 )
 
-// beside are the streams of the recording that are not taken, as far as their timestamps are good.
-func (j *job) beside(e *dataset.Episode) (list []source) {
+// beside returns the streams of the recording that are not taken and have sorted timestamps.
+func (j *job) beside(e *dataset.Episode) (list []clocks.Source) {
 	for i := range e.Streams {
 		s := &e.Streams[i]
 		if slices.ContainsFunc(j.takes, func(t take) bool { return t.from == s.Name }) {
 			continue
 		}
 		if _, core, lo, hi, err := cover.Core(s); err == nil {
-			list = append(list, source{Cover: core, stray: cover.MostlyOneStep(s.Nanoseconds()[lo:hi])})
+			list = append(list, clocks.Source{Cover: core, Stray: cover.MostlyOneStep(s.Nanoseconds()[lo:hi])})
 		}
 	}
 	return list
 }
 
 // witness reports whether another stream has samples around a time.
-func (j *job) witness(t *take, beside []source, at int64) bool {
-	within := func(c Cover) bool { return c.First <= at && at <= c.Last }
-	return slices.ContainsFunc(beside, func(s source) bool { return within(s.Cover) }) ||
+func (j *job) witness(t *take, beside []clocks.Source, at int64) bool {
+	within := func(c cover.Cover) bool { return c.First <= at && at <= c.Last }
+	return slices.ContainsFunc(beside, func(s clocks.Source) bool { return within(s.Cover) }) ||
 		slices.ContainsFunc(j.takes, func(o take) bool { return !o.empty && o.from != t.from && within(o.core) })
 }
 
-// vouched puts timestamps back into a stream's core that lie where another stream has samples: within the recording nothing is stray.
-func (j *job) vouched(t *take, beside []source) {
+// vouched puts timestamps back into a stream's core if another stream has samples around them, because they are then within the recording.
+func (j *job) vouched(t *take, beside []clocks.Source) {
 	if t.lo > 0 && j.witness(t, beside, t.cover.First) {
 		t.lo, t.core.First = 0, t.cover.First
 	}
@@ -38,9 +39,9 @@ func (j *job) vouched(t *take, beside []source) {
 	}
 }
 
-// jump returns a note if a stream's clock was perhaps set while it was recorded: one step is a thousand times all others together, and leads to where no
-// other stream is.
-func (j *job) jump(t *take, beside []source) (notes dataset.Notes) {
+// jump returns a note if a stream's clock may have been set during the recording: one step is a thousand times as long as all others
+// together, and no other stream has samples on one side of it.
+func (j *job) jump(t *take, beside []clocks.Source) (notes dataset.Notes) {
 	at, step, others, found := cover.Jump(t.kept())
 	if !found || j.witness(t, beside, t.core.First) && j.witness(t, beside, t.core.Last) {
 		return nil

@@ -7,62 +7,56 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// Effective is how a stream is sampled in the end, by its own options and the defaults.
-type Effective struct {
-	How      Sampling
-	Edge     ops.Edge
-	Channels []ops.Channel
-	Empty    bool // the stream has no samples, so that the fill value is written
-}
-
 // has reports whether a channel's kind is one of these.
-func (e *Effective) has(kinds ...ops.Interp) bool {
-	return slices.ContainsFunc(e.Channels, func(c ops.Channel) bool { return slices.Contains(kinds, c.Interp) })
+func (a *Aligned) has(kinds ...ops.Interp) bool {
+	return slices.ContainsFunc(a.Channels, func(c ops.Channel) bool { return slices.Contains(kinds, c.Interp) })
 }
 
-func (e *Effective) single() bool {
-	return e.has(ops.InterpPrevious, ops.InterpNext, ops.InterpNearest)
+func (a *Aligned) single() bool {
+	return a.has(ops.InterpPrevious, ops.InterpNext, ops.InterpNearest)
 }
 
-func (e *Effective) windowed() bool {
-	return slices.ContainsFunc(e.Channels, func(c ops.Channel) bool { return c.Interp.Windowed() })
+func (a *Aligned) windowed() bool {
+	return slices.ContainsFunc(a.Channels, func(c ops.Channel) bool { return c.Interp.Windowed() })
 }
 
 // gaps reports whether a target may be in a gap.
-func (e *Effective) gaps() bool {
-	_, gap := e.How.MaxGap.Get()
-	_, near := e.How.Tolerance.Get()
-	return gap || near && e.single() || e.windowed()
+func (a *Aligned) gaps() bool {
+	_, gap := a.How.MaxGap.Get()
+	_, near := a.How.Tolerance.Get()
+	return gap || near && a.single() || a.windowed()
 }
 
-func (e *Effective) fills() bool {
-	return e.Edge == ops.EdgeFill || e.Edge == ops.EdgeHold || e.How.FillGaps || e.Empty
+// fills reports whether the fill value may be written.
+func (a *Aligned) fills() bool {
+	edge := a.How.Edge
+	return edge == ops.EdgeFill.String() || edge == ops.EdgeHold.String() || a.How.FillGaps || a.Recorded != nil && a.Recorded.Len() == 0
 }
 
-// Unused returns a note about each option that has no effect on any of the streams that it is for, such as a tolerance without a kind that takes
-// single samples, or a period without angles. Name is the stream, or empty for the defaults.
-func Unused(name string, asked Sampling, on ...Effective) (notes dataset.Notes) {
-	add := func(given bool, code dataset.Code, has func(*Effective) bool) {
-		if given && len(on) > 0 && !slices.ContainsFunc(on, func(e Effective) bool { return has(&e) }) {
+// Unused returns a note about each option of s that has no effect on any of the streams in on, for example a period without angles. name is
+// the stream of the notes, or empty if s are a plan's defaults. The streams need How with its Edge, and Channels.
+func (s Sampling) Unused(name string, on ...Aligned) (notes dataset.Notes) {
+	add := func(given bool, code dataset.Code, has func(*Aligned) bool) {
+		if given && len(on) > 0 && !slices.ContainsFunc(on, func(a Aligned) bool { return has(&a) }) {
 			notes = append(notes, dataset.Note{Code: code, Subject: name})
 		}
 	}
-	kind := func(k ops.Interp) func(*Effective) bool {
-		return func(e *Effective) bool { return e.has(k) }
+	kind := func(k ops.Interp) func(*Aligned) bool {
+		return func(a *Aligned) bool { return a.has(k) }
 	}
-	_, near := asked.Tolerance.Get()
-	_, window := asked.Window.Get()
-	add(near, dataset.CodeToleranceUnused, (*Effective).single)
-	add(asked.Period != 0, dataset.CodePeriodUnused, kind(ops.InterpAngle))
-	add(asked.Quat != "", dataset.CodeQuatUnused, kind(ops.InterpSlerp))
-	add(window, dataset.CodeWindowUnused, (*Effective).windowed)
-	add(asked.Edge == ops.EdgeExtrapolate.String(), dataset.CodeExtrapolateUnused, kind(ops.InterpLinear))
-	add(asked.FillGaps, dataset.CodeFillGapsUnused, (*Effective).gaps)
-	add(asked.Fill != (ops.Fill{}), dataset.CodeFillUnused, (*Effective).fills)
-	if k, err := ops.ParseInterp(asked.Kind); err == nil && asked.Kind != "" {
+	_, near := s.Tolerance.Get()
+	_, window := s.Window.Get()
+	add(near, dataset.CodeToleranceUnused, (*Aligned).single)
+	add(s.Period != 0, dataset.CodePeriodUnused, kind(ops.InterpAngle))
+	add(s.Quat != "", dataset.CodeQuatUnused, kind(ops.InterpSlerp))
+	add(window, dataset.CodeWindowUnused, (*Aligned).windowed)
+	add(s.Edge == ops.EdgeExtrapolate.String(), dataset.CodeExtrapolateUnused, kind(ops.InterpLinear))
+	add(s.FillGaps, dataset.CodeFillGapsUnused, (*Aligned).gaps)
+	add(s.Fill != (ops.Fill{}), dataset.CodeFillUnused, (*Aligned).fills)
+	if k, err := ops.ParseInterp(s.Kind); err == nil && s.Kind != "" {
 		add(true, dataset.CodeKindUnused, kind(k))
 		if n := notes.Find(dataset.CodeKindUnused); n != nil {
-			n.Got = asked.Kind
+			n.Got = s.Kind
 		}
 	}
 	return notes

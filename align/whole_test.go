@@ -12,6 +12,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -78,7 +79,7 @@ func TestAStrayTimestampDoesNotMakeTheRecordingLong(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []any{int64(0), int64(50e9)}, []any{got.Report.Clock.First, got.Report.Clock.Last}, "it ends with the stray stream, and begins with the recording")
 	_, err = align.Resample(ctx, cpu(t), e, align.Plan{Rate: 2000, Range: align.Range{Mode: align.RangeUnion}})
-	var span *align.RangeError
+	var span *clocks.RangeError
 	require.ErrorAs(t, err, &span)
 	assert.Equal(t, "rtl", span.Streams[0].Name)
 }
@@ -211,7 +212,7 @@ func TestANameOfSeveralSetsIsToldThem(t *testing.T) {
 	e := recorded(t)
 	e.Streams[0].Name, e.Streams[2].Name = "/j.position (a, b)", "/j.position (c)"
 	_, err := align.Resample(ctx, cpu(t), e, align.Plan{Rate: 1, Streams: named("/j.position")})
-	var missing *align.MissingError
+	var missing *clocks.MissingError
 	require.ErrorAs(t, err, &missing)
 	assert.Equal(t, "/j.position (a, b) or /j.position (c)", missing.Near)
 }
@@ -234,9 +235,9 @@ func TestAStreamOfOneTimestampHoldsItsValue(t *testing.T) {
 		two, err := tensor.Data[uint8](both)
 		require.NoError(t, err)
 		assert.Equal(t, one, two)
-		prepared, err := align.Prepare(e, align.Plan{Rate: 10, Streams: streams})
+		prepared, err := (&align.Preparer{Plan: align.Plan{Rate: 10, Streams: streams}}).Prepare(e)
 		require.NoError(t, err)
-		assert.Equal(t, got.Streams[1].How.Edge, prepared.Streams[1].How.Edge)
+		assert.Equal(t, got.Streams[1].How.Edge, prepared.Streams[1].Options.Edge.String())
 		return one
 	}
 	streams := named("fast", "static")
@@ -250,7 +251,10 @@ func TestAStreamOfOneTimestampHoldsItsValue(t *testing.T) {
 			return err
 		},
 		func() error { _, err := align.Fuse(ctx, cpu(t), e, align.Plan{Rate: 10, Streams: streams}); return err },
-		func() error { _, err := align.Prepare(e, align.Plan{Rate: 10, Streams: streams}); return err },
+		func() error {
+			_, err := (&align.Preparer{Plan: align.Plan{Rate: 10, Streams: streams}}).Prepare(e)
+			return err
+		},
 	} {
 		var bad *align.StreamError
 		require.ErrorAs(t, do(), &bad)

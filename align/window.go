@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Ticks returns the targets of a window at an anchor, as nanoseconds from it: the ticks j of the rate with From < j/rate <= To where To is at most 0, else
-// those with From <= j/rate < To. Tick j is at floor(j*1e9/rate + 0.5).
+// Ticks returns the targets of a window at an anchor, in nanoseconds from it: the ticks j of the rate with From < j/rate <= To if To is at
+// most 0, else with From <= j/rate < To. Tick j is at floor(j*1e9/rate + 0.5).
 func (w Window) Ticks(rate float64) []int64 {
 	lo, hi := w.span(rate)
 	var list []int64
@@ -17,7 +17,7 @@ func (w Window) Ticks(rate float64) []int64 {
 	return list
 }
 
-// span is the first and the last tick of a window, or the other way round if it has none.
+// span returns the first and the last tick of a window. If the window has none, lo is after hi.
 func (w Window) span(rate float64) (lo, hi float64) {
 	for _, tolerance := range []float64{windowTolerance, 0} { // 0 if the window is shorter than the tolerance
 		from, to := steps(w.From, rate, tolerance), steps(w.To, rate, tolerance)
@@ -34,8 +34,8 @@ func (w Window) span(rate float64) (lo, hi float64) {
 // windowTolerance is LeRobot's own for delta_timestamps, seconds. Example: 0.0333 s is a step of 30 Hz.
 const windowTolerance = 1e-4
 
-// steps is how many steps of a rate a duration takes: a whole number if it is one within the tolerance, seconds, unless that is over a quarter of a
-// step, or within the nanosecond to which a Duration rounds.
+// steps returns the number of steps of a rate in a duration. It is whole if it is so within the tolerance, seconds, unless that is over a quarter of a
+// step. It corrects the rounding of a Duration, so that a third of a second is 10 steps of 30 Hz.
 func steps(d time.Duration, rate, tolerance float64) float64 {
 	v := d.Seconds() * rate
 	if tolerance*rate > 0.25 {
@@ -47,16 +47,16 @@ func steps(d time.Duration, rate, tolerance float64) float64 {
 	return v
 }
 
-// diffusionPolicy is the padding that says which windows there are, too.
+// diffusionPolicy is the padding that also chooses the windows.
 const diffusionPolicy = "diffusion_policy"
 
-// Anchors returns how many of an episode's ticks have a window, of a checked plan with a rate: the first ones, which are all unless the padding is
-// diffusion_policy. There no window reaches beyond the last tick by more than PadAfter.
+// Anchors returns the number of an episode's ticks, from the first, that have a window. The plan is checked and has a rate. All ticks have
+// one, unless the padding is diffusion_policy: then no window reaches beyond the last tick by more than PadAfter.
 //
-// Source: the sequence sampler of the diffusion policy project, as published in 2023. Of an episode of n steps it takes the sequences of h steps that begin
-// at steps -before to n-h+after; steps outside of the episode are its first or last. Here h are the ticks from the first of any window to the last, the
-// anchor among them, and before those ahead of it, n_obs_steps-1 in its configurations: so the first tick is an anchor. after is PadAfter, n_action_steps-1
-// steps in its configurations, which leaves out the last anchors alone.
+// Source: the sequence sampler of the diffusion policy project, as published in 2023. From an episode of n steps it takes the sequences of
+// h steps that begin at steps -before to n-h+after; steps outside the episode are its first or last. Here h is the number of ticks from the
+// first of any window to the last, with the anchor. before is the number of ticks before the anchor, n_obs_steps-1 in its configurations,
+// so the first tick is an anchor. after is PadAfter, n_action_steps-1 steps in its configurations, which leaves out only the last anchors.
 func (p *Plan) Anchors(ticks int) int {
 	if p.Padding != diffusionPolicy {
 		return ticks
@@ -65,7 +65,7 @@ func (p *Plan) Anchors(ticks int) int {
 	return max(0, ticks-int(p.ahead()-math.Floor(steps(after, p.Rate, windowTolerance))))
 }
 
-// ahead is how many ticks windows reach beyond their anchor.
+// ahead returns how many ticks windows reach beyond their anchor.
 func (p *Plan) ahead() float64 {
 	most := 0.0
 	for _, w := range p.Windows {

@@ -14,7 +14,8 @@ const (
 	cloudsKind = "clouds"
 )
 
-// StreamAccount says what became of the samples of a stream, the frames of a media stream or the clouds of a series. Its JSON names are a contract.
+// StreamAccount counts the samples of a stream, the frames of a media stream or the clouds of a series by their fate. Its JSON names are a
+// contract.
 //
 //	Read = Used + the sum of Dropped
 //	Rows = Valid + OutOfRange + Gapped + NotFinite
@@ -23,7 +24,7 @@ type StreamAccount struct {
 	Kind     string        `json:"kind"` // "stream", "media" or "clouds"
 	Episodes int           `json:"episodes"`
 	Read     int           `json:"read"`
-	Used     int           `json:"used"`              // whatever was written came of them
+	Used     int           `json:"used"`              // the written rows depend on them
 	Dropped  dataset.Notes `json:"dropped,omitempty"` // why; Count is the samples
 	Rows     int           `json:"rows"`              // that were written
 	Valid    int           `json:"valid"`
@@ -33,12 +34,12 @@ type StreamAccount struct {
 	NotFinite  int `json:"not_finite"`
 	// AcrossGaps are the rows that were made between two samples further apart than dataset.GapFactor medians, be they valid or not.
 	AcrossGaps int `json:"across_gaps"`
-	// Rounded are the whole numbers that were recorded of those columns and that float64 does not hold: what was written of them was rounded.
+	// Rounded counts recorded whole numbers that float64 does not hold, for example 1<<53+1: they were rounded.
 	Rounded int `json:"rounded_integers"`
 }
 
-// BalanceError says that an account does not add up, or that what was written is not what the account has. It is a defect of this program or of a
-// reader, and nothing was given its name.
+// BalanceError is an account that does not add up, or that differs from the written samples. It is a defect of this program or of a reader.
+// The piece does not get its name.
 type BalanceError struct {
 	Episode, Stream, Got, Want string
 }

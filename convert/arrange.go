@@ -10,8 +10,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// arranged is an episode as align takes it: media are streams of the frames' numbers, so that the plan's clock, kinds, gaps and tolerances hold for
-// them as for any stream; and streams with an offset have times that are later by it.
+// arranged is an episode as align takes it: media are streams of the frames' numbers, so that the plan's clock, kinds, gaps and tolerances
+// hold for them as for any stream; and streams with an offset have times that are later by it.
 type arranged struct {
 	episode *dataset.Episode
 	plan    align.Plan

@@ -7,19 +7,19 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/dataset/safetensors"
+	"github.com/robocache/robocache/internal/arrayfile"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
 
-// NPZ is numpy archives, one an episode: NAME.values [S,D], NAME.times [S] and NAME.columns [D] of each stream, or one times [T] where all have one
-// clock, and by a plan NAME.valid [T] and NAME.age [T] too. Whole numbers are of the type that they were recorded as, or the least that holds a stream's
-// columns. They have no frames and no clouds.
+// NPZ is numpy archives, one an episode: NAME.values [S,D], NAME.times [S] and NAME.columns [D] of each stream, or one times [T] where all
+// have one clock, and by a plan NAME.valid [T] and NAME.age [T] too. Whole numbers are of the type that they were recorded as, or the least
+// that holds a stream's columns. They have no frames and no clouds.
 func NPZ() Target { return arrays{"npz"} }
 
 // Safetensors is files of safetensors, one an episode, with the arrays of NPZ; the lists of columns are JSON in the metadata.
@@ -38,13 +38,13 @@ func (a arrays) Create(_ context.Context, path string, _ Piece) (Writer, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &arraysWriter{f, a.format, align.NewArrayWriter("."+a.format, f)}, nil
+	return &arraysWriter{f, a.format, arrayfile.New("."+a.format, f)}, nil
 }
 
 type arraysWriter struct {
 	*atomicfile.File
 	format string
-	to     align.ArrayWriter
+	to     arrayfile.Writer
 }
 
 func (w *arraysWriter) Commit(context.Context) error { return w.File.Commit() }
@@ -109,7 +109,7 @@ func (w *arraysWriter) write(e *Episode) error {
 	return nil
 }
 
-// say writes a text, if there is one: in npz as an array.
+// say writes a text unless it is empty: in npz as an array.
 func (w *arraysWriter) say(name, text string) error {
 	text = strings.TrimRight(strings.ToValidUTF8(text, "\uFFFD"), "\x00")
 	if text == "" {
@@ -121,23 +121,23 @@ func (w *arraysWriter) say(name, text string) error {
 	return w.to.AddStrings(name, []string{text})
 }
 
-// wholeWriter is an ArrayWriter that writes whole numbers as such.
+// wholeWriter is a Writer that writes whole numbers as such.
 type wholeWriter interface {
 	AddWhole(name, typ string, t *tensor.Tensor) error
 }
 
 // kindly writes the values of streams of whole numbers as such, if they still are.
 type kindly struct {
-	align.ArrayWriter
+	arrayfile.Writer
 	e *Episode
 }
 
 func (k *kindly) Add(name string, t *tensor.Tensor) error {
-	to, can := k.ArrayWriter.(wholeWriter)
+	to, can := k.Writer.(wholeWriter)
 	stream, values := strings.CutSuffix(name, ".values")
 	i := slices.IndexFunc(k.e.Streams, func(s dataset.Stream) bool { return s.Name == stream })
 	if !can || !values || i < 0 || k.e.Aligned != nil && slices.ContainsFunc(k.e.Aligned.Streams[i].Channels, between) {
-		return k.ArrayWriter.Add(name, t)
+		return k.Writer.Add(name, t)
 	}
 	typ := npy.WholeType(k.e.Streams[i].Columns)
 	if s := &k.e.Streams[i]; s.Integers != nil {
@@ -148,7 +148,7 @@ func (k *kindly) Add(name string, t *tensor.Tensor) error {
 	if holds, err := npy.HoldsWhole(typ, t); err != nil {
 		return err
 	} else if !holds {
-		return k.ArrayWriter.Add(name, k.e.Streams[i].Values)
+		return k.Writer.Add(name, k.e.Streams[i].Values)
 	}
 	return to.AddWhole(name, typ, t)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// inOrder gives a stream the order of columns that another episode has, if it has the same by name, each once, as a loader takes them; else, and where
-// they are in that order already, it is as it was, and moved is false.
+// inOrder gives a stream the order of columns that another episode has, if it has the same by name, each once, as a loader takes them;
+// else, and where they are in that order already, it is as it was, and moved is false.
 func inOrder(s *dataset.Stream, names []string) (out dataset.Stream, moved bool, err error) {
 	own := s.ColumnNames()
 	if len(own) != len(names) || slices.Equal(own, names) {

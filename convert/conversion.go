@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Conversion is inputs that were opened, and what is to be made of them. Its methods are for one goroutine at a time.
+// Conversion is a set of open inputs and the output to make from them. Its methods are for one goroutine at a time.
 type Conversion struct {
 	inputs   []input
 	out      string
@@ -22,13 +22,14 @@ type Conversion struct {
 	begins   []int // where the shards' episodes begin, and where the last ends
 	episodes int
 	head     Head
-	own      bool // what there is at the output is of this conversion, as far as a shard has looked
+	own      bool // a shard has checked that all files at the output belong to this conversion
 }
 
-// New opens inputs, whose episodes are numbered one input after the other, and checks what is asked for. Nothing is written.
+// New opens inputs and checks the options. Episodes are numbered one input after the other. Nothing is written.
 //
-// The output is a folder, but for a target of files whose ending the output has: then it is that file, which is replaced, and there must be one episode
-// in it, unless the file is for many. A mistake in the options is an *OptionError or *align.PlanError, an input that cannot be opened an *InputError.
+// The output is a folder, unless the target writes files and the output has their ending, for example out.npz: then it is that file, which
+// is replaced. The inputs must have one episode then, unless a file of the target holds several. A mistake in the options is an
+// *OptionError or *align.PlanError, an input that cannot be opened an *InputError.
 func New(ctx context.Context, inputs []string, out string, t Target, opt Options) (*Conversion, error) {
 	if err := opt.check(); err != nil {
 		return nil, err
@@ -61,7 +62,7 @@ func New(ctx context.Context, inputs []string, out string, t Target, opt Options
 		return nil, errors.Join(err, c.Close())
 	}
 	c.head = Head{Version: version, Target: t.Name(), Settings: settings, Strict: opt.Reading.Strict, Rate: opt.Reading.Rate, Clock: opt.Reading.Clock,
-		Definitions: opt.Reading.Definitions, Media: opt.Media, KeepInvalid: opt.KeepInvalid, Plan: planText(opt.Plan), Shards: opt.Shards, Episodes: c.episodes, Listing: listing(list)}
+		Stretch: opt.Reading.Stretch, Definitions: opt.Reading.Definitions, Media: opt.Media, KeepInvalid: opt.KeepInvalid, Plan: planText(opt.Plan), Shards: opt.Shards, Episodes: c.episodes, Listing: listing(list)}
 	return c, nil
 }
 

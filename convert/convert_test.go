@@ -17,6 +17,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/mcap"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -268,7 +269,7 @@ func TestWhatIsWholeIsNotMadeAgain(t *testing.T) {
 	first, second := stat("episode-000000.npz"), stat("episode-000001.npz")
 	damaged := []byte(want["episode-000001.npz"])
 	damaged[len(damaged)/2] ^= 1
-	require.NoError(t, os.WriteFile(filepath.Join(out, "episode-000001.npz"), damaged, 0o666))
+	filetest.Write(t, filepath.Join(out, "episode-000001.npz"), damaged)
 	held, err := os.Open(filepath.Join(out, "episode-000001.npz")) // so that what is made anew is not given the same number on the disk
 	require.NoError(t, err)
 	defer held.Close()
@@ -329,7 +330,7 @@ func keys(m map[string]string) (list []string) {
 // broken writes recordings of which one is cut in its middle, where no message is whole.
 func broken(t *testing.T) string {
 	in := write(t, recorded(t, 1, 40, false), recorded(t, 2, 25, false), recorded(t, 3, 33, false))
-	require.NoError(t, os.WriteFile(filepath.Join(in, "run2.mcap"), []byte(mcap.Magic+"rubbish"), 0o666))
+	filetest.Write(t, filepath.Join(in, "run2.mcap"), mcap.Magic+"rubbish")
 	return in
 }
 
@@ -348,7 +349,7 @@ func TestOneBrokenEpisodeCostsItself(t *testing.T) {
 		require.ErrorAs(t, err, &format)
 	}
 	for _, name := range []string{"run1.mcap", "run3.mcap"} {
-		require.NoError(t, os.WriteFile(filepath.Join(in, name), []byte(mcap.Magic+"rubbish"), 0o666))
+		filetest.Write(t, filepath.Join(in, name), mcap.Magic+"rubbish")
 	}
 	out := filepath.Join(t.TempDir(), "out")
 	_, err := all(out, NPZ(), Options{}, in)
@@ -382,7 +383,7 @@ func TestAnInputThatIsGoneIsAnError(t *testing.T) {
 func TestAnInputThatChangesWhileItIsReadIsAnError(t *testing.T) {
 	in := write(t, recorded(t, 1, 40, false), recorded(t, 2, 25, false))
 	_, err := all(filepath.Join(t.TempDir(), "out"), Safetensors(), Options{Workers: 1, Progress: func(Progress) {
-		require.NoError(t, os.WriteFile(filepath.Join(in, "new"), nil, 0o666))
+		filetest.Write(t, filepath.Join(in, "new"), "")
 	}}, in)
 	var input *InputError
 	require.ErrorAs(t, err, &input)

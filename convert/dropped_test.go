@@ -36,7 +36,7 @@ func TestMediaAndCloudsThatAreNotTakenHaveACode(t *testing.T) {
 	assert.Equal(t, []dataset.Code{dataset.CodeNotSelected}, codesOf(r, "side"))
 	n := ready{e: &Episode{Recorded: &dataset.Episode{Media: e.Media[:1], Clouds: []dataset.CloudStream{{Name: "lidar", Times: []int64{1, 2}}}}}}
 	n.untaken(map[string]bool{}, nil, &Conversion{})
-	assert.Equal(t, dataset.Notes{{Code: dataset.CodeCloudsByPlan, Count: 2}}, n.accounts[1].Dropped)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeCloudsNotAligned, Count: 2}}, n.accounts[1].Dropped)
 }
 
 func TestSamplesWithoutATimeHaveACode(t *testing.T) {
@@ -65,7 +65,7 @@ func TestCamerasThatLeRobotCannotHaveHaveACode(t *testing.T) {
 	l := &leRobotWriter{}
 	times := []int64{0, 1}
 	_, why := l.media(context.Background(), &dataset.Media{Name: "m", Times: times, Encoding: "bayer_rggb16", Source: deepFrames{}}, times)
-	assert.Equal(t, dataset.CodeFramesNoDecoder, why.Code)
+	assert.Equal(t, dataset.CodeFramesUndecoded, why.Code)
 }
 
 func TestStreamsThatAWebDatasetCannotHaveHaveACode(t *testing.T) {

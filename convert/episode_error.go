@@ -10,6 +10,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/video"
 )
 
@@ -33,15 +34,15 @@ func (e *EpisodeError) Error() string { return fmt.Sprintf("%s: %v", e.Input, e.
 // Unwrap returns why.
 func (e *EpisodeError) Unwrap() error { return e.Err }
 
-// SpoiledError says which episodes that were written lack what a later one has, since they lost it: the piece is made again without them.
+// SpoiledError names written episodes that lost a stream, because a later episode has it. The piece is made again without them.
 type SpoiledError struct{ Episodes map[int]error }
 
 func (e *SpoiledError) Error() string { return e.Episodes[e.first()].Error() }
 
-// first is the number of the first of them.
+// first is the lowest number of these episodes.
 func (e *SpoiledError) first() int { return slices.Min(slices.Collect(maps.Keys(e.Episodes))) }
 
-// brokenError is an episode of which a part was written.
+// brokenError is an episode that was written in part.
 type brokenError struct {
 	number int
 	err    error
@@ -49,8 +50,8 @@ type brokenError struct {
 
 func (e *brokenError) Error() string { return e.err.Error() }
 
-// ofEpisode reports whether an error is of what one episode holds, and says nothing of the next: a file that breaks its format, streams that cannot be
-// put on a clock, content that the output has no place for. A file that is gone, a disk that is full and a decoder that there is not are no such thing.
+// ofEpisode reports whether an error concerns the content of one episode only: a file that breaks its format, streams that cannot be put on
+// a clock, content that the output has no place for. A missing file, a full disk and a missing decoder also affect the next episode.
 func ofEpisode(err error) bool {
 	var path *fs.PathError
 	var program *video.ProgramError
@@ -60,12 +61,12 @@ func ofEpisode(err error) bool {
 	var (
 		format  *dataset.FormatError
 		stream  *dataset.StreamError
-		missing *align.MissingError
+		missing *clocks.MissingError
 		aligned *align.StreamError
-		none    *align.NoStreamsError
-		span    *align.RangeError
-		size    *align.SizeError
-		steps   *align.StepsError
+		none    *clocks.NoStreamsError
+		span    *clocks.RangeError
+		size    *clocks.SizeError
+		steps   *clocks.StepsError
 		refused *RefusedError
 		lost    *LostError
 	)

@@ -45,8 +45,8 @@ func (p *place) foreign(head Head) error {
 	return nil
 }
 
-// heads are those of the shards of an output of which there is something: journals beside it, and reports in it. Another program may be about to end one:
-// it writes the report before it removes the journal, so that journals are looked for first.
+// heads returns the heads of all shards with a journal next to the output or a report in it. Journals are read first, because another
+// program may finish a shard meanwhile: it writes the report before it removes the journal.
 func (p *place) heads() (list []Head, err error) {
 	dir, base := filepath.Split(filepath.Clean(p.at))
 	look := func(dir, before, after string, read func(b []byte) Head) error {
@@ -87,7 +87,7 @@ func (p *place) heads() (list []Head, err error) {
 	return list, err
 }
 
-// otherwise says in what two heads differ.
+// otherwise returns the settings in which two heads differ.
 func otherwise(is, want Head) string {
 	for _, c := range []struct {
 		what      string
@@ -96,7 +96,7 @@ func otherwise(is, want Head) string {
 		{"target", is.Target, want.Target}, {"settings", is.Settings, want.Settings}, {"shards", is.Shards, want.Shards}, {"plan", is.Plan, want.Plan},
 		{"episodes", is.Episodes, want.Episodes}, {"files of the inputs", is.Listing, want.Listing}, {"media", is.Media, want.Media},
 		{"definitions", is.Definitions, want.Definitions},
-		{"rate", is.Rate, want.Rate}, {"clock", is.Clock, want.Clock}, {"strictness", is.Strict, want.Strict},
+		{"rate", is.Rate, want.Rate}, {"clock", is.Clock, want.Clock}, {"stretch", is.Stretch, want.Stretch}, {"strictness", is.Strict, want.Strict},
 		{"rows that are not valid", is.KeepInvalid, want.KeepInvalid},
 	} {
 		if a, b := text(c.got), text(c.want); a != b {

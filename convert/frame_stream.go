@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// digits is how many columns a frame's number takes: digits of base 256, each of which any dtype of values holds exactly.
+// digits is the number of columns for a frame's number: digits of base 256, because every dtype of values holds each exactly.
 const digits = 4
 
 // noKinds are those of a camera's columns: not those of the defaults, which are of columns that it has not.

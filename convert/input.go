@@ -21,7 +21,7 @@ type input struct {
 	info  dataset.Info
 	first int            // the number of its first episode
 	split [][]string     // of its episodes, by number
-	files []sources.File // of which hashes has some
+	files []sources.File // hashes has some of them
 }
 
 // InputError is an input that cannot be opened.
@@ -62,8 +62,8 @@ func open(ctx context.Context, paths []string, opt dataset.Options) (list []inpu
 	return list, nil
 }
 
-// known returns an *OptionError if media are asked for that no episode has. Inputs that declare cameras are not read, and others as far as it takes to find
-// all: all of them where a name is wrong.
+// known returns an *OptionError if media are asked for that no episode has. Inputs that declare cameras are not read, and others as far as
+// it takes to find all: all of them where a name is wrong.
 func known(ctx context.Context, list []input, media []string) error {
 	names := map[string]bool{"": true}
 	lacking := func() int { return slices.IndexFunc(media, func(name string) bool { return !names[name] }) }
@@ -86,7 +86,7 @@ func known(ctx context.Context, list []input, media []string) error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if err != nil { // which the conversion will tell
+			if err != nil { // which the conversion reports later
 				continue
 			}
 			for m := range e.Media {
@@ -131,7 +131,7 @@ func at(list []input, number int) (in *input, index, there int) {
 	return &list[index], index, number - list[index].first
 }
 
-// listing is a hash of what the files of all inputs are called and how large they are.
+// listing is a hash of the names and sizes of all files of the inputs.
 func listing(list []input) string {
 	sum := sha256.New()
 	for i := range list {
@@ -143,8 +143,8 @@ func listing(list []input) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// hashed hashes those files of the inputs that are a shard's to hash: file j of all is that of shard j % shards. Of the others, of which its episodes may
-// be too, it says when they were written last: to hash them all in every shard would be to read all inputs as often.
+// hashed hashes the input files that belong to a shard: shard j % shards hashes file j. For the other files it records the time of the last
+// write, because otherwise every shard would read all inputs.
 func hashed(ctx context.Context, list []input, shard, shards int) ([]InputReport, error) {
 	var out []InputReport
 	j := 0
@@ -170,7 +170,8 @@ func hashed(ctx context.Context, list []input, shard, shards int) ([]InputReport
 	return out, nil
 }
 
-// unchanged returns an error if inputs have other files than when they were opened, or one was written since, as far as its storage says when.
+// unchanged returns an error if inputs have other files than when they were opened, or if a file was written since and its storage records
+// the time.
 func unchanged(ctx context.Context, list []input) error {
 	for i := range list {
 		in := &list[i]

@@ -13,7 +13,7 @@ import (
 	"github.com/robocache/robocache/internal/atomicfile"
 )
 
-// doneBefore is what an earlier conversion has left: the head that it was asked with, and what it had done.
+// doneBefore is the state of an earlier conversion: its head and its finished pieces.
 type doneBefore struct {
 	head     string
 	inputs   string
@@ -21,7 +21,7 @@ type doneBefore struct {
 	entries  []entry
 }
 
-// before reads what an earlier conversion of the same shard has left; nil if there is nothing.
+// before reads the state that an earlier conversion of the same shard left; nil if there is none.
 func (p *place) before() (*doneBefore, error) {
 	if p.marker == "" {
 		return nil, nil
@@ -45,7 +45,7 @@ func (p *place) before() (*doneBefore, error) {
 	return journalOf(f)
 }
 
-// hashes is what inputs hold, wherever they are.
+// hashes returns the inputs without their paths as JSON, so that moved inputs compare equal.
 func hashes(list []InputReport) string {
 	list = slices.Clone(list)
 	for i := range list {
@@ -91,7 +91,7 @@ func journalOf(r io.Reader) (*doneBefore, error) {
 	}
 }
 
-// begin starts a journal, with what is done already.
+// begin starts a journal that has the entries of finished pieces.
 func (p *place) begin(o opening, done []entry) (*journal, error) {
 	if p.journal == "" {
 		return &journal{keep: func() {}}, nil

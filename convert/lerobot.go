@@ -15,19 +15,20 @@ import (
 	lerobotwrite "github.com/robocache/robocache/dataset/lerobot/write"
 )
 
-// LeRobot is the target of LeRobot v3.0 datasets, of which a piece is one.
+// LeRobot is the target of LeRobot v3.0 datasets. A piece is one dataset.
 //
-// Frame i of an episode is at i/FPS there, and nothing else. Where that is not when it was recorded, two kinds of columns say when: capture_time, of
-// the row, and capture_time.<camera>, of the frame that the camera's row shows; whole nanoseconds. They are there if the first episode is by a plan or
-// has other times than i/FPS, or an input has them; an episode that lacks them then has those of its rows. Videos of LeRobot datasets are copied as they
-// are encoded wherever each row has the next frame.
+// Frame i of an episode is at i/FPS. If it was recorded at another time, two kinds of columns keep that time in whole nanoseconds:
+// capture_time of the row, and capture_time.<camera> of the camera's frame. The dataset has them if the first episode is resampled or has
+// other times than i/FPS, or if an input has them; an episode without them gets the times of its rows. Videos of LeRobot datasets are
+// copied without decoding if each row has the next frame.
 //
-// Left out, and listed, are clouds, cameras of more than 8 bits (most of them depth), and video that nothing here decodes. So is a stream with NaN or an
-// infinity in all episodes, by which a policy's statistics would be NaN, if neither the options name it nor it is called as what a policy sees or does; else
-// such numbers refuse the episode.
+// Clouds, cameras of more than 8 bits (mostly depth) and video without a decoder are left out and listed. A stream with NaN or an infinity
+// in all episodes is left out too, because the statistics of a policy would be NaN. If the options name such a stream, or if its name is an
+// observation or action, the episode is refused instead.
 //
-// The first episode that is whole says which streams there are. One that lost streams which others have, since they cannot be read, are in disorder, empty
-// or not finite, is refused with that reason, wherever it stands: where that is known only later, by a *SpoiledError, the piece is made again without it.
+// The first whole episode determines the streams of the dataset. An episode that lost some of them, because they are unreadable, unordered,
+// empty or not finite, is refused with that reason at any position. If a later episode shows the loss, a *SpoiledError makes the piece
+// again without it.
 func LeRobot(opt LeRobotOptions) (Target, error) {
 	opt.Cameras, opt.Codec, opt.Extra = cmp.Or(opt.Cameras, Cameras[0]), cmp.Or(opt.Codec, "av1"), cmp.Or(opt.Extra, Extras[0])
 	switch {
@@ -136,7 +137,7 @@ func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 	if err := l.w.AddWith(ctx, own, b); err != nil {
 		var bad *lerobotwrite.Error
 		if errors.As(err, &bad) && l.w.Err() == nil {
-			bad.Episode = -1 // which counts those that were written: the report has the episode's own number
+			bad.Episode = -1 // because it counts written episodes, and the report has the episode's own number
 			err = errors.Join(&RefusedError{err}, l.anew())
 		}
 		return Kept{}, err
@@ -168,7 +169,7 @@ func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 	return kept, nil
 }
 
-// anew gives up what an episode began that was refused: the first that is written says what the dataset is.
+// anew discards the dataset that a refused first episode began, because the first written episode determines the features.
 func (l *leRobotWriter) anew() error {
 	if l.has != nil {
 		return nil
@@ -178,8 +179,8 @@ func (l *leRobotWriter) anew() error {
 	return err
 }
 
-// forget gives up the numbers of an episode that is arranged, which take as much memory as what is written: those that were recorded, and the parts of
-// states and actions.
+// forget drops the recorded numbers of an arranged episode and the parts of states and actions, because they take as much memory as the
+// written numbers.
 func forget(e *Episode) {
 	e.Streams, e.Recorded = nil, nil
 	if e.Aligned != nil {
@@ -201,7 +202,7 @@ func changed(before, after lerobotwrite.Report) (notes dataset.Notes) {
 	return notes
 }
 
-// begin begins the dataset with what its first episode says.
+// begin creates the dataset with the features of its first episode.
 func (l *leRobotWriter) begin(ctx context.Context, e *Episode) (err error) {
 	l.fps = cmp.Or(l.piece.Rate, e.Rate)
 	opt := lerobotwrite.Options{
@@ -219,8 +220,8 @@ func (l *leRobotWriter) begin(ctx context.Context, e *Episode) (err error) {
 	return err
 }
 
-// arrange makes the episode that is written, the names that its streams have in the dataset, the times that it keeps of an earlier recording, and what becomes
-// of the streams of e.
+// arrange returns the episode to write, the names of its streams in the dataset, the capture times of an earlier recording, and the notes
+// about streams of e.
 func (l *leRobotWriter) arrange(ctx context.Context, e *Episode) (own *dataset.Episode, names map[string]string, stamps map[string][]int64, kept Kept, err error) {
 	kept.Samples = map[string]int{}
 	names, stamps = map[string]string{}, map[string][]int64{}

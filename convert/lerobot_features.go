@@ -13,7 +13,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// ExtraStreamError says that an episode has a stream or camera that the first has not, so that a dataset of the first's would lose it.
+// ExtraStreamError is an episode with a stream or camera that the first episode lacks, so that the dataset would lose it.
 type ExtraStreamError struct {
 	Streams []string // by their names in the recording
 	Episode string
@@ -29,8 +29,8 @@ func (e *ExtraStreamError) Error() string {
 // Unwrap returns dataset.ErrMissing.
 func (e *ExtraStreamError) Unwrap() error { return dataset.ErrMissing }
 
-// compare finds what an episode has and the first has not, and what it lacks. Whoever lost it is the one to do without, the episode or those before it;
-// what the first never had is left out if that is asked for.
+// compare finds the streams that an episode has beyond the first, and those that it lacks. If an episode lost a stream, that episode is
+// dropped, be it this one or an earlier one. A stream that the first never had is left out if LeRobotOptions.Extra is "drop".
 func (l *leRobotWriter) compare(e *Episode, own *dataset.Episode, names map[string]string, kept *Kept) error {
 	if l.has == nil {
 		return nil
@@ -82,8 +82,8 @@ func (l *leRobotWriter) compare(e *Episode, own *dataset.Episode, names map[stri
 	return nil
 }
 
-// spoiled returns a *SpoiledError of the episodes that were written and lost what an episode has: streams that were found more than the first has, and
-// those that are left out of all as their numbers are not finite, where those of this episode are.
+// spoiled returns a *SpoiledError of the written episodes that lost a stream of this episode: a found stream that the first episode lacks,
+// or a stream that is left out because its numbers are not finite, if those of this episode are finite.
 func (l *leRobotWriter) spoiled(e *Episode, found []string) error {
 	for name := range l.left {
 		if _, lost := e.Lost[name]; !lost && e.Stream(name) != nil {
@@ -123,8 +123,8 @@ func (l *leRobotWriter) unheld(e *Episode) error {
 	return nil
 }
 
-// notFinite finds the streams of the first episode that are left out of all as not all of their numbers are finite, and which of these are no better in a
-// later one.
+// notFinite finds the streams of the first episode that are left out of all as not all of their numbers are finite, and which of these are
+// no better in a later one.
 func (l *leRobotWriter) notFinite(e *Episode) error {
 	first := l.left == nil
 	if first {

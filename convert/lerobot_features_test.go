@@ -3,7 +3,6 @@ package convert
 import (
 	"context"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/mcap"
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 // rows is a dataset of 30 rows a second that has a frame of a camera for each, but for the last of some episodes.
@@ -120,8 +120,7 @@ func TestThePlanOfAReportIsAPlan(t *testing.T) {
 	require.NoError(t, err)
 	out := filepath.Join(t.TempDir(), "out")
 	converts(t, out, NPZ(), Options{Plan: &plan, Device: cpu(t)}, write(t, recorded(t, 1, 40, false)))
-	b, err := os.ReadFile(filepath.Join(out, "convert.json"))
-	require.NoError(t, err)
+	b := filetest.Read(t, filepath.Join(out, "convert.json"))
 	var r Report
 	require.NoError(t, json.Unmarshal(b, &r))
 	read, err := planfile.Parse("convert.json", r.Plan)

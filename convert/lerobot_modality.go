@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/internal/orderjson"
 )
 
-// modalities is a dataset that may have GR00T's meta/modality.json: which columns of a state and action are of which part of a robot.
+// modalities is a dataset that may have GR00T's meta/modality.json, which assigns columns of state and action to parts of a robot.
 type modalities interface {
 	Modality(ctx context.Context) ([]byte, error)
 }
@@ -50,7 +50,8 @@ type modalityPart struct {
 	Key   string `json:"original_key"`
 }
 
-// modality is the piece's modality.json as far as what it names is in the dataset as it was, by the first episode, with notes about the parts that are left out.
+// modality returns the entries of modality.json that name unchanged columns of the first episode, and notes about the entries that are left
+// out.
 func (l *leRobotWriter) modality(ctx context.Context, e *Episode) (text json.RawMessage, left dataset.Notes, err error) {
 	all, left, err := modality(ctx, l.piece.inputs)
 	if err != nil || len(all) == 0 {

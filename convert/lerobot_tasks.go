@@ -8,15 +8,15 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// annotation is what the names of columns begin with whose numbers are those of tasks, by a convention of GR00T.
+// annotation is GR00T's prefix for the names of columns that hold task numbers.
 const annotation = "annotation."
 
 func isAnnotation(s *dataset.Stream) bool {
 	return strings.HasPrefix(s.Name, annotation) && s.AllInteger()
 }
 
-// annotated returns the tasks of all inputs, each once, if one of them has columns of their numbers: the dataset has all of them in this order then, so
-// that those of the first input keep their numbers.
+// annotated returns the tasks of all inputs, each once, if one of them has columns of their numbers: the dataset has all of them in this
+// order then, so that those of the first input keep their numbers.
 func (l *leRobotWriter) annotated() (list []string) {
 	there := false
 	for _, in := range l.piece.Inputs {

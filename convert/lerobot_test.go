@@ -21,6 +21,7 @@ import (
 	lerobotwrite "github.com/robocache/robocache/dataset/lerobot/write"
 	"github.com/robocache/robocache/dataset/mcap"
 	"github.com/robocache/robocache/internal/recognise"
+	"github.com/robocache/robocache/internal/test/settest"
 	_ "github.com/robocache/robocache/ops/cpu"
 	"github.com/robocache/robocache/tensor"
 )
@@ -102,10 +103,8 @@ func TestEveryVersionOfLeRobotBecomesV3(t *testing.T) {
 			assert.Equal(t, r.Converted, b.Len())
 			require.Equal(t, a.Len(), b.Len(), r.Pieces[0].Episodes[0].Skipped)
 			for i := range b.Len() {
-				x, err := a.Episode(ctx, i)
-				require.NoError(t, err)
-				y, err := b.Episode(ctx, i)
-				require.NoError(t, err)
+				x := settest.Episode(t, a, i)
+				y := settest.Episode(t, b, i)
 				sameStreams(t, x, y, asIs)
 				assert.Equal(t, x.Attributes.Task, y.Attributes.Task)
 				require.Equal(t, len(x.Media), len(y.Media))
@@ -135,10 +134,8 @@ func TestRLDSBecomesLeRobot(t *testing.T) {
 	assert.Equal(t, 5.0, b.Info().Rate)
 	assert.Equal(t, []dataset.Split{{Name: "train", Episodes: a.Info().Splits[0].Episodes}}, b.Info().Splits)
 	for i := range a.Len() {
-		x, err := a.Episode(ctx, i)
-		require.NoError(t, err)
-		y, err := b.Episode(ctx, i)
-		require.NoError(t, err)
+		x := settest.Episode(t, a, i)
+		y := settest.Episode(t, b, i)
 		sameStreams(t, x, y, func(name string) string { return strings.ReplaceAll(name, "/", ".") })
 		assert.Nil(t, y.Stream("capture_time"), "the steps have no other times")
 		assert.Equal(t, x.Attributes.Task, y.Attributes.Task)
@@ -165,8 +162,7 @@ func TestALogBecomesWhatItsPlanMakesOfIt(t *testing.T) {
 	}), Options{Plan: &plan}, from)
 	b := opened(t, out, dataset.Options{Strict: true})
 	assert.Equal(t, "turtle", b.Info().Attributes["robot_type"])
-	got, err := b.Episode(ctx, 0)
-	require.NoError(t, err)
+	got := settest.Episode(t, b, 0)
 	recorded, err := opened(t, from, dataset.Options{}).Episode(ctx, 0)
 	require.NoError(t, err)
 	want, err := align.Resample(ctx, cpu(t), recorded, plan)
@@ -210,8 +206,7 @@ func TestALogOfACameraBecomesAVideo(t *testing.T) {
 	e.Media[0].Source = squares(64)
 	out, r := made(t, leRobot(t, LeRobotOptions{Codec: "h264"}), Options{Plan: &align.Plan{Rate: 20}}, write(t, e))
 	b := opened(t, out, dataset.Options{Strict: true})
-	got, err := b.Episode(ctx, 0)
-	require.NoError(t, err)
+	got := settest.Episode(t, b, 0)
 	m := got.MediaStream("observation.images.front.image_raw")
 	require.NotNil(t, m)
 	assert.Equal(t, []any{"h264", r.Rows}, []any{m.Encoding, m.Len()})
@@ -247,17 +242,14 @@ func (s squares) ReadFrame(_ context.Context, i int) ([]byte, error) {
 
 // TestLeRobotThroughMessagesIsTheSame goes from LeRobot to MCAP and back.
 func TestLeRobotThroughMessagesIsTheSame(t *testing.T) {
-	ctx := context.Background()
 	from := sharedFile(t, "lerobot_v21_g1")
 	messages, _ := made(t, MCAP(mcap.Protobuf), Options{}, from)
 	out, _ := made(t, leRobot(t, LeRobotOptions{}), Options{}, messages)
 	a, b := opened(t, from, dataset.Options{}), opened(t, out, dataset.Options{Strict: true})
 	require.Equal(t, a.Len(), b.Len())
 	for i := range a.Len() {
-		x, err := a.Episode(ctx, i)
-		require.NoError(t, err)
-		y, err := b.Episode(ctx, i)
-		require.NoError(t, err)
+		x := settest.Episode(t, a, i)
+		y := settest.Episode(t, b, i)
 		sameStreams(t, x, y, asIs)
 		assert.Equal(t, x.Attributes.Task, y.Attributes.Task)
 	}
@@ -273,10 +265,8 @@ func TestVideosAtAnotherRateAreEncodedAnew(t *testing.T) {
 	out, _ := made(t, leRobot(t, LeRobotOptions{Codec: "h264"}), Options{Plan: &align.Plan{Rate: rate / 2}, Reading: dataset.Options{}}, from)
 	b := opened(t, out, dataset.Options{Strict: true})
 	assert.Equal(t, rate/2, b.Info().Rate)
-	x, err := a.Episode(ctx, 0)
-	require.NoError(t, err)
-	y, err := b.Episode(ctx, 0)
-	require.NoError(t, err)
+	x := settest.Episode(t, a, 0)
+	y := settest.Episode(t, b, 0)
 	require.Len(t, y.Media, len(x.Media))
 	assert.Equal(t, (x.Media[0].Len()+1)/2, y.Media[0].Len())
 	for i := range y.Media[0].Len() {
@@ -304,7 +294,6 @@ func TestVideosAtAnotherRateAreEncodedAnew(t *testing.T) {
 
 // TestDatasetsAreMergedWithTheirTasks has the same tasks by other numbers in both.
 func TestDatasetsAreMergedWithTheirTasks(t *testing.T) {
-	ctx := context.Background()
 	one, two := write(t, recorded(t, 1, 20, false), recorded(t, 2, 20, false)), write(t, recorded(t, 2, 10, false))
 	first, _ := made(t, leRobot(t, LeRobotOptions{}), Options{}, one)
 	second, _ := made(t, leRobot(t, LeRobotOptions{}), Options{}, two)
@@ -316,8 +305,7 @@ func TestDatasetsAreMergedWithTheirTasks(t *testing.T) {
 		task string
 		rows int
 	}{{"task 0", 10}, {"task 1", 20}, {"task 0", 20}} {
-		e, err := b.Episode(ctx, i)
-		require.NoError(t, err)
+		e := settest.Episode(t, b, i)
 		assert.Equal(t, want.task, e.Attributes.Task)
 		assert.Equal(t, want.rows, e.Frames)
 	}

@@ -17,8 +17,8 @@ func isCapture(name string) bool {
 	return name == captureTime || strings.HasPrefix(name, captureTime+".")
 }
 
-// stamps returns the times of a stream that is such a column, ns, of a dataset that is converted again; nil of any other stream, and of one that the options
-// name. A value that is no time, as a plan makes where there is nothing to trust, is the row's own time.
+// stamps returns the times of a stream that is such a column, ns, of a dataset that is converted again; nil of any other stream, and of one
+// that the options name. A value that is no time, as a plan makes where there is nothing to trust, is the row's own time.
 func (l *leRobotWriter) stamps(s *dataset.Stream, times []int64) ([]int64, error) {
 	_, named := l.opt.Names[s.Name]
 	if named || !isCapture(s.Name) || len(s.Columns) != 1 || !s.Columns[0].Integer || slices.Contains(l.opt.State, s.Name) || slices.Contains(l.opt.Action, s.Name) {
@@ -40,8 +40,8 @@ func (l *leRobotWriter) stamps(s *dataset.Stream, times []int64) ([]int64, error
 	return list, nil
 }
 
-// captures returns the columns of times that the dataset has: those that the first episode has or needs, and those that any input has of what is in it. They
-// are no reason to skip an episode that lacks them.
+// captures returns the columns of capture times: the first episode has or needs them, or an input has them for a stream of the dataset. An
+// episode without them is not skipped.
 func (l *leRobotWriter) captures(e *Episode, own *dataset.Episode, names map[string]string) []string {
 	declared := map[string]bool{}
 	for i := range l.piece.Inputs {
@@ -66,7 +66,8 @@ func (l *leRobotWriter) captures(e *Episode, own *dataset.Episode, names map[str
 	})
 }
 
-// captured returns the columns of times of an episode: its own where it has them, else those of its frames or rows. What it has besides is left out.
+// captured returns the columns of times of an episode: its own where it has them, else those of its frames or rows. What it has besides is
+// left out.
 func (l *leRobotWriter) captured(e *Episode, names map[string]string, recorded map[string][]int64, kept *Kept) map[string][]int64 {
 	list := map[string][]int64{}
 	for _, column := range l.capture {

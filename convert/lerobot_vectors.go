@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// beside makes one stream of several, whose columns lie side by side in it, each called by its stream and its own name. All are on one clock.
+// beside joins the columns of several streams on one clock into one stream. A column's name is its stream's name and its own.
 func beside(e *Episode, name string, parts []string) (s dataset.Stream, err error) {
 	dtype, width := tensor.F32, 0
 	from := make([]*dataset.Stream, len(parts))

@@ -12,36 +12,37 @@ import (
 	"github.com/robocache/robocache/internal/recognise"
 )
 
-// LeRobotOptions say how a LeRobot v3.0 dataset is written. The rate is the plan's, or that of the first episode.
+// LeRobotOptions are the options for writing a LeRobot v3.0 dataset. The rate is the plan's, or that of the first episode.
 type LeRobotOptions struct {
-	// RobotType is what info.json calls the robot; the inputs' own, where they agree, unless given.
+	// RobotType is the robot's name in info.json. Empty is the inputs' own name, if they agree.
 	RobotType string `json:"robot_type,omitempty"`
-	// Task is what is done in episodes that do not say.
+	// Task is the task of episodes that have none.
 	Task string `json:"task,omitempty"`
 	// Names gives streams and media other names. A topic, "/arm/joint_states", is "arm.joint_states" unless it does, and a camera of one
-	// "observation.images.arm.camera", as one that a plan calls "wrist" is "observation.images.wrist"; others keep their names, with dots for slashes.
+	// "observation.images.arm.camera", as one that a plan calls "wrist" is "observation.images.wrist"; others keep their names, with dots
+	// for slashes.
 	Names map[string]string `json:"names,omitempty"`
-	// State and Action are streams whose columns, side by side, are observation.state and action: what LeRobot's policies look for.
+	// State and Action are the streams that are joined, column by column, to observation.state and action, which LeRobot's policies read.
 	State  []string `json:"state,omitempty"`
 	Action []string `json:"action,omitempty"`
-	// Cameras is what media that are no video of a LeRobot dataset become: "video", "image", or "auto", which is the default: what is PNG or JPEG and
-	// needs no plan stays an image, byte for byte, and the rest becomes video.
+	// Cameras is the form of media that are no video of a LeRobot dataset: "video", "image", or "auto", which is the default: a frame that
+	// is PNG or JPEG and needs no plan stays an image, byte for byte, and the rest becomes video.
 	Cameras string `json:"cameras,omitempty"`
-	// Extra is what becomes of streams and cameras that an episode has and the first that was written has not, as all episodes of a dataset have the same: one of
-	// Extras, "error" unless given.
+	// Extra is the rule for streams and cameras that the first written episode lacks, because all episodes of a dataset have the same: one
+	// of Extras, "error" unless given.
 	Extra string `json:"extra,omitempty"`
 	// Codec is that of video: one of lerobotwrite.Codecs, av1 unless given, as in LeRobot.
 	Codec string `json:"codec,omitempty"`
 }
 
-// Extras are what LeRobotOptions.Extra may be: an *ExtraStreamError ends the conversion; such a stream is left out of all episodes, and counted; or an episode that
-// has one is skipped.
+// Extras are the values of LeRobotOptions.Extra: an *ExtraStreamError ends the conversion; the stream is left out of all episodes and
+// counted; or an episode with such a stream is skipped.
 var Extras = []string{"error", "drop", "skip"}
 
-// Cameras are what LeRobotOptions.Cameras may be.
+// Cameras are the values of LeRobotOptions.Cameras.
 var Cameras = []string{"auto", "video", "image"}
 
-// leRobotWriter writes a dataset. It begins with the first episode, which says the rate.
+// leRobotWriter writes a dataset. The first episode determines the rate and the features.
 type leRobotWriter struct {
 	opt     LeRobotOptions
 	path    string
@@ -57,7 +58,7 @@ type leRobotWriter struct {
 	left    map[string]dataset.Note // why streams are left out, by their names in the first episode; nil before it
 }
 
-// lossy is an episode that was written, and why it lacks what it lacks.
+// lossy is a written episode that lacks streams, and the reasons.
 type lossy struct {
 	number int
 	lost   map[string]dataset.Note
@@ -70,7 +71,7 @@ func (l *leRobotWriter) needs(stream string) bool {
 	return named || slices.Contains(l.opt.State, stream) || slices.Contains(l.opt.Action, stream) || recognise.IsAction(name) || strings.HasPrefix(name, "observation.")
 }
 
-// name is what a stream is called in the dataset.
+// name returns the name of a stream in the dataset.
 func (l *leRobotWriter) name(stream, camera string) string {
 	if name, ok := l.opt.Names[stream]; ok {
 		return name
@@ -81,7 +82,7 @@ func (l *leRobotWriter) name(stream, camera string) string {
 	return strings.ReplaceAll(stream, "/", ".")
 }
 
-// camera is what a camera is called in the dataset.
+// camera returns the name of a camera in the dataset.
 func (l *leRobotWriter) camera(m *dataset.Media) string {
 	const cameras = "observation.images."
 	name := l.name(m.Name, cameras)
@@ -98,7 +99,7 @@ func (l *leRobotWriter) encodes(m *dataset.Media, byPlan bool) bool {
 	return l.opt.Cameras == "video" || l.opt.Cameras == "auto" && (byPlan || m.Encoding != "png" && m.Encoding != "jpeg")
 }
 
-// media is what is written of a media stream, or why it is left out.
+// media returns the media stream to write, or the reason to leave it out.
 func (l *leRobotWriter) media(ctx context.Context, m *dataset.Media, times []int64) (out dataset.Media, why dataset.Note) {
 	recorded := m
 	p, picked := m.Source.(*Picked)
@@ -110,7 +111,7 @@ func (l *leRobotWriter) media(ctx context.Context, m *dataset.Media, times []int
 		return *m, dataset.Note{Code: dataset.CodeDeepPixels, Detail: dataset.Detail{Want: "LeRobot"}}
 	}
 	if !recorded.Decodes() {
-		return *m, dataset.Note{Code: dataset.CodeFramesNoDecoder, Detail: dataset.Detail{Got: strconv.Quote(recorded.Encoding)}}
+		return *m, dataset.Note{Code: dataset.CodeFramesUndecoded, Detail: dataset.Detail{Got: strconv.Quote(recorded.Encoding)}}
 	}
 	if cut, ok := copied(m, times); ok {
 		return cut, why
@@ -121,7 +122,7 @@ func (l *leRobotWriter) media(ctx context.Context, m *dataset.Media, times []int
 	return *m, undecoded(ctx, m)
 }
 
-// copied returns a video of which each row has the next frame, cut out of its file as it is encoded.
+// copied returns a video cut out of its file without decoding. It requires that each row has the next frame.
 func copied(m *dataset.Media, times []int64) (cut dataset.Media, ok bool) {
 	p, picked := m.Source.(*Picked)
 	if !picked || len(p.Frames) == 0 {
@@ -141,11 +142,11 @@ func copied(m *dataset.Media, times []int64) (cut dataset.Media, ok bool) {
 
 // stepTimes are the times that LeRobot gives to n rows.
 func stepTimes(n int, fps float64) []int64 {
-	times, _ := dataset.StepTimes(n, fps) // of a rate that cannot be, none, and lerobotwrite.Create says so
+	times, _ := dataset.StepTimes(n, fps) // an invalid rate has none, and lerobotwrite.Create returns the error
 	return times
 }
 
-// robot is what all inputs call the robot, if the options do not.
+// robot returns the robot's name of the options, else the name that all inputs share.
 func (l *leRobotWriter) robot() string {
 	if l.opt.RobotType != "" {
 		return l.opt.RobotType

@@ -3,7 +3,6 @@ package convert
 import (
 	"context"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 // lossyReader is a dataset whose recordings have notes about what they lost, with numbers that differ.
@@ -47,8 +47,7 @@ func TestLossesAreNotesOfAllEpisodes(t *testing.T) {
 		entry(dataset.Note{Code: dataset.CodeRecorderDropouts, Count: 6}),
 	}
 	assert.Equal(t, want, r.Losses.List)
-	b, err := os.ReadFile(filepath.Join(out, "convert.json"))
-	require.NoError(t, err)
+	b := filetest.Read(t, filepath.Join(out, "convert.json"))
 	var written Report
 	require.NoError(t, json.Unmarshal(b, &written))
 	assert.Equal(t, want, written.Losses.List)

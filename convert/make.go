@@ -13,7 +13,7 @@ import (
 // room is how many bytes the numbers of the episodes may take that are worked on at a time.
 func room() int64 { return min(1<<30, tensor.Available()/4) }
 
-// limit returns how many episodes may be worked on at a time, for what the largest so far takes.
+// limit returns how many episodes may be in work at once, by the memory of the largest so far.
 func (w *work) limit(most int) func(r *ready) int {
 	largest := int64(1)
 	return func(r *ready) int {
@@ -57,8 +57,8 @@ func (w *work) each(ctx context.Context, _ *journal, left []int, done func(*entr
 	return nil
 }
 
-// together makes one piece of all episodes: they are read ahead, and written in their order. If parts of some were written when they turned out to be
-// broken, the piece is made again without them.
+// together makes one piece of all episodes: they are read ahead, and written in their order. If parts of some were written when they turned
+// out to be broken, the piece is made again without them.
 func (w *work) together(ctx context.Context, j *journal, left []int, done func(*entry) error) error {
 	if len(left) == 0 {
 		return nil
@@ -83,7 +83,7 @@ func (w *work) together(ctx context.Context, j *journal, left []int, done func(*
 	}
 }
 
-// attempt makes the piece of all episodes but some that are broken. To those it adds what else is, and then makes nothing.
+// attempt makes the piece without the episodes in broken. If it finds more broken episodes, it adds them and makes nothing.
 func (w *work) attempt(ctx context.Context, broken map[int]error) (*entry, error) {
 	p := &piece{work: w, n: &entry{Piece: 0}}
 	defer p.close()
@@ -102,10 +102,10 @@ func (w *work) attempt(ctx context.Context, broken map[int]error) (*entry, error
 		var found *brokenError
 		var spoiled *SpoiledError
 		switch err := p.add(ctx, &r); {
-		case errors.As(err, &spoiled): // what comes next may be compared with them
+		case errors.As(err, &spoiled): // the next episodes are compared with them
 			maps.Copy(broken, spoiled.Episodes)
 			return nil, nil
-		case errors.As(err, &found): // the others are written on, into what gets no name, so that all that are broken are found at once
+		case errors.As(err, &found): // writing goes on in a piece that is discarded, so that one pass finds all broken episodes
 			broken[found.number] = found.err
 			p.close()
 			p.writer = nil
@@ -149,7 +149,7 @@ func (w *work) make(ctx context.Context, j *journal) error {
 		write = w.together
 	}
 	next := 0
-	settled := func() { // so that what is known of a piece is not kept until the last one is done
+	settled := func() { // frees the data of a piece before the last one is done
 		for ; next < len(done) && done[next] != nil; next++ {
 			w.report.add(done[next])
 			done[next] = nil

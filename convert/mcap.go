@@ -14,9 +14,9 @@ import (
 	"github.com/robocache/robocache/internal/video"
 )
 
-// MCAP is files of messages, one an episode: a topic of each stream, camera and series of clouds, as mcap.Writer.Episode writes them; by a plan a topic
-// NAME.valid of each stream too. A video that cannot be there as it is, since its packets need the head of its file or others that the plan leaves out, is
-// there as images in JPEG, and a remark says so.
+// MCAP is files of messages, one an episode: a topic of each stream, camera and series of clouds, as mcap.Writer.Episode writes them; by a
+// plan a topic NAME.valid of each stream too. A video that cannot be there as it is, since its packets need the head of its file or others
+// that the plan leaves out, is written as JPEG images, with a note.
 func MCAP(encoding mcap.Encoding) Target { return messages{encoding} }
 
 type messages struct{ encoding mcap.Encoding }
@@ -93,7 +93,7 @@ func (w *messagesWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 	}
 }
 
-// twice is what the writer says of a name that is a stream's and a camera's, of which it cannot know which to leave out.
+// twice is the writer's error for a name that a stream and a camera share, because it cannot choose one to leave out.
 const twice = "the name twice"
 
 // withoutRefused leaves out the stream, camera or series that an error is about, unless it is about none or that is all there is.

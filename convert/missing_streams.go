@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// LostError says that an episode lost streams or cameras that others have, and why.
+// LostError is an episode that lost streams or cameras that other episodes have, with the reasons.
 type LostError struct {
 	Notes dataset.Notes // of each; Subject is its name in the recording
 }
@@ -39,7 +39,7 @@ func lostOf(e *dataset.Episode, left dataset.Notes) map[string]dataset.Note {
 	return lost
 }
 
-// reasonOf returns why an episode lacks a stream. Arrays of a stream are called by its name, a point, and what they are.
+// reasonOf returns why an episode lacks a stream. An array of a stream is named STREAM.ARRAY, for example "state.times".
 func reasonOf(lost map[string]dataset.Note, stream string) (why dataset.Note, ok bool) {
 	for _, name := range []string{stream, stream + ".values", stream + ".times", ""} {
 		if why, ok = lost[name]; ok {

@@ -1,16 +1,15 @@
 package convert
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 // GR00T's parts of states and actions stay as far as what they name does, by the names that it has then.
@@ -25,7 +24,7 @@ func TestModalitiesAreKeptWhereTheirColumnsAre(t *testing.T) {
 	const parts = `{"state": {"arm": {"start": 0, "end": 2}, "hand": {"start": 2, "end": 3}, "leg": {"start": 3, "end": 9}}, "action": {"all": {"start": 0, "end": 2}},
 		"video": {"front": {"original_key": "observation.images.front"}, "wrist": {"original_key": "observation.images.wrist"}},
 		"annotation": {"human.task": {"original_key": "task_index"}, "human.validity": {}}}`
-	require.NoError(t, os.WriteFile(filepath.Join(in, "meta", "modality.json"), []byte(parts), 0o600))
+	filetest.Write(t, filepath.Join(in, "meta", "modality.json"), parts)
 	const state, video, annotation = `"state": {"arm": {"start": 0, "end": 2}, "hand": {"start": 2, "end": 3}}`, `"video": {"front": {"original_key": "observation.images.front"}}`,
 		`"annotation": {"human.task": {"original_key": "task_index"}}`
 	const all = "{" + state + `, "action": {"all": {"start": 0, "end": 2}}, ` + video + ", " + annotation + "}"
@@ -51,8 +50,7 @@ func TestModalitiesAreKeptWhereTheirColumnsAre(t *testing.T) {
 	} {
 		c.opt.Cameras = "image"
 		out, r := made(t, leRobot(t, c.opt), Options{Plan: c.plan}, in)
-		got, err := os.ReadFile(filepath.Join(out, "meta", "modality.json"))
-		require.NoError(t, err)
+		got := filetest.Read(t, filepath.Join(out, "meta", "modality.json"))
 		assert.JSONEq(t, c.want, string(got))
 		for _, n := range c.notes {
 			assert.True(t, slices.ContainsFunc(r.Notes.List, func(e dataset.EpisodeNote) bool { return assert.ObjectsAreEqual(n, e.Note) }), "%v of %v", n, r.Notes.List)
@@ -62,7 +60,7 @@ func TestModalitiesAreKeptWhereTheirColumnsAre(t *testing.T) {
 	out, r := made(t, to, Options{}, in, other)
 	assert.NoFileExists(t, filepath.Join(out, "meta", "modality.json"))
 	assert.NotNil(t, noteOf(r, dataset.CodeModalityDiffers))
-	require.NoError(t, os.WriteFile(filepath.Join(in, "meta", "modality.json"), []byte("{"), 0o600))
+	filetest.Write(t, filepath.Join(in, "meta", "modality.json"), "{")
 	_, r = made(t, to, Options{}, in)
 	assert.Error(t, noteOf(r, dataset.CodeModalityUnread).Cause)
 }

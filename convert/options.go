@@ -15,18 +15,18 @@ import (
 // MostShards is how many shards an output may have.
 const MostShards = 99999
 
-// Options say how inputs are converted. The zero value keeps every recording on the clocks that it has.
+// Options are the options of a conversion. The zero value keeps every recording on its own clocks.
 type Options struct {
 	// Reading is how inputs are opened. With Strict an episode that cannot be read or aligned is an error; else it is skipped and listed.
 	Reading dataset.Options
 	// Plan puts every episode on one clock; nil keeps the clocks. Its windows, padding and normalisation are a loader's business.
 	Plan *align.Plan
-	// Device computes what is between samples. A plan needs it.
+	// Device resamples. A plan needs it.
 	Device *ops.Device
 	// Media are the media streams to take, by their names in the recordings; all unless given. An empty name takes none.
 	Media []string
-	// KeepInvalid keeps the rows at the ends of a plan's clock in which not every stream has a valid value, where the target has no place to say so: see
-	// Traits.Unmasked.
+	// KeepInvalid keeps the rows at the ends of a plan's clock in which not every stream is valid, if the target has no place for validity:
+	// see Traits.Unmasked.
 	KeepInvalid bool
 	// Shards is how many parts the output is made in, each of a run of episodes with about as many frames as any other; 0 is 1.
 	Shards int
@@ -71,8 +71,8 @@ func (o *Options) check() error {
 	return o.Plan.Check()
 }
 
-// planText is all that a plan says which bears on what is written, as a plan file has it; of one that no file can say, a program's own, a text. Plans that say
-// the same have the same text.
+// planText returns the part of a plan that affects the output, as a plan file has it, so that equal plans have equal text. If a plan file
+// cannot express the plan, because a program made it, it is a string.
 func planText(p *align.Plan) json.RawMessage {
 	if p == nil {
 		return nil
@@ -86,11 +86,11 @@ func planText(p *align.Plan) json.RawMessage {
 	return b
 }
 
-// text is JSON that two things have in common if they say the same.
+// text returns JSON that is equal for equal values.
 func text(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
-		return err.Error() // of what cannot be written at all
+		return err.Error() // because the value has no JSON
 	}
 	return string(b)
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Picked is the source of a media stream on a plan's clock: row i has frame Frames[i] of Recorded, which may come several times or not at all. Valid[i]
-// is 0 where the plan trusts no frame. As a frame belongs to the tick that it was picked for, the stream's times are the clock's; the frame's own is
-// Recorded.Times[Frames[i]].
+// Picked is the source of a media stream on a plan's clock: row i has frame Frames[i] of Recorded, which may come several times or not at
+// all. Valid[i] is 0 where the plan trusts no frame. As a frame belongs to the tick that it was picked for, the stream's times are the
+// clock's; the frame's own is Recorded.Times[Frames[i]].
 //
-// A video's frames need others, so that those of a row cannot be taken out of it as they are: of a video the stream's encoding is rgb8, and ReadFrame
-// decodes, quickly when rows are asked for in order.
+// A video's frames need others, so that those of a row cannot be taken out of it as they are: of a video the stream's encoding is rgb8, and
+// ReadFrame decodes, quickly when rows are asked for in order.
 type Picked struct {
 	Recorded *dataset.Media
 	Frames   []int
@@ -91,7 +91,8 @@ func (p *Picked) end() {
 	p.next, p.stop, p.last = nil, nil, nil
 }
 
-// measure finds how large the pictures of a video are whose messages do not say: its first frame is decoded, and kept for the first row.
+// measure decodes the first frame of a video to find the size of its pictures, if its messages do not state it. The frame is kept for the
+// first row.
 func measure(ctx context.Context, m *dataset.Media) error {
 	p, picked := m.Source.(*Picked)
 	if !picked || !p.Recorded.IsVideo() || m.Width > 0 || len(p.Frames) == 0 {
@@ -110,8 +111,8 @@ func measure(ctx context.Context, m *dataset.Media) error {
 	return err
 }
 
-// undecoded says why no frame of a media stream can be decoded here, by its first: pixels of more than 8 bits, mostly. It is empty if they can, and if the first
-// is broken, which says nothing of the others.
+// undecoded returns why the frames of a media stream cannot be decoded, for example because pixels have more than 8 bits. It decodes the
+// first frame. It is empty if that succeeds, and if the frame is broken, because the others may be fine.
 func undecoded(ctx context.Context, m *dataset.Media) (why dataset.Note) {
 	if m.Len() == 0 {
 		return why

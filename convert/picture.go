@@ -39,7 +39,7 @@ func wide(encoding string) bool {
 	return false
 }
 
-// buffers keeps what encoders of PNG work with: about a megabyte each.
+// buffers keeps the working memory of PNG encoders: about a megabyte each.
 type buffers struct{ sync.Pool }
 
 func (p *buffers) Get() *png.EncoderBuffer {

@@ -62,7 +62,7 @@ func (p *piece) write(ctx context.Context, r *ready) (err error) {
 		return err
 	case p.ofOutput(err):
 		return err
-	case errors.As(err, &refused), !p.traits.Whole: // of which nothing was written, or that is not named
+	case errors.As(err, &refused), !p.traits.Whole: // nothing was written, or the piece gets no name
 		*r = p.unread(ctx, *r, err)
 		return r.err
 	case ofEpisode(err) && !p.opt.Reading.Strict:
@@ -109,7 +109,7 @@ func (p *piece) close() {
 	}
 }
 
-// take adds what is known of an episode to the entry of its piece.
+// take adds the report of an episode to the entry of its piece.
 func (n *entry) take(r *ready) {
 	n.Report.Episodes = append(n.Report.Episodes, r.about)
 	n.Streams = sum(n.Streams, r.accounts)
@@ -117,7 +117,7 @@ func (n *entry) take(r *ready) {
 	n.Notes.Add(r.about.Number, r.about.Name, r.notes)
 }
 
-// besides returns the notes that no account of a stream has among what was dropped.
+// besides returns the notes that no account lists as Dropped.
 func (k *Kept) besides(accounts []StreamAccount) (list dataset.Notes) {
 	for _, n := range k.Notes {
 		if n.Code.Class() != dataset.ClassLeftOut || !slices.ContainsFunc(accounts, func(a StreamAccount) bool { return a.Name == n.Subject }) {
@@ -127,7 +127,7 @@ func (k *Kept) besides(accounts []StreamAccount) (list dataset.Notes) {
 	return list
 }
 
-// settle compares accounts with what was written of an episode, and checks that they add up.
+// settle compares the accounts of an episode with its written samples, and checks that they add up.
 func settle(episode string, list []StreamAccount, kept *Kept) error {
 	seen := 0
 	for i := range list {

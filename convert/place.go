@@ -21,12 +21,12 @@ type place struct {
 	whole   bool   // the output is the piece itself
 	shard   int
 	shards  int
-	marker  string // the file that says that the shard is done; empty where the output is one file
-	journal string // the file that says what of it is done, beside the output
+	marker  string // the report of a finished shard; empty if the output is one file
+	journal string // the list of finished pieces, next to the output
 	lock    string // the file that who makes it has locked
 }
 
-// placeOf says where a shard's parts are.
+// placeOf returns the place of a shard's parts.
 func placeOf(out string, t Traits, single bool, shard, shards int) place {
 	p := place{at: out, whole: single || t.Whole && t.Ext == "" && shards == 1, shard: shard, shards: shards}
 	clean := filepath.Clean(out)

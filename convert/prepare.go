@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// prepare reads an episode and makes of it what a Target gets.
+// prepare reads an episode and converts it to the form that a Target takes.
 func (c *Conversion) prepare(ctx context.Context, number int) (r ready) {
 	in, which, index := at(c.inputs, number)
 	r.about = EpisodeReport{Number: number, Input: which, Index: in.info.Number(index)}

@@ -17,7 +17,7 @@ type ready struct {
 	err      error // ends the conversion
 }
 
-// losses returns the notes about content of a recording that its streams do not have: what the reader left out, what is broken, and what the recorder lost.
+// losses returns the notes about recorded content that no stream has: left out by the reader, broken, or lost by the recorder.
 func losses(e *dataset.Episode) dataset.Notes {
 	list := e.Notes.Of(dataset.ClassLeftOut, dataset.ClassDamage)
 	if n := len(e.Dropouts); n > 0 {
@@ -26,7 +26,7 @@ func losses(e *dataset.Episode) dataset.Notes {
 	return list
 }
 
-// withoutEmpty leaves out what has no samples where something has: it has no row of a clock that all have.
+// withoutEmpty leaves out streams without samples if others have samples, because they have no row of the common clock.
 func (r *ready) withoutEmpty(own *dataset.Episode) {
 	if !slices.ContainsFunc(r.accounts, func(a StreamAccount) bool { return a.Rows > 0 }) {
 		return
@@ -42,7 +42,7 @@ func (r *ready) withoutEmpty(own *dataset.Episode) {
 	own.Clouds = slices.DeleteFunc(slices.Clone(own.Clouds), func(c dataset.CloudStream) bool { return empty(c.Name, c.Len()) })
 }
 
-// untaken accounts for what was recorded and is not on the clock.
+// untaken counts recorded samples that are not on the clock.
 func (r *ready) untaken(taken map[string]bool, left dataset.Notes, c *Conversion) {
 	add := func(name, kind string, n int, code dataset.Code) {
 		if taken[name] {
@@ -73,7 +73,7 @@ func (r *ready) untaken(taken map[string]bool, left dataset.Notes, c *Conversion
 	}
 	for i := range r.e.Recorded.Clouds {
 		s := &r.e.Recorded.Clouds[i]
-		add(s.Name, cloudsKind, s.Len(), dataset.CodeCloudsByPlan)
+		add(s.Name, cloudsKind, s.Len(), dataset.CodeCloudsNotAligned)
 	}
 }
 

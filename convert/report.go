@@ -13,20 +13,20 @@ import (
 // version is that of reports and journals.
 const version = 2
 
-// Report says what a shard of a conversion is made of, and what became of every sample that was read. It is written beside the pieces, and says that the
-// shard is done; it depends on nothing but the inputs and the options. Its JSON names are a contract.
+// Report lists the inputs of a shard and counts every sample that was read. It is written next to the pieces when the shard is done. It
+// depends on the inputs and the options only. Its JSON names are a contract.
 type Report struct {
 	Head
 	Inputs []InputReport `json:"inputs"`
-	// Read, Converted, Skipped and Filtered are episodes: those of the shard, those that were written, those that could not be read or written, and
-	// those that the plan's filter does not want. Read is the sum of the others.
+	// Read, Converted, Skipped and Filtered count the episodes: all of the shard, written, not readable or writable, and rejected by the
+	// plan's filter. Read is the sum of the others.
 	Read      int `json:"episodes_read"`
 	Converted int `json:"episodes_converted"`
 	Skipped   int `json:"episodes_skipped"`
 	Filtered  int `json:"episodes_filtered"`
 	Rows      int `json:"rows"` // of the episodes' common clocks
-	// LeftOut are the rows at the ends of the clocks that were left out since not every stream has a valid value there, and NotValid those among Rows
-	// of which that is so too, where the format has no place to say which they are.
+	// LeftOut counts rows at the ends of the clocks that were left out because not every stream is valid there. NotValid counts such rows
+	// among Rows, if the format has no place for validity.
 	LeftOut  int             `json:"rows_left_out"`
 	NotValid int             `json:"rows_not_valid"`
 	Streams  []StreamAccount `json:"streams"`
@@ -39,7 +39,7 @@ type Report struct {
 	Before int `json:"-"`
 }
 
-// Head is what a conversion was asked for. Shards whose heads differ in more than the shard do not go together.
+// Head is the request of a conversion. Shards belong together if their heads differ in Shard only.
 type Head struct {
 	Version  int             `json:"version"`
 	Target   string          `json:"target"`
@@ -47,11 +47,12 @@ type Head struct {
 	Strict   bool            `json:"strict,omitempty"`
 	Rate     float64         `json:"rate,omitempty"`  // of recordings without times
 	Clock    string          `json:"clock,omitempty"` // of those that recordings have
+	Stretch  int             `json:"stretch,omitempty"`
 	Media    []string        `json:"media,omitempty"`
 	// Definitions are folders and files of message definitions, as they were given.
 	Definitions []string `json:"definitions,omitempty"`
 	KeepInvalid bool     `json:"keep_invalid,omitempty"`
-	// Plan is what the plan says of what is written, as a plan file has it: planfile.Parse reads it.
+	// Plan is the part of the plan that affects the output, as in a plan file: planfile.Parse reads it.
 	Plan     json.RawMessage `json:"plan,omitempty"`
 	Shard    int             `json:"shard"` // from 0
 	Shards   int             `json:"shards"`
@@ -159,7 +160,7 @@ func (r *Report) check(episodes int) error {
 	return nil
 }
 
-// NothingError says that no episode could be converted.
+// NothingError is a conversion without a converted episode.
 type NothingError struct {
 	Episodes int
 	First    *dataset.Note // why the first was not
@@ -196,7 +197,7 @@ func (r *Report) nothing() error {
 	return &NothingError{r.Read, nil, true}
 }
 
-// SkippedInput is an input of which episodes were skipped.
+// SkippedInput is an input with skipped episodes.
 type SkippedInput struct {
 	Input    string        `json:"input"`    // its path
 	Episodes int           `json:"episodes"` // that it has in these shards
@@ -205,7 +206,7 @@ type SkippedInput struct {
 	Whole    bool          `json:"whole"` // all that it has, and that the plan wants, were
 }
 
-// SkippedInputs returns the inputs of which shards lack episodes, in their order.
+// SkippedInputs returns the inputs with skipped episodes, in input order.
 func SkippedInputs(shards []*Report) []SkippedInput {
 	list := []SkippedInput{}
 	for k := 0; len(shards) > 0 && k < len(shards[0].Inputs); k++ {

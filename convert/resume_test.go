@@ -14,15 +14,15 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/mcap"
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 // rubbish overwrites a recording with as many bytes that are none.
 func rubbish(t *testing.T, path string) {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	require.NoError(t, err)
+	b := filetest.Read(t, path)
 	clear(b[copy(b, mcap.Magic+"rubbish"):])
-	require.NoError(t, os.WriteFile(path, b, 0o666))
+	filetest.Write(t, path, b)
 	later := time.Now().Add(time.Second) // where the disk's clock is coarse
 	require.NoError(t, os.Chtimes(path, later, later))
 }
@@ -82,9 +82,8 @@ func TestAShardThatIsDisturbedIsNotDone(t *testing.T) {
 		},
 		"another begins": func(t *testing.T, out string) {
 			journal := filepath.Join(filepath.Dir(out), ".out.convert.journal")
-			b, err := os.ReadFile(journal)
-			require.NoError(t, err)
-			require.NoError(t, os.WriteFile(journal+"~", b, 0o600))
+			b := filetest.Read(t, journal)
+			filetest.Write(t, journal+"~", b)
 			require.NoError(t, os.Rename(journal+"~", journal))
 		},
 	} {

@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// ClockError says that a format needs all of an episode on one clock, and that a recording has several.
+// ClockError is an episode with several clocks for a format that needs one.
 type ClockError struct {
 	Target, Episode string
 	A, B            string // two streams whose timestamps differ
@@ -49,11 +49,11 @@ func oneClock(e *dataset.Episode) (times []int64, a, b string) {
 	return times, "", ""
 }
 
-// near is how far LeRobot lets a row be from its place, ns: what readers of rows allow.
+// near is LeRobot's tolerance for the time of a row, ns.
 const near = 100_000
 
-// rateOf returns how many rows a second times have: what the dataset says; a whole number, if all times are within 0.1 ms of such a clock; or what the
-// median step says, which rounding to nanoseconds has made a little wrong.
+// rateOf returns the rate of rows, Hz: the dataset's own rate; a whole number, if all times are within 0.1 ms of such a clock; or the rate
+// of the median step, which is a little off because it is rounded to nanoseconds.
 func rateOf(times []int64, said float64) float64 {
 	if said > 0 {
 		return said
@@ -71,7 +71,7 @@ func rateOf(times []int64, said float64) float64 {
 	return whole
 }
 
-// ShortError says that an episode of a dataset of rows has fewer frames of a camera than rows, as where a video ends before its table does.
+// ShortError is an episode with fewer frames of a camera than rows, for example because a video ends before its table.
 type ShortError struct {
 	Camera       string
 	Frames, Rows int
@@ -113,7 +113,7 @@ func short(e *dataset.Episode) error {
 	return found
 }
 
-// empty says that there is nothing in a recording, and what was lost of it.
+// empty is the error for a recording without content, with its losses.
 func empty(e *dataset.Episode) error {
 	if damage := e.Notes.Damage(); damage != nil {
 		return fmt.Errorf("no samples; lost: %v", damage)

@@ -3,13 +3,15 @@ package convert
 import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
 
-// countUsed counts the samples of an aligned stream that its rows use, why the others are not used, and the rows across gaps of the recording.
+// countUsed counts the samples of an aligned stream that its rows use, why the others are not used, and the rows across gaps of the
+// recording.
 func countUsed(a *align.Aligned, plan *align.Plan, account *StreamAccount) error {
-	limit, _ := align.Snapping(plan.Snap, plan.Rate) // which was checked
+	limit := clocks.Snapping(plan.Snap, plan.Rate)
 	used, err := usedSamples(a, limit)
 	if err != nil {
 		return err
@@ -42,8 +44,8 @@ func usedSamples(a *align.Aligned, snap ops.Limit) ([]bool, error) {
 		Snap: snap, MaxGap: a.How.MaxGap, Tolerance: a.How.Tolerance, FillGaps: a.How.FillGaps})
 }
 
-// count adds samples to an account, by whether they are used and by their times. If gap is not 0, it also counts the targets inside steps longer than gap
-// that do not snap to a sample.
+// count adds samples to an account, by whether they are used and by their times. If gap is not 0, it also counts the targets inside steps
+// longer than gap that do not snap to a sample.
 func count[T int64 | float64](used []bool, times, targets []T, gap, snap T, account *StreamAccount) {
 	k := -1
 	for _, x := range targets {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -120,7 +121,7 @@ func must[T any](v T, err error) T {
 
 // usageOf is which samples are used.
 func usageOf(a *align.Aligned, plan *align.Plan) []bool {
-	snap, _ := align.Snapping(plan.Snap, plan.Rate)
+	snap := clocks.Snapping(plan.Snap, plan.Rate)
 	return must(usedSamples(a, snap))
 }
 

@@ -15,18 +15,18 @@ import (
 )
 
 // Shard makes one shard of the output, counted from 0, and returns its report, which is in the output too, as convert.json or
-// convert-00003-of-00008.json; of an output in one file it is nowhere else. Who makes the shards, in what order and in how many programs, is all the
-// same to their bytes.
+// convert-00003-of-00008.json, unless the output is one file. The bytes of the shards do not depend on the order or the number of programs
+// that make them.
 //
-// Of a shard that was made before, all or in part, what is whole stays and is not made again, if it was asked for in the same way and the inputs are as
-// they were; while it is made, a journal beside the output says what is whole. If the inputs changed, or a piece of one that was done is not there any
-// more, all of it is made anew. Of one shard of several the files changed whose hashes in its report are not what is in them any more, and all others that
-// were written since. Inputs of other names or sizes, as an output with anything else in it, are an *OptionError. Two programs do not make one shard at a
-// time: the second to begin ends with a *BusyError, and where files cannot be locked one of them with an error.
+// If a shard was made before, all or in part, its whole pieces are kept, provided that the options and the inputs are the same. A journal
+// next to the output lists the whole pieces. If the inputs changed, or if a piece of a finished shard is missing, all of the shard is made
+// anew. If the output has several shards, an input file counts as changed if its hash differs from that in the report, or, without a hash,
+// if it was written since. Inputs with other names or sizes are an *OptionError, and so is an output with other files. If two programs make
+// one shard, the second returns a *BusyError; where files cannot be locked, one of them returns an error.
 //
-// An episode that breaks its format, or that the plan or the target cannot take, is skipped and listed, unless Options.Reading is strict; if that is all
-// of them, it is a *NothingError. Any other failure is an error, such as an input that is gone, an *EpisodeError, or a full disk, an *fs.PathError. It
-// leaves what is whole, and the journal, so that the next call goes on; nothing if no piece is whole.
+// An episode that breaks its format, or that the plan or the target cannot take, is skipped and listed, unless Options.Reading is strict.
+// If all are skipped, the error is a *NothingError. Any other failure is an error, for example a missing input, an *EpisodeError, or a full
+// disk, an *fs.PathError. Whole pieces and the journal remain, so that the next call goes on; nothing remains if no piece is whole.
 func (c *Conversion) Shard(ctx context.Context, shard int) (*Report, error) {
 	if shard < 0 || shard >= c.opt.Shards {
 		return nil, refuse("shard", fmt.Sprint(shard), fmt.Sprintf("0 to %d", c.opt.Shards-1))
@@ -63,7 +63,7 @@ func (c *Conversion) Shard(ctx context.Context, shard int) (*Report, error) {
 	return &w.report, w.finish(ctx, journal)
 }
 
-// resume finds what was made before. Of a shard that is done it returns the report.
+// resume finds the whole pieces of an earlier call. If the shard is done, it returns the report.
 func (w *work) resume(ctx context.Context) (*Report, error) {
 	before, err := w.before()
 	if err != nil {
@@ -126,8 +126,8 @@ func (w *work) standing(ctx context.Context, n int, piece func(i int) *PieceRepo
 	return list, ctx.Err()
 }
 
-// clear makes the folders that are needed, and removes what of this shard is not whole: what a conversion that was killed has left, and pieces that were
-// made of inputs as they are no more, of which an episode may be one that is skipped now.
+// clear makes the output's folders and removes the rest of this shard: the remains of a killed conversion, and pieces of inputs that
+// changed, because their episodes may be skipped now.
 func (w *work) clear() error {
 	parent := filepath.Dir(filepath.Clean(w.out))
 	if err := os.MkdirAll(parent, 0o777); err != nil {
@@ -142,7 +142,7 @@ func (w *work) clear() error {
 	if err != nil {
 		return err
 	}
-	if beside := filepath.Dir(target); beside != parent { // the output is a link, and what it leads to is written beside that
+	if beside := filepath.Dir(target); beside != parent { // the output is a link, and temporary files lie next to its target
 		err := atomicfile.Sweep(beside, func(name string) bool { return name == filepath.Base(target) })
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -175,7 +175,7 @@ func (w *work) clear() error {
 	return w.remove(w.marker)
 }
 
-// finish checks the whole account and that what it says is there, and says that the shard is done.
+// finish checks the whole account and the files that it lists, and writes the report.
 func (w *work) finish(ctx context.Context, j *journal) error {
 	if err := errors.Join(unchanged(ctx, w.inputs), w.there(j)); err != nil {
 		return err

@@ -6,8 +6,8 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// weights returns how much of all each episode is: inputs are as large as the frames that they say, or if one does not, as their files, and share that by
-// what their episodes weigh.
+// weights returns the share of each episode in all. An input weighs as much as its stated frames, or, if an input states none, as its
+// files. Its episodes divide that weight by their own weights.
 func weights(list []input) []float64 {
 	framed := !slices.ContainsFunc(list, func(in input) bool { return in.info.Frames <= 0 && in.from.Len() > 0 })
 	var all []float64
@@ -35,8 +35,8 @@ func weights(list []input) []float64 {
 	return all
 }
 
-// runs returns where each of so many shards begins, and where the last ends: an episode is in the shard that its middle falls into when the sum of the
-// weights is cut into equal parts.
+// runs returns where each of so many shards begins, and where the last ends: an episode is in the shard that its middle falls into when the
+// sum of the weights is cut into equal parts.
 func runs(weights []float64, shards int) []int {
 	total := 0.0
 	for _, w := range weights {

@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// ApartError says that there is no row in which every stream of an episode has a value to trust, as of streams whose clocks are apart.
+// ApartError is an episode without a row in which every stream is valid, for example because the clocks of its streams do not overlap.
 type ApartError struct {
 	Rows    int
 	Streams []string // with the rows in which each has such a value
@@ -21,8 +21,8 @@ func (e *ApartError) Error() string {
 		"a plan of fewer of them, or all rows kept (--keep-invalid)", e.Rows, strings.Join(e.Streams, ", "))
 }
 
-// trim leaves out the rows at both ends of a clock in which not every stream has a valid value, for a target that cannot say so of a row, and counts such
-// rows in between.
+// trim leaves out the rows at both ends of a clock in which not every stream is valid, if the target has no place for validity, and counts
+// such rows in between.
 func (c *Conversion) trim(r *ready, got *align.Resampled) error {
 	rows := got.Times.Len()
 	if !c.traits.Unmasked || rows == 0 || len(got.Streams) == 0 {

@@ -2,7 +2,6 @@ package convert
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -87,7 +87,7 @@ func TestAReportThatWasBeingWrittenIsNoPart(t *testing.T) {
 	in, out := write(t, recorded(t, 1, 20, false)), filepath.Join(t.TempDir(), "out")
 	converts(t, out, leRobot(t, LeRobotOptions{}), Options{}, in)
 	want := tree(t, out)
-	require.NoError(t, os.WriteFile(filepath.Join(out, ".convert.json.243d7df1e091b6fd.tmp"), []byte("{"), 0o600))
+	filetest.Write(t, filepath.Join(out, ".convert.json.243d7df1e091b6fd.tmp"), "{")
 	again := converts(t, out, leRobot(t, LeRobotOptions{}), Options{}, in)
 	assert.Equal(t, 1, again.Before, "it stands")
 	assert.Equal(t, want, tree(t, out))

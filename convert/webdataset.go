@@ -19,10 +19,10 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// WebDataset is tar files of samples, one a shard. Each row of an episode is a sample EPISODE-ROW: STREAM.npy [D] of each stream, CAMERA.jpg or
-// CAMERA.png of each camera, as it was recorded or, of raw pixels, in a PNG of the same pixels; a video's frames are JPEG, depth is CAMERA.npy
-// [H,W,1], and what nobody decodes is as it was recorded, CAMERA.ENCODING. EPISODE-ROW.json has the numbers of episode and row, the row's time in ns, the
-// task, and by a plan which members are valid.
+// WebDataset is tar files of samples, one a shard. Each row of an episode is a sample EPISODE-ROW: STREAM.npy [D] of each stream,
+// CAMERA.jpg or CAMERA.png of each camera, as it was recorded or, of raw pixels, in a PNG of the same pixels; a video's frames are JPEG,
+// depth is CAMERA.npy [H,W,1], and frames without a decoder are as recorded, CAMERA.ENCODING. EPISODE-ROW.json has the numbers of episode
+// and row, the row's time in ns, the task, and by a plan which members are valid.
 func WebDataset() Target { return samples{} }
 
 type samples struct{}
@@ -61,7 +61,7 @@ type sample struct {
 	Time    int64           `json:"time_ns"`
 	Task    string          `json:"task,omitempty"`
 	Success *bool           `json:"success,omitempty"`
-	Valid   map[string]bool `json:"valid,omitempty"` // by the members' names without what they end in
+	Valid   map[string]bool `json:"valid,omitempty"` // by the members' names without their endings
 }
 
 // part is a stream or camera of an episode: its member in each sample.
@@ -69,7 +69,7 @@ type part struct {
 	name   string
 	member string
 	valid  []uint8 // nil without a plan
-	// next takes the next row, in order, and returns what encodes it, which may be called from any goroutine.
+	// next takes the next row, in order, and returns its encoder, which may be called from any goroutine.
 	next func() (encode func() ([]byte, error), err error)
 }
 

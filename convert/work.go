@@ -28,7 +28,7 @@ func (w *work) pieces() int {
 	return w.end - w.first
 }
 
-// name is what a piece is called in the output; empty for the output itself.
+// name returns the name of a piece in the output; empty for the output itself.
 func (w *work) name(piece int) string {
 	switch {
 	case w.whole:
@@ -62,7 +62,7 @@ func (w *work) hash(ctx context.Context, n *entry) error {
 	return hash(ctx, w.path(&n.Report), &n.Report)
 }
 
-// tell says how far the shard is.
+// tell reports the progress of the shard.
 func (w *work) tell(n *entry, before bool) {
 	w.progress.Done += len(n.Report.Episodes)
 	if before {
@@ -76,7 +76,8 @@ func (w *work) tell(n *entry, before bool) {
 	}
 }
 
-// giveUp removes the journal of a shard that failed, and the folder that was made for it, if no piece has its name: there is nothing to go on from.
+// giveUp removes the journal of a shard that failed, and the folder that was made for it, if no piece has its name: there is nothing to go
+// on from.
 func (w *work) giveUp() error {
 	if w.journal == "" {
 		return nil
@@ -96,8 +97,8 @@ func (w *work) giveUp() error {
 	return w.remove(w.journal)
 }
 
-// there returns an error if a piece is gone, or the journal is another: a program that began to make the same shard meanwhile has removed what it did
-// not find in the journal.
+// there returns an error if a piece is gone, or the journal is another: a program that began to make the same shard meanwhile has removed
+// what it did not find in its journal.
 func (w *work) there(j *journal) error {
 	if j.f != nil {
 		if now, err := os.Stat(w.journal); err != nil || !os.SameFile(now, j.is) {

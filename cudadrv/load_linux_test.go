@@ -3,7 +3,6 @@
 package cudadrv
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -11,6 +10,8 @@ import (
 	"github.com/ebitengine/purego"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 // library compiles a shared library from C and returns its path.
@@ -22,7 +23,7 @@ func library(t *testing.T, source string) string {
 	}
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "lib.c"), filepath.Join(dir, "libcuda.so.1")
-	require.NoError(t, os.WriteFile(in, []byte(source), 0o600))
+	filetest.Write(t, in, source)
 	msg, err := exec.Command(gcc, "-shared", "-fPIC", "-o", out, in).CombinedOutput()
 	require.NoError(t, err, "%s", msg)
 	return out

@@ -6,17 +6,17 @@ import (
 	"github.com/robocache/robocache/cudasim/internal/exec"
 )
 
-// The driver that the device models.
+// The versions and the name that the simulated driver returns.
 const (
-	CUDAVersion = driver.CUDAVersion // the CUDA version that it states: 12.8
-	ISAVersion  = driver.ISAVersion  // the newest .version of PTX that it takes: 8.7
+	CUDAVersion = driver.CUDAVersion // the CUDA version: 12.8
+	ISAVersion  = driver.ISAVersion  // the newest .version of PTX: 8.7
 	Name        = driver.Name        // the name of the device
 )
 
-// Config says how launches run. The zero value runs with every check, in order of block and warp.
+// Config configures launches. The zero value runs with every check, with blocks and warps in order.
 type Config struct {
-	// Seed, if it is not 0, gives the order of blocks, of warps and of the nodes of graphs: it is drawn from the seed, turns are short, and
-	// several blocks run next to each other.
+	// Seed, if not 0, determines a random order of blocks, of warps and of the nodes of graphs. Turns are then short, and
+	// several blocks run at the same time.
 	Seed            uint64
 	Workers         int    // goroutines that run blocks, 0 for GOMAXPROCS; the race check runs on one
 	Skip            Check  // checks to leave out
@@ -25,22 +25,22 @@ type Config struct {
 	Multiprocessors int    // 0 is 132; with the block size it limits how many blocks are resident
 	MaxSteps        uint64 // instructions that a block's warps may run before it counts as hung, 0 for 2^31
 
-	// Rewrite, if there is one, is given the text of every module that is loaded, and returns what is loaded in its place. It is
-	// for tests that want a kernel with a defect.
+	// Rewrite, if not nil, gets the text of every module that is loaded, and returns the text to load instead. It is
+	// for tests that need a kernel with a defect.
 	Rewrite func(text []byte) []byte
 	Memory  uint64 // bytes of device memory, 0 for 2 GiB
-	Shared  int    // bytes of shared memory that a block may have, 0 for 227 KB, which is the most
+	Shared  int    // the most bytes of shared memory that a block may have, 0 for 227 KB, which is the maximum
 }
 
-// Device is a simulated device, with what stands in for its driver. Its methods may be called from any goroutine.
+// Device is a simulated device with its simulated driver. Its methods may be called from any goroutine.
 type Device struct{ d *driver.Device }
 
-// New makes a device that is alone with its driver. Nothing of it is shared with others.
+// New returns the only device of a new driver. It shares nothing with other devices.
 func New(cfg Config) *Device { return NewDevices(1, cfg)[0] }
 
-// NewDevices makes n devices of one driver, 1 to 64, each with its own memory of cfg's size. They can reach each other's memory
-// pools: a pool that is opened to a device by cuMemPoolSetAccess is memory for its kernels and copies like its own. Kernels of
-// all of them take turns.
+// NewDevices returns n devices of one driver, 1 to 64, each with its own memory of cfg's size. Each can access another's memory
+// pool if cuMemPoolSetAccess opened it: kernels and copies then use that memory like their own. Kernels of
+// all devices take turns.
 func NewDevices(n int, cfg Config) []*Device {
 	c := driver.Config{Options: exec.Options{Seed: cfg.Seed, Workers: cfg.Workers, Skip: cfg.Skip, Counters: cfg.Counters, Lines: cfg.Lines,
 		Multiprocessors: cfg.Multiprocessors, MaxSteps: cfg.MaxSteps}, Rewrite: cfg.Rewrite, Memory: cfg.Memory, Shared: cfg.Shared}
@@ -51,20 +51,20 @@ func NewDevices(n int, cfg Config) []*Device {
 	return list
 }
 
-// FunctionTable is what cudadrv.NewDriver takes. NewDriver may be called again: it finds the same devices. The table is that of
-// all devices of the driver.
+// FunctionTable returns the argument of cudadrv.NewDriver, a table for all devices of the driver. NewDriver may be called again:
+// it finds the same devices.
 func (d *Device) FunctionTable() *cudadrv.FunctionTable { return d.d.FunctionTable() }
 
-// LastFault gives the fault that a kernel met, nil if none did. After it the device is lost, as a real one is: every
+// LastFault returns the fault of a kernel, nil if there was none. After a fault the device is lost, as a real one is: every
 // call that uses its context returns the fault's code.
 func (d *Device) LastFault() *Fault { return d.d.LastFault() }
 
-// Leaks lists what is open now, the oldest first.
+// Leaks lists the open objects, the oldest first.
 func (d *Device) Leaks() []Leak { return d.d.Leaks() }
 
-// Observe makes fn see every launch that ends well, with its counters, in the order in which they end; nil ends that. fn
+// Observe calls fn for every launch that ends without a fault, with its counters, in the order of their ends; nil stops that. fn
 // must not call the device.
 func (d *Device) Observe(fn func(*Launch)) { d.d.Observe(fn, fn != nil) }
 
-// Watch is Observe without the counting, which takes time: Counters is nil unless the Config asks for them.
+// Watch is Observe without the cost of counting: Counters is nil unless the Config enables them.
 func (d *Device) Watch(fn func(*Launch)) { d.d.Observe(fn, false) }

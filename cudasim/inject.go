@@ -8,14 +8,14 @@ import (
 	"github.com/robocache/robocache/cudadrv"
 )
 
-// Failure is a driver call that goes wrong on demand.
+// Failure is a driver call that fails on demand.
 type Failure struct {
 	Call  string                 // the exported name, "" for any call
-	Match func(name string) bool // which names, if Call does not say it; nil for all
-	N     int                    // which of the calls that match fails, from 1; 0 for every one
-	Code  cudadrv.Code           // what the call returns; Success leaves the result alone, for a call that is only slow
-	After bool                   // the call is made first, as where it reports what went wrong before
-	Delay time.Duration          // passes before the call
+	Match func(name string) bool // the names if Call is empty; nil for all
+	N     int                    // the matching call that fails, from 1; 0 for every one
+	Code  cudadrv.Code           // the result of the call; Success keeps the real result, for a call that is only slow
+	After bool                   // make the call first, as a call that returns an earlier error does
+	Delay time.Duration          // time to wait before the call
 }
 
 func (f *Failure) matches(name string) bool {
@@ -25,18 +25,18 @@ func (f *Failure) matches(name string) bool {
 	return f.Match == nil || f.Match(name)
 }
 
-// Injector counts the calls that pass through a function table, and makes some fail.
+// Injector counts the calls through a function table, and makes some fail.
 type Injector struct {
 	mu       sync.Mutex
 	failures []Failure
-	matched  []int // calls that each failure has met
+	matched  []int // matching calls so far, for each failure
 	calls    []string
 	hits     []string
 	off      bool
 }
 
-// Inject puts failures in front of a function table, which may be of a simulated device or of the real driver. The two calls that give the
-// texts of errors, and the version, are left alone unless a failure names them.
+// Inject puts failures in front of a function table, of a simulated device or of the real driver. The two calls for error texts
+// and the one for the version do not fail unless a failure names them.
 func Inject(t *cudadrv.FunctionTable, failures ...Failure) (*cudadrv.FunctionTable, *Injector) {
 	in := &Injector{failures: failures, matched: make([]int, len(failures))}
 	return t.Wrap(func(name string, next cudadrv.Proc) cudadrv.Proc {
@@ -57,7 +57,7 @@ func Inject(t *cudadrv.FunctionTable, failures ...Failure) (*cudadrv.FunctionTab
 	}), in
 }
 
-// note counts a call and says which failure it is to meet.
+// note counts a call, and returns the failure that it gets; ok is false if it gets none.
 func (in *Injector) note(name string) (hit Failure, ok bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -79,21 +79,21 @@ func (in *Injector) note(name string) (hit Failure, ok bool) {
 	return hit, ok
 }
 
-// Stop ends the counting and the failing.
+// Stop ends the counting and the failures.
 func (in *Injector) Stop() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.off = true
 }
 
-// Calls lists the calls that were made, in order, as far as they did not overlap.
+// Calls lists the calls in order; concurrent calls have no defined order.
 func (in *Injector) Calls() []string {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return append([]string(nil), in.calls...)
 }
 
-// Hits lists the calls that met a failure.
+// Hits lists the calls that failed on demand.
 func (in *Injector) Hits() []string {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -5,29 +5,29 @@ import "github.com/robocache/robocache/cudasim/report"
 // Launch is a kernel launch that has ended.
 type Launch = report.Launch
 
-// Counters is what a launch did.
+// Counters counts the work of a launch.
 type Counters = report.Counters
 
-// Traffic is what the requests of warps to global memory moved.
+// Traffic is the traffic of warps to global memory.
 type Traffic = report.Traffic
 
-// Leak is something that was made on the device and not ended.
+// Leak is an object of the device that is still open.
 type Leak = report.Leak
 
 // Check is a set of checks. Bounds and alignment are always checked.
 type Check = report.Check
 
-// The checks that a Config can leave out.
+// Checks for Config.Skip.
 const (
-	CheckUninitialised = report.CheckUninitialised // reads of memory that nobody wrote
-	CheckRaces         = report.CheckRaces         // accesses of two threads that nothing orders
+	CheckUninitialised = report.CheckUninitialised // reads of memory that was never written
+	CheckRaces         = report.CheckRaces         // unordered accesses of two threads
 	CheckAll           = report.CheckAll
 )
 
-// Fault is why a launch ended early.
+// Fault is the reason why a launch ended early.
 type Fault = report.Fault
 
-// FaultKind is what a kernel did wrong.
+// FaultKind is the kind of error in a kernel.
 type FaultKind = report.FaultKind
 
 // The kinds of faults.

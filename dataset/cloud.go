@@ -6,7 +6,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Cloud is a set of N points, with what was measured at each.
+// Cloud is a set of N points with the features measured at each.
 type Cloud struct {
 	Points   *tensor.Tensor // [N,3] f32, or f64 where the file has one of x, y and z as doubles; in its unit, as a rule metres
 	Features *tensor.Tensor // [N,F] f32, or f64 where the file has one of them as doubles; also where F is 0
@@ -29,7 +29,7 @@ type Viewpoint struct {
 // Identity is the viewpoint of a file that names none.
 var Identity = Viewpoint{Orientation: [4]float64{1, 0, 0, 0}}
 
-// CloudError says why a Cloud is none.
+// CloudError is the error of an invalid Cloud.
 type CloudError struct {
 	Arg       string // the field of Cloud
 	Kind      error  // one of this package's Err values

@@ -7,7 +7,7 @@ type CloudStream struct {
 	Name  string
 	Type  string  // as that of Stream
 	Times []int64 // [S], nanoseconds, one for each cloud
-	// Source reads a cloud when it is asked for.
+	// Source reads a cloud when Cloud is called.
 	Source CloudSource
 }
 
@@ -19,7 +19,7 @@ type CloudSource interface {
 // Len returns the number of clouds.
 func (c *CloudStream) Len() int { return len(c.Times) }
 
-// Cloud reads cloud i, which belongs to the caller. A number that there is not is a *RangeError.
+// Cloud reads cloud i, which belongs to the caller. If there is no cloud i, the error is a *RangeError.
 func (c *CloudStream) Cloud(ctx context.Context, i int) (*Cloud, error) {
 	if i < 0 || i >= len(c.Times) {
 		return nil, &RangeError{What: "cloud of " + c.Name, Got: i, Len: len(c.Times)}

@@ -10,6 +10,7 @@ import (
 	"iter"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -22,24 +23,24 @@ type Dataset interface {
 	Name() string
 	// Format is the format's name: "ulog".
 	Format() string
-	// Info is what the dataset says of itself as a whole.
+	// Info returns the declarations of the dataset: features, tasks, splits and notes.
 	Info() Info
 	// Len returns the number of episodes.
 	Len() int
-	// Episode reads episode i. A number that there is not is a *RangeError.
+	// Episode reads episode i. If i is not from 0 to Len-1, the error is a *RangeError.
 	Episode(ctx context.Context, i int) (*Episode, error)
-	// Close releases what the dataset holds. Close twice is fine; episodes that were read stay.
+	// Close releases files and memory of the dataset. Close twice is fine. Episodes stay valid.
 	Close() error
 }
 
-// Weigher is a Dataset that knows, without reading them, how much of it each episode is.
+// Weigher is a Dataset that has the sizes of its episodes without reading them.
 type Weigher interface {
 	// Weights returns a number for each episode, 0 or more, all in one unit: rows, or bytes of its file. The caller owns the slice.
 	Weights() []int64
 }
 
-// Episodes reads one episode after the other. One that cannot be read comes as an *EpisodeError, and the next follows: who wants all or nothing stops
-// at the first. Only the end of ctx ends it.
+// Episodes reads one episode after the other. If an episode cannot be read, Episodes yields an *EpisodeError and goes on, so a caller that
+// needs all episodes stops at the first error. Only the end of ctx ends it early.
 func Episodes(ctx context.Context, d Dataset) iter.Seq2[*Episode, error] {
 	return func(yield func(*Episode, error) bool) {
 		info := d.Info()
@@ -66,33 +67,37 @@ func (e *EpisodeError) Error() string { return fmt.Sprintf("episode %d: %v", e.E
 // Unwrap returns why.
 func (e *EpisodeError) Unwrap() error { return e.Err }
 
-// Options say how strict a reader is. The zero value keeps what is whole of a broken file, and Episode.Notes counts what was lost.
+// Options are the settings of a reader. With the zero value, a broken file gives its whole parts, and Episode.Notes counts the lost ones.
 type Options struct {
 	// Strict refuses a broken file: the first damage is an error.
 	Strict bool `json:"strict"`
-	// Rate is how many steps a second there are, Hz, of a format that has no timestamps and does not say.
+	// Rate is the number of steps a second, Hz, for formats without timestamps. It goes before the rate in the file.
 	Rate float64 `json:"rate"`
-	// Clock chooses where the timestamps come from, of a format that has several: one of Info.Clocks. Empty is the format's default.
+	// Clock selects the source of timestamps, one of Info.Clocks, if a format has several. Empty is the format's default.
 	Clock string `json:"clock"`
-	// Definitions are folders and files of message definitions (.msg, in folders named for their packages), of recordings that lack some.
+	// Stretch chooses one of the stretches of a log whose recorder's clock was set back, from 1; see [SetBackError]. 0 is the whole log, which is an
+	// error if it has several, and -1 all of them, in the order of time.
+	Stretch int `json:"stretch"`
+	// Definitions are folders and files of message definitions (.msg, in folders named for their packages), for recordings that lack some.
 	Definitions []string `json:"definitions"`
 }
 
-// Format is a file format that [Open] knows. A format's package registers it in init.
+// Format is a file format that [Open] recognises. A format's package registers it in init.
 type Format struct {
 	Name       string   // "ulog"
-	Extensions []string // ".ulg", in lower case: what files of it are called
-	// Match tells a file by its first bytes, HeadBytes of them or all there are; nil if the format has no files of its own.
+	Extensions []string // of its files, in lower case: ".ulg"
+	// Match recognises a file by its first HeadBytes bytes, or all bytes of a shorter file; nil if the format has no files.
 	Match func(head []byte) bool
-	// Named tells a file that no format's Match takes, by the same bytes, if it is called by one of Extensions: of formats whose files need not say
-	// what they are, such as numbers with commas between them. Nil where Match tells all.
+	// Named recognises a file by its extension and the same bytes, if no format's Match does. It is for formats without a signature, such
+	// as CSV; nil if Match is enough.
 	Named func(head []byte) bool
-	// Inside tells a file that Match takes by what is further inside it, for formats that share a container; nil if the first bytes are enough.
-	// Formats that have it are asked before those that have not, of which one may so be what is left of a container.
+	// Inside recognises a file that Match takes by later content, for formats that share a container; nil if the first bytes are enough.
+	// Formats with Inside are tried first, because a file may match both a container and the format inside it.
 	Inside func(ctx context.Context, path string) (bool, error)
-	// Folder tells a folder that is a dataset of the format; nil if it has none. It is asked of the folders in a folder too.
+	// Folder recognises a folder that is a dataset of the format; nil if the format has none. It is also called for the folders in a
+	// folder.
 	Folder func(ctx context.Context, path string) bool
-	// Text says that its files are plain text, as lies beside recordings of other formats: in a folder with such it is other files.
+	// Text is true if the files are plain text. Next to recordings of other formats in a folder they are no recordings.
 	Text bool
 	Open func(ctx context.Context, path string, opt Options) (Dataset, error)
 }
@@ -142,11 +147,14 @@ func Formats() []Format {
 // an *OptionError.
 func Open(ctx context.Context, path string, opt Options) (Dataset, error) {
 	d, err := open(ctx, path, opt)
-	if err != nil || opt.Clock == "" {
+	if err != nil || opt.Clock == "" && opt.Stretch == 0 {
 		return d, err
 	}
 	clocks := d.Info().Clocks
-	if slices.Contains(clocks, opt.Clock) {
+	if opt.Stretch != 0 && !slices.Contains(clocks, "log") {
+		return nil, errors.Join(&OptionError{"Stretch", strconv.Itoa(opt.Stretch), "none: recordings of " + d.Format() + " are no logs of messages"}, d.Close())
+	}
+	if opt.Clock == "" || slices.Contains(clocks, opt.Clock) {
 		return d, nil
 	}
 	want := "none: recordings of " + d.Format() + " have one clock"
@@ -181,7 +189,7 @@ func open(ctx context.Context, path string, opt Options) (Dataset, error) {
 	return f.Open(ctx, path, opt)
 }
 
-// unreachable is the error of a URL, which is a FormatError if its scheme is one that there is not.
+// unreachable returns the error of a URL, a *FormatError if the scheme does not exist.
 func unreachable(path string, err error) error {
 	var scheme *storage.SchemeError
 	if !errors.As(err, &scheme) {

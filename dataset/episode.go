@@ -15,18 +15,18 @@ type Episode struct {
 	Name    string
 	Streams []Stream
 	Media   []Media
-	// Clouds are series of point clouds, read when they are asked for.
+	// Clouds are series of point clouds. CloudStream.Cloud reads a cloud.
 	Clouds []CloudStream
 	// Frames is how many rows or steps the episode has, of formats that are tables of them; 0 for logs.
 	Frames int
-	// Steps says that the timestamps count steps, a second each, because the format has no times and nobody said how many steps a second there are.
+	// Steps is true if the timestamps count steps, a second each, because the format has no times and no rate was given.
 	Steps bool
 	// Rotation is the order that quaternions have in recordings of this kind, for columns that do not say; RotationNone if there is no custom.
 	Rotation Rotation
-	// Attributes are what the file says of the episode as a whole.
+	// Attributes are values of the file about the episode as a whole.
 	Attributes Attributes
 
-	// Dropouts lists, in file order, when the recorder says it lost data.
+	// Dropouts lists, in file order, the times at which the recorder noted lost data.
 	Dropouts []Dropout
 	// Notes are facts about data that was damaged, left out or changed, and choices that a reader made, such as one of two clocks.
 	Notes Notes
@@ -36,12 +36,12 @@ type Episode struct {
 	Record int64
 }
 
-// Attributes are what a file says of an episode.
+// Attributes are the values of a file about an episode.
 type Attributes struct {
 	Source  string            // the path or URL that it was read from; empty if the reader was not told
-	Task    string            // what was to be done, in words
-	Success *bool             // whether it was; nil if the file does not say
-	Other   map[string]string // what else it says, by the file's own names
+	Task    string            // the instruction in words: "lift the cup"
+	Success *bool             // whether the task was done; nil if the file has no such value
+	Other   map[string]string // the other values by the file's names
 }
 
 // Say takes what a file says of an episode under the names task and success, this as "true" or "false". It reports whether that is what was said.
@@ -60,7 +60,7 @@ func (a *Attributes) Say(name, text string) bool {
 	return false
 }
 
-// EmptyStream is a declared stream without samples, such as a topic that was silent. A note of the episode says why.
+// EmptyStream is a declared stream without samples, such as a topic that was silent. A note of the episode has the reason.
 type EmptyStream struct {
 	Name    string
 	Columns []Column
@@ -146,10 +146,10 @@ type Media struct {
 	Times []int64 // [S], nanoseconds, one for each frame
 	// Encoding is the frames' format, in lower case: "jpeg", "png", "h264", "av1", or "rgb8", "bgr8", "mono8" and the like for raw pixels.
 	Encoding      string
-	Width, Height int // pixels; 0 if the file does not say
+	Width, Height int // pixels; 0 if unknown
 	// Rate is frames a second by the clock of the video that they are in, whatever Times are; 0 where they are in none, or it has one frame.
 	Rate float64
-	// Source gives the bytes of a frame when they are asked for.
+	// Source reads the bytes of a frame when Frame or Decode is called.
 	Source FrameSource
 }
 
@@ -162,7 +162,7 @@ type FrameSource interface {
 // Len returns the number of frames.
 func (m *Media) Len() int { return len(m.Times) }
 
-// Frame returns frame i as it was encoded. A number that there is not is a *RangeError.
+// Frame returns the encoded bytes of frame i. If there is no frame i, the error is a *RangeError.
 func (m *Media) Frame(ctx context.Context, i int) ([]byte, error) {
 	if i < 0 || i >= len(m.Times) {
 		return nil, &RangeError{What: "frame of " + m.Name, Got: i, Len: len(m.Times)}
@@ -176,7 +176,7 @@ func (m *Media) Frame(ctx context.Context, i int) ([]byte, error) {
 // Stats returns the statistics of the frames' clock.
 func (m *Media) Stats() Stats { return StatsOf(m.Times) }
 
-// RangeError is an index that there is not.
+// RangeError is an index out of range.
 type RangeError struct {
 	What string // "episode", "frame of front_camera"
 	Got  int

@@ -33,7 +33,7 @@ var (
 	ErrClosed error = errs.Closed
 )
 
-// FormatError says where a file breaks its format, and how.
+// FormatError is the place where a file breaks its format, and the reason.
 type FormatError struct {
 	Format string // the format's name: "ulog", "npy", "pcd"
 	Path   string // the file, or the member of an archive; empty where the reader was not told

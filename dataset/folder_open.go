@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/internal/inorder"
-	"github.com/robocache/robocache/internal/listed"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/storage"
 )
 
@@ -71,7 +71,7 @@ func openFolder(ctx context.Context, path string, opt Options) (Dataset, error) 
 		if d.info.Attributes == nil {
 			d.info.Attributes = map[string]string{}
 		}
-		d.info.Attributes["other files"] = listed.Names(others)
+		d.info.Attributes["other files"] = text.Names(others)
 	}
 	return d, nil
 }
@@ -186,7 +186,7 @@ func unread(ctx context.Context, path string) *Note {
 		return nil
 	}
 	slices.SortFunc(names, CompareNames)
-	return &Note{Code: CodeFolderUnread, Count: len(names), Detail: Detail{Names: []string{listed.Names(names)}}}
+	return &Note{Code: CodeFolderUnread, Count: len(names), Detail: Detail{Names: []string{text.Names(names)}}}
 }
 
 // recorded reports whether a file is called as recordings are that are no plain text.

@@ -86,7 +86,7 @@ func TestAFolderOfFoldersHasTheEpisodesOfEach(t *testing.T) {
 	require.Len(t, problems, 3)
 	assert.Contains(t, problems[0], "unreadable 4.crate: ")
 	assert.Contains(t, problems[1], "demo_1: 1, box: ")
-	assert.Equal(t, string(dataset.CodeFolderUnread)+" killed: 1, killed_0.box", problems[2])
+	assert.Equal(t, dataset.CodeFolderUnread.String()+" killed: 1, killed_0.box", problems[2])
 
 	e, err := d.Episode(ctx, 6)
 	require.NoError(t, err)

@@ -7,26 +7,26 @@ import (
 	"strconv"
 )
 
-// Info is what a dataset says of itself as a whole.
+// Info has the declarations of a dataset.
 type Info struct {
 	Version string // of the format that the data is in; empty where formats have none
-	// Rate is how many steps a second there are, Hz, where a format has no timestamps; 0 where it has, or where nobody says. RateFrom is who says so:
-	// "file", "known datasets" or "caller".
+	// Rate is the number of steps a second, Hz, if the format has no timestamps; 0 if it has, or if the rate is unknown. RateFrom is the
+	// source of Rate: "file", "known datasets" or "caller".
 	Rate       float64
 	RateFrom   string
-	Declared   float64           // the rate that the files say themselves, whatever Rate is; 0 where they say none
-	Clock      string            // where the timestamps come from, where a format has several: "frame_index"; empty where there is no choice
-	Clocks     []string          // those that Options.Clock takes, the default first; nil where there is no choice
-	Features   []Feature         // what it declares of each episode's streams and media, in its order; nil where formats declare nothing
-	Tasks      []string          // what is to be done in its episodes, where the dataset has a list of that
-	Frames     int               // its rows or steps over all episodes, as it says or as is quickly counted; 0 where it does not say
-	Numbers    []int             // the dataset's own numbers of its episodes, ascending; nil where they are 0, 1, 2 and so on
+	Declared   float64           // the rate in the files, which Rate may replace; 0 if they have none
+	Clock      string            // the source of the timestamps, if a format has several: "frame_index"; empty if there is no choice
+	Clocks     []string          // valid values of Options.Clock, the default first; nil if there is no choice
+	Features   []Feature         // declared streams and media of each episode, in the dataset's order; nil if the format declares none
+	Tasks      []string          // the instructions of the episodes, if the dataset has a list of them
+	Frames     int               // rows or steps over all episodes, as declared or quickly counted; 0 if unknown
+	Numbers    []int             // the dataset's own episode numbers, ascending; nil if they are 0, 1, 2 and so on
 	Splits     []Split           // its parts, such as "train" and "valid"
-	Attributes map[string]string // what else it says, by its own names
-	Notes      Notes             // facts about what it declares and is missing or different
+	Attributes map[string]string // other values by the file's names
+	Notes      Notes             // declarations that the data does not meet, and other facts
 }
 
-// Feature is what a dataset declares of a stream or a media stream of its episodes.
+// Feature is the declaration of a stream or a media stream.
 type Feature struct {
 	Name  string
 	DType string   // by the dataset's own name: "float32", "video"
@@ -85,7 +85,7 @@ func (i *Info) DeclaresMedia(name string) bool {
 	return slices.ContainsFunc(i.Features, func(f Feature) bool { return f.Media && f.Name == name })
 }
 
-// ChooseRate sets Rate and RateFrom: what the caller says goes before what the file says, and that before what is known of the dataset; 0 says nothing.
+// ChooseRate sets Rate and RateFrom. The caller's rate goes first, then the rate of the file, then that of known datasets; 0 is no rate.
 // A caller's rate that cannot be is an *OptionError.
 func (i *Info) ChooseRate(caller, file, known float64) error {
 	if caller != 0 && !IsRate(caller) {

@@ -16,7 +16,7 @@ type Note struct {
 	Code Code
 	// Subject is the name of the stream, camera, topic, array, file or episode that the note is about; empty if it is about the recording as a whole.
 	Subject string
-	// Count is the number of elements concerned: samples, frames, rows, files or episodes, as the comment of the code says; 0 if it is unknown.
+	// Count is the number of elements: samples, frames, rows, files or episodes (see the comment of the code); 0 if it is unknown.
 	Count int
 	// Row is the first of these elements.
 	Row Row
@@ -25,11 +25,11 @@ type Note struct {
 
 // Detail holds the numbers, names and units of a note. The comment of a code lists the fields that it uses; the others are zero.
 type Detail struct {
-	Of    int      // Count is out of Of elements
-	Bytes int64    // size in the file of the elements concerned
+	Of    int      // the number of all elements, if Count is a part of them
+	Bytes int64    // the size of the elements in the file
 	Got   string   // a value that was found: a shape, a type, a number, a name
 	Want  string   // the value that was expected
-	Names []string // names of the parts concerned: columns, fields, files
+	Names []string // names of columns, fields or files
 	Unit  string   // the unit of Got and Want
 	Cause error    // the first error, or nil
 }
@@ -43,57 +43,48 @@ func At(index int) Row { return Row(index + 1) }
 // Index returns the index, which counts from 0. It reports false if there is no row.
 func (r Row) Index() (int, bool) { return int(r) - 1, r > 0 }
 
-// Code names a kind of note, such as "image-undecodable". Codes are words of a contract: programs compare them, and they appear in JSON.
+// Code names a kind of note: its class and its name, such as "left-out:no-samples". Programs compare codes. Tables in
+// JSON have the name alone.
 type Code string
 
-// Class says what a note means for the data.
-type Class uint8
+// Class is the meaning of a note for the data.
+type Class string
 
 // The classes of notes.
 const (
-	// ClassNone is the class of a code that no list has.
-	ClassNone Class = iota
 	// ClassDamage: bytes of a file break its format, and the reader passed over them.
-	ClassDamage
+	ClassDamage Class = "damage"
 	// ClassProblem: a dataset declares something that is missing or different.
-	ClassProblem
+	ClassProblem Class = "problem"
 	// ClassLeftOut: the recording has the data, and the streams do not.
-	ClassLeftOut
+	ClassLeftOut Class = "left-out"
 	// ClassRemark: a package made a choice that a user may want to change, or changed values.
-	ClassRemark
+	ClassRemark Class = "remark"
 	// ClassSkipped: an episode was not used.
-	ClassSkipped
+	ClassSkipped Class = "skipped"
 )
 
-var classOf = func() map[Code]Class {
-	m := map[Code]Class{}
-	for class, codes := range map[Class][]Code{
-		ClassDamage: damageCodes, ClassProblem: problemCodes, ClassLeftOut: leftOutCodes, ClassRemark: remarkCodes, ClassSkipped: skippedCodes,
-	} {
-		for _, c := range codes {
-			m[c] = class
-		}
-	}
-	return m
-}()
+// The beginnings of codes.
+const (
+	damage  = Code(ClassDamage + ":")
+	problem = Code(ClassProblem + ":")
+	leftOut = Code(ClassLeftOut + ":")
+	remark  = Code(ClassRemark + ":")
+	skipped = Code(ClassSkipped + ":")
+)
 
-// Class returns the class of a code, or ClassNone for a code of another version.
-func (c Code) Class() Class { return classOf[c] }
+// Class returns the class of a code.
+func (c Code) Class() Class { return Class(c[:max(0, strings.IndexByte(string(c), ':'))]) }
 
-// Codes returns all codes in the order of their names.
-func Codes() []Code {
-	return slices.Sorted(func(yield func(Code) bool) {
-		for c := range classOf {
-			if !yield(c) {
-				return
-			}
-		}
-	})
-}
+// String returns the name of a code without the class, for logs: "no-samples".
+func (c Code) String() string { return string(c[strings.IndexByte(string(c), ':')+1:]) }
+
+// MarshalText returns String. A [Note] in a file has the class too.
+func (c Code) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // String returns the code and the fields of a note for logs: "image-undecodable /camera: 3 of 200". Package notetext returns sentences.
 func (n Note) String() string {
-	s := string(n.Code)
+	s := n.Code.String()
 	if n.Subject != "" {
 		s += " " + n.Subject
 	}
@@ -109,10 +100,13 @@ func (n Note) String() string {
 		parts = append(parts, strconv.FormatInt(n.Bytes, 10)+" bytes")
 	}
 	if n.Got != "" {
-		parts = append(parts, "got "+n.Got+n.Unit)
+		parts = append(parts, "got "+n.Got)
 	}
 	if n.Want != "" {
-		parts = append(parts, "want "+n.Want+n.Unit)
+		parts = append(parts, "want "+n.Want)
+	}
+	if n.Unit != "" {
+		parts = append(parts, n.Unit)
 	}
 	parts = append(parts, n.Names...)
 	if n.Cause != nil {
@@ -146,7 +140,7 @@ func (e *NoteError) ErrorNotes() Notes { return Notes{e.Note} }
 
 // noteJSON is a note as files have it.
 type noteJSON struct {
-	Code    Code     `json:"code"`
+	Code    string   `json:"code"` // with the class
 	Subject string   `json:"subject"`
 	Count   int      `json:"count"`
 	Row     *int     `json:"row"` // from 0; null if there is none
@@ -161,7 +155,7 @@ type noteJSON struct {
 
 // MarshalJSON writes {"code", "subject", "count", "row"} and the fields of Detail that are not zero. Cause becomes its text.
 func (n Note) MarshalJSON() ([]byte, error) {
-	j := noteJSON{Code: n.Code, Subject: n.Subject, Count: n.Count, Of: n.Of, Bytes: n.Bytes, Got: n.Got, Want: n.Want, Names: n.Names, Unit: n.Unit}
+	j := noteJSON{Code: string(n.Code), Subject: n.Subject, Count: n.Count, Of: n.Of, Bytes: n.Bytes, Got: n.Got, Want: n.Want, Names: n.Names, Unit: n.Unit}
 	if i, ok := n.Row.Index(); ok {
 		j.Row = &i
 	}
@@ -177,7 +171,7 @@ func (n *Note) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &j); err != nil {
 		return err
 	}
-	*n = Note{Code: j.Code, Subject: j.Subject, Count: j.Count, Detail: Detail{Of: j.Of, Bytes: j.Bytes, Got: j.Got, Want: j.Want, Names: j.Names, Unit: j.Unit}}
+	*n = Note{Code: Code(j.Code), Subject: j.Subject, Count: j.Count, Detail: Detail{Of: j.Of, Bytes: j.Bytes, Got: j.Got, Want: j.Want, Names: j.Names, Unit: j.Unit}}
 	if j.Row != nil {
 		n.Row = At(*j.Row)
 	}
@@ -265,7 +259,7 @@ func (l Notes) LeftOut(subject string) *Note {
 	return nil
 }
 
-// About returns the notes that bear on some streams, cameras or clouds: those about them or their topics, and those about the recording as a whole.
+// About returns the notes about streams, cameras or clouds, about their topics, and about the recording as a whole.
 func (l Notes) About(names []string) (list Notes) {
 	sorted := slices.Sorted(slices.Values(names))
 	for _, n := range l {
@@ -276,7 +270,7 @@ func (l Notes) About(names []string) (list Notes) {
 	return list
 }
 
-// LostBytes returns the bytes of the file that damage took.
+// LostBytes returns the sum of Bytes over notes of ClassDamage.
 func (l Notes) LostBytes() (sum int64) {
 	for _, n := range l {
 		if n.Code.Class() == ClassDamage {
@@ -296,7 +290,7 @@ func (l Notes) SetPath(path string) {
 	}
 }
 
-// anyIsOf reports whether one of some streams, which are sorted, is a topic's, or the stream itself.
+// anyIsOf reports whether sorted names of streams have the topic itself or one of its streams.
 func anyIsOf(sorted []string, topic string) bool {
 	if _, is := slices.BinarySearch(sorted, topic); is {
 		return true

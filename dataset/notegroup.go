@@ -2,34 +2,32 @@ package dataset
 
 import "strconv"
 
-// NoteGroup is a note, and the number of others that differ from it in the subject and the number of elements alone.
-type NoteGroup struct {
-	Note
-	Others int
+// Grouped returns a list in groups of equal keys, in the order of the first entry of each.
+func Grouped[S ~[]E, E any, K comparable](list S, key func(*E) K) (groups []S) {
+	at := map[K]int{}
+	for i := range list {
+		k := key(&list[i])
+		if _, there := at[k]; !there {
+			at[k], groups = len(groups), append(groups, nil)
+		}
+		groups[at[k]] = append(groups[at[k]], list[i])
+	}
+	return groups
+}
+
+// Groups returns groups of notes that differ in Subject, Count, Of and Row alone.
+func (l Notes) Groups() []Notes {
+	return Grouped(l, func(n *Note) string {
+		alike := *n
+		alike.Count, alike.Row, alike.Of = 0, 0, 0
+		return alike.Reason()
+	})
 }
 
 // Who returns the subjects of a group: "imu", or "imu and 3 more".
-func (g *NoteGroup) Who() string {
-	if g.Others == 0 {
-		return g.Subject
+func (l Notes) Who() string {
+	if len(l) == 1 {
+		return l[0].Subject
 	}
-	return g.Subject + " and " + strconv.Itoa(g.Others) + " more"
-}
-
-// Groups returns the notes grouped by their Reason without Count and Row, in the order of the first note of each.
-func (l Notes) Groups() []NoteGroup {
-	var all []NoteGroup
-	at := map[string]int{}
-	for _, n := range l {
-		alike := n
-		alike.Count, alike.Row, alike.Of = 0, 0, 0
-		reason := alike.Reason()
-		if k, seen := at[reason]; seen {
-			all[k].Others++
-			continue
-		}
-		at[reason] = len(all)
-		all = append(all, NoteGroup{Note: n})
-	}
-	return all
+	return l[0].Subject + " and " + strconv.Itoa(len(l)-1) + " more"
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// SizeError says that an image cannot be resized so.
+// SizeError is the error of a size that an image cannot get.
 type SizeError struct{ Arg, Got, Want string }
 
 func (e *SizeError) Error() string {
@@ -65,7 +65,7 @@ func Resize(dst, src *tensor.Tensor) error {
 	return nil
 }
 
-// weightBits are the bits behind the point of a weight.
+// weightBits is the number of fractional bits of a weight.
 const weightBits = 22
 
 // taps are what the pixels of a line are made of: pixel i of weights[i*most:][:counts[i]] times those of the source from firsts[i] on.

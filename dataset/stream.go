@@ -23,7 +23,7 @@ func SameColumns(a, b []Column) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
 }
 
-// Rotation says how neighbouring columns give a rotation.
+// Rotation is the form of a rotation in neighbouring columns.
 type Rotation uint8
 
 const (
@@ -67,7 +67,7 @@ type Stream struct {
 	Integers *tensor.Tensor
 }
 
-// StreamError says why a Stream is none.
+// StreamError is the error of an invalid Stream.
 type StreamError struct {
 	Stream    string
 	Arg       string // the field of Stream

@@ -1,15 +1,16 @@
 package doctor
 
-// advice is what each kind's findings have in common.
+// advice is the severity and the remedy of a kind's findings.
 var advice = map[Kind]struct {
 	severity Severity
 	what     string
 }{
 	Gap:          {Warning, ""},
 	Duplicate:    {Warning, "The later of two samples counts where streams are resampled. If every sample is there twice, two recorders wrote to one file, or a topic was subscribed to twice: drop the second."},
-	BackStep:     {Error, "Put the samples in order while they are read: unordered: sort in the plan, or --unordered sort. Several recorders in one file, or a clock that was set back, do this; if the clock was set, cut the recording there."},
+	BackStep:     {Error, "Put the samples in order while they are read: unordered: sort in the plan, or --unordered sort. Several recorders in one file do this."},
 	Jitter:       {Warning, "Take the time when the sensor measured, if the recording has it (--clock header), rather than when the message arrived or was written; else resample linearly, so that no sample stands for another time."},
 	StrayTime:    {Error, "Leave the samples out, or begin the range of the plan after them: range: [FROM, TO]. Sensors that publish before their clock is set do this."},
+	StillClock:   {Error, "Read it with another clock that the recording has (--clock), or number the samples and divide by the rate: one timestamp for all is none."},
 	TimeUnit:     {Error, "Convert the timestamps to nanoseconds (int64) or to seconds (float64), and write the file anew. Rates, gaps and windows are all wrong until then."},
 	Float32Clock: {Error, "Record timestamps as int64 nanoseconds or float64 seconds: what float32 lost cannot be had back. If the rate was even, number the samples and divide by the rate."},
 	CoarseClock:  {Warning, ""},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot/write"
+	"github.com/robocache/robocache/internal/test/settest"
 )
 
 // BenchmarkExamine tells how fast examining is beside reading the same alone, every column of it decoded: the two take turns, so that what else the
@@ -24,9 +25,7 @@ func BenchmarkExamine(b *testing.B) {
 		if path == "" {
 			continue
 		}
-		d, err := dataset.Open(context.Background(), path, dataset.Options{})
-		require.NoError(b, err)
-		defer d.Close()
+		d := settest.Open(b, path)
 		b.Run(filepath.Base(path), func(b *testing.B) {
 			var read, examine []float64
 			for b.Loop() {
@@ -51,15 +50,12 @@ func BenchmarkExamine(b *testing.B) {
 
 // writeMany writes a dataset of the example's episodes, over and over.
 func writeMany(tb testing.TB, path string, n int) {
-	d, err := dataset.Open(context.Background(), g1, dataset.Options{})
-	require.NoError(tb, err)
-	defer d.Close()
+	d := settest.Open(tb, g1)
 	w, err := write.Create(path, write.Options{FPS: 30})
 	require.NoError(tb, err)
 	defer w.Close()
 	for i := range n {
-		e, err := d.Episode(context.Background(), i%d.Len())
-		require.NoError(tb, err)
+		e := settest.Episode(tb, d, i%d.Len())
 		require.NoError(tb, w.Add(context.Background(), e))
 	}
 	require.NoError(tb, w.Commit(context.Background()))

@@ -11,6 +11,7 @@ import (
 // The rules of clocks.
 const (
 	evenShare   = 0.9  // least share of the steps of a steady clock from half to twice the median
+	leastEqual  = 10   // least number of equal timestamps that are a fault, unless they are 0
 	leastSteps  = 8    // least number of steps from which a clock is judged
 	rateDiffers = 0.01 // relative difference from the declared rate that is a fault
 	leastJitter = 100  // least number of samples from which jitter is judged

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -32,6 +33,25 @@ func (x *examiner) noTimes(c *clock) bool {
 		f.At = append(f.At, c.times[max(i-1, 0)]) // the time of the sample before it
 	}
 	f.WhatToDo = "Leave the samples out, or give them times between those of their neighbours: a resampled stream is made up around them."
+	return true
+}
+
+// stillClock reports a clock of which all timestamps are one.
+func (x *examiner) stillClock(c *clock) bool {
+	n := len(c.times)
+	if n < 2 || c.times[0] != 0 && int64(float64(float32(float64(c.times[0])/1e9))*1e9) == c.times[0] || // which is float32Clock's
+		n < leastEqual && c.times[0] != 0 || slices.ContainsFunc(c.times, func(t int64) bool { return t != c.times[0] }) {
+		return false
+	}
+	note := dataset.Note{Code: dataset.CodeClockStill, Subject: c.stream, Count: n, Detail: dataset.Detail{Unit: strconv.FormatInt(c.times[0], 10)}}
+	for _, o := range x.e.Notes {
+		if o.Code == note.Code && o.Subject == c.stream {
+			note = o
+		}
+	}
+	f := findingOf(StillClock, &note)
+	f.At = c.times[:1]
+	x.list = append(x.list, f)
 	return true
 }
 

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"slices"
 
@@ -30,19 +31,29 @@ func Examine(ctx context.Context, d dataset.Dataset, opt Options) (*Report, erro
 		if opt.Next != nil {
 			opt.Next()
 		}
+		stretches := []*dataset.Episode{e}
+		var back *dataset.SetBackError
 		if err != nil {
-			r.Checked.Unread++
 			k.add(unread(number, err, opt.Path))
-			continue
+			if stretches = nil; errors.As(err, &back) {
+				if stretches, err = readStretches(ctx, back); err != nil {
+					k.add(unread(number, err, opt.Path))
+				}
+			}
+			if stretches == nil {
+				r.Checked.Unread++
+			}
 		}
-		x := &examiner{e: e, n: number, info: &info, opt: &opt, work: work, stated: stated}
-		for _, f := range x.examine() {
-			k.add(f)
+		for _, e := range stretches {
+			x := &examiner{e: e, n: number, info: &info, opt: &opt, work: work, stated: stated}
+			for _, f := range x.examine() {
+				k.add(f)
+			}
+			k.addStill(x)
+			k.addRates(x)
+			together.add(x)
+			r.Checked.add(e, x.values)
 		}
-		k.addStill(x)
-		k.addRates(x)
-		together.add(x)
-		r.Checked.add(e, x.values)
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -60,6 +71,18 @@ func Examine(ctx context.Context, d dataset.Dataset, opt Options) (*Report, erro
 	r.Findings = append(whole, r.Findings...)
 	sortFindings(r.Findings)
 	return r, nil
+}
+
+// readStretches reads the stretches of a log whose clock was set back.
+func readStretches(ctx context.Context, back *dataset.SetBackError) (list []*dataset.Episode, err error) {
+	for n := range back.Stretches {
+		e, err := back.Read(ctx, n+1)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, e)
+	}
+	return list, nil
 }
 
 // Unopened returns the report on a recording that cannot be opened because of err.

@@ -32,6 +32,9 @@ func (x *examiner) clock(c *clock) {
 	if c.hi, c.wrong = len(c.times), x.noTimes(c); c.wrong {
 		return
 	}
+	if c.wrong = x.stillClock(c); c.wrong {
+		return
+	}
 	c.stats, c.lo, c.hi = dataset.StatsOf(c.times), 0, len(c.times)
 	if x.strays(c) {
 		c.stats = dataset.StatsOf(c.times[c.lo:c.hi])

@@ -17,6 +17,8 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	_ "github.com/robocache/robocache/dataset/all"
+	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/settest"
 )
 
 const (
@@ -41,16 +43,14 @@ func edited(t *testing.T, path, from, to string) {
 }
 
 func changed(t *testing.T, path string, change func(text string) string) {
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(path, []byte(change(string(text))), 0o600))
+	text := filetest.Read(t, path)
+	filetest.Write(t, path, change(string(text)))
 }
 
 // retold writes a file of rows anew, each after change has seen it: its number in the file, and its values by column, of which those of a list follow
 // each other.
 func retold(t *testing.T, path string, change func(row int, column string, v parquet.Value) parquet.Value) {
-	data, err := os.ReadFile(path)
-	require.NoError(t, err)
+	data := filetest.Read(t, path)
 	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
 	require.NoError(t, err)
 	var out bytes.Buffer
@@ -82,7 +82,7 @@ func retold(t *testing.T, path string, change func(row int, column string, v par
 		require.NoError(t, w.Flush())
 	}
 	require.NoError(t, w.Close())
-	require.NoError(t, os.WriteFile(path, out.Bytes(), 0o600))
+	filetest.Write(t, path, out.Bytes())
 }
 
 // stamped changes the timestamps of a dataset's rows.
@@ -177,7 +177,7 @@ func TestEachFaultOfFilesIsFoundAndNothingElse(t *testing.T) {
 			edited(t, filepath.Join(root, "meta/stats.json"), `"action"`, `"actions"`)
 		}},
 		{"statistics of nothing", StaleStats, Error, func(t *testing.T, root string) {
-			require.NoError(t, os.WriteFile(filepath.Join(root, "meta/stats.json"), []byte("{}"), 0o600))
+			filetest.Write(t, filepath.Join(root, "meta/stats.json"), "{}")
 		}},
 		{"NaN", NaN, Error, func(t *testing.T, root string) {
 			retold(t, filepath.Join(root, rowFile), func(row int, column string, v parquet.Value) parquet.Value {
@@ -254,17 +254,15 @@ func TestFaultsOfVideosAreFoundAndNothingElse(t *testing.T) {
 	}{
 		{"a missing video", MissingFile, func(t *testing.T, path string) { require.NoError(t, os.Remove(path)) }},
 		{"the video of other episodes, which is longer", VideoCount, func(t *testing.T, path string) {
-			data, err := os.ReadFile(path)
-			require.NoError(t, err)
-			require.NoError(t, os.WriteFile(strings.Replace(path, "file-000", "file-001", 1), data, 0o600))
+			data := filetest.Read(t, path)
+			filetest.Write(t, strings.Replace(path, "file-000", "file-001", 1), data)
 		}},
 		{"a video that drifts", VideoDrift, func(t *testing.T, path string) {
-			data, err := os.ReadFile(path)
-			require.NoError(t, err)
+			data := filetest.Read(t, path)
 			at := bytes.Index(data, []byte("mdhd")) + 16 // version and flags, and two times, come before the timescale
 			scale := binary.BigEndian.Uint32(data[at:])
 			binary.BigEndian.PutUint32(data[at:], scale+scale/5000)
-			require.NoError(t, os.WriteFile(path, data, 0o600))
+			filetest.Write(t, path, data)
 		}},
 		{"another size declared", Schema, func(t *testing.T, path string) { // in the shape, and beside it
 			changed(t, filepath.Join(path, "../../../../meta/info.json"), func(text string) string {
@@ -302,9 +300,7 @@ func TestFaultsOfVideosAreFoundAndNothingElse(t *testing.T) {
 // What is known of the shared recordings is found in them, and nothing in one that is good.
 func TestTheSharedRecordingsHaveWhatIsKnownOfThem(t *testing.T) {
 	known := func(path string) map[string]int {
-		d, err := dataset.Open(context.Background(), path, dataset.Options{})
-		require.NoError(t, err)
-		defer d.Close()
+		d := settest.Open(t, path)
 		r, err := Examine(context.Background(), d, Options{})
 		require.NoError(t, err)
 		found := map[string]int{}

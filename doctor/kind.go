@@ -10,6 +10,7 @@ const (
 	BackStep     Kind = "back-step"     // a timestamp before the one that precedes it
 	Jitter       Kind = "jitter"        // steps that scatter widely about their median
 	StrayTime    Kind = "stray-time"    // timestamps far from all others, such as 0
+	StillClock   Kind = "still-clock"   // timestamps that are all one
 	TimeUnit     Kind = "time-unit"     // timestamps in another unit than they are taken for
 	Float32Clock Kind = "float32-clock" // timestamps that went through float32
 	CoarseClock  Kind = "coarse-clock"  // timestamps rounded to a good part of their step
@@ -39,7 +40,7 @@ const (
 	Schema       Kind = "schema"        // streams that are not as declared, or differ between episodes
 	MixedRates   Kind = "mixed-rates"   // a stream at other rates in other episodes
 	SplitOverlap Kind = "split-overlap" // episodes of a part for training that are in one that is held out
-	Declaration  Kind = "declaration"   // anything else that a dataset says of itself and that is not so
+	Declaration  Kind = "declaration"   // any other false declaration of a dataset
 	Undecoded    Kind = "undecoded"     // content that could not be decoded
 	Damaged      Kind = "damaged"       // broken parts of files
 	Unended      Kind = "unended"       // texts whose last line has no end
@@ -49,7 +50,7 @@ const (
 
 // Kinds returns the kinds that are looked for.
 func Kinds() []Kind {
-	return []Kind{Gap, Duplicate, BackStep, Jitter, StrayTime, TimeUnit, Float32Clock, CoarseClock, FPSMismatch, FrameTime, NoOverlap, ShortCover, ClockOffset, Dropout,
+	return []Kind{Gap, Duplicate, BackStep, Jitter, StrayTime, StillClock, TimeUnit, Float32Clock, CoarseClock, FPSMismatch, FrameTime, NoOverlap, ShortCover, ClockOffset, Dropout,
 		NaN, Stuck, Repeated, Saturation, Spike, UnitJump, QuaternionNorm, QuaternionFlip, AngleWrap, Inexact,
 		VideoDrift, VideoCount, MissingFile, IndexGap, StaleStats, Schema, MixedRates, SplitOverlap, Declaration, Undecoded, Damaged, Unended, Unreadable, Empty}
 }

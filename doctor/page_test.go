@@ -15,6 +15,7 @@ import (
 	"github.com/robocache/robocache/doctor"
 	"github.com/robocache/robocache/doctor/page"
 	"github.com/robocache/robocache/internal/test/browsertest"
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 // written writes the page of a report into a file.
@@ -22,7 +23,7 @@ func written(t *testing.T, r *doctor.Report) (path, text string) {
 	var b bytes.Buffer
 	require.NoError(t, page.Write(&b, r))
 	path = filepath.Join(t.TempDir(), "page.html")
-	require.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))
+	filetest.Write(t, path, b.Bytes())
 	return path, b.String()
 }
 
@@ -63,7 +64,7 @@ func TestThePageOpensInABrowserAndShowsWhatWasFound(t *testing.T) {
 	picture := p.Screenshot()
 	assert.Greater(t, len(picture), 10_000)
 	if keep := os.Getenv("ROBOCACHE_PAGES"); keep != "" {
-		require.NoError(t, os.WriteFile(filepath.Join(keep, "doctor.png"), picture, 0o600))
+		filetest.Write(t, filepath.Join(keep, "doctor.png"), picture)
 	}
 }
 

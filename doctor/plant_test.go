@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -445,8 +445,7 @@ func TestFindingsAreInOrderAndTheSameEachTime(t *testing.T) {
 }
 
 func TestEveryKindHasAdviceAndItsOwnName(t *testing.T) {
-	text, err := os.ReadFile("../docs/doctor.md")
-	require.NoError(t, err)
+	text := filetest.Read(t, "../docs/doctor.md")
 	seen := map[Kind]bool{}
 	for _, k := range Kinds() {
 		assert.False(t, seen[k], k)

@@ -11,11 +11,11 @@ import (
 	"github.com/robocache/robocache/internal/text"
 )
 
-// told is the kind of the finding about a note of a reader.
-type told struct {
+// noteFinding is the finding for a note of a reader.
+type noteFinding struct {
 	kind     Kind
 	severity Severity // that of the kind if empty
-	what     string   // to do; what the kind says if empty
+	what     string   // the remedy; that of the kind if empty
 }
 
 // damageKinds has the kinds of findings about damage. Codes that it lacks are Damaged.
@@ -27,7 +27,7 @@ var damageKinds = map[dataset.Code]Kind{
 }
 
 // problemKinds has the kinds of findings about problems. Codes that it lacks are Declaration.
-var problemKinds = map[dataset.Code]told{
+var problemKinds = map[dataset.Code]noteFinding{
 	dataset.CodeRateInvalid:       {kind: Declaration, severity: Error, what: "Correct fps in meta/info.json, or read it with --rate: LeRobot divides by it."},
 	dataset.CodeStatisticsMissing: {kind: MissingFile, severity: Warning},
 	dataset.CodeFileMissing:       {kind: MissingFile}, dataset.CodeFilesMissing: {kind: MissingFile}, dataset.CodeVideoUnlocated: {kind: MissingFile},
@@ -46,21 +46,24 @@ var problemKinds = map[dataset.Code]told{
 }
 
 // remarkKinds has the kinds of findings about remarks. A choice of a reader that is no fault is not among them.
-var remarkKinds = map[dataset.Code]told{
+var remarkKinds = map[dataset.Code]noteFinding{
 	dataset.CodeFrameTimeOwn: {kind: FrameTime}, dataset.CodeFrameTimeSteps: {kind: FrameTime}, dataset.CodeFrameTimeUnsorted: {kind: FrameTime},
 	dataset.CodeHeaderTimeZero: {kind: StrayTime, severity: Warning},
+	dataset.CodeHeaderEpoch:    {kind: TimeUnit, severity: Warning, what: "Take the clock whose times are right: --clock log, publish or header."},
+	dataset.CodeHeaderDrift:    {kind: ClockOffset, what: "Take the log's clock, or correct the headers by a rate: the clock of the sensor or of the recorder is not right."},
+	dataset.CodeHeaderLatency:  {kind: ClockOffset, what: "Read it with --clock header, so that a sample has the time when it was measured."},
 	dataset.CodeFramesDiffer:   {kind: Damaged}, dataset.CodeFramesBeforeKey: {kind: Damaged, severity: Warning}, dataset.CodeFramesWithoutKey: {kind: Damaged},
 	dataset.CodeMessageCount: {kind: Declaration}, dataset.CodeTimeRange: {kind: Declaration},
 }
 
-// What to do about what was left out, of arrays.
+// Remedies for arrays that were left out.
 const (
 	asMany    = "Write the arrays anew with as many timestamps as samples, and a name for each column, or none: it cannot be said which sample belongs to which."
 	otherwise = "Write it as rows of numbers [S,D], float or integer, with a timestamp each, or images as JPEG or PNG, if it is to be used; what the file has is whole."
 )
 
-// The codes of what readers left out: what has no numbers by its nature is not among them.
-var leftOut = map[dataset.Code]told{
+// The codes of content that readers left out, without content that has no numbers by its nature.
+var leftOut = map[dataset.Code]noteFinding{
 	dataset.CodeUndecodedMessages: {kind: Undecoded},
 	dataset.CodeNoDecoder:         {kind: Undecoded, what: otherwise},
 	dataset.CodeNoFit:             {kind: Undecoded},
@@ -78,12 +81,12 @@ var leftOut = map[dataset.Code]told{
 	dataset.CodeValueShape:        {kind: Undecoded, what: otherwise},
 }
 
-// noted takes what the reader noted of the episode.
+// noted adds findings for the reader's notes about the episode.
 func (x *examiner) noted() {
 	for _, n := range x.e.Notes.Damage() {
 		kind := cmp.Or(damageKinds[n.Code], Damaged)
 		if (kind == VideoDrift || kind == VideoCount) && x.has(Duplicate, BackStep, FPSMismatch, TimeUnit, Float32Clock) {
-			continue // of rows whose times are wrong; once these are mended, what is left is found
+			continue // of rows with wrong times: other findings show once these are mended
 		}
 		x.list = append(x.list, findingOf(kind, &n))
 		x.list[len(x.list)-1].At = x.timeOf(n.Row)
@@ -99,7 +102,7 @@ func (x *examiner) noted() {
 		var collapsed *dataset.CollapsedError
 		t, ok := leftOut[n.Code]
 		if errors.As(n.Cause, &collapsed) {
-			t, ok = told{kind: Float32Clock}, true
+			t, ok = noteFinding{kind: Float32Clock}, true
 		}
 		if ok && !besides(&n) {
 			f := findingOf(t.kind, &n)
@@ -124,8 +127,8 @@ func besides(n *dataset.Note) bool {
 	return n.Code == dataset.CodeStepCount && (n.Count < n.Of-n.Of/2 || n.Count/2 > n.Of)
 }
 
-// as gives a finding what its telling says beyond its kind.
-func (f *Finding) as(t *told) {
+// as sets the fields of a finding that its note overrides.
+func (f *Finding) as(t *noteFinding) {
 	if t.severity != "" {
 		f.Severity = t.severity
 	}
@@ -134,7 +137,7 @@ func (f *Finding) as(t *told) {
 	}
 }
 
-// empty looks for what has no samples: the episode, or one of its streams.
+// empty looks for an episode or a stream without samples.
 func (x *examiner) empty() {
 	if !x.holds() {
 		if x.e.Notes.Damage() == nil && !x.has(Schema, Undecoded, Float32Clock) {
@@ -231,6 +234,12 @@ func unread(number int, err error, path string) Finding {
 	}
 	f := newFinding(kind, "", 1, err.Error())
 	f.Path, f.Episode = path, number
+	var back *dataset.SetBackError
+	if errors.As(err, &back) {
+		f = newFinding(BackStep, back.Subject, back.Stretches-1, err.Error())
+		f.At, f.Path, f.Episode = []int64{back.To}, path, number
+		f.WhatToDo = "Read each stretch for itself: --stretch 1, --stretch 2 and so on. The clock of the recorder was set, or a simulator was reset; a clock that nobody sets, such as that of the headers (--clock header), keeps the order."
+	}
 	if collapsed != nil {
 		f.Count = collapsed.Samples - collapsed.Distinct + 1
 	}

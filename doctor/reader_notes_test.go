@@ -15,6 +15,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -78,7 +79,7 @@ func TestAnArrayThatCouldNotBeReadIsFound(t *testing.T) {
 			}
 			require.NoError(t, w.Close())
 			path := filepath.Join(t.TempDir(), "a.npz")
-			require.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))
+			filetest.Write(t, path, b.Bytes())
 			r := found(t, path)
 			if c.kind == "" {
 				assert.Empty(t, r.Findings)
@@ -173,8 +174,7 @@ func TestAFileOfRecordsThatWasCutIsDamaged(t *testing.T) {
 	const name = "bridge_dataset-train.tfrecord-00000-of-00001"
 	from := sharedSet(t, "bridge_rlds")
 	whole := found(t, from)
-	data, err := os.ReadFile(filepath.Join(from, name))
-	require.NoError(t, err)
+	data := filetest.Read(t, filepath.Join(from, name))
 	record := int(binary.LittleEndian.Uint64(data)) + 16
 	for cut, findings := range map[int]int{record: 1, record + 1000: 2} {
 		root := copied(t, from)
@@ -199,8 +199,8 @@ func TestATableWithoutALastLinesEndIsToldAsThat(t *testing.T) {
 		fmt.Fprintf(&b, "%.3f,%.6f,%.6f\n", float64(i)/100, math.Sin(float64(i)/30), math.Cos(float64(i)/40))
 	}
 	path := filepath.Join(t.TempDir(), "missing.csv")
-	require.NoError(t, os.WriteFile(path, []byte(b.String()), 0o600))
+	filetest.Write(t, path, b.String())
 	assert.Empty(t, found(t, path).Findings)
-	require.NoError(t, os.WriteFile(path, []byte(strings.TrimSpace(b.String())), 0o600))
+	filetest.Write(t, path, strings.TrimSpace(b.String()))
 	sole(t, found(t, path), Unended, Warning, "missing.csv")
 }

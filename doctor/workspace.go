@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/internal/recognise"
 )
 
-// workspace has what examiners of consecutive episodes share: roles by name, which are computed once, and buffers.
+// workspace is shared by the examiners of consecutive episodes: roles by name, which are computed once, and buffers.
 type workspace struct {
 	roles       map[string]role
 	quaternions map[string]quaternionColumns // by stream

@@ -8,6 +8,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/prepared"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
@@ -77,7 +78,7 @@ func split(plan align.Plan, cameras []Camera) (align.Plan, *cameraPlan, error) {
 
 // frameStreams are an episode's camera frames: for each camera a stream of frame numbers, on the camera's clock.
 type frameStreams struct {
-	streams []align.PreparedStream
+	streams []prepared.Stream
 	leftOut dataset.Notes  // cameras that Prepare refuses
 	media   []string       // names of all media streams
 	why     []dataset.Note // one a camera, if the recording explains why it has no frames
@@ -85,7 +86,7 @@ type frameStreams struct {
 
 // findFrames returns an episode's camera frames.
 func (f *cameraPlan) findFrames(e *dataset.Episode, strict bool) (*frameStreams, error) {
-	out := &frameStreams{streams: make([]align.PreparedStream, len(f.streams)), why: make([]dataset.Note, len(f.streams))}
+	out := &frameStreams{streams: make([]prepared.Stream, len(f.streams)), why: make([]dataset.Note, len(f.streams))}
 	for _, m := range e.Media {
 		out.media = append(out.media, m.Name)
 	}
@@ -110,7 +111,7 @@ func (f *cameraPlan) findFrames(e *dataset.Episode, strict bool) (*frameStreams,
 		if err != nil {
 			return nil, err
 		}
-		p, err := align.Prepare(&dataset.Episode{Streams: []dataset.Stream{stream}}, f.plans[i])
+		p, err := (&align.Preparer{Plan: f.plans[i]}).Prepare(&dataset.Episode{Streams: []dataset.Stream{stream}})
 		switch {
 		case err != nil && (strict || isFatal(err)):
 			return nil, err

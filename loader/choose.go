@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/inorder"
 	"github.com/robocache/robocache/internal/plausible"
+	"github.com/robocache/robocache/internal/prepared"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 )
@@ -19,7 +19,7 @@ type firstPass struct {
 	isFiltered bool
 	isExcluded bool // by Options.Episodes
 	err        error
-	prepared   *align.Prepared
+	prepared   *prepared.Recording
 	clocks     []int // for each stream: the index of the first stream with the same timestamps
 	// columns are the indexes, in the recorded streams, of each stream's first column. They are nil unless each stream takes all
 	// samples, of consecutive columns, as recorded. If they are set, the episode need not be prepared again when it is read again.
@@ -127,7 +127,7 @@ func (c *selection) inspectEpisode(ctx context.Context, i int, l *firstPass) (er
 	l.clocks, l.columns = make([]int, len(streams)), make([]int, len(streams))
 	hashes := make([]uint64, len(streams))
 	for m := range streams {
-		l.clocks[m] = slices.IndexFunc(streams[:m+1], func(o align.PreparedStream) bool { return sameTimes(o.Times, streams[m].Times) })
+		l.clocks[m] = slices.IndexFunc(streams[:m+1], func(o prepared.Stream) bool { return sameTimes(o.Times, streams[m].Times) })
 		if c.keepsRows { // such an episode is not read again
 			continue
 		}
@@ -164,7 +164,7 @@ func (c *selection) add(i int, l *firstPass) error {
 	clocks := make([]int, len(p.Streams))
 	for m := range p.Streams {
 		s, q := &p.Streams[m], &c.parts[m]
-		if s.Len() > 0 && !s.OnChange && q.how.Edge == "hold" && c.hasOpenEdge(m) { // in this episode the stream is not on change
+		if s.Len() > 0 && !s.OnChange && q.options.Edge == ops.EdgeHold && c.hasOpenEdge(m) { // in this episode the stream is not on change
 			q.options.Edge = ops.EdgeClamp
 		}
 		r := &c.report.Streams[m]

@@ -138,7 +138,7 @@ func TestColumnsThatAreAskedForAreAllThatIsNeeded(t *testing.T) {
 		r := l.Report()
 		require.Len(t, r.Notes, 2, what)
 		assert.Equal(t, "e0", r.Notes[0].Subject)
-		assert.Equal(t, `no stream that can be put on a clock, want one with samples and columns: state (`+string(dataset.CodeColumnsRefused)+`: 25, got column "d", want one of a, b, c, e, or a range within 0:4)`, r.Notes[0].Cause.Error(), what)
+		assert.Equal(t, `no stream that can be put on a clock, want one with samples and columns: state (`+dataset.CodeColumnsRefused.String()+`: 25, got column "d", want one of a, b, c, e, or a range within 0:4)`, r.Notes[0].Cause.Error(), what)
 		assert.Equal(t, dataset.CodeEpisodeRefused, r.Notes[0].Code)
 	}
 	_, err = store.Build(ctx, other, store.BuildOptions{Streams: []string{"state"}, Columns: map[string][]string{"state": {"f"}}})
@@ -202,8 +202,8 @@ func TestAColumnHasTheKindOfTheFirstEpisode(t *testing.T) {
 // Quaternions in another order are different numbers under the same names. Columns without names are matched by their count.
 func TestColumnsThatAreNotTheSameLeaveAStreamOut(t *testing.T) {
 	for reason, have := range map[string][]dataset.Column{
-		string(dataset.CodeQuaternionOrder) + ": 2, q[0], q[1]":      {{Name: "q[0]", Rotation: dataset.RotationWXYZ}, {Name: "q[1]", Rotation: dataset.RotationWXYZ}},
-		string(dataset.CodeColumnsLacking) + ": 2, got [q[0]], q[1]": nil,
+		dataset.CodeQuaternionOrder.String() + ": 2, q[0], q[1]":      {{Name: "q[0]", Rotation: dataset.RotationWXYZ}, {Name: "q[1]", Rotation: dataset.RotationWXYZ}},
+		dataset.CodeColumnsLacking.String() + ": 2, got [q[0]], q[1]": nil,
 	} {
 		m := made{}
 		for i := range 2 {

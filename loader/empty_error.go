@@ -7,9 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/internal/near"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
@@ -58,7 +57,7 @@ func (e *EmptyError) Error() string {
 		s = fmt.Sprintf("loader: no windows: of %d episodes the filter leaves out %d: %s", e.Episodes, e.Filtered, strings.Join(e.filterText(), "; "))
 	}
 	if len(e.Notes) > 0 {
-		s += "; " + text.Join(e.Notes.Groups(), 5, "; ", func(g *dataset.NoteGroup) string { return g.Who() + ": " + g.Reason() })
+		s += "; " + text.Join(e.Notes.Groups(), 5, "; ", func(g *dataset.Notes) string { return g.Who() + ": " + (*g)[0].Reason() })
 	}
 	return s
 }
@@ -69,7 +68,7 @@ func (e *EmptyError) ErrorNotes() dataset.Notes { return e.Notes }
 // Steps reports whether streams are left out because their timestamps count steps: see [store.NothingError].
 func (e *EmptyError) Steps() bool {
 	return slices.ContainsFunc(e.Notes, func(n dataset.Note) bool {
-		var none *align.NoStreamsError
+		var none *clocks.NoStreamsError
 		return errors.As(n.Cause, &none) && none.Notes.Find(dataset.CodeStepTimes) != nil
 	})
 }
@@ -91,7 +90,7 @@ func (e *EmptyError) filterText() (list []string) {
 			for i, name := range there {
 				quoted[i] = strconv.Quote(name)
 			}
-			state += near.DidYouMean(got, there) + fmt.Sprintf(", where the %ss are ", what) + "[" + text.List(quoted, 12) + "]"
+			state += text.DidYouMean(got, there) + fmt.Sprintf(", where the %ss are ", what) + "[" + text.List(quoted, 12) + "]"
 		}
 		list = append(list, state)
 	}

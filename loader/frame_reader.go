@@ -328,7 +328,7 @@ func (f *cameraPlan) numbers(ctx context.Context, cpu *ops.Device, l *Loader, c 
 				rows = append(rows, store.Samples{Values: s.Values, Times: s.Times})
 				r.Frames += s.Len()
 				if len(rows) == 1 {
-					p.how, p.options = s.How, s.Options
+					p.normalise, p.offset, p.options = s.Normalise, s.Offset, s.Options
 					p.options.Fill = ops.FillWith(noFrame)
 				}
 			}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
@@ -168,7 +169,7 @@ func check(t *testing.T, host *ops.Device, l *loader.Loader, m made, b *loader.B
 					one.Streams = append(one.Streams, o)
 				}
 			}
-			one.Snap = ops.Within(align.Snap)
+			one.Snap = ops.Within(clocks.Snap)
 			want, err := align.Fuse(ctx, host, m[l.EpisodeOf(e)], one)
 			require.NoError(t, err)
 			assert.Equal(t, data[uint8](t, want.Valid), data[uint8](t, s.Valid)[row*len(targets):(row+1)*len(targets)], s.Name)
@@ -372,7 +373,7 @@ func TestFiltersAndBrokenEpisodesAreCounted(t *testing.T) {
 func TestTheSameReasonIsToldOnce(t *testing.T) {
 	list := dataset.Notes{{Code: "x", Subject: "a"}, {Code: "y", Subject: "b"}, {Code: "x", Subject: "c"}, {Code: "x", Subject: "d"}}
 	got := list.Groups()
-	assert.Equal(t, []dataset.NoteGroup{{Note: list[0], Others: 2}, {Note: list[1]}}, got)
+	assert.Equal(t, []dataset.Notes{{list[0], list[2], list[3]}, {list[1]}}, got)
 	assert.Equal(t, []string{"a and 2 more", "b"}, []string{got[0].Who(), got[1].Who()})
 	assert.Equal(t, "loader: no windows of 4 episodes; a and 2 more: x; b: y", (&loader.EmptyError{Episodes: 4, Notes: list}).Error())
 }

@@ -129,8 +129,8 @@ func TestFramesArePackedAsTheyWereEncoded(t *testing.T) {
 			}
 		}
 		for at, want := range map[string]string{
-			"0eye": string(dataset.CodeNoSamples), "4eye": string(dataset.CodeFramesUnread) + ": 1 of 9, torn", "6eye": string(dataset.CodeStepTimes), "2wrist": string(dataset.CodeFrameSize) + ": 3, got rgb8 frames of 5x3, want rgb8 of 4x3",
-			"3wrist": "got mono8 frames", "1tape": string(dataset.CodeVideoNotPacked) + ": 4, got jpeg", "1cut": "got h264", "1imu": string(dataset.CodeNameTaken), "1odd": string(dataset.CodeEncodingUnknown),
+			"0eye": dataset.CodeNoSamples.String(), "4eye": dataset.CodeFramesUnread.String() + ": 1 of 9, torn", "6eye": dataset.CodeStepTimes.String(), "2wrist": dataset.CodeFrameSize.String() + ": 3, got rgb8 frames of 5x3, want rgb8 of 4x3",
+			"3wrist": "got mono8 frames", "1tape": dataset.CodeVideoNotPacked.String() + ": 4, got jpeg", "1cut": "got h264", "1imu": dataset.CodeNameTaken.String(), "1odd": dataset.CodeEncodingUnknown.String(),
 		} {
 			assert.Contains(t, reasons[at], want, at)
 		}

@@ -3,8 +3,8 @@ package loader
 import (
 	"fmt"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/prepared"
 	"github.com/robocache/robocache/loader/store"
 )
 
@@ -38,7 +38,7 @@ func (e *LackingError) ErrorNotes() dataset.Notes { return dataset.Notes{e.Note}
 func (e *LackingError) Unwrap() error { return dataset.ErrMissing }
 
 // whyEmpty returns a note that explains why a recording has no samples of a stream.
-func whyEmpty(e *dataset.Episode, about *store.Episode, p *align.Prepared, name string) dataset.Note {
+func whyEmpty(e *dataset.Episode, about *store.Episode, p *prepared.Recording, name string) dataset.Note {
 	for i, notes := range []dataset.Notes{about.Notes, p.Notes, e.Notes} {
 		if n := notes.LeftOut(name); n != nil && (i == 0 || n.Code != dataset.CodeNoSamples) {
 			return *n

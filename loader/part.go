@@ -4,30 +4,33 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
+	"github.com/robocache/robocache/internal/prepared"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
 
 // part is a stream in the batches.
 type part struct {
-	name    string
-	from    string // name in the recordings
-	column  int    // index of its first column in the recorded stream; -1 while all episodes have no samples
-	clock   int    // index of the first part with the same timestamps in all episodes
-	columns []dataset.Column
-	packed  tensor.DType // dtype of the recorded values
-	options ops.ResampleOptions
-	how     align.Sampling
-	deltas  []int64
-	width   int
-	dtype   tensor.DType
-	// isDouble reports whether dtype is F64 because the plan or the options set it.
-	isDouble bool
-	affine   *affine
-	stats    []ColumnStats
+	name      string
+	from      string // name in the recordings
+	column    int    // index of its first column in the recorded stream; -1 while all episodes have no samples
+	clock     int    // index of the first part with the same timestamps in all episodes
+	columns   []dataset.Column
+	packed    tensor.DType // dtype of the recorded values
+	options   ops.ResampleOptions
+	normalise string
+	offset    time.Duration
+	deltas    []int64
+	width     int
+	dtype     tensor.DType
+	isDouble  bool // dtype is F64 because the plan or the options set it
+	affine    *affine
+	stats     []ColumnStats
 
 	offsets         []int64        // [E+1]: each episode's first sample in values
 	values, times   *tensor.Tensor // packed, first on the host and then on the device
@@ -77,7 +80,7 @@ func shiftOf(first, second []int64) (by int64, same bool) {
 }
 
 // fits returns an error if an episode has other streams than the first, or other column kinds.
-func fits(p *align.Prepared, parts []part) error {
+func fits(p *prepared.Recording, parts []part) error {
 	if len(p.Streams) != len(parts) {
 		return fmt.Errorf("%d streams, where the first episode has %d", len(p.Streams), len(parts))
 	}
@@ -112,7 +115,7 @@ func isFatal(err error) bool {
 		return true
 	}
 	var plan *align.PlanError
-	var missing *align.MissingError
+	var missing *clocks.MissingError
 	return errors.As(err, &plan) || errors.As(err, &missing)
 }
 

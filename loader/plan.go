@@ -36,7 +36,7 @@ func (l *Loader) plan(ctx context.Context) error {
 		for j, i := range g.parts {
 			p := &l.parts[i]
 			s := ops.FuseStream{Src: p.values, SrcTimes: p.times, SrcStarts: p.starts, SrcLengths: p.lengths, Options: p.options}
-			s.Offset = p.how.Offset - time.Duration(g.shifts[j])
+			s.Offset = p.offset - time.Duration(g.shifts[j])
 			if a := p.affine; a != nil {
 				s.Shift, s.Scale, s.ClipMin, s.ClipMax = a.shift, a.scale, a.min, a.max
 			}

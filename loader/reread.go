@@ -5,8 +5,8 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/prepared"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/tensor"
 )
@@ -75,7 +75,7 @@ func recordedAs(e *dataset.Episode, name string) *dataset.Stream {
 // *ChangedError.
 func (c *selection) reread(e int, recorded *dataset.Episode) ([]store.Samples, error) {
 	rows := make([]store.Samples, len(c.parts))
-	var prepared *align.Prepared
+	var prepared *prepared.Recording
 	if !c.entries[e].whole {
 		var err error
 		if prepared, err = c.preparer.Prepare(recorded); err != nil {

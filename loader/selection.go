@@ -8,6 +8,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/prepared"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/tensor"
 )
@@ -81,10 +82,10 @@ func (c *selection) notes(e *dataset.Episode) dataset.Notes {
 }
 
 // lacking lists the plan's streams without samples in an episode, with the reasons.
-func (c *selection) lacking(i int, e *dataset.Episode, about *store.Episode, p *align.Prepared) (list []Lacking) {
+func (c *selection) lacking(i int, e *dataset.Episode, about *store.Episode, p *prepared.Recording) (list []Lacking) {
 	for m := range c.plan.Streams {
 		name, from := c.plan.Streams[m].Name, cmp.Or(c.plan.Streams[m].From, c.plan.Streams[m].Name)
-		if slices.ContainsFunc(p.Streams, func(s align.PreparedStream) bool { return s.Name == name && s.Len() > 0 }) {
+		if slices.ContainsFunc(p.Streams, func(s prepared.Stream) bool { return s.Name == name && s.Len() > 0 }) {
 			continue
 		}
 		which, _ := c.from.Place(i)
@@ -123,23 +124,23 @@ func (c *selection) rounded(name string) (n int) {
 }
 
 // newParts makes the batches' parts from the first episode.
-func (c *selection) newParts(p *align.Prepared) error {
+func (c *selection) newParts(p *prepared.Recording) error {
 	for m := range p.Streams {
 		s := &p.Streams[m]
 		deltas, err := deltasOf(&c.plan, s.Name)
 		if err != nil {
 			return err
 		}
-		q := part{name: s.Name, from: s.From, column: -1, columns: s.Columns, packed: s.Values.DType(), options: s.Options, how: s.How, width: len(s.Columns), offsets: []int64{0}, deltas: deltas}
+		q := part{name: s.Name, from: s.From, column: -1, columns: s.Columns, packed: s.Values.DType(), options: s.Options, normalise: s.Normalise, offset: s.Offset, width: len(s.Columns), offsets: []int64{0}, deltas: deltas}
 		switch {
-		case s.How.DType != 0:
-			q.dtype = s.How.DType
+		case s.DType != 0:
+			q.dtype = s.DType
 		case c.opt.DType != 0:
 			q.dtype = c.opt.DType
 		default:
 			q.dtype = s.Values.DType()
 		}
-		q.isDouble = cmp.Or(s.How.DType, c.opt.DType) == tensor.F64
+		q.isDouble = cmp.Or(s.DType, c.opt.DType) == tensor.F64
 		if n := c.rounded(s.From); n > 0 && q.isDouble && q.packed != tensor.F64 {
 			return refuse("DType", fmt.Sprintf("float64 of a store in which %d values of stream %s are rounded to %v", n, s.Name, q.packed), "float32, or a store that is packed as f64")
 		}

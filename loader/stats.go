@@ -20,7 +20,7 @@ type visitor func(part int, values *tensor.Tensor) error
 func (s *Statistics) check(p *part) error {
 	arg := "Statistics[" + p.name + "]"
 	names := (&dataset.Stream{Columns: p.columns}).ColumnNames()
-	own := p.how.Normalise
+	own := p.normalise
 	switch {
 	case s.Rule != "" && own != "" && own != "none" && s.Rule != own:
 		return refuse(arg, "those of the rule "+strconv.Quote(s.Rule), fmt.Sprintf("of %q, as the plan has it", own))
@@ -53,15 +53,15 @@ func (s *Statistics) check(p *part) error {
 // affine returns a part's normalisation by the statistics.
 func (s *Statistics) affine(p *part) (*affine, error) {
 	if s.Shift != nil {
-		return &affine{cmp.Or(s.Rule, p.how.Normalise), s.Shift, s.Scale, s.ClipMin, s.ClipMax}, nil
+		return &affine{cmp.Or(s.Rule, p.normalise), s.Shift, s.Scale, s.ClipMin, s.ClipMax}, nil
 	}
-	a := normalise(p.how.Normalise, s.Stats)
+	a := normalise(p.normalise, s.Stats)
 	if a == nil {
 		return nil, nil
 	}
 	for i := range a.shift {
 		if v := a.shift[i] + a.scale[i]; v-v != 0 {
-			return nil, refuse("Statistics["+p.name+"]", "no finite numbers of what the rule "+strconv.Quote(p.how.Normalise)+" needs, of column "+p.columns[i].Name,
+			return nil, refuse("Statistics["+p.name+"]", "no finite numbers of what the rule "+strconv.Quote(p.normalise)+" needs, of column "+p.columns[i].Name,
 				"mean and std, min and max, or the quantiles q01 to q99, by the rule; or shift and scale")
 		}
 	}
@@ -83,7 +83,7 @@ func statistics(parts []part, given map[string]Statistics, pass func(visitor) er
 	sums := make([]*stats.Accumulator, len(parts))
 	for m := range parts {
 		p := &parts[m]
-		rule, there := normalisations[p.how.Normalise]
+		rule, there := normalisations[p.normalise]
 		if _, known := given[p.name]; known || !there {
 			continue
 		}
@@ -124,7 +124,7 @@ func statistics(parts []part, given map[string]Statistics, pass func(visitor) er
 			p.stats = columnStats(sums[m])
 		}
 		s, known := given[p.name]
-		if p.affine = normalise(p.how.Normalise, p.stats); known {
+		if p.affine = normalise(p.normalise, p.stats); known {
 			var err error
 			if p.affine, err = s.affine(p); err != nil {
 				return err

@@ -15,6 +15,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
@@ -369,7 +370,7 @@ func TestStreamingRefusesWhatCannotBe(t *testing.T) {
 	p := shards()
 	p.Streams[0].Name, p.Windows = "stat", nil
 	_, err = loader.NewStreaming(ctx, d, m, p, opt)
-	var missing *align.MissingError
+	var missing *clocks.MissingError
 	assert.ErrorAs(t, err, &missing)
 	_, err = loader.NewStreaming(ctx, d, made{}, shards(), opt)
 	assert.ErrorIs(t, err, ops.ErrMissing)

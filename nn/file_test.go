@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset/safetensors"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
@@ -142,18 +143,17 @@ func TestACheckpointThatIsAnothers(t *testing.T) {
 		assert.ErrorAs(t, err, &e, name)
 		assert.Equal(t, before, s.bits())
 	}
-	whole, err := os.ReadFile(path)
-	require.NoError(t, err)
+	whole := filetest.Read(t, path)
 	before := r.bits()
 	for _, n := range []int{0, 7, 100, len(whole) / 2, len(whole) - 1} {
-		require.NoError(t, os.WriteFile(path, whole[:n], 0o644))
+		filetest.Write(t, path, whole[:n])
 		_, err := r.step.LoadState(ctx, path)
 		assert.Error(t, err, n)
 	}
 	assert.Equal(t, before, r.bits())
 	predicts := newRig(t, d, small(), 2, 9, StepOptions{Predict: true}, false)
 	assert.ErrorIs(t, predicts.step.SaveState(ctx, path, nil), ops.ErrMissing)
-	_, err = predicts.step.LoadState(ctx, path)
+	_, err := predicts.step.LoadState(ctx, path)
 	assert.ErrorIs(t, err, ops.ErrMissing)
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/policy"
 )
 
@@ -175,7 +175,7 @@ func TestWhatIsMissingIsNamed(t *testing.T) {
 	assert.ErrorContains(t, err, "of 2 episodes the filter leaves out 2")
 
 	heads := files(t, dir)["config.json"]
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(strings.Replace(heads, `"heads": 2`, `"heads": 3`, 1)), 0o600))
+	filetest.Write(t, filepath.Join(dir, "config.json"), strings.Replace(heads, `"heads": 2`, `"heads": 3`, 1))
 	_, err = policy.Open(ctx, open(t, "cpu"), dir)
 	var bad *policy.CheckpointError
 	require.ErrorAs(t, err, &bad)

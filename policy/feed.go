@@ -3,6 +3,7 @@ package policy
 import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -48,15 +49,14 @@ func NewFeed(c *Config, e *dataset.Episode) (*Feed, error) {
 		}
 		f.streams = append(f.streams, fed{name: from, offset: int64(in.Offset), action: in.Name == c.Action.Name, times: s.Nanoseconds(), values: values, width: len(s.Columns)})
 	}
-	p, err := align.Prepare(e, plan)
+	p, err := (&align.Preparer{Plan: plan}).Prepare(e)
 	if err != nil {
 		return nil, err
 	}
 	f.clock = p.Clock
-	snap, err := align.Snapping(plan.Snap, plan.Rate)
-	d, _ := snap.Get()
-	f.snap = int64(d)
-	return f, err
+	snap, _ := clocks.Snapping(plan.Snap, plan.Rate).Get()
+	f.snap = int64(snap)
+	return f, nil
 }
 
 // Span is the time of the first and of the last tick that the episode has in training, ns on the common clock.

@@ -6,13 +6,13 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"math"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/policy"
 )
@@ -74,8 +74,7 @@ func TestGoingOnSparesTheWeightsOfAnotherProgram(t *testing.T) {
 	require.NoError(t, trainer(t, "cpu", store, o).Resume(ctx, dir), "its own")
 
 	weights := filepath.Join(dir, "model.safetensors")
-	text, err := os.ReadFile(weights)
-	require.NoError(t, err)
+	text := filetest.Read(t, weights)
 	length := binary.LittleEndian.Uint64(text)
 	header := map[string]any{}
 	require.NoError(t, json.Unmarshal(text[8:8+length], &header))
@@ -84,7 +83,7 @@ func TestGoingOnSparesTheWeightsOfAnotherProgram(t *testing.T) {
 	require.NoError(t, err)
 	bare = append(bare, bytes.Repeat([]byte(" "), (8-len(bare)%8)%8)...)
 	text = append(append(binary.LittleEndian.AppendUint64(nil, uint64(len(bare))), bare...), text[8+length:]...)
-	require.NoError(t, os.WriteFile(weights, text, 0o666))
+	filetest.Write(t, weights, text)
 	p, err := policy.Open(ctx, open(t, "cpu"), dir)
 	require.NoError(t, err, "it runs")
 	defer p.Close()

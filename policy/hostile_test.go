@@ -17,6 +17,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/safetensors"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/nn"
 	"github.com/robocache/robocache/ops"
@@ -50,7 +51,7 @@ func TestAKilledSaveLeavesAFolderThatTrainingBeginsIn(t *testing.T) {
 	} {
 		again := t.TempDir()
 		for _, file := range kept {
-			require.NoError(t, os.WriteFile(filepath.Join(again, file), []byte(all[file]), 0o600))
+			filetest.Write(t, filepath.Join(again, file), all[file])
 		}
 		there, err := policy.Exists(again)
 		require.NoError(t, err, name)
@@ -58,7 +59,7 @@ func TestAKilledSaveLeavesAFolderThatTrainingBeginsIn(t *testing.T) {
 	}
 	for _, foreign := range []string{"model.safetensors", "notes.tmp"} { // somebody else's
 		again := t.TempDir()
-		require.NoError(t, os.WriteFile(filepath.Join(again, foreign), nil, 0o600))
+		filetest.Write(t, filepath.Join(again, foreign), "")
 		_, err := policy.Exists(again)
 		assert.Error(t, err, foreign)
 	}
@@ -147,7 +148,7 @@ func TestAHostileConfigIsAnErrorOrRuns(t *testing.T) {
 		tried++
 		changed, err := json.Marshal(whole)
 		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), changed, 0o600))
+		filetest.Write(t, filepath.Join(dir, "config.json"), changed)
 		require.NotPanics(t, func() {
 			p, err := policy.Open(ctx, device, dir)
 			if err != nil {
@@ -218,7 +219,7 @@ func TestATableOfPositionsThatIsNotThereTakesNoMemory(t *testing.T) {
 	r["history"], r["width"], r["layers"] = 4096, 1<<15, 0
 	text, err := json.Marshal(c)
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), text, 0o600))
+	filetest.Write(t, filepath.Join(dir, "config.json"), text)
 	var bad *policy.CheckpointError
 	_, err = policy.Open(ctx, open(t, "cpu"), dir)
 	require.ErrorAs(t, err, &bad)
@@ -349,7 +350,7 @@ func TestARateThatCannotBeIsRefused(t *testing.T) {
 	dir := saved(t, build(t, robots(t, 60)), policy.Options{Steps: 4, Batch: 4})
 	text := files(t, dir)["config.json"]
 	for rate, good := range map[string]bool{"20": true, "-1": false, "1e300": false} {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(strings.Replace(text, "{", `{"rate": `+rate+`,`, 1)), 0o600))
+		filetest.Write(t, filepath.Join(dir, "config.json"), strings.Replace(text, "{", `{"rate": `+rate+`,`, 1))
 		p, err := policy.Open(context.Background(), open(t, "cpu"), dir)
 		if good {
 			require.NoError(t, err)

@@ -102,7 +102,7 @@ func (p *Policy) NewRunner(ctx context.Context, streams []align.LiveStream) (_ *
 			err = errors.Join(err, r.Close())
 		}
 	}()
-	if r.live, err = align.NewLive(plan, streams, align.LiveOptions{}); err != nil {
+	if r.live, err = align.NewLive(plan, streams, 0); err != nil {
 		return nil, err
 	}
 	from := sources{}

@@ -46,7 +46,7 @@ func NewScore(c *Config, e *dataset.Episode) (_ *Score, err error) {
 	span := time.Second + time.Duration(slices.Max(times)-slices.Min(times)) // all are kept
 	rate := float64(len(times)) / span.Seconds()
 	s := &Score{config: c, window: c.newWindow(), tally: newTally(c)}
-	s.live, err = align.NewLive(plan, []align.LiveStream{{Name: from, Columns: stream.Columns, DType: stream.Values.DType(), Hz: rate}}, align.LiveOptions{Horizon: span})
+	s.live, err = align.NewLive(plan, []align.LiveStream{{Name: from, Columns: stream.Columns, DType: stream.Values.DType(), Hz: rate}}, span)
 	if err != nil {
 		return nil, err
 	}

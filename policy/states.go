@@ -8,8 +8,8 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/internal/near"
 	"github.com/robocache/robocache/internal/recognise"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/loader/store"
 )
 
@@ -72,7 +72,7 @@ func (c *Config) choose(store *store.Store, p *align.Plan, o *Options) error {
 		if slices.Contains(names, name) {
 			return nil
 		}
-		return refuse(arg, fmt.Sprintf("%q", name)+near.DidYouMean(name, names), "one of "+strings.Join(names, ", "))
+		return refuse(arg, fmt.Sprintf("%q", name)+text.DidYouMean(name, names), "one of "+strings.Join(names, ", "))
 	}
 	if o.Action != "" {
 		if err := there("Action", o.Action); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/nn"
 	"github.com/robocache/robocache/ops"
@@ -78,8 +79,7 @@ func files(t *testing.T, dir string) map[string]string {
 	require.NoError(t, err)
 	all := map[string]string{}
 	for _, f := range list {
-		text, err := os.ReadFile(filepath.Join(dir, f.Name()))
-		require.NoError(t, err)
+		text := filetest.Read(t, filepath.Join(dir, f.Name()))
 		all[f.Name()] = string(text)
 	}
 	return all
@@ -371,23 +371,23 @@ func TestACheckpointOfSomethingElseIsRefused(t *testing.T) {
 
 	config := files(t, dir)["config.json"]
 	for _, text := range []string{"", "{", "[]", `{"version":1,"policy":"other"}`, `{"version":1,"policy":"bc-transformer"}`} {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(text), 0o600))
+		filetest.Write(t, filepath.Join(dir, "config.json"), text)
 		_, err := policy.Open(ctx, open(t, "cpu"), dir)
 		assert.ErrorAs(t, err, &bad, text)
 	}
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o600))
+	filetest.Write(t, filepath.Join(dir, "config.json"), config)
 	wide := strings.Replace(config, `"width": 64`, `"width": 32768`, 1)
 	require.NotEqual(t, config, wide)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(wide), 0o600))
+	filetest.Write(t, filepath.Join(dir, "config.json"), wide)
 	_, err = policy.Open(ctx, open(t, "cpu"), dir)
 	require.ErrorAs(t, err, &bad)
 	assert.Equal(t, "model.safetensors", bad.What, "no memory is taken for weights that are not there")
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o600))
+	filetest.Write(t, filepath.Join(dir, "config.json"), config)
 	require.NoError(t, os.Remove(filepath.Join(dir, "model.safetensors")))
 	_, err = policy.Open(ctx, open(t, "cpu"), dir)
 	assert.ErrorAs(t, err, &bad)
 	full := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(full, "notes.txt"), nil, 0o600))
+	filetest.Write(t, filepath.Join(full, "notes.txt"), "")
 	_, err = policy.Exists(full)
 	assert.ErrorAs(t, err, &bad)
 	_, err = policy.Open(ctx, open(t, "cpu"), filepath.Join(full, "none"))

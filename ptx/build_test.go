@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 const script = "../scripts/build_ptx.sh"
@@ -40,8 +42,7 @@ func copyTree(t *testing.T) string {
 			if strings.HasSuffix(file, "_test.go") {
 				continue
 			}
-			data, err := os.ReadFile(file)
-			require.NoError(t, err)
+			data := filetest.Read(t, file)
 			to := filepath.Join(root, "ptx", file)
 			require.NoError(t, os.MkdirAll(filepath.Dir(to), 0o755))
 			require.NoError(t, os.WriteFile(to, data, 0o755))
@@ -114,10 +115,8 @@ func TestSourceThatDoesNotCompileLeavesThePTXAlone(t *testing.T) {
 	require.Error(t, err)
 	assert.Contains(t, out, "copy.cu does not compile")
 	for _, name := range []string{"copy.sm_80.ptx.gz", "copy.sm_90.ptx.gz"} {
-		was, err := os.ReadFile(name)
-		require.NoError(t, err)
-		is, err := os.ReadFile(filepath.Join(root, "ptx", name))
-		require.NoError(t, err)
+		was := filetest.Read(t, name)
+		is := filetest.Read(t, filepath.Join(root, "ptx", name))
 		assert.Equal(t, string(was), string(is))
 	}
 }
@@ -169,7 +168,7 @@ func TestAdoptedCubinsLieCompressedUnlessTheyAreLarge(t *testing.T) {
 		size          int
 		there, absent string
 	}{{278528, packed, cubin}, {278529, cubin, packed}, {100, packed, cubin}} {
-		require.NoError(t, os.WriteFile(made, []byte("\x7fELF"+strings.Repeat("x", c.size-4)), 0o644))
+		filetest.Write(t, made, "\x7fELF"+strings.Repeat("x", c.size-4))
 		out, err = runScript(root, nil, "--adopt", dir)
 		require.NoError(t, err, out)
 		assert.FileExists(t, c.there)

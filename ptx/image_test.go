@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/internal/ptxparse"
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 func eachImage(t *testing.T, f func(t *testing.T, im Image)) {
@@ -43,8 +44,7 @@ func sha(data []byte) string {
 
 func TestManifestTellsTheTruthAboutEveryImage(t *testing.T) {
 	eachImage(t, func(t *testing.T, im Image) {
-		onDisk, err := os.ReadFile(im.stored.file)
-		require.NoError(t, err)
+		onDisk := filetest.Read(t, im.stored.file)
 		assert.Equal(t, im.stored.hash, sha(onDisk))
 		assert.True(t, intact(im), "what is embedded is what is checked in")
 		assert.Equal(t, im.Hash, sha(im.Data()))
@@ -81,8 +81,7 @@ func TestManifestTellsTheTruthAboutEverySource(t *testing.T) {
 	sources := map[string]bool{}
 	for _, f := range manifest {
 		for _, s := range f.sources {
-			data, err := os.ReadFile(s.file)
-			require.NoError(t, err)
+			data := filetest.Read(t, s.file)
 			assert.Equal(t, s.hash, sha(data), "%s has changed since its PTX was built: run scripts/build_ptx.sh", s.file)
 			sources[s.file] = true
 		}

@@ -10,13 +10,13 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Quantiles are the shares that LeRobot, openpi, Octo and GR00T ask for.
+// Quantiles are the shares that LeRobot, openpi, Octo and GR00T use.
 var Quantiles = []float64{0.01, 0.10, 0.50, 0.90, 0.99}
 
-// ErrChanged says that the data of a later pass is not that of the first.
+// ErrChanged is returned if the data of a later pass differs from the first.
 var ErrChanged = summary.ErrChanged
 
-// ErrMismatch says that states, or data and a state, do not go together.
+// ErrMismatch is returned if states, or data and a state, do not fit each other.
 var ErrMismatch = errors.New("do not go together")
 
 // Accumulator gathers the statistics of the columns of one stream, pass by pass:

@@ -70,13 +70,7 @@ func (b *binned) merge(o *binned) {
 		b.Columns = o.Columns
 	case o.Columns != nil:
 		for c, list := range b.Columns {
-			for i, q := range summary.Quantiles {
-				if other := o.Columns[c][i]; q <= 0.5 {
-					list[i] = min(list[i], other)
-				} else {
-					list[i] = max(list[i], other)
-				}
-			}
+			summary.MergeQuantiles(list, o.Columns[c])
 		}
 	}
 }

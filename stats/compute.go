@@ -16,7 +16,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Options say what the statistics are of. The zero value takes all samples of all streams as they were recorded.
+// Options select the data of statistics. With the zero value it is all samples of all streams as they were recorded.
 type Options struct {
 	// Plan chooses streams, columns and episodes, as they do for a loader: samples as they were recorded, not resampled. Nil takes all.
 	Plan *align.Plan
@@ -65,7 +65,7 @@ func Begin(d dataset.Dataset, opt Options) (*State, error) {
 	return &State{about: about{Dataset: d.Name(), Format: d.Format(), Episodes: d.Len(), Quantiles: quantiles, Selection: selection(&opt), Streams: opt.Streams}}, nil
 }
 
-// selection tells what a plan and names choose, so that states of different choices are not merged.
+// selection describes the choices of a plan and names, so that states of different choices are not merged.
 func selection(opt *Options) string {
 	var b strings.Builder
 	if p := opt.Plan; p != nil {
@@ -81,7 +81,7 @@ func selection(opt *Options) string {
 	return b.String()
 }
 
-// piece is what an episode has of a stream.
+// piece is the part of a stream in an episode.
 type piece struct {
 	name    string
 	columns []string
@@ -91,7 +91,7 @@ type piece struct {
 // keptBytes is how much of the first pass's values is kept for those that follow, so that little data is read once.
 const keptBytes = 256 << 20
 
-// pass is what a pass over a dataset needs.
+// pass has the inputs of a pass over a dataset.
 type pass struct {
 	state    *State
 	from     dataset.Dataset

@@ -6,5 +6,6 @@
 // order, no number of workers and no cut into shards. NaN and infinite values are counted and left out.
 //
 // All but the quantiles need one pass over the data, the quantiles of float32 one more, those of float64 up to three more, and no pass keeps rows: see
-// [Accumulator]. A [State] is what is known after some passes over some shards; it can be written, read and merged with those of other shards.
+// [Accumulator]. A [State] has partial results after passes over some shards; it can be written, read and merged with those of other
+// shards.
 package stats

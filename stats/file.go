@@ -14,13 +14,13 @@ import (
 	"github.com/robocache/robocache/internal/summary"
 )
 
-// magic is what the file of a state begins with.
+// magic is the beginning of the file of a state.
 const magic = "robocache stats 1\n"
 
-// ErrState says that a file is no state, or is not whole.
+// ErrState is returned if a file is no state, or is cut.
 var ErrState = errors.New("not the state of statistics, as robocache stats --shard writes it, or not whole")
 
-// header is what the file of a state says before the accumulators of its streams.
+// header is the JSON of a state's file, before the accumulators of its streams.
 type header struct {
 	about
 	Number  int

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/tensor"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -29,8 +30,7 @@ func (h *hex) UnmarshalJSON(b []byte) error {
 
 // What numpy has of the sorted values, and what the mean and deviation of the numbers are, rounded once: scripts/gen_stats_golden.py.
 func TestStatisticsHaveTheBitsOfNumpy(t *testing.T) {
-	raw, err := os.ReadFile("testdata/numpy.json")
-	require.NoError(t, err)
+	raw := filetest.Read(t, "testdata/numpy.json")
 	var golden struct {
 		Shares  []float64
 		Columns []struct {

@@ -71,7 +71,7 @@ func QuantileName(share float64) string {
 	return "q" + text
 }
 
-// MarshalJSON writes what is no number as null.
+// MarshalJSON writes NaN and infinities as null.
 func (c Column) MarshalJSON() ([]byte, error) {
 	known := func(v float64) *float64 {
 		if v-v != 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// State is what is known of the statistics of a dataset after some passes over some of its shards. It is begun by [Begin] or read by [Read].
+// State has the partial statistics of a dataset after passes over some of its shards. [Begin] starts one and [Read] reads one.
 type State struct {
 	about
 	number int // of passes that have ended; -1 when all is known
@@ -19,7 +19,7 @@ type State struct {
 	kept   map[int][]piece    // values of the first pass's episodes
 }
 
-// about is what a state says of itself.
+// about is the description of a state.
 type about struct {
 	Dataset, Format string
 	Episodes        int       // of the dataset
@@ -61,11 +61,16 @@ type streamAbout struct {
 // key is what must be the same for values to be added together.
 func (s *streamAbout) key() string { return fmt.Sprintf("%q %v %q", s.Name, s.F64, s.Columns) }
 
+// mismatch returns the errors of things that differ.
+func mismatch(things string) func(what string, got, want any) error {
+	return func(what string, got, want any) error {
+		return fmt.Errorf("stats: %s %w: %s: got %v, want %v", things, ErrMismatch, what, got, want)
+	}
+}
+
 // begin looks whether a pass over a shard can be added.
 func (s *State) begin(d dataset.Dataset, opt *Options) error {
-	bad := func(what string, got, want any) error {
-		return fmt.Errorf("stats: state and dataset %w: %s: got %v, want %v", ErrMismatch, what, got, want)
-	}
+	bad := mismatch("state and dataset")
 	switch {
 	case opt.Shards < 0 || opt.Shards > 0 && (opt.Shard < 0 || opt.Shard >= opt.Shards):
 		return fmt.Errorf("stats: got shard %d of %d, want one from 0, below how many there are", opt.Shard, opt.Shards)
@@ -152,7 +157,7 @@ func (s *State) keep(i int, pieces []piece, room int) int {
 	return room
 }
 
-// passedOver notes the name of a stream that was not asked for.
+// passedOver records the name of a stream that is not selected.
 func (s *State) passedOver(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,7 +166,7 @@ func (s *State) passedOver(name string) {
 	}
 }
 
-// missing returns an error unless there are all streams that were asked for.
+// missing returns an error if a selected stream does not exist.
 func (s *State) missing() error {
 	there := s.names()
 	for _, name := range s.Streams {
@@ -226,9 +231,7 @@ func (s *State) Next() (more bool, err error) {
 
 // Merge adds a state of other shards of the same pass.
 func (s *State) Merge(o *State) error {
-	bad := func(what string, got, want any) error {
-		return fmt.Errorf("stats: states %w: %s: got %v, want %v", ErrMismatch, what, got, want)
-	}
+	bad := mismatch("states")
 	switch {
 	case o.Dataset != s.Dataset || o.Format != s.Format || o.Episodes != s.Episodes:
 		return bad("dataset", fmt.Sprintf("%s, %s, %d episodes", o.Dataset, o.Format, o.Episodes), fmt.Sprintf("%s, %s, %d episodes", s.Dataset, s.Format, s.Episodes))

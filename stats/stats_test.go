@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset"
 	_ "github.com/robocache/robocache/dataset/all"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -153,7 +153,7 @@ func copied(t *testing.T, s *State) *State {
 	_, err := s.WriteTo(&b)
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "state")
-	require.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))
+	filetest.Write(t, path, b.Bytes())
 	got, err := Read(path)
 	require.NoError(t, err)
 	return got

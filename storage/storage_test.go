@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 // double is a store in memory: files by URL.
@@ -92,7 +94,7 @@ func TestAURLIsOfTheStoreThatRegisteredItsScheme(t *testing.T) {
 func TestLocalFilesAreReadWithAndWithoutAScheme(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
 	path := filepath.Join(dir, "a b#.txt")
-	require.NoError(t, os.WriteFile(path, []byte("content"), 0o600))
+	filetest.Write(t, path, "content")
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "sub"), 0o700))
 	for _, name := range []string{path, "file://" + path} {
 		b, err := ReadFile(ctx, name)
@@ -128,7 +130,7 @@ func TestLocalFilesAreReadWithAndWithoutAScheme(t *testing.T) {
 func TestNamesOfAFolderStopWhereTheyAreAskedTo(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
 	for _, name := range []string{"c", "a", "b"} {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+		filetest.Write(t, filepath.Join(dir, name), "")
 	}
 	all, err := ReadNames(ctx, dir, -1)
 	require.NoError(t, err)
@@ -149,7 +151,7 @@ func TestLinksAreFollowedByReadDirAndNotByReadNames(t *testing.T) {
 		return // where links need a right
 	}
 	ctx, dir := context.Background(), t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "file"), []byte("abc"), 0o600))
+	filetest.Write(t, filepath.Join(dir, "file"), "abc")
 	require.NoError(t, os.Symlink("file", filepath.Join(dir, "link")))
 	require.NoError(t, os.Symlink("gone", filepath.Join(dir, "to nothing")))
 	list, err := ReadDir(ctx, dir)

@@ -39,7 +39,7 @@ func (s *Server) serveCloud(w http.ResponseWriter, r *http.Request, e *entry) {
 		return
 	}
 	c := &e.cloudsOrder[k]
-	place := c.at(e.start + int64(math.Round(at*1e9)))
+	place, from, until := e.moment(c, at)
 	cloud, err := e.Clouds[k].Cloud(r.Context(), c.index(place))
 	if err != nil {
 		failWith(w, err)
@@ -55,12 +55,8 @@ func (s *Server) serveCloud(w http.ResponseWriter, r *http.Request, e *entry) {
 		failWith(w, err)
 		return
 	}
-	until := math.MaxFloat64
-	if place+1 < len(c.times) {
-		until = e.seconds(c.times[place+1])
-	}
 	w.Header().Set("Cloud", fmt.Sprintf(`{"cloud":%d,"at":%s,"until":%s,"points":%d,"not_finite":%d,"width":%d,"cut":%t}`, c.index(place),
-		appendNumber(nil, e.seconds(c.times[place])), appendNumber(nil, until), all, cloud.NotFinite, width, cut))
+		from, until, all, cloud.NotFinite, width, cut))
 	w.Header().Set("Content-Type", "application/octet-stream")
 	b := make([]byte, 0, 4*len(points))
 	for _, v := range points {

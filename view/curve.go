@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/doctor"
 	"github.com/robocache/robocache/internal/cover"
@@ -31,7 +30,7 @@ type curve struct {
 // newCurve prepares a stream, either recorded or resampled. It returns nil if the stream has no samples.
 func newCurve(s *dataset.Stream, recorded bool) (*curve, error) {
 	c := &curve{stats: s.Stats(), width: len(s.Columns)}
-	if recorded && align.Disorder(s) != nil {
+	if recorded && cover.Disorder(s) != nil {
 		sorted, back, lost, err := s.Sorted()
 		if err != nil {
 			return nil, err

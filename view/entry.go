@@ -94,6 +94,16 @@ type resampling struct {
 // seconds converts a timestamp to the page's clock: seconds from the start of the episode.
 func (e *entry) seconds(t int64) float64 { return float64(t-e.start) / 1e9 }
 
+// moment returns the place in a clock at a time in seconds, and the time there and the next time as JSON numbers.
+func (e *entry) moment(c *clock, seconds float64) (place int, at, until []byte) {
+	place = c.at(e.start + int64(math.Round(seconds*1e9)))
+	end := math.MaxFloat64
+	if place+1 < len(c.times) {
+		end = e.seconds(c.times[place+1])
+	}
+	return place, appendNumber(nil, e.seconds(c.times[place])), appendNumber(nil, end)
+}
+
 // stream returns the index of a stream.
 func (e *entry) stream(name string) (int, error) {
 	for i := range e.Streams {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"image/jpeg"
-	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -35,12 +34,8 @@ func (s *Server) serveFrame(w http.ResponseWriter, r *http.Request, e *entry) {
 		return
 	}
 	c := &e.mediaOrder[k]
-	place := c.at(e.start + int64(math.Round(at*1e9)))
-	until := math.MaxFloat64
-	if place+1 < len(c.times) {
-		until = e.seconds(c.times[place+1])
-	}
-	w.Header().Set("Frame", fmt.Sprintf(`{"frame":%d,"at":%s,"until":%s}`, c.index(place), appendNumber(nil, e.seconds(c.times[place])), appendNumber(nil, until)))
+	place, from, until := e.moment(c, at)
+	w.Header().Set("Frame", fmt.Sprintf(`{"frame":%d,"at":%s,"until":%s}`, c.index(place), from, until))
 	shot, err := s.frame(r.Context(), e, k, place, height)
 	if err != nil {
 		failWith(w, err)

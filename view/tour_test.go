@@ -20,6 +20,7 @@ import (
 	_ "github.com/robocache/robocache/dataset/all" // so that dataset.Open knows them
 	"github.com/robocache/robocache/dataset/ply"
 	"github.com/robocache/robocache/internal/test/browsertest"
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 // tour are the pictures of docs/view.md: what is opened, where, and what is done before the picture is taken.
@@ -51,7 +52,7 @@ func TestTheTourOfTheDocuments(t *testing.T) {
 		assert.Less(t, len(picture), 150_000, "bytes of %s", stop.name)
 		assert.Greater(t, len(picture), 15_000, "bytes of %s, which is empty", stop.name)
 		if os.Getenv("ROBOCACHE_TOUR") != "" {
-			require.NoError(t, os.WriteFile(filepath.Join("..", "docs", "view", stop.name+".png"), picture, 0o644))
+			filetest.Write(t, filepath.Join("..", "docs", "view", stop.name+".png"), picture)
 		}
 		server.Close()
 	}

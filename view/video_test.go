@@ -1,7 +1,6 @@
 package view
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"image/jpeg"
@@ -13,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/settest"
 )
 
 // The shared videos have each frame's number among those of all episodes painted into its top, in 16 cells of 8 by 16 pixels: bit b in row b/8, column b%8.
@@ -22,9 +21,7 @@ func TestVideoFramesAreThoseAtTheCursor(t *testing.T) {
 	if _, err := exec.LookPath("ffmpeg"); err != nil && os.Getenv("ROBOCACHE_FFMPEG") == "" {
 		t.Skip("no ffmpeg in PATH")
 	}
-	d, err := dataset.Open(context.Background(), path, dataset.Options{})
-	require.NoError(t, err)
-	defer d.Close()
+	d := settest.Open(t, path)
 	s := serve(t, d, Options{})
 	const episode = 2
 	first := 0

@@ -17,7 +17,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/internal/caught"
 	"github.com/robocache/robocache/internal/decimal"
-	"github.com/robocache/robocache/internal/near"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -103,7 +103,7 @@ func (d *decoder) fields(n ast.Node, key string, known map[string]func(n ast.Nod
 	d.entries(n, key, func(k ast.Node, name string, v ast.Node) {
 		set, ok := known[name]
 		if !ok {
-			d.failed(k, key, describe(k)+near.DidYouMean(name, names), "one of "+strings.Join(names, ", "))
+			d.failed(k, key, describe(k)+text.DidYouMean(name, names), "one of "+strings.Join(names, ", "))
 			return
 		}
 		set(v, join(key, name))
@@ -275,8 +275,8 @@ func (d *decoder) pair(n ast.Node, key string) (a, b time.Duration) {
 	}
 	var both [2]time.Duration
 	for i, v := range s.Values {
-		if text, ok := scalar(v); ok {
-			if length, err := time.ParseDuration(text); err == nil {
+		if value, ok := scalar(v); ok {
+			if length, err := time.ParseDuration(value); err == nil {
 				both[i] = length
 				continue
 			}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/columns"
-	"github.com/robocache/robocache/internal/near"
 	"github.com/robocache/robocache/internal/recognise"
 	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/ops"
@@ -152,7 +152,7 @@ func (g *draft) actionOf(can []*candidate) (at int, err error) {
 		for _, s := range can {
 			names = append(names, s.from)
 		}
-		return -1, &align.MissingError{Stream: g.action, Near: near.Streams(g.action, names), Names: names}
+		return -1, &clocks.MissingError{Stream: g.action, Near: text.NearestStreams(g.action, names), Names: names}
 	}
 	if at = slices.IndexFunc(can, func(s *candidate) bool { return recognise.IsAction(s.from) }); at >= 0 {
 		return at, nil

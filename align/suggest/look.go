@@ -6,18 +6,14 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/internal/columns"
 	"github.com/robocache/robocache/internal/cover"
 	"github.com/robocache/robocache/internal/plausible"
 )
 
 // look takes an episode in.
 func (g *draft) look(e *dataset.Episode) error {
-	if e.Steps {
-		return &align.StepsError{}
-	}
-	if name, repeated := columns.Repeated(e.Names()); repeated {
-		return &align.StreamError{Stream: name, Got: "two streams of this name", Want: "each name once"}
+	if err := (&align.Preparer{}).CheckEpisode(e); err != nil {
+		return err
 	}
 	g.out.Looked++
 	g.summary.Add(e)

@@ -3,8 +3,8 @@ package suggest
 import (
 	"context"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 )
 
 // Options say what Plan looks at.
@@ -21,8 +21,8 @@ type Options struct {
 
 // Plan looks at a dataset and returns a first plan for it: the rate of the clock, the streams with what their columns are, gaps, and for a dataset
 // of states and actions the windows and the normalisation of a policy. What it recognises is in docs/plans.md. A dataset without a stream that can be
-// put on a clock is a *NoStreamsError, one that counts steps a *StepsError, one without the Action a *MissingError; an episode that cannot be read is
-// a note, unless none can be.
+// put on a clock is an error; it wraps ops.ErrMissing if the timestamps count steps, and dataset.ErrNotFound if there is no Action. An episode that cannot
+// be read is a note, unless none can be.
 func Plan(ctx context.Context, d dataset.Dataset, opt Options) (*Suggestion, error) {
 	look := opt.Episodes
 	if look <= 0 {
@@ -80,7 +80,7 @@ func (g *draft) suggest() (*Suggestion, error) {
 	g.out.Notes.Join(g.summary.Notes)
 	can := g.usable()
 	if len(can) == 0 {
-		return nil, &align.NoStreamsError{Notes: g.out.Notes.Of(dataset.ClassLeftOut)}
+		return nil, &clocks.NoStreamsError{Notes: g.out.Notes.Of(dataset.ClassLeftOut)}
 	}
 	can, err := g.roles(g.unlogged(g.common(can)))
 	if err != nil {

@@ -17,10 +17,15 @@ import (
 	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/align/suggest"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/test/streamtest"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
+
+var ctx = context.Background()
+
+func episode(list ...dataset.Stream) *dataset.Episode { return &dataset.Episode{Streams: list} }
 
 // recordings are a dataset in memory. A nil episode cannot be read.
 type recordings struct {
@@ -90,13 +95,16 @@ func TestSuggestTellsStreamsThatShareNoMoment(t *testing.T) {
 // taken checks that a plan is taken as it is, with nothing in it that has no effect.
 func taken(t *testing.T, got *suggest.Suggestion, e *dataset.Episode) {
 	t.Helper()
-	apart, err := align.Resample(ctx, cpu(t), e, got.Plan)
+	cpu, err := ops.Open("cpu")
+	require.NoError(t, err)
+	defer cpu.Close()
+	apart, err := align.Resample(ctx, cpu, e, got.Plan)
 	require.NoError(t, err, "%s", got.Text)
 	for _, n := range apart.Report.Notes {
 		assert.NotContains(t, n.Code, "-unused", "%s", got.Text)
 	}
 	if len(got.Plan.Streams) <= ops.MaxStreams {
-		_, err = align.Fuse(ctx, cpu(t), e, got.Plan)
+		_, err = align.Fuse(ctx, cpu, e, got.Plan)
 		require.NoError(t, err, "%s", got.Text)
 	}
 }
@@ -213,7 +221,7 @@ func TestAnyStreamCanBeTheAction(t *testing.T) {
 	taken(t, got, e)
 	assert.False(t, suggestion(t, dataset.Info{}, e).Policy, "unless its name says so")
 
-	var missing *align.MissingError
+	var missing *clocks.MissingError
 	_, err = suggest.Plan(ctx, d, suggest.Options{Action: "cmd_vel"})
 	require.ErrorAs(t, err, &missing)
 	assert.Equal(t, "/cmd_vel", missing.Near)
@@ -307,10 +315,10 @@ func TestSuggestLooksAtSomeEpisodesAndSaysWhatItCannotRead(t *testing.T) {
 
 	_, err = suggest.Plan(ctx, &recordings{episodes: []*dataset.Episode{nil}}, suggest.Options{})
 	assert.ErrorContains(t, err, "a broken file")
-	var steps *align.StepsError
+	var steps *clocks.StepsError
 	_, err = suggest.Plan(ctx, &recordings{episodes: []*dataset.Episode{{Steps: true}}}, suggest.Options{})
 	assert.ErrorAs(t, err, &steps)
-	var none *align.NoStreamsError
+	var none *clocks.NoStreamsError
 	_, err = suggest.Plan(ctx, &recordings{episodes: []*dataset.Episode{{}}}, suggest.Options{})
 	assert.ErrorAs(t, err, &none)
 	_, err = suggest.Plan(ctx, &recordings{}, suggest.Options{})
@@ -362,7 +370,7 @@ func TestWhatIsOddIsSaidInThePlan(t *testing.T) {
 	assert.Equal(t, []string{"a", "c", "e"}, cut.Plan.Streams[0].Columns)
 	assert.Contains(t, string(cut.Text), "Without b, d, never finite. Not always finite: c (7 samples)")
 	_, err := suggest.Plan(ctx, &recordings{episodes: []*dataset.Episode{episode(streamtest.Sampled(t, "s", 10, 30, "a", func(int, int) float64 { return math.NaN() }))}}, suggest.Options{})
-	assert.ErrorContains(t, err, "s ("+string(dataset.CodeNeverFinite))
+	assert.ErrorContains(t, err, "s ("+dataset.CodeNeverFinite.String())
 
 	three := suggestion(t, dataset.Info{}, one, two, two)
 	require.Len(t, three.Plan.Streams, 1)
@@ -425,7 +433,7 @@ func TestEveryPlanThatIsSuggestedIsTaken(t *testing.T) {
 			e.Streams = append(e.Streams, s)
 		}
 		got, err := suggest.Plan(ctx, &recordings{episodes: []*dataset.Episode{e}}, suggest.Options{})
-		var none *align.NoStreamsError
+		var none *clocks.NoStreamsError
 		if errors.As(err, &none) {
 			continue
 		}

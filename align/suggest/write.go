@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/text"
 )
 
@@ -24,7 +24,7 @@ func (g *draft) write(chosen []*candidate) error {
 		return odd
 	})
 	if len(chosen) == 0 {
-		return &align.NoStreamsError{Notes: g.out.Notes.Of(dataset.ClassLeftOut)}
+		return &clocks.NoStreamsError{Notes: g.out.Notes.Of(dataset.ClassLeftOut)}
 	}
 	g.head(t, chosen)
 	past, ahead, short := 0, 0, ""

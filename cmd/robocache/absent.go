@@ -14,7 +14,7 @@ type absentInput struct {
 	convert.Absent
 }
 
-// absentInputs returns the inputs that notes are about, an empty list if there are none.
+// absentInputs returns the inputs in the notes. The list is empty, not nil, if there are none.
 func absentInputs(notes dataset.Notes) []absentInput {
 	list := []absentInput{}
 	for i := range notes {
@@ -23,7 +23,7 @@ func absentInputs(notes dataset.Notes) []absentInput {
 	return list
 }
 
-// absentIn returns the note about a dataset that lacks declared episodes, in a list that is empty if it has all.
+// absentIn returns a list with the note about missing episodes in a dataset. The list is empty if all episodes are there.
 func absentIn(path string, d dataset.Dataset) []absentInput {
 	info := d.Info()
 	if a := convert.AbsentOf(info.Absent()); a != nil {
@@ -32,7 +32,7 @@ func absentIn(path string, d dataset.Dataset) []absentInput {
 	return []absentInput{}
 }
 
-// String returns the line about the input: "dataset/: 11 of 25 declared episodes are not there: ...".
+// String returns the line for the input: "dataset/: 11 of 25 declared episodes are not there: ...".
 func (a absentInput) String() string {
 	return notetext.Line(dataset.Note{Code: dataset.CodeEpisodesAbsent, Subject: a.Input, Count: a.Episodes, Detail: dataset.Detail{Of: a.Declared, Cause: errors.New(a.Why)}})
 }

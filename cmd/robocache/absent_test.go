@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every command that reads whole datasets says once how many of the declared episodes are not there, of a store too; strict ones write nothing.
+// Each command that reads whole datasets reports missing declared episodes once, also for a store. Strict commands write nothing.
 func TestDeclaredEpisodesThatAreNotThereAreTold(t *testing.T) {
 	dir := t.TempDir()
 	in, store, out := filepath.Join(dir, "in"), filepath.Join(dir, "s.safetensors"), filepath.Join(dir, "out")

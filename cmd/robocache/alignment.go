@@ -10,12 +10,13 @@ import (
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/viz"
 	"github.com/spf13/cobra"
 )
 
-// finish gives a command its argument, the flags that resample and fuse share, and what it does.
+// finish sets a command's argument, the flags that resample and fuse share, and its function.
 func (r *request) finish(cmd *cobra.Command, do func() error) {
 	cmd.Args = takes(1, 1, cmd.Name()+" takes one input file")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -33,28 +34,28 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 	f.Var(&r.encoding, "encoding", "of the messages of an .mcap file: protobuf (default) or json")
 	f.StringVar(&r.plot, "plot", "", "also draw recorded samples, resampled curves and gaps to this .png file")
 	f.BoolVar(&r.reading.Strict, "strict", false, "refuse a file that is broken anywhere, in place of keeping what is whole and saying what was lost")
-	f.Var(cli.Hertz(&r.hz), "hz", "rate of the clock to make")
+	f.Var(cli.Hertz(&r.Rate), "hz", "rate of the clock to make")
 	f.Var(&r.span, "range", "the time that --hz covers: common (default; topics that hold and short streams do not narrow it), intersection or union")
 	f.StringVar(&r.planFile, "plan", "", "a plan file that says all of the following, instead of flags; docs/plans.md has its keys")
 	f.Var(&r.kind, "kind", strings.Join(r.kind.Names(), ", ")+" (default linear)")
 	f.Var(&r.quat, "quat", "order of quaternions where the recording does not say: xyzw or wxyz (default wxyz for .ulg, else xyzw)")
-	f.Var(&cli.PositiveFlag{To: &r.period, Unit: "PERIOD"}, "period", "period of --kind angle (default 2 pi)")
-	f.Var(&r.window, "window", "the window kinds reduce the samples of this long up to each target")
+	f.Var(&cli.PositiveFlag{To: &r.Defaults.Period, Unit: "PERIOD"}, "period", "period of --kind angle (default 2 pi)")
+	f.Var(&cli.LimitFlag{To: &r.Defaults.Window, Above: true}, "window", "the window kinds reduce the samples of this long up to each target")
 	f.Var(&r.edge, "edge", "outside the recorded range: clamp (default), fill, extrapolate, error, or hold: the last sample stays valid")
-	f.Var(&r.snap, "snap", "a target this near to a sample counts as on it, no more than half a step of --hz; 0: none does")
-	f.Lookup("snap").DefValue = align.Snap.String()
-	f.Var(&r.gap, "max-gap", "targets between samples further apart than this are not valid")
-	f.BoolVar(&r.fillGaps, "fill-gaps", false, "write the fill value where --max-gap, --tolerance or an empty window make a target not valid")
-	f.Var(&r.near, "tolerance", "previous, next and nearest samples further away than this are not valid")
+	f.Var(&cli.LimitFlag{To: &r.Snap}, "snap", "a target this near to a sample counts as on it, no more than half a step of --hz; 0: none does")
+	f.Lookup("snap").DefValue = clocks.Snap.String()
+	f.Var(&cli.LimitFlag{To: &r.Defaults.MaxGap}, "max-gap", "targets between samples further apart than this are not valid")
+	f.BoolVar(&r.Defaults.FillGaps, "fill-gaps", false, "write the fill value where --max-gap, --tolerance or an empty window make a target not valid")
+	f.Var(&cli.LimitFlag{To: &r.Defaults.Tolerance}, "tolerance", "previous, next and nearest samples further away than this are not valid")
 	readingFlags(f, &r.reading)
 	f.Var(&r.episode, "episode", "which episode of a dataset of several, by the dataset's own number, from 0 where it has none")
-	f.StringVar(&r.unordered, "unordered", "", "a stream whose timestamps step back or are no times: drop (default; the others stay), sort, or error")
+	nameFlag(cmd, &r.Unordered, "unordered", "", "a stream whose timestamps step back or are no times: drop (default; the others stay), sort, or error", align.Unordereds...)
 	f.Var(&r.from, "in-dtype", "bf16: read uint16 values of an .npz file as bf16")
-	f.StringVar(&r.backend, "backend", "auto", "auto, cpu, cuda, cuda:N or sim")
+	nameFlag(cmd, &r.backend, "backend", "auto", "auto, cpu, cuda, cuda:N or sim", backendNames()...)
 	r.completions(cmd)
 }
 
-// completions gives the shell the values of the flags, and the names of the streams in IN.
+// completions registers the shell completions for flags, and for stream names from IN.
 func (r *request) completions(cmd *cobra.Command) {
 	complete(cmd, "kind", r.kind.Names)
 	complete(cmd, "quat", r.quat.Names)
@@ -62,9 +63,7 @@ func (r *request) completions(cmd *cobra.Command) {
 	complete(cmd, "range", r.span.Names)
 	complete(cmd, "dtype", r.dtype.Names)
 	complete(cmd, "in-dtype", r.from.Names)
-	complete(cmd, "backend", backendNames)
 	complete(cmd, "encoding", r.encoding.Names)
-	complete(cmd, "unordered", func() []string { return align.Unordereds })
 	files(cmd, map[string]string{"output": "npz safetensors mcap", "plot": "png"})
 	err := cmd.RegisterFlagCompletionFunc("stream", func(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		return r.completeStream(args, word), cobra.ShellCompDirectiveNoFileComp
@@ -74,7 +73,7 @@ func (r *request) completions(cmd *cobra.Command) {
 	}
 }
 
-// completeStream returns the streams of the input that were not given yet, and after a name and a colon the kinds.
+// completeStream completes the input's stream names without repeats. After a name and a colon it completes the kinds.
 func (r *request) completeStream(args []string, word string) []string {
 	if len(args) != 1 {
 		return nil
@@ -105,7 +104,7 @@ func (r *request) completeStream(args []string, word string) []string {
 	return list
 }
 
-// streamNames returns the names of a recording's streams, of a dataset those of the episode; none of what cannot be read.
+// streamNames returns an episode's stream names, or nil if it cannot be read.
 func streamNames(path string, episode episodeFlag) []string {
 	if form, _ := formatOf(path); form == "npz" {
 		file, err := npz.Open(path)
@@ -131,10 +130,10 @@ func streamNames(path string, episode episodeFlag) []string {
 	return e.Names()
 }
 
-// loading reads a recording.
+// loading is a function that reads a recording.
 type loading func(*request) (*work, error)
 
-// put is resample and fuse: it reads a recording, one of an archive as load does, puts it on one clock and writes the output.
+// put runs resample and fuse: it reads a recording, puts it on one clock and writes the output. load reads archives.
 func (a *app) put(r *request, load loading) error {
 	if err := r.check(); err != nil {
 		return err
@@ -188,7 +187,7 @@ func (a *app) put(r *request, load loading) error {
 func (w work) save(r *request, report func() error) error {
 	fill := inArrays(r.out, w.arrays)
 	if r.messages() {
-		e, err := w.job.(*recording).aligned() // as put has seen
+		e, err := w.job.(*recording).aligned() // cannot fail, because put has checked it
 		if err != nil {
 			return err
 		}

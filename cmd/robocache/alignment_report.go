@@ -8,25 +8,26 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
+	"github.com/robocache/robocache/internal/arrayfile"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/viz"
 )
 
-// result is what resample and fuse say of their work.
+// result is the report for resample and fuse.
 type result struct {
 	Input  string     `json:"input"`
 	Output string     `json:"output"`
 	Plot   string     `json:"plot,omitempty"`
 	Device deviceInfo `json:"device"`
 	align.Report
-	Remarks []string          `json:"remarks"`  // the lines on standard error
-	LeftOut []notetext.Reason `json:"left_out"` // streams of the recording that are not in the output, and why
-	Ignored []string          `json:"ignored"`  // arrays of an .npz file that were not used
+	Remarks []string          `json:"remarks"`  // lines on standard error
+	LeftOut []notetext.Reason `json:"left_out"` // streams that are not in the output, and why
+	Ignored []string          `json:"ignored"`  // unused arrays of an .npz file
 }
 
-// resampled writes the result: a table to standard output, what is not in the table to standard error.
+// resampled writes the result: a table to standard output, and the notes to standard error.
 func (a *app) resampled(r *result) error {
-	remarks := []string{} // in JSON if there are none
+	remarks := []string{} // empty, not nil, in JSON
 	if len(r.Ignored) > 0 {
 		remarks = append(remarks, "not used: "+strings.Join(r.Ignored, ", "))
 	}
@@ -35,9 +36,7 @@ func (a *app) resampled(r *result) error {
 	if a.JSON {
 		return a.WriteJSON(r)
 	}
-	for _, s := range r.Remarks {
-		a.Remark("%s", s)
-	}
+	a.Remarks(r.Remarks)
 	wrote := r.Output
 	if r.Plot != "" {
 		wrote += " and " + r.Plot
@@ -48,13 +47,13 @@ func (a *app) resampled(r *result) error {
 
 // job is a recording that was read.
 type job interface {
-	// run resamples and keeps what save needs.
+	// run resamples and keeps the data for save.
 	run(r *request, device *ops.Device) (*result, error)
 	// arrays writes the output.
-	arrays(w align.ArrayWriter) error
-	// panels returns the figure's content.
+	arrays(w arrayfile.Writer) error
+	// panels returns the figure's panels.
 	panels() ([]viz.Panel, error)
 }
 
-// work is a job with its output still to be written.
+// work is a job with an output to write.
 type work struct{ job }

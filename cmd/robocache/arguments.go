@@ -3,12 +3,13 @@ package main
 import (
 	"strings"
 
+	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 	"github.com/spf13/cobra"
 )
 
-// takes returns the check of a command that takes least to most arguments; most 0 is any number. what says so.
+// takes returns the check for a command with least to most arguments; most 0 means any number. what describes the arguments in the error.
 func takes(least, most int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch n := len(args); {
@@ -21,7 +22,7 @@ func takes(least, most int, what string) cobra.PositionalArgs {
 	}
 }
 
-// noArgs refuses arguments, with an error that ends in the right exit code.
+// noArgs returns a usage error if a command has arguments.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -42,26 +43,32 @@ func commandNames(cmd *cobra.Command) string {
 	return strings.Join(names, ", ")
 }
 
-// complete gives the shell a flag's values.
+// complete registers completions for a flag's values.
 func complete(cmd *cobra.Command, flag string, names func() []string) {
 	err := cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return names(), cobra.ShellCompDirectiveNoFileComp
 	})
 	if err != nil {
-		panic(err) // a flag that does not exist: a mistake in this package
+		panic(err) // a bug: the flag does not exist
 	}
 }
 
-// files says which flags of a command name files, and of which kinds.
+// nameFlag adds a flag for one of a few names, with their completion.
+func nameFlag(cmd *cobra.Command, to *string, flag, value, usage string, names ...string) {
+	cmd.Flags().StringVar(to, flag, value, usage)
+	complete(cmd, flag, func() []string { return names })
+}
+
+// files marks flags for files, with their extensions.
 func files(cmd *cobra.Command, kinds map[string]string) {
 	for flag, exts := range kinds {
 		if err := cmd.MarkFlagFilename(flag, strings.Fields(exts)...); err != nil {
-			panic(err) // a flag that does not exist: a mistake in this package
+			panic(err) // a bug: the flag does not exist
 		}
 	}
 }
 
-// folders says which flags of a command name folders.
+// folders marks flags for folders.
 func folders(cmd *cobra.Command, flags ...string) {
 	for _, flag := range flags {
 		if err := cmd.MarkFlagDirname(flag); err != nil {
@@ -72,6 +79,7 @@ func folders(cmd *cobra.Command, flags ...string) {
 
 func backendNames() []string { return append([]string{"auto"}, ops.Backends()...) }
 
-func valueTypes() []tensor.DType {
-	return []tensor.DType{tensor.F32, tensor.F64, tensor.F16, tensor.BF16}
+// dtypeFlag returns the flag for the values' dtype. It writes to a field.
+func dtypeFlag(to *tensor.DType) cli.Setting[tensor.DType] {
+	return cli.SettingOf(to, "DTYPE", tensor.F32, tensor.F64, tensor.F16, tensor.BF16)
 }

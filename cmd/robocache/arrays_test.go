@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Files that numpy wrote: scripts/gen_npy_golden.py says what is in them.
+// Files written by numpy. scripts/gen_npy_golden.py lists their contents.
 const (
 	numpyStreams = "../../dataset/npz/testdata/streams.npz"
 	numpyCloud   = "../../dataset/npy/testdata/cloud.npy"
@@ -71,7 +71,7 @@ func TestWholeNumbersOfABatchKeepTheirPreviousValueUnlessAKindIsAskedFor(t *test
 	assert.Contains(t, stderr, "want uint16")
 }
 
-// Records with a clock of datetime64, uint64 and datetime64 times, values of rank 1 and of records; and what is no stream.
+// Records with a clock in datetime64, uint64 and datetime64 times, values with rank 1 and records; and arrays that are no stream.
 func TestStreamsOfEveryKindThatNumpyHas(t *testing.T) {
 	f := fuseTo(t, numpyStreams, "--hz=2", "--stream=imu", "--stream=grip", "--stream=pose[x]", "--dtype=f64")
 	columns, err := f.Strings("columns")
@@ -152,7 +152,7 @@ func TestAnyNameCanBeAsked(t *testing.T) {
 	assert.Contains(t, stderr, `kind "0"`)
 }
 
-// A file chooses its names: what they hold reaches no terminal as it is.
+// A file may have control characters in its names. The terminal gets them escaped.
 func TestControlCharactersOfNamesAreWrittenOut(t *testing.T) {
 	in := writeNPZ(t, map[string]*tensor.Tensor{"a\x1b[2J\n.values": column[float32](0, 1), "a\x1b[2J\n.times": vec[int64](0, 1), "b\x1b": vec[int64](1), "targets": vec[int64](1)})
 	stdout, _ := good(t, "inspect", in)
@@ -268,7 +268,7 @@ func TestTheLastRowOfFloat32TimesIsKept(t *testing.T) {
 	}
 }
 
-// What is said of the clocks of a log is said of arrays too.
+// Arrays have the same notes on their clocks as logs.
 func TestClocksOfArraysThatAreNotClean(t *testing.T) {
 	n := 60
 	times, frames := make([]float64, n), make([]float32, n)

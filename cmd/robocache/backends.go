@@ -1,6 +1,6 @@
 package main
 
-// The backends that the program has besides the CPU's.
+// The imports register the backends besides the CPU.
 import (
 	_ "github.com/robocache/robocache/ops/cuda"
 	_ "github.com/robocache/robocache/ops/sim"

@@ -14,12 +14,12 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// over reports whether all epochs are drawn.
+// over reports whether a state is after the last epoch.
 func (d *drawing) over(s loader.State) bool {
 	return s.Epoch >= int64(d.epochs) || s.Epoch == int64(d.epochs)-1 && d.l.EpochEnds(s)
 }
 
-// draw makes the batches, until all are made or a signal comes; a batch that was begun is ended.
+// draw draws all batches, or stops after the current batch if a signal comes.
 func (d *drawing) draw() error {
 	if err := d.statistics(); err != nil {
 		return err
@@ -75,8 +75,8 @@ func (d *drawing) keep(s loader.State) error {
 	return d.save(s, d.step, shard, d.begun)
 }
 
-// lastShard ends the shard of samples that is not full. After a signal it is left out if the state file has where it begins, and so may other ranks'
-// have: then the state becomes that again.
+// lastShard closes the last shard, which may not be full. After a signal with --state it drops the shard and resets the state to
+// the shard's start, because the state file has that state.
 func (d *drawing) lastShard(s *loader.State) error {
 	switch {
 	case d.shards == nil || d.shards.open == nil:
@@ -94,7 +94,7 @@ func (d *drawing) lastShard(s *loader.State) error {
 	return nil
 }
 
-// left is about how many windows there are to draw.
+// left estimates how many windows are left to draw.
 func (d *drawing) left(s loader.State) int {
 	r := d.l.Report()
 	if d.over(s) {
@@ -107,8 +107,8 @@ func (d *drawing) left(s loader.State) int {
 	return batches * d.Batch * d.devices
 }
 
-// batchAfter makes the step after a state, a batch on each device, and returns the state after it: saved, and that after whatever is to be written of the
-// batches.
+// batchAfter draws the step after a state, one batch on each device. It writes the outputs and then the state file, and returns the new
+// state.
 func (d *drawing) batchAfter(ctx context.Context, state loader.State) (loader.State, error) {
 	at, begin := time.Now(), d.l.Begin(state)
 	if err := d.group.Next(ctx); err != nil {
@@ -149,7 +149,7 @@ func (d *drawing) batchAfter(ctx context.Context, state loader.State) (loader.St
 			return state, err
 		}
 	}
-	whole := true // all that was drawn is in a file
+	whole := true // the batches are in a complete file
 	if d.shards != nil {
 		if whole, err = d.shards.add(ctx, d.l, host, func(device int) batchIndex { return d.index(begin, d.step, device) }); err != nil {
 			return state, err
@@ -167,7 +167,8 @@ func (d *drawing) batchAfter(ctx context.Context, state loader.State) (loader.St
 	return state, err
 }
 
-// line is what --digest prints of a step: its number and the hashes of its windows, by their positions. Without --digest it is empty.
+// line returns the --digest line for a step: its number and the hashes of its windows, sorted by position. It returns nil without
+// --digest.
 func (d *drawing) line(host []*loader.Batch) ([]byte, error) {
 	if !d.digest {
 		return nil, nil
@@ -192,7 +193,7 @@ func (d *drawing) line(host []*loader.Batch) ([]byte, error) {
 	return append(line, '\n'), nil
 }
 
-// drew prints what was done.
+// drew prints the report.
 func (d *drawing) drew() error {
 	a, out := d.app, d.out
 	if a.JSON {

@@ -25,36 +25,36 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// drawing is batches at work.
+// drawing is a running batches command.
 type drawing struct {
 	*asking
 	app    *app
 	source *batching.Source
 	group  *loader.Group
-	l      *loader.Loader // the group's first, of which all have the order and the episodes
+	l      *loader.Loader // the group's first; all have the same order and episodes
 	meter  *meter         // nil without --metrics
-	shards *shards        // nil unless samples are written
-	begun  spot           // where this and the ranks beside it took up the order
-	step   int64          // of the batch that comes next
-	saved  loader.State   // as the state file has it, or where this began
+	shards *shards        // nil if no samples are written
+	begun  spot           // where this program and its other ranks started
+	step   int64          // of the next batch
+	saved  loader.State   // in the state file, or where this program started
 	out    *batched
 }
 
-// remark tells the user something that is not the result, and keeps it for the JSON.
+// remark prints a line on standard error and adds it to the JSON report.
 func (d *drawing) remark(format string, args ...any) {
 	d.out.Remarks = append(d.out.Remarks, fmt.Sprintf(format, args...))
 	d.app.Remark(format, args...)
 }
 
-// remarks says what is not drawn from; the JSON has all of it in lists of its own.
+// remarks prints the notes about data that is not drawn from. The JSON report has all of them in lists.
 func (d *drawing) remarks() {
-	tell := func(what string, list []dataset.NoteGroup) {
+	tell := func(what string, list []dataset.Notes) {
 		for i := range list {
 			if i == inspection.MostRemarks {
 				d.remark("%s: %d reasons more", what, len(list)-i)
 				break
 			}
-			d.remark("%s: episode %s: %s", what, list[i].Who(), notetext.Text(list[i].Note))
+			d.remark("%s: episode %s: %s", what, list[i].Who(), notetext.Text(list[i][0]))
 		}
 	}
 	tell("skipped", d.out.skipped.Groups())
@@ -71,9 +71,9 @@ func (d *drawing) remarks() {
 	}
 }
 
-// begin reads the dataset, puts it on the devices and finds the place to go on from.
+// begin reads the dataset, loads it to the devices and finds the start in the order.
 func (d *drawing) begin(devices []*ops.Device) error {
-	ctx := context.Background() // a signal ends it at once: nothing is written yet
+	ctx := context.Background() // a signal may end the program here, because nothing is written yet
 	began := time.Now()
 	var err error
 	if d.source, err = batching.Open(ctx, &d.Request, d.app.watch(d.remark)); err != nil {
@@ -108,18 +108,18 @@ func (d *drawing) begin(devices []*ops.Device) error {
 	return nil
 }
 
-// close closes the loader and what it reads.
+// close closes the loader and its source.
 func (d *drawing) close() {
 	d.shards.drop()
 	if d.group != nil {
-		_ = d.group.Close() // of which nothing more is wanted
+		_ = d.group.Close() // all results are written
 	}
 	if d.source != nil {
 		_ = d.source.Close()
 	}
 }
 
-// load makes a loader on each device.
+// load opens a loader on each device.
 func (d *drawing) load(ctx context.Context, devices []*ops.Device) error {
 	plan, err := d.source.Plan(ctx)
 	if err != nil {
@@ -134,7 +134,7 @@ func (d *drawing) load(ctx context.Context, devices []*ops.Device) error {
 	return nil
 }
 
-// runOf is a hash of what the batches of a run hold, whatever their size and number of ranks: the datasets, the plan, and what comes of both.
+// runOf returns a hash of the datasets and the plan. It does not depend on the batch size or the number of ranks.
 func (d *drawing) runOf(plan *align.Plan) string {
 	h := sha256.New()
 	say := func(values ...any) { fmt.Fprintf(h, "%+v\n", values) }
@@ -164,7 +164,7 @@ func (d *drawing) runOf(plan *align.Plan) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// tell gives --metrics the numbers as they are now.
+// tell updates the --metrics numbers.
 func (d *drawing) tell(s loader.State) {
 	if d.meter == nil {
 		return
@@ -198,7 +198,7 @@ func (d *drawing) tell(s loader.State) {
 	d.meter.set(list)
 }
 
-// describe writes what the samples' members hold into their folders.
+// describe writes the samples' members and their shapes to the folders in --out.
 func (d *drawing) describe() error {
 	about := described{Version: 1, Members: []describedPart{}}
 	r := d.group.Report()
@@ -219,10 +219,10 @@ func (d *drawing) describe() error {
 	return d.beside(samplesFile, about)
 }
 
-// statisticsFile is what a folder of batches has of them, all folders the same.
+// statisticsFile is the file with statistics in each folder.
 const statisticsFile = "statistics.json"
 
-// statistics writes them to the folders of --out, if something is normalised.
+// statistics writes the statistics for normalised streams to the folders in --out.
 func (d *drawing) statistics() error {
 	if d.asking.out == "" || len(d.out.Normalised) == 0 {
 		return nil
@@ -230,7 +230,7 @@ func (d *drawing) statistics() error {
 	return d.beside(statisticsFile, map[string]any{"version": 1, "normalised": d.out.Normalised})
 }
 
-// beside writes a file of JSON to the folders of --out, and takes away what a killed program has left of it.
+// beside writes a JSON file to the folders in --out, and removes temporary files that killed programs left.
 func (d *drawing) beside(file string, value any) error {
 	text, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
@@ -252,7 +252,7 @@ func (d *drawing) beside(file string, value any) error {
 	return nil
 }
 
-// ended takes up what was read so far, and what could not be.
+// ended adds the loader's final counts to the report.
 func (d *drawing) ended() {
 	d.out.of(d.source.Stores, d.group)
 	if d.Streaming {

@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/loader"
 )
 
-// weightsFlag is numbers, with commas or one each time.
+// weightsFlag is a list of numbers, separated by commas or in repeated flags.
 type weightsFlag []float64
 
 func (w *weightsFlag) String() string {
@@ -33,7 +33,7 @@ func (w *weightsFlag) Set(s string) error {
 	return nil
 }
 
-// cameras are those of --camera.
+// cameras are the --camera values.
 type cameras []loader.Camera
 
 func (c *cameras) String() string {
@@ -57,10 +57,10 @@ func (c *cameras) Set(text string) error {
 	return nil
 }
 
-// Type is what the help calls it.
+// Type returns the value's name in help.
 func (c *cameras) Type() string { return "NAME=WIDTHxHEIGHT" }
 
-// seconds reads a length of time; a number is one of seconds.
+// seconds parses a duration such as 500ms, or a number of seconds.
 func seconds(text string) (time.Duration, bool) {
 	if d, err := time.ParseDuration(text); err == nil {
 		return d, true
@@ -77,12 +77,12 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s, "", false
 }
 
-// fileFormat is what --out writes.
+// fileFormat is a format of --out.
 type fileFormat string
 
 func (f fileFormat) String() string { return string(f) }
 
 const (
-	batchesFormat fileFormat = "safetensors" // a file a batch
+	batchesFormat fileFormat = "safetensors" // one file per batch
 	samplesFormat fileFormat = "webdataset"  // tar files of samples
 )

@@ -13,7 +13,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// outputs makes the folders of --out, finds what cannot be written before the work, and takes away what a killed program has left of the same files.
+// outputs makes the folders in --out, checks that they can be written, and removes temporary files that killed programs left.
 func (b *asking) outputs() error {
 	if b.state != "" {
 		path := stateFile(b.state, b.number, b.world)
@@ -44,7 +44,7 @@ func (b *asking) outputs() error {
 	return nil
 }
 
-// file writes a batch of a device that is on the host, which began at a state, as a file of its own. Episodes get their numbers in the dataset.
+// file writes a batch on the host to a file. begin is the state before the batch. Episodes are numbered as in the dataset.
 func (b *asking) file(l *loader.Loader, host *loader.Batch, begin loader.State, step int64, device int) error {
 	if b.out == "" || b.format.Value == samplesFormat {
 		return nil
@@ -112,9 +112,9 @@ type named struct {
 	t    *tensor.Tensor
 }
 
-// earlier refuses a folder of --out with batches of another run, which would be mixed with those of this one. One that goes on from a state may have had
-// batches of another size and another number of ranks. Batches of a run are numbered from 0 and get no others among them, so the first and the last of
-// a folder stand for all.
+// earlier returns an error if a folder in --out has batches from another run, because the runs would be mixed. After a resume, the earlier
+// batches may have another size and another number of ranks. Only the first and the last batch are checked, because a run numbers its
+// batches in sequence.
 func (b *asking) earlier(begin loader.State, goesOn bool) error {
 	if b.out == "" {
 		return nil
@@ -161,7 +161,7 @@ func (b *asking) earlier(begin loader.State, goesOn bool) error {
 	return nil
 }
 
-// sameRun checks that a file is a batch of this run.
+// sameRun checks that a file is a batch from this run.
 func (b *asking) sameRun(file string, begin loader.State, device int, goesOn bool) error {
 	of := batchOf
 	if b.format.Value == samplesFormat {

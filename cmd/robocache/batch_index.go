@@ -12,10 +12,10 @@ import (
 	"github.com/robocache/robocache/dataset/safetensors"
 )
 
-// batchKey is the text of the metadata that says which batch a file holds.
+// batchKey is the metadata key of a batch's index.
 const batchKey = "robocache.batch"
 
-// batchIndex is that text. Its JSON names are a contract.
+// batchIndex is a batch's index in its file. Its JSON names are a contract.
 type batchIndex struct {
 	Version int    `json:"version"` // 1
 	Step    int64  `json:"step"`
@@ -25,21 +25,21 @@ type batchIndex struct {
 	Rank    int    `json:"rank"`
 	World   int    `json:"world"`
 	Batch   int    `json:"batch"`                   // rows
-	Last    string `json:"last"`                    // as --last
-	Run     string `json:"run"`                     // the same of all batches of the same plan and datasets
-	Shard   int    `json:"shard_batches,omitempty"` // batches of a file of samples
+	Last    string `json:"last"`                    // as in --last
+	Run     string `json:"run"`                     // the same for all batches of the same plan and datasets
+	Shard   int    `json:"shard_batches,omitempty"` // batches in a file of samples
 }
 
 func batchName(step int64) string { return fmt.Sprintf("batch-%07d.safetensors", step) }
 
-// isBatchFile reports whether that is the name of a batch.
+// isBatchFile reports whether a name is a batch's name.
 func isBatchFile(name string) bool {
 	number, found := strings.CutPrefix(strings.TrimSuffix(name, ".safetensors"), "batch-")
 	step, err := strconv.ParseInt(number, 10, 64)
 	return found && err == nil && name == batchName(step)
 }
 
-// batchOf is the batch that a file holds.
+// batchOf returns the index in a batch file.
 func batchOf(path string) (index batchIndex, err error) {
 	f, err := safetensors.Open(path)
 	if err != nil {
@@ -52,7 +52,7 @@ func batchOf(path string) (index batchIndex, err error) {
 	return index, nil
 }
 
-// shardName is what a tar file of samples is called.
+// shardName returns the name for a tar file with samples.
 func shardName(number int64) string { return fmt.Sprintf("shard-%06d.tar", number) }
 
 func isShardName(name string) bool {
@@ -61,21 +61,21 @@ func isShardName(name string) bool {
 	return err == nil && name == shardName(number)
 }
 
-// sample is a sample's .json. Its JSON names are a contract.
+// sample is a sample's .json member. Its JSON names are a contract.
 type sample struct {
-	Dataset  *int             `json:"dataset,omitempty"` // of several, from 0
+	Dataset  *int             `json:"dataset,omitempty"` // with several datasets, from 0
 	Episode  int              `json:"episode"`           // in the dataset
-	Name     string           `json:"name"`              // the episode's
-	Tick     int64            `json:"tick"`              // of the anchor, in the episode
-	Anchor   int64            `json:"anchor"`            // its time, ns
+	Name     string           `json:"name"`              // the episode's name
+	Tick     int64            `json:"tick"`              // the anchor's tick in the episode
+	Anchor   int64            `json:"anchor"`            // the anchor's time, ns
 	Epoch    int64            `json:"epoch"`
 	Position int64            `json:"position"` // in the epoch's order
-	Pad      map[string][]int `json:"pad"`      // of each target, by the member's name without its ending
+	Pad      map[string][]int `json:"pad"`      // per target, by the member's name without its extension
 	Valid    map[string][]int `json:"valid"`
-	Batch    batchIndex       `json:"batch"` // that it was drawn with
+	Batch    batchIndex       `json:"batch"` // the batch of the sample
 }
 
-// samplesFile is what a folder of samples has beside them, and described what it says.
+// samplesFile is the file next to the samples that describes their members. Its content is a described.
 const samplesFile = "samples.json"
 
 type described struct {
@@ -87,12 +87,12 @@ type describedPart struct {
 	Member  string   `json:"member"` // "action.npy", "front.jpg"
 	Stream  string   `json:"stream,omitempty"`
 	Camera  string   `json:"camera,omitempty"`
-	Shape   []int    `json:"shape"` // [T,D] of a stream, [T,H,W,3] of a camera
+	Shape   []int    `json:"shape"` // [T,D] for a stream, [T,H,W,3] for a camera
 	DType   string   `json:"dtype"`
 	Columns []string `json:"columns,omitempty"`
 }
 
-// firstBatch is the batch that the first sample of a shard was drawn with.
+// firstBatch returns the batch index in a shard's first sample.
 func firstBatch(path string) (index batchIndex, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -114,7 +114,7 @@ func firstBatch(path string) (index batchIndex, err error) {
 	return s.Batch, nil
 }
 
-// quoted is a path as a pattern of itself.
+// quoted escapes a path for filepath.Glob.
 func quoted(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }

@@ -13,25 +13,25 @@ import (
 	"time"
 )
 
-// metric is a number that --metrics tells.
+// metric is a --metrics number.
 type metric struct {
-	name   string // its samples stand together, in the order in which they are given
+	name   string // samples of one name are consecutive
 	help   string
-	kind   string // "counter", whose name ends in _total, or "gauge"
+	kind   string // "counter" (its name ends in _total) or "gauge"
 	labels []string
 	value  float64
 }
 
-// meter tells metrics to whoever asks, in Prometheus' text format 0.0.4.
+// meter serves metrics over HTTP, in Prometheus' text format 0.0.4.
 type meter struct {
 	mu     sync.Mutex
 	list   []metric
 	server *http.Server
 	done   chan struct{}
-	at     string // where it is asked: "127.0.0.1:9100"
+	at     string // the address: "127.0.0.1:9100"
 }
 
-// metricsAddress is where to listen; of this machine alone unless an address is given.
+// metricsAddress returns the address to listen on. The default host is this machine alone.
 func metricsAddress(flag string) (string, error) {
 	host, port, err := net.SplitHostPort(flag)
 	n, failed := strconv.ParseUint(port, 10, 16)
@@ -44,7 +44,7 @@ func metricsAddress(flag string) (string, error) {
 	return net.JoinHostPort(host, strconv.FormatUint(n, 10)), nil
 }
 
-// newMeter begins to listen. Close ends it.
+// newMeter starts to listen. Close stops it.
 func newMeter(flag string) (*meter, error) {
 	address, err := metricsAddress(flag)
 	if err != nil {
@@ -62,19 +62,19 @@ func newMeter(flag string) (*meter, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-		_, _ = w.Write(m.text()) // whoever asked may be gone
+		_, _ = w.Write(m.text()) // an error means that the client is gone
 	})
 	m.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: time.Minute}
 	v := versionOf()
 	m.set([]metric{{"robocache_build_info", "The program that tells this.", "gauge", []string{"version", v.Version, "revision", v.Revision, "go", v.Go, "platform", v.Platform}, 1}})
 	go func() {
 		defer close(m.done)
-		_ = m.server.Serve(l) // it ends with Close
+		_ = m.server.Serve(l) // it returns after Close
 	}()
 	return m, nil
 }
 
-// set says what is told from now on, besides what was told first.
+// set replaces all metrics except the first one.
 func (m *meter) set(list []metric) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -101,7 +101,7 @@ func (m *meter) text() []byte {
 	return b.Bytes()
 }
 
-// close ends it, without waiting for who asks. Of a meter that there is not it does nothing.
+// close stops the server without waiting for clients. It does nothing if m is nil.
 func (m *meter) close() {
 	if m != nil {
 		_ = m.server.Close()

@@ -14,42 +14,42 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// batched is what batches says of its work.
+// batched is the batches report.
 type batched struct {
 	Input  string   `json:"input"`
 	Inputs []string `json:"inputs"`           // all datasets
 	Output string   `json:"output,omitempty"` // the folder of --out
 	loader.Report
-	Hz      float64      `json:"hz"` // of the windows' clock
+	Hz      float64      `json:"hz"` // the rate of the windows' clock
 	Devices []deviceInfo `json:"devices"`
 	serve.DrawnNotes
-	Skipped  []serve.Skipped `json:"skipped"` // episodes that could not be read
-	Absent   []absentInput   `json:"absent"`  // inputs of which declared episodes are not there
-	Rounded  int             `json:"rounded"` // values that the store's dtype could not hold
-	rounded  []string        // of each stream that has some
+	Skipped  []serve.Skipped `json:"skipped"` // episodes that cannot be read
+	Absent   []absentInput   `json:"absent"`  // inputs that lack declared episodes
+	Rounded  int             `json:"rounded"` // values that do not fit the store's dtype
+	rounded  []string        // the streams with such values
 	skipped  dataset.Notes
-	Steps    int     `json:"steps"` // batches of each device
+	Steps    int     `json:"steps"` // batches per device
 	Drawn    int     `json:"windows_drawn"`
-	Undrawn  int     `json:"windows_dropped"` // of the epochs whose last batch was drawn, those that no rank has drawn
-	Unfilled int     `json:"rows_missing"`    // rows of the batches that hold no window
-	Padded   int     `json:"padded"`          // targets outside of what the episode has, of the windows that were drawn
+	Undrawn  int     `json:"windows_dropped"` // windows of complete epochs that no rank has drawn
+	Unfilled int     `json:"rows_missing"`    // rows without a window
+	Padded   int     `json:"padded"`          // targets outside the episode, in the windows drawn
 	Invalid  int     `json:"invalid"`         // targets that are not valid, padded or not
 	Seconds  float64 `json:"seconds"`
 	Rate     float64 `json:"windows_per_second"`
 	Read     float64 `json:"read_seconds"`
 	spent
-	Reading *reading `json:"reading,omitempty"` // of --streaming
-	Bound   string   `json:"bound_by"`          // what most of the time went into, in words
-	// Normalised is what streams were normalised with: what a policy needs to take it back.
+	Reading *reading `json:"reading,omitempty"` // nil without --streaming
+	Bound   string   `json:"bound_by"`          // the largest share of the time, as a sentence
+	// Normalised has the statistics that normalised the streams. A policy needs them to invert that.
 	Normalised []batching.Normalised   `json:"normalised"`
 	ByEpisode  []episodeWindows        `json:"by_episode"`
 	State      loader.State            `json:"state"`
 	Ended      bool                    `json:"ended_by_signal"`
 	Remarks    []string                `json:"remarks"`
-	Entries    []notetext.EpisodeEntry `json:"said"` // Report.EpisodeNotes with their sentences
+	Entries    []notetext.EpisodeEntry `json:"said"` // Report.EpisodeNotes with sentences
 }
 
-// on names the devices.
+// on returns the device names.
 func (out *batched) on() string {
 	var names []string
 	for _, d := range out.Devices {
@@ -58,7 +58,7 @@ func (out *batched) on() string {
 	return strings.Join(names, ", ")
 }
 
-// of says what the batches are drawn from. There are no stores of a dataset that is read meanwhile.
+// of adds the datasets' counts. stores is empty if the dataset is streamed.
 func (out *batched) of(stores []*store.Store, g *loader.Group) {
 	l := g.Loaders()[0]
 	out.Report = batching.Listed(g.Report())
@@ -91,7 +91,7 @@ func (out *batched) of(stores []*store.Store, g *loader.Group) {
 	}
 }
 
-// count adds what became of the windows of a batch.
+// count adds the counts for a batch's windows.
 func (out *batched) count(b *loader.Batch) error {
 	episodes, err := tensor.Data[int64](b.Episodes)
 	if err != nil {
@@ -140,7 +140,7 @@ func (out *batched) count(b *loader.Batch) error {
 	return nil
 }
 
-// writeMixture says in words what is drawn of each dataset.
+// writeMixture prints each dataset's share.
 func (out *batched) writeMixture(w io.Writer) {
 	for i, m := range out.Mixture {
 		weight := ""
@@ -151,27 +151,27 @@ func (out *batched) writeMixture(w io.Writer) {
 	}
 }
 
-// episodeWindows is what became of an episode's windows.
+// episodeWindows has the counts for an episode's windows.
 type episodeWindows struct {
-	Dataset int    `json:"dataset"` // of several, counted from 0
+	Dataset int    `json:"dataset"` // with several datasets, from 0
 	Number  int    `json:"number"`  // in the dataset
 	Name    string `json:"name"`
-	Windows int    `json:"windows"` // that it has
+	Windows int    `json:"windows"` // windows in the episode
 	Drawn   int    `json:"drawn"`
 	Dropped int    `json:"dropped"`
 	Padded  int    `json:"padded"`
 	Invalid int    `json:"invalid"`
 }
 
-// reading is what is said of a loader that reads meanwhile.
+// reading has a streaming loader's counts.
 type reading struct {
-	Shards  int64   `json:"shards"` // that were read
+	Shards  int64   `json:"shards"` // shards read
 	Bytes   int64   `json:"bytes"`
-	Seconds float64 `json:"seconds"`              // of all workers, reading
-	Waited  float64 `json:"slots_waited_seconds"` // of all workers, for a slot on the device
+	Seconds float64 `json:"seconds"`              // reading time, summed over the workers
+	Waited  float64 `json:"slots_waited_seconds"` // time until a slot on the device was free, summed over the workers
 }
 
-// write says in words what was read.
+// write prints the counts.
 func (r *reading) write(w io.Writer) {
 	if r == nil || r.Seconds+r.Waited == 0 {
 		return

@@ -15,26 +15,26 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// asking is the request that the flags of batches make.
+// asking is the request and the flags of the batches command.
 type asking struct {
 	batching.Request
 	state                 string
 	out, metrics          string
-	asked, spans          []string // --stream and --window as given
+	asked, spans          []string // --stream and --window
 	epochs, number, world int
-	steps, devices        int  // devices are those of this program
+	steps, devices        int  // devices of this program
 	lastSet               bool // --last is given
 	signalCode            int
 	format                cli.Choice[fileFormat]
 	tarSamples            int
 	tarBytes              float64
-	shardSteps            int // batches of a shard, with --format webdataset
+	shardSteps            int // batches per shard, with --format webdataset
 	backend               string
 	digest, episodes      bool
 	run                   string // see runOf
 }
 
-// check checks the flags, and fills in what they ask for.
+// check checks the flags and completes the request.
 func (b *asking) check() error {
 	switch {
 	case b.Batch < 1:
@@ -59,8 +59,8 @@ func (b *asking) check() error {
 	return errors.Join(batching.Place{Index: b.number, Count: b.world}.Check(b.Spell), b.Check())
 }
 
-// readStreams reads the values of --stream and --window. A stream is a name, or one with columns as resample takes it; what resample takes besides,
-// batches have in a plan.
+// readStreams parses --stream and --window. A stream is a name, or a name with columns as in resample. The other forms of
+// resample need a plan.
 func (b *asking) readStreams() error {
 	b.Streams, b.Windows = nil, map[string]align.Window{}
 	for _, f := range b.asked {
@@ -86,12 +86,12 @@ func (b *asking) readStreams() error {
 	return nil
 }
 
-// rank is that of a device of this program, of so many ranks in all.
+// rank returns a device's rank and the number of ranks.
 func (b *asking) rank(device int) (rank, ranks int) {
 	return b.number*b.devices + device, b.world * b.devices
 }
 
-// folder is where a device's batches are written: --out itself of one that is alone.
+// folder returns the folder for a device's batches: --out itself if there is one rank.
 func (b *asking) folder(device int) string {
 	rank, ranks := b.rank(device)
 	if ranks == 1 {
@@ -104,7 +104,7 @@ func (b *asking) batchFile(step int64, device int) string {
 	return filepath.Join(b.folder(device), batchName(step))
 }
 
-// isOutput reports whether that is the name of a file of batches, or of samples if these are asked for.
+// isOutput reports whether a name is a batch name, or a shard name with --format webdataset.
 func (b *asking) isOutput(name string) bool {
 	if b.format.Value == samplesFormat {
 		return isShardName(name)
@@ -112,13 +112,13 @@ func (b *asking) isOutput(name string) bool {
 	return isBatchFile(name)
 }
 
-// index says which batch of this run a step is, that begins at a state.
+// index returns the index for this run's batch at a step. begin is the state before it.
 func (b *asking) index(begin loader.State, step int64, device int) batchIndex {
 	rank, ranks := b.rank(device)
 	return batchIndex{Shard: b.shardSteps, Version: 1, Step: step, Seed: begin.Seed, Epoch: begin.Epoch, Taken: begin.Taken, Rank: rank, World: ranks, Batch: b.Batch, Last: b.Last.String(), Run: b.run}
 }
 
-// files are the files of batches or samples in a folder, in the order of their names.
+// files returns the paths to the batches or shards in a folder, sorted by name.
 func (b *asking) files(folder string) (files []string, err error) {
 	list, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

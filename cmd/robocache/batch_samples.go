@@ -21,25 +21,25 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// jpegQuality is that of frames in samples; more makes files larger by half, and no difference that is seen.
+// jpegQuality is the JPEG quality for frames in samples. A higher quality makes files half as large again without a visible difference.
 const jpegQuality = 95
 
-// shards writes samples into tar files, one of each device at a time.
+// shards writes samples to tar files, one open file per device.
 type shards struct {
 	*asking
-	filled int     // of the shard that is open
-	next   int64   // number of the shard that is open, or comes next
-	open   []shard // of each device; nil between shards
+	filled int     // batches in the open shard
+	next   int64   // number of the open or next shard
+	open   []shard // per device; nil between shards
 }
 
-// shard is a tar file that is being written, by a goroutine that takes what comes through a pipe.
+// shard is a tar file that a goroutine writes from a pipe.
 type shard struct {
 	pipe *io.PipeWriter
 	tar  *webdataset.Writer
 	done chan error
 }
 
-// newShards says how many batches a shard has. Frames count as many bytes as their pixels have.
+// newShards computes how many batches a shard has. A frame counts with its pixels' bytes.
 func newShards(b *asking, r *loader.Report) (*shards, error) {
 	size, used := 0, map[string]string{"json": "the sample"}
 	take := func(what, member string, bytes int) error {
@@ -53,7 +53,7 @@ func newShards(b *asking, r *loader.Report) (*shards, error) {
 	}
 	for _, s := range r.Streams {
 		bytes := 8
-		for _, d := range valueTypes() {
+		for _, d := range dtypeFlag(nil).List {
 			if d.String() == s.DType {
 				bytes = d.Size()
 			}
@@ -75,7 +75,7 @@ func newShards(b *asking, r *loader.Report) (*shards, error) {
 	return &shards{asking: b}, nil
 }
 
-// add puts a step's batches into the shards that are open, and reports whether these were full: then they have their names.
+// add writes a step's batches to the open shards. It reports whether the shards are full and have been renamed to their final names.
 func (s *shards) add(ctx context.Context, l *loader.Loader, host []*loader.Batch, index func(device int) batchIndex) (full bool, err error) {
 	if s.open == nil {
 		s.open = make([]shard, s.devices)
@@ -95,7 +95,7 @@ func (s *shards) add(ctx context.Context, l *loader.Loader, host []*loader.Batch
 	return true, s.end()
 }
 
-// end gives the shards that are open their names.
+// end closes the open shards and renames them to their final names.
 func (s *shards) end() error {
 	if s.open == nil {
 		return nil
@@ -111,7 +111,7 @@ func (s *shards) end() error {
 	return nil
 }
 
-// drop leaves nothing of the shards that are open.
+// drop removes the open shards.
 func (s *shards) drop() {
 	if s == nil {
 		return
@@ -130,12 +130,12 @@ func (s *shard) begin(path string) {
 			_, err := io.Copy(w, from)
 			return err
 		})
-		from.CloseWithError(err) // so that a write says why there are no more
+		from.CloseWithError(err) // so that a write returns the cause
 		s.done <- err
 	}()
 }
 
-// end closes the file, or says why there is none.
+// end closes the file, or returns why it could not be written.
 func (s *shard) end() error {
 	s.pipe.CloseWithError(s.tar.Close())
 	s.pipe = nil
@@ -152,7 +152,7 @@ func (s *shard) drop() {
 	}
 }
 
-// fill adds a batch's rows to a shard, each a sample but for those without a window.
+// fill writes a batch's rows to a shard, one sample per row. Rows without a window are skipped.
 func (s *shards) fill(ctx context.Context, to *shard, l *loader.Loader, b *loader.Batch, index batchIndex) error {
 	lists := [3][]int64{}
 	for i, t := range []*tensor.Tensor{b.Episodes, b.Ticks, b.Anchors} {
@@ -196,7 +196,7 @@ func (s *shards) fill(ctx context.Context, to *shard, l *loader.Loader, b *loade
 	return ctx.Err()
 }
 
-// membersOf are those of a row of a batch on the host.
+// membersOf returns the sample's members for a row in a batch on the host.
 func membersOf(b *loader.Batch, row int, about sample) ([]webdataset.Member, error) {
 	about.Pad, about.Valid = map[string][]int{}, map[string][]int{}
 	var list []webdataset.Member
@@ -262,7 +262,7 @@ func membersOf(b *loader.Batch, row int, about sample) ([]webdataset.Member, err
 	return append([]webdataset.Member{{Ext: "json", Data: text}}, list...), nil
 }
 
-// jpegs encodes the frames [B,T,H,W,3] of a row.
+// jpegs encodes one row in the frames [B,T,H,W,3].
 func jpegs(frames *tensor.Tensor, row int) (list [][]byte, err error) {
 	pixels, err := tensor.Data[uint8](frames)
 	if err != nil {

@@ -17,28 +17,28 @@ import (
 	"github.com/robocache/robocache/loader"
 )
 
-// kept is what a state file holds: the loader's state, and what led to it. Its JSON names are a contract.
+// kept is a state file: the loader's state and its history. Its JSON names are a contract.
 type kept struct {
 	loader.State
-	Step  *int64 `json:"step,omitempty"`  // of the batch that comes next
-	Shard int64  `json:"shard,omitempty"` // number of the file of samples that comes next
-	Batch int    `json:"batch,omitempty"` // windows of a step of the program
-	Begun *spot  `json:"begun,omitempty"` // where the program that wrote it began: all that comes before was drawn by then
+	Step  *int64 `json:"step,omitempty"`  // of the next batch
+	Shard int64  `json:"shard,omitempty"` // number of the next file of samples
+	Batch int    `json:"batch,omitempty"` // windows per step of the program
+	Begun *spot  `json:"begun,omitempty"` // where the program that wrote it started: all earlier windows were drawn by then
 }
 
-// spot is a place in the order, and the number of the step that comes next there.
+// spot is a position in the order, and the next step's number there.
 type spot struct {
 	Epoch int64 `json:"epoch"`
 	Taken int64 `json:"taken"`
 	Step  int64 `json:"step"`
-	Shard int64 `json:"shard,omitempty"` // and of the file of samples
+	Shard int64 `json:"shard,omitempty"` // number of the next file of samples
 }
 
 func (s *spot) compare(o *spot) int {
 	return cmp.Or(cmp.Compare(s.Epoch, o.Epoch), cmp.Compare(s.Taken, o.Taken))
 }
 
-// spot is the file's place. A state that a program has kept has no step, which is -1 here.
+// spot returns the file's position. If the file has no step, its step is -1.
 func (k *kept) spot() *spot {
 	s := &spot{k.Epoch, k.Taken, -1, k.Shard}
 	if k.Step != nil {
@@ -47,7 +47,7 @@ func (k *kept) spot() *spot {
 	return s
 }
 
-// stateFile is the state file of a rank: the name itself of one that is alone, else with the rank before its ending, "run-00001-of-00004.json".
+// stateFile returns the path to a rank's state file: path itself if there is one rank, else path with the rank, "run-00001-of-00004.json".
 func stateFile(path string, rank, world int) string {
 	if world == 1 {
 		return path
@@ -56,7 +56,7 @@ func stateFile(path string, rank, world int) string {
 	return fmt.Sprintf("%s-%05d-of-%05d%s", strings.TrimSuffix(path, ext), rank, world, ext)
 }
 
-// readState reads one.
+// readState reads a state file.
 func readState(path string) (*kept, error) {
 	text, err := os.ReadFile(path)
 	var k kept
@@ -72,18 +72,17 @@ func readState(path string) (*kept, error) {
 	return &k, nil
 }
 
-// goOn is where a rank goes on.
+// goOn is the position where a rank continues.
 type goOn struct {
 	at, begun spot
-	of        *kept  // what says so; nil where there is nothing to go on from
-	file      string // that it is in
+	of        *kept  // the state file's content; nil if there is none
+	file      string // its path
 }
 
-// lastSpot is where a rank goes on: the furthest place before which all was drawn, as the state files of any number of ranks say.
-//
-// All that comes before the place where a program began was drawn. So was all that comes before the place of the rank that is furthest behind, of ranks
-// that began at the same place with batches of the same size; but not if one of them has no file, or has one that it wrote when it began elsewhere. A rank
-// that sees no file but its own, as where each keeps its files to itself, goes on from its own place: what is before it, it has drawn.
+// lastSpot returns the position where a rank continues: the last position with all earlier windows drawn, according to the state files from
+// any number of ranks. All windows before a program's start were drawn. If a program's ranks started at one position with one batch size,
+// all windows before the slowest rank's position were drawn too, unless a rank has no file or a file from another start. If a rank sees only
+// its own file, because each machine keeps its files, it continues at its own position.
 func lastSpot(path string, me, of int) (goOn, error) {
 	var last goOn
 	worlds, err := ranksOf(path)
@@ -129,7 +128,7 @@ func lastSpot(path string, me, of int) (goOn, error) {
 	return last, nil
 }
 
-// ranksOf are the ranks that have written state files, by how many there were.
+// ranksOf returns the ranks with state files, by world size.
 func ranksOf(path string) (map[int][]int, error) {
 	list, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
@@ -148,7 +147,7 @@ func ranksOf(path string) (map[int][]int, error) {
 	return worlds, nil
 }
 
-// resume goes on from the state files, if there are any, and returns where that is, and where those who went there began.
+// resume moves the loaders to the position in the state files. It returns that position, and where the programs that reached it started.
 func (b *asking) resume(ctx context.Context, g *loader.Group) (at, begun spot, goesOn bool, err error) {
 	if b.state == "" {
 		return at, begun, false, nil
@@ -163,7 +162,7 @@ func (b *asking) resume(ctx context.Context, g *loader.Group) (at, begun spot, g
 		return at, begun, false, &inputError{Path: last.file, Err: err}
 	}
 	for _, p := range []*spot{&last.at, &last.begun} {
-		if p.Step < 0 { // as if all batches before had been of the size of now
+		if p.Step < 0 { // computed as if all earlier batches had the current size
 			p.Step = p.Epoch*int64(g.Report().Batches) + p.Taken/(int64(b.Batch)*int64(b.devices)*int64(b.world))
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/ops"
-	"github.com/robocache/robocache/tensor"
 	"github.com/spf13/cobra"
 )
 
@@ -57,9 +56,9 @@ A signal ends the command after a whole batch, and a second one at once. The exi
 takes a program that ends with 0 as done.`
 
 func (a *app) batchesCommand() *cobra.Command {
-	b := asking{format: cli.Choice[fileFormat]{List: []fileFormat{batchesFormat, samplesFormat}, Kind: "FORMAT"}, tarBytes: 3e9}
-	last := cli.Setting[ops.LastBatch]{Choice: cli.Choice[ops.LastBatch]{List: []ops.LastBatch{ops.LastDrop, ops.LastShort}, Kind: "RULE"}, To: &b.Last}
-	values := cli.Setting[tensor.DType]{Choice: cli.Choice[tensor.DType]{List: valueTypes(), Kind: "DTYPE"}, To: &b.DType}
+	b := asking{format: cli.ChoiceOf("FORMAT", batchesFormat, samplesFormat), tarBytes: 3e9}
+	last := cli.SettingOf(&b.Last, "RULE", ops.LastDrop, ops.LastShort)
+	values := dtypeFlag(&b.DType)
 	cmd := &cobra.Command{
 		Use:   "batches DATASET...",
 		Short: "Draw training batches of windows from a dataset, or a mixture of several",
@@ -101,8 +100,8 @@ func (a *app) batchesCommand() *cobra.Command {
 	f.BoolVar(&b.episodes, "episodes", false, "list the windows of each episode; --json always does")
 	f.StringVar(&b.metrics, "metrics", "", "tell Prometheus what is done, at this `ADDRESS`: :9100 for this machine alone, 0.0.0.0:9100 for others")
 	f.StringVar(&b.Fresh, "check-fresh", "", "refuse a store that was packed from other files than this `DATASET` has now")
-	f.StringVar(&b.Shuffle, "shuffle", "", "the `ORDER` of an epoch: windows, all of them shuffled; shards, some at a time; or none; windows unless given")
-	f.StringVar(&b.Unordered, "unordered", "", "a stream whose timestamps step back or are no times: drop (default; the episode lacks it), sort, or error")
+	nameFlag(cmd, &b.Shuffle, "shuffle", "", "the `ORDER` of an epoch: windows, all of them shuffled; shards, some at a time; or none; windows unless given", align.Shuffles...)
+	nameFlag(cmd, &b.Unordered, "unordered", "", "a stream whose timestamps step back or are no times: drop (default; the episode lacks it), sort, or error", align.Unordereds...)
 	f.Var((*weightsFlag)(&b.Weights), "weight", "how often windows of a dataset are drawn relative to the others; one for each, in their order")
 	f.IntVar(&b.EpochWindows, "epoch-windows", 0, "windows of an epoch, with --weight; 0 for as many as there are")
 	f.BoolVar(&b.Streaming, "streaming", false, "read the dataset while batches are drawn: for one that does not fit the device")
@@ -111,11 +110,8 @@ func (a *app) batchesCommand() *cobra.Command {
 	f.IntVar(&b.MixShards, "mix-shards", 0, "shards that windows are taken from at a time, of an order of shards; 0 for 16")
 	readingFlags(f, &b.Packing.Options)
 	f.BoolVar(&b.Strict, "strict", false, "refuse what is broken, and episodes that the plan cannot take")
-	f.StringVar(&b.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N, sim, several with commas, or cuda:all")
-	complete(cmd, "backend", backendNames)
+	nameFlag(cmd, &b.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N, sim, several with commas, or cuda:all", backendNames()...)
 	complete(cmd, "last", last.Names)
-	complete(cmd, "shuffle", func() []string { return align.Shuffles })
-	complete(cmd, "unordered", func() []string { return align.Unordereds })
 	complete(cmd, "dtype", values.Names)
 	complete(cmd, "format", b.format.Names)
 	files(cmd, map[string]string{"plan": "yaml", "state": "json"})

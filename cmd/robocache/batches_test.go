@@ -110,7 +110,7 @@ func TestBatchesRefusesWhatCannotBe(t *testing.T) {
 	}
 }
 
-// A stream may have columns, as for resample, and a window in numbers of seconds; a plan may say the same with lengths of time.
+// A stream may have columns, as in resample, and a window in seconds. A plan may have the same with durations.
 func TestStreamsOfBatchesHaveColumnsAndWindows(t *testing.T) {
 	args := []string{"batches", kindsRLDS, "--rate=10", "--batch=4", "--backend=cpu", "--digest"}
 	plan := filepath.Join(t.TempDir(), "plan.yaml")
@@ -144,7 +144,7 @@ func TestStreamsOfBatchesHaveColumnsAndWindows(t *testing.T) {
 	assert.Contains(t, stderr, "each stream has a --stream of its own")
 }
 
-// Who starts again what is done is told so.
+// A finished command that is started again reports that nothing is left.
 func TestBatchesSaysThatNothingIsLeft(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "run.json")
 	args := []string{"batches", kindsRLDS, "--rate=10", "--batch=4", "--backend=cpu", "--digest", "--stream=action", "--state", state}
@@ -155,7 +155,7 @@ func TestBatchesSaysThatNothingIsLeft(t *testing.T) {
 	assert.Contains(t, stderr, "nothing is left to draw: "+state+" has all of 1 epoch\n")
 }
 
-// A dataset that declares a rate needs no plan; one that does not is told what it lacks.
+// A dataset that declares a rate needs no plan. For another dataset the error names the missing flag.
 func TestTheClockIsThatOfTheDataset(t *testing.T) {
 	stdout, stderr := good(t, "batches", kindsRLDS, "--rate=10", "--batch=4", "--backend=cpu")
 	assert.Contains(t, stderr, "robocache: the clock has 10 Hz, as the dataset has; --hz takes another\n")

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// account is what --json says of windows, by episode and in all.
+// account is the counts of windows in --json, by episode and in total.
 type account struct {
 	Windows   int              `json:"windows"`
 	Drawn     int              `json:"windows_drawn"`
@@ -41,7 +41,7 @@ func accountOf(t *testing.T, args ...string) account {
 	return a
 }
 
-// add sums what several runs have drawn. What no rank draws each of them counts: one counts.
+// add sums the counts of several runs. Each rank counts all dropped windows, so they are taken from one rank.
 func (a *account) add(b account, dropped bool) {
 	a.Drawn, a.Unfilled, a.Padded, a.Invalid = a.Drawn+b.Drawn, a.Unfilled+b.Unfilled, a.Padded+b.Padded, a.Invalid+b.Invalid
 	if a.ByEpisode == nil {
@@ -60,7 +60,7 @@ func (a *account) add(b account, dropped bool) {
 	}
 }
 
-// Of whole epochs every window of every episode is drawn or dropped: by one rank or several, at one go or resumed, whatever the end of an epoch becomes.
+// Over whole epochs each window is drawn or dropped, with one rank or several, in one run or resumed, for each rule of --last.
 func TestEveryWindowIsAccountedForByEpisode(t *testing.T) {
 	const epochs = 3
 	whole := accountOf(t, "--batch=1", fmt.Sprintf("--epochs=%d", epochs))

@@ -54,7 +54,7 @@ func TestBatchesHaveFrames(t *testing.T) {
 	}
 }
 
-// What is kept of decoded frames changes no batch, nor what a run that was ended goes on with.
+// The cache of decoded frames changes no batch, and no batch after a resume.
 func TestTheFrameCacheChangesNoBatch(t *testing.T) {
 	const camera = "observations/images/cam_high"
 	args := []string{"batches", "../../dataset/aloha/testdata/jpeg.hdf5", "--rate=10", "--hz=10", "--batch=1", "--epochs=2", "--backend=cpu", "--camera", camera + "=8x6"}
@@ -75,7 +75,7 @@ func TestTheFrameCacheChangesNoBatch(t *testing.T) {
 	assert.Contains(t, stderr, "--frame-cache: got -2, want 1 byte or more")
 }
 
-// What no frame can ever be had of is refused, in words that say why, streaming or not.
+// A camera without any usable frame is an error with the reason, with --streaming and without.
 func TestCamerasThatCannotBeDecodedAreRefused(t *testing.T) {
 	recording := "../../dataset/aloha/testdata/jpeg.hdf5"
 	store := filepath.Join(t.TempDir(), "s.safetensors")
@@ -101,7 +101,7 @@ func TestCamerasThatCannotBeDecodedAreRefused(t *testing.T) {
 	}
 }
 
-// A video whose file is broken is told as inspect tells it, and one without ffmpeg before batches are drawn.
+// A damaged video has the same message as in inspect. A missing ffmpeg is an error before batches are drawn.
 func TestVideosThatCannotBeReadAreToldWhy(t *testing.T) {
 	recording := "../../../shared/data/lerobot_v3_g1"
 	if _, err := os.Stat(recording); err != nil {
@@ -133,7 +133,7 @@ func TestVideosThatCannotBeReadAreToldWhy(t *testing.T) {
 	}
 }
 
-// damagedStore is a store of four frames of a camera, of which the second is damaged.
+// damagedStore is a store with four frames from a camera. The second frame is damaged.
 func damagedStore(t *testing.T) (store, camera string) {
 	t.Helper()
 	store, camera = filepath.Join(t.TempDir(), "s.safetensors"), "observations/images/cam_high"
@@ -149,7 +149,7 @@ func damagedStore(t *testing.T) (store, camera string) {
 	return store, camera
 }
 
-// Damaged frames are black and counted, by the batches that were drawn, and the first one's damage is told, by all ways of drawing.
+// Damaged frames are black and counted, and the first damage is reported, for all ways to draw.
 func TestDamagedFramesAreCountedAndTold(t *testing.T) {
 	store, camera := damagedStore(t)
 	for _, more := range [][]string{nil, {"--streaming"}} {

@@ -22,7 +22,7 @@ func batchIn(t *testing.T, folder string) *safetensors.File {
 	return f
 }
 
-// Columns have names: episodes have them in any order, and who asks for some needs no others. What is asked for may be in a plan, too.
+// Columns have names. Episodes may order them differently, and a request for some columns needs no others. A plan may request them too.
 func TestBatchesTakeColumnsByTheirNames(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -49,7 +49,7 @@ func TestBatchesTakeColumnsByTheirNames(t *testing.T) {
 	assert.Contains(t, stderr, `stream data: got column "z", want one of b, d`)
 }
 
-// What is out of order is said with the cure, by pack too, which packs it as it is.
+// Timestamps out of order are reported with the cure. pack reports them too, and packs the samples unsorted.
 func TestBatchesSortWhatIsOutOfOrder(t *testing.T) {
 	log := writeLog(t, topic{"back", "float v", []uint64{0, 200_000, 100_000, 300_000}, []any{float32(0), float32(2), float32(1), float32(3)}})
 	store := filepath.Join(t.TempDir(), "store.safetensors")

@@ -16,8 +16,8 @@ import (
 	"github.com/robocache/robocache/ops/sim"
 )
 
-// One program on several devices gives what as many programs give, and what one device with larger batches gives: lines by position, files by rank, and a
-// state that each can go on from.
+// One program on several devices draws the same as several programs, and as one device with larger batches: lines by position, files by
+// rank, and a state from which each can resume.
 func TestOneProgramDrivesSeveralDevices(t *testing.T) {
 	t.Setenv(sim.CountEnv, "2")
 	dir := t.TempDir()

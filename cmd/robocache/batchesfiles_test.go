@@ -32,7 +32,7 @@ func read[T tensor.Element](t *testing.T, f *safetensors.File, name string) []T 
 	return list
 }
 
-// A file holds the batch, by the names that the help gives, and says which it is.
+// A file holds the batch with the names in the help, and its index.
 func TestABatchIsAFile(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "deep", "out")
 	args := []string{"batches", kindsRLDS, "--rate=10", "--hz=10", "--batch=4", "--backend=cpu", "--stream=action", "--stream=reward", "--window=reward=-200ms:0s", "--dtype=bf16", "--last=short", "--out", dir}
@@ -124,7 +124,7 @@ func TestBatchesOfTwoRunsAreNotMixed(t *testing.T) {
 	assert.Contains(t, stderr, "batch-0000003.safetensors is a batch of another run")
 }
 
-// A command that cannot go on says why and leaves whole files, and a state that is of them.
+// If a command fails, it reports why, and leaves complete files and a matching state.
 func TestWhatCannotBeWrittenLeavesWholeFiles(t *testing.T) {
 	dir := t.TempDir()
 	out, state := filepath.Join(dir, "out"), filepath.Join(dir, "state.json")
@@ -132,7 +132,7 @@ func TestWhatCannotBeWrittenLeavesWholeFiles(t *testing.T) {
 	whole, _ := good(t, append(args, "--steps=5")...)
 	args = append(args, "--out", out, "--state", state)
 	first, _ := good(t, append(args, "--steps=2")...)
-	// A disk that takes no more of a file than some kilobytes, of which the state has fewer and a batch has more.
+	// The disk takes a few kilobytes per file: enough for the state, too little for a batch.
 	cmd, _ := program(t, args...)
 	cmd.Args = append([]string{"sh", "-c", `ulimit -f 8; exec "$0" "$@"`}, cmd.Args...)
 	cmd.Path = "/bin/sh"
@@ -160,7 +160,7 @@ func TestWhatCannotBeWrittenLeavesWholeFiles(t *testing.T) {
 	assert.EqualValues(t, 5, last.at.Step, "a line that is not out is not done")
 }
 
-// What cannot be written is found before the dataset is read.
+// Outputs that cannot be written are found before the dataset is read.
 func TestOutputsOfBatchesAreFoundBeforeTheWork(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
@@ -248,7 +248,7 @@ func simulated(t *testing.T, c cudasim.Config, failures ...cudasim.Failure) *ops
 	return d
 }
 
-// A card that is lost, or too small, ends the command with that error, and what was written until then goes together.
+// If a card is lost or too small, the command fails with that error, and its files match the state.
 func TestACardThatIsLostOrTooSmallIsSaid(t *testing.T) {
 	dir := t.TempDir()
 	batch := func(device *ops.Device, seed uint64) (stdout string, err error) {

@@ -83,7 +83,8 @@ func killedAfter(t *testing.T, r *rand.Rand, lines int, args ...string) (whole [
 	return whole, false
 }
 
-// Who is killed at whatever moment and started again gives the lines and files of one that was not, if of lines with the same number the later is taken.
+// A program killed at any moment and started again writes the same lines and files as an undisturbed one, if the later of two lines with one
+// number counts.
 func TestWhoIsKilledLeavesNoBatchOut(t *testing.T) {
 	base := append(drawnFrom(t), "--batch=5", "--epochs=2")
 	dir := t.TempDir()
@@ -129,8 +130,7 @@ func TestWhoIsKilledLeavesNoBatchOut(t *testing.T) {
 	t.Logf("%d lines came twice", repeated)
 }
 
-// Several ranks that are killed, each at a moment of its own, go on with any other number of ranks and rows: no window is left out, and each is what it
-// would have been.
+// Ranks killed at different moments resume with any other number of ranks and rows. No window is left out, and each window is unchanged.
 func TestKilledRanksGoOnAsAnyNumberOfRanks(t *testing.T) {
 	base := drawnFrom(t)
 	const windows, epochs = 344, 2
@@ -207,7 +207,7 @@ func placeAfter(at, batches int64, windows, taken int64) (epoch, position int64)
 	return epoch, position
 }
 
-// A signal ends it after a whole batch: what is printed, written and saved goes together.
+// A signal ends the command after a whole batch. Lines, files and state match.
 func TestASignalEndsBatchesAfterAWholeOne(t *testing.T) {
 	dir := t.TempDir()
 	base := append(drawnFrom(t), "--batch=2", "--epochs=1000", "--out", filepath.Join(dir, "out"), "--state", filepath.Join(dir, "state.json"))

@@ -24,7 +24,7 @@ func hashes(stdout string) (list []string) {
 	return list
 }
 
-// --shuffle says in which order the same windows come; a plan says it for itself.
+// --shuffle selects the order of the same windows. A plan has its own shuffle.
 func TestBatchesHaveTheOrderThatIsAskedFor(t *testing.T) {
 	orders := map[string]string{}
 	for _, shuffle := range []string{"windows", "shards", "none"} {
@@ -45,7 +45,7 @@ func TestBatchesHaveTheOrderThatIsAskedFor(t *testing.T) {
 	}
 }
 
-// Several datasets are drawn from as one, or by their weights; what is written says which each window is of.
+// Several datasets are drawn as one, or by weight. The output has each window's dataset.
 func TestBatchesOfAMixture(t *testing.T) {
 	dir := t.TempDir()
 	store := filepath.Join(dir, "kinds.safetensors")

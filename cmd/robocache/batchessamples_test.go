@@ -78,7 +78,7 @@ func tars(t *testing.T, dir string) (list []string) {
 	return list
 }
 
-// Each window is a sample, once, whatever the ranks, and holds what the batch has.
+// Each window is one sample for any number of ranks, with the data of the batch.
 func TestWindowsAreSamples(t *testing.T) {
 	dir := t.TempDir()
 	base := []string{"batches", kindsRLDS, "--rate=10", "--hz=10", "--batch=4", "--backend=cpu", "--stream=action", "--stream=reward", "--window=reward=-200ms:0s"}
@@ -154,7 +154,7 @@ func TestFramesOfSamplesAreJPEGs(t *testing.T) {
 	}
 }
 
-// Who is killed at whatever moment and started again, or ended by a signal, gives the files of one that was not.
+// After a kill at any moment, or a signal, a restarted program writes the same files as an undisturbed one.
 func TestWhoIsKilledLeavesNoSampleOut(t *testing.T) {
 	base := append(drawnFrom(t), "--batch=5", "--epochs=2", "--format=webdataset", "--tar-samples=30")
 	dir := t.TempDir()

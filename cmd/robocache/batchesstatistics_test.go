@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// What normalised a stream is in the JSON and beside the batches, and takes their values back to the recorded ones.
+// The statistics of a normalised stream are in the JSON and next to the batches, and invert to the recorded values.
 func TestWhatNormalisesIsWrittenDown(t *testing.T) {
 	plan := filepath.Join(t.TempDir(), "plan.yaml")
 	require.NoError(t, os.WriteFile(plan, []byte("version: 1\nrate: 10\nshuffle: none\nstreams:\n  - {name: action, normalise: q01-q99}\n  - {name: discount}\n  - {name: reward, normalise: gr00t}\n"), 0o600))

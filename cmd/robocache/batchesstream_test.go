@@ -46,7 +46,7 @@ func TestStreamingRefusesWhatCannotBe(t *testing.T) {
 	}
 }
 
-// A device without the memory is told which flags need less.
+// If a device has too little memory, the error names the flags that need less.
 func TestADeviceThatIsTooSmallIsToldTheFlags(t *testing.T) {
 	memory := &ops.MemoryError{Device: "cuda:0", What: "f32 [9]", Bytes: 36, Err: errors.New("out of memory")}
 	packing := batching.Packing{Spell: spelling((&app{}).batchesCommand().Flags())}

@@ -21,7 +21,7 @@ type packets [][]byte
 
 func (p packets) ReadFrame(_ context.Context, i int) ([]byte, error) { return bytes.Clone(p[i]), nil }
 
-// greyLog is a log of 24 frames of h264, 10 a second, of which frame i is of the grey 10*i, and a stream beside it. The first frames are left out.
+// greyLog is a log with 24 frames of h264 at 10 Hz, and a stream. Frame i has the grey value 10*i. The first frames are left out.
 func greyLog(t *testing.T, without int) string {
 	t.Helper()
 	b, err := os.ReadFile("../../internal/video/testdata/grey.h264")

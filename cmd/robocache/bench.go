@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// benchRequest is a bench command as given.
+// benchRequest has the bench flags.
 type benchRequest struct {
 	suites             []string
 	backend, only      string
@@ -27,7 +27,7 @@ type benchRequest struct {
 	seed               uint64
 	benchstat, list    bool
 	markdown           bool
-	worstToo           bool // --worst was given, which --from lists too
+	worstToo           bool // --worst was given; --from lists the worst rows too
 	first, explain     bool
 	measuring
 }
@@ -74,7 +74,7 @@ func (a *app) benchCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&r.backend, "backend", "auto", "auto, cpu, cuda or cuda:N; several between commas, or cuda:all, for train, which they do together")
+	nameFlag(cmd, &r.backend, "backend", "auto", "auto, cpu, cuda or cuda:N; several between commas, or cuda:all, for train, which they do together", backendNames()...)
 	f.BoolVar(&r.options.NCCL, "nccl", false, "several GPUs share by NCCL, not by themselves")
 	f.StringVar(&r.only, "only", "", "measure only jobs whose suite and name match this regular expression")
 	f.StringVar(&r.shapes, "shapes", "", "take the jobs from this .json file")
@@ -91,12 +91,11 @@ func (a *app) benchCommand() *cobra.Command {
 	f.IntVar(&r.runs, "runs", 0, "measure nothing: run each job that often, for a profiler, and print the least bytes of a call")
 	f.BoolVar(&r.explain, "explain", false, "measure nothing: say which kernels each job launches, and in which shape")
 	f.BoolVar(&r.first, "first", false, "measure only the time from the start of the program to the first result")
-	complete(cmd, "backend", backendNames)
 	files(cmd, map[string]string{"shapes": "json", "from": "json", "compare": "json", "plot": "png"})
 	return cmd
 }
 
-// check refuses flags that do not go together.
+// check returns a usage error for flags that exclude each other.
 func (r *benchRequest) check() error {
 	var modes []string
 	for _, m := range []struct {
@@ -199,7 +198,7 @@ func (a *app) benchOn(r *benchRequest, dev *ops.Device, jobs []benchmark.Job) er
 	return nil
 }
 
-// jobs are those asked for.
+// jobs returns the jobs to run.
 func (r *benchRequest) jobs() (jobs []benchmark.Job, err error) {
 	switch {
 	case r.shapes != "":
@@ -215,7 +214,7 @@ func (r *benchRequest) jobs() (jobs []benchmark.Job, err error) {
 	return only(jobs, r.only)
 }
 
-// showBench joins what others measured and writes the report.
+// showBench joins reports from other runs and prints the result.
 func (a *app) showBench(r *benchRequest, report *benchmark.Report) error {
 	for _, path := range r.compare {
 		other, err := readReport(path)
@@ -251,7 +250,7 @@ func (a *app) showBench(r *benchRequest, report *benchmark.Report) error {
 	return report.WriteWorst(a.Out, r.worst, title)
 }
 
-// listJobs writes the jobs, with --json as a file that --shapes takes.
+// listJobs prints the jobs. With --json it prints a file for --shapes.
 func (a *app) listJobs(jobs []benchmark.Job) error {
 	if a.JSON {
 		list := []map[string]any{}
@@ -277,7 +276,7 @@ func (a *app) listJobs(jobs []benchmark.Job) error {
 	return nil
 }
 
-// jobRuns is a job that ran for a profiler.
+// jobRuns is the report for a job that ran under a profiler.
 type jobRuns struct {
 	Suite   string `json:"suite"`
 	Job     string `json:"job"`
@@ -306,7 +305,7 @@ func (a *app) profileRuns(dev *ops.Device, jobs []benchmark.Job, n int) error {
 	return nil
 }
 
-// firstResult times the program from its start to its first result.
+// firstResult measures the time from the program's start to its first result.
 func (a *app) firstResult(dev *ops.Device) error {
 	_, err := dev.Resample(context.Background(), ops.ResampleArgs{
 		Src:      tensor.Must(tensor.Of([]float32{0, 1, 2}, 3, 1)),

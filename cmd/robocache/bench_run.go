@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// started is when the program began, for --first.
+// started is the program's start time, for --first.
 var started = time.Now()
 
-// progress shows what is measured, on a terminal.
+// progress shows the current job on a terminal.
 func (a *app) progress() func(done, all int, j benchmark.Job) {
 	if a.Announce == nil {
 		return nil
@@ -26,7 +26,7 @@ func (a *app) progress() func(done, all int, j benchmark.Job) {
 	}
 }
 
-// measured tells what a job of a sweep took, a line each, so that nothing is lost with what comes after it.
+// measured prints a line for each finished job in a sweep, so that a crash does not lose it.
 func (a *app) measured(done, all int, row *benchmark.Row) {
 	a.progressDone()
 	fmt.Fprintf(a.Err, "%d of %d: %.3g us, ratio %.2f, %s %s\n", done, all, row.Time.Median, row.Ratio, row.Suite, row.Job)
@@ -38,7 +38,7 @@ func (a *app) progressDone() {
 	}
 }
 
-// readShapes takes jobs from a file.
+// readShapes reads jobs from a file.
 func readShapes(path string) (jobs []benchmark.Job, err error) {
 	f, err := os.Open(path)
 	if err == nil {
@@ -51,7 +51,7 @@ func readShapes(path string) (jobs []benchmark.Job, err error) {
 	return jobs, nil
 }
 
-// only are the jobs whose suite and name match a regular expression.
+// only returns the jobs with a suite and name that match a regular expression.
 func only(jobs []benchmark.Job, expr string) ([]benchmark.Job, error) {
 	match, err := regexp.Compile(expr)
 	if err != nil {
@@ -93,10 +93,10 @@ func suiteList() string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// launchModes are the values of --launch.
+// launchModes are the --launch values.
 func launchModes() []string { return []string{"default", "dependent", "ready"} }
 
-// launchMode reads one.
+// launchMode parses a --launch value.
 func launchMode(name string) (ops.LaunchMode, error) {
 	mode, err := ops.ParseLaunchMode(name)
 	if err != nil {
@@ -105,7 +105,7 @@ func launchMode(name string) (ops.LaunchMode, error) {
 	return mode, nil
 }
 
-// measuring is how long and how jobs are measured, as given.
+// measuring has the flags for repetitions and durations.
 type measuring struct {
 	options benchmark.Options
 	limit   time.Duration

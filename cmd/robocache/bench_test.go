@@ -18,7 +18,7 @@ import (
 // brief are flags that measure so briefly that only the form of the figures can be checked.
 var brief = []string{"--backend=cpu", "--samples=5", "--time=1us", "--batch=1us", "--rotate=1"}
 
-// shapesFile writes two small jobs, one of which the CPU cannot do.
+// shapesFile writes two small jobs. The CPU cannot run one of them.
 func shapesFile(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "shapes.json")
@@ -160,7 +160,7 @@ func TestBenchExplainsItsLaunches(t *testing.T) {
 	assert.Regexp(t, `(?m) plain$`, out)
 	early, _ := good(t, "bench", "--backend=sim", "--explain", "--launch=ready", "--shapes", jobs)
 	assert.Regexp(t, `(?m)^resample 2x9->5x3 .* (plain|early)$`, early)
-	// Behind the table stands what each job's kernel was preferred to, and why: none where it is the first.
+	// After the table, each job lists the rejected kernels with the reasons, unless its kernel is the first.
 	assert.Contains(t, early, `
 resample 2x9->5x3
   not resample_small: rows that are no multiples of 16 bytes, or apart from each other

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A plan of a conversion names cameras, which the commands that are of numbers pass over and say so; and a filter that wants nothing is what stats tells of it.
+// A plan for a conversion names cameras. Numeric commands skip them with a remark, and stats reports an empty filter.
 func TestAPlanWithCamerasWorksWhereThereAreNumbers(t *testing.T) {
 	const lines = "version: 1\nrate: 10\nstreams:\n- name: action\n- name: observation/depth16\n"
 	dir := t.TempDir()

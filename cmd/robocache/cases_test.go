@@ -26,7 +26,7 @@ type aCase struct {
 
 func (c *aCase) in(name string) string { return filepath.Join(c.dir, name) }
 
-// good runs a command that must succeed, into a new file, and returns that with what was said.
+// good runs a command that must succeed. It returns the output file and the messages.
 func (c *aCase) good(args ...string) (f *npz.File, stdout, stderr string) {
 	c.Helper()
 	out := filepath.Join(c.TempDir(), "out.npz")
@@ -45,7 +45,7 @@ func (c *aCase) bad(code int, args ...string) (stderr string) {
 	return stderr
 }
 
-// floats returns an array in float64, whatever its dtype.
+// floats returns an array as float64.
 func (c *aCase) floats(f *npz.File, name string) []float64 {
 	c.Helper()
 	a, err := f.Tensor(name)
@@ -63,7 +63,7 @@ func same(n int, v float64) []float64 {
 	return list
 }
 
-// cases has for each folder what is right.
+// cases has the expected results by folder.
 var cases = map[string]func(c *aCase){
 	"angle-mixes-two-ranges": func(c *aCase) {
 		f, _, _ := c.good("resample", c.in("heading.npz"), "--kind", "angle", "--period", "360")
@@ -231,7 +231,7 @@ var cases = map[string]func(c *aCase){
 	},
 }
 
-// TestCases runs every folder of testdata/cases, and what needs no input, on each backend that there is.
+// TestCases runs each folder in testdata/cases, and the cases without input, on each available backend.
 func TestCases(t *testing.T) {
 	folders, err := os.ReadDir("testdata/cases")
 	require.NoError(t, err)

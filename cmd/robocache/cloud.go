@@ -21,22 +21,22 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// cloud is what a file of points holds, as Voxelize takes it.
+// cloud is a file's points, as arguments for Voxelize.
 type cloud struct {
 	path     string
-	points   *tensor.Tensor // [N,3] f32, or f64 of a file that has them so
-	features *tensor.Tensor // [N,F] f32, f64, f16 or bf16; nil without any
-	names    []string       // [F], the features', or nil
-	offsets  *tensor.Tensor // [B+1] i64; nil for one row
-	times    *tensor.Tensor // [B] i64, ns, of clouds of a recording; nil unless they are a batch
+	points   *tensor.Tensor // [N,3] f32, or f64 if the file has doubles
+	features *tensor.Tensor // [N,F] f32, f64, f16 or bf16; nil if there are none
+	names    []string       // [F] names of the features, or nil
+	offsets  *tensor.Tensor // [B+1] i64; nil for one cloud
+	times    *tensor.Tensor // [B] i64, ns, of a batch of clouds from a recording; else nil
 	remarks  []string
 }
 
-// cloudFormats are the extensions of the files that hold points.
+// cloudFormats are the extensions for point cloud files.
 var cloudFormats = []string{"pcd", "ply", "bin", "npy", "npz"}
 
-// cloudFormat tells the formats apart by the file's name, and by its first bytes if that says nothing. Bare numbers have no first bytes of their own:
-// what is of no other format is bare numbers if their columns are named.
+// cloudFormat returns the format by the file's extension, or by its first bytes if the extension is unknown. Bare numbers have no magic
+// bytes: a file in no other format has bare numbers if --columns names its columns.
 func cloudFormat(path string, columns bool) (string, error) {
 	folder, head, err := beginning(path, 8)
 	if err != nil {
@@ -60,7 +60,7 @@ func cloudFormat(path string, columns bool) (string, error) {
 	return "", &inputError{Path: path, Msg: "of no known format, want " + want + ", or --columns for bare float32 numbers"}
 }
 
-// loadCloud reads a file of points. The columns are for .bin files, which alone do not name theirs.
+// loadCloud reads a file with points. The columns are for .bin files, because those do not name their columns.
 func loadCloud(path string, opt kitti.Options) (*cloud, error) {
 	form, err := cloudFormat(path, opt.Columns != nil)
 	if err != nil {
@@ -101,7 +101,7 @@ func loadCloud(path string, opt kitti.Options) (*cloud, error) {
 	return c, nil
 }
 
-// take uses what a reader of clouds gave, and remarks what it could not give.
+// take copies a reader's cloud, and adds remarks about lost data.
 func (c *cloud) take(read *dataset.Cloud) {
 	c.points, c.names = read.Points, read.Names()
 	if len(c.names) > 0 {
@@ -135,7 +135,7 @@ func (c *cloud) fail(array string, got any, want string) error {
 	return &inputError{Path: c.path, Array: array, Got: fmt.Sprint(got), Want: want}
 }
 
-// npy reads an array [N,3+F], or records with x, y and z, which it returns.
+// npy reads an array [N,3+F]. If the array has records with x, y and z, it returns their cloud.
 func (c *cloud) npy() (read *dataset.Cloud, err error) {
 	file, err := storage.Open(context.Background(), c.path)
 	if err != nil {
@@ -188,8 +188,8 @@ func (c *cloud) columns(r io.Reader) error {
 	return c.set(points, features)
 }
 
-// npz reads the arrays points [N,3] and, where they are there, features [N,F] or [N] and offsets [B+1]. Points may be records with x, y and z, which
-// it returns: they have the features with them.
+// npz reads the arrays points [N,3] and, if they exist, features [N,F] or [N], and offsets [B+1]. If points has records with x, y and z, it
+// returns their cloud, which includes the features.
 func (c *cloud) npz() (found *dataset.Cloud, err error) {
 	file, err := npz.Open(c.path)
 	if err != nil {
@@ -224,7 +224,7 @@ func (c *cloud) npz() (found *dataset.Cloud, err error) {
 	if points.Rank() != 2 || points.Dim(1) != 3 {
 		return nil, c.fail("points", points, "[N,3], or records with fields x, y and z")
 	}
-	if features != nil && features.Rank() == 1 { // one feature
+	if features != nil && features.Rank() == 1 { // a single feature
 		if features, err = features.Reshape(features.Dim(0), 1); err != nil {
 			return nil, err
 		}
@@ -246,7 +246,7 @@ func (c *cloud) npz() (found *dataset.Cloud, err error) {
 	return nil, c.set(points, features)
 }
 
-// set keeps points of f32 and f64 and features of floats as they are, and rounds anything else to f32.
+// set stores the points and features. It keeps f32 and f64 points and all float features, and rounds other dtypes to f32.
 func (c *cloud) set(points, features *tensor.Tensor) error {
 	var n int
 	var err error
@@ -273,7 +273,7 @@ func (c *cloud) set(points, features *tensor.Tensor) error {
 	return nil
 }
 
-// rounded returns whole numbers as f32, and how many of them that could not hold; others it returns as they are.
+// rounded converts whole numbers to f32, and counts the numbers that f32 cannot represent. It returns floats unchanged.
 func rounded(t *tensor.Tensor) (*tensor.Tensor, int, error) {
 	switch t.DType() {
 	case tensor.U8:
@@ -286,7 +286,7 @@ func rounded(t *tensor.Tensor) (*tensor.Tensor, int, error) {
 	return t, 0, nil
 }
 
-// toI64 returns whole numbers as i64.
+// toI64 converts whole numbers to i64.
 func toI64(t *tensor.Tensor) (*tensor.Tensor, error) {
 	if t.DType() == tensor.I64 {
 		return t, nil

@@ -8,21 +8,21 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// finite calls use with the points that are finite.
+// finite calls use for each finite point.
 func (c *cloud) finite(use func(i int, p [3]float64)) error {
 	data, err := tensor.Floats(c.points)
 	if err != nil {
 		return err
 	}
 	for i := range c.points.Dim(0) {
-		if p := [3]float64(data[3*i:]); p[0]-p[0] == 0 && p[1]-p[1] == 0 && p[2]-p[2] == 0 { // neither NaN nor infinite
+		if p := [3]float64(data[3*i:]); p[0]-p[0] == 0 && p[1]-p[1] == 0 && p[2]-p[2] == 0 { // false for NaN and infinity
 			use(i, p)
 		}
 	}
 	return nil
 }
 
-// bounds returns the least and greatest coordinates of the points that are finite, and false if there are none.
+// bounds returns the least and greatest coordinates of the finite points. ok is false if there are none.
 func (c *cloud) bounds() (lo, hi [3]float64, ok bool, err error) {
 	err = c.finite(func(_ int, p [3]float64) {
 		if !ok {
@@ -35,18 +35,18 @@ func (c *cloud) bounds() (lo, hi [3]float64, ok bool, err error) {
 	return lo, hi, ok, err
 }
 
-// strays are the points that lie far from most.
+// strays are points far from the others.
 type strays struct {
 	count, of int
-	farthest  int // the index of one
+	farthest  int // index of the farthest stray
 	at        [3]float64
-	lo, hi    [3]float64 // the bounds of the others
+	lo, hi    [3]float64 // bounds of the other points
 }
 
-// aStray is how many times as far from the middle as half of the points a stray is, at least.
+// aStray is a stray's least distance from the middle, in median distances.
 const aStray = 100
 
-// few reports whether there are strays, and not so many that they are a part of the cloud.
+// few reports whether there are strays, but no more than a tenth of the points.
 func (s strays) few() bool { return s.count > 0 && s.count <= max(s.of/10, 1) }
 
 func (c *cloud) strays() (s strays, err error) {
@@ -67,7 +67,7 @@ func (c *cloud) strays() (s strays, err error) {
 	distance := func(p [3]float64) float64 {
 		return max(math.Abs(p[0]-middle[0]), math.Abs(p[1]-middle[1]), math.Abs(p[2]-middle[2]))
 	}
-	distances := axes[0][:0] // no longer needed
+	distances := axes[0][:0] // reuses the memory
 	if err = c.finite(func(_ int, p [3]float64) { distances = append(distances, distance(p)) }); err != nil {
 		return s, err
 	}
@@ -91,7 +91,7 @@ func (c *cloud) strays() (s strays, err error) {
 	return s, err
 }
 
-// err says that the strays are why a grid is too large.
+// err returns the error for a grid that is too large because of strays.
 func (s strays) err(path string) error {
 	got := fmt.Sprintf("point %d at %s", s.farthest, shortVec(s.at))
 	if s.count > 1 {
@@ -101,7 +101,7 @@ func (s strays) err(path string) error {
 	return &inputError{Path: path, Msg: "a grid around all points is too large", Got: got, Want: want}
 }
 
-// forOpen3D makes the points f64, and puts them before the features, which become f64 too.
+// forOpen3D converts the points and features to f64 and puts the points before the features.
 func (c *cloud) forOpen3D() error {
 	n, width := c.points.Dim(0), 3
 	columns := []*tensor.Tensor{c.points}

@@ -13,11 +13,11 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// load reads a file of points, or point clouds of a recording.
+// load reads a file with points, or clouds from a recording.
 func (r *voxelRequest) load(ctx context.Context) (*cloud, error) {
 	form, none := cloudFormat(r.in, r.columns != nil)
 	asked := r.stream != "" || r.one >= 0 || r.episode >= 0 || len(r.reading.Definitions) > 0
-	if none == nil && !(asked && form == "bin") { // bare numbers may be anything
+	if none == nil && !(asked && form == "bin") { // because bare numbers match any format
 		if asked {
 			return nil, usagef("--stream, --cloud, --episode and --msg-path are for recordings, got a .%s file", form)
 		}
@@ -30,7 +30,7 @@ func (r *voxelRequest) load(ctx context.Context) (*cloud, error) {
 		}
 		return nil, readError(r.in, err)
 	}
-	if !asked && d.Format() == "npz" { // a folder of archives, whose streams are no clouds
+	if !asked && d.Format() == "npz" { // a folder of archives, which have no clouds
 		return nil, errors.Join(none, d.Close())
 	}
 	c, err := r.recorded(ctx, d)
@@ -40,7 +40,7 @@ func (r *voxelRequest) load(ctx context.Context) (*cloud, error) {
 	return c, err
 }
 
-// recorded reads the clouds of a recording that were asked for.
+// recorded reads the requested clouds from a recording.
 func (r *voxelRequest) recorded(ctx context.Context, d dataset.Dataset) (*cloud, error) {
 	if r.columns != nil {
 		return nil, usagef("--columns is for .bin files, which do not name their columns, got a recording")
@@ -81,7 +81,7 @@ func (r *voxelRequest) recorded(ctx context.Context, d dataset.Dataset) (*cloud,
 	return c, nil
 }
 
-// orOf lists names of which one is wanted.
+// orOf joins quoted names with "or".
 func orOf(names []string) string {
 	text := ""
 	for i, name := range names {
@@ -93,7 +93,7 @@ func orOf(names []string) string {
 	return text
 }
 
-// all takes all clouds of a series as a batch. One that cannot be read is a row without points, or with strict an error.
+// all reads all clouds in a series as a batch. A cloud that cannot be read becomes a row without points; with strict it is an error.
 func (c *cloud) all(ctx context.Context, s *dataset.CloudStream, strict bool) error {
 	var points, features pile
 	offsets, lost, inexact, others := []int64{0}, 0, 0, 0
@@ -121,7 +121,7 @@ func (c *cloud) all(ctx context.Context, s *dataset.CloudStream, strict bool) er
 		if err := errors.Join(points.add(read.Points), features.add(read.Features)); err != nil {
 			return &inputError{Path: c.path, Stream: s.Name, Err: fmt.Errorf("cloud %d: %w", i, err)}
 		}
-		if need, most := points.bytes()+features.bytes(), int64(tensor.Available()); need > most/2 { // so that there is room for what is made of them
+		if need, most := points.bytes()+features.bytes(), int64(tensor.Available()); need > most/2 { // the other half is for the operation
 			return usagef("--stream %s: got %.1f GiB of points in %d of its %d clouds, want --cloud N, one of them", s.Name, float64(need)/(1<<30), i+1, s.Len())
 		}
 		offsets = append(offsets, offsets[len(offsets)-1]+int64(read.Len()))
@@ -156,7 +156,7 @@ func (c *cloud) all(ctx context.Context, s *dataset.CloudStream, strict bool) er
 	return nil
 }
 
-// pile is rows of numbers that are put together: all f32, or all f64.
+// pile concatenates rows of numbers, all f32 or all f64.
 type pile struct {
 	f32 []float32
 	f64 []float64
@@ -164,7 +164,7 @@ type pile struct {
 
 func (p *pile) bytes() int64 { return int64(4*len(p.f32) + 8*len(p.f64)) }
 
-// add appends a tensor's numbers. One that is wider than those before makes all of them f64.
+// add appends a tensor's numbers. An f64 tensor makes all numbers f64.
 func (p *pile) add(t *tensor.Tensor) error {
 	t, err := t.Contiguous()
 	if err != nil {

@@ -96,7 +96,7 @@ func TestTablesOfKeysNameEachKey(t *testing.T) {
 	}
 }
 
-// What pack and batches write has all of their keys, but those of what is not there: lists are empty and not null.
+// The JSON of pack and batches has all keys, except keys for absent things. Lists are empty, not null.
 func TestPackAndBatchesWriteEachKey(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "s.safetensors")
 	stdout, _ := good(t, "pack", kindsRLDS, "-o", store, "--rate=10", "--json")
@@ -121,7 +121,7 @@ func checkKeys(t *testing.T, stdout string, of reflect.Type) {
 	}
 }
 
-// What standard error has as text, remarks has under --json: the same lines.
+// The lines on standard error are the remarks in --json.
 func TestRemarksAreTheLinesOfStandardError(t *testing.T) {
 	cut, err := os.ReadFile(flight)
 	require.NoError(t, err)

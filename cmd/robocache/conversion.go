@@ -13,10 +13,11 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/convert"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/video"
 )
 
-// conversion is a convert command as given.
+// conversion has the convert flags.
 type conversion struct {
 	in       []string
 	out, to  string
@@ -24,7 +25,7 @@ type conversion struct {
 	backend  string
 	shard    shardFlag
 	shards   int
-	// allowSkipped says that an input of which nothing could be converted is no error.
+	// allowSkipped permits an input with no converted episode.
 	allowSkipped bool
 	unordered    string
 	opt          convert.Options
@@ -33,7 +34,7 @@ type conversion struct {
 
 func (c *conversion) formats() []string { return slices.Sorted(maps.Keys(c.targets)) }
 
-// check finds what is wrong with the command line alone, and makes the target.
+// check checks the command line alone and makes the target.
 func (c *conversion) check(hz float64) (convert.Target, error) {
 	target, known := c.targets[c.to]
 	switch {
@@ -81,7 +82,7 @@ func (c *conversion) check(hz float64) (convert.Target, error) {
 	return target()
 }
 
-// named refuses an output with the ending of another format than is asked for, as of a folder that there is not yet it would be the name.
+// named returns an error if the output's extension belongs to another format than --to, because it would become a folder name.
 func (c *conversion) named() error {
 	ext := strings.ToLower(filepath.Ext(c.out))
 	if st, err := os.Stat(c.out); ext == "" || err == nil && st.IsDir() {
@@ -112,7 +113,7 @@ func (c *conversion) named() error {
 	return nil
 }
 
-// which returns the shards that this program makes.
+// which returns the range of shards that this program makes.
 func (c *conversion) which(given func(string) bool, remark func(string, ...any)) (begin, end int, err error) {
 	switch {
 	case given("shard"):
@@ -135,7 +136,7 @@ func (c *conversion) which(given func(string) bool, remark func(string, ...any))
 	return 0, 1, nil
 }
 
-// explain says what an error means on the command line.
+// explain maps errors from package convert to command-line errors.
 func (c *conversion) explain(err error) error {
 	var (
 		option  *convert.OptionError
@@ -144,7 +145,7 @@ func (c *conversion) explain(err error) error {
 		clock   *convert.ClockError
 		nothing *convert.NothingError
 		path    *fs.PathError
-		steps   *align.StepsError
+		steps   *clocks.StepsError
 		extra   *convert.ExtraStreamError
 		busy    *convert.BusyError
 		program *video.ProgramError
@@ -166,7 +167,7 @@ func (c *conversion) explain(err error) error {
 		return option
 	case errors.As(err, &input):
 		return readError(input.Path, input.Err)
-	case errors.As(err, &program): // which says nothing of the input
+	case errors.As(err, &program): // not an error of the input
 		return &outputError{c.out, err}
 	case errors.As(err, &episode):
 		return &inputError{Path: episode.Input, Err: flagged{episode.Err}}
@@ -178,7 +179,7 @@ func (c *conversion) explain(err error) error {
 	return err
 }
 
-// outside refuses an output that is an input, or in one.
+// outside returns an error if an output is an input, or inside one.
 func outside(in, out string) error {
 	if liesIn(in, out) {
 		return usagef("-o: %q is the input %q, or in it, want one elsewhere", out, in)

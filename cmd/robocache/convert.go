@@ -18,7 +18,7 @@ func (a *app) convertCommand() *cobra.Command {
 	c := &conversion{}
 	var hz float64
 	lerobot := &leRobotFlags{}
-	encoding := cli.Choice[mcap.Encoding]{List: []mcap.Encoding{mcap.Protobuf, mcap.JSON}, Kind: "ENCODING"}
+	encoding := cli.ChoiceOf("ENCODING", mcap.Protobuf, mcap.JSON)
 	cmd := &cobra.Command{
 		Use:   "convert IN... -o OUT --to FORMAT",
 		Short: "Convert recordings and datasets to another format, on one clock or as they are",
@@ -76,8 +76,8 @@ every stream has a valid value are left out and counted, such as those from befo
 	f.BoolVar(&c.opt.Reading.Strict, "strict", false, "refuse what is broken")
 	f.BoolVar(&c.allowSkipped, "allow-skipped", false, "an input of which every episode was skipped is no error")
 	f.BoolVar(&c.opt.KeepInvalid, "keep-invalid", false, "of lerobot: keep rows at the ends in which not every stream is valid")
-	f.StringVar(&c.unordered, "unordered", "", "with --plan or --hz: a stream whose timestamps step back or are no times: drop (default; the others stay), sort, or error")
-	f.StringVar(&c.backend, "backend", "cpu", "auto, cpu, cuda, cuda:N or sim, which --plan and --hz compute on")
+	nameFlag(cmd, &c.unordered, "unordered", "", "with --plan or --hz: a stream whose timestamps step back or are no times: drop (default; the others stay), sort, or error", align.Unordereds...)
+	nameFlag(cmd, &c.backend, "backend", "cpu", "auto, cpu, cuda, cuda:N or sim, which --plan and --hz compute on", backendNames()...)
 	c.targets = map[string]func() (convert.Target, error){
 		"lerobot":     lerobot.target,
 		"npz":         func() (convert.Target, error) { return convert.NPZ(), nil },
@@ -87,9 +87,7 @@ every stream has a valid value are left out and counted, such as those from befo
 	}
 	complete(cmd, "to", c.formats)
 	complete(cmd, "encoding", encoding.Names)
-	complete(cmd, "unordered", func() []string { return align.Unordereds })
 	lerobot.complete(cmd)
-	complete(cmd, "backend", backendNames)
 	files(cmd, map[string]string{"plan": "yaml yml"})
 	cmd.ValidArgsFunction = recordingFiles
 	return cmd

@@ -13,30 +13,30 @@ import (
 	"github.com/robocache/robocache/internal/text"
 )
 
-// converted is what convert says of its work.
+// converted is the convert report.
 type converted struct {
 	Output  string            `json:"output"`
-	Shards  []*convert.Report `json:"-"`      // those that were made, or were there
-	Reports []shardReport     `json:"shards"` // these, with the sentences of their notes
-	Before  []int             `json:"before"` // of each, how many pieces were there already, whole
-	// Skipped are the inputs of which these shards lack episodes that were skipped.
+	Shards  []*convert.Report `json:"-"`      // shards that exist, made by this run or before
+	Reports []shardReport     `json:"shards"` // the same with the sentences of their notes
+	Before  []int             `json:"before"` // complete pieces before this run, by shard
+	// Skipped are the inputs with skipped episodes in these shards.
 	Skipped []convert.SkippedInput `json:"skipped"`
-	Absent  []absentInput          `json:"absent"` // inputs of which declared episodes are not there
+	Absent  []absentInput          `json:"absent"` // inputs that lack declared episodes
 }
 
-// shardReport is a shard with the sentences of its notes.
+// shardReport is a shard with its notes' sentences.
 type shardReport struct {
 	*convert.Report
 	Losses  []shardNote `json:"losses"`
 	Remarks []shardNote `json:"remarks"`
 }
 
-// shardNote is a note of some episodes.
+// shardNote is a note about some episodes.
 type shardNote struct {
 	notetext.Entry
-	First    int   `json:"first"` // the number of the first episode
+	First    int   `json:"first"` // number of the first episode
 	Episodes int   `json:"episodes"`
-	Bytes    int64 `json:"bytes,omitempty"` // of the file that are lost
+	Bytes    int64 `json:"bytes,omitempty"` // bytes lost in the file
 }
 
 func shardNotes(list dataset.EpisodeNotes) []shardNote {
@@ -49,10 +49,10 @@ func shardNotes(list dataset.EpisodeNotes) []shardNote {
 	return notes
 }
 
-// mostReasons is how many skipped episodes, losses and remarks are told of each.
+// mostReasons bounds the skipped episodes, losses and remarks that are printed, each.
 const mostReasons = 20
 
-// converted says what was done: a table of the streams, and why samples were dropped.
+// converted prints the report: a table with the streams, and why samples were dropped.
 func (a *app) converted(all *converted) error {
 	for _, in := range all.Absent {
 		a.Remark("%v", in)
@@ -112,21 +112,21 @@ func (a *app) converted(all *converted) error {
 	return nil
 }
 
-// byFlags has the flags for what packages convert and dataset/lerobot call the options of their programs.
+// byFlags replaces option names from packages convert and dataset/lerobot with flags.
 var byFlags = strings.NewReplacer(
 	"it can be written under another name", "--name FROM=TO gives it another", "or a codec to encode it anew", "or --cameras video, which encodes it anew",
 	"; its times count steps, because nobody said how many a second there are", "; its times count steps, because nobody said how many a second there are: --rate says it",
 	": images can be encoded as video", ": --cameras video encodes images, too", "(LeRobotOptions.Extra)", "(--extra)",
 )
 
-// flagged is an error in the words of the command line.
+// flagged is an error with flags for options.
 type flagged struct{ error }
 
 func (e flagged) Error() string { return byFlags.Replace(notetext.ErrorText(e.error)) }
 
 func (e flagged) Unwrap() error { return e.error }
 
-// writtenOf counts the streams and cameras that were written, which are not all that the account has.
+// writtenOf counts the streams and cameras in the output. The account may have more.
 func writtenOf(r *convert.Report) string {
 	streams, cameras := 0, 0
 	for i := range r.Streams {
@@ -145,7 +145,7 @@ func writtenOf(r *convert.Report) string {
 	return wrote
 }
 
-// aboutRows tells of the rows of a plan's clock that are not what a policy may trust, by the streams that are why.
+// aboutRows prints how many rows have invalid values or were left out, and which streams are the cause.
 func (a *app) aboutRows(list []*convert.Report) {
 	rows, left, invalid := 0, 0, 0
 	for _, r := range list {
@@ -168,7 +168,7 @@ func (a *app) aboutRows(list []*convert.Report) {
 
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
 
-// about tells what a person should know of a shard besides the table.
+// about prints a shard's notes.
 func (a *app) about(r *convert.Report) {
 	told := 0
 	several := len(r.Inputs) > 1

@@ -63,7 +63,7 @@ func TestAConversionThatCannotBeWritesNothing(t *testing.T) {
 	}
 }
 
-// What convert says under --json has each of its keys, and says what the report in the output does.
+// The JSON of convert has all keys, and agrees with the report in the output.
 func TestConvertSaysWhatItsReportDoes(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	stdout, _ := good(t, "convert", kindsRLDS, "-o", out, "--to=safetensors", "--rate=10", "--json")
@@ -113,7 +113,7 @@ func oneStream(t *testing.T, path string, width int, times ...int64) {
 	}))
 }
 
-// An input of which nothing was converted ends the command with 3 once the others are written, and both say so by its name.
+// If nothing in an input could be converted, the command converts the others, names that input and exits with 3.
 func TestAnInputThatIsSkippedWholeIsTold(t *testing.T) {
 	dir := t.TempDir()
 	good1, other, out := filepath.Join(dir, "good.mcap"), filepath.Join(dir, "other.mcap"), filepath.Join(dir, "out")

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// tree is what is in a folder and beside it, but for what no output depends on: names and contents.
+// tree maps names in and next to a folder to contents, without files that no output depends on.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -31,8 +31,8 @@ func tree(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// A conversion that is killed at whatever moment leaves no file that is not whole, and whoever runs it again ends with what an undisturbed one writes, and
-// with nothing else. With ROBOCACHE_LONG=1 there are 200 moments.
+// A conversion killed at any moment leaves only complete files. A second run ends with the files of an undisturbed one and no others. With
+// ROBOCACHE_LONG=1 there are 200 moments.
 func TestAConversionThatIsKilledIsGoneOnWith(t *testing.T) {
 	moments := 9
 	if os.Getenv("ROBOCACHE_LONG") == "1" {
@@ -91,7 +91,7 @@ func TestAConversionThatIsKilledIsGoneOnWith(t *testing.T) {
 	}
 }
 
-// An interrupted conversion says that it can be gone on with.
+// An interrupted conversion reports that it can be resumed.
 func TestAnInterruptedConversionSaysSo(t *testing.T) {
 	said := false
 	for range 5 { // it may have ended before

@@ -48,7 +48,7 @@ func TestConvertMakesALeRobotDataset(t *testing.T) {
 	}
 }
 
-// What the command says is in the words of its flags, be it an error or what was skipped.
+// Errors and notes name flags, not options.
 func TestConvertSpeaksOfFlags(t *testing.T) {
 	dir := t.TempDir()
 	in, more := filepath.Join(dir, "in.npz"), filepath.Join(dir, "more.npz")

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// ranked fills in the rank of a command from the flags that are given and from the environment, and prints where it is from.
+// ranked sets the rank of a command from its flags or from the environment, and prints the source.
 func (a *app) ranked(rank, world *int, f *pflag.FlagSet) error {
 	flags := [2]*int{rank, world}
 	for i, name := range []string{"rank", "world"} {
@@ -30,7 +30,7 @@ func (a *app) ranked(rank, world *int, f *pflag.FlagSet) error {
 	return nil
 }
 
-// watch shows the progress of opening datasets, and their remarks.
+// watch prints the progress and the remarks while datasets are opened.
 func (a *app) watch(remark func(format string, args ...any)) batching.Watch {
 	return batching.Watch{Step: a.Step, Note: func(n dataset.Note) { remark("%s", notetext.Line(n)) }, Counting: func(what string, of int) (one, done func()) {
 		bar := a.Counting(what, of)
@@ -38,7 +38,7 @@ func (a *app) watch(remark func(format string, args ...any)) batching.Watch {
 	}}
 }
 
-// explainDrawn says what an error of the loader means, of a dataset that has to fit the device.
+// explainDrawn maps a loader's error for a dataset that must fit the device.
 func explainDrawn(r *batching.Request, err error) error {
 	var memory *ops.MemoryError
 	if errors.As(err, &memory) {

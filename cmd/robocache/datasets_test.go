@@ -15,7 +15,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// set is a dataset of which every step is fused on its own clock: what comes out is what was recorded.
+// set is a dataset where each step is fused on its own clock, so that the output equals the recording.
 type set struct {
 	path     string
 	rate     float64 // of its steps
@@ -113,7 +113,7 @@ func indexOf(t *testing.T, d dataset.Dataset, e *dataset.Episode) int {
 	return -1
 }
 
-// What inspect says of a dataset is what its episodes hold together, and one that cannot be read costs itself.
+// inspect reports the union of a dataset's episodes. An unreadable episode only affects itself.
 func TestInspectSumsEpisodes(t *testing.T) {
 	const kinds = "../../dataset/rlds/testdata/kinds"
 	stdout, _ := good(t, "inspect", kinds, "--rate=10")
@@ -171,7 +171,7 @@ func TestInspectDrawsAnEpisode(t *testing.T) {
 	good(t, "inspect", kinds, "--episode=0", "--plot", out)
 }
 
-// Cameras have no place on a clock, and that is said.
+// Cameras are left out with a remark.
 func TestMediaAreNamedWhereTheyAreLeftOut(t *testing.T) {
 	const kinds = "../../dataset/rlds/testdata/kinds"
 	out := filepath.Join(t.TempDir(), "o.npz")

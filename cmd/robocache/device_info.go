@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// deviceInfo is a device that could be opened, or why it could not.
+// deviceInfo is a device, or the reason that it cannot be opened.
 type deviceInfo struct {
 	Backend string `json:"backend"`
 	Name    string `json:"name,omitempty"`

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/robocache/robocache/ops"
 	"github.com/spf13/cobra"
 
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
@@ -24,7 +25,7 @@ import (
 	"github.com/robocache/robocache/internal/text"
 )
 
-// physician is what the flags of doctor ask for.
+// physician has the doctor flags.
 type physician struct {
 	paths   []string
 	html    string
@@ -34,8 +35,8 @@ type physician struct {
 }
 
 func (a *app) doctorCommand() *cobra.Command {
-	step := cli.LimitFlag{Above: true}
-	p := physician{failOn: cli.Choice[doctor.Severity]{List: []doctor.Severity{doctor.Error, doctor.Warning}, Kind: "SEVERITY"}}
+	var step ops.Limit
+	p := physician{failOn: cli.ChoiceOf("SEVERITY", doctor.Error, doctor.Warning)}
 	cmd := &cobra.Command{
 		Use:   "doctor PATH...",
 		Short: "Find what is wrong with recordings before training on them",
@@ -48,14 +49,14 @@ is 5 if there is a finding as bad as that.`,
 		Args:    takes(1, 0, "doctor takes recordings or datasets"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.paths = args
-			p.maxStep, _ = step.Limit.Get()
+			p.maxStep, _ = step.Get()
 			return a.doctor(cmd.Context(), &p)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&p.html, "html", "", "write a page with pictures of what was found, as `OUT.html`")
 	f.Var(&p.failOn, "fail-on", "exit with 5 if there is a finding as bad: error or warning")
-	f.Var(&step, "max-step", "the longest step of a clock that is no gap (default the greater of 20ms and three medians)")
+	f.Var(&cli.LimitFlag{To: &step, Above: true}, "max-step", "the longest step of a clock that is no gap (default the greater of 20ms and three medians)")
 	f.BoolVar(&p.opt.Strict, "strict", false, "refuse what is broken anywhere, or declared and not there")
 	readingFlags(f, &p.opt)
 	complete(cmd, "fail-on", p.failOn.Names)
@@ -85,7 +86,7 @@ func (a *app) doctor(ctx context.Context, p *physician) error {
 	for _, path := range p.paths {
 		r, err := a.examine(ctx, p, path)
 		var input *inputError
-		if len(p.paths) > 1 && errors.As(err, &input) && !errors.Is(err, fs.ErrNotExist) && ctx.Err() == nil { // one broken file costs itself
+		if len(p.paths) > 1 && errors.As(err, &input) && !errors.Is(err, fs.ErrNotExist) && ctx.Err() == nil { // one broken file does not stop the others
 			r, err = doctor.Unopened(path, cause(err)), nil
 		}
 		if err != nil {
@@ -117,7 +118,7 @@ func (a *app) doctor(ctx context.Context, p *physician) error {
 	return nil
 }
 
-// examine looks at one recording or dataset.
+// examine examines one recording or dataset.
 func (a *app) examine(ctx context.Context, p *physician, path string) (*doctor.Report, error) {
 	named := path
 	path, clean, err := a.local(path)
@@ -131,7 +132,7 @@ func (a *app) examine(ctx context.Context, p *physician, path string) (*doctor.R
 	}
 	defer func() { d.Close() }()
 	if info := d.Info(); p.opt.Clock == "" && info.Clock == "frame_index" && slices.Contains(info.Clocks, "timestamp") {
-		stamped := p.opt // the timestamps that are there are examined, not those that are counted
+		stamped := p.opt // examines the recorded timestamps in place of frame numbers
 		stamped.Clock = "timestamp"
 		again, err := inspection.Open(ctx, path, stamped)
 		if err != nil {
@@ -149,7 +150,7 @@ func (a *app) examine(ctx context.Context, p *physician, path string) (*doctor.R
 	}})
 }
 
-// printFindings writes the findings for a person.
+// printFindings prints the findings as text.
 func (a *app) printFindings(r *doctor.Report) error {
 	var b strings.Builder
 	for i := range r.Findings {

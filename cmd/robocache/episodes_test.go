@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// Demonstrations without times are put on a clock when somebody says how many steps a second there are, and only then.
+// Demonstrations without times need --rate for a clock.
 func TestDemonstrations(t *testing.T) {
 	for _, c := range []struct {
 		path, format, stream, episode string
@@ -26,7 +26,7 @@ func TestDemonstrations(t *testing.T) {
 		assert.Equal(t, c.format, got["format"])
 		assert.EqualValues(t, c.episodes, got["episodes"], c.path)
 		remarks := got["remarks"].([]any)
-		assert.EqualValues(t, dataset.CodeStepsOnly, remarks[len(remarks)-1].(map[string]any)["code"])
+		assert.Equal(t, dataset.CodeStepsOnly.String(), remarks[len(remarks)-1].(map[string]any)["code"])
 		stdout, _ = good(t, "inspect", c.path, "--json", "--episode=0")
 		assert.Equal(t, c.episode, unmarshal(t, stdout)["episode"].(map[string]any)["name"])
 

@@ -5,18 +5,15 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
-	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/doctor"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/benchmark"
 	"github.com/robocache/robocache/internal/failure"
-	"github.com/robocache/robocache/ops"
 )
 
-// The exit codes, which scripts depend on.
+// The exit codes. Scripts depend on them.
 const (
 	exitGood     = 0
 	exitOther    = cli.ExitOther
@@ -26,10 +23,10 @@ const (
 	exitFound    = 5
 )
 
-// inputError is an input that cannot be used.
+// inputError is an error about an input.
 type inputError = batching.InputError
 
-// usageError is a command line that cannot be. Arg, Got and Want are those of an argument, if it is the error of one.
+// usageError is an error on the command line. Arg, Got and Want are set if it is about one argument.
 type usageError struct{ Message, Arg, Got, Want string }
 
 func (e *usageError) Error() string { return e.Message }
@@ -40,10 +37,10 @@ func usagef(format string, args ...any) error {
 
 func readError(path string, err error) error { return batching.ReadError(path, err) }
 
-// cause strips the path that an inputError already names.
+// cause removes the path from an error if an inputError already has it.
 func cause(err error) error { return batching.Cause(err) }
 
-// outputError is a file that could not be written.
+// outputError is an error about a file to write.
 type outputError struct {
 	Path string
 	Err  error
@@ -53,11 +50,11 @@ func (e *outputError) Error() string { return "write " + e.Path + ": " + e.Err.E
 
 func (e *outputError) Unwrap() error { return e.Err }
 
-// cutError is a command that a signal ended, after it wrote the results that it had.
+// cutError is a command that a signal stopped. Its results until then are written.
 type cutError struct {
 	When string
-	Kept string // the file that has all of that, so that nothing is lost
-	Code int    // the exit code; 0 is 1
+	Kept string // the file to continue from, or ""
+	Code int    // the exit code; 0 means 1
 }
 
 func (e *cutError) Error() string {
@@ -67,7 +64,7 @@ func (e *cutError) Error() string {
 	return "cut short " + e.When
 }
 
-// foundError is that doctor found something as bad as was asked for.
+// foundError reports findings with at least the severity in --fail-on.
 type foundError struct {
 	Severity doctor.Severity
 	Count    int
@@ -79,72 +76,41 @@ func (e *foundError) Error() string {
 
 // report is an error as --json writes it.
 type report struct {
-	Kind string `json:"kind"` // "usage", "input", "device" or "other"
+	Kind string `json:"kind"` // "usage", "input", "device", "found" or "other"
 	Code int    `json:"code"` // the exit code
 	failure.Report
-	Plan string `json:"plan,omitempty"` // the plan file that line and column are of, if path is another
 }
 
-// describe is the one place where errors become exit codes.
+// exitCodes are the exit codes by error kind.
+var exitCodes = map[failure.Code]int{
+	failure.Usage: exitUsage, failure.Input: exitInput, failure.Device: exitNoDevice, failure.Found: exitFound, failure.Other: exitOther,
+}
+
+// rules are for the error types that only this program reports.
+var rules = []failure.Rule{
+	failure.On(func(r *failure.Report, e *usageError) {
+		r.Set("", e.Arg, e.Got, e.Want)
+		r.Code = failure.Usage
+	}),
+	failure.On(func(r *failure.Report, e *outputError) { r.Path, r.Code = e.Path, failure.Other }),
+	failure.On(func(r *failure.Report, e *benchmark.InputError) {
+		r.Set("", e.Where, e.Got, e.Want)
+		if r.Code != failure.Input {
+			r.Code = failure.Usage
+		}
+	}),
+	failure.On(func(r *failure.Report, _ *foundError) { r.Code = failure.Found }),
+	failure.On(func(r *failure.Report, _ *cutError) { r.Code = failure.Other }),
+}
+
+// describe returns an error's report with its exit code.
 func describe(err error) report {
-	r := report{Kind: "other", Code: exitOther, Report: failure.Of(err)}
+	r := report{Report: failure.Of(err, rules...)}
+	r.Kind, r.Code = string(r.Report.Code), exitCodes[r.Report.Code]
 	r.Class, r.Op, r.Message = "", "", notetext.ErrorText(err)
-	var (
-		usage  *usageError
-		input  *inputError
-		output *outputError
-		arg    *ops.ArgError
-		value  *ops.ValueError
-		format *dataset.FormatError
-		open   *ops.OpenError
-		cut    *cutError
-		bench  *benchmark.InputError
-		found  *foundError
-		plan   *align.PlanError
-	)
-	is := func(kind string, code int) { r.Kind, r.Code = kind, code }
-	errors.As(err, &value)
-	errors.As(err, &format)
-	errors.As(err, &plan)
-	if errors.As(err, &input) {
-		r.Stream, r.Array = input.Stream, input.Array
-		if plan == nil {
-			r.Path = input.Path
-			if input.Got != "" {
-				r.Got, r.Want = input.Got, input.Want
-			}
-		}
-		if p := input.Plan; p != nil {
-			r.Plan, r.Line, r.Column = p.Path, p.Line, p.Column
-		}
-	}
-	if errors.As(err, &bench) {
-		r.Arg, r.Got, r.Want = bench.Where, bench.Got, bench.Want
-	}
-	switch {
-	case errors.As(err, &cut):
+	var cut *cutError
+	if errors.As(err, &cut) {
 		r.Code = cmp.Or(cut.Code, exitOther)
-	case errors.As(err, &found):
-		is("found", exitFound)
-	case bench != nil && input == nil:
-		is("usage", exitUsage)
-	case errors.As(err, &output):
-		r.Path = output.Path
-	case errors.As(err, &usage):
-		is("usage", exitUsage)
-		r.Arg, r.Got, r.Want = usage.Arg, usage.Got, usage.Want
-	case errors.Is(err, ops.ErrUnknownBackend):
-		is("usage", exitUsage)
-	case errors.Is(err, ops.ErrNoDevice) && errors.As(err, &open):
-		is("device", exitNoDevice)
-	case plan != nil && plan.Path == "" && input == nil:
-		is("usage", exitUsage)
-	case plan != nil && input == nil:
-		is("input", exitInput)
-	case errors.As(err, &arg) && errors.Is(arg, ops.ErrOption):
-		is("usage", exitUsage)
-	case arg != nil, value != nil, input != nil, format != nil:
-		is("input", exitInput)
 	}
 	return r
 }

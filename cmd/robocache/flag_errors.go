@@ -8,13 +8,13 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/spf13/pflag"
 )
 
-// flagOf returns the flag that sets an argument, "shard_windows" or "ShardWindows", or nil. A flag that is repeated has the singular of its name.
+// flagOf returns the flag for an argument such as "shard_windows" or "ShardWindows", or nil. A repeatable flag has the singular name.
 func flagOf(f *pflag.FlagSet, arg string) *pflag.Flag {
 	var name strings.Builder
 	for i, r := range arg {
@@ -33,10 +33,10 @@ func flagOf(f *pflag.FlagSet, arg string) *pflag.Flag {
 	return nil
 }
 
-// arguments are the flags of arguments that have other names.
+// arguments are flags with other names than their arguments.
 var arguments = map[string]string{"definitions": "msg-path", "fresh": "check-fresh"}
 
-// spelling writes arguments as a command's flags.
+// spelling returns the function that converts arguments to a command's flags.
 func spelling(f *pflag.FlagSet) batching.Spelling {
 	return func(arg string) string {
 		switch flag := flagOf(f, arg); {
@@ -50,11 +50,11 @@ func spelling(f *pflag.FlagSet) batching.Spelling {
 	}
 }
 
-// inFlags returns an error of an argument as one of the flag that sets it.
+// inFlags converts an argument's error to its flag's error.
 func inFlags(f *pflag.FlagSet, err error) error {
 	var option *dataset.OptionError
 	var input *inputError
-	var missing *align.MissingError
+	var missing *clocks.MissingError
 	switch {
 	case errors.As(err, &missing) && strings.Contains(missing.Stream, ",") && f.Lookup("stream") != nil:
 		return fmt.Errorf("%w; each stream has a --stream of its own", err)
@@ -72,7 +72,8 @@ func inFlags(f *pflag.FlagSet, err error) error {
 	return e
 }
 
-// flagMessage is what an error of a flag says: of a number that is none, what was got and what is wanted, rather than which function could not read it.
+// flagMessage returns the message for a flag's error. If the value is no number, the message has the value and the wanted kind, not the name
+// of a Go function.
 func flagMessage(err error) string {
 	var bad *pflag.InvalidValueError
 	var number *strconv.NumError

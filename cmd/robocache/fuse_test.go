@@ -84,7 +84,7 @@ func TestFuseMakesAClockOverTheSharedTime(t *testing.T) {
 	assert.Contains(t, stderr, "fill has no effect")
 }
 
-// Of a log fuse gives what resample gives for each stream, to the bit.
+// For a log, fuse and resample return the same bits for each stream.
 func TestFuseOfALogEqualsResample(t *testing.T) {
 	streams := []string{"actuator_controls_0", "vehicle_attitude", "airspeed", "vehicle_control_mode"}
 	args := []string{"--hz=50", "--dtype=f64", "--max-gap=50ms"}

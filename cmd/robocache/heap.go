@@ -7,16 +7,17 @@ import (
 	"time"
 )
 
-// headroom is how many bytes of garbage the heap may have besides what is in use. Go lets it have as much again, which is much where several large
-// episodes are read at once. Below that nothing changes: collecting more often costs time where there are many small objects.
+// headroom is the target for garbage on the heap, in bytes. By default Go allows as much garbage as live memory, which is too much if
+// several large episodes are read at once. Small heaps keep the default, because frequent collections cost time when there are many small
+// objects.
 const headroom = 100 << 20
 
-// gcPercent is how much garbage there may be, of what is in use in bytes.
+// gcPercent returns GOGC for a number of live bytes.
 func gcPercent(live uint64) int {
 	return int(min(100, max(10, 100*headroom/max(live, 1))))
 }
 
-// collector holds the garbage within the headroom. Whoever sets GOGC has decided otherwise.
+// collector limits garbage to headroom, unless GOGC is set.
 type collector struct {
 	live    [1]metrics.Sample
 	percent int
@@ -28,7 +29,7 @@ func newCollector() *collector {
 	return c
 }
 
-// adjust takes into account what is in use now.
+// adjust sets GOGC for the live bytes at the last collection.
 func (c *collector) adjust() {
 	if os.Getenv("GOGC") != "" {
 		return
@@ -40,7 +41,7 @@ func (c *collector) adjust() {
 	}
 }
 
-// follow adjusts it every now and then until it is ended: one episode may be most of a run.
+// follow calls adjust periodically until end is called, because one episode can take almost the whole run.
 func (c *collector) follow() (end func()) {
 	ticks, over, done := time.NewTicker(50*time.Millisecond), make(chan struct{}), make(chan struct{})
 	go func() {

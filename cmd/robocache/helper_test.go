@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// flight is a real log of 6.5 s; its README says where from.
+// flight is a real log of 6.5 s. Its README has the source.
 const flight = "../../dataset/ulog/testdata/sample_log_small.ulg"
 
 // execute runs a command line in this process, as main does.
@@ -26,7 +26,7 @@ func execute(args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), err.String()
 }
 
-// good runs a command line that must succeed, on the CPU, and returns what it printed.
+// good runs a command line that must succeed on the CPU, and returns its output.
 func good(t *testing.T, args ...string) (stdout, stderr string) {
 	t.Helper()
 	code, stdout, stderr := execute(args...)

@@ -36,12 +36,11 @@ With --backend it opens that one only, and exits with 4 if it is not there.`,
 			return a.info(survey(), "auto")
 		},
 	}
-	cmd.Flags().StringVar(&backend, "backend", "", "open only this one: auto, cpu, cuda or cuda:N")
-	complete(cmd, "backend", backendNames)
+	nameFlag(cmd, &backend, "backend", "", "open only this one: auto, cpu, cuda or cuda:N", backendNames()...)
 	return cmd
 }
 
-// survey opens every device of every backend.
+// survey opens each device on each backend.
 func survey() infoResult {
 	r := infoResult{buildVersion: versionOf(), Backends: ops.Backends()}
 	for _, name := range r.Backends {
@@ -50,7 +49,7 @@ func survey() infoResult {
 		if err != nil {
 			continue
 		}
-		// A backend of numbered devices called its first one "cuda:0"; there are more until one cannot be opened.
+		// Devices are numbered: "cuda:0" was opened, and the next numbers follow until one cannot be opened.
 		base, number, ok := strings.Cut(first.Name, ":")
 		for n, _ := strconv.Atoi(number); ok; {
 			n++
@@ -76,7 +75,7 @@ func (a *app) info(r infoResult, asked string) error {
 			return err
 		}
 	}
-	why, _, _ := strings.Cut(r.Auto.Why, ": ") // what follows is in the list above
+	why, _, _ := strings.Cut(r.Auto.Why, ": ") // the list above has the rest
 	_, err := fmt.Fprintf(a.Out, "\n%s takes %s: %s\n", asked, r.Auto.Name, why)
 	return err
 }

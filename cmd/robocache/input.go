@@ -18,13 +18,13 @@ import (
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/storage"
-	_ "github.com/robocache/robocache/storage/s3" // so that s3:// is a scheme
+	_ "github.com/robocache/robocache/storage/s3" // registers s3://
 )
 
-// stdin is the name of the standard input on a command line.
+// stdin names the standard input on a command line.
 const stdin = "-"
 
-// begin comes before the work: outputs that cannot be written are found, and the input gets a name under which it can be opened any number of times.
+// begin checks that the outputs can be written, and gives the input a name that can be opened repeatedly.
 func (a *app) begin(in *string, outputs ...string) (clean func(), err error) {
 	if err := writable(outputs...); err != nil {
 		return nil, err
@@ -33,8 +33,8 @@ func (a *app) begin(in *string, outputs ...string) (clean func(), err error) {
 	return clean, err
 }
 
-// local returns the name under which an input can be opened any number of times. A pipe, which can be read once only, is copied into a temporary
-// file; whatever is printed names the pipe all the same. clean takes the copy away.
+// local returns a name for the input that can be opened repeatedly. A pipe is copied to a temporary file, because it can be read only once;
+// messages still have the pipe's name. clean removes the copy.
 func (a *app) local(path string) (open string, clean func(), err error) {
 	clean = func() {}
 	at, isLocal := storage.Local(path)
@@ -45,7 +45,7 @@ func (a *app) local(path string) (open string, clean func(), err error) {
 	if path != stdin {
 		info, err := os.Stat(path)
 		if err != nil || info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) == 0 {
-			return path, clean, nil // a file, or an error that opening it explains
+			return path, clean, nil // a file, or a missing file, which fails later
 		}
 	}
 	dir, clean, err := temporaryFolder()
@@ -90,7 +90,7 @@ func (a *app) copyTo(to, path string) error {
 	return nil
 }
 
-// beginning returns so many bytes of an input's beginning, or fewer, and whether it is a folder.
+// beginning returns the first n bytes of an input, or fewer if it is shorter, and whether it is a folder.
 func beginning(path string, n int) (folder bool, head []byte, err error) {
 	ctx := context.Background()
 	fail := func(err error) error { return &inputError{Path: path, Msg: "cannot be opened", Err: cause(err)} }
@@ -105,11 +105,11 @@ func beginning(path string, n int) (folder bool, head []byte, err error) {
 	}
 	defer f.Close()
 	head = make([]byte, n)
-	n, _ = io.ReadFull(storage.Reader(f), head) // who reads the rest will see what is wrong
+	n, _ = io.ReadFull(storage.Reader(f), head) // a read error is reported by the reader
 	return false, head[:n], nil
 }
 
-// temporaryFolder makes a folder that does not outlive the program. clean takes it away.
+// temporaryFolder makes a folder that is removed when the program ends. clean removes it earlier.
 func temporaryFolder() (dir string, clean func(), err error) {
 	var salt [8]byte
 	if _, err := rand.Read(salt[:]); err != nil {
@@ -127,7 +127,7 @@ func temporaryFolder() (dir string, clean func(), err error) {
 	}, nil
 }
 
-// formatOf tells the formats apart by the file's name, and by its first bytes if that says nothing: "ulg", "npz", or "folder".
+// formatOf returns the format by the file's extension, or by its first bytes if the extension is unknown: "ulg", "npz", or "folder".
 func formatOf(path string) (string, error) {
 	folder, head, err := beginning(path, 4)
 	switch {
@@ -153,7 +153,7 @@ func formatOf(path string) (string, error) {
 	return known.Name, nil
 }
 
-// arrayError names the array of an archive that cannot be used.
+// arrayError returns an error that names an archive's array.
 func arrayError(path string, err error) error {
 	var s *npz.StreamError
 	if errors.As(err, &s) {
@@ -169,7 +169,7 @@ func arrayError(path string, err error) error {
 	return readError(path, err)
 }
 
-// readPlan reads a plan file. An error of its text is an align.PlanError.
+// readPlan reads a plan file. It returns an align.PlanError if the text is invalid.
 func readPlan(path string) (align.Plan, error) {
 	p, err := planfile.Read(path)
 	if bad := (*align.PlanError)(nil); err != nil && !errors.As(err, &bad) {

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// inspector is what the flags of inspect ask for.
+// inspector has the inspect flags.
 type inspector struct {
 	path, plot string
 	opt        dataset.Options
@@ -45,7 +45,7 @@ summed over all, or are those of --episode N.`,
 	cmd.Flags().BoolVar(&in.opt.Strict, "strict", false, "refuse what is broken anywhere, or declared and not there")
 	readingFlags(cmd.Flags(), &in.opt)
 	cmd.Flags().Var(&episode, "episode", "the streams of this episode alone, by the dataset's own number, from 0 where it has none")
-	cmd.Flags().Lookup("episode").DefValue = "0" // so that help names no default
+	cmd.Flags().Lookup("episode").DefValue = "0" // so that help shows no default
 	cmd.Flags().StringVar(&in.plot, "plot", "", "draw an episode's streams on one time axis with their gaps, as `OUT.png`")
 	cmd.Flags().BoolVar(&in.columns, "columns", false, "name every column")
 	cmd.ValidArgsFunction = recordingFiles
@@ -86,9 +86,7 @@ func (a *app) inspect(ctx context.Context, in *inspector) error {
 		if err := found.Print(a.Out, in.columns); err != nil {
 			return err
 		}
-		for _, line := range serve.InspectionLines(found) {
-			a.Remark("%s", line)
-		}
+		a.Remarks(serve.InspectionLines(found))
 		return nil
 	}
 	if in.plot == "" {
@@ -108,7 +106,7 @@ func (a *app) inspect(ctx context.Context, in *inspector) error {
 	return unwritten(atomicfile.WriteFiles(report, atomicfile.Output{Path: in.plot, Fill: draw}))
 }
 
-// openInspected opens what is to be inspected.
+// openInspected opens the inspect input.
 func openInspected(ctx context.Context, in *inspector) (dataset.Dataset, error) {
 	form, err := formatOf(in.path)
 	if err != nil {
@@ -124,7 +122,7 @@ func openInspected(ctx context.Context, in *inspector) (dataset.Dataset, error) 
 	return d, nil
 }
 
-// look reads the episode that was asked for, or all of them. It returns one that can be drawn, too: the one that was asked for, or the only one.
+// look reads one episode or all episodes. It also returns the episode to draw, if there is only one.
 func (a *app) look(ctx context.Context, d dataset.Dataset, in *inspector) (*inspection.Report, *dataset.Episode, error) {
 	n, info := d.Len(), d.Info()
 	at, err := episodeFlag(in.episode).place(d, in.path)

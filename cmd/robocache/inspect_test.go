@@ -98,7 +98,7 @@ func TestStreamsAreNamedAlikeInBothCommands(t *testing.T) {
 	}
 }
 
-// A folder of recordings is a dataset of which each file is an episode.
+// A folder of recordings is a dataset with one episode per file.
 func TestAFolderOfRecordings(t *testing.T) {
 	dir := t.TempDir()
 	for name, n := range map[string]uint64{"run_2": 20, "run_10": 30} {
@@ -163,7 +163,7 @@ func TestInspectSaysHowManyWholeNumbersAreRounded(t *testing.T) {
 	}
 	assert.EqualValues(t, 3+2+1, rounded["obs/large"], "every second one from 2^53 on, of 7, 5 and 3 steps")
 	assert.EqualValues(t, 0, rounded["obs/small"])
-	assert.Contains(t, got["remarks"], map[string]any{"code": string(dataset.CodeIntegersRounded), "subject": "obs/large", "count": 6., "row": nil, "episode": "", "episodes": 0.,
+	assert.Contains(t, got["remarks"], map[string]any{"code": dataset.CodeIntegersRounded.String(), "subject": "obs/large", "count": 6., "row": nil, "episode": "", "episodes": 0.,
 		"text": "obs/large: whole numbers that are rounded since f64 does not hold them: 6"})
 }
 

@@ -11,11 +11,11 @@ import (
 	"github.com/robocache/robocache/ops/cuda"
 )
 
-// explained is what a job launches.
+// explained explains a job's launches.
 type explained struct {
 	Suite    string        `json:"suite"`
 	Job      string        `json:"job"`
-	Why      string        `json:"why,omitempty"` // there are no launches
+	Why      string        `json:"why,omitempty"` // if there are no launches
 	Launches []cuda.Launch `json:"launches"`
 }
 
@@ -61,7 +61,7 @@ func (a *app) explainJobs(dev *ops.Device, jobs []benchmark.Job, mode ops.Launch
 	return nil
 }
 
-// writePassedOver says which variants were asked before the one that the heuristic takes, and why each was not taken.
+// writePassedOver prints the variants before the chosen one, and why each was rejected.
 func writePassedOver(w io.Writer, e explained) {
 	for _, l := range e.Launches {
 		for i, c := range l.Considered {
@@ -76,7 +76,7 @@ func writePassedOver(w io.Writer, e explained) {
 	}
 }
 
-// chosenBy says what chose a launch's shape.
+// chosenBy returns the origin of a launch's shape: the kernel, the table or the heuristic.
 func chosenBy(l cuda.Launch) string {
 	switch {
 	case l.Key == "":

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// leRobotFlags are the flags of convert that are for LeRobot datasets alone.
+// leRobotFlags are the convert flags for LeRobot datasets alone.
 type leRobotFlags struct {
 	opt   convert.LeRobotOptions
 	names []string // FROM=TO
@@ -30,14 +30,14 @@ func (l *leRobotFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&l.opt.Codec, "codec", "av1", "of lerobot: `CODEC` of videos that are encoded: "+strings.Join(write.Codecs(), ", "))
 }
 
-// complete tells the shell what the flags may be.
+// complete registers completions for the flags' values.
 func (l *leRobotFlags) complete(cmd *cobra.Command) {
 	complete(cmd, "cameras", func() []string { return convert.Cameras })
 	complete(cmd, "codec", write.Codecs)
 	complete(cmd, "extra", func() []string { return convert.Extras })
 }
 
-// check refuses the flags for another format, and reads the names.
+// check returns a usage error if the flags are for another format, and parses the names.
 func (l *leRobotFlags) check(to string, given func(string) bool) error {
 	if k := slices.IndexFunc(leRobotOnly, given); k >= 0 && to != "lerobot" {
 		return usagef("--%s is of LeRobot datasets, got --to %s, want --to lerobot", leRobotOnly[k], to)

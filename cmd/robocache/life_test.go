@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// program is a command line as a process of its own, whose temporary files go to a folder of the test.
+// program is a command line in a process of its own. Its temporary files are in a folder of the test.
 func program(t *testing.T, args ...string) (cmd *exec.Cmd, temp string) {
 	t.Helper()
 	temp = t.TempDir()
@@ -64,7 +64,7 @@ func whenWriting(dir string, much bool, ended chan struct{}) {
 	}
 }
 
-// A signal ends each command by that signal, at whatever moment it comes, and nothing half-made stays.
+// A signal at any moment ends each command with that signal, and no incomplete file stays.
 func TestASignalLeavesNothing(t *testing.T) {
 	values := tensor.Must(tensor.New(tensor.F32, 200_000, 4))
 	times := make([]int64, 200_000)
@@ -237,7 +237,7 @@ func TestNoOutputIsAnotherFileOfTheCommand(t *testing.T) {
 	}
 }
 
-// A pipe has one name, in JSON, in errors of the command that profile runs, and in what is told of long steps.
+// A pipe has one name: in JSON, in errors under profile, and in messages about slow steps.
 func TestAPipeHasOneName(t *testing.T) {
 	ramp, err := os.ReadFile("testdata/ramp.npz")
 	require.NoError(t, err)
@@ -271,7 +271,7 @@ func TestAPipeHasOneName(t *testing.T) {
 	assert.Equal(t, []string{"reading -", "reading -", "resampling", "writing " + out}, told)
 }
 
-// Each long step of a command is announced; TestALongStepIsShownAndTakenAway says how it looks.
+// Each slow step is announced. TestALongStepIsShownAndTakenAway tests the display.
 func TestStepsAreTold(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out.npz")
 	points := writeNPZ(t, map[string]*tensor.Tensor{"points": tensor.Must(tensor.New(tensor.F32, 5, 3))})

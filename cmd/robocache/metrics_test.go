@@ -66,22 +66,27 @@ func asked(t *testing.T, url string) (text string) {
 	return string(all)
 }
 
-// While batches are drawn Prometheus sees what the JSON says at the end.
-func TestPrometheusSeesWhatIsDone(t *testing.T) {
+// metered starts a command with --metrics. It returns the lines of its output, the address of the metrics and the exit code.
+func metered(t *testing.T, args ...string) (lines *bufio.Scanner, url string, code chan int) {
 	stdout, write := io.Pipe()
 	said, tell := io.Pipe()
-	code := make(chan int, 1)
+	code = make(chan int, 1)
 	go func() {
-		code <- run([]string{"batches", kindsRLDS, "--rate=10", "--hz=20", "--batch=5", "--epochs=2", "--last=short", "--stream=action", "--backend=cpu", "--digest", "--metrics=127.0.0.1:0"}, strings.NewReader(""), write, tell)
+		code <- run(args, strings.NewReader(""), write, tell)
 		_ = write.Close()
 		_ = tell.Close()
 	}()
 	in := bufio.NewScanner(said)
 	require.True(t, in.Scan())
 	go func() { _, _ = io.Copy(io.Discard, said) }()
-	url := regexp.MustCompile(`http://127\.0\.0\.1:\d+/metrics`).FindString(in.Text())
+	url = regexp.MustCompile(`http://127\.0\.0\.1:\d+/metrics`).FindString(in.Text())
 	require.NotEmpty(t, url, in.Text())
-	lines := bufio.NewScanner(stdout)
+	return bufio.NewScanner(stdout), url, code
+}
+
+// During the run, Prometheus sees the numbers of the final JSON.
+func TestPrometheusSeesWhatIsDone(t *testing.T) {
+	lines, url, code := metered(t, "batches", kindsRLDS, "--rate=10", "--hz=20", "--batch=5", "--epochs=2", "--last=short", "--stream=action", "--backend=cpu", "--digest", "--metrics=127.0.0.1:0")
 	windows := 0.0
 	for n := range 2 * 8 {
 		got := prometheus(t, asked(t, url))
@@ -109,20 +114,7 @@ func TestPrometheusSeesWhatIsDone(t *testing.T) {
 // So it sees frames that could not be decoded, of the batches that were drawn.
 func TestPrometheusSeesBadFrames(t *testing.T) {
 	store, camera := damagedStore(t)
-	stdout, write := io.Pipe()
-	said, tell := io.Pipe()
-	code := make(chan int, 1)
-	go func() {
-		code <- run([]string{"batches", store, "--hz=10", "--batch=1", "--epochs=2", "--shuffle=none", "--backend=cpu", "--digest", "--metrics=127.0.0.1:0", "--camera", camera + "=8x6"}, strings.NewReader(""), write, tell)
-		_ = write.Close()
-		_ = tell.Close()
-	}()
-	in := bufio.NewScanner(said)
-	require.True(t, in.Scan())
-	go func() { _, _ = io.Copy(io.Discard, said) }()
-	url := regexp.MustCompile(`http://127\.0\.0\.1:\d+/metrics`).FindString(in.Text())
-	require.NotEmpty(t, url, in.Text())
-	lines := bufio.NewScanner(stdout)
+	lines, url, code := metered(t, "batches", store, "--hz=10", "--batch=1", "--epochs=2", "--shuffle=none", "--backend=cpu", "--digest", "--metrics=127.0.0.1:0", "--camera", camera+"=8x6")
 	name := `robocache_bad_frames_total{camera="` + camera + `"}`
 	for n := range 8 {
 		if n >= 2 { // line n waits for somebody to take it, and perhaps line n-1 is told

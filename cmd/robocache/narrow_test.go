@@ -68,7 +68,7 @@ func TestNumbersThatBecomeInfiniteAreCountedInArrays(t *testing.T) {
 	assert.Zero(t, count("--dtype=bf16", "--edge=extrapolate"))
 }
 
-// What is counted does not depend on how many targets are looked at together.
+// The counts do not depend on the block size.
 func TestLossesAreCountedInPieces(t *testing.T) {
 	n := 1<<21 + 3 // targets of two columns: more than are looked at together
 	in := writeNPZ(t, map[string]*tensor.Tensor{

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// What goes out NaN or infinite is counted, and said as batches says it.
+// Values written as NaN or infinity are counted and reported as in batches.
 func TestSamplesThatAreNotFiniteAreCountedAndSaid(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	streams := writeNPZ(t, map[string]*tensor.Tensor{

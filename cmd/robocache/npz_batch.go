@@ -9,20 +9,20 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// npzJob is a batch of episodes from an archive.
+// npzJob is an archive's array values: one recording or a batch.
 type npzJob struct {
 	path                   string
 	values, times, targets *tensor.Tensor
 	columns                []dataset.Column // of values
-	strays                 int              // samples that were left out since their timestamp lies far from the others
-	sorted, timeless       int              // samples that were out of order, and that have no time
-	inexact                int              // whole numbers that values could not hold
-	lengths                *tensor.Tensor   // nil: all rows are full
+	strays                 int              // samples left out because their timestamps are far from the others
+	sorted, timeless       int              // samples out of order, and samples without a time
+	inexact                int              // whole numbers that the dtype of values cannot represent
+	lengths                *tensor.Tensor   // nil if all rows are full
 	remarks                []string
 	notes                  dataset.Notes
 	ignored                []string
 	clock                  ops.Clock
-	snap                   ops.Limit     // how near to a sample a tick counts as on it
+	snap                   ops.Limit     // the largest distance of a tick on a sample
 	maxGap                 time.Duration // 0 without --max-gap
 	out                    ops.ResampleResult
 }
@@ -38,7 +38,7 @@ func (j *npzJob) batch() int {
 	return j.values.Dim(0)
 }
 
-// row returns the timestamps of a row that count.
+// row returns a row's timestamps without padding.
 func (j *npzJob) row(b int) (*tensor.Tensor, error) {
 	t := j.times
 	if t.Rank() == 2 {
@@ -68,11 +68,11 @@ func rowOf(t *tensor.Tensor, b int) (*tensor.Tensor, error) {
 	return one.Reshape(one.Shape()[1:]...)
 }
 
-// maxRows is how many rows a batch may have that holds no sample.
+// maxRows bounds the rows in a batch without samples.
 const maxRows = 1 << 20
 
-// maxPanels is how many rows of a batch a figure shows.
+// maxPanels bounds a batch's rows in a figure.
 const maxPanels = 8
 
-// names of the arrays that the operation knows by other names.
+// arrayNames maps the operation's arguments to the archive's arrays.
 var arrayNames = map[string]string{"Src": "values", "SrcTimes": "times", "Targets": "targets", "SrcLengths": "lengths"}

@@ -11,6 +11,8 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/internal/arrayfile"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/cover"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/plausible"
@@ -28,11 +30,11 @@ func loadNPZ(r *request) (*work, error) {
 	if r.planFile != "" || len(r.streams) > 0 || !file.Has("values") {
 		return loadStreams(r)
 	}
-	if !file.Has("targets") && r.hz == 0 {
+	if !file.Has("targets") && r.Rate == 0 {
 		return nil, usagef("no clock given: %s has no array targets, want one or --hz", r.in)
 	}
 	j := &npzJob{path: r.in}
-	j.maxGap, _ = r.gap.Limit.Get()
+	j.maxGap, _ = r.Defaults.MaxGap.Get()
 	used := []string{"values"}
 	if err := j.readValues(file, r); err != nil {
 		return nil, err
@@ -44,7 +46,7 @@ func loadNPZ(r *request) (*work, error) {
 		want bool
 	}{
 		{"times", &j.times, file.Times, true},
-		{"targets", &j.targets, file.Times, r.hz == 0},
+		{"targets", &j.targets, file.Times, r.Rate == 0},
 		{"lengths", &j.lengths, file.Tensor, file.Has("lengths")},
 	}
 	for _, a := range read {
@@ -63,7 +65,7 @@ func loadNPZ(r *request) (*work, error) {
 	if err := j.check(); err != nil {
 		return nil, err
 	}
-	if r.unordered == "sort" {
+	if r.Unordered == "sort" {
 		if err := j.sort(); err != nil {
 			return nil, err
 		}
@@ -74,7 +76,7 @@ func loadNPZ(r *request) (*work, error) {
 	return &work{j}, nil
 }
 
-// readValues reads values as floats. Whole numbers keep their previous value unless a kind is asked for.
+// readValues reads values as floats. Whole numbers keep their previous value unless --kind is given.
 func (j *npzJob) readValues(file *npz.File, r *request) error {
 	head, err := file.Header("values")
 	if err != nil {
@@ -100,7 +102,7 @@ func (j *npzJob) readValues(file *npz.File, r *request) error {
 	return nil
 }
 
-// appendBits appends a remark if an array that was taken as whole numbers may be bf16, which RoboCache itself writes as uint16.
+// appendBits appends a remark if a whole-number array may be bf16, because RoboCache writes bf16 as uint16.
 func appendBits(remarks []string, array string, head *npy.Header) []string {
 	if !strings.HasSuffix(head.Descr, "u2") {
 		return remarks
@@ -125,11 +127,13 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 		return nil, e
 	}
 	j.out = out
-	res := &result{Input: r.in, Output: r.out, Plot: r.plot, Report: align.NewReport(j.targets, r.hz)}
+	res := &result{Input: r.in, Output: r.out, Plot: r.plot, Report: align.NewReport(j.targets, r.Rate)}
 	res.Ignored, res.Remarks, res.Notes = append([]string{}, j.ignored...), j.remarks, j.notes
-	channels := []ops.Channel{{Hi: j.values.Dim(j.values.Rank() - 1), Interp: r.kind.Value, Period: r.period}}
+	channels := []ops.Channel{{Hi: j.values.Dim(j.values.Rank() - 1), Interp: r.kind.Value, Period: r.Defaults.Period}}
 	res.Notes.Join(plausible.Degrees("values", j.values, channels))
-	res.Notes.Join(align.Unused("", r.sampling(), align.Effective{How: r.sampling(), Edge: r.edge.Value, Channels: channels}))
+	how := r.sampling()
+	how.Edge = r.edge.Value.String()
+	res.Notes.Join(r.sampling().Unused("", align.Aligned{How: how, Channels: channels}))
 	d := j.values.Dim(j.values.Rank() - 1)
 	line := align.StreamReport{Name: "values", Rows: j.batch(), Columns: d, DType: out.Values.DType().String(), Inexact: j.inexact, BackSteps: j.sorted, Stray: j.strays, Edge: r.edge.Value.String(), Timeless: j.timeless,
 		Kinds: map[string]int{r.kind.Value.String(): d}}
@@ -162,7 +166,7 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 		line.Clock(st)
 		name := fmt.Sprintf("row %d", b)
 		for _, n := range append(plausible.Units(name, timestamps, st), plausible.Coarse(name, clock, st, targets, j.snap)...) {
-			if res.Notes.Find(n.Code) == nil { // one row stands for all
+			if res.Notes.Find(n.Code) == nil { // one note for all rows
 				res.Notes.Add(n)
 			}
 		}
@@ -175,7 +179,7 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 		return nil, err
 	}
 	if j.batch() > 1 {
-		line.Rate, line.Jitter = 0, 0 // of many rows there is no one rate
+		line.Rate, line.Jitter = 0, 0 // rows have different rates
 	}
 	res.Streams = append(res.Streams, line)
 	res.NoteUnfinite()
@@ -185,7 +189,7 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 	return res, nil
 }
 
-// unfinite counts the samples of a row, the first n, that are not finite.
+// unfinite counts the samples that are not finite among a row's first n.
 func (j *npzJob) unfinite(row, n int) (int, error) {
 	values, err := j.values, error(nil)
 	if values.Rank() == 3 {
@@ -200,7 +204,7 @@ func (j *npzJob) unfinite(row, n int) (int, error) {
 	return plausible.Unfinite(values)
 }
 
-func (j *npzJob) arrays(w align.ArrayWriter) error {
+func (j *npzJob) arrays(w arrayfile.Writer) error {
 	for _, a := range []struct {
 		name  string
 		array *tensor.Tensor
@@ -242,14 +246,14 @@ func (j *npzJob) panels() ([]viz.Panel, error) {
 	return list, nil
 }
 
-// makeClock makes targets over the range of the rows, in the clock's own dtype, unless the file gave them.
+// makeClock makes targets over the rows' range, in the dtype of times, unless the file has targets.
 func (j *npzJob) makeClock(r *request) error {
 	j.snap = r.snapping()
 	if j.targets != nil {
 		j.clock = ops.At(j.targets)
 		return nil
 	}
-	covers := make([]cover.Cover, 0, j.batch())
+	list := make([]clocks.Source, 0, j.batch())
 	for b := range j.batch() {
 		t, err := j.row(b)
 		if err != nil {
@@ -266,7 +270,7 @@ func (j *npzJob) makeClock(r *request) error {
 		}
 		code := dataset.CodeStrayFollowed
 		switch {
-		case r.span.Value != align.RangeCommon || c == core:
+		case r.Range.Mode != align.RangeCommon || c == core:
 		case j.values.Rank() == 2:
 			if err := j.cut(t, c, core); err != nil {
 				return err
@@ -276,34 +280,34 @@ func (j *npzJob) makeClock(r *request) error {
 			code = dataset.CodeStrayIgnored
 		}
 		j.notes.Join(cover.Strays(name, c, core, code, j.strays))
-		if r.span.Value == align.RangeCommon {
+		if r.Range.Mode == align.RangeCommon {
 			c = core
 		}
-		covers = append(covers, c)
+		list = append(list, clocks.Source{Cover: c})
 	}
-	// Of a batch every row counts.
-	span := align.Range{Mode: r.span.Value}
+	// Every row in a batch narrows the range.
+	span := clocks.Range{Mode: r.Range.Mode}
 	if span.Mode == align.RangeCommon {
 		span.Mode = align.RangeIntersection
 	}
 	var err error
-	var over align.Span
-	if j.clock, over, err = align.ClockOver(covers, span, r.hz, align.EndSnap(j.snap, j.times.DType(), covers)); err == nil {
-		err = align.Room(j.clock, j.batch(), j.batch()*j.values.Dim(j.values.Rank()-1), r.dtype.Value)
+	var over clocks.Span
+	if j.clock, over, err = clocks.Over(list, clocks.Recording(list), span, r.Rate, j.snap, j.times.DType()); err == nil {
+		err = clocks.Room(j.clock, j.batch(), j.batch()*j.values.Dim(j.values.Rank()-1), r.Defaults.DType)
 	}
-	var size *align.SizeError
-	var long *align.RangeError
+	var size *clocks.SizeError
+	var long *clocks.RangeError
 	switch {
 	case errors.As(err, &size), errors.As(err, &long) && long.Targets > 0 && len(long.Streams) == 0:
 		return usagef("--hz: %v", err)
 	case err != nil:
 		return &inputError{Path: j.path, Array: "times", Err: err}
 	}
-	j.targets, j.clock, err = align.Ticks(j.clock, over, j.times.DType())
+	j.targets, j.clock, err = clocks.Ticks(j.clock, over, j.times.DType())
 	return err
 }
 
-// cut leaves out the stray samples of one recording, whose timestamps lie outside the core of what they cover.
+// cut drops the stray samples from one recording: samples with timestamps outside its core range.
 func (j *npzJob) cut(times *tensor.Tensor, all, core cover.Cover) (err error) {
 	ns := (&dataset.Stream{Times: times}).Nanoseconds()
 	lo, hi := 0, len(ns)
@@ -320,7 +324,7 @@ func (j *npzJob) cut(times *tensor.Tensor, all, core cover.Cover) (err error) {
 	return err
 }
 
-// again resamples once more, in float64.
+// again returns a function that resamples in float64.
 func (j *npzJob) again(device *ops.Device, args ops.ResampleArgs, r *request) func(ops.Clock) (*tensor.Tensor, error) {
 	opts := r.options(j.snap)
 	opts.DType = tensor.F64

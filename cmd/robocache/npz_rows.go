@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// rowsOfOneFeature makes [B,S,1] of values [B,S], which times [B,S] tell from one recording [S,D].
+// rowsOfOneFeature reshapes values [B,S] to [B,S,1] if times are [B,S] too. With times [S], values are one recording [S,D].
 func (j *npzJob) rowsOfOneFeature() (err error) {
 	v := j.values
 	if v.Rank() != 2 || v.Dim(1) == 1 || !slices.Equal(v.Shape(), j.times.Shape()) {
@@ -23,7 +23,7 @@ func (j *npzJob) rowsOfOneFeature() (err error) {
 	return err
 }
 
-// check holds the arrays against each other, in the words of the file.
+// check checks that the arrays' shapes and dtypes agree.
 func (j *npzJob) check() error {
 	v, t := j.values, j.times
 	batch, s := j.batch(), v.Dim(v.Rank()-2)
@@ -50,7 +50,7 @@ func (j *npzJob) check() error {
 			return err
 		}
 	}
-	err := dataset.CheckSpacing(t) // one clock for all
+	err := dataset.CheckSpacing(t) // a clock that all rows share
 	for b := 0; t.Rank() == 2 && b < batch && err == nil; b++ {
 		var clock *tensor.Tensor
 		if clock, err = j.row(b); err == nil {
@@ -96,14 +96,14 @@ func (j *npzJob) checkLengths(batch, s int) error {
 	return err
 }
 
-// sort brings the samples of each row into the order of their timestamps. Those without a time are left out of one recording; in a batch, where rows
-// are of one length, they are an error.
+// sort sorts each row's samples by timestamp. Samples without a time are dropped from one recording. In a batch they are an error,
+// because all rows have one length.
 func (j *npzJob) sort() error {
 	if j.values.Rank() == 2 {
 		return j.sortOne()
 	}
 	batch, s := j.batch(), j.values.Dim(1)
-	order := make([]int, 0, batch*s) // of the samples of all rows
+	order := make([]int, 0, batch*s) // of the samples in all rows
 	for b := range batch {
 		times, err := j.row(b)
 		if err != nil {
@@ -120,7 +120,7 @@ func (j *npzJob) sort() error {
 		for _, i := range rows {
 			order = append(order, b*s+i)
 		}
-		for i := times.Len(); i < s; i++ { // padding stays
+		for i := times.Len(); i < s; i++ { // padding stays in place
 			order = append(order, b*s+i)
 		}
 	}
@@ -128,7 +128,7 @@ func (j *npzJob) sort() error {
 		return nil
 	}
 	j.notes.Join(plausible.Sorted("values", j.sorted, 0))
-	times, err := j.times.Expand(batch, s) // of one clock each row has its own then
+	times, err := j.times.Expand(batch, s) // a shared clock becomes one clock per row
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (j *npzJob) sort() error {
 	return err
 }
 
-// reordered takes the samples of all rows [B,S] or [B,S,D] in an order.
+// reordered returns a tensor [B,S] or [B,S,D] with its samples in an order.
 func reordered(t *tensor.Tensor, order []int) (*tensor.Tensor, error) {
 	shape := t.Shape()
 	t, err := t.Contiguous()
@@ -172,7 +172,7 @@ func (j *npzJob) sortOne() error {
 	return nil
 }
 
-// noTime says which sample of a row is the first that has no time.
+// noTime returns the error for a row's first sample that has no time.
 func (j *npzJob) noTime(b int, times *tensor.Tensor) error {
 	for i := range times.Len() {
 		one, err := times.Slice(0, i, i+1)
@@ -188,13 +188,13 @@ func (j *npzJob) noTime(b int, times *tensor.Tensor) error {
 	return nil
 }
 
-// sortable adds to an error about timestamps what takes such samples. Of a batch none are left out.
+// sortable adds the cure to an error about timestamps. Samples in a batch cannot be left out.
 func (j *npzJob) sortable(r *request, err error) error {
 	if j.values.Rank() > 2 && !errors.Is(err, ops.ErrUnsorted) {
 		return err
 	}
 	err = r.sortable(err)
-	if j.values.Rank() > 2 && j.lengths == nil && errors.Is(err, ops.ErrUnsorted) && r.unordered != "sort" {
+	if j.values.Rank() > 2 && j.lengths == nil && errors.Is(err, ops.ErrUnsorted) && r.Unordered != "sort" {
 		return fmt.Errorf("%w; if rows are padded, lengths [%d] says how many samples of each count", err, j.batch())
 	}
 	return err

@@ -80,7 +80,7 @@ func TestRowsOfOneFeatureNeedNoThirdDimension(t *testing.T) {
 	assert.Equal(t, []float64{.5, 4}, array[float64](t, f, "values"))
 	line := unmarshal(t, stdout)["streams"].([]any)[0].(map[string]any)
 	assert.Equal(t, []any{2., 1.}, []any{line["rows"], line["columns"]})
-	// A column of times is one recording's, whose times are of one dimension.
+	// Times with one column belong to one recording, and become one dimension.
 	code, _, stderr := execute("resample", writeNPZ(t, map[string]*tensor.Tensor{"values": column[float32](1, 2), "times": column[int64](0, 10)}), "-o", out, "--hz=10", "--backend=cpu")
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, "times: got i64 [2,1] on host, want [2], one timestamp a sample")

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// beside writes an archive of a good stream "a" and of what is given.
+// beside writes an archive with a good stream "a" and the given arrays.
 func beside(t *testing.T, arrays map[string]*tensor.Tensor) string {
 	all := map[string]*tensor.Tensor{"a.values": column[float32](0, 2), "a.times": vec[int64](0, 1e9)}
 	for name, a := range arrays {
@@ -94,7 +94,7 @@ func TestWhereNothingCanBeUsedEveryReasonIsSaid(t *testing.T) {
 		writeNPZ(t, map[string]*tensor.Tensor{"qpos": short}): `: no streams: got qpos, want arrays NAME.values [S,D] and NAME.times [S], or records`,
 		writeNPZ(t, nil): `: no streams: got nothing in it, want`,
 		zipped(t, map[string][]byte{"a.values": nil, "a.times": nil}): `: no streams: got no member called NAME.npy, but a.`,
-		// Of a stream that is left out for one reason and one for another, both are said.
+		// A stream that is left out for two reasons is reported with both.
 		writeNPZ(t, map[string]*tensor.Tensor{"a.values": column[float32](1), "a.times": short, "b.values": column[float32](1), "b.times": vec[int64](0, 1)}): `: no stream that can be put on a clock, want one with samples and columns: a (fewer than two distinct timestamps), b (array b.times: got i64 [2] on host, want [1]`,
 	} {
 		out := filepath.Join(t.TempDir(), "o.npz")
@@ -119,7 +119,7 @@ func TestWhatIsNearlyAStreamIsLeftOutAndTheRestIgnored(t *testing.T) {
 	assert.Equal(t, []any{"qpos"}, res["ignored"])
 }
 
-// What resample writes has one array times: it can be read again.
+// The output of resample has one shared array times, and can be read again.
 func TestWhatResampleWritesIsAnArchiveOfStreams(t *testing.T) {
 	in := beside(t, map[string]*tensor.Tensor{"b.values": column(10., 20), "b.times": vec[int64](0, 1e9)})
 	out := filepath.Join(t.TempDir(), "o.npz")
@@ -164,7 +164,7 @@ func TestNamesOfAnArchiveAreCompleted(t *testing.T) {
 	}
 }
 
-// sortedLines returns what a completion offers.
+// sortedLines returns the lines of a completion, sorted.
 func sortedLines(stdout string) (list []string) {
 	for _, line := range strings.Split(stdout, "\n") {
 		if line != "" && line[0] != ':' {

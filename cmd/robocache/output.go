@@ -10,17 +10,17 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/mcap"
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/dataset/safetensors"
+	"github.com/robocache/robocache/internal/arrayfile"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/storage"
 	"github.com/robocache/robocache/tensor"
 )
 
-// checkFiles finds what is wrong with the files that a command line names, and with its backend. The output is one of the kinds: ".npz".
+// checkFiles checks the files and the backend on a command line. The extension of out must be in kinds, for example ".npz".
 func checkFiles(in, out, plot, backend string, kinds ...string) error {
 	switch {
 	case out == "":
@@ -42,7 +42,7 @@ func checkFiles(in, out, plot, backend string, kinds ...string) error {
 	return nil
 }
 
-// writable finds outputs that cannot be written, before the work that would be in vain.
+// writable checks before the work that outputs can be written.
 func writable(paths ...string) error {
 	for _, path := range paths {
 		if path == "" {
@@ -58,7 +58,7 @@ func writable(paths ...string) error {
 	return nil
 }
 
-// notURL refuses a URL as an output. What filepath.Join made of one has one slash left.
+// notURL returns a usage error if an output is a URL. One slash is enough, because filepath.Join removes the other.
 func notURL(path string) error {
 	scheme, _, is := strings.Cut(path, ":/")
 	if is && slices.Contains(storage.Schemes(), scheme) {
@@ -67,7 +67,7 @@ func notURL(path string) error {
 	return nil
 }
 
-// unwritten says which output could not be written, if that is what failed.
+// unwritten converts a file error to an outputError.
 func unwritten(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -76,10 +76,10 @@ func unwritten(err error) error {
 	return err
 }
 
-// inArrays writes an output of arrays, in the format of its name.
-func inArrays(out string, arrays func(align.ArrayWriter) error) func(io.Writer) error {
+// inArrays returns the function that writes an output of arrays, in the format of its extension.
+func inArrays(out string, arrays func(arrayfile.Writer) error) func(io.Writer) error {
 	return func(f io.Writer) error {
-		archive := align.NewArrayWriter(out, f)
+		archive := arrayfile.New(out, f)
 		if err := arrays(archive); err != nil {
 			return err
 		}
@@ -87,7 +87,7 @@ func inArrays(out string, arrays func(align.ArrayWriter) error) func(io.Writer) 
 	}
 }
 
-// inMessages writes an output of messages.
+// inMessages returns the function that writes an output of messages.
 func inMessages(e *dataset.Episode, encoding mcap.Encoding) func(io.Writer) error {
 	return func(f io.Writer) error {
 		w, err := mcap.NewWriter(f, mcap.WriterOptions{Library: "robocache"})
@@ -101,7 +101,8 @@ func inMessages(e *dataset.Episode, encoding mcap.Encoding) func(io.Writer) erro
 	}
 }
 
-// save writes the picture, if there is to be one, and the output: both are whole, and the report of them is out, before either has its name.
+// save writes the output and, if plot is set, the picture. Both files are complete and the report is printed before the files get their
+// names.
 func save(in, out, plot string, fill func(io.Writer) error, draw func(io.Writer) error, report func() error) error {
 	var files []atomicfile.Output
 	if plot != "" {
@@ -124,20 +125,20 @@ func save(in, out, plot string, fill func(io.Writer) error, draw func(io.Writer)
 	return unwritten(err)
 }
 
-// maxOutput is the most bytes that a grid may take: a slip of the finger should not fill the memory.
+// maxOutput bounds an output, in bytes, because a wrong digit should not fill the memory.
 const maxOutput = 64 << 30
 
-// room returns the most bytes that an output may take: maxOutput, or the memory that is available.
+// room returns the bound for an output: maxOutput or the available memory, the smaller one.
 func room() float64 { return float64(min(maxOutput, tensor.Available())) }
 
-// sameFile reports whether two names are one file, through links too.
+// sameFile reports whether two names are one file. It follows links.
 func sameFile(a, b string) bool {
 	ia, errA := os.Stat(a)
 	ib, errB := os.Stat(b)
 	if errA == nil && errB == nil {
 		return os.SameFile(ia, ib)
 	}
-	for _, name := range []*string{&a, &b} { // what is not there yet, through links too
+	for _, name := range []*string{&a, &b} { // neither needs to exist
 		if target, err := atomicfile.Follow(*name); err == nil {
 			*name = target
 		}
@@ -145,7 +146,8 @@ func sameFile(a, b string) bool {
 	return filepath.Clean(a) == filepath.Clean(b)
 }
 
-// liesIn tells whether an output is an input on the disk, or in one. Where that cannot be known it is not, and the work says what is wrong.
+// liesIn reports whether an output is an input on the disk, or inside one. It returns false if a path has no absolute form, because the work
+// fails then anyway.
 func liesIn(in, out string) bool {
 	if _, local := storage.Local(in); !local {
 		return false

@@ -5,10 +5,8 @@ import (
 	"os"
 	"strings"
 
-	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/loader/store"
-	"github.com/robocache/robocache/tensor"
 	"github.com/spf13/cobra"
 )
 
@@ -17,7 +15,7 @@ func (a *app) packCommand() *cobra.Command {
 	var out string
 	var shard shardFlag
 	var shards int
-	dtype := cli.Setting[tensor.DType]{Choice: cli.Choice[tensor.DType]{List: valueTypes(), Kind: "DTYPE"}, To: &p.Build.DType}
+	dtype := dtypeFlag(&p.Build.DType)
 	cmd := &cobra.Command{
 		Use:   "pack DATASET -o STORE.safetensors",
 		Short: "Pack the episodes of a dataset into one file that batches are drawn from",

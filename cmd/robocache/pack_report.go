@@ -13,20 +13,20 @@ import (
 	"github.com/robocache/robocache/loader/store"
 )
 
-// packed is what pack says of its work.
+// packed is the pack report.
 type packed struct {
 	Input    string            `json:"input"`
 	Output   string            `json:"output"`
 	Episodes int               `json:"episodes"`
-	Skipped  []serve.Skipped   `json:"skipped"` // episodes that could not be read
-	Absent   []absentInput     `json:"absent"`  // the input, if declared episodes of it are not there
+	Skipped  []serve.Skipped   `json:"skipped"` // episodes that cannot be read
+	Absent   []absentInput     `json:"absent"`  // the input, if it lacks declared episodes
 	Streams  []packedStream    `json:"streams"`
 	Media    []packedMedia     `json:"media"`
 	LeftOut  []notetext.Reason `json:"left_out"`
 	Remarks  []string          `json:"remarks"`
-	Shards   int               `json:"shards"`        // files of the store, if it is a folder; 0 if it is one file
-	Packed   []int             `json:"packed_shards"` // which of them were packed, from 0
-	Fresh    []int             `json:"fresh_shards"`  // which were there already
+	Shards   int               `json:"shards"`        // files of the store if it is a folder; 0 for one file
+	Packed   []int             `json:"packed_shards"` // shards packed by this run, from 0
+	Fresh    []int             `json:"fresh_shards"`  // shards that were packed before
 }
 
 type packedStream struct {
@@ -34,8 +34,8 @@ type packedStream struct {
 	Samples    int    `json:"samples"`
 	Columns    int    `json:"columns"`
 	DType      string `json:"dtype"`
-	Rounded    int    `json:"rounded"`    // values that the dtype could not hold
-	Overflowed int    `json:"overflowed"` // of these, those that became infinite
+	Rounded    int    `json:"rounded"`    // values that the dtype cannot represent
+	Overflowed int    `json:"overflowed"` // the part of Rounded that became infinite
 	Inexact    int    `json:"inexact_integers"`
 }
 
@@ -83,7 +83,7 @@ func packedOf(ctx context.Context, in, out string, store *store.Store) (*packed,
 	}
 	r.Remarks = append(r.Remarks, notetext.EpisodeLines(notes, store.Len())...)
 	for _, g := range store.Skipped.Groups() {
-		r.Remarks = append(r.Remarks, fmt.Sprintf("skipped: episode %s: %s", g.Who(), notetext.Text(g.Note)))
+		r.Remarks = append(r.Remarks, fmt.Sprintf("skipped: episode %s: %s", g.Who(), notetext.Text(g[0])))
 	}
 	return r, nil
 }
@@ -92,9 +92,7 @@ func (a *app) packed(r *packed) error {
 	if a.JSON {
 		return a.WriteJSON(r)
 	}
-	for _, text := range r.Remarks {
-		a.Remark("%s", text)
-	}
+	a.Remarks(r.Remarks)
 	for _, l := range r.LeftOut {
 		a.Remark("left out: %s, %s (in %s)", l.Name, l.Reason, episodes(l.Episodes))
 	}
@@ -113,7 +111,7 @@ func (a *app) packed(r *packed) error {
 	return err
 }
 
-// packInto writes the store of a dataset.
+// packInto packs a dataset to a store.
 func (a *app) packInto(ctx context.Context, p *batching.Packing, d dataset.Dataset, out string, sources []store.Source) error {
 	bar := a.Counting("packing episodes", d.Len())
 	defer bar.Done()

@@ -16,7 +16,7 @@ import (
 	"github.com/robocache/robocache/loader/store"
 )
 
-// packShards packs shards begin to end-1 of count into a folder. from is who said which.
+// packShards packs the shards from begin to end-1 to a folder with count shards. from names the source for these numbers.
 func (a *app) packShards(p *batching.Packing, out string, begin, end, count int, from string) error {
 	if err := shardsFolder(p.Path, out); err != nil {
 		return err
@@ -72,7 +72,7 @@ func (a *app) packShards(p *batching.Packing, out string, begin, end, count int,
 	return a.packed(r)
 }
 
-// packShard packs a shard, and shows somebody who looks how far it is.
+// packShard packs a shard and shows the progress.
 func (a *app) packShard(ctx context.Context, p *batching.Packing, d dataset.Dataset, out string, index, count int) (fresh bool, err error) {
 	done, episodes := a.Step(fmt.Sprintf("shard %d of %d: hashing files", index, count)), cli.Bar{}
 	defer func() { done(); episodes.Done() }()
@@ -85,7 +85,7 @@ func (a *app) packShard(ctx context.Context, p *batching.Packing, d dataset.Data
 	}))
 }
 
-// shardsFolder refuses what cannot be the folder of a store.
+// shardsFolder returns a usage error if an output cannot be a store folder.
 func shardsFolder(in, out string) error {
 	if err := notURL(out); err != nil {
 		return err
@@ -105,7 +105,7 @@ func shardsFolder(in, out string) error {
 	return nil
 }
 
-// unpacked says what an error of packing a shard means on the command line.
+// unpacked maps an error from packing a shard to a command-line error.
 func unpacked(p *batching.Packing, err error, out string) error {
 	var option *loader.OptionError
 	var path *fs.PathError

@@ -14,6 +14,7 @@ import (
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/loader/store"
 )
@@ -31,7 +32,7 @@ nothing later than a target.
 
 Of a dataset of many episodes it looks at 16, evenly over all. Without -o the plan is printed.`
 
-// planned is what plan has made, as --json writes it.
+// planned is the plan report.
 type planned struct {
 	Input    string            `json:"input"`
 	Output   string            `json:"output,omitempty"`
@@ -46,7 +47,7 @@ type planned struct {
 	Plan     string            `json:"plan"`
 }
 
-// planning is what the flags of plan ask for.
+// planning has the plan flags.
 type planning struct {
 	batching.Packing
 	out, action string
@@ -109,7 +110,7 @@ func (a *app) plan(ctx context.Context, p *planning) error {
 	return unwritten(atomicfile.WriteFiles(report, atomicfile.Output{Path: p.out, Fill: fill}))
 }
 
-// open opens what a plan is to be made for.
+// open opens the plan input.
 func (p *planning) open(ctx context.Context) (dataset.Dataset, error) {
 	if !store.IsStore(p.Path) {
 		return p.Read(ctx)
@@ -132,10 +133,10 @@ func (a *app) suggest(ctx context.Context, p *planning, d dataset.Dataset) (*sug
 		bar.Add(1)
 		garbage.adjust()
 	}})
-	var steps *align.StepsError
-	var none *align.NoStreamsError
+	var steps *clocks.StepsError
+	var none *clocks.NoStreamsError
 	var stream *align.StreamError
-	var missing *align.MissingError
+	var missing *clocks.MissingError
 	switch {
 	case errors.As(err, &steps):
 		return nil, usagef("%s counts steps and does not say how many a second there are, want --rate", p.Path)
@@ -149,14 +150,12 @@ func (a *app) suggest(ctx context.Context, p *planning, d dataset.Dataset) (*sug
 	return found, err
 }
 
-// planned prints the plan, or what was written.
+// planned prints the plan, or a summary if it was written to a file.
 func (a *app) planned(r *planned) error {
 	if a.JSON {
 		return a.WriteJSON(r)
 	}
-	for _, text := range r.Remarks {
-		a.Remark("%s", text)
-	}
+	a.Remarks(r.Remarks)
 	if r.Output == "" {
 		_, err := io.WriteString(a.Out, r.Plan)
 		return err

@@ -54,8 +54,7 @@ func (a *app) policyCommand() *cobra.Command {
 	f.BoolVar(&p.live, "live", false, "play the episode in its own time, and predict from what has arrived")
 	f.Var(&cli.PositiveFlag{To: &p.hz, Max: 1e6, Unit: "HZ"}, "hz", "predictions a second of --live; the policy's clock unless given")
 	readingFlags(f, &p.request.Packing.Options)
-	f.StringVar(&p.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N or sim")
-	complete(cmd, "backend", backendNames)
+	nameFlag(cmd, &p.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N or sim", backendNames()...)
 	cmd.ValidArgsFunction = recordingFiles
 	return cmd
 }

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/arrayfile"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/loader/store"
@@ -24,12 +24,12 @@ import (
 	"github.com/robocache/robocache/viz"
 )
 
-// acting is what the flags of policy ask for.
+// acting has the policy flags.
 type acting struct {
 	dir, path          string
 	out, plot, backend string
-	request            batching.Request // of the recordings
-	hz                 float64          // of --live
+	request            batching.Request // for the recordings
+	hz                 float64          // for --live
 	episode            episodeFlag
 	live, columns      bool
 }
@@ -51,7 +51,7 @@ func (p *acting) check() error {
 	return writable(p.out, p.plot)
 }
 
-// explain says what an error means for the command line.
+// explain maps an error to a command-line error.
 func (p *acting) explain(err error) error {
 	var bad *policy.CheckpointError
 	if err == nil || errors.As(err, &bad) {
@@ -60,7 +60,7 @@ func (p *acting) explain(err error) error {
 	return explainPolicy(p.path, err)
 }
 
-// acted is what policy says of its work.
+// acted is the policy report.
 type acted struct {
 	Policy     string             `json:"policy"` // the folder
 	Input      string             `json:"input"`
@@ -68,8 +68,8 @@ type acted struct {
 	Plot       string             `json:"plot,omitempty"`
 	Device     deviceInfo         `json:"device"`
 	Says       string             `json:"says"`
-	Trained    []int              `json:"trained"` // which of the episodes it was trained on, known by their samples: their skill stands apart
-	Skill      map[string]float64 `json:"skill"`   // on the others
+	Trained    []int              `json:"trained"` // episodes that the policy was trained on, recognised by their samples; their skill is separate
+	Skill      map[string]float64 `json:"skill"`   // on the other episodes
 	Evaluation *policy.Evaluation `json:"evaluation,omitempty"`
 	Seen       map[string]float64 `json:"trained_skill"`
 	SeenBy     *policy.Evaluation `json:"trained_evaluation,omitempty"`
@@ -78,25 +78,25 @@ type acted struct {
 	Remarks    []string           `json:"remarks"`
 }
 
-// latency is how long one prediction takes: from the samples that have arrived to the actions on the host.
+// latency is the time for one prediction, from the arrived samples to the actions on the host.
 type latency struct {
 	Predictions int     `json:"predictions"`
 	Median      float64 `json:"median_ms"`
 	P99         float64 `json:"p99_ms"`
 }
 
-// lived is what --live did.
+// lived is the report of --live.
 type lived struct {
 	Hz            float64 `json:"hz"`
 	Episode       string  `json:"episode"`
 	Seconds       float64 `json:"seconds"`
-	WithoutAction int     `json:"without_action"` // ticks that no action had arrived before
-	WithoutState  int     `json:"without_state"`  // predictions for which a state had no valid sample at the tick
-	Late          int     `json:"late"`           // predictions that were not there a period after their tick
+	WithoutAction int     `json:"without_action"` // ticks before the first action
+	WithoutState  int     `json:"without_state"`  // predictions with a state that has no valid sample at the tick
+	Late          int     `json:"late"`           // predictions that took more than a period
 	Ended         bool    `json:"ended_by_signal"`
 }
 
-// actor is policy at work.
+// actor is a running policy command.
 type actor struct {
 	*acting
 	app    *app
@@ -111,7 +111,7 @@ func (w *actor) remark(format string, args ...any) {
 }
 
 func (w *actor) run(ctx context.Context) error {
-	numbers, at := []int{}, 0 // at is the place of the episode that is played
+	numbers, at := []int{}, 0 // at is the index of the episode to play
 	for i, e := range w.store.Episodes {
 		if w.episode < 0 || int(w.episode) == e.Number {
 			numbers = append(numbers, e.Number)
@@ -146,7 +146,7 @@ func (w *actor) run(ctx context.Context) error {
 	return w.write()
 }
 
-// compare predicts at all ticks, and writes what was predicted.
+// compare predicts at all ticks and writes the predictions.
 func (w *actor) compare(ctx context.Context, numbers []int) error {
 	kept := &predictions{}
 	trace := policy.NewTrace(w.policy.Config(), numbers[0])
@@ -193,7 +193,7 @@ func (w *actor) compare(ctx context.Context, numbers []int) error {
 	}))
 }
 
-// tell keeps what skill there was on episodes that the policy was trained on, or on others.
+// tell stores the skill on episodes that the policy was trained on, or on others.
 func (w *actor) tell(e *policy.Evaluation) {
 	if len(e.Episodes) > 0 && slices.Contains(w.out.Trained, e.Episodes[0]) {
 		w.out.SeenBy, w.out.Seen = e, skillOf(e)
@@ -207,7 +207,7 @@ func (w *actor) keep(p *predictions) error {
 	c := w.policy.Config()
 	n, chunk, columns := len(p.anchors), c.Recipe.Chunk, len(c.Targets)
 	return unwritten(atomicfile.WriteFile(w.acting.out, func(f io.Writer) error {
-		archive := align.NewArrayWriter(w.acting.out, f)
+		archive := arrayfile.New(w.acting.out, f)
 		var errs []error
 		add := func(name string, t *tensor.Tensor, err error) {
 			if err == nil {
@@ -235,7 +235,8 @@ func (w *actor) keep(p *predictions) error {
 	}))
 }
 
-// play gives the episode's samples to a runner in the order of their times, and predicts at each tick of --hz: in the episode's own time, or at once.
+// play feeds the episode's samples to a runner in time order, and predicts at each tick of --hz. If live is true it runs in
+// the episode's own time, else as fast as possible.
 func (w *actor) play(ctx context.Context, e *dataset.Episode, number int, live bool) (err error) {
 	streams, err := w.policy.LiveStreams(e)
 	if err != nil {
@@ -250,7 +251,7 @@ func (w *actor) play(ctx context.Context, e *dataset.Episode, number int, live b
 	if err != nil {
 		return err
 	}
-	var score *policy.Score // of what is predicted live: without, all ticks have been compared
+	var score *policy.Score // of the live predictions; without live, compare has scored all ticks
 	if live {
 		if score, err = policy.NewScore(w.policy.Config(), e); err != nil {
 			return err
@@ -356,7 +357,7 @@ func (w *actor) write() error {
 	return err
 }
 
-// predictions are what -o keeps.
+// predictions is the data in -o.
 type predictions struct {
 	chunks, recorded         []float64
 	counts                   []uint8
@@ -376,10 +377,10 @@ func (p *predictions) add(w *policy.Window, chunk []float64) error {
 	return nil
 }
 
-// mostTimed is how many predictions are timed where nobody waits for them.
+// mostTimed bounds the predictions that are timed without --live.
 const mostTimed = 1000
 
-// latencyOf is the median and the 99th of a hundred, by the nearest rank.
+// latencyOf returns the median and the 99th percentile, by nearest rank.
 func latencyOf(took []time.Duration) latency {
 	l := latency{Predictions: len(took)}
 	if len(took) == 0 {

@@ -15,7 +15,7 @@ import (
 	"github.com/robocache/robocache/policy"
 )
 
-// skillOf are skills by ticks.
+// skillOf returns the skill by horizon in ticks.
 func skillOf(e *policy.Evaluation) map[string]float64 {
 	m := map[string]float64{}
 	for _, s := range e.Skills {
@@ -26,7 +26,7 @@ func skillOf(e *policy.Evaluation) map[string]float64 {
 	return m
 }
 
-// writeSkills prints skills, one line a horizon; the ridge's beside them if it is not nil.
+// writeSkills prints the skills, one line per horizon. If the ridge is not nil, its skills are in a column.
 func writeSkills(b *bytes.Buffer, e, ridge *policy.Evaluation) {
 	fmt.Fprintf(b, "skill on %s, 1 - MSE/MSE(hold the last action):\n", numbered(e.Episodes))
 	for _, s := range e.Skills {
@@ -43,7 +43,7 @@ func writeSkills(b *bytes.Buffer, e, ridge *policy.Evaluation) {
 	}
 }
 
-// numbered are episodes by their numbers: "episodes 0 to 3, 7".
+// numbered formats episode numbers: "episodes 0 to 3, 7".
 func numbered(list []int) string {
 	var parts []string
 	for i := 0; i < len(list); {
@@ -51,7 +51,7 @@ func numbered(list []int) string {
 		for j+1 < len(list) && list[j+1] == list[j]+1 {
 			j++
 		}
-		if j < i+2 { // no more than two in a row
+		if j < i+2 { // at most two in a row
 			j = i
 			parts = append(parts, strconv.Itoa(list[i]))
 		} else {
@@ -66,7 +66,7 @@ func numbered(list []int) string {
 	return what + strings.Join(parts, ", ")
 }
 
-// writeColumns prints the skill of each column at the farthest horizon that has one, and errors in its unit.
+// writeColumns prints each column's skill at the farthest horizon that has one, with errors in the column's unit.
 func writeColumns(b *bytes.Buffer, e *policy.Evaluation) {
 	for i := len(e.Skills) - 1; i >= 0; i-- {
 		s := e.Skills[i]
@@ -84,7 +84,7 @@ func writeColumns(b *bytes.Buffer, e *policy.Evaluation) {
 	}
 }
 
-// explainPolicy says which input an error of package policy is of.
+// explainPolicy maps an error from package policy to the input that caused it.
 func explainPolicy(path string, err error) error {
 	var stream *policy.StreamError
 	var episode *policy.EpisodeError

@@ -25,15 +25,14 @@ unless -o names a file.`
 const profileExample = `  robocache profile resample episode.npz
   robocache profile --json resample flight.ulg --hz 50 --stream sensor_combined`
 
-// profileResult is what profile says.
+// profileResult is the profile report.
 type profileResult struct {
 	Command  []string       `json:"command"`
 	Device   deviceInfo     `json:"device"`
 	Launches []launchResult `json:"launches"`
 }
 
-// launchResult is one launch. Traffic's sectors over its least are what the requests moved over what they would have if
-// the bytes asked for lay densely.
+// launchResult is one launch. sectors_over_least compares the sectors moved with the sectors for densely packed bytes.
 type launchResult struct {
 	Kernel            string            `json:"kernel"`
 	Grid              [3]uint32         `json:"grid"`
@@ -43,7 +42,7 @@ type launchResult struct {
 	Instructions      map[string]uint64 `json:"thread_instructions"`
 	Read              trafficResult     `json:"global_read"`
 	Write             trafficResult     `json:"global_write"`
-	Prefetched        uint64            `json:"prefetched_lines"` // of 128 bytes, each counted once
+	Prefetched        uint64            `json:"prefetched_lines"` // lines of 128 bytes, each counted once
 	BankConflicts     uint64            `json:"bank_conflicts"`
 	Atomics           uint64            `json:"atomics"`
 	AtomicsOnOne      uint64            `json:"atomics_on_one_address"`
@@ -78,7 +77,7 @@ func launchOf(l *cudasim.Launch) launchResult {
 	}
 }
 
-// profileCommand returns the command profile. It runs another command of the tree that root makes.
+// profileCommand returns the command profile. It runs another command in the tree that root returns.
 func (a *app) profileCommand(root func(*app) *cobra.Command) *cobra.Command {
 	var backend string
 	cmd := &cobra.Command{
@@ -99,13 +98,12 @@ func (a *app) profileCommand(root func(*app) *cobra.Command) *cobra.Command {
 			return a.profile(root, args)
 		},
 	}
-	cmd.Flags().SetInterspersed(false) // what follows the command is the command's
-	cmd.Flags().StringVar(&backend, "backend", "sim", "sim")
-	complete(cmd, "backend", func() []string { return []string{"sim"} })
+	cmd.Flags().SetInterspersed(false) // the flags after the command belong to the command
+	nameFlag(cmd, &backend, "backend", "sim", "sim", "sim")
 	return cmd
 }
 
-// profiled lists the commands that profile can run: those that take a backend and write an output.
+// profiled returns the commands that profile can run: they have the flags --backend and --output.
 func profiled(root *cobra.Command) []string {
 	var names []string
 	for _, c := range root.Commands() {
@@ -116,10 +114,10 @@ func profiled(root *cobra.Command) []string {
 	return names
 }
 
-// profile runs a command line on the simulated device, watching its launches.
+// profile runs a command line on the simulated device and records its launches.
 func (a *app) profile(root func(*app) *cobra.Command, args []string) error {
 	hidden := newApp(a.In, io.Discard, io.Discard)
-	hidden.Pipe = a.Pipe // whose name stands in the errors
+	hidden.Pipe = a.Pipe // for the pipe's name in errors
 	inner := root(hidden)
 	if commands := profiled(inner); !slices.Contains(commands, args[0]) {
 		return usagef("profile: got the command %q, want %s", args[0], strings.Join(commands, ", "))
@@ -156,7 +154,7 @@ func (a *app) profile(root func(*app) *cobra.Command, args []string) error {
 	return r.write(a.Out)
 }
 
-// profileLine is the command line with the backend, and an output to be thrown away where it names none.
+// profileLine adds the backend to a command line and, if it has no output, a temporary output.
 func (a *app) profileLine(root func(*app) *cobra.Command, args []string) (line []string, clean func(), err error) {
 	clean = func() {}
 	c, rest, err := root(newApp(nil, io.Discard, io.Discard)).Find(args)
@@ -180,7 +178,7 @@ func (a *app) profileLine(root func(*app) *cobra.Command, args []string) (line [
 	return append(line, "-o", filepath.Join(dir, "out.npz")), clean, err
 }
 
-// classes is the order of the instructions' classes in the table.
+// classes are the instruction classes in the table's order.
 var classes = []string{"int", "float", "double", "half", "convert", "move", "predicate", "branch", "memory", "atomic", "sync", "other"}
 
 func size3(n [3]uint32) string {

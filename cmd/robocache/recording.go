@@ -10,23 +10,25 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
-	_ "github.com/robocache/robocache/dataset/all" // so that dataset.Open knows them
+	_ "github.com/robocache/robocache/dataset/all" // registers the formats
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/internal/arrayfile"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 	"github.com/robocache/robocache/viz"
 )
 
-// recording is an episode that is resampled or fused.
+// recording is an episode to resample or fuse.
 type recording struct {
 	path    string
 	form    string // "ulog", "npz"
 	episode *dataset.Episode
 	plan    align.Plan
-	used    []string // arrays of an .npz file that the streams are made of
-	ignored []string // and those that are none's
+	used    []string // arrays of an .npz file that are used
+	ignored []string // and the other arrays
 	remarks []string
 	fused   *align.Fused
 	apart   *align.Resampled
@@ -56,7 +58,7 @@ func loadRecording(r *request) (*work, error) {
 	return &work{j}, d.Close()
 }
 
-// loadStreams reads an archive of streams.
+// loadStreams reads an archive with streams.
 func loadStreams(r *request) (*work, error) {
 	file, err := npz.Open(r.in)
 	if err != nil {
@@ -67,7 +69,7 @@ func loadStreams(r *request) (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !file.Has("targets") && r.hz == 0 && r.planFile == "" {
+	if !file.Has("targets") && r.Rate == 0 && r.planFile == "" {
 		return nil, usagef("no clock given: %s has no array targets, want one or --hz", r.in)
 	}
 	j := &recording{path: r.in, form: "npz", plan: plan}
@@ -102,12 +104,12 @@ func loadStreams(r *request) (*work, error) {
 	if r.from.Given && !bits {
 		j.remarks = append(j.remarks, "in-dtype has no effect: no array is uint16")
 	}
-	if names == nil { // an archive of streams says itself which have a place in a row, samples or not
+	if names == nil { // without an explicit list, streams without samples would be missing
 		for _, s := range j.episode.Streams {
 			j.plan.Streams = append(j.plan.Streams, align.Stream{Name: s.Name})
 		}
 	}
-	if r.hz == 0 && r.planFile == "" {
+	if r.Rate == 0 && r.planFile == "" {
 		if j.plan.Targets, err = file.Times("targets"); err != nil {
 			return nil, &inputError{Path: r.in, Array: "targets", Err: err}
 		}
@@ -117,14 +119,14 @@ func loadStreams(r *request) (*work, error) {
 	return &work{j}, nil
 }
 
-// noStreams says why nothing of an archive is a stream: the error of the only one that could be, or the reasons of all.
+// noStreams returns the error for an archive without streams: the only candidate's error, or the reasons for all.
 func noStreams(r *request, file *npz.File, left dataset.Notes) error {
 	if names := file.StreamNames(); len(names) == 1 && len(left) == 1 {
 		if _, _, err := file.Episode(npz.EpisodeOptions{BF16: r.from.Given, Streams: names}); err != nil {
 			return arrayError(r.in, err)
 		}
 	}
-	const most = 20 // as many as one reads
+	const most = 20 // short enough to read
 	if len(left) > 0 {
 		var list []string
 		for _, l := range left[:min(len(left), most)] {
@@ -161,7 +163,7 @@ func (j *recording) run(r *request, device *ops.Device) (*result, error) {
 	if err != nil {
 		return nil, j.explain(r, err)
 	}
-	if j.form == "npz" && len(j.plan.Streams) > 0 { // else align lists them
+	if j.form == "npz" && len(j.plan.Streams) > 0 { // otherwise align lists them
 		res.Notes = append(res.Notes, j.episode.Notes.Of(dataset.ClassLeftOut)...)
 	}
 	res.NoteUnfinite()
@@ -169,7 +171,7 @@ func (j *recording) run(r *request, device *ops.Device) (*result, error) {
 	return res, nil
 }
 
-// aligned is what run has made, as a recording.
+// aligned returns the result from run as an episode.
 func (j *recording) aligned() (*dataset.Episode, error) {
 	if j.fused != nil {
 		return j.fused.Episode()
@@ -177,19 +179,19 @@ func (j *recording) aligned() (*dataset.Episode, error) {
 	return j.apart.Episode()
 }
 
-// explain says where in the input an error lies.
+// explain adds the place in the input to an error.
 func (j *recording) explain(r *request, err error) error {
 	var stream *align.StreamError
 	var arg *ops.ArgError
 	var value *ops.ValueError
-	var missing *align.MissingError
-	var many *align.ManyError
-	var span *align.RangeError
-	var none *align.NoStreamsError
-	var size *align.SizeError
-	var place *align.InPlanError
-	var steps *align.StepsError
-	errors.As(err, &place) // nil of what is not in a plan file
+	var missing *clocks.MissingError
+	var many *clocks.ManyError
+	var span *clocks.RangeError
+	var none *clocks.NoStreamsError
+	var size *clocks.SizeError
+	var place *clocks.InPlanError
+	var steps *clocks.StepsError
+	errors.As(err, &place) // nil if the error has no place in a plan file
 	switch {
 	case errors.As(err, &steps):
 		return usagef("--hz: %s counts steps and does not say how many a second there are, want --rate", j.path)
@@ -226,7 +228,7 @@ func (j *recording) explain(r *request, err error) error {
 	return err
 }
 
-// damaged adds to an error what was lost of the recording, which may be why.
+// damaged adds a recording's losses to an error, because they may be its cause.
 func (j *recording) damaged(err error) error {
 	if lost := notetext.Lines(j.episode.Notes.Damage()); len(lost) > 0 {
 		return fmt.Errorf("%w; %s", err, strings.Join(lost, "; "))
@@ -234,7 +236,7 @@ func (j *recording) damaged(err error) error {
 	return err
 }
 
-// array names the array of an archive that a stream's error is about.
+// array returns the archive's array that a stream's error is about.
 func (j *recording) array(e *align.StreamError) string {
 	name := cmp.Or(e.Arg, ops.Argument(e))
 	switch name[strings.LastIndexByte(name, '.')+1:] {
@@ -248,7 +250,7 @@ func (j *recording) array(e *align.StreamError) string {
 	return ""
 }
 
-// arrayOf names the array that a stream's values or times are in: its own, records of its name, or a clock of several.
+// arrayOf returns the array with a stream's values or times: its own array, its records, or a shared clock.
 func (j *recording) arrayOf(stream, part string) string {
 	own := stream + "." + part
 	for _, name := range append([]string{own, stream}, npz.Clocks()...) {
@@ -259,7 +261,7 @@ func (j *recording) arrayOf(stream, part string) string {
 	return own
 }
 
-func (j *recording) arrays(w align.ArrayWriter) error {
+func (j *recording) arrays(w arrayfile.Writer) error {
 	if j.fused != nil {
 		return j.fused.WriteArrays(w)
 	}
@@ -273,7 +275,7 @@ func (j *recording) panels() ([]viz.Panel, error) {
 	} else {
 		streams = j.apart.Streams
 	}
-	need := 0.0 // viz takes what it draws as float64
+	need := 0.0 // viz draws float64
 	for i := range streams {
 		need += 8 * float64(streams[i].Len()+streams[i].Recorded.Len()) * float64(len(streams[i].Columns)+1)
 	}

@@ -13,19 +13,20 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// readingFlags are the flags of commands that read recordings: how they are read, but for --strict.
+// readingFlags adds the flags for reading recordings, except --strict.
 func readingFlags(f *pflag.FlagSet, opt *dataset.Options) {
 	f.Var(cli.Hertz(&opt.Rate), "rate", "steps a second of recordings that have no times and do not say")
 	f.StringVar(&opt.Clock, "clock", "", "where timestamps come from, of formats that have several clocks: inspect lists them")
+	f.IntVar(&opt.Stretch, "stretch", 0, "the `number` from 1 of one stretch of a log whose clock was set back while it was recorded; -1 mixes all")
 	definitionsFlag(f, &opt.Definitions)
 }
 
-// definitionsFlag is the flag of commands that read recordings, whose messages may lack their definitions.
+// definitionsFlag adds the flag for message definitions, because recordings may lack theirs.
 func definitionsFlag(f *pflag.FlagSet, list *[]string) {
 	f.StringArrayVar(list, "msg-path", nil, "a `folder` or file of message definitions (.msg, .idl), of recordings that lack some; repeatable")
 }
 
-// recordingFiles completes the name of a recording.
+// recordingFiles completes recording names.
 func recordingFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	list := []string{"npz"}
 	for _, f := range dataset.Formats() {
@@ -36,7 +37,7 @@ func recordingFiles(*cobra.Command, []string, string) ([]string, cobra.ShellComp
 	return list, cobra.ShellCompDirectiveFilterFileExt
 }
 
-// episodeFlag is the number of an episode, -1 until one is given.
+// episodeFlag is an episode's number, or -1 if it is not given.
 type episodeFlag int
 
 func (e *episodeFlag) String() string {
@@ -57,7 +58,7 @@ func (e *episodeFlag) Set(s string) error {
 	return nil
 }
 
-// place returns the place of the episode in a dataset, whose own number the flag has; -1 without the flag.
+// place returns an episode's index in the dataset, by the dataset's own number; -1 without the flag.
 func (e episodeFlag) place(d dataset.Dataset, path string) (int, error) {
 	info, n := d.Info(), d.Len()
 	if e < 0 {
@@ -73,7 +74,7 @@ func (e episodeFlag) place(d dataset.Dataset, path string) (int, error) {
 	return at, nil
 }
 
-// of returns the episode of the dataset at a path: the one that is given, or the only one.
+// of returns the episode with the given number, or the dataset's only episode.
 func (e episodeFlag) of(ctx context.Context, d dataset.Dataset, path string) (*dataset.Episode, error) {
 	info, n := d.Info(), d.Len()
 	at, err := e.place(d, path)

@@ -11,63 +11,59 @@ import (
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/mcap"
+	"github.com/robocache/robocache/internal/clocks"
+	"github.com/robocache/robocache/internal/cover"
+	"github.com/robocache/robocache/internal/failure"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-// request is a resample or fuse command as given.
+// request is a resample or fuse command line.
 type request struct {
+	align.Plan           // the flags that are fields of a plan, except Streams and the names in Defaults
 	op            string // "Resample" or "Fuse"
 	in, out, plot string
 	backend       string
 	streams       []string
 	reading       dataset.Options
-	unordered     string
-	episode       episodeFlag // of a dataset; -1 unless given
-	fillGaps      bool
+	episode       episodeFlag // -1 if it is not given
 	kind          cli.Choice[ops.Interp]
 	quat          cli.Choice[ops.QuatOrder]
 	edge          cli.Choice[ops.Edge]
-	dtype, from   cli.Choice[tensor.DType]
-	span          cli.Choice[align.RangeMode]
+	dtype         cli.Setting[tensor.DType]
+	from          cli.Choice[tensor.DType]
+	span          cli.Setting[align.RangeMode]
 	encoding      cli.Choice[mcap.Encoding]
 	planFile      string
-	hz, period    float64
 	fill          cli.FillFlag
-	snap          cli.LimitFlag
-	gap, near     cli.LimitFlag
-	window        cli.LimitFlag
 }
 
-// options returns the operation's options, but for the channels. A target as near to a sample as snap counts as on it.
+// options returns the operation's options without the channels. A target within snap of a sample counts as on it.
 func (r *request) options(snap ops.Limit) ops.ResampleOptions {
+	s := r.sampling()
 	return ops.ResampleOptions{
-		Interp: r.kind.Value, Quat: r.quat.Value, Period: r.period, Window: r.window.Limit,
-		Edge: r.edge.Value, Fill: r.fill.Fill, Snap: snap,
-		MaxGap: r.gap.Limit, Tolerance: r.near.Limit, FillGaps: r.fillGaps,
-		DType: r.dtype.Value,
+		Interp: r.kind.Value, Quat: r.quat.Value, Period: s.Period, Window: s.Window, Edge: r.edge.Value, Fill: s.Fill, Snap: snap,
+		MaxGap: s.MaxGap, Tolerance: s.Tolerance, FillGaps: s.FillGaps, DType: s.DType,
 	}
 }
 
-// snapping is --snap, or its default, for the clock of --hz.
+// snapping returns --snap, or its default for the --hz clock.
 func (r *request) snapping() ops.Limit {
-	snap, _ := align.Snapping(r.snap.Limit, r.hz) // check has seen it
-	return snap
+	return clocks.Snapping(r.Snap, r.Rate)
 }
 
-// check finds what is wrong with the command line alone.
+// check checks the command line without the input.
 func (r *request) check() error {
-	if _, given := r.window.Limit.Get(); !given && r.windowed() != "" {
+	if _, given := r.Defaults.Window.Get(); !given && r.windowed() != "" {
 		return usagef("%s: no window given, want --window", r.windowed())
 	}
-	if _, err := align.Snapping(r.snap.Limit, r.hz); err != nil {
-		d, _ := r.snap.Limit.Get()
-		return usagef("--snap: got %v with --hz %g, want at most half a step of that", d, r.hz)
+	if d, _ := r.Snap.Get(); d > clocks.HalfStep(r.Rate) {
+		return usagef("--snap: got %v with --hz %g, want at most half a step of that", d, r.Rate)
 	}
-	if r.unordered != "" && !slices.Contains(align.Unordereds, r.unordered) {
-		return usagef("--unordered: got %q, want %s", r.unordered, strings.Join(align.Unordereds, ", "))
+	if r.Unordered != "" && !slices.Contains(align.Unordereds, r.Unordered) {
+		return usagef("--unordered: got %q, want %s", r.Unordered, strings.Join(align.Unordereds, ", "))
 	}
 	for flag, path := range map[string]string{"-o": r.out, "--plot": r.plot} {
 		if r.planFile != "" && path != "" && sameFile(r.planFile, path) {
@@ -83,10 +79,10 @@ func (r *request) check() error {
 	return nil
 }
 
-// messages reports whether the output is a file of messages.
+// messages reports whether the output is a message file.
 func (r *request) messages() bool { return strings.EqualFold(filepath.Ext(r.out), ".mcap") }
 
-// windowed returns a flag that asks for a window kind, or "".
+// windowed returns a flag with a window kind, or "".
 func (r *request) windowed() string {
 	if r.kind.Value.Windowed() {
 		return "--kind " + r.kind.Value.String()
@@ -101,10 +97,10 @@ func (r *request) windowed() string {
 	return ""
 }
 
-// checkFor finds flags that do not go with the format of the input.
+// checkFor checks that the flags fit the input's format.
 func (r *request) checkFor(form string) error {
 	switch {
-	case r.span.Given && r.hz == 0 && r.planFile == "":
+	case r.span.Given && r.Rate == 0 && r.planFile == "":
 		return usagef("--range %v without --hz: got no clock to make, want --hz, or the targets of the file and no --range", r.span.Value)
 	case r.episode > 0 && (form == "ulg" || form == "npz"):
 		return usagef("--episode: got %d, and %s is one recording", r.episode, r.in)
@@ -117,7 +113,7 @@ func (r *request) checkFor(form string) error {
 		return usagef("--in-dtype is for .npz files, got %q", r.in)
 	case r.kind.Value.Width() > 1 && r.kind.Value != ops.InterpSlerp:
 		return usagef("--kind %v: %s does not say where it has such features, want --stream NAME:%v", r.kind.Value, whatIs(form), r.kind.Value)
-	case r.hz == 0 && r.planFile == "":
+	case r.Rate == 0 && r.planFile == "":
 		return usagef("no clock given: %s has no targets, want --hz", whatIs(form))
 	}
 	return nil
@@ -133,7 +129,7 @@ func whatIs(form string) string {
 	return "a file of format " + form
 }
 
-// makePlan is the plan of the flags, or of the file that --plan names. names are the recording's.
+// makePlan returns the plan from the flags or from --plan. names are the recording's streams.
 func (r *request) makePlan(names []string) (align.Plan, error) {
 	if r.planFile != "" {
 		return readPlan(r.planFile)
@@ -142,21 +138,20 @@ func (r *request) makePlan(names []string) (align.Plan, error) {
 	if err != nil {
 		return align.Plan{}, err
 	}
-	return align.Plan{Rate: r.hz, Range: align.Range{Mode: r.span.Value}, Snap: r.snap.Limit, Unordered: r.unordered, Defaults: r.sampling(), Streams: streams}, nil
+	plan := r.Plan
+	plan.Defaults, plan.Streams = r.sampling(), streams
+	return plan, nil
 }
 
-// sampling is what the flags say of all streams.
+// sampling returns the flags' options for all streams.
 func (r *request) sampling() align.Sampling {
-	s := align.Sampling{
-		Period: r.period, Window: r.window.Limit, Fill: r.fill.Fill,
-		MaxGap: r.gap.Limit, Tolerance: r.near.Limit, FillGaps: r.fillGaps, DType: r.dtype.Value,
-		Kind: r.kind.String(), Edge: r.edge.String(), Quat: r.quat.String(),
-	}
+	s := r.Defaults
+	s.Fill, s.Kind, s.Edge, s.Quat = r.fill.Fill, r.kind.String(), r.edge.String(), r.quat.String()
 	return s
 }
 
-// parseStreams reads the values of --stream: NAME[COLUMN,...]:kind:max-gap, of which all but the name may be left out. names are those that the
-// recording has: a colon or bracket that belongs to one of them is part of it.
+// parseStreams parses the --stream values: NAME[COLUMN,...]:kind:max-gap, where only the name is required. names are the recording's
+// streams, because a name may contain colons and brackets.
 func (r *request) parseStreams(names []string) ([]align.Stream, error) {
 	var list []align.Stream
 	for _, f := range r.streams {
@@ -172,53 +167,50 @@ func (r *request) parseStreams(names []string) ([]align.Stream, error) {
 	return list, nil
 }
 
-// sortable adds to an error about timestamps what takes such samples.
+// sortable adds the cure to an error about timestamps.
 func (r *request) sortable(err error) error {
-	var value *ops.ValueError
-	if !errors.As(err, &value) || !strings.HasSuffix(value.Arg, "SrcTimes") {
-		return err
+	if err == nil {
+		return nil
 	}
 	how := "--unordered sort"
 	if r.planFile != "" {
 		how = "unordered: sort in the plan"
 	}
-	var disorder *align.DisorderError
-	if errors.As(err, &disorder) {
-		said := *disorder
-		if err = &said; said.Cure == "" {
-			return err
-		}
-		said.Cure = how + " leaves such samples out"
-		if errors.Is(value, ops.ErrUnsorted) {
-			said.Cure = how + " takes the samples in order"
-		}
+	switch failure.Of(err).Cure {
+	case failure.CureSort:
+		how += " takes the samples in order"
+	case failure.CureDrop:
+		how += " leaves such samples out"
+	default:
 		return err
 	}
-	switch {
-	case errors.Is(value, ops.ErrUnsorted):
-		return fmt.Errorf("%w; %s takes the samples in order", err, how)
-	case errors.Is(value, ops.ErrNotFinite), errors.Is(value, ops.ErrTimeRange):
-		return fmt.Errorf("%w; %s leaves such samples out", err, how)
+	var disorder *cover.DisorderError
+	if !errors.As(err, &disorder) {
+		return fmt.Errorf("%w; %s", err, how)
 	}
-	return err
+	described := *disorder
+	if described.Cure != "" {
+		described.Cure = how
+	}
+	return &described
 }
 
-// newRequest returns a request whose flags know their values.
+// newRequest returns a request with its flags' choices.
 func newRequest(op string) *request {
-	return &request{
+	r := &request{
 		op: op, episode: -1,
-		kind:     cli.Choice[ops.Interp]{List: ops.Interps(), Kind: "KIND"},
-		quat:     cli.Choice[ops.QuatOrder]{List: []ops.QuatOrder{ops.QuatXYZW, ops.QuatWXYZ}, Kind: "ORDER"},
-		edge:     cli.Choice[ops.Edge]{List: []ops.Edge{ops.EdgeClamp, ops.EdgeFill, ops.EdgeExtrapolate, ops.EdgeError, ops.EdgeHold}, Kind: "RULE"},
-		dtype:    cli.Choice[tensor.DType]{List: valueTypes(), Kind: "DTYPE"},
-		from:     cli.Choice[tensor.DType]{List: []tensor.DType{tensor.BF16}, Kind: "DTYPE"},
-		span:     cli.Choice[align.RangeMode]{List: []align.RangeMode{align.RangeCommon, align.RangeIntersection, align.RangeUnion}, Kind: "RANGE"},
-		encoding: cli.Choice[mcap.Encoding]{List: []mcap.Encoding{mcap.Protobuf, mcap.JSON}, Kind: "ENCODING"},
-		window:   cli.LimitFlag{Above: true},
+		kind:     cli.ChoiceOf("KIND", ops.Interps()...),
+		quat:     cli.ChoiceOf("ORDER", ops.QuatXYZW, ops.QuatWXYZ),
+		edge:     cli.ChoiceOf("RULE", ops.EdgeClamp, ops.EdgeFill, ops.EdgeExtrapolate, ops.EdgeError, ops.EdgeHold),
+		from:     cli.ChoiceOf("DTYPE", tensor.BF16),
+		encoding: cli.ChoiceOf("ENCODING", mcap.Protobuf, mcap.JSON),
 	}
+	r.dtype = dtypeFlag(&r.Defaults.DType)
+	r.span = cli.SettingOf(&r.Range.Mode, "RANGE", align.RangeCommon, align.RangeIntersection, align.RangeUnion)
+	return r
 }
 
-// onlyPlan refuses flags that say what a plan file says.
+// onlyPlan returns a usage error if --plan is given with a flag that the plan replaces.
 func onlyPlan(cmd *cobra.Command) (err error) {
 	apart := []string{"plan", "episode", "rate", "clock", "msg-path", "output", "encoding", "plot", "backend", "strict", "in-dtype", "json"}
 	cmd.Flags().Visit(func(f *pflag.Flag) {

@@ -25,13 +25,13 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err == nil {
 		return exitGood
 	}
-	if errors.Is(err, syscall.EPIPE) { // as of any program that writes into a pipe that nobody reads any more
+	if errors.Is(err, syscall.EPIPE) { // like any program with a closed output pipe
 		atomicfile.Abandon()
 		cli.DieOfPipe()
 	}
 	report := describe(err)
-	// The flag may stand behind the one that could not be read, so the arguments are asked and not the parser.
-	var cut *cutError // of which the JSON that was written tells, as it does of what was found
+	// The arguments are searched, because the parser may have stopped before --json.
+	var cut *cutError // its JSON is already written, as is that of foundError
 	var found *foundError
 	if !errors.As(err, &cut) && !errors.As(err, &found) && (app.JSON || wantsJSON(args)) {
 		if failed := app.WriteJSON(map[string]any{"error": report}); failed == nil {
@@ -84,7 +84,7 @@ on a GPU or on the CPU.`,
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
 	root.InitDefaultHelpCmd()
-	root.InitDefaultCompletionCmd() // after SetOut: it keeps the writer of this moment
+	root.InitDefaultCompletionCmd() // after SetOut, because it stores the current writer
 	for _, c := range root.Commands() {
 		switch c.Name() {
 		case "help":

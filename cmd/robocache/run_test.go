@@ -154,7 +154,7 @@ func TestErrorsInJSONSayWhere(t *testing.T) {
 	assert.Equal(t, 2.0, e["index"])
 }
 
-// absent stands for a backend whose device is not there.
+// absent is a backend without a device.
 func TestNoDeviceHasItsOwnCode(t *testing.T) {
 	backend.Register(backend.Opener{Name: "absent", Open: func(string) (backend.Backend, error) { return nil, os.ErrNotExist }})
 	code, _, stderr := execute("resample", "testdata/ramp.npz", "-o", filepath.Join(t.TempDir(), "o.npz"), "--backend", "absent:1")

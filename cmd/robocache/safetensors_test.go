@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/dataset/safetensors"
+	"github.com/robocache/robocache/internal/arrayfile"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/tensor"
 	"github.com/stretchr/testify/assert"
@@ -106,7 +106,7 @@ func TestOnlyTheThreeFormatsAreWritten(t *testing.T) {
 	assert.Contains(t, stderr, "want a name that ends in .npz\n")
 }
 
-// An output that is not what was written, as a disk or another program can make it, gets no name, and no more does what belongs to it.
+// If the disk or another program changed a written file, neither it nor its companions get their names.
 func TestAnOutputThatIsNotWhatWasWrittenIsNone(t *testing.T) {
 	// spoil changes a byte of the file that is being written for a name.
 	spoil := func(path string) error {
@@ -121,7 +121,7 @@ func TestAnOutputThatIsNotWhatWasWrittenIsNone(t *testing.T) {
 	for _, c := range []struct{ spoiled, name string }{{"o.npz", "o.npz"}, {"o.png", "o.npz"}, {"o.png", "o.safetensors"}} {
 		dir := t.TempDir()
 		out, plot := filepath.Join(dir, c.name), filepath.Join(dir, "o.png")
-		err := save("in.ulg", out, plot, inArrays(out, func(w align.ArrayWriter) error {
+		err := save("in.ulg", out, plot, inArrays(out, func(w arrayfile.Writer) error {
 			err := w.Add("values", tensor.Must(tensor.New(tensor.F32, 1<<20)))
 			if c.spoiled == c.name {
 				err = errors.Join(err, spoil(out))

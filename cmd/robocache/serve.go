@@ -23,7 +23,7 @@ at a file descriptor. It plans, reads, decodes and computes on the CPU for that 
 Linux only.`,
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			// A terminal sends these to all of a group. The process that started this one decides what they mean, and this one ends with it.
+			// A terminal sends these to the whole process group. The parent decides, and this process ends with it.
 			signal.Ignore(os.Interrupt, syscall.SIGHUP)
 			err := serve.Run(context.Background(), fd, versionOf().Version, func() {
 				atomicfile.Abandon()

@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/internal/batching"
 )
 
-// arrays are the variables by which schedulers tell a task of an array its number, and how many there are; Kubernetes does not say.
+// arrays are the schedulers' variables for an array task's index and for the count. Kubernetes has no count.
 var arrays = []struct{ index, count string }{
 	{"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT"},
 	{batching.CompletionIndex, ""},
@@ -17,7 +17,7 @@ var arrays = []struct{ index, count string }{
 	{"CLOUD_RUN_TASK_INDEX", "CLOUD_RUN_TASK_COUNT"},
 }
 
-// shardFlag is I/N.
+// shardFlag is a shard and the shard count, I/N.
 type shardFlag struct {
 	index, count int
 }
@@ -42,8 +42,8 @@ func (s *shardFlag) Set(text string) error {
 	return nil
 }
 
-// shardsOf returns which of count shards this program packs, and who says so: all of them if it is no task of an array and no program of several.
-// Variables that disagree with each other, or with count, are an error.
+// shardsOf returns the range of shards that this program packs, out of count, and the source of that choice. It returns all shards if the
+// program is neither an array task nor one of several programs. It returns an error if variables disagree with each other or with count.
 func shardsOf(count int, getenv func(string) string) (begin, end int, from string, err error) {
 	find := func(index, of int, by string) error {
 		switch {
@@ -66,7 +66,7 @@ func shardsOf(count int, getenv func(string) string) (begin, end int, from strin
 			by += " and " + a.count
 			of, err = batching.Variable(getenv, a.count)
 		}
-		if err == nil && a.index == "SLURM_ARRAY_TASK_ID" { // whose numbers are the user's: 1-8, or 0-14:2
+		if err == nil && a.index == "SLURM_ARRAY_TASK_ID" { // the user chooses the numbers, for example 1-8 or 0-14:2
 			index, err = slurmIndex(getenv, index)
 		}
 		if err != nil {
@@ -89,7 +89,7 @@ func shardsOf(count int, getenv func(string) string) (begin, end int, from strin
 	return begin, end, from, nil
 }
 
-// slurmIndex is a task's number among those of its array, from 0.
+// slurmIndex returns a task's index in its array, from 0.
 func slurmIndex(getenv func(string) string, id int) (int, error) {
 	least, step := 0, 1
 	var err error

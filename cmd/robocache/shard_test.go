@@ -61,7 +61,7 @@ func TestAShardIsToldByArrays(t *testing.T) {
 	}
 }
 
-// Tasks of an array write what one process writes, and the folder draws what the file draws.
+// Tasks of an array write the same store as one process, and the folder draws the same as a file.
 func TestPackShards(t *testing.T) {
 	dir := t.TempDir()
 	one, many, file := filepath.Join(dir, "one"), filepath.Join(dir, "many"), filepath.Join(dir, "file.safetensors")
@@ -133,7 +133,7 @@ func TestPackShardsRefusesWhatCannotBe(t *testing.T) {
 	assert.Contains(t, stderr, "none called none in any shard")
 }
 
-// The pods of examples/cluster run commands whose flags there are.
+// The pods in examples/cluster use existing flags.
 func TestManifestsRunCommands(t *testing.T) {
 	manifests, err := filepath.Glob("../../examples/cluster/*-job.yaml")
 	require.NoError(t, err)

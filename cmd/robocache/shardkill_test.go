@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A task that is killed at whatever moment leaves no shard that is not whole, and whoever runs it again ends with what an undisturbed one writes.
+// A task killed at any moment leaves only complete shards. A second run ends with the files of an undisturbed one and no others.
 func TestATaskThatIsKilledIsRunAgain(t *testing.T) {
 	dir := t.TempDir()
 	want := filepath.Join(dir, "want")

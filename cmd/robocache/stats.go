@@ -22,9 +22,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// statistics is what the flags of stats ask for.
+// statistics has the stats flags.
 type statistics struct {
-	paths            []string // of a dataset, or with merge of states
+	paths            []string // the dataset, or states with --merge
 	planFile, out    string
 	after            string
 	merge, quantless bool
@@ -32,16 +32,16 @@ type statistics struct {
 	form             stats.Form
 	read             dataset.Options
 	opt              stats.Options
-	absent           []absentInput // declared episodes that are not there, once the dataset is read
+	absent           []absentInput // missing episodes, after the dataset is read
 }
 
-// computed is what stats says of its work.
+// computed is the stats report.
 type computed struct {
 	Input  []string `json:"input"`
 	Output string   `json:"output,omitempty"`
-	Kept   []string `json:"kept"` // features that were taken over from the file of statistics that there was
+	Kept   []string `json:"kept"` // features copied from the earlier file of statistics
 	*stats.Report
-	Absent  []absentInput `json:"absent"` // the dataset, if declared episodes of it are not there
+	Absent  []absentInput `json:"absent"` // the dataset, if it lacks declared episodes
 	Remarks []string      `json:"remarks"`
 }
 
@@ -97,7 +97,7 @@ again with --after MERGED, and merge again, until stats says that all is known.`
 	return cmd
 }
 
-// check returns a usage error of flags that do not go together.
+// check returns a usage error for flags that exclude each other.
 func (s *statistics) check() error {
 	switch {
 	case s.form.Name != "" && !slices.Contains(stats.Forms, s.form.Name):
@@ -191,7 +191,7 @@ func (a *app) stats(s *statistics) error {
 	return unwritten(err)
 }
 
-// merged returns the state of a dataset, or of a shard of it, or that of several states.
+// merged returns the state for a dataset or a shard, or the merge of several states.
 func (a *app) merged(s *statistics) (*stats.State, error) {
 	if !s.merge {
 		return a.collected(s)
@@ -214,7 +214,7 @@ func (a *app) merged(s *statistics) (*stats.State, error) {
 	return all, nil
 }
 
-// collected returns the state of a dataset after all passes, or of a shard after one.
+// collected returns a dataset's state after all passes, or a shard's state after one.
 func (a *app) collected(s *statistics) (*stats.State, error) {
 	path, clean, err := a.local(s.paths[0])
 	if err != nil {
@@ -267,7 +267,7 @@ func (a *app) collected(s *statistics) (*stats.State, error) {
 	return state, nil
 }
 
-// earlier returns the statistics that there are in the form of --to: those of the output, else those of the dataset; nil if there are none.
+// earlier returns the existing statistics in the --to format, from the output or else from the dataset. It returns nil if there are none.
 func (s *statistics) earlier() ([]byte, error) {
 	if s.form.Name != "lerobot" && s.form.Name != "gr00t" {
 		return nil, nil
@@ -288,15 +288,13 @@ func (a *app) computed(r *computed) error {
 	if a.JSON {
 		return a.WriteJSON(r)
 	}
-	for _, text := range r.Remarks {
-		a.Remark("%s", text)
-	}
+	a.Remarks(r.Remarks)
 	w := tabwriter.NewWriter(a.Out, 0, 8, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(w, "%s, %s: %s of %d\n", printed.Text(r.Dataset), r.Format, episodes(r.Read), r.Episodes)
 	for i := range r.Streams {
 		s := &r.Streams[i]
 		about := fmt.Sprintf("%s: %d rows of %s", printed.Text(s.Name), s.Rows, text.Count(s.Episodes, "episode"))
-		if r.Output != "" { // which has the numbers
+		if r.Output != "" { // the file has the numbers
 			fmt.Fprintf(w, "%s, %s\n", about, text.Count(len(s.Columns), "column"))
 			continue
 		}

@@ -10,7 +10,7 @@ import (
 
 const streamFlag = "NAME[COLUMN,...]:kind:max-gap of a stream to take, all but the name optional: airspeed, airspeed::50ms, pose[x,y]:pchip; repeatable"
 
-// splitName takes the name off the beginning of a value of --stream: the longest that there is, or all up to a bracket or colon.
+// splitName cuts the name from a --stream value: the longest known name, or else the text before a bracket or colon.
 func splitName(f string, names []string) (name, rest string) {
 	for _, n := range names {
 		if tail, ok := strings.CutPrefix(f, n); ok && len(n) > len(name) && (tail == "" || tail[0] == ':' || tail[0] == '[') {
@@ -53,11 +53,10 @@ func parseStream(f string, names []string) (s align.Stream, err error) {
 		s.Kind = kind
 	}
 	if gap != "" {
-		var limit cli.LimitFlag
+		limit := cli.LimitFlag{To: &s.MaxGap}
 		if err := limit.Set(gap); err != nil {
 			return s, usagef("--stream %s: got max-gap %q, %v", f, gap, err)
 		}
-		s.MaxGap = limit.Limit
 	}
 	return s, nil
 }

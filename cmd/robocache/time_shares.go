@@ -10,23 +10,23 @@ import (
 	"github.com/robocache/robocache/loader"
 )
 
-// spent is what the time that batches took went into, in seconds.
+// spent is the time of batches by activity, in seconds.
 type spent struct {
-	Compute float64 `json:"device_seconds"` // launching batches and waiting for them
+	Compute float64 `json:"device_seconds"` // launching batches and waiting for the device
 	Copy    float64 `json:"copy_seconds"`   // copying them to the host
-	Count   float64 `json:"count_seconds"`  // counting what is padded and invalid, and hashing windows
-	Write   float64 `json:"write_seconds"`  // lines, files and the state
-	Shards  float64 `json:"shards_seconds"` // waiting for shards to be read, with --streaming
-	Frames  float64 `json:"frames_seconds"` // waiting for frames to be decoded, with --camera
+	Count   float64 `json:"count_seconds"`  // counting padded and invalid targets, and hashing windows
+	Write   float64 `json:"write_seconds"`  // writing lines, files and the state
+	Shards  float64 `json:"shards_seconds"` // waiting for shards, with --streaming
+	Frames  float64 `json:"frames_seconds"` // waiting for frames, with --camera
 }
 
-// share is a part of the time.
+// share is one activity's time.
 type share struct {
-	by, into string // "writing", "files and the state": what a run is bound by, and what the time went into
+	by, into string // "writing", "files and the state": the activity in bound_by, and its results
 	seconds  float64
 }
 
-// waits takes up how long batches have waited for shards and frames so far, which is no work of the device.
+// waits moves the waits for shards and frames from the device's time to their own.
 func (s *spent) waits(w loader.Waits) {
 	shards, frames := w.Shards.Seconds(), w.Frames.Seconds()
 	s.Compute -= shards - s.Shards + frames - s.Frames
@@ -44,14 +44,14 @@ func (s *spent) shares() []share {
 	}
 }
 
-// since adds the time that has passed to a part of the time, and begins anew.
+// since adds the time since at to a share, and sets at to now.
 func since(begin *time.Time, part *float64) {
 	now := time.Now()
 	*part += now.Sub(*begin).Seconds()
 	*begin = now
 }
 
-// boundBy says what most of the time went into, and what else a tenth or more of it; nothing if none was measured.
+// boundBy returns a sentence with the largest share and all others from 10 % on, or "" if no time was measured.
 func boundBy(shares []share) string {
 	total := 0.0
 	for _, s := range shares {

@@ -71,8 +71,8 @@ func (a *app) trainCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&t.kind, "policy", policy.Kind, "the `KIND` of policy: "+policy.Kind)
-	f.StringVar(&t.Size, "size", policy.Sizes[0], "the `SIZE` of the network: small, or seed, the shape that training is timed at")
+	nameFlag(cmd, &t.kind, "policy", policy.Kind, "the `KIND` of policy: "+policy.Kind, policy.Kind)
+	nameFlag(cmd, &t.Size, "size", policy.Sizes[0], "the `SIZE` of the network: small, or seed, the shape that training is timed at", policy.Sizes...)
 	f.StringVar(&t.planFile, "plan", "", "the plan `FILE`: streams, rate and windows; instead of --hz, --action and --state")
 	f.Var(cli.Hertz(&t.Hz), "hz", "rate of the clock; that of the dataset unless given")
 	f.StringVar(&t.Action, "action", "", "the `STREAM` that is predicted; that called action or actions unless given")
@@ -81,21 +81,17 @@ func (a *app) trainCommand() *cobra.Command {
 	f.IntVar(&t.Batch, "batch", 0, "windows of a step of each device; 0 for those of the size")
 	f.Float64Var(&t.Rate, "lr", 0, "the learning `RATE` at its highest; 0 for that of the size")
 	f.Float64Var(&t.Floor, "floor", 0, "the least `STD` that actions are measured by, in their unit; 0 for what is said above")
-	f.StringVar(&t.Unordered, "unordered", "", "a stream whose timestamps step back or are no times: drop (default), sort, or error")
+	nameFlag(cmd, &t.Unordered, "unordered", "", "a stream whose timestamps step back or are no times: drop (default), sort, or error", align.Unordereds...)
 	f.IntSliceVar(&t.HoldOut, "hold-out", nil, "the numbers `I,...` of episodes that are not trained on, but compared with")
 	f.IntSliceVar(&t.LeaveOut, "leave-out", nil, "the numbers `I,...` of episodes that are neither")
 	f.Uint64Var(&t.Seed, "seed", 0, "of the weights at first, the order of the windows, and dropout")
 	f.StringVarP(&t.out, "out", "o", "", "write the checkpoint into this `DIR`")
 	f.BoolVar(&t.resume, "resume", false, "go on from the checkpoint in --out, if there is one")
 	readingFlags(f, &t.request.Packing.Options)
-	f.StringVar(&t.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N or sim; several between commas, or cuda:all, train together")
+	nameFlag(cmd, &t.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N or sim; several between commas, or cuda:all, train together", backendNames()...)
 	f.BoolVar(&t.NCCL, "nccl", false, "several GPUs add up their gradients by NCCL, where they do not reach each other's memory")
 	f.IntVar(&t.rank, "rank", 0, "this program's number among --world; told by torchrun, srun, Open MPI or Kubernetes unless given")
 	f.IntVar(&t.world, "world", 1, "how many programs of this machine train together, each with a device; told with the rank unless given")
-	complete(cmd, "unordered", func() []string { return align.Unordereds })
-	complete(cmd, "backend", backendNames)
-	complete(cmd, "size", func() []string { return policy.Sizes })
-	complete(cmd, "policy", func() []string { return []string{policy.Kind} })
 	files(cmd, map[string]string{"plan": "yaml"})
 	folders(cmd, "out")
 	cmd.ValidArgsFunction = recordingFiles
@@ -138,7 +134,7 @@ func (a *app) train(t *training) (err error) {
 	}
 	defer func() {
 		if err != nil && t.writes() && absent != nil {
-			_ = os.Remove(t.out) // which fails if there is something in it
+			_ = os.Remove(t.out) // fails if the folder is not empty
 		}
 	}()
 	w := &trainer{app: a, training: t, ranks: all, out: &trained{Input: t.path, Output: t.out, Skill: map[string]float64{}, RidgeSkill: map[string]float64{}, Remarks: []string{}}}
@@ -163,7 +159,7 @@ func (a *app) train(t *training) (err error) {
 	defer func() { err = errors.Join(err, tr.Close()) }()
 	if err := w.run(ctx, tr, source.Store); err != nil {
 		if all != nil {
-			all.Leave(err) // the others are not to wait
+			all.Leave(err) // so that the others stop waiting
 		}
 		return err
 	}

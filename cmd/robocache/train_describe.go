@@ -13,7 +13,7 @@ import (
 	"github.com/robocache/robocache/policy"
 )
 
-// describe says what is trained on what.
+// describe prints the training configuration.
 func (w *trainer) describe(tr *policy.Trainer, store *store.Store) error {
 	c, r := tr.Config(), tr.Report()
 	o := w.out

@@ -16,17 +16,17 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// joining is how long a rank waits for the others to begin.
+// joining is the time limit for all ranks to join.
 const joining = 2 * time.Minute
 
-// longestSocket is how long the path of a socket can be, in bytes, on all systems.
+// longestSocket bounds a socket's path on all systems, in bytes.
 const longestSocket = 100
 
-// launch is by what variables the programs of one launcher know that they belong together.
+// launch are variables that are equal in all programs in one launch.
 var launch = []string{"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "MASTER_ADDR", "MASTER_PORT", "SLURM_JOB_ID", "SLURM_STEP_ID",
 	"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"}
 
-// join meets the other programs that train together; nil if this one trains alone. All but the first are quiet from then on.
+// join joins the programs that train together. It returns nil if this program trains alone. Only rank 0 prints from then on.
 func (a *app) join(ctx context.Context, t *training) (*ranks.Group, error) {
 	if t.world == 1 {
 		return nil, nil
@@ -57,13 +57,13 @@ func (a *app) join(ctx context.Context, t *training) (*ranks.Group, error) {
 	return all, err
 }
 
-// turn is what is done next.
+// turn is the next step for all programs.
 type turn struct {
 	Steps     int
 	Save, End bool
 }
 
-// agree makes all programs do the same next: as the first says, and end when one of them is to.
+// agree returns the next turn for all programs: rank 0's turn, which ends if any program ends.
 func (w *trainer) agree(ctx context.Context, t turn) (turn, error) {
 	if w.ranks == nil {
 		return t, nil
@@ -90,7 +90,7 @@ func (w *trainer) agree(ctx context.Context, t turn) (turn, error) {
 	return agreed, nil
 }
 
-// devicesOfAll are those of all programs.
+// devicesOfAll collects all programs' devices.
 func (w *trainer) devicesOfAll(ctx context.Context) error {
 	if w.ranks == nil {
 		return nil
@@ -114,7 +114,7 @@ func (w *trainer) devicesOfAll(ctx context.Context) error {
 	return nil
 }
 
-// meetingPoint is the socket's path: in a folder of the user's own, named for the launcher's run and for what is trained.
+// meetingPoint returns the socket's path: in the user's own folder, named by the launch, the dataset and the output.
 func (t *training) meetingPoint() (string, error) {
 	out, err := filepath.Abs(t.out)
 	if err != nil {
@@ -126,7 +126,7 @@ func (t *training) meetingPoint() (string, error) {
 		launched = launched || os.Getenv(name) != ""
 	}
 	if !launched {
-		key = append(key, fmt.Sprint(os.Getppid())) // who has started all of them
+		key = append(key, fmt.Sprint(os.Getppid())) // the parent of all programs
 	}
 	hash := sha256.Sum256([]byte(strings.Join(key, "\x00")))
 	name := filepath.Join(fmt.Sprintf("robocache-%d", os.Getuid()), fmt.Sprintf("%x", hash[:8]))
@@ -137,8 +137,8 @@ func (t *training) meetingPoint() (string, error) {
 	return path, nil
 }
 
-// ownDevice is which device this program takes of those that --backend names, where each of several programs has one: of a list as long as there are
-// programs its own; of a kind without a number that with the rank's, unless the launcher shows each program one alone.
+// ownDevice returns this program's device from the --backend list. If the list has one device per program, or --backend has no numbers,
+// it is the device with the rank's index. If the launcher shows each program only one device, it is that device.
 func (t *training) ownDevice() (string, error) {
 	if t.world == 1 {
 		return t.backend, nil

@@ -21,7 +21,7 @@ func (w *trainer) steps(ctx context.Context, tr *policy.Trainer) error {
 	bar := w.app.Rating("training", total-first, "steps")
 	defer bar.Done()
 	begin, saved := time.Now(), time.Now()
-	some := 1 // steps until the host looks, about a tenth of a second
+	some := 1 // steps between checks by the host, about a tenth of a second
 	for !tr.Done() {
 		next, err := w.agree(ctx, turn{Steps: some, Save: time.Since(saved) > time.Minute, End: ended() || w.unread != nil})
 		if err != nil {
@@ -36,7 +36,7 @@ func (w *trainer) steps(ctx context.Context, tr *policy.Trainer) error {
 			}
 			saved = time.Now()
 		}
-		tenth := ((tr.Steps()*10/total+1)*total + 9) / 10 // the step that the next tenth ends with
+		tenth := ((tr.Steps()*10/total+1)*total + 9) / 10 // the last step of the current tenth
 		at := time.Now()
 		losses, err := tr.Run(ctx, min(next.Steps, tenth-tr.Steps()))
 		if err != nil {
@@ -59,7 +59,7 @@ func (w *trainer) steps(ctx context.Context, tr *policy.Trainer) error {
 	return nil
 }
 
-// recent is the mean loss of the latest tenth of the steps.
+// recent returns the mean loss over the latest tenth of the steps.
 func recent(tr *policy.Trainer) float64 {
 	losses := tr.Losses()
 	sum, n := 0.0, min(max(tr.Config().Recipe.Steps/10, 1), len(losses))
@@ -69,7 +69,7 @@ func recent(tr *policy.Trainer) float64 {
 	return sum / float64(max(n, 1))
 }
 
-// progress tells how far training is.
+// progress prints the progress.
 func (w *trainer) progress() error {
 	o := w.out
 	if w.app.JSON {
@@ -79,7 +79,7 @@ func (w *trainer) progress() error {
 	return err
 }
 
-// save writes the checkpoint and the picture of the loss.
+// save writes the checkpoint and the loss picture.
 func (w *trainer) save(ctx context.Context, tr *policy.Trainer) error {
 	dir := w.training.out
 	if dir == "" {

@@ -29,7 +29,7 @@ func lines(t *testing.T, text string) (list []map[string]any) {
 	return list
 }
 
-// Training keeps a policy that the command policy runs: with the skill that train has told, and with predictions in files.
+// train writes a policy. The command policy runs it with the same skill, and writes predictions to files.
 func TestTrainKeepsWhatPolicyRuns(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "policy")
@@ -109,19 +109,24 @@ func TestTrainResumesToTheByte(t *testing.T) {
 	good(t, append(args, "--resume", "--out", parts)...)
 	_, stderr := good(t, append(args, "--resume", "--out", parts)...)
 	assert.Contains(t, stderr, "goes on after step 12 of 12")
-	for _, name := range []string{"config.json", "model.safetensors", "training.safetensors"} {
-		a, err := os.ReadFile(filepath.Join(whole, name))
-		require.NoError(t, err)
-		b, err := os.ReadFile(filepath.Join(parts, name))
-		require.NoError(t, err)
-		assert.True(t, bytes.Equal(a, b), name)
-	}
+	sameCheckpoint(t, whole, parts)
 	code, _, stderr := execute(append(args, "--lr=0.5", "--resume", "--out", parts)...)
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, "lr: got 0.5, want 0.001, as the checkpoint has: --resume goes on with its options and recordings")
 	code, _, stderr = execute(append(args, "--out", parts)...)
 	assert.Equal(t, exitUsage, code)
 	assert.Contains(t, stderr, "which has a checkpoint, want another folder, or --resume")
+}
+
+// sameCheckpoint checks that two folders have the same checkpoint, byte for byte.
+func sameCheckpoint(t *testing.T, one, other string) {
+	for _, name := range []string{"config.json", "model.safetensors", "training.safetensors"} {
+		a, err := os.ReadFile(filepath.Join(one, name))
+		require.NoError(t, err)
+		b, err := os.ReadFile(filepath.Join(other, name))
+		require.NoError(t, err)
+		assert.True(t, bytes.Equal(a, b), name)
+	}
 }
 
 // Several devices train one policy together, and go on together.
@@ -138,13 +143,7 @@ func TestTrainOnSeveralDevices(t *testing.T) {
 	for range 2 {
 		good(t, append(args, "cpu,cpu", "--resume", "--out", parts)...)
 	}
-	for _, name := range []string{"config.json", "model.safetensors", "training.safetensors"} {
-		a, err := os.ReadFile(filepath.Join(whole, name))
-		require.NoError(t, err)
-		b, err := os.ReadFile(filepath.Join(parts, name))
-		require.NoError(t, err)
-		assert.True(t, bytes.Equal(a, b), name)
-	}
+	sameCheckpoint(t, whole, parts)
 	code, stdout, _ := execute(append(args, "cpu", "--resume", "--out", parts)...)
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stdout, "devices: got 1, want 2")
@@ -155,7 +154,7 @@ func TestTrainOnSeveralDevices(t *testing.T) {
 	assert.Contains(t, stderr, "got cpu:exact, which computes in bf16, want f32, as cpu does")
 }
 
-// What cannot be is said before anything is written, with the exit code of its kind.
+// Invalid flags and inputs are errors before anything is written, with the right exit code.
 func TestTrainAndPolicyRefuseWhatCannotBe(t *testing.T) {
 	dir := t.TempDir()
 	full := filepath.Join(dir, "full")
@@ -208,7 +207,7 @@ func TestTrainAndPolicyRefuseWhatCannotBe(t *testing.T) {
 	assert.Equal(t, []string{"notes.txt"}, inside(t, full))
 }
 
-// Episodes that are too short for the windows are left out, and said.
+// Episodes too short for the windows are left out with a remark.
 func TestTrainSaysWhichEpisodesAreTooShort(t *testing.T) {
 	plan := filepath.Join(t.TempDir(), "plan.yaml")
 	require.NoError(t, os.WriteFile(plan, []byte("version: 1\nrate: 30\nwindows: {action: [0s, 13s]}\n"), 0o600))
@@ -254,7 +253,7 @@ func TestPolicyPlaysAnEpisodeLive(t *testing.T) {
 	assert.Regexp(t, `(?m)^played episode in for \d+\.\d s, 10 predictions a second: \d+ late, \d+ without an action before them\n\d+ predictions, each in`, stdout)
 }
 
-// An episode is known by its samples: in a copy of the dataset too, whatever it is called. Skill there stands apart.
+// Episodes from the training are recognised by their samples, also in a renamed copy of the dataset. Their skill is separate.
 func TestPolicyKnowsACopyOfWhatItWasTrainedOn(t *testing.T) {
 	dir := t.TempDir()
 	out, other := filepath.Join(dir, "policy"), filepath.Join(dir, "other")
@@ -272,7 +271,7 @@ func TestPolicyKnowsACopyOfWhatItWasTrainedOn(t *testing.T) {
 	assert.Regexp(t, `(?s)\nby column, 30 ticks ahead, errors in its unit:\n +column +skill +root of MSE +of MSE\(hold\) +measured by\n +kLeftShoulderPitch +-?\d`, stdout)
 }
 
-// Train says what it is that does not train as one may think: columns that are measured by a floor, a warm-up that never ends, and a rate that diverges.
+// train warns about surprises in training: columns scaled by a floor, an endless warm-up, and a rate that diverges.
 func TestTrainSaysWhatItsFlagsCameTo(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "policy")
 	_, stderr := good(t, "train", g1, "--steps=2", "--batch=2", "--backend=cpu", "--resume", "--out", out)
@@ -287,7 +286,7 @@ func TestTrainSaysWhatItsFlagsCameTo(t *testing.T) {
 	assert.Contains(t, stderr, "nothing is kept, want --out DIR")
 }
 
-// Episodes are told in a line, however many there are.
+// The remark about many episodes is one line.
 func TestEpisodesAreToldInALine(t *testing.T) {
 	for want, list := range map[string][]int{"episode 4": {4}, "episodes 0, 1": {0, 1}, "episodes 0 to 2, 5, 7 to 9": {0, 1, 2, 5, 7, 8, 9}} {
 		assert.Equal(t, want, numbered(list))

@@ -13,7 +13,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// A rate is enough for recordings that say none: the policy is that of a plan with this rate, to the bit.
+// For recordings without a rate, --rate is enough: the policy equals the policy of a plan with this rate, to the bit.
 func TestTrainTakesTheRateOfTheClock(t *testing.T) {
 	dir := t.TempDir()
 	var times []int64

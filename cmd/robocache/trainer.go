@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/policy"
 )
 
-// run trains, compares and writes.
+// run trains, evaluates and writes the results.
 func (w *trainer) run(ctx context.Context, tr *policy.Trainer, store *store.Store) error {
 	if w.anew {
 		w.remark("--resume: there is no checkpoint in %s, training begins with the first step", w.training.out)
@@ -51,7 +51,7 @@ func (w *trainer) run(ctx context.Context, tr *policy.Trainer, store *store.Stor
 	return w.write()
 }
 
-// ended says that a signal came.
+// ended prints that a signal stopped the training.
 func (w *trainer) ended(tr *policy.Trainer) error {
 	cut := &cutError{When: fmt.Sprintf("after step %d", tr.Steps()), Kept: w.training.out}
 	if w.app.JSON {
@@ -66,7 +66,7 @@ func (w *trainer) ended(tr *policy.Trainer) error {
 	return nil
 }
 
-// compare compares the policy and a ridge on the episodes that are held out.
+// compare evaluates the policy and a ridge on the held-out episodes.
 func (w *trainer) compare(ctx context.Context, tr *policy.Trainer, store *store.Store) error {
 	done := w.app.Step("comparing with the episodes held out")
 	defer done()

@@ -19,17 +19,17 @@ import (
 	"github.com/robocache/robocache/policy"
 )
 
-// training is what the flags of train ask for.
+// training has the train flags.
 type training struct {
 	policy.Options
 	path, kind, planFile string
 	out, backend         string
-	request              batching.Request // of the dataset
-	resume, anew         bool             // anew: there is nothing to resume
-	rank, world          int              // of the programs that train together
+	request              batching.Request // for the dataset
+	resume, anew         bool             // anew: --resume found no checkpoint
+	rank, world          int              // among the programs that train together
 }
 
-// writes reports whether this program is the one that writes.
+// writes reports whether this program writes the checkpoint.
 func (t *training) writes() bool { return t.out != "" && t.rank == 0 }
 
 // check checks the flags.
@@ -75,7 +75,7 @@ func (t *training) check() error {
 	return nil
 }
 
-// outputs finds out whether the checkpoint can be written, and takes away what a program that was killed has left of one.
+// outputs checks that the checkpoint can be written, and removes temporary files that killed programs left.
 func (t *training) outputs() error {
 	if !t.writes() {
 		return nil
@@ -92,7 +92,7 @@ func (t *training) outputs() error {
 	return unwritten(atomicfile.Sweep(t.out, func(name string) bool { return name == lossPicture || policy.IsFile(name) }))
 }
 
-// alone locks the checkpoint, which another program may be making.
+// alone locks the checkpoint against other programs.
 func (t *training) alone() (unlock func(), err error) {
 	if !t.writes() || notURL(t.out) != nil {
 		return func() {}, nil
@@ -105,7 +105,7 @@ func (t *training) alone() (unlock func(), err error) {
 	return unlock, err
 }
 
-// explain says what an error of package policy means for the command line.
+// explain maps an error from package policy to a command-line error.
 func (t *training) explain(err error) error {
 	if errors.Is(err, ops.ErrWrongDevice) {
 		return usagef("--backend: got %q: %v", t.backend, err)
@@ -119,14 +119,14 @@ func (t *training) explain(err error) error {
 		return &inputError{Path: cmp.Or(t.planFile, t.path), Msg: option.Arg, Got: option.Got, Want: option.Want}
 	}
 	var bad *nn.NotFiniteError
-	if errors.As(err, &bad) { // though the recordings were looked at, and are
-		recipe, _ := policy.RecipeOf(t.Size) // which is checked
+	if errors.As(err, &bad) { // the recordings were checked and are finite
+		recipe, _ := policy.RecipeOf(t.Size) // cannot fail, because Size was checked
 		return fmt.Errorf("training diverged: the loss or a gradient of step %d is not finite, and the recordings are; a --lr less than %g is the likely cure", bad.Step, cmp.Or(t.Rate, recipe.Rate))
 	}
 	return explainPolicy(t.path, err)
 }
 
-// trained is what train says of its work, in the last line of --json.
+// trained is the report of train, and the last line in --json.
 type trained struct {
 	Input      string             `json:"input"`
 	Output     string             `json:"output,omitempty"`
@@ -139,26 +139,26 @@ type trained struct {
 	Recipe     policy.Recipe      `json:"recipe"`
 	Parameters int                `json:"parameters"`
 	MFLOP      float64            `json:"mflop_per_step"`
-	Episodes   int                `json:"episodes"` // that were trained on
+	Episodes   int                `json:"episodes"` // used for training
 	Windows    int                `json:"windows"`
 	HoldOut    []int              `json:"hold_out"`
-	LeaveOut   []int              `json:"leave_out"` // by option
-	Steps      int                `json:"steps"`     // those of a checkpoint that was resumed too
-	Loss       float64            `json:"loss"`      // the mean of the latest steps
+	LeaveOut   []int              `json:"leave_out"` // given by option
+	Steps      int                `json:"steps"`     // including the steps of a resumed checkpoint
+	Loss       float64            `json:"loss"`      // mean over the latest steps
 	Seconds    float64            `json:"seconds"`
 	Speed      float64            `json:"steps_per_second"`
-	Skill      map[string]float64 `json:"skill"` // by ticks; empty without episodes held out
+	Skill      map[string]float64 `json:"skill"` // by horizon in ticks; empty without held-out episodes
 	RidgeSkill map[string]float64 `json:"ridge_skill"`
 	Evaluation *policy.Evaluation `json:"evaluation,omitempty"`
 	Ridge      *policy.Evaluation `json:"ridge,omitempty"`
-	Absent     []absentInput      `json:"absent"` // the input, if declared episodes of it are not there
+	Absent     []absentInput      `json:"absent"` // the input, if it lacks declared episodes
 	Skipped    []serve.Skipped    `json:"skipped"`
 	LeftOut    []notetext.Reason  `json:"left_out"`
 	Ended      bool               `json:"ended_by_signal"`
 	Remarks    []string           `json:"remarks"`
 }
 
-// seen is a stream that the policy takes.
+// seen is a stream of the policy.
 type seen struct {
 	Stream  string `json:"stream"`
 	Columns int    `json:"columns"`
@@ -168,12 +168,12 @@ func (s seen) String() string {
 	return fmt.Sprintf("%s (%s)", s.Stream, text.Count(s.Columns, "column"))
 }
 
-// trainer is train at work.
+// trainer is a running train command.
 type trainer struct {
 	*training
 	app    *app
-	ranks  *ranks.Group // nil if this program trains alone
-	unread error        // of the output: nobody reads it any more
+	ranks  *ranks.Group // nil for a single program
+	unread error        // a write error of the output, because its reader is gone
 	out    *trained
 }
 
@@ -182,7 +182,7 @@ func (w *trainer) remark(format string, args ...any) {
 	w.app.Remark(format, args...)
 }
 
-// line writes a line of JSON.
+// line writes a JSON line.
 func (w *trainer) line(v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -192,8 +192,8 @@ func (w *trainer) line(v any) error {
 	return err
 }
 
-// lossPicture is the picture's name in a checkpoint.
+// lossPicture is the file with the loss curve in a checkpoint.
 const lossPicture = "loss.png"
 
-// lossUnit is what it shows: the loss is of actions in their standard deviations.
+// lossUnit is its unit, because actions are normalised by their standard deviations.
 const lossUnit = "MSE (squared standard deviations)"

@@ -77,7 +77,7 @@ func TestAPipeThatNobodyReadsLeavesACheckpoint(t *testing.T) {
 	assert.EqualValues(t, 200, list[len(list)-1]["steps"])
 }
 
-// Of two programs that would write one checkpoint, the second says so at once.
+// If two programs write one checkpoint, the second fails at once.
 func TestOneProgramMakesACheckpoint(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "policy")
 	args := []string{"train", g1, "--hold-out=0", "--steps=100000", "--batch=1", "--backend=cpu", "--json", "--out", out}

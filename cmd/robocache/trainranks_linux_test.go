@@ -28,7 +28,7 @@ type rankProgram struct {
 	out, err said
 }
 
-// said is what a program has written so far.
+// said is the output of a program so far.
 type said struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -129,8 +129,8 @@ func onRanks(t *testing.T, test func(t *testing.T, world int, backend, together 
 	})
 }
 
-// Programs of one launcher train together: the files of the checkpoint are those of one program with all devices, byte for byte, and so are they where
-// they go on from a checkpoint. The first alone says what was done.
+// Programs from one launcher train together. The checkpoint equals the checkpoint of one program with all devices, byte for byte, also after
+// a resume. Only the first program prints.
 func TestRanksWriteTheCheckpointOfOneProgram(t *testing.T) {
 	onRanks(t, func(t *testing.T, world int, backend, together string) {
 		dir := t.TempDir()
@@ -200,7 +200,7 @@ func TestASignalToARankEndsAll(t *testing.T) {
 	})
 }
 
-// What cannot be is told at once.
+// Invalid combinations fail at once.
 func TestRanksThatCannotBe(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"--rank 2 --world 2", "--rank and --world: got 2 of 2"},
@@ -220,7 +220,7 @@ func TestRanksThatCannotBe(t *testing.T) {
 	assert.Contains(t, string(text), "of which LOCAL_WORLD_SIZE says that 8 are on this machine")
 }
 
-// Each program takes the device of its rank, of those that the launcher or --backend shows it.
+// Each program uses the device with the index of its rank, from --backend or the launcher.
 func TestEachRankTakesADeviceOfItsOwn(t *testing.T) {
 	t.Setenv(sim.CountEnv, "4")
 	for _, c := range []struct {

@@ -13,7 +13,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Columns of the action that are of a quaternion are regressed as they are, and train says so.
+// Action columns from a quaternion are regressed unchanged, with a remark.
 func TestTrainRemarksActionsThatAreRotations(t *testing.T) {
 	var times []int64
 	var values []float32

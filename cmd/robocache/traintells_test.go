@@ -21,7 +21,7 @@ const (
 	withSplits = "../../dataset/robomimic/testdata/kinds.hdf5" // train 2 episodes, valid 1
 )
 
-// The steps a second that were given in training are those of the policy: who runs it need not say them again, and is told where others are given.
+// The policy keeps the rate given in training. Later commands need no rate, and report a different one.
 func TestPolicyTakesTheRateThatItWasTrainedOn(t *testing.T) {
 	dir := t.TempDir()
 	trained := filepath.Join(dir, "trained")
@@ -80,7 +80,7 @@ func TestColumnsThatAreTimesAreTold(t *testing.T) {
 	assert.Contains(t, stderr, "columns that are times or indices by their names, and no states or actions: timestamp_sample of actuator_controls_0; a plan can leave them out")
 }
 
-// A state whose samples end is missing from then on, by the plan's tolerance; predictions go on, and say so.
+// A state without further samples is missing after the plan's tolerance. Predictions go on, with a remark.
 func TestLiveTellsOfAStateThatIsMissing(t *testing.T) {
 	dir := t.TempDir()
 	plan, out := filepath.Join(dir, "plan.yaml"), filepath.Join(dir, "policy")
@@ -97,7 +97,7 @@ func TestLiveTellsOfAStateThatIsMissing(t *testing.T) {
 	assert.Regexp(t, `1 without an action before them, 5 without a sample of a state\n`, stdout, "the state's last sample is at 0.5 s, and that is young enough at 0.6 s")
 }
 
-// The streams of a plan that a dataset declares as cameras are not drawn but for --camera, and batches say so.
+// A plan's streams that the dataset declares as cameras are drawn only with --camera. batches prints a remark.
 func TestBatchesTellOfAPlansCameras(t *testing.T) {
 	plan := filepath.Join(t.TempDir(), "plan.yaml")
 	require.NoError(t, os.WriteFile(plan, []byte("version: 1\nrate: 5\nstreams: [{name: action}, {name: eye, from: observation/depth16}]\n"), 0o600))

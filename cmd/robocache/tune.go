@@ -28,7 +28,7 @@ The table is for one kind of GPU and the kernels of this program: others do not 
 robocache info and bench --explain say why. It lies in the user's cache, or where ROBOCACHE_TUNED
 says: a file or a folder; "off" leaves everything to the heuristic.`
 
-// tuneRequest is a tune command as given.
+// tuneRequest has the tune flags.
 type tuneRequest struct {
 	backend, only, shapes, out string
 	measuring
@@ -48,17 +48,16 @@ func (a *app) tuneCommand() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error { return a.tune(r) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&r.backend, "backend", "cuda", "cuda or cuda:N")
+	nameFlag(cmd, &r.backend, "backend", "cuda", "cuda or cuda:N", backendNames()...)
 	f.StringVar(&r.only, "only", "", "tune only jobs whose suite and name match this regular expression")
 	f.StringVar(&r.shapes, "shapes", "", "take the jobs from this .json file, in the form that bench --list --json writes")
 	f.StringVarP(&r.out, "output", "o", "", "write the table to this file, in place of the one that is used")
 	r.flags(cmd)
-	complete(cmd, "backend", backendNames)
 	files(cmd, map[string]string{"shapes": "json", "output": "json"})
 	return cmd
 }
 
-// jobs are those of the file, or the built-in ones.
+// jobs returns the jobs in the file, or the built-in jobs.
 func (r *tuneRequest) jobs() (jobs []benchmark.Job, err error) {
 	if r.shapes != "" {
 		jobs, err = readShapes(r.shapes)

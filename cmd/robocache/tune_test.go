@@ -28,7 +28,7 @@ func TestTuneWritesATableThatIsUsed(t *testing.T) {
 	assert.Contains(t, explained, "launch shapes: tuned for ")
 	assert.Regexp(t, ` resample_\w+ .* (items|check) \d.* heuristic +plain\n`, explained)
 
-	// Another file, and what is found with inputs ready.
+	// Another file, and results with prepared inputs.
 	other := filepath.Join(t.TempDir(), "other.json")
 	text, _ := good(t, tuneArgs(t, "--json", "--launch=ready", "-o", other)...)
 	v := unmarshal(t, text)

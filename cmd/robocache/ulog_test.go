@@ -199,7 +199,7 @@ func TestFlightLogEqualsNumpyInterp(t *testing.T) {
 	}
 }
 
-// A plan file says what the flags say, to the bit.
+// A plan file and flags with the same values have the same output, to the bit.
 func TestAPlanFileInPlaceOfFlags(t *testing.T) {
 	plan := filepath.Join(t.TempDir(), "plan.yaml")
 	require.NoError(t, os.WriteFile(plan, []byte(`version: 1

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// release is the version of what was built for a release or a wheel: the linker is told it (-X main.release=0.5.0), and the Python package has the same.
+// release is the version of a release or wheel. The linker sets it (-X main.release=0.5.0), and the Python package has the same version.
 var release string
 
-// buildVersion is what the linker knows of the module: the version of a release, a tag, or the revision that was built.
+// buildVersion is the module's build information: a release version, a tag, or the revision.
 type buildVersion struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/robocache/robocache/align"
-	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/pcd"
 	"github.com/robocache/robocache/dataset/ply"
@@ -19,7 +18,7 @@ import (
 	"github.com/robocache/robocache/view"
 )
 
-// viewer is what the flags of view ask for.
+// viewer has the view flags.
 type viewer struct {
 	path, listen, plan string
 	opt                dataset.Options
@@ -63,9 +62,9 @@ func (a *app) view(v *viewer) error {
 	}
 	var plan *align.Plan
 	if v.plan != "" {
-		p, err := planfile.Read(v.plan)
+		p, err := readPlan(v.plan)
 		if err != nil {
-			return readError(v.plan, err)
+			return err
 		}
 		plan = &p
 	}
@@ -94,7 +93,7 @@ func (a *app) view(v *viewer) error {
 	return a.serveView(ctx, ended, s, l, v)
 }
 
-// serveView says where the page is, and serves it until a signal comes.
+// serveView prints the page's address and serves the page until a signal comes.
 func (a *app) serveView(ctx context.Context, ended func() bool, s *view.Server, l net.Listener, v *viewer) error {
 	at, host := l.Addr().(*net.TCPAddr), v.listen
 	if at.IP.IsUnspecified() {
@@ -116,12 +115,12 @@ func (a *app) serveView(ctx context.Context, ended func() bool, s *view.Server, 
 	}
 	err := s.Serve(ctx, l)
 	if ended() {
-		return nil // it was to end so
+		return nil // a signal is the normal end
 	}
 	return err
 }
 
-// openBrowser asks the system to show a page. Where it cannot, the address was printed.
+// openBrowser opens a page in the browser. A failure is ignored, because the address was printed.
 func openBrowser(url string) {
 	name, args := "xdg-open", []string{url}
 	switch runtime.GOOS {
@@ -132,11 +131,11 @@ func openBrowser(url string) {
 	}
 	cmd := exec.Command(name, args...)
 	if cmd.Start() == nil {
-		go cmd.Wait() // so that no dead process stays
+		go cmd.Wait() // reaps the process
 	}
 }
 
-// openViewed opens what is to be looked at: a recording or dataset, or a file that is one point cloud.
+// openViewed opens the view input: a recording, a dataset, or a file with one point cloud.
 func openViewed(ctx context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {
 	read := map[string]func(string, dataset.Options) (*dataset.Cloud, error){"pcd": pcd.ReadFile, "ply": ply.ReadFile}
 	form, none := cloudFormat(path, false)
@@ -159,7 +158,7 @@ func openViewed(ctx context.Context, path string, opt dataset.Options) (dataset.
 	}), nil
 }
 
-// oneCloud is a series of one cloud. It is read and not written, so all may have it.
+// oneCloud is a series with one cloud. Concurrent readers share it, because it is never written.
 type oneCloud struct{ cloud *dataset.Cloud }
 
 func (o oneCloud) ReadCloud(context.Context, int) (*dataset.Cloud, error) { return o.cloud, nil }

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// viewed starts the command, and returns the address that it says and what it says besides.
+// viewed starts the command. It returns the printed address and the other output.
 func viewed(t *testing.T, args ...string) (url string, cmd *exec.Cmd, rest *bufio.Reader) {
 	cmd, _ = program(t, append([]string{"view", "--no-open", "--port=0"}, args...)...)
 	out, err := cmd.StdoutPipe()
@@ -87,6 +87,7 @@ func TestViewRefusesWhatItCannotShow(t *testing.T) {
 		{[]string{"view", flight, "--port=0", "--listen=203.0.113.7"}, exitUsage, "--listen"},
 		{[]string{"view", filepath.Join(t.TempDir(), "none"), "--port=0"}, exitInput, "none"},
 		{[]string{"view", flight, "--port=0", "--plan=" + filepath.Join(t.TempDir(), "none.yaml")}, exitInput, "none.yaml"},
+		{[]string{"view", flight, "--port=0", "--plan=" + planFile(t, "bogus: 1")}, exitInput, "robocache: plan: "},
 	} {
 		code, stdout, stderr := execute(append(tt.args, "--no-open")...)
 		assert.Equal(t, tt.code, code, tt.args)

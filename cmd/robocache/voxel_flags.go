@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// voxelForm is a value of --mode: an operation's mode, for a dense grid with its reduction.
+// voxelForm is a --mode value: an operation's mode and, for a dense grid, its reduction.
 type voxelForm struct {
 	name   string
 	mode   ops.VoxelMode
@@ -34,7 +34,7 @@ func sparseReductions() []ops.Reduce {
 	return []ops.Reduce{ops.ReduceMean, ops.ReduceSum, ops.ReduceMax, ops.ReduceMin, ops.ReduceCount}
 }
 
-// preset names another library's rules.
+// preset names the library to imitate.
 type preset string
 
 func (p preset) String() string { return string(p) }
@@ -44,7 +44,7 @@ const (
 	open3d preset = "open3d"
 )
 
-// vecFlag is three finite numbers with commas between them. A size may be one number, for all axes, and is above 0.
+// vecFlag is three finite numbers separated by commas. A size is above 0, and may be one number for all axes.
 type vecFlag struct {
 	value [3]float64
 	set   bool
@@ -88,7 +88,7 @@ func (v *vecFlag) Set(s string) error {
 	return nil
 }
 
-// vecString writes numbers exactly, shortVec as people read them.
+// vecString formats numbers exactly, shortVec with seven digits.
 func vecString(v [3]float64) string { return joinNumbers(v, -1) }
 
 func shortVec(v [3]float64) string { return joinNumbers(v, 7) }
@@ -101,7 +101,7 @@ func joinNumbers(v [3]float64, digits int) string {
 	return strings.Join(parts, ",")
 }
 
-// countFlag is a whole number of at least a least one.
+// countFlag is a whole number with a lower bound.
 type countFlag struct {
 	value, least int
 	set          bool

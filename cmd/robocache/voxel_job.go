@@ -7,24 +7,24 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/internal/arrayfile"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 	"github.com/robocache/robocache/viz"
 )
 
-// voxelJob is a cloud and what becomes of it.
+// voxelJob is a cloud with its voxels.
 type voxelJob struct {
 	request *voxelRequest
 	cloud   *cloud
 	opts    ops.VoxelizeOptions
 	grid    ops.VoxelGrid
-	derived bool // the grid's bounds are those of the points
+	derived bool // the grid's bounds come from the points
 	out     ops.VoxelizeResult
-	drawn   ops.VoxelizeResult // the voxels that hold points, for the picture
+	drawn   ops.VoxelizeResult // the occupied voxels, for the picture
 }
 
-// voxelReport is what --json writes: what became of the points, and the lines that text has on standard error.
+// voxelReport is the report of voxelize: the point counts, and the lines on standard error.
 type voxelReport struct {
 	counters
 	Remarks []string `json:"remarks"`
@@ -39,7 +39,7 @@ type counters struct {
 	DroppedVoxels int64 `json:"dropped_voxels"`
 }
 
-// args returns what the operation reads, for the reduction that it makes.
+// args returns the operation's arguments for its reduction.
 func (j *voxelJob) args() ops.VoxelizeArgs {
 	args := ops.VoxelizeArgs{Points: j.cloud.points, Offsets: j.cloud.offsets}
 	if j.opts.Mode == ops.VoxelHard || j.opts.Reduce.OfFeatures() {
@@ -57,7 +57,7 @@ func (j *voxelJob) run(device *ops.Device) error {
 	if j.request.plot == "" {
 		return nil
 	}
-	// The picture is of the voxels that hold points: a grid does not say which do.
+	// The picture needs the occupied voxels, which a dense grid does not list.
 	j.drawn = j.out
 	if j.opts.Mode == ops.VoxelDense {
 		o := ops.VoxelizeOptions{Mode: ops.VoxelSparse, Reduce: j.opts.Reduce, Order: j.opts.Order}
@@ -72,7 +72,7 @@ func (j *voxelJob) run(device *ops.Device) error {
 }
 
 // arrays writes the output.
-func (j *voxelJob) arrays(w align.ArrayWriter) error {
+func (j *voxelJob) arrays(w arrayfile.Writer) error {
 	o := &j.out
 	type array struct {
 		name string
@@ -113,7 +113,7 @@ func (j *voxelJob) arrays(w align.ArrayWriter) error {
 	return nil
 }
 
-// picture returns the voxels of the first cloud, coloured by height, or by what was counted or reduced.
+// picture returns the first cloud's voxels, coloured by height or by their value.
 func (j *voxelJob) picture() (viz.Voxels, error) {
 	v := viz.Voxels{Min: j.grid.Min, Size: j.grid.Size}
 	coords, err := tensor.Data[int32](j.drawn.Coords)
@@ -126,7 +126,7 @@ func (j *voxelJob) picture() (viz.Voxels, error) {
 		at := coords[i*width : (i+1)*width]
 		if width == 4 {
 			if at[0] > 0 {
-				break // rows come one after the other
+				break // later rows follow
 			}
 			at = at[1:]
 		}
@@ -161,16 +161,14 @@ func (j *voxelJob) picture() (viz.Voxels, error) {
 	return v, err
 }
 
-// voxelized writes the counters, and what was made of what.
+// voxelized prints the counts and the files.
 func (a *app) voxelized(j *voxelJob, device ops.Info) error {
 	f := j.out.Found
 	n := counters{f.Points, f.InRange, f.OutOfRange, f.NotFinite, f.DroppedPoints, f.DroppedVoxels}
 	if a.JSON {
 		return a.WriteJSON(voxelReport{n, append([]string{}, j.cloud.remarks...)})
 	}
-	for _, m := range j.cloud.remarks {
-		a.Remark("%s", m)
-	}
+	a.Remarks(j.cloud.remarks)
 	cells, err := j.grid.Cells()
 	if err != nil {
 		return err
@@ -178,7 +176,7 @@ func (a *app) voxelized(j *voxelJob, device ops.Info) error {
 	if lo, hi, ok, err := j.cloud.bounds(); err == nil && ok {
 		fmt.Fprintf(a.Out, "cloud: %d points, from %s to %s (x, y, z)\n", n.Points, shortVec(lo), shortVec(hi))
 	}
-	end := j.grid.Min // of the last cells, which need not be that of the bounds that were given
+	end := j.grid.Min // the end of the last cells, which may differ from the given bound
 	for k, n := range cells {
 		end[k] += float64(n) * j.grid.Size[k]
 	}
@@ -204,10 +202,10 @@ func (a *app) voxelized(j *voxelJob, device ops.Info) error {
 	return err
 }
 
-// voxelArrays names the operation's arguments as files do.
+// voxelArrays maps the operation's arguments to arrays in files.
 var voxelArrays = map[string]string{"Points": "points", "Features": "features", "Offsets": "offsets"}
 
-// explain says which of the file's arrays the operation could not use.
+// explain adds the file's array to an error from the operation.
 func (c *cloud) explain(err error) error {
 	name := ops.Argument(err)
 	if name == "" {

@@ -13,14 +13,14 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// voxelRequest is a voxelize command as given.
+// voxelRequest has the voxelize flags.
 type voxelRequest struct {
 	in, out, plot string
 	backend       string
 	columns       []string
-	stream        string      // of a recording
-	one           episodeFlag // of its clouds; -1 for all
-	episode       episodeFlag // of a dataset; -1 unless given
+	stream        string      // for a recording
+	one           episodeFlag // a cloud of the stream; -1 for all
+	episode       episodeFlag // of a dataset; -1 if it is not given
 	reading       dataset.Options
 	size, lo, hi  vecFlag
 	form          cli.Choice[voxelForm]
@@ -32,14 +32,14 @@ type voxelRequest struct {
 	empty         cli.FillFlag
 }
 
-// options checks the command line alone, and returns what it asks of the operation.
+// options checks the command line without the input, and returns the operation's options.
 func (r *voxelRequest) options() (ops.VoxelizeOptions, error) {
 	none := ops.VoxelizeOptions{}
 	if err := checkFiles(r.in, r.out, r.plot, r.backend, ".npz"); err != nil {
 		return none, err
 	}
 	if r.columns != nil {
-		// A file of no points can have any columns that are some.
+		// A file without points accepts any columns.
 		var bad *dataset.CloudError
 		if _, err := kitti.Parse(nil, kitti.Options{Columns: r.columns}); errors.As(err, &bad) {
 			return none, usagef("--columns %s: got %s, want %s", strings.Join(r.columns, ","), bad.Got, bad.Want)
@@ -120,7 +120,7 @@ func (r *voxelRequest) options() (ops.VoxelizeOptions, error) {
 	return o, nil
 }
 
-// grid returns the grid, for which there is room, and whether its bounds were taken from the points.
+// grid returns the grid, and whether its bounds come from the points. It checks that there is room for it.
 func (r *voxelRequest) grid(c *cloud, o ops.VoxelizeOptions) (g ops.VoxelGrid, derived bool, err error) {
 	g.Size, g.Min, g.Max = r.size.value, r.lo.value, r.hi.value
 	if r.lo.set && r.hi.set {
@@ -147,7 +147,7 @@ func (r *voxelRequest) grid(c *cloud, o ops.VoxelizeOptions) (g ops.VoxelGrid, d
 	if err == nil {
 		return g, true, nil
 	}
-	// Not the size is to blame where a few points are.
+	// If few points are far away, they are the cause, not the size.
 	s, bad := c.strays()
 	switch {
 	case bad != nil:
@@ -158,7 +158,7 @@ func (r *voxelRequest) grid(c *cloud, o ops.VoxelizeOptions) (g ops.VoxelGrid, d
 	return g, true, err
 }
 
-// around returns the grid around points from lo to hi, as far as its bounds are not given.
+// around returns the grid around points from lo to hi. Given bounds stay.
 func (r *voxelRequest) around(c *cloud, lo, hi [3]float64) ops.VoxelGrid {
 	g := ops.VoxelGrid{Size: r.size.value, Min: r.lo.value, Max: r.hi.value}
 	for k, s := range g.Size {
@@ -167,7 +167,7 @@ func (r *voxelRequest) around(c *cloud, lo, hi [3]float64) ops.VoxelGrid {
 			if r.hi.set {
 				g.Min[k] = g.Max[k] - float64(max(math.Ceil((g.Max[k]-lo[k])/s), 1)*s)
 			}
-			if lo[k] < g.Min[k] || !c.wide() && float32(lo[k]) < float32(g.Min[k]) { // as rounding may have it
+			if lo[k] < g.Min[k] || !c.wide() && float32(lo[k]) < float32(g.Min[k]) { // a rounding error
 				g.Min[k] -= s
 			}
 		}
@@ -178,18 +178,18 @@ func (r *voxelRequest) around(c *cloud, lo, hi [3]float64) ops.VoxelGrid {
 	return g
 }
 
-// checkRoom refuses outputs that would fill the memory by a slip of the finger.
+// checkRoom returns a usage error if an output would fill the memory.
 func checkRoom(g ops.VoxelGrid, c *cloud, o ops.VoxelizeOptions) error {
 	cells, err := g.Cells()
 	if err != nil {
 		return err
 	}
-	features, reduced, of := 0, 3, c.points // without features x, y and z are reduced
+	features, reduced, of := 0, 3, c.points // without features, x, y and z are reduced
 	if c.features != nil {
 		features = c.features.Dim(1)
 		reduced, of = features, c.features
 	}
-	size := 4.0 // of what is made of them
+	size := 4.0 // bytes of an output value
 	if of.DType() == tensor.F64 || o.Mode == ops.VoxelHard && c.wide() {
 		size = 8
 	}
@@ -223,7 +223,7 @@ func checkRoom(g ops.VoxelGrid, c *cloud, o ops.VoxelizeOptions) error {
 // wide reports whether points are f64.
 func (c *cloud) wide() bool { return c.points.DType() == tensor.F64 }
 
-// cellsUpTo returns how many cells it takes from lo on until v is in the last of them, at least one, also in float32 if the points are.
+// cellsUpTo returns how many cells lead from lo to v's cell, at least one. If the points are f32, it holds in f32 too.
 func (c *cloud) cellsUpTo(v, lo, size float64) float64 {
 	last := math.Floor((v - lo) / size)
 	if narrow := (float32(v) - float32(lo)) / float32(size); !c.wide() {
@@ -232,7 +232,7 @@ func (c *cloud) cellsUpTo(v, lo, size float64) float64 {
 	return max(last, 0) + 1
 }
 
-// The caps of hard voxels that are not given.
+// The default caps for hard voxels.
 const (
 	defaultPoints = 32
 	defaultVoxels = 20000

@@ -68,10 +68,10 @@ func (a *app) voxelizeCommand() *cobra.Command {
 	r := &voxelRequest{
 		one: -1, episode: -1,
 		size:   vecFlag{size: true},
-		form:   cli.Choice[voxelForm]{List: voxelForms(), Kind: "MODE"},
-		reduce: cli.Choice[ops.Reduce]{List: sparseReductions(), Kind: "REDUCTION"},
-		order:  cli.Choice[ops.AxisOrder]{List: []ops.AxisOrder{ops.AxisZYX, ops.AxisXYZ}, Kind: "ORDER"},
-		preset: cli.Choice[preset]{List: []preset{mmcv, open3d}, Kind: "NAME"},
+		form:   cli.ChoiceOf("MODE", voxelForms()...),
+		reduce: cli.ChoiceOf("REDUCTION", sparseReductions()...),
+		order:  cli.ChoiceOf("ORDER", ops.AxisZYX, ops.AxisXYZ),
+		preset: cli.ChoiceOf("NAME", mmcv, open3d),
 		points: countFlag{least: 1},
 	}
 	cmd := &cobra.Command{
@@ -94,7 +94,7 @@ func (a *app) voxelizeCommand() *cobra.Command {
 	f.StringSliceVar(&r.columns, "columns", nil, "the `names` of a .bin file's columns: x,y,z,intensity,ring (default found from its name and numbers)")
 	f.StringVar(&r.stream, "stream", "", "the `NAME` of the series of clouds to take of a recording (default the only one)")
 	f.Var(&r.one, "cloud", "one of the series alone, counted from 0 (default all, as a batch)")
-	f.Lookup("cloud").DefValue = "0" // so that help names no other default
+	f.Lookup("cloud").DefValue = "0" // so that help shows no other default
 	f.Var(&r.episode, "episode", "which episode of a dataset of several, by the dataset's own number, from 0 where it has none")
 	f.Lookup("episode").DefValue = "0"
 	definitionsFlag(f, &r.reading.Definitions)
@@ -109,12 +109,11 @@ func (a *app) voxelizeCommand() *cobra.Command {
 	f.Var(&r.voxels, "max-voxels", "hard or sparse voxels kept of each cloud, 0 for all (default 20000 if hard, else all)")
 	f.Var(&r.empty, "empty", "value of a grid's empty cells (default 0)")
 	f.Var(&r.preset, "preset", "another library's rules: mmcv or open3d")
-	f.StringVar(&r.backend, "backend", "auto", "auto, cpu, cuda, cuda:N or sim")
+	nameFlag(cmd, &r.backend, "backend", "auto", "auto, cpu, cuda, cuda:N or sim", backendNames()...)
 	complete(cmd, "mode", r.form.Names)
 	complete(cmd, "reduce", r.reduce.Names)
 	complete(cmd, "order", r.order.Names)
 	complete(cmd, "preset", r.preset.Names)
-	complete(cmd, "backend", backendNames)
 	files(cmd, map[string]string{"output": "npz", "plot": "png"})
 	return cmd
 }

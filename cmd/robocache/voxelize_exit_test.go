@@ -175,7 +175,7 @@ func TestStraysAreNamedWhereTheyMakeTheGridTooLarge(t *testing.T) {
 	}
 }
 
-// What is whole is taken, what was lost is said.
+// Intact data is used, and lost data is reported.
 func TestDamageOfCloudsIsSaid(t *testing.T) {
 	dir := t.TempDir()
 	for name, c := range map[string]struct{ text, points, lost string }{

@@ -24,7 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Real scans; READMEs beside them say where from.
+// Real scans. The READMEs next to them have the sources.
 const (
 	lidar  = "../../dataset/ply/testdata/lidar.ply"
 	people = "../../dataset/pcd/testdata/people.pcd"
@@ -387,7 +387,7 @@ wrote `+out+`, computed on cpu
 `, stdout)
 }
 
-// What is printed is what the cells cover, where the bounds are no multiple of their size.
+// The printed bounds are those of the cells, if the given bounds are no multiple of the size.
 func TestTheGridThatIsPrintedIsTheOneOfItsCells(t *testing.T) {
 	in := pointsFile(t, 0, 0, 0, 9.5, 9.5, 9.5)
 	for want, args := range map[string][]string{

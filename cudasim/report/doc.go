@@ -1,4 +1,4 @@
-// Package report holds what a simulated device reports: each launch that ended, with its counters, the fault of one that did not, and what
-// was left open. It has a folder of its own because the interpreter fills these types and the users of package cudasim, which has a name
+// Package report has the types of a simulated device's reports: launches with their counters, faults, and open objects.
+// It is a package of its own because the interpreter fills these types, and the users of package cudasim, which has an alias
 // for each, read their fields. Sizes and addresses are bytes.
 package report

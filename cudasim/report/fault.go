@@ -9,12 +9,12 @@ import (
 type Check uint
 
 const (
-	CheckUninitialised Check = 1 << iota // reads of memory that nobody wrote
-	CheckRaces                           // accesses of two threads that nothing orders
+	CheckUninitialised Check = 1 << iota // reads of memory that was never written
+	CheckRaces                           // unordered accesses of two threads
 	CheckAll           = CheckUninitialised | CheckRaces
 )
 
-// FaultKind is what a kernel did wrong.
+// FaultKind is the kind of error in a kernel.
 type FaultKind int
 
 const (
@@ -27,7 +27,7 @@ const (
 	Trap
 	Timeout
 	Undefined
-	NeverWaited // a dependent launch has ended, and nothing says that the one ahead of it has
+	NeverWaited // a dependent launch has ended without a wait for the launch before it
 )
 
 var faultNames = map[FaultKind]string{
@@ -39,7 +39,7 @@ var faultNames = map[FaultKind]string{
 
 func (k FaultKind) String() string { return faultNames[k] }
 
-// Fault is why a launch ended early.
+// Fault is the reason why a launch ended early.
 type Fault struct {
 	Kind    FaultKind
 	Kernel  string
@@ -50,8 +50,8 @@ type Fault struct {
 	Space   string // global, shared, local, param; empty if no address is involved
 	Address uint64
 	Bytes   int    // size of the access
-	Near    string // the allocation that the address is in or next to
-	Detail  string // what else is known: the other thread of a race, and its line
+	Near    string // the allocation that contains the address or is next to it
+	Detail  string // further facts, for example the other thread of a race and its line
 }
 
 func (f *Fault) Error() string {

@@ -7,14 +7,14 @@ type Launch struct {
 	Kernel      string
 	Grid, Block [3]uint32
 	Shared      uint32        // bytes of dynamic shared memory
-	Prefers     int           // the percent of shared memory that the kernel asks for, or -1
+	Prefers     int           // the percent of shared memory that the kernel prefers, or -1
 	Counters    *Counters     // nil under Watch
-	Took        time.Duration // of the simulation: it says nothing about a real device
+	Took        time.Duration // time of the simulation, unrelated to that of a real device
 }
 
-// Leak is something that was made on the device and not ended.
+// Leak is an object of the device that is still open.
 type Leak struct {
 	Kind  string // device memory, host memory, registered host memory, hold on the primary context, stream, event, module, graph, graph exec
 	Size  int64  // bytes, of memory
-	Stack string // where it was made, one frame a line
+	Stack string // the stack that made it, one frame a line
 }

@@ -2,6 +2,7 @@ package all_test
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -32,5 +33,77 @@ func TestDynamicJointStateCrash(t *testing.T) {
 		require.NotNil(t, left, file)
 		assert.Equal(t, dataset.CodeArraysWithoutNumbers, left.Code, file)
 		require.NoError(t, d.Close())
+	}
+}
+
+// caseOf returns the path of a shared case.
+func caseOf(t *testing.T, name string) string {
+	path := "../../../shared/cases/" + name
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("no shared recordings: %v", err)
+	}
+	return path
+}
+
+// notesOf returns the notes of a recording's only episode.
+func notesOf(t *testing.T, path string, opt dataset.Options) (*dataset.Episode, error) {
+	d, err := dataset.Open(t.Context(), path, opt)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	return d.Episode(t.Context(), 0)
+}
+
+func TestClockSetBackInterleaves(t *testing.T) {
+	for file, want := range map[string]struct {
+		samples [2]int
+		back    int64
+	}{
+		"ntp.mcap": {[2]int{3000, 3000}, 1_993_000_000}, "ntp.bag": {[2]int{3000, 3000}, 1_993_000_000},
+		"reset.mcap": {[2]int{200, 200}, 9_927_000_000}, "reset.bag": {[2]int{200, 200}, 9_927_000_000},
+	} {
+		path := caseOf(t, "clock-set-back-interleaves/"+file)
+		_, err := notesOf(t, path, dataset.Options{})
+		var back *dataset.SetBackError
+		require.ErrorAs(t, err, &back, file)
+		assert.Equal(t, []int64{2, want.back}, []int64{int64(back.Stretches), back.From - back.To}, file)
+		for i, n := range want.samples {
+			e, err := notesOf(t, path, dataset.Options{Stretch: i + 1})
+			require.NoError(t, err)
+			assert.IsIncreasing(t, e.Stream("/arm").Nanoseconds(), file)
+			assert.Equal(t, n, e.Stream("/arm").Len(), file)
+		}
+	}
+	table := filepath.Join(t.TempDir(), "a.csv")
+	require.NoError(t, os.WriteFile(table, []byte("time,x\n0,1\n1,2\n"), 0o600))
+	_, err := dataset.Open(t.Context(), table, dataset.Options{Stretch: 1})
+	assert.ErrorIs(t, err, dataset.ErrOption)
+}
+
+func TestLogTimeZeroMisnamed(t *testing.T) {
+	e, err := notesOf(t, caseOf(t, "log-time-zero-misnamed/log_zero.mcap"), dataset.Options{})
+	require.NoError(t, err)
+	assert.Equal(t, &dataset.Note{Code: dataset.CodeClockStill, Subject: "/a", Count: 30, Detail: dataset.Detail{Got: "log", Want: "publish", Unit: "0"}},
+		e.Notes.Find(dataset.CodeClockStill))
+	e, err = notesOf(t, caseOf(t, "log-time-zero-misnamed/publish_zero.mcap"), dataset.Options{Clock: "publish"})
+	require.NoError(t, err)
+	assert.NotNil(t, e.Notes.Find(dataset.CodePublishTimeNone))
+	assert.Equal(t, 10.0, dataset.StatsOf(e.Stream("/a").Nanoseconds()).Rate)
+}
+
+func TestHeaderLatencyUnseen(t *testing.T) {
+	for file, want := range map[string]dataset.Note{
+		"late.mcap":   {Code: dataset.CodeHeaderLatency, Subject: "/lidar", Count: 400, Detail: dataset.Detail{Got: "250ms", Want: "0s", Names: []string{"/joint"}}},
+		"drift.mcap":  {Code: dataset.CodeHeaderDrift, Subject: "/lidar", Count: 400, Detail: dataset.Detail{Got: "30ms", Want: "14.95s", Unit: "0.2"}},
+		"uptime.mcap": {Code: dataset.CodeHeaderEpoch, Subject: "/lidar", Count: 400, Detail: dataset.Detail{Got: "5000000000000", Want: "1700000000000000000"}},
+	} {
+		e, err := notesOf(t, caseOf(t, "header-latency-unseen/"+file), dataset.Options{})
+		require.NoError(t, err)
+		var found dataset.Notes
+		for _, n := range e.Notes {
+			if n.Code == dataset.CodeHeaderLatency || n.Code == dataset.CodeHeaderDrift || n.Code == dataset.CodeHeaderEpoch {
+				found = append(found, n)
+			}
+		}
+		assert.Equal(t, dataset.Notes{want}, found, file)
 	}
 }

@@ -25,7 +25,9 @@ import (
 	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/dataset/safetensors"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/s3test"
+	"github.com/robocache/robocache/internal/test/settest"
 	_ "github.com/robocache/robocache/storage/s3"
 	"github.com/robocache/robocache/tensor"
 )
@@ -137,8 +139,7 @@ func examples(t *testing.T) string {
 	root := t.TempDir()
 	write := func(name string, data []byte) {
 		path := filepath.Join(root, filepath.FromSlash(name))
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		require.NoError(t, os.WriteFile(path, data, 0o644))
+		filetest.Write(t, path, data)
 	}
 	write("table/a.csv", []byte("timestamp,x,y\n0,1,2\n0.1,3,4\n0.2,5,oops\n"))
 	write("table/b c.csv", []byte("timestamp,x,y\n0,1,2\n0.1,3,4\n"))
@@ -161,8 +162,7 @@ func examples(t *testing.T) string {
 	write("text.bin", []byte("of no format\x00"))
 	for name, from := range map[string]string{"aloha.hdf5": "aloha/testdata/jpeg.hdf5", "raw.hdf5": "aloha/testdata/raw.hdf5", "several.hdf5": "hdf5/plain/testdata/several.hdf5",
 		"demos.hdf5": "isaaclab/testdata/demos.hdf5", "streams.npz": "../cmd/robocache/testdata/ramp.npz"} {
-		data, err := os.ReadFile(filepath.FromSlash("../" + from))
-		require.NoError(t, err)
+		data := filetest.Read(t, filepath.FromSlash("../"+from))
 		write(name, data)
 	}
 	for _, name := range []string{"calvin", "calvins/a", "calvins/b"} {
@@ -262,19 +262,14 @@ func TestFilesWithAnIndexAreReadInPart(t *testing.T) {
 		require.NoError(t, err)
 	})
 
-	demos, err := os.ReadFile("../isaaclab/testdata/demos.hdf5")
-	require.NoError(t, err)
+	demos := filetest.Read(t, "../isaaclab/testdata/demos.hdf5")
 	at = put("demos.hdf5", append(demos, noise...)) // what no address leads to
 	part("hdf5", func() {
-		d, err := dataset.Open(ctx, at, dataset.Options{})
-		require.NoError(t, err)
-		defer d.Close()
-		_, err = d.Episode(ctx, 0)
-		require.NoError(t, err)
+		d := settest.Open(t, at)
+		settest.Episode(t, d, 0)
 	})
 
-	video, err := os.ReadFile("../mp4/testdata/h264_front.mp4")
-	require.NoError(t, err)
+	video := filetest.Read(t, "../mp4/testdata/h264_front.mp4")
 	free := append(binary.BigEndian.AppendUint32(nil, uint32(8+large)), "free"...)
 	at = put("a.mp4", slices.Concat(video, free, noise))
 	part("mp4", func() {
@@ -294,8 +289,7 @@ func TestAVideoInABucketIsDecoded(t *testing.T) {
 		t.Skip("no ffmpeg: ", err)
 	}
 	const name = "../mp4/testdata/h264_front.mp4"
-	video, err := os.ReadFile(name)
-	require.NoError(t, err)
+	video := filetest.Read(t, name)
 	s3test.Shared().Put(t, bucket, "video.mp4", video)
 	pictures := func(path string) (list []string) {
 		f, err := mp4.Open(path)

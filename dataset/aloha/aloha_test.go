@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"image/jpeg"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -14,7 +13,9 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/aloha"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/h5test"
+	"github.com/robocache/robocache/internal/test/settest"
 )
 
 func TestEpisodesAreWhatH5pyReads(t *testing.T) {
@@ -29,8 +30,7 @@ func TestEpisodesAreWhatH5pyReads(t *testing.T) {
 		assert.Equal(t, "aloha", d.Format())
 		assert.Equal(t, [3]any{50.0, "caller", c.steps}, [3]any{d.Info().Rate, d.Info().RateFrom, d.Info().Frames})
 		require.Equal(t, 1, d.Len())
-		e, err := d.Episode(ctx, 0)
-		require.NoError(t, err)
+		e := settest.Episode(t, d, 0)
 		assert.Equal(t, [2]string{c.name, c.sim}, [2]string{e.Name, e.Attributes.Other["sim"]})
 		assert.Equal(t, c.steps, e.Frames)
 		assert.Equal(t, []string{"action", "observations/effort", "observations/qpos", "observations/qvel"}, e.Names())
@@ -59,9 +59,8 @@ func TestEpisodesAreWhatH5pyReads(t *testing.T) {
 func folder(t *testing.T, count int) string {
 	dir := t.TempDir()
 	for i := range count {
-		data, err := os.ReadFile("testdata/" + []string{"raw", "jpeg"}[i%2] + ".hdf5")
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("episode_%d.hdf5", i)), data, 0o600))
+		data := filetest.Read(t, "testdata/"+[]string{"raw", "jpeg"}[i%2]+".hdf5")
+		filetest.Write(t, filepath.Join(dir, fmt.Sprintf("episode_%d.hdf5", i)), data)
 	}
 	return dir
 }
@@ -69,7 +68,7 @@ func folder(t *testing.T, count int) string {
 func TestAFolderIsADatasetOfItsFiles(t *testing.T) {
 	ctx := context.Background()
 	dir := folder(t, 21)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "episode_3.hdf5"), []byte("\x89HDF\r\n\x1a\n and no more"), 0o600))
+	filetest.Write(t, filepath.Join(dir, "episode_3.hdf5"), "\x89HDF\r\n\x1a\n and no more")
 	d, err := dataset.Open(ctx, dir, dataset.Options{Rate: 50})
 	require.NoError(t, err)
 	assert.Equal(t, "aloha", d.Format())
@@ -106,8 +105,7 @@ func TestWhatIsNoImageIsNoStreamEither(t *testing.T) {
 	d, err := aloha.Open("testdata/small.hdf5", dataset.Options{})
 	require.NoError(t, err)
 	defer d.Close()
-	e, err := d.Episode(context.Background(), 0)
-	require.NoError(t, err)
+	e := settest.Episode(t, d, 0)
 	h5test.ReadGolden(t, "testdata/small.hdf5").Check(t, e, "")
 	assert.True(t, e.Steps, "nobody says how many steps a second there are")
 	assert.Equal(t, dataset.CodeNotImages, h5test.Left(e)["observations/images/other"].Code)
@@ -128,8 +126,7 @@ func FuzzOpen(f *testing.F) {
 
 func TestOneBrokenFrameCostsItselfWhicheverItIs(t *testing.T) {
 	ctx := context.Background()
-	data, err := os.ReadFile("testdata/jpeg.hdf5")
-	require.NoError(t, err)
+	data := filetest.Read(t, "testdata/jpeg.hdf5")
 	begin := []byte("\xff\xd8\xff")
 	frames := 0
 	for at := range data {
@@ -140,11 +137,10 @@ func TestOneBrokenFrameCostsItselfWhicheverItIs(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "broken.hdf5")
 		broken := bytes.Clone(data)
 		broken[at] = 0
-		require.NoError(t, os.WriteFile(path, broken, 0o600))
+		filetest.Write(t, path, broken)
 		d, err := aloha.Open(path, dataset.Options{})
 		require.NoError(t, err)
-		e, err := d.Episode(ctx, 0)
-		require.NoError(t, err)
+		e := settest.Episode(t, d, 0)
 		require.Len(t, e.Media, 2)
 		lost := 0
 		for i := range e.Media {

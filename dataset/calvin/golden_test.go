@@ -15,6 +15,8 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/calvin"
+	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/settest"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -37,8 +39,7 @@ type golden struct {
 
 func readGolden(t *testing.T, name string, into any) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", name))
-	require.NoError(t, err)
+	text := filetest.Read(t, filepath.Join("testdata", name))
 	require.NoError(t, json.Unmarshal(text, into))
 }
 
@@ -52,9 +53,7 @@ func open(t testing.TB, path string, opt dataset.Options) dataset.Dataset {
 
 func episode(t testing.TB, d dataset.Dataset, i int) *dataset.Episode {
 	t.Helper()
-	e, err := d.Episode(context.Background(), i)
-	require.NoError(t, err)
-	return e
+	return settest.Episode(t, d, i)
 }
 
 // images returns all numbers of a media stream.
@@ -211,9 +210,8 @@ func TestAnnotationsOfAllForms(t *testing.T) {
 	readGolden(t, "small.json", &want)
 	for _, file := range files {
 		dir := copied(t, "testdata/small/training")
-		data, err := os.ReadFile(file)
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "lang_annotations", "auto_lang_ann.npy"), data, 0o600))
+		data := filetest.Read(t, file)
+		filetest.Write(t, filepath.Join(dir, "lang_annotations", "auto_lang_ann.npy"), data)
 		d, err := calvin.Open(context.Background(), filepath.Join(dir, "lang_annotations"), dataset.Options{Strict: true})
 		require.NoError(t, err, file)
 		require.Equal(t, 4, d.Len(), file)
@@ -237,7 +235,7 @@ func copied(t testing.TB, dir string) string {
 func TestOtherFilesAreNamed(t *testing.T) {
 	dir := copied(t, "testdata/small")
 	require.NoError(t, os.Rename(filepath.Join(dir, "training", "lang_annotations"), filepath.Join(dir, "training", "lang_BERT")))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "training", "statistics.yaml"), []byte("robot_obs:\n"), 0o600))
+	filetest.Write(t, filepath.Join(dir, "training", "statistics.yaml"), "robot_obs:\n")
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "training", "episode_0000038.npz.d"), 0o700))
 	d := open(t, dir, dataset.Options{Strict: true})
 	assert.Equal(t, map[string]string{"training/other files": "episode_0000038.npz.d, lang_BERT, statistics.yaml"}, d.Info().Attributes)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npy"
-	"github.com/robocache/robocache/internal/listed"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/storage"
 	"github.com/robocache/robocache/tensor"
 )
@@ -67,7 +67,7 @@ func openSplit(ctx context.Context, name, dir, language string) (*split, error) 
 	}
 	p.readScenes()
 	if len(others) > 0 {
-		p.attributes[name+"/other files"] = listed.Names(others)
+		p.attributes[name+"/other files"] = text.Names(others)
 	}
 	return p, nil
 }

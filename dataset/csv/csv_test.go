@@ -15,11 +15,13 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/csv"
+	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/settest"
 )
 
 func write(t testing.TB, name, text string) string {
 	path := filepath.Join(t.TempDir(), name)
-	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	filetest.Write(t, path, text)
 	return path
 }
 
@@ -272,11 +274,10 @@ func TestAHeaderAloneIsNoRows(t *testing.T) {
 
 func TestAFieldThatSaysThatNothingIsThereIsNoComment(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.csv")
-	require.NoError(t, os.WriteFile(path, []byte("a,time,b\n1,0.0,2\n#N/A,0.1,4\n# a comment\n#N/A too\n3,0.2,6\n"), 0o600))
+	filetest.Write(t, path, "a,time,b\n1,0.0,2\n#N/A,0.1,4\n# a comment\n#N/A too\n3,0.2,6\n")
 	s, err := csv.Open(path, dataset.Options{Strict: true})
 	require.NoError(t, err)
-	e, err := s.Episode(context.Background(), 0)
-	require.NoError(t, err)
+	e := settest.Episode(t, s, 0)
 	assert.Equal(t, 3, e.Frames)
 	assert.Equal(t, dataset.Notes{{Code: dataset.CodeEmptyFields, Subject: "a", Count: 1}}, e.Notes)
 }
@@ -292,7 +293,7 @@ func TestAWideTableIsOpenedInTimeOfItsWidth(t *testing.T) {
 	for row := range 3 {
 		text.WriteString("\n" + strings.Repeat(fmt.Sprint(row, ","), columns) + fmt.Sprint(row))
 	}
-	require.NoError(t, os.WriteFile(path, []byte(text.String()+"\n"), 0o600))
+	filetest.Write(t, path, text.String()+"\n")
 	began := time.Now()
 	s, err := csv.Open(path, dataset.Options{})
 	require.NoError(t, err)

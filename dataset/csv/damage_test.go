@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -16,7 +15,9 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/csv"
 	_ "github.com/robocache/robocache/dataset/tum"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/mutate"
+	"github.com/robocache/robocache/internal/test/settest"
 )
 
 const small = "#timestamp [ns],p_x [m],note,n\n1520530308189679351,0.25,\"a, b\",1\n1520530308198012351,-1.5e-3,,2\n1520530308206345351,,c,\n"
@@ -94,7 +95,7 @@ var ways = []dataset.Options{{}, {Strict: true}, {Clock: "steps", Rate: 10}}
 
 // check holds what must be so whatever a file holds.
 func check(t testing.TB, path string, text []byte, options ...dataset.Options) {
-	require.NoError(t, os.WriteFile(path, text, 0o600))
+	filetest.Write(t, path, text)
 	for _, opt := range options {
 		s, err := csv.Open(path, opt)
 		var bad *dataset.FormatError
@@ -222,18 +223,17 @@ func noneOf(text string) error {
 func TestOtherFilesAreNoTables(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range others {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+		filetest.Write(t, filepath.Join(dir, name), text)
 		_, err := dataset.Recognise(t.Context(), filepath.Join(dir, name))
 		assert.ErrorIs(t, err, noneOf(text), name)
 	}
 	for i := range 3 {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("run_%d.csv", i)), []byte(small), 0o600))
+		filetest.Write(t, filepath.Join(dir, fmt.Sprintf("run_%d.csv", i)), small)
 	}
 	d, err := dataset.Open(context.Background(), dir, dataset.Options{Strict: true})
 	require.NoError(t, err)
 	assert.Equal(t, []any{"csv", 3}, []any{d.Format(), d.Len()})
-	e, err := d.Episode(context.Background(), 2)
-	require.NoError(t, err)
+	e := settest.Episode(t, d, 2)
 	assert.Equal(t, []any{"run_2", []string{"data"}}, []any{e.Name, e.Names()})
 }
 
@@ -259,23 +259,19 @@ func TestTablesThatDoNotSaySoAreKnownByTheirName(t *testing.T) {
 	// Beside files that say what they are, these are other files.
 	dir := t.TempDir()
 	for name, text := range map[string]string{"a.csv": "1,2\n3,4\n", "pose.txt": "1 0 0 0 0 0 0 1\n"} {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+		filetest.Write(t, filepath.Join(dir, name), text)
 	}
-	d, err := dataset.Open(context.Background(), dir, dataset.Options{})
-	require.NoError(t, err)
+	d := settest.Open(t, dir)
 	assert.Equal(t, []any{"tum", 1}, []any{d.Format(), d.Len()})
 }
 
 func TestPosesWithTheScalarFirstAreATable(t *testing.T) {
 	text := "# timestamp tx ty tz qw qx qy qz\n1.5 0 0 0 1 0 0 0\n2.5 0 0 0 1 0 0 0\n"
-	d, err := dataset.Open(context.Background(), write(t, "a.txt", text), dataset.Options{})
-	require.NoError(t, err)
+	d := settest.Open(t, write(t, "a.txt", text))
 	assert.Equal(t, "csv", d.Format())
-	e, err := d.Episode(context.Background(), 0)
-	require.NoError(t, err)
+	e := settest.Episode(t, d, 0)
 	assert.Equal(t, dataset.RotationWXYZ, e.Stream("data").Columns[3].Rotation)
 	assert.Equal(t, []int64{15e8, 25e8}, e.Stream("data").Nanoseconds())
-	d, err = dataset.Open(context.Background(), write(t, "a.txt", strings.Replace(text, "qw qx qy qz\n1.5 0 0 0 1 0 0 0\n2.5 0 0 0 1", "qx qy qz qw\n1.5 0 0 0 1 0 0 0\n2.5 0 0 0 1", 1)), dataset.Options{})
-	require.NoError(t, err)
+	d = settest.Open(t, write(t, "a.txt", strings.Replace(text, "qw qx qy qz\n1.5 0 0 0 1 0 0 0\n2.5 0 0 0 1", "qx qy qz qw\n1.5 0 0 0 1 0 0 0\n2.5 0 0 0 1", 1)))
 	assert.Equal(t, "tum", d.Format())
 }

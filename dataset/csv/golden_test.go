@@ -16,6 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/settest"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -42,8 +44,7 @@ func floats(t testing.TB, s *dataset.Stream) []float64 {
 
 func TestATableIsAsAnotherReaderFindsIt(t *testing.T) {
 	var want map[string]golden
-	text, err := os.ReadFile("testdata/golden.json")
-	require.NoError(t, err)
+	text := filetest.Read(t, "testdata/golden.json")
 	require.NoError(t, json.Unmarshal(text, &want))
 	dir := filepath.FromSlash("../../../shared/data/tum_vi")
 	if _, err := os.Stat(dir); err != nil {
@@ -55,8 +56,7 @@ func TestATableIsAsAnotherReaderFindsIt(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, "csv", d.Format())
 		assert.Equal(t, "timestamp [ns]", d.Info().Clock)
-		e, err := d.Episode(context.Background(), 0)
-		require.NoError(t, err)
+		e := settest.Episode(t, d, 0)
 		s := e.Stream("data")
 		times, values := s.Nanoseconds(), floats(t, s)
 		st := s.Stats()

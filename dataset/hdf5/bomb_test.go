@@ -3,7 +3,6 @@ package hdf5
 import (
 	"bytes"
 	"encoding/binary"
-	"os"
 	"runtime"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -22,8 +22,7 @@ func TestLookup3IsThatOfItsAuthor(t *testing.T) {
 
 // changed opens a file in the oldest format, which has no checksums, after a change at bytes that where finds in it.
 func changed(t *testing.T, change func(f *File, data []byte)) *File {
-	data, err := os.ReadFile("testdata/kinds_earliest.hdf5")
-	require.NoError(t, err)
+	data := filetest.Read(t, "testdata/kinds_earliest.hdf5")
 	open := func() *File {
 		f, err := NewReader(bytes.NewReader(data), int64(len(data)))
 		require.NoError(t, err)

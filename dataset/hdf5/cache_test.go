@@ -3,7 +3,6 @@ package hdf5
 import (
 	"bytes"
 	"io"
-	"os"
 	"sync"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 // counting counts the bytes that are read.
@@ -26,8 +26,7 @@ func (c *counting) ReadAt(b []byte, at int64) (int, error) {
 
 // A chunk of many rows is read and decompressed once, although its rows are read one at a time.
 func TestRowsOfAChunkReadItOnce(t *testing.T) {
-	data, err := os.ReadFile("testdata/test_compressed_chunked_datasets_latest.hdf5")
-	require.NoError(t, err)
+	data := filetest.Read(t, "testdata/test_compressed_chunked_datasets_latest.hdf5")
 	source := &counting{ReaderAt: bytes.NewReader(data)}
 	f, err := NewReader(source, int64(len(data)))
 	require.NoError(t, err)

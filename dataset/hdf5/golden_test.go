@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -83,8 +83,7 @@ func eachFolder(t *testing.T, test func(t *testing.T, dir string, want []expecte
 			}
 			var all []expected
 			for _, name := range lists {
-				text, err := os.ReadFile(name)
-				require.NoError(t, err)
+				text := filetest.Read(t, name)
 				var want []expected
 				require.NoError(t, json.Unmarshal(text, &want))
 				all = append(all, want...)

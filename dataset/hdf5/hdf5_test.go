@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -177,8 +178,7 @@ func TestRowsSayTheirShapeAndRefuseOthers(t *testing.T) {
 
 // A chunk that rows do not need is not read: the others may be broken.
 func TestRowsReadTheirOwnChunks(t *testing.T) {
-	data, err := os.ReadFile("testdata/kinds_latest.hdf5")
-	require.NoError(t, err)
+	data := filetest.Read(t, "testdata/kinds_latest.hdf5")
 	f, err := NewReader(bytes.NewReader(data), int64(len(data)))
 	require.NoError(t, err)
 	d, err := f.Root().Dataset("chunks/images")
@@ -299,8 +299,7 @@ func TestOtherFilesAreRefused(t *testing.T) {
 
 // A file that was not closed is read, and says so.
 func TestAFileThatIsOpenForWritingHasAWarning(t *testing.T) {
-	data, err := os.ReadFile("testdata/kinds_latest.hdf5")
-	require.NoError(t, err)
+	data := filetest.Read(t, "testdata/kinds_latest.hdf5")
 	data[11] = 1
 	sum(data, 0, 44)
 	f, err := NewReader(bytes.NewReader(data), int64(len(data)))

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/mutate"
 	"github.com/robocache/robocache/tensor"
 )
@@ -135,8 +136,7 @@ func TestBrokenBytesAreErrorsOrData(t *testing.T) {
 }
 
 func TestFilesThatAreCutAreErrorsOrData(t *testing.T) {
-	data, err := os.ReadFile("testdata/test_string_datasets_earliest.hdf5")
-	require.NoError(t, err)
+	data := filetest.Read(t, "testdata/test_string_datasets_earliest.hdf5")
 	whole, err := exercise(data)
 	require.NoError(t, err)
 	assert.Equal(t, 6, whole, "objects")

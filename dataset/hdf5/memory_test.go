@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 // Memory of large reads is not cleared before: rows of which all was written fill it, however they are read, and read the same directly.
@@ -113,9 +115,8 @@ func TestChunksThatFollowEachOtherAreOneRead(t *testing.T) {
 // A file that is cut after it was opened.
 func TestAReadThatFailsGivesNoValues(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "cut.hdf5")
-	data, err := os.ReadFile("testdata/kinds_latest.hdf5")
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(name, data, 0o600))
+	data := filetest.Read(t, "testdata/kinds_latest.hdf5")
+	filetest.Write(t, name, data)
 	f, err := Open(name)
 	require.NoError(t, err)
 	defer f.Close()

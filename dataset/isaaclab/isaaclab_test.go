@@ -1,7 +1,6 @@
 package isaaclab_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -11,15 +10,13 @@ import (
 	"github.com/robocache/robocache/dataset/isaaclab"
 	"github.com/robocache/robocache/dataset/robomimic"
 	"github.com/robocache/robocache/internal/test/h5test"
+	"github.com/robocache/robocache/internal/test/settest"
 )
 
 const file = "testdata/demos.hdf5"
 
 func TestDemonstrationsAreWhatH5pyReads(t *testing.T) {
-	ctx := context.Background()
-	d, err := dataset.Open(ctx, file, dataset.Options{})
-	require.NoError(t, err)
-	defer d.Close()
+	d := settest.Open(t, file)
 	assert.Equal(t, "isaaclab", d.Format(), "and not robomimic, which is registered too")
 	info := d.Info()
 	assert.Equal(t, [2]any{20.0, "file"}, [2]any{info.Rate, info.RateFrom}, "1/(0.01 s * 5)")
@@ -32,8 +29,7 @@ func TestDemonstrationsAreWhatH5pyReads(t *testing.T) {
 		steps   int
 		success *bool
 	}{{"demo_0", 6, &yes}, {"demo_1", 4, &no}, {"demo_2", 1, nil}} {
-		e, err := d.Episode(ctx, i)
-		require.NoError(t, err)
+		e := settest.Episode(t, d, i)
 		assert.Equal(t, want.name, e.Name)
 		assert.Equal(t, want.steps, e.Frames)
 		assert.Equal(t, want.success, e.Attributes.Success)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -15,6 +14,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/test/cloudtest"
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 func raw(values ...float32) []byte {
@@ -29,7 +29,7 @@ var xyzi = []string{"x", "y", "z", "intensity"}
 
 func TestNumbersArePointsAndFeatures(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.bin")
-	require.NoError(t, os.WriteFile(path, raw(1, 2, 3, .5, float32(math.NaN()), 5, 6, .25), 0o644))
+	filetest.Write(t, path, raw(1, 2, 3, .5, float32(math.NaN()), 5, 6, .25))
 	c, err := ReadFile(path, Options{Columns: xyzi})
 	require.NoError(t, err)
 	require.NoError(t, c.Check())
@@ -65,7 +65,7 @@ func TestACutFileKeepsItsWholePoints(t *testing.T) {
 	data := raw(1, 2, 3, 4, 5, 6, 7, 8)
 	path := filepath.Join(t.TempDir(), "a.bin")
 	for n := 1; n < len(data); n++ {
-		require.NoError(t, os.WriteFile(path, data[:n], 0o644))
+		filetest.Write(t, path, data[:n])
 		c, err := ReadFile(path, Options{Columns: xyzi})
 		_, refused := ReadFile(path, Options{Columns: xyzi, Strict: true})
 		if n == 16 {
@@ -90,7 +90,7 @@ func TestACutFileKeepsItsWholePoints(t *testing.T) {
 func TestNuScenesIsKnownByItsName(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "A.PCD.bin")
 	read := func(data []byte) (*dataset.Cloud, error) {
-		require.NoError(t, os.WriteFile(path, data, 0o644))
+		filetest.Write(t, path, data)
 		return ReadFile(path, Options{})
 	}
 	c, err := read(raw(1, 2, 3, 40, 31, 4, 5, 6, 0, 7))

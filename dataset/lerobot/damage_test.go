@@ -20,6 +20,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/mutate"
 )
 
@@ -80,13 +81,12 @@ func TestAKilledRecorderCostsItsFileOnly(t *testing.T) {
 	m := make3(t)
 	dir := second(m)
 	require.Equal(t, 4, open(t, dir, lerobot.Options{}).Len())
-	b, err := os.ReadFile(m.path("data/chunk-000/file-001.parquet"))
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(m.path("data/chunk-000/file-001.parquet"), b[:len(b)/2], 0o644))
+	b := filetest.Read(t, m.path("data/chunk-000/file-001.parquet"))
+	filetest.Write(t, m.path("data/chunk-000/file-001.parquet"), b[:len(b)/2])
 	s := open(t, dir, lerobot.Options{})
 	require.Equal(t, 4, s.Len())
 	assert.Equal(t, []float64{3, -1.5, 4, -2}, floats(t, &episode(t, s, 1).Streams[0]))
-	_, err = s.Episode(context.Background(), 3)
+	_, err := s.Episode(context.Background(), 3)
 	assert.ErrorIs(t, err, dataset.ErrTruncated)
 	assert.ErrorContains(t, err, "no footer")
 	hasProblem(t, s, dataset.Note{Code: dataset.CodeUnreadable, Subject: "data/chunk-000/file-001.parquet", Count: 1, Detail: dataset.Detail{Want: "2-3"}}, "no footer")
@@ -96,7 +96,7 @@ func TestAKilledRecorderCostsItsFileOnly(t *testing.T) {
 
 	m = make3(t)
 	dir = m.write2()
-	require.NoError(t, os.WriteFile(m.path("data/chunk-000/episode_000000.parquet"), []byte("PAR1 and no more than that"), 0o644))
+	filetest.Write(t, m.path("data/chunk-000/episode_000000.parquet"), "PAR1 and no more than that")
 	s = open(t, dir, lerobot.Options{})
 	require.Equal(t, 2, s.Len())
 	_, err = s.Episode(context.Background(), 0)
@@ -284,16 +284,15 @@ func TestAFileThatEndsAnywhereIsReadAsFarAsItGoes(t *testing.T) {
 	m := make3(t)
 	m.lengths = []int{2}
 	everywhere := func(dir, name string, at func(n int)) {
-		whole, err := os.ReadFile(m.path(name))
-		require.NoError(t, err)
+		whole := filetest.Read(t, m.path(name))
 		for n := range whole {
-			require.NoError(t, os.WriteFile(m.path(name), whole[:n], 0o644))
+			filetest.Write(t, m.path(name), whole[:n])
 			readAll(t, dir, lerobot.Options{})
 			if n%97 == 0 {
 				at(n)
 			}
 		}
-		require.NoError(t, os.WriteFile(m.path(name), whole, 0o644))
+		filetest.Write(t, m.path(name), whole)
 	}
 	dir := m.write()
 	for _, name := range []string{"meta/episodes/chunk-000/file-000.parquet", "meta/tasks.parquet"} {
@@ -351,7 +350,7 @@ func FuzzData(f *testing.F) {
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		require.NoError(t, os.WriteFile(m.path(dataFile), b, 0o644))
+		filetest.Write(t, m.path(dataFile), b)
 		readAll(t, dir, lerobot.Options{})
 	})
 }
@@ -366,7 +365,7 @@ func FuzzInfo(f *testing.F) {
 	var info map[string]any
 	require.NoError(f, json.Unmarshal(whole, &info))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		require.NoError(t, os.WriteFile(m.path("meta/info.json"), b, 0o644))
+		filetest.Write(t, m.path("meta/info.json"), b)
 		readAll(t, dir, lerobot.Options{})
 	})
 }
@@ -409,7 +408,7 @@ func TestAFileThatWasNotFetchedSaysSo(t *testing.T) {
 	m := make3(t)
 	dir := m.write()
 	pointer := "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
-	require.NoError(t, os.WriteFile(m.path(dataFile), []byte(pointer), 0o644))
+	filetest.Write(t, m.path(dataFile), pointer)
 	s := open(t, dir, lerobot.Options{})
 	contains(t, problems(s), "a pointer of Git LFS stands for the file, which was not fetched")
 	require.Equal(t, 2, s.Len())
@@ -452,13 +451,12 @@ func TestAVideoWithoutFramesIsCounted(t *testing.T) {
 	m := filmed(t, 24)
 	m.film("h264_front.mp4", film2)
 	dir := m.write2()
-	b, err := os.ReadFile(m.path(film2))
-	require.NoError(t, err)
+	b := filetest.Read(t, m.path(film2))
 	for _, table := range []string{"stsz", "stts"} {
 		i := bytes.Index(b, []byte(table)) + len(table) + 4
 		clear(b[i : i+8]) // the numbers of its entries
 	}
-	require.NoError(t, os.WriteFile(m.path(film2), b, 0o644))
+	filetest.Write(t, m.path(film2), b)
 	e := episode(t, open(t, dir, lerobot.Options{}), 0)
 	n := e.Notes.Find(dataset.CodeVideoEmpty)
 	require.NotNil(t, n, "%v", e.Notes)

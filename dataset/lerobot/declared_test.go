@@ -14,6 +14,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/orderjson"
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 // A dataset whose info.json is broken is one of LeRobot all the same, by what lies beside it, and the error says where.
@@ -26,7 +27,7 @@ func TestABrokenHeaderIsToldAsOne(t *testing.T) {
 		{"[1]", -1, dataset.ErrCorrupt}, {"{\"fps\": 30}", -1, dataset.ErrUnsupported}} {
 		root := t.TempDir()
 		require.NoError(t, os.CopyFS(root, os.DirFS("../../examples/data/g1")))
-		require.NoError(t, os.WriteFile(filepath.Join(root, "meta/info.json"), []byte(c.text), 0o600))
+		filetest.Write(t, filepath.Join(root, "meta/info.json"), c.text)
 		_, err := dataset.Open(context.Background(), root, dataset.Options{})
 		var bad *dataset.FormatError
 		require.True(t, errors.As(err, &bad), "%v", err)
@@ -35,7 +36,7 @@ func TestABrokenHeaderIsToldAsOne(t *testing.T) {
 	}
 	other := t.TempDir() // which has an info.json of its own
 	require.NoError(t, os.Mkdir(filepath.Join(other, "meta"), 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(other, "meta/info.json"), []byte("hello"), 0o600))
+	filetest.Write(t, filepath.Join(other, "meta/info.json"), "hello")
 	_, err := dataset.Open(context.Background(), other, dataset.Options{})
 	var bad *dataset.FormatError
 	require.True(t, errors.As(err, &bad), "%v", err)

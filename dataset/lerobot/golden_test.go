@@ -18,6 +18,8 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot"
+	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/settest"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -40,8 +42,7 @@ func open(t testing.TB, path string, opt lerobot.Options) *lerobot.Set {
 
 func episode(t testing.TB, s *lerobot.Set, i int) *dataset.Episode {
 	t.Helper()
-	e, err := s.Episode(context.Background(), i)
-	require.NoError(t, err)
+	e := settest.Episode(t, s, i)
 	for _, st := range e.Streams {
 		require.NoError(t, st.Check())
 	}
@@ -84,8 +85,7 @@ func TestRecordingsAreAsAnotherReaderHasThem(t *testing.T) {
 	for _, name := range recordings {
 		t.Run(name, func(t *testing.T) {
 			var want []golden
-			text, err := os.ReadFile("testdata/" + strings.ReplaceAll(name, "/", "_") + ".json")
-			require.NoError(t, err)
+			text := filetest.Read(t, "testdata/"+strings.ReplaceAll(name, "/", "_")+".json")
 			require.NoError(t, json.Unmarshal(text, &want))
 			s := open(t, recording(t, name), lerobot.Options{})
 			stamped := open(t, recording(t, name), lerobot.Options{Clock: "timestamp"})
@@ -141,8 +141,7 @@ func TestTheSameValuesInTwoVersionsAreTheSame(t *testing.T) {
 func TestValuesHaveTheStatisticsOfTheDataset(t *testing.T) {
 	for _, name := range []string{"lerobot_v3_g1", "lerobot_v2_gr1_sim"} {
 		dir := recording(t, name)
-		text, err := os.ReadFile(filepath.Join(dir, "meta/stats.json"))
-		require.NoError(t, err)
+		text := filetest.Read(t, filepath.Join(dir, "meta/stats.json"))
 		var all map[string]json.RawMessage
 		require.NoError(t, json.Unmarshal(text, &all))
 		s := open(t, dir, lerobot.Options{})
@@ -212,9 +211,7 @@ func painted(t *testing.T, picture *tensor.Tensor) (n int) {
 }
 
 func TestRecordingsSayWhatTheyAre(t *testing.T) {
-	d, err := dataset.Open(context.Background(), recording(t, "lerobot_v3_g1"), dataset.Options{})
-	require.NoError(t, err)
-	defer d.Close()
+	d := settest.Open(t, recording(t, "lerobot_v3_g1"))
 	info := d.Info()
 	assert.Equal(t, "lerobot", d.Format())
 	assert.Equal(t, "lerobot_v3_g1", d.Name())
@@ -230,9 +227,7 @@ func TestRecordingsSayWhatTheyAre(t *testing.T) {
 	require.Len(t, info.Features, 9)
 	assert.Equal(t, "kLeftShoulderPitch", info.Features[0].Names[0])
 
-	path, err := dataset.Open(context.Background(), filepath.Join(recording(t, "lerobot_v21_g1"), "meta", "info.json"), dataset.Options{})
-	require.NoError(t, err)
-	defer path.Close()
+	path := settest.Open(t, filepath.Join(recording(t, "lerobot_v21_g1"), "meta", "info.json"))
 	assert.Equal(t, "v2.1", path.Info().Version)
 	absent := path.Info().Notes.Find(dataset.CodeEpisodesAbsent)
 	require.NotNil(t, absent)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"os"
 	"runtime"
 	"sync"
 	"testing"
@@ -15,12 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset/lerobot"
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 // changeFooter changes what a file of Parquet says of itself.
 func changeFooter(t *testing.T, path string, change func(m *format.FileMetaData)) {
-	b, err := os.ReadFile(path)
-	require.NoError(t, err)
+	b := filetest.Read(t, path)
 	n := len(b) - 8 - int(binary.LittleEndian.Uint32(b[len(b)-8:]))
 	meta := &format.FileMetaData{}
 	require.NoError(t, thrift.Unmarshal(&thrift.CompactProtocol{}, bytes.Clone(b[n:len(b)-8]), meta))
@@ -28,7 +27,7 @@ func changeFooter(t *testing.T, path string, change func(m *format.FileMetaData)
 	footer, err := thrift.Marshal(&thrift.CompactProtocol{}, meta)
 	require.NoError(t, err)
 	b = append(binary.LittleEndian.AppendUint32(append(b[:n:n], footer...), uint32(len(footer))), "PAR1"...)
-	require.NoError(t, os.WriteFile(path, b, 0o644))
+	filetest.Write(t, path, b)
 }
 
 func TestRowsThatAreNotThereTakeNoMemory(t *testing.T) {

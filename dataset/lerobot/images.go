@@ -113,22 +113,22 @@ func (m *images) ReadFrame(ctx context.Context, i int) ([]byte, error) {
 	if len(image.Bytes) > 0 {
 		return bytes.Clone(image.Bytes), nil
 	}
-	name := filepath.FromSlash(image.Path)
+	bad := func(kind error, path, got, want string) *dataset.FormatError {
+		return formatError(kind, path, -1, fmt.Sprintf("image %d of %s", i, m.column), got, want)
+	}
+	table, name := m.set.path(m.set.files[at.file]), filepath.FromSlash(image.Path)
 	if !filepath.IsLocal(name) {
-		return nil, formatError(dataset.ErrNotFound, m.set.path(m.set.files[at.file]), -1, fmt.Sprintf("image %d of %s", i, m.column),
-			fmt.Sprintf("no bytes and the path %.100q", image.Path), "bytes, or a path within the dataset")
+		return nil, bad(dataset.ErrNotFound, table, fmt.Sprintf("no bytes and the path %.100q", image.Path), "bytes, or a path within the dataset")
 	}
 	path := storage.Join(m.set.root, name)
 	if st, err := storage.Stat(ctx, path); err == nil && (!st.IsRegular() || st.Size > maxImage) {
-		return nil, formatError(dataset.ErrUnsupported, path, -1, fmt.Sprintf("image %d of %s", i, m.column),
-			fmt.Sprintf("%v of %d bytes", st.Mode, st.Size), fmt.Sprintf("a file of at most %d", maxImage))
+		return nil, bad(dataset.ErrUnsupported, path, fmt.Sprintf("%v of %d bytes", st.Mode, st.Size), fmt.Sprintf("a file of at most %d", maxImage))
 	}
 	b, err := storage.ReadFile(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
-		bad := formatError(dataset.ErrNotFound, m.set.path(m.set.files[at.file]), -1, fmt.Sprintf("image %d of %s", i, m.column),
-			fmt.Sprintf("no bytes, and no file %.100q", image.Path), "one of them")
-		bad.Err = err
-		return nil, bad
+		missing := bad(dataset.ErrNotFound, table, fmt.Sprintf("no bytes, and no file %.100q", image.Path), "one of them")
+		missing.Err = err
+		return nil, missing
 	}
 	return b, err
 }

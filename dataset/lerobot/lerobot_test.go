@@ -20,6 +20,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot"
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 func problems(s *lerobot.Set) (list []string) {
@@ -67,6 +68,7 @@ func TestZerosSurviveAndNullsAreNaNAndCounted(t *testing.T) {
 	m.column("next.reward", "float64", f64, nil, func(row int) any { return []any{0.0, nil, 0.5, 0.0, 0.0}[row] })
 	m.column("count", "int64", i64, nil, func(row int) any { return []any{0, nil, 7, 0, 0}[row] })
 	m.column("next.done", "bool", flag, nil, func(row int) any { return []any{false, true, nil, false, true}[row] })
+	m.column("said", "string", utf8, nil, func(row int) any { return []any{"a", nil, "a", "a", "a"}[row] })
 	s := open(t, m.write(), lerobot.Options{})
 	nan := math.NaN()
 	same := func(want []float64, st *dataset.Stream) {
@@ -85,7 +87,7 @@ func TestZerosSurviveAndNullsAreNaNAndCounted(t *testing.T) {
 	}
 	assert.Equal(t, map[string]int{
 		"action " + string(dataset.CodeNullValues): 1, "action " + string(dataset.CodeNullRows): 1, "next.reward " + string(dataset.CodeNullValues): 1,
-		"count " + string(dataset.CodeNullValues): 1, "next.done " + string(dataset.CodeNullValues): 1,
+		"count " + string(dataset.CodeNullValues): 1, "next.done " + string(dataset.CodeNullValues): 1, "said " + string(dataset.CodeNullTexts): 1,
 	}, counts)
 	assert.Nil(t, e.Notes.Damage())
 	same([]float64{1, 2, nan, nan}, episode(t, s, 1).Stream("action"))
@@ -265,7 +267,7 @@ func TestImagesAreMedia(t *testing.T) {
 	m.groups = []int{5}
 	dir := m.write()
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "images"), 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "images/frame_2.png"), list[2], 0o644))
+	filetest.Write(t, filepath.Join(dir, "images/frame_2.png"), list[2])
 	s := open(t, dir, lerobot.Options{})
 	e := episode(t, s, 0)
 	require.Len(t, e.Media, 1)

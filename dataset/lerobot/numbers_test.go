@@ -18,6 +18,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot"
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 func TestNumbersOfTasksWithGapsStandForTheTasksOfInfo(t *testing.T) {
@@ -95,7 +96,7 @@ func TestAGoodFileGoesBeforeABrokenOneOfTheSameEpisode(t *testing.T) {
 	good := m.path("data/chunk-001/episode_000000.parquet")
 	require.NoError(t, os.MkdirAll(filepath.Dir(good), 0o755))
 	require.NoError(t, os.Rename(m.path("data/chunk-000/episode_000000.parquet"), good))
-	require.NoError(t, os.WriteFile(m.path("data/chunk-000/episode_000000.parquet"), []byte("PAR1 cut off here"), 0o644))
+	filetest.Write(t, m.path("data/chunk-000/episode_000000.parquet"), "PAR1 cut off here")
 	s := open(t, dir, lerobot.Options{})
 	require.Equal(t, 2, s.Len())
 	assert.Equal(t, []float64{0, 0, 1, -0.5, 2, -1}, floats(t, &episode(t, s, 0).Streams[0]))
@@ -122,7 +123,7 @@ func TestManyEpisodesAreListedInTimeThatGrowsWithThem(t *testing.T) {
 	assert.Equal(t, n, s.Len())
 	assert.Equal(t, "000017", episode(t, s, 17).Name)
 	for i := range n / 10 {
-		require.NoError(t, os.WriteFile(m.path(fmt.Sprintf("data/chunk-000/file-%03d.parquet", i)), []byte("PAR1 cut off here"), 0o644))
+		filetest.Write(t, m.path(fmt.Sprintf("data/chunk-000/file-%03d.parquet", i)), "PAR1 cut off here")
 	}
 	s = open(t, dir, lerobot.Options{})
 	assert.Equal(t, n, s.Len())
@@ -155,7 +156,7 @@ func TestAnEpisodeMayGoOnInTheNextFile(t *testing.T) {
 	}
 
 	// Without the first file there is what the second has of it, and that is told.
-	require.NoError(t, os.WriteFile(m.path(dataFile), []byte("PAR1 cut off here"), 0o644))
+	filetest.Write(t, m.path(dataFile), "PAR1 cut off here")
 	s = open(t, dir, lerobot.Options{})
 	require.Equal(t, 2, s.Len())
 	_, err := s.Episode(context.Background(), 0)
@@ -174,7 +175,7 @@ func TestRatesThatAreNoWholeNumbers(t *testing.T) {
 	m.column("timestamp", "float32", f32, nil, func(row int) any { return float32(float64(row) / 29.97) })
 	s := open(t, m.write(), lerobot.Options{})
 	for _, p := range problems(s) {
-		assert.NotContains(t, p, dataset.CodeTimestampColumn)
+		assert.NotContains(t, p, dataset.CodeTimestampColumn.String())
 	}
 	times := episode(t, s, 0).Streams[0].Nanoseconds()
 	assert.Equal(t, int64(math.Round(2999*1e9/29.97)), times[2999])
@@ -196,7 +197,7 @@ func TestPathsAreThoseThatInfoSays(t *testing.T) {
 	s := open(t, dir, lerobot.Options{Strict: true})
 	require.Equal(t, 2, s.Len())
 	shows(t, shots(t, "h264_front.mp4"), &episode(t, s, 1).Media[0])
-	require.NoError(t, os.WriteFile(m.path("tables/part-01/ep_1.parquet"), []byte("PAR1 cut off here"), 0o644))
+	filetest.Write(t, m.path("tables/part-01/ep_1.parquet"), "PAR1 cut off here")
 	hasProblem(t, open(t, dir, lerobot.Options{}), dataset.Note{Code: dataset.CodeUnreadable, Subject: "tables/part-01/ep_1.parquet", Count: 1, Detail: dataset.Detail{Want: "1"}}, "")
 
 	// A path that leads out of the dataset is not followed.
@@ -209,12 +210,11 @@ func TestPathsAreThoseThatInfoSays(t *testing.T) {
 func TestAFeatureThatIsDeclaredTwiceIsOne(t *testing.T) {
 	m := make3(t)
 	dir := m.write()
-	b, err := os.ReadFile(m.path("meta/info.json"))
-	require.NoError(t, err)
+	b := filetest.Read(t, m.path("meta/info.json"))
 	one := `"action":{"dtype":"float32","shape":[2],"names":["left","right"]}`
 	b = bytes.Replace(b, []byte(`"timestamp"`), []byte(one+`, `+strings.Replace(one, "left", "x", 1)+`, "timestamp"`), 1)
 	b = bytes.Replace(b, []byte(`,"action":{"dtype":"float32","names":null,"shape":[2]}`), nil, 1)
-	require.NoError(t, os.WriteFile(m.path("meta/info.json"), b, 0o644))
+	filetest.Write(t, m.path("meta/info.json"), b)
 	s := open(t, dir, lerobot.Options{})
 	hasProblem(t, s, dataset.Note{Code: dataset.CodeDeclaration, Subject: "feature action", Count: 1}, "there are two of it")
 	e := episode(t, s, 0)

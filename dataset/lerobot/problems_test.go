@@ -10,6 +10,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot"
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 // Each difference between what a dataset declares and what it has is a note with the first place and the number of places.
@@ -32,8 +33,7 @@ func TestEachDifferenceIsANote(t *testing.T) {
 			dataset.Note{Code: dataset.CodeTaskNumbers, Subject: "meta/tasks", Count: 1, Row: dataset.At(0), Detail: dataset.Detail{Got: "5"}}, nil},
 		{2, func(m *made) { text(m, "meta/episodes.jsonl", "") }, dataset.Note{Code: dataset.CodeNoEpisodeListed, Subject: "meta/episodes.jsonl", Count: 1}, nil},
 		{2, func(m *made) {
-			b, err := os.ReadFile(m.path("data/chunk-000/episode_000001.parquet"))
-			require.NoError(t, err)
+			b := filetest.Read(t, m.path("data/chunk-000/episode_000001.parquet"))
 			text(m, "data/chunk-000/episode_1.parquet", string(b))
 		}, dataset.Note{Code: dataset.CodeEpisodeFileTwice, Subject: "data/chunk-000/episode_1.parquet", Count: 1, Row: dataset.At(1)}, nil},
 		{3, func(m *made) {

@@ -145,21 +145,24 @@ func (s videoStats) note(episode int64, video, stat string, values []float64) {
 	s.stats.of[of][stat] = values
 }
 
-// Levels returns those that a writer of this module has written of a video.
-func (s videoStats) Levels(video string) (l footage.Levels, ok bool) {
-	list, err := readObject(s.path(layout.LevelsFile))
+// Levels returns the levels of a video, as this module's writer leaves them in the last file of meta/episodes.
+func (s videoStats) Levels(ctx context.Context, video string) (l footage.Levels, ok bool) {
+	names, err := s.parquetFiles(ctx, filepath.Join("meta", "episodes"))
+	if err != nil || len(names) == 0 {
+		return l, false
+	}
+	f, err := openParquet(s.path(names[len(names)-1]))
 	if err != nil {
 		return l, false
 	}
-	var found struct {
-		Frames int        `json:"frames"`
-		Levels [][]uint64 `json:"levels"`
-	}
-	if raw := get(list, video); raw == nil || json.Unmarshal(raw, &found) != nil || len(found.Levels) != 3 || found.Frames <= 0 {
+	defer f.Close()
+	text, _ := f.Lookup(layout.LevelsKey)
+	var all map[string]footage.Levels
+	if json.Unmarshal([]byte(text), &all) != nil {
 		return l, false
 	}
-	l.Frames = found.Frames
-	for _, channel := range found.Levels {
+	l = all[video]
+	for _, channel := range l.Levels {
 		pixels := uint64(0)
 		for _, n := range channel {
 			if n >= 1<<53 || pixels >= 1<<53 {
@@ -167,10 +170,9 @@ func (s videoStats) Levels(video string) (l footage.Levels, ok bool) {
 			}
 			pixels += n
 		}
-		if len(channel) != 256 || pixels == 0 {
+		if pixels == 0 {
 			return l, false
 		}
-		l.Levels = append(l.Levels, summary.Levels(channel))
 	}
-	return l, true
+	return l, len(l.Levels) == 3 && l.Frames > 0
 }

@@ -114,11 +114,9 @@ func (r *reader) pair(name string, track *mp4.Track, at video, own []int64) (fra
 	}
 	got = fmt.Sprintf("%s with %d frames", name, end-first)
 	if missing := r.rows - len(frames); missing > 0 {
-		r.leave(name, missing, dataset.CodeRowsWithoutFrame, dataset.Detail{Of: r.rows})
 		return frames, times, r.damage(dataset.Note{Code: dataset.CodeRowWithoutFrame, Subject: name, Count: missing}, got, fmt.Sprint(r.rows))
 	}
 	if more := end - first - r.rows; bounded && more > 0 {
-		r.leave(name, more, dataset.CodeFramesWithoutRow, dataset.Detail{})
 		if err := r.damage(dataset.Note{Code: dataset.CodeFrameWithoutRow, Subject: name, Count: more}, got, fmt.Sprint(r.rows)); err != nil {
 			return nil, nil, err
 		}

@@ -189,24 +189,32 @@ func shifted(t *testing.T, b []byte, at, n int) []byte {
 			*x += uint64(n)
 		}
 	}
-	out := bytes.Clone(b[:place(t, b, OpDataEnd, 0)])
-	for b = b[len(out) : len(b)-len(Magic)]; len(b) > 0; {
-		op, body, err := cutRecord(b, 0)
-		require.NoError(t, err)
-		r, err := parseRecord(op, body, 0)
+	return edited(t, b, func(r Record) {
+		switch x := r.(type) {
+		case *ChunkIndex:
+			move(&x.ChunkStart)
+		case *Footer:
+			move(&x.SummaryStart)
+			move(&x.SummaryOffsetStart)
+		}
+	})
+}
+
+// edited returns a file with edited records from its DataEnd on, without the CRCs of the sections.
+func edited(t *testing.T, b []byte, edit func(r Record)) []byte {
+	at := place(t, b, OpDataEnd, 0)
+	out := bytes.Clone(b[:at])
+	for at < len(b)-len(Magic) {
+		r, size, err := nextRecord(b[at:], at)
 		require.NoError(t, err)
 		switch x := r.(type) {
 		case *DataEnd:
 			x.DataSectionCRC = 0
-		case *ChunkIndex:
-			move(&x.ChunkStart)
 		case *Footer:
 			x.SummaryCRC = 0
-			move(&x.SummaryStart)
-			move(&x.SummaryOffsetStart)
 		}
-		out = appendRecord(out, r)
-		b = b[headSize+len(body):]
+		edit(r)
+		out, at = appendRecord(out, r), at+size
 	}
 	return append(out, Magic...)
 }
@@ -221,22 +229,11 @@ func TestAnIndexThatLiesIsNotBelieved(t *testing.T) {
 		"index moved": func(x *ChunkIndex) { x.MessageIndexLength += 5000 },
 	} {
 		b, want := written(t, WriterOptions{Compression: NoCompression, ChunkSize: 1000}, 100)
-		out := bytes.Clone(b[:place(t, b, OpDataEnd, 0)])
-		for rest := b[len(out) : len(b)-len(Magic)]; len(rest) > 0; {
-			op, body, err := cutRecord(rest, 0)
-			require.NoError(t, err)
-			r, err := parseRecord(op, body, 0)
-			require.NoError(t, err)
+		_, got, damage := readLog(t, edited(t, b, func(r Record) {
 			if x, is := r.(*ChunkIndex); is {
 				lie(x)
 			}
-			if x, is := r.(*Footer); is {
-				x.SummaryCRC = 0
-			}
-			out = appendRecord(out, r)
-			rest = rest[headSize+len(body):]
-		}
-		_, got, damage := readLog(t, append(out, Magic...))
+		}))
 		assert.Equal(t, want, got, name)
 		if name != "index moved" { // the lengths of message indexes do not matter
 			require.Len(t, damage, 1, name)
@@ -268,12 +265,9 @@ func TestRecordsThatHaveNoNameAreSkipped(t *testing.T) {
 	assert.Empty(t, damage)
 	assert.Equal(t, []seen{{"/a", 1, 0, "x"}, {"/a", 1, 0, "x"}}, got)
 	var codes []Opcode
-	r := newReader(bytes.NewReader(b))
-	for {
-		record, err := r.Next()
-		if err != nil {
-			break
-		}
+	list, err := readRecords(b)
+	require.NoError(t, err)
+	for _, record := range list {
 		if u, is := record.(*unknown); is {
 			codes = append(codes, u.Code)
 		}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/logs/message"
+	"github.com/robocache/robocache/internal/test/settest"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -90,8 +91,7 @@ func TestAnEpisodeIsReadBackAsItWas(t *testing.T) {
 				d, err := dataset.Open(ctx, path, dataset.Options{Strict: true})
 				require.NoError(t, err)
 				defer d.Close()
-				got, err := d.Episode(ctx, 0)
-				require.NoError(t, err)
+				got := settest.Episode(t, d, 0)
 				assert.Equal(t, want.Names(), got.Names())
 				for i := range want.Streams {
 					a, b := &want.Streams[i], &got.Streams[i]
@@ -195,13 +195,10 @@ func TestJSONMessagesAreJSON(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, w.Episode(context.Background(), recorded(t), JSON))
 	require.NoError(t, w.Close())
-	r := newReader(&out)
+	list, err := readRecords(out.Bytes())
+	require.NoError(t, err)
 	messages, schemas := 0, 0
-	for {
-		record, err := r.Next()
-		if err != nil {
-			break
-		}
+	for _, record := range list {
 		switch x := record.(type) {
 		case *Message:
 			messages++
@@ -234,11 +231,8 @@ func TestMetadataThatIsTooLongIsNoted(t *testing.T) {
 	require.NoError(t, WriteFile(path, WriterOptions{}, func(w *Writer) error {
 		return errors.Join(w.Metadata(&Metadata{Name: "long", Metadata: map[string]string{"x": strings.Repeat("y", 2<<20)}}), w.Episode(context.Background(), recorded(t), Protobuf))
 	}))
-	d, err := dataset.Open(context.Background(), path, dataset.Options{})
-	require.NoError(t, err)
-	defer d.Close()
-	e, err := d.Episode(context.Background(), 0)
-	require.NoError(t, err)
+	d := settest.Open(t, path)
+	e := settest.Episode(t, d, 0)
 	n := e.Notes.Find(dataset.CodeTooLong)
 	require.NotNil(t, n)
 	assert.Greater(t, n.Bytes, int64(2<<20))

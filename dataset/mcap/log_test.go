@@ -3,7 +3,6 @@ package mcap
 import (
 	"bytes"
 	"context"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/logs/topics"
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 // inMemory is a file.
@@ -57,12 +57,9 @@ func readLog(t testing.TB, b []byte) (*fileLog, []seen, dataset.Notes) {
 // inOrder reads all messages by the record reader.
 func inOrder(t testing.TB, b []byte) (list []seen) {
 	topic := map[uint16]string{}
-	r := newReader(bytes.NewReader(b))
-	for {
-		record, err := r.Next()
-		if err != nil {
-			return list
-		}
+	records, err := readRecords(b)
+	require.NoError(t, err)
+	for _, record := range records {
 		switch x := record.(type) {
 		case *Channel:
 			topic[x.ID] = x.Topic
@@ -70,6 +67,7 @@ func inOrder(t testing.TB, b []byte) (list []seen) {
 			list = append(list, seen{topic[x.ChannelID], int64(x.LogTime), int64(x.PublishTime), string(x.Data)})
 		}
 	}
+	return list
 }
 
 func TestALogHasAllMessagesOfTheConformanceSet(t *testing.T) {
@@ -100,8 +98,7 @@ func TestALogHasAllMessagesOfTheSharedRecordings(t *testing.T) {
 	}
 	checked := 0
 	for _, path := range paths {
-		b, err := os.ReadFile(path)
-		require.NoError(t, err)
+		b := filetest.Read(t, path)
 		l, got, damage := readLog(t, b)
 		assert.Empty(t, damage, path)
 		assert.Equal(t, inOrder(t, b), got, path)

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/settest"
 )
 
 // goldens returns the files of testdata as the writer writes them now, by name, and the messages of those that have no episode.
@@ -37,18 +39,16 @@ func TestFilesThatWereWrittenBeforeAreReadAndWrittenAsTheyAre(t *testing.T) {
 	for name, b := range files {
 		path := filepath.Join("testdata", name)
 		if os.Getenv("ROBOCACHE_TESTDATA") == "write" {
-			require.NoError(t, os.WriteFile(path, b, 0o644))
+			filetest.Write(t, path, b)
 		}
-		before, err := os.ReadFile(path)
-		require.NoError(t, err)
+		before := filetest.Read(t, path)
 		if name != "zstd.mcap" && name != "lz4.mcap" { // whose bytes are the libraries' business
 			assert.Equal(t, b, before, name)
 		}
 		if filepath.Base(name)[0] == 'e' {
 			d, err := dataset.Open(context.Background(), path, dataset.Options{Strict: true})
 			require.NoError(t, err)
-			e, err := d.Episode(context.Background(), 0)
-			require.NoError(t, err)
+			e := settest.Episode(t, d, 0)
 			assert.Equal(t, []string{"/joints", "pose"}, e.Names())
 			require.NoError(t, d.Close())
 			_, err = d.Episode(context.Background(), 0)

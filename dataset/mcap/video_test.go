@@ -3,7 +3,6 @@ package mcap
 import (
 	"bytes"
 	"context"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -12,14 +11,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/settest"
 	"github.com/robocache/robocache/tensor"
 )
 
 // greys are 24 packets of h264, a key frame each 8: frame i is of the grey 10*i.
 func greys(t *testing.T) (list frames) {
 	t.Helper()
-	b, err := os.ReadFile("../../internal/video/testdata/grey.h264")
-	require.NoError(t, err)
+	b := filetest.Read(t, "../../internal/video/testdata/grey.h264")
 	delimiter := []byte{0, 0, 0, 1, 9}
 	for _, part := range bytes.Split(b, delimiter)[1:] {
 		list = append(list, append(bytes.Clone(delimiter), part...))
@@ -41,8 +41,7 @@ func filmed(t *testing.T, packets frames, encoding Encoding) *dataset.Episode {
 	d, err := dataset.Open(ctx, path, dataset.Options{Strict: true})
 	require.NoError(t, err)
 	t.Cleanup(func() { d.Close() })
-	e, err := d.Episode(ctx, 0)
-	require.NoError(t, err)
+	e := settest.Episode(t, d, 0)
 	require.Len(t, e.Media, 1)
 	return e
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/mutate"
 )
 
@@ -65,8 +66,7 @@ func exercise(data []byte) (v *Track, wrong error) {
 
 func TestATruncatedFileGivesTheFramesThatAreWhole(t *testing.T) {
 	for _, name := range []string{"h264_front.mp4", "h264_back.mp4", "sound.mov"} {
-		data, err := os.ReadFile(filepath.Join("testdata", name))
-		require.NoError(t, err)
+		data := filetest.Read(t, filepath.Join("testdata", name))
 		whole, err := exercise(data)
 		require.NoError(t, err)
 		given := 0
@@ -139,8 +139,7 @@ func TestWhatIsNoFileIsNotWaitedFor(t *testing.T) {
 }
 
 func TestBoxesThatAreBrokenAreCounted(t *testing.T) {
-	whole, err := os.ReadFile("testdata/h264_front.mp4")
-	require.NoError(t, err)
+	whole := filetest.Read(t, "testdata/h264_front.mp4")
 	v, err := open(append(slices.Clone(whole), 0, 0, 0, 3, 'a', 'b', 'c', 'd'))
 	require.NoError(t, err)
 	assert.NotNil(t, v.Notes.Find(dataset.CodeNoBoxes), v.Notes)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -90,8 +91,7 @@ func TestAFrameThatFFmpegLeavesOutIsAnErrorAndNotAnother(t *testing.T) {
 func TestABrokenFrameCostsItsKeyFramesRestOnly(t *testing.T) {
 	needFFmpeg(t)
 	ctx := context.Background()
-	data, err := os.ReadFile("testdata/h264_back.mp4")
-	require.NoError(t, err)
+	data := filetest.Read(t, "testdata/h264_back.mp4")
 	whole := openVideo(t, "testdata/h264_back.mp4")
 	for i := range 8 { // frames 8 to 15 are those of the second key frame
 		s := whole.samples[8+i]
@@ -172,11 +172,10 @@ func TestTheEndOfTheContextEndsFFmpeg(t *testing.T) {
 
 func TestAPathIsNeverAnOption(t *testing.T) {
 	needFFmpeg(t)
-	data, err := os.ReadFile("testdata/av1.mp4")
-	require.NoError(t, err)
+	data := filetest.Read(t, "testdata/av1.mp4")
 	t.Chdir(t.TempDir())
 	for _, name := range []string{"-version", "concat:a|b.mp4", "http:", "50%d.mp4"} {
-		require.NoError(t, os.WriteFile(name, data, 0o644))
+		filetest.Write(t, name, data)
 		n, err := collect(context.Background(), openVideo(t, name), 2, 5)
 		assert.NoError(t, err)
 		assert.Equal(t, 3, n)

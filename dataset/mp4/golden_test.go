@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
@@ -22,8 +22,7 @@ import (
 // golden returns what ffprobe says of the frames of each file in testdata, and the files' names.
 func golden(t testing.TB) (frames map[string][]string, names []string) {
 	t.Helper()
-	text, err := os.ReadFile("testdata/golden.txt")
-	require.NoError(t, err)
+	text := filetest.Read(t, "testdata/golden.txt")
 	frames = map[string][]string{}
 	for line := range strings.Lines(string(text)) {
 		name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -113,8 +112,7 @@ func TestNearestIsTheNearestFrame(t *testing.T) {
 }
 
 func TestAFrameIsTheBytesOfTheFile(t *testing.T) {
-	data, err := os.ReadFile("testdata/joined.mp4")
-	require.NoError(t, err)
+	data := filetest.Read(t, "testdata/joined.mp4")
 	f, err := NewReader(bytes.NewReader(data), int64(len(data)))
 	require.NoError(t, err)
 	v, err := f.Video()

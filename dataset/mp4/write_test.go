@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -113,7 +113,7 @@ func TestJoinedVideosDoNotDriftForFFmpeg(t *testing.T) {
 			}
 			file, _, _ := joined(t, rate, parts...)
 			path := filepath.Join(t.TempDir(), "joined.mp4")
-			require.NoError(t, os.WriteFile(path, file, 0o666))
+			filetest.Write(t, path, file)
 			out, err := exec.Command("ffprobe", "-v", "error", "-select_streams", "v", "-show_entries", "frame=pts_time:stream=nb_frames,avg_frame_rate", "-of", "csv=p=0", path).CombinedOutput()
 			require.NoError(t, err, string(out))
 			lines := strings.Fields(strings.ReplaceAll(string(out), ",", " "))

@@ -23,34 +23,28 @@ func EpisodeLines(list []dataset.EpisodeNote, episodes int) []string {
 	return lines
 }
 
-// Group is notes of the same episodes with the same sentence.
+// Group has the notes of the same episodes with the same sentence.
 type Group struct {
 	Line  string // of all their subjects
 	First dataset.EpisodeNote
 	Count int // the sum of their counts
 }
 
-// Groups puts notes together, in the order of their first.
-func Groups(list []dataset.EpisodeNote) []Group {
+// Groups returns the groups in the order of the first note of each.
+func Groups(list []dataset.EpisodeNote) (groups []Group) {
 	type key struct {
 		text, episode    string
 		number, episodes int
 	}
-	at := map[key]int{}
-	var groups []Group
-	var subjects [][]string
-	for _, n := range list {
-		k := key{Text(n.Note), n.Episode, n.Number, n.Episodes}
-		i, there := at[k]
-		if !there {
-			i = len(groups)
-			at[k], groups, subjects = i, append(groups, Group{k.text, n, 0}), append(subjects, nil)
+	for _, notes := range dataset.Grouped(list, func(n *dataset.EpisodeNote) key { return key{Text(n.Note), n.Episode, n.Number, n.Episodes} }) {
+		g := Group{First: notes[0]}
+		var subjects []string
+		for _, n := range notes {
+			subjects = append(subjects, subjectOf(&n.Note))
+			g.Count += n.Note.Count
 		}
-		subjects[i] = append(subjects[i], subjectOf(&n.Note))
-		groups[i].Count += n.Note.Count
-	}
-	for i := range groups {
-		groups[i].Line = beginnings[groups[i].First.Note.Code.Class()] + line(groups[i].Line, subjects[i])
+		g.Line = beginnings[g.First.Note.Code.Class()] + line(Text(g.First.Note), subjects)
+		groups = append(groups, g)
 	}
 	return groups
 }

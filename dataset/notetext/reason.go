@@ -24,15 +24,12 @@ func Reasons(notes dataset.Notes) []Reason {
 
 // LeftOutLines returns a line for each sentence of notes of ClassLeftOut, with their subjects: "left out, no samples: /imu, /odom".
 func LeftOutLines(notes dataset.Notes) (lines []string) {
-	at := map[string]int{}
-	for _, n := range notes.Of(dataset.ClassLeftOut) {
-		text := Text(n)
-		if k, seen := at[text]; seen {
-			lines[k] += ", " + n.Subject
-			continue
+	for _, group := range dataset.Grouped(notes.Of(dataset.ClassLeftOut), func(n *dataset.Note) string { return Text(*n) }) {
+		line := "left out, " + Text(group[0]) + ": " + group[0].Subject
+		for _, n := range group[1:] {
+			line += ", " + n.Subject
 		}
-		at[text] = len(lines)
-		lines = append(lines, "left out, "+text+": "+n.Subject)
+		lines = append(lines, line)
 	}
 	return lines
 }
@@ -51,7 +48,7 @@ func ErrorText(err error) string {
 	return text
 }
 
-// eachError calls do for an error and those that it wraps.
+// eachError calls do for an error and each error that it wraps.
 func eachError(err error, do func(error)) {
 	do(err)
 	switch e := err.(type) {

@@ -44,6 +44,10 @@ var remarkTexts = map[dataset.Code]string{
 
 	dataset.CodeStatisticsNeeded: "{got} was left out: it needs the statistics of a dataset",
 	dataset.CodeBackSteps:        "{count step} back in time, sorted",
+	dataset.CodeClockStill:       "its clock[ {got}] stands still: all {count} timestamps are {unit} ns[; the times of --clock {want} move]",
+	dataset.CodeHeaderEpoch:      "its headers have another epoch or unit than the log: the first has {got} ns where the log has {want} ns[: the smaller are {unit}]",
+	dataset.CodeHeaderDrift:      "its headers drift against the log by {got} in {want}, {unit} %",
+	dataset.CodeHeaderLatency:    "its messages were measured {got} before they were recorded, those of {names} {want}: --clock header",
 	dataset.CodeTimeless:         "{count sample} without a time, and left out",
 	dataset.CodeNeverValid:       "valid at none of the {count} targets",
 	dataset.CodeTimeUnit:         "its timestamps are taken as nanoseconds, and are {got} a second; as {unit} they would be {want}",

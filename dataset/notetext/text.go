@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/internal/listed"
+	"github.com/robocache/robocache/internal/text"
 )
 
 // Text returns the sentence of a note without its subject: "3 of 200 images cannot be decoded". For a code without a sentence it is the note's String.
@@ -14,7 +14,7 @@ func Text(n dataset.Note) string {
 	if !ok {
 		return n.String()
 	}
-	if n.Code.Class() == dataset.ClassDamage && t != string(n.Code) {
+	if n.Code.Class() == dataset.ClassDamage && t != n.Code.String() {
 		t += damageEnd
 		if n.Count > 1 {
 			t = strings.Replace(t, " ({cause})", " (first: {cause})", 1)
@@ -29,7 +29,7 @@ const damageEnd = "[: {count}][, {bytes} bytes][ ({cause})]"
 // Line returns the sentence of a note with its subject: "/camera: 3 of 200 images cannot be decoded".
 func Line(n dataset.Note) string { return line(Text(n), []string{subjectOf(&n)}) }
 
-// subjectOf returns the subject that stands before a sentence, or nothing if the sentence has it inside.
+// subjectOf returns the subject for the beginning of a line. It is empty if the sentence contains the subject.
 func subjectOf(n *dataset.Note) string {
 	if t, _ := templateOf(n.Code); strings.Contains(t, "{subject}") {
 		return ""
@@ -37,14 +37,14 @@ func subjectOf(n *dataset.Note) string {
 	return n.Subject
 }
 
-func line(text string, subjects []string) string {
+func line(sentence string, subjects []string) string {
 	switch {
 	case len(subjects) == 1 && subjects[0] == "":
-		return text
+		return sentence
 	case len(subjects) == 1:
-		return subjects[0] + ": " + text
+		return subjects[0] + ": " + sentence
 	}
-	return text + ": " + listed.Names(subjects)
+	return sentence + ": " + text.Names(subjects)
 }
 
 // beginnings has the first words of the lines of a class: "lost: points: 1, 12 bytes (pcd: ...)", "left out: split odd: ...".
@@ -129,11 +129,8 @@ func field(name string, n *dataset.Note) string {
 	name, noun, hasNoun := strings.Cut(name, " ")
 	switch {
 	case name == "count" && hasNoun:
-		one, many, irregular := strings.Cut(noun, "|")
-		if !irregular {
-			many = one + "s"
-		}
-		return strconv.Itoa(n.Count) + " " + pick(n.Count, one, many)
+		forms := strings.Split(noun, "|")
+		return text.Count(n.Count, forms[0], forms[1:]...)
 	case strings.Contains(name, "|"):
 		one, many, _ := strings.Cut(name, "|")
 		return pick(n.Count, one, many)
@@ -155,9 +152,9 @@ func field(name string, n *dataset.Note) string {
 	case "want":
 		return n.Want
 	case "names":
-		return listed.Names(n.Names)
+		return text.Names(n.Names)
 	case "list":
-		return "[" + listed.Names(n.Names) + "]"
+		return "[" + text.Names(n.Names) + "]"
 	case "unit":
 		return n.Unit
 	case "subject":

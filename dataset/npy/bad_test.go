@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 // npyFile makes a version 1.0 file of a header's text and data.
@@ -217,14 +218,12 @@ func TestRowsOfNothingTakeNoTime(t *testing.T) {
 }
 
 func TestHeaderOfObjects(t *testing.T) {
-	data, err := os.ReadFile("testdata/bad_object.npy")
-	require.NoError(t, err)
+	data := filetest.Read(t, "testdata/bad_object.npy")
 	r := bytes.NewReader(data)
-	_, err = ReadObjectHeader(r)
+	_, err := ReadObjectHeader(r)
 	require.NoError(t, err)
 	assert.Equal(t, byte(0x80), data[len(data)-r.Len()], "where the pickle begins")
-	data, err = os.ReadFile("testdata/f4_little.npy")
-	require.NoError(t, err)
+	data = filetest.Read(t, "testdata/f4_little.npy")
 	_, err = ReadObjectHeader(bytes.NewReader(data))
 	assert.ErrorIs(t, err, dataset.ErrUnsupported)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -30,17 +31,14 @@ type number struct {
 }
 
 func numbers(t *testing.T) map[string]number {
-	text, err := os.ReadFile("testdata/numbers.json")
-	require.NoError(t, err)
+	text := filetest.Read(t, "testdata/numbers.json")
 	var all map[string]number
 	require.NoError(t, json.Unmarshal(text, &all))
 	return all
 }
 
 func file(t *testing.T, name string) []byte {
-	b, err := os.ReadFile(filepath.Join("testdata", name+".npy"))
-	require.NoError(t, err)
-	return b
+	return filetest.Read(t, filepath.Join("testdata", name+".npy"))
 }
 
 // hexBits returns the elements' bits in hexadecimal, in row-major order.
@@ -101,8 +99,7 @@ func TestArraysOfNumpyReadBitForBit(t *testing.T) {
 }
 
 func TestStringsOfNumpyRead(t *testing.T) {
-	text, err := os.ReadFile("testdata/strings.json")
-	require.NoError(t, err)
+	text := filetest.Read(t, "testdata/strings.json")
 	var all map[string][]string
 	require.NoError(t, json.Unmarshal(text, &all))
 	for name, want := range all {
@@ -228,11 +225,11 @@ func TestNumpyReadsWhatIsWritten(t *testing.T) {
 	for name, v := range all {
 		var b bytes.Buffer
 		require.NoError(t, Write(&b, v))
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name+".npy"), b.Bytes(), 0o600))
+		filetest.Write(t, filepath.Join(dir, name+".npy"), b.Bytes())
 	}
 	var b bytes.Buffer
 	require.NoError(t, WriteStrings(&b, []string{"q[0]", "α🤖", ""}))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "text.npy"), b.Bytes(), 0o600))
+	filetest.Write(t, filepath.Join(dir, "text.npy"), b.Bytes())
 	script := `
 import json, pathlib, sys
 import numpy as np
@@ -315,7 +312,7 @@ func TestReadFileTakesOneArrayAndNamesTheFile(t *testing.T) {
 	assert.Equal(t, hexBits(t, want), hexBits(t, got))
 	path := filepath.Join(t.TempDir(), "x.npy")
 	for _, data := range [][]byte{append(file(t, "rank3"), 0, 0), file(t, "rank3")[:70]} {
-		require.NoError(t, os.WriteFile(path, data, 0o600))
+		filetest.Write(t, path, data)
 		_, err := ReadFile(path)
 		var bad *dataset.FormatError
 		require.ErrorAs(t, err, &bad)

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"strings"
 	"testing"
 
@@ -14,12 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/tensor"
 )
 
 func golden[T any](t *testing.T, name string) map[string]T {
-	text, err := os.ReadFile("testdata/" + name + ".json")
-	require.NoError(t, err)
+	text := filetest.Read(t, "testdata/"+name+".json")
 	var all map[string]T
 	require.NoError(t, json.Unmarshal(text, &all))
 	require.NotEmpty(t, all)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npy"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/mutate"
 	"github.com/robocache/robocache/tensor"
 )
@@ -221,11 +222,11 @@ func TestABadArchiveIsAFormatError(t *testing.T) {
 	_, err = Open(filepath.Join(t.TempDir(), "none.npz"))
 	assert.ErrorIs(t, err, fs.ErrNotExist)
 	path := filepath.Join(t.TempDir(), "bad.npz")
-	require.NoError(t, os.WriteFile(path, []byte("bad"), 0o600))
+	filetest.Write(t, path, "bad")
 	_, err = Open(path)
 	require.ErrorAs(t, err, &bad)
 	assert.Equal(t, path, bad.Path)
-	require.NoError(t, os.WriteFile(path, archive(t, zip.Store, "x.npy", "bad"), 0o600))
+	filetest.Write(t, path, archive(t, zip.Store, "x.npy", "bad"))
 	f, err = Open(path)
 	require.NoError(t, err)
 	defer f.Close()
@@ -305,7 +306,7 @@ func TestNumpyLoadsWhatIsWritten(t *testing.T) {
 	}
 	load := func(b []byte, script string) string {
 		path := filepath.Join(t.TempDir(), "x.npz")
-		require.NoError(t, os.WriteFile(path, b, 0o600))
+		filetest.Write(t, path, b)
 		out, err := exec.Command(python, "-c", "import sys, json, numpy as np\nz = np.load(sys.argv[1])\n"+script, path).CombinedOutput()
 		require.NoError(t, err, string(out))
 		return strings.TrimSpace(string(out))

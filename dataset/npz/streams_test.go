@@ -163,12 +163,12 @@ func TestWhatIsNearlyAStreamIsLeftOutWithTheReason(t *testing.T) {
 		"two":     "clock-field: got records (t, stamp) [0], t, stamp",
 		"i":       "clock-field: got records (t) [0], t of int32",
 		"m":       "value-shape: got records (t) [0,3], want records [S]",
-		".values": string(dataset.CodeStreamName) + `: got ""`,
+		".values": dataset.CodeStreamName.String() + `: got ""`,
 		"\xff":    `stream-name: got "\xff"`,
 	}, reasons(e))
 	assert.Contains(t, used, ".times")
 	assert.NotContains(t, used, "qpos", "which is no stream's")
-	for name, says := range map[string]string{"v": string(dataset.CodeArrayMissing), "w": "w.values", "r": string(dataset.CodeClockField), "qpos": `got "qpos", want a`} {
+	for name, says := range map[string]string{"v": dataset.CodeArrayMissing.String(), "w": "w.values", "r": dataset.CodeClockField.String(), "qpos": `got "qpos", want a`} {
 		_, _, err := f.Episode(EpisodeOptions{Streams: []string{name}})
 		assert.ErrorContains(t, err, says)
 	}
@@ -184,8 +184,8 @@ func TestOneClockServesAllValuesOfItsLength(t *testing.T) {
 		assert.Equal(t, []int64{0, 1e9}, e.Streams[0].Nanoseconds(), "its own clock goes before")
 		assert.Equal(t, []int64{3, 4}, e.Streams[1].Nanoseconds())
 		assert.Contains(t, used, clock)
-		assert.Equal(t, string(dataset.CodeClockMismatch)+": got float64 [3], want "+clock+", c.times", reasons(e)["c.values"])
-		assert.Equal(t, string(dataset.CodeClockMismatch)+": got float64 [], want "+clock+", d.times", reasons(e)["d.values"])
+		assert.Equal(t, dataset.CodeClockMismatch.String()+": got float64 [3], want "+clock+", c.times", reasons(e)["c.values"])
+		assert.Equal(t, dataset.CodeClockMismatch.String()+": got float64 [], want "+clock+", d.times", reasons(e)["d.values"])
 	}
 	f := read(t, beside(t, "b.values.npy", two, "t.npy", numbers[int64](t, []int{2}, 3, 4), "stamp.npy", numbers[float64](t, []int{2}, 3, 4)))
 	e, _, err := f.Episode(EpisodeOptions{})

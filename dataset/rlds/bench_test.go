@@ -1,7 +1,6 @@
 package rlds
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -9,6 +8,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/settest"
 )
 
 // typical is an episode as the datasets of Open X-Embodiment have them: a state, an action of 7, a reward, flags and language, and images of 20 kB of
@@ -71,8 +73,7 @@ func BenchmarkBridge(b *testing.B) {
 	b.SetBytes(size / int64(s.Len()))
 	i := 0
 	for b.Loop() {
-		_, err := s.Episode(context.Background(), i%s.Len())
-		require.NoError(b, err)
+		settest.Episode(b, s, i%s.Len())
 		i++
 	}
 }
@@ -96,15 +97,14 @@ func BenchmarkEpisode(b *testing.B) {
 				require.NoError(b, os.MkdirAll(dir, 0o700))
 			}
 			for name, text := range files {
-				require.NoError(b, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+				filetest.Write(b, filepath.Join(dir, name), text)
 			}
 			s := open(b, dir, Options{Strict: true})
 			b.SetBytes(int64(size / len(list)))
 			b.ReportAllocs()
 			i := 0
 			for b.Loop() {
-				_, err := s.Episode(context.Background(), i%len(list))
-				require.NoError(b, err)
+				settest.Episode(b, s, i%len(list))
 				i++
 			}
 		})

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/memuse"
 )
 
@@ -24,8 +25,7 @@ func TestABigDatasetTakesLittleMemory(t *testing.T) {
 		if err != nil {
 			t.Skip("no shared recordings beside the project: bridge_rlds")
 		}
-		features, err := os.ReadFile(shared + featuresFile)
-		require.NoError(t, err)
+		features := filetest.Read(t, shared+featuresFile)
 		big(t, want, records, string(features), 25)
 	})
 	t.Run("generated", func(t *testing.T) {
@@ -50,8 +50,8 @@ func big(t *testing.T, want float64, records []byte, features string, n int) {
 		require.NoError(t, file.Close())
 		lengths = append(lengths, n*each)
 	}
-	require.NoError(t, os.WriteFile(filepath.Join(dir, infoFile), []byte(info(lengths...)), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, featuresFile), []byte(features), 0o600))
+	filetest.Write(t, filepath.Join(dir, infoFile), info(lengths...))
+	filetest.Write(t, filepath.Join(dir, featuresFile), features)
 	largest := int64(0) // as a record, which is in memory as long as its episode
 	s := open(t, dir, Options{Strict: true})
 	for _, f := range s.shards {

@@ -16,6 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/settest"
 )
 
 // rewards reads the first reward of each episode, which says which one of examples it is; -1 where it is an error.
@@ -39,7 +41,7 @@ func TestAFileThatEndsAnywhereGivesItsWholeRecords(t *testing.T) {
 	dir := folder(t, stepsOf(plainFeatures), 3, nil)
 	path := filepath.Join(dir, onlyShard)
 	for end := range len(b) + 1 {
-		require.NoError(t, os.WriteFile(path, b[:end], 0o600))
+		filetest.Write(t, path, b[:end])
 		s := open(t, dir, Options{})
 		assert.Equal(t, []int{0, 1, 2}[:end/size], append([]int{}, rewards(t, s)...))
 		require.Equal(t, end/size, s.Len())
@@ -116,8 +118,7 @@ func TestCompressedFilesReadInAnyOrder(t *testing.T) {
 		s := open(t, folder(t, stepsOf(plainFeatures), 4, b), Options{Strict: true})
 		assert.Equal(t, []int{0, 1, 2, 3}, rewards(t, s), name)
 		for _, i := range []int{2, 0, 3, 3, 1} {
-			e, err := s.Episode(context.Background(), i)
-			require.NoError(t, err)
+			e := settest.Episode(t, s, i)
 			assert.Equal(t, float64(i), floats(t, e.Stream("reward"))[0], name)
 		}
 	}
@@ -286,8 +287,7 @@ func TestEveryByteOfAShardMayBeWrong(t *testing.T) {
 	features, err := readFeatures("testdata/kinds/features.json")
 	require.NoError(t, err)
 	for name, count := range map[string]int{"00000": 2, "00001": 3} {
-		b, err := os.ReadFile("testdata/kinds/kinds-train.tfrecord-" + name + "-of-00002")
-		require.NoError(t, err)
+		b := filetest.Read(t, "testdata/kinds/kinds-train.tfrecord-"+name+"-of-00002")
 		for i := range b {
 			for _, x := range []byte{0x01, 0x80, 0xff} {
 				b[i] ^= x
@@ -317,8 +317,7 @@ func TestEveryByteOfWhatDescribesADatasetMayBeWrong(t *testing.T) {
 	list, err := filepath.Glob("testdata/kinds/*")
 	require.NoError(t, err)
 	for _, path := range list {
-		b, err := os.ReadFile(path)
-		require.NoError(t, err)
+		b := filetest.Read(t, path)
 		if strings.HasSuffix(path, ".json") { // as it is, without the white space
 			var small bytes.Buffer
 			require.NoError(t, json.Compact(&small, b))
@@ -334,7 +333,7 @@ func TestEveryByteOfWhatDescribesADatasetMayBeWrong(t *testing.T) {
 		for i := range b {
 			x := []byte{0x01, 0x80, 0xff}[i%3]
 			b[i] ^= x
-			require.NoError(t, os.WriteFile(path, b, 0o600))
+			filetest.Write(t, path, b)
 			if name == infoFile {
 				all(t, dir, Options{})
 			} else if leaves, err := readFeatures(path); err == nil {
@@ -342,14 +341,13 @@ func TestEveryByteOfWhatDescribesADatasetMayBeWrong(t *testing.T) {
 			}
 			b[i] ^= x
 		}
-		require.NoError(t, os.WriteFile(path, b, 0o600))
+		filetest.Write(t, path, b)
 	}
 }
 
 // A wrong byte with a right checksum: what a program writes that is wrong itself.
 func TestEveryByteOfARecordMayBeWrong(t *testing.T) {
-	shard, err := os.ReadFile("testdata/kinds/kinds-train.tfrecord-00000-of-00002")
-	require.NoError(t, err)
+	shard := filetest.Read(t, "testdata/kinds/kinds-train.tfrecord-00000-of-00002")
 	features, err := readFeatures("testdata/kinds/features.json")
 	require.NoError(t, err)
 	data := shard[headSize : headSize+binary.LittleEndian.Uint64(shard)]
@@ -376,7 +374,7 @@ func TestSizesAreBoundedByTheFile(t *testing.T) {
 	dir := folder(t, stepsOf(plainFeatures), 1, nil)
 	long := binary.LittleEndian.AppendUint64(nil, maxRecord+1)
 	long = binary.LittleEndian.AppendUint32(long, checksum(long))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, onlyShard), long, 0o600))
+	filetest.Write(t, filepath.Join(dir, onlyShard), long)
 	require.NoError(t, os.Truncate(filepath.Join(dir, onlyShard), headSize+maxRecord+1+tailSize)) // which takes no room on the disk
 	_, err := open(t, dir, Options{}).Episode(context.Background(), 0)
 	assert.ErrorIs(t, err, dataset.ErrTooLarge)

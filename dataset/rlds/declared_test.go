@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/settest"
 )
 
 func TestFeaturesAreDeclaredByNameDTypeAndShape(t *testing.T) {
@@ -51,7 +53,7 @@ func versioned(t *testing.T, folders ...string) string {
 		dir := filepath.Join(root, filepath.FromSlash(name))
 		require.NoError(t, os.MkdirAll(dir, 0o700))
 		for file, text := range map[string]string{infoFile: info(i + 1), featuresFile: stepsOf(plainFeatures), onlyShard: string(examples(i + 1))} {
-			require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600))
+			filetest.Write(t, filepath.Join(dir, file), text)
 		}
 	}
 	return root
@@ -64,8 +66,7 @@ func TestTheNewestVersionIsOpened(t *testing.T) {
 	s := open(t, root, Options{Strict: true})
 	assert.Equal(t, 2, s.Len())
 	assert.Equal(t, "0.1.0, 1.9.0", s.Info().Attributes["other versions"])
-	e, err := s.Episode(context.Background(), 0)
-	require.NoError(t, err)
+	e := settest.Episode(t, s, 0)
 	assert.Equal(t, filepath.Join(root, "1.10.0", onlyShard), e.Attributes.Source)
 	d, err := dataset.Open(context.Background(), root, Options{})
 	require.NoError(t, err)

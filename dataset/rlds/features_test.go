@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -181,9 +182,8 @@ func TestAFrameOfAFileThatHasChangedIsAnError(t *testing.T) {
 	e, err := open(t, dir, Options{}).Episode(context.Background(), 0)
 	require.NoError(t, err)
 	path := filepath.Join(dir, onlyShard)
-	b, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(path, bytes.Replace(b, []byte("here"), []byte("else"), 1), 0o600))
+	b := filetest.Read(t, path)
+	filetest.Write(t, path, bytes.Replace(b, []byte("here"), []byte("else"), 1))
 	_, err = e.Media[0].Frame(context.Background(), 1)
 	assert.ErrorIs(t, err, dataset.ErrCorrupt)
 	require.NoError(t, os.Truncate(path, 20))
@@ -258,19 +258,19 @@ func TestWhatIsNotReadIsLeftOutByName(t *testing.T) {
 		count   int
 		why     string // the code, and what was got and wanted
 	}{
-		"dtype":      {array("complex64"), example{"steps/x": []float32{1, 2}}, 2, string(dataset.CodeValueType) + `: got "complex64"`},
-		"class":      {class("Translation", `,"translation":{}`), example{"steps/x": []string{"a", "b", "c"}}, 3, string(dataset.CodeFeatureClass) + ": got Translation"},
-		"encoding":   {encoded("brotli", "int8", 1), example{"steps/x": []string{"a", "b"}}, 2, string(dataset.CodeValueEncoding) + `: got "brotli"`},
-		"open twice": {encoded("zlib", "int8", -1, -1), example{"steps/x/shape": []int64{1, 1, 1, 1}, "steps/x/value": []string{"a", "b"}}, 2, string(dataset.CodeOpenShape)},
-		"texts":      {sequence(-1, class("Text", "")), example{"steps/x/ragged_flat_values": []string{"a"}, "steps/x/ragged_row_lengths_0": []int64{1, 0}}, 1, string(dataset.CodeNestedSequence)},
+		"dtype":      {array("complex64"), example{"steps/x": []float32{1, 2}}, 2, dataset.CodeValueType.String() + `: got "complex64"`},
+		"class":      {class("Translation", `,"translation":{}`), example{"steps/x": []string{"a", "b", "c"}}, 3, dataset.CodeFeatureClass.String() + ": got Translation"},
+		"encoding":   {encoded("brotli", "int8", 1), example{"steps/x": []string{"a", "b"}}, 2, dataset.CodeValueEncoding.String() + `: got "brotli"`},
+		"open twice": {encoded("zlib", "int8", -1, -1), example{"steps/x/shape": []int64{1, 1, 1, 1}, "steps/x/value": []string{"a", "b"}}, 2, dataset.CodeOpenShape.String()},
+		"texts":      {sequence(-1, class("Text", "")), example{"steps/x/ragged_flat_values": []string{"a"}, "steps/x/ragged_row_lengths_0": []int64{1, 0}}, 1, dataset.CodeNestedSequence.String()},
 		"deep": {sequence(-1, sequence(-1, array("int8"))), example{"steps/x/ragged_flat_values": []int64{1, 2}, "steps/x/ragged_row_lengths_0": []int64{1, 0}, "steps/x/ragged_row_lengths_1": []int64{2}}, 2,
-			string(dataset.CodeNestedSequence)},
-		"nothing":       {array("float32", 0), example{"steps/x": nil}, 0, string(dataset.CodeNoValues)},
-		"wide":          {array("uint8", 1024, 1025), example{"steps/x": nil}, 0, string(dataset.CodeTooWide) + ": want 1048576columns of all features"},
-		"bitmap":        {picture("uint8", "", 2, 2, 3), example{"steps/x": []string{"BM\x01", "BM\x02"}}, 2, string(dataset.CodeImageFormat) + ": got 42 4d 01"},
-		"mixed":         {picture("uint8", "", 2, 2, 3), example{"steps/x": []string{png, jpeg}}, 2, string(dataset.CodeMixedImages)},
-		"text of 2":     {array("string", 2), example{"steps/x": []string{"a", "b", "c", "d"}}, 4, string(dataset.CodeTextLists)},
-		"not a feature": {array("int8"), example{"steps/x": []int64{1, 2}, "steps/y": []float32{1, 2, 3}}, 3, string(dataset.CodeUndeclared) + ": want features.json"},
+			dataset.CodeNestedSequence.String()},
+		"nothing":       {array("float32", 0), example{"steps/x": nil}, 0, dataset.CodeNoValues.String()},
+		"wide":          {array("uint8", 1024, 1025), example{"steps/x": nil}, 0, dataset.CodeTooWide.String() + ": want 1048576, columns of all features"},
+		"bitmap":        {picture("uint8", "", 2, 2, 3), example{"steps/x": []string{"BM\x01", "BM\x02"}}, 2, dataset.CodeImageFormat.String() + ": got 42 4d 01"},
+		"mixed":         {picture("uint8", "", 2, 2, 3), example{"steps/x": []string{png, jpeg}}, 2, dataset.CodeMixedImages.String()},
+		"text of 2":     {array("string", 2), example{"steps/x": []string{"a", "b", "c", "d"}}, 4, dataset.CodeTextLists.String()},
+		"not a feature": {array("int8"), example{"steps/x": []int64{1, 2}, "steps/y": []float32{1, 2, 3}}, 3, dataset.CodeUndeclared.String() + ": want features.json"},
 	} {
 		e, subject := mustOne(t, plainWith("x", c.feature), plain.with(c.values)), "x"
 		if name == "not a feature" {

@@ -20,6 +20,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/settest"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -39,8 +41,7 @@ type golden struct {
 }
 
 func goldens(t *testing.T, name string) (list []golden) {
-	text, err := os.ReadFile("testdata/" + name + ".json")
-	require.NoError(t, err)
+	text := filetest.Read(t, "testdata/"+name+".json")
 	require.NoError(t, json.Unmarshal(text, &list))
 	return list
 }
@@ -106,15 +107,13 @@ func TestEveryKindOfFeatureIsAsAnotherReaderFindsIt(t *testing.T) {
 	assert.Nil(t, s.Damage())
 	require.Equal(t, len(want), s.Len())
 	for i, w := range want {
-		e, err := s.Episode(context.Background(), i)
-		require.NoError(t, err)
+		e := settest.Episode(t, s, i)
 		compare(t, w, e)
 		assert.Empty(t, e.Notes)
 		assert.Equal(t, []string{"action", "discount", "is_first", "is_last", "is_terminal", "observation/contact", "observation/joint_f64", "observation/mode",
 			"observation/tick", "observation/touch", "observation/zl", "reward"}, e.Names())
 	}
-	e, err := s.Episode(context.Background(), 2)
-	require.NoError(t, err)
+	e := settest.Episode(t, s, 2)
 	assert.Equal(t, "train_2", e.Name)
 	assert.True(t, e.Steps)
 	assert.Equal(t, dataset.Attributes{Source: "testdata/kinds/kinds-train.tfrecord-00001-of-00002", Task: "do 2",
@@ -178,8 +177,7 @@ func TestBridge(t *testing.T) {
 	assert.Empty(t, in.Splits[1].Episodes)
 	require.Equal(t, 25, s.Len())
 	for i, w := range want {
-		e, err := s.Episode(context.Background(), i)
-		require.NoError(t, err)
+		e := settest.Episode(t, s, i)
 		compare(t, w, e)
 		assert.Equal(t, 10, w.Steps)
 		assert.Len(t, e.Media, 4)
@@ -191,8 +189,7 @@ func TestBridge(t *testing.T) {
 		assert.Equal(t, w.Rest["episode_metadata/file_path"][0], e.Attributes.Other["episode_metadata/file_path"])
 		assert.Empty(t, e.Notes)
 	}
-	e, err := s.Episode(context.Background(), 0)
-	require.NoError(t, err)
+	e := settest.Episode(t, s, 0)
 	assert.Equal(t, "put cup from counter or drying rack into sink", e.Attributes.Task)
 	assert.Equal(t, "false", e.Attributes.Other["episode_metadata/has_image_0"])
 }

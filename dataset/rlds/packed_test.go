@@ -2,14 +2,13 @@ package rlds
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 func TestACompressedFileThatHasChangedIsAnError(t *testing.T) {
@@ -17,10 +16,10 @@ func TestACompressedFileThatHasChangedIsAnError(t *testing.T) {
 	for name, b := range map[string][]byte{"shorter": whole[:len(whole)/2], "another": []byte("1234567890123"), "empty": nil} {
 		dir := folder(t, stepsOf(plainFeatures), 3, whole)
 		s := open(t, dir, Options{})
-		require.NoError(t, os.WriteFile(filepath.Join(dir, onlyShard), b, 0o600))
+		filetest.Write(t, filepath.Join(dir, onlyShard), b)
 		_, err := s.Episode(context.Background(), 2)
 		assert.ErrorIs(t, err, dataset.ErrCorrupt, name)
-		require.NoError(t, os.WriteFile(filepath.Join(dir, onlyShard), whole, 0o600))
+		filetest.Write(t, filepath.Join(dir, onlyShard), whole)
 		assert.Equal(t, []int{0, 1, 2}, rewards(t, s), "and it recovers")
 	}
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/settest"
 )
 
 func TestSplitsAndWhatIsMissingAreTold(t *testing.T) {
@@ -34,11 +36,10 @@ func TestSplitsAndWhatIsMissingAreTold(t *testing.T) {
 			{Code: dataset.CodeSplitMissing, Subject: "split val", Count: 1},
 			{Code: dataset.CodeEpisodesAbsent, Subject: infoFile, Count: 2, Detail: dataset.Detail{Of: 7, Cause: fmt.Errorf("%s: is not there", "d-train.tfrecord-00001-of-00003")}}}}, s.Info(), "a split that was not fetched is none of it")
 	assert.Equal(t, []int{0, 1, 0, 1, 0, 0, 1, 2}, rewards(t, s))
-	e, err := s.Episode(context.Background(), 3)
-	require.NoError(t, err)
+	e := settest.Episode(t, s, 3)
 	assert.Equal(t, "train_3", e.Name)
 	assert.Equal(t, "d-train.tfrecord-00002-of-00003__1", e.Attributes.Other["tfds_id"])
-	_, err = Open(context.Background(), dir, Options{Strict: true})
+	_, err := Open(context.Background(), dir, Options{Strict: true})
 	assert.ErrorIs(t, err, dataset.ErrNotFound)
 	assert.ErrorContains(t, err, "d-train.tfrecord-00001-of-00003")
 }
@@ -68,7 +69,7 @@ func TestAFileOfRecordsOpensWithWhatIsBesideIt(t *testing.T) {
 	_, err := Open(context.Background(), alone, Options{})
 	assert.ErrorIs(t, err, dataset.ErrUnsupported)
 	assert.ErrorContains(t, err, "no features.json")
-	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(alone), featuresFile), []byte(stepsOf(plainFeatures)), 0o600))
+	filetest.Write(t, filepath.Join(filepath.Dir(alone), featuresFile), stepsOf(plainFeatures))
 	assert.Equal(t, []int{0}, rewards(t, open(t, alone, Options{})))
 }
 
@@ -133,8 +134,7 @@ func TestTheRateIsTheCallersOrAWellKnownOneOrTheStep(t *testing.T) {
 		{"bridge_dataset", 10, []int64{0, 1e8}, "caller"},
 	} {
 		s := open(t, named(c.name), Options{Rate: c.rate})
-		e, err := s.Episode(context.Background(), 0)
-		require.NoError(t, err)
+		e := settest.Episode(t, s, 0)
 		assert.Equal(t, c.want, e.Stream("reward").Nanoseconds(), c)
 		assert.Equal(t, c.from, s.Info().RateFrom)
 		assert.Equal(t, c.from == "", e.Steps)

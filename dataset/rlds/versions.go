@@ -8,7 +8,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/inorder"
-	"github.com/robocache/robocache/internal/listed"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/storage"
 )
 
@@ -97,7 +97,7 @@ func newest(ctx context.Context, path string) (dir string, others []string, err 
 		case 1:
 			return newest(ctx, storage.Join(path, list[0]))
 		}
-		return "", nil, formatError(dataset.ErrUnsupported, path, -1, "dataset", "several datasets or builder configs: "+listed.Names(list), "the folder of one of them")
+		return "", nil, formatError(dataset.ErrUnsupported, path, -1, "dataset", "several datasets or builder configs: "+text.Names(list), "the folder of one of them")
 	}
 	last := len(names) - 1
 	return storage.Join(path, names[last]), names[:last], nil

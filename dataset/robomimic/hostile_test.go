@@ -3,7 +3,6 @@ package robomimic_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"testing"
@@ -13,7 +12,9 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/robomimic"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/h5test"
+	"github.com/robocache/robocache/internal/test/settest"
 )
 
 // The file of scripts/gen_robomimic_golden.py: each of its lies costs itself.
@@ -25,8 +26,7 @@ func TestSizesThatAreLiesTakeNoMemory(t *testing.T) {
 	require.NoError(t, err)
 	defer d.Close()
 	read := func(i int) *dataset.Episode {
-		e, err := d.Episode(ctx, i)
-		require.NoError(t, err)
+		e := settest.Episode(t, d, i)
 		for _, m := range e.Media {
 			_, err := m.Frame(ctx, m.Len()-1)
 			require.NoError(t, err)
@@ -70,8 +70,7 @@ func TestABrokenAttributeCostsItself(t *testing.T) {
 	d, err := robomimic.Open("testdata/hostile.hdf5", dataset.Options{})
 	require.NoError(t, err)
 	defer d.Close()
-	e, err := d.Episode(context.Background(), 3)
-	require.NoError(t, err)
+	e := settest.Episode(t, d, 3)
 	assert.Equal(t, map[string]string{"fine": "1"}, e.Attributes.Other)
 	assert.Contains(t, h5test.Left(e), "attribute broken")
 	assert.Equal(t, 3, e.Stream("actions").Len())
@@ -82,7 +81,7 @@ func TestABrokenAttributeCostsItself(t *testing.T) {
 // Although nothing says that it is robomimic's.
 func TestAFileThatIsNoHDF5SaysWhy(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.hdf5")
-	require.NoError(t, os.WriteFile(path, []byte("\x89HDF\r\n\x1a\n\x02\x08\x08"), 0o600))
+	filetest.Write(t, path, "\x89HDF\r\n\x1a\n\x02\x08\x08")
 	_, err := dataset.Open(context.Background(), path, dataset.Options{})
 	assert.ErrorContains(t, err, "hdf5: "+path+": byte")
 }
@@ -97,9 +96,8 @@ func TestAFileThatIsCutGivesWhatIsWhole(t *testing.T) {
 		{"image_gzip_latest", 70, 5, 4}, {"image_gzip_latest", 90, 6, 5}, {"image_gzip_latest", 99, 6, 5},
 		{"image_gzip_earliest", 30, 6, 1}, {"image_gzip_earliest", 70, 6, 4}, {"image_gzip_earliest", 99, 6, 5}, {"lowdim_earliest", 90, 25, 22},
 	} {
-		data, err := os.ReadFile(recording(t, "robomimic_bridge/"+c.file+".hdf5"))
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(path, data[:len(data)*c.percent/100], 0o600))
+		data := filetest.Read(t, recording(t, "robomimic_bridge/"+c.file+".hdf5"))
+		filetest.Write(t, path, data[:len(data)*c.percent/100])
 		d, err := dataset.Open(context.Background(), path, dataset.Options{})
 		require.NoError(t, err)
 		assert.Equal(t, "robomimic", d.Format(), "its env_args are lost, and not known to be none")

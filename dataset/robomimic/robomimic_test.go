@@ -14,6 +14,8 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/rlds"
 	"github.com/robocache/robocache/dataset/robomimic"
+	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/settest"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -58,10 +60,8 @@ func TestBridgeEpisodesAreThoseOfRLDS(t *testing.T) {
 		steps := 0
 		tasks := map[string]bool{}
 		for i := range d.Len() {
-			e, err := d.Episode(ctx, i)
-			require.NoError(t, err)
-			want, err := from.Episode(ctx, i)
-			require.NoError(t, err)
+			e := settest.Episode(t, d, i)
+			want := settest.Episode(t, from, i)
 			actions := e.Stream("actions")
 			assert.InDeltaSlice(t, floats(t, want.Stream("action")), floats(t, actions), 0, "episode %d: its doubles were made of floats", i)
 			assert.Equal(t, want.Attributes.Task, e.Attributes.Task)
@@ -83,8 +83,7 @@ func TestImagesAreFrames(t *testing.T) {
 	for _, file := range []string{"image_gzip_earliest.hdf5", "image_gzip_latest.hdf5"} {
 		d, err := robomimic.Open(recording(t, "robomimic_bridge/"+file), dataset.Options{})
 		require.NoError(t, err)
-		e, err := d.Episode(context.Background(), 1)
-		require.NoError(t, err)
+		e := settest.Episode(t, d, 1)
 		assert.True(t, e.Steps, "nobody says how long a step is")
 		require.NotEmpty(t, e.Media)
 		m := &e.Media[0]
@@ -102,8 +101,7 @@ func TestRawRobosuite(t *testing.T) {
 	defer d.Close()
 	assert.Equal(t, "robosuite", d.Format())
 	require.Equal(t, 1, d.Len())
-	e, err := d.Episode(context.Background(), 0)
-	require.NoError(t, err)
+	e := settest.Episode(t, d, 0)
 	assert.Equal(t, "demo_1", e.Name)
 	assert.Equal(t, []int{174, 6}, e.Stream("actions").Values.Shape())
 	assert.Equal(t, []int{174, 7}, e.Stream("joint_torques").Values.Shape())
@@ -120,23 +118,20 @@ func TestOtherFilesAreRefusedByName(t *testing.T) {
 // The file of scripts/gen_robomimic_golden.py: its values follow from formulas.
 func TestAFileWithAllThatIsToldApart(t *testing.T) {
 	ctx := context.Background()
-	d, err := dataset.Open(ctx, "testdata/kinds.hdf5", dataset.Options{})
-	require.NoError(t, err)
-	defer d.Close()
+	d := settest.Open(t, "testdata/kinds.hdf5")
 	info := d.Info()
 	assert.Equal(t, [2]any{20.0, "file"}, [2]any{info.Rate, info.RateFrom}, "control_freq of env_args")
 	assert.Equal(t, []dataset.Split{{Name: "train", Episodes: []int{0, 2}}, {Name: "valid", Episodes: []int{1}}}, info.Splits)
 	require.Len(t, info.Notes, 1)
 	assert.Equal(t, []any{dataset.CodeSplitNameMissing, "demo_7"}, []any{info.Notes[0].Code, info.Notes[0].Got})
-	_, err = dataset.Open(ctx, "testdata/kinds.hdf5", dataset.Options{Strict: true})
+	_, err := dataset.Open(ctx, "testdata/kinds.hdf5", dataset.Options{Strict: true})
 	assert.ErrorIs(t, err, dataset.ErrCorrupt, "a filter names what is not there")
 
 	for i, want := range []struct {
 		name  string
 		steps int
 	}{{"demo_0", 7}, {"demo_2", 5}, {"demo_10", 3}} {
-		e, err := d.Episode(ctx, i)
-		require.NoError(t, err)
+		e := settest.Episode(t, d, i)
 		assert.Equal(t, [2]string{want.name, "lift the " + want.name}, [2]string{e.Name, e.Attributes.Task})
 		assert.False(t, e.Steps)
 		actions, small, large := e.Stream("actions"), e.Stream("obs/small"), e.Stream("obs/large")
@@ -174,9 +169,8 @@ func TestAFileWithAllThatIsToldApart(t *testing.T) {
 func TestAFolderHasAllDemonstrationsOfItsFiles(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
 	for name, from := range map[string]string{"task_2.hdf5": "kinds", "task_10.hdf5": "demo", "task_1.hdf5": "kinds"} {
-		data, err := os.ReadFile("testdata/" + from + ".hdf5")
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
+		data := filetest.Read(t, "testdata/"+from+".hdf5")
+		filetest.Write(t, filepath.Join(dir, name), data)
 	}
 	d, err := dataset.Open(ctx, dir, dataset.Options{Rate: 20})
 	require.NoError(t, err)

@@ -3,7 +3,6 @@ package rosbag
 import (
 	"context"
 	"encoding/binary"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/logs/topics"
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 const float = "float64 data\n"
@@ -136,8 +136,7 @@ func TestVersionsAndEncryptionThatAreNotReadAreNamed(t *testing.T) {
 }
 
 func TestMessagesAreReadAgainFromManyGoroutines(t *testing.T) {
-	data, err := os.ReadFile("testdata/small-bz2.bag")
-	require.NoError(t, err)
+	data := filetest.Read(t, "testdata/small-bz2.bag")
 	b, err := open(context.Background(), inMemory(data), "")
 	require.NoError(t, err)
 	b.cache.most = 4000 // of some chunks
@@ -191,7 +190,7 @@ func TestSizesThatCannotBeTakeNoMemory(t *testing.T) {
 	assert.Less(t, took, 10000.0)
 	assert.Equal(t, []told{{"/a", "p/F", 10, "x"}}, list)
 	require.Len(t, damage, 1)
-	assert.Contains(t, damage[0].String(), dataset.CodeChunkSize)
+	assert.Contains(t, damage[0].String(), dataset.CodeChunkSize.String())
 	b := buffers{}
 	require.NoError(t, b.unpack(pack("lz4", []byte("text")), "lz4", 0xffffffff))
 	assert.Less(t, cap(b.plain), 10000)

@@ -2,7 +2,6 @@ package rosbag
 
 import (
 	"bytes"
-	"os"
 	"slices"
 	"testing"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 func TestMessagesOfAnUnknownConnectionAreCounted(t *testing.T) {
@@ -96,8 +96,7 @@ func ends(t *testing.T, data []byte) map[int]bool {
 
 // A bag that is cut anywhere gives the first messages, and says that it is cut. Of the bag that ROS packed with bz2, which takes long, every 29th length.
 func TestABagThatIsCutAnywhereGivesTheMessagesBefore(t *testing.T) {
-	packed, err := os.ReadFile("testdata/small-bz2.bag")
-	require.NoError(t, err)
+	packed := filetest.Read(t, "testdata/small-bz2.bag")
 	none, _ := two("none")
 	lz4, _ := two("lz4")
 	for name, data := range map[string][]byte{"bz2": packed, "none": none.close(), "lz4": lz4.close()} {

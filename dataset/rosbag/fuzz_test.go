@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"os"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/logs/topics"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/mutate"
 )
 
@@ -22,8 +20,7 @@ func seedlings(t testing.TB) (list []mutate.Seed) {
 		list = append(list, mutate.Seed{Name: compression, Data: w.close(), To: len(magic) + 100}, mutate.Seed{Name: compression + " chunks", Data: w.b, From: len(magic) + 4096})
 	}
 	for _, name := range []string{"small-none.bag", "small-bz2.bag", "small-lz4.bag"} {
-		b, err := os.ReadFile("testdata/" + name)
-		require.NoError(t, err)
+		b := filetest.Read(t, "testdata/"+name)
 		if name == "small-bz2.bag" { // the first chunk, since to unpack one takes 4 MB
 			b = b[:6000]
 		}

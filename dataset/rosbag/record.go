@@ -85,24 +85,31 @@ func (r *record) parse(b []byte) string {
 	return ""
 }
 
-// set takes a field; it reports false if the value has another length than fields of the name have. Fields of unknown names are passed over.
+// set sets a field by name, and reports whether the value has the field's length. Unknown fields are ignored.
 func (r *record) set(name, v []byte) bool {
 	var flag has
+	var word *uint32
+	var long *uint64
 	size := 4
 	switch string(name) {
 	case "op":
 		flag, size = hasOp, 1
 	case "conn":
-		flag = hasConn
+		flag, word = hasConn, &r.conn
 	case "time":
 		flag, size = hasTime, 8
 	case "size":
-		flag = hasSize
+		flag, word = hasSize, &r.size
 	case "index_pos":
-		flag, size = hasIndexPos, 8
+		flag, size, long = hasIndexPos, 8, &r.indexPos
 	case "chunk_pos":
-		flag, size = hasChunkPos, 8
-	case "conn_count", "chunk_count", "count":
+		flag, size, long = hasChunkPos, 8, &r.chunkPos
+	case "conn_count":
+		word = &r.conns
+	case "chunk_count":
+		word = &r.chunks
+	case "count":
+		word = &r.count
 	case "compression":
 		r.compression = v
 		r.has |= hasCompression
@@ -121,25 +128,15 @@ func (r *record) set(name, v []byte) bool {
 		return false
 	}
 	r.has |= flag
-	switch string(name) {
-	case "op":
+	switch {
+	case word != nil:
+		*word = binary.LittleEndian.Uint32(v)
+	case long != nil:
+		*long = binary.LittleEndian.Uint64(v)
+	case flag == hasOp:
 		r.op = v[0]
-	case "conn":
-		r.conn = binary.LittleEndian.Uint32(v)
-	case "time":
+	default: // time
 		r.sec, r.nsec = binary.LittleEndian.Uint32(v), binary.LittleEndian.Uint32(v[4:])
-	case "size":
-		r.size = binary.LittleEndian.Uint32(v)
-	case "index_pos":
-		r.indexPos = binary.LittleEndian.Uint64(v)
-	case "chunk_pos":
-		r.chunkPos = binary.LittleEndian.Uint64(v)
-	case "conn_count":
-		r.conns = binary.LittleEndian.Uint32(v)
-	case "chunk_count":
-		r.chunks = binary.LittleEndian.Uint32(v)
-	case "count":
-		r.count = binary.LittleEndian.Uint32(v)
 	}
 	return true
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/settest"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -35,8 +37,7 @@ type summed struct {
 // bags are those with goldens, by path: the small ones, and the shared recordings where they are.
 func bags(t *testing.T) map[string]golden {
 	read := func(name string, into any) {
-		b, err := os.ReadFile(filepath.Join("testdata", name))
-		require.NoError(t, err)
+		b := filetest.Read(t, filepath.Join("testdata", name))
 		require.NoError(t, json.Unmarshal(b, into))
 	}
 	var small golden
@@ -68,15 +69,12 @@ func episode(t *testing.T, path string, opt dataset.Options) *dataset.Episode {
 	t.Cleanup(func() { assert.NoError(t, d.Close()) })
 	require.Equal(t, "rosbag", d.Format())
 	require.Equal(t, 1, d.Len())
-	e, err := d.Episode(context.Background(), 0)
-	require.NoError(t, err)
-	return e
+	return settest.Episode(t, d, 0)
 }
 
 func TestEveryMessageIsThereAsROSReadsIt(t *testing.T) {
 	for path, want := range bags(t) {
-		data, err := os.ReadFile(path)
-		require.NoError(t, err)
+		data := filetest.Read(t, path)
 		list, damage := parse(t, data)
 		assert.Empty(t, damage, path)
 		assert.Len(t, list, want.Messages, path)
@@ -170,7 +168,7 @@ func TestCompressionsGiveTheSameStreams(t *testing.T) {
 
 func TestABagWithoutMessagesIsAnEpisodeWithoutStreams(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "empty.bag")
-	require.NoError(t, os.WriteFile(path, newBuild().close(), 0o600))
+	filetest.Write(t, path, newBuild().close())
 	e := episode(t, path, dataset.Options{Strict: true})
 	assert.Empty(t, e.Streams)
 	assert.Equal(t, "empty", e.Name)
@@ -193,7 +191,7 @@ func TestDamageIsCountedAndAnErrorOfAStrictReader(t *testing.T) {
 	data := w.b // which is not closed
 	data = data[:len(data)-20]
 	path := filepath.Join(t.TempDir(), "cut.bag")
-	require.NoError(t, os.WriteFile(path, data, 0o600))
+	filetest.Write(t, path, data)
 	d, err := dataset.Open(context.Background(), path, dataset.Options{Strict: true})
 	require.NoError(t, err)
 	defer d.Close()

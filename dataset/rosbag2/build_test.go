@@ -4,13 +4,14 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 // sent is a message that was recorded.
@@ -136,13 +137,12 @@ func writeDB(t testing.TB, path string, of schema, list []sent) {
 		d := beginDB(t, path, of, list)
 		d.record(t, of, list[:n])
 		d.close()
-		data, err := os.ReadFile(path)
-		require.NoError(t, err)
+		data := filetest.Read(t, path)
 		states = append(states, data)
 	}
 	page := int(binary.BigEndian.Uint16(states[0][16:]))
-	require.NoError(t, os.WriteFile(path, states[0], 0o666))
-	require.NoError(t, os.WriteFile(path+"-wal", writeAheadLog(page, states...), 0o666))
+	filetest.Write(t, path, states[0])
+	filetest.Write(t, path+"-wal", writeAheadLog(page, states...))
 }
 
 // beginDB writes all but the messages.
@@ -232,7 +232,7 @@ func writeMCAP(t testing.TB, path string, list []sent, definition func(kind stri
 	}
 	record(15, le(uint32(0)))
 	record(2, le(uint64(0)), le(uint64(0)), le(uint32(0)))
-	require.NoError(t, os.WriteFile(path, append(out, "\x89MCAP0\r\n"...), 0o666))
+	filetest.Write(t, path, append(out, "\x89MCAP0\r\n"...))
 }
 
 // writeBag writes a ROS 1 bag of one chunk without an index.
@@ -264,5 +264,5 @@ func writeBag(t testing.TB, path string, list []sent, definition func(kind strin
 	out := append([]byte("#ROSBAG V2.0\n"), head[:len(head)-4]...)
 	out = append(out, counted([]byte(strings.Repeat(" ", 4096-len(head))))...)
 	out = append(out, record(chunk, "op", []byte{5}, "compression", "none", "size", le(uint32(len(chunk))))...)
-	require.NoError(t, os.WriteFile(path, out, 0o666))
+	filetest.Write(t, path, out)
 }

@@ -2,7 +2,6 @@ package rosbag2_test
 
 import (
 	"encoding/binary"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,15 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// databaseFile writes an SQLite database: its schema first, then rows in the order of their numbers. Each inner page of a table lies before most of
-// the pages below it. Indexes stay empty. https://www.sqlite.org/fileformat2.html
+// databaseFile writes an SQLite database: its schema first, then rows in the order of their numbers. An inner page of a table, except the first one
+// of a level, lies before the pages below it. Indexes stay empty. https://www.sqlite.org/fileformat2.html
 type databaseFile struct {
 	t      testing.TB
 	file   *os.File
-	page   int
+	page   int // bytes
 	wal    bool
-	pages  uint32   // that are numbered
-	unused []uint32 // of them
+	pages  uint32 // numbered so far
 	tables map[string]*tableFile
 }
 
@@ -34,7 +32,7 @@ type tableFile struct {
 
 // node is a page of a table while it is filled.
 type node struct {
-	number uint32 // of an inner page; a leaf gets it when it is full
+	number uint32 // 0 for a leaf, and for the first inner page of a level, until it is full
 	cells  [][]byte
 	size   int    // of the cells
 	child  uint32 // below an inner page, not yet in a cell
@@ -80,11 +78,6 @@ func created(statement string) (kind, name, of string) {
 }
 
 func (d *databaseFile) allocate() uint32 {
-	if n := len(d.unused); n > 0 {
-		number := d.unused[n-1]
-		d.unused = d.unused[:n-1]
-		return number
-	}
 	d.pages++
 	return d.pages
 }
@@ -94,27 +87,13 @@ func (d *databaseFile) close() {
 	for _, t := range d.tables {
 		t.close()
 	}
-	for i, n := range d.unused { // the list of free pages, each one of no more than itself
-		next := uint32(0)
-		if i > 0 {
-			next = d.unused[i-1]
-		}
-		d.at(n, 0, binary.BigEndian.AppendUint32(nil, next))
-		d.at(n, d.page-1, []byte{0})
-	}
 	head := append([]byte("SQLite format 3\x00"), byte(d.page>>8), byte(d.page>>16), 1, 1, 0, 64, 32, 32)
 	if d.wal {
 		head[18], head[19] = 2, 2
 	}
-	free := uint32(0)
-	if len(d.unused) > 0 {
-		free = d.unused[len(d.unused)-1]
-	}
-	for _, v := range []uint32{1, d.pages, free, uint32(len(d.unused)), 1, 4, 0, 0, 1} { // up to the encoding, UTF-8
-		head = binary.BigEndian.AppendUint32(head, v)
-	}
-	d.at(1, 0, head)
-	d.at(1, 92, []byte{0, 0, 0, 1, 0, 46, 0, 0}) // for which change the count of pages is right, and a version of SQLite
+	d.at(1, 0, appendWords(head, 1, d.pages, 0, 0, 1, 4, 0, 0, 1))      // up to the encoding, UTF-8
+	require.NoError(d.t, d.file.Truncate(int64(d.pages)*int64(d.page))) // with the pages that nothing was written to
+	d.at(1, 92, []byte{0, 0, 0, 1, 0, 46, 0, 0})                        // for which change the count of pages is right, and a version of SQLite
 	require.NoError(d.t, d.file.Close())
 }
 
@@ -163,16 +142,15 @@ func (t *tableFile) insert(values ...any) {
 	cell := append(appendVarint(appendVarint(nil, uint64(len(row))), uint64(t.number)), row[:local]...)
 	if rest := row[local:]; len(rest) > 0 {
 		page := t.in.allocate()
-		cell = binary.BigEndian.AppendUint32(cell, page)
+		cell = appendWords(cell, page)
 		for len(rest) > 0 {
 			n := min(len(rest), usable-4)
-			b := append(make([]byte, 4, usable), rest[:n]...)
+			b := rest[:n]
 			next := uint32(0)
 			if rest = rest[n:]; len(rest) > 0 {
 				next = t.in.allocate()
 			}
-			binary.BigEndian.PutUint32(b, next)
-			t.in.at(page, 0, append(b, make([]byte, usable-len(b))...))
+			t.in.at(page, 0, slices.Concat(appendWords(nil, next), b, make([]byte, usable-4-n)))
 			page = next
 		}
 	}
@@ -181,9 +159,7 @@ func (t *tableFile) insert(values ...any) {
 	}
 	leaf := t.levels[0]
 	if t.room(8, leaf) < len(cell)+2 {
-		number := t.in.allocate()
-		t.in.write(number, 13, leaf)
-		t.under(1, number, leaf.last)
+		t.under(1, t.put(13, leaf), leaf.last)
 		*leaf = node{}
 	}
 	leaf.cells, leaf.size, leaf.last = append(leaf.cells, cell), leaf.size+len(cell), t.number
@@ -200,19 +176,18 @@ func (t *tableFile) room(head int, n *node) int {
 // under puts a page below the inner page of a level.
 func (t *tableFile) under(level int, number uint32, last int64) {
 	if level == len(t.levels) {
-		t.levels = append(t.levels, &node{number: t.in.allocate()})
+		t.levels = append(t.levels, &node{})
 	}
 	n := t.levels[level]
 	if n.child > 0 {
-		cell := appendVarint(binary.BigEndian.AppendUint32(nil, n.child), uint64(n.last))
+		cell := appendVarint(appendWords(nil, n.child), uint64(n.last))
 		n.cells, n.size = append(n.cells, cell), n.size+len(cell)
 	}
 	n.child, n.last = number, last
 	if t.room(12, n) < 4+9+2 {
-		t.in.write(n.number, 5, n)
-		full := *n
+		full := t.put(5, n)
 		*n = node{number: t.in.allocate()}
-		t.under(level+1, full.number, full.last)
+		t.under(level+1, full, last)
 	}
 }
 
@@ -228,21 +203,21 @@ func (t *tableFile) close() {
 		}
 		if level == len(t.levels)-1 {
 			t.in.write(t.root, kind, n)
-			if n.number > 0 {
-				t.in.unused = append(t.in.unused, n.number)
-			}
 			return
 		}
-		switch {
-		case level == 0:
-			n.number = t.in.allocate()
-		case n.child == 0: // nothing came after the last that was full
-			t.in.unused = append(t.in.unused, n.number)
-			continue
+		if level == 0 || n.child > 0 { // else nothing came after the last that was full
+			t.under(level+1, t.put(kind, n), n.last)
 		}
-		t.in.write(n.number, kind, n)
-		t.under(level+1, n.number, n.last)
 	}
+}
+
+// put writes a page that is not the first of its table, and returns its number.
+func (t *tableFile) put(kind byte, n *node) uint32 {
+	if n.number == 0 {
+		n.number = t.in.allocate()
+	}
+	t.in.write(n.number, kind, n)
+	return n.number
 }
 
 // rowOf returns values as a row has them: numbers in eight bytes, but 0 and 1 in none.
@@ -258,8 +233,6 @@ func rowOf(values []any) []byte {
 				continue
 			}
 			kinds, body = append(kinds, 6), binary.BigEndian.AppendUint64(body, uint64(v))
-		case float64:
-			kinds, body = append(kinds, 7), binary.BigEndian.AppendUint64(body, math.Float64bits(v))
 		case string:
 			kinds, body = appendVarint(kinds, uint64(13+2*len(v))), append(body, v...)
 		case []byte:
@@ -268,6 +241,14 @@ func rowOf(values []any) []byte {
 	}
 	size := 1 + len(kinds) // a header of more than 126 bytes has no table here
 	return slices.Concat([]byte{byte(size)}, kinds, body)
+}
+
+// appendWords appends numbers of four bytes.
+func appendWords(b []byte, words ...uint32) []byte {
+	for _, w := range words {
+		b = binary.BigEndian.AppendUint32(b, w)
+	}
+	return b
 }
 
 // appendVarint appends a number as SQLite writes it, the high bits first.
@@ -282,10 +263,7 @@ func appendVarint(b []byte, v uint64) []byte {
 
 // writeAheadLog returns a log that turns each database into the next one, a transaction each.
 func writeAheadLog(page int, databases ...[]byte) (log []byte) {
-	head := binary.BigEndian.AppendUint32(nil, 0x377f0683)
-	for _, v := range []uint32{3007000, uint32(page), 0, 0x12345678, 0x9abcdef0} {
-		head = binary.BigEndian.AppendUint32(head, v)
-	}
+	head := appendWords(nil, 0x377f0683, 3007000, uint32(page), 0, 0x12345678, 0x9abcdef0)
 	var a, b uint32
 	sum := func(data []byte) {
 		for ; len(data) > 0; data = data[8:] {
@@ -293,9 +271,8 @@ func writeAheadLog(page int, databases ...[]byte) (log []byte) {
 			b += binary.BigEndian.Uint32(data[4:]) + a
 		}
 	}
-	sums := func(to []byte) []byte { return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(to, a), b) }
 	sum(head)
-	log = sums(head)
+	log = appendWords(head, a, b)
 	for i, next := range databases[1:] {
 		var changed []int
 		for at := 0; at < len(next); at += page {
@@ -308,10 +285,10 @@ func writeAheadLog(page int, databases ...[]byte) (log []byte) {
 			if k == len(changed)-1 {
 				size = len(next) / page
 			}
-			frame := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, uint32(at/page+1)), uint32(size))
+			frame := appendWords(nil, uint32(at/page+1), uint32(size))
 			sum(frame)
 			sum(next[at : at+page])
-			log = slices.Concat(log, sums(append(frame, head[16:24]...)), next[at:at+page])
+			log = slices.Concat(log, appendWords(append(frame, head[16:24]...), a, b), next[at:at+page])
 		}
 	}
 	return log

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 // ranges are messages of a type that has had a variance since Iron.
@@ -76,8 +77,8 @@ func TestDefinitionsOfTheCallerDecodeWhatIsNotBuiltIn(t *testing.T) {
 
 	msg := filepath.Join(dir, "share", "my_msgs", "msg")
 	require.NoError(t, os.MkdirAll(msg, 0o777))
-	require.NoError(t, os.WriteFile(filepath.Join(msg, "Own.msg"), []byte("# ours\nfloat64 x\nPart part\n"), 0o666))
-	require.NoError(t, os.WriteFile(filepath.Join(msg, "Part.msg"), []byte("uint32 a\nuint8 b 5\nint8 C=3\n"), 0o666))
+	filetest.Write(t, filepath.Join(msg, "Own.msg"), "# ours\nfloat64 x\nPart part\n")
+	filetest.Write(t, filepath.Join(msg, "Part.msg"), "uint32 a\nuint8 b 5\nint8 C=3\n")
 	e = episode(t, path, dataset.Options{Strict: true, Definitions: []string{filepath.Join(dir, "share")}})
 	s := e.Stream("/own")
 	require.NotNil(t, s, "%v", e.Notes)

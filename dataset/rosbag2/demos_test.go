@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 // TestAFolderOfBagsIsADatasetOfThem has what ros2 bag record leaves of each demonstration, of either storage, and of a recorder that was killed.
@@ -20,11 +21,11 @@ func TestAFolderOfBagsIsADatasetOfThem(t *testing.T) {
 	}
 	list := robot(12)
 	writeDB(t, in("demo_1", "demo_1_0.db3"), schema{qos: true, distro: "humble"}, list)
-	require.NoError(t, os.WriteFile(in("demo_1", "metadata.yaml"), []byte(metadataOf(len(list), "demo_1_0.db3")), 0o666))
+	filetest.Write(t, in("demo_1", "metadata.yaml"), metadataOf(len(list), "demo_1_0.db3"))
 	writeMCAP(t, in("demo_2", "demo_2_0.mcap"), list, definitions(t, false))
-	require.NoError(t, os.WriteFile(in("demo_2", "metadata.yaml"), []byte(metadataOf(len(list), "demo_2_0.mcap")), 0o666))
+	filetest.Write(t, in("demo_2", "metadata.yaml"), metadataOf(len(list), "demo_2_0.mcap"))
 	writeDB(t, in("demo_10", "demo_10_0.db3"), schema{qos: true, distro: "humble"}, list)
-	require.NoError(t, os.WriteFile(in("demo_3", "metadata.yaml"), []byte(metadataOf(1, "gone.db3")), 0o666))
+	filetest.Write(t, in("demo_3", "metadata.yaml"), metadataOf(1, "gone.db3"))
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "plots"), 0o777))
 	writeDB(t, filepath.Join(dir, "alone.db3"), schema{qos: true, distro: "humble"}, list)
 

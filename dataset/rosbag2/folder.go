@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/internal/listed"
 	"github.com/robocache/robocache/internal/logs/topics"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/storage"
 )
 
@@ -215,7 +215,7 @@ func (s *Set) listed(have []string) (names []string, err error) {
 	}
 	if len(missing) > 0 {
 		bad := &dataset.FormatError{Format: "rosbag2", Path: storage.Join(s.path, metadataName), Offset: -1, Kind: dataset.ErrNotFound, Msg: "files of the bag",
-			Got: fmt.Sprintf("%d of %d that are not there: %s", len(missing), len(s.metadata.Paths), listed.Names(missing))}
+			Got: fmt.Sprintf("%d of %d that are not there: %s", len(missing), len(s.metadata.Paths), text.Names(missing))}
 		if s.opt.Strict || len(names) == 0 {
 			return nil, bad
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	_ "github.com/robocache/robocache/dataset/rosbag2/sqlite"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -56,8 +57,7 @@ func TestRecordingsAreAsAnotherReaderFindsThem(t *testing.T) {
 			Sums        []float64
 		}
 	}
-	text, err := os.ReadFile("testdata/golden.json")
-	require.NoError(t, err)
+	text := filetest.Read(t, "testdata/golden.json")
 	require.NoError(t, json.Unmarshal(text, &want))
 	require.Len(t, want, 13)
 	for name, w := range want {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/rosbag2"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/mutate"
 	"github.com/robocache/robocache/storage"
 )
@@ -87,8 +88,7 @@ func (m *memory) List(_ context.Context, url string, _ int) (list []storage.Info
 func database(t testing.TB, of schema, list []sent) (db, wal []byte) {
 	path := filepath.Join(t.TempDir(), "run_0.db3")
 	writeDB(t, path, of, list)
-	db, err := os.ReadFile(path)
-	require.NoError(t, err)
+	db = filetest.Read(t, path)
 	wal, _ = os.ReadFile(path + "-wal")
 	return db, wal
 }
@@ -222,8 +222,7 @@ func read(t *testing.T, files map[string][]byte) (whole bool) {
 func TestMutantsDoNoHarm(t *testing.T) {
 	db, _ := database(t, schema{qos: true, distro: "humble", page: 512}, robot(3))
 	words := []string{"&a ", "*a", "[", "{", "- ", ": ", "\n", "|", "!!binary ", "9223372036854775808", "run_0.db3", "..", "<<: *a"}
-	odd, err := os.ReadFile("testdata/columns.db3")
-	require.NoError(t, err)
+	odd := filetest.Read(t, "testdata/columns.db3")
 	files := append(seeds(t)[:5:5], mutate.Seed{Name: "run_0.db3", Data: odd})
 	for name, plan := range map[string]mutate.Plan{"files": {Seeds: files, Few: 300}, "metadata": {Seeds: seeds(t)[5:], Words: words, Few: 300}} {
 		t.Run(name, func(t *testing.T) {

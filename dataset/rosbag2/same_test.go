@@ -15,6 +15,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	_ "github.com/robocache/robocache/dataset/rosbag"
 	"github.com/robocache/robocache/internal/logs/message/defs"
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 // robot is a recording of a robot's usual messages.
@@ -121,12 +122,11 @@ func TestCompressedMCAPFilesOfABagAreTheSame(t *testing.T) {
 	for i, part := range [][]sent{list[:half], list[half:]} {
 		path := filepath.Join(dir, fmt.Sprintf("bag_%d.mcap", i))
 		writeMCAP(t, path, part, definitions(t, false))
-		data, err := os.ReadFile(path)
-		require.NoError(t, err)
+		data := filetest.Read(t, path)
 		require.NoError(t, os.Remove(path))
-		require.NoError(t, os.WriteFile(path+".zstd", squeezed(t, data), 0o666))
+		filetest.Write(t, path+".zstd", squeezed(t, data))
 	}
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "metadata.yaml"), []byte(metadataOf(len(list), "bag_0.mcap.zstd", "bag_1.mcap.zstd")), 0o666))
+	filetest.Write(t, filepath.Join(dir, "metadata.yaml"), metadataOf(len(list), "bag_0.mcap.zstd", "bag_1.mcap.zstd"))
 	e := episode(t, dir, dataset.Options{Strict: true})
 	same(t, whole(t, 20), e, dir)
 	assert.Equal(t, "ros2", e.Attributes.Other["profile"])

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/mutate"
 	"github.com/robocache/robocache/tensor"
 )
@@ -158,8 +159,7 @@ func try(t *testing.T, b []byte) *File {
 
 func TestAFileThatIsCutAnywhereGivesWhatIsWhole(t *testing.T) {
 	for _, name := range []string{"kinds", "streams", "foreign", "unaligned"} {
-		b, err := os.ReadFile(filepath.Join("testdata", name+".safetensors"))
-		require.NoError(t, err)
+		b := filetest.Read(t, filepath.Join("testdata", name+".safetensors"))
 		whole := try(t, b)
 		path := filepath.Join(t.TempDir(), name)
 		for n := range len(b) {
@@ -178,7 +178,7 @@ func TestAFileThatIsCutAnywhereGivesWhatIsWhole(t *testing.T) {
 					require.NoError(t, got)
 				}
 			}
-			require.NoError(t, os.WriteFile(path, b[:n], 0o644))
+			filetest.Write(t, path, b[:n])
 			e, err := ReadFile(path, dataset.Options{})
 			require.NoError(t, err)
 			require.NotEmpty(t, e.Notes.Damage(), "%s, %d bytes", name, n)
@@ -205,7 +205,7 @@ func TestMutantsDoNoHarm(t *testing.T) {
 			if try(t, m.Data) == nil {
 				return
 			}
-			require.NoError(t, os.WriteFile(path, m.Data, 0o600))
+			filetest.Write(t, path, m.Data)
 			_, wrong := mutate.Read(func(opt dataset.Options) (dataset.Dataset, error) {
 				return dataset.Open(t.Context(), path, opt)
 			}, dataset.Options{Strict: m.N%4 == 0})

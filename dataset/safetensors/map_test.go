@@ -10,13 +10,14 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/mapped"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/tensor"
 )
 
 func mappedFile(t *testing.T, content []byte) (*File, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "f.safetensors")
-	require.NoError(t, os.WriteFile(path, content, 0o600))
+	filetest.Write(t, path, content)
 	f, err := Map(path)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, f.Close()) })

@@ -2,7 +2,6 @@ package safetensors
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -15,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/settest"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -29,8 +30,7 @@ type golden struct {
 }
 
 func want(t *testing.T) (g golden) {
-	text, err := os.ReadFile("testdata/want.json")
-	require.NoError(t, err)
+	text := filetest.Read(t, "testdata/want.json")
 	require.NoError(t, json.Unmarshal(text, &g))
 	return g
 }
@@ -159,13 +159,9 @@ func TestTensorsAreReadFromAnyGoroutine(t *testing.T) {
 }
 
 func TestStreamsAreThoseOfAnArchive(t *testing.T) {
-	ctx := context.Background()
-	d, err := dataset.Open(ctx, "testdata/streams.safetensors", dataset.Options{})
-	require.NoError(t, err)
-	defer d.Close()
+	d := settest.Open(t, "testdata/streams.safetensors")
 	assert.Equal(t, "safetensors", d.Format())
-	e, err := d.Episode(ctx, 0)
-	require.NoError(t, err)
+	e := settest.Episode(t, d, 0)
 	assert.Equal(t, "streams", e.Name)
 	require.Equal(t, []string{"pose", "imu", "grip"}, e.Names())
 	for name, sum := range want(t).Sums {
@@ -189,8 +185,8 @@ func TestStreamsAreThoseOfAnArchive(t *testing.T) {
 	for _, l := range e.Notes {
 		reasons[l.Subject] = l.Reason()
 	}
-	assert.Equal(t, map[string]string{"net.weight": string(dataset.CodeNoStream) + ": got F32 [2,2], want NAME.values and NAME.times",
-		"grip.columns": string(dataset.CodeColumnNames) + `: got "no list"`}, reasons)
+	assert.Equal(t, map[string]string{"net.weight": dataset.CodeNoStream.String() + ": got F32 [2,2], want NAME.values and NAME.times",
+		"grip.columns": dataset.CodeColumnNames.String() + `: got "no list"`}, reasons)
 	assert.Empty(t, e.Notes.Damage())
 }
 
@@ -226,17 +222,16 @@ func TestATextOfTheNameOfAnArrayIsNone(t *testing.T) {
 }
 
 func TestOneTensorThatIsCutCostsItself(t *testing.T) {
-	whole, err := os.ReadFile("testdata/streams.safetensors")
-	require.NoError(t, err)
+	whole := filetest.Read(t, "testdata/streams.safetensors")
 	path := filepath.Join(t.TempDir(), "cut.safetensors")
-	require.NoError(t, os.WriteFile(path, whole[:len(whole)-70], 0o644)) // net.weight, grip.times and the last of grip.values
+	filetest.Write(t, path, whole[:len(whole)-70]) // net.weight, grip.times and the last of grip.values
 	e, err := ReadFile(path, dataset.Options{})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"pose", "imu"}, e.Names())
 	require.Len(t, e.Notes.Damage(), 2)
 	assert.Equal(t, dataset.CodeArrayBroken, e.Notes.Damage()[0].Code)
 	assert.ErrorIs(t, e.Notes.Damage()[0].Cause, dataset.ErrTruncated)
-	assert.Equal(t, string(dataset.CodeArrayCut)+": 1, safetensors: "+path+`: byte 784: tensor "net.weight": truncated: got 0 bytes of it, want 16`, e.Notes.Damage()[1].String())
+	assert.Equal(t, dataset.CodeArrayCut.String()+": 1, safetensors: "+path+`: byte 784: tensor "net.weight": truncated: got 0 bytes of it, want 16`, e.Notes.Damage()[1].String())
 	_, err = ReadFile(path, dataset.Options{Strict: true})
 	assert.ErrorIs(t, err, dataset.ErrTruncated)
 }
@@ -245,7 +240,7 @@ func TestOneTensorThatIsCutCostsItself(t *testing.T) {
 func file(t *testing.T, fill func(*Writer)) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file.safetensors")
-	require.NoError(t, os.WriteFile(path, written(t, fill), 0o644))
+	filetest.Write(t, path, written(t, fill))
 	return path
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	_ "github.com/robocache/robocache/dataset/tum"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -36,8 +37,7 @@ func sum[T any](t *testing.T, list []T) string {
 
 func TestTrajectoriesAreAsAnotherReaderFindsThem(t *testing.T) {
 	var want map[string]golden
-	text, err := os.ReadFile("testdata/golden.json")
-	require.NoError(t, err)
+	text := filetest.Read(t, "testdata/golden.json")
 	require.NoError(t, json.Unmarshal(text, &want))
 	dir := filepath.FromSlash("../../../shared/data/tum_rgbd")
 	if _, err := os.Stat(dir); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,7 +13,9 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/tum"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/mutate"
+	"github.com/robocache/robocache/internal/test/settest"
 )
 
 const small = `# ground truth trajectory
@@ -27,7 +28,7 @@ const small = `# ground truth trajectory
 
 func write(t testing.TB, name, text string) string {
 	path := filepath.Join(t.TempDir(), name)
-	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	filetest.Write(t, path, text)
 	return path
 }
 
@@ -137,7 +138,7 @@ func TestATrajectoryCutAnywhereKeepsWhatIsWhole(t *testing.T) {
 
 // check holds what must be so whatever a file holds.
 func check(t testing.TB, path string, text []byte, kinds ...bool) {
-	require.NoError(t, os.WriteFile(path, text, 0o600))
+	filetest.Write(t, path, text)
 	for _, strict := range kinds {
 		s, err := tum.Open(path, dataset.Options{Strict: strict})
 		require.NoError(t, err)
@@ -209,8 +210,7 @@ func folder(t *testing.T, files map[string]string) string {
 	dir := filepath.Join(t.TempDir(), "freiburg")
 	for name, text := range files {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		filetest.Write(t, path, text)
 	}
 	return dir
 }
@@ -225,12 +225,10 @@ func TestAFolderIsOneEpisode(t *testing.T) {
 		"notes.txt": "the robot fell over\n",
 	}
 	dir := folder(t, files)
-	d, err := dataset.Open(context.Background(), dir, dataset.Options{})
-	require.NoError(t, err)
+	d := settest.Open(t, dir)
 	assert.Equal(t, []any{"tum", "freiburg", 1}, []any{d.Format(), d.Name(), d.Len()})
 	assert.Equal(t, dataset.Notes{{Code: dataset.CodeFilesMissing, Subject: "rgb.txt", Count: 1, Detail: dataset.Detail{Of: 4, Names: []string{"rgb/b.png"}}}}, d.Info().Notes)
-	e, err := d.Episode(context.Background(), 0)
-	require.NoError(t, err)
+	e := settest.Episode(t, d, 0)
 	assert.Equal(t, []string{"pose", "accelerometer"}, e.Names())
 	assert.Equal(t, []string{"ax", "ay", "az"}, e.Stream("accelerometer").ColumnNames())
 	assert.Equal(t, dataset.Notes{{Code: dataset.CodeMediaFileMissing, Subject: "rgb", Count: 1}, {Code: dataset.CodeOtherEncoding, Subject: "rgb", Count: 1, Detail: dataset.Detail{Want: "png"}}}, e.Notes.Of(dataset.ClassLeftOut))
@@ -246,7 +244,7 @@ func TestAFolderIsOneEpisode(t *testing.T) {
 	require.Len(t, e.Notes.Damage(), 1)
 	n := e.Notes.Damage()[0]
 	assert.Equal(t, []any{dataset.CodeLineBroken, "rgb.txt", 2}, []any{n.Code, n.Got, n.Count})
-	_, err = d.Episode(context.Background(), 1)
+	_, err := d.Episode(context.Background(), 1)
 	assert.ErrorIs(t, err, dataset.ErrNotFound)
 
 	_, err = dataset.Open(context.Background(), dir, dataset.Options{Strict: true})
@@ -261,12 +259,10 @@ func TestAFolderOfTrajectoriesIgnoresOtherFiles(t *testing.T) {
 	dir := folder(t, map[string]string{
 		"b.txt": small, "a.txt": small, "notes.txt": "8 runs\n", "README": "1 2\n", "LICENSE": "MIT License\n\nCopyright (c) 2026\n", "image.png": "\x89PNG\r\n",
 	})
-	d, err := dataset.Open(context.Background(), dir, dataset.Options{})
-	require.NoError(t, err)
+	d := settest.Open(t, dir)
 	assert.Equal(t, 2, d.Len())
 	for i, want := range []string{"a", "b"} {
-		e, err := d.Episode(context.Background(), i)
-		require.NoError(t, err)
+		e := settest.Episode(t, d, i)
 		assert.Equal(t, want, e.Name)
 	}
 }
@@ -277,10 +273,8 @@ func TestAListOfManyFramesIsRead(t *testing.T) {
 		fmt.Fprintf(&list, "%d.5 rgb/%d.jpg\n", i, i)
 	}
 	dir := folder(t, map[string]string{"rgb.txt": list.String(), "rgb/7.jpg": "seven"})
-	d, err := dataset.Open(context.Background(), dir, dataset.Options{})
-	require.NoError(t, err)
-	e, err := d.Episode(context.Background(), 0)
-	require.NoError(t, err)
+	d := settest.Open(t, dir)
+	e := settest.Episode(t, d, 0)
 	assert.Equal(t, []int64{7500000000}, e.MediaStream("rgb").Times)
 	assert.Equal(t, "jpeg", e.MediaStream("rgb").Encoding)
 	assert.Equal(t, 999, e.Notes[0].Count)

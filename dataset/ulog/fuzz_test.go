@@ -3,12 +3,10 @@ package ulog
 import (
 	"bytes"
 	"errors"
-	"os"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/mutate"
 )
 
@@ -20,8 +18,7 @@ func seedlings(t testing.TB) (list []mutate.Seed) {
 	add("appended", newBuild(1, 0).put('B', flagBits(70, 80)).put('Z', make([]byte, 40)).b)
 	add("later", newBuild(1, 0).put('A', uint16(0)).put('Z', "later").b)
 	for _, name := range []string{"bad_length.ulg", "bad_key.ulg", "sample_log_small.ulg"} {
-		b, err := os.ReadFile("testdata/" + name)
-		require.NoError(t, err)
+		b := filetest.Read(t, "testdata/"+name)
 		add(name, b[:min(len(b), 16<<10)])
 	}
 	return list

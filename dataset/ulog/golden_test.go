@@ -6,13 +6,13 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"math"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -44,8 +44,7 @@ func TestARealLogReadsAsTheIndependentReaderReadsIt(t *testing.T) {
 }
 
 func checkGolden(t *testing.T, path, goldenPath string, opt Options) {
-	text, err := os.ReadFile(goldenPath)
-	require.NoError(t, err)
+	text := filetest.Read(t, goldenPath)
 	var want golden
 	require.NoError(t, json.Unmarshal(text, &want))
 	log, err := ReadFile(path, opt)

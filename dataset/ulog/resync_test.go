@@ -3,7 +3,6 @@ package ulog
 import (
 	"encoding/binary"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 
@@ -11,13 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 // What is missing or overwritten in a real log costs the samples there and a few around them. No other samples appear, but for the one of a
 // message whose end was replaced by as many bytes of another one, which nothing in the file betrays.
 func TestBytesMissingFromARealLogCostTheSamplesThere(t *testing.T) {
-	whole, err := os.ReadFile("testdata/sample_log_small.ulg")
-	require.NoError(t, err)
+	whole := filetest.Read(t, "testdata/sample_log_small.ulg")
 	want := sampled(t, readBroken(t, whole))
 	list := messagesOf(whole)
 	first := slices.IndexFunc(list, func(m message) bool { return m.kind == 'D' })
@@ -54,8 +53,7 @@ func TestBytesMissingFromARealLogCostTheSamplesThere(t *testing.T) {
 }
 
 func TestAWrongSizeInARealLogCostsAFewSamples(t *testing.T) {
-	whole, err := os.ReadFile("testdata/sample_log_small.ulg")
-	require.NoError(t, err)
+	whole := filetest.Read(t, "testdata/sample_log_small.ulg")
 	want := sampled(t, readBroken(t, whole))
 	list := messagesOf(whole)
 	first := slices.IndexFunc(list, func(m message) bool { return m.kind == 'D' })

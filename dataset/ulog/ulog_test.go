@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -242,7 +243,7 @@ func TestALogCutAnywhereIsAnErrorAtThatPlaceOrAcceptedAndCounted(t *testing.T) {
 
 func TestOpenNamesTheFileAndReadEqualsIt(t *testing.T) {
 	path := t.TempDir() + "/cut.ulg"
-	require.NoError(t, os.WriteFile(path, small().b[:100], 0o600))
+	filetest.Write(t, path, small().b[:100])
 	_, err := ReadFile(path, Options{Strict: true})
 	var bad *dataset.FormatError
 	require.ErrorAs(t, err, &bad)
@@ -268,8 +269,7 @@ func TestSampleCountsAroundTileSizes(t *testing.T) {
 }
 
 func BenchmarkParse(b *testing.B) {
-	data, err := os.ReadFile("testdata/sample_log_small.ulg")
-	require.NoError(b, err)
+	data := filetest.Read(b, "testdata/sample_log_small.ulg")
 	b.SetBytes(int64(len(data)))
 	b.ReportAllocs()
 	for b.Loop() {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 // large is a log of several windows, with flaws in every quarter of one if they are asked for.
@@ -36,7 +36,7 @@ func TestAFileInPartsIsReadAsAWhole(t *testing.T) {
 	require.NoError(t, err)
 	require.Greater(t, want.Notes.LostBytes(), int64(12_000))
 	path := filepath.Join(t.TempDir(), "large.ulg")
-	require.NoError(t, os.WriteFile(path, data, 0o600))
+	filetest.Write(t, path, data)
 	got, err := ReadFile(path, Options{})
 	require.NoError(t, err)
 	require.Equal(t, want.Streams, got.Streams)

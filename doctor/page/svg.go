@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/doctor"
 )
 
-// The size of a picture, and of what is around the plot, in pixels.
+// The size of a picture and of the margins of the plot, in pixels.
 const (
 	wide, high                        = 760, 190
 	left, right, above, below         = 62, 12, 10, 30

@@ -1,13 +1,14 @@
 package cluster_test
 
 import (
-	"os"
 	"slices"
 	"testing"
 
 	"github.com/goccy/go-yaml"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 // job is what a manifest must say.
@@ -49,8 +50,7 @@ type container struct {
 
 func manifest(t *testing.T, name string) (j job, c container) {
 	t.Helper()
-	text, err := os.ReadFile(name)
-	require.NoError(t, err)
+	text := filetest.Read(t, name)
 	require.NoError(t, yaml.Unmarshal(text, &j))
 	assert.Equal(t, "batch/v1 Job", j.APIVersion+" "+j.Kind)
 	s := &j.Spec

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -11,9 +10,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/mcap"
 	_ "github.com/robocache/robocache/dataset/rosbag"
+	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/settest"
 	"github.com/robocache/robocache/tensor"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -48,12 +48,8 @@ type message struct {
 // TestTheBagIsWhatTurtlesBagHolds makes examples/data/turtles2 of examples/data/turtles.bag: the same messages at the same times, as ros2 bag records
 // them. With UPDATE=1 it writes the folder.
 func TestTheBagIsWhatTurtlesBagHolds(t *testing.T) {
-	ctx := context.Background()
-	d, err := dataset.Open(ctx, "../data/turtles.bag", dataset.Options{})
-	require.NoError(t, err)
-	defer d.Close()
-	e, err := d.Episode(ctx, 0)
-	require.NoError(t, err)
+	d := settest.Open(t, "../data/turtles.bag")
+	e := settest.Episode(t, d, 0)
 	var list []message
 	counts := make([]int, len(topics))
 	for i, of := range topics {
@@ -101,11 +97,9 @@ func TestTheBagIsWhatTurtlesBagHolds(t *testing.T) {
 	for name, want := range map[string][]byte{"turtles2_0.mcap": bag.Bytes(), "metadata.yaml": []byte(metadata)} {
 		path := filepath.Join("../data/turtles2", name)
 		if os.Getenv("UPDATE") != "" {
-			require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o777))
-			require.NoError(t, os.WriteFile(path, want, 0o666))
+			filetest.Write(t, path, want)
 		}
-		got, err := os.ReadFile(path)
-		require.NoError(t, err)
+		got := filetest.Read(t, path)
 		assert.True(t, bytes.Equal(want, got), name)
 	}
 }

@@ -2,13 +2,12 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"path/filepath"
 	"testing"
 
-	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/test/exampletest"
+	"github.com/robocache/robocache/internal/test/settest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -24,11 +23,8 @@ wrote `+file+`
 computed on cpu
 `, out.String())
 
-	d, err := dataset.Open(context.Background(), file, dataset.Options{})
-	require.NoError(t, err)
-	defer d.Close()
-	e, err := d.Episode(context.Background(), 0)
-	require.NoError(t, err)
+	d := settest.Open(t, file)
+	e := settest.Episode(t, d, 0)
 	assert.Equal(t, []string{"x", "y", "theta", "linear_velocity", "angular_velocity"}, e.Stream("/turtle1/pose").ColumnNames())
 	assert.Equal(t, 1075, e.Stream("/tf.turtle2").Len())
 }

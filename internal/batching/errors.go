@@ -8,8 +8,8 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 )
 
 // Spelling returns an argument's name as a front end writes it, for example "--shard-windows" for "shard_windows". If it is nil,
@@ -40,7 +40,7 @@ func argument(field string) string {
 // InputError means that an input cannot be used. Stream and Array are set if they are known.
 type InputError struct {
 	Path      string
-	Plan      *align.InPlanError // the place in a plan file that names the stream, or nil
+	Plan      *clocks.InPlanError // the place in a plan file that names the stream, or nil
 	Stream    string
 	Array     string
 	Msg       string // the error, or its place

@@ -13,8 +13,9 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/internal/near"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/recognise"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
@@ -90,7 +91,7 @@ func (s *Source) Plan(ctx context.Context) (align.Plan, error) {
 
 // noStream returns the *OptionError for an unknown stream in an argument.
 func noStream(arg, name string, names []string) error {
-	return refusef(arg, "one of "+strings.Join(names, ", "), "stream %q%s", name, near.DidYouMean(name, names))
+	return refusef(arg, "one of "+strings.Join(names, ", "), "stream %q%s", name, text.DidYouMean(name, names))
 }
 
 // withoutCameras removes the streams that the dataset declares as cameras. A conversion uses them; batches use Cameras.
@@ -135,12 +136,12 @@ func (s *Source) names(ctx context.Context) (names []string, err error) {
 func (r *Request) Explain(err error) error {
 	var option *OptionError
 	var empty *loader.EmptyError
-	var missing *align.MissingError
+	var missing *clocks.MissingError
 	var mixture *loader.MixtureError
 	var camera *loader.CameraError
 	var media *store.MediaError
 	var lacking *loader.LackingError
-	var placed *align.InPlanError
+	var placed *clocks.InPlanError
 	errors.As(err, &placed)
 	switch {
 	case errors.As(err, &lacking):

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/cover"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/loader/store"
 )
@@ -68,8 +68,8 @@ func StoreNotes(ctx context.Context, s *store.Store) ([]dataset.EpisodeNote, err
 				return err
 			}
 			for k := range e.Streams {
-				var wrong *align.DisorderError
-				if errors.As(align.Disorder(&e.Streams[k]), &wrong) {
+				var wrong *cover.DisorderError
+				if errors.As(cover.Disorder(&e.Streams[k]), &wrong) {
 					wrong.Cure = ""
 					all.Add(i, e.Name, dataset.Notes{{Code: dataset.CodePackedDisorder, Subject: e.Streams[k].Name, Detail: dataset.Detail{Cause: wrong}}})
 				}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/text"
 )
 
 // Find returns the indices of the columns that an entry names: a name, an array's name, or a range without its end.
@@ -70,4 +71,10 @@ func Repeated(names []string) (name string, found bool) {
 		seen[name] = true
 	}
 	return "", false
+}
+
+// NoColumn returns an entry that names none of the columns, with a similar name if there is one, and the entries that do.
+func NoColumn(cols []dataset.Column, entry string) (got, want string) {
+	names := Names(cols)
+	return fmt.Sprintf("column %q", entry) + text.DidYouMean(entry, names), fmt.Sprintf("one of %s, or a range within 0:%d", strings.Join(names, ", "), len(cols))
 }

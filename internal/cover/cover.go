@@ -15,8 +15,9 @@ type Cover struct {
 	First, Last int64
 }
 
-// Of returns what sorted timestamps cover: i64 nanoseconds, or f64 or f32 seconds. The first timestamp that is out of order, not finite
-// or beyond 2^62 ns is an *ops.ValueError, as it would be in the operation; so is a clock without samples.
+// Of returns the time that sorted timestamps cover: i64 nanoseconds, or f64 or f32 seconds. If a timestamp is out of order, not finite or
+// beyond 2^62 ns, the error is an *ops.ValueError about the first one, the same as in the operation. Without samples it is an
+// *ops.ValueError too.
 func Of(name string, times *tensor.Tensor) (Cover, error) {
 	c := Cover{Name: name}
 	if times.Len() == 0 {
@@ -69,9 +70,9 @@ func firstBad[T int64 | float64 | float32](t []T, limit T) (int, error) {
 	return 0, nil
 }
 
-// nanosecondAfter returns a whole nanosecond whose quotient by 1e9 is sec, in float64, or else the first one whose quotient comes after it.
+// nanosecondAfter returns a whole nanosecond n with float64(n)/1e9 == sec, or the first with a greater quotient if there is none.
 func nanosecondAfter(sec float64) int64 {
-	if n := int64(math.Round(sec * 1e9)); float64(n)/1e9 == sec { // of the many that have this quotient, the one that a person would write
+	if n := int64(math.Round(sec * 1e9)); float64(n)/1e9 == sec { // many n may have this quotient, and this one has the decimals that a person would write
 		return n
 	}
 	n := int64(math.Ceil(sec * 1e9))
@@ -84,9 +85,10 @@ func nanosecondAfter(sec float64) int64 {
 	return n
 }
 
+// Length is in nanoseconds.
 func (c Cover) Length() float64 { return float64(c.Last) - float64(c.First) }
 
-// Seconds writes nanoseconds as seconds, exactly.
+// Seconds returns nanoseconds as text in seconds, exactly, with three decimals or more.
 func Seconds(ns int64) string {
 	sign := ""
 	u := uint64(ns)

@@ -1,25 +1,29 @@
 package cover
 
-import "github.com/robocache/robocache/dataset"
+import (
+	"slices"
 
-// A timestamp is stray if it lies so many times as far from the others of its stream as these are long: a zero, which a clock gives before it is set,
-// ten times, and what may be a sample after a long pause a thousand times. The others are at least ten, and ten for each of a block of several
-// numbers.
+	"github.com/robocache/robocache/dataset"
+)
+
+// A timestamp is stray if its distance from the others of its stream is many times their length. For a zero, which clocks have before they
+// are set, it is ten times; for another number, which may be a sample after a long pause, a thousand times. There are at least ten others,
+// and ten for each number if several are stray together.
 const (
 	strayOthers = 10
 	strayZero   = 10
 	strayNumber = 1000
 )
 
-// Core returns the time that a stream's samples cover, as Of does, and that without stray timestamps at its ends, which are those of a clock that
-// was not set yet, and wild numbers. The samples lo to hi-1 are not stray.
+// Core returns the time that a stream's samples cover, as in Of, and core, the same without stray timestamps at its ends, for example zeros
+// from before a clock was set. The samples lo to hi-1 are not stray.
 func Core(s *dataset.Stream) (all, core Cover, lo, hi int, err error) {
 	if all, err = Of(s.Name, s.Times); err != nil {
 		return all, all, 0, 0, err
 	}
 	core = all
 	ns := s.Nanoseconds()
-	hi = len(ns)
+	lo, hi = unset(ns), len(ns)
 	for hi-lo > strayOthers {
 		at, longest := longestStep(ns[lo:hi])
 		at += lo
@@ -41,7 +45,32 @@ func Core(s *dataset.Stream) (all, core Cover, lo, hi int, err error) {
 	return all, core, lo, hi, nil
 }
 
-// stray reports whether a block of sorted timestamps is stray beside the others, a step away from them.
+// unset returns the number of timestamps of 0 at the beginning of sorted ones that are those of a clock that was not set yet: several where timestamps
+// do not repeat as often, or one that is an exception to even steps. A clock that counts from its first sample has one, a step from the next.
+func unset(ns []int64) int {
+	zeros := max(slices.IndexFunc(ns, func(t int64) bool { return t != 0 }), 0)
+	if zeros == 0 || len(ns)-zeros < 2 {
+		return 0
+	}
+	if zeros == 1 {
+		others := dataset.StatsOf(ns[1:])
+		if others.Samples > strayOthers && others.Gaps == 0 && ns[1]/strayZero > others.Median {
+			return 1
+		}
+		return 0
+	}
+	same := 1
+	for i := zeros + 1; i < len(ns); i++ {
+		if same++; ns[i] != ns[i-1] {
+			same = 1
+		} else if same >= zeros {
+			return 0
+		}
+	}
+	return zeros
+}
+
+// stray reports whether a block of sorted timestamps is stray, a step away from the others.
 func stray(block, others []int64, step float64) bool {
 	length := float64(others[len(others)-1]) - float64(others[0])
 	if len(others) < strayOthers || length == 0 {
@@ -68,13 +97,14 @@ func Strays(name string, all, core Cover, code dataset.Code, count int) (notes d
 	return notes
 }
 
-// MostlyOneStep reports whether most of what sorted timestamps cover is one step, so that it says little of the recording.
+// MostlyOneStep reports whether one step is most of the time that sorted timestamps cover. Such a stream may have a stray timestamp.
 func MostlyOneStep(ns []int64) bool {
 	_, step := longestStep(ns)
 	return len(ns) > 0 && float64(step) > (float64(ns[len(ns)-1])-float64(ns[0]))/2
 }
 
-// longestStep returns the longest time between neighbours of sorted timestamps, in nanoseconds, and the index of the later one; 0 without two.
+// longestStep returns the longest time between neighbours of sorted timestamps, in nanoseconds, and the index of the later one; 0 without
+// two.
 func longestStep(ns []int64) (at int, longest uint64) {
 	for i := 1; i < len(ns); i++ {
 		if step := uint64(ns[i]) - uint64(ns[i-1]); step > longest { // of int64 it may overflow
@@ -84,8 +114,8 @@ func longestStep(ns []int64) (at int, longest uint64) {
 	return at, longest
 }
 
-// Jump returns the longest step of sorted timestamps, the index of the later of its two, and the sum of the other steps, if the step is a thousand
-// times as long as that sum, so that the clock was perhaps set there.
+// Jump finds a step of sorted timestamps that is a thousand times as long as all others together, because the clock may have been set
+// there. It returns the index of the timestamp after the step, the step, and the sum of the others.
 func Jump(ns []int64) (at int, step, others int64, found bool) {
 	at, longest := longestStep(ns)
 	if len(ns) <= strayOthers {

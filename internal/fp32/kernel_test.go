@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"math"
 	"math/rand/v2"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/internal/fp32"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/gputest"
 )
 
@@ -103,7 +103,6 @@ func TestPTXIsWhatItsSourceGives(t *testing.T) {
 	cmd.Dir = "testdata"
 	text, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", text)
-	made, err := os.ReadFile(to)
-	require.NoError(t, err)
+	made := filetest.Read(t, to)
 	assert.Equal(t, string(functions), string(made), "compile testdata/functions.cu anew, as it says")
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// Open opens a recording or dataset as dataset.Open does. Of an archive of arrays more is listed as left out than its dataset knows.
+// Open opens a recording or dataset as dataset.Open does. If it is an archive of arrays, notes also list the arrays that make no stream.
 func Open(ctx context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {
 	if opt.Clock != "" || !isArchive(ctx, path) {
 		return dataset.Open(ctx, path, opt)
@@ -39,7 +39,8 @@ func isArchive(ctx context.Context, path string) bool {
 	return n == len(head) && (string(head[:]) == "PK\x03\x04" || string(head[:]) == "PK\x05\x06")
 }
 
-// Archive is the dataset of an archive of arrays, whose episode lists what of it is no stream, too. An array that makes none is an *npz.StreamError.
+// Archive returns the dataset of an .npz file. Its episode also has notes about arrays that make no stream; their cause is an
+// *npz.StreamError.
 func Archive(path string, strict bool) dataset.Dataset {
 	return dataset.Single("npz", path, func(context.Context) (*dataset.Episode, error) {
 		file, err := npz.Open(path)
@@ -75,7 +76,7 @@ func Unused(file *npz.File, used []string) (rest []string) {
 	return rest
 }
 
-// everyStream reads an archive's streams, and lists what else it holds.
+// everyStream reads the streams of an archive, and adds notes about its other arrays.
 func everyStream(file *npz.File, strict bool) (*dataset.Episode, error) {
 	e, used, err := file.Episode(npz.EpisodeOptions{Strict: strict})
 	if err != nil {

@@ -1,3 +1,3 @@
-// Package inspection opens recordings and says what they hold: as JSON, whose keys docs/command-line.md has, and as the text that robocache inspect
-// prints.
+// Package inspection opens recordings and reports their contents: as JSON with the keys in docs/command-line.md, and as the text that
+// robocache inspect prints.
 package inspection

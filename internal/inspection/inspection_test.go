@@ -16,6 +16,7 @@ import (
 	_ "github.com/robocache/robocache/dataset/lerobot" // so that dataset.Open knows it
 	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -33,7 +34,7 @@ func TestOpenListsEveryArrayOfAnArchive(t *testing.T) {
 	require.NoError(t, w.Close())
 	for _, name := range []string{"a.npz", "a.bin"} {
 		path := filepath.Join(t.TempDir(), name)
-		require.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))
+		filetest.Write(t, path, b.Bytes())
 		d, err := Open(context.Background(), path, dataset.Options{})
 		require.NoError(t, err)
 		found, e, err := Look(context.Background(), path, d, Options{Episode: -1})

@@ -17,15 +17,15 @@ const MostRemarks = 20
 // room is how many bytes of episodes Look has in memory, unless one alone has more.
 const room = 32 << 20
 
-// Options say what Look reads.
+// Options select the episodes that Look reads.
 type Options struct {
-	Episode int    // the only one to read, from 0 to one less than there are; -1 for all
-	Strict  bool   // the first episode that cannot be read is the error of all; else it is a problem of the dataset
-	Next    func() // called before what is said of each episode that was read, unless nil
+	Episode int    // the index of the only episode to read; -1 for all
+	Strict  bool   // return the error of the first episode that cannot be read; otherwise it becomes a problem of the report
+	Next    func() // called before each episode is added to the report, unless nil
 }
 
-// Look reads an episode, or all of them, and says what they hold; path is that of the dataset. It also returns the one that was asked for, or the only one,
-// which is nil if there are several. An episode that cannot be read is an error as the dataset has it where it is the only one, or Options.Strict.
+// Look reads one episode or all, and reports their contents; path is that of the dataset. It also returns the selected or only episode,
+// which is nil if there are several. If the only episode cannot be read, or with Options.Strict, Look returns the error of the dataset.
 func Look(ctx context.Context, path string, d dataset.Dataset, opt Options) (*Report, *dataset.Episode, error) {
 	n := d.Len()
 	var sum dataset.Summary

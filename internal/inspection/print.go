@@ -12,7 +12,8 @@ import (
 	"github.com/robocache/robocache/internal/text"
 )
 
-// Print prints what was found: what it is, a table of streams, media and clouds, and lists of the rest but the remarks. columns has every column named.
+// Print prints the report without its remarks: a heading, tables of streams, media and clouds, and lists of the rest. If columns is set, it
+// names every column.
 func (f *Report) Print(w io.Writer, columns bool) error {
 	f.heading(w)
 	many := f.Episodes > 1 && f.Episode == nil
@@ -77,7 +78,7 @@ func (f *Report) Print(w io.Writer, columns bool) error {
 	return nil
 }
 
-// heading says what a recording or dataset is as a whole.
+// heading prints the properties of a recording or dataset as a whole.
 func (f *Report) heading(w io.Writer) {
 	version := ""
 	if f.Version != "" {

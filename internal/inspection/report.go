@@ -5,7 +5,7 @@ import (
 	"github.com/robocache/robocache/dataset/notetext"
 )
 
-// Report is what is said of a recording or dataset: its streams over all episodes, or those of the one that was asked for.
+// Report has the contents of a recording or dataset: its streams over all episodes, or those of the selected episode.
 type Report struct {
 	Path       string            `json:"path"`
 	Name       string            `json:"name"`
@@ -22,7 +22,7 @@ type Report struct {
 	Splits     []Split           `json:"splits"`
 	Features   []Feature         `json:"features"`
 	Attributes map[string]string `json:"attributes,omitempty"`
-	Episode    *Episode          `json:"episode,omitempty"` // the one that was asked for, or the only one
+	Episode    *Episode          `json:"episode,omitempty"` // the selected or only episode
 	Streams    []Stream          `json:"streams"`
 	Media      []Media           `json:"media"`
 	Clouds     []Clouds          `json:"clouds"`
@@ -102,7 +102,7 @@ type Media struct {
 	Encoding string  `json:"encoding"`
 	Width    int     `json:"width,omitempty"`
 	Height   int     `json:"height,omitempty"`
-	// Undecoded says that its frames are read as they are: there is no decoder of their encoding here.
+	// Undecoded is true if there is no decoder of the encoding, so frames are read encoded.
 	Undecoded bool `json:"undecoded,omitempty"`
 }
 
@@ -166,7 +166,7 @@ func reportOf(path string, one bool, d dataset.Dataset, sum *dataset.Summary, fi
 	return f
 }
 
-// Features are what a dataset declares of its streams and media, an empty list if nothing.
+// Features returns the declared streams and media of a dataset, an empty list if there are none.
 func Features(info *dataset.Info) []Feature {
 	list := []Feature{}
 	for _, x := range info.Features {

@@ -10,12 +10,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 func opened(t *testing.T, content string) *File {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "f")
-	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+	filetest.Write(t, path, content)
 	file, err := os.Open(path)
 	require.NoError(t, err)
 	f, err := Open(file, int64(len(content)))

@@ -24,7 +24,7 @@ const (
 type Column struct {
 	Name string
 	Kind Kind
-	// Type is the type of its values by numpy's name: "float32", "int64", "bool", "string"; "image"; of another kind what it is in words.
+	// Type is the type of its values by numpy's name: "float32", "int64", "bool", "string"; "image"; for another kind a description.
 	Type string
 	Rank int // how deep its lists are nested; 0 where a row has one value
 
@@ -39,7 +39,7 @@ func (c *Column) Integer() bool {
 	return c.Kind == Numbers && (c.Type == "bool" || isWhole(c.Type))
 }
 
-// newColumn finds out what a field is. A structure with one member counts as that member.
+// newColumn returns the column of a field. A structure with one member counts as that member.
 func newColumn(f *handle, field *parquet.Column) *Column {
 	c := &Column{Name: field.Name(), Type: "a structure", file: f}
 	below := field

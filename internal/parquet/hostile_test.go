@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/binary"
-	"os"
 	"path/filepath"
 	"runtime"
 	"testing"
@@ -18,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 // numbers writes a file of 100 rows of one number, and of lists of two.
@@ -55,7 +55,7 @@ func join(t testing.TB, data []byte, meta *format.FileMetaData) []byte {
 // read reads all columns of a file, and returns the megabytes that it took and the first error.
 func read(t testing.TB, file []byte) (mb uint64, first error) {
 	path := filepath.Join(t.TempDir(), "x.parquet")
-	require.NoError(t, os.WriteFile(path, file, 0o644))
+	filetest.Write(t, path, file)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	f, err := Open("lerobot", path)

@@ -48,7 +48,7 @@ func newLeaf(f *handle, c *parquet.Column) *leaf {
 	return &leaf{file: f, column: c, name: name, kind: typeOf(c), chunks: map[int]*chunk{}}
 }
 
-// typeOf returns numpy's name of a leaf's type, or what it is in words after a "_" where that is not read.
+// typeOf returns numpy's name of a leaf's type, or "_" and a description if the type is not read.
 func typeOf(c *parquet.Column) string {
 	logical := c.Type().LogicalType()
 	var integer *format.IntType

@@ -15,7 +15,7 @@ const (
 	maxPageBytes  = 1 << 28
 )
 
-// pagesOf walks over the headers of the pages of a row group and checks what they declare.
+// pagesOf walks over the headers of the pages of a row group and checks the declared sizes.
 func (l *leaf) pagesOf(group int, from io.ReaderAt) (*chunk, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

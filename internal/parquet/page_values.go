@@ -39,7 +39,7 @@ type decodedPage struct {
 	gap        int     // bytes between texts
 	ints       []int64 // whole numbers that were stored as differences; nil if they are in raw
 	index      []int32
-	dict       *dictionary // what index counts in; nil without one
+	dict       *dictionary // of index; nil without one
 
 	body, plain, bools []byte // memory for the next page
 	at                 []int
@@ -66,7 +66,7 @@ type dictionary struct {
 	texts   []string
 }
 
-// levelV1 decodes levels that begin with their length, and returns what follows.
+// levelV1 decodes levels that begin with their length, and returns the rest.
 func (p *decodedPage) levelV1(which int, data []byte, most int) (levels, rest []byte, err error) {
 	if most == 0 {
 		return nil, data, nil

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,11 +16,13 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 func opened(t testing.TB, file []byte) *File {
 	path := filepath.Join(t.TempDir(), "x.parquet")
-	require.NoError(t, os.WriteFile(path, file, 0o644))
+	filetest.Write(t, path, file)
 	f, err := Open("lerobot", path)
 	require.NoError(t, err)
 	t.Cleanup(func() { f.Close() })

@@ -34,7 +34,7 @@ const (
 	otherCost  = 32
 )
 
-// skimmer walks over Thrift without keeping anything. It counts what the lists would take in memory.
+// skimmer walks over Thrift without keeping anything. It counts the memory that the lists would take.
 type skimmer struct {
 	b    []byte
 	pos  int
@@ -208,12 +208,12 @@ func checkFooter(b []byte) error {
 	return nil
 }
 
-// pageHead is what matters of a page's header.
+// pageHead is the part of a page's header that the decoder needs.
 type pageHead struct {
 	kind                     int64 // 0 data, 1 index, 2 dictionary, 3 data of version 2
 	uncompressed, compressed int64
 	values, nulls            int64
-	reps, defs               int64 // bytes of levels before what is compressed, of version 2
+	reps, defs               int64 // bytes of levels before the compressed data, in version 2
 	sum                      int64 // the checksum, 0 if there is none
 	encoding                 int64
 	defCode, repCode         int64 // how the levels of version 1 are encoded

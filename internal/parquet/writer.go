@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 
@@ -37,24 +38,23 @@ const magic = "PAR1"
 // NewWriter begins a file of columns of different names, and writes it to out. metadata are the file's keys and values.
 func NewWriter(out io.Writer, fields []Field, metadata map[string]string) *Writer {
 	schema := schemaOf(fields)
-	w := &Writer{fields: fields, out: bufio.NewWriterSize(out, buffered), meta: emptyMetadata(schema, metadata), paths: schema.Columns()}
+	w := &Writer{fields: fields, out: bufio.NewWriterSize(out, buffered), meta: emptyMetadata(schema), paths: schema.Columns()}
+	for _, k := range slices.Sorted(maps.Keys(metadata)) { // so that equal files have equal bytes
+		w.SetMetadata(k, metadata[k])
+	}
 	w.write([]byte(magic))
 	return w
 }
 
 // emptyMetadata returns the metadata of a file without rows, as the library writes it.
-func emptyMetadata(schema *parquet.Schema, metadata map[string]string) *format.FileMetaData {
-	opt := []parquet.WriterOption{schema, parquet.CreatedBy("robocache", "1", "")}
-	for k, v := range metadata {
-		opt = append(opt, parquet.KeyValueMetadata(k, v))
-	}
+func emptyMetadata(schema *parquet.Schema) *format.FileMetaData {
 	var empty bytes.Buffer
-	if err := parquet.NewGenericWriter[any](&empty, opt...).Close(); err != nil {
+	if err := parquet.NewGenericWriter[any](&empty, schema, parquet.CreatedBy("robocache", "1", "")).Close(); err != nil {
 		panic(err) // into memory
 	}
 	f, err := parquet.OpenFile(bytes.NewReader(empty.Bytes()), int64(empty.Len()))
 	if err != nil {
-		panic(err) // what it has written
+		panic(err) // it has just been written
 	}
 	meta := *f.Metadata()
 	return &meta
@@ -68,6 +68,11 @@ func (w *Writer) write(b []byte) {
 		_, w.err = w.out.Write(b)
 		w.size += int64(len(b))
 	}
+}
+
+// SetMetadata sets a key of the file's metadata, which Close writes. The key must be new.
+func (w *Writer) SetMetadata(key, value string) {
+	w.meta.KeyValueMetadata = append(w.meta.KeyValueMetadata, format.KeyValue{Key: key, Value: value})
 }
 
 // MostGroups is how many row groups a file may have: their numbers have 16 bits.

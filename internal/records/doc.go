@@ -1,5 +1,5 @@
-// Package records turns the scalar fields of point records, as files of points have them, into a [dataset.Cloud].
+// Package records makes a [dataset.Cloud] from the scalar fields of point records in files.
 //
-// A file's reader lists the fields of one record in file order; x, y and z become the points and the rest the features, in
-// order. Sizes are bytes. Nothing here checks that the data is long enough: the reader does, before it makes a [Set].
+// A file's reader lists the fields of one record in file order; x, y and z become the points, and the rest become the features, in
+// order. Sizes are bytes. A reader checks that the data is long enough before it makes a [Set], because this package does not.
 package records

@@ -9,29 +9,29 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// Lines steps through the lines of a text file that are not blank. They end with a line feed, a carriage return, or both.
+// Lines reads a text file line by line and skips blank lines. A line ends with a line feed, a carriage return, or both.
 type Lines struct {
 	Format  string // for errors
-	Rows    int    // that there should be, for errors
-	Follows string // what has rows after these, if anything has
+	Rows    int    // the number of rows that the header states, for errors
+	Follows string // the element after these rows, for example "face"; empty if there is none
 	Data    []byte
 	At      int // the next byte
 	Line    int // its line, from 1
 }
 
-// Words steps through the words of a line.
+// Words reads a line word by word.
 type Words struct {
 	line   []byte
 	at     int
 	format string
 	what   string
 	row    int
-	base   int64 // of the line in the file
+	base   int64 // offset of the line in the file
 	number int
-	last   int64 // where the last word began
+	last   int64 // offset of the last word
 }
 
-// Next returns the next line. It holds a row of something that errors name.
+// Next returns the next line. Errors name what and row: for example, "vertex 3".
 func (l *Lines) Next(what string, row int) (Words, error) {
 	for l.At < len(l.Data) {
 		start, blank := l.At, true
@@ -68,7 +68,7 @@ func (w *Words) Next() (string, error) {
 	return string(w.line[start:w.at]), nil
 }
 
-// End returns an error if there is one more word.
+// End returns an error if another word follows.
 func (w *Words) End() error {
 	if !w.More() {
 		return nil
@@ -77,7 +77,7 @@ func (w *Words) End() error {
 	return w.Fail(dataset.ErrCorrupt, "", fmt.Sprintf("%.60q", w.line[w.at:]), "the line's end")
 }
 
-// Fail returns an error at the last word, in a field of the row or, without a name, in the row.
+// Fail returns an error at the last word. It names the field, or only the row if field is empty.
 func (w *Words) Fail(kind error, field, got, want string) error {
 	msg := fmt.Sprintf("%s %d", w.what, w.row)
 	if field != "" {
@@ -92,7 +92,7 @@ func (w *Words) skip() {
 	}
 }
 
-// More reports whether the line has one more word.
+// More reports whether another word follows on the line.
 func (w *Words) More() bool {
 	w.skip()
 	return w.at < len(w.line)
@@ -101,21 +101,21 @@ func (w *Words) More() bool {
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\v' || c == '\f' }
 func isEnd(c byte) bool   { return c == '\n' || c == '\r' }
 
-// Taken is what became of rows.
+// Taken is the result of [Lines.Take].
 type Taken struct {
-	Whole  int   // rows
-	Broken int   // rows that cost themselves alone
-	Bytes  int   // of these
-	Err    error // what cost the rows that are neither, or nil
-	At     int   // where these begin
-	First  error // what is wrong with the first row that is lost, or nil
+	Whole  int   // rows kept
+	Broken int   // broken rows after which the next row could still be read
+	Bytes  int   // size of the broken rows
+	Err    error // the reason why all rows from At on are lost, or nil
+	At     int   // offset of the first row that is lost for Err
+	First  error // the error of the first lost row, or nil
 }
 
-// Take reads all rows of something, each with read, which is told which it is and what place it has in the set, which keeps those that are whole.
-// Where a row is a line, one that is broken costs itself alone, and if these are more than the others it all is; else it costs what follows too.
-// Where the data ends without a line's end although there should be more, digits of the last row may be missing.
+// Take reads all rows with read, which gets the number of the row and its place in the set. The set keeps whole rows.
+// If a row is a line, a broken row is lost alone; if more rows are broken than whole, all are lost. Otherwise a broken row also loses all
+// rows after it. If the data ends within a line although more rows must follow, the last row is lost too, because digits may be missing.
 func (l *Lines) Take(what string, set *Set, rowIsLine bool, read func(row, to int) error) (r Taken) {
-	last, whole := l.At, false // the row before: where it begins, and whether it is whole
+	last, whole := l.At, false // the previous row: its offset, and whether it is whole
 	for row := 0; row < l.Rows && r.Err == nil; row++ {
 		r.At = l.At
 		err := set.Row(func() error { return read(row, r.Whole) })
@@ -155,7 +155,7 @@ func (l *Lines) Take(what string, set *Set, rowIsLine bool, read func(row, to in
 	return r
 }
 
-// LineEnd returns the byte that ends the lines of a header: a carriage return where nothing else ends the first, else a line feed.
+// LineEnd returns the byte that ends the lines of a header: a carriage return if the first line ends with that alone, else a line feed.
 func LineEnd(data []byte) byte {
 	i := bytes.IndexAny(data, "\r\n")
 	if i >= 0 && data[i] == '\r' && !bytes.HasPrefix(data[i+1:], []byte("\n")) {

@@ -10,10 +10,10 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// Parse makes a cloud of a file's bytes.
+// Parse makes a cloud from a file's bytes.
 type Parse func(data []byte) (*dataset.Cloud, error)
 
-// ReadFile reads a file. A *dataset.FormatError carries its path, and so does the damage.
+// ReadFile reads a file. A *dataset.FormatError has its path, and so does the damage.
 func ReadFile(path string, parse Parse) (*dataset.Cloud, error) {
 	data, err := storage.ReadFile(context.Background(), path)
 	if err != nil {
@@ -39,5 +39,5 @@ func Read(r io.Reader, parse Parse) (*dataset.Cloud, error) {
 	return parse(data)
 }
 
-// Quote is a text of a file as errors show it: not more than its beginning.
+// Quote quotes the beginning of a text for an error.
 func Quote(s string) string { return strconv.Quote(s[:min(len(s), 60)]) }

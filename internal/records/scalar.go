@@ -13,7 +13,7 @@ import (
 // Scalar is the type of one number.
 type Scalar uint8
 
-// The scalars. The zero value is none.
+// The scalar types. The zero value is invalid.
 const (
 	I8 Scalar = iota + 1
 	U8
@@ -26,7 +26,7 @@ const (
 	F32
 	F64
 	F16
-	Bool // a byte, true unless it is 0
+	Bool // a byte; any value but 0 is true
 )
 
 var scalars = [...]struct {
@@ -34,19 +34,19 @@ var scalars = [...]struct {
 	size int
 }{{"none", 0}, {"int8", 1}, {"uint8", 1}, {"int16", 2}, {"uint16", 2}, {"int32", 4}, {"uint32", 4}, {"int64", 8}, {"uint64", 8}, {"float32", 4}, {"float64", 8}, {"float16", 2}, {"bool", 1}}
 
-// Size returns the bytes that a number takes.
+// Size returns the size of a number in bytes.
 func (s Scalar) Size() int { return scalars[s].size }
 
 // String returns the type's plain name: "uint16".
 func (s Scalar) String() string { return scalars[s].name }
 
-// IsInteger reports whether the type holds whole numbers only.
+// IsInteger reports whether the type has only integers.
 func (s Scalar) IsInteger() bool { return s < F32 || s == Bool }
 
 // FitsF32 reports whether float32 holds every number of the type.
 func (s Scalar) FitsF32() bool { return s.Size() <= 2 || s == F32 }
 
-// Load returns the number at the start of b, and whether it is exact. A NaN is.
+// Load returns the number at the start of b, and whether it is exact. A NaN counts as exact.
 func Load[T float32 | float64](s Scalar, b []byte, o binary.ByteOrder) (T, bool) {
 	switch s {
 	case I8:
@@ -80,7 +80,7 @@ func ofFloat[T float32 | float64](v float64) (T, bool) {
 	return f, float64(f) == v || v != v
 }
 
-// parse reads a number as text files have it, as Load does. The error says what was wanted.
+// parse is Load for a number written as text. The error names the expected text.
 func parse[T float32 | float64](s Scalar, text string) (v T, exact bool, err error) {
 	bits := 8 * s.Size()
 	switch {

@@ -13,43 +13,60 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// MaxFields is how many fields a record may have. Descriptors of points have up to about two thousand.
+// MaxFields is the most fields that a record may have. Descriptors of points have up to about two thousand.
 const MaxFields = 4096
 
 // Field is one scalar of a record.
 type Field struct {
 	Name   string
-	Type   string // the file's own name of the type
+	Type   string // the type's name in the file
 	Scalar Scalar
-	// Packed is 3 or 4 for a colour in 32 bits, 0xAARRGGBB: it becomes the features red, green, blue and, for 4, alpha.
+	// Packed is 3 or 4 for a colour of 32 bits, 0xAARRGGBB. It becomes the features red, green and blue, and alpha if Packed is 4.
 	Packed int
-	Skip   bool // takes room in the record, and is not given
+	Skip   bool // has bytes in the record, but does not become a feature
 }
 
-// Pack makes a packed colour of a field of 32 bits that is called rgb or rgba.
+// Pack sets Packed if the field is called rgb or rgba and has 32 bits.
 func (f *Field) Pack() {
 	if name := strings.ToLower(f.Name); f.Scalar.Size() == 4 && (name == "rgb" || name == "rgba") {
 		f.Packed, f.Type = len(name), name
 	}
 }
 
-// Set is a cloud that is being filled.
+// Set is a cloud under construction.
 type Set struct {
 	fields           []Field
-	to               []int // [fields]: an axis of the points as axis-3, or the first feature column; skip otherwise
+	to               []int // [fields]: the axis minus 3 for x, y and z, the first feature column for others, or skip
 	points, features table
 	columns          []dataset.Column
 	n                int
 	inexact          int
-	before           int // inexact, without the last row
+	before           int // inexact before the last row
 }
 
-// table is a tensor [n, width] that is being filled: of f64 if it is wide.
+// table is a tensor [n, width] under construction, of f64 if it is wide.
 type table struct {
 	width  int
 	wide   bool
 	narrow []float32
 	double []float64
+}
+
+// room allocates n rows.
+func (t *table) room(n int) {
+	if t.wide {
+		t.double = make([]float64, n*t.width)
+	} else {
+		t.narrow = make([]float32, n*t.width)
+	}
+}
+
+// load is loadAll into a column of the table.
+func (t *table) load(row, column, n int, scalar Scalar, data []byte, first, stride int, order binary.ByteOrder) (inexact int) {
+	if t.wide {
+		return loadAll(t.double, t.width, row, column, n, scalar, data, first, stride, order)
+	}
+	return loadAll(t.narrow, t.width, row, column, n, scalar, data, first, stride, order)
 }
 
 func (t *table) tensor(n int) (*tensor.Tensor, error) {
@@ -61,7 +78,7 @@ func (t *table) tensor(n int) (*tensor.Tensor, error) {
 
 const skip = math.MinInt
 
-// axesOf returns which field is x, y or z, 0 to 2. Capitals count where the small letter is not there.
+// axesOf maps the names of x, y and z to 0, 1 and 2. If the small letter is missing, the capital takes its place.
 func axesOf(fields []Field) map[string]int {
 	axes := map[string]int{}
 	for i, name := range []string{"x", "y", "z"} {
@@ -73,7 +90,7 @@ func axesOf(fields []Field) map[string]int {
 	return axes
 }
 
-// NewSet makes room for n points. The error says what is missing, or there twice.
+// NewSet returns a set of n points. The error names an axis that is missing, or a field that occurs twice.
 func NewSet(fields []Field, n int) (*Set, error) {
 	s := &Set{fields: fields, n: n, to: make([]int, len(fields))}
 	axes := axesOf(fields)
@@ -120,17 +137,12 @@ func NewSet(fields []Field, n int) (*Set, error) {
 		}
 	}
 	s.points.width, s.features.width = 3, len(s.columns)
-	for _, t := range []*table{&s.points, &s.features} {
-		if t.wide {
-			t.double = make([]float64, n*t.width)
-		} else {
-			t.narrow = make([]float32, n*t.width)
-		}
-	}
+	s.points.room(n)
+	s.features.room(n)
 	return s, nil
 }
 
-// tableOf is where field i goes, and column its first column there.
+// tableOf returns the table of field i, and column its first column there.
 func (s *Set) tableOf(i int) *table {
 	if s.to[i] < 0 {
 		return &s.points
@@ -145,12 +157,12 @@ func (s *Set) column(i int) int {
 	return s.to[i]
 }
 
-// Fill reads field i of every point: the numbers lie in data at first, first+stride and so on.
+// Fill reads field i of all points: the numbers are in data at first, first+stride and so on.
 func (s *Set) Fill(i int, data []byte, first, stride int, order binary.ByteOrder) {
 	s.fill(i, 0, s.n, data, first, stride, order)
 }
 
-// Put reads field i of one point, from the start of data.
+// Put reads field i of one point from the start of data.
 func (s *Set) Put(row, i int, data []byte, order binary.ByteOrder) {
 	s.fill(i, row, 1, data, 0, 0, order)
 }
@@ -163,16 +175,14 @@ func (s *Set) fill(i, row, n int, data []byte, first, stride int, order binary.B
 		for k := range n {
 			s.colour(row+k, i, order.Uint32(data[first+k*stride:]))
 		}
-	case s.tableOf(i).wide:
-		s.inexact += loadAll(s.tableOf(i).double, s.tableOf(i).width, row, s.column(i), n, f.Scalar, data, first, stride, order)
 	default:
-		s.inexact += loadAll(s.tableOf(i).narrow, s.tableOf(i).width, row, s.column(i), n, f.Scalar, data, first, stride, order)
+		s.inexact += s.tableOf(i).load(row, s.column(i), n, f.Scalar, data, first, stride, order)
 	}
 }
 
-// loadAll loads n numbers into a column from a row on, and returns how many are not exact.
+// loadAll loads n numbers into a column, from a row on, and returns how many are inexact.
 func loadAll[T float32 | float64](to []T, width, row, column, n int, scalar Scalar, data []byte, first, stride int, order binary.ByteOrder) (inexact int) {
-	if scalar == F32 && order == binary.LittleEndian { // nearly all there is: without a choice for each number
+	if scalar == F32 && order == binary.LittleEndian { // the common case, without a switch for each number
 		for k := range n {
 			to[(row+k)*width+column] = T(math.Float32frombits(binary.LittleEndian.Uint32(data[first+k*stride:])))
 		}
@@ -187,7 +197,7 @@ func loadAll[T float32 | float64](to []T, width, row, column, n int, scalar Scal
 	return inexact
 }
 
-// Text reads field i of a point as text files have it. The error says what was wanted.
+// Text reads field i of a point from text. The error names the expected text.
 func (s *Set) Text(row, i int, text string) error {
 	f := s.fields[i]
 	if s.to[i] == skip {
@@ -216,11 +226,11 @@ func (s *Set) textColour(row, i int, text string) error {
 	}
 	bits := math.Float32bits(v)
 	if s.fields[i].Scalar == F32 && v != v {
-		s.unknownColour(row, i) // a colour that was written as the number it is not: its bits are lost
+		s.unknownColour(row, i) // a NaN as text has lost the bits of the colour
 		return nil
 	}
 	if s.fields[i].Scalar != F32 {
-		// f32 cannot hold all 32 bits. parse took the text, so that it is a whole number that fits.
+		// f32 cannot hold all 32 bits. parse accepted the text, so that it is an integer that fits.
 		whole, _ := strconv.ParseInt(text, 10, 64)
 		bits = uint32(whole)
 	}
@@ -240,7 +250,7 @@ func (s *Set) unknownColour(row, i int) {
 	}
 }
 
-// part puts part k of a colour.
+// part writes part k of a colour.
 func (s *Set) part(row, i, k int, v float32) {
 	at, t := row*s.features.width+s.to[i]+k, &s.features
 	if t.wide {
@@ -250,7 +260,7 @@ func (s *Set) part(row, i, k int, v float32) {
 	}
 }
 
-// Row reads a point. Of one that cannot be read nothing is counted. A nil set only reads.
+// Row reads a point. If that fails, nothing is counted. A nil set only reads.
 func (s *Set) Row(read func() error) error {
 	if s == nil {
 		return read()
@@ -265,14 +275,14 @@ func (s *Set) Row(read func() error) error {
 	return err
 }
 
-// undo takes back what the last row counted.
+// undo takes back the counts of the last row.
 func (s *Set) undo() {
 	if s != nil {
 		s.inexact = s.before
 	}
 }
 
-// Keep makes the first n points all there are.
+// Keep drops all points but the first n.
 func (s *Set) Keep(n int) {
 	if s == nil {
 		return
@@ -287,7 +297,7 @@ func (s *Set) Keep(n int) {
 	}
 }
 
-// Cloud returns what was filled.
+// Cloud returns the cloud of all points.
 func (s *Set) Cloud() (*dataset.Cloud, error) {
 	points, err := s.points.tensor(s.n)
 	if err != nil {

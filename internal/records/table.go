@@ -6,32 +6,24 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Part is where a number lies in each record.
+// Part is the place of a number in each record.
 type Part struct {
 	Scalar Scalar
-	At     int // bytes from the record's start
+	At     int // offset in the record, bytes
 	Order  binary.ByteOrder
 }
 
-// Table returns parts of n records of stride bytes side by side, [n,len(parts)]: f32 where that holds every part's type, else f64. The number
-// is how many it could not hold.
+// Table returns the parts of n records of stride bytes, [n,len(parts)]. It is f32 if f32 holds all types of the parts exactly, else f64.
+// The second result counts the numbers that do not fit exactly.
 func Table(data []byte, n, stride int, parts []Part) (*tensor.Tensor, int, error) {
 	t := table{width: len(parts)}
 	for _, p := range parts {
 		t.wide = t.wide || !p.Scalar.FitsF32()
 	}
-	if t.wide {
-		t.double = make([]float64, n*t.width)
-	} else {
-		t.narrow = make([]float32, n*t.width)
-	}
+	t.room(n)
 	inexact := 0
 	for i, p := range parts {
-		if t.wide {
-			inexact += loadAll(t.double, t.width, 0, i, n, p.Scalar, data, p.At, stride, p.Order)
-		} else {
-			inexact += loadAll(t.narrow, t.width, 0, i, n, p.Scalar, data, p.At, stride, p.Order)
-		}
+		inexact += t.load(0, i, n, p.Scalar, data, p.At, stride, p.Order)
 	}
 	made, err := t.tensor(n)
 	return made, inexact, err

@@ -11,13 +11,13 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Out is a cloud as columns to write: x, y and z, then the features.
+// Out is a cloud as columns for a writer: x, y and z, then the features.
 type Out struct {
 	N       int
 	Columns []OutColumn
 }
 
-// OutColumn is one of them. A feature of whole numbers is U8 or I32 where that holds them all; everything else is F32, or F64 in a tensor of f64.
+// OutColumn is one column. A feature of integers is U8 or I32 if all fit. Others are F32, or F64 if the tensor is f64.
 type OutColumn struct {
 	Name   string
 	Scalar Scalar
@@ -27,7 +27,7 @@ type OutColumn struct {
 	double []float64
 }
 
-// OutOf returns a cloud's columns. It is an error if the cloud is none, as its Check says.
+// OutOf returns a cloud's columns. An invalid cloud returns the error of its Check.
 func OutOf(c *dataset.Cloud) (*Out, error) {
 	if c == nil {
 		return nil, &dataset.CloudError{Arg: "cloud", Kind: dataset.ErrMissing, Got: "nil", Want: "a cloud"}
@@ -104,7 +104,7 @@ func (o *OutColumn) Append(b []byte, i int) []byte {
 	}
 }
 
-// AppendText appends number i as text that reads as the same number; a NaN is "nan".
+// AppendText appends number i as the text that reads as the same number; a NaN is "nan".
 func (o *OutColumn) AppendText(b []byte, i int) []byte {
 	v := o.At(i)
 	switch {
@@ -118,7 +118,7 @@ func (o *OutColumn) AppendText(b []byte, i int) []byte {
 	return strconv.AppendFloat(b, v, 'g', -1, 8*o.Scalar.Size())
 }
 
-// IsWord reports whether a header, whose words stand between white space, can hold a name.
+// IsWord reports whether a name can stand in a header, which has words between white space.
 func IsWord(name string) bool {
 	return name != "" && !strings.ContainsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// arenaAlign is what tensors of an arena begin at a multiple of, in bytes: a line of the processor's cache.
+// arenaAlign is the alignment of tensors in an arena, in bytes: a cache line.
 const arenaAlign = 64
 
 type arenaRequest struct {
@@ -19,11 +19,7 @@ type arenaRequest struct {
 	Bytes int64 `json:"bytes"`
 }
 
-func newArena(_ context.Context, c *Conn, r *Request) (*Reply, error) {
-	var q arenaRequest
-	if err := r.Decode(&q); err != nil {
-		return nil, err
-	}
+func newArena(_ context.Context, c *Conn, r *Request, q arenaRequest) (*Reply, error) {
 	if q.Bytes < 0 {
 		return nil, &RequestError{Arg: "bytes", Got: fmt.Sprint(q.Bytes), Want: "0 or more"}
 	}
@@ -36,7 +32,8 @@ func newArena(_ context.Context, c *Conn, r *Request) (*Reply, error) {
 	return &Reply{Value: map[string]any{"bytes": len(m.Bytes())}, File: m.File()}, err
 }
 
-// extent returns how many elements lie from a tensor's first to its last, both counted, and false where that is no number below 2^62 or the shape is none.
+// extent returns the number of elements from a tensor's first element to its last. It returns false if the shape is invalid, or the number
+// is 2^62 or more.
 func (t *Tensor) extent() (int, bool) {
 	if len(t.Strides) != len(t.Shape) {
 		return 0, false
@@ -59,7 +56,7 @@ func (t *Tensor) extent() (int, bool) {
 	return int(last) + 1, true
 }
 
-// in returns the tensor as one over the arena's memory, and the bytes there that it lies between.
+// in returns the tensor as a view of the arena's memory, and the range of bytes that it uses there.
 func (t *Tensor) in(m *Memory, op string) (view *tensor.Tensor, lo, hi int, err error) {
 	fail := func(kind error, got, want string) (*tensor.Tensor, int, int, error) {
 		return nil, 0, 0, &ops.ArgError{Op: op, Arg: t.Name, Kind: kind, Got: got, Want: want}

@@ -49,7 +49,7 @@ func BenchmarkPlan(b *testing.B) {
 	require.NoError(b, cmd.Wait())
 }
 
-// BenchmarkStart is a child from its start until hello is answered, and its end. The time of the answer is told apart.
+// BenchmarkStart measures a child from its start to its end, with a hello. The time until the answer is a separate metric.
 func BenchmarkStart(b *testing.B) {
 	var answered time.Duration
 	for b.Loop() {

@@ -37,7 +37,7 @@ func pair(t testing.TB) (ours, theirs *socket) {
 	return ours, theirs
 }
 
-// connect serves a connection in this process until the test ends, and says hello.
+// connect serves a connection in this process until the test ends, and sends hello.
 func connect(t testing.TB) *client {
 	c, ended := open(t, nil)
 	t.Cleanup(func() {
@@ -49,7 +49,7 @@ func connect(t testing.TB) *client {
 	return c
 }
 
-// open is connect without its end, which is told, and without the hello. It may have handlers besides the real ones.
+// open is connect without hello; it also returns the channel of the connection's end. It may have extra handlers.
 func open(t testing.TB, more map[string]handler) (*client, chan error) {
 	t.Helper()
 	ours, theirs := pair(t)
@@ -128,7 +128,7 @@ func (c *client) ask(do string, fields object) answer {
 	return a
 }
 
-// good is ask of what succeeds.
+// good is ask for a request that must succeed.
 func (c *client) good(do string, fields object) answer {
 	c.t.Helper()
 	a := c.ask(do, fields)
@@ -136,7 +136,7 @@ func (c *client) good(do string, fields object) answer {
 	return a
 }
 
-// bad is ask of what does not.
+// bad is ask for a request that must fail.
 func (c *client) bad(do string, fields object) Failure {
 	c.t.Helper()
 	a := c.ask(do, fields)

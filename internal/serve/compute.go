@@ -14,7 +14,7 @@ type computeRequest struct {
 	Request json.RawMessage `json:"request"`
 }
 
-// countsJSON is ops.VoxelCounts as it is sent.
+// countsJSON is ops.VoxelCounts in JSON.
 type countsJSON struct {
 	Points        int64 `json:"points"`
 	InRange       int64 `json:"in_range"`
@@ -25,11 +25,7 @@ type countsJSON struct {
 	DroppedPoints int64 `json:"dropped_points"`
 }
 
-func compute(_ context.Context, c *Conn, r *Request) (*Reply, error) {
-	var q computeRequest
-	if err := r.Decode(&q); err != nil {
-		return nil, err
-	}
+func compute(_ context.Context, c *Conn, r *Request, q computeRequest) (*Reply, error) {
 	o, err := ReadOperation(q.Request)
 	if err != nil {
 		return nil, err
@@ -42,7 +38,7 @@ func compute(_ context.Context, c *Conn, r *Request) (*Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	// No context ends this: nobody may take the arena away while it is written.
+	// The run has no context that could end it, because the arena must stay mapped while it is written.
 	if err = p.Run(c.cpu.Queue()); err == nil {
 		err = c.cpu.Synchronize(context.Background())
 	}
@@ -55,8 +51,8 @@ func compute(_ context.Context, c *Conn, r *Request) (*Reply, error) {
 	return reply, errors.Join(err, p.Close())
 }
 
-// in returns the operation's tensors over the arena's memory. What is written shares none of it with any other tensor: the operation cannot see that by itself,
-// since tensors of several dtypes are several allocations to it.
+// in returns the operation's tensors as views of the arena. An output may share memory with no other tensor. The operation cannot check that
+// itself, because it sees tensors of different dtypes as separate allocations.
 func (o *Operation) in(m *Memory) ([]*tensor.Tensor, error) {
 	list := make([]*tensor.Tensor, len(o.Tensors))
 	lo, hi := make([]int, len(list)), make([]int, len(list))

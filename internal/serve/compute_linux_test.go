@@ -194,7 +194,7 @@ func TestComputeTakesStrides(t *testing.T) {
 	assert.Equal(t, want, c.get(dst))
 }
 
-// Numbers of 64 bits arrive as they are: times near 2^62 differ by 1 ns, which a float64 cannot say.
+// Integers keep all 64 bits: times near 2^62 that differ by 1 ns would be equal as float64.
 func TestIntegersAreExact(t *testing.T) {
 	c := connect(t)
 	c.newArena(1 << 12)

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// RequestError is a request that cannot be understood. Arg is the field, from the request on: "request.options.edge".
+// RequestError is a malformed request. Arg is the path of the field: "request.options.edge".
 type RequestError struct{ Arg, Got, Want string }
 
 func (e *RequestError) Error() string {
@@ -24,10 +24,11 @@ func (e *RequestError) Error() string {
 	return s
 }
 
-// Decode reads the request into a struct that begins with [Do]. A field that the struct does not have is an error that names it.
+// Decode reads the request into a struct that begins with [Do]. It returns an error if the request has a field that the struct does not
+// have.
 func (r *Request) Decode(v any) error { return decode(r.JSON, v) }
 
-// decode reads an object strictly. Numbers are exact: one that its field cannot hold is an error.
+// decode reads an object strictly. It returns an error if a number does not fit its field exactly.
 func decode(text []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -40,7 +41,7 @@ func decode(text []byte, v any) error {
 	return nil
 }
 
-// malformed is the request's error for one of encoding/json.
+// malformed returns the *RequestError for an error of encoding/json.
 func malformed(err error) error {
 	var kind *json.UnmarshalTypeError
 	var own *RequestError

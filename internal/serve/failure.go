@@ -1,15 +1,15 @@
 package serve
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/failure"
+	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/ops/record"
 )
 
-// PanicError is a mistake in this program, which a request met. Its stack is on standard error.
+// PanicError is a panic of a handler, which is a bug of this program. Its stack is on standard error.
 type PanicError struct {
 	Do    string
 	Value any
@@ -17,10 +17,15 @@ type PanicError struct {
 
 func (e *PanicError) Error() string { return fmt.Sprintf("panic in %q: %v", e.Do, e.Value) }
 
-// Failure is an error as it is sent.
+// loaderError is an error from a loader, or from opening one.
+type loaderError struct{ error }
+
+func (e *loaderError) Unwrap() error { return e.error }
+
+// Failure is an error in JSON.
 type Failure = failure.Report
 
-// mostText is how many bytes of a text of an error are sent. A request may be long, and its errors quote it.
+// mostText bounds a text of an error, in bytes, because errors quote requests, and a request may be long.
 const mostText = 64 << 10
 
 // shorten cuts texts that are too long, so that the error fits a frame.
@@ -32,34 +37,24 @@ func shorten(f *Failure) {
 	}
 }
 
-func failureOf(err error) Failure {
-	var own *toldError
-	if errors.As(err, &own) {
-		return own.Failure
-	}
-	f := failure.Of(err)
-	f.Message = notetext.ErrorText(err)
-	var (
-		in      *RecordingError
-		request *RequestError
-		version *VersionError
-		frame   *FrameError
-		panics  *PanicError
-		device  *record.TargetError
-	)
-	switch {
-	case errors.As(err, &in):
-		ofRecording(&f, in)
-	case errors.As(err, &request):
-		f.Class, f.Arg, f.Got, f.Want = "RequestError", request.Arg, request.Got, request.Want
-	case errors.As(err, &version):
-		f.Class, f.Arg, f.Got, f.Want = "VersionError", version.What, version.Got, version.Want
-	case errors.As(err, &frame):
-		f.Class, f.Got, f.Want = "FrameError", frame.Got, frame.Want
-	case errors.As(err, &device):
-		f.Class, f.Arg, f.Got, f.Want = "TargetError", device.Field, device.Got, device.Want
-	case errors.As(err, &panics):
-		f.Class = "PanicError"
-	}
-	return f
+// rules write the message, and report the types of error that only this package has.
+var rules = []failure.Rule{
+	func(f *Failure, err error) { f.Message = notetext.ErrorText(err) },
+	failure.On(func(f *Failure, _ *PanicError) { f.Class = "PanicError" }),
+	failure.On(func(f *Failure, e *record.TargetError) { f.Set("TargetError", e.Field, e.Got, e.Want) }),
+	failure.On(func(f *Failure, e *FrameError) { f.Set("FrameError", "", e.Got, e.Want) }),
+	failure.On(func(f *Failure, e *VersionError) { f.Set("VersionError", e.What, e.Got, e.Want) }),
+	failure.On(func(f *Failure, e *RequestError) { f.Set("RequestError", e.Arg, e.Got, e.Want) }),
+	failure.On(func(f *Failure, e *loader.StateError) { f.Set("LoaderError", e.What, e.Got, e.Want) }),
+	failure.On(ofRecording),
+	failure.On(func(f *Failure, _ *loaderError) {
+		switch f.Class {
+		case "OptionError":
+			f.Message = fmt.Sprintf("%s: got %s, want %s", f.Arg, f.Got, f.Want)
+		case "Error":
+			f.Class = "LoaderError"
+		}
+	}),
 }
+
+func failureOf(err error) Failure { return failure.Of(err, rules...) }

@@ -12,34 +12,34 @@ const (
 	headerBytes = 16
 	magic       = "RCF1"
 
-	// MaxJSON and MaxBlob bound the two parts of a frame, in bytes.
+	// MaxJSON and MaxBlob bound the JSON and the blob of a frame, in bytes.
 	MaxJSON = 64 << 20
 	MaxBlob = 1 << 30
 
-	// firstRead is how much is allocated before anything arrived. Beyond it memory doubles with what arrives.
+	// firstRead is the first allocation for a part of a frame, in bytes. After that the buffer doubles as bytes arrive.
 	firstRead = 64 << 10
 )
 
-// Frame is one message, either way.
+// Frame is one message in either direction.
 type Frame struct {
 	JSON []byte // an object
 	Blob []byte
-	File *os.File // a descriptor that goes with it, or nil; who has the frame closes it
+	File *os.File // a descriptor that is sent with it, or nil; the holder of the frame closes it
 }
 
-// FrameError is what came and is no frame. Nothing can be read after it.
+// FrameError is input that is no frame. The connection cannot be read any further.
 type FrameError struct{ Got, Want string }
 
 func (e *FrameError) Error() string { return "frame: got " + e.Got + ", want " + e.Want }
 
-// receiver is the end of a connection that frames are read from.
+// receiver is the connection that frames are read from.
 type receiver interface {
 	io.Reader
-	// receive is Read with the descriptors that came along. They are the caller's, after an error too.
+	// receive is Read that also returns the descriptors received. The caller owns them, after an error too.
 	receive(p []byte) (n int, files []*os.File, err error)
 }
 
-// header returns the header of a frame, or an error if it is too large.
+// header returns the header of a frame, or an error if the frame is too large.
 func (f *Frame) header() ([]byte, error) {
 	if len(f.JSON) > MaxJSON || len(f.Blob) > MaxBlob {
 		return nil, &FrameError{fmt.Sprintf("%d bytes of JSON and %d of blob", len(f.JSON), len(f.Blob)), limits}
@@ -56,8 +56,8 @@ func (f *Frame) header() ([]byte, error) {
 
 var limits = fmt.Sprintf("at most %d and %d", MaxJSON, MaxBlob)
 
-// readFrame reads a frame. The error is io.EOF where the connection ended before one, io.ErrUnexpectedEOF where it ended within one, a *FrameError where what
-// came is none, or the connection's own.
+// readFrame reads a frame. It returns io.EOF if the connection ends before a frame, io.ErrUnexpectedEOF if it ends within one, a *FrameError
+// if the input is no frame, or the connection's own error.
 func readFrame(r receiver) (f *Frame, err error) {
 	var head [headerBytes]byte
 	var files []*os.File
@@ -101,7 +101,7 @@ func readFrame(r receiver) (f *Frame, err error) {
 	return f, nil
 }
 
-// readPart reads n bytes. What it allocates is at most twice what has arrived, and firstRead.
+// readPart reads n bytes. It allocates at most firstRead, or twice the bytes that have arrived if that is more.
 func readPart(r io.Reader, n int) ([]byte, error) {
 	b := make([]byte, min(n, firstRead))
 	for have := 0; have < n; {
@@ -123,6 +123,6 @@ func readPart(r io.Reader, n int) ([]byte, error) {
 
 func closeAll(files []*os.File) {
 	for _, f := range files {
-		_ = f.Close() // it was not written
+		_ = f.Close() // it was only read
 	}
 }

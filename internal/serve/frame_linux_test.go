@@ -129,7 +129,7 @@ func TestDescriptorsArriveAndNoneIsLeft(t *testing.T) {
 	assert.Error(t, f.File.Truncate(1<<30))
 	require.NoError(t, f.File.Close())
 
-	// Two where the header says one, and one where it says none.
+	// Two descriptors if the header has one, and one if the header has none.
 	null, err := os.Open(os.DevNull)
 	require.NoError(t, err)
 	for says, sent := range map[byte][]int{1: {int(null.Fd()), int(null.Fd())}, 0: {int(null.Fd())}} {

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// mouth is a connection that a test feeds, and that keeps what is sent.
+// mouth is a connection that a test writes to. It records the replies.
 type mouth struct {
 	*tape
 	sent []*Frame
@@ -23,7 +23,7 @@ func (m *mouth) send(f *Frame) error {
 	return nil
 }
 
-// Whatever a request says, there is one reply to it, an object that says ok or has an error, and no panic.
+// Each request has exactly one reply, an object with ok or an error, and causes no panic.
 func FuzzRequest(f *testing.F) {
 	for _, text := range []string{`{"do":"hello","protocol":1}`, `{"do":"arena","bytes":4096}`, `{"do":"image","hash":""}`, `{"do":"plan","target":0}`, `{"do":"target","target":{"name":"x","driver":13000,"attributes":{"1":2}}}`} {
 		f.Add([]byte(text))

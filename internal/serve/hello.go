@@ -9,10 +9,10 @@ import (
 	"github.com/robocache/robocache/ops/record"
 )
 
-// Protocol is the version of what this package speaks.
+// Protocol is the version of the protocol.
 const Protocol = 1
 
-// VersionError says that two sides are of versions that do not belong together.
+// VersionError reports that the Python package and this program have different versions.
 type VersionError struct{ What, Got, Want string }
 
 func (e *VersionError) Error() string {

@@ -26,10 +26,11 @@ import (
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/raw"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/tensor"
 )
 
-// role says what the test binary is where it is started by a test: a child, a trainer that has one, or one who holds a socket.
+// role is the role of the test binary in a child process: a child, a trainer with a child, or a holder of a socket.
 const role = "ROBOCACHE_SERVE_ROLE"
 
 func TestMain(m *testing.M) {
@@ -78,7 +79,7 @@ func start(t testing.TB) (*client, *exec.Cmd) {
 	return &client{t: t, s: s}, cmd
 }
 
-// trainer starts a child and one who holds its own end of the socket, tells their numbers and stays.
+// trainer starts a child and a process that holds its end of the socket, prints their process ids and waits.
 func trainer() {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -212,7 +213,7 @@ func TestAKilledChildIsAnErrorAndNeverAWrongValue(t *testing.T) {
 	assert.Equal(t, files, openFiles(t))
 }
 
-// memfds is how many descriptors of such memory this user's processes have, of those whose number is in the set.
+// memfds counts this user's descriptors of memfds with an inode in the set.
 func memfds(t testing.TB, of map[uint64]bool) (n int) {
 	t.Helper()
 	list, err := filepath.Glob("/proc/[0-9]*/fd/*")
@@ -257,8 +258,7 @@ func TestTheChildDoesNotGrowWithRequests(t *testing.T) {
 // resident is how much memory of its own a process has.
 func resident(t testing.TB, pid int) int {
 	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
-	require.NoError(t, err)
+	text := filetest.Read(t, fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 	for line := range strings.Lines(string(text)) {
 		if kb, ok := strings.CutPrefix(line, "Anonymous:"); ok {
 			n, err := strconv.Atoi(strings.Fields(kb)[0])
@@ -270,7 +270,7 @@ func resident(t testing.TB, pid int) int {
 	return 0
 }
 
-// What a GPU has all of is kept nowhere else: neither the recordings nor what reading them left.
+// After an upload to a GPU, the process keeps neither the recordings nor buffers for reading them.
 func TestAResidentLoaderKeepsNoMemoryOfItsOwn(t *testing.T) {
 	const samples, width = 400_000, 50 // 80 MB
 	path := filepath.Join(t.TempDir(), "a.npz")

@@ -13,21 +13,21 @@ import (
 	"github.com/robocache/robocache/internal/failure"
 )
 
-// loaderRequest asks for the loader of a connection.
+// loaderRequest is a request for the loader of a connection.
 type loaderRequest struct {
 	Do
 	batching.Request
-	Rank  *int `json:"rank"` // as its launcher says unless given
+	Rank  *int `json:"rank"` // from the launcher's environment if nil
 	World *int `json:"world"`
 }
 
-// mostSlots is how many batches there may be memory for.
+// mostSlots bounds the slots of a loader.
 const mostSlots = 1024
 
-// mostQuoted is how many bytes of an argument are quoted where it is no value of its kind.
+// mostQuoted bounds the quote of an argument with the wrong type, in bytes.
 const mostQuoted = 60
 
-// check checks the arguments, and fills in the rank.
+// check checks the arguments and sets the rank.
 func (r *loaderRequest) check() error {
 	if err := r.Check(); err != nil {
 		return err
@@ -40,7 +40,7 @@ func (r *loaderRequest) check() error {
 	return p.Check(nil)
 }
 
-// decodeLoader reads a request for a loader. A value that an argument cannot have is an *OptionError.
+// decodeLoader reads a request for a loader. It returns an *OptionError if an argument has an invalid value.
 func (r *Request) decodeLoader(v any) error {
 	err := r.Decode(v)
 	var fields map[string]json.RawMessage
@@ -48,7 +48,7 @@ func (r *Request) decodeLoader(v any) error {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		text, _ := json.Marshal(map[string]json.RawMessage{name: fields[name]}) // which was read from JSON
+		text, _ := json.Marshal(map[string]json.RawMessage{name: fields[name]}) // cannot fail, because fields was read from JSON
 		bad := json.Unmarshal(text, reflect.New(reflect.TypeOf(v).Elem()).Interface())
 		if bad == nil {
 			continue
@@ -66,7 +66,7 @@ func (r *Request) decodeLoader(v any) error {
 				f.Want = "true or false"
 			}
 		}
-		return told(&dataset.OptionError{Arg: name, Got: f.Got, Want: f.Want})
+		return &loaderError{&dataset.OptionError{Arg: name, Got: f.Got, Want: f.Want}}
 	}
 	return err
 }

@@ -18,9 +18,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/robocache/robocache/align"
-	"github.com/robocache/robocache/dataset"
 	_ "github.com/robocache/robocache/dataset/all"
 	"github.com/robocache/robocache/internal/raw"
+	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/settest"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
@@ -39,7 +40,7 @@ type fields map[string]any
 // connected begins a connection, which ends with the test.
 func connected(t *testing.T) *drawing { return &drawing{client: connect(t)} }
 
-// good asks for what must be, and decodes the reply.
+// good sends a request that must succeed, and decodes the reply.
 func (c *drawing) good(do string, with fields, to any) *os.File {
 	a := c.client.good(do, with)
 	if to != nil {
@@ -107,9 +108,7 @@ func asked(with fields) fields {
 // loaderOfG1 is the same loader in this process.
 func loaderOfG1(t testing.TB, opt loader.Options) *loader.Loader {
 	ctx := context.Background()
-	d, err := dataset.Open(ctx, g1, dataset.Options{})
-	require.NoError(t, err)
-	defer d.Close()
+	d := settest.Open(t, g1)
 	store, err := store.Build(ctx, d, store.BuildOptions{})
 	require.NoError(t, err)
 	cpu, err := ops.Open("cpu")
@@ -122,7 +121,7 @@ func loaderOfG1(t testing.TB, opt loader.Options) *loader.Loader {
 	return l
 }
 
-// What is in a slot is what a loader of this process draws, over two epochs, for ranks and the end of an epoch too.
+// A slot holds the same batch as a loader in this process, over two epochs, for several ranks and rules of the last batch.
 func TestASlotHoldsTheLoadersBatch(t *testing.T) {
 	for _, opt := range []loader.Options{{Batch: 8}, {Batch: 64, Rank: 1, Ranks: 3, Last: ops.LastShort, DType: tensor.BF16, Age: true}} {
 		l := loaderOfG1(t, opt)
@@ -164,7 +163,7 @@ func TestASlotHoldsTheLoadersBatch(t *testing.T) {
 	}
 }
 
-// A state is that of the batch which was handed out, not of those that were drawn ahead, and goes on on any number of ranks.
+// A state belongs to the returned batch, not to batches drawn ahead, and resumes with any number of ranks.
 func TestAStateIsThatOfTheBatchThatWasHandedOut(t *testing.T) {
 	c := connected(t).open(asked(fields{"batch": 6}))
 	other := connected(t).open(asked(fields{"batch": 3, "world": 2, "rank": 1}))
@@ -216,7 +215,7 @@ func TestASlotThatIsHeldIsLeftAlone(t *testing.T) {
 
 func TestWhatALoaderCannotBeIsSaid(t *testing.T) {
 	broken := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(broken, "a.mcap"), []byte("no recording"), 0o600))
+	filetest.Write(t, filepath.Join(broken, "a.mcap"), "no recording")
 	for _, c := range []struct {
 		with       fields
 		class, say string
@@ -334,7 +333,7 @@ func TestAPanicInDrawingAheadIsTheBatchsError(t *testing.T) {
 	assert.NoError(t, s.Close())
 }
 
-// A state that is refused costs nothing of what was drawn ahead.
+// A refused state keeps the batches drawn ahead.
 func TestAStateThatIsRefusedLeavesWhatWasDrawnAhead(t *testing.T) {
 	c := connected(t).open(asked(nil))
 	before := c.next(c.next().Slot)

@@ -10,31 +10,31 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// slots draw batches ahead: a goroutine draws into those that are free, and sleeps where there is none. So the memory that a trainer was given is all
-// that is drawn ahead.
+// slots draws batches ahead. A goroutine draws into free slots, and waits if no slot is free. So the slots bound the memory of batches drawn
+// ahead.
 type slots struct {
 	*loading
 	memory *Memory
 	layout *layout
-	handed []bool // by slot: Python has it
+	handed []bool // by slot: true while Python has it
 
 	free  chan int    // slots to draw into
-	ready chan *drawn // in their order
+	ready chan *drawn // in the order of the batches
 	stop  context.CancelFunc
-	done  chan struct{} // closed when the goroutine has ended; nil where none was started
-	wrong error         // of Next, or of resume: it comes again until another resume
+	done  chan struct{} // closed when the goroutine has ended; nil if it was not started
+	wrong error         // of Next or resume; returned again until the next resume
 }
 
-// drawn is a batch in a slot, or the error that came instead.
+// drawn is a batch in a slot, or an error in place of a batch.
 type drawn struct {
 	slot  int
-	epoch int64 // that it is of
-	last  bool  // the epoch ends with it
+	epoch int64 // the batch's epoch
+	last  bool  // true if the batch ends the epoch
 	state loader.State
 	err   error
 }
 
-// open makes the loader and its slots.
+// open opens the loader and allocates its slots.
 func (l *slots) open(ctx context.Context, device *ops.Device, count int) error {
 	var err error
 	if l.loader, err = l.source.MakeOn(ctx, device, l.plan); err != nil {
@@ -54,14 +54,14 @@ func (l *slots) open(ctx context.Context, device *ops.Device, count int) error {
 	return nil
 }
 
-// start begins to draw where the loader is.
+// start starts to draw at the loader's state.
 func (l *slots) start() {
 	ctx, stop := context.WithCancel(context.Background())
 	l.stop, l.done = stop, make(chan struct{})
 	go l.draw(ctx)
 }
 
-// draw draws batches until the context ends or a batch cannot be made.
+// draw draws batches until the context ends or a batch fails.
 func (l *slots) draw(ctx context.Context) {
 	defer close(l.done)
 	for {
@@ -108,7 +108,7 @@ func (l *slots) drawInto(ctx context.Context, slot int) (*drawn, error) {
 	return &drawn{slot: slot, epoch: l.loader.Begin(before).Epoch, last: l.loader.EpochEnds(after), state: after}, nil
 }
 
-// next returns the next batch, or nil if there is none yet and wait is false.
+// next returns the next batch. If wait is false and no batch is ready, it returns nil.
 func (l *slots) next(ctx context.Context, wait bool) (*drawn, error) {
 	if l.wrong != nil {
 		return nil, l.wrong
@@ -137,7 +137,7 @@ func (l *slots) next(ctx context.Context, wait bool) (*drawn, error) {
 	return d, nil
 }
 
-// held is how many slots Python has.
+// held returns the number of slots that Python has.
 func (l *slots) held() (n int) {
 	for _, h := range l.handed {
 		if h {
@@ -157,7 +157,7 @@ func (l *slots) release(slot int) error {
 	return nil
 }
 
-// pause ends the drawing, and forgets what was drawn ahead.
+// pause stops the drawing and drops the batches drawn ahead.
 func (l *slots) pause() {
 	if l.done == nil {
 		return
@@ -172,7 +172,7 @@ func (l *slots) pause() {
 	}
 }
 
-// resume goes on from a state. One that is refused leaves all as it was.
+// resume continues at a state. If the loader refuses the state, nothing changes.
 func (l *slots) resume(ctx context.Context, s loader.State) error {
 	if err := l.loader.Check(s); err != nil {
 		return err
@@ -184,7 +184,7 @@ func (l *slots) resume(ctx context.Context, s loader.State) error {
 	return l.wrong
 }
 
-// Close ends the drawing and closes the loader and the slots. What was handed out is the other side's, which has its own mapping.
+// Close stops the drawing and closes the loader and the slots. The client keeps its own mapping of the slots.
 func (l *slots) Close() error {
 	l.pause()
 	return errors.Join(l.loading.Close(), l.memory.Close())

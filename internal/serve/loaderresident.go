@@ -14,27 +14,28 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// windowBytes is how much of an upload is handed over at a time.
+// windowBytes is the size of the window for uploads.
 const windowBytes = 32 << 20
 
-// recorded is a loader that is recorded: what it puts on its device is handed over piece by piece in a window, and then the plan of a batch.
+// recorded is a loader on a recording device. Its uploads to the device are sent in pieces through a window, then the plan of a batch is
+// sent.
 type recorded struct {
 	*loading
 	target record.Target
 	window *Memory
 
-	pieces  chan piece    // what is in the window
-	taken   chan struct{} // it may be written again
+	pieces  chan piece    // the piece in the window
+	taken   chan struct{} // signals that the window may be written again
 	stop    context.CancelFunc
-	done    chan struct{} // closed when the recording has ended; nil where it was not begun
-	err     error         // that it ended with
+	done    chan struct{} // closed when the recording has ended; nil if it was not started
+	err     error         // of the recording
 	session *record.Session
 	export  *record.Plan
-	bytes   int64          // about what the datasets take
+	bytes   int64          // approximate device memory of the datasets
 	batch   *residentReply // nil until the recording has ended and the datasets are closed
 }
 
-// piece is a part of an upload: bytes at an offset of a buffer, which has a number of its own and so many bytes.
+// piece is a part of an upload: a byte range in a numbered buffer.
 type piece struct {
 	Buffer int   `json:"buffer"`
 	Size   int64 `json:"size"`
@@ -42,7 +43,7 @@ type piece struct {
 	Bytes  int   `json:"bytes"`
 }
 
-// openResident answers "resident": it opens datasets. The reply says about how many bytes they take on the device, and its file is the window.
+// openResident handles "resident": it opens datasets. The reply has the approximate bytes on the device, and its file is the window.
 func openResident(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	var ask struct {
 		loaderRequest
@@ -51,11 +52,12 @@ func openResident(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	if err := r.decodeLoader(&ask); err != nil {
 		return nil, err
 	}
-	if ask.Target < 0 || ask.Target >= len(c.targets) {
-		return nil, &RequestError{"target", fmt.Sprint(ask.Target), fmt.Sprintf("one of the %d that were described", len(c.targets))}
+	target, err := c.target(ask.Target)
+	if err != nil {
+		return nil, err
 	}
 	if ask.Streaming || len(ask.Cameras) > 0 {
-		return nil, told(&dataset.OptionError{Arg: "streaming", Got: "it, or cameras, of a loader whose datasets are kept on a GPU", Want: "neither"})
+		return nil, &loaderError{&dataset.OptionError{Arg: "streaming", Got: "it, or cameras, of a loader whose datasets are kept on a GPU", Want: "neither"}}
 	}
 	l, err := openLoading(ctx, c, &ask.loaderRequest)
 	if err != nil {
@@ -63,7 +65,7 @@ func openResident(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	}
 	l.source.Apart = false // streams with the same window are one launch
 	s := &recorded{loading: l, pieces: make(chan piece), taken: make(chan struct{}), bytes: l.source.Bytes(l.plan)}
-	if err := json.Unmarshal([]byte(c.targets[ask.Target].text), &s.target); err != nil {
+	if err := json.Unmarshal([]byte(target.text), &s.target); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	if s.window, err = NewMemory("a window for uploads", windowBytes); err != nil {
@@ -74,28 +76,28 @@ func openResident(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	return &Reply{Value: map[string]any{"bytes": s.bytes, "window": windowBytes}, File: s.window.File()}, nil
 }
 
-// uploadReply is what is in the window, or at the end what batches are. The blob is the plan's payload then.
+// uploadReply has the piece in the window, or at the end the batch. Then the blob is the plan's payload.
 type uploadReply struct {
 	Piece *piece         `json:"piece,omitempty"`
 	Batch *residentReply `json:"batch,omitempty"`
 }
 
-// residentReply says what a replayed batch is.
+// residentReply describes a batch that the client replays.
 type residentReply struct {
 	loaderReply
 	Plan   json.RawMessage `json:"plan"`
 	Arrays []planArray     `json:"arrays"`
-	// Cursors are the buffers of the plan, by their numbers, in which the place lies, and the bytes before it: see loader.Loader.Cursors.
+	// Cursors are pairs of a buffer's number in the plan and an offset in bytes, where the position is stored. See loader.Loader.Cursors.
 	Cursors [][2]int64 `json:"cursors"`
-	// Episodes and Datasets are the number of each episode in its dataset and of its dataset, by what a batch calls it.
+	// Episodes and Datasets map an episode of a batch to its number in its dataset, and to the number of the dataset.
 	Episodes []int64 `json:"episodes"`
-	Datasets []int64 `json:"datasets,omitempty"` // of several
+	Datasets []int64 `json:"datasets,omitempty"` // nil for one dataset
 }
 
-// planArray is an array of a batch in an argument of the plan, which it may share with others: strides are in elements, At in bytes.
+// planArray is an array of a batch within an argument of the plan. Arrays may share an argument: strides are in elements, At is in bytes.
 type planArray struct {
 	Name     string `json:"name"`
-	Part     string `json:"part"` // as slotArray's
+	Part     string `json:"part"` // as in slotArray
 	DType    string `json:"dtype"`
 	Shape    []int  `json:"shape"`
 	Strides  []int  `json:"strides"`
@@ -103,11 +105,8 @@ type planArray struct {
 	At       int64  `json:"at"`
 }
 
-// upload answers "upload": what was in the window before is done with, and there is more, or the end.
-func upload(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
-	if err := r.Decode(&Do{}); err != nil {
-		return nil, err
-	}
+// upload handles "upload": it frees the window and returns the next piece, or the batch at the end.
+func upload(ctx context.Context, c *Conn, r *Request, _ Do) (*Reply, error) {
 	s := c.resident
 	if s == nil {
 		return nil, noLoader(r)
@@ -128,14 +127,14 @@ func upload(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	case <-s.done:
 	}
 	if s.err != nil {
-		return nil, told(s.err)
+		return nil, &loaderError{s.err}
 	}
 	if s.batch == nil {
 		var err error
 		if s.batch, err = s.reply(); err != nil {
 			return nil, err
 		}
-		if err := s.source.Close(); err != nil { // all of it is on the device
+		if err := s.source.Close(); err != nil { // because all data is on the device
 			return nil, err
 		}
 		freed(s.bytes)
@@ -143,10 +142,10 @@ func upload(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	return &Reply{Value: uploadReply{Batch: s.batch}, Blob: s.export.Payload}, nil
 }
 
-// ready reports whether the recording has ended well.
+// ready reports whether the recording has ended without an error.
 func (s *recorded) ready() bool {
 	select {
-	case <-s.done: // nil, which never comes, where it was not begun
+	case <-s.done: // done is nil, and so never ready, if the recording was not started
 		return s.err == nil
 	default:
 		return false
@@ -171,7 +170,7 @@ func (s *recorded) start() {
 	}()
 }
 
-// work makes the loader on a recording device; the first time it is the one that is kept.
+// work opens the loader on a recording device. The first one is kept.
 func (s *recorded) work(ctx context.Context, device *ops.Device) (*record.Work, error) {
 	l, err := s.source.MakeOn(ctx, device, s.plan)
 	if err != nil {
@@ -191,7 +190,7 @@ func (s *recorded) work(ctx context.Context, device *ops.Device) (*record.Work, 
 	return w, nil
 }
 
-// hand hands over an upload, a window at a time.
+// hand sends an upload through the window.
 func (s *recorded) hand(ctx context.Context, buffer int, size, at int64, data []byte) error {
 	for len(data) > 0 {
 		n := copy(s.window.Bytes(), data)
@@ -216,7 +215,7 @@ type output struct {
 	tensor *tensor.Tensor
 }
 
-// outputs are the tensors of a batch, in the order of a slot's arrays.
+// outputs returns a batch's tensors in the order of a slot's arrays.
 func outputs(b *loader.Batch) (list []output) {
 	add := func(name, part string, t *tensor.Tensor) {
 		if t != nil {
@@ -271,7 +270,7 @@ func (s *recorded) reply() (*residentReply, error) {
 	return out, nil
 }
 
-// Close ends the recording, and closes what was recorded.
+// Close stops the recording and closes the session and the datasets.
 func (s *recorded) Close() error {
 	var errs []error
 	if s.done != nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// replayed is what the Python package does with a resident loader, on some device.
+// replayed does the Python package's work for a resident loader on a device.
 type replayed struct {
 	*drawing
 	ctx      *cudadrv.Context
@@ -170,7 +170,7 @@ func (r *replayed) cursor() [2]int64 {
 	return at
 }
 
-// What is replayed is what a loader on the CPU draws, to the bit; the cursor lies on the device, and goes where it is written to.
+// Replayed batches equal the batches of a loader on the CPU, to the bit. The cursor is on the device, and a write to it moves the position.
 func TestAResidentLoaderIsReplayed(t *testing.T) {
 	gputest.Both(t, func(t *testing.T) {
 		drv := gputest.Require(t)
@@ -223,7 +223,7 @@ func TestStreamsOfOneWindowAreReplayedTogether(t *testing.T) {
 	assert.Less(t, len(together.plan.Arguments), len(apart.plan.Arguments))
 }
 
-// What a resident loader cannot be is said, and one that is given up in the middle of its uploads leaves nothing.
+// Invalid options of a resident loader are errors, and a loader closed during its uploads leaves nothing.
 func TestAResidentLoaderThatIsGivenUpLeavesNothing(t *testing.T) {
 	gputest.Simulate(t, cudasim.Config{})
 	dev, err := gputest.Require(t).Device(0)

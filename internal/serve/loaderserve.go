@@ -14,7 +14,7 @@ import (
 	"github.com/robocache/robocache/loader"
 )
 
-// loading is the loader of a connection: one that draws into slots, or one whose batches are replayed on a GPU.
+// loading is the loader of a connection. It draws into slots, or it is recorded and replayed on a GPU.
 type loading struct {
 	source  *batching.Source
 	plan    align.Plan
@@ -22,22 +22,22 @@ type loading struct {
 	remarks []string
 }
 
-// openLoading opens the datasets that a loader is asked for.
+// openLoading opens the datasets of a request for a loader.
 func openLoading(ctx context.Context, c *Conn, ask *loaderRequest) (*loading, error) {
 	if c.slots != nil || c.resident != nil {
 		return nil, &RequestError{Arg: "do", Got: "a second loader", Want: "one for each connection"}
 	}
 	err := ask.check()
 	if err != nil {
-		return nil, told(err)
+		return nil, &loaderError{err}
 	}
 	l := &loading{}
 	watch := batching.Watch{Note: func(n dataset.Note) { l.remarks = append(l.remarks, notetext.Line(n)) }}
 	if l.source, err = batching.Open(ctx, &ask.Request, watch); err != nil {
-		return nil, told(err)
+		return nil, &loaderError{err}
 	}
 	if l.plan, err = l.source.Plan(ctx); err != nil {
-		return nil, told(errors.Join(err, l.source.Close()))
+		return nil, &loaderError{errors.Join(err, l.source.Close())}
 	}
 	freed(l.source.Bytes(l.plan))
 	return l, nil
@@ -52,13 +52,13 @@ func (l *loading) Close() error {
 	return errors.Join(err, l.source.Close())
 }
 
-// LoaderLines returns the lines of a report that a trainer reads before it draws: the notes of the recordings, the episodes that lack a stream, and the
+// LoaderLines returns the lines of a report that a trainer prints before it draws: notes of the recordings, episodes that lack a stream, and
 // samples that are not finite.
 func LoaderLines(r *loader.Report) []string {
 	return slices.Concat(notetext.EpisodeLines(r.EpisodeNotes, r.Episodes), batching.Remarks(r, notetext.Text), notetext.Lines(batching.Notes(r)))
 }
 
-// drawnReport is the report of a loader with the sentences of its notes.
+// drawnReport is a loader's report with the sentences of its notes.
 type drawnReport struct {
 	loader.Report
 	DrawnNotes
@@ -67,17 +67,17 @@ type drawnReport struct {
 
 // DrawnNotes are the notes of a loader's report in JSON.
 type DrawnNotes struct {
-	LeftOut []notetext.Reason `json:"left_out"` // episodes that could not be taken, and why
+	LeftOut []notetext.Reason `json:"left_out"` // episodes that the plan cannot use
 	Lacks   []Lacking         `json:"lacking"`  // episodes without samples of a stream
 }
 
-// Lacking is a stream that an episode has no samples of, with the sentence of its note.
+// Lacking is a stream without samples in an episode, with the sentence of its note.
 type Lacking struct {
 	loader.Lacking
 	Reason string `json:"reason"`
 }
 
-// Skipped is an episode that could not be read.
+// Skipped is an episode that cannot be read.
 type Skipped struct {
 	Number int    `json:"number"`
 	Reason string `json:"reason"`
@@ -92,7 +92,7 @@ func NotesOf(r *loader.Report) DrawnNotes {
 	return d
 }
 
-// SkippedOf returns the episodes that notes are about.
+// SkippedOf returns the episodes that the notes are about.
 func SkippedOf(notes dataset.Notes) []Skipped {
 	list := []Skipped{}
 	for _, n := range notes {
@@ -114,17 +114,17 @@ func reportOf(l *loader.Loader) drawnReport {
 // byArguments has Python's arguments for the flags that advice names.
 var byArguments = strings.NewReplacer("--unordered sort", `unordered="sort"`)
 
-// loaderReply says what a loader draws from.
+// loaderReply describes a loader and its datasets.
 type loaderReply struct {
 	Rank       int                   `json:"rank"`
 	World      int                   `json:"world"`
 	Batch      int                   `json:"batch"`
 	Last       string                `json:"last"`
 	Hz         float64               `json:"hz"`
-	State      loader.State          `json:"state"` // where it begins
+	State      loader.State          `json:"state"` // of the first batch
 	Report     drawnReport           `json:"report"`
-	Skipped    []Skipped             `json:"skipped"` // episodes that could not be read
-	Rounded    map[string]int        `json:"rounded"` // values that the store's dtype could not hold, by stream
+	Skipped    []Skipped             `json:"skipped"` // episodes that cannot be read
+	Rounded    map[string]int        `json:"rounded"` // values that do not fit the store's dtype, by stream
 	Normalised []batching.Normalised `json:"normalised"`
 	Streams    []align.Stream        `json:"streams"` // with the names of all columns
 	Remarks    []string              `json:"remarks"`
@@ -157,7 +157,7 @@ func (l *loading) describe() loaderReply {
 	return out
 }
 
-// slotsReply says what batches in slots are.
+// slotsReply describes batches in slots.
 type slotsReply struct {
 	loaderReply
 	Arrays    []slotArray `json:"arrays"`
@@ -165,17 +165,17 @@ type slotsReply struct {
 	SlotBytes int         `json:"slot_bytes"`
 }
 
-// openLoader answers "loader": it opens datasets, and begins to draw batches into slots, whose memory is the reply's file.
+// openLoader handles "loader": it opens datasets and starts to draw batches into slots. The reply's file is the memory of the slots.
 func openLoader(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	var ask struct {
 		loaderRequest
-		Slots int `json:"slots"` // batches that there is memory for
+		Slots int `json:"slots"` // the number of slots
 	}
 	if err := r.decodeLoader(&ask); err != nil {
 		return nil, err
 	}
 	if ask.Slots < 1 || ask.Slots > mostSlots {
-		return nil, told(&dataset.OptionError{Arg: "slots", Got: fmt.Sprint(ask.Slots), Want: fmt.Sprintf("1 to %d", mostSlots)})
+		return nil, &loaderError{&dataset.OptionError{Arg: "slots", Got: fmt.Sprint(ask.Slots), Want: fmt.Sprintf("1 to %d", mostSlots)}}
 	}
 	l, err := openLoading(ctx, c, &ask.loaderRequest)
 	if err != nil {
@@ -183,7 +183,7 @@ func openLoader(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	}
 	s := &slots{loading: l}
 	if err := s.open(ctx, c.cpu, ask.Slots); err != nil {
-		return nil, told(errors.Join(err, s.Close()))
+		return nil, &loaderError{errors.Join(err, s.Close())}
 	}
 	c.slots = s
 	c.closing(s.Close)
@@ -191,24 +191,22 @@ func openLoader(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	return &Reply{Value: &slotsReply{l.describe(), s.layout.arrays, ask.Slots, s.layout.bytes}, File: s.memory.File()}, nil
 }
 
-// nextReply is a batch: the slot that it is in, the epoch that it is of, and whether it is the last one of that; State is what goes on behind it.
+// nextReply is a batch: its slot, its epoch, whether it ends the epoch, and the state after it.
 type nextReply struct {
-	Slot  int           `json:"slot"` // -1 where there is none yet, and the request does not wait
+	Slot  int           `json:"slot"` // -1 if no batch is ready and the request does not wait
 	Epoch int64         `json:"epoch"`
 	Last  bool          `json:"last"`
 	State *loader.State `json:"state,omitempty"`
 }
 
-// nextBatch answers "next": it takes back slots, and hands out the batch that comes next.
-func nextBatch(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
-	var ask struct {
-		Do
-		Release []int `json:"release"`
-		Poll    bool  `json:"poll"` // does not wait
-	}
-	if err := r.Decode(&ask); err != nil {
-		return nil, err
-	}
+type nextRequest struct {
+	Do
+	Release []int `json:"release"`
+	Poll    bool  `json:"poll"` // returns at once
+}
+
+// nextBatch handles "next": it takes slots back and returns the next batch.
+func nextBatch(ctx context.Context, c *Conn, r *Request, ask nextRequest) (*Reply, error) {
 	s := c.slots
 	if s == nil {
 		return nil, noLoader(r)
@@ -220,7 +218,7 @@ func nextBatch(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	}
 	d, err := s.next(ctx, !ask.Poll)
 	if err != nil {
-		return nil, told(s.source.Unreadable(err))
+		return nil, &loaderError{s.source.Unreadable(err)}
 	}
 	if d == nil {
 		return &Reply{Value: nextReply{Slot: -1}}, nil
@@ -228,16 +226,14 @@ func nextBatch(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	return &Reply{Value: nextReply{d.slot, d.epoch, d.last, &d.state}}, nil
 }
 
-// resumeLoader answers "resume": the next batch is the one after a state. Slots that were handed out stay so. Of a resident loader the state is looked
-// at; whoever asks writes the cursors.
-func resumeLoader(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
-	var ask struct {
-		Do
-		State loader.State `json:"state"`
-	}
-	if err := r.Decode(&ask); err != nil {
-		return nil, err
-	}
+type resumeRequest struct {
+	Do
+	State loader.State `json:"state"`
+}
+
+// resumeLoader handles "resume": the next batch is the one after the state. Slots that Python has stay valid. A resident loader only checks
+// the state, because the client writes the cursors.
+func resumeLoader(ctx context.Context, c *Conn, r *Request, ask resumeRequest) (*Reply, error) {
 	l := c.loading()
 	if l == nil {
 		return nil, noLoader(r)
@@ -249,18 +245,15 @@ func resumeLoader(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 		err = l.loader.Check(ask.State)
 	}
 	if err != nil {
-		return nil, told(err)
+		return nil, &loaderError{err}
 	}
 	return &Reply{Value: struct {
-		Epoch int64 `json:"epoch"` // of the batch that comes next
+		Epoch int64 `json:"epoch"` // of the next batch
 	}{l.loader.Begin(ask.State).Epoch}}, nil
 }
 
-// reportLoader answers "report": what the loader's report says by now, and what was waited for.
-func reportLoader(_ context.Context, c *Conn, r *Request) (*Reply, error) {
-	if err := r.Decode(&Do{}); err != nil {
-		return nil, err
-	}
+// reportLoader handles "report": it returns the loader's report and its waits.
+func reportLoader(_ context.Context, c *Conn, r *Request, _ Do) (*Reply, error) {
 	l := c.loading()
 	if l == nil {
 		return nil, noLoader(r)
@@ -271,7 +264,7 @@ func reportLoader(_ context.Context, c *Conn, r *Request) (*Reply, error) {
 	}}}, nil
 }
 
-// loading is the loader that the connection has, or nil.
+// loading returns the connection's loader, or nil.
 func (c *Conn) loading() *loading {
 	switch {
 	case c.slots != nil:

@@ -9,8 +9,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// slotArray is an array of a batch, and where in a slot it begins. Its part is values, frames, valid, pad or age of a stream or camera, or without a name
-// one of the rows': episode (its number in the dataset), tick, anchor (ns) and, of several datasets, dataset.
+// slotArray is an array of a batch and its offset in a slot. Part is values, frames, valid, pad or age for a stream or camera. If Name is
+// empty, it is one value per window: episode (its number in the dataset), tick, anchor (ns) or, with several datasets, dataset.
 type slotArray struct {
 	Name  string `json:"name"`
 	Part  string `json:"part"`
@@ -18,15 +18,15 @@ type slotArray struct {
 	Shape []int  `json:"shape"`
 	At    int    `json:"at"`
 
-	from *tensor.Tensor // the loader's; nil of rows that fill makes
+	from *tensor.Tensor // the loader's tensor; nil for arrays that fill computes
 	size int            // bytes
 }
 
-// layout is what a slot holds.
+// layout is the layout of a slot.
 type layout struct {
 	arrays  []slotArray
 	bytes   int     // of a slot
-	numbers []int64 // [B], to be filled in
+	numbers []int64 // [B], computed by fill
 }
 
 const (
@@ -34,7 +34,7 @@ const (
 	slotPage  = 4096 // of slots
 )
 
-// layoutOf lays out the batches of a loader whose streams lie apart.
+// layoutOf returns the layout for the batches of a loader with separate streams.
 func layoutOf(b *loader.Batch, several bool) (*layout, error) {
 	l := &layout{numbers: make([]int64, b.Episodes.Dim(0))}
 	var errs []error
@@ -43,7 +43,7 @@ func layoutOf(b *loader.Batch, several bool) (*layout, error) {
 		errs = append(errs, err)
 		a := slotArray{Name: o.Name, Part: o.Part, DType: o.DType, Shape: o.Shape, from: o.tensor, size: n * o.tensor.DType().Size()}
 		if a.Part == "episode" {
-			a.from = nil // but its numbers in the dataset
+			a.from = nil // replaced with the numbers in the dataset
 		}
 		l.add(a)
 	}
@@ -63,7 +63,7 @@ func (l *layout) add(a slotArray) {
 	l.arrays = append(l.arrays, a)
 }
 
-// fill copies the loader's batch into a slot.
+// fill copies the loader's batch to a slot.
 func (l *layout) fill(slot []byte, from *loader.Loader) error {
 	episodes, err := tensor.Data[int64](from.Batch().Episodes)
 	if err != nil {

@@ -2,15 +2,15 @@ package serve
 
 import "os"
 
-// Memory is memory of this process and of whoever is sent its descriptor. It is a memfd, which has no name and is gone with the last that holds it; nobody
-// can make it shorter, so that to read it is never a fault.
+// Memory is memory that is shared with each process that receives its descriptor. It is a memfd: it has no name and is freed with its last
+// holder. It cannot shrink, so that reading it never faults.
 type Memory struct {
 	file *os.File
 	data []byte
 }
 
-// File is the descriptor to send, which stays the memory's.
+// File returns the descriptor. The memory still owns it.
 func (m *Memory) File() *os.File { return m.file }
 
-// Bytes is the memory, which begins with a page.
+// Bytes returns the memory, aligned to a page.
 func (m *Memory) Bytes() []byte { return m.data }

@@ -11,8 +11,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// NewMemory returns n bytes of zeros and more, whole pages. What is told about it in an error is what it is for. An *ops.MemoryError says that there is not
-// as much.
+// NewMemory returns at least n zero bytes, rounded up to whole pages. what describes the memory in errors. It returns an *ops.MemoryError if
+// there is not enough memory.
 func NewMemory(what string, n int64) (*Memory, error) {
 	page := int64(os.Getpagesize())
 	fails := func(err error) error { return &ops.MemoryError{Device: "host", What: what, Bytes: n, Err: err} }

@@ -11,34 +11,34 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Tensor is a tensor of an operation, as a request describes it.
+// Tensor is a tensor of an operation in a request.
 type Tensor struct {
 	Name    string // "Src", "Streams[2].SrcTimes"
 	Written bool
 	DType   tensor.DType
 	Shape   []int
 	Strides []int  // elements
-	At      *int64 // where in the arena it begins, of those for compute
-	Align   int    // its address modulo 16, of those for plans
+	At      *int64 // the offset in the arena, for compute
+	Align   int    // the address modulo 16, for plans
 }
 
-// Operation is an OP, with its options read.
+// Operation is a decoded operation of a request.
 type Operation struct {
-	Name    string   // as package ops writes it: "Resample"
-	Tensors []Tensor // what is written first
+	Name    string   // as in package ops: "Resample"
+	Tensors []Tensor // outputs first
 
-	op    string            // as requests and plans write it: "resample"
-	slots []**tensor.Tensor // where in the arguments each of Tensors goes
+	op    string            // as in requests and plans: "resample"
+	slots []**tensor.Tensor // the arguments that Tensors are written to
 	plan  func(*ops.Device) (planned, error)
 }
 
-// planned is a plan of an operation. Counts is nil of one that counts nothing.
+// planned is a plan of an operation. counts is nil if the operation counts nothing.
 type planned struct {
 	*ops.Plan
 	counts func() (ops.VoxelCounts, error)
 }
 
-// Plan plans the operation on a device, with a tensor for each of Tensors.
+// Plan plans the operation on a device. tensors has an element for each of Tensors.
 func (o *Operation) Plan(dev *ops.Device, tensors []*tensor.Tensor) (*ops.Plan, error) {
 	p, err := o.planOn(dev, tensors)
 	return p.Plan, err
@@ -58,7 +58,7 @@ type field struct {
 	slot    **tensor.Tensor
 }
 
-// kind is an operation: its name in package ops, and what reads an OP of it into its arguments and what plans these.
+// kind is an operation: its name in package ops, and the function that reads a request into arguments and a planner.
 type kind struct {
 	name string
 	read func(*reader, []byte) ([]field, func(*ops.Device) (planned, error))
@@ -72,7 +72,7 @@ var kinds = map[string]kind{
 	"voxelize":          {"Voxelize", readVoxelize},
 }
 
-// head is what every OP has.
+// head has the fields that all operations share.
 type head struct {
 	Op      string                `json:"op"`
 	Tensors map[string]tensorJSON `json:"tensors"`
@@ -86,7 +86,7 @@ type tensorJSON struct {
 	Align   int    `json:"align"`
 }
 
-// ReadOperation reads an OP. What its options cannot be is an *ops.ArgError, as of the operation itself, and what an OP cannot be a *RequestError.
+// ReadOperation reads an operation. It returns an *ops.ArgError if an option is invalid, and a *RequestError if the request is malformed.
 func ReadOperation(text []byte) (*Operation, error) {
 	var h struct {
 		Op string `json:"op"`
@@ -125,7 +125,7 @@ func ReadOperation(text []byte) (*Operation, error) {
 	return o, nil
 }
 
-// read checks what a tensor says of itself.
+// read checks the description of a tensor.
 func (t *tensorJSON) read(op string, f field) (Tensor, error) {
 	fail := func(kind error, got, want string) (Tensor, error) {
 		return Tensor{}, &ops.ArgError{Op: op, Arg: f.name, Kind: kind, Got: got, Want: want}

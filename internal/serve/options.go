@@ -11,20 +11,20 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// reader reads the options of an operation, and keeps the first error.
+// reader reads the options of an operation and keeps the first error.
 type reader struct {
 	op      string
 	tensors map[string]tensorJSON
 	err     error
 }
 
-// object reads the JSON of an OP strictly, into a struct that begins with h.
+// object reads the JSON of an operation strictly, into a struct that begins with h.
 func (r *reader) object(text []byte, v any, h *head) {
 	r.err = decode(text, v)
 	r.tensors = h.Tensors
 }
 
-// word reads a name; none is the zero value.
+// word parses a name. The empty name is the zero value.
 func word[T any](r *reader, name, arg string, parse func(string) (T, error)) (v T) {
 	if name == "" || r.err != nil {
 		return v
@@ -38,7 +38,7 @@ func word[T any](r *reader, name, arg string, parse func(string) (T, error)) (v 
 	return v
 }
 
-// number is a JSON number, or one that JSON has no number for: "nan", "inf" or "-inf".
+// number is a JSON number, or "nan", "inf" or "-inf", because JSON has no such numbers.
 type number float64
 
 func (n *number) UnmarshalJSON(text []byte) error {
@@ -59,7 +59,7 @@ func (n *number) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// floats are numbers rounded to float32.
+// floats returns numbers rounded to float32.
 func floats(list []number) []float32 {
 	if list == nil {
 		return nil
@@ -78,20 +78,26 @@ func limit(ns *int64) ops.Limit {
 	return ops.Within(time.Duration(*ns))
 }
 
-type channelJSON struct {
-	Lo     int    `json:"lo"`
-	Hi     int    `json:"hi"`
+// samplingJSON are the options for a channel, or for all channels without their own.
+type samplingJSON struct {
 	Interp string `json:"interp"`
 	Quat   string `json:"quat"`
 	Period number `json:"period"`
 	Window *int64 `json:"window"`
 }
 
+func (j *samplingJSON) channel(r *reader, arg string) ops.Channel {
+	return ops.Channel{Interp: word(r, j.Interp, arg+".Interp", ops.ParseInterp), Quat: word(r, j.Quat, arg+".Quat", ops.ParseQuatOrder), Period: float64(j.Period), Window: limit(j.Window)}
+}
+
+type channelJSON struct {
+	Lo int `json:"lo"`
+	Hi int `json:"hi"`
+	samplingJSON
+}
+
 type resampleJSON struct {
-	Interp     string        `json:"interp"`
-	Quat       string        `json:"quat"`
-	Period     number        `json:"period"`
-	Window     *int64        `json:"window"`
+	samplingJSON
 	Channels   []channelJSON `json:"channels"`
 	Edge       string        `json:"edge"`
 	Fill       *number       `json:"fill"`
@@ -103,18 +109,18 @@ type resampleJSON struct {
 }
 
 func (j *resampleJSON) options(r *reader, arg string) ops.ResampleOptions {
+	all := j.channel(r, arg)
 	o := ops.ResampleOptions{
-		Interp: word(r, j.Interp, arg+".Interp", ops.ParseInterp), Quat: word(r, j.Quat, arg+".Quat", ops.ParseQuatOrder), Period: float64(j.Period),
-		Window: limit(j.Window), Edge: word(r, j.Edge, arg+".Edge", ops.ParseEdge), Snap: limit(j.Snap), MaxGap: limit(j.MaxGap),
-		Tolerance: limit(j.Tolerance), FillGaps: j.FillGaps, TrustTimes: j.TrustTimes,
+		Interp: all.Interp, Quat: all.Quat, Period: all.Period, Window: all.Window, Edge: word(r, j.Edge, arg+".Edge", ops.ParseEdge), Snap: limit(j.Snap),
+		MaxGap: limit(j.MaxGap), Tolerance: limit(j.Tolerance), FillGaps: j.FillGaps, TrustTimes: j.TrustTimes,
 	}
 	if j.Fill != nil {
 		o.Fill = ops.FillWith(float64(*j.Fill))
 	}
 	for i, c := range j.Channels {
-		at := fmt.Sprintf("%s.Channels[%d]", arg, i)
-		o.Channels = append(o.Channels, ops.Channel{Lo: c.Lo, Hi: c.Hi, Interp: word(r, c.Interp, at+".Interp", ops.ParseInterp),
-			Quat: word(r, c.Quat, at+".Quat", ops.ParseQuatOrder), Period: float64(c.Period), Window: limit(c.Window)})
+		one := c.channel(r, fmt.Sprintf("%s.Channels[%d]", arg, i))
+		one.Lo, one.Hi = c.Lo, c.Hi
+		o.Channels = append(o.Channels, one)
 	}
 	return o
 }
@@ -129,7 +135,7 @@ type clockJSON struct {
 	Count int    `json:"count"`
 }
 
-// uniform is the clock, or one of nothing if none is given.
+// uniform returns the clock, or the zero clock if c is nil.
 func (c *clockJSON) uniform() ops.Clock {
 	if c == nil {
 		return ops.Clock{}

@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// polled is how often the parent is asked for where it cannot be waited for.
+// polled is the interval between checks of the parent, if the system cannot wait for it.
 const polled = 200 * time.Millisecond
 
-// waitParent returns when the process that made the socket has ended. Systems without pidfd_open, and sockets that were made where this process cannot see, have
-// the process that started this one in its place.
+// waitParent returns when the process that made the socket has ended. If the system has no pidfd_open, or the socket was made outside this
+// process's view, it waits for the process that started this one.
 func waitParent(fd int) {
 	parent := os.Getppid()
 	if peer, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil && peer.Pid > 0 {
@@ -36,5 +36,5 @@ func waitProcess(pidfd int) {
 			break
 		}
 	}
-	_ = unix.Close(pidfd) // it was not written
+	_ = unix.Close(pidfd) // it was only polled
 }

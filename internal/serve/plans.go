@@ -12,24 +12,22 @@ import (
 	"github.com/robocache/robocache/ptx"
 )
 
-// mostTargets bounds the devices of a connection: a host has a few, each asked for with a few kinds of image.
+// mostTargets bounds the devices of a connection. A host has a few devices, each with a few kinds of kernel image.
 const mostTargets = 256
 
 // target is a device that plans are made for.
 type target struct {
-	text     string // of its description
+	text     string // its description in JSON
 	recorder *record.Recorder
 }
 
-// addTarget answers "target". The same description has the same number.
-func addTarget(_ context.Context, c *Conn, r *Request) (*Reply, error) {
-	var q struct {
-		Do
-		Target record.Target `json:"target"`
-	}
-	if err := r.Decode(&q); err != nil {
-		return nil, err
-	}
+type targetRequest struct {
+	Do
+	Target record.Target `json:"target"`
+}
+
+// addTarget handles "target". The same description gets the same number.
+func addTarget(_ context.Context, c *Conn, r *Request, q targetRequest) (*Reply, error) {
 	text, err := json.Marshal(q.Target)
 	if err != nil {
 		return nil, err
@@ -50,17 +48,26 @@ func addTarget(_ context.Context, c *Conn, r *Request) (*Reply, error) {
 	return &Reply{Value: map[string]any{"target": id, "reason": c.targets[id].recorder.Info().Kernels}}, nil
 }
 
-// planRequest is what a request about a plan has.
+// target returns the device with the number n.
+func (c *Conn) target(n int) (*target, error) {
+	if n < 0 || n >= len(c.targets) {
+		return nil, &RequestError{"target", fmt.Sprint(n), fmt.Sprintf("one of the %d that were described", len(c.targets))}
+	}
+	return &c.targets[n], nil
+}
+
+// planRequest has the fields that requests about plans share.
 type planRequest struct {
 	Do
 	Target  int             `json:"target"`
 	Request json.RawMessage `json:"request"`
 }
 
-// plan returns what a recorder plans.
+// plan returns the recorder, the operation and its tensors.
 func (q *planRequest) plan(c *Conn) (*record.Recorder, *Operation, []record.Tensor, error) {
-	if q.Target < 0 || q.Target >= len(c.targets) {
-		return nil, nil, nil, &RequestError{"target", fmt.Sprint(q.Target), fmt.Sprintf("one of the %d that were described", len(c.targets))}
+	device, err := c.target(q.Target)
+	if err != nil {
+		return nil, nil, nil, err
 	}
 	o, err := ReadOperation(q.Request)
 	if err != nil {
@@ -73,14 +80,10 @@ func (q *planRequest) plan(c *Conn) (*record.Recorder, *Operation, []record.Tens
 		}
 		list[i] = record.Tensor{Name: t.Name, DType: t.DType, Shape: t.Shape, Strides: t.Strides, Align: t.Align}
 	}
-	return c.targets[q.Target].recorder, o, list, nil
+	return device.recorder, o, list, nil
 }
 
-func exportPlan(_ context.Context, c *Conn, r *Request) (*Reply, error) {
-	var q planRequest
-	if err := r.Decode(&q); err != nil {
-		return nil, err
-	}
+func exportPlan(_ context.Context, c *Conn, r *Request, q planRequest) (*Reply, error) {
 	recorder, o, tensors, err := q.plan(c)
 	if err != nil {
 		return nil, err
@@ -92,7 +95,7 @@ func exportPlan(_ context.Context, c *Conn, r *Request) (*Reply, error) {
 	return &Reply{Value: map[string]any{"plan": json.RawMessage(p.Header())}, Blob: p.Payload}, nil
 }
 
-// kernelImages are the kernel images by hash.
+// kernelImages returns the kernel images by hash.
 var kernelImages = sync.OnceValue(func() map[string]ptx.Image {
 	list := map[string]ptx.Image{}
 	for _, family := range ptx.Families() {
@@ -103,14 +106,12 @@ var kernelImages = sync.OnceValue(func() map[string]ptx.Image {
 	return list
 })
 
-func image(_ context.Context, _ *Conn, r *Request) (*Reply, error) {
-	var q struct {
-		Do
-		Hash string `json:"hash"`
-	}
-	if err := r.Decode(&q); err != nil {
-		return nil, err
-	}
+type imageRequest struct {
+	Do
+	Hash string `json:"hash"`
+}
+
+func image(_ context.Context, _ *Conn, r *Request, q imageRequest) (*Reply, error) {
 	im, ok := kernelImages()[q.Hash]
 	if !ok {
 		return nil, &RequestError{"hash", fmt.Sprintf("%q", q.Hash), "that of an image which a plan names"}
@@ -118,16 +119,14 @@ func image(_ context.Context, _ *Conn, r *Request) (*Reply, error) {
 	return &Reply{Blob: im.Data()}, nil
 }
 
-// explain replies with the error that a fault stands for.
-func explain(_ context.Context, c *Conn, r *Request) (*Reply, error) {
-	var q struct {
-		planRequest
-		Fault    uint64             `json:"fault"`
-		Contents map[string][]int64 `json:"contents"`
-	}
-	if err := r.Decode(&q); err != nil {
-		return nil, err
-	}
+type explainRequest struct {
+	planRequest
+	Fault    uint64             `json:"fault"`
+	Contents map[string][]int64 `json:"contents"`
+}
+
+// explain replies with the error for a fault.
+func explain(_ context.Context, c *Conn, r *Request, q explainRequest) (*Reply, error) {
 	recorder, o, tensors, err := q.plan(c)
 	if err != nil {
 		return nil, err
@@ -148,12 +147,8 @@ func explain(_ context.Context, c *Conn, r *Request) (*Reply, error) {
 	return nil, err
 }
 
-// counts replies with what became of the points of a voxelize, from what its run left.
-func counts(_ context.Context, c *Conn, r *Request) (*Reply, error) {
-	var q planRequest
-	if err := r.Decode(&q); err != nil {
-		return nil, err
-	}
+// counts replies with the point counts after a voxelize.
+func counts(_ context.Context, c *Conn, r *Request, q planRequest) (*Reply, error) {
 	recorder, o, tensors, err := q.plan(c)
 	if err != nil {
 		return nil, err

@@ -56,7 +56,7 @@ func (j *job) describe() (request object, tensors []record.Tensor) {
 	return request, tensors
 }
 
-// plan is what the job plans on a device, without a request.
+// plan returns the job's plan on a device, without a request.
 func (j *job) plan(names []record.Tensor) record.PlanFunc {
 	return func(dev *ops.Device, list []*tensor.Tensor) (p *ops.Plan, err error) {
 		in, out := map[string]*tensor.Tensor{}, map[string]*tensor.Tensor{}
@@ -97,7 +97,7 @@ func TestAPlanIsWhatTheRecorderMakesOfTheOperation(t *testing.T) {
 	}
 }
 
-// What comes back of a fault is the error that the operation itself gives on the device, with the place among rows where offsets say so.
+// A fault has the same error as the operation on the device, with the row if there are offsets.
 func TestAFaultIsExplained(t *testing.T) {
 	c := withTarget(t)
 	all := jobs()
@@ -119,7 +119,7 @@ func TestAFaultIsExplained(t *testing.T) {
 	assert.NotEmpty(t, ask(backend.NoFault, nil).Class)
 }
 
-// A word that no kernel has written, of memory that others spoiled, is an error like others, whatever the operation.
+// A word that no kernel writes, from corrupted memory, is an ordinary error for each operation.
 func TestAWordThatIsNoFaultIsSaidToBeNone(t *testing.T) {
 	c := withTarget(t)
 	for _, j := range jobs() {
@@ -210,7 +210,7 @@ func TestTargetsAreBounded(t *testing.T) {
 	c := &Conn{targets: slices.Repeat([]target{{text: "another"}}, mostTargets)}
 	text, err := json.Marshal(object{"do": "target", "target": described()})
 	require.NoError(t, err)
-	_, err = addTarget(t.Context(), c, &Request{JSON: text})
+	_, err = typed(addTarget)(t.Context(), c, &Request{JSON: text})
 	var refused *RequestError
 	require.True(t, errors.As(err, &refused))
 	assert.Equal(t, "target", refused.Arg)

@@ -21,6 +21,8 @@ import (
 	"github.com/robocache/robocache/dataset/ulog"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/raw"
+	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/settest"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -40,7 +42,7 @@ func decoded[T any](t *testing.T, a answer) (v T) {
 	return v
 }
 
-// memoryOf maps what a reply came with, which is sealed, and closes it.
+// memoryOf maps the sealed memory of a reply, and closes it.
 func memoryOf(t *testing.T, a answer) []byte {
 	t.Helper()
 	require.NotNil(t, a.file)
@@ -59,7 +61,7 @@ func memoryOf(t *testing.T, a answer) []byte {
 	return b
 }
 
-// assertSent holds a tensor against what was sent of it.
+// assertSent compares a tensor with a received array.
 func assertSent(t *testing.T, memory []byte, sent array, want *tensor.Tensor, what string) {
 	t.Helper()
 	want, err := want.Contiguous()
@@ -105,11 +107,8 @@ func TestAnEpisodeComesAsItWasRead(t *testing.T) {
 func TestAlignSendsWhatResampleAndFuseGive(t *testing.T) {
 	c := connect(t)
 	h := c.open(g1)
-	d, err := dataset.Open(context.Background(), g1, dataset.Options{})
-	require.NoError(t, err)
-	defer d.Close()
-	e, err := d.Episode(context.Background(), 2)
-	require.NoError(t, err)
+	d := settest.Open(t, g1)
+	e := settest.Episode(t, d, 2)
 	cpu, err := ops.Open("cpu")
 	require.NoError(t, err)
 	defer cpu.Close()
@@ -168,11 +167,8 @@ func TestClockStatisticsAreThoseOfTheDataset(t *testing.T) {
 func TestFramesComeInTheOrderThatIsAskedFor(t *testing.T) {
 	c := connect(t)
 	h := c.open(imageFile)
-	d, err := dataset.Open(context.Background(), imageFile, dataset.Options{})
-	require.NoError(t, err)
-	defer d.Close()
-	e, err := d.Episode(context.Background(), 0)
-	require.NoError(t, err)
+	d := settest.Open(t, imageFile)
+	e := settest.Episode(t, d, 0)
 	m := &e.Media[0]
 	list := []int{1, 0, 1, m.Len() - 1}
 	a := c.good("frames", object{"handle": h, "camera": m.Name, "frames": list})
@@ -198,8 +194,7 @@ func held(t *testing.T) (fds, maps int) {
 	t.Helper()
 	list, err := os.ReadDir("/proc/self/fd")
 	require.NoError(t, err)
-	text, err := os.ReadFile("/proc/self/maps")
-	require.NoError(t, err)
+	text := filetest.Read(t, "/proc/self/maps")
 	return len(list), strings.Count(string(text), "memfd:")
 }
 
@@ -225,10 +220,9 @@ func TestNothingOfWhatWasSentIsKept(t *testing.T) {
 func TestWhatIsWrongWithARecordingIsToldWithItsPlace(t *testing.T) {
 	c := connect(t)
 	dir := t.TempDir()
-	whole, err := os.ReadFile(flightLog)
-	require.NoError(t, err)
+	whole := filetest.Read(t, flightLog)
 	cut := filepath.Join(dir, "cut.ulg")
-	require.NoError(t, os.WriteFile(cut, whole[:len(whole)/2], 0o600))
+	filetest.Write(t, cut, whole[:len(whole)/2])
 	h, err := c.good("open", object{"path": cut, "strict": true}).object["handle"].(json.Number).Int64()
 	require.NoError(t, err)
 	f := c.bad("episode", object{"handle": h})
@@ -266,14 +260,13 @@ func TestMemoryThatThereIsNotIsSaidBeforeItIsTaken(t *testing.T) {
 
 func TestEpisodesAreThoseAskedForWhateverIsReadAhead(t *testing.T) {
 	dir := t.TempDir()
-	whole, err := os.ReadFile(flightLog)
-	require.NoError(t, err)
+	whole := filetest.Read(t, flightLog)
 	for i := range 8 {
 		log := whole
 		if i == 3 {
 			log = whole[:10]
 		}
-		require.NoError(t, os.WriteFile(filepath.Join(dir, string(rune('a'+i))+".ulg"), log, 0o600))
+		filetest.Write(t, filepath.Join(dir, string(rune('a'+i))+".ulg"), log)
 	}
 	c := connect(t)
 	before := runtime.NumGoroutine()
@@ -337,7 +330,7 @@ func TestOfManyRecordingsFewAreKeptInMemory(t *testing.T) {
 	}
 	c := Conn{recordings: s}
 	for h := range 3 * mostKept {
-		_, err := closeRecordings(t.Context(), &c, &Request{JSON: fmt.Appendf(nil, `{"handles":[%d]}`, h)})
+		_, err := typed(closeRecordings)(t.Context(), &c, &Request{JSON: fmt.Appendf(nil, `{"handles":[%d]}`, h)})
 		require.NoError(t, err)
 	}
 	assert.Empty(t, c.recordings.recent, "closed ones are held by nobody")

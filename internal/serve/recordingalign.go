@@ -9,6 +9,7 @@ import (
 	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/printed"
 	"github.com/robocache/robocache/tensor"
@@ -18,15 +19,16 @@ type alignRequest struct {
 	Do
 	Handle  int `json:"handle"`
 	Episode int `json:"episode"`
-	// Plan is a plan file's text. PlanPath names the file in errors; without one the text was made of a call's arguments, whose places are nobody's.
+	// Plan is the text of a plan file. PlanPath is its path, for errors. If PlanPath is empty, the text was made from arguments of a call,
+	// and errors have no line.
 	Plan     string `json:"plan"`
 	PlanPath string `json:"plan_path"`
-	// Targets is the dtype of the clock's times, which the blob has, instead of the plan's rate.
+	// Targets is the dtype of the target times in the blob, which replace the plan's rate.
 	Targets string `json:"targets"`
 	Fuse    bool   `json:"fuse"`
 }
 
-// aligned is the reply to align. A fuse has its arrays once and not for each stream.
+// aligned is the reply to "align". After a fuse it has one set of arrays, else one for each stream.
 type aligned struct {
 	Times   array           `json:"times"`
 	Values  *array          `json:"values,omitempty"`
@@ -54,11 +56,7 @@ type alignedStream struct {
 	Pad     *array              `json:"pad,omitempty"`
 }
 
-func alignRecording(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
-	var q alignRequest
-	if err := r.Decode(&q); err != nil {
-		return nil, err
-	}
+func alignRecording(ctx context.Context, c *Conn, r *Request, q alignRequest) (*Reply, error) {
 	plan, err := planfile.Parse(q.PlanPath, []byte(q.Plan))
 	if err != nil {
 		return nil, unplaced(q.PlanPath, err)
@@ -73,7 +71,7 @@ func alignRecording(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	if rec.Format() == "npz" && len(plan.Streams) == 0 { // an archive of streams says itself which have a place in a row, samples or not
+	if rec.Format() == "npz" && len(plan.Streams) == 0 { // without an explicit list, streams without samples would be missing
 		for _, s := range e.Streams {
 			plan.Streams = append(plan.Streams, align.Stream{Name: s.Name})
 		}
@@ -91,11 +89,7 @@ func alignRecording(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 		text.WriteString(printed.Text(byArguments.Replace(line)) + "\n")
 	}
 	out.Text = text.String()
-	reply, err := a.reply("aligned streams", out)
-	if err != nil {
-		err = rec.fails(q.Episode, err)
-	}
-	return reply, err
+	return rec.reply(q.Episode, "aligned streams", &a, out)
 }
 
 func (c *Conn) align(ctx context.Context, e *dataset.Episode, plan align.Plan, fuse bool, a *arrays) (*aligned, error) {
@@ -127,12 +121,12 @@ func (c *Conn) align(ctx context.Context, e *dataset.Episode, plan align.Plan, f
 	return out, nil
 }
 
-// unplaced takes the place in a plan's text out of an error, of a text that was made of a call's arguments, and names these.
+// unplaced removes the line and column from an error if the plan's text was made from arguments, and names the argument.
 func unplaced(path string, err error) error {
 	if path != "" {
 		return err
 	}
-	var at *align.InPlanError
+	var at *clocks.InPlanError
 	if errors.As(err, &at) {
 		return at.Err
 	}

@@ -11,21 +11,21 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// array says where in a memfd a tensor lies, row-major.
+// array is the dtype, shape and byte offset of a row-major tensor in a memfd.
 type array struct {
 	DType string `json:"dtype"`
 	Shape []int  `json:"shape"`
 	At    int64  `json:"at"`
 }
 
-// arrays are tensors that are to be sent in one memfd.
+// arrays are tensors to send in one memfd.
 type arrays struct {
 	list []*tensor.Tensor
 	at   []int64
 	size int64
 }
 
-// add takes a tensor of the host, which may not change before memory.
+// add adds a host tensor. The tensor must not change before memory is called.
 func (a *arrays) add(t *tensor.Tensor) array {
 	at := (a.size + arenaAlign - 1) / arenaAlign * arenaAlign
 	a.list, a.at = append(a.list, t), append(a.at, at)
@@ -33,7 +33,7 @@ func (a *arrays) add(t *tensor.Tensor) array {
 	return array{t.DType().String(), append([]int{}, t.Shape()...), at}
 }
 
-// memory writes all arrays into new memory, which is nil where there is nothing to write.
+// memory writes all arrays to new memory. It returns nil if there is nothing to write.
 func (a *arrays) memory(what string) (*Memory, error) {
 	if a.size == 0 {
 		return nil, nil
@@ -50,25 +50,25 @@ func (a *arrays) memory(what string) (*Memory, error) {
 		if b, err = raw.Of(t); err != nil {
 			break
 		}
-		// Written and not copied to the mapping, whose every page would be a fault.
+		// The bytes are written to the file, because a copy to the mapping would fault on each page.
 		if _, err = m.File().WriteAt(b, a.at[i]); err != nil {
 			break
 		}
 	}
 	if err != nil {
-		_ = m.Close() // nobody has it
+		_ = m.Close() // nothing else refers to it
 		return nil, err
 	}
 	return m, nil
 }
 
-// reply is a reply with the memory of all arrays, which is not kept.
+// reply returns a reply with the memory of all arrays. The memory is closed after the reply is sent.
 func (a *arrays) reply(what string, value any) (*Reply, error) {
 	m, err := a.memory(what)
 	if err != nil || m == nil {
 		return &Reply{Value: value}, err
 	}
-	size := a.size // and no more of a is held by what follows
+	size := a.size // so that the closure does not hold the arrays
 	return &Reply{Value: value, File: m.File(), Done: func() error {
 		err := m.Close()
 		freed(size)
@@ -76,7 +76,8 @@ func (a *arrays) reply(what string, value any) (*Reply, error) {
 	}}, nil
 }
 
-// freed gives the system back what is of no more use, where that is much: the child is one of several processes on the host, and mostly waits.
+// freed returns unused memory to the system if it is more than keptBytes, because the child shares the host with other processes and is
+// mostly idle.
 func freed(bytes int64) {
 	if bytes > keptBytes {
 		debug.FreeOSMemory()
@@ -87,15 +88,15 @@ type episodeRequest struct {
 	Do
 	Handle  int `json:"handle"`
 	Episode int `json:"episode"`
-	Known   int `json:"known"` // how many of the recording's lists of columns were received
+	Known   int `json:"known"` // how many of the recording's column lists the client has
 }
 
-// episodeReply is an episode, whose arrays are in the memfd that comes with it.
+// episodeReply is an episode. Its arrays are in the memfd of the reply.
 type episodeReply struct {
 	Number     int               `json:"number"`
 	Name       string            `json:"name"`
 	Frames     int               `json:"frames"` // 0 for logs
-	Steps      bool              `json:"steps"`  // the times count steps, a second each
+	Steps      bool              `json:"steps"`  // timestamps count steps, one second each
 	Source     string            `json:"source"`
 	Task       string            `json:"task"`
 	Success    *bool             `json:"success"`
@@ -107,13 +108,13 @@ type episodeReply struct {
 	Dropouts   []sentDropout     `json:"dropouts"`
 	Damage     []sentDamage      `json:"damage"`
 	Remarks    []string          `json:"remarks"`
-	// Columns are the recording's lists of columns after those that are known.
+	// Columns are the recording's column lists after the first Known.
 	Columns [][]inspection.Column `json:"columns"`
 }
 
 type sentStream struct {
 	Name    string `json:"name"`
-	Columns int    `json:"columns"` // the place of its list
+	Columns int    `json:"columns"` // the index of its list
 	Inexact int    `json:"inexact_integers"`
 	Times   array  `json:"times"`
 	Values  array  `json:"values"`
@@ -151,11 +152,7 @@ type sentDamage struct {
 	First string `json:"first"`
 }
 
-func readEpisode(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
-	var q episodeRequest
-	if err := r.Decode(&q); err != nil {
-		return nil, err
-	}
+func readEpisode(ctx context.Context, c *Conn, r *Request, q episodeRequest) (*Reply, error) {
 	rec, e, err := c.recordings.episode(ctx, q.Handle, q.Episode)
 	if err != nil {
 		return nil, err
@@ -195,11 +192,7 @@ func readEpisode(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 		}
 		out.Damage = append(out.Damage, sent)
 	}
-	reply, err := a.reply("episode "+e.Name, out)
-	if err != nil {
-		err = rec.fails(q.Episode, err)
-	}
-	return reply, err
+	return rec.reply(q.Episode, "episode "+e.Name, &a, out)
 }
 
 func leftOutOf(e *dataset.Episode) []sentLeftOut {

@@ -11,11 +11,11 @@ type cloudRequest struct {
 	Do
 	Handle  int    `json:"handle"`
 	Episode int    `json:"episode"`
-	Clouds  string `json:"clouds"` // the series' name
+	Clouds  string `json:"clouds"` // the name of the series
 	Cloud   int    `json:"cloud"`
 }
 
-// cloudReply is a cloud, whose arrays are in the memfd that comes with it.
+// cloudReply is a cloud. Its arrays are in the memfd of the reply.
 type cloudReply struct {
 	Points    array               `json:"points"`   // [N,3]
 	Features  array               `json:"features"` // [N,F]
@@ -25,12 +25,8 @@ type cloudReply struct {
 	NotFinite int                 `json:"not_finite"`
 }
 
-// readCloud reads a cloud of a series.
-func readCloud(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
-	var q cloudRequest
-	if err := r.Decode(&q); err != nil {
-		return nil, err
-	}
+// readCloud handles "cloud": it reads a cloud of a series.
+func readCloud(ctx context.Context, c *Conn, r *Request, q cloudRequest) (*Reply, error) {
 	rec, e, err := c.recordings.episode(ctx, q.Handle, q.Episode)
 	if err != nil {
 		return nil, err
@@ -49,9 +45,5 @@ func readCloud(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	}
 	var a arrays
 	out := cloudReply{a.add(cloud.Points), a.add(cloud.Features), inspection.Columns(cloud.Columns), cloud.Height, cloud.Width, cloud.NotFinite}
-	reply, err := a.reply(fmt.Sprintf("cloud %d of %s", q.Cloud, s.Name), out)
-	if err != nil {
-		err = rec.fails(q.Episode, err)
-	}
-	return reply, err
+	return rec.reply(q.Episode, fmt.Sprintf("cloud %d of %s", q.Cloud, s.Name), &a, out)
 }

@@ -1,17 +1,17 @@
 package serve
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"strconv"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/npz"
-	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/internal/clocks"
+	"github.com/robocache/robocache/internal/failure"
 )
 
-// RecordingError is an error about a recording, or about what is asked of it.
+// RecordingError is an error about a recording, or about a request for it.
 type RecordingError struct {
 	Path    string
 	Episode int // -1 for the recording as a whole
@@ -24,7 +24,7 @@ func (e *RecordingError) Error() string {
 		s += "episode " + strconv.Itoa(e.Episode) + ": "
 	}
 	var format *dataset.FormatError
-	if errors.As(e.Err, &format) && e.Err == error(format) && format.Path == e.Path { // which is said
+	if errors.As(e.Err, &format) && e.Err == error(format) && format.Path == e.Path { // Path is already in s
 		short := *format
 		short.Path = ""
 		return s + short.Error()
@@ -38,47 +38,26 @@ func (e *RecordingError) Error() string {
 
 func (e *RecordingError) Unwrap() error { return e.Err }
 
-// ofRecording adds to the report of an error what the error means for a recording.
+// ofRecording adds to a report the meaning of its error for a recording.
 func ofRecording(f *Failure, in *RecordingError) {
-	var (
-		archive *npz.StreamError
-		missing *align.MissingError
-		steps   *align.StepsError
-		placed  *align.InPlanError
-	)
+	var missing *clocks.MissingError
 	is := func(of any) bool { return errors.As(in.Err, of) }
-	if f.Path == "" {
-		f.Path = in.Path
-	}
-	if is(&placed) {
-		f.Line, f.Column = placed.Line, placed.Column
-	}
-	if is(&archive) {
-		f.Array = archive.Array
-		if archive.Got != "" {
-			f.Got, f.Want = archive.Got, archive.Want
-		}
-	}
+	f.Path = cmp.Or(f.Path, in.Path)
 	switch {
-	case f.Class == "MemoryError", is(new(*align.SizeError)):
+	case f.Class == "MemoryError", is(new(*clocks.SizeError)):
 		f.Class = "MemoryError"
 	case f.Class == "PlanError", f.Class == "OptionError":
 	case is(&missing):
 		f.Class, f.Stream = "PlanError", missing.Stream
-	case is(&steps):
+	case f.Cure == failure.CureRate:
 		f.Class = "PlanError"
 		f.Message += ": Recording(path, rate=...)"
-	case is(new(*align.RangeError)), is(new(*align.ManyError)), is(new(*align.NoStreamsError)):
+	case is(new(*clocks.RangeError)), is(new(*clocks.ManyError)), is(new(*clocks.NoStreamsError)):
 		f.Class = "PlanError"
 	default:
 		f.Class = "RecordingError"
-		if f.Stream != "" && sortable(in.Err) {
+		if f.Stream != "" && f.Cure != 0 {
 			f.Message += `; unordered="sort" takes the samples in the order of their times`
 		}
 	}
-}
-
-// sortable reports whether an error is of timestamps that are out of order.
-func sortable(err error) bool {
-	return errors.Is(err, ops.ErrUnsorted) || errors.Is(err, ops.ErrNotFinite) || errors.Is(err, ops.ErrTimeRange)
 }

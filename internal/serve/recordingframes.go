@@ -11,7 +11,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// nearFrames is how far apart frames of a video may be to be decoded in one run: to begin anew costs about as much as so many frames.
+// nearFrames is the largest step between video frames that are decoded in one run, because a seek costs about as much as decoding that many
+// frames.
 const nearFrames = 32
 
 type framesRequest struct {
@@ -20,17 +21,13 @@ type framesRequest struct {
 	Episode int    `json:"episode"`
 	Camera  string `json:"camera"`
 	Frames  []int  `json:"frames"`
-	// Height and Width are what the images are resized to; 0 for as they are.
+	// Height and Width are the size of the images; 0 for the original size.
 	Height int `json:"height"`
 	Width  int `json:"width"`
 }
 
-// readFrames decodes frames of a camera.
-func readFrames(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
-	var q framesRequest
-	if err := r.Decode(&q); err != nil {
-		return nil, err
-	}
+// readFrames handles "frames": it decodes frames of a camera.
+func readFrames(ctx context.Context, c *Conn, r *Request, q framesRequest) (*Reply, error) {
 	if q.Height < 0 || q.Width < 0 || (q.Height == 0) != (q.Width == 0) {
 		return nil, &RequestError{Arg: "size", Got: fmt.Sprintf("%dx%d", q.Height, q.Width), Want: "a height and a width above 0"}
 	}
@@ -49,7 +46,7 @@ func readFrames(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	f := film{media: m, height: q.Height, width: q.Width, frames: len(q.Frames), dtype: tensor.U8}
 	if err := f.decode(ctx, q.Frames); err != nil {
 		if f.memory != nil {
-			_ = f.memory.Close() // nobody has it
+			_ = f.memory.Close() // nothing else refers to it
 		}
 		return nil, rec.fails(q.Episode, err)
 	}
@@ -60,19 +57,19 @@ func readFrames(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	return reply, nil
 }
 
-// film is the images of a camera as they are decoded.
+// film is a list of decoded images from one camera.
 type film struct {
 	media         *dataset.Media
-	height, width int // to resize to; 0 for as they are
-	frames        int // there will be
+	height, width int // the size of the images; 0 for the original size
+	frames        int // the number of images
 	dtype         tensor.DType
 	shape         []int // [H,W,C] of each
 	memory        *Memory
 }
 
-// decode decodes frames, each where the list has it, and neighbouring ones together.
+// decode decodes the frames of a list to their places in it. Frames near each other are decoded in one run.
 func (f *film) decode(ctx context.Context, list []int) error {
-	order := make([]int, len(list)) // places in the list, by frame
+	order := make([]int, len(list)) // places in the list, sorted by frame
 	for i, n := range list {
 		if n < 0 || n >= f.media.Len() {
 			return &dataset.RangeError{What: "frame of " + f.media.Name, Got: n, Len: f.media.Len()}
@@ -117,7 +114,7 @@ func (f *film) run(ctx context.Context, list, order []int) error {
 	return ctx.Err()
 }
 
-// put writes a frame to its place. The first says how large all are.
+// put writes a frame to its place. The first frame sets the shape for all.
 func (f *film) put(n, place int, picture *tensor.Tensor) error {
 	if f.height > 0 && (picture.Dim(0) != f.height || picture.Dim(1) != f.width) {
 		small, err := tensor.New(tensor.U8, f.height, f.width, picture.Dim(2))

@@ -18,17 +18,17 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// keptBytes is how large an episode may be to be kept for the next request, which often is for the same one, and how much is read ahead.
+// keptBytes bounds the episode that is kept for the next request, which is often for the same episode, and the bytes that are read ahead.
 const keptBytes = 64 << 20
 
-// mostKept is how many recordings keep an episode and read ahead: those that were asked last.
+// mostKept is the number of recordings that keep an episode and read ahead: the most recently used.
 const mostKept = 4
 
-// recordings are those that a connection has open, by their handles.
+// recordings are the open recordings of a connection, by handle.
 type recordings struct {
 	last   int
 	open   map[int]*recording
-	recent []*recording // those that may keep episodes, the last asked in front
+	recent []*recording // recordings that may keep an episode, most recently used first
 }
 
 // recording is an open recording, or dataset of several.
@@ -37,14 +37,14 @@ type recording struct {
 	path   string
 	info   dataset.Info
 	strict bool
-	at     int              // the number of the episode that was read last, -1 without one
-	kept   *dataset.Episode // that, or nil if it is large
-	ahead  *ahead           // what is read while nobody asks, or nil
+	at     int              // the last episode that was read, or -1
+	kept   *dataset.Episode // that episode, or nil if it is large
+	ahead  *ahead           // reads the next episodes, or nil
 	sets   [][]dataset.Column
-	set    map[string]int // of a stream's name, the one of sets that it had last
+	set    map[string]int // index in sets by stream name: the last columns of that stream
 }
 
-// columns returns the place in sets of a stream's columns, of which episodes have mostly the same.
+// columns returns the index in sets for the columns of a stream. Most episodes have the same columns.
 func (r *recording) columns(s *dataset.Stream) int {
 	at, known := r.set[s.Name]
 	if known && dataset.SameColumns(r.sets[at], s.Columns) {
@@ -62,14 +62,14 @@ func (r *recording) columns(s *dataset.Stream) int {
 	return at
 }
 
-// ahead reads episodes one after the other, in parallel, before they are asked for.
+// ahead reads the following episodes in parallel.
 type ahead struct {
-	at   int // the number of the next one
+	at   int // the number of the next episode
 	next func() (*dataset.Episode, error, bool)
 	stop func()
 }
 
-// rest is a dataset from an episode on.
+// rest is a dataset without its first episodes.
 type rest struct {
 	dataset.Dataset
 	from int
@@ -86,14 +86,14 @@ type openRequest struct {
 	dataset.Options
 }
 
-// opened is the reply to open: what a dataset says of itself before an episode is read.
+// opened is the reply to "open": the metadata of a dataset.
 type opened struct {
 	Handle     int                  `json:"handle"`
 	Name       string               `json:"name"`
 	Format     string               `json:"format"`
 	Version    string               `json:"version"`
 	Episodes   int                  `json:"episodes"`
-	Frames     int                  `json:"frames"` // of all episodes; 0 where it does not say
+	Frames     int                  `json:"frames"` // in all episodes; 0 if unknown
 	Rate       float64              `json:"rate_hz"`
 	RateFrom   string               `json:"rate_from"`
 	Clock      string               `json:"clock"`
@@ -106,11 +106,7 @@ type opened struct {
 	Problems   []inspection.Problem `json:"problems"`
 }
 
-func openRecording(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
-	var q openRequest
-	if err := r.Decode(&q); err != nil {
-		return nil, err
-	}
+func openRecording(ctx context.Context, c *Conn, r *Request, q openRequest) (*Reply, error) {
 	d, err := inspection.Open(ctx, q.Path, q.Options)
 	if err != nil {
 		return nil, &RecordingError{Path: q.Path, Episode: -1, Err: err}
@@ -135,7 +131,7 @@ func openRecording(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	return &Reply{Value: o}, nil
 }
 
-// of returns the recording of a handle, which is about to be asked.
+// of returns the recording with a handle and marks it as most recently used.
 func (s *recordings) of(handle int) (*recording, error) {
 	if r := s.open[handle]; r != nil {
 		s.recent = slices.Insert(slices.DeleteFunc(s.recent, func(o *recording) bool { return o == r }), 0, r)
@@ -148,7 +144,7 @@ func (s *recordings) of(handle int) (*recording, error) {
 	return nil, &RequestError{Arg: "handle", Got: fmt.Sprint(handle), Want: "that of an open recording"}
 }
 
-// episode returns the recording of a handle with one of its episodes.
+// episode returns the recording with a handle and one of its episodes.
 func (s *recordings) episode(ctx context.Context, handle, i int) (*recording, *dataset.Episode, error) {
 	r, err := s.of(handle)
 	if err != nil {
@@ -171,10 +167,8 @@ type closeRequest struct {
 	Handles []int `json:"handles"`
 }
 
-// closeRecordings closes those of the handles that are open.
-func closeRecordings(_ context.Context, c *Conn, r *Request) (*Reply, error) {
-	var q closeRequest
-	err := r.Decode(&q)
+// closeRecordings handles "close": it closes the handles that are open.
+func closeRecordings(_ context.Context, c *Conn, _ *Request, q closeRequest) (_ *Reply, err error) {
 	for _, h := range q.Handles {
 		if r := c.recordings.open[h]; r != nil {
 			delete(c.recordings.open, h)
@@ -185,13 +179,14 @@ func closeRecordings(_ context.Context, c *Conn, r *Request) (*Reply, error) {
 	return nil, err
 }
 
-// episode reads an episode, or returns it if it was read last. Who reads one after the other finds the next ones read: ctx is the connection's.
+// episode reads an episode, or returns the kept one. If requests are sequential, the next episodes are read ahead. ctx is the connection's
+// context.
 func (r *recording) episode(ctx context.Context, i int) (*dataset.Episode, error) {
 	if r.kept != nil && r.at == i {
 		return r.kept, nil
 	}
 	follows := i == r.at+1 && r.at >= 0 && i < r.Len()
-	r.kept = nil // before the next one takes its place in memory
+	r.kept = nil // frees its memory before the next episode is read
 	if r.ahead != nil && (r.ahead.at != i || !follows) {
 		r.stopAhead()
 	}
@@ -208,10 +203,10 @@ func (r *recording) episode(ctx context.Context, i int) (*dataset.Episode, error
 		e, err, more = r.ahead.next()
 		r.ahead.at++
 		var of *dataset.EpisodeError
-		if errors.As(err, &of) { // which counts from where it began
+		if errors.As(err, &of) { // its number counts from the first episode of ahead
 			err = of.Err
 		}
-		if !more { // i is below Len, so that ctx has ended
+		if !more { // ctx has ended, because i is below Len
 			err = context.Canceled
 		}
 	}
@@ -225,7 +220,7 @@ func (r *recording) episode(ctx context.Context, i int) (*dataset.Episode, error
 	return e, nil
 }
 
-// stopAhead ends reading ahead.
+// stopAhead stops reading ahead.
 func (r *recording) stopAhead() {
 	if r.ahead != nil {
 		r.ahead.stop()
@@ -233,19 +228,19 @@ func (r *recording) stopAhead() {
 	}
 }
 
-// forget lets go of the episodes that are in memory.
+// forget frees the episodes in memory.
 func (r *recording) forget() {
 	r.stopAhead()
 	r.kept = nil
 }
 
-// Close ends reading ahead, too.
+// Close stops reading ahead and closes the dataset.
 func (r *recording) Close() error {
 	r.stopAhead()
 	return r.Dataset.Close()
 }
 
-// fails names the recording in an error about an episode, -1 for all.
+// fails adds the path and the episode to an error. episode is -1 for all.
 func (r *recording) fails(episode int, err error) error {
 	if episode = r.info.Number(episode); r.Len() == 1 {
 		episode = -1
@@ -260,7 +255,16 @@ type inspectRequest struct {
 	Columns bool `json:"columns"` // the text names each
 }
 
-// inspect says what robocache inspect says, as JSON and as text.
+// reply returns a reply with arrays, or the error for an episode.
+func (r *recording) reply(episode int, what string, a *arrays, value any) (*Reply, error) {
+	reply, err := a.reply(what, value)
+	if err != nil {
+		err = r.fails(episode, err)
+	}
+	return reply, err
+}
+
+// inspect handles "inspect": it returns the report of robocache inspect, as JSON and as text.
 func inspect(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	q := inspectRequest{Episode: -1}
 	if err := r.Decode(&q); err != nil {
@@ -294,7 +298,7 @@ type InspectionReport struct {
 	Remarks []notetext.EpisodeEntry `json:"remarks"`
 }
 
-// InspectionLines returns the lines of the notes of a report.
+// InspectionLines returns a line for each note in a report.
 func InspectionLines(r *inspection.Report) []string {
 	episodes := r.Episodes
 	if r.Episode != nil {
@@ -308,12 +312,8 @@ type statsRequest struct {
 	DType string `json:"dtype"`
 }
 
-// stats says what a clock is like: the blob has its timestamps.
-func stats(_ context.Context, _ *Conn, r *Request) (*Reply, error) {
-	var q statsRequest
-	if err := r.Decode(&q); err != nil {
-		return nil, err
-	}
+// stats handles "stats": it returns the statistics of the timestamps in the blob.
+func stats(_ context.Context, _ *Conn, r *Request, q statsRequest) (*Reply, error) {
 	times, err := timesOf("dtype", q.DType, r.Blob)
 	if err != nil {
 		return nil, err
@@ -326,7 +326,7 @@ func stats(_ context.Context, _ *Conn, r *Request) (*Reply, error) {
 	}}, nil
 }
 
-// timesOf returns timestamps that a blob has, little endian; arg is the field that says their dtype.
+// timesOf returns the timestamps in a blob, little endian. arg is the name of the field with their dtype, for errors.
 func timesOf(arg, dtype string, blob []byte) (*tensor.Tensor, error) {
 	t, err := tensor.ParseDType(dtype)
 	if err != nil || t != tensor.I64 && t != tensor.F64 && t != tensor.F32 {

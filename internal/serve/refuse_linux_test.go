@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/robocache/robocache/internal/kernels"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -105,7 +106,7 @@ func TestABadRequestIsToldAndTheChildGoesOn(t *testing.T) {
 	c.newArena(1)
 }
 
-// An error quotes what was asked, whose quotation may be longer than a frame may be.
+// An error quotes its request, and the quote may be longer than a frame.
 func TestAnErrorFitsAFrame(t *testing.T) {
 	c := connect(t)
 	long := strings.Repeat("\x01", MaxJSON/11)
@@ -241,7 +242,7 @@ func TestAPanicIsAnErrorAndTheChildGoesOn(t *testing.T) {
 	assert.Contains(t, said.String(), "refuse_linux_test.go", "the stack")
 }
 
-// What a handler holds for the reply alone is closed, sent or not.
+// Resources of a reply are closed after it was sent or failed.
 func TestAReplyIsDoneWithWhetherItIsSentOrNot(t *testing.T) {
 	done := make(chan bool, 1)
 	c, ended := open(t, map[string]handler{"done": func(context.Context, *Conn, *Request) (*Reply, error) {
@@ -256,7 +257,7 @@ func TestAReplyIsDoneWithWhetherItIsSentOrNot(t *testing.T) {
 	assert.NoError(t, <-ended)
 }
 
-// A handler that waits is told when nobody waits for it any more.
+// If the client is gone, the context of a waiting handler is cancelled.
 func TestAHandlersContextEndsWithTheConnection(t *testing.T) {
 	began := make(chan bool)
 	c, ended := open(t, map[string]handler{"wait": func(ctx context.Context, _ *Conn, _ *Request) (*Reply, error) {
@@ -290,8 +291,7 @@ func TestNothingOfAConnectionStays(t *testing.T) {
 	require.NoError(t, c.s.Close())
 	require.NoError(t, <-ended)
 	assert.Equal(t, before, openFiles(t))
-	maps, err = os.ReadFile("/proc/self/maps")
-	require.NoError(t, err)
+	maps = filetest.Read(t, "/proc/self/maps")
 	assert.NotContains(t, string(maps), "memfd:robocache")
 }
 
@@ -314,8 +314,7 @@ func TestADescriptorThatNobodyWantsIsClosed(t *testing.T) {
 }
 
 func TestEveryRequestIsInTheDocumentation(t *testing.T) {
-	text, err := os.ReadFile("doc.go")
-	require.NoError(t, err)
+	text := filetest.Read(t, "doc.go")
 	for name := range handlers {
 		assert.Contains(t, string(text), "\n//\t"+name+" ", name)
 	}

@@ -2,7 +2,7 @@ package serve
 
 import "fmt"
 
-// SocketError says that the descriptor to serve is not a Unix stream socket.
+// SocketError reports that the descriptor is not a Unix stream socket.
 type SocketError struct {
 	FD  int
 	Err error

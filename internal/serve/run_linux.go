@@ -5,8 +5,9 @@ import (
 	"errors"
 )
 
-// Run serves the connection on a descriptor, which is a Unix stream socket, until it ends. The version is the program's. Where the process that made the socket is
-// gone, it calls gone, which ends this one: whoever else holds the socket, such as a fork of that process.
+// Run serves the connection on a descriptor, which is a Unix stream socket, until the connection ends. version is the program's version.
+// When the process that made the socket ends, Run calls gone, which ends this process, because a fork of that process may still hold the
+// socket.
 func Run(ctx context.Context, fd int, version string, gone func()) error {
 	s, err := newSocket(fd)
 	if err != nil {
@@ -19,7 +20,7 @@ func Run(ctx context.Context, fd int, version string, gone func()) error {
 	return errors.Join(serveSocket(ctx, s, newConn(s, version)), s.Close())
 }
 
-// serveSocket serves a socket. Work that is under way when the other end closes has its context cancelled.
+// serveSocket serves a socket. If the other end closes, the context of the current request is cancelled.
 func serveSocket(ctx context.Context, s *socket, c *Conn) error {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})

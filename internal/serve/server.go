@@ -14,42 +14,53 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// handler answers a request. After an error its reply is not looked at.
+// handler answers a request. If it returns an error, the reply is ignored.
 type handler func(ctx context.Context, c *Conn, r *Request) (*Reply, error)
 
-// handlers are the requests by name, hello apart.
-var handlers = map[string]handler{
-	"arena":   newArena,
-	"compute": compute,
-	"counts":  counts,
-	"explain": explain,
-	"image":   image,
-	"plan":    exportPlan,
-	"target":  addTarget,
-
-	"open":    openRecording,
-	"episode": readEpisode,
-	"inspect": inspect,
-	"stats":   stats,
-	"align":   alignRecording,
-	"frames":  readFrames,
-	"cloud":   readCloud,
-	"close":   closeRecordings,
-
-	"loader":   openLoader,
-	"next":     nextBatch,
-	"report":   reportLoader,
-	"resident": openResident,
-	"resume":   resumeLoader,
-	"upload":   upload,
+// typed returns the handler that decodes a request into a Q first.
+func typed[Q any](do func(context.Context, *Conn, *Request, Q) (*Reply, error)) handler {
+	return func(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
+		var q Q
+		if err := r.Decode(&q); err != nil {
+			return nil, err
+		}
+		return do(ctx, c, r, q)
+	}
 }
 
-// Request is what a handler gets.
+// handlers are the request handlers by name, except hello.
+var handlers = map[string]handler{
+	"arena":   typed(newArena),
+	"compute": typed(compute),
+	"counts":  typed(counts),
+	"explain": typed(explain),
+	"image":   typed(image),
+	"plan":    typed(exportPlan),
+	"target":  typed(addTarget),
+
+	"open":    typed(openRecording),
+	"episode": typed(readEpisode),
+	"inspect": inspect,
+	"stats":   typed(stats),
+	"align":   typed(alignRecording),
+	"frames":  typed(readFrames),
+	"cloud":   typed(readCloud),
+	"close":   typed(closeRecordings),
+
+	"loader":   openLoader,
+	"next":     typed(nextBatch),
+	"report":   typed(reportLoader),
+	"resident": openResident,
+	"resume":   typed(resumeLoader),
+	"upload":   typed(upload),
+}
+
+// Request is the argument of a handler.
 type Request struct {
 	Do   string
-	JSON []byte // all of it
+	JSON []byte // the whole object
 	Blob []byte
-	File *os.File // or nil; closed after the handler, unless it takes it and sets this nil
+	File *os.File // or nil; closed after the handler, unless the handler sets it to nil
 }
 
 // Do begins the structs that requests are decoded into.
@@ -57,27 +68,27 @@ type Do struct {
 	Do string `json:"do"`
 }
 
-// Reply is an answer: the fields of Value, which is marshalled to an object, besides "ok". The zero value says ok.
+// Reply is an answer. Value is marshalled to an object, and "ok" is added. The zero value is {"ok":true}.
 type Reply struct {
 	Value any
 	Blob  []byte
-	File  *os.File // to be sent, which stays the handler's
-	// Done, if there is one, is called after the reply was sent, or could not be: to close what only the reply needs.
+	File  *os.File // to send; the handler still owns it
+	// Done, if not nil, is called after the reply was sent or failed to send. It closes resources of the reply.
 	Done func() error
 }
 
-// link is the end of a connection, as a server sees it.
+// link is the server's end of a connection.
 type link interface {
 	receiver
 	send(*Frame) error
 }
 
-// Conn is a connection and what it holds.
+// Conn is a connection with its open resources.
 type Conn struct {
 	link     link
-	version  string // of the program
+	version  string // the program's version
 	handlers map[string]handler
-	stderr   io.Writer // where panics are told
+	stderr   io.Writer // gets the stacks of panics
 	greeted  bool
 	atEnd    []func() error
 
@@ -85,7 +96,7 @@ type Conn struct {
 	arena      *Memory
 	targets    []target
 	recordings recordings
-	slots      *slots // or resident, or neither
+	slots      *slots // slots and resident are never both set
 	resident   *recorded
 }
 
@@ -93,10 +104,10 @@ func newConn(l link, version string) *Conn {
 	return &Conn{link: l, version: version, handlers: handlers, stderr: os.Stderr}
 }
 
-// closing has do called when the connection ends, before what was told earlier.
+// closing registers a function to call when the connection ends, in reverse order.
 func (c *Conn) closing(do func() error) { c.atEnd = append(c.atEnd, do) }
 
-// serve answers requests until the connection ends, which is no error.
+// serve answers requests until the connection ends. The end of the connection is no error.
 func (c *Conn) serve(ctx context.Context) (err error) {
 	defer func() {
 		for _, do := range slices.Backward(c.atEnd) {
@@ -119,7 +130,7 @@ func (c *Conn) serve(ctx context.Context) (err error) {
 			return err
 		}
 		switch err := c.answer(ctx, f); {
-		case errors.Is(err, io.EOF): // nobody is there to answer
+		case errors.Is(err, io.EOF): // the other end is closed
 			return nil
 		case err != nil:
 			return err
@@ -127,12 +138,12 @@ func (c *Conn) serve(ctx context.Context) (err error) {
 	}
 }
 
-// answer handles one request and sends its reply. The error is one after which there is no next request.
+// answer handles one request and sends its reply. It returns an error if no further request can follow.
 func (c *Conn) answer(ctx context.Context, f *Frame) (err error) {
 	r := &Request{JSON: f.JSON, Blob: f.Blob, File: f.File}
 	defer func() {
 		if r.File != nil {
-			_ = r.File.Close() // it was not written
+			_ = r.File.Close() // it was only read
 		}
 	}()
 	reply, err := c.handle(ctx, r)
@@ -158,7 +169,7 @@ func (c *Conn) answer(ctx context.Context, f *Frame) (err error) {
 	return c.fail(err)
 }
 
-// handle answers a request. A panic, also one that was met in drawing ahead, is a *PanicError.
+// handle answers a request. A panic, also one of a goroutine that draws ahead, becomes a *PanicError.
 func (c *Conn) handle(ctx context.Context, r *Request) (reply *Reply, err error) {
 	err = caught.Do(func() (err error) {
 		reply, err = c.dispatch(ctx, r)
@@ -172,7 +183,7 @@ func (c *Conn) handle(ctx context.Context, r *Request) (reply *Reply, err error)
 	return reply, err
 }
 
-// dispatch finds and calls the handler of a request.
+// dispatch calls the handler of a request.
 func (c *Conn) dispatch(ctx context.Context, r *Request) (*Reply, error) {
 	var do Do
 	if err := json.Unmarshal(r.JSON, &do); err != nil {
@@ -197,7 +208,7 @@ func (c *Conn) dispatch(ctx context.Context, r *Request) (*Reply, error) {
 	return h(ctx, c, r)
 }
 
-// frame is the reply as it is sent.
+// frame returns the frame of the reply.
 func (r *Reply) frame() (*Frame, error) {
 	f := &Frame{JSON: []byte(`{"ok":true}`), Blob: r.Blob, File: r.File}
 	if r.Value == nil {

@@ -8,10 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// socket is a connected Unix stream socket. Reads and writes block: there is one of each at a time, and a thread that waits costs less than a poller.
+// socket is a connected Unix stream socket. Reads and writes block, because there is only one of each at a time, and a blocked thread costs
+// less than a poller.
 type socket struct{ fd int }
 
-// newSocket takes a descriptor over, which must be a Unix stream socket.
+// newSocket takes ownership of a descriptor, which must be a Unix stream socket.
 func newSocket(fd int) (*socket, error) {
 	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
 	if err == nil && kind != unix.SOCK_STREAM {
@@ -31,7 +32,7 @@ func (s *socket) Read(p []byte) (int, error) {
 	for {
 		switch n, err := unix.Read(s.fd, p); {
 		case err == unix.EINTR:
-		case err == unix.ECONNRESET || err == nil && n == 0 && len(p) > 0: // reset: closed with something unread
+		case err == unix.ECONNRESET || err == nil && n == 0 && len(p) > 0: // a reset means that the peer closed with unread data
 			return 0, io.EOF
 		case err != nil:
 			return 0, os.NewSyscallError("read", err)
@@ -42,7 +43,7 @@ func (s *socket) Read(p []byte) (int, error) {
 }
 
 func (s *socket) receive(p []byte) (n int, files []*os.File, err error) {
-	oob := make([]byte, unix.CmsgSpace(4*8)) // more than may come, so that those are seen, and closed
+	oob := make([]byte, unix.CmsgSpace(4*8)) // room for more than one, so that extra descriptors are received and closed
 	for {
 		n, k, _, _, err := unix.Recvmsg(s.fd, p, oob, unix.MSG_CMSG_CLOEXEC)
 		switch {
@@ -99,7 +100,7 @@ func (s *socket) send(f *Frame) error {
 	return nil
 }
 
-// ended waits until the other end is closed, or this one.
+// ended returns when either end is closed.
 func (s *socket) ended() {
 	for {
 		fds := []unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLRDHUP}}
@@ -109,6 +110,6 @@ func (s *socket) ended() {
 	}
 }
 
-func (s *socket) shutdown() { _ = unix.Shutdown(s.fd, unix.SHUT_RDWR) } // of one that has ended by itself too
+func (s *socket) shutdown() { _ = unix.Shutdown(s.fd, unix.SHUT_RDWR) } // an error means that it had already ended
 
 func (s *socket) Close() error { return os.NewSyscallError("close", unix.Close(s.fd)) }

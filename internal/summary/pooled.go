@@ -15,3 +15,14 @@ func (p *Pooled) Add(count, mean, variance float64) {
 
 // Std is the standard deviation, divided by the count.
 func (p *Pooled) Std() float64 { return math.Sqrt(p.Variance) }
+
+// MergeQuantiles merges the Quantiles of a part into all, as LeRobot does: the smaller value up to the median, the larger one above it.
+func MergeQuantiles(all, part []float64) {
+	for i, share := range Quantiles {
+		if share <= 0.5 {
+			all[i] = min(all[i], part[i])
+		} else {
+			all[i] = max(all[i], part[i])
+		}
+	}
+}

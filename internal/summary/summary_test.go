@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"sort"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 // golden is what numpy computes: scripts/gen_summary_golden.py.
@@ -44,8 +45,7 @@ func (c columnsOf) list() []Column {
 }
 
 func load(t *testing.T) (g golden) {
-	text, err := os.ReadFile("testdata/numpy.json")
-	require.NoError(t, err)
+	text := filetest.Read(t, "testdata/numpy.json")
 	require.NoError(t, json.Unmarshal(text, &g))
 	require.Greater(t, len(g.Cases), 100)
 	return g

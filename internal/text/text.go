@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Count writes a number with a noun that agrees with it: "1 gap", "2 gaps". plural is that of a noun that takes more than an s, or has a verb:
-// Count(2, "value jumps", "values jump").
+// Count returns a number and a noun that agrees with it: "1 gap", "2 gaps". The argument plural is for nouns that take more than an s, and for
+// nouns with a verb: Count(2, "value jumps", "values jump").
 func Count(n int, noun string, plural ...string) string {
 	switch {
 	case n == 1:
@@ -18,7 +18,10 @@ func Count(n int, noun string, plural ...string) string {
 	return strconv.Itoa(n) + " " + noun + "s"
 }
 
-// List joins names by commas: "a, b, c". If there are more than one beyond most, it names the first and the number of the others: "a, b and 3 more".
+// Names is List with at most 20 names.
+func Names(names []string) string { return List(names, 20) }
+
+// List joins names by commas: "a, b, c". If more than one name is beyond most, it counts those: "a, b and 3 more".
 func List(names []string, most int) string {
 	if len(names) <= most+1 {
 		return strings.Join(names, ", ")
@@ -26,7 +29,7 @@ func List(names []string, most int) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// Join joins what describe returns for the first entries, at most most of them, and the number of the others: "a; b; and 3 more" with "; ".
+// Join joins descriptions of entries. If there are more than most, it counts the others: with "; ", "a; b; and 3 more".
 func Join[T any](list []T, most int, separator string, describe func(*T) string) string {
 	var parts []string
 	for i := range list {

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -15,4 +16,12 @@ func TestALongListHasItsFirstNames(t *testing.T) {
 	for want, names := range map[string][]string{"": nil, "a": {"a"}, "a, b": {"a", "b"}, "a, b, c": {"a", "b", "c"}, "a, b and 2 more": {"a", "b", "c", "d"}} {
 		assert.Equal(t, want, List(names, 2))
 	}
+}
+
+func TestTwentyNamesAreListed(t *testing.T) {
+	assert.Equal(t, "", Names(nil))
+	assert.Equal(t, "a, b", Names([]string{"a", "b"}))
+	many := strings.Split(strings.Repeat("x", 20), "")
+	assert.Equal(t, strings.Join(many, ", "), Names(many))
+	assert.Equal(t, strings.Join(many, ", ")+" and 2 more", Names(append(many, "y", "z")))
 }

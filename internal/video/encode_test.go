@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -50,11 +51,9 @@ func TestEveryPictureIsInTheVideo(t *testing.T) {
 		out, err := exec.Command("ffprobe", "-v", "error", "-count_frames", "-show_entries", "stream=nb_read_frames,codec_name,pix_fmt", "-of", "csv=p=0", path).CombinedOutput()
 		require.NoError(t, err, string(out))
 		assert.Equal(t, codec+",yuv420p,25\n", string(out))
-		first, err := os.ReadFile(path)
-		require.NoError(t, err)
+		first := filetest.Read(t, path)
 		require.NoError(t, Encoding{codec, 64, 64, 29.97}.Encode(context.Background(), path, grey(25, 64, 64, nil)), codec)
-		second, err := os.ReadFile(path)
-		require.NoError(t, err)
+		second := filetest.Read(t, path)
 		assert.Equal(t, len(first), len(second), "the same pictures gave another video")
 	}
 }

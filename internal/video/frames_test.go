@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -44,8 +44,7 @@ func encode(t *testing.T, codec string) packets {
 	if text, err := exec.Command("ffmpeg", args...).CombinedOutput(); err != nil {
 		t.Skip("ffmpeg is not here with an encoder of ", codec, ": ", string(text))
 	}
-	b, err := os.ReadFile(out)
-	require.NoError(t, err)
+	b := filetest.Read(t, out)
 	var list packets
 	if args[len(args)-2] == "ivf" {
 		for b = b[32:]; len(b) > 0; {

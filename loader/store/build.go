@@ -273,7 +273,7 @@ func (e *NothingError) Error() string {
 	if e.Episodes == 0 {
 		why := ""
 		if len(e.Skipped) > 0 {
-			why = ": " + text.Join(e.Skipped.Groups(), 5, "; ", func(g *dataset.NoteGroup) string { return "episode " + g.Who() + ": " + g.Reason() })
+			why = ": " + text.Join(e.Skipped.Groups(), 5, "; ", func(g *dataset.Notes) string { return "episode " + g.Who() + ": " + (*g)[0].Reason() })
 		}
 		return fmt.Sprintf("loader: no streams to pack: no episode that can be read, of %d", len(e.Skipped)) + why
 	}
@@ -284,7 +284,7 @@ func (e *NothingError) Error() string {
 		}
 		return message
 	}
-	return "loader: no streams to pack: " + text.Join(e.Notes.Groups(), 5, ", ", func(g *dataset.NoteGroup) string { return g.Who() + " (" + g.Reason() + ")" })
+	return "loader: no streams to pack: " + text.Join(e.Notes.Groups(), 5, ", ", func(g *dataset.Notes) string { return g.Who() + " (" + (*g)[0].Reason() + ")" })
 }
 
 // ErrorNotes returns the first episode's notes, and those about skipped episodes.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/columns"
 )
 
 // Recorders write a stream's columns in any order, so the columns of several episodes are matched by name. The first episode sets
@@ -113,9 +114,10 @@ func pickColumns(s *dataset.Stream, entries []string) (some []dataset.Column, er
 	}
 	var at []int
 	for _, entry := range entries {
-		one, err := align.FindColumns(s, entry)
-		if err != nil {
-			return nil, err
+		one := columns.Find(s.Columns, entry)
+		if one == nil {
+			got, want := columns.NoColumn(s.Columns, entry)
+			return nil, &align.StreamError{Stream: s.Name, Got: got, Want: want}
 		}
 		if strings.Contains(entry, ":") && s.Columns[one[0]].Name != entry {
 			return s.Columns, nil

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/tuned"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/cuda"
@@ -100,7 +101,7 @@ func TestPoliciesThatDoNotFitAreNotUsed(t *testing.T) {
 	assert.ErrorIs(t, dev.Queue().Backend().(tuned.Device).Tune(tuned.New(tuned.Identity{Device: "NVIDIA H200"})), tuned.ErrStale)
 
 	path := filepath.Join(t.TempDir(), "tuned.json")
-	require.NoError(t, os.WriteFile(path, []byte(`{"format": 3, "device": "NVIDIA H200"}`), 0o644))
+	filetest.Write(t, path, `{"format": 3, "device": "NVIDIA H200"}`)
 	other := simulated(t, path)
 	assert.Contains(t, other.Info().Shapes, "the heuristic: "+path+" is not used: "+tuned.ErrStale.Error())
 	assert.Equal(t, heuristic, launchOf(t, other))

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/internal/kernels"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/tuned"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/backend"
@@ -267,7 +268,7 @@ func TestPlansTakeTheirShapeFromTheTable(t *testing.T) {
 	var text bytes.Buffer
 	require.NoError(t, table.Write(&text))
 	path := filepath.Join(t.TempDir(), "table.json")
-	require.NoError(t, os.WriteFile(path, text.Bytes(), 0o600))
+	filetest.Write(t, path, text.Bytes())
 	t.Setenv("ROBOCACHE_TUNED", path)
 	r := recorder(t, h100())
 	assert.Contains(t, r.Info().Shapes, path)

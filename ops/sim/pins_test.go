@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/cudasim"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/pins"
 )
 
@@ -34,10 +35,9 @@ func TestMainShapesDoWhatIsPinned(t *testing.T) {
 	if os.Getenv("ROBOCACHE_PIN") == "1" {
 		text, err := json.MarshalIndent(did, "", "\t")
 		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(pinFile, append(text, '\n'), 0o644))
+		filetest.Write(t, pinFile, append(text, '\n'))
 	}
-	text, err := os.ReadFile(pinFile)
-	require.NoError(t, err)
+	text := filetest.Read(t, pinFile)
 	var pinned map[string]map[string][]pins.Launch
 	require.NoError(t, json.Unmarshal(text, &pinned))
 	for operation, shapes := range did {

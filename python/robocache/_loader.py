@@ -86,6 +86,7 @@ class Loader:
             other's windows have a fill value that is not valid, and `report` says so.
         rate: steps a second of recordings that have no times; where they have, an error.
         clock: where times come from, of formats that have several clocks.
+        stretch: of a log whose clock was set back while it was recorded, the stretch from 1; -1 mixes all.
         definitions: folders or files of message definitions (.msg, .idl), of logs that lack those of their own types.
         framework: "torch", "numpy" or "jax"; torch if it is imported, else numpy.
         device: of torch's tensors, "cpu", "cuda" or "cuda:N"; the GPU of LOCAL_RANK, or torch's current one, where
@@ -152,6 +153,7 @@ class Loader:
         strict: bool = False,
         rate: Optional[float] = None,
         clock: str = "",
+        stretch: int = 0,
         definitions: Union[Path, Sequence[Path]] = (),
         max_gap: Union[None, _asked.Seconds, Mapping[str, _asked.Seconds]] = None,
         episodes: Optional[_asked.Episodes] = None,

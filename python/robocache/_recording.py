@@ -243,6 +243,7 @@ class Recording:
             a folder of such files, one episode each; of robots' logs MCAP, ROS 1 bags and rosbag2.
         clock: where the times come from, of formats that have several clocks: one of `info.clocks`.
         rate: steps a second, Hz, of a recording that has no times and does not say.
+        stretch: of a log whose clock was set back while it was recorded, the stretch from 1; -1 mixes all.
         definitions: folders or files of message definitions (.msg, .idl), of logs that lack those of their own types.
         strict: refuse a file that is broken anywhere; else what is whole is read and `Episode.damage` counts what was lost.
         framework: what the arrays are: "numpy" or "torch". NumPy has no bfloat16, which is uint16 there.
@@ -274,6 +275,7 @@ class Recording:
         strict: bool = False,
         framework: str = "numpy",
         definitions: Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]]] = (),
+        stretch: int = 0,
     ) -> None:
         name = os.fspath(path)
         if not isinstance(name, str):
@@ -285,9 +287,9 @@ class Recording:
         name = _child.located(name)
         self.path = name
         given = _child.located_all(definitions)
-        self._how = (clock, rate, strict, framework, given)
+        self._how = (clock, rate, strict, framework, given, stretch)
         self._maker = Maker(framework)
-        options: Dict[str, Any] = {"path": name, "clock": clock, "strict": bool(strict), "definitions": given}
+        options: Dict[str, Any] = {"path": name, "clock": clock, "strict": bool(strict), "definitions": given, "stretch": stretch}
         if rate is not None:
             options["rate"] = float(rate)
         self._handle = _Handle(options)
@@ -465,5 +467,5 @@ class Recording:
         return "<pre>{}</pre>".format(html.escape(str(self)))
 
 
-def _open(path: str, clock: str, rate: Optional[float], strict: bool, framework: str, definitions: List[str]) -> Recording:
-    return Recording(path, clock=clock, rate=rate, strict=strict, framework=framework, definitions=definitions)
+def _open(path: str, clock: str, rate: Optional[float], strict: bool, framework: str, definitions: List[str], stretch: int) -> Recording:
+    return Recording(path, clock=clock, rate=rate, strict=strict, framework=framework, definitions=definitions, stretch=stretch)

@@ -45,6 +45,7 @@ DEFAULTS = dict(
     rate=None,
     clock="",
     definitions=(),
+    stretch=0,
     episodes=None,
     statistics=None,
 )

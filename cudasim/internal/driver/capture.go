@@ -13,7 +13,7 @@ const (
 	modeRelaxed
 )
 
-// capture is the recording of a stream's work, and of the streams that events join to it. Device.mu guards it.
+// capture records the work of a stream, and of the streams that events join to it. Device.mu guards it.
 type capture struct {
 	id      uint64
 	mode    uintptr
@@ -24,13 +24,13 @@ type capture struct {
 	invalid bool
 }
 
-// has reports whether a stream of a device is captured.
+// has reports whether the capture includes a stream of a device.
 func (c *capture) has(d *Device) bool {
 	return c.origin.d == d || slices.ContainsFunc(c.joined, func(s *stream) bool { return s.d == d })
 }
 
-// forbidden reports whether a call that may wait for the device is forbidden on this thread, by a capture that the
-// thread began or by one of global mode; it spoils these captures.
+// forbidden reports whether a capture forbids a call that may wait for the device: a capture that this thread began, or one
+// of global mode. Such a call invalidates these captures.
 func (d *Device) forbidden() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -52,7 +52,7 @@ func (s *stream) captured() bool {
 	return s.capture != nil
 }
 
-// uncaptured refuses what the device does not model in a capture.
+// uncaptured refuses calls that the device does not model in a capture.
 func (s *stream) uncaptured() code {
 	if s.captured() {
 		return cudadrv.ErrUnsupported
@@ -60,7 +60,7 @@ func (s *stream) uncaptured() code {
 	return cudadrv.Success
 }
 
-// refuseCaptured refuses, and spoils, a wait for a stream that is being captured.
+// refuseCaptured refuses a wait for a stream that is being captured, and invalidates the capture.
 func (s *stream) refuseCaptured() code {
 	s.d.mu.Lock()
 	defer s.d.mu.Unlock()
@@ -104,7 +104,7 @@ func (d *Device) endCapture(s *stream) (*graph, code) {
 	return c.graph, cudadrv.Success
 }
 
-// reaches reports whether n is one of nodes, or something that they depend on.
+// reaches reports whether n is one of nodes or a dependency of one.
 func reaches(nodes []*node, n *node) bool {
 	seen := map[*node]bool{}
 	var search func([]*node) bool
@@ -125,8 +125,8 @@ func reaches(nodes []*node, n *node) bool {
 	return search(nodes)
 }
 
-// captureWork makes a node of work, if the stream is being captured; done says whether it is, and the work is given back
-// then.
+// captureWork adds work as a node if the stream is being captured. done reports whether it is; the task is then back in its
+// pool.
 func (s *stream) captureWork(o *task) (done bool, c code) {
 	d := s.d
 	d.mu.Lock()
@@ -148,7 +148,7 @@ func (s *stream) captureWork(o *task) (done bool, c code) {
 	return true, cudadrv.Success
 }
 
-// captureRecord makes an event stand for a place in a capture, if the stream is in one.
+// captureRecord records an event in a capture, if the stream is being captured.
 func (s *stream) captureRecord(e *event) (done bool, c code) {
 	s.d.mu.Lock()
 	defer s.d.mu.Unlock()
@@ -164,7 +164,7 @@ func (s *stream) captureRecord(e *event) (done bool, c code) {
 	return true, cudadrv.Success
 }
 
-// captureWait joins the stream to the event's capture, or a capture of its own to what the event stands for.
+// captureWait adds the event's nodes as dependencies, and joins the stream to the event's capture if it has none.
 func (s *stream) captureWait(e *event) (done bool, c code) {
 	d := s.d
 	d.mu.Lock()

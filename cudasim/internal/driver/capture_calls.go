@@ -6,11 +6,7 @@ import (
 	"github.com/robocache/robocache/cudadrv"
 )
 
-func cuStreamBeginCapture(d *Device, a []uintptr) code {
-	s, ok := lookup[*stream](d, a[0])
-	if !ok {
-		return cudadrv.ErrInvalidHandle
-	}
+func cuStreamBeginCapture(d *Device, s *stream, a []uintptr) code {
 	if a[1] > modeRelaxed {
 		return cudadrv.ErrInvalidValue
 	}
@@ -26,11 +22,7 @@ func cuStreamBeginCapture(d *Device, a []uintptr) code {
 	return cudadrv.Success
 }
 
-func cuStreamEndCapture(d *Device, a []uintptr) code {
-	s, ok := lookup[*stream](d, a[0])
-	if !ok {
-		return cudadrv.ErrInvalidHandle
-	}
+func cuStreamEndCapture(d *Device, s *stream, a []uintptr) code {
 	if a[1] == 0 {
 		return cudadrv.ErrInvalidValue
 	}
@@ -42,12 +34,8 @@ func cuStreamEndCapture(d *Device, a []uintptr) code {
 	return put64(a[1], uint64(d.add(kindGraph, g, 0)))
 }
 
-// cuStreamGetCaptureInfo tells the state, the capture's number, its graph, and what the next node would depend on.
-func cuStreamGetCaptureInfo(d *Device, a []uintptr) code {
-	s, ok := lookup[*stream](d, a[0])
-	if !ok {
-		return cudadrv.ErrInvalidHandle
-	}
+// cuStreamGetCaptureInfo writes the state, the capture's number, its graph, and the dependencies of the next node.
+func cuStreamGetCaptureInfo(d *Device, s *stream, a []uintptr) code {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	const none, active, invalid = 0, 1, 2
@@ -71,10 +59,10 @@ func cuStreamGetCaptureInfo(d *Device, a []uintptr) code {
 	return cudadrv.Success
 }
 
-// cuStreamGetCaptureInfoV3 tells of edges too, none of which carries data here.
-func cuStreamGetCaptureInfoV3(d *Device, a []uintptr) code {
+// cuStreamGetCaptureInfoV3 also writes the data of edges, which is always empty here.
+func cuStreamGetCaptureInfoV3(d *Device, s *stream, a []uintptr) code {
 	if a[5] != 0 {
 		put64(a[5], 0)
 	}
-	return cuStreamGetCaptureInfo(d, []uintptr{a[0], a[1], a[2], a[3], a[4], a[6]})
+	return cuStreamGetCaptureInfo(d, s, []uintptr{a[0], a[1], a[2], a[3], a[4], a[6]})
 }

@@ -5,7 +5,7 @@ import "github.com/robocache/robocache/cudadrv"
 // code is a driver result.
 type code = cudadrv.Code
 
-// Codes that the simulated device gives and that cudadrv has no name for.
+// Codes of the simulated device for which cudadrv has no name.
 const (
 	codeIllegalState     code = 401
 	codeCaptureMerge     code = 902
@@ -14,7 +14,7 @@ const (
 	codeCapturedEvent    code = 907
 )
 
-// codeTexts holds the driver's name and sentence of each code, as the driver API reference gives them.
+// codeTexts holds the name and sentence of each code, from the driver API reference.
 var codeTexts = map[code][2]string{
 	0:   {"CUDA_SUCCESS", "no error"},
 	1:   {"CUDA_ERROR_INVALID_VALUE", "invalid argument"},

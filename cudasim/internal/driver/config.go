@@ -2,7 +2,7 @@ package driver
 
 import "github.com/robocache/robocache/cudasim/internal/exec"
 
-// Config says how devices are made. Its fields are those of cudasim.Config.
+// Config configures devices. Its fields are those of cudasim.Config.
 type Config struct {
 	exec.Options // of each launch
 	Rewrite      func(text []byte) []byte
@@ -13,13 +13,13 @@ type Config struct {
 // Name is the name of the device.
 const Name = "Simulated GPU"
 
-// CUDAVersion is the CUDA version that the device states: 12.8.
+// CUDAVersion is the CUDA version that cuDriverGetVersion returns: 12.8.
 const CUDAVersion = 12080
 
-// ISAVersion is the newest .version of PTX that the device takes: 8.7, CUDA 12.8's.
+// ISAVersion is the newest .version of PTX that the device accepts: 8.7, as in CUDA 12.8.
 const ISAVersion = 87
 
-// The device's limits: those of compute capability 9.0.
+// The device's limits are those of compute capability 9.0.
 const (
 	ccMajor, ccMinor = 9, 0
 	maxThreads       = 1024
@@ -42,7 +42,7 @@ func (d *Device) multiprocessors() int {
 	return exec.DefaultMultiprocessors
 }
 
-// sharedOptin is how much shared memory a block may have.
+// sharedOptin is the most shared memory that a block may have.
 func (d *Device) sharedOptin() int {
 	if d.cfg.Shared > 0 {
 		return min(d.cfg.Shared, maxSharedOptin)

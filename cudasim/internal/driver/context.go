@@ -2,46 +2,39 @@ package driver
 
 import "github.com/robocache/robocache/cudadrv"
 
-// cudaContext is a device's primary context, the only one that it has. It is the same as long as someone holds it.
+// cudaContext is a device's primary context, its only one. It stays the same while it is retained.
 type cudaContext struct{ d *Device }
 
 func cuDevicePrimaryCtxRetain(d *Device, a []uintptr) code {
-	return d.onDevice(a[1], func() code {
+	d.mu.Lock()
+	first := d.retained == 0
+	d.retained++
+	d.mu.Unlock()
+	if first {
+		h := d.add(kindContext, &cudaContext{d}, 0)
 		d.mu.Lock()
-		first := d.retained == 0
-		d.retained++
+		d.context = h
 		d.mu.Unlock()
-		if first {
-			h := d.add(kindContext, &cudaContext{d}, 0)
-			d.mu.Lock()
-			d.context = h
-			d.mu.Unlock()
-		}
-		return put64(a[0], uint64(d.context))
-	})
+	}
+	return put64(a[0], uint64(d.context))
 }
 
-// cuDevicePrimaryCtxRelease ends a hold. On a lost device it says so, and ends it all the same.
-func cuDevicePrimaryCtxRelease(d *Device, a []uintptr) code {
-	return d.onDevice(a[0], func() code {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		if d.retained == 0 {
-			return cudadrv.ErrInvalidContext
-		}
-		d.retained--
-		if d.retained == 0 {
-			delete(d.open, d.context)
-			d.context = 0
-		}
-		return d.lost()
-	})
-}
-
-func cuCtxPushCurrent(d *Device, a []uintptr) code {
-	if _, ok := lookup[*cudaContext](d, a[0]); !ok {
+// cuDevicePrimaryCtxRelease ends a hold. On a lost device it returns the fault's code, but the hold ends too.
+func cuDevicePrimaryCtxRelease(d *Device, _ []uintptr) code {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.retained == 0 {
 		return cudadrv.ErrInvalidContext
 	}
+	d.retained--
+	if d.retained == 0 {
+		delete(d.open, d.context)
+		d.context = 0
+	}
+	return d.lost()
+}
+
+func cuCtxPushCurrent(d *Device, _ *cudaContext, a []uintptr) code {
 	t := threadID()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -60,11 +53,11 @@ func cuCtxPopCurrent(d *Device, a []uintptr) code {
 	if a[0] != 0 {
 		put64(a[0], uint64(stack[len(stack)-1]))
 	}
-	d.current[t] = stack[:len(stack)-1] // an empty stack stays: the thread will bind again
+	d.current[t] = stack[:len(stack)-1] // an empty stack stays, because the thread will bind again
 	return cudadrv.Success
 }
 
-// bound is the device whose context is current on the calling thread, nil if there is none; r.mu is held.
+// bound returns the device whose context is current on the calling thread, nil if there is none; r.mu is held.
 func (r *driver) bound() *Device {
 	stack := r.current[threadID()]
 	if len(stack) == 0 {
@@ -102,7 +95,7 @@ func cuCtxSynchronize(d *Device, a []uintptr) code {
 	return d.lost()
 }
 
-// priorities: lower goes first. They change nothing here.
+// priorities: lower goes first. The device ignores them.
 func cuCtxGetStreamPriorityRange(d *Device, a []uintptr) code {
 	if a[0] != 0 {
 		put32(a[0], 0)

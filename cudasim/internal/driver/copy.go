@@ -7,14 +7,11 @@ import (
 	"github.com/robocache/robocache/cudadrv"
 )
 
-// Copies of pinned memory are asynchronous. Of other host memory an upload takes a copy of the source before it returns,
+// Copies of pinned memory are asynchronous. For other host memory, an upload copies the source before it returns,
 // and a download returns when it is done, as with the driver.
 
-func cuMemcpyHtoDAsync(d *Device, a []uintptr) code {
-	return d.queue(a[3], func(s *stream, o *task) code {
-		if a[2] == 0 {
-			return cudadrv.Success
-		}
+func cuMemcpyHtoDAsync(d *Device, s *stream, a []uintptr) code {
+	return d.queue(s, a[2], func(o *task) code {
 		if !d.memory.usable(uint64(a[0]), uint64(a[2])) || a[1] == 0 {
 			return cudadrv.ErrInvalidValue
 		}
@@ -26,11 +23,8 @@ func cuMemcpyHtoDAsync(d *Device, a []uintptr) code {
 	}, false)
 }
 
-func cuMemcpyDtoHAsync(d *Device, a []uintptr) code {
-	return d.queue(a[3], func(s *stream, o *task) code {
-		if a[2] == 0 {
-			return cudadrv.Success
-		}
+func cuMemcpyDtoHAsync(d *Device, s *stream, a []uintptr) code {
+	return d.queue(s, a[2], func(o *task) code {
 		if !d.memory.usable(uint64(a[1]), uint64(a[2])) || a[0] == 0 {
 			return cudadrv.ErrInvalidValue
 		}
@@ -39,11 +33,8 @@ func cuMemcpyDtoHAsync(d *Device, a []uintptr) code {
 	}, d.hosts.find(a[0], a[2]) == nil)
 }
 
-func cuMemcpyDtoDAsync(d *Device, a []uintptr) code {
-	return d.queue(a[3], func(_ *stream, o *task) code {
-		if a[2] == 0 {
-			return cudadrv.Success
-		}
+func cuMemcpyDtoDAsync(d *Device, s *stream, a []uintptr) code {
+	return d.queue(s, a[2], func(o *task) code {
 		if !d.memory.usable(uint64(a[0]), uint64(a[2])) || !d.memory.usable(uint64(a[1]), uint64(a[2])) {
 			return cudadrv.ErrInvalidValue
 		}
@@ -52,14 +43,16 @@ func cuMemcpyDtoDAsync(d *Device, a []uintptr) code {
 	}, false)
 }
 
-func cuMemsetD8Async(d *Device, a []uintptr) code  { return d.memset(a, 1) }
-func cuMemsetD32Async(d *Device, a []uintptr) code { return d.memset(a, 4) }
+func cuMemsetD8Async(d *Device, s *stream, a []uintptr) code {
+	return d.memset(s, a, 1)
+}
 
-func (d *Device) memset(a []uintptr, width uint8) code {
-	return d.queue(a[3], func(_ *stream, o *task) code {
-		if a[2] == 0 {
-			return cudadrv.Success
-		}
+func cuMemsetD32Async(d *Device, s *stream, a []uintptr) code {
+	return d.memset(s, a, 4)
+}
+
+func (d *Device) memset(s *stream, a []uintptr, width uint8) code {
+	return d.queue(s, a[2], func(o *task) code {
 		if uint64(a[2]) > 1<<46 || uint64(a[0])%uint64(width) != 0 || !d.memory.usable(uint64(a[0]), uint64(a[2])*uint64(width)) {
 			return cudadrv.ErrInvalidValue
 		}
@@ -68,18 +61,16 @@ func (d *Device) memset(a []uintptr, width uint8) code {
 	}, false)
 }
 
-// queue gives a stream the work that set describes, or makes a node of it. Work of no bytes is left out. With wait it
-// returns when the work is done.
-func (d *Device) queue(h uintptr, set func(s *stream, o *task) code, wait bool) code {
-	s, ok := lookup[*stream](d, h)
-	if !ok {
-		return cudadrv.ErrInvalidHandle
-	}
+// queue fills a task by set and pushes it to the stream, or adds it as a node if the stream is captured. If n is 0
+// there is no work: set is not called, and a captured stream gets an empty node. With wait, queue returns after the work.
+func (d *Device) queue(s *stream, n uintptr, set func(o *task) code, wait bool) code {
 	o := d.tasks.get()
 	o.kind = taskEmpty
-	if c := set(s, o); c != cudadrv.Success {
-		d.tasks.put(o)
-		return c
+	if n != 0 {
+		if c := set(o); c != cudadrv.Success {
+			d.tasks.put(o)
+			return c
+		}
 	}
 	if done, c := s.captureWork(o); done {
 		return c
@@ -106,7 +97,7 @@ const (
 	deviceAt, arrayAt, pitchAt    = 32, 40, 48
 )
 
-// readSide reads one side; span is how far the copy reaches from its first byte.
+// readSide reads one side of the copy. height rows of width bytes must lie in its memory.
 func (d *Device) readSide(b []byte, width, height uint64) (s side, c code) {
 	u64 := func(at int) uint64 { return binary.NativeEndian.Uint64(b[at:]) }
 	const onHost, onDevice, unified = 1, 2, 4
@@ -137,14 +128,14 @@ func (d *Device) readSide(b []byte, width, height uint64) (s side, c code) {
 	return s, cudadrv.Success
 }
 
-func cuMemcpy2DAsync(d *Device, a []uintptr) code {
+func cuMemcpy2DAsync(d *Device, s *stream, a []uintptr) code {
 	b := cudadrv.View(a[0], copy2DBytes)
 	if b == nil {
 		return cudadrv.ErrInvalidValue
 	}
 	r := &rows{width: binary.NativeEndian.Uint64(b[widthAt:]), height: binary.NativeEndian.Uint64(b[tallAt:])}
 	if r.width == 0 || r.height == 0 {
-		return d.queue(a[1], func(*stream, *task) code { return cudadrv.Success }, false)
+		return d.queue(s, 0, nil, false)
 	}
 	var c code
 	if r.src, c = d.readSide(b[srcAt:], r.width, r.height); c != cudadrv.Success {
@@ -156,7 +147,7 @@ func cuMemcpy2DAsync(d *Device, a []uintptr) code {
 	pageable := func(s side) bool {
 		return s.host != nil && d.hosts.find(cudadrv.Addr(s.host), uintptr(len(s.host))) == nil
 	}
-	return d.queue(a[1], func(_ *stream, o *task) code {
+	return d.queue(s, 1, func(o *task) code {
 		o.kind, o.rows = taskRows, r
 		return cudadrv.Success
 	}, pageable(r.dst) || pageable(r.src))

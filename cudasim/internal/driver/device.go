@@ -12,22 +12,22 @@ import (
 // Device is a simulated device. Its methods may be called from any goroutine.
 type Device struct {
 	*driver
-	owner  memory.Owner // as the space knows it
+	owner  memory.Owner // the device's identity in the space
 	cfg    Config
 	poison atomic.Int32
 	memory deviceMemory
 
-	// driver.mu guards what follows.
+	// driver.mu guards the fields below.
 	retained int     // holds on the primary context
 	context  uintptr // its handle
 	streams  map[*stream]struct{}
 	fault    *report.Fault
-	report   string // what cuGetErrorString adds to the text of the poisoning code
+	report   string // text that cuGetErrorString adds to the sentence of the poisoning code
 	observe  func(*report.Launch)
-	counts   bool // what observe sees has counters
+	counts   bool // launches that observe gets have counters
 }
 
-// driver is what the devices of one driver have in common.
+// driver is the state that the devices of one driver share.
 type driver struct {
 	devices []*Device
 	space   *memory.Space
@@ -37,10 +37,10 @@ type driver struct {
 	running sync.Mutex  // held while a kernel runs: one at a time
 	tasks   taskPool
 
-	mu       sync.Mutex // of what follows
-	next     uintptr    // the handle given last
+	mu       sync.Mutex // guards the fields below
+	next     uintptr    // the last handle
 	open     map[uintptr]*object
-	texts    map[string][]byte // C strings that were given out
+	texts    map[string][]byte // C strings that programs have pointers to
 	current  map[int][]uintptr // contexts current on a thread, the latest last
 	captures map[*capture]struct{}
 	lastID   uint64 // of a capture
@@ -64,7 +64,7 @@ func New(n int, cfg Config) []*Device {
 	return r.devices
 }
 
-// LastFault is the fault by which the device was lost, nil if there is none.
+// LastFault returns the fault by which the device was lost, nil if there is none.
 func (d *Device) LastFault() *report.Fault {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -80,10 +80,10 @@ func (d *Device) lose(c code, f *report.Fault, report string) {
 	}
 }
 
-// lost is the poisoning code, Success if there is none.
+// lost returns the poisoning code, Success if there is none.
 func (d *Device) lost() code { return code(d.poison.Load()) }
 
-// Observe makes fn see every launch that ends well, nil none. With counts each has its counters.
+// Observe calls fn for every launch that ends without a fault; nil ends that. With counts, launches have their counters.
 func (d *Device) Observe(fn func(*report.Launch), counts bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

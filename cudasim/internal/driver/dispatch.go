@@ -2,17 +2,17 @@ package driver
 
 import "github.com/robocache/robocache/cudadrv"
 
-// need says what a call wants before it does anything.
+// need is the set of conditions that a call checks first.
 type need uint8
 
 const (
 	needInit    need = 1 << iota // cuInit has been called
 	needContext                  // a context is current on the thread
 	needHealthy                  // no kernel has met a fault
-	needSafe                     // no capture forbids it: it may wait for the device
+	needSafe                     // no capture forbids the call, which may wait for the device
 )
 
-// entry is one function of the table. args is the number of arguments that it takes; run gets the device that the call is for.
+// entry is one function of the table. args is the number of its arguments; run also gets the call's device.
 type entry struct {
 	args int
 	need need
@@ -20,19 +20,43 @@ type entry struct {
 	run  func(d *Device, a []uintptr) code
 }
 
-// which says how a call finds its device: 0 by the thread's current context, n by the handle that is its n-th argument, -n by
-// the ordinal that is.
+// which is the way to a call's device: 0 takes the thread's current context, n the handle in the n-th argument, and -n the ordinal
+// in the n-th argument.
 type which int8
 
 const (
 	current    which = 0
-	configured which = 127 // by the stream in the launch configuration that is the first argument
+	configured which = 127 // the stream in the launch configuration, which the first argument points to
 )
 
 func handle(arg which) which  { return arg + 1 }
 func ordinal(arg which) which { return -arg - 1 }
 
-// device is the device that a call is for; the first where it names none, to say so.
+// call is a function of the table that takes the object of one of its handles.
+type call[T any] func(d *Device, object T, a []uintptr) code
+
+// typed returns a function that looks up the object whose handle is argument arg, and returns missing if there is none of type T.
+func typed[T any](arg which, missing code, run call[T]) func(d *Device, a []uintptr) code {
+	return func(d *Device, a []uintptr) code {
+		v, ok := lookup[T](d, a[arg])
+		if !ok {
+			return missing
+		}
+		return run(d, v, a)
+	}
+}
+
+// onHandle returns the entry of a call on an object: argument arg is its handle, and also determines the device.
+func onHandle[T any](args int, need need, arg which, run call[T]) entry {
+	return entry{args, need, handle(arg), typed(arg, cudadrv.ErrInvalidHandle, run)}
+}
+
+// onValue is onHandle for graphs and pools: the driver returns "invalid value" if their handle is wrong.
+func onValue[T any](args int, need need, arg which, run call[T]) entry {
+	return entry{args, need, handle(arg), typed(arg, cudadrv.ErrInvalidValue, run)}
+}
+
+// device returns the device of a call. If the arguments name none, it is the first device, which returns the error.
 func (r *driver) device(of which, a []uintptr) *Device {
 	switch d := r.devices[0]; {
 	case len(r.devices) == 1:
@@ -82,6 +106,9 @@ func (r *driver) call(e *entry, a []uintptr) code {
 	}
 	if e.need&needSafe != 0 && d.forbidden() {
 		return cudadrv.ErrCaptureUnsupported
+	}
+	if e.of < 0 && int32(a[-e.of-1]) != int32(d.owner.Index) {
+		return cudadrv.ErrInvalidDevice
 	}
 	return e.run(d, a)
 }

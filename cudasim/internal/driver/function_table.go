@@ -2,7 +2,7 @@ package driver
 
 import "github.com/robocache/robocache/cudadrv"
 
-// FunctionTable is the driver's function table, that of all its devices.
+// FunctionTable returns the function table of the driver, which all its devices share.
 func (d *Device) FunctionTable() *cudadrv.FunctionTable {
 	return &cudadrv.FunctionTable{Path: "simulated by package cudasim", NCCL: d.driver.nccl,
 		Lookup: func(name string, version int) (cudadrv.Proc, bool) {
@@ -14,13 +14,13 @@ func (d *Device) FunctionTable() *cudadrv.FunctionTable {
 		}}
 }
 
-// What most calls need.
+// Common conditions of calls.
 const (
 	needDevice = needInit | needHealthy
 	needBound  = needInit | needContext | needHealthy
 )
 
-// entries lists the functions that the simulated device has, by exported name.
+// entries lists the functions of the simulated driver by exported name.
 var entries map[string]entry
 
 func init() {
@@ -40,7 +40,7 @@ func init() {
 		"cuDeviceGetAttribute":         {3, needInit, ordinal(2), cuDeviceGetAttribute},
 		"cuDevicePrimaryCtxRetain":     {2, needDevice, ordinal(1), cuDevicePrimaryCtxRetain},
 		"cuDevicePrimaryCtxRelease_v2": {1, needInit, ordinal(0), cuDevicePrimaryCtxRelease},
-		"cuCtxPushCurrent_v2":          {1, needInit, current, cuCtxPushCurrent},
+		"cuCtxPushCurrent_v2":          {1, needInit, current, typed(0, cudadrv.ErrInvalidContext, cuCtxPushCurrent)},
 		"cuCtxPopCurrent_v2":           {1, needInit, current, cuCtxPopCurrent},
 		"cuCtxSynchronize":             {0, needBound, current, cuCtxSynchronize},
 		"cuCtxGetStreamPriorityRange":  {2, needBound, current, cuCtxGetStreamPriorityRange},
@@ -56,63 +56,63 @@ func init() {
 		"cuMemHostGetDevicePointer_v2": {3, needBound, current, cuMemHostGetDevicePointer},
 		"cuMemHostRegister_v2":         {3, needBound | needSafe, current, cuMemHostRegister},
 		"cuMemHostUnregister":          {1, needBound | needSafe, current, cuMemHostUnregister},
-		"cuMemAllocAsync":              {3, needDevice, handle(2), cuMemAllocAsync},
-		"cuMemFreeAsync":               {2, needDevice, handle(1), cuMemFreeAsync},
+		"cuMemAllocAsync":              onHandle(3, needDevice, 2, cuMemAllocAsync),
+		"cuMemFreeAsync":               onHandle(2, needDevice, 1, cuMemFreeAsync),
 		"cuDeviceGetMemPool":           {2, needInit, ordinal(1), cuDeviceGetMemPool},
-		"cuMemPoolSetAttribute":        {3, needInit, handle(0), cuMemPoolSetAttribute},
-		"cuMemPoolGetAttribute":        {3, needInit, handle(0), cuMemPoolGetAttribute},
-		"cuMemPoolSetAccess":           {3, needInit, handle(0), cuMemPoolSetAccess},
-		"cuMemPoolTrimTo":              {2, needInit, handle(0), cuMemPoolTrimTo},
+		"cuMemPoolSetAttribute":        onValue(3, needInit, 0, cuMemPoolSetAttribute),
+		"cuMemPoolGetAttribute":        onValue(3, needInit, 0, cuMemPoolGetAttribute),
+		"cuMemPoolSetAccess":           onValue(3, needInit, 0, cuMemPoolSetAccess),
+		"cuMemPoolTrimTo":              onValue(2, needInit, 0, cuMemPoolTrimTo),
 
-		"cuMemcpyHtoDAsync_v2": {4, needDevice, handle(3), cuMemcpyHtoDAsync},
-		"cuMemcpyDtoHAsync_v2": {4, needDevice, handle(3), cuMemcpyDtoHAsync},
-		"cuMemcpyDtoDAsync_v2": {4, needDevice, handle(3), cuMemcpyDtoDAsync},
-		"cuMemcpy2DAsync_v2":   {2, needDevice, handle(1), cuMemcpy2DAsync},
-		"cuMemsetD8Async":      {4, needDevice, handle(3), cuMemsetD8Async},
-		"cuMemsetD32Async":     {4, needDevice, handle(3), cuMemsetD32Async},
+		"cuMemcpyHtoDAsync_v2": onHandle(4, needDevice, 3, cuMemcpyHtoDAsync),
+		"cuMemcpyDtoHAsync_v2": onHandle(4, needDevice, 3, cuMemcpyDtoHAsync),
+		"cuMemcpyDtoDAsync_v2": onHandle(4, needDevice, 3, cuMemcpyDtoDAsync),
+		"cuMemcpy2DAsync_v2":   onHandle(2, needDevice, 1, cuMemcpy2DAsync),
+		"cuMemsetD8Async":      onHandle(4, needDevice, 3, cuMemsetD8Async),
+		"cuMemsetD32Async":     onHandle(4, needDevice, 3, cuMemsetD32Async),
 
 		"cuStreamCreateWithPriority": {3, needBound, current, cuStreamCreateWithPriority},
-		"cuStreamDestroy_v2":         {1, needInit, handle(0), cuStreamDestroy},
-		"cuStreamSynchronize":        {1, needDevice, handle(0), cuStreamSynchronize},
-		"cuStreamQuery":              {1, needDevice, handle(0), cuStreamQuery},
-		"cuStreamWaitEvent":          {3, needDevice, handle(0), cuStreamWaitEvent},
+		"cuStreamDestroy_v2":         onHandle(1, needInit, 0, cuStreamDestroy),
+		"cuStreamSynchronize":        onHandle(1, needDevice, 0, cuStreamSynchronize),
+		"cuStreamQuery":              onHandle(1, needDevice, 0, cuStreamQuery),
+		"cuStreamWaitEvent":          onHandle(3, needDevice, 0, cuStreamWaitEvent),
 		"cuEventCreate":              {2, needBound, current, cuEventCreate},
-		"cuEventDestroy_v2":          {1, needInit, handle(0), cuEventDestroy},
-		"cuEventRecord":              {2, needDevice, handle(0), cuEventRecord},
-		"cuEventQuery":               {1, needDevice, handle(0), cuEventQuery},
-		"cuEventSynchronize":         {1, needDevice, handle(0), cuEventSynchronize},
+		"cuEventDestroy_v2":          onHandle(1, needInit, 0, cuEventDestroy),
+		"cuEventRecord":              onHandle(2, needDevice, 0, cuEventRecord),
+		"cuEventQuery":               onHandle(1, needDevice, 0, cuEventQuery),
+		"cuEventSynchronize":         onHandle(1, needDevice, 0, cuEventSynchronize),
 		"cuEventElapsedTime":         {3, needDevice, handle(1), cuEventElapsedTime},
 
 		"cuModuleLoadDataEx":                          {5, needBound, current, cuModuleLoadDataEx},
-		"cuModuleUnload":                              {1, needInit | needContext, handle(0), cuModuleUnload},
-		"cuModuleGetFunction":                         {3, needBound, handle(1), cuModuleGetFunction},
+		"cuModuleUnload":                              onHandle(1, needInit|needContext, 0, cuModuleUnload),
+		"cuModuleGetFunction":                         onHandle(3, needBound, 1, cuModuleGetFunction),
 		"cuLibraryLoadData":                           {8, needDevice, current, cuLibraryLoadData},
-		"cuLibraryUnload":                             {1, needInit, handle(0), cuLibraryUnload},
-		"cuLibraryGetKernel":                          {3, needDevice, handle(1), cuLibraryGetKernel},
-		"cuLibraryGetModule":                          {2, needBound, handle(1), cuLibraryGetModule},
-		"cuKernelGetFunction":                         {2, needBound, handle(1), cuKernelGetFunction},
-		"cuKernelGetAttribute":                        {4, needDevice, ordinal(3), cuKernelGetAttribute},
-		"cuKernelSetAttribute":                        {4, needDevice, ordinal(3), cuKernelSetAttribute},
-		"cuKernelGetParamInfo":                        {4, needDevice, handle(0), cuGetParamInfo},
-		"cuFuncGetParamInfo":                          {4, needDevice, handle(0), cuGetParamInfo},
-		"cuFuncGetAttribute":                          {3, needDevice, handle(2), cuFuncGetAttribute},
-		"cuFuncSetAttribute":                          {3, needDevice, handle(0), cuFuncSetAttribute},
-		"cuOccupancyMaxActiveBlocksPerMultiprocessor": {4, needDevice, handle(1), cuOccupancyMaxActiveBlocksPerMultiprocessor},
+		"cuLibraryUnload":                             onHandle(1, needInit, 0, cuLibraryUnload),
+		"cuLibraryGetKernel":                          onHandle(3, needDevice, 1, cuLibraryGetKernel),
+		"cuLibraryGetModule":                          onHandle(2, needBound, 1, cuLibraryGetModule),
+		"cuKernelGetFunction":                         onHandle(2, needBound, 1, cuKernelGetFunction),
+		"cuKernelGetAttribute":                        {4, needDevice, ordinal(3), typed(2, cudadrv.ErrInvalidHandle, cuFuncGetAttribute)},
+		"cuKernelSetAttribute":                        {4, needDevice, ordinal(3), typed(2, cudadrv.ErrInvalidHandle, cuKernelSetAttribute)},
+		"cuKernelGetParamInfo":                        onHandle(4, needDevice, 0, cuGetParamInfo),
+		"cuFuncGetParamInfo":                          onHandle(4, needDevice, 0, cuGetParamInfo),
+		"cuFuncGetAttribute":                          onHandle(3, needDevice, 2, cuFuncGetAttribute),
+		"cuFuncSetAttribute":                          onHandle(3, needDevice, 0, cuFuncSetAttribute),
+		"cuOccupancyMaxActiveBlocksPerMultiprocessor": onHandle(4, needDevice, 1, cuOccupancyMaxActiveBlocksPerMultiprocessor),
 		"cuLaunchKernel":                              {11, needDevice, handle(8), cuLaunchKernel},
 		"cuLaunchKernelEx":                            {4, needDevice, configured, cuLaunchKernelEx},
 
-		"cuStreamBeginCapture_v2":           {2, needDevice, handle(0), cuStreamBeginCapture},
-		"cuStreamEndCapture":                {2, needInit, handle(0), cuStreamEndCapture},
-		"cuStreamGetCaptureInfo_v2":         {6, needDevice, handle(0), cuStreamGetCaptureInfo},
-		"cuStreamGetCaptureInfo_v3":         {7, needDevice, handle(0), cuStreamGetCaptureInfoV3},
-		"cuGraphInstantiateWithFlags":       {3, needBound, handle(1), cuGraphInstantiateWithFlags},
-		"cuGraphLaunch":                     {2, needDevice, handle(1), cuGraphLaunch},
-		"cuGraphExecDestroy":                {1, needInit, handle(0), cuGraphExecDestroy},
-		"cuGraphDestroy":                    {1, needInit, handle(0), cuGraphDestroy},
-		"cuGraphExecUpdate_v2":              {3, needBound, handle(0), cuGraphExecUpdate},
-		"cuGraphExecUpdate":                 {4, needBound, handle(0), cuGraphExecUpdateV1},
-		"cuGraphGetNodes":                   {3, needInit, handle(0), cuGraphGetNodes},
-		"cuGraphExecKernelNodeSetParams_v2": {3, needBound, handle(0), cuGraphExecKernelNodeSetParams},
-		"cuGraphExecKernelNodeSetParams":    {3, needBound, handle(0), cuGraphExecKernelNodeSetParamsV1},
+		"cuStreamBeginCapture_v2":           onHandle(2, needDevice, 0, cuStreamBeginCapture),
+		"cuStreamEndCapture":                onHandle(2, needInit, 0, cuStreamEndCapture),
+		"cuStreamGetCaptureInfo_v2":         onHandle(6, needDevice, 0, cuStreamGetCaptureInfo),
+		"cuStreamGetCaptureInfo_v3":         onHandle(7, needDevice, 0, cuStreamGetCaptureInfoV3),
+		"cuGraphInstantiateWithFlags":       onValue(3, needBound, 1, cuGraphInstantiateWithFlags),
+		"cuGraphLaunch":                     {2, needDevice, handle(1), typed(0, cudadrv.ErrInvalidValue, cuGraphLaunch)},
+		"cuGraphExecDestroy":                onValue(1, needInit, 0, destroy[*graphExec]),
+		"cuGraphDestroy":                    onValue(1, needInit, 0, destroy[*graph]),
+		"cuGraphExecUpdate_v2":              onValue(3, needBound, 0, cuGraphExecUpdate),
+		"cuGraphExecUpdate":                 onValue(4, needBound, 0, cuGraphExecUpdateV1),
+		"cuGraphGetNodes":                   onValue(3, needInit, 0, cuGraphGetNodes),
+		"cuGraphExecKernelNodeSetParams_v2": onValue(3, needBound, 0, cuGraphExecKernelNodeSetParams),
+		"cuGraphExecKernelNodeSetParams":    onValue(3, needBound, 0, cuGraphExecKernelNodeSetParamsV1),
 	}
 }

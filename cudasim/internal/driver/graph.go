@@ -7,10 +7,10 @@ import (
 	"github.com/robocache/robocache/cudasim/internal/exec"
 )
 
-// graph is recorded work. It does not change once its capture has ended.
+// graph is recorded work. It is immutable once its capture has ended.
 type graph struct{ nodes []*node }
 
-// node is a piece of work and what must be done before it; these come earlier in the graph's list.
+// node is a piece of work with its dependencies, which come earlier in the graph's list.
 type node struct {
 	handle uintptr
 	after  []*node
@@ -20,20 +20,20 @@ type node struct {
 // graphExec is a graph ready to launch.
 type graphExec struct {
 	mu    sync.Mutex
-	index map[uintptr]int // of the nodes of the graph it was made from
+	index map[uintptr]int // by the handle of a node in the source graph
 	after [][]int
-	now   *execution // replaced by updates, never changed: a launch keeps the one that it began with
+	now   *execution // updates replace it and never change it, because a running launch uses the old one
 }
 
-// execution is what a launch of a graph does: its nodes one after the other, in one of the orders allowed.
+// execution is the work of a graph's launch: its nodes one after the other, in an order that its edges allow.
 type execution struct {
 	running *sync.Mutex // launches of one graphExec do not overlap
 	ops     []*task
 	after   [][]int
-	seed    uint64 // 0: in the order of the list. The next launch's order comes from another
+	seed    uint64 // 0: in the order of the list; else the order of each launch differs
 }
 
-// order is the nodes' numbers in the order of this launch.
+// order returns the nodes' numbers in the order of this launch.
 func (x *execution) order() []int {
 	x.seed = exec.Mix(x.seed)
 	seed, list, done := x.seed, make([]int, 0, len(x.ops)), make([]bool, len(x.ops))
@@ -51,7 +51,7 @@ func (x *execution) order() []int {
 	return list
 }
 
-// edges gives each node's dependencies by number.
+// edges returns each node's dependencies by number.
 func (g *graph) edges() [][]int {
 	at := map[*node]int{}
 	out := make([][]int, len(g.nodes))

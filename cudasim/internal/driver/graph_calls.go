@@ -8,9 +8,8 @@ import (
 	"github.com/robocache/robocache/cudadrv"
 )
 
-func cuGraphGetNodes(d *Device, a []uintptr) code {
-	g, ok := lookup[*graph](d, a[0])
-	if !ok || a[2] == 0 {
+func cuGraphGetNodes(d *Device, g *graph, a []uintptr) code {
+	if a[2] == 0 {
 		return cudadrv.ErrInvalidValue
 	}
 	if a[1] != 0 {
@@ -27,17 +26,14 @@ func cuGraphGetNodes(d *Device, a []uintptr) code {
 	return put64(a[2], uint64(len(g.nodes)))
 }
 
-func cuGraphDestroy(d *Device, a []uintptr) code {
-	if _, ok := lookup[*graph](d, a[0]); !ok {
-		return cudadrv.ErrInvalidValue
-	}
+// destroy ends the handle of a graph or an executable graph.
+func destroy[T any](d *Device, _ T, a []uintptr) code {
 	d.drop(a[0])
 	return cudadrv.Success
 }
 
-func cuGraphInstantiateWithFlags(d *Device, a []uintptr) code {
-	g, ok := lookup[*graph](d, a[1])
-	if !ok || a[0] == 0 {
+func cuGraphInstantiateWithFlags(d *Device, g *graph, a []uintptr) code {
+	if a[0] == 0 {
 		return cudadrv.ErrInvalidValue
 	}
 	if a[2] != 0 {
@@ -51,20 +47,8 @@ func cuGraphInstantiateWithFlags(d *Device, a []uintptr) code {
 	return put64(a[0], uint64(d.add(kindGraphExec, x, 0)))
 }
 
-func cuGraphExecDestroy(d *Device, a []uintptr) code {
-	if _, ok := lookup[*graphExec](d, a[0]); !ok {
-		return cudadrv.ErrInvalidValue
-	}
-	d.drop(a[0])
-	return cudadrv.Success
-}
-
-// cuGraphLaunch queues the whole graph. It allocates nothing. In a capture it becomes one node.
-func cuGraphLaunch(d *Device, a []uintptr) code {
-	x, ok := lookup[*graphExec](d, a[0])
-	if !ok {
-		return cudadrv.ErrInvalidValue
-	}
+// cuGraphLaunch queues the whole graph without allocations. In a capture it becomes one node.
+func cuGraphLaunch(d *Device, x *graphExec, a []uintptr) code {
 	s, ok := lookup[*stream](d, a[1])
 	if !ok {
 		return cudadrv.ErrInvalidHandle
@@ -85,14 +69,15 @@ const (
 	updateNodeType = 3
 )
 
-func cuGraphExecUpdate(d *Device, a []uintptr) code   { return d.updateGraph(a[0], a[1], a[2]) }
-func cuGraphExecUpdateV1(d *Device, a []uintptr) code { return d.updateGraph(a[0], a[1], a[3]) }
+func cuGraphExecUpdate(d *Device, x *graphExec, a []uintptr) code {
+	return d.updateGraph(x, a[1], a[2])
+}
 
-func (d *Device) updateGraph(exec, from, result uintptr) code {
-	x, ok := lookup[*graphExec](d, exec)
-	if !ok {
-		return cudadrv.ErrInvalidValue
-	}
+func cuGraphExecUpdateV1(d *Device, x *graphExec, a []uintptr) code {
+	return d.updateGraph(x, a[1], a[3])
+}
+
+func (d *Device) updateGraph(x *graphExec, from, result uintptr) code {
 	g, ok := lookup[*graph](d, from)
 	if !ok {
 		return cudadrv.ErrInvalidValue
@@ -115,21 +100,20 @@ func (d *Device) updateGraph(exec, from, result uintptr) code {
 	return cudadrv.Success
 }
 
-func cuGraphExecKernelNodeSetParams(d *Device, a []uintptr) code {
+func cuGraphExecKernelNodeSetParams(d *Device, x *graphExec, a []uintptr) code {
 	const v2Bytes = 72
-	return d.setNode(a, cudadrv.View(a[2], v2Bytes))
+	return d.setNode(x, a[1], cudadrv.View(a[2], v2Bytes))
 }
 
-func cuGraphExecKernelNodeSetParamsV1(d *Device, a []uintptr) code {
+func cuGraphExecKernelNodeSetParamsV1(d *Device, x *graphExec, a []uintptr) code {
 	const v1Bytes = 56
-	return d.setNode(a, cudadrv.View(a[2], v1Bytes))
+	return d.setNode(x, a[1], cudadrv.View(a[2], v1Bytes))
 }
 
 // setNode reads CUDA_KERNEL_NODE_PARAMS: a function, grid, block, shared bytes, parameters, extra and, in its second
 // version, a kernel and a context.
-func (d *Device) setNode(a []uintptr, b []byte) code {
-	x, ok := lookup[*graphExec](d, a[0])
-	if !ok || b == nil {
+func (d *Device) setNode(x *graphExec, node uintptr, b []byte) code {
+	if b == nil {
 		return cudadrv.ErrInvalidValue
 	}
 	u64 := func(at int) uintptr { return uintptr(binary.NativeEndian.Uint64(b[at:])) }
@@ -144,7 +128,7 @@ func (d *Device) setNode(a []uintptr, b []byte) code {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	i, ok := x.index[a[1]]
+	i, ok := x.index[node]
 	if !ok || x.now.ops[i].kind != taskLaunch {
 		return cudadrv.ErrInvalidValue
 	}

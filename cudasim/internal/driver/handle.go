@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/cudadrv"
 )
 
-// kind is what can be open on a device.
+// kind is a kind of object that can be open on a device.
 type kind string
 
 const (
@@ -20,10 +20,10 @@ const (
 	kindModule     kind = "module"
 	kindGraph      kind = "graph"
 	kindGraphExec  kind = "graph exec"
-	kindInner      kind = "" // belongs to something else that is counted: kernels, functions, pools
+	kindInner      kind = "" // part of an object that is counted itself: kernels, functions, pools
 )
 
-// object is something with a handle.
+// object is the value of a handle.
 type object struct {
 	dev   *Device
 	kind  kind
@@ -32,7 +32,7 @@ type object struct {
 	stack []uintptr
 }
 
-// add gives a value a handle.
+// add returns a new handle for a value.
 func (d *Device) add(k kind, value any, size int64) uintptr {
 	stack := callers()
 	d.mu.Lock()
@@ -42,7 +42,7 @@ func (d *Device) add(k kind, value any, size int64) uintptr {
 	return d.next
 }
 
-// lookup finds the value behind a handle.
+// lookup returns the value of a handle, and false if it has none of type T.
 func lookup[T any](d *Device, h uintptr) (T, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -61,7 +61,7 @@ func (r *driver) drop(h uintptr) {
 	delete(r.open, h)
 }
 
-// text keeps a C string for as long as the device lives and gives its address.
+// text keeps a C string for the device's life, and returns its address.
 func (d *Device) text(s string) uint64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -71,7 +71,7 @@ func (d *Device) text(s string) uint64 {
 	return uint64(cudadrv.Addr(d.texts[s]))
 }
 
-// callers notes where the program called the driver.
+// callers returns the stack of the program's call to the driver.
 func callers() []uintptr {
 	var pcs [24]uintptr
 	return slices.Clone(pcs[:runtime.Callers(3, pcs[:])])

@@ -2,7 +2,7 @@ package driver
 
 import "github.com/robocache/robocache/cudadrv"
 
-// cuMemHostAlloc takes 0 bytes, unlike cuMemAlloc and as a real driver does: there is no memory then, at address 0.
+// cuMemHostAlloc accepts 0 bytes, unlike cuMemAlloc but as a real driver does. It then returns address 0 and no memory.
 func cuMemHostAlloc(d *Device, a []uintptr) code {
 	if a[2]&^7 != 0 {
 		return cudadrv.ErrInvalidValue
@@ -10,7 +10,7 @@ func cuMemHostAlloc(d *Device, a []uintptr) code {
 	if a[1] == 0 {
 		return put64(a[0], 0)
 	}
-	if uint64(a[1]) > d.memory.total { // host memory has a limit too; a real one's is the system's
+	if uint64(a[1]) > d.memory.total { // host memory has a limit too; for a real driver it is the system's
 		return cudadrv.ErrOutOfMemory
 	}
 	b := pages(uint64(a[1]))

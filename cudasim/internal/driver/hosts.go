@@ -9,35 +9,35 @@ import (
 
 const page = 4096
 
-// pages makes zeroed memory that begins on a page, as pinned memory does.
+// pages returns zeroed memory that begins on a page, as pinned memory does.
 func pages(n uint64) []byte {
 	b := memory.AlignedBytes(n + page)
 	off := -cudadrv.Addr(b) & (page - 1)
 	return b[off:][:n:n]
 }
 
-// hosts is the host memory that the devices know: what one pins or registers, all of them reach.
+// hosts is the host memory that kernels can access. All devices can access memory that one of them pins or registers.
 type hosts struct {
 	mu     sync.Mutex
 	blocks map[uintptr]*hostBlock // by address
 }
 
-// hostBlock is one piece of it.
+// hostBlock is one range of host memory.
 type hostBlock struct {
 	handle     uintptr
-	bytes      []byte // keeps it alive
-	base       uint64 // what the space calls it
+	bytes      []byte // keeps the memory alive
+	base       uint64 // its address in the space
 	device     uint64 // the device address of its first byte
 	registered bool
 }
 
-// keep makes host memory known to the devices. The caller holds m.mu, and names the device whose memory it counts as.
+// keep maps host memory to the devices. The caller holds m.mu, and names the device whose count it adds to.
 func (m *hosts) keep(d *Device, b []byte, registered bool) {
 	kind := kindHost
 	if registered {
 		kind = kindRegistered
 	}
-	odd := cudadrv.Addr(b) & 7 // a device sees memory from a multiple of 8 on
+	odd := cudadrv.Addr(b) & 7 // the mapping begins at a multiple of 8
 	h := &hostBlock{bytes: b, registered: registered}
 	h.base = d.space.MapHost(cudadrv.View(cudadrv.Addr(b)-odd, len(b)+int(odd)))
 	h.device = h.base + uint64(odd)
@@ -45,7 +45,7 @@ func (m *hosts) keep(d *Device, b []byte, registered bool) {
 	m.blocks[cudadrv.Addr(b)] = h
 }
 
-// forget waits for the devices and ends what keep began.
+// forget waits for the devices, and then undoes keep.
 func (r *driver) forget(addr uintptr, registered bool) bool {
 	for _, d := range r.devices {
 		d.waitAll()
@@ -59,11 +59,11 @@ func (r *driver) forget(addr uintptr, registered bool) bool {
 	}
 	delete(m.blocks, addr)
 	r.drop(h.handle)
-	_ = r.space.Free(h.base) // it is there: blocks says so
+	_ = r.space.Free(h.base) // it exists, because blocks has it
 	return true
 }
 
-// find gives the memory that holds n bytes at a host address.
+// find returns the block that holds n bytes at a host address, nil if there is none.
 func (m *hosts) find(addr, n uintptr) *hostBlock {
 	m.mu.Lock()
 	defer m.mu.Unlock()

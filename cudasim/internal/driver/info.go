@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/cudasim/internal/exec"
 )
 
-// attribute gives a device attribute. Clocks and widths, which tell how fast a device is, are 0.
+// attribute returns a device attribute. Clocks and widths are 0, because the simulation has no speed.
 func (d *Device) attribute(a cudadrv.Attr) (int, bool) {
 	switch a {
 	case cudadrv.MaxThreadsPerBlock, cudadrv.MaxBlockDimX, cudadrv.MaxBlockDimY:
@@ -50,21 +50,13 @@ func (d *Device) attribute(a cudadrv.Attr) (int, bool) {
 		return 1, true
 	case 106: // blocks a multiprocessor
 		return exec.BlocksPerSM, true
-	case 111: // shared memory that the system keeps of each block
+	case 111: // shared memory of each block that the system reserves
 		return exec.ReservedShared, true
 	}
 	if a > 0 && a < 150 {
 		return 0, true
 	}
 	return 0, false
-}
-
-// onDevice is for calls that name their device by its handle, which is its ordinal.
-func (d *Device) onDevice(h uintptr, then func() code) code {
-	if int32(h) != int32(d.owner.Index) {
-		return cudadrv.ErrInvalidDevice
-	}
-	return then()
 }
 
 func cuInit(d *Device, a []uintptr) code {
@@ -80,8 +72,8 @@ func cuDriverGetVersion(d *Device, a []uintptr) code { return put32(a[0], CUDAVe
 func cuGetErrorName(d *Device, a []uintptr) code   { return d.errorText(a, 0) }
 func cuGetErrorString(d *Device, a []uintptr) code { return d.errorText(a, 1) }
 
-// errorText gives the name or the sentence of a code. The sentence of the code that poisoned the device goes on with
-// what the interpreter found.
+// errorText writes the name or the sentence of a code. The sentence of the code that poisoned the device ends with the
+// report of the fault.
 func (d *Device) errorText(a []uintptr, which int) code {
 	c := code(int32(a[0]))
 	t, ok := codeTexts[c]
@@ -106,53 +98,46 @@ func (d *Device) errorText(a []uintptr, which int) code {
 func cuDeviceGetCount(d *Device, a []uintptr) code { return put32(a[0], uint32(len(d.devices))) }
 
 func cuDeviceGet(d *Device, a []uintptr) code {
-	return d.onDevice(a[1], func() code { return put32(a[0], uint32(d.owner.Index)) })
+	return put32(a[0], uint32(d.owner.Index))
 }
 
 func cuDeviceGetName(d *Device, a []uintptr) code {
-	return d.onDevice(a[2], func() code { putText(a[0], int(int32(a[1])), Name); return cudadrv.Success })
+	putText(a[0], int(int32(a[1])), Name)
+	return cudadrv.Success
 }
 
 func cuDeviceGetUUID(d *Device, a []uintptr) code {
-	return d.onDevice(a[1], func() code {
-		b := cudadrv.View(a[0], 16)
-		copy(b, "simulated device")
-		b[15] ^= byte(d.owner.Index)
-		return cudadrv.Success
-	})
+	b := cudadrv.View(a[0], 16)
+	copy(b, "simulated device")
+	b[15] ^= byte(d.owner.Index)
+	return cudadrv.Success
 }
 
 func cuDeviceGetPCIBusID(d *Device, a []uintptr) code {
-	return d.onDevice(a[2], func() code {
-		putText(a[0], int(int32(a[1])), fmt.Sprintf("0000:%02x:00.0", d.owner.Index))
-		return cudadrv.Success
-	})
+	putText(a[0], int(int32(a[1])), fmt.Sprintf("0000:%02x:00.0", d.owner.Index))
+	return cudadrv.Success
 }
 
-// cuDeviceCanAccessPeer says that all devices reach each other, and that none is its own peer.
+// cuDeviceCanAccessPeer returns 1 for two devices, and 0 for a device and itself.
 func cuDeviceCanAccessPeer(d *Device, a []uintptr) code {
 	peer := int32(a[2])
 	if peer < 0 || int(peer) >= len(d.devices) {
 		return cudadrv.ErrInvalidDevice
 	}
-	return d.onDevice(a[1], func() code {
-		if int(peer) == d.owner.Index {
-			return put32(a[0], 0)
-		}
-		return put32(a[0], 1)
-	})
+	if int(peer) == d.owner.Index {
+		return put32(a[0], 0)
+	}
+	return put32(a[0], 1)
 }
 
 func cuDeviceTotalMem(d *Device, a []uintptr) code {
-	return d.onDevice(a[1], func() code { return put64(a[0], d.memory.total) })
+	return put64(a[0], d.memory.total)
 }
 
 func cuDeviceGetAttribute(d *Device, a []uintptr) code {
-	return d.onDevice(a[2], func() code {
-		v, ok := d.attribute(cudadrv.Attr(int32(a[1])))
-		if !ok {
-			return cudadrv.ErrInvalidValue
-		}
-		return put32(a[0], uint32(int32(v)))
-	})
+	v, ok := d.attribute(cudadrv.Attr(int32(a[1])))
+	if !ok {
+		return cudadrv.ErrInvalidValue
+	}
+	return put32(a[0], uint32(int32(v)))
 }

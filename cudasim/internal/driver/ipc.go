@@ -8,21 +8,21 @@ import (
 	"github.com/robocache/robocache/cudasim/internal/memory"
 )
 
-// exports is the memory that drivers have shown each other, by the number in its handle. Devices of other drivers stand for
-// those of other processes: to each the memory has an address of its own, as it has there.
+// exports is the memory that drivers have exported, by the number in its handle. A second driver takes the part of a second
+// process: it maps the memory at an address of its own.
 var exports struct {
 	mu   sync.Mutex
 	last uint64
 	list map[uint64]export
 }
 
-// export is memory that a driver has shown.
+// export is exported memory.
 type export struct {
 	of *memory.Allocation
 	by *driver
 }
 
-// cuIpcGetMemHandle writes a handle of memory that did not come from a pool.
+// cuIpcGetMemHandle writes a handle of memory that is not from a pool.
 func cuIpcGetMemHandle(d *Device, a []uintptr) code {
 	m, ok := d.space.Find(uint64(a[1]))
 	if !ok || a[0] == 0 || m.Owner != &d.owner || m.Pooled || m.Host || m.Addr != uint64(a[1]) {
@@ -47,7 +47,7 @@ func cuIpcGetMemHandle(d *Device, a []uintptr) code {
 	return cudadrv.Success
 }
 
-// cuIpcOpenMemHandle gives the memory an address here. As a real one it refuses a handle of the same driver.
+// cuIpcOpenMemHandle maps the memory at an address here. As a real driver does, it refuses a handle of the same driver.
 func cuIpcOpenMemHandle(d *Device, a []uintptr) code {
 	const enablePeerAccess = 1
 	b := cudadrv.View(a[1], cudadrv.HandleBytes)
@@ -66,7 +66,7 @@ func cuIpcOpenMemHandle(d *Device, a []uintptr) code {
 	return put64(a[0], d.memory.adopt(m.of))
 }
 
-// adopt gives the memory of another driver an address and a handle here.
+// adopt maps the memory of another driver here, and adds a handle for it.
 func (m *deviceMemory) adopt(of *memory.Allocation) uint64 {
 	here := m.d.space.Adopt(of, &m.d.owner)
 	m.mu.Lock()
@@ -90,6 +90,6 @@ func cuIpcCloseMemHandle(d *Device, a []uintptr) code {
 	}
 	d.waitAll()
 	d.drop(handle)
-	_ = d.space.Free(uint64(a[0])) // it is there: adopted says so
+	_ = d.space.Free(uint64(a[0])) // it exists, because adopted has it
 	return d.lost()
 }

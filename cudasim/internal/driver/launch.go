@@ -30,7 +30,7 @@ func (f *function) configOf(grid, block [3]uint32, shared uint32) code {
 	return cudadrv.Success
 }
 
-// set makes a launch of a function: it checks the shape and copies the parameters from where the list of addresses says.
+// set fills in the launch of a function: it checks the shape, and copies the parameters from the addresses in list.
 func (l *launch) set(f *function, grid, block [3]uint32, shared uint32, list uintptr) code {
 	if c := f.configOf(grid, block, shared); c != cudadrv.Success {
 		return c
@@ -64,14 +64,14 @@ func cuLaunchKernel(d *Device, a []uintptr) code {
 	return d.launch(a[0], [3]uint32{u(1), u(2), u(3)}, [3]uint32{u(4), u(5), u(6)}, u(7), a[8], a[9], a[10], false)
 }
 
-// launch queues a launch. It allocates nothing.
+// launch queues a launch without allocations.
 func (d *Device) launch(h uintptr, grid, block [3]uint32, shared uint32, on, list, extra uintptr, early bool) code {
 	f, ok := lookup[*function](d, h)
 	if !ok {
 		return cudadrv.ErrInvalidHandle
 	}
 	s, ok := lookup[*stream](d, on)
-	if !ok || h == f.inner && f.dev != s.d { // a library's kernel is of every device
+	if !ok || h == f.inner && f.dev != s.d { // a library's kernel belongs to every device
 		return cudadrv.ErrInvalidHandle
 	}
 	if extra != 0 {
@@ -105,8 +105,8 @@ const (
 
 func configuredStream(config []byte) uintptr { return uintptr(binary.NativeEndian.Uint64(config[32:])) }
 
-// cuLaunchKernelEx takes the attributes that change nothing about the result: a launch that may begin early begins when
-// it would without, and must have waited when it ends. Clusters of more than one block are not modelled.
+// cuLaunchKernelEx accepts attributes that do not change the result. A launch that may begin early begins no earlier here,
+// but one of its threads must have waited when it ends. Clusters of more than one block are not modelled.
 func cuLaunchKernelEx(d *Device, a []uintptr) code {
 	b := cudadrv.View(a[0], configBytes)
 	if b == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/cudasim/report"
 )
 
-// Leaks lists what is open, the oldest first.
+// Leaks lists the open objects, the oldest first.
 func (d *Device) Leaks() []report.Leak {
 	d.mu.Lock()
 	var handles []uintptr
@@ -29,13 +29,13 @@ func (d *Device) Leaks() []report.Leak {
 	return out
 }
 
-// frames writes a stack without the part of it that lies in this package and in cudadrv.
+// frames formats a stack without the frames of this package and of cudadrv.
 func frames(pcs []uintptr) string {
 	var b strings.Builder
 	list := runtime.CallersFrames(pcs)
 	for {
 		f, more := list.Next()
-		dir := path.Dir(f.File) // the name of an inlined function is that of another
+		dir := path.Dir(f.File) // by the file, because an inlined function may have another's name
 		inner := (strings.HasSuffix(dir, "/cudasim/internal/driver") || path.Base(dir) == "cudadrv") && !strings.HasSuffix(f.File, "_test.go")
 		if f.Function != "" && (!inner || b.Len() > 0) {
 			b.WriteString(f.Function + " " + f.File + ":" + strconv.Itoa(f.Line) + "\n")

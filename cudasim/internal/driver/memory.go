@@ -6,24 +6,24 @@ import (
 	"github.com/robocache/robocache/cudadrv"
 )
 
-// deviceMemory counts what is allocated, and keeps the pool's books. The pool's cache is a number only: addresses are never
-// given out twice.
+// deviceMemory counts allocations and does the pool's accounts. The pool's cache is a number only, because an address is never
+// used twice.
 type deviceMemory struct {
 	d         *Device
 	total     uint64
 	pool      uintptr // handle
 	mu        sync.Mutex
 	used      uint64 // of the pool
-	cached    uint64 // held by the pool, and in nobody's use
+	cached    uint64 // held by the pool but not in use
 	unpooled  uint64 // of cuMemAlloc
 	usedHigh  uint64
 	heldHigh  uint64
 	threshold uint64
 	blocks    map[uint64]*holding // by address, of every kind
-	adopted   map[uint64]uintptr  // handles of what lies in another driver's memory, by address
+	adopted   map[uint64]uintptr  // handles of another driver's memory, by address
 }
 
-// holding is device memory that was given out.
+// holding is device memory that a program holds.
 type holding struct {
 	handle  uintptr
 	size    uint64
@@ -39,7 +39,7 @@ func (m *deviceMemory) init(d *Device) {
 	m.pool = d.add(kindInner, &memPool{}, 0)
 }
 
-// get allocates n bytes, from the pool or not. Before it gives up it waits for what is queued: frees may be among it.
+// get allocates n bytes, from the pool or not. If memory is short it first waits for queued work, because that may free some.
 func (m *deviceMemory) get(n uint64, pooled bool) (uint64, code) {
 	addr, c := m.take(n, pooled)
 	if c == cudadrv.ErrOutOfMemory && n <= m.total {
@@ -78,7 +78,7 @@ func (m *deviceMemory) take(n uint64, pooled bool) (uint64, code) {
 	return addr, cudadrv.Success
 }
 
-// release ends an allocation now.
+// release ends an allocation at once.
 func (m *deviceMemory) release(addr uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -94,10 +94,10 @@ func (m *deviceMemory) release(addr uint64) {
 	} else {
 		m.unpooled -= b.size
 	}
-	_ = m.d.space.Free(addr) // it is there: blocks says so
+	_ = m.d.space.Free(addr) // it exists, because blocks has it
 }
 
-// synchronised is what the pool does at a synchronisation: it keeps no more than its threshold.
+// synchronised trims the pool to its threshold, as each synchronisation does.
 func (m *deviceMemory) synchronised() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -110,7 +110,7 @@ func (m *deviceMemory) trim(keep uint64) {
 	}
 }
 
-// claim marks the block at an address as being freed.
+// claim marks the block at an address: its free is queued.
 func (m *deviceMemory) claim(addr uint64) code {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -122,7 +122,7 @@ func (m *deviceMemory) claim(addr uint64) code {
 	return cudadrv.Success
 }
 
-// usable reports whether n bytes of device or mapped host memory are there for the device, in one piece whose free is not queued.
+// usable reports whether the device may access n bytes at an address: they must lie in one block whose free is not queued.
 func (m *deviceMemory) usable(addr, n uint64) bool {
 	a, ok := m.d.space.Find(addr)
 	if !ok || n > a.Size-(addr-a.Addr) || !a.Opened(&m.d.owner) {

@@ -39,11 +39,7 @@ func cuMemFree(d *Device, a []uintptr) code {
 	return d.lost()
 }
 
-func cuMemAllocAsync(d *Device, a []uintptr) code {
-	s, ok := lookup[*stream](d, a[2])
-	if !ok {
-		return cudadrv.ErrInvalidHandle
-	}
+func cuMemAllocAsync(d *Device, s *stream, a []uintptr) code {
 	if c := s.uncaptured(); c != cudadrv.Success {
 		return c
 	}
@@ -54,12 +50,8 @@ func cuMemAllocAsync(d *Device, a []uintptr) code {
 	return put64(a[0], addr)
 }
 
-// cuMemFreeAsync frees when the stream gets there. Work that names the memory is refused from the call on.
-func cuMemFreeAsync(d *Device, a []uintptr) code {
-	s, ok := lookup[*stream](d, a[1])
-	if !ok {
-		return cudadrv.ErrInvalidHandle
-	}
+// cuMemFreeAsync frees in stream order. From the call on, new work on the memory is refused.
+func cuMemFreeAsync(d *Device, s *stream, a []uintptr) code {
 	if c := s.uncaptured(); c != cudadrv.Success {
 		return c
 	}
@@ -75,7 +67,7 @@ func cuMemFreeAsync(d *Device, a []uintptr) code {
 }
 
 func cuDeviceGetMemPool(d *Device, a []uintptr) code {
-	return d.onDevice(a[1], func() code { return put64(a[0], uint64(d.memory.pool)) })
+	return put64(a[0], uint64(d.memory.pool))
 }
 
 // The pool's attributes that cudadrv uses (CUmemPool_attribute).
@@ -90,8 +82,8 @@ const (
 	poolUsedHigh         = 8
 )
 
-func cuMemPoolSetAttribute(d *Device, a []uintptr) code {
-	if _, ok := lookup[*memPool](d, a[0]); !ok || a[2] == 0 {
+func cuMemPoolSetAttribute(d *Device, _ *memPool, a []uintptr) code {
+	if a[2] == 0 {
 		return cudadrv.ErrInvalidValue
 	}
 	m := &d.memory
@@ -116,10 +108,7 @@ func cuMemPoolSetAttribute(d *Device, a []uintptr) code {
 	return cudadrv.Success
 }
 
-func cuMemPoolGetAttribute(d *Device, a []uintptr) code {
-	if _, ok := lookup[*memPool](d, a[0]); !ok {
-		return cudadrv.ErrInvalidValue
-	}
+func cuMemPoolGetAttribute(d *Device, _ *memPool, a []uintptr) code {
 	m := &d.memory
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -140,9 +129,9 @@ func cuMemPoolGetAttribute(d *Device, a []uintptr) code {
 	return cudadrv.ErrInvalidValue
 }
 
-// cuMemPoolSetAccess opens the pool to devices, or closes it: to its own it is always open.
-func cuMemPoolSetAccess(d *Device, a []uintptr) code {
-	if _, ok := lookup[*memPool](d, a[0]); !ok || a[2] > 0 && a[1] == 0 {
+// cuMemPoolSetAccess opens or closes the pool to devices. For its own device it is always open.
+func cuMemPoolSetAccess(d *Device, _ *memPool, a []uintptr) code {
+	if a[2] > 0 && a[1] == 0 {
 		return cudadrv.ErrInvalidValue
 	}
 	const descriptorBytes, onDevice, readWrite = 12, 1, 3
@@ -165,10 +154,7 @@ func cuMemPoolSetAccess(d *Device, a []uintptr) code {
 	return cudadrv.Success
 }
 
-func cuMemPoolTrimTo(d *Device, a []uintptr) code {
-	if _, ok := lookup[*memPool](d, a[0]); !ok {
-		return cudadrv.ErrInvalidValue
-	}
+func cuMemPoolTrimTo(d *Device, _ *memPool, a []uintptr) code {
 	m := &d.memory
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/robocache/robocache/cudasim/internal/program"
 )
 
-// module is a loaded image: of the module calls or, as a library, of the library calls.
+// module is an image that was loaded by a module call or, as a library, by a library call.
 type module struct {
 	handle  uintptr
 	inner   uintptr // the module of a library
@@ -24,7 +24,7 @@ type module struct {
 	entries map[string]*function
 }
 
-// library is the same under the library calls, so that a handle of one is not taken for the other.
+// library is a module with a handle of its own type, so that module calls refuse it.
 type library struct{ module *module }
 
 // function is a kernel of a module.
@@ -35,11 +35,11 @@ type function struct {
 	module   *module
 	kernel   *exec.Kernel
 	mu       sync.Mutex
-	dynamic  int // bytes of dynamic shared memory that a launch may ask for
-	carveout int // percent of memory that is to be shared, or -1
+	dynamic  int // the most dynamic shared memory of a launch, bytes
+	carveout int // preferred percent of shared memory, or -1
 }
 
-// programs keeps what was compiled, for every device of the process: a program without variables is the same anywhere.
+// programs caches compiled programs for every device of the process, because a program without variables is the same for all.
 var programs struct {
 	sync.Mutex
 	byHash map[uint64][]compiled
@@ -52,7 +52,7 @@ type compiled struct {
 
 var seed = maphash.MakeSeed()
 
-// known finds a program that was compiled before.
+// known returns the cached program of an image.
 func known(hash uint64, text []byte) *program.Program {
 	programs.Lock()
 	defer programs.Unlock()
@@ -66,7 +66,7 @@ func known(hash uint64, text []byte) *program.Program {
 
 var versionLine = regexp.MustCompile(`(?m)^\s*\.version\s+(\d+)\.(\d+)`)
 
-// compile gives the program of an image, which it does not keep, or a code and what the compiler says.
+// compile compiles an image without caching it. On failure it returns a code and the compiler's log.
 func (d *Device) compile(image []byte) (*program.Program, code, string) {
 	if bytes.HasPrefix(image, []byte("\x7fELF")) {
 		return nil, cudadrv.ErrNoBinaryForGPU, "machine code does not run on a simulated device"
@@ -105,7 +105,7 @@ func (d *Device) compile(image []byte) (*program.Program, code, string) {
 	return p, cudadrv.Success, ""
 }
 
-// image returns the bytes that a pointer to an image means, where they are. Of machine code only the first are wanted.
+// image returns the bytes of an image without a copy. For machine code, it returns only the first bytes.
 func image(addr uintptr) []byte {
 	if addr == 0 {
 		return nil
@@ -116,7 +116,7 @@ func image(addr uintptr) []byte {
 	return cText(addr)
 }
 
-// logTo writes what the compiler says where the options want it.
+// logTo writes the compiler's log to the buffers in the options.
 func logTo(n, options, values uintptr, text string) {
 	const errorLog, errorLogBytes = 5, 6
 	var buf uintptr
@@ -147,7 +147,7 @@ func (d *Device) loadModule(a []uintptr, addr, n, options, values uintptr) (*mod
 	return &module{program: p, entries: map[string]*function{}}, cudadrv.Success
 }
 
-// unload waits for the kernels that run.
+// unload waits for running kernels first.
 func (d *Device) unload(m *module) code {
 	d.waitAll()
 	m.mu.Lock()
@@ -168,7 +168,7 @@ func (d *Device) unload(m *module) code {
 	return d.lost()
 }
 
-// function finds an entry, the same each time.
+// function returns an entry of the module, the same object each time.
 func (d *Device) function(m *module, name string) (*function, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -186,8 +186,8 @@ func (d *Device) function(m *module, name string) (*function, bool) {
 	return f, true
 }
 
-// maxThreads is what the entry says, else the device's limit: a compiler fits the registers to the first, and what it would
-// need without is only guessed, so that it refuses no launch.
+// maxThreads returns the entry's own limit, else the device's. A compiler fits the registers to the entry's limit. Without one,
+// the number of registers is only an estimate, so it refuses no launch.
 func (f *function) maxThreads() int {
 	if f.kernel.MaxThreads > 0 {
 		return min(maxThreads, int(f.kernel.MaxThreads))
@@ -195,5 +195,5 @@ func (f *function) maxThreads() int {
 	return maxThreads
 }
 
-// registersOf guesses what a compiler would give a thread: at least 16, at most 255, in steps of 8.
+// registersOf estimates the registers that a compiler would use for a thread: at least 16, at most 255, in steps of 8.
 func registersOf(k *exec.Kernel) int { return min(max(int(k.Registers+7)/8*8, 16), 255) }

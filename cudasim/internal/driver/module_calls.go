@@ -14,9 +14,8 @@ func cuModuleLoadDataEx(d *Device, a []uintptr) code {
 	return put64(a[0], uint64(m.handle))
 }
 
-func cuModuleUnload(d *Device, a []uintptr) code {
-	m, ok := lookup[*module](d, a[0])
-	if !ok || m.handle != a[0] {
+func cuModuleUnload(d *Device, m *module, a []uintptr) code {
+	if m.handle != a[0] {
 		return cudadrv.ErrInvalidHandle
 	}
 	return d.unload(m)
@@ -32,27 +31,15 @@ func cuLibraryLoadData(d *Device, a []uintptr) code {
 	return put64(a[0], uint64(m.handle))
 }
 
-func cuLibraryUnload(d *Device, a []uintptr) code {
-	l, ok := lookup[*library](d, a[0])
-	if !ok {
-		return cudadrv.ErrInvalidHandle
-	}
+func cuLibraryUnload(d *Device, l *library, a []uintptr) code {
 	return d.unload(l.module)
 }
 
-func cuLibraryGetModule(d *Device, a []uintptr) code {
-	l, ok := lookup[*library](d, a[1])
-	if !ok {
-		return cudadrv.ErrInvalidHandle
-	}
+func cuLibraryGetModule(d *Device, l *library, a []uintptr) code {
 	return put64(a[0], uint64(l.module.inner))
 }
 
-func cuModuleGetFunction(d *Device, a []uintptr) code {
-	m, ok := lookup[*module](d, a[1])
-	if !ok {
-		return cudadrv.ErrInvalidHandle
-	}
+func cuModuleGetFunction(d *Device, m *module, a []uintptr) code {
 	f, ok := d.function(m, cudadrv.CString(a[2]))
 	if !ok {
 		return cudadrv.ErrNotFound
@@ -60,11 +47,7 @@ func cuModuleGetFunction(d *Device, a []uintptr) code {
 	return put64(a[0], uint64(f.inner))
 }
 
-func cuLibraryGetKernel(d *Device, a []uintptr) code {
-	l, ok := lookup[*library](d, a[1])
-	if !ok {
-		return cudadrv.ErrInvalidHandle
-	}
+func cuLibraryGetKernel(d *Device, l *library, a []uintptr) code {
 	f, ok := d.function(l.module, cudadrv.CString(a[2]))
 	if !ok {
 		return cudadrv.ErrNotFound
@@ -72,20 +55,15 @@ func cuLibraryGetKernel(d *Device, a []uintptr) code {
 	return put64(a[0], uint64(f.handle))
 }
 
-func cuKernelGetFunction(d *Device, a []uintptr) code {
-	f, ok := lookup[*function](d, a[1])
-	if !ok || f.handle != a[1] {
+func cuKernelGetFunction(d *Device, f *function, a []uintptr) code {
+	if f.handle != a[1] {
 		return cudadrv.ErrInvalidHandle
 	}
 	return put64(a[0], uint64(f.inner))
 }
 
-// cuGetParamInfo is the same for kernels and functions.
-func cuGetParamInfo(d *Device, a []uintptr) code {
-	f, ok := lookup[*function](d, a[0])
-	if !ok {
-		return cudadrv.ErrInvalidHandle
-	}
+// cuGetParamInfo serves kernels and functions.
+func cuGetParamInfo(d *Device, f *function, a []uintptr) code {
 	if a[1] >= uintptr(len(f.kernel.Params)) || a[2] == 0 {
 		return cudadrv.ErrInvalidValue
 	}
@@ -96,17 +74,8 @@ func cuGetParamInfo(d *Device, a []uintptr) code {
 	return put64(a[2], uint64(p.Offset))
 }
 
-func cuFuncGetAttribute(d *Device, a []uintptr) code { return d.functionAttribute(a) }
-
-func cuKernelGetAttribute(d *Device, a []uintptr) code {
-	return d.onDevice(a[3], func() code { return d.functionAttribute(a) })
-}
-
-func (d *Device) functionAttribute(a []uintptr) code {
-	f, ok := lookup[*function](d, a[2])
-	if !ok {
-		return cudadrv.ErrInvalidHandle
-	}
+// cuFuncGetAttribute serves kernels and functions.
+func cuFuncGetAttribute(_ *Device, f *function, a []uintptr) code {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	v := 0
@@ -115,7 +84,7 @@ func (d *Device) functionAttribute(a []uintptr) code {
 		v = f.maxThreads()
 	case cudadrv.FuncSharedSize:
 		v = int(f.kernel.Shared)
-	case cudadrv.FuncConstSize, 7: // and whether caching was asked for
+	case cudadrv.FuncConstSize, 7: // and the caching mode
 	case cudadrv.FuncLocalSize:
 		v = int(f.kernel.Local)
 	case cudadrv.FuncRegisters:
@@ -132,19 +101,15 @@ func (d *Device) functionAttribute(a []uintptr) code {
 	return put32(a[0], uint32(int32(v)))
 }
 
-func cuFuncSetAttribute(d *Device, a []uintptr) code {
-	return d.setFunctionAttribute(a[0], a[1], a[2])
+func cuFuncSetAttribute(d *Device, f *function, a []uintptr) code {
+	return d.setAttribute(f, a[1], a[2])
 }
 
-func cuKernelSetAttribute(d *Device, a []uintptr) code {
-	return d.onDevice(a[3], func() code { return d.setFunctionAttribute(a[2], a[0], a[1]) })
+func cuKernelSetAttribute(d *Device, f *function, a []uintptr) code {
+	return d.setAttribute(f, a[0], a[1])
 }
 
-func (d *Device) setFunctionAttribute(h, attr, value uintptr) code {
-	f, ok := lookup[*function](d, h)
-	if !ok {
-		return cudadrv.ErrInvalidHandle
-	}
+func (d *Device) setAttribute(f *function, attr, value uintptr) code {
 	v := int(int32(value))
 	switch cudadrv.FuncAttr(int32(attr)) {
 	case cudadrv.FuncMaxDynamicShared:
@@ -167,12 +132,8 @@ func (d *Device) setFunctionAttribute(h, attr, value uintptr) code {
 	return cudadrv.Success
 }
 
-// cuOccupancyMaxActiveBlocksPerMultiprocessor counts by threads, blocks, shared memory and the guess at registers.
-func cuOccupancyMaxActiveBlocksPerMultiprocessor(d *Device, a []uintptr) code {
-	f, ok := lookup[*function](d, a[1])
-	if !ok {
-		return cudadrv.ErrInvalidHandle
-	}
+// cuOccupancyMaxActiveBlocksPerMultiprocessor counts by threads, blocks, shared memory and the estimate of registers.
+func cuOccupancyMaxActiveBlocksPerMultiprocessor(d *Device, f *function, a []uintptr) code {
 	threads := int(int32(a[2]))
 	if threads <= 0 {
 		return cudadrv.ErrInvalidValue

@@ -7,17 +7,17 @@ import (
 	"github.com/robocache/robocache/cudadrv"
 )
 
-// The results of NCCL that occur.
+// Results of NCCL.
 const (
 	ncclSuccess         = 0
 	ncclInvalidArgument = 4
 	ncclInvalidUsage    = 5
 )
 
-// collective is what a program has asked of the simulated NCCL: ranks of one sum at a time, each float32's terms added in the
+// collective is the state of the simulated NCCL. The ranks compute one sum at a time, and add the terms of each float32 in the
 // order of the ranks.
 type collective struct {
-	ranks []*Device // by handle less 1
+	ranks []*Device // by handle minus 1
 	group bool
 	asked []contribution
 }
@@ -30,7 +30,7 @@ type contribution struct {
 	stream   *stream
 }
 
-// nccl is the table of NCCL's functions over the driver's devices, which do the work at once, when the group ends.
+// nccl returns the table of NCCL's functions. The devices compute a sum at once, when its group ends.
 func (r *driver) nccl() (*cudadrv.FunctionTable, error) {
 	c := &collective{}
 	calls := map[string]func(a []uintptr) uintptr{
@@ -76,7 +76,7 @@ func (r *driver) nccl() (*cudadrv.FunctionTable, error) {
 	}}, nil
 }
 
-// sum waits for the streams and adds up what was asked for.
+// sum waits for the streams, and then computes the sum of the group.
 func (c *collective) sum() uintptr {
 	asked := c.asked
 	c.asked = nil

@@ -7,10 +7,10 @@ import (
 	"github.com/robocache/robocache/cudadrv"
 )
 
-// queueLimit is how much work a stream takes before a call that gives it more waits, as the driver's queue does.
+// queueLimit is the number of queued tasks above which a call waits, as with the driver's queue.
 const queueLimit = 1024
 
-// stream is a queue of work, done in order by a goroutine of its own.
+// stream is a queue of work, which a goroutine does in order.
 type stream struct {
 	d    *Device
 	h    uintptr
@@ -26,11 +26,11 @@ type stream struct {
 
 	// While the stream is captured; d.mu guards both.
 	capture *capture
-	after   []*node // what the next node depends on
-	depsOut []byte  // what cuStreamGetCaptureInfo showed last
+	after   []*node // the dependencies of the next node
+	depsOut []byte  // the last output of cuStreamGetCaptureInfo
 }
 
-// push queues work and gives it to the stream.
+// push queues work, and waits first if the queue is full.
 func (s *stream) push(o *task) code {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,7 +55,7 @@ func (s *stream) push(o *task) code {
 	return cudadrv.Success
 }
 
-// wait returns when the work queued so far is done.
+// wait returns when all work queued so far is done.
 func (s *stream) wait() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +85,7 @@ func (d *Device) waitAll() {
 
 // mark is a point in a stream's work.
 type mark struct {
-	done chan struct{} // closed when the stream has got there
+	done chan struct{} // closed when the stream reaches the mark
 	at   time.Time
 }
 
@@ -98,17 +98,17 @@ func (m *mark) reached() bool {
 	}
 }
 
-// event stands for the mark that was recorded last.
+// event holds the last mark that was recorded.
 type event struct {
 	d        *Device
 	timing   bool
 	mu       sync.Mutex
 	last     *mark    // nil: never recorded
-	captured *capture // the capture that it was recorded in last, if it was one
+	captured *capture // the capture of its last record, nil if that was outside a capture
 	after    []*node
 }
 
-// state gives the last mark. An event that was recorded in a capture has none: to ask for it spoils the capture.
+// state returns the last mark. After a record in a capture there is no mark, and the call invalidates the capture.
 func (e *event) state(d *Device) (*mark, code) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -13,12 +13,8 @@ func cuStreamCreateWithPriority(d *Device, a []uintptr) code {
 	return put64(a[0], uint64(d.newStream().h))
 }
 
-// cuStreamDestroy lets the work that is queued run to its end.
-func cuStreamDestroy(d *Device, a []uintptr) code {
-	s, ok := lookup[*stream](d, a[0])
-	if !ok {
-		return cudadrv.ErrInvalidHandle
-	}
+// cuStreamDestroy lets queued work run to its end.
+func cuStreamDestroy(d *Device, s *stream, a []uintptr) code {
 	if c := s.refuseCaptured(); c != cudadrv.Success {
 		return c
 	}
@@ -27,7 +23,7 @@ func cuStreamDestroy(d *Device, a []uintptr) code {
 	s.ending = true
 	s.more.Signal()
 	s.mu.Unlock()
-	go func() { // until then the device is waited for with it
+	go func() { // until then, synchronising the device waits for the stream too
 		s.wait()
 		d.mu.Lock()
 		delete(d.streams, s)
@@ -36,11 +32,7 @@ func cuStreamDestroy(d *Device, a []uintptr) code {
 	return d.lost()
 }
 
-func cuStreamSynchronize(d *Device, a []uintptr) code {
-	s, ok := lookup[*stream](d, a[0])
-	if !ok {
-		return cudadrv.ErrInvalidHandle
-	}
+func cuStreamSynchronize(d *Device, s *stream, a []uintptr) code {
 	if c := s.refuseCaptured(); c != cudadrv.Success {
 		return c
 	}
@@ -49,11 +41,7 @@ func cuStreamSynchronize(d *Device, a []uintptr) code {
 	return d.lost()
 }
 
-func cuStreamQuery(d *Device, a []uintptr) code {
-	s, ok := lookup[*stream](d, a[0])
-	if !ok {
-		return cudadrv.ErrInvalidHandle
-	}
+func cuStreamQuery(d *Device, s *stream, a []uintptr) code {
 	if c := s.refuseCaptured(); c != cudadrv.Success {
 		return c
 	}
@@ -71,19 +59,12 @@ func cuEventCreate(d *Device, a []uintptr) code {
 	return put64(a[0], uint64(d.add(kindEvent, &event{d: d, timing: a[1]&noTiming == 0}, 0)))
 }
 
-func cuEventDestroy(d *Device, a []uintptr) code {
-	if _, ok := lookup[*event](d, a[0]); !ok {
-		return cudadrv.ErrInvalidHandle
-	}
+func cuEventDestroy(d *Device, _ *event, a []uintptr) code {
 	d.drop(a[0])
 	return d.lost()
 }
 
-func cuEventRecord(d *Device, a []uintptr) code {
-	e, ok := lookup[*event](d, a[0])
-	if !ok {
-		return cudadrv.ErrInvalidHandle
-	}
+func cuEventRecord(d *Device, e *event, a []uintptr) code {
 	s, ok := lookup[*stream](d, a[1])
 	if !ok || s.d != e.d {
 		return cudadrv.ErrInvalidHandle
@@ -94,7 +75,7 @@ func cuEventRecord(d *Device, a []uintptr) code {
 	m := &mark{done: make(chan struct{})}
 	o := d.tasks.get()
 	o.kind, o.mark = taskMark, m
-	c := s.push(o) // may wait for room, so without a lock
+	c := s.push(o) // without a lock, because it may wait for room
 	if c == cudadrv.Success {
 		e.mu.Lock()
 		e.last, e.captured, e.after = m, nil, nil
@@ -103,11 +84,7 @@ func cuEventRecord(d *Device, a []uintptr) code {
 	return c
 }
 
-func cuEventQuery(d *Device, a []uintptr) code {
-	e, ok := lookup[*event](d, a[0])
-	if !ok {
-		return cudadrv.ErrInvalidHandle
-	}
+func cuEventQuery(d *Device, e *event, a []uintptr) code {
 	m, c := e.state(d)
 	if c != cudadrv.Success {
 		return c
@@ -118,11 +95,7 @@ func cuEventQuery(d *Device, a []uintptr) code {
 	return d.lost()
 }
 
-func cuEventSynchronize(d *Device, a []uintptr) code {
-	e, ok := lookup[*event](d, a[0])
-	if !ok {
-		return cudadrv.ErrInvalidHandle
-	}
+func cuEventSynchronize(d *Device, e *event, a []uintptr) code {
 	m, c := e.state(d)
 	if c != cudadrv.Success {
 		return c
@@ -159,11 +132,7 @@ func cuEventElapsedTime(d *Device, a []uintptr) code {
 	return putFloat(a[0], float32(float64(at[1].Sub(at[0]).Nanoseconds())/1e6))
 }
 
-func cuStreamWaitEvent(d *Device, a []uintptr) code {
-	s, ok := lookup[*stream](d, a[0])
-	if !ok {
-		return cudadrv.ErrInvalidHandle
-	}
+func cuStreamWaitEvent(d *Device, s *stream, a []uintptr) code {
 	e, ok := lookup[*event](d, a[1])
 	if !ok {
 		return cudadrv.ErrInvalidHandle

@@ -6,7 +6,7 @@ import (
 	"github.com/robocache/robocache/cudasim/internal/exec"
 )
 
-// taskKind is what a piece of queued work does.
+// taskKind is the kind of a piece of queued work.
 type taskKind uint8
 
 const (
@@ -23,13 +23,13 @@ const (
 	taskEmpty
 )
 
-// task is a piece of work. What it refers to was checked when it was queued.
+// task is a piece of work. Its addresses and handles were checked when it was queued.
 type task struct {
 	kind     taskKind
-	dev      *Device // of a node of a graph
+	dev      *Device // for a node of a graph
 	launch   launch
 	dst, src uint64 // device addresses
-	host     []byte // pinned, or a copy of what was not
+	host     []byte // pinned memory, or a copy of other memory
 	n        uint64 // bytes; values, for taskSet
 	value    uint32
 	width    uint8 // of a value
@@ -44,7 +44,7 @@ type launch struct {
 	prefers int // percent of shared memory, or -1
 }
 
-// taskPool keeps pieces of work for use again, so that a launch allocates nothing.
+// taskPool keeps tasks for reuse, so that a launch allocates nothing.
 type taskPool struct {
 	mu   sync.Mutex
 	free []*task
@@ -52,7 +52,7 @@ type taskPool struct {
 
 const (
 	poolTasks  = queueLimit + 64
-	paramBytes = 384 // room that a fresh task has for parameters
+	paramBytes = 384 // room for parameters in a new task
 )
 
 func (p *taskPool) fill() {

@@ -2,5 +2,5 @@ package driver
 
 import "syscall"
 
-// threadID tells the calling OS thread from others: current contexts and captures belong to threads.
+// threadID identifies the calling OS thread, because current contexts and captures belong to threads.
 func threadID() int { return syscall.Gettid() }

@@ -8,8 +8,8 @@ import (
 	"strconv"
 )
 
-// threadID tells the calling goroutine from others, in the place of its thread: callers that bind a context keep the
-// goroutine on its thread meanwhile.
+// threadID identifies the calling goroutine instead of its thread: callers that bind a context lock the goroutine to its thread
+// meanwhile.
 func threadID() int {
 	var b [40]byte
 	text := b[:runtime.Stack(b[:], false)] // "goroutine 12 [running]..."

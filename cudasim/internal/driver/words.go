@@ -10,8 +10,8 @@ import (
 
 func putFloat(addr uintptr, v float32) code { return put32(addr, math.Float32bits(v)) }
 
-// The C arguments of a call are read and written through these. A null address where a result goes is an invalid value,
-// as in the driver.
+// Functions for the C arguments of a call. If the address of a result is null, they return an invalid value,
+// as the driver does.
 
 func put64(addr uintptr, v uint64) code {
 	b := cudadrv.View(addr, 8)
@@ -34,7 +34,7 @@ func put32(addr uintptr, v uint32) code {
 func get64(addr uintptr) uint64 { return binary.NativeEndian.Uint64(cudadrv.View(addr, 8)) }
 func get32(addr uintptr) uint32 { return binary.NativeEndian.Uint32(cudadrv.View(addr, 4)) }
 
-// putText writes a C string into a buffer of n bytes, cut off where it is full.
+// putText writes a C string to a buffer of n bytes, and cuts it off if it is too long.
 func putText(addr uintptr, n int, s string) {
 	b := cudadrv.View(addr, n)
 	if len(b) == 0 {
@@ -43,7 +43,7 @@ func putText(addr uintptr, n int, s string) {
 	b[copy(b[:n-1], s)] = 0
 }
 
-// cText returns a C string of any length where it is. It reads by aligned words, which lie within the memory of their first byte.
+// cText returns a C string of any length without a copy. It reads aligned words, each in the same memory as its first byte.
 func cText(addr uintptr) []byte {
 	n := 0
 	for (addr+uintptr(n))%8 != 0 {

@@ -42,7 +42,7 @@ func (s *stream) run() {
 	}
 }
 
-// perform does a piece of work. On a lost device it does no more than let go those who wait for it.
+// perform does a piece of work. On a lost device it only releases waiters.
 func (d *Device) perform(o *task) {
 	switch o.kind {
 	case taskMark:
@@ -63,13 +63,13 @@ func (d *Device) perform(o *task) {
 	d.act(o)
 }
 
-// act does what a stream's work and a graph's nodes have in common.
+// act does a task of a stream or a node of a graph.
 func (d *Device) act(o *task) {
 	switch o.kind {
 	case taskLaunch:
 		d.execute(&o.launch)
 	case taskFree:
-		d.running.Lock() // a kernel that still runs keeps its memory
+		d.running.Lock() // so that a running kernel keeps its memory
 		d.memory.release(o.dst)
 		d.running.Unlock()
 	case taskUpload:
@@ -88,7 +88,7 @@ func (d *Device) act(o *task) {
 	}
 }
 
-// touch shows a piece of device memory. It was there when the work was queued; if it is gone since, the device is lost, as
+// touch calls fn with n bytes of device memory. They existed when the work was queued. If they are gone, the device is lost, as
 // a real one would be.
 func (d *Device) touch(addr, n uint64, write bool, fn func([]byte)) {
 	b, err := d.space.Bytes(addr, n, write)
@@ -133,7 +133,7 @@ func (d *Device) execute(l *launch) {
 	}
 }
 
-// faultCode is the driver's code for a kind of fault. Kinds that no real device finds count as a launch failure.
+// faultCode is the driver's code for a kind of fault. Kinds that no real device detects count as a launch failure.
 func faultCode(kind report.FaultKind) code {
 	switch kind {
 	case report.OutOfBounds, report.UseAfterFree:
@@ -146,7 +146,7 @@ func faultCode(kind report.FaultKind) code {
 	return cudadrv.ErrLaunchFailed
 }
 
-// A device that is lost ends it.
+// A lost device ends it.
 func (x *execution) perform() {
 	x.running.Lock()
 	defer x.running.Unlock()

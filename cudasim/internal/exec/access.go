@@ -7,11 +7,11 @@ import (
 	"github.com/robocache/robocache/cudasim/report"
 )
 
-// A block's shared memory begins at SharedBase, after what the system keeps of it, as on Hopper: an offset that is taken for an
-// address shows.
+// A block's shared memory begins at SharedBase, after the bytes that the system reserves, as on Hopper. So an offset that a kernel
+// uses as an address causes a fault.
 const SharedBase = uint64(ReservedShared)
 
-// Windows are where the spaces begin among generic addresses. Global memory lies where it is, above them.
+// Windows are the generic addresses at which the spaces begin. Global memory lies above them and has equal generic addresses.
 var Windows = [...]uint64{SpaceShared: 0x0a_0000_0000, SpaceLocal: 0x0b_0000_0000, SpaceParam: 0x0c_0000_0000}
 
 const windowSize = uint64(1 << 24)
@@ -26,10 +26,10 @@ func SpaceOf(addr uint64) SpaceKind {
 	return SpaceGlobal
 }
 
-// access finds the memory that the lanes of exec touch, size bytes each at a + off, and leaves in ofs where in it each lane's
-// access begins. Lanes that touch another allocation, or another space, are returned in rest: the caller comes back for them.
-// A fault is set if a lane touches nothing.
-func (w *Warp) access(in *Inst, exec uint32, n uint64) (m *memory.Allocation, here, rest uint32, sp SpaceKind, st Status) {
+// access finds the memory that the lanes of exec touch, n bytes each, and leaves in w.ofs the offset of each lane's access in it.
+// If lanes touch another allocation or another space, rest has them and the caller calls again. The checks see the access before it
+// happens, unless kind is accessNone. A fault is set if a lane touches no memory, or if a check fails.
+func (w *Warp) access(in *Inst, exec uint32, n uint64, kind accessKind) (m *memory.Allocation, here, rest uint32, sp SpaceKind, st Status) {
 	x := in.X
 	a := &w.Regs[in.A]
 	first := bits.TrailingZeros32(exec) & 31
@@ -93,26 +93,31 @@ func (w *Warp) access(in *Inst, exec uint32, n uint64) (m *memory.Allocation, he
 			bad |= o&align | (most-o)>>63
 		}
 	}
-	if bad == 0 {
-		return m, exec, 0, sp, StatusNext
-	}
-	for e := exec; e != 0; e &= e - 1 {
-		i := bits.TrailingZeros32(e) & 31
-		switch o := w.ofs[i]; {
-		case o < size && o&align != 0:
-			return nil, 0, 0, sp, w.badAddress(report.Misaligned, in, i, sp, o+m.Addr, n)
-		case o < size && o > most, o >= size && i == first:
-			return nil, 0, 0, sp, w.badAddress(report.OutOfBounds, in, i, sp, o+m.Addr, n)
-		case o >= size && sp != SpaceGlobal && x.Space != SpaceGeneric:
-			return nil, 0, 0, sp, w.badAddress(report.OutOfBounds, in, i, sp, o+m.Addr, n)
-		case o >= size:
-			rest |= 1 << i
+	if bad != 0 {
+		for e := exec; e != 0; e &= e - 1 {
+			i := bits.TrailingZeros32(e) & 31
+			switch o := w.ofs[i]; {
+			case o < size && o&align != 0:
+				return nil, 0, 0, sp, w.badAddress(report.Misaligned, in, i, sp, o+m.Addr, n)
+			case o < size && o > most, o >= size && (i == first || sp != SpaceGlobal && x.Space != SpaceGeneric):
+				return nil, 0, 0, sp, w.badAddress(report.OutOfBounds, in, i, sp, o+m.Addr, n)
+			case o >= size:
+				rest |= 1 << i
+			}
 		}
 	}
-	return m, exec &^ rest, rest, sp, StatusNext
+	here = exec &^ rest
+	switch {
+	case kind == accessNone:
+	case w.b.watching:
+		st = w.b.observe(w, in, m, sp, here, n, kind)
+	case kind == accessWrite:
+		m.MarkAll()
+	}
+	return m, here, rest, sp, st
 }
 
-// accessLocal finds each lane's own local memory.
+// accessLocal is access for local memory, which each lane has for itself.
 func (w *Warp) accessLocal(in *Inst, exec uint32, n, base uint64) (m *memory.Allocation, here, rest uint32, sp SpaceKind, st Status) {
 	x := in.X
 	a := &w.Regs[in.A]
@@ -143,7 +148,7 @@ func (w *Warp) accessLocal(in *Inst, exec uint32, n, base uint64) (m *memory.All
 
 // accessLong is access for one lane and n bytes aligned to 16.
 func (w *Warp) accessLong(in *Inst, lane int, n uint64) (m *memory.Allocation, here, rest uint32, sp SpaceKind, st Status) {
-	m, here, rest, sp, st = w.access(in, 1<<lane, 16)
+	m, here, rest, sp, st = w.access(in, 1<<lane, 16, accessNone)
 	if st == StatusNext && n > m.Size-w.ofs[lane] {
 		return nil, 0, 0, sp, w.badAddress(report.OutOfBounds, in, lane, sp, m.Addr+w.ofs[lane], n)
 	}

@@ -2,22 +2,17 @@ package exec
 
 import "math/bits"
 
-// Atomic replaces an element of each lane by x.RMW of it, one lane after the other.
+// Atomic replaces an element of each lane by x.RMW, one lane after the other. The registers x.DD get the old values.
 func Atomic(w *Warp, in *Inst, exec uint32) Status {
 	x := in.X
 	n := x.Size * uint64(x.N)
 	missed := false
 	for rest := exec; rest != 0; {
-		m, here, more, sp, st := w.access(in, rest, n)
+		m, here, more, sp, st := w.access(in, rest, n, accessAtomic)
 		if st != StatusNext {
 			return st
 		}
 		rest = more
-		if w.b.watching {
-			if st := w.b.observe(w, in, m, sp, here, n, accessAtomic); st != StatusNext {
-				return st
-			}
-		}
 		for e := here; e != 0; e &= e - 1 {
 			i := bits.TrailingZeros32(e) & 31
 			for k, r := range x.AA {

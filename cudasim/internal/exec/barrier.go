@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/cudasim/report"
 )
 
-// BarSync counts the lanes at a barrier; without arrive they wait until it completes.
+// BarSync counts the lanes at a barrier. Unless arrive is set, the lanes wait until the barrier completes.
 func BarSync(w *Warp, in *Inst, exec uint32) Status {
 	s := in.X.Bar
 	if s.Aligned && exec != w.Alive {
@@ -56,7 +56,7 @@ func BarSync(w *Warp, in *Inst, exec uint32) Status {
 	return statusStay
 }
 
-// check completes the barrier if all that it waits for have arrived.
+// check completes the barrier if all expected threads have arrived.
 func (bar *barrier) check(b *block) {
 	want := bar.expected
 	if want == 0 {

@@ -24,26 +24,26 @@ type block struct {
 	checkBlock
 }
 
-// barrier is one of a block's 16.
+// barrier is one of the 16 barriers of a block.
 type barrier struct {
 	arrived  uint32 // threads
-	expected uint32 // 0: all that have not exited
+	expected uint32 // threads; 0: all that have not exited
 	waiting  bool
 	votes    uint32 // threads whose predicate was set
 	red      string
-	known    seen // what those that arrived knew
-	fenced   seen
+	known    clockSet // the clocks of the warps that arrived
+	fenced   clockSet
 }
 
-// checkBlock is what the checks know of a block.
+// checkBlock is the state of the checks for a block.
 type checkBlock struct {
-	watching bool // observe is to see every access
+	watching bool // observe must see every access
 	racing   bool
 	shadow   *shadow
-	syncs    map[uint64]seen // by address in shared memory
+	syncs    map[uint64]clockSet // by address in shared memory
 }
 
-// bulkCopy is a cp.async.bulk that the block waits for through an mbarrier or a bulk group.
+// bulkCopy is a cp.async.bulk. The block waits for it through an mbarrier or a bulk group.
 type bulkCopy struct {
 	dst, src []byte
 	to       *memory.Allocation

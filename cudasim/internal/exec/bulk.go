@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/cudasim/report"
 )
 
-// land does the copy and tells its mbarrier.
+// land does the copy and completes its bytes at the mbarrier.
 func (p *bulkCopy) land(b *block) {
 	copy(p.dst, p.src)
 	p.to.Mark(p.off, uint64(len(p.dst)))
@@ -20,7 +20,7 @@ func (p *bulkCopy) land(b *block) {
 	}
 }
 
-// landBulk does the copies that match.
+// landBulk does the matching copies.
 func (b *block) landBulk(match func(p *bulkCopy) bool) {
 	kept := b.bulk[:0]
 	for _, p := range b.bulk {
@@ -33,7 +33,7 @@ func (b *block) landBulk(match func(p *bulkCopy) bool) {
 	b.bulk = kept
 }
 
-// CommitBulk is cp.async.bulk.commit_group.
+// CommitBulk executes cp.async.bulk.commit_group.
 func CommitBulk(w *Warp, _ *Inst, exec uint32) Status {
 	for ; exec != 0; exec &= exec - 1 {
 		w.bulkOpen[bits.TrailingZeros32(exec)&31]++
@@ -51,8 +51,8 @@ func WaitBulk(keep uint64) Step {
 	}
 }
 
-// CopyBulk returns the step of cp.async.bulk: each lane copies in.A bytes. in.X.AA holds the registers of the addresses of the
-// source, of the destination and of the mbarrier, and from, to and bar the spaces and offsets; bar is nil where there is none.
+// CopyBulk returns the step of cp.async.bulk: each lane copies in.A bytes. in.X.AA holds the registers of three addresses: source,
+// destination and mbarrier. from, to and bar hold their spaces and offsets; bar is nil if there is no mbarrier.
 func CopyBulk(from, to, bar *Extra) Step {
 	return func(w *Warp, in *Inst, exec uint32) Status {
 		for ; exec != 0; exec &= exec - 1 {
@@ -81,7 +81,7 @@ func CopyBulk(from, to, bar *Extra) Step {
 			p.dst = p.to.Data[p.off : p.off+n]
 			if bar != nil {
 				at := Inst{X: bar, A: in.X.AA[2], Line: in.Line}
-				_, _, _, _, st := w.access(&at, 1<<i, 8)
+				_, _, _, _, st := w.access(&at, 1<<i, 8, accessNone)
 				if st != StatusNext {
 					return st
 				}

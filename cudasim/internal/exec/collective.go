@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/cudasim/report"
 )
 
-// Spread gives all lanes of exec one value.
+// Spread writes one value to all lanes of exec.
 func (w *Warp) Spread(r int32, exec uint32, v uint64) {
 	d := &w.Regs[r]
 	for ; exec != 0; exec &= exec - 1 {
@@ -15,8 +15,8 @@ func (w *Warp) Spread(r int32, exec uint32, v uint64) {
 	}
 }
 
-// Collective returns the step of an instruction that waits for the lanes of a member mask, which in.C holds and which is the same in all of
-// them. It does f once for each set of lanes that have one mask.
+// Collective returns the step of an instruction that waits for the lanes of the member mask in in.C. All members must have the same
+// mask. f runs once for each set of lanes with equal masks.
 func Collective(f func(w *Warp, in *Inst, exec uint32)) Step {
 	return func(w *Warp, in *Inst, exec uint32) Status {
 		masks := &w.Regs[in.C]
@@ -47,7 +47,7 @@ func Collective(f func(w *Warp, in *Inst, exec uint32)) Step {
 	}
 }
 
-// wholeWarp makes fn wait for all 32 lanes of the warp. It is an error if there are fewer.
+// wholeWarp makes fn wait for all 32 lanes of the warp. If lanes have exited, the step is a fault.
 func wholeWarp(fn func(w *Warp, in *Inst) Status) Step {
 	return func(w *Warp, in *Inst, exec uint32) Status {
 		switch all := ^uint32(0); {

@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/cudasim/report"
 )
 
-// Nothing is an instruction that changes nothing here.
+// Nothing is an instruction without effect in the simulator.
 func Nothing(*Warp, *Inst, uint32) Status { return StatusNext }
 
 // Trap ends the launch, as trap and brkpt do.
@@ -19,7 +19,7 @@ func Sleep(w *Warp, _ *Inst, _ uint32) Status {
 	return statusYield
 }
 
-// WaitAhead is griddepcontrol.wait. The launch ahead has ended before this one begins.
+// WaitAhead executes griddepcontrol.wait. The previous launch has ended before this one begins, so there is nothing to wait for.
 func WaitAhead(w *Warp, _ *Inst, _ uint32) Status {
 	w.b.run.waits.Store(true)
 	return StatusNext
@@ -49,7 +49,7 @@ func BranchIndexed(w *Warp, in *Inst, exec uint32) Status {
 	return statusStay
 }
 
-// ReadSpecial returns the step of an instruction that reads a special register into in.D, and whether there is such a register.
+// ReadSpecial returns the step that reads a special register into in.D, and false if the register does not exist.
 func ReadSpecial(name string) (Step, bool) {
 	read, ok := specials[name]
 	return func(w *Warp, in *Inst, exec uint32) Status {
@@ -62,7 +62,7 @@ func ReadSpecial(name string) (Step, bool) {
 	}, ok
 }
 
-// Simulated SMs take blocks in turn.
+// Simulated multiprocessors get blocks in turn.
 func (w *Warp) sm() uint64 { return w.b.index % uint64(w.b.run.Multiprocessors) }
 
 var started = time.Now()
@@ -93,7 +93,7 @@ var specials = map[string]func(w *Warp, lane int) uint64{
 	"%cluster_nctarank":    func(*Warp, int) uint64 { return 1 },
 }
 
-// now counts the warp's instructions; it stands for a clock.
+// now returns the number of instructions that the warp has run, which stands for a clock.
 func (w *Warp) now() uint64 { return w.b.steps + w.steps }
 
 func init() {

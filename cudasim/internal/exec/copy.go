@@ -6,8 +6,8 @@ import (
 	"github.com/robocache/robocache/cudasim/report"
 )
 
-// An asynchronous copy lands when its thread waits for it, and not before: what reads its destination earlier reads what was
-// there. The copies of a thread are taken in groups.
+// An asynchronous copy lands when its thread waits for it. An earlier read of the destination gets the old bytes. A thread's copies
+// form groups.
 
 func (c *copies) reset() {
 	c.list = c.list[:0]
@@ -28,7 +28,7 @@ func (c *copies) land(w *Warp, lane int, limit uint32) {
 	c.list = kept
 }
 
-// leave ends what lanes that exit have begun.
+// leave completes the copies of lanes that exit.
 func (c *copies) leave(w *Warp, exec uint32) {
 	if len(c.list) == 0 {
 		return
@@ -38,14 +38,14 @@ func (c *copies) leave(w *Warp, exec uint32) {
 	}
 }
 
-// deliver writes to shared memory what a copy brings.
+// deliver writes the bytes of a copy to shared memory.
 func (b *block) deliver(dst uint64, src []byte, n uint64) {
 	d := b.shared.Data[dst : dst+n]
 	clear(d[copy(d, src):])
 	b.shared.Mark(dst, n)
 }
 
-// CommitCopies is cp.async.commit_group.
+// CommitCopies executes cp.async.commit_group.
 func CommitCopies(w *Warp, _ *Inst, exec uint32) Status {
 	for ; exec != 0; exec &= exec - 1 {
 		w.cp.open[bits.TrailingZeros32(exec)&31]++
@@ -53,7 +53,7 @@ func CommitCopies(w *Warp, _ *Inst, exec uint32) Status {
 	return StatusNext
 }
 
-// WaitCopies returns the step that waits for all but the last keep groups. All ones is wait_all, which takes the open group too.
+// WaitCopies returns the step that waits for all but the last keep groups. All ones is wait_all, which includes the open group.
 func WaitCopies(keep uint32) Step {
 	return func(w *Warp, _ *Inst, exec uint32) Status {
 		for ; exec != 0; exec &= exec - 1 {
@@ -69,9 +69,9 @@ func WaitCopies(keep uint32) Step {
 	}
 }
 
-// CopyBytes returns the step of cp.async of n bytes a lane, from in.A in global memory to in.X.AA[0] in shared memory, whose
-// space and offset to has. A sized copy takes in.B bytes of the source and fills up with zeros; a guarded one takes none where
-// the predicate in.PA is set.
+// CopyBytes returns the step of cp.async: n bytes a lane, from in.A in global memory to in.X.AA[0] in shared memory; to holds the
+// destination's space and offset. If sized is set, a lane copies in.B bytes and fills the rest with zeros. If guarded is set, a lane
+// copies no bytes where the predicate in.PA is set.
 func CopyBytes(n uint64, sized, guarded bool, to *Extra) Step {
 	return func(w *Warp, in *Inst, exec uint32) Status {
 		skip := uint32(0)
@@ -90,16 +90,11 @@ func CopyBytes(n uint64, sized, guarded bool, to *Extra) Step {
 		}
 		var from [32][]byte
 		for rest := exec &^ skip; rest != 0; {
-			m, here, more, sp, st := w.access(in, rest, n)
+			m, here, more, _, st := w.access(in, rest, n, accessRead)
 			if st != StatusNext {
 				return st
 			}
 			rest = more
-			if w.b.watching {
-				if st := w.b.observe(w, in, m, sp, here, n, accessRead); st != StatusNext {
-					return st
-				}
-			}
 			for e := here; e != 0; e &= e - 1 {
 				i := bits.TrailingZeros32(e) & 31
 				have := n
@@ -110,14 +105,9 @@ func CopyBytes(n uint64, sized, guarded bool, to *Extra) Step {
 			}
 		}
 		shared := Inst{X: to, A: in.X.AA[0], Line: in.Line}
-		m, here, _, sp, st := w.access(&shared, exec, n)
+		_, here, _, _, st := w.access(&shared, exec, n, accessCopy)
 		if st != StatusNext {
 			return st
-		}
-		if w.b.watching {
-			if st := w.b.observe(w, &shared, m, sp, here, n, accessCopy); st != StatusNext {
-				return st
-			}
 		}
 		for e := here; e != 0; e &= e - 1 {
 			i := bits.TrailingZeros32(e) & 31

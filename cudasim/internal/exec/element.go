@@ -61,7 +61,7 @@ func atomicPut(data []byte, o, size, v uint64) {
 // narrowMu makes accesses of 8 and 16 bits atomic among themselves.
 var narrowMu sync.Mutex
 
-// modify replaces an element by f of it, atomically, and returns what was there.
+// modify replaces an element by f(element) atomically, and returns the old value.
 func modify(data []byte, o, size uint64, f func(old uint64) uint64) uint64 {
 	switch size {
 	case 4:

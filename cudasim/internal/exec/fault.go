@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/cudasim/report"
 )
 
-// Fail ends the launch with a fault of the first of lanes.
+// Fail ends the launch with a fault of the first lane in lanes.
 func (w *Warp) Fail(kind report.FaultKind, in *Inst, lanes uint32, detail string) Status {
 	w.b.fault = w.fault(kind, in, lanes, detail)
 	return statusFault
@@ -21,7 +21,7 @@ func (w *Warp) fault(kind report.FaultKind, in *Inst, lanes uint32, detail strin
 	return f
 }
 
-// thread gives the coordinates of a lane's thread in its block.
+// thread returns the coordinates of a lane's thread in its block.
 func (w *Warp) thread(lane int) [3]uint32 { return w.b.run.threadAt(w.index*32 + uint32(lane)) }
 
 // badAddress is the fault of one lane's access.

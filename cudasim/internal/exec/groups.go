@@ -4,7 +4,7 @@ package exec
 const (
 	spinLimit  = 1024
 	turnLength = 512
-	pollCost   = 64 // instructions that an access to memory others change counts for, so that polling gives way soon
+	pollCost   = 64 // instructions that one read of shared state counts for, so that a polling group gives way soon
 )
 
 // branch sends the lanes of taken to target and the others on.
@@ -17,7 +17,7 @@ func (w *Warp) branch(target int32, taken uint32) {
 	w.pc++
 }
 
-// settle merges groups that are at one instruction and lets the group that is furthest behind run, so that it catches up.
+// settle merges groups at one instruction, and then runs the group at the earliest instruction so that it catches up.
 func (w *Warp) settle() {
 	if len(w.groups) == 0 {
 		w.watch = never
@@ -45,7 +45,7 @@ func (w *Warp) settle() {
 	w.merge()
 }
 
-// merge joins the running group with those at its instruction that can join it, and finds the next such place.
+// merge joins the running group with groups at the same instruction if they may run, and finds the next such instruction.
 func (w *Warp) merge() {
 	w.watch = never
 	kept := w.groups[:0]
@@ -63,7 +63,7 @@ func (w *Warp) merge() {
 	w.groups = kept
 }
 
-// rotate lets the group that has waited longest run for a while, whatever its place: the others may wait for what it does.
+// rotate runs the group that has waited longest, at any instruction, because the others may wait for it.
 func (w *Warp) rotate() {
 	w.spun = 0
 	for i := range w.groups {
@@ -76,7 +76,7 @@ func (w *Warp) rotate() {
 	}
 }
 
-// pick takes a group that can run after the running one has ended or waits, and reports whether there is one.
+// pick runs another group after the running one has ended or waits, and reports whether there is one.
 func (w *Warp) pick() bool {
 	low := -1
 	for i := range w.groups {
@@ -95,7 +95,7 @@ func (w *Warp) pick() bool {
 	return true
 }
 
-// stuck says what it means that no group can run.
+// stuck returns the status of a warp in which no group can run.
 func (w *Warp) stuck() Status {
 	if w.Alive == 0 {
 		return statusExited
@@ -103,7 +103,7 @@ func (w *Warp) stuck() Status {
 	return statusIdle
 }
 
-// park ends the running group's turn: its lanes in exec wait, the others go on behind the instruction.
+// park ends the running group's turn: its lanes in exec wait, the others go on after the instruction.
 func (w *Warp) park(exec uint32, wait waitKind, bar uint8) Status {
 	if rest := w.mask &^ exec; rest != 0 {
 		w.groups = append(w.groups, group{pc: w.pc + 1, mask: rest})
@@ -113,19 +113,19 @@ func (w *Warp) park(exec uint32, wait waitKind, bar uint8) Status {
 	return statusStay
 }
 
-// gather reports whether all lanes of need that have not exited are here; if not, those that are here wait for them.
+// gather reports whether all lanes of need are here, apart from lanes that have exited. If not, the present lanes wait for them.
 func (w *Warp) gather(need, exec uint32) bool {
 	return need&w.Alive&^exec == 0
 }
 
-// poll notes that the warp looked at what others change.
+// poll records that the warp read state that other threads change.
 func (w *Warp) poll() {
 	w.pollN++
 	w.budget -= pollCost
 	w.spun += pollCost
 }
 
-// polls reports whether the n instructions of the last turn did little else than look at what others change.
+// polls reports whether most of the last n instructions polled.
 func (w *Warp) polls(n uint64) bool {
 	p := w.pollN
 	w.pollN = 0

@@ -1,6 +1,6 @@
 package exec
 
-// OpKind is how the warp's loop treats an instruction.
+// OpKind is how the loop of a warp executes an instruction.
 type OpKind uint8
 
 const (
@@ -10,21 +10,21 @@ const (
 	KindPred               // PD = Logic(PA, PB)
 	KindBra                // to Target
 	KindExit
-	KindFn // Fn does all of it
+	KindFn // Fn does the whole instruction
 )
 
 // Inst is one micro-operation. Register fields name virtual registers until the slots are assigned; -1 is none.
 type Inst struct {
 	Kind  OpKind
 	Class Class
-	Apart bool // writes results before it has read all operands: results need slots of their own
+	Apart bool // writes results before it has read all operands, so that results need slots of their own
 	Guard int32
-	GX    uint32 // all ones for a guard that is negated
+	GX    uint32 // all ones if the guard is negated
 
 	D, A, B, C int32
 	PD, PQ     int32  // predicates written: the result and its complement
 	PA, PB     int32  // predicates read
-	AX, BX     uint32 // all ones where PA or PB is negated
+	AX, BX     uint32 // all ones if PA or PB is negated
 
 	Target int32 // of a branch, by its place in the code
 	Line   int32 // of the module's text
@@ -35,10 +35,10 @@ type Inst struct {
 	X      *Extra
 }
 
-// Step executes an instruction for the lanes of exec, which are not none.
+// Step executes an instruction for the lanes of exec, at least one.
 type Step func(w *Warp, in *Inst, exec uint32) Status
 
-// Extra is what few instructions have.
+// Extra holds operands that only few instructions have.
 type Extra struct {
 	DD, AA   []int32 // more registers written and read
 	Space    SpaceKind
@@ -46,23 +46,23 @@ type Extra struct {
 	N        int    // elements
 	Off      uint64 // added to the address
 	Wide     bool   // the address register has 64 bits
-	Uniform  bool   // the address is no register: every lane has the same
+	Uniform  bool   // the address does not depend on a register, so that every lane has the same
 	Signed   bool
 	Mask     uint64 // of the destination register's width
 	Strong   bool   // volatile, relaxed, acquire or release: one atomic access
 	Acquire  bool
 	Release  bool
 	Constant bool                          // the read-only path
-	MayMiss  bool                          // an atomic that leaves memory as it was where its value is not B
+	MayMiss  bool                          // an atomic that may leave memory unchanged, if the old value is not B
 	RMW      func(old, b, c uint64) uint64 // the new value of an atomic
 	Targets  []int32                       // of brx
 	Bar      BarSpec
 }
 
-// BarSpec is what a barrier instruction does.
+// BarSpec describes a barrier instruction.
 type BarSpec struct {
 	Aligned bool   // all lanes of the warp run it together
 	Arrive  bool   // counts and goes on
-	Red     string // popc, and, or: what it makes of the threads' predicates
-	Counted bool   // in.B says how many threads take part
+	Red     string // how the threads' predicates are combined: popc, and, or
+	Counted bool   // in.B holds the number of threads
 }

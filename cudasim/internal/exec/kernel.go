@@ -8,25 +8,25 @@ import (
 // Param is a kernel parameter in the parameter block.
 type Param struct{ Size, Offset uint32 }
 
-// Kernel is one entry of a module, ready to run. It does not change.
+// Kernel is one entry of a module, ready to run. It is immutable.
 type Kernel struct {
 	Name       string
 	Params     []Param
 	ParamBytes uint32
-	MaxThreads uint32   // of a block; 0 if the entry does not say
+	MaxThreads uint32   // of a block; 0 if the entry sets no limit
 	Shared     uint32   // static shared bytes
 	Local      uint32   // local bytes of a thread
-	Registers  uint32   // 32-bit registers of a thread that hold live values at once
+	Registers  uint32   // 32-bit registers for the most values that are live at once in a thread
 	Source     []string // the lines of the module's text
 
 	Code      []Inst
-	Consts    []uint64 // what register slots from FirstConst on hold in every lane
+	Consts    []uint64 // the values of the register slots from FirstConst on, in every lane
 	Slots     int32    // register slots of a warp
 	PredSlots int32
-	blocks    sync.Pool // *block, with registers that hold the constants
+	blocks    sync.Pool // *block, with the constants in its registers
 }
 
-// TrimmedLine is a line of the text, from 1.
+// TrimmedLine returns a line of the text, without space around it; lines count from 1.
 func TrimmedLine(source []string, line int) string {
 	if line < 1 || line > len(source) {
 		return ""

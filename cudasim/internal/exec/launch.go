@@ -8,37 +8,37 @@ import (
 	"github.com/robocache/robocache/cudasim/report"
 )
 
-// The limits of a multiprocessor, which bound how many blocks are resident at once.
+// The limits of a multiprocessor, which bound the number of resident blocks.
 const (
 	ThreadsPerSM   = 2048
 	BlocksPerSM    = 32
 	SharedPerSM    = 228 << 10 // bytes
 	RegistersPerSM = 64 << 10  // of 32 bits
-	ReservedShared = 1 << 10   // bytes of shared memory that the system keeps of each block
+	ReservedShared = 1 << 10   // bytes of each block's shared memory that the system reserves
 
 	DefaultMultiprocessors = 132
 )
 
-// Launch is one launch. Grid and Block have no zero; Params is the parameter block, as long as Kernel.ParamBytes.
-// The caller has checked Block against Kernel.MaxThreads and shared memory against the device's limit.
+// Launch is one launch. Grid and Block are not zero; Params is the parameter block of Kernel.ParamBytes bytes.
+// The caller has checked Block against Kernel.MaxThreads, and shared memory against the device's limit.
 type Launch struct {
 	Kernel *Kernel
 	Grid   [3]uint32
 	Block  [3]uint32
 	Shared uint32 // dynamic shared bytes
 	Params []byte
-	Early  bool          // it may begin before the end of the kernel ahead of it, so a thread in it must wait for that
-	Owner  *memory.Owner // the device whose memory the kernel reaches; nil reaches all
+	Early  bool          // it may begin before the previous kernel has ended, so that a thread must wait for that kernel
+	Owner  *memory.Owner // the device whose memory the kernel may access; nil allows all
 	Options
 }
 
-// Options say how a launch runs. The zero value runs with every check, in order of block and warp.
+// Options configure a launch. The zero value runs every check, with blocks and warps in order.
 type Options struct {
-	Seed            uint64       // not 0: the order of blocks and warps is drawn from it
+	Seed            uint64       // if not 0, it determines a random order of blocks and warps
 	Workers         int          // goroutines that run blocks, 0 for GOMAXPROCS; the race check runs on one
 	Skip            report.Check // checks to leave out
 	Counters        bool         // count instructions and memory traffic
-	Lines           bool         // with Counters: count what ran for each line of the module's text
+	Lines           bool         // with Counters: count instructions for each line of the module's text
 	Multiprocessors int          // 0 is 132
 	MaxSteps        uint64       // instructions that a block's warps may run before it counts as hung, 0 for 2^31
 }
@@ -49,17 +49,17 @@ type Machine struct {
 	cells cellPool
 }
 
-// launchRun is a launch that is running.
+// launchRun is a running launch.
 type launchRun struct {
 	*Launch
-	sp      *memory.Space
-	cells   *cellPool
-	checks  report.Check
-	threads uint32 // of a block
-	warps   uint32 // of a block
-	blocks  uint64
-	drawn   drawn
-	order   []uint32 // of blocks, nil for first to last
+	sp       *memory.Space
+	cells    *cellPool
+	checks   report.Check
+	threads  uint32 // of a block
+	warps    uint32 // of a block
+	blocks   uint64
+	schedule schedule
+	order    []uint32 // of blocks, nil for first to last
 
 	next  atomic.Uint64 // the next block to start
 	stop  atomic.Bool
@@ -69,13 +69,13 @@ type launchRun struct {
 	first uint64 // block of fault
 	total *tally
 
-	syncs      map[uint64]seen // what was released through each address of global memory
+	syncs      map[uint64]clockSet // the clocks that were released through each address of global memory
 	shadows    map[*memory.Allocation]*shadow
 	lastOf     *memory.Allocation
 	lastShadow *shadow
 }
 
-// occupancy is how many blocks of the launch are resident on one multiprocessor.
+// occupancy is the number of blocks that one multiprocessor holds at once.
 func (r *launchRun) occupancy() uint64 {
 	n := min(BlocksPerSM, ThreadsPerSM/(32*r.warps))
 	if s := r.Kernel.Shared + r.Shared; s > 0 {
@@ -97,9 +97,9 @@ func (r *launchRun) threadAt(t uint32) [3]uint32 {
 	return [3]uint32{t % r.Block[0], t / r.Block[0] % r.Block[1], t / r.Block[0] / r.Block[1]}
 }
 
-// drawn is what a seed makes of a launch: a number of its own, not 0, how long the turns of its blocks are, about, and how many
-// begin before one has ended. So blocks of some launches do the same step at about the same time, and others run far ahead.
-type drawn struct {
+// schedule holds the random choices of a launch: its own seed (not 0), the mean length of a block's turn, and the number of blocks that
+// begin before one has ended. So some launches run their blocks nearly in step, and in others some blocks run far ahead.
+type schedule struct {
 	seed     uint64
 	turn     uint64
 	together int

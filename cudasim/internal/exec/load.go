@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/cudasim/report"
 )
 
-// value extends an element that was read to its register's width.
+// value extends an element to the width of its register.
 func (x *Extra) value(v uint64) uint64 {
 	if x.Signed {
 		s := 64 - 8*x.Size
@@ -16,7 +16,7 @@ func (x *Extra) value(v uint64) uint64 {
 	return v & x.Mask
 }
 
-// LoadParam reads once what lanes read at one place, as all of them do as a rule.
+// LoadParam reads kernel parameters. Lanes with equal addresses, which is the common case, share one read.
 func LoadParam(w *Warp, in *Inst, exec uint32) Status {
 	x := in.X
 	p := w.b.run.Params
@@ -57,7 +57,7 @@ func LoadParam(w *Warp, in *Inst, exec uint32) Status {
 	return StatusNext
 }
 
-// Load reads the elements of x.N registers, at one place a lane.
+// Load reads x.N elements for each lane, one for each register of x.DD.
 func Load(w *Warp, in *Inst, exec uint32) Status {
 	x := in.X
 	n := x.Size * uint64(x.N)
@@ -65,16 +65,11 @@ func Load(w *Warp, in *Inst, exec uint32) Status {
 		w.poll()
 	}
 	for rest := exec; rest != 0; {
-		m, here, more, sp, st := w.access(in, rest, n)
+		m, here, more, sp, st := w.access(in, rest, n, accessRead)
 		if st != StatusNext {
 			return st
 		}
 		rest = more
-		if w.b.watching {
-			if st := w.b.observe(w, in, m, sp, here, n, accessRead); st != StatusNext {
-				return st
-			}
-		}
 		switch {
 		case x.Strong && sp == SpaceGlobal:
 			for e := here; e != 0; e &= e - 1 {
@@ -108,23 +103,16 @@ func Load(w *Warp, in *Inst, exec uint32) Status {
 	return StatusNext
 }
 
-// Store writes the elements of x.N registers, at one place a lane.
+// Store writes x.N elements for each lane, one from each register of x.AA.
 func Store(w *Warp, in *Inst, exec uint32) Status {
 	x := in.X
 	n := x.Size * uint64(x.N)
 	for rest := exec; rest != 0; {
-		m, here, more, sp, st := w.access(in, rest, n)
+		m, here, more, sp, st := w.access(in, rest, n, accessWrite)
 		if st != StatusNext {
 			return st
 		}
 		rest = more
-		if w.b.watching {
-			if st := w.b.observe(w, in, m, sp, here, n, accessWrite); st != StatusNext {
-				return st
-			}
-		} else {
-			m.MarkAll()
-		}
 		for k, r := range x.AA {
 			v := &w.Regs[r]
 			for e := here; e != 0; e &= e - 1 {
@@ -141,10 +129,10 @@ func Store(w *Warp, in *Inst, exec uint32) Status {
 	return StatusNext
 }
 
-// Prefetch changes nothing, but reaches its address as a load would.
+// Prefetch checks the address as Load does. It changes no state, except that the counters record the line.
 func Prefetch(w *Warp, in *Inst, exec uint32) Status {
 	for exec != 0 {
-		m, here, rest, sp, st := w.access(in, exec, 1)
+		m, here, rest, sp, st := w.access(in, exec, 1, accessNone)
 		if st != StatusNext {
 			return st
 		}

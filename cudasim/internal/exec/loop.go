@@ -2,7 +2,7 @@ package exec
 
 import "math/bits"
 
-// reset readies the warp for lanes of a new block.
+// reset prepares the warp for the lanes of a new block.
 func (w *Warp) reset(b *block, index, alive uint32) {
 	k := b.run.Kernel
 	if w.Regs == nil {
@@ -24,7 +24,7 @@ func (w *Warp) reset(b *block, index, alive uint32) {
 	w.pollN = 0
 }
 
-// run executes until no lane can go on, the budget is used up, or another warp should have a turn.
+// run executes until no lane can run, the budget is used up, or another warp should have a turn.
 func (w *Warp) run(budget int) Status {
 	w.budget = budget
 	if w.mask == 0 && !w.pick() {
@@ -139,7 +139,7 @@ func (w *Warp) loop() Status {
 	return statusYield
 }
 
-// exit ends lanes. Those that wait for lanes of the warp look again who is left.
+// exit ends lanes. Groups that wait for lanes of the warp check again, because fewer are left.
 func (w *Warp) exit(exec uint32) {
 	w.Alive &^= exec
 	w.mask &^= exec
@@ -155,7 +155,7 @@ func (w *Warp) exit(exec uint32) {
 	}
 }
 
-// left counts threads that have exited, and lets go a barrier that waited for no others.
+// left counts threads that have exited, and completes a barrier if it waited for no other threads.
 func (b *block) left(w *Warp, exec uint32) {
 	b.alive -= uint32(bits.OnesCount32(exec))
 	for i := range b.bars {

@@ -13,10 +13,10 @@ import (
 // The instructions of a whole warp on matrices. A matrix of 8 rows and 8 columns of 16 bits lies in one register of the warp: lane 4r+c
 // holds elements 2c and 2c+1 of row r, the first in the lower half.
 
-// rows finds the rows of x.N matrices, which the first 8 x.N lanes name: 16 bytes each, in w.ofs.
+// rows finds the rows of x.N matrices: lane i holds the address of row i, and w.ofs gets its offset. A row has 16 bytes.
 func (w *Warp) rows(in *Inst, kind accessKind) (*memory.Allocation, Status) {
 	lanes := ^uint32(0) >> (32 - 8*in.X.N)
-	m, here, rest, sp, st := w.access(in, lanes, 16)
+	m, here, rest, sp, st := w.access(in, lanes, 16, accessNone)
 	if st != StatusNext {
 		return nil, st
 	}
@@ -39,23 +39,36 @@ func (w *Warp) rows(in *Inst, kind accessKind) (*memory.Allocation, Status) {
 	return m, StatusNext
 }
 
-// LoadMatrix returns the step of ldmatrix, which writes the registers in.X.DD.
-func LoadMatrix(trans bool) Step {
+// MoveMatrices returns the step of ldmatrix, which writes the registers in.X.DD. If store is set, it returns the step of stmatrix, which
+// reads the registers in.X.AA. Each register holds one matrix. With trans, rows and columns are exchanged.
+func MoveMatrices(trans, store bool) Step {
+	kind := accessRead
+	if store {
+		kind = accessWrite
+	}
 	return wholeWarp(func(w *Warp, in *Inst) Status {
-		m, st := w.rows(in, accessRead)
+		m, st := w.rows(in, kind)
 		if st != StatusNext {
 			return st
 		}
-		for k, r := range in.X.DD {
-			d, ofs := &w.Regs[r], w.ofs[8*k:8*k+8]
-			for i := range d {
+		regs := in.X.DD
+		if store {
+			regs = in.X.AA
+		}
+		for k, r := range regs {
+			v, ofs := &w.Regs[r], w.ofs[8*k:8*k+8]
+			for i := range v {
 				row, col := uint64(i>>2), uint64(i&3)
+				lo := m.Data[ofs[row]+4*col:]
+				hi := lo[2:]
 				if trans {
-					lo := binary.LittleEndian.Uint16(m.Data[ofs[2*col]+2*row:])
-					hi := binary.LittleEndian.Uint16(m.Data[ofs[2*col+1]+2*row:])
-					d[i] = uint64(lo) | uint64(hi)<<16
+					lo, hi = m.Data[ofs[2*col]+2*row:], m.Data[ofs[2*col+1]+2*row:]
+				}
+				if store {
+					binary.LittleEndian.PutUint16(lo, uint16(v[i]))
+					binary.LittleEndian.PutUint16(hi, uint16(v[i]>>16))
 				} else {
-					d[i] = uint64(binary.LittleEndian.Uint32(m.Data[ofs[row]+4*col:]))
+					v[i] = uint64(binary.LittleEndian.Uint16(lo)) | uint64(binary.LittleEndian.Uint16(hi))<<16
 				}
 			}
 		}
@@ -63,30 +76,7 @@ func LoadMatrix(trans bool) Step {
 	})
 }
 
-// StoreMatrix returns the step of stmatrix, which reads the registers in.X.AA.
-func StoreMatrix(trans bool) Step {
-	return wholeWarp(func(w *Warp, in *Inst) Status {
-		m, st := w.rows(in, accessWrite)
-		if st != StatusNext {
-			return st
-		}
-		for k, r := range in.X.AA {
-			a, ofs := &w.Regs[r], w.ofs[8*k:8*k+8]
-			for i := range a {
-				row, col := uint64(i>>2), uint64(i&3)
-				if trans {
-					binary.LittleEndian.PutUint16(m.Data[ofs[2*col]+2*row:], uint16(a[i]))
-					binary.LittleEndian.PutUint16(m.Data[ofs[2*col+1]+2*row:], uint16(a[i]>>16))
-				} else {
-					binary.LittleEndian.PutUint32(m.Data[ofs[row]+4*col:], uint32(a[i]))
-				}
-			}
-		}
-		return StatusNext
-	})
-}
-
-// TransposeMatrix is movmatrix of in.A to in.D.
+// TransposeMatrix executes movmatrix from in.A to in.D.
 var TransposeMatrix = wholeWarp(func(w *Warp, in *Inst) Status {
 	d, a := &w.Regs[in.D], &w.Regs[in.A]
 	for i := range d {
@@ -97,8 +87,8 @@ var TransposeMatrix = wholeWarp(func(w *Warp, in *Inst) Status {
 	return StatusNext
 })
 
-// MultiplyMatrices returns the step of mma: the registers in.X.DD become those of the factors a and b, which in.X.AA begins
-// with, multiplied, plus the others.
+// MultiplyMatrices returns the step of mma. in.X.AA holds the registers of the factor a, of the factor b and of the summand c;
+// the registers in.X.DD get a*b + c.
 func MultiplyMatrices(format tensorcore.Format, nA, nB int) Step {
 	return wholeWarp(func(w *Warp, in *Inst) Status {
 		aa := in.X.AA
@@ -107,9 +97,9 @@ func MultiplyMatrices(format tensorcore.Format, nA, nB int) Step {
 	})
 }
 
-// mma is one instruction: the registers of a hold its quarters of 8 rows and columns, those of rows 0 to 7 first, then of columns 0 to 7;
-// those of b hold 8 products each, with a lane a column where a has a row; those of c and d lie as a's, with a register for each of a
-// lane's two elements.
+// mma is one instruction. A register of a holds a quarter of 8 rows and columns: rows 0 to 7 come first, then columns 0 to 7.
+// A register of b holds 8 products, and a lane has a column where it has a row of a. The registers of c and d lie as those of a do, with
+// one register for each of a lane's two elements.
 func (w *Warp) mma(format tensorcore.Format, d, a, b, c []int32) {
 	var rows [16][16]tensorcore.Decoded
 	var cols [16][8]tensorcore.Decoded

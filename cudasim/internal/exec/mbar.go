@@ -2,12 +2,12 @@ package exec
 
 import "encoding/binary"
 
-// mbar is an mbarrier object: eight bytes of shared memory, whose layout is this package's own.
+// mbar is an mbarrier object: eight bytes of shared memory in a layout private to this package.
 type mbar struct {
 	phase   uint64 // completed phases, its last bit is the parity; 12 bits
 	count   uint64 // arrivals that a phase expects; 15 bits
-	pending uint64 // arrivals that are still to come; 15 bits
-	tx      int64  // bytes that are still to come; 21 bits
+	pending uint64 // arrivals still expected; 15 bits
+	tx      int64  // bytes still expected; 21 bits
 	ready   bool
 }
 
@@ -27,7 +27,7 @@ func (m *mbar) write(b *block, at uint64) {
 	b.shared.Mark(at, 8)
 }
 
-// settle begins the next phase if nothing is awaited in this one.
+// settle begins the next phase if this one expects no more arrivals and bytes.
 func (m *mbar) settle() {
 	if m.pending == 0 && m.tx == 0 {
 		m.phase++
@@ -35,10 +35,10 @@ func (m *mbar) settle() {
 	}
 }
 
-// state is the token that arrive gives: the object as it is.
+// state is the token that arrive returns: the object's bits.
 func (m *mbar) state() uint64 { return m.phase&0xfff | m.pending<<27 }
 
-// PendingCount is mbarrier.pending_count of tokens.
+// PendingCount executes mbarrier.pending_count: each lane of d gets the pending arrivals in a token.
 func PendingCount(d, a, _, _ *Lanes) {
 	for i := range d {
 		d[i] = a[i] >> 27 & 0x7fff

@@ -7,14 +7,14 @@ import (
 	"github.com/robocache/robocache/cudasim/report"
 )
 
-// mbarStep is one lane's step on the object at at.
+// mbarStep executes one lane's part on the object at an offset of shared memory.
 type mbarStep func(w *Warp, in *Inst, lane int, m *mbar, at uint64) error
 
-// onMbar returns the step of an instruction that does f for each lane, with the object at the lane's address. With ready the
-// object must have been initialised.
+// onMbar returns the step that calls f for each lane with the object at the lane's address. If ready is set, the object must have been
+// initialised.
 func onMbar(ready bool, f mbarStep) Step {
 	return func(w *Warp, in *Inst, exec uint32) Status {
-		_, here, _, sp, st := w.access(in, exec, 8)
+		_, here, _, sp, st := w.access(in, exec, 8, accessNone)
 		if st != StatusNext {
 			return st
 		}
@@ -43,7 +43,7 @@ func onMbar(ready bool, f mbarStep) Step {
 	}
 }
 
-// InitMbarrier is mbarrier.init, of in.B arrivals.
+// InitMbarrier executes mbarrier.init for in.B arrivals.
 var InitMbarrier = onMbar(false, func(w *Warp, in *Inst, i int, m *mbar, _ uint64) error {
 	n := w.Regs[in.B][i]
 	if n == 0 || n > 0x7fff {
@@ -53,13 +53,13 @@ var InitMbarrier = onMbar(false, func(w *Warp, in *Inst, i int, m *mbar, _ uint6
 	return nil
 })
 
-// InvalMbarrier is mbarrier.inval.
+// InvalMbarrier executes mbarrier.inval.
 var InvalMbarrier = onMbar(false, func(_ *Warp, _ *Inst, _ int, m *mbar, _ uint64) error {
 	*m = mbar{}
 	return nil
 })
 
-// ExpectBytes returns the step of mbarrier.expect_tx or, with a sign of -1, complete_tx, of in.B bytes.
+// ExpectBytes returns the step of mbarrier.expect_tx for in.B bytes. With a sign of -1 it is complete_tx.
 func ExpectBytes(sign int64) Step {
 	return onMbar(false, func(w *Warp, in *Inst, i int, m *mbar, _ uint64) error {
 		m.tx += sign * int64(w.Regs[in.B][i])
@@ -68,8 +68,8 @@ func ExpectBytes(sign int64) Step {
 	})
 }
 
-// ArriveMbarrier returns the step of mbarrier.arrive, whose token goes to in.D. in.B holds the bytes that it expects, or the
-// arrivals where it is counted; drop takes them off those that later phases expect.
+// ArriveMbarrier returns the step of mbarrier.arrive, which writes the token to in.D. in.B holds the expected bytes, or the number of
+// arrivals if the instruction counts them. With drop, later phases expect fewer arrivals by that number.
 func ArriveMbarrier(expect, counted, drop bool) Step {
 	return onMbar(true, func(w *Warp, in *Inst, i int, m *mbar, at uint64) error {
 		w.releaseTo(at)
@@ -93,8 +93,8 @@ func ArriveMbarrier(expect, counted, drop bool) Step {
 	})
 }
 
-// TestMbarrier returns the step that sets in.PD if a phase, which in.B names by its parity or its token, has ended. The copies
-// that it waits for land now.
+// TestMbarrier returns the step that sets in.PD if a phase has ended. in.B names the phase by its parity or its token. Copies that
+// the phase waits for land now.
 func TestMbarrier(parity bool) Step {
 	return onMbar(true, func(w *Warp, in *Inst, i int, m *mbar, at uint64) error {
 		w.b.landBulk(func(p *bulkCopy) bool { return p.bar == at })
@@ -114,8 +114,8 @@ func TestMbarrier(parity bool) Step {
 	})
 }
 
-// CopyArrive returns the step of cp.async.mbarrier.arrive: a thread's earlier cp.async land now, and it arrives. With inc the
-// count was raised for this arrival.
+// CopyArrive returns the step of cp.async.mbarrier.arrive: the thread's earlier cp.async land now, and the thread arrives. With inc,
+// the count was raised for this arrival.
 func CopyArrive(inc bool) Step {
 	return onMbar(true, func(w *Warp, _ *Inst, i int, m *mbar, at uint64) error {
 		w.cp.land(w, i, ^uint32(0))

@@ -1,8 +1,8 @@
 package exec
 
-// snapshot is all that the warp knows and has done; what it does next is no part of it.
-func (w *Warp) snapshot() seen {
-	s := make(seen, len(w.known)+1)
+// snapshot returns the clocks that the warp has seen, with its own up to now. Later accesses are not in it.
+func (w *Warp) snapshot() clockSet {
+	s := make(clockSet, len(w.known)+1)
 	for k, v := range w.known {
 		s[k] = v
 	}
@@ -14,26 +14,26 @@ func (w *Warp) snapshot() seen {
 	return s
 }
 
-// syncMap gives the sync objects of a space.
-func (b *block) syncMap(sp SpaceKind) map[uint64]seen {
+// syncMap returns the sync objects of a space.
+func (b *block) syncMap(sp SpaceKind) map[uint64]clockSet {
 	if sp == SpaceShared {
 		return b.syncs
 	}
 	if b.run.syncs == nil {
-		b.run.syncs = map[uint64]seen{}
+		b.run.syncs = map[uint64]clockSet{}
 	}
 	return b.run.syncs
 }
 
-// release passes on what the warp knows to those who acquire from an address. A store begins anew, an atomic adds.
-func (w *Warp) release(sp SpaceKind, addr uint64, s seen, add bool) {
+// release publishes the warp's clocks at an address, for threads that acquire. A store replaces older clocks, an atomic adds to them.
+func (w *Warp) release(sp SpaceKind, addr uint64, s clockSet, add bool) {
 	m := w.b.syncMap(sp)
 	if !add {
 		m[addr] = s
 		return
 	}
 	old := m[addr]
-	fresh := make(seen, len(old)+len(s))
+	fresh := make(clockSet, len(old)+len(s))
 	fresh.learn(old)
 	fresh.learn(s)
 	m[addr] = fresh
@@ -68,7 +68,7 @@ func (w *Warp) ordered() {
 	}
 }
 
-// arrived adds to a barrier what the warp knows.
+// arrived adds the warp's clocks to a barrier.
 func (w *Warp) arrived(bar *barrier) {
 	if w.b.racing {
 		bar.known.learn(w.snapshot())
@@ -76,7 +76,7 @@ func (w *Warp) arrived(bar *barrier) {
 	}
 }
 
-// completed tells all that wait at a barrier what those that arrived knew.
+// completed passes the clocks of a barrier to all warps that wait at it.
 func (b *block) completed(bar *barrier, id int) {
 	if !b.racing {
 		return
@@ -87,7 +87,7 @@ func (b *block) completed(bar *barrier, id int) {
 			if g.wait == waitBar && int(g.bar) == id {
 				w.known.learn(bar.known)
 				if len(bar.fenced) > 0 {
-					fenced := seen{}
+					fenced := clockSet{}
 					fenced.learn(w.fenced)
 					fenced.learn(bar.fenced)
 					w.fenced = fenced
@@ -98,7 +98,7 @@ func (b *block) completed(bar *barrier, id int) {
 	}
 }
 
-// strongAccess orders memory around an access that others see at once.
+// strongAccess orders memory around an access that other threads see at once.
 func (w *Warp) strongAccess(in *Inst, sp SpaceKind, addr uint64, kind accessKind) {
 	if kind != accessWrite {
 		from := w.b.syncMap(sp)[addr]

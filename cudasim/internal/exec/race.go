@@ -9,15 +9,15 @@ import (
 	"github.com/robocache/robocache/cudasim/report"
 )
 
-// The race check follows what orders the accesses of threads. Each warp has a clock that ticks when it lets others see what it
-// did: at barriers, releases and the collectives of a warp. A warp knows, of each other warp, up to which clock it has seen it.
-// An access races with an earlier one of another thread that its warp has not seen, if one of the two writes and they are not
-// both atomic or otherwise strong. Lanes of a warp are ordered by the warp's collectives.
+// The race check follows the order of accesses. Each warp has a clock that ticks when the warp publishes its accesses: at barriers,
+// releases and collectives. For each other warp, a warp holds the clock up to which it has seen that warp. An access races with an
+// earlier access of another thread if the warp has not seen it, at least one of the two writes, and they are not both strong (atomic
+// accesses are strong). Collectives order the lanes of a warp.
 //
-// Where the rules of PTX leave it open whether two accesses are ordered the check takes them as ordered: what it reports is a
-// race, and it may miss one. Scopes count as wide enough. It runs on one worker.
+// If the rules of PTX leave the order of two accesses open, the check takes them as ordered. So every report is a race, but the check
+// may miss one. Scopes count as wide enough. The check needs a single worker.
 
-// unseen reports whether an earlier access is neither the thread's own, which me is of, nor known to its warp.
+// unseen reports whether an earlier access was made by another thread than me and is not yet seen by the warp of me.
 func (w *Warp) unseen(t, me *touch) bool {
 	if t.warp == me.warp {
 		return t.clock == me.clock && t.lane != me.lane
@@ -25,7 +25,7 @@ func (w *Warp) unseen(t, me *touch) bool {
 	return t.warp != 0 && w.unknown(t)
 }
 
-// unknown reports whether the access of another warp is not known to this one.
+// unknown reports whether the warp has not yet seen an access of another warp.
 func (w *Warp) unknown(t *touch) bool {
 	warps, block := w.b.run.warps, w.b.index
 	index := t.warp - 1 - uint32(block)*warps
@@ -36,7 +36,7 @@ func (w *Warp) unknown(t *touch) bool {
 	return clocks == nil || clocks[index] < t.clock
 }
 
-// raced notes the accesses of lanes, and finds one that races with an earlier one.
+// raced records the accesses of lanes, and returns a fault if one races with an earlier access.
 func (b *block) raced(w *Warp, in *Inst, m *memory.Allocation, sp SpaceKind, here uint32, n uint64, kind accessKind) Status {
 	s := b.shadow
 	if sp == SpaceGlobal {
@@ -88,7 +88,7 @@ func (b *block) raced(w *Warp, in *Inst, m *memory.Allocation, sp SpaceKind, her
 	return StatusNext
 }
 
-// silent reports whether a store writes what is there, so that it does not matter which of two comes first.
+// silent reports whether a store writes the bytes that are already there, so that the order of the two stores does not matter.
 func (w *Warp) silent(in *Inst, m *memory.Allocation, sp SpaceKind, here uint32, lane int, t, me *touch) bool {
 	x := in.X
 	if len(x.AA) == 0 || in.Class == ClassAtomic || x.N == 0 || x.Size == 0 || x.RMW != nil {
@@ -117,7 +117,7 @@ func width64(size uint64) uint64 {
 	return 1<<(8*size) - 1
 }
 
-// race is the fault of two accesses that nothing orders.
+// race is the fault of two unordered accesses.
 func (w *Warp) race(in *Inst, m *memory.Allocation, sp SpaceKind, lane int, n uint64, kind accessKind, t touch, wrote bool) Status {
 	st := w.badAddress(report.Race, in, lane, sp, m.Addr+w.ofs[lane], n)
 	r := w.b.run
@@ -133,7 +133,7 @@ func (w *Warp) race(in *Inst, m *memory.Allocation, sp SpaceKind, lane int, n ui
 	return st
 }
 
-// shadowOf gives the shadow of an allocation in this launch.
+// shadowOf returns the shadow of an allocation in this launch.
 func (r *launchRun) shadowOf(m *memory.Allocation) *shadow {
 	if r.lastOf != m {
 		s := r.shadows[m]

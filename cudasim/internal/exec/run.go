@@ -10,12 +10,12 @@ import (
 const (
 	warpTurn        = 8192    // instructions after which another warp of the block runs
 	blockTurn       = 1 << 20 // instructions after which another resident block runs
-	mostTogether    = 48      // blocks that a seed lets begin before one has ended
+	mostTogether    = 48      // blocks that may begin under a seed before one has ended
 	defaultMaxSteps = 1 << 31
 )
 
-// Run executes a launch and returns when it has ended. After a fault the memory holds what was written before it.
-// The counters are nil unless the options ask for them. Run replaces options of l that are zero by their defaults.
+// Run executes a launch and returns when it has ended. After a fault, memory holds all writes that came before the fault.
+// The counters are nil unless the options enable them. Run replaces zero options of l by their defaults.
 func (m *Machine) Run(l *Launch) (*report.Counters, *report.Fault) {
 	r := &launchRun{Launch: l, sp: m.Space, cells: &m.cells}
 	r.checks = report.CheckAll &^ r.Skip
@@ -40,8 +40,8 @@ func (m *Machine) Run(l *Launch) (*report.Counters, *report.Fault) {
 		r.total = newTally(r.Lines)
 	}
 	if r.Seed != 0 {
-		r.drawn = draw(r.Seed, l.Params, r.blocks)
-		r.order = shuffled(r.drawn.seed, r.blocks)
+		r.schedule = draw(r.Seed, l.Params, r.blocks)
+		r.order = shuffled(r.schedule.seed, r.blocks)
 	}
 	capacity := (r.occupancy()*uint64(r.Multiprocessors) + uint64(workers) - 1) / uint64(workers)
 	if workers == 1 {
@@ -63,32 +63,32 @@ func (m *Machine) Run(l *Launch) (*report.Counters, *report.Fault) {
 	return &r.total.Counters, r.fault
 }
 
-// neverWaited is the fault of a launch that may begin early and in which no thread waited for what is ahead of it.
+// neverWaited is the fault of a launch that may begin early if no thread waited for the launch before it.
 func (r *launchRun) neverWaited() *report.Fault {
 	line := int(r.Kernel.Code[len(r.Kernel.Code)-1].Line)
 	return &report.Fault{Kind: report.NeverWaited, Kernel: r.Kernel.Name, Line: line, Text: TrimmedLine(r.Kernel.Source, line),
 		Detail: "no thread executed griddepcontrol.wait, so that what comes after this launch may run ahead of what came before it"}
 }
 
-// draw goes by the parameters, so that launches that follow each other differ and a run can be had again.
-func draw(seed uint64, params []byte, blocks uint64) drawn {
+// draw depends on the parameters, so that successive launches differ and a run can be repeated.
+func draw(seed uint64, params []byte, blocks uint64) schedule {
 	for _, b := range params {
 		seed = Mix(seed ^ uint64(b))
 	}
 	seed = max(Mix(seed^blocks), 1)
-	return drawn{seed, 1 << (6 + seed%11), int(min(1<<(seed>>8%7), mostTogether))}
+	return schedule{seed, 1 << (6 + seed%11), int(min(1<<(seed>>8%7), mostTogether))}
 }
 
-// more says, under a seed, how many blocks begin when so many are resident and all have had a turn: one at times though enough are,
-// as those may wait for it.
-func (d *drawn) more(resident int) int {
+// more returns, under a seed, how many blocks begin when resident blocks are already running and all have had a turn. At times a block
+// begins although enough are resident, because they may wait for it.
+func (d *schedule) more(resident int) int {
 	d.seed = Mix(d.seed)
 	return max(d.together-resident, int(d.seed%8/7))
 }
 
-// work runs blocks until none is left. A block keeps the worker until it ends or waits for something outside; then the next
-// one starts, and when as many are resident as fit, they take turns. Under a seed turns are short, several blocks begin at once, and the
-// order is another in each round.
+// work runs blocks until none is left. A block keeps the worker until it ends or waits for another block; then the next
+// one starts, and if as many are resident as fit, they take turns. Under a seed, turns are short, several blocks begin at once, and
+// each round has another order.
 func (r *launchRun) work(capacity uint64) {
 	var resident, spare []*block
 	var counts *tally
@@ -111,8 +111,8 @@ func (r *launchRun) work(capacity uint64) {
 		if turn >= len(resident) {
 			turn = 0
 			more := 1
-			if r.drawn.seed != 0 {
-				more = r.drawn.more(len(resident))
+			if r.schedule.seed != 0 {
+				more = r.schedule.more(len(resident))
 			}
 			for ; more > 0 && uint64(len(resident)) < capacity; more-- {
 				b := r.start(&spare, counts)
@@ -125,9 +125,9 @@ func (r *launchRun) work(capacity uint64) {
 			if len(resident) == 0 {
 				return
 			}
-			if r.drawn.seed != 0 {
+			if r.schedule.seed != 0 {
 				turn = 0
-				shuffle(r.drawn.seed, resident)
+				shuffle(r.schedule.seed, resident)
 			}
 		}
 		b := resident[turn]
@@ -144,7 +144,7 @@ func (r *launchRun) work(capacity uint64) {
 	}
 }
 
-// start makes the next block resident, nil if there is none.
+// start makes the next block resident, and returns nil if none is left.
 func (r *launchRun) start(spare *[]*block, counts *tally) *block {
 	i := r.next.Add(1) - 1
 	if i >= r.blocks {
@@ -166,7 +166,7 @@ func (r *launchRun) start(spare *[]*block, counts *tally) *block {
 	return b
 }
 
-// report keeps a block's fault, the one of the first block if there are several, and stops the launch.
+// report records a block's fault and stops the launch. If several blocks fault, the first block's fault stays.
 func (r *launchRun) report(b *block) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,31 +9,31 @@ type touch struct {
 	pc     int32
 	lane   uint8
 	strong bool
-	fixed  bool // a read by the read-only path: nothing may write there in the whole launch
+	fixed  bool // a read through the read-only path: no write may follow in the launch
 }
 
-// cell is who touched a byte last: the last writer, the last reader and the last reader of another warp.
+// cell holds the last writer, the last reader and the last reader of another warp for a range of bytes.
 type cell struct{ w, r, r2 touch }
 
 const pageBytes = 256
 
-// shadowPage holds the cells of pageBytes bytes. A cell is as many bytes as every access to the page so far touches together, at most
-// cellBytes; one that touches fewer cuts the cells in pieces.
+// shadowPage holds the cells of pageBytes bytes. A cell has the size that every access to the page so far covers as a whole, at most
+// cellBytes. If a smaller access comes, the cells are split.
 type shadowPage struct {
 	cells []cell
-	each  uint64 // bytes of a cell, a power of two; 0 if nothing was touched
+	each  uint64 // bytes of a cell, a power of two; 0 before the first access
 	shift uint   // its logarithm
 }
 
 const cellBytes = 16
 
-// cellPool keeps the cells of launches that have ended for those that follow. A launch has it for itself.
+// cellPool keeps the cells of ended launches for later launches. One launch has it at a time.
 type cellPool struct {
 	spare [pageBytes + 1][][]cell // by length
 	taken [][]cell                // by the launch that runs
 }
 
-// take gives n cells that know of nothing. A nil pool makes them.
+// take returns n empty cells. A nil pool allocates them.
 func (p *cellPool) take(n uint64) []cell {
 	if p == nil {
 		return make([]cell, n)
@@ -49,7 +49,7 @@ func (p *cellPool) take(n uint64) []cell {
 	return list
 }
 
-// ended takes back what a launch had.
+// ended takes back the cells of a launch.
 func (p *cellPool) ended() {
 	for _, list := range p.taken {
 		p.spare[len(list)] = append(p.spare[len(list)], list)
@@ -58,7 +58,7 @@ func (p *cellPool) ended() {
 	p.taken = p.taken[:0]
 }
 
-// shadow is the pages of one allocation, whose cells come from a pool if there is one.
+// shadow is the pages of one allocation. Their cells come from pool unless it is nil.
 type shadow struct {
 	pages []shadowPage
 	pool  *cellPool
@@ -68,7 +68,7 @@ func newShadow(size uint64, pool *cellPool) *shadow {
 	return &shadow{make([]shadowPage, (size+pageBytes-1)/pageBytes), pool}
 }
 
-// cells gives the cells of n bytes at off, which lie in one page.
+// cells returns the cells of n bytes at off, which must lie in one page.
 func (s *shadow) cells(off, n uint64) []cell {
 	p := &s.pages[off/pageBytes]
 	if (off|n)&(p.each-1) != 0 {
@@ -78,7 +78,7 @@ func (s *shadow) cells(off, n uint64) []cell {
 	return p.cells[off>>p.shift : (off+n)>>p.shift]
 }
 
-// cut makes cells of so many bytes, which know what the larger ones knew.
+// cut splits cells to a smaller size. The new cells keep the accesses of the larger ones.
 func (p *shadowPage) cut(each uint64, pool *cellPool) {
 	fine := pool.take(pageBytes / each)
 	if p.each != 0 {
@@ -89,11 +89,10 @@ func (p *shadowPage) cut(each uint64, pool *cellPool) {
 	p.cells, p.each, p.shift = fine, each, uint(bits.TrailingZeros64(each))
 }
 
-// seen is what a warp knows of others: for each block the clocks of its warps, up to which it has seen them. The slices are
-// shared and never change.
-type seen map[uint64][]uint32
+// clockSet holds, for each block, the clocks up to which a warp has seen the block's warps. The slices are shared and immutable.
+type clockSet map[uint64][]uint32
 
-// join gives the later of each clock.
+// join returns the later of each clock.
 func join(a, b []uint32) []uint32 {
 	switch {
 	case a == nil:
@@ -119,13 +118,13 @@ func join(a, b []uint32) []uint32 {
 	return c
 }
 
-// learn adds what another knows.
-func (s *seen) learn(o seen) {
+// learn adds the clocks of another warp.
+func (s *clockSet) learn(o clockSet) {
 	if len(o) == 0 {
 		return
 	}
 	if *s == nil {
-		*s = seen{}
+		*s = clockSet{}
 	}
 	for k, v := range o {
 		(*s)[k] = join((*s)[k], v)

@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/cudasim/report"
 )
 
-// accessKind is how an instruction touches memory.
+// accessKind is the kind of a memory access.
 type accessKind uint8
 
 const (
@@ -16,9 +16,10 @@ const (
 	accessWrite
 	accessAtomic
 	accessCopy // a write that lands later
+	accessNone // address checks only: a prefetch, or an access that the caller observes itself
 )
 
-// tally counts what blocks do.
+// tally counts the work of blocks.
 type tally struct {
 	report.Counters
 	byLine  bool
@@ -51,7 +52,7 @@ func (c *tally) instruction(in *Inst, exec uint32) {
 	}
 }
 
-// access counts what lanes ask of memory, n bytes each, at w.ofs.
+// access counts the traffic of one request: n bytes for each lane, at w.ofs.
 func (c *tally) access(w *Warp, m *memory.Allocation, sp SpaceKind, here uint32, n uint64, kind accessKind) {
 	if kind == accessAtomic {
 		c.Atomics += uint64(bits.OnesCount32(here))
@@ -76,7 +77,7 @@ func (c *tally) access(w *Warp, m *memory.Allocation, sp SpaceKind, here uint32,
 
 const lineBytes = 128
 
-// prefetch counts the lines that lanes ask for, at w.ofs.
+// prefetch counts the lines at w.ofs.
 func (c *tally) prefetch(w *Warp, m *memory.Allocation, here uint32) {
 	for ; here != 0; here &= here - 1 {
 		c.ahead[(m.Addr+w.ofs[bits.TrailingZeros32(here)&31])/lineBytes] = true
@@ -108,8 +109,8 @@ func sectors(w *Warp, here uint32, n uint64) uint64 {
 	return uint64(count)
 }
 
-// conflicts counts the passes beyond those that a request's size needs: shared memory has 32 banks of four bytes, and a pass
-// reads one word of each. Lanes that want the same word share it. Accesses of 8 and 16 bytes go by half and quarter warps.
+// conflicts counts a request's passes beyond the minimum for its size: shared memory has 32 banks of four bytes, and a pass
+// reads one word from each. Lanes that read the same word share it. Accesses of 8 and 16 bytes go by half and quarter warps.
 func conflicts(w *Warp, here uint32, n uint64) uint64 {
 	extra := uint64(0)
 	part := 32
@@ -138,7 +139,7 @@ func conflicts(w *Warp, here uint32, n uint64) uint64 {
 	return extra
 }
 
-// add adds what one worker counted.
+// add adds the counts of one worker.
 func (c *tally) add(o *tally) {
 	c.Warps += o.Warps
 	for i, n := range o.classes {

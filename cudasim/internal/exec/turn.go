@@ -30,7 +30,7 @@ func (b *block) reset(index uint64) {
 		clear(b.local.Data)
 	}
 	b.checkBlock.reset(b)
-	if b.seed != 0 { // of the launch that had it before, on this device or another
+	if b.seed != 0 { // set by the previous launch that used the block, on this device or another
 		b.seed = 0
 		slices.Sort(b.order)
 	}
@@ -38,17 +38,17 @@ func (b *block) reset(index uint64) {
 		n := min(32, r.threads-uint32(i)*32)
 		b.warps[i].reset(b, uint32(i), ^uint32(0)>>(32-n))
 	}
-	if r.drawn.seed != 0 {
-		b.seed = Mix(r.drawn.seed ^ index<<20)
+	if r.schedule.seed != 0 {
+		b.seed = Mix(r.schedule.seed ^ index<<20)
 	}
 }
 
-// turn runs the block's warps until all have exited, or none can go on without another block.
+// turn runs the block's warps until all have exited, or each waits for another block.
 func (b *block) turn() Status {
 	used, turn := 0, blockTurn
 	if b.seed != 0 {
 		b.seed = Mix(b.seed)
-		turn = 1 + int(b.seed%(2*b.run.drawn.turn))
+		turn = 1 + int(b.seed%(2*b.run.schedule.turn))
 	}
 	for used < turn {
 		idle, polled := true, true
@@ -94,7 +94,7 @@ func (b *block) turn() Status {
 	return statusYield
 }
 
-// finish ends what the block began and nobody waited for.
+// finish completes the block's copies that no thread waited for.
 func (b *block) finish() {
 	for i := range b.bulk {
 		b.bulk[i].land(b)
@@ -118,7 +118,7 @@ func (c *checkBlock) reset(b *block) {
 		return
 	}
 	if c.shadow == nil {
-		c.shadow, c.syncs = newShadow(b.shared.Size, nil), map[uint64]seen{}
+		c.shadow, c.syncs = newShadow(b.shared.Size, nil), map[uint64]clockSet{}
 	}
 	for _, p := range c.shadow.pages {
 		clear(p.cells)

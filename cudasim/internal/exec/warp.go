@@ -6,7 +6,7 @@ import (
 	"github.com/robocache/robocache/cudasim/internal/memory"
 )
 
-// waitKind is why a group of lanes does not run.
+// waitKind is the reason why a group of lanes does not run.
 type waitKind uint8
 
 const (
@@ -15,7 +15,7 @@ const (
 	waitBar             // at a barrier of the block
 )
 
-// group is lanes of one warp that are at the same instruction.
+// group is the lanes of one warp that are at the same instruction.
 type group struct {
 	pc   int32
 	mask uint32
@@ -33,42 +33,42 @@ type Warp struct {
 	Alive    uint32 // lanes that have not exited
 	pc       int32
 	mask     uint32
-	watch    int32 // the nearest instruction ahead where another group is
-	turn     int   // instructions left in which a group need not give way to one that is behind
+	watch    int32 // the nearest later instruction at which another group waits
+	turn     int   // instructions left in which a group need not give way to one at an earlier instruction
 	spun     int   // instructions since groups last changed
 	groups   []group
-	last     *memory.Allocation // found last
-	ofs      [32]uint64         // scratch: where in an allocation each lane's access is
+	last     *memory.Allocation // the allocation of the last access
+	ofs      [32]uint64         // scratch: the offset of each lane's access in an allocation
 	tmp      Lanes
 	cp       copies
-	bulkOpen [32]uint32 // each lane's group of bulk copies that is open
+	bulkOpen [32]uint32 // each lane's open group of bulk copies
 	budget   int
 	pollN    int
 	steps    uint64
 	checkState
 }
 
-// checkState is what the race check knows of a warp.
+// checkState is the state of the race check for a warp.
 type checkState struct {
 	clock   uint32
-	known   seen // of every block, its own as well
-	fenced  seen // what it knew at its last fence: what a strong write passes on
-	pending seen // what strong reads brought: a fence makes it known
+	known   clockSet // for every block, its own included
+	fenced  clockSet // the clocks at the last fence, which a strong write publishes
+	pending clockSet // the clocks from strong reads, which a fence adds to known
 }
 
-// pendingCopy is one cp.async of a lane. Its size is a multiple of 16 bytes: the list is moved often, and other sizes took four times the time.
+// pendingCopy is one cp.async of a lane. Its size is a multiple of 16 bytes because the list moves often: other sizes took 4 times as long.
 type pendingCopy struct {
 	lane  uint32
-	group uint32 // of the lane; those not yet committed have the group that is open
+	group uint32 // of the lane; a copy that is not committed has the open group
 	dst   uint64 // in shared memory
 	src   []byte // nil: zeros
 	n     uint64 // bytes of dst; what src lacks is zero
 }
 
-// copies are the asynchronous copies that a warp's lanes have begun, the oldest first.
+// copies are the asynchronous copies of a warp's lanes, the oldest first.
 type copies struct {
 	list []pendingCopy
-	open [32]uint32 // each lane's group that is open
+	open [32]uint32 // each lane's open group
 }
 
 const never = int32(math.MaxInt32)

@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/cudasim/report"
 )
 
-// observe sees the accesses of lanes before they happen: n bytes each, at w.ofs in m.
+// observe runs the checks on the accesses of lanes before they happen: n bytes for each lane, at w.ofs in m.
 func (b *block) observe(w *Warp, in *Inst, m *memory.Allocation, sp SpaceKind, here uint32, n uint64, kind accessKind) Status {
 	if sp == SpaceLocal || sp == SpaceParam || here == 0 {
 		return StatusNext

@@ -9,63 +9,63 @@ import (
 )
 
 const (
-	globalBase = uint64(0x7f00_0000_0000) // where the space begins
+	globalBase = uint64(0x7f00_0000_0000) // the lowest address
 
 	allocAlign = 512
-	guardGap   = 4096 // nothing lies this close behind an allocation
-	graves     = 4096 // freed allocations that are remembered
+	guardGap   = 4096 // unused bytes after an allocation
+	graves     = 4096 // freed allocations that faults can name
 )
 
-// ErrNoMemory is the error of an allocation for which there is no room.
+// ErrNoMemory is the error of an allocation that does not fit.
 var ErrNoMemory = errors.New("out of device memory")
 
 var errNoAlloc = errors.New("not the address of an allocation")
 
-// Space is the device's one address space. Its methods may be called from any goroutine.
-// An address is never given out twice, so that a use after free is found.
+// Space is the address space that all devices share. Its methods may be called from any goroutine.
+// An address is never used twice, so that a use after free is found.
 type Space struct {
 	limit uint64
 
 	mu   sync.Mutex
 	next uint64
 	used uint64
-	list atomic.Pointer[[]*Allocation] // by address; replaced, never changed
+	list atomic.Pointer[[]*Allocation] // by address; replaced as a whole, never modified
 	dead []*Allocation                 // by address, the oldest dropped first
 }
 
-// Allocation is one piece of device memory. What a kernel or a copy has written is marked in Init, a bit for each byte.
+// Allocation is one range of device memory. Init has a bit for each byte, set once a kernel or a copy has written the byte.
 type Allocation struct {
 	Addr, Size uint64
 	Kind       string
 	Data       []byte
-	Init       []uint64    // nil: all of it counts as written
-	Whole      atomic.Bool // all of it was written, whatever init says
+	Init       []uint64    // nil: all bytes count as written
+	Whole      atomic.Bool // all bytes count as written, and Init is ignored
 	Freed      atomic.Bool
 	Host       bool   // not counted against the limit
-	Owner      *Owner // nil: every device reaches it
-	Pooled     bool   // of the owner's pool, which may be open to others
+	Owner      *Owner // nil: every device may access it
+	Pooled     bool   // from the owner's pool, which may be open to other devices
 }
 
-// Owner is a device as the space knows it.
+// Owner is the identity of a device in the space.
 type Owner struct {
-	Index   int           // its ordinal
-	Several bool          // its driver has others
-	Peers   atomic.Uint64 // the devices that its pool is open to, a bit for each
+	Index   int           // the device's ordinal
+	Several bool          // the driver has more devices
+	Peers   atomic.Uint64 // the devices to which the pool is open, a bit for each
 }
 
-// New makes an empty space of limit bytes.
+// New returns an empty space of limit bytes.
 func New(limit uint64) *Space {
 	s := &Space{limit: limit, next: globalBase}
 	s.list.Store(&[]*Allocation{})
 	return s
 }
 
-// Alloc gives size bytes, aligned to 512, whose contents count as never written. A size of zero is an error.
+// Alloc allocates size bytes, aligned to 512, which count as never written. A size of zero is an error.
 func (s *Space) Alloc(size uint64, kind string) (uint64, error) {
 	return s.AllocFor(nil, false, size, kind)
 }
 
-// AllocFor is Alloc for the memory of a device, of its pool or not.
+// AllocFor is Alloc for the memory of one device, from its pool or not.
 func (s *Space) AllocFor(owner *Owner, pooled bool, size uint64, kind string) (uint64, error) {
 	if size == 0 || size > 1<<46 {
 		return 0, fmt.Errorf("allocation of %d bytes: %w", size, ErrNoMemory)
@@ -81,7 +81,7 @@ func (s *Space) AllocFor(owner *Owner, pooled bool, size uint64, kind string) (u
 	return a.Addr, nil
 }
 
-// MapHost lets kernels reach b, which the caller keeps alive until it frees the address. b must be aligned to 8.
+// MapHost maps b, so that kernels can access it. The caller keeps b alive until it frees the address. b must be aligned to 8.
 func (s *Space) MapHost(b []byte) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,8 +90,8 @@ func (s *Space) MapHost(b []byte) uint64 {
 	return a.Addr
 }
 
-// Adopt gives the memory of another space an address in this one, for a device. What is written there is not followed: all of it counts
-// as written.
+// Adopt maps the memory of another space at an address in this one, for a device. Writes are not recorded: all bytes count as
+// written.
 func (s *Space) Adopt(of *Allocation, by *Owner) *Allocation {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +100,7 @@ func (s *Space) Adopt(of *Allocation, by *Owner) *Allocation {
 	return a
 }
 
-// place gives a an address; s.mu is held.
+// place assigns an address to a; s.mu is held.
 func (s *Space) place(a *Allocation) {
 	a.Addr = s.next
 	s.next = (s.next + a.Size + guardGap + allocAlign - 1) / allocAlign * allocAlign
@@ -108,7 +108,7 @@ func (s *Space) place(a *Allocation) {
 	s.list.Store(&list)
 }
 
-// Free ends an allocation. addr must be what Alloc, MapHost or Adopt gave.
+// Free ends an allocation. addr must be an address from Alloc, MapHost or Adopt.
 func (s *Space) Free(addr uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,8 +184,8 @@ func (s *Space) Nearest(addr uint64) (*Allocation, bool) {
 	return before, true
 }
 
-// Bytes gives the host's side of n bytes of device memory, all in one allocation. With write they count as written from
-// then on. The slice is good until the allocation is freed.
+// Bytes returns n bytes of device memory, which must lie in one allocation. If write is set, they count as written from then on.
+// The slice is valid until the allocation is freed.
 func (s *Space) Bytes(addr, n uint64, write bool) ([]byte, error) {
 	a, ok := s.Find(addr)
 	if !ok || n > a.Size-(addr-a.Addr) {
@@ -198,7 +198,7 @@ func (s *Space) Bytes(addr, n uint64, write bool) ([]byte, error) {
 	return a.Data[off : off+n : off+n], nil
 }
 
-// outside is the error for n bytes at addr that are not in one allocation.
+// outside is the error for n bytes at addr that are not within one allocation.
 func (s *Space) outside(addr, n uint64) error {
 	if g, ok := s.Grave(addr); ok {
 		return fmt.Errorf("%d bytes at %#x: use after free of %v", n, addr, g)
@@ -209,7 +209,7 @@ func (s *Space) outside(addr, n uint64) error {
 	return fmt.Errorf("%d bytes at %#x: nothing is allocated", n, addr)
 }
 
-// Move copies n bytes within the device, as memmove does, with what is known of their having been written.
+// Move copies n bytes within the device, as memmove does. The destination takes over which bytes were written.
 func (s *Space) Move(dst, src, n uint64) error {
 	from, err := s.Bytes(src, n, false)
 	if err != nil {
@@ -241,7 +241,7 @@ func (s *Space) Move(dst, src, n uint64) error {
 	return nil
 }
 
-// Opened reports whether a device reaches the allocation.
+// Opened reports whether a device may access the allocation.
 func (a *Allocation) Opened(to *Owner) bool {
 	return a.Owner == nil || a.Owner == to || a.Pooled && a.Owner.Peers.Load()>>to.Index&1 != 0
 }
@@ -253,7 +253,7 @@ func (a *Allocation) String() string {
 	return fmt.Sprintf("the %d bytes of %s memory at %#x", a.Size, a.Kind, a.Addr)
 }
 
-// Mark notes that the n bytes at off were written.
+// Mark records that the n bytes at off were written.
 func (a *Allocation) Mark(off, n uint64) {
 	if a.Init == nil || a.Whole.Load() {
 		return
@@ -273,14 +273,14 @@ func (a *Allocation) Mark(off, n uint64) {
 	}
 }
 
-// MarkAll notes that all of the allocation was written, for a launch that is not checked: one that comes later must not be misled.
+// MarkAll records that all bytes were written, for a launch without that check. Else a later, checked launch would report false faults.
 func (a *Allocation) MarkAll() {
 	if a.Init != nil && !a.Whole.Load() {
 		a.Whole.Store(true)
 	}
 }
 
-// unmark notes that the byte at off holds nothing that was written.
+// unmark records that the byte at off was not written.
 func (a *Allocation) unmark(off uint64) {
 	if a.Init == nil {
 		return
@@ -311,7 +311,7 @@ func (a *Allocation) Written(off, n uint64) bool {
 	return true
 }
 
-// Where describes the place of n bytes at addr in the allocation or next to it, for the report of a fault.
+// Where describes the place of n bytes at addr, in the allocation or next to it, for the report of a fault.
 func (a *Allocation) Where(addr, n uint64) string {
 	end := a.Addr + a.Size
 	switch {

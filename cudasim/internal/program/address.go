@@ -5,14 +5,14 @@ import (
 	"github.com/robocache/robocache/internal/ptxparse"
 )
 
-// spaceByName are the state spaces by their qualifiers. Without one an address is generic.
+// spaceByName are the state spaces by qualifier. An address without a qualifier is generic.
 var spaceByName = map[string]exec.SpaceKind{
 	"global": exec.SpaceGlobal, "const": exec.SpaceGlobal, "local": exec.SpaceLocal, "param::func": exec.SpaceLocal,
 	"shared": exec.SpaceShared, "shared::cta": exec.SpaceShared, "shared::cluster": exec.SpaceShared,
 	"param": exec.SpaceParam, "param::entry": exec.SpaceParam,
 }
 
-// stateSpace takes the space that one of names is.
+// stateSpace returns the space of the first qualifier in names that the opcode has.
 func (c *compiler) stateSpace(names ...string) exec.SpaceKind {
 	space := spaceByName[c.q.one(names...)]
 	if space == exec.SpaceGeneric {
@@ -21,7 +21,7 @@ func (c *compiler) stateSpace(names ...string) exec.SpaceKind {
 	return space
 }
 
-// memMods takes what ld and st have in common and gives a micro-operation with the address in A.
+// memMods compiles the common part of ld and st, and returns a micro-operation with the address in A.
 func (c *compiler) memMods(o ptxparse.Operand) inst {
 	x := &extra{}
 	if c.q.has("relaxed") || c.q.has("volatile") {
@@ -48,7 +48,7 @@ func (c *compiler) memMods(o ptxparse.Operand) inst {
 	return in
 }
 
-// setAddress puts an address operand in a register, a constant offset, and its space.
+// setAddress sets an instruction's address operand: a register, a constant offset and its space.
 func (c *compiler) setAddress(in *inst, o ptxparse.Operand) {
 	if o.Kind != ptxparse.KindAddress {
 		fail("an address expected")

@@ -10,7 +10,7 @@ import (
 // signedType reports whether a type's values are signed.
 func signedType(t string) bool { return t[0] == 's' }
 
-// extend returns the function that takes the low bits of a value as one of a type, sign-extended if the type is signed.
+// extend returns the function that keeps the low bits of a value, and sign-extends them if the type is signed.
 func extend(t string) func(uint64) uint64 {
 	switch t {
 	case "s8":
@@ -24,7 +24,7 @@ func extend(t string) func(uint64) uint64 {
 	return func(v uint64) uint64 { return v & m }
 }
 
-// lanewise makes an alu of a function of 64-bit values: those of a signed type come sign-extended, others zero-extended, and
+// lanewise makes an alu from a function of 64-bit values. Values of a signed type are sign-extended, others zero-extended, and
 // the result is cut to the mask.
 func lanewise(t string, mask uint64, f func(a, b, c uint64) uint64) alu {
 	switch t {
@@ -77,7 +77,7 @@ func (c *compiler) apply(cl exec.Class, f alu, to string, from ...string) {
 	c.alu(cl, f, d, src...)
 }
 
-// each makes an alu of a function of the lanes' values.
+// each makes an alu from a function of one lane's values.
 func each(f func(a, b, c uint64) uint64) alu {
 	return func(d, a, b, c *lanes) {
 		for i := range d {
@@ -86,7 +86,7 @@ func each(f func(a, b, c uint64) uint64) alu {
 	}
 }
 
-// ints compiles an instruction of n integer sources, all of one type, with a result of that type.
+// ints compiles an instruction with n integer sources. They and the result have one type.
 func (c *compiler) ints(n int, t string, f func(a, b, c uint64) uint64) {
 	c.intsTo(n, t, t, f)
 }
@@ -99,7 +99,7 @@ func (c *compiler) intsTo(n int, t, to string, f func(a, b, c uint64) uint64) {
 	c.apply(exec.ClassInt, fast, to, slices.Repeat([]string{t}, n)...)
 }
 
-// intType takes the instruction's type, one of those named.
+// intType consumes the instruction's type and returns it. It must be one of names.
 func (c *compiler) intType(types string) string {
 	t := c.q.typ()
 	if t == "" || !strings.Contains(" "+types+" ", " "+t+" ") {

@@ -65,7 +65,7 @@ func compileAtomic(c *compiler, result bool) {
 	c.emit(in)
 }
 
-// atomicOp is what an atomic makes of the old value, its operand and, for cas, its second operand.
+// atomicOp returns the function that computes the new value from the old value, the operand and, for cas, the second operand.
 func atomicOp(op, t string) func(old, b, c uint64) uint64 {
 	m := width(t)
 	float := isFloatType(t)

@@ -24,7 +24,7 @@ func compileWarpBarrier(c *compiler) {
 	c.collective(newStep(exec.ClassSync), c.args(1)[0], func(*warp, *inst, uint32) {})
 }
 
-// compileClusterBarrier is a barrier of the block: clusters have one block here.
+// compileClusterBarrier compiles barrier.cluster as a barrier of the block, because a cluster has one block here.
 func compileClusterBarrier(c *compiler) {
 	kind := c.q.one("arrive", "wait")
 	c.q.one("release", "acquire", "relaxed")

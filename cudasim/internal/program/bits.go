@@ -180,8 +180,8 @@ func (c *compiler) shift(t string, f func(a, n uint64) uint64) {
 	c.apply(exec.ClassInt, g, t, t, "u32")
 }
 
-// mostField is the last place and the greatest length of a bit field for which PTX defines bfe and bfi. Beyond it an H200 takes
-// the low eight bits of both in the 32-bit forms and all their bits in the 64-bit ones; here it is a fault.
+// mostField is the last place and the greatest length of a bit field for which PTX defines bfe and bfi. Beyond it an H200 uses
+// the low eight bits of both in the 32-bit forms, and all their bits in the 64-bit ones. Here it is a fault.
 const mostField = 255
 
 func noField(w *warp, in *inst, lane int, pos, length uint64) exec.Status {
@@ -189,7 +189,7 @@ func noField(w *warp, in *inst, lane int, pos, length uint64) exec.Status {
 		fmt.Sprintf("a field of %d bits from bit %d: PTX defines 0 to %d of both", length, pos, mostField))
 }
 
-// extract is bfe: n is the width of the type.
+// extract computes bfe for a type of n bits.
 func extract(a, pos, length, n uint64, signed bool) uint64 {
 	top := min(pos+length-1, n-1)
 	fill := uint64(0)
@@ -322,7 +322,7 @@ func permute(mode string, v, sel uint64) uint64 {
 	return r
 }
 
-// compileDot is dp4a and dp2a: products of bytes, or of 16-bit values and two bytes, added to c.
+// compileDot compiles dp4a and dp2a: products of bytes, or of 16-bit values and two bytes, added to c.
 func compileDot(c *compiler, n int) {
 	half := uint64(0)
 	if n == 2 {
@@ -359,7 +359,7 @@ func compileDot(c *compiler, n int) {
 	}, to, ta, tb, to)
 }
 
-// findNth is fns: the place of the n-th bit that is set, from base on, upwards or with a negative n downwards.
+// findNth computes fns: the place of the n-th set bit from base upwards, or downwards if n is negative.
 func findNth(mask, base, n uint64) uint64 {
 	if base >= 32 {
 		return 0xffffffff

@@ -5,7 +5,7 @@ import (
 	"github.com/robocache/robocache/internal/ptxparse"
 )
 
-// compileBulk is cp.async.bulk: one thread copies a stretch of memory.
+// compileBulk compiles cp.async.bulk: one thread copies a range of memory.
 func compileBulk(c *compiler) {
 	switch {
 	case c.q.has("commit_group"):

@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/internal/ptxparse"
 )
 
-// hasCC marks and reports the qualifier that makes an instruction write the carry.
+// hasCC reports whether the instruction writes the carry, and consumes that qualifier.
 func hasCC(q *quals) bool {
 	for _, p := range q.parts {
 		if p == "cc" {
@@ -18,7 +18,7 @@ func hasCC(q *quals) bool {
 	return false
 }
 
-// compileCarry is add, sub and mad with carry in or out. The carry is a predicate of the thread.
+// compileCarry compiles add, sub and mad with carry in or out. The carry is a predicate of the thread.
 func compileCarry(c *compiler) {
 	base := c.q.base
 	out := c.q.has("cc")
@@ -89,7 +89,7 @@ func compileCarry(c *compiler) {
 	c.emit(in)
 }
 
-// carryReg is the predicate that stands for the condition code.
+// carryReg returns the predicate that stands for the condition code.
 func (c *compiler) carryReg() int32 {
 	if c.cc < 0 {
 		c.cc = c.temp("pred")
@@ -97,7 +97,7 @@ func (c *compiler) carryReg() int32 {
 	return c.cc
 }
 
-// high is the upper half of a product.
+// high returns the upper half of a product.
 func high(t string) func(a, b uint64) uint64 {
 	n := 8 * ptxparse.TypeSize(t)
 	switch {

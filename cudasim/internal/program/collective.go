@@ -42,7 +42,7 @@ func addWarp() {
 	}
 }
 
-// compileShuffle moves values between lanes: each reads a register of another.
+// compileShuffle compiles shfl: each lane reads a register of another lane.
 func compileShuffle(c *compiler) {
 	c.require("sync")
 	mode := c.q.one("up", "down", "bfly", "idx")
@@ -74,7 +74,7 @@ func compileShuffle(c *compiler) {
 	})
 }
 
-// shuffleSource is the lane that lane reads, and whether it is within the segment that clamp and mask cut.
+// shuffleSource returns the source lane of a lane, and whether it lies in the segment that clamp and mask define.
 func shuffleSource(mode string, lane, b, clamp, mask int) (int, bool) {
 	most := lane&mask | clamp&^mask
 	var j int
@@ -135,7 +135,7 @@ func compileVote(c *compiler) {
 	})
 }
 
-// compileMatch finds the lanes that hold the same value.
+// compileMatch compiles match: a lane gets the mask of the lanes with the same value.
 func compileMatch(c *compiler) {
 	mode := c.q.one("any", "all")
 	c.require("sync")

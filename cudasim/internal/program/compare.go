@@ -1,7 +1,6 @@
 package program
 
 import (
-	"math"
 	"strings"
 
 	"github.com/robocache/robocache/cudasim/internal/exec"
@@ -52,7 +51,7 @@ func compileSetp(c *compiler) {
 	c.emit(in)
 }
 
-// setpPair compares both halves, each to a predicate of its own.
+// setpPair compares both halves and writes a predicate for each.
 func setpPair(w *warp, in *inst, active uint32) exec.Status {
 	a, b := w.Regs[in.A], w.Regs[in.B]
 	for k, p := range in.X.DD {
@@ -68,7 +67,7 @@ func setpPair(w *warp, in *inst, active uint32) exec.Status {
 	return exec.StatusNext
 }
 
-// compileSet is a comparison whose result is all ones, or 1.0.
+// compileSet compiles set, a comparison whose result is all ones or 1.0.
 func compileSet(c *compiler) {
 	op := c.q.one(comparisons...)
 	logic := c.q.one("and", "or", "xor")
@@ -114,10 +113,13 @@ func compileIsspacep(c *compiler) {
 	c.emit(in)
 }
 
-// ordering is what all comparisons of a type are made of: each compares every lane, and gives a bit for each.
-type ordering struct{ eq, lt, le func(a, b *lanes) uint32 }
+// ordering holds the two comparisons from which all others are derived. Each compares every lane and returns one bit a lane.
+type ordering struct{ eq, lt func(a, b *lanes) uint32 }
 
-// bit is the bit of lane 31, from where those of the lanes before have moved down.
+// le is never set if an operand is NaN.
+func (o ordering) le(a, b *lanes) uint32 { return o.lt(a, b) | o.eq(a, b) }
+
+// bit returns v at bit 31. Each later lane shifts the bits of earlier lanes down by one.
 func bit(v bool) uint32 {
 	if v {
 		return 1 << 31
@@ -139,13 +141,6 @@ func ltT[T integer](a, b *lanes) (m uint32) {
 	return m
 }
 
-func leT[T integer](a, b *lanes) (m uint32) {
-	for i := range a {
-		m = m>>1 | bit(T(a[i]) <= T(b[i]))
-	}
-	return m
-}
-
 func eqF32(a, b *lanes) (m uint32) {
 	for i := range a {
 		m = m>>1 | bit(f32(a[i]) == f32(b[i]))
@@ -160,51 +155,22 @@ func ltF32(a, b *lanes) (m uint32) {
 	return m
 }
 
-func leF32(a, b *lanes) (m uint32) {
-	for i := range a {
-		m = m>>1 | bit(f32(a[i]) <= f32(b[i]))
-	}
-	return m
-}
-
-func eqF64(a, b *lanes) (m uint32) {
-	for i := range a {
-		m = m>>1 | bit(f64(a[i]) == f64(b[i]))
-	}
-	return m
-}
-
-func ltF64(a, b *lanes) (m uint32) {
-	for i := range a {
-		m = m>>1 | bit(f64(a[i]) < f64(b[i]))
-	}
-	return m
-}
-
-func leF64(a, b *lanes) (m uint32) {
-	for i := range a {
-		m = m>>1 | bit(f64(a[i]) <= f64(b[i]))
-	}
-	return m
-}
-
-// widened is the ordering of the floating-point values that value makes of what registers hold.
-func widened(value func(v uint64) float64) ordering {
-	of := func(f func(a, b *lanes) uint32) func(a, b *lanes) uint32 {
-		return func(a, b *lanes) uint32 {
-			var x, y lanes
-			for i := range x {
-				x[i], y[i] = math.Float64bits(value(a[i])), math.Float64bits(value(b[i]))
+// valued returns the ordering of the floating-point numbers that value decodes from registers.
+func valued(value func(v uint64) float64) ordering {
+	of := func(f func(a, b float64) bool) func(a, b *lanes) uint32 {
+		return func(a, b *lanes) (m uint32) {
+			for i := range a {
+				m = m>>1 | bit(f(value(a[i]), value(b[i])))
 			}
-			return f(&x, &y)
+			return m
 		}
 	}
-	return ordering{of(eqF64), of(ltF64), of(leF64)}
+	return ordering{of(func(a, b float64) bool { return a == b }), of(func(a, b float64) bool { return a < b })}
 }
 
-func integers[T integer]() ordering { return ordering{eqT[T], ltT[T], leT[T]} }
+func integers[T integer]() ordering { return ordering{eqT[T], ltT[T]} }
 
-// orderingOf gives a type's ordering, and whether some of its values are NaN, which are neither equal nor less.
+// orderingOf returns a type's ordering, and whether the type has NaN. NaN is neither equal nor less.
 func orderingOf(t string, ftz bool) (o ordering, nan bool) {
 	switch t {
 	case "u16", "b16":
@@ -220,15 +186,15 @@ func orderingOf(t string, ftz bool) (o ordering, nan bool) {
 	case "s64":
 		return integers[int64](), false
 	case "f64":
-		return ordering{eqF64, ltF64, leF64}, true
+		return valued(f64), true
 	case "f32":
 		if ftz {
-			return widened(toDouble("f32", ftz)), true
+			return valued(toDouble("f32", ftz)), true
 		}
-		return ordering{eqF32, ltF32, leF32}, true
+		return ordering{eqF32, ltF32}, true
 	case "f16", "bf16":
 		hf := halfFormats[t]
-		return widened(func(v uint64) float64 {
+		return valued(func(v uint64) float64 {
 			if ftz {
 				v = hf.flush(v)
 			}
@@ -242,7 +208,10 @@ func orderingOf(t string, ftz bool) (o ordering, nan bool) {
 var comparisons = []string{"eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs", "equ", "neu", "ltu", "leu",
 	"gtu", "geu", "num", "nan"}
 
-// compare gives the comparison of two values of a type.
+// ofIntegers maps the comparisons of integers to the cheapest equivalent: without NaN, the unordered comparisons have the same results.
+var ofIntegers = map[string]string{"eq": "eq", "ne": "neu", "lt": "lt", "le": "leu", "gt": "gt", "ge": "geu"}
+
+// compare returns the comparison op of two values of type t. With ftz, subnormal operands count as zero.
 func compare(op, t string, ftz bool) func(a, b *lanes) uint32 {
 	signless := map[string]string{"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
 	if is, ok := signless[op]; ok {
@@ -253,23 +222,24 @@ func compare(op, t string, ftz bool) func(a, b *lanes) uint32 {
 		op = is
 	}
 	o, nan := orderingOf(t, ftz)
-	switch {
-	case op == "eq":
-		return o.eq
-	case op == "lt":
-		return o.lt
-	case op == "le":
-		return o.le
-	case op == "gt":
-		return func(a, b *lanes) uint32 { return o.lt(b, a) }
-	case op == "ge":
-		return func(a, b *lanes) uint32 { return o.le(b, a) }
-	case op == "ne" && !nan:
-		return func(a, b *lanes) uint32 { return ^o.eq(a, b) }
-	case !nan:
-		fail("comparison .%s of integers", op)
+	if !nan {
+		is, ok := ofIntegers[op]
+		if !ok {
+			fail("comparison .%s of integers", op)
+		}
+		op = is
 	}
 	switch op {
+	case "eq":
+		return o.eq
+	case "lt":
+		return o.lt
+	case "le":
+		return o.le
+	case "gt":
+		return func(a, b *lanes) uint32 { return o.lt(b, a) }
+	case "ge":
+		return func(a, b *lanes) uint32 { return o.le(b, a) }
 	case "ne":
 		return func(a, b *lanes) uint32 { return o.lt(a, b) | o.lt(b, a) }
 	case "equ":

@@ -5,7 +5,7 @@ import (
 	"github.com/robocache/robocache/internal/ptxparse"
 )
 
-// compile makes a kernel of an entry.
+// compile makes a kernel from an entry.
 func compile(globals map[string]global, m *ptxparse.Module, f *ptxparse.Func, source []string) (k *exec.Kernel, err error) {
 	if f, err = inline(m, f); err != nil {
 		return nil, err

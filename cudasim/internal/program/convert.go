@@ -16,7 +16,7 @@ func addConvert() {
 type cvtMods struct {
 	mode            rounding
 	integral        bool // rounds to an integer
-	written         bool // some rounding is
+	written         bool // a rounding is written out
 	ftz, sat        bool
 	relu, satfinite bool
 	to, from        string
@@ -74,7 +74,7 @@ func compileCvt(c *compiler) {
 	c.alu(exec.ClassConvert, f, d, a)
 }
 
-// convert gives the function from bits to bits. An integer result is sign-extended if its type is signed.
+// convert returns the conversion of bits to bits. An integer result is sign-extended if its type is signed.
 func convert(m cvtMods) func(v uint64) uint64 {
 	from, to := isFloatType(m.from), isFloatType(m.to)
 	switch {
@@ -129,7 +129,7 @@ func (m cvtMods) intToInt() func(v uint64) uint64 {
 	}
 }
 
-// holdsAll reports whether every value of one integer type is one of the other, so that nothing can be saturated.
+// holdsAll reports whether one integer type holds every value of the other, so that saturation has no effect.
 func (m cvtMods) holdsAll() bool {
 	to, from := ptxparse.TypeSize(m.to), ptxparse.TypeSize(m.from)
 	switch {
@@ -216,7 +216,7 @@ func (m cvtMods) intToFloat() func(v uint64) uint64 {
 	}
 }
 
-// oddFromInt is v as a double, rounded to odd.
+// oddFromInt returns v as a double, rounded to odd.
 func oddFromInt(v uint64) float64 {
 	if v>>53 == 0 {
 		return float64(v)
@@ -359,7 +359,7 @@ func (m cvtMods) floatToFloat() func(v uint64) uint64 {
 	}
 }
 
-// widenNaN is the double that a NaN becomes.
+// widenNaN converts a NaN to double precision.
 func widenNaN(from string, v uint64) uint64 {
 	if from == "f64" {
 		return v | 1<<51
@@ -367,7 +367,7 @@ func widenNaN(from string, v uint64) uint64 {
 	return 0x7fffffffe0000000 & (^uint64(0) >> 1) // the canonical single-precision NaN, widened
 }
 
-// cvtPair is the conversion of two floats to one register: the first goes to the upper half.
+// cvtPair converts two floats to one register: the first goes to the upper half.
 func (c *compiler) cvtPair(m cvtMods) {
 	if m.from != "f32" || !m.written || m.sat {
 		fail("two f32 and a rounding expected")
@@ -381,7 +381,7 @@ func (c *compiler) cvtPair(m cvtMods) {
 	}, "b32", "f32", "f32")
 }
 
-// fastCvts are the conversions that kernels run most, for registers as wide as the types.
+// fastCvts are the most frequent conversions, for registers as wide as the types.
 var fastCvts = map[string]alu{
 	"cvt.u32.u64": mov32,
 	"cvt.u64.u32": mov32,

@@ -11,7 +11,7 @@ func addAsync() {
 	handlers["membar"], handlers["fence"] = compileFence, compileFence
 }
 
-// compileCopy is cp.async and its companions.
+// compileCopy compiles cp.async and the instructions that commit its copies and wait for them.
 func compileCopy(c *compiler) {
 	c.require("async")
 	switch {
@@ -36,7 +36,7 @@ func compileCopy(c *compiler) {
 	}
 }
 
-// compileCopyBytes is cp.async of 4, 8 or 16 bytes from global to shared memory.
+// compileCopyBytes compiles cp.async of 4, 8 or 16 bytes from global to shared memory.
 func compileCopyBytes(c *compiler) {
 	if c.q.one("ca", "cg") == "" || c.q.one("shared", "shared::cta") == "" || !c.q.has("global") {
 		fail("a copy from global to shared memory expected")
@@ -48,7 +48,7 @@ func compileCopyBytes(c *compiler) {
 		fail("a size of 4, 8 or 16 bytes expected")
 	}
 	n := args[2].Value
-	// The source comes first in a micro-operation of its own shape: a is the source, x.AA[0] the destination's register.
+	// The micro-operation has the source first: a is the source, x.AA[0] the destination's register.
 	in := newStep(exec.ClassMemory)
 	in.X = &extra{N: 1, Size: n, Space: exec.SpaceGlobal}
 	c.setAddress(&in, args[1])

@@ -1,7 +1,7 @@
 // Package program compiles PTX to the micro-operations of package exec. [Load] parses a module, places its variables in memory
-// and compiles its entries: calls are replaced by copies of the functions, each instruction is compiled by the handler of its
-// first word, and the virtual registers are put into few slots of a warp. An instruction or a qualifier that is not known is an
-// [UnsupportedError] when the module is loaded; none is passed over.
+// and compiles its entries. Calls are replaced by copies of the functions. The handler of an instruction's first word compiles
+// it, and the virtual registers share the few slots of a warp. If an instruction or a qualifier is unknown, Load returns an
+// [UnsupportedError]; none is ignored.
 //
-// Arithmetic gives the bits that PTX defines or, where PTX gives a bound, stays within it.
+// Arithmetic returns the bits that PTX defines. If PTX only gives a bound, the result stays within it.
 package program

@@ -2,7 +2,7 @@ package program
 
 import "fmt"
 
-// An unsupportedError names an instruction that this device does not have, or that PTX does not.
+// An UnsupportedError names an instruction that this device, or PTX itself, does not have.
 type UnsupportedError struct {
 	Line   int
 	Text   string
@@ -13,7 +13,7 @@ func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("cudasim: line %d: %s: %s", e.Line, e.Text, e.Reason)
 }
 
-// unsupported is the panic with which a handler gives up on its instruction.
+// unsupported is the panic of a handler that cannot compile its instruction.
 type unsupported string
 
 func fail(format string, args ...any) { panic(unsupported(fmt.Sprintf(format, args...))) }

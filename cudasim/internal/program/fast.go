@@ -2,10 +2,10 @@ package program
 
 import "math"
 
-// unsigned is what integer instructions work on; signed ones convert.
+// unsigned are the types of integer loops; signed values convert.
 type unsigned interface{ ~uint16 | ~uint32 | ~uint64 }
 
-// The loops of the instructions that kernels run most. What each computes is what the general form in its handler computes.
+// Loops for the most frequent instructions. Each computes the same as the general form in its handler.
 
 func addT[T unsigned](d, a, b, _ *lanes) {
 	for i := range d {
@@ -138,7 +138,7 @@ func mulF64(d, a, b, _ *lanes) {
 	}
 }
 
-// nan32 is the NaN that single-precision arithmetic gives.
+// nan32 is the NaN that single-precision arithmetic returns.
 const nan32 = 0x7fffffff
 
 func f32(v uint64) float32 { return math.Float32frombits(uint32(v)) }
@@ -152,10 +152,10 @@ func pack32(v float32) uint64 {
 	return uint64(math.Float32bits(v))
 }
 
-// nan64 is the NaN that double-precision arithmetic makes of numbers.
+// nan64 is the NaN that double-precision arithmetic returns for numbers.
 const nan64 = 0xfff8000000000000
 
-// pack64 gives the bits of a result. A NaN is the first operand that is one, made quiet.
+// pack64 returns the bits of a result. If operands are NaN, it is the first of them, made quiet.
 func pack64(v float64, a, b uint64) uint64 {
 	if v != v {
 		return quiet64(a, b, 0)

@@ -29,7 +29,7 @@ func (c *compiler) floatMods() floatMods {
 	return m
 }
 
-// flush32 is the zero that a subnormal number counts as under ftz.
+// flush32 replaces a subnormal number by a zero of its sign, as ftz requires.
 func flush32(v uint64) uint64 {
 	if v&0x7f800000 == 0 {
 		return v & 0x80000000
@@ -37,7 +37,7 @@ func flush32(v uint64) uint64 {
 	return v
 }
 
-// clamp32 is sat: to [0, 1], NaN to 0.
+// clamp32 applies sat: it clamps to [0, 1], and NaN to 0.
 func clamp32(v uint64) uint64 {
 	switch x := f32(v); {
 	case !(x > 0):
@@ -48,7 +48,7 @@ func clamp32(v uint64) uint64 {
 	return v
 }
 
-// lane32 makes an alu of a function of bits, with what ftz does to sources and sat to results around it.
+// lane32 makes an alu from a function of bits. It applies ftz to the sources and ftz and sat to the result.
 func (m floatMods) lane32(f func(a, b, c uint64) uint64) alu {
 	if !m.ftz && !m.sat {
 		return each(f)
@@ -68,7 +68,7 @@ func (m floatMods) lane32(f func(a, b, c uint64) uint64) alu {
 	}
 }
 
-// round32 rounds a number that is exact or rounded to odd.
+// round32 rounds a number that is exact or rounded to odd to single precision.
 func (m floatMods) round32(x float64) uint64 {
 	switch {
 	case x != x:
@@ -79,10 +79,10 @@ func (m floatMods) round32(x float64) uint64 {
 	return formatF32.round(x, m.mode)
 }
 
-// wide is a single-precision value as a double.
+// wide converts a single-precision value to a double.
 func wide(v uint64) float64 { return float64(f32(v)) }
 
-// sum is addOdd with the zero that a direction gives where two numbers cancel.
+// sum is addOdd, but if two numbers cancel, the direction determines the sign of zero.
 func sum(a, b float64, mode rounding) float64 {
 	s := addOdd(a, b)
 	if s == 0 && mode == roundDown && (math.Signbit(a) || math.Signbit(b)) {
@@ -91,11 +91,11 @@ func sum(a, b float64, mode rounding) float64 {
 	return s
 }
 
-// float compiles an operation of n floating-point sources by its forms: bits of f32, of f64, and doubles rounded to odd for the
-// half-precision formats. A nil form does not exist.
+// float compiles an operation with n floating-point sources from its forms: bits of f32, bits of f64, and doubles rounded to odd for
+// the half-precision formats. A nil form does not exist.
 type floatForms struct {
 	n    int
-	fast map[string]alu // rounding to nearest, nothing else
+	fast map[string]alu // round to nearest without other qualifiers
 	f32  func(m floatMods) func(a, b, c uint64) uint64
 	f64  func(mode rounding) func(a, b, c uint64) uint64
 	half func(a, b, c float64) float64
@@ -250,7 +250,7 @@ func addFloat() {
 	handlers["testp"] = compileTestp
 }
 
-// root compiles what exists both rounded and approximate. Approximations here are the result rounded to nearest.
+// root compiles instructions with a rounded and an approximate form. The approximate form rounds to nearest here.
 func (c *compiler) root(exact floatForms, f func(x float64) float64) {
 	if !c.q.has("approx") {
 		if exact.f32 == nil {
@@ -308,7 +308,7 @@ func (c *compiler) approximate(m floatMods, f func(x float64) float64) {
 	c.float(m, forms)
 }
 
-// signBits is the sign bit of each value in a type.
+// signBits has the sign bit of each value in a type.
 var signBits = map[string]uint64{"f16": 0x8000, "bf16": 0x8000, "f16x2": 0x80008000, "bf16x2": 0x80008000, "f32": 1 << 31, "f64": 1 << 63}
 
 func floatNeg(c *compiler) { c.sign(func(v, s uint64) uint64 { return v ^ s }) }
@@ -335,7 +335,7 @@ func (c *compiler) sign(f func(v, s uint64) uint64) {
 func floatMin(c *compiler) { floatMinMax(c, false) }
 func floatMax(c *compiler) { floatMinMax(c, true) }
 
-// floatMinMax orders -0 before +0. A NaN loses to a number, except with the qualifier NaN.
+// floatMinMax orders -0 before +0. If one operand is NaN, the result is the other, except with the qualifier NaN.
 func floatMinMax(c *compiler, most bool) {
 	strict := c.q.has("NaN")
 	xor := c.q.has("xorsign")
@@ -379,7 +379,7 @@ func floatMinMax(c *compiler, most bool) {
 	}, m.typ, slices.Repeat([]string{m.typ}, n-1)...)
 }
 
-// minMax works on the bits of a format whose sign bit is s and whose infinity is inf.
+// minMax works on bits in a format with sign bit s and infinity inf.
 func minMax(a, b, s, inf, canon uint64, most, strict, xor bool) uint64 {
 	sign := (a ^ b) & s
 	if xor {
@@ -401,7 +401,7 @@ func minMax(a, b, s, inf, canon uint64, most, strict, xor bool) uint64 {
 	return a
 }
 
-// ordered maps the bits of a number to an integer that orders as the number does, -0 before +0.
+// ordered maps the bits of a number to an integer with the same order; -0 comes before +0.
 func ordered(v, s uint64) int64 {
 	if v&s != 0 {
 		return -int64(v&^s) - 1

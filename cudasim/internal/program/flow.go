@@ -52,7 +52,7 @@ func addFlow() {
 	}
 }
 
-// compileBrx is the indirect branch: an index into a list of labels.
+// compileBrx compiles the indirect branch: an index into a list of labels.
 func compileBrx(c *compiler) {
 	c.require("idx")
 	c.q.has("uni")

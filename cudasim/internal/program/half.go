@@ -6,7 +6,7 @@ import (
 	"github.com/robocache/robocache/cudasim/internal/exec"
 )
 
-// toDouble widens the bits of a floating-point type, exactly. Subnormal f32 are zero under ftz.
+// toDouble returns the exact conversion of a floating-point type to double. With ftz, subnormal f32 are zero.
 func toDouble(t string, ftz bool) func(v uint64) float64 {
 	switch t {
 	case "f64":
@@ -25,7 +25,7 @@ func toDouble(t string, ftz bool) func(v uint64) float64 {
 	return nil
 }
 
-// halfFormat is a 16-bit format, alone or two to a register.
+// halfFormat is a 16-bit format, with one or two values in a register.
 type halfFormat struct {
 	format
 	pair  bool
@@ -37,7 +37,7 @@ var halfFormats = map[string]halfFormat{
 	"bf16": {formatBF16, false, "b16"}, "bf16x2": {formatBF16, true, "b32"},
 }
 
-// nan16 is the NaN that half-precision arithmetic gives.
+// nan16 is the NaN that half-precision arithmetic returns.
 const nan16 = 0x7fff
 
 // pack16 rounds a number that is exact or rounded to odd.
@@ -51,7 +51,7 @@ func (f format) pack16(x float64, ftz bool) uint64 {
 	return f.round(x, roundNearest)
 }
 
-// each applies g to the value or to both halves.
+// each applies g to the value, or to each half.
 func (hf halfFormat) each(g func(a, b, c uint64) uint64) func(a, b, c uint64) uint64 {
 	if !hf.pair {
 		return g
@@ -68,7 +68,7 @@ func (hf halfFormat) flush(v uint64) uint64 {
 	return v
 }
 
-// half compiles an operation in half precision: computed on doubles, rounded once.
+// half compiles an operation in half precision. It computes with doubles and rounds once.
 func (c *compiler) half(m floatMods, hf halfFormat, forms floatForms) {
 	relu := c.q.has("relu")
 	g := hf.each(func(a, b, x uint64) uint64 {

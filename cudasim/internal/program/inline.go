@@ -8,16 +8,16 @@ import (
 	"github.com/robocache/robocache/internal/ptxparse"
 )
 
-// maxInlined bounds what an entry may grow to as the functions that it calls are put in its place.
+// maxInlined bounds the size of an entry with all its calls inlined.
 const maxInlined = 1 << 20
 
-// inliner puts a copy of each function in the place of its call.
+// inliner replaces each call by a copy of the function.
 type inliner struct {
 	m   *ptxparse.Module
 	out *ptxparse.Func
 }
 
-// inline gives f without calls. Registers and variables of each copy are its own; a parameter is the caller's variable.
+// inline returns f without calls. Each copy has its own registers and variables; a parameter is the caller's variable.
 func inline(m *ptxparse.Module, f *ptxparse.Func) (*ptxparse.Func, error) {
 	calls := slices.ContainsFunc(f.Body, func(in ptxparse.Inst) bool { return isCall(in.Op) })
 	if !calls {
@@ -31,12 +31,12 @@ func inline(m *ptxparse.Module, f *ptxparse.Func) (*ptxparse.Func, error) {
 
 func isCall(op string) bool { return op == "call" || strings.HasPrefix(op, "call.") }
 
-// body appends f's instructions. chain names the functions that are being expanded.
+// body appends f's instructions. chain holds the functions that are being expanded.
 func (l *inliner) body(f *ptxparse.Func, vars map[*ptxparse.Var]*ptxparse.Var, chain []string) error {
 	base := len(l.out.Regs)
 	l.out.Regs = append(l.out.Regs, f.Regs...)
 	for _, v := range f.Vars {
-		if v.Space == "shared" { // a block has one, however often the function is called
+		if v.Space == "shared" { // a block has one, even if the function is called often
 			if !slices.Contains(l.out.Vars, v) {
 				l.out.Vars = append(l.out.Vars, v)
 			}
@@ -47,7 +47,7 @@ func (l *inliner) body(f *ptxparse.Func, vars map[*ptxparse.Var]*ptxparse.Var, c
 		l.out.Vars = append(l.out.Vars, &own)
 	}
 	starts := make([]int, len(f.Body)+1)
-	var own []int // instructions of the result that are of this body
+	var own []int // instructions of the result that belong to this body
 	for i := range f.Body {
 		starts[i] = len(l.out.Body)
 		in := f.Body[i]
@@ -86,7 +86,7 @@ func retarget(args []ptxparse.Operand, starts []int) {
 	}
 }
 
-// args copies operands for one copy of a body.
+// args returns the operands for one copy of a body.
 func (l *inliner) args(list []ptxparse.Operand, base int, vars map[*ptxparse.Var]*ptxparse.Var) []ptxparse.Operand {
 	list = slices.Clone(list)
 	for i := range list {
@@ -103,7 +103,7 @@ func (l *inliner) args(list []ptxparse.Operand, base int, vars map[*ptxparse.Var
 	return list
 }
 
-// call puts the function that in calls in its place.
+// call inlines the function that in calls.
 func (l *inliner) call(in ptxparse.Inst, chain []string) error {
 	refuse := func(format string, args ...any) error {
 		return &UnsupportedError{in.Line, in.Op, fmt.Sprintf(format, args...)}

@@ -1,6 +1,10 @@
 package program
 
-import "github.com/robocache/robocache/cudasim/internal/exec"
+import (
+	"math"
+
+	"github.com/robocache/robocache/cudasim/internal/exec"
+)
 
 func addInt() {
 	handlers["add"] = either(floatAdd, intAdd)
@@ -76,24 +80,25 @@ func intAdd(c *compiler) {
 		c.ints(2, halves, func(a, b, _ uint64) uint64 { return a&^0xffff + b&^0xffff | uint64(uint16(a)+uint16(b)) })
 		return
 	}
-	c.mustInt(t)
-	if sat {
-		c.mustBe(t, "s32")
-		c.satInts(func(a, b uint64) uint64 { return a + b })
-		return
-	}
-	c.ints(2, t, func(a, b, _ uint64) uint64 { return a + b })
+	c.sum(t, sat, func(a, b, _ uint64) uint64 { return a + b })
 }
 
-// halfInts are the packed types of add, min and max, and the whole that holds them.
+// halfInts are the packed types of add, min and max, with the type of their register.
 var halfInts = map[string]string{"u16x2": "b32", "s16x2": "b32"}
 
-// satInts compiles s32 arithmetic that stops at the ends of the range.
-func (c *compiler) satInts(f func(a, b uint64) uint64) {
-	c.apply(exec.ClassInt, lanewise("s32", width("s32"), func(a, b, _ uint64) uint64 {
-		return uint64(min(max(int64(f(a, b)), -1<<31), 1<<31-1))
-	}), "s32", "s32", "s32")
+// sum compiles a sum or a difference. With sat, the type is s32 and the result is clamped to its range.
+func (c *compiler) sum(t string, sat bool, f func(a, b, _ uint64) uint64) {
+	c.mustInt(t)
+	if !sat {
+		c.ints(2, t, f)
+		return
+	}
+	c.mustBe(t, "s32")
+	c.apply(exec.ClassInt, lanewise("s32", width("s32"), func(a, b, _ uint64) uint64 { return clampS32(f(a, b, 0)) }), "s32", "s32", "s32")
 }
+
+// clampS32 returns the value of an s32 register that is nearest to the signed value v.
+func clampS32(v uint64) uint64 { return uint64(min(max(int64(v), math.MinInt32), math.MaxInt32)) }
 
 func intSub(c *compiler) {
 	if hasCC(c.q) {
@@ -102,13 +107,7 @@ func intSub(c *compiler) {
 	}
 	sat := c.q.has("sat")
 	t := c.q.typ()
-	c.mustInt(t)
-	if sat {
-		c.mustBe(t, "s32")
-		c.satInts(func(a, b uint64) uint64 { return a - b })
-		return
-	}
-	c.ints(2, t, func(a, b, _ uint64) uint64 { return a - b })
+	c.sum(t, sat, func(a, b, _ uint64) uint64 { return a - b })
 }
 
 var wideOf = map[string]string{"u16": "u32", "s16": "s32", "u32": "u64", "s32": "s64"}
@@ -155,7 +154,7 @@ func intMad(c *compiler) {
 		if sat {
 			c.mustBe(t, "s32")
 			c.ints(3, t, func(a, b, x uint64) uint64 {
-				return uint64(min(max(int64(f(a, b)+x), -1<<31), 1<<31-1))
+				return clampS32(f(a, b) + x)
 			})
 			return
 		}
@@ -174,7 +173,7 @@ func intMad(c *compiler) {
 	}
 }
 
-// intMul24 multiplies 24-bit values: lo is the low 32 of the 48 bits, hi the high 32.
+// intMul24 compiles mul24 and mad24: lo is the low 32 of the 48 bits of the product, hi the high 32.
 func intMul24(c *compiler, n int) {
 	part := c.q.one("lo", "hi")
 	sat := n == 3 && part == "hi" && c.q.has("sat")
@@ -192,7 +191,7 @@ func intMul24(c *compiler, n int) {
 			p = uint64(int64(p) >> 16)
 		}
 		if sat && signedType(t) {
-			return uint64(min(max(int64(int32(p))+int64(x), -1<<31), 1<<31-1))
+			return clampS32(uint64(int32(p)) + x)
 		}
 		return p + x
 	})

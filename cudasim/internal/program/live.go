@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/cudasim/internal/exec"
 )
 
-// set is a set of small numbers.
+// set is a set of small integers.
 type set []uint64
 
 func newSet(n int) set         { return make(set, (n+63)/64) }
@@ -22,13 +22,13 @@ func (s set) each(f func(i int32)) {
 	}
 }
 
-// span is a stretch of straight code.
+// span is a range of instructions without branches.
 type span struct {
 	from, to int // instructions
 	next     []int
 	in, out  set
-	gen      set // read before it is written
-	kill     set // written whatever the guard
+	gen      set // registers read before they are written
+	kill     set // registers written without a guard
 }
 
 // spans cuts code at branches and their targets.
@@ -85,8 +85,8 @@ func spans(code []inst) []span {
 	return list
 }
 
-// liveness finds, for each of n virtual registers, the first and last place in code where a thread may need its value.
-// Place 2i is where instruction i reads, 2i+1 where it writes. A register that nothing uses has last < first.
+// liveness returns, for each of n virtual registers, the first and last place in code where a thread may need its value.
+// At place 2i instruction i reads, at 2i+1 it writes. For an unused register, last < first.
 func liveness(code []inst, n int) (first, last []int32) {
 	list := spans(code)
 	for s := range list {
@@ -147,7 +147,7 @@ func liveness(code []inst, n int) (first, last []int32) {
 	return first, last
 }
 
-// uses calls f with every virtual register that in reads.
+// uses calls f for every virtual register that in reads.
 func uses(in *inst, f func(*int32)) {
 	for _, r := range []*int32{&in.Guard, &in.A, &in.B, &in.C, &in.PA, &in.PB} {
 		if *r >= 0 {
@@ -163,7 +163,7 @@ func uses(in *inst, f func(*int32)) {
 	}
 }
 
-// defs calls f with every virtual register that in writes.
+// defs calls f for every virtual register that in writes.
 func defs(in *inst, f func(*int32)) {
 	for _, r := range []*int32{&in.D, &in.PD, &in.PQ} {
 		if *r >= 0 {

@@ -2,7 +2,7 @@ package program
 
 import "github.com/robocache/robocache/cudasim/internal/exec"
 
-// The parts of the machine that instructions are made of.
+// Short names for the types of package exec.
 type (
 	alu   = exec.ALU
 	extra = exec.Extra

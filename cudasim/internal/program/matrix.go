@@ -2,19 +2,20 @@ package program
 
 import (
 	"github.com/robocache/robocache/cudasim/internal/exec"
-	"github.com/robocache/robocache/internal/ptxparse"
 	"github.com/robocache/robocache/internal/tensorcore"
 )
 
 func addMatrix() {
-	handlers["ldmatrix"] = compileLoadMatrix
-	handlers["stmatrix"] = compileStoreMatrix
+	handlers["ldmatrix"] = func(c *compiler) { compileMoveMatrices(c, false) }
+	handlers["stmatrix"] = func(c *compiler) { compileMoveMatrices(c, true) }
 	handlers["movmatrix"] = compileTransposeMatrix
 	handlers["mma"] = compileMMA
 }
 
-// matrices takes what ldmatrix and stmatrix have in common, and gives the micro-operation and the registers' operands.
-func (c *compiler) matrices(address, regs ptxparse.Operand) (inst, []ptxparse.Operand) {
+// compileMoveMatrices compiles ldmatrix, or stmatrix if store is set.
+func compileMoveMatrices(c *compiler, store bool) {
+	args := c.args(2)
+	trans := c.q.has("trans")
 	c.require("sync", "aligned", "m8n8")
 	n := map[string]int{"x1": 1, "x2": 2, "x4": 4}[c.q.one("x1", "x2", "x4")]
 	if n == 0 {
@@ -23,36 +24,26 @@ func (c *compiler) matrices(address, regs ptxparse.Operand) (inst, []ptxparse.Op
 	in := newStep(exec.ClassMemory)
 	in.Apart = true
 	in.X = &extra{N: n, Space: spaceByName[c.q.one("shared", "shared::cta")]}
+	regs, address := args[0], args[1]
+	if store {
+		regs, address = address, regs
+	}
 	c.setAddress(&in, address)
 	if c.q.typ() != "b16" {
 		fail("a type of b16 expected")
 	}
-	return in, elements(regs, n)
-}
-
-func compileLoadMatrix(c *compiler) {
-	args := c.args(2)
-	trans := c.q.has("trans")
-	in, regs := c.matrices(args[1], args[0])
-	for _, o := range regs {
-		in.X.DD = append(in.X.DD, c.dst(o, "b32"))
+	for _, o := range elements(regs, n) {
+		if store {
+			in.X.AA = append(in.X.AA, c.src(o, "b32"))
+		} else {
+			in.X.DD = append(in.X.DD, c.dst(o, "b32"))
+		}
 	}
-	in.Fn = exec.LoadMatrix(trans)
+	in.Fn = exec.MoveMatrices(trans, store)
 	c.emit(in)
 }
 
-func compileStoreMatrix(c *compiler) {
-	args := c.args(2)
-	trans := c.q.has("trans")
-	in, regs := c.matrices(args[0], args[1])
-	for _, o := range regs {
-		in.X.AA = append(in.X.AA, c.src(o, "b32"))
-	}
-	in.Fn = exec.StoreMatrix(trans)
-	c.emit(in)
-}
-
-// compileTransposeMatrix is movmatrix, which transposes one matrix.
+// compileTransposeMatrix compiles movmatrix, which transposes one matrix.
 func compileTransposeMatrix(c *compiler) {
 	c.require("sync", "aligned", "m8n8", "trans", "b16")
 	args := c.args(2)
@@ -63,7 +54,7 @@ func compileTransposeMatrix(c *compiler) {
 	c.emit(in)
 }
 
-// compileMMA is mma.sync of 16 rows, 8 columns and 8 or 16 products with 32-bit sums, by the tensor cores' rule of compute capability 9.0.
+// compileMMA compiles mma.sync of 16 rows, 8 columns and 8 or 16 products with 32-bit sums, as tensor cores of compute capability 9.0 sum.
 func compileMMA(c *compiler) {
 	c.require("sync", "aligned")
 	deep := map[string]int{"m16n8k8": 8, "m16n8k16": 16}[c.q.one("m16n8k8", "m16n8k16")]

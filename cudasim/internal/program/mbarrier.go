@@ -28,7 +28,7 @@ func compileMbarrier(c *compiler) {
 	}
 }
 
-// mbarMods takes the qualifiers that order memory, and gives the space.
+// mbarMods consumes the qualifiers that order memory, and returns the space.
 func (c *compiler) mbarMods() exec.SpaceKind {
 	c.q.has("noComplete")
 	c.q.one("release", "acquire", "relaxed")
@@ -38,7 +38,7 @@ func (c *compiler) mbarMods() exec.SpaceKind {
 	return space
 }
 
-// mbar emits an instruction on one object for each lane, with more operands after its address. in.B is the first of them.
+// mbar emits an instruction on one object for each lane. The instruction has more operands after the address; in.B is the first of them.
 func (c *compiler) mbar(more int, fn exec.Step) {
 	in := newStep(exec.ClassSync)
 	in.X = &extra{Space: c.mbarMods()}
@@ -73,7 +73,7 @@ func compileArrive(c *compiler, drop bool) {
 	c.emitMbar(in, args[0], exec.ArriveMbarrier(expect, counted, drop))
 }
 
-// compileTestWait looks whether a phase, named by its token or its parity, has ended.
+// compileTestWait compiles test_wait and try_wait: they test whether a phase, named by token or parity, has ended.
 func compileTestWait(c *compiler, try bool) {
 	parity := c.q.has("parity")
 	in := newStep(exec.ClassSync)
@@ -91,7 +91,7 @@ func compileTestWait(c *compiler, try bool) {
 	c.emitMbar(in, args[1], exec.TestMbarrier(parity))
 }
 
-// compileCopyArrive makes an mbarrier count a thread once its earlier cp.async have landed.
+// compileCopyArrive compiles cp.async.mbarrier.arrive: an mbarrier counts a thread once the thread's earlier cp.async have landed.
 func compileCopyArrive(c *compiler) {
 	c.require("arrive")
 	fn := exec.CopyArrive(!c.q.has("noinc"))

@@ -20,8 +20,8 @@ func addMemory() {
 	}
 }
 
-// compilePrefetch is for an instruction that changes nothing: there are no caches. A device ignores a prefetch of memory that
-// is not there, but no kernel means one, and here it is a fault as a load would be.
+// compilePrefetch compiles prefetch, which has no effect because there are no caches. A device ignores a prefetch of memory that
+// does not exist. Here it is a fault, as for a load, because no kernel does that on purpose.
 func compilePrefetch(c *compiler) {
 	space := c.q.space()
 	c.q.one("L1", "L2", "L2::evict_last", "L2::evict_normal", "uniform")
@@ -42,7 +42,7 @@ func hint(c *compiler) {
 	c.do(exec.ClassMemory, exec.Nothing)
 }
 
-// elementType takes the type of the elements that a load or store moves.
+// elementType consumes the type of the elements of a load or store.
 func (c *compiler) elementType(x *extra) string {
 	t := c.q.typ()
 	x.Size = uint64(ptxparse.TypeSize(t))

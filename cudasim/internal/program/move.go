@@ -76,7 +76,7 @@ func compileMov(c *compiler) {
 	c.apply(exec.ClassMove, movT, t, t)
 }
 
-// parts gives the bits and the type of each of n equal parts of a type.
+// parts returns the bits and the type of each of n equal parts of a type.
 func parts(t string, n int) (bits int, part string) {
 	bits = 8 * ptxparse.TypeSize(t) / n
 	part = map[int]string{8: "b8", 16: "b16", 32: "b32"}[bits]
@@ -86,7 +86,7 @@ func parts(t string, n int) (bits int, part string) {
 	return bits, part
 }
 
-// unpack is mov of one register to several.
+// unpack compiles mov from one register to several.
 func (c *compiler) unpack(t string, to []ptxparse.Operand, s ptxparse.Operand) {
 	n, part := parts(t, len(to))
 	in := newStep(exec.ClassMove)
@@ -115,7 +115,7 @@ func (c *compiler) unpack(t string, to []ptxparse.Operand, s ptxparse.Operand) {
 	c.emit(in)
 }
 
-// pack is mov of several registers to one.
+// pack compiles mov from several registers to one.
 func (c *compiler) pack(t string, d ptxparse.Operand, from []ptxparse.Operand) {
 	n, part := parts(t, len(from))
 	in := newStep(exec.ClassMove)
@@ -139,7 +139,7 @@ func (c *compiler) pack(t string, d ptxparse.Operand, from []ptxparse.Operand) {
 	c.emit(in)
 }
 
-// compileCvta turns an address of a space into a generic one, or back.
+// compileCvta converts an address in a space to a generic one, or back.
 func compileCvta(c *compiler) {
 	to := c.q.has("to")
 	base := exec.Windows[c.stateSpace("global", "const", "shared", "shared::cta", "shared::cluster", "local", "param", "param::entry")]

@@ -7,13 +7,13 @@ import (
 	"github.com/robocache/robocache/internal/ptxparse"
 )
 
-// collective emits an instruction that waits for the lanes of a member mask. The mask's register becomes in.C.
+// collective emits an instruction that waits for the lanes in a member mask. in.C is the register of the mask.
 func (c *compiler) collective(in inst, mask ptxparse.Operand, f func(w *warp, in *inst, active uint32)) {
 	in.C, in.Fn = c.src(mask, "b32"), exec.Collective(f)
 	c.emit(in)
 }
 
-// dst gives the register that an operand names as a place to write; typ is what is written.
+// dst returns the register of a destination operand; typ is the type of the result.
 func (c *compiler) dst(o ptxparse.Operand, typ string) int32 {
 	switch {
 	case o.Kind == ptxparse.KindSink:
@@ -28,7 +28,7 @@ func (c *compiler) dst(o ptxparse.Operand, typ string) int32 {
 	return int32(o.Reg)
 }
 
-// dstWide is dst for the instructions that may write a type to a wider register.
+// dstWide is dst for instructions that may write to a register wider than the type.
 func (c *compiler) dstWide(o ptxparse.Operand, typ string) int32 {
 	if o.Kind == ptxparse.KindReg && !isPred(c.kinds[o.Reg]) && ptxparse.TypeSize(c.kinds[o.Reg]) > ptxparse.TypeSize(typ) {
 		typ = c.kinds[o.Reg]
@@ -36,7 +36,7 @@ func (c *compiler) dstWide(o ptxparse.Operand, typ string) int32 {
 	return c.dst(o, typ)
 }
 
-// src gives a register that holds an operand's value as typ.
+// src returns a register that holds an operand's value as typ.
 func (c *compiler) src(o ptxparse.Operand, typ string) int32 {
 	switch o.Kind {
 	case ptxparse.KindReg:
@@ -76,7 +76,7 @@ func (c *compiler) src(o ptxparse.Operand, typ string) int32 {
 	return 0
 }
 
-// srcWide is src for the instructions that may read a type from a wider register.
+// srcWide is src for instructions that may read from a register wider than the type.
 func (c *compiler) srcWide(o ptxparse.Operand, typ string) int32 {
 	if o.Kind == ptxparse.KindReg && !isPred(c.kinds[o.Reg]) && ptxparse.TypeSize(c.kinds[o.Reg]) > ptxparse.TypeSize(typ) {
 		typ = c.kinds[o.Reg]
@@ -84,7 +84,7 @@ func (c *compiler) srcWide(o ptxparse.Operand, typ string) int32 {
 	return c.src(o, typ)
 }
 
-// address finds a variable.
+// address returns the place of a variable.
 func (c *compiler) address(o ptxparse.Operand) address {
 	if a, ok := c.vars[o.Var]; ok {
 		return a
@@ -96,7 +96,7 @@ func (c *compiler) address(o ptxparse.Operand) address {
 	return address{exec.SpaceGlobal, g.addr}
 }
 
-// pred gives a predicate's register and the mask that negates it if the operand does.
+// pred returns a predicate's register, and the mask that negates it if the operand does.
 func (c *compiler) pred(o ptxparse.Operand) (int32, uint32) {
 	if o.Kind == ptxparse.KindInt {
 		t := c.temp("pred")
@@ -122,7 +122,7 @@ func (c *compiler) pred(o ptxparse.Operand) (int32, uint32) {
 	return int32(o.Reg), 0
 }
 
-// predDst gives the predicate that an operand names as a place to write.
+// predDst returns the register of a destination predicate.
 func (c *compiler) predDst(o ptxparse.Operand) int32 {
 	if o.Kind == ptxparse.KindSink {
 		return -1
@@ -144,7 +144,7 @@ func (c *compiler) special(r int32, name string) {
 	c.emit(in)
 }
 
-// regType is the type of the register that holds a value: f16 lies in b16.
+// regType returns the type of a register for a value: for example, b16 for f16.
 func regType(t string) string {
 	switch t {
 	case "f16", "bf16":
@@ -155,7 +155,7 @@ func regType(t string) string {
 	return t
 }
 
-// pair gives both operands of first|second, or the one operand and a sink.
+// pair returns both operands of first|second. For a single operand, the second is a sink.
 func pair(o ptxparse.Operand) (first, second ptxparse.Operand) {
 	if o.Kind == ptxparse.KindPair {
 		return o.Elems[0], o.Elems[1]
@@ -163,7 +163,7 @@ func pair(o ptxparse.Operand) (first, second ptxparse.Operand) {
 	return o, ptxparse.Operand{Kind: ptxparse.KindSink}
 }
 
-// elements gives the operands of a vector, or the one operand.
+// elements returns the operands of a vector, or the single operand.
 func elements(o ptxparse.Operand, n int) []ptxparse.Operand {
 	if o.Kind != ptxparse.KindVector {
 		if n != 1 {

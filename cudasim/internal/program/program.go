@@ -10,14 +10,14 @@ import (
 	"github.com/robocache/robocache/internal/ptxparse"
 )
 
-// Program is a loaded module. It does not change after Load.
+// Program is a loaded module. It is immutable after Load.
 type Program struct {
 	kernels map[string]*exec.Kernel
 	globals map[string]global
 }
 
-// Load compiles every entry of a PTX text and places its variables in sp. An instruction that is not known is an
-// error that names it and its line.
+// Load compiles every entry of a PTX text and places its variables in sp. If an instruction is unknown, the error names it and
+// its line.
 func Load(text []byte, sp *memory.Space) (*Program, error) {
 	m, err := ptxparse.Parse(text)
 	if err != nil {
@@ -41,7 +41,7 @@ func Load(text []byte, sp *memory.Space) (*Program, error) {
 	return p, nil
 }
 
-// place gives the module's variables device memory and their initial values, zero where none are written.
+// place allocates device memory for the module's variables and sets their initial values, zero by default.
 func (p *Program) place(m *ptxparse.Module, sp *memory.Space) error {
 	for _, v := range m.Vars {
 		if v.Space == "shared" {
@@ -77,13 +77,13 @@ func (p *Program) place(m *ptxparse.Module, sp *memory.Space) error {
 	return nil
 }
 
-// Kernel finds an entry by name.
+// Kernel returns an entry by name.
 func (p *Program) Kernel(name string) (*exec.Kernel, bool) {
 	k, ok := p.kernels[name]
 	return k, ok
 }
 
-// HasVariables reports whether the module has variables, which lie in the memory of one driver.
+// HasVariables reports whether the module has variables. They lie in the memory of one driver.
 func (p *Program) HasVariables() bool { return len(p.globals) > 0 }
 
 // Unload frees the module's variables.

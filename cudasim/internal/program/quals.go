@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/internal/ptxparse"
 )
 
-// quals is an opcode cut at its dots. What nobody asks for is left over, and makes the instruction unknown.
+// quals is an opcode cut at its dots. A qualifier that no handler consumes makes the instruction unknown.
 type quals struct {
 	base  string
 	parts []string
@@ -19,7 +19,7 @@ func newQuals(op string) *quals {
 	return &quals{parts[0], parts[1:], make([]bool, len(parts)-1)}
 }
 
-// has reports whether the opcode has a qualifier, and marks it as known.
+// has reports whether the opcode has a qualifier, and consumes it.
 func (q *quals) has(name string) bool {
 	for i, p := range q.parts {
 		if p == name && !q.used[i] {
@@ -41,7 +41,7 @@ func (q *quals) one(names ...string) string {
 	return ""
 }
 
-// typ takes the first type among the qualifiers that are left.
+// typ consumes the first type among the remaining qualifiers.
 func (q *quals) typ() string {
 	for i, p := range q.parts {
 		if !q.used[i] && (ptxparse.TypeSize(p) > 0 || p == "pred") {
@@ -61,7 +61,7 @@ func (q *quals) left() string {
 	return ""
 }
 
-// isFloat reports whether an opcode's type is a floating-point one.
+// isFloat reports whether an opcode has a floating-point type.
 func (q *quals) isFloat() bool {
 	t := ""
 	for _, p := range q.parts {
@@ -73,7 +73,7 @@ func (q *quals) isFloat() bool {
 	return strings.HasPrefix(t, "f") || strings.HasPrefix(t, "bf")
 }
 
-// vector takes the number of elements, 1 where none of names (v2, v4, v8) is there.
+// vector consumes the number of elements: one of names (v2, v4, v8), or 1 by default.
 func (q *quals) vector(names ...string) int {
 	if v := q.one(names...); v != "" {
 		return int(v[1] - '0')

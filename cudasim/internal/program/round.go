@@ -5,7 +5,7 @@ import (
 	"math/big"
 )
 
-// rounding is the direction in which a result that has no exact form goes.
+// rounding is the direction of rounding for inexact results.
 type rounding uint8
 
 const (
@@ -30,7 +30,7 @@ var (
 	formatTF32 = format{10, 8}
 )
 
-// round gives the bits of x in a format, x being exact or rounded to odd. NaN is not among its arguments.
+// round returns the bits of x in a format. x is exact or rounded to odd, and not NaN.
 func (f format) round(x float64, mode rounding) uint64 {
 	b := math.Float64bits(x)
 	sign := b >> 63
@@ -50,7 +50,7 @@ func (f format) round(x float64, mode rounding) uint64 {
 	} else {
 		e = -1022
 	}
-	// The result's last bit is worth 2^(e-mant), or that of the smallest normal number.
+	// The result's last bit is worth 2^(e-mant). For subnormal numbers, it is that of the smallest normal number.
 	drop := 52 - int(f.mant)
 	if low := 1 - bias; e < low {
 		drop += low - e
@@ -93,17 +93,17 @@ func (f format) round(x float64, mode rounding) uint64 {
 	return out | biased<<f.mant | q&(1<<f.mant-1)
 }
 
-// roundFlushed is round under ftz. As on an H200, what counts is the result with all its digits, as if exponents had no end: one
-// that is still below the normal numbers is zero, also where a subnormal number's fewer digits would have rounded it up to them.
+// roundFlushed is round with ftz. As on an H200, the result is first rounded with an unbounded exponent. If it is then
+// below the normal numbers it is zero, even if a subnormal number's fewer digits would round it up to a normal number.
 func (f format) roundFlushed(x float64, mode rounding) uint64 {
-	twice := f.round(2*x, mode) // has all digits where x is less than one binade below
+	twice := f.round(2*x, mode) // has all digits if x is less than one binade below
 	if abs := twice & (1<<(f.mant+f.exp) - 1); abs < 2<<f.mant {
 		return twice ^ abs
 	}
 	return f.round(x, mode)
 }
 
-// value widens the bits of a format.
+// value decodes the bits of a format.
 func (f format) value(b uint64) float64 {
 	sign := 1.0
 	if b>>(f.mant+f.exp)&1 != 0 {
@@ -124,8 +124,8 @@ func (f format) value(b uint64) float64 {
 	return sign * math.Ldexp(float64(m|1<<f.mant), int(e)-bias-int(f.mant))
 }
 
-// nudge makes r, which is x rounded to nearest, x rounded to odd: err has the sign of x-r.
-// A second rounding to a format at least two bits narrower then gives what one rounding would have given.
+// nudge turns r, which is x rounded to nearest, into x rounded to odd. err has the sign of x-r.
+// A second rounding to a format at least two bits narrower then equals a single rounding of x.
 func nudge(r, err float64) float64 {
 	b := math.Float64bits(r)
 	if err == 0 || err != err || b&1 == 1 || math.IsInf(r, 0) {
@@ -140,7 +140,7 @@ func nudge(r, err float64) float64 {
 	return math.Float64frombits(b - 1)
 }
 
-// The arithmetic below rounds to odd, for operands that come from formats no wider than f32.
+// The arithmetic below rounds to odd. Its operands come from formats no wider than f32.
 
 func addOdd(a, b float64) float64 {
 	s := a + b
@@ -166,7 +166,7 @@ func sqrtOdd(a float64) float64 {
 	return nudge(q, math.FMA(-q, q, a))
 }
 
-// round64 rounds an exact number to double precision in a direction. zero is the sign that an exact zero has.
+// round64 rounds an exact number to double precision in a direction. zero has the sign of an exact zero.
 func round64(x *big.Float, mode rounding) float64 {
 	n, acc := x.Float64() // nearest even, subnormal numbers as well
 	if mode == roundNearest || acc == big.Exact {
@@ -190,7 +190,7 @@ func round64(x *big.Float, mode rounding) float64 {
 	return high
 }
 
-// directed is r, a sum rounded to nearest, rounded in a direction instead: err has the sign of what it should be less r.
+// directed changes r, a sum rounded to nearest, to another direction. err has the sign of the exact sum minus r.
 func directed(r, err float64, mode rounding) float64 {
 	switch {
 	case err < 0 && (mode == roundDown || mode == roundZero && r > 0):
@@ -201,8 +201,8 @@ func directed(r, err float64, mode rounding) float64 {
 	return r
 }
 
-// exact64 computes on doubles as if with all digits and rounds once. What is special (NaN, infinities, zeros) the caller's
-// plain float arithmetic gives; sum names the zero of an exact cancellation.
+// exact64 computes with exact numbers and rounds once to double precision. For special operands (NaN, infinities, zeros) it returns
+// the caller's plain float result; sum determines the zero of an exact cancellation.
 func exact64(mode rounding, plain float64, op func(z *big.Float) *big.Float) float64 {
 	z := op(new(big.Float).SetPrec(4400))
 	if z == nil {
@@ -279,7 +279,7 @@ func div64(a, b float64, mode rounding) float64 {
 	if mode == roundNearest || !finite(a, b) || a == 0 || b == 0 {
 		return plain
 	}
-	// 4400 digits tell a quotient of doubles from every double and every midpoint.
+	// 4400 digits distinguish a quotient of doubles from every double and every midpoint.
 	return exact64(mode, plain, func(z *big.Float) *big.Float { return z.Quo(bigOf(a), bigOf(b)) })
 }
 

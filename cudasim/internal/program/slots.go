@@ -22,8 +22,8 @@ func (h *freeSlots) Pop() any {
 	return x
 }
 
-// assign gives each register of ids a slot from base on, such that two that are live at once have two, and returns how many
-// slots there are with those below base.
+// assign gives each register in ids a slot from base on. Two registers that are live at once get different slots. It returns
+// the number of slots, with those below base.
 func assign(ids []int32, first, last []int32, base int32, slot []int32) int32 {
 	ids = slices.DeleteFunc(slices.Clone(ids), func(r int32) bool { return last[r] < first[r] })
 	slices.SortFunc(ids, func(a, b int32) int {
@@ -50,11 +50,11 @@ func assign(ids []int32, first, last []int32, base int32, slot []int32) int32 {
 	return next
 }
 
-// maxRegisters is how many 32-bit registers a thread has at most.
+// maxRegisters is the most 32-bit registers that a thread can have.
 const maxRegisters = 255
 
-// pressure is how many 32-bit registers hold live values at once, as far as a block of the largest size leaves a thread as many.
-// A real assembler may need more or fewer.
+// pressure returns the number of 32-bit registers for the values that are live at once, limited to the registers of a thread in the
+// largest block. A real assembler may need more or fewer.
 func (c *compiler) pressure(data, first, last []int32) uint32 {
 	change := make([]int, 2*len(c.code)+2)
 	for _, r := range data {
@@ -76,7 +76,7 @@ func (c *compiler) pressure(data, first, last []int32) uint32 {
 	return uint32(min(most, limit))
 }
 
-// slots puts the virtual registers into few slots of a warp's register file.
+// slots maps the virtual registers to the slots of a warp's register file.
 func (c *compiler) slots() {
 	first, last := liveness(c.code, len(c.kinds))
 	slot := make([]int32, len(c.kinds))

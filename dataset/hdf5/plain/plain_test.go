@@ -13,6 +13,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/hdf5/plain"
 	"github.com/robocache/robocache/internal/test/h5test"
+	"github.com/robocache/robocache/internal/test/settest"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -23,8 +24,7 @@ func TestSeriesOfOneLengthAreStreams(t *testing.T) {
 	defer d.Close()
 	assert.Equal(t, "hdf5", d.Format())
 	require.Equal(t, 1, d.Len())
-	e, err := d.Episode(ctx, 0)
-	require.NoError(t, err)
+	e := settest.Episode(t, d, 0)
 	assert.Equal(t, []string{"force", "joints/mode", "joints/position", "joints/valid", "records"}, e.Names())
 	records := e.Stream("records")
 	assert.Equal(t, []string{"a", "b", "c"}, records.ColumnNames(), "of the fields that are numbers")
@@ -44,9 +44,9 @@ func TestSeriesOfOneLengthAreStreams(t *testing.T) {
 	}
 	left := h5test.Left(e)
 	for name, why := range map[string]string{
-		"calibration": string(dataset.CodeStepCount) + ": 3 of 6", "serial": string(dataset.CodeSingleValue), "inertia": "want [T,D]", "notes": string(dataset.CodeValueType) + ": 6, got string of 1",
+		"calibration": dataset.CodeStepCount.String() + ": 3 of 6", "serial": dataset.CodeSingleValue.String(), "inertia": "want [T,D]", "notes": dataset.CodeValueType.String() + ": 6, got string of 1",
 		"records.d": "got string of 3", "records.e": "got array [2] of float32", "elsewhere": "an external link",
-		"a": string(dataset.CodeAlias), "joints/same": string(dataset.CodeAlias),
+		"a": dataset.CodeAlias.String(), "joints/same": dataset.CodeAlias.String(),
 	} {
 		assert.Contains(t, left[name].Reason(), why)
 	}
@@ -54,15 +54,11 @@ func TestSeriesOfOneLengthAreStreams(t *testing.T) {
 }
 
 func TestNumberedGroupsAreEpisodes(t *testing.T) {
-	ctx := context.Background()
-	d, err := dataset.Open(ctx, "testdata/several.hdf5", dataset.Options{})
-	require.NoError(t, err)
-	defer d.Close()
+	d := settest.Open(t, "testdata/several.hdf5")
 	require.Equal(t, 3, d.Len())
 	golden := h5test.ReadGolden(t, "testdata/several.hdf5")
 	for i, name := range []string{"traj_0", "traj_2", "traj_10"} {
-		e, err := d.Episode(ctx, i)
-		require.NoError(t, err)
+		e := settest.Episode(t, d, i)
 		assert.Equal(t, name, e.Name)
 		assert.True(t, e.Steps)
 		golden.Check(t, e, name+"/")

@@ -9,7 +9,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/hdf5"
-	"github.com/robocache/robocache/internal/listed"
+	"github.com/robocache/robocache/internal/text"
 )
 
 // WantDemos says what DemosOf looks for.
@@ -96,7 +96,7 @@ func (s *Set) tellOthers(data *hdf5.Group) {
 		}
 	}
 	if len(names) > 0 {
-		s.About.Attributes["other objects"] = listed.Names(names)
+		s.About.Attributes["other objects"] = text.Names(names)
 	}
 }
 
@@ -109,8 +109,8 @@ func (s *Set) countDemo(demo *hdf5.Group) error {
 	said := Said{}
 	for _, a := range attrs {
 		if a.Name == "num_samples" || a.Name == "ep_meta" {
-			if text, err := textOf(&a.Values); err == nil { // what is broken is told when the episode is read
-				said[a.Name] = text
+			if value, err := textOf(&a.Values); err == nil { // what is broken is told when the episode is read
+				said[a.Name] = value
 			}
 		}
 	}
@@ -226,12 +226,12 @@ func TaskOf(said Said) string {
 
 // wordsOf returns a JSON string, or a list of such joined, as some writers have its letters.
 func wordsOf(raw json.RawMessage) string {
-	var text string
+	var words string
 	var list []string
 	switch {
-	case json.Unmarshal(raw, &text) == nil:
+	case json.Unmarshal(raw, &words) == nil:
 	case json.Unmarshal(raw, &list) == nil:
-		text = strings.Join(list, "")
+		words = strings.Join(list, "")
 	}
-	return strings.TrimSpace(text)
+	return strings.TrimSpace(words)
 }

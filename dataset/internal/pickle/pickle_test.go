@@ -2,7 +2,6 @@ package pickle_test
 
 import (
 	"fmt"
-	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -12,14 +11,13 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/pickle"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/tensor"
 )
 
 func kinds(t testing.TB, protocol int) []byte {
 	t.Helper()
-	data, err := os.ReadFile(fmt.Sprintf("testdata/kinds_%d.pickle", protocol))
-	require.NoError(t, err)
-	return data
+	return filetest.Read(t, fmt.Sprintf("testdata/kinds_%d.pickle", protocol))
 }
 
 // The values are those of kinds() in scripts/gen_calvin_golden.py.

@@ -74,6 +74,12 @@ func (w *newDataset) complete(ctx context.Context) error {
 	if err := w.episodes.flush(); err != nil {
 		return err
 	}
+	for _, f := range w.features {
+		f.recount(ctx)
+	}
+	if levels := w.pixelLevels(); levels.Len() > 0 {
+		w.episodes.table.SetMetadata(layout.LevelsKey, jsonText(levels))
+	}
 	if err := w.episodes.finish(); err != nil {
 		return err
 	}
@@ -96,17 +102,11 @@ func (w *newDataset) complete(ctx context.Context) error {
 		}
 	}
 	w.leaveSplits()
-	for _, f := range w.features {
-		f.recount()
-	}
 	type content struct {
 		path    string
 		content any
 	}
 	files := []content{{layout.InfoFile, w.info()}, {layout.StatsFile, w.stats()}}
-	if levels := w.pixelLevels(); levels.Len() > 0 {
-		files = append(files, content{layout.LevelsFile, levels})
-	}
 	if len(w.opt.Modality) > 0 {
 		files = append(files, content{layout.ModalityFile, w.opt.Modality})
 	}

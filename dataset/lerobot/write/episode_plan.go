@@ -21,7 +21,7 @@ type episodePlan struct {
 	inexact   int
 	names     map[string]string // features by streams
 	start     int64             // the first timestamp, ns
-	left      []string          // what has no place
+	left      []string          // streams and media without a place
 	splits    []string
 	temporary []string // files that are removed when it is written
 }

@@ -23,7 +23,7 @@ type Error struct {
 	Kind    error  // one of this package's or package dataset's Err values
 	Got     string
 	Want    string
-	Err     error // what lies below, or nil
+	Err     error // the cause, or nil
 }
 
 func (e *Error) Error() string {

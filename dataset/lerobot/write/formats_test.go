@@ -12,6 +12,7 @@ import (
 	"github.com/robocache/robocache/dataset/lerobot"
 	_ "github.com/robocache/robocache/dataset/rlds"
 	_ "github.com/robocache/robocache/dataset/robomimic"
+	"github.com/robocache/robocache/internal/test/settest"
 )
 
 // TestOtherFormatsBecomeLeRobot has recordings of other formats, with images as JPEG and as pixels.
@@ -45,10 +46,8 @@ func TestOtherFormatsBecomeLeRobot(t *testing.T) {
 		assert.Empty(t, got.Info().Notes, name)
 		require.Equal(t, episodes, got.Len())
 		for i := range episodes {
-			a, err := d.Episode(ctx, i)
-			require.NoError(t, err)
-			b, err := got.Episode(ctx, i)
-			require.NoError(t, err)
+			a := settest.Episode(t, d, i)
+			b := settest.Episode(t, got, i)
 			require.Empty(t, b.Notes.Damage())
 			require.Len(t, b.Streams, len(a.Streams))
 			assert.Equal(t, a.Attributes.Task, b.Attributes.Task)

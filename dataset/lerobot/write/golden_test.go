@@ -19,6 +19,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -186,8 +187,7 @@ func TestG1AsLeRobotHasIt(t *testing.T) {
 }
 
 func readJSON(t *testing.T, path string) (out map[string]any) {
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
+	text := filetest.Read(t, path)
 	require.NoError(t, json.Unmarshal(text, &out))
 	return out
 }

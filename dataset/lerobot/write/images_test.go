@@ -10,7 +10,6 @@ import (
 	"image/color"
 	"image/jpeg"
 	"image/png"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -19,6 +18,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/summary"
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 // frameList is frames that are there already; nil is one that cannot be read.
@@ -142,8 +142,7 @@ func TestImagesThatCannotBeCarried(t *testing.T) {
 }
 
 func TestFramesAreSampledAsLeRobotDoes(t *testing.T) {
-	text, err := os.ReadFile("../../../internal/summary/testdata/numpy.json")
-	require.NoError(t, err)
+	text := filetest.Read(t, "../../../internal/summary/testdata/numpy.json")
 	var golden struct {
 		Frames []struct {
 			Frames, Sampled, Sum, Last int

@@ -1,8 +1,6 @@
 package write
 
 import (
-	"slices"
-
 	"github.com/robocache/robocache/dataset/lerobot/internal/footage"
 	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
 	"github.com/robocache/robocache/internal/orderjson"
@@ -71,10 +69,10 @@ func (w *newDataset) stats() orderjson.Object {
 	return all
 }
 
-// pixelLevels returns what layout.LevelsFile has, which may be nothing.
+// pixelLevels returns the value of layout.LevelsKey: the levels of the videos with exact statistics, possibly none.
 func (w *newDataset) pixelLevels() (all orderjson.Object) {
 	for _, f := range w.features {
-		if f.dtype == dtypeVideo && !f.pool.told && !slices.Equal(f.levels, make([]summary.Levels, len(f.levels))) {
+		if f.dtype == dtypeVideo && !f.pool.copied {
 			all.Add(f.name, footage.Levels{Frames: f.frames, Levels: f.levels})
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/internal/summary"
 )
 
-// newDataset is a dataset that is being written: its features and tables, and what it has so far.
+// newDataset is a dataset in the making: its features, its tables, and the report so far.
 type newDataset struct {
 	opt      Options
 	out      *outputFolder

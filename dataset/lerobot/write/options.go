@@ -18,11 +18,11 @@ import (
 type Options struct {
 	// FPS is how many rows a second there are. Row i of an episode gets the timestamp i/FPS: LeRobot keeps no other time.
 	FPS float64
-	// RobotType is what info.json calls the robot; empty is null there.
+	// RobotType is the robot's name in info.json; empty is null there.
 	RobotType string
 	// Task is the task of episodes without one.
 	Task string
-	// Tasks are what the numbers of a stream "task_index" stand for: dataset.Info.Tasks of the dataset that the episodes come from. The
+	// Tasks are the texts of the numbers in a stream "task_index": dataset.Info.Tasks of the dataset that the episodes come from. The
 	// stream gives the task of each row, if it changes within an episode. Without Tasks such a stream is refused.
 	Tasks []string
 	// FirstTasks are tasks that the dataset has first, in this order, whether an episode has them or not: columns of annotations may have
@@ -44,7 +44,7 @@ type Options struct {
 	Codec string
 	// Modality is meta/modality.json, with which GR00T finds its parts of states and actions; none unless given.
 	Modality json.RawMessage
-	// KeepImages leaves PNG and JPEG what they are, also with a Codec.
+	// KeepImages copies PNG and JPEG images, also with a Codec.
 	KeepImages bool
 }
 
@@ -54,7 +54,7 @@ type EpisodeOptions struct {
 	// episodes: a split whose episodes do not follow each other is left out, and is in the report.
 	Splits []string
 	// Times are columns of whole numbers by their names, one for each row: times in nanoseconds, which a stream's float64 has no room for.
-	// LeRobot's own timestamp is i/FPS whatever was recorded; this is where the times of the recording may be kept.
+	// LeRobot's own timestamp is always i/FPS; these columns may keep the recorded times.
 	Times map[string][]int64
 	// Tasks are Options.Tasks for this episode alone: datasets that are merged have lists of their own.
 	Tasks []string
@@ -137,7 +137,7 @@ func (opt *Options) featureName(stream string, names map[string]string) (string,
 	return name, nil
 }
 
-// Report counts what was written, and lists what could not be kept.
+// Report counts the written content, and lists losses.
 type Report struct {
 	Episodes, Frames, Tasks int
 	Files                   int
@@ -154,5 +154,5 @@ type Report struct {
 	Notes dataset.Notes
 }
 
-// Codecs lists what Options.Codec may be.
+// Codecs lists the values of Options.Codec.
 func Codecs() []string { return ffmpeg.Encodings() }

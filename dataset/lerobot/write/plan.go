@@ -124,7 +124,7 @@ func (p *episodePlan) addStandard(next *planner) {
 	}
 }
 
-// leave notes what the episode has and the format has no place for.
+// leave notes content of the episode that the format has no place for.
 func (p *episodePlan) leave(e *dataset.Episode, b EpisodeOptions) {
 	if p.start != 0 && len(b.Times) == 0 {
 		p.left = append(p.left, "the time of the first row")

@@ -14,6 +14,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot"
 	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
+	"github.com/robocache/robocache/internal/test/settest"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -47,10 +48,8 @@ func TestRecordingsAreReadBackAsTheyWere(t *testing.T) {
 		require.Equal(t, episodes, got.Len(), name)
 		assert.Empty(t, got.Info().Notes, name)
 		for i := range episodes {
-			a, err := d.Episode(ctx, i)
-			require.NoError(t, err)
-			b, err := got.Episode(ctx, i)
-			require.NoError(t, err)
+			a := settest.Episode(t, d, i)
+			b := settest.Episode(t, got, i)
 			assert.Empty(t, b.Notes)
 			assert.Equal(t, a.Attributes.Task, b.Attributes.Task)
 			require.Equal(t, a.Names(), b.Names())
@@ -86,8 +85,7 @@ func TestKindsAreReadBackAsTheyWere(t *testing.T) {
 	defer d.Close()
 	assert.Equal(t, 10.0, d.Info().Rate)
 	assert.Empty(t, d.Info().Notes)
-	got, err := d.Episode(ctx, 0)
-	require.NoError(t, err)
+	got := settest.Episode(t, d, 0)
 	require.Equal(t, want.Names(), got.Names())
 	for i := range want.Streams {
 		a, b := want.Streams[i], got.Streams[i]
@@ -127,8 +125,7 @@ func TestVideosAreCopiedAsTheyAre(t *testing.T) {
 	defer w.Close()
 	some := []int{0, 7} // in different files of the one camera, and in one of the other
 	for _, i := range some {
-		e, err := d.Episode(ctx, i)
-		require.NoError(t, err)
+		e := settest.Episode(t, d, i)
 		require.Len(t, e.Media, 2)
 		require.NoError(t, w.Add(ctx, e))
 	}
@@ -153,10 +150,8 @@ func TestVideosAreCopiedAsTheyAre(t *testing.T) {
 	defer got.Close()
 	assert.Empty(t, got.Info().Notes)
 	for i, of := range some {
-		x, err := d.Episode(ctx, of)
-		require.NoError(t, err)
-		y, err := got.Episode(ctx, i)
-		require.NoError(t, err)
+		x := settest.Episode(t, d, of)
+		y := settest.Episode(t, got, i)
 		assert.Empty(t, y.Notes.Damage())
 		for k, m := range x.Media {
 			require.Equal(t, m.Len(), y.Media[k].Len())
@@ -200,9 +195,7 @@ func TestIntegersKeepAllBits(t *testing.T) {
 		d, err := dataset.Open(ctx, path, dataset.Options{Strict: true})
 		require.NoError(t, err)
 		t.Cleanup(func() { d.Close() })
-		got, err := d.Episode(ctx, 0)
-		require.NoError(t, err)
-		return got
+		return settest.Episode(t, d, 0)
 	}
 	integers := func(e *dataset.Episode) []int64 {
 		got := e.Stream("ticks")

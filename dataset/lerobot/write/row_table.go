@@ -102,7 +102,12 @@ func huggingface(features []*feature) string {
 		}
 		columns.Add(f.name, as)
 	}
-	text, err := json.Marshal(orderjson.Of("info", orderjson.Of("features", columns)))
+	return jsonText(orderjson.Of("info", orderjson.Of("features", columns)))
+}
+
+// jsonText returns an object as the JSON of a file's metadata.
+func jsonText(o orderjson.Object) string {
+	text, err := json.Marshal(o)
 	if err != nil {
 		panic(err) // strings and numbers
 	}

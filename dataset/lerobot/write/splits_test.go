@@ -10,6 +10,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot"
+	"github.com/robocache/robocache/internal/test/settest"
 )
 
 func TestSplitsAreRangesOfEpisodes(t *testing.T) {
@@ -45,8 +46,7 @@ func TestTimesOfTheRecordingAreKeptToTheNanosecond(t *testing.T) {
 	require.NoError(t, err)
 	defer got.Close()
 	assert.Equal(t, []string{"frame_index", "timestamp", "capture_time"}, got.Info().Clocks)
-	read, err := got.Episode(ctx, 0)
-	require.NoError(t, err)
+	read := settest.Episode(t, got, 0)
 	assert.Equal(t, times, read.Streams[0].Nanoseconds())
 	feature := readJSON(t, filepath.Join(path, "meta/info.json"))["features"].(map[string]any)["capture_time"]
 	assert.Equal(t, map[string]any{"dtype": "int64", "shape": []any{1.0}, "names": nil}, feature)

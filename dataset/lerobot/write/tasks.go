@@ -57,7 +57,7 @@ func (l *taskList) write(in *outputFolder) error {
 	return s.finish()
 }
 
-// pandasTasks is what pandas reads of a frame with the index "task": without it the task would be a column, and the index a number.
+// pandasTasks makes "task" the index of the data frame in pandas: without it the task would be a column, and the index a number.
 const pandasTasks = `{"index_columns": ["task"], "column_indexes": [{"name": null, "field_name": null, "pandas_type": "unicode", ` +
 	`"numpy_type": "object", "metadata": {"encoding": "UTF-8"}}], "columns": [{"name": "task_index", "field_name": "task_index", ` +
 	`"pandas_type": "int64", "numpy_type": "int64", "metadata": null}, {"name": "task", "field_name": "task", "pandas_type": "unicode", ` +

@@ -1,6 +1,8 @@
 package write
 
 import (
+	"context"
+
 	"github.com/robocache/robocache/dataset/lerobot/internal/footage"
 	"github.com/robocache/robocache/internal/parquet"
 	"github.com/robocache/robocache/internal/summary"
@@ -72,10 +74,10 @@ func (f *featureTotals) note(s featureStats) {
 
 // recount makes statistics exact that were copied: if all datasets were copied whole, each episode once, and have the levels of their
 // videos, it adds those.
-func (f *featureTotals) recount() {
+func (f *featureTotals) recount(ctx context.Context) {
 	var all []footage.Levels
 	for from, e := range f.copied {
-		l, ok := from.Dataset.Levels(from.Name)
+		l, ok := from.Dataset.Levels(ctx, from.Name)
 		if !ok || len(e.numbers) != from.Dataset.Len() || l.Frames != e.frames || len(l.Levels) != len(f.levels) {
 			return
 		}
@@ -86,5 +88,5 @@ func (f *featureTotals) recount() {
 			f.levels[i].Merge(&l.Levels[i])
 		}
 	}
-	f.pool.told, f.copied = false, nil
+	f.pool.copied = false
 }

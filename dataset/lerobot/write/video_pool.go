@@ -4,16 +4,15 @@ import (
 	"github.com/robocache/robocache/internal/summary"
 )
 
-// videoPool is the statistics of a feature's videos over episodes, some of which were copied and not counted: means weighted by the frames,
-// deviations pooled, and of quantiles the least up to the middle one, else the largest, as LeRobot has them.
+// videoPool pools the statistics of a feature's videos over episodes, because the pixels of copied videos were not counted.
 type videoPool struct {
-	told, bare bool
-	all        []summary.Column // with the moments of the first
-	moments    []summary.Pooled
+	copied, bare bool
+	all          []summary.Column // with the moments of the first
+	moments      []summary.Pooled
 }
 
 func (p *videoPool) add(s featureStats) {
-	p.told, p.bare = p.told || s.origin != nil, p.bare || s.bare
+	p.copied, p.bare = p.copied || s.origin != nil, p.bare || s.bare
 	n := float64(s.frames)
 	first := p.all == nil
 	if first {
@@ -26,13 +25,7 @@ func (p *videoPool) add(s featureStats) {
 			continue
 		}
 		a.Min, a.Max = min(a.Min, c.Min), max(a.Max, c.Max)
-		for q, share := range summary.Quantiles {
-			if share <= 0.5 {
-				a.Quantiles[q] = min(a.Quantiles[q], c.Quantiles[q])
-			} else {
-				a.Quantiles[q] = max(a.Quantiles[q], c.Quantiles[q])
-			}
-		}
+		summary.MergeQuantiles(a.Quantiles[:], c.Quantiles[:])
 	}
 }
 
@@ -40,7 +33,7 @@ func (p *videoPool) add(s featureStats) {
 func (p *videoPool) columns(levels []summary.Levels) []summary.Column {
 	list := make([]summary.Column, len(p.all))
 	for i := range list {
-		if !p.told {
+		if !p.copied {
 			list[i] = levels[i].Column()
 			continue
 		}

@@ -13,6 +13,8 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot"
 	"github.com/robocache/robocache/dataset/lerobot/internal/footage"
+	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/settest"
 )
 
 // telling has a dataset of v2.1 tell statistics of its episodes' videos: JSON of each.
@@ -21,9 +23,8 @@ func telling(t *testing.T, s *lerobot.Set, stats ...string) {
 	for i, one := range stats {
 		text += fmt.Sprintf(`{"episode_index": %d, "stats": {"camera": %s}}`+"\n", i, one)
 	}
-	e, err := s.Episode(context.Background(), 0)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(e.Attributes.Source), "../../meta/episodes_stats.jsonl"), []byte(text), 0o666))
+	e := settest.Episode(t, s, 0)
+	filetest.Write(t, filepath.Join(filepath.Dir(e.Attributes.Source), "../../meta/episodes_stats.jsonl"), text)
 }
 
 const (
@@ -56,8 +57,7 @@ func TestWhatADatasetTellsOfItsVideosIsKept(t *testing.T) {
 		}
 		d = got
 	}
-	e, err := d.Episode(ctx, 1)
-	require.NoError(t, err)
+	e := settest.Episode(t, d, 1)
 	cut, ok := lerobot.Cut(&e.Media[0], 0, 12)
 	require.True(t, ok)
 	w, _ := created(t, Options{FPS: 30})
@@ -70,8 +70,7 @@ func TestWhatACancelledCallReadIsNotKept(t *testing.T) {
 	telling(t, d, dark, bright)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	e, err := d.Episode(context.Background(), 1)
-	require.NoError(t, err)
+	e := settest.Episode(t, d, 1)
 	from := e.Media[0].Source.(*footage.Source).Origin
 	from.Dataset.Stats(ctx, from.Name, from.Episode)
 	_, ok := from.Dataset.Stats(context.Background(), from.Name, from.Episode)
@@ -131,8 +130,7 @@ func TestAVideoThatIsGoneCostsItsEpisode(t *testing.T) {
 	d := filmed(t, 24, "av1.mp4", "av1.mp4")
 	telling(t, d, dark, bright)
 	w, _ := created(t, Options{FPS: 30})
-	e, err := d.Episode(ctx, 0)
-	require.NoError(t, err)
+	e := settest.Episode(t, d, 0)
 	require.NoError(t, d.Close())
 	assert.ErrorIs(t, w.Add(ctx, e), dataset.ErrMissing)
 	require.NoError(t, w.Err(), "nothing was written of it")

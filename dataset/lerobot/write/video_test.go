@@ -21,6 +21,8 @@ import (
 	"github.com/robocache/robocache/dataset/lerobot"
 	"github.com/robocache/robocache/dataset/lerobot/internal/footage"
 	"github.com/robocache/robocache/internal/parquet"
+	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/settest"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -32,13 +34,11 @@ func filmed(t *testing.T, rows int, videos ...string) *lerobot.Set {
 	root := t.TempDir()
 	put := func(name string, content []byte) {
 		path := filepath.Join(root, filepath.FromSlash(name))
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o777))
-		require.NoError(t, os.WriteFile(path, content, 0o666))
+		filetest.Write(t, path, content)
 	}
 	var episodes strings.Builder
 	for i, video := range videos {
-		content, err := os.ReadFile(filepath.Join("../../mp4/testdata", video))
-		require.NoError(t, err)
+		content := filetest.Read(t, filepath.Join("../../mp4/testdata", video))
 		put(fmt.Sprintf("videos/chunk-000/camera/episode_%06d.mp4", i), content)
 		path := fmt.Sprintf("data/chunk-000/episode_%06d.parquet", i)
 		put(path, nil)
@@ -112,14 +112,11 @@ func rewritten(t *testing.T, d dataset.Dataset, opt Options) (*lerobot.Set, *Wri
 }
 
 func TestVideosOfEpisodesAreJoinedAsTheyAreEncoded(t *testing.T) {
-	ctx := context.Background()
 	d := filmed(t, 24, "av1.mp4", "av1.mp4", "av1.mp4")
 	got, w, path := rewritten(t, d, Options{FPS: 30})
 	for i := range 3 {
-		a, err := d.Episode(ctx, i)
-		require.NoError(t, err)
-		b, err := got.Episode(ctx, i)
-		require.NoError(t, err)
+		a := settest.Episode(t, d, i)
+		b := settest.Episode(t, got, i)
 		sameFrames(t, &a.Media[0], &b.Media[0])
 		assert.Equal(t, "film", b.Attributes.Task)
 	}
@@ -146,10 +143,8 @@ func TestAVideoThatDriftsIsPutOnTheRows(t *testing.T) {
 		d := filmed(t, map[string]int{"sound.mov": 12, "late.mp4": 24}[name], name)
 		got, w, _ := rewritten(t, d, Options{FPS: 30})
 		assert.InDelta(t, moved, w.Report().Moved, 1, name)
-		a, err := d.Episode(context.Background(), 0)
-		require.NoError(t, err)
-		b, err := got.Episode(context.Background(), 0)
-		require.NoError(t, err)
+		a := settest.Episode(t, d, 0)
+		b := settest.Episode(t, got, 0)
 		sameFrames(t, &a.Media[0], &b.Media[0])
 	}
 }
@@ -179,8 +174,7 @@ func TestAVideoFileThatIsLargeEnoughIsFollowedByAnother(t *testing.T) {
 func TestACutVideoHasItsFramesAlone(t *testing.T) {
 	ctx := context.Background()
 	d := filmed(t, 24, "av1.mp4")
-	e, err := d.Episode(ctx, 0)
-	require.NoError(t, err)
+	e := settest.Episode(t, d, 0)
 	cut, ok := lerobot.Cut(&e.Media[0], 7, 19)
 	require.True(t, ok)
 	_, ok = lerobot.Cut(&e.Media[0], 7, 25)
@@ -194,8 +188,7 @@ func TestACutVideoHasItsFramesAlone(t *testing.T) {
 	got, err := lerobot.Open(ctx, path, lerobot.Options{Strict: true})
 	require.NoError(t, err)
 	defer got.Close()
-	b, err := got.Episode(ctx, 0)
-	require.NoError(t, err)
+	b := settest.Episode(t, got, 0)
 	sameFrames(t, &cut, &b.Media[0])
 }
 
@@ -231,8 +224,7 @@ func TestMediaAreEncoded(t *testing.T) {
 		got, err := lerobot.Open(ctx, path, lerobot.Options{Strict: true})
 		require.NoError(t, err)
 		defer got.Close()
-		b, err := got.Episode(ctx, 0)
-		require.NoError(t, err)
+		b := settest.Episode(t, got, 0)
 		sameFrames(t, &e.Media[0], b.MediaStream("camera"))
 		assert.Equal(t, codec, b.MediaStream("raw").Encoding)
 		for name, want := range map[string]func(i int) []uint8{
@@ -292,7 +284,7 @@ func shiftEpisodes(t *testing.T, root string, seconds float64) {
 	w := parquet.NewWriter(&out, fields, nil)
 	require.NoError(t, w.WriteGroup(int(f.Rows()), data))
 	require.NoError(t, w.Close())
-	require.NoError(t, os.WriteFile(path, out.Bytes(), 0o666))
+	filetest.Write(t, path, out.Bytes())
 }
 
 // TestWritingMendsTimesThatDrifted has a dataset that says of each episode that its video begins 1 ms later than it does.
@@ -310,8 +302,7 @@ func TestWritingMendsTimesThatDrifted(t *testing.T) {
 	defer drifted.Close()
 	w, path = created(t, Options{FPS: 30})
 	for i := range drifted.Len() {
-		e, err := drifted.Episode(ctx, i)
-		require.NoError(t, err)
+		e := settest.Episode(t, drifted, i)
 		require.NotNil(t, e.Notes.Find(dataset.CodeFrameDrift))
 		require.NoError(t, w.Add(ctx, e))
 	}
@@ -328,11 +319,10 @@ func TestWritingMendsTimesThatDrifted(t *testing.T) {
 func TestAVideoIsDecodedForItsStatistics(t *testing.T) {
 	ctx := context.Background()
 	d := filmed(t, 24, "av1.mp4")
-	e, err := d.Episode(ctx, 0)
-	require.NoError(t, err)
+	e := settest.Episode(t, d, 0)
 	t.Setenv("ROBOCACHE_FFMPEG", filepath.Join(t.TempDir(), "none"))
 	w, _ := created(t, Options{FPS: 30})
-	err = w.Add(ctx, e)
+	err := w.Add(ctx, e)
 	assert.ErrorIs(t, err, dataset.ErrUnsupported)
 	assert.ErrorContains(t, err, "no pixels of frame 0")
 	e.Media = nil
@@ -359,7 +349,7 @@ func TestWritingMendsVideosThatLeRobotJoined(t *testing.T) {
 	dir := t.TempDir()
 	one, list := filepath.Join(dir, "one.mp4"), filepath.Join(dir, "list.txt")
 	run("-i", "../../mp4/testdata/av1.mp4", "-frames:v", "10", "-c", "copy", one)
-	require.NoError(t, os.WriteFile(list, []byte(strings.Repeat("file one.mp4\n", 5)), 0o666))
+	filetest.Write(t, list, strings.Repeat("file one.mp4\n", 5))
 	run("-f", "concat", "-i", list, "-c", "copy", filepath.Join(path, "videos/camera/chunk-000/file-000.mp4"))
 
 	joined, err := lerobot.Open(ctx, path, lerobot.Options{})
@@ -368,8 +358,7 @@ func TestWritingMendsVideosThatLeRobotJoined(t *testing.T) {
 	w, path = created(t, Options{FPS: 30})
 	drifted := 0
 	for i := range 5 {
-		e, err := joined.Episode(ctx, i)
-		require.NoError(t, err)
+		e := settest.Episode(t, joined, i)
 		if e.Notes.Find(dataset.CodeFrameDrift) != nil {
 			drifted++
 		}

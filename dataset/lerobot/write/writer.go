@@ -36,7 +36,7 @@ import (
 // hundred bytes.
 type Writer struct {
 	newDataset
-	err    error // what broke the output
+	err    error // that broke the output
 	closed bool
 }
 
@@ -66,10 +66,10 @@ func Create(path string, opt Options) (*Writer, error) {
 // Add writes an episode: each stream becomes a column, each media stream a column of images or a video, and
 // Attributes.Task the task.
 //
-// All of them must have the same T rows on one clock of FPS; else it is an *Error that is ErrNotAligned. Columns that all hold whole numbers
-// become int64, truth values bool; others float32 or float64 as Values are, with half-precision as float32. The first episode decides the
-// features of the dataset, and every other must have the same. PNG and JPEG images of 8 bits in grey or colour are kept byte for byte,
-// and raw ones become PNG.
+// All of them must have the same T rows on one clock of FPS; else it is an *Error that is ErrNotAligned. Columns that all hold whole
+// numbers become int64, truth values bool; others float32 or float64 as Values are, with half-precision as float32. The first episode
+// decides the features of the dataset, and every other must have the same. PNG and JPEG images of 8 bits in grey or colour are kept byte
+// for byte, and raw ones become PNG.
 //
 // A video that was read from a LeRobot dataset stays one: its frames are copied as they are encoded, with the statistics that the dataset
 // states. If it states none, or statistics that cannot be, ffmpeg decodes the video. Episodes lie in a file one after the other, frame i
@@ -114,11 +114,11 @@ func (w *Writer) usable() error {
 	return w.err
 }
 
-// Err returns what broke the output, which every other call returns too; nil while episodes can be added.
+// Err returns the error that broke the output, which every later call also returns; nil while episodes can be added.
 func (w *Writer) Err() error { return w.usable() }
 
 // Commit completes the files, reads them back, compares, and gives the dataset its name. Without episodes it is an *Error that is
-// ErrNoEpisodes. After an error there is nothing under the name, or what was there before, unless it says that the new folder has its name.
+// ErrNoEpisodes. After an error the name is free or has its earlier content, unless the error states that the new folder has its name.
 func (w *Writer) Commit(ctx context.Context) error {
 	if err := w.usable(); err != nil {
 		return err
@@ -136,14 +136,14 @@ func (w *Writer) Commit(ctx context.Context) error {
 	return nil
 }
 
-// Close gives up what Commit has not named and removes it. Close twice is fine.
+// Close removes a dataset without a commit. Close twice is fine.
 func (w *Writer) Close() error {
 	w.closed = true
 	w.abandon()
 	return w.out.Close()
 }
 
-// Report returns what was written so far.
+// Report returns the report so far.
 func (w *Writer) Report() Report {
 	r := w.report
 	r.Tasks, r.Files, r.Bytes = len(w.tasks.texts), w.out.files, w.out.bytes
@@ -151,11 +151,11 @@ func (w *Writer) Report() Report {
 	return r
 }
 
-// replaceable returns an error unless what has the name is nothing, an empty folder or a LeRobot dataset: Overwrite removes nothing else.
+// replaceable returns an error unless the name is free, an empty folder or a LeRobot dataset: Overwrite removes nothing else.
 func replaceable(path string) error {
 	list, err := os.ReadDir(path)
 	if err != nil || len(list) == 0 {
-		return nil // what is no folder is refused where it is to be replaced
+		return nil // a file is refused when it is to be replaced
 	}
 	if _, err := os.Stat(filepath.Join(path, "meta", "info.json")); err != nil {
 		return &fs.PathError{Op: "overwrite", Path: path, Err: errors.New("is no LeRobot dataset: it has no meta/info.json")}

@@ -1,3 +1,3 @@
-// Package mcaplog is how readers of formats that lie in MCAP files, such as those of rosbag2, have their messages: package mcap, which they import,
-// reads them, and of itself makes episodes.
+// Package mcaplog gives readers of formats inside MCAP files, such as rosbag2, access to the messages. Package mcap reads the messages,
+// and also makes episodes itself; the readers of these formats import it.
 package mcaplog

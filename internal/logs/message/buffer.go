@@ -8,45 +8,56 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// MaxList is how many numbers a list may have in a message, to be kept.
+// MaxList is the most numbers that a list may have in a message. Longer lists are dropped.
 const MaxList = 4096
 
-// maxMoving is how many numbers a keyed list may have in a message.
+// maxMoving is the most numbers that a keyed list may have in a message.
 const maxMoving = 1 << 16
 
-// buffer is one message on its way into rows, of encodings whose fields come in any order: nothing of it is in them before it is read whole.
+// buffer holds one message of an encoding with fields in any order. The message is added to rows once it is read completely.
 type buffer struct {
 	row     []float64
 	inexact int
 	texts   []byte
 	lists   []listBuffer
 	labels  [][][]byte // arrays of text
-	seen    []int      // when each struct in one was last met, by turn
+	seen    []int      // the turn in which each struct was last read
 	turn    int
 	moving
 }
 
-// moving is a frame that a message or an element says moves, in another, and when.
+// moving is the frame that a message or an element moves, its parent, and the time.
 type moving struct {
 	child, parent []byte // nil is none
 	time          int64
-	name          []byte // of an element that has one
+	name          []byte // of an element with a name
+}
+
+// add appends the numbers of both frames in rows.Frames, -1 for a frame without a name.
+func (m *moving) add(rows *Rows, keys, parents []int32) ([]int32, []int32) {
+	number := func(name []byte) int32 {
+		if name == nil {
+			return -1
+		}
+		return rows.frame(name, validText)
+	}
+	return append(keys, number(m.child)), append(parents, number(m.parent))
 }
 
 // listBuffer is a list of one message.
 type listBuffer struct {
 	count   int
 	inexact int
-	values  []float64 // up to MaxList of them
+	values  []float64 // at most MaxList
 	element []float64
-	moving  []moving // of each element, where ListShape.Keyed
-	names   [][]byte // of each element, where these have them themselves
+	moving  []moving // of each element, if ListShape.Keyed
+	names   [][]byte // of each element, if elements have names
 }
 
-// buffers has those that nobody uses.
+// buffers are unused buffers.
 type buffers struct{ sync.Pool }
 
-// take returns an empty one, whose row begins as it is given.
+// take returns an empty buffer, with row at the beginning of its row.
 func (p *buffers) take(row []float64, lists, labels, structs int) *buffer {
 	b, _ := p.Get().(*buffer)
 	if b == nil {
@@ -71,7 +82,7 @@ func (l *listBuffer) empty() {
 	l.count, l.inexact, l.values, l.moving, l.names = 0, 0, l.values[:0], l.moving[:0], l.names[:0]
 }
 
-// own makes what was counted as inexact since, of the message, a list's.
+// own moves the inexact integers counted since from the message's count to a list's.
 func (b *buffer) own(l *listBuffer, since int) {
 	l.inexact, b.inexact = l.inexact+b.inexact-since, since
 }
@@ -94,8 +105,22 @@ func (l *listBuffer) move(m moving, element []float64) error {
 	return nil
 }
 
-// commit appends the message to rows. labels says for each list which array of text names its elements; -1 if none.
-func (b *buffer) commit(shape *Shape, labels []int, rows *Rows) {
+// end appends the element that was read to l.element, and restores outer, the frames of the message around it.
+func (l *listBuffer) end(b *buffer, outer moving, keyed, named bool) error {
+	m := b.moving
+	b.moving = outer
+	if keyed {
+		return l.move(m, l.element)
+	}
+	l.add(l.element...)
+	if named {
+		l.names = append(l.names, m.name)
+	}
+	return nil
+}
+
+// commit appends the message to rows.
+func (b *buffer) commit(shape *Shape, rows *Rows) {
 	if shape.Stamp {
 		rows.Stamps = append(rows.Stamps, b.time)
 	}
@@ -106,7 +131,7 @@ func (b *buffer) commit(shape *Shape, labels []int, rows *Rows) {
 		rows.Frames, rows.frames, rows.Keys, rows.Parents = rows.Frames[:0], nil, rows.Keys[:0], rows.Parents[:0]
 	}
 	if shape.Keyed {
-		rows.Keys, rows.Parents = append(rows.Keys, rows.frame(b.child)), append(rows.Parents, rows.frame(b.parent))
+		rows.Keys, rows.Parents = b.moving.add(rows, rows.Keys, rows.Parents)
 	}
 	rows.Inexact += b.inexact
 	rows.F32, rows.F64 = put(rows.F32, rows.F64, b.row, shape.Wide)
@@ -124,7 +149,7 @@ func (b *buffer) commit(shape *Shape, labels []int, rows *Rows) {
 		to.Lengths = append(to.Lengths, int32(from.count))
 		if shape.Lists[i].Keyed {
 			for _, m := range from.moving {
-				to.Keys, to.Parents = append(to.Keys, rows.frame(m.child)), append(to.Parents, rows.frame(m.parent))
+				to.Keys, to.Parents = m.add(rows, to.Keys, to.Parents)
 				if shape.Lists[i].Stamp {
 					to.Stamps = append(to.Stamps, m.time)
 				}
@@ -142,7 +167,7 @@ func (b *buffer) commit(shape *Shape, labels []int, rows *Rows) {
 		}
 		if shape.Lists[i].Labels != "" {
 			names := from.names
-			if k := labels[i]; k >= 0 {
+			if k := shape.Lists[i].label; k >= 0 {
 				names = b.labels[k]
 			}
 			b.texts = b.texts[:0]
@@ -156,11 +181,8 @@ func (b *buffer) commit(shape *Shape, labels []int, rows *Rows) {
 
 func validText(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }
 
-// frame returns the number of a frame's name, -1 for none.
-func (r *Rows) frame(name []byte) int32 {
-	if name == nil {
-		return -1
-	}
+// frame returns the number of a frame in Frames, and adds the frame if it is new: clean makes its name from the bytes of the message.
+func (r *Rows) frame(name []byte, clean func(b []byte) string) int32 {
 	i, there := r.frames[string(name)]
 	if !there {
 		if r.frames == nil {
@@ -168,7 +190,7 @@ func (r *Rows) frame(name []byte) int32 {
 		}
 		i = int32(len(r.Frames))
 		r.frames[string(name)] = i
-		r.Frames = append(r.Frames, string(name))
+		r.Frames = append(r.Frames, clean(name))
 	}
 	return i
 }

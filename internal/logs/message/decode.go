@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/internal/raw"
 )
 
-// sink is where numbers go: one of two slices, from at on.
+// sink is the destination of numbers: one of two slices, from at on.
 type sink struct {
 	f32     []float32
 	f64     []float64
@@ -18,43 +18,43 @@ type sink struct {
 	inexact int
 }
 
-// reader is a message that is being read.
+// reader reads a message.
 type reader struct {
 	format  string
-	data    []byte // without what comes before the place that alignment counts from
-	before  int    // bytes of that
+	data    []byte // from the place where alignment counts from
+	before  int    // bytes before data
 	pos     int
 	big     bool
-	nul     bool // whether text ends with a NUL that its length counts
-	unit    int  // bytes of one of a wstring's units
+	nul     bool // whether text ends with a NUL, included in its length
+	unit    int  // bytes of a unit of a wstring
 	shape   *Shape
 	rows    *Rows
 	stamped int64
-	child   int32 // of the message or element that is being read; -1 is none
+	child   int32 // of the current message or element; -1 is none
 	parent  int32
-	keyed   bool      // whether frames are asked for
-	naming  *ListRows // whose elements are being read
+	keyed   bool      // whether frames are needed
+	naming  *ListRows // the list with the current elements, if they have names
 	table   sink
 	bad     *dataset.FormatError
 }
 
-// span is where an array of text lies.
+// span is the place of an array of text.
 type span struct{ from, to, count int }
 
-// saved is how long the slices of a list are.
-type saved struct{ f32, f64, keys, stamps, inexact int }
+// listLengths is the lengths of a list's slices.
+type listLengths struct{ f32, f64, keys, stamps, inexact int }
 
 func (r *reader) fail(kind error, msg, got, want string) bool {
 	r.bad = &dataset.FormatError{Format: r.format, Offset: int64(r.pos + r.before), Kind: kind, Msg: msg, Got: got, Want: want}
 	return false
 }
 
-// short is the error of a message that ends within something.
+// short is the error for a message that ends too early.
 func (r *reader) short(what string, want int) bool {
 	return r.fail(dataset.ErrTruncated, what, fmt.Sprintf("%d bytes", len(r.data)-r.pos), fmt.Sprintf("%d", want))
 }
 
-// take moves over n bytes from the next multiple of align.
+// take consumes n bytes from the next multiple of align.
 func (r *reader) take(n, align int, what string) ([]byte, bool) {
 	at := (r.pos + align - 1) &^ (align - 1)
 	if n < 0 || n > len(r.data)-at {
@@ -83,7 +83,7 @@ func (r *reader) word(align int, what string) (uint32, bool) {
 	return binary.LittleEndian.Uint32(b), true
 }
 
-// length reads a count of things that take at least each bytes, of which the message must have as many.
+// length reads a count of things that take at least each bytes. The message must have enough bytes for them.
 func (r *reader) length(align, each int, what string) (int, bool) {
 	n, ok := r.word(align, what)
 	if ok && uint64(n)*uint64(each) > uint64(len(r.data)-r.pos) {
@@ -148,7 +148,7 @@ func (r *reader) exec(p *program, ops []op, out *sink) bool {
 	return true
 }
 
-// frame returns the number of the frame that the next n bytes name.
+// frame returns the index of the frame that the next n bytes name, -1 if frames are not needed.
 func (r *reader) frame(n int) int32 {
 	if !r.keyed {
 		return -1
@@ -157,19 +157,10 @@ func (r *reader) frame(n int) int32 {
 	if r.nul && n > 0 && name[n-1] == 0 {
 		name = name[:n-1]
 	}
-	i, ok := r.rows.frames[string(name)]
-	if !ok {
-		if r.rows.frames == nil {
-			r.rows.frames = map[string]int32{}
-		}
-		i = int32(len(r.rows.Frames))
-		r.rows.frames[string(name)] = i
-		r.rows.Frames = append(r.rows.Frames, r.clean(name))
-	}
-	return i
+	return r.rows.frame(name, r.clean)
 }
 
-// elements reads those of a keyed list.
+// elements reads the elements of a keyed list.
 func (r *reader) elements(p *program, o *op, n int, out *sink) bool {
 	list, stamped, child, parent := &r.rows.Lists[o.list], r.stamped, r.child, r.parent
 	for range n {
@@ -186,7 +177,7 @@ func (r *reader) elements(p *program, o *op, n int, out *sink) bool {
 	return true
 }
 
-// time reads the header's stamp, whose seconds ROS 1 has without a sign.
+// time decodes a header's stamp. In ROS 1, the seconds are unsigned.
 func (r *reader) time(b []byte) int64 {
 	sec, nsec := r.order().Uint32(b), r.order().Uint32(b[4:])
 	if r.nul {
@@ -195,7 +186,7 @@ func (r *reader) time(b []byte) int64 {
 	return int64(sec)*1e9 + int64(nsec)
 }
 
-// run reads numbers that lie in places known.
+// run reads numbers at fixed places.
 func (r *reader) run(u *run, out *sink) bool {
 	at := (r.pos + u.align - 1) &^ (u.align - 1)
 	l := u.layouts[at&7]
@@ -210,7 +201,7 @@ func (r *reader) run(u *run, out *sink) bool {
 	return true
 }
 
-// sequence reads an array whose length the message says.
+// sequence reads an array of variable length.
 func (r *reader) sequence(p *program, o *op) bool {
 	if o.box {
 		if _, ok := r.word(p.align, "size of an array"); !ok {
@@ -281,14 +272,14 @@ func (r *reader) sequence(p *program, o *op) bool {
 	return true
 }
 
-// grow makes a slice longer by n, and returns it and that part.
+// grow extends a slice by n, and returns the slice and the new part.
 func grow[T any](list []T, n int) (all, part []T) {
 	at := len(list)
 	all = slices.Grow(list, n)[:at+n]
 	return all, all[at:]
 }
 
-// put writes n numbers that lie beside each other, unless nothing is kept.
+// put writes n consecutive numbers. If both slices are nil, the numbers are dropped.
 func (s *sink) put(kind Kind, b []byte, n int, big bool) {
 	switch {
 	case s.f64 != nil:
@@ -316,7 +307,7 @@ func (s *sink) put(kind Kind, b []byte, n int, big bool) {
 	s.at += n
 }
 
-// convert reads numbers of a kind, and returns how many whole ones dst could not hold.
+// convert converts numbers of a kind, and returns how many integers dst cannot hold exactly.
 func convert[T float32 | float64](dst []T, kind Kind, b []byte, big bool) (inexact int) {
 	if big {
 		return convertBig(dst, kind, b)
@@ -380,7 +371,7 @@ func convert[T float32 | float64](dst []T, kind Kind, b []byte, big bool) (inexa
 	return inexact
 }
 
-// convertBig turns each number and converts it.
+// convertBig converts big-endian numbers.
 func convertBig[T float32 | float64](dst []T, kind Kind, b []byte) (inexact int) {
 	size := sizes[kind]
 	var turned [8]byte

@@ -1,9 +1,10 @@
-// Package message has the types of messages that logs of robots hold, ROS 1, ROS 2, protobuf and JSON, and decodes them to columns.
+// Package message decodes robot messages to columns: ROS 1, ROS 2, protobuf and JSON.
 //
-// A [Type] is what a definition says. A [Decoder] is made once a channel, from its message encoding and schema, and appends each message's numbers
-// to [Rows]: one row to the table of the fields that every message has, and one to each list, an array whose length the message says. What is
-// neither, such as text, is in [Shape.Notes] by name. Images and clouds are decoded whole, when asked for, to a [Frame] or a dataset.Cloud.
+// A [Type] is a parsed definition. A [Decoder] is made once for each channel, from its message encoding and schema. It appends each
+// message's numbers to [Rows]: one row to the table, which has the fields of fixed length, and one row to each list, an array of variable
+// length. Other fields, such as text, become [Shape.Notes] by name. Images and clouds are decoded on demand, to a [Frame] or a
+// dataset.Cloud.
 //
-// Of ROS 1 and CDR a definition becomes steps (flatten.go), and these, for each encoding, a program (program.go): runs of numbers whose places follow
-// from where the run begins are checked and copied together, so that a message of float64 is one copy.
+// For ROS 1 and CDR, a definition becomes steps (flatten.go), and the steps become one program for each encoding (program.go). A run of
+// numbers has fixed places relative to its beginning, so that it is checked and copied at once: a message of float64 is one copy.
 package message

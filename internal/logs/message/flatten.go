@@ -9,22 +9,22 @@ import (
 
 const (
 	maxArray   = 4096    // numbers of a fixed array that become columns
-	maxColumns = 1 << 16 // of a type, its lists included
-	maxSteps   = 1 << 15 // fields of a type, those of its structs counted each time they occur
-	maxBytes   = 64      // of an array of bytes that are taken for numbers
+	maxColumns = 1 << 16 // of a type, with the columns of its lists
+	maxSteps   = 1 << 15 // fields of a type; fields of a struct count for each use
+	maxBytes   = 64      // the longest array of bytes that counts as numbers
 )
 
-// node is a step of reading a message, in whatever encoding.
+// node is a step of reading a message, the same for all encodings.
 type node struct {
 	what step
 	kind Kind   // of numbers
 	n    int    // numbers, or the passes of a loop
 	keep bool   // whether the numbers are columns
-	list int    // of a sequence: which list it is, or -1
-	text int    // of a sequence of text: which labels it is, or -1
+	list int    // of a sequence: the index of its list, or -1
+	text int    // of a sequence of text: the index of its labels, or -1
 	role role   // of a string
 	body []node // of a loop or sequence
-	// boxed is a loop or sequence of what is not primitive: XCDR2 puts its size before it.
+	// boxed is set for an array whose elements are not primitive: XCDR2 writes its size first.
 	boxed bool
 }
 
@@ -36,12 +36,12 @@ const (
 	wideText      // a wstring
 	stamp         // two 32-bit words that are the header's time
 	loop          // a fixed array
-	sequence      // a count, and as many
+	sequence      // a count, and the elements
 	nothing       // a struct without fields
-	box           // the size before a fixed array whose elements follow one by one
+	box           // the size before a fixed array, when its elements follow as steps
 )
 
-// role is what a string is good for.
+// role is the use of a string.
 type role uint8
 
 const (
@@ -51,23 +51,23 @@ const (
 	elementName // of a list whose elements have names
 )
 
-// flattener makes the columns of a type, and the steps that read them.
+// flattener makes the columns of a type and the steps that read them.
 type flattener struct {
 	shape   *Shape
-	columns *[]dataset.Column // what is being filled: the table's or a list's; nil in what is left out
-	table   bool              // whether that is the table, outside of any array
-	top     bool              // whether the fields are the message's own
-	element *ListShape        // the list whose elements' own fields they are, if it is keyed
-	named   bool              // whether they are those of a list whose elements have names
+	columns *[]dataset.Column // destination of columns: the table's or a list's; nil for fields that are left out
+	table   bool              // whether columns are the table's, outside any array
+	top     bool              // whether the fields belong to the message itself
+	element *ListShape        // the keyed list if the fields belong to its element itself
+	named   bool              // whether the fields belong to an element that has a name
 	labels  int               // arrays of text that name the elements of lists
-	label   string            // the name of the one beside the fields that are being read, and
-	labelAt int               // its number
-	left    int               // columns that may still be made
+	label   string            // the labels in the current struct
+	labelAt int               // their index
+	left    int               // number of columns that may still be added
 	steps   int
 	widths  map[*Type]int
 }
 
-// flatten returns what a type becomes and how it is read. Where media is set there are no columns.
+// flatten returns the shape of a type and the steps that read it. With media there are no columns.
 func flatten(t *Type, media Media) (*Shape, *flattener, []node, error) {
 	f := &flattener{shape: &Shape{Type: t.Name, Media: media}, left: maxColumns, widths: map[*Type]int{}, table: true, top: true}
 	if media == NoMedia {
@@ -84,7 +84,7 @@ func flatten(t *Type, media Media) (*Shape, *flattener, []node, error) {
 	return f.shape, f, nodes, nil
 }
 
-// narrow are the types whose every value float32 holds.
+// narrow are the types that float32 holds exactly.
 var narrow = map[string]bool{
 	"float32": true, "bool": true, "int8": true, "uint8": true, "int16": true, "uint16": true, "char": true, "byte": true, "octet": true,
 }
@@ -98,7 +98,7 @@ func wide(columns []dataset.Column) bool {
 	return false
 }
 
-// fields reads a struct. name is what its columns begin with, and path, for what is left out, the same without indices.
+// fields reads a struct. name is the prefix of its columns. path is the same without indices, for notes.
 func (f *flattener) fields(t *Type, name, path string) (nodes []node) {
 	if len(t.Fields) == 0 {
 		return []node{{what: nothing}}
@@ -137,9 +137,9 @@ func (f *flattener) fields(t *Type, name, path string) (nodes []node) {
 	return nodes
 }
 
-// isLabels tells an array of text that names the elements of the arrays beside it.
+// isLabels reports whether a field is an array of text that labels the elements of arrays in the same struct.
 func isLabels(f *Field) bool {
-	return f.Kind == String && f.Array == Sequence && (f.Name == "name" || f.Name == "names" || strings.HasSuffix(f.Name, "_names"))
+	return f.Kind == String && f.Array == Sequence && namesElements(f.Name)
 }
 
 func isList(f *Field) bool { return f.Array == Sequence && f.Kind != String && f.Kind != WString }
@@ -148,7 +148,7 @@ func isName(f *Field) bool { return f.Name == "name" && f.Kind == String && f.Ar
 
 func isKey(f *Field) bool { return f.Name == "child_frame_id" && f.Kind == String && f.Array == One }
 
-// has reports whether a struct has such a field.
+// has reports whether a struct has a field for which such is true.
 func has(t *Type, such func(f *Field) bool) bool {
 	for i := range t.Fields {
 		if such(&t.Fields[i]) {
@@ -158,7 +158,7 @@ func has(t *Type, such func(f *Field) bool) bool {
 	return false
 }
 
-// own reads a field of a message's or a keyed element's own that has a meaning: its clock and its frames. It returns nil for any other.
+// own reads a field for a clock or a frame of a message or a keyed element. It returns nil for any other.
 func (f *flattener) own(t *Type, d *Field, keyed bool, element *ListShape) (nodes []node) {
 	stamped := &f.shape.Stamp
 	if element != nil {
@@ -184,7 +184,7 @@ func (f *flattener) own(t *Type, d *Field, keyed bool, element *ListShape) (node
 	return nil
 }
 
-// header reads a message's header, of which the stamp is kept, and the frame where it matters; nil if it is not made as one.
+// header reads a message's header: the stamp, and the parent frame. It returns nil if the fields are not a header's.
 func header(t *Type) (nodes []node) {
 	found := false
 	for i := range t.Fields {
@@ -208,22 +208,22 @@ func header(t *Type) (nodes []node) {
 	return nodes
 }
 
-// isTime tells builtin_interfaces/Time.
+// isTime reports whether t is like builtin_interfaces/Time.
 func isTime(t *Type) bool {
 	return t != nil && len(t.Fields) == 2 && t.Fields[0].Kind == Int32 && t.Fields[1].Kind == Uint32 && t.Fields[0].Array == One && t.Fields[1].Array == One
 }
 
-// cost counts a name: one, and more if it is long, so that no definition makes names of much more than its own size.
+// cost returns 1, and more for a long name, so that a definition cannot make names that are much longer than itself.
 func cost(name string) int { return 1 + len(name)/256 }
 
-// leave names what is left out.
+// leave adds a note that the field path is left out.
 func (f *flattener) leave(path string, code dataset.Code) {
 	if f.columns != nil {
 		f.shape.Notes = append(f.shape.Notes, dataset.Note{Code: code, Subject: path})
 	}
 }
 
-// out reads fields without keeping them.
+// out reads fields that are left out.
 func (f *flattener) out(read func() []node) []node {
 	columns := f.columns
 	f.columns = nil
@@ -264,7 +264,7 @@ func textNode(k Kind) node {
 	return node{what: text}
 }
 
-// number reads one number or n, whose columns are named by name, or name[i]. Empty names are those of a list's elements.
+// number reads n numbers. Their columns are called name, or name[i] for a fixed array. An empty name is that of a list's element.
 func (f *flattener) number(d *Field, name string, n int) []node {
 	kind, each := d.Kind, []string{""}
 	switch kind {
@@ -328,7 +328,7 @@ func isQuaternion(t *Type) bool {
 	return true
 }
 
-// isByte tells what may be bytes rather than numbers.
+// isByte reports whether values may be bytes and not numbers.
 func isByte(d *Field) bool {
 	return d.Kind == Uint8 || d.Kind == Int8 && d.Raw == "byte"
 }
@@ -341,7 +341,7 @@ func (f *flattener) fixed(d *Field, name, path string) []node {
 	var why dataset.Code
 	switch width := f.width(d); {
 	case f.columns == nil:
-		why = dataset.CodeNestedArrays // so is what it is in
+		why = dataset.CodeNestedArrays // the field around it is left out, too
 	case isByte(d) && d.Len > maxBytes:
 		why = dataset.CodeByteFields
 	case width > maxArray || width == 0 && d.Kind != Struct && d.Len > 0:
@@ -365,7 +365,7 @@ func (f *flattener) fixed(d *Field, name, path string) []node {
 	}
 	nodes := []node{{what: box}}
 	table, said := f.table, len(f.shape.Notes)
-	f.table = false // an array in it is one in an array
+	f.table = false // an array in it is nested
 	for i := range d.Len {
 		nodes = append(nodes, f.inner(d.Type, fmt.Sprintf("%s[%d].", name, i), path+"[].")...)
 		if i == 0 {
@@ -377,7 +377,7 @@ func (f *flattener) fixed(d *Field, name, path string) []node {
 	return nodes
 }
 
-// width returns how many columns a field makes, or more than any may.
+// width returns the number of columns of a field, at most maxColumns.
 func (f *flattener) width(d *Field) int {
 	n := 1
 	switch {
@@ -396,14 +396,14 @@ func (f *flattener) width(d *Field) int {
 	}
 	if d.Array == Fixed {
 		if isByte(d) && d.Len > maxBytes || d.Kind != Struct && n*d.Len > maxArray {
-			return 0 // which is left out
+			return 0 // it is left out
 		}
 		n = min(n*d.Len, maxColumns)
 	}
 	return n
 }
 
-// sequence reads an array of any length: a list, labels, or what is left out.
+// sequence reads an array of variable length: a list, labels, or a field that is left out.
 func (f *flattener) sequence(d *Field, path string) []node {
 	seq := node{what: sequence, list: -1, text: -1, boxed: d.Kind == Struct || d.Kind == String || d.Kind == WString}
 	element := func() []node {
@@ -430,12 +430,9 @@ func (f *flattener) sequence(d *Field, path string) []node {
 		}
 		columns, said := f.columns, len(f.shape.Notes)
 		f.columns, f.table = &list.Columns, false
-		switch {
-		case d.Kind == Struct && has(d.Type, isKey):
-			list.Keyed, f.element = true, &list
-			list.Labels, list.label = "", -1
-		case d.Kind == Struct && list.label < 0 && has(d.Type, isName):
-			list.Labels, list.named, f.named = path+"[].name", true, true
+		if d.Kind == Struct {
+			f.element = list.identify(has(d.Type, isKey), has(d.Type, isName))
+			f.named = list.named
 		}
 		seq.body = element()
 		f.columns, f.table = columns, true

@@ -13,7 +13,7 @@ import (
 	"github.com/robocache/robocache/internal/records"
 )
 
-// foxgloveMedia are the schemas whose messages are images, video or clouds as a whole. https://docs.foxglove.dev/docs/sdk/schemas has what is in them.
+// foxgloveMedia are the schemas of images, video and clouds. https://docs.foxglove.dev/docs/sdk/schemas defines them.
 var foxgloveMedia = map[string]Media{
 	"foxglove.RawImage":        RawImage,
 	"foxglove.CompressedImage": CompressedImage,
@@ -21,30 +21,33 @@ var foxgloveMedia = map[string]Media{
 	"foxglove.PointCloud":      PointCloud,
 }
 
-// foxglove is a message of these.
+// foxglove is a message of one of these schemas.
 type foxglove struct {
 	stamp         int64
 	width, height uint32
-	encoding      string // of pixels, or of compressed ones their format
+	encoding      string // of pixels, or the format of compressed data
 	step          uint32 // bytes of a row, or of a point
 	data          []byte
 	fields        []packedField
-	position      [3]float64 // of the cloud, seen from its frame
+	position      [3]float64 // of the cloud in its frame
 	rotation      [4]float64 // w, x, y, z
 }
 
-// packedField is one of a cloud's points.
+// packedField is a field of a cloud's points.
 type packedField struct {
 	name   string
 	offset uint32
 	kind   int
 }
 
-// foxgloveScalars are the numeric types of a packed field, by their numbers and, for JSON, names.
+// foxgloveScalars are the numeric types of a packed field, by number.
 var foxgloveScalars = []records.Scalar{0, records.U8, records.I8, records.U16, records.I16, records.U32, records.I32, records.F32, records.F64}
 
-// frame makes a frame of it.
-func (m *foxglove) frame(media Media) (Frame, error) {
+// frame returns the message as a frame, or err if the message could not be read.
+func (m *foxglove) frame(media Media, err error) (Frame, error) {
+	if err != nil {
+		return Frame{}, err
+	}
 	if media != RawImage {
 		f := Frame{Encoding: strings.ToLower(m.encoding), Data: m.data, Stamp: m.stamp}
 		if f.Encoding == "jpg" {
@@ -55,8 +58,11 @@ func (m *foxglove) frame(media Media) (Frame, error) {
 	return rawFrame("foxglove", m.encoding, m.width, m.height, m.step, false, m.data, m.stamp)
 }
 
-// cloud makes a cloud of it.
-func (m *foxglove) cloud() (*dataset.Cloud, error) {
+// cloud returns the message as a cloud, or err if the message could not be read.
+func (m *foxglove) cloud(err error) (*dataset.Cloud, error) {
+	if err != nil {
+		return nil, err
+	}
 	broken := func(what, got, want string) error {
 		return &dataset.FormatError{Format: "foxglove", Offset: -1, Kind: dataset.ErrCorrupt, Msg: what, Got: got, Want: want}
 	}
@@ -84,7 +90,7 @@ func (m *foxglove) cloud() (*dataset.Cloud, error) {
 		}
 		used += int64(fields[i].Scalar.Size())
 	}
-	if used > 4*stride && n > 0 { // so that a cloud takes no more than its message could fill
+	if used > 4*stride && n > 0 { // so that a cloud takes no more memory than its message justifies
 		return nil, broken("fields", fmt.Sprintf("%d bytes, which lie over each other", used), fmt.Sprintf("those of a point, %d", stride))
 	}
 	set, err := records.NewSet(fields, n)
@@ -108,7 +114,7 @@ func (m *foxglove) cloud() (*dataset.Cloud, error) {
 	return c, nil
 }
 
-// protoMedia says which fields have what, by the names that the schema gives them.
+// protoMedia has the numbers of the fields, which the schema gives by name.
 type protoMedia struct {
 	stamp, width, height, encoding, step, data, fields, pose protowire.Number
 	name, offset, kind                                       protowire.Number // of a packed field
@@ -141,22 +147,16 @@ func newProtoMedia(of protoreflect.MessageDescriptor) *protoMedia {
 	return m
 }
 
-// Frame reads an image or a packet.
+// Frame decodes an image or a packet.
 func (d *protoDecoder) Frame(data []byte) (Frame, error) {
 	m, err := d.foxglove(data)
-	if err != nil {
-		return Frame{}, err
-	}
-	return m.frame(d.shape.Media)
+	return m.frame(d.shape.Media, err)
 }
 
-// Cloud reads a cloud.
+// Cloud decodes a cloud.
 func (d *protoDecoder) Cloud(data []byte) (*dataset.Cloud, error) {
 	m, err := d.foxglove(data)
-	if err != nil {
-		return nil, err
-	}
-	return m.cloud()
+	return m.cloud(err)
 }
 
 func (d *protoDecoder) foxglove(data []byte) (m *foxglove, err error) {
@@ -202,7 +202,7 @@ func (d *protoDecoder) foxglove(data []byte) (m *foxglove, err error) {
 	return m, err
 }
 
-// protoPose reads a pose: a vector x, y, z, and a quaternion x, y, z, w.
+// protoPose decodes a pose: a vector x, y, z, and a quaternion x, y, z, w.
 func (m *foxglove) protoPose(by *protoMedia, data []byte, at int) error {
 	return protoEach(data, at, func(n protowire.Number, _ uint64, b []byte, at int) error {
 		if n != by.position && n != by.orientation {
@@ -226,7 +226,7 @@ func (m *foxglove) protoPose(by *protoMedia, data []byte, at int) error {
 	})
 }
 
-// protoEach calls use for each field of a message with its number, or its bytes and where they begin.
+// protoEach calls use for each field of a message, with its number as v or its bytes as b, which begin at at.
 func protoEach(data []byte, at int, use func(n protowire.Number, v uint64, b []byte, at int) error) error {
 	for len(data) > 0 {
 		n, wire, k := protowire.ConsumeTag(data)

@@ -2,12 +2,13 @@ package message
 
 import (
 	"encoding/json"
-	"os"
 	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 // golden is a message and what others decode of it.
@@ -25,8 +26,7 @@ type golden struct {
 }
 
 func goldens(t testing.TB) (list []golden) {
-	b, err := os.ReadFile("testdata/golden.json")
-	require.NoError(t, err)
+	b := filetest.Read(t, "testdata/golden.json")
 	require.NoError(t, json.Unmarshal(b, &list))
 	return list
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// idlNames are ROS' names of IDL's primitives.
+// idlNames maps IDL's primitives to ROS' names.
 var idlNames = map[string]string{
 	"boolean": "bool", "octet": "byte", "char": "char", "float": "float32", "double": "float64", "short": "int16", "long": "int32", "long long": "int64",
 	"unsigned short": "uint16", "unsigned long": "uint32", "unsigned long long": "uint64", "int8": "int8", "int16": "int16", "int32": "int32", "int64": "int64",
@@ -17,16 +17,16 @@ var idlNames = map[string]string{
 
 const (
 	maxName    = 255
-	maxModules = 16 // in each other
+	maxModules = 16 // nested
 )
 
-// idl reads the IDL that rosidl writes: modules, structs, constants, typedefs and enums, with annotations.
+// idl parses IDL as rosidl writes it: modules, structs, constants, typedefs and enums, with annotations.
 type idl struct {
 	lib     *library
 	toks    []token
 	at      int
-	path    []string // the modules around
-	module  string   // the same, joined
+	path    []string // the modules around the declaration
+	module  string   // path, joined
 	consts  map[string]int
 	aliases map[[2]string]rawField // typedefs and enums, by module and name
 }
@@ -36,7 +36,7 @@ type token struct {
 	line int
 }
 
-// stop is how parsing ends where the text is none of IDL.
+// stop is the panic that ends parsing if the text is not IDL.
 type stop struct{ err *dataset.FormatError }
 
 func (l *library) addIDL(text string, line int) {
@@ -47,7 +47,7 @@ func (l *library) addIDL(text string, line int) {
 			if !ok {
 				panic(v)
 			}
-			// The types before it are there; any other is missing for this reason.
+			// Earlier types stay; other types are missing for this reason.
 			if l.broken == nil {
 				l.broken = s.err
 			}
@@ -59,7 +59,7 @@ func (l *library) addIDL(text string, line int) {
 	}
 }
 
-// tokens cuts IDL into words, literals and signs, without comments and lines for a preprocessor.
+// tokens splits IDL into words, literals and signs, without comments and preprocessor lines.
 func tokens(text string, line int) (list []token) {
 	for at := 0; at < len(text); {
 		c, rest := text[at], text[at:]
@@ -122,7 +122,7 @@ func (p *idl) next() string {
 	return s
 }
 
-// skip takes a sign or a word if it is next.
+// skip consumes a sign or a word if it is next.
 func (p *idl) skip(s string) bool {
 	if p.peek() == s {
 		p.at++
@@ -157,7 +157,7 @@ func (p *idl) word() string {
 	return s
 }
 
-// annotations passes over "@name(...)", of which only that a field may be absent matters.
+// annotations skips "@name(...)", but fails if the annotation means that fields may be absent.
 func (p *idl) annotations() {
 	for p.skip("@") {
 		switch name := p.word(); name {
@@ -186,7 +186,7 @@ func (p *idl) annotations() {
 	}
 }
 
-// declaration reads what a module holds.
+// declaration reads a declaration in a module.
 func (p *idl) declaration(depth int) {
 	p.annotations()
 	if p.skip(";") {
@@ -275,12 +275,12 @@ func (p *idl) structure() {
 		p.want(";")
 	}
 	if len(d.fields) == 1 && d.fields[0].Name == "structure_needs_at_least_one_member" {
-		d.fields = nil // which stands for none, and takes the same byte
+		d.fields = nil // it stands for an empty struct, which also takes one byte
 	}
 	p.lib.put(d)
 }
 
-// number reads a constant that counts something.
+// number reads a length or bound: a literal or a constant.
 func (p *idl) number() int {
 	s := p.next()
 	for p.skip("::") {
@@ -296,7 +296,7 @@ func (p *idl) number() int {
 	return v
 }
 
-// typ reads a type, without the dimensions that follow a name.
+// typ reads a type without the dimensions after a name.
 func (p *idl) typ() (f rawField) {
 	name := p.peek()
 	switch name {
@@ -352,7 +352,7 @@ func (p *idl) typ() (f rawField) {
 	return f
 }
 
-// declarator reads a name and its dimensions, of which several are one.
+// declarator reads a name and its dimensions. Several dimensions become one.
 func (p *idl) declarator(f rawField) rawField {
 	f.Name = p.word()
 	for p.skip("[") {

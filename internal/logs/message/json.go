@@ -8,8 +8,8 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// newJSON returns the decoder of JSON messages. What is in them is learnt from them, with or without a schema. What is a whole number it alone says, not the
-// messages, of which those of another recording might have fractions; truth values are. A member that a message lacks is NaN.
+// newJSON returns the decoder of JSON messages. Their shape is learned from the messages, with or without a schema. Only the schema marks
+// numbers as integers, because messages of another recording might have fractions; truth values always are. A missing member is NaN.
 func newJSON(schema Schema) (Decoder, error) {
 	if schema.Encoding != "" && schema.Encoding != "jsonschema" {
 		return nil, &dataset.FormatError{Format: "json", Offset: -1, Kind: dataset.ErrUnsupported, Msg: "schema of " + schema.Name, Got: strconv.Quote(schema.Encoding), Want: "jsonschema, or none"}
@@ -25,25 +25,22 @@ type jsonDecoder struct {
 	schema Schema
 
 	mu   sync.Mutex
-	seen []*jsonTree // those that nobody learns with
+	seen []*jsonTree // free trees
 
-	once    sync.Once
-	shape   Shape
-	top     *jsonField
-	row     []float64
-	labels  []int
-	arrays  int
-	keys    int
-	buffers buffers
-}
-
-// jsonTree is what one goroutine saw.
-type jsonTree struct {
-	top  jsonSeen
+	once sync.Once
+	buffered
+	top  *jsonField
+	row  []float64
 	keys int
 }
 
-// Learn looks at a message. One that is broken teaches nothing.
+// jsonTree is the values that one goroutine saw.
+type jsonTree struct {
+	top  jsonCounts
+	keys int
+}
+
+// Learn adds a message to the shape. A broken message adds nothing.
 func (d *jsonDecoder) Learn(data []byte) error {
 	s := jsonScanner{data: data}
 	if err := s.whole(func() error { return s.skip(0) }); err != nil {
@@ -63,7 +60,7 @@ func (d *jsonDecoder) Learn(data []byte) error {
 	return err
 }
 
-// Shape is what was learnt.
+// Shape returns the shape of all learned messages.
 func (d *jsonDecoder) Shape() *Shape {
 	d.once.Do(func() {
 		all := &jsonTree{}
@@ -77,14 +74,14 @@ func (d *jsonDecoder) Shape() *Shape {
 	return &d.shape
 }
 
-// jsonField is how a value is read.
+// jsonField is the destination of a value.
 type jsonField struct {
 	what    jsonWhat
 	at      int // the column of a number, a list, or an array of text
 	members map[string]*jsonField
-	row     []float64 // an element of a list
-	keyed   bool      // whether these move frames
-	named   bool      // whether these have names
+	row     []float64 // an element of a list without values
+	keyed   bool      // whether elements move frames
+	named   bool      // whether elements have names
 }
 
 type jsonWhat uint8
@@ -96,8 +93,8 @@ const (
 	jsonStructs // a list of objects
 	jsonLabels
 	jsonStamp  // an object of sec and nsec, or a text
-	jsonChild  // the frame that moves
-	jsonParent // and in which it does
+	jsonChild  // the moving frame
+	jsonParent // the frame in which it moves
 	jsonName   // of an element
 )
 
@@ -113,16 +110,16 @@ func (d *jsonDecoder) Append(rows *Rows, data []byte) error {
 		}
 		return jsonError(-1, dataset.ErrUnsupported, "message", "a value that is no object", "an object")
 	}
-	b := d.buffers.take(d.row, len(d.shape.Lists), d.arrays, 0)
+	b := d.take(d.row)
 	defer d.buffers.Put(b)
 	if err := s.whole(func() error { return d.top.read(&s, b, b.row, 0) }); err != nil {
 		return err
 	}
-	b.commit(&d.shape, d.labels, rows)
+	b.commit(&d.shape, rows)
 	return nil
 }
 
-// read reads a value to the row of the table or of an element.
+// read reads a value to row, which is the row of the table or of an element.
 func (f *jsonField) read(s *jsonScanner, b *buffer, row []float64, depth int) error {
 	c := s.next()
 	if c == 'n' {
@@ -189,32 +186,13 @@ func (f *jsonField) read(s *jsonScanner, b *buffer, row []float64, depth int) er
 		case jsonStructs:
 			l := &b.lists[f.at]
 			l.element = append(l.element[:0], f.row...)
-			if s.next() == 'n' { // as one without members
-				if err := s.word("null"); err != nil {
-					return err
-				}
-				if f.keyed {
-					return l.move(moving{}, l.element)
-				}
-				l.add(l.element...)
-				if f.named {
-					l.names = append(l.names, nil)
-				}
-				return nil
-			}
 			in := jsonField{what: jsonObject, members: f.members}
 			outer := b.moving
 			b.moving = moving{}
-			err := in.read(s, b, l.element, depth+1)
-			m := b.moving
-			if b.moving = outer; f.keyed && err == nil {
-				return l.move(m, l.element)
+			if err := in.read(s, b, l.element, depth+1); err != nil { // null counts as an object without members
+				return err
 			}
-			l.add(l.element...)
-			if f.named {
-				l.names = append(l.names, m.name)
-			}
-			return err
+			return l.end(b, outer, f.keyed, f.named)
 		}
 		if s.next() == 'n' {
 			b.labels[f.at] = append(b.labels[f.at], nil)
@@ -253,7 +231,7 @@ func (s *jsonScanner) value(b *buffer) (float64, error) {
 	return v, err
 }
 
-// isExact reports whether a whole number is what float64 holds.
+// isExact reports whether a float64 holds a whole number exactly.
 func isExact(text string, v float64) bool {
 	return strconv.FormatFloat(v, 'f', 0, 64) == text
 }
@@ -309,12 +287,12 @@ func (s *jsonScanner) stamp(depth int) (ns int64, err error) {
 	return nanoseconds(int64(sec), int64(nsec), at)
 }
 
-// Frame is of media.
+// Frame returns an error, because the message is not an image.
 func (d *jsonDecoder) Frame([]byte) (Frame, error) {
 	return Frame{}, jsonError(-1, dataset.ErrUnsupported, "frame", d.schema.Name, "a message that is an image")
 }
 
-// Cloud is of media.
+// Cloud returns an error, because the message is not a cloud.
 func (d *jsonDecoder) Cloud([]byte) (*dataset.Cloud, error) {
 	return nil, jsonError(-1, dataset.ErrUnsupported, "cloud", d.schema.Name, "a message that is a cloud")
 }

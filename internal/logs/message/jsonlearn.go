@@ -5,38 +5,38 @@ import (
 	"time"
 )
 
-// maxJSONKeys is how many different members the messages of a channel may have.
+// maxJSONKeys is the most members that the messages of a channel may have.
 const maxJSONKeys = 1 << 14
 
-// jsonSeen is what was seen of a value in a channel's messages.
-type jsonSeen struct {
+// jsonCounts counts the kinds of one value in a channel's messages.
+type jsonCounts struct {
 	numbers, bools, texts, objects, arrays int
-	fractions                              int // numbers that are not written as whole ones
-	times                                  int // texts that are a time
-	members                                map[string]*jsonSeen
-	place                                  int       // the last that it had among the members of its object
-	elements                               *jsonSeen // of arrays
+	fractions                              int // numbers not written as integers
+	times                                  int // texts that are times
+	members                                map[string]*jsonCounts
+	place                                  int         // its last place among the members of its object
+	elements                               *jsonCounts // of arrays
 }
 
-// member returns what was seen of a member, which is at a place of its object now.
-func (n *jsonSeen) member(key []byte, place int, keys *int) *jsonSeen {
+// member returns the counts of a member at a place in its object.
+func (n *jsonCounts) member(key []byte, place int, keys *int) *jsonCounts {
 	in := n.members[string(key)]
 	if in == nil {
 		if *keys++; *keys > maxJSONKeys {
-			return &jsonSeen{}
+			return &jsonCounts{}
 		}
 		if n.members == nil {
-			n.members = map[string]*jsonSeen{}
+			n.members = map[string]*jsonCounts{}
 		}
-		in = &jsonSeen{place: place}
+		in = &jsonCounts{place: place}
 		n.members[string(key)] = in
 	}
 	in.place = max(in.place, place)
 	return in
 }
 
-// merge adds what others saw.
-func (n *jsonSeen) merge(o *jsonSeen, keys *int) {
+// merge adds the counts of another goroutine.
+func (n *jsonCounts) merge(o *jsonCounts, keys *int) {
 	n.numbers += o.numbers
 	n.bools += o.bools
 	n.texts += o.texts
@@ -49,14 +49,14 @@ func (n *jsonSeen) merge(o *jsonSeen, keys *int) {
 	}
 	if o.elements != nil {
 		if n.elements == nil {
-			n.elements = &jsonSeen{}
+			n.elements = &jsonCounts{}
 		}
 		n.elements.merge(o.elements, keys)
 	}
 }
 
-// learn looks at a value.
-func (n *jsonSeen) learn(s *jsonScanner, depth int, keys *int) error {
+// learn counts a value and all values in it.
+func (n *jsonCounts) learn(s *jsonScanner, depth int, keys *int) error {
 	switch s.next() {
 	case '{':
 		n.objects++
@@ -68,7 +68,7 @@ func (n *jsonSeen) learn(s *jsonScanner, depth int, keys *int) error {
 	case '[':
 		n.arrays++
 		if n.elements == nil {
-			n.elements = &jsonSeen{}
+			n.elements = &jsonCounts{}
 		}
 		return s.array(depth, func(int) error { return n.elements.learn(s, depth+1, keys) })
 	case '"':
@@ -101,7 +101,7 @@ func (n *jsonSeen) learn(s *jsonScanner, depth int, keys *int) error {
 
 var notFinite = [][]byte{[]byte("NaN"), []byte("Infinity"), []byte("-Infinity")}
 
-// isNotFinite tells a number that is written as text since JSON has none such, as protobuf does.
+// isNotFinite reports whether a text is a number that JSON cannot express. Protobuf writes such numbers as text.
 func isNotFinite(b []byte) bool {
 	for _, s := range notFinite {
 		if bytes.Equal(b, s) {
@@ -111,7 +111,7 @@ func isNotFinite(b []byte) bool {
 	return false
 }
 
-// jsonTime reads a time that is written as protobuf writes it: RFC 3339.
+// jsonTime parses a time as protobuf writes it: RFC 3339.
 func jsonTime(b []byte) (ns int64, ok bool) {
 	if len(b) < 20 || len(b) > 40 || b[4] != '-' || b[10] != 'T' {
 		return 0, false

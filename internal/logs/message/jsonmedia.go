@@ -2,14 +2,15 @@ package message
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/robocache/robocache/dataset"
 )
 
-// jsonMedia decodes foxglove's images, packets and clouds, whose bytes are base64 in JSON.
+// jsonMedia decodes foxglove's images, packets and clouds. Their bytes are base64 in JSON.
 type jsonMedia struct{ shape Shape }
 
-// foxgloveJSON is how JSON has them.
+// foxgloveJSON is a message of foxglove in JSON.
 type foxgloveJSON struct {
 	Timestamp json.RawMessage `json:"timestamp"`
 	Width     uint32          `json:"width"`
@@ -30,7 +31,7 @@ type foxgloveJSON struct {
 	} `json:"pose"`
 }
 
-// foxgloveTypes are the numeric types by their names, in the order of their numbers.
+// foxgloveTypes are the names of the numeric types, in the order of their numbers.
 var foxgloveTypes = []string{"UNKNOWN", "UINT8", "INT8", "UINT16", "INT16", "UINT32", "INT32", "FLOAT32", "FLOAT64"}
 
 func (d *jsonMedia) Shape() *Shape { return &d.shape }
@@ -59,18 +60,12 @@ func (d *jsonMedia) Append(rows *Rows, data []byte) error {
 
 func (d *jsonMedia) Frame(data []byte) (Frame, error) {
 	m, err := d.foxglove(data)
-	if err != nil {
-		return Frame{}, err
-	}
-	return m.frame(d.shape.Media)
+	return m.frame(d.shape.Media, err)
 }
 
 func (d *jsonMedia) Cloud(data []byte) (*dataset.Cloud, error) {
 	m, err := d.foxglove(data)
-	if err != nil {
-		return nil, err
-	}
-	return m.cloud()
+	return m.cloud(err)
 }
 
 func (d *jsonMedia) foxglove(data []byte) (*foxglove, error) {
@@ -90,11 +85,7 @@ func (d *jsonMedia) foxglove(data []byte) (*foxglove, error) {
 		out := packedField{name: f.Name, offset: f.Offset}
 		var name string
 		if json.Unmarshal(f.Type, &out.kind) != nil && json.Unmarshal(f.Type, &name) == nil {
-			for i, t := range foxgloveTypes {
-				if t == name {
-					out.kind = i
-				}
-			}
+			out.kind = max(slices.Index(foxgloveTypes, name), 0)
 		}
 		m.fields = append(m.fields, out)
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/robocache/robocache/internal/decimal"
 )
 
-// maxJSONDepth is how deep values may lie in each other.
+// maxJSONDepth is the deepest nesting of values.
 const maxJSONDepth = 100
 
-// jsonScanner reads JSON from its beginning to its end. NaN, Infinity and -Infinity are numbers too, as Python writes them.
+// jsonScanner reads JSON from beginning to end. NaN, Infinity and -Infinity are numbers too, because Python writes them.
 type jsonScanner struct {
 	data []byte
 	pos  int
@@ -22,7 +22,7 @@ func jsonError(at int, kind error, what, got, want string) error {
 	return &dataset.FormatError{Format: "json", Offset: int64(at), Kind: kind, Msg: what, Got: got, Want: want}
 }
 
-// fail is the error of what is at the place.
+// fail returns the error for unexpected text at the current position.
 func (s *jsonScanner) fail(want string) error {
 	if s.pos >= len(s.data) {
 		return jsonError(len(s.data), dataset.ErrTruncated, "message", "its end", want)
@@ -32,11 +32,11 @@ func (s *jsonScanner) fail(want string) error {
 }
 
 func quoted(b []byte) string {
-	out, _ := json.Marshal(string(b)) // which is of text always
+	out, _ := json.Marshal(string(b)) // text never fails
 	return string(out)
 }
 
-// next moves over white space, and returns the byte that follows, 0 at the end.
+// next skips white space and returns the next byte, 0 at the end.
 func (s *jsonScanner) next() byte {
 	for s.pos < len(s.data) {
 		switch c := s.data[s.pos]; c {
@@ -49,7 +49,7 @@ func (s *jsonScanner) next() byte {
 	return 0
 }
 
-// text reads a string, and returns what is between its quotes, and whether there are escapes in it.
+// text reads a string. It returns the bytes between the quotes, and whether they contain escapes.
 func (s *jsonScanner) text() (b []byte, escaped bool, err error) {
 	if s.next() != '"' {
 		return nil, false, s.fail("a string")
@@ -87,7 +87,7 @@ func plain(b []byte, escaped bool) []byte {
 	return []byte(text)
 }
 
-// number reads a number, and returns whether it is written as a whole one.
+// number reads a number, and reports whether it is written as an integer.
 func (s *jsonScanner) number() (v float64, whole bool, err error) {
 	rest := s.data[s.pos:]
 	switch {
@@ -121,7 +121,7 @@ func (s *jsonScanner) word(word string) error {
 	return nil
 }
 
-// skip moves over a value.
+// skip skips a value.
 func (s *jsonScanner) skip(depth int) error {
 	switch s.next() {
 	case '{':
@@ -142,7 +142,7 @@ func (s *jsonScanner) skip(depth int) error {
 	return err
 }
 
-// object reads an object, whose members use reads, each by its key.
+// object reads an object. use reads the value of each member.
 func (s *jsonScanner) object(depth int, use func(key []byte) error) error {
 	if depth > maxJSONDepth {
 		return jsonError(s.pos, dataset.ErrTooLarge, "message", "more than 100 values in each other", "fewer")
@@ -170,7 +170,7 @@ func (s *jsonScanner) object(depth int, use func(key []byte) error) error {
 	}
 }
 
-// array reads an array, whose elements use reads, each by its index.
+// array reads an array. use reads each element.
 func (s *jsonScanner) array(depth int, use func(i int) error) error {
 	if depth > maxJSONDepth {
 		return jsonError(s.pos, dataset.ErrTooLarge, "message", "more than 100 values in each other", "fewer")
@@ -190,7 +190,7 @@ func (s *jsonScanner) array(depth int, use func(i int) error) error {
 	}
 }
 
-// more reads what follows a member or element: the end, or a comma.
+// more reads the end of an object or array, or a comma.
 func (s *jsonScanner) more(end byte) (bool, error) {
 	switch s.next() {
 	case end:
@@ -203,7 +203,7 @@ func (s *jsonScanner) more(end byte) (bool, error) {
 	return false, s.fail("a comma, or " + string(end))
 }
 
-// whole reads one value with read, behind which there is nothing.
+// whole reads one value with read, and fails if anything follows it.
 func (s *jsonScanner) whole(read func() error) error {
 	if err := read(); err != nil {
 		return err

@@ -3,23 +3,22 @@ package message
 import (
 	"cmp"
 	"encoding/json"
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
 )
 
-// maxJSONColumns is how many columns messages may have, those of their lists included.
+// maxJSONColumns is the most columns of a message, with the columns of its lists.
 const maxJSONColumns = 4096
 
 // jsonSchema is a part of a JSON schema; nil is none.
 type jsonSchema struct {
 	root, here map[string]any
-	name       string // that references to it have
+	name       string // the last part of the reference that led here
 }
 
-// newJSONSchema reads a schema. One that cannot be read says nothing.
+// newJSONSchema parses a schema. An unreadable schema is empty.
 func newJSONSchema(data []byte) jsonSchema {
 	var s map[string]any
 	if json.Unmarshal(data, &s) != nil {
@@ -28,7 +27,7 @@ func newJSONSchema(data []byte) jsonSchema {
 	return jsonSchema{root: s, here: s}.follow()
 }
 
-// follow goes where a reference leads.
+// follow resolves references.
 func (s jsonSchema) follow() jsonSchema {
 	for range 8 {
 		ref, ok := s.here["$ref"].(string)
@@ -61,7 +60,7 @@ func (s jsonSchema) elements() jsonSchema {
 	return s.follow()
 }
 
-// whole reports whether the schema says that a number is whole.
+// whole reports whether the schema declares a number as an integer.
 func (s jsonSchema) whole() bool {
 	switch t := s.here["type"].(type) {
 	case string:
@@ -72,39 +71,26 @@ func (s jsonSchema) whole() bool {
 	return false
 }
 
-// quaternion reports whether the schema calls an object so.
+// quaternion reports whether the schema's title or name contains "quaternion".
 func (s jsonSchema) quaternion() bool {
 	title, _ := s.here["title"].(string)
 	return strings.Contains(strings.ToLower(title+" "+s.name), "quaternion")
 }
 
-// jsonBuilder makes the columns of messages that were seen.
-type jsonBuilder struct {
-	d       *jsonDecoder
-	columns *[]dataset.Column
-	table   bool
-	made    int
-	fields  int
-	element *ListShape // of which the next object is an element, of one whose elements move frames
-	named   bool       // whether the next object is an element that has a name
-}
+// jsonBuilder makes the shape of learned messages.
+type jsonBuilder struct{ builder }
 
-func (d *jsonDecoder) build(top *jsonSeen) {
+func (d *jsonDecoder) build(top *jsonCounts) {
 	d.shape = Shape{Type: d.schema.Name, Wide: true}
-	b := jsonBuilder{d: d, columns: &d.shape.Columns, table: true}
+	b := jsonBuilder{builder{buffered: &d.buffered, columns: &d.shape.Columns, table: true}}
 	whole := newJSONSchema(d.schema.Data)
 	whole.name += " " + d.schema.Name
 	d.top = b.object(top, whole, "", true)
-	d.row = make([]float64, len(d.shape.Columns))
-	fill(d.row, math.NaN())
+	d.row = absentRow(len(d.shape.Columns))
 }
 
-func (b *jsonBuilder) leave(path string, code dataset.Code) {
-	b.d.shape.Notes = append(b.d.shape.Notes, dataset.Note{Code: code, Subject: path})
-}
-
-// byPlace returns the members' names in the order in which messages have them.
-func (n *jsonSeen) byPlace() []string {
+// byPlace returns the members' names in the order of the messages.
+func (n *jsonCounts) byPlace() []string {
 	names := make([]string, 0, len(n.members))
 	for name := range n.members {
 		names = append(names, name)
@@ -115,13 +101,13 @@ func (n *jsonSeen) byPlace() []string {
 	return names
 }
 
-// only reports whether all values that were seen, nulls apart, are of one kind.
-func (n *jsonSeen) only(count int) bool {
+// only reports whether count covers all values except null.
+func (n *jsonCounts) only(count int) bool {
 	return count > 0 && count == n.numbers+n.bools+n.texts+n.objects+n.arrays
 }
 
 // object makes the columns of an object's members.
-func (b *jsonBuilder) object(n *jsonSeen, schema jsonSchema, path string, top bool) *jsonField {
+func (b *jsonBuilder) object(n *jsonCounts, schema jsonSchema, path string, top bool) *jsonField {
 	out := &jsonField{what: jsonObject, members: map[string]*jsonField{}}
 	names, label, at := n.byPlace(), "", -1
 	if b.table {
@@ -134,7 +120,7 @@ func (b *jsonBuilder) object(n *jsonSeen, schema jsonSchema, path string, top bo
 	element, named := b.element, b.named
 	b.element, b.named = nil, false
 	keyed := (top || element != nil) && n.isKeyed()
-	b.d.shape.Keyed = b.d.shape.Keyed || top && keyed
+	b.shape.Keyed = b.shape.Keyed || top && keyed
 	from := len(*b.columns)
 	for _, name := range names {
 		in := n.members[name]
@@ -158,23 +144,23 @@ func (b *jsonBuilder) object(n *jsonSeen, schema jsonSchema, path string, top bo
 		}
 	}
 	b.rotation(n, schema, path, from)
-	for i := from; n.isTime() && i < len(*b.columns); i++ { // nanoseconds begin again each second
+	for i := from; n.isTime() && i < len(*b.columns); i++ { // nanoseconds restart every second
 		(*b.columns)[i].Integer = true
 	}
 	return out
 }
 
-// isKeyed tells objects that say which frame moves.
-func (n *jsonSeen) isKeyed() bool {
+// isKeyed reports whether objects name the frame that moves.
+func (n *jsonCounts) isKeyed() bool {
 	in := n.members["child_frame_id"]
 	return in != nil && in.only(in.texts)
 }
 
-// own returns how a member of a message's or a keyed element's own is read that has a meaning: its clock and its frames; nil of any other.
-func (b *jsonBuilder) own(n *jsonSeen, name string, keyed, top bool, element *ListShape) *jsonField {
+// own returns the field for a member with a meaning of its own: the clock or a frame of a message or a keyed element. It is nil for others.
+func (b *jsonBuilder) own(n *jsonCounts, name string, keyed, top bool, element *ListShape) *jsonField {
 	switch {
-	case top && n.isStamp(name) && !b.d.shape.Stamp:
-		b.d.shape.Stamp = true
+	case top && n.isStamp(name) && !b.shape.Stamp:
+		b.shape.Stamp = true
 		b.header(n, name)
 		return &jsonField{what: jsonStamp}
 	case element != nil && n.isStamp(name) && !element.Stamp:
@@ -188,8 +174,8 @@ func (b *jsonBuilder) own(n *jsonSeen, name string, keyed, top bool, element *Li
 	return nil
 }
 
-// header names what is left out of a header, all but its stamp.
-func (b *jsonBuilder) header(n *jsonSeen, name string) {
+// header adds notes for a header's members, apart from its stamp.
+func (b *jsonBuilder) header(n *jsonCounts, name string) {
 	for _, part := range n.byPlace() {
 		if name == "header" && part != "stamp" {
 			b.leave(name+"."+part, dataset.CodeHeaderRest)
@@ -197,8 +183,8 @@ func (b *jsonBuilder) header(n *jsonSeen, name string) {
 	}
 }
 
-// label finds the array of text that names the elements of the arrays beside it.
-func (b *jsonBuilder) label(n *jsonSeen, names []string) (string, int) {
+// label finds the array of text that names the elements of arrays in the same object.
+func (b *jsonBuilder) label(n *jsonCounts, names []string) (string, int) {
 	for _, name := range names {
 		l := n.members[name]
 		if !namesElements(name) || !l.only(l.arrays) || !l.elements.only(l.elements.texts) {
@@ -206,16 +192,16 @@ func (b *jsonBuilder) label(n *jsonSeen, names []string) (string, int) {
 		}
 		for _, o := range n.members {
 			if o.only(o.arrays) && (o.elements.only(o.elements.numbers) || o.elements.only(o.elements.objects)) {
-				b.d.arrays++
-				return name, b.d.arrays - 1
+				b.arrays++
+				return name, b.arrays - 1
 			}
 		}
 	}
 	return "", -1
 }
 
-// isStamp tells the timestamp of a message: a member of that name, or the stamp of its header.
-func (n *jsonSeen) isStamp(name string) bool {
+// isStamp reports whether a member is the timestamp of a message: it is called "timestamp", or it is a header with a stamp.
+func (n *jsonCounts) isStamp(name string) bool {
 	switch {
 	case name == "header" && n.only(n.objects) && n.members["stamp"] != nil:
 		return n.members["stamp"].isStamp("timestamp")
@@ -232,8 +218,8 @@ func (n *jsonSeen) isStamp(name string) bool {
 	return n.isTime()
 }
 
-// isTime tells an object of seconds and nanoseconds.
-func (n *jsonSeen) isTime() bool {
+// isTime reports whether all values are objects of seconds and nanoseconds.
+func (n *jsonCounts) isTime() bool {
 	if !n.only(n.objects) || len(n.members) != 2 || n.members["sec"] == nil && n.members["secs"] == nil {
 		return false
 	}
@@ -245,8 +231,8 @@ func (n *jsonSeen) isTime() bool {
 	return n.members["nsec"] != nil || n.members["nanosec"] != nil || n.members["nsecs"] != nil
 }
 
-// rotation marks the columns of a quaternion: an object of x, y, z and w that the schema calls so, or whose name says that it is a rotation.
-func (b *jsonBuilder) rotation(n *jsonSeen, schema jsonSchema, path string, from int) {
+// rotation marks the columns of a quaternion: an object of x, y, z and w, if the schema calls it so or its name is that of a rotation.
+func (b *jsonBuilder) rotation(n *jsonCounts, schema jsonSchema, path string, from int) {
 	columns := (*b.columns)[from:]
 	if len(columns) != 4 || len(n.members) != 4 {
 		return
@@ -271,8 +257,8 @@ func (b *jsonBuilder) rotation(n *jsonSeen, schema jsonSchema, path string, from
 	}
 }
 
-// field makes the columns of a member; nil if it is left out.
-func (b *jsonBuilder) field(n *jsonSeen, schema jsonSchema, path, label string, at int) *jsonField {
+// field makes the columns of a member. It returns nil if the member is left out.
+func (b *jsonBuilder) field(n *jsonCounts, schema jsonSchema, path, label string, at int) *jsonField {
 	numbers := n.numbers + n.bools
 	switch {
 	case numbers+n.texts+n.objects+n.arrays == 0:
@@ -296,7 +282,7 @@ func (b *jsonBuilder) field(n *jsonSeen, schema jsonSchema, path, label string, 
 	return nil
 }
 
-func (b *jsonBuilder) column(n *jsonSeen, schema jsonSchema, name string) {
+func (b *jsonBuilder) column(n *jsonCounts, schema jsonSchema, name string) {
 	c := dataset.Column{Name: name, Type: "number", Integer: n.numbers == 0 || schema.whole()}
 	if n.numbers == 0 {
 		c.Type = "boolean"
@@ -306,30 +292,20 @@ func (b *jsonBuilder) column(n *jsonSeen, schema jsonSchema, name string) {
 }
 
 // list makes a list of numbers or objects.
-func (b *jsonBuilder) list(n *jsonSeen, schema jsonSchema, path, label string, at int) *jsonField {
-	list := ListShape{Name: path, Labels: label, Wide: true}
-	out := &jsonField{what: jsonList, at: len(b.d.shape.Lists)}
-	columns, said := b.columns, len(b.d.shape.Notes)
-	b.columns, b.table = &list.Columns, false
-	switch {
-	case n.only(n.numbers + n.bools):
-		b.column(n, schema, "")
-	case n.only(n.objects):
-		switch in := n.members["name"]; {
-		case n.isKeyed():
-			list.Keyed, out.keyed, b.element = true, true, &list
-			list.Labels, at = "", -1
-		case label == "" && in != nil && in.only(in.texts):
-			list.Labels, list.named, out.named, b.named = path+"[].name", true, true, true
+func (b *jsonBuilder) list(n *jsonCounts, schema jsonSchema, path, label string, at int) *jsonField {
+	list := ListShape{Name: path, Labels: label, label: at, Wide: true}
+	out := &jsonField{what: jsonList, at: len(b.shape.Lists)}
+	if !b.builder.list(&list, func() {
+		switch {
+		case n.only(n.numbers + n.bools):
+			b.column(n, schema, "")
+		case n.only(n.objects):
+			in := n.members["name"]
+			b.element = list.identify(n.isKeyed(), in != nil && in.only(in.texts))
+			b.named = list.named
+			out.what, out.keyed, out.named, out.members = jsonStructs, list.Keyed, list.named, b.object(n, schema, "", false).members
 		}
-		out.what, out.members = jsonStructs, b.object(n, schema, "", false).members
-		for i := said; i < len(b.d.shape.Notes); i++ {
-			b.d.shape.Notes[i].Subject = path + "[]." + b.d.shape.Notes[i].Subject
-		}
-	}
-	b.columns, b.table = columns, true
-	if len(list.Columns) == 0 {
-		b.d.shape.Notes = b.d.shape.Notes[:said]
+	}) {
 		switch {
 		case n.only(n.texts):
 			b.leave(path, dataset.CodeTextFields)
@@ -340,9 +316,6 @@ func (b *jsonBuilder) list(n *jsonSeen, schema jsonSchema, path, label string, a
 		}
 		return nil
 	}
-	out.row = make([]float64, len(list.Columns))
-	fill(out.row, math.NaN())
-	b.d.shape.Lists = append(b.d.shape.Lists, list)
-	b.d.labels = append(b.d.labels, at)
+	out.row = absentRow(len(list.Columns))
 	return out
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/robocache/robocache/internal/records"
 )
 
-// media is how images and clouds are found in their messages.
+// media describes the messages of an image or cloud type.
 type media struct {
 	kind   Media
-	fields map[string]Kind // what there must be, besides the header; of arrays, their elements' kind
+	fields map[string]Kind // required fields, besides the header; for arrays, the kind of the elements
 }
 
 var mediaTypes = map[string]*media{
@@ -39,7 +39,7 @@ func (m *media) what() Media {
 	return m.kind
 }
 
-// mediaOf returns what a type is as a whole, nil if it is none of these or not made as them.
+// mediaOf returns the media of a type. It is nil if the type is no image or cloud, or lacks the fields.
 func mediaOf(t *Type) *media {
 	m := mediaTypes[t.Name]
 	if m == nil || !hasFields(t, m.fields) {
@@ -68,7 +68,7 @@ func hasFields(t *Type, want map[string]Kind) bool {
 	return found == len(want)
 }
 
-// whole is a message's values by the names of its fields: of bytes the message's own, of what is not needed nothing.
+// whole is a message's values by field name. data aliases the message; fields that nobody needs are left out.
 type whole struct {
 	r      reader
 	p      *program
@@ -87,10 +87,10 @@ type pointOf struct {
 	offset, datatype, count uint32
 }
 
-// maxFields is how many fields a cloud's message may list.
+// maxFields is the most fields that a cloud's message may list.
 const maxFields = records.MaxFields
 
-// read takes a message of m apart.
+// read reads a message whose media is one of want.
 func (d *ros) read(data []byte, want ...Media) (*whole, error) {
 	if !slices.Contains(want, d.media.what()) {
 		return nil, bad(d.format, 0, dataset.ErrUnsupported, "message", d.typ.Name, "an image, a video's packet or a cloud")
@@ -114,7 +114,7 @@ func (d *ros) read(data []byte, want ...Media) (*whole, error) {
 	return w, nil
 }
 
-// field reads one field of the message, and keeps what it knows.
+// field reads one field of the message, and keeps its value if that is needed.
 func (w *whole) field(f *Field) bool {
 	r, align := &w.r, w.p.align
 	switch {
@@ -146,7 +146,7 @@ func (w *whole) field(f *Field) bool {
 	case f.Name == "fields" && f.Array == Sequence && f.Kind == Struct:
 		return w.pointFields(f.Type)
 	}
-	// Anything else is passed over as Append does it.
+	// Other fields are skipped with the steps that Append uses.
 	skip := &flattener{shape: &Shape{}, top: true, widths: map[*Type]int{}}
 	p := &program{rules: w.p.rules}
 	p.ops = p.compile(skip.fields(&Type{Name: w.name, Fields: []Field{*f}}, "", ""))
@@ -180,7 +180,7 @@ func (w *whole) pointFields(t *Type) bool {
 	return true
 }
 
-// fail is an error of a message that is whole, but says what cannot be.
+// fail returns an error for a complete message with impossible values.
 func (w *whole) fail(kind error, msg, got, want string) error {
 	return &dataset.FormatError{Format: w.r.format, Offset: int64(w.dataAt), Kind: kind, Msg: msg, Got: got, Want: want}
 }
@@ -200,7 +200,8 @@ func (d *ros) Frame(data []byte) (Frame, error) {
 	return f, nil
 }
 
-// Pixel returns how many bytes a pixel has of an encoding of raw images, as ROS and foxglove name them, and one of its numbers; 0 if it is not known.
+// Pixel returns the bytes of a pixel and of one of its numbers, for an encoding of raw images in ROS or foxglove; 0 if the encoding is
+// unknown.
 func Pixel(encoding string) (bytes, word int) {
 	switch encoding {
 	case "mono8":
@@ -241,8 +242,8 @@ func Pixel(encoding string) (bytes, word int) {
 	return n / 8 * c, n / 8
 }
 
-// rawFrame makes a frame of rows of pixels, of step bytes each: without what pads them, and little-endian. Of an encoding that is not known the bytes
-// are kept as they are.
+// rawFrame makes a frame from rows of pixels, of step bytes each. It removes padding and converts to little-endian. If the encoding is
+// unknown, the bytes stay as they are.
 func rawFrame(format, encoding string, width, height, step uint32, big bool, data []byte, stamp int64) (Frame, error) {
 	f := Frame{Encoding: encoding, Width: int(width), Height: int(height), Data: data, Stamp: stamp}
 	each, word := Pixel(encoding)
@@ -272,7 +273,8 @@ func rawFrame(format, encoding string, width, height, step uint32, big bool, dat
 
 var pngMagic = []byte("\x89PNG\r\n\x1a\n")
 
-// compressed finds out what an image is packed as: by what it begins with, else by what the message says, "bgr8; jpeg compressed bgr8".
+// compressed returns the format of an image: from the first bytes, else from the message's format, for example "bgr8; jpeg compressed
+// bgr8".
 func compressed(format string, data []byte) (encoding string, packed []byte) {
 	format = strings.ToLower(format)
 	depth := strings.Contains(format, "compresseddepth")
@@ -282,7 +284,7 @@ func compressed(format string, data []byte) (encoding string, packed []byte) {
 	case bytes.HasPrefix(data, pngMagic):
 		return "png", data
 	case depth && strings.HasPrefix(format, "16uc1") && len(data) > 12 && bytes.HasPrefix(data[12:], pngMagic):
-		return "png", data[12:] // behind a header that matters for floats only
+		return "png", data[12:] // after a header that only matters for floats
 	case depth:
 		return "compresseddepth", data
 	}
@@ -311,7 +313,7 @@ func (d *ros) Cloud(data []byte) (*dataset.Cloud, error) {
 		if int(f.datatype) >= len(pointKinds) || f.datatype == 0 {
 			return nil, w.fail(dataset.ErrUnsupported, "field "+strconv.Quote(clip(f.name)), fmt.Sprintf("datatype %d", f.datatype), "1 to 8")
 		}
-		kind, count := pointKinds[f.datatype], int64(max(f.count, 1)) // PCL's older writers say 0
+		kind, count := pointKinds[f.datatype], int64(max(f.count, 1)) // older PCL versions write 0
 		size := count * int64(kind.Size())
 		used += size
 		if int64(f.offset)+size > step || used > 4*step {
@@ -334,7 +336,7 @@ func (d *ros) Cloud(data []byte) (*dataset.Cloud, error) {
 	}
 	n := width * height
 	if height == 1 {
-		row = width * step // whatever the message says
+		row = width * step // row_step is ignored
 	}
 	switch {
 	case width > math.MaxInt32 || height > math.MaxInt32 || n > 0 && (step == 0 || row < width*step || row > int64(len(w.data))/height):

@@ -2,10 +2,10 @@ package message
 
 import "github.com/robocache/robocache/dataset"
 
-// Kind is what a field holds.
+// Kind is the kind of a field's value.
 type Kind uint8
 
-// The kinds. Time and Duration are ROS 1's two words; of ROS 2 they are structs of two fields like any other.
+// The kinds. Time and Duration are two words in ROS 1. In ROS 2 they are ordinary structs of two fields.
 const (
 	Bool Kind = iota
 	Int8
@@ -25,65 +25,65 @@ const (
 	Struct
 )
 
-// Array says how often a field holds its kind.
+// Array is the number of values in a field.
 type Array uint8
 
 const (
 	// One value.
 	One Array = iota
-	// Fixed is an array of Field.Len values, always.
+	// Fixed is an array of Field.Len values.
 	Fixed
-	// Sequence is an array whose length each message says; Field.Len bounds it, 0 does not.
+	// Sequence is an array of variable length, at most Field.Len unless that is 0.
 	Sequence
 )
 
-// Type is a message's, or that of one in it.
+// Type is the type of a message, or of a struct in a message.
 type Type struct {
-	Name   string // by ROS' full name, "geometry_msgs/Twist", also of ROS 2, which says geometry_msgs/msg/Twist
+	Name   string // full name in the form of ROS 1, also for ROS 2: "geometry_msgs/Twist" for geometry_msgs/msg/Twist
 	Fields []Field
 }
 
-// Field is one of a Type; constants are none.
+// Field is a field of a Type. Constants are not fields.
 type Field struct {
 	Name  string
 	Kind  Kind
 	Type  *Type // of Struct
 	Array Array
 	Len   int
-	Raw   string // the definition's own name of the kind: "float64", "char"
+	Raw   string // the kind's name in the definition: "float64", "char"
 }
 
-// Shape is what the messages of a channel become.
+// Shape is the columns and lists that a channel's messages decode to.
 type Shape struct {
 	Type    string           // the schema's name
-	Columns []dataset.Column // of the table, D of them; 0 where no field is a single number
+	Columns []dataset.Column // of the table, D of them; 0 if no field is a single number
 	Wide    bool             // whether the table is float64
 	Lists   []ListShape
-	Notes   dataset.Notes // of fields that are neither; the subject is the flattened name
-	Stamp   bool          // whether there is a header's timestamp, which is no column
-	// Keyed says that messages have a child_frame_id, which tells those of one moving thing from those of others.
+	Notes   dataset.Notes // of other fields; the subject is the flattened name
+	Stamp   bool          // whether messages have a header's timestamp, which is not a column
+	// Keyed is set if messages have a child_frame_id, which names the moving thing that a message is about.
 	Keyed bool
-	// Media says what a message as a whole is, if it is an image, a video's packet or a cloud: then its table and lists are not used.
+	// Media is set if a message is an image, a packet of video or a cloud. The table and lists are then unused.
 	Media Media
 }
 
-// ListShape is an array of numbers, or of structs of numbers, that has the length that each message says.
+// ListShape is an array of variable length, of numbers or of structs of numbers.
 type ListShape struct {
 	Name    string           // flattened: "ranges", "transforms"
 	Columns []dataset.Column // of one element
 	Wide    bool
-	// Labels is the name of the text that names its elements: of an array beside it in the same struct, as JointState's "name" is, or of a field of the
-	// elements, "joints[].name"; empty if none.
+	// Labels is the name of the text that names the elements, or empty. It is an array in the same struct, for example JointState's "name", or
+	// a field of the elements: "joints[].name".
 	Labels string
-	// Bytes says that the elements are bytes: an array of more than 64 of them is taken for something else than numbers.
+	// Bytes is set if the elements are bytes. An array of more than 64 bytes is not taken for numbers.
 	Bytes bool
-	// Keyed and Stamp say that each element has a child_frame_id and a timestamp of its own, as those of tf have: neither is a column.
+	// Keyed and Stamp are set if each element has its own child_frame_id and timestamp, as in tf. Neither is a column.
 	Keyed, Stamp bool
-	label        int  // which of the messages' labels it has, or -1
-	named        bool // whether its elements have their names themselves
+	label        int  // the index of its labels, or -1
+	named        bool // whether the elements have a field for their name
 }
 
-// Media is what a message is as a whole.
+// Media is the kind of a message that is decoded as a whole.
 type Media uint8
 
 // The kinds of media.
@@ -95,25 +95,25 @@ const (
 	PointCloud
 )
 
-// Rows are messages of one channel, decoded. The zero value is ready.
+// Rows are decoded messages of one channel. The zero value is ready to use.
 type Rows struct {
 	Count   int       // messages
 	F32     []float32 // [Count,D], unless Wide
 	F64     []float64 // [Count,D] if Wide
-	Inexact int       // integers that a float64 could not hold, beside those in the lists
-	Stamps  []int64   // [Count] ns, where Shape.Stamp
+	Inexact int       // integers that float64 does not hold, without those in lists
+	Stamps  []int64   // [Count] ns, if Shape.Stamp
 	Lists   []ListRows
-	// Frames are the names of coordinate frames in these rows, each once, that Keys and Parents count.
+	// Frames are the names of the coordinate frames, each once. Keys and Parents are indices into Frames.
 	Frames []string
-	// Keys are the messages' child_frame_id and Parents the frame that it is in, [Count], where Shape.Keyed; -1 is none.
+	// If Shape.Keyed, Keys are the messages' child_frame_id, and Parents the frames in which they move, [Count]; -1 is none.
 	Keys, Parents []int32
 	frames        map[string]int32
-	// spans are where the labels are of the message that is being decoded, and saved how long the lists were before it.
+	// spans are the places of the current message's labels, and saved the lengths of the lists before that message.
 	spans []span
-	saved []saved
+	saved []listLengths
 }
 
-// Reset makes the rows empty, in the memory that they have.
+// Reset empties the rows and keeps their memory.
 func (r *Rows) Reset() {
 	for i := range r.Lists {
 		r.Lists[i].reset()
@@ -122,29 +122,30 @@ func (r *Rows) Reset() {
 		spans: r.spans, saved: r.saved}
 }
 
-// ListRows are a list's.
+// ListRows are the rows of a list.
 type ListRows struct {
 	Lengths []int32   // [Count]
-	Inexact int       // integers that a float64 could not hold
+	Inexact int       // integers that float64 does not hold
 	F32     []float32 // [sum of Lengths, columns], unless Wide
 	F64     []float64
-	// Names are the different sets of names that messages give the elements, where ListShape.Labels, in the order in which they came. Elements that come in
-	// another order than those of the first message of their set are put in that one.
+	// Names are the different sets of names, in the order of their first messages, if ListShape.Labels. If a message has the elements in
+	// another order than the first message of its set, they are reordered to that one.
 	Names []Names
-	Named []int32 // [Count], which of Names a message has; -1 if it has no elements, or not a name for each
-	// Unnamed says that a message has elements and not a name for each, and Many that there are more than MaxNames sets.
+	Named []int32 // [Count], the index of a message's names; -1 if it has no elements, or not a name for each
+	// Unnamed is set if a message has elements without a name for each, and Many if there are more than MaxNames sets.
 	Unnamed, Many bool
-	// Keys, Parents and Stamps are those of elements, [sum of Lengths], where ListShape.Keyed and Stamp.
+	// Keys, Parents and Stamps are those of the elements, [sum of Lengths], if ListShape.Keyed and Stamp.
 	Keys, Parents []int32
 	Stamps        []int64
-	// Dropped says that the values are not kept, and F32 and F64 nil: of a list that is not Keyed a message's length is not the first's, or is more than
-	// 64 Bytes. Of one that has Labels lengths may differ unless it is Unnamed, and there are not Many names, and up to MaxList numbers a message.
+	// Dropped is set if the values are not kept, so that F32 and F64 are nil. It is never set if the list is Keyed. Without Labels, it is set
+	// if lengths differ or a list of Bytes has more than 64. With Labels, lengths may differ, but not if the list is Unnamed; it is set if
+	// there are Many sets, or more than MaxList numbers in a message.
 	Dropped bool
 	uneven  bool   // whether lengths differ
-	texts   []byte // the names of the elements that are being read, where these have them themselves
+	texts   []byte // the current elements' names, if elements have a field for them
 }
 
-// reset makes the rows empty, in the memory that they have.
+// reset empties the rows and keeps their memory.
 func (l *ListRows) reset() {
 	*l = ListRows{Lengths: l.Lengths[:0], F32: l.F32[:0], F64: l.F64[:0], Keys: l.Keys[:0], Parents: l.Parents[:0], Stamps: l.Stamps[:0],
 		Named: l.Named[:0], texts: l.texts[:0]}
@@ -153,30 +154,30 @@ func (l *ListRows) reset() {
 // Decoder decodes the messages of one channel. Its methods may be called from any goroutine, each with Rows of its own.
 type Decoder interface {
 	Shape() *Shape
-	// Append adds a message to rows. A message that breaks its type is a *dataset.FormatError whose Offset counts from the message's beginning, and rows
-	// are as before.
+	// Append adds a message to rows. If the message does not fit its type, the error is a *dataset.FormatError with an Offset from the
+	// message's beginning, and rows stay unchanged.
 	Append(rows *Rows, data []byte) error
-	// Frame decodes a message that is Shape.Media, but not Clouds: what it holds may alias data.
+	// Frame decodes a message with Shape.Media, except clouds. The result may alias data.
 	Frame(data []byte) (Frame, error)
-	// Cloud decodes a message that is a PointCloud.
+	// Cloud decodes a message with Shape.Media PointCloud.
 	Cloud(data []byte) (*dataset.Cloud, error)
 }
 
-// Frame is a message that is an image or a video's packet.
+// Frame is an image or a packet of video.
 type Frame struct {
-	Encoding      string // as dataset.Media has it: "rgb8", "jpeg", "16UC1"
-	Width, Height int    // 0 where the message does not say
-	Data          []byte // rows without padding between them; big-endian pixels are turned
+	Encoding      string // a name as in dataset.Media: "rgb8", "jpeg", "16UC1"
+	Width, Height int    // 0 if the message has none
+	Data          []byte // rows without padding, little-endian
 	Stamp         int64
 }
 
-// Learner is a Decoder that must see messages before its Shape is known, as of JSON without a schema: all of a channel's messages, in any order, from any
-// goroutine, then Shape, then Append.
+// Learner is a Decoder whose Shape depends on the messages, as for JSON without a schema. Learn gets all messages of a channel, in any
+// order and from any goroutine; then Shape and Append may be called.
 type Learner interface {
 	Learn(data []byte) error
 }
 
-// Schema is that of a channel.
+// Schema is the schema of a channel.
 type Schema struct {
 	Name     string
 	Encoding string

@@ -6,21 +6,21 @@ import (
 	"slices"
 )
 
-// MaxNames is how many different sets of names the elements of a list may have.
+// MaxNames is the most sets of names that a list's elements may have.
 const MaxNames = 16
 
-// Names are what the elements of a list are called: the names of joints, for example.
+// Names is a set of names for the elements of a list: the names of joints, for example.
 type Names struct {
 	List []string
-	// Reordered says that they came in more than one order.
+	// Reordered is set if messages have the names in different orders.
 	Reordered bool
 
-	index map[string]int32 // of each name; nil if one is empty, too long or occurs twice, so that none tells an element
-	raw   []byte           // how they were encoded in the last message that had them, and
-	order []int32          // the order that they had there, nil if that of List
+	index map[string]int32 // index of each name; nil if one is empty, too long or occurs twice, because names then do not identify elements
+	raw   []byte           // the encoded names of the last message that had them
+	order []int32          // the order in that message, nil if it is the order of List
 }
 
-// NewNames returns names in the order of the first message.
+// NewNames returns a set of names in the order of its first message.
 func NewNames(list []string) Names {
 	index := make(map[string]int32, len(list))
 	for i, s := range list {
@@ -33,11 +33,11 @@ func NewNames(list []string) Names {
 	return Names{List: list, index: index}
 }
 
-// Distinct reports whether each name tells its element.
+// Distinct reports whether each name identifies one element.
 func (n *Names) Distinct() bool { return n.index != nil }
 
-// Order reports whether a list has these names, and the place in List of each, nil if they are in the same order. Names that are not distinct are the
-// same in the same order only.
+// Order reports whether a list has the same names, and returns the place in List of each, nil if the order is the same. Names that are not
+// distinct only match in the same order.
 func (n *Names) Order(list []string) (order []int32, same bool) {
 	switch {
 	case len(list) != len(n.List):
@@ -59,7 +59,7 @@ func (n *Names) Order(list []string) (order []int32, same bool) {
 	return order, true
 }
 
-// Reorder puts a message's elements, of so many numbers each, where an order says.
+// Reorder moves a message's elements, each with columns numbers: element i goes to place order[i].
 func Reorder[T any](list []T, columns int, order []int32) {
 	if order == nil {
 		return
@@ -70,7 +70,7 @@ func Reorder[T any](list []T, columns int, order []int32) {
 	}
 }
 
-// name ends a message of a list that has names, n elements and so many names of them, which are encoded so and are what texts returns.
+// name ends a message of a list with n elements and names names. encoded are the names as the message has them, and texts decodes them.
 func (l *ListRows) name(shape *ListShape, n, names int, encoded []byte, texts func() []string) {
 	which := int32(-1)
 	switch {
@@ -96,7 +96,7 @@ func (l *ListRows) name(shape *ListShape, n, names int, encoded []byte, texts fu
 	}
 }
 
-// find returns which names those of a message are; -1 if there are too many.
+// find returns the index of a message's set of names, or -1 if there are too many sets.
 func (l *ListRows) find(encoded []byte, texts func() []string) int32 {
 	for i := range l.Names {
 		if bytes.Equal(l.Names[i].raw, encoded) {
@@ -125,12 +125,12 @@ func (l *ListRows) find(encoded []byte, texts func() []string) int32 {
 	return int32(len(l.Names) - 1)
 }
 
-// addText appends one of several texts.
+// addText appends a text with its length.
 func addText(to, text []byte) []byte {
 	return append(binary.LittleEndian.AppendUint32(to, uint32(len(text))), text...)
 }
 
-// splitTexts returns those that addText appended.
+// splitTexts returns the texts that addText appended.
 func splitTexts(b []byte, clean func(b []byte) string) (list []string) {
 	for len(b) >= 4 {
 		n := int(binary.LittleEndian.Uint32(b))

@@ -1,9 +1,9 @@
 package message
 
-// rules are an encoding's.
+// rules are the rules of an encoding.
 type rules struct {
 	align int  // the greatest alignment
-	boxes bool // whether XCDR2's sizes are there
+	boxes bool // whether arrays begin with XCDR2's size
 	count int  // bytes of a struct without fields
 }
 
@@ -13,17 +13,17 @@ var (
 	xcdr2Rules = rules{align: 4, boxes: true, count: 1}
 )
 
-// program reads a message in one encoding.
+// program is the steps that read a message in one encoding.
 type program struct {
 	rules
 	ops  []op
-	wide bool // whether there is a wstring, whose units have two sizes
+	wide bool // whether it reads a wstring, which has units of two or four bytes
 }
 
 type opcode uint8
 
 const (
-	opRun opcode = iota // numbers whose places follow from where they begin
+	opRun opcode = iota // numbers at places that depend only on where they begin
 	opText
 	opWideText
 	opStamp
@@ -34,17 +34,17 @@ const (
 type op struct {
 	code opcode
 	n    int // passes of a loop
-	list int // of a sequence: which list it is, or -1
-	text int // which labels, or -1
+	list int // of a sequence: the index of its list, or -1
+	text int // the index of its labels, or -1
 	role role
 	run  *run
 	body []op
 	box  bool // whether a size comes first
-	// least is how many bytes an element of a sequence takes at least.
+	// least is the fewest bytes of a sequence's element.
 	least int
 }
 
-// least returns how many bytes steps take at least.
+// least returns the fewest bytes that steps read.
 func least(ops []op) (sum int) {
 	for i := range ops {
 		o := &ops[i]
@@ -62,23 +62,23 @@ func least(ops []op) (sum int) {
 	return sum
 }
 
-// run is a stretch of numbers without anything of variable length between them.
+// run is a series of numbers, without anything of variable length between them.
 type run struct {
-	align   int        // what its beginning is brought to
-	layouts [8]*layout // by where it begins then, modulo 8
+	align   int        // alignment of its beginning
+	layouts [8]*layout // by the position of the aligned beginning, modulo 8
 	least   int        // bytes of the shortest layout
-	// dense says that in an array of such runs each begins where the one before it ends, with the same layout; whole that it is numbers of one kind
-	// alone.
+	// dense is set if an array of such runs has no gaps, so that all have the same layout. whole is set if the run has only numbers of
+	// one kind.
 	dense, whole bool
 }
 
-// layout says where the numbers of a run lie, from its beginning.
+// layout is the places of a run's numbers, from its beginning.
 type layout struct {
 	size int
 	segs []segment
 }
 
-// segment is numbers of one kind beside each other.
+// segment is consecutive numbers of one kind.
 type segment struct {
 	kind Kind
 	from int
@@ -87,7 +87,7 @@ type segment struct {
 
 var sizes = [...]int{Bool: 1, Int8: 1, Uint8: 1, Int16: 2, Uint16: 2, Int32: 4, Uint32: 4, Int64: 8, Uint64: 8, Float32: 4, Float64: 8}
 
-// compile makes the program of a type's steps.
+// compile makes the program that executes nodes under the rules of an encoding.
 func compile(nodes []node, r rules) *program {
 	p := &program{rules: r}
 	p.ops = p.compile(nodes)
@@ -146,7 +146,7 @@ func (p *program) compile(nodes []node) (ops []op) {
 	return ops
 }
 
-// run lays out numbers for each place that they may begin at.
+// run computes the layout of numbers for each place where they may begin.
 func (p *program) run(parts []node) *run {
 	r := &run{align: min(sizes[parts[0].kind], p.align)}
 	most := 1

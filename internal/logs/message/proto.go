@@ -10,30 +10,26 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// protoDecoder decodes protobuf messages, field by field, in whatever order they come.
+// protoDecoder decodes protobuf messages field by field, in any order.
 //
-// A number that a message lacks is 0, or its type's default. Where the type tells what is absent from what is 0, as of the members of a oneof, of optional
-// fields, and of all fields of a message in the message that is absent, it is NaN.
+// A missing number is 0, or its type's default. It is NaN if the type distinguishes missing from 0: for members of a oneof, optional
+// fields, and all fields of a missing message.
 type protoDecoder struct {
-	shape   Shape
-	top     *protoMessage
-	labels  []int // of each list
-	arrays  int   // of text that name elements
-	structs int
-	media   *protoMedia
-	buffers buffers
+	buffered
+	top   *protoMessage
+	media *protoMedia
 }
 
-// protoMessage is how a message, or one in it, is read.
+// protoMessage maps the fields of a message, or of a message in it, to columns.
 type protoMessage struct {
 	fields map[protowire.Number]*protoField
-	low    [32]*protoField // those of low numbers
-	row    []float64       // of its fields, where it is there and they are not
+	low    [32]*protoField // fields of low numbers
+	row    []float64       // values of missing fields, if the message itself is there
 	at     int             // its first column
-	slot   int             // of buffer.seen
+	slot   int             // index in buffer.seen
 }
 
-// protoField is a field of one.
+// protoField is a field of a protoMessage.
 type protoField struct {
 	what  protoWhat
 	name  string
@@ -41,9 +37,9 @@ type protoField struct {
 	wire  protowire.Type
 	at    int           // the column of a number, a list, or an array of text
 	in    *protoMessage // of a struct, or of a list's elements
-	keyed bool          // whether these move frames
-	named bool          // whether these have names
-	// others are the first columns and those behind the last of the members of its oneof, of which the last that comes counts.
+	keyed bool          // whether elements move frames
+	named bool          // whether elements have names
+	// others are the ranges of columns of the oneof's other members. The last member in the message counts.
 	others [][2]int
 }
 
@@ -56,25 +52,23 @@ const (
 	protoStructs // a list of structs
 	protoLabels
 	protoStamp  // of a message, or an element
-	protoChild  // the frame that moves
-	protoParent // and in which it does
+	protoChild  // the moving frame
+	protoParent // the frame in which it moves
 	protoName   // of an element
 	protoSkip
 )
-
-func (d *protoDecoder) Shape() *Shape { return &d.shape }
 
 func protoError(at int, kind error, what, got, want string) error {
 	return &dataset.FormatError{Format: "protobuf", Offset: int64(at), Kind: kind, Msg: what, Got: got, Want: want}
 }
 
 func (d *protoDecoder) Append(rows *Rows, data []byte) error {
-	b := d.buffers.take(d.top.row, len(d.shape.Lists), d.arrays, d.structs)
+	b := d.take(d.top.row)
 	defer d.buffers.Put(b)
 	if err := d.top.read(b, b.row, b.turn, data, 0); err != nil {
 		return err
 	}
-	b.commit(&d.shape, d.labels, rows)
+	b.commit(&d.shape, rows)
 	return nil
 }
 
@@ -85,7 +79,7 @@ func (m *protoMessage) field(n protowire.Number) *protoField {
 	return m.fields[n]
 }
 
-// read reads a message's fields to the row of the table or of an element. What came in this turn is not new.
+// read reads a message's fields to row, which is the row of the table or of an element. A struct seen in the same turn is merged.
 func (m *protoMessage) read(b *buffer, row []float64, turn int, data []byte, at int) error {
 	for len(data) > 0 {
 		n, wire, k := protowire.ConsumeTag(data)
@@ -119,13 +113,13 @@ func (m *protoMessage) broken(f *protoField, n protowire.Number, at, code int) e
 		name = "field " + f.name
 	}
 	kind := dataset.ErrCorrupt
-	if code == -1 { // what protowire calls an unexpected end
+	if code == -1 { // protowire's code for an unexpected end
 		kind = dataset.ErrTruncated
 	}
 	return protoError(at, kind, name, protowire.ParseError(code).Error(), "its value")
 }
 
-// read reads a field's value, and returns how long it is.
+// read reads a field's value and returns its length.
 func (f *protoField) read(b *buffer, row []float64, turn int, n protowire.Number, wire protowire.Type, data []byte, at int) (int, error) {
 	for _, o := range f.others {
 		fill(row[o[0]:o[1]], math.NaN())
@@ -174,21 +168,11 @@ func (f *protoField) read(b *buffer, row []float64, turn int, n protowire.Number
 		b.turn++
 		outer := b.moving
 		b.moving = moving{}
-		err := f.in.read(b, l.element, b.turn, value, at)
-		m := b.moving
-		b.moving = outer
-		b.own(l, since)
-		switch {
-		case err != nil:
+		if err := f.in.read(b, l.element, b.turn, value, at); err != nil {
 			return 0, err
-		case !f.keyed:
-			l.add(l.element...)
-			if f.named {
-				l.names = append(l.names, m.name)
-			}
-		default:
-			return k, l.move(m, l.element)
 		}
+		b.own(l, since)
+		return k, l.end(b, outer, f.keyed, f.named)
 	case protoLabels:
 		b.labels[f.at] = append(b.labels[f.at], value)
 	case protoStamp:
@@ -213,7 +197,7 @@ func fill(list []float64, v float64) {
 	}
 }
 
-// number reads one number, and returns how long it is.
+// number reads one number and returns its length.
 func (f *protoField) number(b *buffer, data []byte) (float64, int) {
 	var v uint64
 	var k int
@@ -254,7 +238,7 @@ func (f *protoField) number(b *buffer, data []byte) (float64, int) {
 	return exact(b, int64(v)), k
 }
 
-// exact returns a whole number as a float64, and counts those that this does not hold.
+// exact converts an integer to float64, and counts it if that is inexact.
 func exact[I int64 | uint64](b *buffer, v I) float64 {
 	f, is := dataset.Float[float64](v)
 	if !is {
@@ -263,30 +247,21 @@ func exact[I int64 | uint64](b *buffer, v I) float64 {
 	return f
 }
 
-// protoTime reads a google.protobuf.Timestamp.
+// protoTime decodes a google.protobuf.Timestamp.
 func protoTime(data []byte, at int) (int64, error) {
 	var parts [3]uint64
-	for len(data) > 0 {
-		n, wire, k := protowire.ConsumeTag(data)
-		if k < 0 {
-			return 0, protoError(at, dataset.ErrCorrupt, "timestamp", protowire.ParseError(k).Error(), "seconds and nanos")
-		}
-		v, size := uint64(0), 0
-		if n <= 2 && wire == protowire.VarintType {
-			v, size = protowire.ConsumeVarint(data[k:])
+	if err := protoEach(data, at, func(n protowire.Number, v uint64, _ []byte, _ int) error {
+		if n <= 2 {
 			parts[n] = v
-		} else {
-			size = protowire.ConsumeFieldValue(n, wire, data[k:])
 		}
-		if size < 0 {
-			return 0, protoError(at, dataset.ErrCorrupt, "timestamp", protowire.ParseError(size).Error(), "seconds and nanos")
-		}
-		data, at = data[k+size:], at+k+size
+		return nil
+	}); err != nil {
+		return 0, err
 	}
 	return nanoseconds(int64(parts[1]), int64(int32(parts[2])), at)
 }
 
-// nanoseconds joins seconds and nanoseconds; what int64 nanoseconds do not hold is an error.
+// nanoseconds joins seconds and nanoseconds. A time outside int64 nanoseconds is an error.
 func nanoseconds(sec, nsec int64, at int) (int64, error) {
 	const most = 9223372030 // so that nsec of 32 bits fits too
 	if sec > most || sec < -most {

@@ -2,7 +2,6 @@ package message
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -15,11 +14,11 @@ import (
 )
 
 const (
-	maxProtoColumns = 4096    // of a type, those of its lists included
-	maxProtoFields  = 1 << 16 // of a type, those of a message in it counted each time it occurs, and more if their names are long
+	maxProtoColumns = 4096    // of a type, with the columns of its lists
+	maxProtoFields  = 1 << 16 // of a type; fields of an inner message count for each use, and more if their names are long
 )
 
-// newProto returns the decoder of protobuf messages whose schema is a FileDescriptorSet, and whose type its name says.
+// newProto returns the decoder of protobuf messages. The schema is a FileDescriptorSet, and its name is the type.
 func newProto(schema Schema) (Decoder, error) {
 	if schema.Encoding != "protobuf" {
 		return nil, protoError(-1, dataset.ErrUnsupported, "schema of "+schema.Name, fmt.Sprintf("encoding %q", schema.Encoding), "protobuf, a FileDescriptorSet")
@@ -43,7 +42,7 @@ func newProto(schema Schema) (Decoder, error) {
 	if !ok {
 		return nil, bad(fmt.Errorf("%s is no message", schema.Name))
 	}
-	d := &protoDecoder{shape: Shape{Type: schema.Name, Media: foxgloveMedia[schema.Name]}}
+	d := &protoDecoder{buffered: buffered{shape: Shape{Type: schema.Name, Media: foxgloveMedia[schema.Name]}}}
 	if d.shape.Media != NoMedia {
 		d.media = newProtoMedia(of)
 		d.shape.Stamp = d.media.stamp != 0
@@ -53,22 +52,16 @@ func newProto(schema Schema) (Decoder, error) {
 		}
 		return d, nil
 	}
-	b := protoBuilder{d: d, columns: &d.shape.Columns, wide: &d.shape.Wide, open: map[protoreflect.FullName]bool{}, table: true}
+	b := protoBuilder{builder{buffered: &d.buffered, columns: &d.shape.Columns, table: true}, &d.shape.Wide, map[protoreflect.FullName]bool{}}
 	d.top = b.message(of, "", true)
 	return d, nil
 }
 
-// protoBuilder makes the columns of a message, and how it is read.
+// protoBuilder makes the shape of protobuf messages, and the fields that read them.
 type protoBuilder struct {
-	d       *protoDecoder
-	columns *[]dataset.Column // of the table or a list
-	wide    *bool             // whether one of them is wider than float32
-	table   bool
-	made    int
-	fields  int
-	open    map[protoreflect.FullName]bool // the messages that this one is in
-	element *ListShape                     // of which the next message is the element, of one whose elements move frames
-	named   bool                           // whether the next message is an element that has a name
+	builder
+	wide *bool                          // whether a column is wider than float32
+	open map[protoreflect.FullName]bool // the messages around this one
 }
 
 func (m *protoMessage) add(f *protoField, n protowire.Number) {
@@ -82,29 +75,25 @@ func (m *protoMessage) add(f *protoField, n protowire.Number) {
 	m.fields[n] = f
 }
 
-func (b *protoBuilder) leave(path string, code dataset.Code) {
-	b.d.shape.Notes = append(b.d.shape.Notes, dataset.Note{Code: code, Subject: path})
-}
-
 // message makes the columns of a message's fields.
 func (b *protoBuilder) message(of protoreflect.MessageDescriptor, path string, top bool) *protoMessage {
-	m := &protoMessage{at: len(*b.columns), slot: b.d.structs}
-	b.d.structs++
+	m := &protoMessage{at: len(*b.columns), slot: b.structs}
+	b.structs++
 	b.open[of.FullName()] = true
 	defer delete(b.open, of.FullName())
 	label, at, list := "", -1, of.Fields()
 	for i := range list.Len() {
 		if f := list.Get(i); b.table && f.IsList() && f.Kind() == protoreflect.StringKind && namesElements(string(f.Name())) && hasNumberLists(of) {
-			label, at = path+string(f.Name()), b.d.arrays
+			label, at = path+string(f.Name()), b.arrays
 			m.add(&protoField{what: protoLabels, name: label, kind: f.Kind(), wire: protowire.BytesType, at: at}, f.Number())
-			b.d.arrays++
+			b.arrays++
 			break
 		}
 	}
 	element, named := b.element, b.named
 	b.element, b.named = nil, false
 	keyed := (top || element != nil) && isKeyedProto(of)
-	b.d.shape.Keyed = b.d.shape.Keyed || top && keyed
+	b.shape.Keyed = b.shape.Keyed || top && keyed
 	oneofs := map[protoreflect.FullName][]*protoField{}
 	for i := range list.Len() {
 		f := list.Get(i)
@@ -127,7 +116,7 @@ func (b *protoBuilder) message(of protoreflect.MessageDescriptor, path string, t
 		made := b.field(f, path+string(f.Name()), label, at)
 		m.add(made, f.Number())
 		if in := f.ContainingOneof(); in != nil && !in.IsSynthetic() {
-			made.others = append(made.others, [2]int{from, len(*b.columns)}) // its own, until all are known
+			made.others = append(made.others, [2]int{from, len(*b.columns)}) // its own range, until all members are known
 			oneofs[in.FullName()] = append(oneofs[in.FullName()], made)
 		}
 	}
@@ -145,24 +134,24 @@ func (b *protoBuilder) message(of protoreflect.MessageDescriptor, path string, t
 	return m
 }
 
-// isNameProto tells the name of an element.
+// isNameProto reports whether a field is the name of an element.
 func isNameProto(f protoreflect.FieldDescriptor) bool {
 	return f != nil && f.Name() == "name" && f.Kind() == protoreflect.StringKind && !f.IsList()
 }
 
-// isKeyedProto tells a message that says which frame moves.
+// isKeyedProto reports whether a message names the frame that moves.
 func isKeyedProto(of protoreflect.MessageDescriptor) bool {
 	f := of.Fields().ByName("child_frame_id")
 	return f != nil && f.Kind() == protoreflect.StringKind && !f.IsList()
 }
 
-// own returns how a field of a message's or a keyed element's own is read that has a meaning: its clock and its frames; nil of any other.
+// own returns the field for a clock or a frame of a message or a keyed element. It is nil for others.
 func (b *protoBuilder) own(f protoreflect.FieldDescriptor, keyed, top bool, element *ListShape) *protoField {
 	out := &protoField{name: string(f.Name()), kind: f.Kind(), wire: protowire.BytesType}
 	text := keyed && f.Kind() == protoreflect.StringKind && !f.IsList()
 	switch {
 	case f.Name() == "timestamp" && !f.IsList() && isTimestamp(f) && top:
-		b.d.shape.Stamp = true
+		b.shape.Stamp = true
 		out.what = protoStamp
 	case f.Name() == "timestamp" && !f.IsList() && isTimestamp(f) && element != nil:
 		element.Stamp = true
@@ -177,10 +166,9 @@ func (b *protoBuilder) own(f protoreflect.FieldDescriptor, keyed, top bool, elem
 	return out
 }
 
-// absent returns the row of a message that is there and whose fields are not.
+// absent returns the row of a message without fields.
 func (b *protoBuilder) absent(of protoreflect.MessageDescriptor, m *protoMessage) []float64 {
-	row := make([]float64, len(*b.columns)-m.at)
-	fill(row, math.NaN())
+	row := absentRow(len(*b.columns) - m.at)
 	for i := range of.Fields().Len() {
 		d := of.Fields().Get(i)
 		f := m.field(d.Number())
@@ -231,7 +219,7 @@ func (b *protoBuilder) rotation(of protoreflect.MessageDescriptor, from int) {
 	}
 }
 
-// namesElements tells an array of text that names the elements of the arrays beside it.
+// namesElements reports whether an array of text with a name labels the elements of arrays in the same struct.
 func namesElements(name string) bool {
 	return name == "name" || name == "names" || strings.HasSuffix(name, "_names")
 }
@@ -257,7 +245,7 @@ func isTimestamp(f protoreflect.FieldDescriptor) bool {
 	return f.Kind() == protoreflect.MessageKind && f.Message().FullName() == "google.protobuf.Timestamp"
 }
 
-// field makes the columns of a field. Lists beside the text called label, array number at of these, have its text for names.
+// field makes the columns of a field. Lists get the array of text called label, with index at, as their labels.
 func (b *protoBuilder) field(f protoreflect.FieldDescriptor, path, label string, at int) *protoField {
 	out := &protoField{what: protoSkip, name: path, kind: f.Kind(), wire: wireOf(f.Kind())}
 	switch {
@@ -296,7 +284,7 @@ func (b *protoBuilder) field(f protoreflect.FieldDescriptor, path, label string,
 	return out
 }
 
-// column makes one of a number.
+// column adds the column of a number.
 func (b *protoBuilder) column(f protoreflect.FieldDescriptor, name string) {
 	c := dataset.Column{Name: name, Type: f.Kind().String(), Integer: true}
 	switch f.Kind() {
@@ -314,39 +302,26 @@ func (b *protoBuilder) column(f protoreflect.FieldDescriptor, name string) {
 	b.made++
 }
 
-// list makes a list of numbers or structs.
+// list adds a list of numbers or structs.
 func (b *protoBuilder) list(f protoreflect.FieldDescriptor, path, label string, at int, out *protoField) *protoField {
-	shape := ListShape{Name: path, Labels: label}
-	said, columns, wide := len(b.d.shape.Notes), b.columns, b.wide
-	b.columns, b.wide, b.table = &shape.Columns, &shape.Wide, false
-	var in *protoMessage
-	if f.Kind() == protoreflect.MessageKind {
-		switch {
-		case isKeyedProto(f.Message()):
-			shape.Keyed, b.element = true, &shape
-			shape.Labels, at = "", -1
-		case label == "" && isNameProto(f.Message().Fields().ByName("name")):
-			shape.Labels, shape.named, b.named = path+"[].name", true, true
+	shape, wide := ListShape{Name: path, Labels: label, label: at}, b.wide
+	b.wide = &shape.Wide
+	what := protoList
+	made := b.builder.list(&shape, func() {
+		if f.Kind() != protoreflect.MessageKind {
+			b.column(f, "")
+			return
 		}
-		in = b.message(f.Message(), "", false)
-		for i := said; i < len(b.d.shape.Notes); i++ {
-			b.d.shape.Notes[i].Subject = path + "[]." + b.d.shape.Notes[i].Subject
-		}
-	} else {
-		b.column(f, "")
-	}
-	b.columns, b.wide, b.table = columns, wide, true
-	if len(shape.Columns) == 0 {
-		b.d.shape.Notes = b.d.shape.Notes[:said]
+		b.element = shape.identify(isKeyedProto(f.Message()), isNameProto(f.Message().Fields().ByName("name")))
+		b.named = shape.named
+		what, out.keyed, out.named, out.in = protoStructs, shape.Keyed, shape.named, b.message(f.Message(), "", false)
+	})
+	b.wide = wide
+	if !made {
 		b.leave(path, dataset.CodeArraysWithoutNumbers)
 		return out
 	}
-	out.what, out.in, out.at = protoList, in, len(b.d.shape.Lists)
-	if in != nil {
-		out.what, out.keyed, out.named = protoStructs, shape.Keyed, shape.named
-	}
-	b.d.shape.Lists = append(b.d.shape.Lists, shape)
-	b.d.labels = append(b.d.labels, at)
+	out.what, out.at = what, len(b.shape.Lists)-1
 	return out
 }
 

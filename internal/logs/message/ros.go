@@ -10,10 +10,10 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// New returns the decoder of a channel. encoding is its message encoding ("cdr", "ros1", "protobuf", "json"), schema its schema: a name, the schema's
-// encoding ("ros2msg", "ros2idl", "ros1msg", "protobuf", "jsonschema", "") and data. lookup returns the definition of a type of ROS, by its full name
-// such as "geometry_msgs/Twist", that the schema lacks: the text of a .msg or .idl file; empty if it has none. It may be nil. What cannot be decoded is
-// a *dataset.FormatError that says why.
+// New returns the decoder of a channel. encoding is its message encoding: "cdr", "ros1", "protobuf" or "json". schema has a name, an
+// encoding ("ros2msg", "ros2idl", "ros1msg", "protobuf", "jsonschema" or "") and data. If the schema lacks a type of ROS, lookup returns
+// its definition by full name, such as "geometry_msgs/Twist": the text of a .msg or .idl file, or "" if it has none. lookup may be nil. If
+// the channel cannot be decoded, the error is a *dataset.FormatError.
 func New(encoding string, schema Schema, lookup func(name string) string) (Decoder, error) {
 	takes := map[string][]string{"cdr": {"ros2msg", "ros2idl", "omgidl", ""}, "ros1": {"ros1msg", ""}}[encoding]
 	switch {
@@ -36,11 +36,11 @@ type ros struct {
 	typ    *Type
 	shape  *Shape
 	labels int
-	keyed  bool     // whether it or a list of it is
-	first  *program // of ROS 1 or XCDR1
+	keyed  bool     // whether the message or one of its lists is keyed
+	first  *program // for ROS 1 or XCDR1
 	second func() *program
 	media  *media // of images and clouds
-	// empty is a type without a definition: its messages must be those of a type without fields.
+	// empty is set if the type has no definition. Its messages must then have no fields.
 	empty bool
 }
 
@@ -69,14 +69,14 @@ func newROS(ros1 bool, schema Schema, lookup func(string) string) (Decoder, erro
 	return d, nil
 }
 
-// Shape returns what messages become.
+// Shape returns the shape of the messages.
 func (d *ros) Shape() *Shape { return d.shape }
 
-// encapsulations are the kinds of CDR by the number that messages begin with.
+// encapsulations are the kinds of CDR, by the second byte of a message.
 var encapsulations = []string{"XCDR1, big-endian", "XCDR1", "PL_CDR, big-endian", "PL_CDR", "", "", "XCDR2, big-endian", "XCDR2",
 	"D_CDR2, big-endian", "D_CDR2", "PL_CDR2, big-endian", "PL_CDR2"}
 
-// open finds out how a message is encoded.
+// open returns the program for the encoding of a message.
 func (d *ros) open(r *reader, data []byte) (*program, error) {
 	r.format, r.data, r.shape, r.unit, r.child, r.parent, r.keyed = d.format, data, d.shape, 4, -1, -1, d.keyed
 	if d.format == "ros1" {
@@ -133,7 +133,7 @@ func (d *ros) Append(rows *Rows, data []byte) error {
 			}
 			return r.bad
 		}
-		// Fast CDR 1 writes four bytes for each unit of a wstring, later versions and others two.
+		// Fast CDR 1 writes four bytes for each unit of a wstring; later versions and others write two.
 		r.pos, r.unit, r.table = 0, 2, sink{}
 	}
 	rows.Count++
@@ -150,7 +150,7 @@ func (d *ros) Append(rows *Rows, data []byte) error {
 	return nil
 }
 
-// end checks that the message ends where its type does: CDR may pad it.
+// end checks that the message ends with its type. CDR may have padding.
 func (r *reader) end() bool {
 	rest := len(r.data) - r.pos
 	if rest == 0 || r.nul && rest <= 3 {
@@ -159,12 +159,12 @@ func (r *reader) end() bool {
 	return r.fail(dataset.ErrCorrupt, "end of the message", fmt.Sprintf("%d bytes more", rest), "none")
 }
 
-// prepare makes rows' lists, and notes how long they are.
+// prepare allocates rows' lists and saves their lengths.
 func (d *ros) prepare(rows *Rows) {
 	if rows.Count == 0 && d.keyed {
 		rows.Frames, rows.frames = rows.Frames[:0], nil
 	}
-	if len(rows.spans) != d.labels { // a label may have a number although its list has none
+	if len(rows.spans) != d.labels { // labels may have an index although their list is left out
 		rows.spans = make([]span, d.labels)
 	}
 	n := len(d.shape.Lists)
@@ -175,18 +175,18 @@ func (d *ros) prepare(rows *Rows) {
 		rows.Lists = slices.Grow(rows.Lists[:0], n)[:n]
 	}
 	if len(rows.saved) != n {
-		rows.saved = make([]saved, n)
+		rows.saved = make([]listLengths, n)
 	}
 	for i := range rows.Lists {
 		l := &rows.Lists[i]
 		if rows.Count == 0 {
 			l.reset()
 		}
-		rows.saved[i] = saved{len(l.F32), len(l.F64), len(l.Keys), len(l.Stamps), l.Inexact}
+		rows.saved[i] = listLengths{len(l.F32), len(l.F64), len(l.Keys), len(l.Stamps), l.Inexact}
 	}
 }
 
-// commit ends a message that is right: lists whose lengths differ are dropped, and names compared.
+// commit ends a valid message: it drops lists with different lengths, and matches names.
 func (d *ros) commit(rows *Rows, r *reader) {
 	for i := range rows.Lists {
 		l, shape := &rows.Lists[i], &d.shape.Lists[i]
@@ -203,7 +203,7 @@ func (d *ros) commit(rows *Rows, r *reader) {
 	}
 }
 
-// texts reads an array of text that was read before.
+// texts decodes an array of text that was read before.
 func (r *reader) texts(s span) []string {
 	list, align, at := make([]string, s.count), 1, s.from
 	if r.nul {

@@ -8,21 +8,21 @@ import (
 )
 
 const (
-	maxDepth = 64      // structs in structs
+	maxDepth = 64      // nested structs
 	maxLen   = 1 << 30 // of a fixed array
 )
 
-// definition is the text of one type: of .msg, or of what an IDL file says of it.
+// definition is the definition of one type, from .msg or IDL.
 type definition struct {
 	name   string // "geometry_msgs/Twist"
 	fields []rawField
-	bad    *dataset.FormatError // why it is none; said when the type is needed
+	bad    *dataset.FormatError // the error of a bad definition, returned when the type is needed
 }
 
-// rawField is a field whose type, if it is none of the primitives, is known by name only.
+// rawField is a field. If its type is not a primitive, only the type's name is known.
 type rawField struct {
 	Field
-	ref string // of Struct: as written
+	ref string // of Struct: the name as written
 }
 
 // library resolves names to types.
@@ -31,13 +31,13 @@ type library struct {
 	ros1   bool
 	lookup func(name string) string
 	defs   map[string]*definition
-	asked  map[string]bool      // names that lookup was asked for
+	asked  map[string]bool      // names for which lookup was called
 	types  map[string]*Type     // nil while a type is being resolved
-	bare   map[string]string    // full names by the type's alone; "" of several
-	broken *dataset.FormatError // of the first IDL that could not be read to its end
+	bare   map[string]string    // full names by short name; "" if several types have it
+	broken *dataset.FormatError // of the first IDL that could not be parsed to its end
 }
 
-// shortName is ROS' name of two parts: "geometry_msgs/msg/Twist" is "geometry_msgs/Twist", as "geometry_msgs::msg::Twist" is.
+// shortName returns ROS' name with two parts: "geometry_msgs/Twist" for "geometry_msgs/msg/Twist" and "geometry_msgs::msg::Twist".
 func shortName(name string) string {
 	parts := strings.Split(strings.ReplaceAll(name, "::", "/"), "/")
 	if len(parts) > 2 {
@@ -50,7 +50,7 @@ func bad(format string, line int, kind error, msg, got, want string) *dataset.Fo
 	return &dataset.FormatError{Format: format, Offset: -1, Line: line, Kind: kind, Msg: msg, Got: got, Want: want}
 }
 
-// parse returns the type of a schema of ROS.
+// parse returns the type of a ROS schema.
 func parse(schema Schema, ros1 bool, lookup func(string) string) (*Type, error) {
 	format := schema.Encoding
 	if format == "" {
@@ -70,7 +70,7 @@ func parse(schema Schema, ros1 bool, lookup func(string) string) (*Type, error) 
 	return l.resolve(name, 0)
 }
 
-// find reports whether there is a definition of a name, here or where lookup has it.
+// find reports whether the library has a definition of a name, after a call of lookup if that is needed.
 func (l *library) find(name string) bool {
 	if l.defs[name] != nil {
 		return true
@@ -95,7 +95,7 @@ func (l *library) find(name string) bool {
 	return true
 }
 
-// add takes the definitions of a text: sections between lines of "=", each with its name, the first without as a rule.
+// add adds the definitions in a text: sections between lines of "=". Each section has its name, but the first usually has none.
 func (l *library) add(name, text string, idl bool) {
 	line, named := 1, false
 	for named || len(text) > 0 {
@@ -119,12 +119,12 @@ func (l *library) add(name, text string, idl bool) {
 			named = true
 			name, idl, text = shortName(strings.TrimSpace(of)), kind == "IDL", body
 		default:
-			return // what follows has no name
+			return // the rest has no name
 		}
 	}
 }
 
-// put keeps the first definition of a name.
+// put adds a definition, unless its name already has one.
 func (l *library) put(d *definition) {
 	if l.defs[d.name] != nil {
 		return
@@ -138,7 +138,7 @@ func (l *library) put(d *definition) {
 	}
 }
 
-// cutSection cuts a text at the first line of "=" only.
+// cutSection cuts a text at the first line that has only "=".
 func cutSection(text string) (section, rest string, found bool) {
 	for at := 0; at < len(text); {
 		end := strings.IndexByte(text[at:], '\n')
@@ -193,7 +193,7 @@ func (l *library) resolve(name string, depth int) (*Type, error) {
 	return t, nil
 }
 
-// full returns the full name of a type that a definition of another mentions.
+// full returns the full name of a type that another definition refers to.
 func (l *library) full(ref, from string) string {
 	name := shortName(ref)
 	if strings.Contains(name, "/") {
@@ -207,7 +207,7 @@ func (l *library) full(ref, from string) string {
 	if l.find(own) {
 		return own
 	}
-	if only := l.bare[name]; only != "" { // of a package that was left away
+	if only := l.bare[name]; only != "" { // the package was left out
 		return only
 	}
 	return own

@@ -7,23 +7,23 @@ import (
 	"github.com/robocache/robocache/internal/raw"
 )
 
-// mostGarbage is how many bytes of blocks that were copied stay in memory. Go would let them be until they are as much as all that is in use, and so
-// they would double what a recording takes. To give them back is a collection of the whole program's memory, so only series whose length nobody said
-// in advance pay for it, once for so many bytes.
+// mostGarbage is the most bytes of copied blocks that stay in memory. Go's garbage collector lets garbage grow to the size of the live
+// memory, so that blocks would double the memory of a recording. A forced collection covers the whole program, so it runs once per
+// mostGarbage, and only for series of unknown length.
 const mostGarbage = 32 << 20
 
-// blocks are a series of numbers that grows without being copied; [blocks.take] makes one slice of it.
+// blocks is a series of numbers that grows without copies; [blocks.take] makes one slice of it.
 type blocks[T any] struct {
 	full [][]T
 	last []T
 	n    int
-	// expect is how many numbers there may be in the end, 0 where nobody says. It is believed when 1 of 32 is there: then there is one block for
-	// all, and nothing is copied at the end.
+	// expect is the expected length, 0 if it is unknown. Once 1 of 32 numbers is there, one block for all
+	// is allocated, and nothing is copied at the end.
 	expect int
-	all    bool // whether there was such a block
+	all    bool // whether the block for all was allocated
 }
 
-// A block has at least firstBlock numbers, as many as there are before it, and at most lastBlock.
+// A block has as many numbers as all earlier blocks together, but at least firstBlock and at most lastBlock.
 const (
 	firstBlock = 64
 	lastBlock  = 1 << 17
@@ -50,7 +50,7 @@ func (b *blocks[T]) add(list []T) {
 	}
 }
 
-// take returns the whole series, and leaves none.
+// take returns the whole series, and empties it.
 func (b *blocks[T]) take() []T {
 	if len(b.full) == 0 && b.n > 0 && b.n >= cap(b.last)/2 {
 		list := b.last
@@ -62,7 +62,7 @@ func (b *blocks[T]) take() []T {
 	return list
 }
 
-// copyTo appends the series to a list, and lets go of the blocks.
+// copyTo appends the series to a list, and frees the blocks.
 func (b *blocks[T]) copyTo(list []T) []T {
 	size, garbage := int(reflect.TypeFor[T]().Size()), 0
 	for i, block := range b.full {
@@ -76,7 +76,7 @@ func (b *blocks[T]) copyTo(list []T) []T {
 	return append(list, b.last...)
 }
 
-// arrange puts the rows, of so many numbers each, in an order, in place: row i becomes what row order[i] was.
+// arrange reorders rows of width numbers in place: row i becomes the former row order[i]. A nil order changes nothing.
 func arrange[T any](list []T, width int, order []int) {
 	if order == nil || width == 0 || len(list) == 0 {
 		return

@@ -14,20 +14,20 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// making is an episode that is being made of what was read.
-type making struct {
+// builder is an episode under construction.
+type builder struct {
 	*reader
 	dataset.Episode
 	names   map[string]bool
-	several map[string]int // how many have a name and a kind
+	several map[string]int // names in use, by topic and kind
 }
 
-// episode makes an episode of what was read.
+// episode makes an episode from all joined messages.
 func (r *reader) episode() (*dataset.Episode, error) {
 	r.mu.Lock()
 	r.meet()
 	r.mu.Unlock()
-	e := &making{reader: r, names: map[string]bool{}, several: map[string]int{}}
+	e := &builder{reader: r, names: map[string]bool{}, several: map[string]int{}}
 	e.Notes = r.damage
 	slices.SortFunc(r.topics, func(a, b *topic) int {
 		return cmp.Or(dataset.CompareNames(a.name, b.name), cmp.Compare(uint(a.first), uint(b.first)), cmp.Compare(a.kind, b.kind))
@@ -37,16 +37,17 @@ func (r *reader) episode() (*dataset.Episode, error) {
 			return nil, err
 		}
 	}
+	e.headers()
 	return &e.Episode, nil
 }
 
 // note adds a note about a topic.
-func (e *making) note(code dataset.Code, topic string, count, of int) {
+func (e *builder) note(code dataset.Code, topic string, count, of int) {
 	e.Notes = append(e.Notes, dataset.Note{Code: code, Subject: topic, Count: count, Detail: dataset.Detail{Of: of}})
 }
 
-// unique returns a name that no stream has: that of a topic, with its type where it is not the first.
-func (e *making) unique(topic, kind string) string {
+// unique returns a new name for a stream: the topic, with its type if the topic's name is taken.
+func (e *builder) unique(topic, kind string) string {
 	name := topic
 	for key := topic + "\x00" + kind; e.names[name]; e.several[key]++ {
 		n := e.several[key] + 1
@@ -63,10 +64,10 @@ func (e *making) unique(topic, kind string) string {
 	return name
 }
 
-func (e *making) leave(n dataset.Note) { e.Notes = append(e.Notes, n) }
+func (e *builder) leave(n dataset.Note) { e.Notes = append(e.Notes, n) }
 
 // add makes the streams of a topic.
-func (e *making) add(t *topic) error {
+func (e *builder) add(t *topic) error {
 	name := e.unique(t.name, t.kind)
 	if t.refused.count > 0 && t.log.len() > 0 {
 		e.leave(dataset.Note{Code: dataset.CodeUndecodedMessages, Subject: name, Count: t.refused.count, Detail: dataset.Detail{Of: t.count, Cause: short(t.refused.first)}})
@@ -107,42 +108,8 @@ func (e *making) add(t *topic) error {
 	return err
 }
 
-// clockOf returns a topic's timestamps, in order, and the order, nil if it is that of the file.
-func (e *making) clockOf(t *topic, name string) (times []int64, order []int) {
-	log := t.log.take()
-	if t.unsorted {
-		order = make([]int, len(log))
-		for i := range order {
-			order[i] = i
-		}
-		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(log[a], log[b]) })
-	}
-	times = log
-	if t.shape.Stamp && t.ros {
-		e.note(dataset.CodeHeaderFields, name, 0, 0)
-	}
-	switch {
-	case e.clock == "publish":
-		if times = t.publish.take(); !t.published {
-			e.note(dataset.CodePublishTimeNone, name, 0, 0)
-		}
-	case e.clock != "header":
-	case !t.shape.Stamp && slices.ContainsFunc(t.shape.Lists, func(l message.ListShape) bool { return l.Stamp }):
-	case !t.shape.Stamp:
-		e.note(dataset.CodeLogClock, name, 0, 0)
-	case !t.stamped:
-		e.note(dataset.CodeHeaderTimeNone, name, 0, 0)
-	default:
-		if times = t.stamps.take(); t.zeros > 0 {
-			e.note(dataset.CodeHeaderTimeZero, name, t.zeros, len(times))
-		}
-	}
-	arrange(times, 1, order)
-	return times, order
-}
-
-// media makes a media stream or one of clouds.
-func (e *making) media(t *topic, name string, times []int64, order []int) {
+// media adds a media stream, or a stream of clouds.
+func (e *builder) media(t *topic, name string, times []int64, order []int) {
 	at := t.at.take()
 	arrange(at, 1, order)
 	from := source{log: e.log, name: name, at: at}
@@ -170,39 +137,28 @@ func (e *making) media(t *topic, name string, times []int64, order []int) {
 	}
 }
 
-// streams makes the stream of a topic's numbers, and those of its lists.
-func (e *making) streams(t *topic, name string, times []int64, order []int) error {
+// streams adds the stream of a topic's numbers, and the streams of its lists.
+func (e *builder) streams(t *topic, name string, times []int64, order []int) error {
 	clock, err := tensor.Of(times, len(times))
 	if err != nil {
 		return err
 	}
-	stream := func(name string, f32 []float32, f64 []float64, wide bool, columns []dataset.Column, inexact int) error {
-		s := dataset.Stream{Name: name, Times: clock, Columns: columns, Inexact: inexact}
-		if wide {
-			arrange(f64, len(columns), order)
-			s.Values, err = tensor.Of(f64, len(times), len(columns))
-		} else {
-			arrange(f32, len(columns), order)
-			s.Values, err = tensor.Of(f32, len(times), len(columns))
-		}
-		if err != nil {
-			return err
-		}
-		e.Streams = append(e.Streams, s)
-		return nil
+	stream := func(name string, rows table, inexact int) error {
+		values, err := rows.rows(0, len(times))
+		e.Streams = append(e.Streams, dataset.Stream{Name: name, Times: clock, Values: values, Columns: rows.columns, Inexact: inexact})
+		return err
 	}
 	switch {
 	case len(t.shape.Columns) == 0:
 	case t.moving.several():
-		numbers, which := table{t.f32.take(), t.f64.take(), t.shape.Wide, t.shape.Columns}, t.moving.which.take()
-		numbers.arrange(order)
+		which := t.moving.which.take()
 		arrange(which, 1, order)
-		if err := t.moving.split(e, name, times, which, numbers, t.inexact); err != nil {
+		if err := t.moving.split(e, name, times, which, t.take(t.shape.Wide, t.shape.Columns, order), t.inexact); err != nil {
 			return err
 		}
 	default:
 		t.moving.parents(e, name)
-		if err := stream(name, t.f32.take(), t.f64.take(), t.shape.Wide, t.shape.Columns, t.inexact); err != nil {
+		if err := stream(name, t.take(t.shape.Wide, t.shape.Columns, order), t.inexact); err != nil {
 			return err
 		}
 	}
@@ -214,10 +170,9 @@ func (e *making) streams(t *topic, name string, times []int64, order []int) erro
 				continue
 			}
 			own, by := l.moving.elements(e, name, times, order)
-			numbers, which := table{l.of(0).f32.take(), l.of(0).f64.take(), shape.Wide, shape.Columns}, l.moving.which.take()
-			numbers.arrange(by)
+			which := l.moving.which.take()
 			arrange(which, 1, by)
-			if err := l.moving.split(e, name, own, which, numbers, l.inexact); err != nil {
+			if err := l.moving.split(e, name, own, which, l.of(0).take(shape.Wide, shape.Columns, by), l.inexact); err != nil {
 				return err
 			}
 			continue
@@ -241,7 +196,7 @@ func (e *making) streams(t *topic, name string, times []int64, order []int) erro
 		case len(l.names) > 0:
 			e.labels(dataset.CodeLabelsPartial, name+"."+shape.Name, shape, 0)
 		}
-		if err := stream(e.unique(name+"."+shape.Name, ""), l.of(0).f32.take(), l.of(0).f64.take(), shape.Wide, columns(shape, l.longest, names), l.inexact); err != nil {
+		if err := stream(e.unique(name+"."+shape.Name, ""), l.of(0).take(shape.Wide, columns(shape, l.longest, names), order), l.inexact); err != nil {
 			return err
 		}
 	}
@@ -249,8 +204,8 @@ func (e *making) streams(t *topic, name string, times []int64, order []int) erro
 	return nil
 }
 
-// fields adds notes about the fields of a topic that are no numbers: one for each code, with the names of its fields.
-func (e *making) fields(t *topic, name string) {
+// fields adds notes about a topic's fields without numbers: one for each code, with the fields' names.
+func (e *builder) fields(t *topic, name string) {
 	var list dataset.Notes
 	for _, f := range t.shape.Notes {
 		n := list.Find(f.Code)
@@ -273,7 +228,7 @@ func dtype(wide bool) tensor.DType {
 	return tensor.F32
 }
 
-// short is an error's text without what every error of messages begins with.
+// short returns an error without the offset and the common prefix of messages' errors.
 func short(err error) error {
 	var bad *dataset.FormatError
 	if errors.As(err, &bad) {

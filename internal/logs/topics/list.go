@@ -11,26 +11,38 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// list is an array whose length the messages say, as far as they were joined.
+// list is an array of variable length in the joined messages.
 type list struct {
-	any               bool // message
+	any               bool // whether there was a message
 	shortest, longest int
-	values            []numbers // of the messages of each set of names; of those without, the first
-	dropped           bool      // its values, by the decoder
+	values            []numbers // by set of names; a list without names has one
+	dropped           bool      // whether the decoder dropped the values
 	inexact           int       // integers that float64 does not hold
 	moving            moving
 
-	// Of a list whose elements have names: the different sets of these, in whose order the elements are, and which of them each message has, -1 if it
-	// has no elements, or not a name for each.
+	// If the elements have names: the different sets of names, and the set of each message. Elements are in the order of their set. A message
+	// without elements, or without a name for each, has -1.
 	names         []message.Names
 	named         blocks[int32]
 	unnamed, many bool // as of message.ListRows
 }
 
-// numbers are those of messages, f32 or f64.
+// numbers are the numbers of messages, f32 or f64.
 type numbers struct {
 	f32 blocks[float32]
 	f64 blocks[float64]
+}
+
+func (n *numbers) add(f32 []float32, f64 []float64) {
+	n.f32.add(f32)
+	n.f64.add(f64)
+}
+
+// take returns all numbers as a table, with its rows in an order, and empties n.
+func (n *numbers) take(wide bool, columns []dataset.Column, order []int) table {
+	t := table{n.f32.take(), n.f64.take(), wide, columns}
+	t.arrange(order)
+	return t
 }
 
 // of returns the values of a set of names.
@@ -41,12 +53,10 @@ func (l *list) of(set int32) *numbers {
 	return &l.values[set]
 }
 
-// add appends a piece's values, whose names are those of the list.
+// add appends a piece's values. The piece has the list's names.
 func (l *list) add(in *message.ListRows, shape *message.ListShape) {
 	if len(l.names) <= 1 {
-		all := l.of(0)
-		all.f32.add(in.F32)
-		all.f64.add(in.F64)
+		l.of(0).add(in.F32, in.F64)
 		return
 	}
 	at := 0
@@ -61,10 +71,10 @@ func (l *list) add(in *message.ListRows, shape *message.ListShape) {
 	}
 }
 
-// byName reports whether its elements are told by their names.
+// byName reports whether names identify the elements.
 func (l *list) byName() bool { return len(l.names) > 0 && !l.unnamed }
 
-// keeps reports whether the values can still be a stream, or with names several.
+// keeps reports whether the values can still be a stream, or one stream for each set of names.
 func (l *list) keeps(columns int) bool {
 	return (l.byName() || l.shortest == l.longest) && l.longest*columns <= maxWidth
 }
@@ -89,13 +99,13 @@ func (l *list) join(in *message.ListRows, shape *message.ListShape) {
 	l.add(in, shape)
 }
 
-// renaming says for each of a piece's names which of the list's they are, and their elements' places there.
+// renaming maps each set of names in a piece to a set of the list, and its elements to their places there.
 type renaming struct {
 	which  []int32
 	orders [][]int32
 }
 
-// meet finds a piece's names among those that were met before it.
+// meet finds the piece's sets of names in the list, and adds new ones.
 func (l *list) meet(in *message.ListRows) (r renaming) {
 	for _, names := range in.Names {
 		which := -1
@@ -122,7 +132,7 @@ func (l *list) meet(in *message.ListRows) (r renaming) {
 	return r
 }
 
-// apply brings a piece's elements to the order of the list's names.
+// apply reorders a piece's elements to the order of the list's names.
 func (r *renaming) apply(in *message.ListRows, shape *message.ListShape) {
 	columns, at := len(shape.Columns), 0
 	for i, k := range in.Named {
@@ -139,7 +149,7 @@ func (r *renaming) apply(in *message.ListRows, shape *message.ListShape) {
 	}
 }
 
-// refused returns a note about a list that is no stream; it has no code if the list is one.
+// refused returns the note for a list that cannot be a stream. The note has no code if the list can be one.
 func (l *list) refused(shape *message.ListShape) (n dataset.Note) {
 	span := fmt.Sprintf("%d to %d", l.shortest, l.longest)
 	if l.shortest == l.longest {
@@ -163,7 +173,7 @@ func (l *list) refused(shape *message.ListShape) (n dataset.Note) {
 	return n
 }
 
-// columns returns those of n elements as a stream, by their names if they have some.
+// columns returns the columns of a stream of n elements, with the elements' names if names is not nil.
 func columns(shape *message.ListShape, n int, names []string) []dataset.Column {
 	columns := make([]dataset.Column, 0, n*len(shape.Columns))
 	for i := range n {
@@ -182,12 +192,12 @@ func columns(shape *message.ListShape, n int, names []string) []dataset.Column {
 	return columns
 }
 
-// split makes a stream of each set of names, of the memory that its values are in: of the messages that have it, with a column for each name. Times are
-// in order, which is nil if that is the messages' own.
-func (l *list) split(e *making, name string, shape *message.ListShape, times []int64, order []int, inexact int) error {
+// split adds a stream for each set of names, in the memory of its values. A stream has the messages with that set, and a column for
+// each name. times are in order; order is nil if that is file order.
+func (l *list) split(e *builder, name string, shape *message.ListShape, times []int64, order []int, inexact int) error {
 	width := len(shape.Columns)
 	named := l.named.take()
-	places := make([]int, len(named)) // of each message among those of its set
+	places := make([]int, len(named)) // the place of each message among the messages of its set
 	counts := make([]int, len(l.names))
 	empty := 0
 	for i, k := range named {
@@ -248,12 +258,12 @@ func (l *list) split(e *making, name string, shape *message.ListShape, times []i
 	return nil
 }
 
-// labels adds a note about the names that the elements of a list have; sets is their number. Lists of the same labels share a note.
-func (e *making) labels(code dataset.Code, subject string, shape *message.ListShape, sets int) {
+// labels adds a note about the names of a list's elements; sets is the number of sets. Lists with the same labels share a note.
+func (e *builder) labels(code dataset.Code, subject string, shape *message.ListShape, sets int) {
 	e.Notes.Add(dataset.Note{Code: code, Subject: subject, Detail: dataset.Detail{Got: shape.Labels, Of: sets}})
 }
 
-// byContent returns the sets of names in the order of their names, whatever came first.
+// byContent returns the sets of names in the order of their names, not of their first messages.
 func (l *list) byContent() []int {
 	sets := make([]int, len(l.names))
 	for i := range sets {
@@ -269,7 +279,7 @@ func inOrder(names []string) []string {
 	return slices.SortedStableFunc(slices.Values(names), dataset.CompareNames)
 }
 
-// arranged returns names in the order that a stream has them in, and where the elements are: as every message has them, or sorted.
+// arranged returns the names in the order of a stream, and the elements' places: as in every message, or sorted if messages differ.
 func arranged(names *message.Names) (list []string, places []int) {
 	list = names.List
 	if names.Reordered {
@@ -285,7 +295,7 @@ func arranged(names *message.Names) (list []string, places []int) {
 	return list, places
 }
 
-// brief says names in a few words.
+// brief shortens a list of names.
 func brief(names []string) string {
 	names = inOrder(names)
 	if all := strings.Join(names, ", "); len(all) <= maxBrief {
@@ -294,10 +304,10 @@ func brief(names []string) string {
 	return fmt.Sprintf("%s and %d more", names[0], len(names)-1)
 }
 
-// maxBrief is how long all names may be together in the name of a stream.
+// maxBrief is the longest list of names in the name of a stream.
 const maxBrief = 40
 
-// arrangedRows puts rows in an order, and the elements of each, of so many numbers, in another, in place.
+// arrangedRows reorders rows, and in each row the elements of width numbers, in place.
 func arrangedRows[T float32 | float64](list []T, rows, elements []int, width int) (*tensor.Tensor, error) {
 	each := len(elements) * width
 	if !slices.IsSorted(elements) {

@@ -10,18 +10,19 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// maxFrames is how many coordinate frames a topic may move.
+// maxFrames is the most coordinate frames in a topic.
 const maxFrames = 1024
 
-// moving says of messages, or of elements of a list, which frame moves in which: tf's transforms, and odometry of several robots on one topic.
+// moving records, for messages or a list's elements, which frame moves in which: for example tf's transforms, or odometry of several
+// robots.
 type moving struct {
 	names  map[string]int32
-	pairs  map[[2]int32]int32 // a child and its parent, numbered
+	pairs  map[[2]int32]int32 // numbers of the pairs of a child and its parent
 	list   [][2]string
-	which  blocks[int32] // the pair of each
-	rows   blocks[int32] // the message of each, of elements
-	stamps blocks[int64] // of each, of elements that have some
-	local  []int32       // names of a piece, numbered here
+	which  blocks[int32] // the pair of each message or element
+	rows   blocks[int32] // the message of each element
+	stamps blocks[int64] // the timestamp of each element, if elements have one
+	local  []int32       // numbers here of a piece's names
 }
 
 // number returns the number of a name.
@@ -37,7 +38,7 @@ func (m *moving) number(name string) int32 {
 	return n
 }
 
-// join adds what a piece says, whose names are frames.
+// join adds the pairs of a piece. frames are the names in the piece.
 func (m *moving) join(frames []string, keys, parents []int32) {
 	m.local = m.local[:0]
 	for _, name := range frames {
@@ -70,7 +71,7 @@ func (m *moving) join(frames []string, keys, parents []int32) {
 	m.which.add(which)
 }
 
-// joinList adds what a piece says of a list's elements. Its first message is number from of the topic.
+// joinList adds the pairs of a list's elements in a piece. The piece's first message is number from in the topic.
 func (m *moving) joinList(frames []string, in *message.ListRows, from int) {
 	m.join(frames, in.Keys, in.Parents)
 	var rows []int32
@@ -83,7 +84,7 @@ func (m *moving) joinList(frames []string, in *message.ListRows, from int) {
 	m.stamps.add(in.Stamps)
 }
 
-// name returns what the stream of a pair is called: by the child, with the parent where it has several.
+// name returns the name of a pair's stream: the child, with the parent if the child has several.
 func (m *moving) name(topic string, pair int) string {
 	child, several := m.list[pair][0], false
 	for i, o := range m.list {
@@ -111,8 +112,8 @@ func (m *moving) byName() []int {
 	return pairs
 }
 
-// parents notes in which frame each moves.
-func (m *moving) parents(e *making, name string) {
+// parents adds a note about the parent of each frame.
+func (m *moving) parents(e *builder, name string) {
 	n := dataset.Note{Code: dataset.CodeFrameParents, Subject: name}
 	for _, pair := range m.byName() {
 		if p := m.list[pair]; p[0] != "" && p[1] != "" {
@@ -134,7 +135,7 @@ func (m *moving) several() bool {
 	return false
 }
 
-// rows of a topic's numbers, f32 or f64 if wide, with what they are made of.
+// table is the rows of a topic's numbers, f32, or f64 if wide.
 type table struct {
 	f32     []float32
 	f64     []float64
@@ -142,14 +143,14 @@ type table struct {
 	columns []dataset.Column
 }
 
-// split makes a stream of each frame that moves, of the table's memory. Times, and which of the pairs each row is of, are in the order of the rows.
-func (m *moving) split(e *making, name string, times []int64, which []int32, t table, inexact int) error {
+// split adds a stream for each moving frame, in the table's memory. times and which, the pair of each row, are in the order of the rows.
+func (m *moving) split(e *builder, name string, times []int64, which []int32, t table, inexact int) error {
 	if len(m.list) > maxFrames {
 		e.leave(dataset.Note{Code: dataset.CodeTooWide, Subject: name, Count: len(which),
 			Detail: dataset.Detail{Got: strconv.Itoa(len(m.list)), Want: strconv.Itoa(maxFrames), Unit: "coordinate frames"}})
 		return nil
 	}
-	ends := make([]int, len(m.list)) // of each pair's rows, which come to lie together
+	ends := make([]int, len(m.list)) // ends of the pairs' rows, once each pair's rows are contiguous
 	for _, pair := range which {
 		ends[pair]++
 	}
@@ -200,8 +201,8 @@ func (t *table) rows(from, to int) (*tensor.Tensor, error) {
 	return tensor.Of(t.f32[from*width:to*width:to*width], to-from, width)
 }
 
-// elements returns the timestamps of a list's elements, and their order, nil if it is that of the file: of the messages' times and their order.
-func (m *moving) elements(e *making, name string, times []int64, order []int) (own []int64, by []int) {
+// elements returns the timestamps of a list's elements, and their order, nil for file order. times and order are those of the messages.
+func (m *moving) elements(e *builder, name string, times []int64, order []int) (own []int64, by []int) {
 	rows, stamps := m.rows.take(), m.stamps.take()
 	if order != nil {
 		rank := make([]int32, len(order))

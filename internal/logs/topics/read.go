@@ -16,7 +16,7 @@ import (
 	"github.com/robocache/robocache/internal/video"
 )
 
-// reader is a log that is being read.
+// reader reads a log.
 type reader struct {
 	log     Log
 	decoder opener
@@ -25,29 +25,34 @@ type reader struct {
 	define  func(name string) string
 	defined bool // whether the caller gave definitions
 
-	channels atomic.Pointer[[]*channel] // those that were met
-	mu       sync.Mutex                 // to meet more
+	channels atomic.Pointer[[]*channel] // channels opened so far
+	mu       sync.Mutex                 // for writers of channels, keys, topics and named
 	keys     map[key]*channel           // the first channel of each
-	topics   []*topic                   // in the order in which they were met, which is any
+	topics   []*topic                   // in the order of their first channels, which varies
 	named    map[string][]*topic        // the same by name
+
+	from, until *At // first message that is read, and first one after it that is not; nil without one
+	outside     int // messages of other stretches
+	tails       map[int]*tail
+	setBacks    []setBack
 
 	joined int // pieces
 	again  []int
 	damage dataset.Notes
-	idle   sync.Pool // of *part
+	idle   sync.Pool // free *part
 }
 
-// channel is one of the log, or several that say the same: it decodes messages for a topic.
+// channel decodes messages for a topic. Channels of the log with equal topics and schemas share one.
 type channel struct {
 	topic   *topic
 	decoder message.Decoder // nil if there is none
-	learner message.Learner // nil if the decoder needs to see no messages first
+	learner message.Learner // nil if the decoder does not learn from messages
 }
 
-// key is what channels that decode alike have in common.
+// key identifies channels that decode alike.
 type key struct{ topic, encoding, name, schemaEncoding, data string }
 
-// channel returns one of the log.
+// channel returns channel i of the log.
 func (r *reader) channel(i int) (*channel, error) {
 	if met := r.channels.Load(); met != nil && i >= 0 && i < len(*met) {
 		return (*met)[i], nil
@@ -61,11 +66,11 @@ func (r *reader) channel(i int) (*channel, error) {
 	return met[i], nil
 }
 
-// meet opens the channels that have come since, and returns all.
+// meet opens new channels, and returns all.
 func (r *reader) meet() []*channel {
 	var met []*channel
 	if before := r.channels.Load(); before != nil {
-		met = *before // whoever has it knows how long it was
+		met = *before // readers of the old slice see only its length
 	}
 	counter, _ := r.log.(Counter)
 	for _, c := range r.log.Channels()[len(met):] {
@@ -88,7 +93,7 @@ func (r *reader) open(in *Channel) *channel {
 	c := &channel{}
 	r.keys[k] = c
 	define := r.define
-	if in.Encoding == "ros1" && !r.defined { // the built-in definitions are of ROS 2
+	if in.Encoding == "ros1" && !r.defined { // the built-in definitions are for ROS 2
 		define = nil
 	}
 	decoder, err := r.decoder(in.Encoding, in.Schema, define)
@@ -115,30 +120,32 @@ func (r *reader) open(in *Channel) *channel {
 	return c
 }
 
-// part is what was read of a part of the log.
+// part is the decoded messages of a part of the log.
 type part struct {
-	number int
-	pieces []*piece // of topics, by their index; nil where nothing was read yet, ever
-	used   []*piece // in the order of their first messages
-	learnt bool     // whether there are messages that must be read again
-	damage dataset.Notes
-	err    error
+	number  int
+	pieces  []*piece // by topic index; nil until a message of the topic is read
+	used    []*piece // in the order of their first messages
+	learnt  bool     // whether messages must be read again
+	outside int      // messages of other stretches
+	damage  dataset.Notes
+	err     error
 }
 
-// piece is what was read of a topic in a part.
+// piece is the decoded messages of a topic in a part.
 type piece struct {
 	topic        *topic
-	count        int // messages, also those that could not be decoded
+	count        int // messages, undecodable ones included
 	rows         message.Rows
 	log, publish []int64
+	origins      []origin
 	at           []place
 	frames       kinds
 	bytes        int64
 	broken       failed
-	refused      failed // what this reader does not take
+	refused      failed // messages that this reader does not support
 }
 
-// failed counts messages that could not be decoded.
+// failed counts undecodable messages.
 type failed struct {
 	count int
 	bytes int64
@@ -153,16 +160,16 @@ func (f *failed) add(o failed) {
 	f.bytes += o.bytes
 }
 
-// place is where a message is, and who decodes it.
+// place is the location of a message, with its decoder.
 type place struct {
 	At
 	decoder message.Decoder
 	size    uint32 // of a frame, bytes
-	begins  bool   // whether decoding a video can begin with it
+	begins  bool   // whether a video can be decoded from here
 }
 
-// pass reads parts, in parallel, and joins what was read in their order: all messages, or with again those of channels whose decoders had to see them
-// first.
+// pass reads parts in parallel, and joins them in order. With again, it reads only channels with a learner, because these decode after they
+// have learned from all messages.
 func (r *reader) pass(ctx context.Context, parts []int, again bool) (err error) {
 	for _, c := range r.keys {
 		if again && c.learner != nil {
@@ -193,6 +200,10 @@ func (r *reader) read(ctx context.Context, number int, again bool) *part {
 		return p
 	}
 	p.err = r.log.Each(ctx, number, &p.damage, func(m Message) error {
+		if r.from != nil && m.At.before(*r.from) || r.until != nil && !m.At.before(*r.until) {
+			p.outside++
+			return nil
+		}
 		c, err := r.channel(m.Channel)
 		if err != nil || again && c.learner == nil {
 			return err
@@ -206,7 +217,7 @@ func (r *reader) read(ctx context.Context, number int, again bool) *part {
 			return nil
 		case c.learner != nil && !again:
 			p.learnt = true
-			_ = c.learner.Learn(m.Data) // what is wrong with it is found when it is decoded
+			_ = c.learner.Learn(m.Data) // decoding reports the error
 			return nil
 		}
 		if c.topic.over.Load() {
@@ -221,6 +232,7 @@ func (r *reader) read(ctx context.Context, number int, again bool) *part {
 			return nil
 		}
 		in.log = append(in.log, m.Log)
+		in.origins = append(in.origins, origin{m.Channel, m.At})
 		in.publish = append(in.publish, m.Publish)
 		return nil
 	})
@@ -243,7 +255,7 @@ func (p *part) piece(t *topic) *piece {
 	return in
 }
 
-// decode appends a message's numbers, or where it is and what it is a frame of.
+// decode appends a message's numbers, or the location of a frame or cloud.
 func (in *piece) decode(c *channel, m *Message) error {
 	shape, size, begins := c.decoder.Shape(), uint32(0), false
 	switch shape.Media {
@@ -268,7 +280,7 @@ func (in *piece) decode(c *channel, m *Message) error {
 	return nil
 }
 
-// fail counts a message that could not be decoded.
+// fail counts an undecodable message.
 func (in *piece) fail(err error, m *Message, strict bool) error {
 	var bad *dataset.FormatError
 	if !errors.As(err, &bad) {
@@ -288,7 +300,7 @@ func (in *piece) fail(err error, m *Message, strict bool) error {
 	return nil
 }
 
-// join adds what was read of a part to what was before.
+// join joins a part to the topics.
 func (r *reader) join(p *part, again bool) error {
 	if r.strict && len(p.damage) > 0 && p.damage[0].Cause != nil {
 		return p.damage[0].Cause
@@ -298,6 +310,7 @@ func (r *reader) join(p *part, again bool) error {
 	}
 	if !again {
 		r.damage.Join(p.damage)
+		r.outside += p.outside
 	}
 	for _, in := range p.used {
 		in.topic.join(in, r)
@@ -314,9 +327,9 @@ func (r *reader) join(p *part, again bool) error {
 	return nil
 }
 
-// clear makes a piece ready for another part, in the memory that it has.
+// clear empties a piece for another part, and keeps its memory.
 func (in *piece) clear() {
 	in.rows.Reset()
 	clear(in.frames.at)
-	*in = piece{rows: in.rows, log: in.log[:0], publish: in.publish[:0], at: in.at[:0], frames: kinds{in.frames.list[:0], in.frames.at}}
+	*in = piece{rows: in.rows, log: in.log[:0], publish: in.publish[:0], origins: in.origins[:0], at: in.at[:0], frames: kinds{in.frames.list[:0], in.frames.at}}
 }

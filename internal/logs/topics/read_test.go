@@ -68,7 +68,7 @@ func TestChannelsOfOneTypeAreOneStream(t *testing.T) {
 	assert.Equal(t, []string{"/x", "/x (wide)"}, e.Names(), "the first message's type has the plain name")
 	assert.Equal(t, []string{"pair", "wide"}, []string{e.Streams[0].Type, e.Streams[1].Type})
 	assert.Equal(t, []float32{1, 2, 5, 6, 3, 4}, values(t, e.Stream("/x")))
-	assert.Equal(t, dataset.Notes{{Code: dataset.CodeNoMessages, Subject: "/none"}}, e.Notes)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeNoMessages, Subject: "/none"}, {Code: dataset.CodeBackSteps, Subject: "/x", Count: 1}}, e.Notes)
 	assert.Equal(t, []dataset.EmptyStream{{Name: "/none", Columns: []dataset.Column{{Name: "a"}, {Name: "b"}}, DType: tensor.F32}}, e.Empty)
 }
 
@@ -188,10 +188,10 @@ func TestWhatCannotBeDecodedIsCounted(t *testing.T) {
 		texts = append(texts, n.String())
 	}
 	assert.Equal(t, []string{
-		string(dataset.CodeUndecodedMessages) + " /a: 1 of 4, message of /a at 7 ns: byte: not supported: got 254, want less",
-		string(dataset.CodeNoFit) + " /b: 1, got pair",
-		string(dataset.CodeNoDecoder) + " /c: 2, schema: not supported: got strange, want one of the test",
-		string(dataset.CodeUndecodedMessages) + " /d: 1 of 1, message of /d at 8 ns: byte: not supported: got 254, want less",
+		dataset.CodeUndecodedMessages.String() + " /a: 1 of 4, message of /a at 7 ns: byte: not supported: got 254, want less",
+		dataset.CodeNoFit.String() + " /b: 1, got pair",
+		dataset.CodeNoDecoder.String() + " /c: 2, schema: not supported: got strange, want one of the test",
+		dataset.CodeUndecodedMessages.String() + " /d: 1 of 1, message of /d at 8 ns: byte: not supported: got 254, want less",
 	}, texts)
 	assert.ErrorIs(t, left[0].Cause, dataset.ErrUnsupported)
 

@@ -7,14 +7,14 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// source reads messages of a topic again.
+// source reads messages of a topic when they are needed.
 type source struct {
 	log  Log
 	name string
 	at   []place
 }
 
-// message returns the bytes of message i: there are fewer than there were if the file was opened again and had changed.
+// message returns the bytes of message i. It is a RangeError if the file has fewer messages since it was opened again.
 func (s *source) message(ctx context.Context, i int) ([]byte, error) {
 	if i < 0 || i >= len(s.at) {
 		return nil, &dataset.RangeError{What: "message of " + s.name, Got: i, Len: len(s.at)}
@@ -22,7 +22,7 @@ func (s *source) message(ctx context.Context, i int) ([]byte, error) {
 	return s.log.Message(ctx, s.at[i].At)
 }
 
-// ReadCloud reads a message that is a cloud.
+// ReadCloud decodes message i to a cloud.
 func (s *source) ReadCloud(ctx context.Context, i int) (*dataset.Cloud, error) {
 	data, err := s.message(ctx, i)
 	if err != nil {
@@ -35,7 +35,7 @@ func (s *source) ReadCloud(ctx context.Context, i int) (*dataset.Cloud, error) {
 	return c, nil
 }
 
-// images reads messages that are frames, all of one kind.
+// images reads frames of one kind.
 type images struct {
 	source
 	kind frames

@@ -7,47 +7,50 @@ import (
 	"github.com/robocache/robocache/internal/logs/message"
 )
 
-// maxWidth is how many columns a stream may have.
+// maxWidth is the most columns of a stream.
 const maxWidth = message.MaxList
 
-// A topic's numbers may take mostRoom times the bytes of its messages, and some more: fields that no message has could else fill the memory.
+// A topic's numbers may take mostRoom times the bytes of its messages, and freeRoom more. Otherwise fields that no message contains could
+// fill the memory.
 const (
 	mostRoom  = 256
 	freeRoom  = 64 << 20
 	freePiece = 16 << 20
-	overhead  = 24 // bytes that a container has a message
+	overhead  = 24 // bytes of a message in its container
 )
 
-// topic is a topic's messages of one type, as far as they were joined.
+// topic is a topic's messages of one type that were joined.
 type topic struct {
 	index  int
 	name   string
 	kind   string // its schema's name
 	shape  *message.Shape
 	learns bool
-	ros    bool  // whether its messages are ROS' own, whose headers have more than a timestamp
-	why    error // there is no decoder
+	ros    bool  // whether its messages are of ROS, with headers that have more than a timestamp
+	why    error // the reason why there is no decoder, or nil
 
-	over            atomic.Bool  // whether its numbers took more room than they may, and are not kept
+	over            atomic.Bool  // whether its numbers took too much room and were dropped
 	bytes           int64        // of its messages
 	room            int64        // of their numbers
-	first           int          // which of the log's pieces had the first message; -1 before
-	count           int          // messages, also those that could not be decoded
-	expect          atomic.Int64 // of these, as the container says: more while others read, if channels come late
+	first           int          // the log's piece with the first message; -1 before
+	count           int          // messages, undecodable ones included
+	expect          atomic.Int64 // messages that the container states: it grows when channels come late
 	broken, refused failed
 
 	log, publish, stamps blocks[int64]
-	unsorted             bool
+	late                 int   // steps back of the log time
+	setBack              bool  // whether the clock was set back at one of them
 	last                 int64 // log time
-	published            bool  // whether a publish time is other than the log time
-	stamped              bool  // whether a stamp is other than 0
-	zeros                int   // stamps that are
+	published            bool  // whether a publish time differs from the log time
+	zeros                int   // stamps that are 0
+	// motions are those of the clocks log, publish and header.
+	motions [3]motion
+	pairs   pairs
 
-	f32     blocks[float32]
-	f64     blocks[float64]
+	numbers
 	inexact int
 	lists   []list
-	moving  moving // of messages, where Shape.Keyed
+	moving  moving // of messages, if Shape.Keyed
 	at      blocks[place]
 	frames  kinds
 }
@@ -73,7 +76,7 @@ func (f *frames) String() string {
 // kinds are frames of different kinds, in the order in which they came.
 type kinds struct {
 	list []frames
-	at   map[frames]int // of each, without its count, in the list
+	at   map[frames]int // place of each in the list; the key has count 0
 }
 
 func (k *kinds) add(f frames) {
@@ -90,7 +93,7 @@ func (k *kinds) add(f frames) {
 	k.list[i].count += n
 }
 
-// join adds a piece, the next in file order.
+// join adds the next piece in file order.
 func (t *topic) join(in *piece, r *reader) {
 	if t.first < 0 {
 		t.first = r.joined
@@ -105,7 +108,7 @@ func (t *topic) join(in *piece, r *reader) {
 		t.over.Store(true)
 	}
 	if t.over.Load() {
-		t.log, t.publish, t.stamps, t.f32, t.f64, t.lists = blocks[int64]{}, blocks[int64]{}, blocks[int64]{}, blocks[float32]{}, blocks[float64]{}, nil
+		t.log, t.publish, t.stamps, t.numbers, t.lists = blocks[int64]{}, blocks[int64]{}, blocks[int64]{}, numbers{}, nil
 		return
 	}
 	if len(in.log) == 0 {
@@ -113,28 +116,31 @@ func (t *topic) join(in *piece, r *reader) {
 	}
 	for i, ns := range in.log {
 		if t.log.len()+i > 0 && ns < t.last {
-			t.unsorted = true
+			t.late++
 		}
 		t.last = ns
 		t.published = t.published || in.publish[i] != ns
 	}
+	for i, times := range [][]int64{in.log, in.publish, in.rows.Stamps} {
+		t.motions[i].add(times)
+	}
+	t.pairs.add(in.log, in.rows.Stamps)
 	t.reserve()
 	before := t.log.len()
+	r.findSetBacks(t, in, before)
 	t.log.add(in.log)
 	switch r.clock {
 	case "publish":
 		t.publish.add(in.publish)
 	case "header":
 		for _, ns := range in.rows.Stamps {
-			t.stamped = t.stamped || ns != 0
 			if ns == 0 {
 				t.zeros++
 			}
 		}
 		t.stamps.add(in.rows.Stamps)
 	}
-	t.f32.add(in.rows.F32)
-	t.f64.add(in.rows.F64)
+	t.numbers.add(in.rows.F32, in.rows.F64)
 	t.inexact += in.rows.Inexact
 	if t.lists == nil {
 		t.lists = make([]list, len(t.shape.Lists))
@@ -158,7 +164,7 @@ func (t *topic) join(in *piece, r *reader) {
 	}
 }
 
-// reserve says how many numbers are to come in all.
+// reserve sets the expected lengths.
 func (t *topic) reserve() {
 	n, columns := int(t.expect.Load()), len(t.shape.Columns)
 	if n > maxExpected {
@@ -175,10 +181,10 @@ func (t *topic) reserve() {
 	}
 }
 
-// maxExpected is how many messages may be expected: of a container that says more nothing is believed.
+// maxExpected is the most messages to expect. If a container states more, its number is ignored.
 const maxExpected = 1 << 40
 
-// roomOf returns the bytes that numbers take.
+// roomOf returns the bytes of the numbers.
 func roomOf(rows *message.Rows) int64 {
 	n := 4*len(rows.F32) + 8*len(rows.F64)
 	for i := range rows.Lists {

@@ -3,7 +3,9 @@ package topics
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
@@ -16,76 +18,82 @@ type Channel struct {
 	Topic    string
 	Encoding string // of its messages
 	Schema   message.Schema
-	// Metadata is what the container says of it.
+	// Metadata is the container's metadata of the channel.
 	Metadata map[string]string
 }
 
-// Message is one of a log. Data is good until use returns.
+// Message is a message of a log. Data is valid until use returns.
 type Message struct {
 	Channel int   // of Log.Channels
 	Log     int64 // when it was recorded, ns
-	Publish int64 // when it was sent, ns; as Log where the container does not say
+	Publish int64 // when it was sent, ns; equal to Log if the container has no such time
 	At      At
 	Data    []byte
 }
 
-// At is where a message is, to be read again: how the container counts.
+// At is the location of a message in its container.
 type At struct {
 	Part   int   // of Log.Parts
-	Offset int64 // in it
+	Offset int64 // in the part
 }
 
-// Log is a container of messages. Its methods may be called from any goroutine. Parts are read in parallel; their messages are in any order.
+// Log is a container of messages. Its methods may be called from any goroutine. Parts are read in parallel; their messages are in any
+// order.
 type Log interface {
-	// Channels are those known after all parts were read, which only ever grow.
+	// Channels returns the channels found so far. The list only grows, and is complete once all parts were read.
 	Channels() []Channel
-	// Parts is how many pieces that can be read on their own there are, such as chunks.
+	// Parts returns the number of independently readable pieces, such as chunks.
 	Parts() int
-	// Each calls use for each message of a part. What is broken is counted in damage, and passed over.
+	// Each calls use for each message of a part. Broken messages are skipped and counted in damage.
 	Each(ctx context.Context, part int, damage *dataset.Notes, use func(m Message) error) error
 	// Message returns the bytes of one message again; the caller may keep them.
 	Message(ctx context.Context, at At) ([]byte, error)
 }
 
-// Definer is a Log that knows definitions of messages beside those that its channels have.
+// Definer is a Log with definitions of messages besides its channels' own.
 type Definer interface {
 	// Definition returns the text of a type by its full name, "geometry_msgs/Twist"; empty if it has none.
 	Definition(name string) string
 }
 
-// Counter is a Log that says how many messages a channel has, by its number in Channels, 0 where it does not know. It need not be right: where it is,
-// a stream's numbers are put where they stay.
+// Counter is a Log that knows the number of messages of a channel, by its index in Channels; 0 if unknown. The number may be wrong. If it
+// is right, a stream's numbers are written straight to their final memory.
 type Counter interface{ Count(channel int) int }
 
-// clocks are what Options.Clock may be, the default first: the log time, the publish time where the container has one, and the timestamp in the
-// message's header.
+// clocks are the values of Options.Clock, the default first: the log time, the publish time if the container has one, and the timestamp in
+// the message's header.
 var clocks = []string{"log", "publish", "header"}
 
-// Check looks at the options of a log before it is opened. It returns what is known of any log, the clocks there are and the one that is chosen, and the
-// definitions that the options name. Another clock is a *dataset.OptionError, and so is a path without definitions.
+// Check checks the options of a log before it is opened. It returns the clocks with the selected one, and the definitions that the options
+// name. An unknown clock is a *dataset.OptionError, and so is a path without definitions.
 func Check(ctx context.Context, opt dataset.Options) (dataset.Info, *defs.Set, error) {
 	info := dataset.Info{Clocks: slices.Clone(clocks), Clock: cmp.Or(opt.Clock, clocks[0])}
 	if !slices.Contains(clocks, info.Clock) {
 		return dataset.Info{}, nil, &dataset.OptionError{Arg: "Clock", Got: opt.Clock, Want: strings.Join(clocks, " or ")}
 	}
+	if opt.Stretch < -1 {
+		return dataset.Info{}, nil, &dataset.OptionError{Arg: "Stretch", Got: strconv.Itoa(opt.Stretch), Want: "a number from 1, or -1 for all"}
+	}
 	set, err := defs.Open(ctx, opt.Definitions)
 	return info, set, err
 }
 
-// Read decodes a log to an episode: a stream for each topic of numbers, one for each array of any length in its messages, Media for images and video,
-// Clouds for point clouds, which are read when they are asked for, so the log must stay open. The episode's name and attributes are the container's
-// business.
+// Read decodes a log to an episode: a stream for each topic of numbers, a stream for each array of variable length, Media for images and
+// video, and Clouds for point clouds. Frames and clouds are read on demand, so the log must stay open. The caller sets the episode's name
+// and attributes.
 //
-// What is broken is counted in Damage, and with Options.Strict an error. A topic that cannot be decoded is left out, with the count of its messages.
+// Broken messages are counted in Damage; with Options.Strict they are an error. A topic without a decoder becomes a note with the count of
+// its messages.
 func Read(ctx context.Context, log Log, opt dataset.Options) (*dataset.Episode, error) {
 	return read(ctx, log, opt, message.New)
 }
 
-// opener is message.New.
+// opener has the type of message.New.
 type opener func(encoding string, schema message.Schema, lookup func(name string) string) (message.Decoder, error)
 
 func read(ctx context.Context, log Log, opt dataset.Options, open opener) (*dataset.Episode, error) {
-	r := &reader{log: log, decoder: open, strict: opt.Strict, defined: len(opt.Definitions) > 0, clock: cmp.Or(opt.Clock, clocks[0]), keys: map[key]*channel{}, named: map[string][]*topic{}}
+	r := newReader(log, open)
+	r.strict, r.defined, r.clock = opt.Strict, len(opt.Definitions) > 0, cmp.Or(opt.Clock, clocks[0])
 	if d, ok := log.(Definer); ok {
 		r.define = d.Definition
 	} else {
@@ -95,17 +103,62 @@ func read(ctx context.Context, log Log, opt dataset.Options, open opener) (*data
 		}
 		r.define = set.Lookup("")
 	}
-	parts := make([]int, log.Parts())
-	for i := range parts {
-		parts[i] = i
-	}
-	if err := r.pass(ctx, parts, false); err != nil {
+	if err := r.all(ctx); err != nil {
 		return nil, err
 	}
-	if len(r.again) > 0 {
-		if err := r.pass(ctx, r.again, true); err != nil {
+	if opt.Stretch > 0 {
+		return r.stretch(ctx, opt.Stretch)
+	}
+	if opt.Stretch == 0 {
+		if err := r.setBackError(); err != nil {
 			return nil, err
 		}
 	}
 	return r.episode()
+}
+
+func newReader(log Log, open opener) *reader {
+	return &reader{log: log, decoder: open, keys: map[key]*channel{}, named: map[string][]*topic{}, tails: map[int]*tail{}}
+}
+
+// all reads the log.
+func (r *reader) all(ctx context.Context) error {
+	parts := make([]int, r.log.Parts())
+	for i := range parts {
+		parts[i] = i
+	}
+	if err := r.pass(ctx, parts, false); err != nil {
+		return err
+	}
+	if len(r.again) > 0 {
+		if err := r.pass(ctx, r.again, true); err != nil {
+			return err
+		}
+	}
+	r.judge()
+	return nil
+}
+
+// stretch reads one stretch of a log that was read, from 1.
+func (r *reader) stretch(ctx context.Context, number int) (*dataset.Episode, error) {
+	bounds := r.bounds()
+	switch n := len(bounds) + 1; {
+	case number > n:
+		return nil, &dataset.OptionError{Arg: "Stretch", Got: strconv.Itoa(number), Want: fmt.Sprintf("at most %d: the clock of the log was set back %d times", n, n-1)}
+	case n == 1:
+		return r.episode()
+	}
+	one := newReader(r.log, r.decoder)
+	one.strict, one.defined, one.clock, one.define = r.strict, r.defined, r.clock, r.define
+	if number > 1 {
+		one.from = &bounds[number-2]
+	}
+	if number <= len(bounds) {
+		one.until = &bounds[number-1]
+	}
+	if err := one.all(ctx); err != nil {
+		return nil, err
+	}
+	one.damage.Add(dataset.Note{Code: dataset.CodeOtherStretches, Count: one.outside, Row: dataset.At(number - 1), Detail: dataset.Detail{Of: len(bounds) + 1}})
+	return one.episode()
 }

@@ -3,8 +3,8 @@ package cloudtest
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -39,14 +39,12 @@ func Golden(t *testing.T, folder string, open func(path string, opt dataset.Opti
 		require.NoError(t, err, name)
 		require.NoError(t, c.Check(), name)
 		assert.Equal(t, want.Shape, [2]int{c.Width, c.Height}, name)
-		assert.Equal(t, want.Viewpoint[:3], c.Viewpoint.Position[:], name)
-		assert.Equal(t, want.Viewpoint[3:], c.Viewpoint.Orientation[:], name)
+		assert.Equal(t, want.Viewpoint[:], append(c.Viewpoint.Position[:], c.Viewpoint.Orientation[:]...), name)
 		assert.Equal(t, want.Columns, c.Names(), name)
 		assert.Equal(t, want.NotFinite, c.NotFinite, name)
 		assert.Zero(t, c.Inexact, name)
 		assert.Empty(t, c.Notes, name)
 		assert.Zero(t, c.Trailing, name)
-		assert.Empty(t, c.Notes.Damage(), name)
 		assert.Equal(t, want.Points, digest(Data(t, c.Points)), "%s: points", name)
 		assert.Equal(t, want.Features, digest(Data(t, c.Features)), "%s: features", name)
 	}
@@ -96,20 +94,15 @@ func same(t *testing.T, what string, a, b *tensor.Tensor) {
 	}
 }
 
+// digest returns the hash of numbers as little-endian bytes, with one pattern for every NaN.
 func digest(data []float32) string {
-	sum := sha256.Sum256(bits(data))
-	return hex.EncodeToString(sum[:])
-}
-
-// bits returns numbers as little-endian bytes, with one pattern for every NaN.
-func bits(data []float32) []byte {
-	raw := []byte{}
+	sum := sha256.New()
 	for _, v := range data {
 		b := math.Float32bits(v)
 		if v != v {
 			b = 0x7fc00000
 		}
-		raw = binary.LittleEndian.AppendUint32(raw, b)
+		sum.Write(binary.LittleEndian.AppendUint32(nil, b))
 	}
-	return raw
+	return fmt.Sprintf("%x", sum.Sum(nil))
 }

@@ -25,12 +25,12 @@ func PCD(t testing.TB, c *dataset.Cloud, form string) []byte {
 		letter, size, _ := strings.Cut(types[col.Scalar], " ")
 		fields, letters, sizes = fields+" "+col.Name, letters+" "+letter, sizes+" "+size
 	}
-	view := fmt.Sprint(c.Viewpoint.Position, c.Viewpoint.Orientation)
+	view := strings.Trim(fmt.Sprint(append(c.Viewpoint.Position[:], c.Viewpoint.Orientation[:]...)), "[]")
 	if c.Viewpoint == (dataset.Viewpoint{}) {
 		view = "0 0 0 1 0 0 0"
 	}
 	b := fmt.Appendf(nil, "VERSION 0.7\nFIELDS%s\nSIZE%s\nTYPE%s\nWIDTH %d\nHEIGHT %d\nVIEWPOINT %s\nPOINTS %d\nDATA %s\n",
-		fields, sizes, letters, c.Width, c.Height, strings.Trim(strings.ReplaceAll(view, "] [", " "), "[]"), out.N, form)
+		fields, sizes, letters, c.Width, c.Height, view, out.N, form)
 	if form == "binary_compressed" {
 		var body []byte
 		for _, col := range out.Columns {

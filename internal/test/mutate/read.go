@@ -58,10 +58,11 @@ func Read(open func(dataset.Options) (dataset.Dataset, error), opt dataset.Optio
 func Untyped(err error) error {
 	var bad *dataset.FormatError
 	var system *fs.PathError
+	var back *dataset.SetBackError
 	switch {
 	case errors.As(err, &bad) && bad.Kind == nil:
 		return fmt.Errorf("an error of no kind: %w", err)
-	case bad == nil && !errors.As(err, &system) && !errors.Is(err, dataset.ErrOption) && !errors.Is(err, dataset.ErrShape):
+	case bad == nil && !errors.As(err, &system) && !errors.As(err, &back) && !errors.Is(err, dataset.ErrOption) && !errors.Is(err, dataset.ErrShape):
 		return fmt.Errorf("an error without a type: %T: %w", err, err)
 	}
 	return nil

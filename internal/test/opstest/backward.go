@@ -242,6 +242,11 @@ func (s *suite) gradientGroup(t *testing.T) {
 	})
 }
 
+// plannedFusion returns a fusion of one stream that is planned only.
+func plannedFusion(c *resampling, out tensor.DType) *fusing {
+	return &fusing{Name: c.Name, Out: out, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}
+}
+
 // single is the gradient of a resampling.
 func single(c *resampling, grad *array) *backward {
 	f := &fusing{Name: c.Name, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Clock: c.Clock, DstLengths: c.DstLengths, DstOffsets: c.DstOffsets, Packed: c.Packed,

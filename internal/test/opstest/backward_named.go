@@ -259,7 +259,7 @@ func (s *suite) gradientShapes(t *testing.T) {
 			x[i] = math.Floor(float64(n*100) * (1.1*r.Float64() - .05))
 		}
 		c := &resampling{Name: fmt.Sprint("shapes ", b, n, m, d, dtype), Src: vals(dtype, make([]float64, b*n*d), b, n, d), Times: vals(tensor.I64, timestamps, n), Targets: vals(tensor.I64, x, m), Planned: true}
-		f := &fusing{Name: c.Name, Out: dtype, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}
+		f := plannedFusion(c, dtype)
 		g := gradient(5, f, true, 0)
 		if edit != nil {
 			edit(g)

@@ -2,7 +2,6 @@ package opstest
 
 import (
 	"context"
-	"errors"
 	"math"
 	"testing"
 
@@ -137,23 +136,7 @@ func (s *suite) drawMisuse(t *testing.T) {
 	for _, m := range drawMisuses() {
 		check := func(form string, c *drawCall, run func() error) {
 			m.spoil(c)
-			before := map[*tensor.Tensor][]uint64{}
-			for _, x := range []*tensor.Tensor{c.args.Episodes, c.args.Ticks, c.args.Anchors, c.args.Cursor} {
-				if x != nil && !x.Closed() && (x.OnHost() || x.Device() == s.home()) && x.IsContiguous() {
-					before[x] = s.read(t, x)
-				}
-			}
-			err := run()
-			var e *ops.ArgError
-			if !assert.True(t, errors.As(err, &e), "%s, %s: got %v, want an *ArgError", m.name, form, err) {
-				return
-			}
-			assert.ErrorIs(t, err, m.kind, "%s, %s", m.name, form)
-			assert.Equal(t, [2]string{"Draw", m.arg}, [2]string{e.Op, e.Arg}, "%s, %s: %v", m.name, form, err)
-			assert.NotEmpty(t, e.Want, "%s, %s: says nothing of what it wanted", m.name, form)
-			for x, bits := range before {
-				assert.Equal(t, bits, s.read(t, x), "%s, %s: something was written", m.name, form)
-			}
+			s.refused(t, m.name+", "+form, "Draw", m.arg, m.kind, run, c.args.Episodes, c.args.Ticks, c.args.Anchors, c.args.Cursor)
 		}
 		c := newDrawCall(p.put)
 		check("plan", c, func() error { _, err := s.dev.PlanDraw(c.args, c.opts); return err })

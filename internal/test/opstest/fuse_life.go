@@ -137,23 +137,7 @@ func (s *suite) fuseMisuse(t *testing.T) {
 	for _, m := range fuseMisuses() {
 		check := func(form string, c *fuseCall, run func() error) {
 			m.spoil(c)
-			dst := c.args.Dst
-			readable := dst != nil && !dst.Closed() && (dst.OnHost() || dst.Device() == s.home()) && dst.IsContiguous()
-			var before []uint64
-			if readable {
-				before = s.read(t, dst)
-			}
-			err := run()
-			var e *ops.ArgError
-			if !assert.True(t, errors.As(err, &e), "%s, %s: got %v, want an *ArgError", m.name, form, err) {
-				return
-			}
-			assert.ErrorIs(t, err, m.kind, "%s, %s", m.name, form)
-			assert.Equal(t, [2]string{"Fuse", m.arg}, [2]string{e.Op, e.Arg}, "%s, %s: %v", m.name, form, err)
-			assert.NotEmpty(t, e.Want, "%s, %s: says nothing of what it wanted", m.name, form)
-			if readable {
-				assert.Equal(t, before, s.read(t, dst), "%s, %s: Dst was written", m.name, form)
-			}
+			s.refused(t, m.name+", "+form, "Fuse", m.arg, m.kind, run, c.args.Dst)
 		}
 		c := newFuseCall(p.put)
 		check("plan", c, func() error { _, err := s.dev.PlanFuse(c.args, c.opts); return err })

@@ -208,6 +208,28 @@ func misuses() []misuse {
 	return all
 }
 
+// refused runs a call that must return an *ArgError of a kind about an argument, and must not write to the outputs. Outputs may be nil.
+func (s *suite) refused(t *testing.T, form, op, arg string, kind error, run func() error, outputs ...*tensor.Tensor) {
+	t.Helper()
+	before := map[*tensor.Tensor][]uint64{}
+	for _, x := range outputs {
+		if x != nil && !x.Closed() && (x.OnHost() || x.Device() == s.home()) && x.IsContiguous() {
+			before[x] = s.read(t, x)
+		}
+	}
+	err := run()
+	var e *ops.ArgError
+	if !assert.True(t, errors.As(err, &e), "%s: got %v, want an *ArgError", form, err) {
+		return
+	}
+	assert.ErrorIs(t, err, kind, form)
+	assert.Equal(t, [2]string{op, arg}, [2]string{e.Op, e.Arg}, "%s: %v", form, err)
+	assert.NotEmpty(t, e.Want, "%s: says nothing of what it wanted", form)
+	for x, bits := range before {
+		assert.Equal(t, bits, s.read(t, x), "%s: something was written", form)
+	}
+}
+
 // misuse runs every way to call Resample wrongly. Nothing may be written, and the device must work afterwards.
 func (s *suite) misuse(t *testing.T) {
 	p := &placed{dev: s.dev}
@@ -216,24 +238,7 @@ func (s *suite) misuse(t *testing.T) {
 		t.Run(m.name, func(t *testing.T) {
 			check := func(form string, c *call, run func() error) {
 				m.spoil(c)
-				dst := c.Dst
-				var before []uint64
-				readable := dst != nil && !dst.Closed() && (dst.OnHost() || dst.Device() == s.home()) && dst.IsContiguous()
-				if readable {
-					before = s.read(t, dst)
-				}
-				err := run()
-				var e *ops.ArgError
-				if !assert.True(t, errors.As(err, &e), "%s: got %v, want an *ArgError", form, err) {
-					return
-				}
-				assert.ErrorIs(t, err, m.kind, form)
-				assert.Equal(t, m.arg, e.Arg, "%s: %v", form, err)
-				assert.Equal(t, "Resample", e.Op, form)
-				assert.NotEmpty(t, e.Want, "%s: says nothing of what it wanted", form)
-				if readable {
-					assert.Equal(t, before, s.read(t, dst), "%s: Dst was written", form)
-				}
+				s.refused(t, form, "Resample", m.arg, m.kind, run, c.Dst)
 			}
 			c := newCall(p.put)
 			check("plan", c, func() error { _, err := s.dev.PlanResample(c.ResampleArgs, c.opts); return err })

@@ -190,7 +190,7 @@ func nearTurns(test visit) {
 			c := &resampling{Name: fmt.Sprint("near turns ", dtype, clock), Src: vals(dtype, v, n, 2, 4), Times: vals(clock, times, n, 2), Targets: vals(clock, targets, n, 1),
 				Opts: ops.ResampleOptions{Interp: ops.InterpSlerp}, Planned: true}
 			for _, l := range layouts {
-				test(c, &fusing{Name: c.Name, Out: dtype, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, l)
+				test(c, plannedFusion(c, dtype), l)
 			}
 		}
 	}

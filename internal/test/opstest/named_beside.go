@@ -58,7 +58,7 @@ func besideMiddles(test visit) {
 			for _, clock := range clockDTypes {
 				c.Src, c.Times, c.Targets = vals(dtype, v, n, 2, d), vals(clock, times, n, 2), vals(clock, targets, n, 1)
 				for _, l := range layouts {
-					test(c, &fusing{Name: c.Name, Out: dtype, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, l)
+					test(c, plannedFusion(c, dtype), l)
 				}
 			}
 		}
@@ -112,7 +112,7 @@ func beyondLines(test visit) {
 		for _, out := range []tensor.DType{in, tensor.F64} {
 			c := &resampling{Name: fmt.Sprint("beyond ", in, out), Src: vals(in, uniformValues(rng(97), n*d), n, d), Times: vals(tensor.F64, count0(n), n), Targets: vals(tensor.F64, x, len(x)), Out: out,
 				Opts: ops.ResampleOptions{Channels: table, Edge: ops.EdgeExtrapolate}, Planned: true}
-			test(c, &fusing{Name: c.Name, Out: out, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, layouts[0])
+			test(c, plannedFusion(c, out), layouts[0])
 		}
 	}
 }
@@ -155,7 +155,7 @@ func (s *suite) shares(t *testing.T) {
 			c := &resampling{Name: fmt.Sprint("shares of ", form.chunks), Src: vals(dtype, v, 2, d), Times: arr([]int64{0, h}, 2), Targets: arr(x, form.n), Opts: ops.ResampleOptions{Edge: form.edge}, Planned: true}
 			s.check(t, c, layouts[0])
 			if form.edge == ops.EdgeClamp {
-				s.fused(t, &fusing{Name: c.Name, Out: dtype, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, layouts[0])
+				s.fused(t, plannedFusion(c, dtype), layouts[0])
 			}
 		}
 	}

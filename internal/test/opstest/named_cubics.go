@@ -76,7 +76,7 @@ func cubics(test visit) {
 						c.Opts.MaxGap = gap
 					}
 					l := layouts[number%len(layouts)]
-					test(c, &fusing{Name: c.Name, Out: in, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, l)
+					test(c, plannedFusion(c, in), l)
 				}
 			}
 		}
@@ -112,7 +112,7 @@ func steepCubics(test visit) {
 				}
 				c := &resampling{Name: fmt.Sprint("steep ", in, kind, step), Src: vals(in, v, b, n, 3), Times: vals(tensor.F64, timestamps, b, n), Targets: vals(tensor.F64, x, len(x)), Opts: ops.ResampleOptions{Interp: kind}, Planned: true}
 				for _, l := range layouts[:2] {
-					test(c, &fusing{Name: c.Name, Out: in, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, l)
+					test(c, plannedFusion(c, in), l)
 				}
 			}
 		}

@@ -18,7 +18,7 @@ func heldParts(test visit) {
 				c := &resampling{Name: fmt.Sprint("held parts ", dtype, d), Opts: ops.ResampleOptions{Edge: ops.EdgeFill, Fill: ops.FillWith(-7.5)}, Planned: true}
 				c.Src, c.Times = vals(dtype, uniformValues(rng(74), 2*d), 2, d), vals(clock, []float64{0, 1}, 2)
 				c.Targets = vals(clock, []float64{-1, 1, 0, 2}, 4)
-				test(c, &fusing{Name: c.Name, Out: dtype, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, layouts[0])
+				test(c, plannedFusion(c, dtype), layouts[0])
 			}
 		}
 	}
@@ -50,7 +50,7 @@ func tiesAmongOthers(test visit) {
 	for _, dtype := range []tensor.DType{tensor.F32, tensor.F16, tensor.BF16} {
 		run := func(clock tensor.DType, d, m int, l layout) {
 			c := tiedAmong(r, dtype, clock, d, m)
-			test(c, &fusing{Name: c.Name, Out: dtype, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, l)
+			test(c, plannedFusion(c, dtype), l)
 		}
 		for size := 16; size >= 4; size /= 2 {
 			for _, m := range []int{12, 40, 96} { // one multiprocessor has threads move one, two and four of 33
@@ -112,7 +112,7 @@ func manyItems(test visit) {
 			for _, kind := range []ops.Interp{ops.InterpAngle, ops.InterpPchip} {
 				c := &resampling{Name: fmt.Sprint("many items ", in, d, kind), Opts: ops.ResampleOptions{Channels: []ops.Channel{{Lo: 1, Hi: 2, Interp: kind}}}, Planned: true}
 				c.Src, c.Times, c.Targets = vals(in, uniformValues(rng(77), 3*d), 3, d), arr([]int64{0, 5, 9}, 3), arr([]int64{0, 1, 6, 7}, 4)
-				test(c, &fusing{Name: c.Name, Out: in, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, layouts[0])
+				test(c, plannedFusion(c, in), layouts[0])
 			}
 		}
 	}

@@ -74,7 +74,7 @@ func snaps(test visit) {
 						c.Opts.MaxGap, c.Opts.Tolerance = limit(3), limit(.25)
 					}
 					c.Opts.FillGaps, c.Opts.Fill = number%3 == 0, ops.FillWith(-7.5)
-					test(c, &fusing{Name: c.Name, Out: in, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, layouts[number%2])
+					test(c, plannedFusion(c, in), layouts[number%2])
 					// Of timestamps out of order that nobody checks no access is out of bounds.
 					wrong, mixed := *c, slices.Clone(timestamps)
 					rng(uint64(number)).Shuffle(n-2, func(i, k int) { mixed[1+i], mixed[1+k] = mixed[1+k], mixed[1+i] })

@@ -59,7 +59,7 @@ func noTargets(test visit) {
 					c := &resampling{Name: fmt.Sprint("no targets ", in, out, clock, kind), Out: out, Planned: true, Src: vals(in, poseValues(rng(uint64(number)), 5, 7, channels), 5, 7), Times: vals(clock, []float64{0, 1, 2, 8, 9}, 5),
 						Targets: vals(clock, []float64{math.NaN(), -1, 0, .5, 5, math.NaN(), 9, 10}, 8), Opts: ops.ResampleOptions{Channels: channels, MaxGap: ops.Within(3e9), FillGaps: number%2 == 0, Fill: ops.FillWith(7)}}
 					c.Opts.Edge = []ops.Edge{ops.EdgeClamp, ops.EdgeFill}[number/2%2]
-					test(c, &fusing{Name: c.Name, Out: out, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, layouts[number%2])
+					test(c, plannedFusion(c, out), layouts[number%2])
 				}
 			}
 		}

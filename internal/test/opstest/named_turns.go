@@ -45,7 +45,7 @@ func turns(test visit) {
 			if kind == ops.InterpAngle {
 				c.Opts.Period = 2
 			}
-			test(c, &fusing{Name: c.Name, Out: out, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, layouts[k%2])
+			test(c, plannedFusion(c, out), layouts[k%2])
 		}
 	}
 }

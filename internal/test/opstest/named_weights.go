@@ -248,7 +248,7 @@ func noWeights(test visit) {
 			}
 			clock := []tensor.DType{tensor.F64, tensor.F32}[i%2]
 			c := &resampling{Name: fmt.Sprint("no weights ", dtype, d), Src: vals(dtype, v, 2, d), Times: vals(clock, []float64{0, 1e30}, 2), Targets: vals(clock, []float64{1e-30, 1e-25}, 2), Planned: true}
-			test(c, &fusing{Name: c.Name, Out: dtype, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, layouts[0])
+			test(c, plannedFusion(c, dtype), layouts[0])
 		}
 	}
 }
@@ -267,7 +267,7 @@ func tolerances(test visit) {
 				for _, other := range []ops.Interp{kind, ops.InterpAngle, ops.InterpPchip, ops.InterpPrevious, ops.InterpNext, ops.InterpNearest} {
 					c := &resampling{Name: fmt.Sprint("tolerances ", in, clock, kind, other), Src: vals(in, uniformValues(rng(73), 2*d), 2, d), Times: vals(clock, []float64{0, 8}, 2), Targets: vals(clock, x, len(x)),
 						Opts: ops.ResampleOptions{Interp: kind, MaxGap: gap, Tolerance: tolerance, Channels: []ops.Channel{{Lo: 1, Hi: 2, Interp: other}}}, Planned: true}
-					test(c, &fusing{Name: c.Name, Out: in, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, layouts[0])
+					test(c, plannedFusion(c, in), layouts[0])
 				}
 			}
 		}

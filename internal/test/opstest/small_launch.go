@@ -65,6 +65,13 @@ func besideGuesses(r *rand.Rand, row []float64, m int, sorted bool) []float64 {
 	return out
 }
 
+// smallOptions are ends held or filled, with and without a longest bracket.
+var smallOptions = []ops.ResampleOptions{
+	{}, {Edge: ops.EdgeFill, Fill: ops.FillWith(-7.5)}, {MaxGap: ops.Within(time.Second)},
+	{MaxGap: ops.Within(time.Second / 8), FillGaps: true, Fill: ops.FillWith(3.25), Edge: ops.EdgeFill},
+	{Tolerance: ops.Within(time.Second / 16)},
+}
+
 // smallLaunches are small linear jobs, for which a device may guess which samples a target needs: rows of few samples and of some, whose timestamps are as the
 // guess has them or are not, ends held or filled, with and without a longest bracket, of whole 16 bytes. In a fusion streams of 8 and of 4 bytes
 // stand beside them, on their own clocks.
@@ -91,12 +98,8 @@ func smallLaunches(test visit) {
 						return vals(dtype, uniformValues(r, b*n*d), b, n, d)
 					}
 					c.Src = source([]int{16, 48, 112, 512, 2048}[number%5])
-					c.Opts = []ops.ResampleOptions{
-						{}, {Edge: ops.EdgeFill, Fill: ops.FillWith(-7.5)}, {MaxGap: ops.Within(time.Second)},
-						{MaxGap: ops.Within(time.Second / 8), FillGaps: true, Fill: ops.FillWith(3.25), Edge: ops.EdgeFill},
-						{Tolerance: ops.Within(time.Second / 16)},
-					}[number/3%5]
-					f := &fusing{Name: c.Name, Out: dtype, Targets: c.Targets, Streams: []*part{{resampling: *c}}, Planned: true}
+					c.Opts = smallOptions[number/3%5]
+					f := plannedFusion(c, dtype)
 					for k, size := range []int{8, 4} {
 						p := &part{resampling: resampling{Src: source(size * (1 + number%3)), Opts: c.Opts}}
 						p.Times = onClock(clock, append([]float64(nil), timestamps...), b, n)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"testing"
-	"time"
 
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
@@ -45,11 +44,7 @@ func everyOtherSample(test visit) {
 						timestamps[bad] -= 1e9
 					}
 					c.Times = onClock(clock, timestamps, b, n)
-					c.Opts = []ops.ResampleOptions{
-						{}, {Edge: ops.EdgeFill, Fill: ops.FillWith(-7.5)}, {MaxGap: ops.Within(time.Second)},
-						{MaxGap: ops.Within(time.Second / 8), FillGaps: true, Fill: ops.FillWith(3.25), Edge: ops.EdgeFill},
-						{Tolerance: ops.Within(time.Second / 16)},
-					}[number/2%5]
+					c.Opts = smallOptions[number/2%5]
 					if number%7 == 0 && pattern != same {
 						c.Targets, c.Clock = nil, ops.Uniform(0, 20, m)
 					}

@@ -213,6 +213,6 @@ func wrongTimestamps(dtype, clock tensor.DType, n, front int, at []int, bad int,
 		}
 		c := &resampling{Name: fmt.Sprint("timestamps at once, wrong at ", at), Planned: true, Src: vals(dtype, make([]float64, n*d), 1, n, d), Times: packed(clock, raw, 1, n), Targets: vals(clock, []float64{0, 7}, 2)}
 		c.Times = c.Times.restride([]int{n, 1}, front, 0, encode(clock, 0))
-		test(c, &fusing{Name: c.Name, Out: dtype, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, unalignedLayouts[1-d%2])
+		test(c, plannedFusion(c, dtype), unalignedLayouts[1-d%2])
 	}
 }

@@ -69,14 +69,7 @@ func (s *suite) doubleForms(t *testing.T) {
 // doubleCells checks sums, means and extremes of cells with the given values, and of their negatives.
 func (s *suite) doubleCells(t *testing.T, name string, cells [][]float64) {
 	t.Helper()
-	var xyz, v []float64
-	for i, cell := range cells {
-		for _, x := range cell {
-			xyz = append(xyz, float64(i)+.5, .5, .5)
-			v = append(v, x, -x)
-		}
-	}
-	box := ops.VoxelGrid{Max: [3]float64{float64(len(cells)), 1, 1}, Size: [3]float64{1, 1, 1}}
+	xyz, v, box := cellValues(cells)
 	for reduce := ops.ReduceSum; reduce <= ops.ReduceMin; reduce++ {
 		for _, mode := range []ops.VoxelMode{ops.VoxelDense, ops.VoxelSparse} {
 			for _, to := range []tensor.DType{tensor.F64, tensor.F32} {

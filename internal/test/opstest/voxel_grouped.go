@@ -34,9 +34,6 @@ func (s *suite) groupedVoxels(t *testing.T) {
 		}
 		return vals(dtype, v, n, f)
 	}
-	box := func(x, y, z int) ops.VoxelGrid {
-		return ops.VoxelGrid{Min: [3]float64{-9, -9, -9}, Max: [3]float64{9, 9, 9}, Size: [3]float64{18 / float64(x), 18 / float64(y), 18 / float64(z)}}
-	}
 	rows := arr([]int64{0, 0, 4_097, int64(n) - 5, int64(n)}, 5)
 	pose := []float64{.6, 0, .8, -.75, 0, 1, 0, 1, -.8, 0, .6, 2, 0, 0, 0, 1}
 	poses := vals(tensor.F32, append(append(append(append([]float64{}, pose...), pose...), 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1), pose...), 4, 4, 4)
@@ -95,25 +92,25 @@ func (s *suite) groupedVoxels(t *testing.T) {
 	_, opposedFew1 := opposed(1, 3, 4, 5, 9)
 	const near, far = 1.5, 7 // cells a point
 	shaped := map[string]*voxelizing{
-		"mean of 4":            {Points: cloud, Features: features(n, 4, tensor.F32), Box: box(61, 33, 29), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
-		"max of 8, contended":  {Points: contended, Features: features(n, 8, tensor.F32), Box: box(32, 32, 32), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMax, Empty: -1}},
-		"sum of 3, contended":  {Points: contended, Features: features(n, 3, tensor.F16), Box: box(40, 30, 20), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceSum, Order: ops.AxisXYZ}},
-		"mean of 4, contended": {Points: contended, Features: features(n, 4, tensor.F32), Box: box(31, 33, 35), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
-		"mean of coordinates":  {Points: cloud, Offsets: rows, Poses: poses, Box: box(20, 15, 31), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
-		"f64":                  {Points: vals(tensor.F64, cloud.floats(), n, 3), Features: features(n, 2, tensor.F32), Box: box(61, 33, 30), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceSum}},
-		"counts beside -1":     {Points: contended, Offsets: rows, Box: box(41, 31, 29), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceCount, Empty: -1}},
-		"one cell":             {Points: packed(tensor.F32, make([]uint64, 3*n), n, 3), Features: features(n, 4, tensor.F32), Box: box(30, 30, 30), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
-		"min of 33, wide":      {Points: cloud, Features: features(n, 33, tensor.BF16), Box: box(20, 21, 22), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMin}, Once: true},
-		"mean of 136, wide":    {Points: cloud, Features: features(n, 136, tensor.F32), Box: box(20, 21, 22), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}, Once: true},
+		"mean of 4":            {Points: cloud, Features: features(n, 4, tensor.F32), Box: cellsOf(61, 33, 29), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
+		"max of 8, contended":  {Points: contended, Features: features(n, 8, tensor.F32), Box: cellsOf(32, 32, 32), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMax, Empty: -1}},
+		"sum of 3, contended":  {Points: contended, Features: features(n, 3, tensor.F16), Box: cellsOf(40, 30, 20), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceSum, Order: ops.AxisXYZ}},
+		"mean of 4, contended": {Points: contended, Features: features(n, 4, tensor.F32), Box: cellsOf(31, 33, 35), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
+		"mean of coordinates":  {Points: cloud, Offsets: rows, Poses: poses, Box: cellsOf(20, 15, 31), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
+		"f64":                  {Points: vals(tensor.F64, cloud.floats(), n, 3), Features: features(n, 2, tensor.F32), Box: cellsOf(61, 33, 30), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceSum}},
+		"counts beside -1":     {Points: contended, Offsets: rows, Box: cellsOf(41, 31, 29), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceCount, Empty: -1}},
+		"one cell":             {Points: packed(tensor.F32, make([]uint64, 3*n), n, 3), Features: features(n, 4, tensor.F32), Box: cellsOf(30, 30, 30), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
+		"min of 33, wide":      {Points: cloud, Features: features(n, 33, tensor.BF16), Box: cellsOf(20, 21, 22), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMin}, Once: true},
+		"mean of 136, wide":    {Points: cloud, Features: features(n, 136, tensor.F32), Box: cellsOf(20, 21, 22), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}, Once: true},
 	}
 	cases := map[string]*voxelizing{
-		"mean of 1, a few cells": {Points: contended, Features: features(n, 1, tensor.F32), Box: box(5, 3, 2), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
-		"min of 97, wide":        {Points: cloud, Features: features(n, 97, tensor.BF16), Box: box(9, 7, 11), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMin}},
-		"mean of 388, wide":      {Points: cloud, Features: features(n, 388, tensor.F32), Box: box(4, 3, 5), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}, Once: true},
+		"mean of 1, a few cells": {Points: contended, Features: features(n, 1, tensor.F32), Box: cellsOf(5, 3, 2), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
+		"min of 97, wide":        {Points: cloud, Features: features(n, 97, tensor.BF16), Box: cellsOf(9, 7, 11), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMin}},
+		"mean of 388, wide":      {Points: cloud, Features: features(n, 388, tensor.F32), Box: cellsOf(4, 3, 5), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}, Once: true},
 		"pairs":                  {Points: two, Features: features(2*pairs, 4, tensor.F32), Box: row, Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
 		"pairs in a large grid":  {Points: two, Features: features(2*pairs, 4, tensor.F32), Box: ops.VoxelGrid{Max: [3]float64{float64(pairs), 2, 9}, Size: [3]float64{1, 1, 1}}, Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
 		"sparse pairs":           {Points: two, Features: features(2*pairs, 4, tensor.F32), Box: row, Opts: ops.VoxelizeOptions{Mode: ops.VoxelSparse, Reduce: ops.ReduceSum}},
-		"many in few cells":      {Points: packed(tensor.F32, largeCloud(66_000), 66_000, 3), Box: box(16, 15, 14), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMin}, Once: true},
+		"many in few cells":      {Points: packed(tensor.F32, largeCloud(66_000), 66_000, 3), Box: cellsOf(16, 15, 14), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMin}, Once: true},
 	}
 	for _, y := range []float64{1, 6} {
 		grid := ops.VoxelGrid{Max: [3]float64{float64(n), y, 1}, Size: [3]float64{1, 1, 1}}
@@ -144,8 +141,8 @@ func (s *suite) groupedVoxels(t *testing.T) {
 		}
 	}
 	if s.cfg.Slow <= 1 { // more cells than a block takes of a bucket, and more than are dealt out
-		cases["two parts"] = &voxelizing{Points: cloud, Features: features(n, 1, tensor.F32), Box: box(300, 200, 145), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMax}, Once: true}
-		cases["large"] = &voxelizing{Points: cloud, Features: features(n, 4, tensor.F32), Box: box(330, 330, 330), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}, Once: true}
+		cases["two parts"] = &voxelizing{Points: cloud, Features: features(n, 1, tensor.F32), Box: cellsOf(300, 200, 145), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMax}, Once: true}
+		cases["large"] = &voxelizing{Points: cloud, Features: features(n, 4, tensor.F32), Box: cellsOf(330, 330, 330), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}, Once: true}
 	}
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
 		if s.rare() {

@@ -13,6 +13,11 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
+// cellsOf returns a grid of x by y by z cells in the cube from -9 to 9.
+func cellsOf(x, y, z int) ops.VoxelGrid {
+	return ops.VoxelGrid{Min: [3]float64{-9, -9, -9}, Max: [3]float64{9, 9, 9}, Size: [3]float64{18 / float64(x), 18 / float64(y), 18 / float64(z)}}
+}
+
 // largeVoxels has clouds and grids of a size at which a backend may go another way, against the CPU: a slow device, if it has one
 // multiprocessor.
 func (s *suite) largeVoxels(t *testing.T) {
@@ -20,9 +25,6 @@ func (s *suite) largeVoxels(t *testing.T) {
 		t.Skip("needs a GPU, or a simulated one: it is compared with the CPU")
 	}
 	points := func(n int) *array { return packed(tensor.F32, largeCloud(n), n, 3) }
-	box := func(x, y, z int) ops.VoxelGrid {
-		return ops.VoxelGrid{Min: [3]float64{-9, -9, -9}, Max: [3]float64{9, 9, 9}, Size: [3]float64{18 / float64(x), 18 / float64(y), 18 / float64(z)}}
-	}
 	n, tiles := 33_003, 50_003 // more than 2^15, from which on one multiprocessor deals them out; six tiles
 	if s.cfg.Slow <= 1 {
 		n = 1<<22 + 1<<18 + 3
@@ -43,18 +45,18 @@ func (s *suite) largeVoxels(t *testing.T) {
 		require.NoError(t, err, name)
 		assert.Empty(t, got.same(want), "%s, %d elements into its memory", name, front)
 	}
-	some, great := 20_000, box(256, 300, 128)
+	some, great := 20_000, cellsOf(256, 300, 128)
 	if s.cfg.Slow > 1 {
-		some, great = 9_000, box(128, 150, 128)
+		some, great = 9_000, cellsOf(128, 150, 128)
 	}
 	few := points(some)
 	unlike := packed(tensor.F32, unlikeTiles(largeCloud(tiles), 47), tiles, 3)
 	for name, c := range map[string]*voxelizing{
-		"counts":                  {Points: many, Box: box(61, 33, 129), Opts: countGrid},
+		"counts":                  {Points: many, Box: cellsOf(61, 33, 129), Opts: countGrid},
 		"counts of a large grid":  {Points: many, Box: great, Opts: ops.VoxelizeOptions{Reduce: ops.ReduceCount, Order: ops.AxisXYZ}},
-		"counts of unlike tiles":  {Points: unlike, Offsets: arr([]int64{0, 8197, int64(tiles) - 5, int64(tiles)}, 4), Box: box(47, 40, 31), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceCount, Order: ops.AxisXYZ}},
-		"counts of rows of a few": {Points: few, Offsets: arr([]int64{0, int64(some) - 4_999, int64(some)}, 3), Box: box(40, 30, 20), Opts: countGrid},
-		"cells of a few":          {Points: few, Box: box(40, 30, 20), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceOccupancy}},
+		"counts of unlike tiles":  {Points: unlike, Offsets: arr([]int64{0, 8197, int64(tiles) - 5, int64(tiles)}, 4), Box: cellsOf(47, 40, 31), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceCount, Order: ops.AxisXYZ}},
+		"counts of rows of a few": {Points: few, Offsets: arr([]int64{0, int64(some) - 4_999, int64(some)}, 3), Box: cellsOf(40, 30, 20), Opts: countGrid},
+		"cells of a few":          {Points: few, Box: cellsOf(40, 30, 20), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceOccupancy}},
 	} {
 		fronts := []int{64, 3}
 		if s.cfg.Slow > 1 {
@@ -73,31 +75,31 @@ func (s *suite) largeVoxels(t *testing.T) {
 	two := slices.Clone(many.raw) // whole tiles in one cell of the second part
 	copy(two, slices.Repeat([]uint64{0, 0, uint64(math.Float32bits(8.5))}, 2*8192))
 	counts := map[string]*voxelizing{
-		"tiles unlike others": {Points: unlike, Box: box(47, 47, 47)},
-		"one cell":            {Points: packed(tensor.F32, make([]uint64, 3*n), n, 3), Box: box(60, 64, 61)},
+		"tiles unlike others": {Points: unlike, Box: cellsOf(47, 47, 47)},
+		"one cell":            {Points: packed(tensor.F32, make([]uint64, 3*n), n, 3), Box: cellsOf(60, 64, 61)},
 		"none":                {Points: many, Box: cube(20, 1, 32)},
-		"a long grid":         {Points: many, Box: box(1<<20, 3, 2)},
-		"two parts":           {Points: packed(tensor.F32, two, n, 3), Box: box(320, 300, 200)}, // of a bucket's cells, a block each
-		"f64":                 {Points: wide, Box: box(61, 33, 129)},
-		"points apart":        {Points: many.restride([]int{5, 1}, 2, 1, poison(tensor.F32)), Box: box(61, 33, 129)},
-		"beside 16 bytes":     {Points: many.restride([]int{3, 1}, 1, 1, poison(tensor.F32)), Box: box(61, 33, 129)},
-		"rows":                {Points: many, Offsets: rows, Box: box(40, 30, 20)},
-		"posed rows":          {Points: many, Offsets: rows, Poses: poses, Box: box(40, 30, 20)},
-		"f64 rows":            {Points: wide, Offsets: rows, Poses: vals(tensor.F64, poses.floats(), 3, 4, 4), Box: box(40, 30, 20), Opts: ops.VoxelizeOptions{Order: ops.AxisXYZ}},
-		"posed f64":           {Points: wide, Poses: vals(tensor.F64, poses.floats()[16:32], 4, 4), Box: box(40, 30, 20)},
+		"a long grid":         {Points: many, Box: cellsOf(1<<20, 3, 2)},
+		"two parts":           {Points: packed(tensor.F32, two, n, 3), Box: cellsOf(320, 300, 200)}, // of a bucket's cells, a block each
+		"f64":                 {Points: wide, Box: cellsOf(61, 33, 129)},
+		"points apart":        {Points: many.restride([]int{5, 1}, 2, 1, poison(tensor.F32)), Box: cellsOf(61, 33, 129)},
+		"beside 16 bytes":     {Points: many.restride([]int{3, 1}, 1, 1, poison(tensor.F32)), Box: cellsOf(61, 33, 129)},
+		"rows":                {Points: many, Offsets: rows, Box: cellsOf(40, 30, 20)},
+		"posed rows":          {Points: many, Offsets: rows, Poses: poses, Box: cellsOf(40, 30, 20)},
+		"f64 rows":            {Points: wide, Offsets: rows, Poses: vals(tensor.F64, poses.floats(), 3, 4, 4), Box: cellsOf(40, 30, 20), Opts: ops.VoxelizeOptions{Order: ops.AxisXYZ}},
+		"posed f64":           {Points: wide, Poses: vals(tensor.F64, poses.floats()[16:32], 4, 4), Box: cellsOf(40, 30, 20)},
 	}
 	ends := make([]int64, 513) // of as many rows as threads of one multiprocessor look at
 	for i := range ends {
 		ends[i] = int64(i * some / 512)
 	}
-	counts["512 rows"] = &voxelizing{Points: few, Offsets: arr(ends, 513), Box: box(2, 3, 2)}
+	counts["512 rows"] = &voxelizing{Points: few, Offsets: arr(ends, 513), Box: cellsOf(2, 3, 2)}
 	if s.cfg.Slow <= 1 { // more tiles than voxel_count has threads
-		counts["most"] = &voxelizing{Points: points(9_000_001), Box: box(128, 128, 128)}
+		counts["most"] = &voxelizing{Points: points(9_000_001), Box: cellsOf(128, 128, 128)}
 	}
 	least := leastPoints(n)
 	counts["least coordinates"] = &voxelizing{Points: least, Box: leastBox(61, 33, 129)}
 	counts["least coordinates, apart"] = &voxelizing{Points: least.restride([]int{5, 1}, 2, 1, poison(tensor.F32)), Box: leastBox(61, 33, 129)}
-	counts["far tiles"] = &voxelizing{Points: farTiles(), Box: box(61, 33, 129)}
+	counts["far tiles"] = &voxelizing{Points: farTiles(), Box: cellsOf(61, 33, 129)}
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
 		if s.rare() {
 			continue

@@ -248,6 +248,17 @@ func (s *suite) majority(t *testing.T) {
 	s.voxelCheck(t, &voxelizing{Points: vals(tensor.F32, uniformValues(r, 9000), 3000, 3), Labels: arr(many, 3000), Box: cube(-10, 5, 4), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMajority, Empty: -9}})
 }
 
+// cellValues returns a row of cells with points of the given values: the points, each value and its negative, and the grid.
+func cellValues(cells [][]float64) (xyz, v []float64, box ops.VoxelGrid) {
+	for i, cell := range cells {
+		for _, x := range cell {
+			xyz = append(xyz, float64(i)+.5, .5, .5)
+			v = append(v, x, -x)
+		}
+	}
+	return xyz, v, ops.VoxelGrid{Max: [3]float64{float64(len(cells)), 1, 1}, Size: [3]float64{1, 1, 1}}
+}
+
 // specialValues are sums and extremes of NaN, infinities, zeros, subnormals and numbers of very different size.
 func (s *suite) specialValues(t *testing.T) {
 	nan, inf, zero := math.NaN(), math.Inf(1), math.Copysign(0, -1)
@@ -257,14 +268,7 @@ func (s *suite) specialValues(t *testing.T) {
 		{huge, huge}, {-huge, -huge}, {huge, -huge, 1}, {huge, tiny, -huge}, {1, 0x1p-40, -1}, {1, 0x1p-41, -1}, {1e30, 1, -1e30}, {0x1p-126, 0x1p-149}, {0x1.fffffep-1, 0x1p-24},
 		{3, 3, 3}, {16777216, 1, 1, 1}, {1.1, 2.2, 3.3}, {-1.1, -2.2, -3.4}, {0},
 	}
-	var xyz, v []float64
-	for i, cell := range cells {
-		for _, x := range cell {
-			xyz = append(xyz, float64(i)+.5, .5, .5)
-			v = append(v, x, -x)
-		}
-	}
-	box := ops.VoxelGrid{Max: [3]float64{float64(len(cells)), 1, 1}, Size: [3]float64{1, 1, 1}}
+	xyz, v, box := cellValues(cells)
 	for _, dtype := range []tensor.DType{tensor.F32, tensor.F16, tensor.BF16} {
 		for reduce := ops.ReduceSum; reduce <= ops.ReduceMin; reduce++ {
 			for _, mode := range []ops.VoxelMode{ops.VoxelDense, ops.VoxelSparse} {

@@ -17,9 +17,6 @@ func (s *suite) sortedVoxels(t *testing.T) {
 	if s.isCPU() {
 		t.Skip("needs a GPU, or a simulated one: it is compared with the CPU")
 	}
-	box := func(x, y, z int) ops.VoxelGrid {
-		return ops.VoxelGrid{Min: [3]float64{-9, -9, -9}, Max: [3]float64{9, 9, 9}, Size: [3]float64{18 / float64(x), 18 / float64(y), 18 / float64(z)}}
-	}
 	n := 300_000
 	if s.cfg.Slow > 1 {
 		n = 17_000
@@ -39,12 +36,12 @@ func (s *suite) sortedVoxels(t *testing.T) {
 	}
 	rows := arr([]int64{0, int64(n) - 9_999, int64(n)}, 3)
 	for name, c := range map[string]*voxelizing{
-		"means":             {Points: few, Features: features(4), Box: box(100, 90, 80), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
-		"greatest of three": {Points: few, Features: features(3), Box: box(1, 400, 300), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMax, Empty: -1}},
-		"sums of points":    {Points: few, Offsets: rows, Box: box(60, 50, 40), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceSum, Order: ops.AxisXYZ}},
-		"commonest labels":  {Points: few, Labels: arr(labels, n), Box: box(40, 50, 60), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMajority, Empty: -7}},
-		"hard":              {Points: few, Box: box(64, 64, 64), Opts: ops.VoxelizeOptions{Mode: ops.VoxelHard, MaxPoints: 4, MaxVoxels: 5000}},
-		"sparse":            {Points: few, Features: features(4), Box: box(300, 300, 300), Opts: ops.VoxelizeOptions{Mode: ops.VoxelSparse}},
+		"means":             {Points: few, Features: features(4), Box: cellsOf(100, 90, 80), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
+		"greatest of three": {Points: few, Features: features(3), Box: cellsOf(1, 400, 300), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMax, Empty: -1}},
+		"sums of points":    {Points: few, Offsets: rows, Box: cellsOf(60, 50, 40), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceSum, Order: ops.AxisXYZ}},
+		"commonest labels":  {Points: few, Labels: arr(labels, n), Box: cellsOf(40, 50, 60), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMajority, Empty: -7}},
+		"hard":              {Points: few, Box: cellsOf(64, 64, 64), Opts: ops.VoxelizeOptions{Mode: ops.VoxelHard, MaxPoints: 4, MaxVoxels: 5000}},
+		"sparse":            {Points: few, Features: features(4), Box: cellsOf(300, 300, 300), Opts: ops.VoxelizeOptions{Mode: ops.VoxelSparse}},
 	} {
 		want, err := c.call(s.cpu)
 		require.NoError(t, err, name)
@@ -60,7 +57,7 @@ func (s *suite) sortedVoxels(t *testing.T) {
 	}
 	for k := range 24 {
 		n := base + 32*(k%16) + 5
-		c := &voxelizing{Points: packed(tensor.F32, largeCloud(n), n, 3), Box: box(7, 6, 9), Once: true, Opts: ops.VoxelizeOptions{Mode: ops.VoxelSparse, Reduce: ops.ReduceCount}}
+		c := &voxelizing{Points: packed(tensor.F32, largeCloud(n), n, 3), Box: cellsOf(7, 6, 9), Once: true, Opts: ops.VoxelizeOptions{Mode: ops.VoxelSparse, Reduce: ops.ReduceCount}}
 		in := base - 256 + 32*(k%8) + 7
 		if k >= 16 {
 			in = n

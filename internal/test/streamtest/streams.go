@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Sampled makes a stream of a rate, n samples of named columns; a name that ends in # is of whole numbers.
+// Sampled returns a stream of n samples at hz. columns are names with spaces between them; a column with # after its name has whole numbers.
 func Sampled(t testing.TB, name string, hz float64, n int, columns string, at func(row, column int) float64) dataset.Stream {
 	t.Helper()
 	var cols []dataset.Column
@@ -19,7 +19,8 @@ func Sampled(t testing.TB, name string, hz float64, n int, columns string, at fu
 		whole, integer := strings.CutSuffix(c, "#")
 		cols = append(cols, dataset.Column{Name: whole, Integer: integer})
 	}
-	times, values := make([]int64, n), make([]float64, 0, n*len(cols))
+	times := make([]int64, n)
+	var values []float64
 	for i := range times {
 		times[i] = int64(math.Round(float64(i) * 1e9 / hz))
 		for k := range cols {
@@ -31,9 +32,10 @@ func Sampled(t testing.TB, name string, hz float64, n int, columns string, at fu
 	return s
 }
 
+// Wave is a sine, with another phase in each column.
 func Wave(row, column int) float64 { return math.Sin(float64(row)/17 + float64(column)) }
 
-// Rotating is the quaternion x, y, z, w of a body that turns about an axis that wanders.
+// Rotating returns the quaternion x, y, z, w of a body that turns about a moving axis.
 func Rotating(row int) [4]float64 {
 	a, b := float64(row)/30, float64(row)/50
 	axis := [3]float64{math.Cos(b), math.Sin(b) * .6, math.Sin(b) * .8}

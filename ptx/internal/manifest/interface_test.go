@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -11,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 // shapes has what RC_HOST and RC_FLAG can say.
@@ -107,11 +108,10 @@ func TestLayoutIsThatOfTheCompiler(t *testing.T) {
 	if _, err := exec.LookPath("clang++-19"); err != nil {
 		t.Skip("no clang-19 here to ask")
 	}
-	common, err := os.ReadFile(filepath.Join(kernels, "common.cuh"))
-	require.NoError(t, err)
+	common := filetest.Read(t, filepath.Join(kernels, "common.cuh"))
 	dir := t.TempDir()
 	write := func(name, text string) {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+		filetest.Write(t, filepath.Join(dir, name), text)
 	}
 	write("common.cuh", string(common))
 	s, err := survey(lexed(t, shapes), nil)
@@ -139,12 +139,11 @@ func TestCheckedInInterfaceIsThatOfTheCompiler(t *testing.T) {
 		}
 		dir := t.TempDir()
 		for _, src := range f.sources {
-			data, err := os.ReadFile(filepath.Join(kernels, src.name))
-			require.NoError(t, err)
+			data := filetest.Read(t, filepath.Join(kernels, src.name))
 			if src.name == f.name+".cu" {
 				data = append(data, assertions(own)...)
 			}
-			require.NoError(t, os.WriteFile(filepath.Join(dir, src.name), data, 0o644))
+			filetest.Write(t, filepath.Join(dir, src.name), data)
 		}
 		if assertions(own) == "" {
 			continue
@@ -204,7 +203,7 @@ func main() {
 }
 `
 	for name, text := range map[string]string{"go.mod": "module m\ngo 1.25\n", "main.go": program, interfaceFile: strings.Replace(rendered(t, shapes), "package ptx", "package main", 1)} {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+		filetest.Write(t, filepath.Join(dir, name), text)
 	}
 	cmd := exec.Command("go", "run", ".")
 	cmd.Dir = dir

@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 const kernels = "../.."
@@ -42,7 +44,7 @@ func makeFolder(t *testing.T, change func(files map[string]string)) string {
 		if strings.HasSuffix(name, ".ptx") || strings.HasSuffix(name, ".cubin") && len(data) <= mostPacked {
 			name, data = name+".gz", packed(data)
 		}
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(data), 0o644))
+		filetest.Write(t, filepath.Join(dir, name), data)
 	}
 	return dir
 }
@@ -82,14 +84,13 @@ func TestTableOfSizesIsWrittenWhereItIsFarOff(t *testing.T) {
 		{page(" 1 | 279 | 0 | 0 |"), right},
 		{"above\n" + sizesBegin + sizesEnd + "below\n", right},
 	} {
-		require.NoError(t, os.WriteFile(file, []byte(c.was), 0o644))
+		filetest.Write(t, file, c.was)
 		assert.Equal(t, c.was == c.is, updateSizes(dir, file, true) == nil, c.was)
 		require.NoError(t, updateSizes(dir, file, false))
-		got, err := os.ReadFile(file)
-		require.NoError(t, err)
+		got := filetest.Read(t, file)
 		assert.Equal(t, c.is, string(got))
 	}
-	require.NoError(t, os.WriteFile(file, []byte("no table\n"), 0o644))
+	filetest.Write(t, file, "no table\n")
 	assert.ErrorContains(t, updateSizes(dir, file, false), "page.md has no lines")
 }
 
@@ -98,16 +99,14 @@ func TestCheckNamesTheLineThatIsOutOfDateAndWritesNothing(t *testing.T) {
 	var stderr bytes.Buffer
 	require.Equal(t, 0, run([]string{"-dir", dir}, &stderr), stderr.String())
 	require.Equal(t, 0, run([]string{"-dir", dir, "-check"}, &stderr), stderr.String())
-	before, err := os.ReadFile(filepath.Join(dir, outFile))
-	require.NoError(t, err)
+	before := filetest.Read(t, filepath.Join(dir, outFile))
 
 	const another = "#include \"common.cuh\"\n"
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "k.cu"), []byte(another), 0o644))
+	filetest.Write(t, filepath.Join(dir, "k.cu"), another)
 	assert.Equal(t, 1, run([]string{"-dir", dir, "-check"}, &stderr))
 	assert.Contains(t, stderr.String(), outFile+":")
 	assert.Contains(t, stderr.String(), hash(another))
-	after, err := os.ReadFile(filepath.Join(dir, outFile))
-	require.NoError(t, err)
+	after := filetest.Read(t, filepath.Join(dir, outFile))
 	assert.Equal(t, before, after)
 }
 
@@ -140,14 +139,14 @@ func TestLargeCubinLiesAsItIs(t *testing.T) {
 	cubin := file{"k.sm_90.cubin", hash(large)}
 	assert.Equal(t, image{cubin, cubin, "Cubin", 90, 78, hash(""), 12080}, all.families[0].images[0])
 
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "k.sm_90.cubin.gz"), []byte(packed(large)), 0o644))
+	filetest.Write(t, filepath.Join(dir, "k.sm_90.cubin.gz"), packed(large))
 	_, err = readFolder(dir)
 	assert.ErrorContains(t, err, "k.sm_90.cubin is there compressed too")
 	require.NoError(t, os.Remove(filepath.Join(dir, "k.sm_90.cubin")))
 	_, err = readFolder(dir)
 	assert.ErrorContains(t, err, "k.sm_90.cubin.gz has 278529 bytes")
 	require.NoError(t, os.Remove(filepath.Join(dir, "k.sm_90.cubin.gz")))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "k.sm_90.cubin"), []byte("small"), 0o644))
+	filetest.Write(t, filepath.Join(dir, "k.sm_90.cubin"), "small")
 	_, err = readFolder(dir)
 	assert.ErrorContains(t, err, "k.sm_90.cubin has 5 bytes")
 }

@@ -2,12 +2,13 @@ package release
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 func TestABillSaysWhatEachFileHolds(t *testing.T) {
@@ -62,14 +63,14 @@ func TestABillSaysWhatEachFileHolds(t *testing.T) {
 func TestAModuleWithoutALicenceIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	m := Module{Path: "example.com/m", Version: "v1.0.0"}
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "NOTICE"), []byte("Made by nobody."), 0o644))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "license.go"), []byte("package m // Permission is hereby granted, free of charge"), 0o644))
+	filetest.Write(t, filepath.Join(dir, "NOTICE"), "Made by nobody.")
+	filetest.Write(t, filepath.Join(dir, "license.go"), "package m // Permission is hereby granted, free of charge")
 	require.NoError(t, m.read(dir))
 	assert.ErrorContains(t, m.settle(), "example.com/m v1.0.0 has no licence that is known")
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "COPYING.txt"), []byte("GNU GENERAL PUBLIC LICENSE\nVersion 2, June 1991"), 0o644))
+	filetest.Write(t, filepath.Join(dir, "COPYING.txt"), "GNU GENERAL PUBLIC LICENSE\nVersion 2, June 1991")
 	require.NoError(t, m.read(dir))
 	assert.Error(t, m.settle(), "one that does not go with this project's")
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "LICENSE-MIT"), []byte("Permission is hereby\r\ngranted, free of charge,"), 0o644))
+	filetest.Write(t, filepath.Join(dir, "LICENSE-MIT"), "Permission is hereby\r\ngranted, free of charge,")
 	m.texts = nil
 	require.NoError(t, m.read(dir))
 	require.NoError(t, m.settle())

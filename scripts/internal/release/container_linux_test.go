@@ -16,12 +16,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 // packed is the archive of this machine's binary, as a release has it.
 func packed(t *testing.T) []byte {
-	program, err := os.ReadFile(binary(t))
-	require.NoError(t, err)
+	program := filetest.Read(t, binary(t))
 	var b bytes.Buffer
 	require.NoError(t, archive(&b, []entry{{"robocache", 0o755, program}, {"LICENSE", 0o644, []byte("licence")}}))
 	return b.Bytes()
@@ -81,8 +82,7 @@ func TestTheBinaryRunsInAnImageOfTheCLibraryAlone(t *testing.T) {
 	}
 	require.Greater(t, len(paths), 2, "%s", list)
 	for _, path := range paths {
-		data, err := os.ReadFile(path)
-		require.NoError(t, err)
+		data := filetest.Read(t, path)
 		to := filepath.Join(root, path)
 		require.NoError(t, os.MkdirAll(filepath.Dir(to), 0o755))
 		require.NoError(t, os.WriteFile(to, data, 0o755))
@@ -91,9 +91,8 @@ func TestTheBinaryRunsInAnImageOfTheCLibraryAlone(t *testing.T) {
 	data := filepath.Join(root, "data")
 	require.NoError(t, os.Mkdir(data, 0o755))
 	require.NoError(t, os.Chown(data, nonroot, nonroot))
-	log, err := os.ReadFile(filepath.Join(repository(t), "examples", "data", "flight.ulg"))
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(data, "flight.ulg"), log, 0o644))
+	log := filetest.Read(t, filepath.Join(repository(t), "examples", "data", "flight.ulg"))
+	filetest.Write(t, filepath.Join(data, "flight.ulg"), log)
 
 	robocache := func(args ...string) string {
 		cmd := exec.Command(entrypoint[1], args...)
@@ -124,9 +123,7 @@ func TestTheBinaryForTheOtherProcessorRuns(t *testing.T) {
 	resample := []string{"resample", log, "--hz", "50", "--stream", "airspeed", "-o"}
 	output(t, nil, binary(t), append(resample, filepath.Join(dir, "here.npz"))...)
 	output(t, []string{"QEMU_LD_PREFIX=" + libraries}, emulator, append(append([]string{other}, resample...), filepath.Join(dir, "there.npz"))...)
-	want, err := os.ReadFile(filepath.Join(dir, "here.npz"))
-	require.NoError(t, err)
-	got, err := os.ReadFile(filepath.Join(dir, "there.npz"))
-	require.NoError(t, err)
+	want := filetest.Read(t, filepath.Join(dir, "here.npz"))
+	got := filetest.Read(t, filepath.Join(dir, "there.npz"))
 	assert.Equal(t, want, got)
 }

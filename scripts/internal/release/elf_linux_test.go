@@ -1,7 +1,6 @@
 package release
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -9,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 // compiled builds a small C program for this machine.
@@ -19,7 +20,7 @@ func compiled(t *testing.T, source string, args ...string) string {
 	}
 	dir := t.TempDir()
 	file, out := filepath.Join(dir, "p.c"), filepath.Join(dir, "p")
-	require.NoError(t, os.WriteFile(file, []byte(source), 0o644))
+	filetest.Write(t, file, source)
 	text, err := exec.Command(gcc, append([]string{"-o", out, file}, args...)...).CombinedOutput()
 	require.NoError(t, err, "%s", text)
 	return out

@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 const testVersion = "9.8.7rc6"
@@ -76,8 +78,7 @@ func copyTree(t *testing.T) string {
 			continue
 		}
 		require.NoError(t, err)
-		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(to, name)), 0o755))
-		require.NoError(t, os.WriteFile(filepath.Join(to, name), text, 0o644))
+		filetest.Write(t, filepath.Join(to, name), text)
 	}
 	return to
 }
@@ -85,10 +86,8 @@ func copyTree(t *testing.T) string {
 func TestTheBinaryIsTheSameBytesFromAnyFolder(t *testing.T) {
 	again := filepath.Join(t.TempDir(), "again")
 	require.NoError(t, Build(copyTree(t), here, testVersion, again))
-	a, err := os.ReadFile(binary(t))
-	require.NoError(t, err)
-	b, err := os.ReadFile(again)
-	require.NoError(t, err)
+	a := filetest.Read(t, binary(t))
+	b := filetest.Read(t, again)
 	assert.True(t, string(a) == string(b), "%d and %d bytes", len(a), len(b))
 }
 

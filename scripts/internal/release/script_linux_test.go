@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 // project is a repository with release.sh, a release_check.sh that passes if the file ready is committed, and a go command that writes how it was run.
@@ -18,8 +20,7 @@ type project struct {
 }
 
 func newProject(t *testing.T) *project {
-	script, err := os.ReadFile(filepath.Join(repository(t), "scripts", "release.sh"))
-	require.NoError(t, err)
+	script := filetest.Read(t, filepath.Join(repository(t), "scripts", "release.sh"))
 	p := &project{t, tree(t, map[string]string{
 		"scripts/release.sh":       string(script),
 		"scripts/release_check.sh": "#!/bin/sh\ntest -e ready\n",
@@ -69,8 +70,7 @@ func TestAReleaseIsMadeOfACleanClone(t *testing.T) {
 	p.git("tag", "v1.2.3")
 	code, out := p.release("v1.2.3")
 	require.Equal(t, 0, code, out)
-	ran, err := os.ReadFile(filepath.Join(p.dir, "build", "release", "ran"))
-	require.NoError(t, err)
+	ran := filetest.Read(t, filepath.Join(p.dir, "build", "release", "ran"))
 	lines := strings.Split(strings.TrimSpace(string(ran)), "\n")
 	assert.Equal(t, []string{"run ./scripts/release -o " + filepath.Join(p.dir, "build", "release") + " -version v1.2.3", "ready", "scripts", "second"}, lines[:4])
 	require.Len(t, lines, 5, "%s", ran)

@@ -1,13 +1,14 @@
 package release
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 func TestAVersionIsWrittenAsPythonDoes(t *testing.T) {
@@ -64,7 +65,7 @@ func TestTheVersionIsThatOfGit(t *testing.T) {
 		require.NoError(t, err, "%s", out)
 	}
 	git("init", "-q")
-	put := func(text string) { require.NoError(t, os.WriteFile(filepath.Join(dir, "f"), []byte(text), 0o644)) }
+	put := func(text string) { filetest.Write(t, filepath.Join(dir, "f"), text) }
 	put("1")
 	git("add", "f")
 	git("commit", "-qm", "one")

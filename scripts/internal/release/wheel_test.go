@@ -15,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 // tree writes files of these names and returns their folder.
@@ -22,8 +24,7 @@ func tree(t *testing.T, files map[string]string) string {
 	root := t.TempDir()
 	for name, text := range files {
 		path := filepath.Join(root, filepath.FromSlash(name))
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+		filetest.Write(t, path, text)
 	}
 	return root
 }
@@ -101,7 +102,7 @@ func TestAWheelHoldsThePackageAndTheBinary(t *testing.T) {
 func TestAWheelTakesNothingByAccident(t *testing.T) {
 	for _, stray := range []string{"notes.txt", "sub/data.npz", "x.so"} {
 		root := tree(t, small)
-		require.NoError(t, os.WriteFile(filepath.Join(root, "python", "robocache", stray), nil, 0o644))
+		filetest.Write(t, filepath.Join(root, "python", "robocache", stray), "")
 		assert.ErrorContains(t, func() error { w := smallWheel(root); return w.Write(io.Discard) }(), filepath.Base(stray))
 	}
 	root := tree(t, small)
@@ -118,7 +119,7 @@ func TestAWheelThatIsTooLargeIsNotWritten(t *testing.T) {
 		state = state*6364136223846793005 + 1442695040888963407
 		noise[i] = byte(state >> 56)
 	}
-	require.NoError(t, os.WriteFile(filepath.Join(root, "binary"), noise, 0o644))
+	filetest.Write(t, filepath.Join(root, "binary"), noise)
 	_, err := WriteWheel(out, smallWheel(root))
 	assert.Regexp(t, regexp.MustCompile(`has \d+ bytes, and may have 25000000`), err)
 	left, err := os.ReadDir(out)

@@ -13,14 +13,14 @@ import (
 type App struct {
 	In         io.Reader // standard input
 	Out, Err   io.Writer
-	Announce   func(step string) (done func()) // tells a person at a terminal what takes long
-	JSON       bool                            // standard output has one JSON object and no text
-	Quiet      bool                            // remarks are for another program to make
+	Announce   func(step string) (done func()) // shows a slow step on a terminal
+	JSON       bool                            // standard output has one JSON object in place of text
+	Quiet      bool                            // prints no remarks, because another program prints them
 	Interrupts Interrupts
 	Pipe       *Pipe
 }
 
-// New returns an App that names a pipe by its own name in all that it prints, and announces steps if err is a terminal.
+// New returns an App. It names a pipe in place of its copy in everything that it prints, and shows steps if err is a terminal.
 func New(in io.Reader, out, err io.Writer) *App {
 	p := &Pipe{}
 	return &App{In: in, Out: &naming{out, p}, Err: &naming{err, p}, Announce: announcing(err), Pipe: p}
@@ -39,9 +39,16 @@ func (a *App) WriteJSON(v any) error {
 	return err
 }
 
-// Remark prints a line that is not the result to standard error. With --json the result carries it, and nothing is printed.
+// Remark prints a line to standard error. With --json it prints nothing, because the result has the line.
 func (a *App) Remark(format string, args ...any) {
 	if !a.JSON && !a.Quiet {
 		fmt.Fprintf(a.Err, "robocache: %s\n", printed.Text(fmt.Sprintf(format, args...)))
+	}
+}
+
+// Remarks prints lines as Remark does.
+func (a *App) Remarks(lines []string) {
+	for _, line := range lines {
+		a.Remark("%s", line)
 	}
 }

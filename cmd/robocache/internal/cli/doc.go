@@ -1,5 +1,5 @@
-// Package cli is what the commands of robocache share on the side of the terminal: the streams that they print to, JSON, remarks, progress, signals,
-// the name of a pipe, and flag values.
+// Package cli has the terminal side of robocache's commands: the standard streams, JSON, remarks, progress, signals, names of pipes, and
+// flag values.
 //
 //	app := cli.New(os.Stdin, os.Stdout, os.Stderr)
 //	defer app.Interrupts.Watch()()

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Pipe is an input that was copied: its name on the command line, and the path of its copy, which is empty where no input is a pipe.
+// Pipe is an input that was copied: its name on the command line and the path of its copy. The path is empty if no input is a pipe.
 type Pipe struct{ Name, Copy string }
 
-// text is a text that names the pipe where it named the copy.
+// text returns a text with the pipe's name in place of the copy's.
 func (p *Pipe) text(s string) string {
 	if p == nil || p.Copy == "" {
 		return s
@@ -18,7 +18,7 @@ func (p *Pipe) text(s string) string {
 	return strings.ReplaceAll(s, p.Copy, p.Name)
 }
 
-// JSON returns encoded JSON that names the pipe where it named the copy.
+// JSON returns encoded JSON with the pipe's name in place of the copy's.
 func (p *Pipe) JSON(b []byte) []byte {
 	if p == nil || p.Copy == "" {
 		return b
@@ -33,7 +33,7 @@ func (p *Pipe) JSON(b []byte) []byte {
 	return bytes.ReplaceAll(b, inside(p.Copy), inside(p.Name))
 }
 
-// naming writes texts that name the pipe.
+// naming is a writer that writes the pipe's name in place of the copy's.
 type naming struct {
 	w    io.Writer
 	pipe *Pipe

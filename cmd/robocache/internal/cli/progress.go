@@ -10,10 +10,10 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// patience is how long a step may take before a person at a terminal is told of it.
+// patience is the duration of a step before it is shown on a terminal.
 const patience = time.Second
 
-// Step shows what is being done, to a person at a terminal, once that has taken a second. The function that it returns ends the step.
+// Step shows a step on a terminal if it takes more than a second. The returned function ends the step.
 func (a *App) Step(what string) func() {
 	if a.Announce == nil || a.JSON {
 		return func() {}
@@ -21,13 +21,13 @@ func (a *App) Step(what string) func() {
 	return sync.OnceFunc(a.Announce(a.Pipe.text(what)))
 }
 
-// Bar shows how many of a number of things are done, to a person at a terminal. The zero Bar shows nothing.
+// Bar shows progress on a terminal. The zero Bar shows nothing.
 type Bar struct{ *progressbar.ProgressBar }
 
-// Counting begins a bar of so many things. It shows once the work has taken a while.
+// Counting starts a bar with a total. It is shown only if the work takes a while.
 func (a *App) Counting(what string, of int) Bar { return a.bar(what, of) }
 
-// Rating begins a bar that shows how many things of a unit are done in a second, too.
+// Rating starts a bar that also shows the rate in units a second.
 func (a *App) Rating(what string, of int, unit string) Bar {
 	return a.bar(what, of, progressbar.OptionShowIts(), progressbar.OptionSetItsString(unit))
 }
@@ -40,10 +40,10 @@ func (a *App) bar(what string, of int, more ...progressbar.Option) Bar {
 		progressbar.OptionThrottle(patience/10), progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(true))...)}
 }
 
-// Add counts n things more.
+// Add adds n to the bar.
 func (b Bar) Add(n int) {
 	if b.ProgressBar != nil {
-		_ = b.ProgressBar.Add(n) // a bar that cannot be drawn is no reason to stop
+		_ = b.ProgressBar.Add(n) // a bar that cannot be drawn does not stop the work
 	}
 }
 
@@ -54,7 +54,7 @@ func (b Bar) Done() {
 	}
 }
 
-// announcing says on standard error what is being done, and for how long; nil if that is no terminal.
+// announcing returns the function that shows a step and its duration on standard error, or nil if that is no terminal.
 func announcing(stderr io.Writer) func(string) func() {
 	f, ok := stderr.(*os.File)
 	if !ok {
@@ -66,7 +66,7 @@ func announcing(stderr io.Writer) func(string) func() {
 	return func(what string) func() { return ticking(f, what, patience) }
 }
 
-// ticking writes a line over and over, until the function that it returns takes it away.
+// ticking rewrites a line periodically, until the returned function clears it.
 func ticking(w io.Writer, what string, every time.Duration) func() {
 	begin, done, gone := time.Now(), make(chan struct{}), make(chan struct{})
 	go func() {

@@ -12,27 +12,28 @@ import (
 	"github.com/robocache/robocache/internal/atomicfile"
 )
 
-// ExitOther is the exit code of an error that has no code of its own, and of a program that a signal should have ended and did not.
+// ExitOther is the exit code of other errors, and of a program that continued after a signal.
 const ExitOther = 1
 
-// Interrupts is what a signal that asks the program to end does. A command ends at once, as by the signal itself, and leaves no file that is half
-// made; one that has called UntilCut ends by itself with the results that it has and exit code 1, unless a second signal comes.
+// Interrupts handles the signals that end a program. By default the program ends at once with the signal, and removes incomplete files.
+// After UntilCut, the first signal only ends the context, and the command writes its results and exits with code 1. A second signal ends the
+// program at once.
 type Interrupts struct {
 	sync.Mutex
-	soft func() // nil: end at once
-	last func() // says what there is to say before the end; may be nil
+	soft func() // nil: the signal ends the program at once
+	last func() // called before the program ends; may be nil
 }
 
-// Watch begins to catch signals. The function that it returns ends that.
+// Watch starts to catch signals. The returned function stops that.
 func (i *Interrupts) Watch() (stop func()) {
 	caught := make(chan os.Signal, 1)
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
-		if !signal.Ignored(s) { // as nohup does to SIGHUP
+		if !signal.Ignored(s) { // for example, nohup ignores SIGHUP
 			signal.Notify(caught, s)
 		}
 	}
-	// A reader of the output that is gone makes writing fail, which run looks for. By itself it would end the program at once, in the midst of a
-	// file.
+	// Without this, SIGPIPE would end the program in the middle of a file if the reader of its output is gone. Now the write fails, and run
+	// handles the error.
 	gone := make(chan os.Signal, 1)
 	signal.Notify(gone, syscall.SIGPIPE)
 	done := make(chan struct{})
@@ -72,29 +73,29 @@ func (i *Interrupts) set(to *func(), f func()) {
 	*to = f
 }
 
-// die ends the program by the signal, so that its parent sees what ended it.
+// die ends the program with the signal, so that its parent sees the cause.
 func die(s os.Signal) {
 	signal.Reset(s)
 	if p, err := os.FindProcess(os.Getpid()); err == nil && p.Signal(s) == nil {
-		time.Sleep(time.Second) // it comes at once
+		time.Sleep(time.Second) // the signal arrives before that
 	}
 	os.Exit(ExitOther)
 }
 
-// DieOfPipe ends the program by SIGPIPE, which the runtime takes from nothing but a write.
+// DieOfPipe ends the program with SIGPIPE, which the runtime only accepts from a write.
 func DieOfPipe() {
 	signal.Reset(syscall.SIGPIPE)
 	_, _ = os.Stdout.Write([]byte("\n"))
 	os.Exit(ExitOther)
 }
 
-// OnSignal calls say before a signal ends the program, until stop.
+// OnSignal calls say before a signal ends the program, until stop is called.
 func (a *App) OnSignal(say func()) (stop func()) {
 	a.Interrupts.set(&a.Interrupts.last, say)
 	return func() { a.Interrupts.set(&a.Interrupts.last, nil) }
 }
 
-// UntilCut returns a context that a signal or, if it is not 0, the limit ends; ended reports whether a signal did.
+// UntilCut returns a context that a signal ends, or the limit if it is not 0. ended reports whether a signal came.
 func (a *App) UntilCut(limit time.Duration) (ctx context.Context, ended func() bool, stop func()) {
 	signals, cancel := context.WithCancel(context.Background())
 	a.Interrupts.set(&a.Interrupts.soft, cancel)

@@ -11,12 +11,17 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// Choice is a flag that takes one of a few names, those of List. An error of Set names them.
+// Choice is a flag for one name of a list. Errors of Set have the names.
 type Choice[T fmt.Stringer] struct {
 	Value T
 	Given bool
 	List  []T
-	Kind  string // what the help calls the value
+	Kind  string // the value's name in help
+}
+
+// ChoiceOf returns the flag for a name of the list.
+func ChoiceOf[T fmt.Stringer](kind string, list ...T) Choice[T] {
+	return Choice[T]{List: list, Kind: kind}
 }
 
 func (c *Choice[T]) String() string {
@@ -38,7 +43,7 @@ func (c *Choice[T]) Set(s string) error {
 	return fmt.Errorf("want %s", strings.Join(c.Names(), ", "))
 }
 
-// Names returns the names of the list, in its order.
+// Names returns the names of the list in order.
 func (c *Choice[T]) Names() []string {
 	var out []string
 	for _, v := range c.List {
@@ -47,10 +52,15 @@ func (c *Choice[T]) Names() []string {
 	return out
 }
 
-// Setting is a choice that is written to a field.
+// Setting is a choice that also writes its value to a field.
 type Setting[T fmt.Stringer] struct {
 	Choice[T]
 	To *T
+}
+
+// SettingOf returns the flag for a name of the list. It writes the value to a field.
+func SettingOf[T fmt.Stringer](to *T, kind string, list ...T) Setting[T] {
+	return Setting[T]{ChoiceOf(kind, list...), to}
 }
 
 func (s *Setting[T]) Set(text string) error {
@@ -85,14 +95,17 @@ func (f *FillFlag) Set(s string) error {
 	return nil
 }
 
-// LimitFlag is a length of time that is not negative, such as 50ms.
+// LimitFlag is a duration such as 50ms. It is 0 or more, or above 0 if Above is set. It writes to a field.
 type LimitFlag struct {
-	Limit ops.Limit
-	Above bool // 0 is none
+	To    *ops.Limit
+	Above bool
 }
 
 func (l *LimitFlag) String() string {
-	if d, ok := l.Limit.Get(); ok {
+	if l.To == nil {
+		return ""
+	}
+	if d, ok := l.To.Get(); ok {
 		return d.String()
 	}
 	return ""
@@ -108,11 +121,11 @@ func (l *LimitFlag) Set(s string) error {
 	if err != nil || d < 0 {
 		return fmt.Errorf("want a length of time that is not negative, such as 50ms or 0.2s")
 	}
-	l.Limit = ops.Within(d)
+	*l.To = ops.Within(d)
 	return nil
 }
 
-// PositiveFlag is a finite number above 0, at most Max unless that is 0, which is written to a field.
+// PositiveFlag is a finite number above 0, at most Max unless Max is 0. It writes to a field.
 type PositiveFlag struct {
 	To   *float64
 	Max  float64
@@ -140,5 +153,5 @@ func (p *PositiveFlag) Set(s string) error {
 	return nil
 }
 
-// Hertz returns the flag of a rate in hertz, at most 1e9, which is written to a field.
+// Hertz returns the flag of a rate in hertz, at most 1e9. It writes to a field.
 func Hertz(to *float64) *PositiveFlag { return &PositiveFlag{To: to, Max: 1e9, Unit: "HZ"} }

@@ -61,7 +61,7 @@ type Dataset interface {
 	// Stats returns the statistics of an episode's video, and false if there are none that can be true.
 	Stats(ctx context.Context, feature string, episode int64) (Stats, bool)
 	// Levels returns the levels of all frames of a feature, and false if the dataset has none.
-	Levels(feature string) (Levels, bool)
+	Levels(ctx context.Context, feature string) (Levels, bool)
 }
 
 // Stats are statistics of a video.

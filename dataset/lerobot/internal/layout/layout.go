@@ -13,12 +13,14 @@ const (
 	StatsFile    = "meta/stats.json"
 	TasksFile    = "meta/tasks.parquet"
 	ModalityFile = "meta/modality.json" // GR00T's parts of states and actions, which LeRobot does not read
-	// LevelsFile counts each level of red, green and blue in the frames that the statistics of a video are of. With it, datasets that are
-	// joined have the exact statistics of all frames without decoding one. LeRobot has no use for it, and leaves it alone.
-	LevelsFile = "meta/pixel_levels.json"
 	// VideoPath is the pattern of a video's files in version 3.
 	VideoPath = "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4"
 )
+
+// LevelsKey is the key of a dataset's pixel levels in the footer of the last file of meta/episodes: JSON, footage.Levels by the name of the
+// video. With them, joined datasets have the exact statistics of all frames, and no frame is decoded. LeRobot ignores the key, and drops it
+// when it rewrites the file, so that levels never outlive their episodes.
+const LevelsKey = "robocache.pixel_levels"
 
 // ChunkFiles is how many files a folder has, LeRobot's chunks_size.
 const ChunkFiles = 1000

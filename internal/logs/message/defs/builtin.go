@@ -10,7 +10,7 @@ import (
 //go:embed definitions.txt
 var text string
 
-// variant is a type as some distributions have it.
+// variant is a type's definition in some distributions.
 type variant struct {
 	distros []string // nil for all
 	text    string
@@ -26,17 +26,17 @@ var builtin = sync.OnceValue(func() (b struct {
 		head, fields, _ := strings.Cut(one, "\n")
 		words := strings.Fields(head)
 		if fields == "" {
-			fields = "\n" // a type of no fields, which is not one that there is not
+			fields = "\n" // an empty type, as opposed to a missing one
 		}
 		b.types[words[0]] = append(b.types[words[0]], variant{words[1:], fields})
 	}
 	return b
 })
 
-// Distros are the distributions of ROS 2 whose definitions there are, the newest last.
+// Distros are the distributions of ROS 2 with built-in definitions, the newest last.
 func Distros() []string { return builtin().distros }
 
-// Known returns the distribution itself if its definitions are built in, and else the newest, whose are taken then.
+// Known returns distro if its definitions are built in, and else the newest distribution.
 func Known(distro string) string {
 	if distros := Distros(); !slices.Contains(distros, distro) {
 		return distros[len(distros)-1]
@@ -44,7 +44,7 @@ func Known(distro string) string {
 	return distro
 }
 
-// ofDistro returns a built-in definition, that of the newest distribution where the one asked for has not got the type.
+// ofDistro returns a built-in definition. If the distribution lacks the type, it is that of the newest one with the type.
 func ofDistro(name, distro string) string {
 	variants := builtin().types[name]
 	for _, v := range variants {

@@ -2,7 +2,6 @@ package defs
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 func opened(t *testing.T, paths ...string) *Set {
@@ -20,8 +20,7 @@ func opened(t *testing.T, paths ...string) *Set {
 }
 
 func write(t *testing.T, path, text string) {
-	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o777))
-	require.NoError(t, os.WriteFile(path, []byte(text), 0o666))
+	filetest.Write(t, path, text)
 }
 
 func TestDefinitionsAreThoseOfTheDistribution(t *testing.T) {

@@ -15,19 +15,19 @@ import (
 )
 
 const (
-	mostDeep  = 12      // folders in folders
-	mostFiles = 200_000 // that are looked at
+	mostDeep  = 12      // nested folders
+	mostFiles = 200_000 // the most files in a search
 	mostText  = 1 << 20 // bytes of a definition
 )
 
-// Set is the definitions that there are. Its methods may be called from any goroutine.
+// Set is a set of definitions. Its methods may be called from any goroutine.
 type Set struct {
-	types map[string]string // of the caller's files, by ROS' full name
+	types map[string]string // from the caller's files, by ROS' full name
 }
 
-// Open reads the definitions of folders, and of folders in them, and of files. What is called X.msg or X.idl is the type pkg/X, and pkg the folder that
-// it lies in, or the one above if that is "msg": share/geometry_msgs/msg/Twist.msg. Of a type that there is twice, the first is taken, and .msg before
-// .idl. A path without a definition is a *dataset.OptionError.
+// Open reads definitions from files, and from folders with their subfolders. A file X.msg or X.idl defines the type pkg/X: pkg is its
+// folder, or the folder above if that is "msg", as in share/geometry_msgs/msg/Twist.msg. If a type occurs twice, the first counts, and .msg
+// comes before .idl. A path without a definition is a *dataset.OptionError.
 func Open(ctx context.Context, paths []string) (*Set, error) {
 	s := &Set{types: map[string]string{}}
 	for _, p := range paths {
@@ -55,7 +55,7 @@ func Open(ctx context.Context, paths []string) (*Set, error) {
 	return s, nil
 }
 
-// finder looks for definitions.
+// finder collects definitions.
 type finder struct {
 	ctx   context.Context
 	seen  int
@@ -98,7 +98,7 @@ func (f *finder) look(p string, deep int) error {
 	return nil
 }
 
-// add takes a file if it is a definition.
+// add adds a file if it is a definition.
 func (f *finder) add(p string, info storage.Info) error {
 	kind := filepath.Ext(info.Name)
 	if kind != ".msg" && kind != ".idl" {
@@ -125,8 +125,8 @@ func (f *finder) add(p string, info storage.Info) error {
 	return nil
 }
 
-// Lookup returns what finds a type's own definition by ROS' full name, "geometry_msgs/Twist": the caller's, or the built-in one of a distribution, or of the
-// newest if that is not known. What there is not is "".
+// Lookup returns a function from ROS' full name, "geometry_msgs/Twist", to a type's definition. It is the caller's definition, or else the
+// built-in one of the distribution; an unknown distribution counts as the newest. A missing type is "".
 func (s *Set) Lookup(distro string) func(name string) string {
 	distro = Known(distro)
 	return func(name string) string {
@@ -138,11 +138,11 @@ func (s *Set) Lookup(distro string) func(name string) string {
 	}
 }
 
-// short is a name without what ROS 2 has in its middle: "geometry_msgs/msg/Twist".
+// short returns the name in ROS 1's form: "geometry_msgs/Twist" for "geometry_msgs/msg/Twist".
 func short(name string) string { return strings.Replace(name, "/msg/", "/", 1) }
 
-// Choices returns the distributions whose messages of a type differ, by the newest of those that agree, the newest first. It is nil for a type that there is
-// not.
+// Choices returns the distributions that define a type differently: for each definition the newest distribution, the newest first. It is
+// nil for an unknown type.
 func (s *Set) Choices(name string) (distros []string) {
 	var have []string
 	for _, distro := range slices.Backward(Distros()) {
@@ -157,7 +157,7 @@ func (s *Set) Choices(name string) (distros []string) {
 	return distros
 }
 
-// closure is the text of a type and of those in it.
+// closure returns the definitions of a type and of all types in it.
 func (s *Set) closure(name string, lookup func(string) string) string {
 	var all strings.Builder
 	names := []string{short(name)}

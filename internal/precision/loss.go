@@ -1,4 +1,4 @@
-package align
+package precision
 
 import (
 	"fmt"
@@ -11,27 +11,27 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Narrowed counts what the dtype of the output could not hold.
-type Narrowed struct {
-	Rounded    int     `json:"rounded_integers"` // elements of integer columns that are not the integer that was recorded
-	Doubles    int     `json:"rounded_doubles"`  // elements of columns that need f64 and are not the number that was computed
-	By         float64 `json:"rounded_by"`       // the most by which any of these is off
-	Overflowed int     `json:"overflowed"`       // elements that are infinite where the number was not
+// Loss counts the numbers that the dtype of the output could not hold.
+type Loss struct {
+	Rounded    int     `json:"rounded_integers"` // elements of integer columns that differ from the recorded integer
+	Doubles    int     `json:"rounded_doubles"`  // elements of columns that need f64 and differ from the computed number
+	By         float64 `json:"rounded_by"`       // the largest difference of these
+	Overflowed int     `json:"overflowed"`       // elements that are infinite, of finite numbers
 }
 
-// piece is how many numbers are looked at, and made once more, at a time.
+// piece is the number of elements that are computed again and compared at a time.
 const piece = 1 << 22
 
-// What a column holds that a narrower dtype may not.
+// precision is the kind of numbers in a column that a narrower dtype may not hold.
 type precision uint8
 
 const (
-	ordinary precision = iota // floats that f32 holds: whoever asks for less gets that
+	ordinary precision = iota // floats that f32 holds; rounding to a narrower dtype is not counted
 	whole
 	double
 )
 
-// precisionOf finds what the columns of a stream hold.
+// precisionOf returns the precision of the columns of a stream.
 func precisionOf(s *dataset.Stream) ([]precision, error) {
 	list := make([]precision, len(s.Columns))
 	for i, c := range s.Columns {
@@ -57,9 +57,10 @@ func precisionOf(s *dataset.Stream) ([]precision, error) {
 	return list, nil
 }
 
-// Compare counts what was lost of a recorded stream in its columns of made, [..,T,D], which an operation wrote for targets, and which begin at lo.
-// again runs the operation in float64, which holds all that it computes; it is run where a number may be lost, or something is infinite.
-func (n *Narrowed) Compare(made, targets *tensor.Tensor, lo int, s *dataset.Stream, again func(ops.Clock) (*tensor.Tensor, error)) error {
+// Compare counts the losses in made, [..,T,D], the output of an operation for targets. The columns of the recorded stream s begin at column
+// lo. again runs the operation in float64, which holds all its results. It is only called if a number may be lost, or an element is
+// infinite.
+func (n *Loss) Compare(made, targets *tensor.Tensor, lo int, s *dataset.Stream, again func(ops.Clock) (*tensor.Tensor, error)) error {
 	last := made.Rank() - 1
 	mine, err := made.Slice(last, lo, lo+len(s.Columns))
 	if err != nil {
@@ -101,8 +102,8 @@ func (n *Narrowed) Compare(made, targets *tensor.Tensor, lo int, s *dataset.Stre
 	return nil
 }
 
-// compare counts where got is not what wide is.
-func (n *Narrowed) compare(got, wide *tensor.Tensor, holds []precision) error {
+// compare counts the elements of got that differ from wide.
+func (n *Loss) compare(got, wide *tensor.Tensor, holds []precision) error {
 	a, err := tensor.Floats(got)
 	if err != nil {
 		return err
@@ -131,8 +132,8 @@ func (n *Narrowed) compare(got, wide *tensor.Tensor, holds []precision) error {
 	return nil
 }
 
-// Lost says what was lost, or nothing.
-func (n Narrowed) Lost() string {
+// Lost returns the losses as text, or "" if there are none.
+func (n Loss) Lost() string {
 	var list []string
 	if n.Rounded > 0 {
 		list = append(list, fmt.Sprintf("%d integers were rounded", n.Rounded))
@@ -149,7 +150,7 @@ func (n Narrowed) Lost() string {
 	return strings.Join(list, ", and ")
 }
 
-// anyInfinite looks at the tensor in pieces along an axis, each of so many steps.
+// anyInfinite reports whether an element is infinite. It reads the tensor in pieces of step along an axis.
 func anyInfinite(t *tensor.Tensor, axis, step int) (bool, error) {
 	for at := 0; at < t.Dim(axis); at += step {
 		part, err := t.Slice(axis, at, min(at+step, t.Dim(axis)))

@@ -1,2 +1,0 @@
-// Package near finds what somebody may have meant.
-package near

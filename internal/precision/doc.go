@@ -1,0 +1,2 @@
+// Package precision counts the numbers that an output's dtype could not hold.
+package precision

@@ -1,0 +1,75 @@
+package text
+
+import (
+	"fmt"
+	"strings"
+)
+
+// DidYouMean returns the end of an error about a misspelt name, " (did you mean linear?)", or nothing if no name is near.
+func DidYouMean(got string, names []string) string {
+	if best := Nearest(got, names); best != "" {
+		return " (did you mean " + best + "?)"
+	}
+	return ""
+}
+
+// Nearest returns the name at the least edit distance from got, regardless of case. It returns nothing if that is more than a third of got's
+// length.
+func Nearest(got string, names []string) (best string) {
+	least := len(got)/3 + 1
+	for _, name := range names {
+		if d := distance(strings.ToLower(got), strings.ToLower(name), least); d < least {
+			best, least = name, d
+		}
+	}
+	return best
+}
+
+// NearestStreams returns the streams that a misspelt name may stand for: the stream called "/" + name, or else the parts of a topic, such as
+// "/odom.pose or /odom.twist" for "odom", or else the nearest name. It returns nothing if no name is near.
+func NearestStreams(name string, names []string) string {
+	topic := "/" + strings.TrimPrefix(name, "/")
+	var parts []string
+	for _, n := range names {
+		if n == topic {
+			return n
+		}
+		if strings.HasPrefix(n, topic+".") || strings.HasPrefix(n, topic+" (") {
+			parts = append(parts, n)
+		}
+	}
+	if len(parts) == 0 {
+		return Nearest(name, names)
+	}
+	const most = 8
+	list := strings.Join(parts[:min(len(parts), most)], " or ")
+	if len(parts) > most {
+		list += fmt.Sprintf(", or %d more of it", len(parts)-most)
+	}
+	return list
+}
+
+// distance returns the edit distance between a and b: the least number of letters to insert, delete or replace (Levenshtein, 1966). It returns
+// most + 1 if the lengths alone differ by more than most.
+func distance(a, b string, most int) int {
+	if max(len(a)-len(b), len(b)-len(a)) > most {
+		return most + 1
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := before
+			if a[i] != b[j] {
+				change++
+			}
+			before = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
