@@ -43,17 +43,22 @@ type Weigher interface {
 // needs all episodes stops at the first error. Only the end of ctx ends it early.
 func Episodes(ctx context.Context, d Dataset) iter.Seq2[*Episode, error] {
 	return func(yield func(*Episode, error) bool) {
-		info := d.Info()
 		for i := range d.Len() {
 			e, err := d.Episode(ctx, i)
 			if err != nil {
-				e, err = nil, &EpisodeError{Episode: info.Number(i), Err: err}
+				e, err = nil, episodeError(d, i, err)
 			}
 			if !yield(e, err) || ctx.Err() != nil {
 				return
 			}
 		}
 	}
+}
+
+// episodeError returns the error of an episode, by its place.
+func episodeError(d Dataset, place int, err error) *EpisodeError {
+	info := d.Info()
+	return &EpisodeError{Episode: info.Number(place), Err: err}
 }
 
 // EpisodeError is an episode that could not be read.

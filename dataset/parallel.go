@@ -29,7 +29,7 @@ func ParallelWithin(ctx context.Context, d Dataset, workers int, room int64) ite
 		err     error
 	}
 	return func(yield func(*Episode, error) bool) {
-		info, most, largest := d.Info(), workers, int64(0)
+		most, largest := workers, int64(0)
 		ahead := func(r read) int {
 			if r.episode != nil {
 				largest = max(largest, r.episode.Bytes()+r.episode.Record, 1)
@@ -42,7 +42,7 @@ func ParallelWithin(ctx context.Context, d Dataset, workers int, room int64) ite
 		}
 		for _, r := range inorder.Each(ctx, d.Len(), workers, most, ahead, func(ctx context.Context, i int) (r read) {
 			if r.episode, r.err = d.Episode(ctx, i); r.err != nil {
-				return read{nil, &EpisodeError{Episode: info.Number(i), Err: r.err}}
+				return read{nil, episodeError(d, i, r.err)}
 			}
 			return r
 		}) {

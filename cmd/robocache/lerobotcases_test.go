@@ -19,7 +19,7 @@ import (
 func inCases(t *testing.T, name string) string {
 	path := filepath.Join("../../../shared/cases", name)
 	if _, err := os.Stat(path); err != nil {
-		t.Skip("the shared cases are not here: ", name)
+		t.Skip("the shared recordings are not here: ", name)
 	}
 	return path
 }
