@@ -54,6 +54,8 @@ const (
 	CodeFrameTimeSteps = remark + "frame-time-steps"
 	// CodeFrameTimeUnsorted: as CodeFrameTimeOwn, but the timestamps do not ascend and are not the clock. Example: a table whose rows were shuffled.
 	CodeFrameTimeUnsorted = remark + "frame-time-unsorted"
+	// CodeClockAssumed: Count rows have no clock of their own, and take Got, which has as many. Example: q [20] beside joint/timestamps [20].
+	CodeClockAssumed = remark + "clock-assumed"
 	// CodeRowsNotValid: Count rows of a stream are not valid, and were left out. Example: rows of a clock in a gap of the stream.
 	CodeRowsNotValid = remark + "rows-not-valid"
 )

@@ -30,6 +30,7 @@ var remarkTexts = map[dataset.Code]string{
 	dataset.CodeFrameTimeOwn:       frameTime + ": they are the clock of the episode; the clocks {names} can be chosen",
 	dataset.CodeFrameTimeSteps:     frameTime + ": their steps are within LeRobot's tolerance, so frame_index/fps from the first timestamp on is the clock; the clocks {names} can be chosen",
 	dataset.CodeFrameTimeUnsorted:  frameTime + ": they are not the clock of the episode, because they do not ascend; the clocks {names} can be chosen",
+	dataset.CodeClockAssumed:       "{count row} without a clock of their own take the timestamps of {got}, which has as many",
 	dataset.CodeRowsNotValid:       "{count row} that {is|are} not valid left out",
 
 	dataset.CodeStrayLeftOut:     strayTime + "samples left out: {count}",
