@@ -475,7 +475,7 @@ var layers = map[string][]string{
 		"doc thrift decompress delta", "handle values schema", "page_values page_encoder", "leaf writer", "page_list page_body", "rows", "column", "file images",
 	},
 	"view": {
-		"doc request answer lazy jpeg clock table listing", "curve picture_cache", "entry", "episode_cache track", "server",
+		"doc request answer lazy jpeg clock table listing bookkeeping", "curve picture_cache", "entry", "episode_cache track", "server",
 		"episode episode_reader series path cloud frame", "thumbnail list", "routes",
 	},
 }

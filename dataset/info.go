@@ -73,6 +73,9 @@ func (i *Info) Place(number, n int) int {
 
 // NumbersText returns the numbers of n episodes as text: "0 to 5", "1 to 7, without some".
 func (i *Info) NumbersText(n int) string {
+	if n == 0 {
+		return "none"
+	}
 	s := fmt.Sprintf("%d to %d", i.Number(0), i.Number(n-1))
 	if i.Number(n-1)-i.Number(0) >= n {
 		s += ", without some"

@@ -61,15 +61,9 @@ func (e *episodeFlag) Set(s string) error {
 // place returns an episode's index in the dataset, by the dataset's own number; -1 without the flag.
 func (e episodeFlag) place(d dataset.Dataset, path string) (int, error) {
 	info, n := d.Info(), d.Len()
-	if e < 0 {
-		return -1, nil
-	}
 	at := info.Place(int(e), n)
-	switch {
-	case at < 0 && n > 0 && info.Number(n-1) >= n:
-		return -1, usagef("--episode: got %d, and %s holds %s, numbered %s", e, path, episodes(n), info.NumbersText(n))
-	case at < 0:
-		return -1, usagef("--episode: got %d, and %s holds %s", e, path, episodes(n))
+	if at < 0 && e >= 0 {
+		return at, usagef("--episode: got %d, and %s holds %s, numbered %s", e, path, episodes(n), info.NumbersText(n))
 	}
 	return at, nil
 }
@@ -81,10 +75,8 @@ func (e episodeFlag) of(ctx context.Context, d dataset.Dataset, path string) (*d
 	switch {
 	case err != nil:
 		return nil, err
-	case at < 0 && n == 0:
-		return nil, usagef("--episode: got 0, and %s holds %s", path, episodes(n))
-	case at < 0 && n > 1:
-		return nil, usagef("%s holds %d episodes, want --episode %s", path, n, info.NumbersText(n))
+	case at < 0 && n != 1:
+		return nil, usagef("%s holds %s, want --episode %s", path, episodes(n), info.NumbersText(n))
 	}
 	at = max(at, 0)
 	episode, err := d.Episode(ctx, at)

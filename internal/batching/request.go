@@ -237,35 +237,21 @@ func (s *Source) absent(path string, d dataset.Dataset) {
 	}
 }
 
-// columns returns the selected columns of each stream. If the plan file cannot be read, it returns nil, which takes all columns; Plan
-// reports the error.
-func (s *Source) columns() map[string][]string {
-	if !s.planned() {
-		return store.Columns(s.Streams)
-	}
-	p, err := s.readPlan()
-	if err != nil {
-		return nil
-	}
-	return store.Columns(p.Streams)
-}
-
-// doubles returns loader.Doubles of the plan. If the plan file cannot be read, Plan reports the error.
-func (s *Source) doubles() func(s *dataset.Stream) bool {
+// drawn returns the plan, or one of the streams that the arguments name. If the plan file cannot be read, Plan reports the error.
+func (s *Source) drawn() align.Plan {
 	p := align.Plan{Streams: s.Streams}
 	if s.planned() {
-		if read, err := s.readPlan(); err == nil {
-			p = read
-		}
+		p, _ = s.readPlan()
 	}
-	return loader.Doubles(&p, &s.Options)
+	return p
 }
 
 // packing returns a dataset's packing, by its index among the paths.
 func (s *Source) packing(i int) *Packing {
 	p := s.Packing
 	p.Path, p.Strict, p.cameras = s.Paths[i], s.Strict, true
-	p.Build = store.BuildOptions{Columns: s.columns(), Double: s.doubles()}
+	drawn := s.drawn()
+	p.Build = store.BuildOptions{Columns: store.Columns(drawn.Streams), Double: loader.Doubles(&drawn, &s.Options)}
 	for _, c := range s.Cameras {
 		p.Build.Media = append(p.Build.Media, c.Name)
 	}

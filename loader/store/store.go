@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -148,21 +149,16 @@ func (s *Store) Info() dataset.Info {
 
 // Clock returns where the timestamps come from: Info's clock, "timestamp" of LeRobot's episodes that have their own, or both where these are some.
 func (s *Store) Clock() string {
-	var clocks []string
+	clocks := []string{}
 	for i := range s.Episodes {
-		clock := s.info.Clock
 		if s.Episodes[i].Notes.Find(dataset.CodeFrameTimeOwn) != nil {
-			clock = "timestamp"
+			clocks = append(clocks, "timestamp")
+		} else {
+			clocks = append(clocks, s.info.Clock)
 		}
-		if !slices.Contains(clocks, clock) {
-			clocks = append(clocks, clock)
-		}
-	}
-	if len(clocks) == 0 {
-		return s.info.Clock
 	}
 	slices.Sort(clocks)
-	return strings.Join(clocks, ", ")
+	return cmp.Or(strings.Join(slices.Compact(clocks), ", "), s.info.Clock)
 }
 
 // Len returns how many episodes there are.
