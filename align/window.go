@@ -19,18 +19,29 @@ func (w Window) Ticks(rate float64) []int64 {
 
 // span returns the first and the last tick of a window. If the window has none, lo is after hi.
 func (w Window) span(rate float64) (lo, hi float64) {
-	from, to := steps(w.From, rate), steps(w.To, rate)
-	if w.To <= 0 {
-		return math.Floor(from) + 1, math.Floor(to)
+	for _, tolerance := range []float64{windowTolerance, 0} { // 0 if the window is shorter than the tolerance
+		from, to := steps(w.From, rate, tolerance), steps(w.To, rate, tolerance)
+		if lo, hi = math.Ceil(from), math.Ceil(to)-1; w.To <= 0 {
+			lo, hi = math.Floor(from)+1, math.Floor(to)
+		}
+		if lo <= hi {
+			break
+		}
 	}
-	return math.Ceil(from), math.Ceil(to) - 1
+	return lo, hi
 }
 
-// steps returns the number of steps of a rate in a duration. It corrects the rounding of a Duration, so that a third of a second is 10
-// steps of 30 Hz.
-func steps(d time.Duration, rate float64) float64 {
+// windowTolerance is LeRobot's own for delta_timestamps, seconds. Example: 0.0333 s is a step of 30 Hz.
+const windowTolerance = 1e-4
+
+// steps returns the number of steps of a rate in a duration. It is whole if it is so within the tolerance, seconds, unless that is over a quarter of a
+// step. It corrects the rounding of a Duration, so that a third of a second is 10 steps of 30 Hz.
+func steps(d time.Duration, rate, tolerance float64) float64 {
 	v := d.Seconds() * rate
-	if r := math.Round(v); math.Abs(v-r) < 0.6e-9*rate+1e-14*math.Abs(v) {
+	if tolerance*rate > 0.25 {
+		tolerance = 0
+	}
+	if r := math.Round(v); math.Abs(v-r) < max(0.6e-9*rate+1e-14*math.Abs(v), tolerance*rate) {
 		return r
 	}
 	return v
@@ -51,7 +62,7 @@ func (p *Plan) Anchors(ticks int) int {
 		return ticks
 	}
 	after, _ := p.PadAfter.Get()
-	return max(0, ticks-int(p.ahead()-math.Floor(steps(after, p.Rate))))
+	return max(0, ticks-int(p.ahead()-math.Floor(steps(after, p.Rate, windowTolerance))))
 }
 
 // ahead returns how many ticks windows reach beyond their anchor.
@@ -77,7 +88,7 @@ func (p *Plan) checkPadding() error {
 		return bad("padding", diffusionPolicy+" with targets", "a rate")
 	case !given:
 		return bad("pad_after", "none", "how far windows may reach beyond an episode: n_action_steps-1 steps in the project's configurations")
-	case after < 0 || steps(after, p.Rate) > p.ahead():
+	case after < 0 || steps(after, p.Rate, windowTolerance) > p.ahead():
 		return bad("pad_after", after.String(), fmt.Sprintf("0s to %v, which is as far as windows reach beyond their anchor", time.Duration(p.ahead()/p.Rate*1e9)))
 	}
 	return nil

@@ -28,7 +28,12 @@ func TestTicksOfAWindow(t *testing.T) {
 	}
 	assert.Empty(t, align.Window{From: step / 4, To: step / 2}.Ticks(50), "between two ticks")
 	assert.Len(t, align.Window{To: time.Second / 3}.Ticks(30), 10, "a third of a second is ten steps, though a Duration holds less")
-	assert.Len(t, align.Window{To: time.Second/3 + 1}.Ticks(30), 11, "and one more nanosecond is past the tenth")
+	assert.Len(t, align.Window{To: time.Second/3 + 90*time.Microsecond}.Ticks(30), 10, "within LeRobot's tolerance")
+	assert.Len(t, align.Window{To: time.Second/3 + 110*time.Microsecond}.Ticks(30), 11, "and past it")
+	rounded := float32(0.7)
+	assert.Len(t, align.Window{From: -33 * time.Millisecond}.Ticks(30), 1, "33 ms is no step of 30 Hz")
+	assert.Equal(t, []int64{-33333333, 0}, align.Window{From: -66700 * time.Microsecond}.Ticks(30), "66.7 ms is two steps")
+	assert.Len(t, align.Window{To: time.Duration(math.Round(float64(rounded) * 1e9))}.Ticks(50), 35, "0.7 s as float32")
 	assert.Equal(t, []int64{-66666667, -33333333, 0}, align.Window{From: -100 * time.Millisecond}.Ticks(30), "each is rounded by itself, half up")
 }
 

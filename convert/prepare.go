@@ -10,20 +10,20 @@ import (
 // prepare reads an episode and converts it to the form that a Target takes.
 func (c *Conversion) prepare(ctx context.Context, number int) (r ready) {
 	in, which, index := at(c.inputs, number)
-	r.about = EpisodeReport{Number: number, Input: which, Index: index}
+	r.about = EpisodeReport{Number: number, Input: which, Index: in.info.Number(index)}
 	if p := c.opt.Plan; p != nil && p.Filter.RefusesSplit(in.split[index]) {
 		r.about.Filtered = dataset.SplitField
 		return r
 	}
 	e, err := in.from.Episode(ctx, index)
 	if err != nil {
-		return c.unread(ctx, r, &dataset.EpisodeError{Episode: index, Err: err})
+		return c.unread(ctx, r, &dataset.EpisodeError{Episode: in.info.Number(index), Err: err})
 	}
 	r.about.Name, r.about.Task, r.about.Success = e.Name, e.Attributes.Task, e.Attributes.Success
-	if c.filtered(&r) {
+	if c.filtered(&r, in.split[index]) {
 		return r
 	}
-	r.e = &Episode{Episode: e, Recorded: e, Number: number, Input: which, Index: index, Splits: in.split[index]}
+	r.e = &Episode{Episode: e, Recorded: e, Number: number, Input: which, Index: r.about.Index, Splits: in.split[index]}
 	r.losses = losses(e)
 	if c.opt.Plan == nil {
 		r.notes = e.Notes.Of(dataset.ClassRemark)
@@ -47,9 +47,9 @@ func (c *Conversion) prepare(ctx context.Context, number int) (r ready) {
 }
 
 // filtered notes why the plan does not want an episode.
-func (c *Conversion) filtered(r *ready) bool {
+func (c *Conversion) filtered(r *ready, splits []string) bool {
 	if p := c.opt.Plan; p != nil {
-		r.about.Filtered = p.Filter.Refuses(c.inputs[r.about.Input].split[r.about.Index], r.about.Task, r.about.Success)
+		r.about.Filtered = p.Filter.Refuses(splits, r.about.Task, r.about.Success)
 	}
 	return r.about.Filtered != dataset.NoField
 }

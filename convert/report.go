@@ -100,7 +100,7 @@ type PieceReport struct {
 type EpisodeReport struct {
 	Number   int           `json:"number"` // counted over all inputs
 	Input    int           `json:"input"`
-	Index    int           `json:"index"` // in the input
+	Index    int           `json:"index"` // the input's own number
 	Name     string        `json:"name"`
 	Task     string        `json:"task,omitempty"`
 	Success  *bool         `json:"success,omitempty"`

@@ -75,7 +75,7 @@ type Episode struct {
 	*dataset.Episode
 	Number   int      // counted over all inputs from 0, unreadable episodes included
 	Input    int      // of Piece.Inputs, which it comes from
-	Index    int      // in that dataset
+	Index    int      // that dataset's own number
 	Splits   []string // of that dataset's, which it is in
 	Recorded *dataset.Episode
 	// Rate is how many rows a second there are, Hz, and Times [T] are theirs, ns, where all streams and media have one clock; else 0 and

@@ -50,6 +50,9 @@ const (
 	// CodeFrameTimeOwn: Count timestamps depart from frame_index/fps, and are the clock: Row is Got and not Want, in Unit; Names are the clocks that can be
 	// chosen. Example: row 0 is 0.05 s and not 0 s.
 	CodeFrameTimeOwn = remark + "frame-time-own"
+	// CodeFrameTimeSteps: as CodeFrameTimeOwn, but the steps are those of frame_index/fps, which is the clock from the first timestamp on. Example: an
+	// episode that was cut out of a longer one, and begins at 41.2 s.
+	CodeFrameTimeSteps = remark + "frame-time-steps"
 	// CodeFrameTimeUnsorted: as CodeFrameTimeOwn, but the timestamps do not ascend and are not the clock. Example: a table whose rows were shuffled.
 	CodeFrameTimeUnsorted = remark + "frame-time-unsorted"
 	// CodeClockAssumed: Count rows have no clock of their own, and take Got, which has as many. Example: q [20] beside joint/timestamps [20].

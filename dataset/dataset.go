@@ -46,7 +46,7 @@ func Episodes(ctx context.Context, d Dataset) iter.Seq2[*Episode, error] {
 		for i := range d.Len() {
 			e, err := d.Episode(ctx, i)
 			if err != nil {
-				e, err = nil, &EpisodeError{Episode: i, Err: err}
+				e, err = nil, episodeError(d, i, err)
 			}
 			if !yield(e, err) || ctx.Err() != nil {
 				return
@@ -55,9 +55,15 @@ func Episodes(ctx context.Context, d Dataset) iter.Seq2[*Episode, error] {
 	}
 }
 
+// episodeError returns the error of an episode, by its place.
+func episodeError(d Dataset, place int, err error) *EpisodeError {
+	info := d.Info()
+	return &EpisodeError{Episode: info.Number(place), Err: err}
+}
+
 // EpisodeError is an episode that could not be read.
 type EpisodeError struct {
-	Episode int // as Dataset.Episode takes it
+	Episode int // the dataset's own number: see Info.Numbers
 	Err     error
 }
 

@@ -91,7 +91,8 @@ type broken struct{ dataset.Dataset }
 
 var errDisk = errors.New("disk")
 
-func (broken) Len() int { return 4 }
+func (broken) Len() int           { return 4 }
+func (broken) Info() dataset.Info { return dataset.Info{} }
 func (broken) Episode(_ context.Context, i int) (*dataset.Episode, error) {
 	if i == 2 {
 		return nil, errDisk

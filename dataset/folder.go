@@ -107,7 +107,7 @@ func (d *folder) join(p *part, one Dataset) {
 		notes := d.info.Notes
 		d.kind, d.info = one.Format(), info
 		d.info.Notes = append(notes, info.Notes...)
-		d.info.Tasks, d.info.Splits, d.info.Attributes = nil, nil, maps.Clone(info.Attributes)
+		d.info.Tasks, d.info.Splits, d.info.Numbers, d.info.Attributes = nil, nil, nil, maps.Clone(info.Attributes)
 	} else {
 		if d.kind != one.Format() {
 			d.kind = d.format.Name

@@ -20,6 +20,7 @@ type Info struct {
 	Features   []Feature         // declared streams and media of each episode, in the dataset's order; nil if the format declares none
 	Tasks      []string          // the instructions of the episodes, if the dataset has a list of them
 	Frames     int               // rows or steps over all episodes, as declared or quickly counted; 0 if unknown
+	Numbers    []int             // the dataset's own episode numbers, ascending; nil if they are 0, 1, 2 and so on
 	Splits     []Split           // its parts, such as "train" and "valid"
 	Attributes map[string]string // other values by the file's names
 	Notes      Notes             // declarations that the data does not meet, and other facts
@@ -36,6 +37,50 @@ type Feature struct {
 	Width, Height int
 	Rate          float64
 	Encoding      string
+}
+
+// SetNumbers sets Numbers to those of n episodes.
+func (i *Info) SetNumbers(n int, of func(place int) int) {
+	list, gaps := make([]int, n), false
+	for k := range list {
+		list[k] = of(k)
+		gaps = gaps || list[k] != k
+	}
+	if i.Numbers = nil; gaps {
+		i.Numbers = list
+	}
+}
+
+// Number returns the dataset's own number of an episode, by its place: Dataset.Episode takes places. Example: 4 for the third of episodes 1, 2 and 4.
+func (i *Info) Number(place int) int {
+	if place >= 0 && place < len(i.Numbers) {
+		return i.Numbers[place]
+	}
+	return place
+}
+
+// Place returns the place of an episode with a number of the dataset's own, of n episodes; -1 if there is none.
+func (i *Info) Place(number, n int) int {
+	place, found := number, number >= 0 && number < n
+	if i.Numbers != nil {
+		place, found = slices.BinarySearch(i.Numbers, number)
+	}
+	if !found {
+		return -1
+	}
+	return place
+}
+
+// NumbersText returns the numbers of n episodes as text: "0 to 5", "1 to 7, without some".
+func (i *Info) NumbersText(n int) string {
+	if n == 0 {
+		return "none"
+	}
+	s := fmt.Sprintf("%d to %d", i.Number(0), i.Number(n-1))
+	if i.Number(n-1)-i.Number(0) >= n {
+		s += ", without some"
+	}
+	return s
 }
 
 // DeclaresMedia reports whether name is a media stream as the dataset declares it. Formats that declare nothing have media all the same.

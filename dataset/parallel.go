@@ -42,7 +42,7 @@ func ParallelWithin(ctx context.Context, d Dataset, workers int, room int64) ite
 		}
 		for _, r := range inorder.Each(ctx, d.Len(), workers, most, ahead, func(ctx context.Context, i int) (r read) {
 			if r.episode, r.err = d.Episode(ctx, i); r.err != nil {
-				return read{nil, &EpisodeError{Episode: i, Err: r.err}}
+				return read{nil, episodeError(d, i, r.err)}
 			}
 			return r
 		}) {

@@ -56,7 +56,8 @@ type slow struct {
 	reading, most atomic.Int64
 }
 
-func (s *slow) Len() int { return s.n }
+func (s *slow) Len() int           { return s.n }
+func (s *slow) Info() dataset.Info { return dataset.Info{} }
 
 func (s *slow) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 	now := s.reading.Add(1)

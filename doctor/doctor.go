@@ -15,9 +15,10 @@ const room = 32 << 20
 // Examine reads every episode of d and returns the findings. An episode that cannot be read is a finding. Examine returns an error only if ctx ends.
 func Examine(ctx context.Context, d dataset.Dataset, opt Options) (*Report, error) {
 	m := NewExamination(ctx, d, opt)
-	number := -1
+	place := -1
 	for e, err := range dataset.ParallelWithin(ctx, d, runtime.GOMAXPROCS(0), room) {
-		number++
+		place++
+		number := m.info.Number(place)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}

@@ -49,7 +49,7 @@ var problemKinds = map[dataset.Code]noteFinding{
 
 // remarkKinds has the kinds of findings about remarks. A choice of a reader that is no fault is not among them.
 var remarkKinds = map[dataset.Code]noteFinding{
-	dataset.CodeFrameTimeOwn: {kind: FrameTime}, dataset.CodeFrameTimeUnsorted: {kind: FrameTime},
+	dataset.CodeFrameTimeOwn: {kind: FrameTime}, dataset.CodeFrameTimeSteps: {kind: FrameTime}, dataset.CodeFrameTimeUnsorted: {kind: FrameTime},
 	dataset.CodeHeaderTimeZero: {kind: StrayTime, severity: Warning},
 	dataset.CodeHeaderEpoch:    {kind: TimeUnit, severity: Warning, what: "Take the clock whose times are right: --clock log, publish or header."},
 	dataset.CodeHeaderDrift:    {kind: ClockOffset, what: "Take the log's clock, or correct the headers by a rate: the clock of the sensor or of the recorder is not right."},

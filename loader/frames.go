@@ -81,7 +81,8 @@ func (m *cameraReader) media(ctx context.Context, sc *scene, batch int) (*datase
 	}
 	k := slices.IndexFunc(o.media, func(c dataset.Media) bool { return c.Name == m.from[sc.camera] })
 	if k < 0 {
-		return nil, &dataset.EpisodeError{Episode: sc.episode, Err: &dataset.FormatError{Format: m.source.Format(), Offset: -1, Kind: dataset.ErrMissing, Msg: "media stream", Got: "none", Want: m.from[sc.camera]}}
+		_, number := m.source.Place(sc.episode)
+		return nil, &dataset.EpisodeError{Episode: number, Err: &dataset.FormatError{Format: m.source.Format(), Offset: -1, Kind: dataset.ErrMissing, Msg: "media stream", Got: "none", Want: m.from[sc.camera]}}
 	}
 	return &o.media[k], nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"time"
 
@@ -32,6 +33,7 @@ type Loader struct {
 	stores          []int   // indexes in NewMixture's list, by drawn episode
 	entries         []entry // by drawn episode
 	windows         []int64 // [E+1]: the first window of each drawn episode
+	shuffle, hash   string  // State.Shuffle and State.Episodes
 	batch           Batch
 	closed, age     bool
 	isApart         bool // each stream has tensors of its own
@@ -73,8 +75,17 @@ func (l *Loader) choose(ctx context.Context, c *selection) error {
 		return err
 	}
 	l.parts, l.numbers, l.entries, l.windows = c.parts, c.numbers, c.entries, c.windows
-	l.order.Count = int(c.windows[len(c.windows)-1])
+	l.order.Count, l.shuffle, l.hash = int(c.windows[len(c.windows)-1]), cmp.Or(c.plan.Shuffle, "windows"), l.hashEpisodes()
 	return nil
+}
+
+// hashEpisodes returns State.Episodes.
+func (l *Loader) hashEpisodes() string {
+	h := fnv.New64a()
+	for i, e := range l.entries {
+		fmt.Fprintf(h, "%q %d %d\n", e.name, e.number, l.windows[i+1]-l.windows[i])
+	}
+	return fmt.Sprintf("%016x", h.Sum64())
 }
 
 // count adds an epoch's counts to the report. It follows the decision how windows are drawn.

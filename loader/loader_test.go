@@ -282,8 +282,8 @@ func TestStatesOfBothOrdersAreRead(t *testing.T) {
 	m := recordings(t)
 	p := plan()
 	for shuffle, want := range map[string]string{
-		"windows": `{"version":1,"seed":9,"epoch":0,"taken":5,"windows":402}`,
-		"shards":  `{"version":1,"seed":9,"epoch":0,"taken":5,"windows":402,"shard_windows":30,"mix_shards":2}`,
+		"windows": `{"version":1,"seed":9,"epoch":0,"taken":5,"windows":402,"shuffle":"windows","episodes":"620a9527d72c7bae"}`,
+		"shards":  `{"version":1,"seed":9,"epoch":0,"taken":5,"windows":402,"shuffle":"shards","episodes":"620a9527d72c7bae","shard_windows":30,"mix_shards":2}`,
 	} {
 		p.Shuffle = shuffle
 		l := load(t, "cpu", m, p, loader.Options{Batch: 5, Seed: 9, ShardWindows: 30, MixShards: 2})
@@ -301,9 +301,34 @@ func TestStatesOfBothOrdersAreRead(t *testing.T) {
 		var bad *loader.StateError
 		require.ErrorAs(t, other.Resume(ctx, again), &bad)
 		assert.Equal(t, "shards", bad.What)
+		older := again
+		older.Shuffle, older.Episodes = "", ""
+		require.NoError(t, l.Resume(ctx, older))
 		again.MixShards++
 		assert.ErrorAs(t, l.Resume(ctx, again), &bad)
 	}
+}
+
+// A state of an order that is not shuffled, or of other episodes with as many windows, is refused.
+func TestAStateIsOfOneOrderOfOneSetOfEpisodes(t *testing.T) {
+	ctx := context.Background()
+	m := recordings(t)
+	twins := made{m[0], m[0], m[0]}
+	l := load(t, "cpu", twins, plan(), loader.Options{Batch: 2, Episodes: [][]int{{0, 1}}})
+	require.NoError(t, l.Next(ctx))
+	s, err := l.State(ctx)
+	require.NoError(t, err)
+	plain := plan()
+	plain.Shuffle = "none"
+	for what, other := range map[string]*loader.Loader{
+		"shuffle":  load(t, "cpu", twins, plain, loader.Options{Batch: 2, Episodes: [][]int{{0, 1}}}),
+		"episodes": load(t, "cpu", twins, plan(), loader.Options{Batch: 2, Episodes: [][]int{{0, 2}}}),
+	} {
+		var bad *loader.StateError
+		require.ErrorAs(t, other.Resume(ctx, s), &bad)
+		assert.Equal(t, what, bad.What)
+	}
+	require.NoError(t, load(t, "cpu", twins, plan(), loader.Options{Batch: 3, Episodes: [][]int{{0, 1}}}).Resume(ctx, s))
 }
 
 func TestFiltersAndBrokenEpisodesAreCounted(t *testing.T) {

@@ -161,7 +161,7 @@ func TestAStateIsOfOneMixture(t *testing.T) {
 	require.NoError(t, err)
 	text, err := json.Marshal(s)
 	require.NoError(t, err)
-	assert.JSONEq(t, `{"version":1,"seed":5,"epoch":0,"taken":10,"windows":402,"mixture":[{"windows":182,"share":201},{"windows":220,"share":201}]}`, string(text))
+	assert.JSONEq(t, `{"version":1,"seed":5,"epoch":0,"taken":10,"windows":402,"shuffle":"windows","episodes":"482e04320b65574a","mixture":[{"windows":182,"share":201},{"windows":220,"share":201}]}`, string(text))
 	require.NoError(t, l.Next(ctx))
 	b, err := l.Batch().Host(ctx)
 	require.NoError(t, err)

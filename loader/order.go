@@ -62,11 +62,11 @@ func (l *Loader) State(ctx context.Context) (State, error) {
 
 // StateAt returns the state for a place in the order. It does not check the place.
 func (l *Loader) StateAt(epoch, taken int64) State {
-	return State{Version: 1, Seed: l.order.Seed, Epoch: epoch, Taken: taken, Windows: l.report.Windows,
+	return State{Version: 1, Seed: l.order.Seed, Epoch: epoch, Taken: taken, Windows: l.report.Windows, Shuffle: l.shuffle, Episodes: l.hash,
 		ShardWindows: l.report.ShardWindows, MixShards: l.report.MixShards, Mixture: l.mixtureStates()}
 }
 
-// Resume continues from a state. If the state has another seed, number of windows, shards or mixture, the error is a *StateError,
+// Resume continues from a state. If the state has another seed, shuffle, number of windows, episodes, shards or mixture, the error is a *StateError,
 // because other windows would follow.
 func (l *Loader) Resume(ctx context.Context, s State) error {
 	if err := l.Check(s); err != nil {
@@ -91,6 +91,10 @@ func (l *Loader) Check(s State) error {
 		return &StateError{"mixture", fmt.Sprintf("%+v", s.Mixture), fmt.Sprintf("%+v", l.mixtureStates())}
 	case s.ShardWindows != l.report.ShardWindows || s.MixShards != l.report.MixShards:
 		return &StateError{"shards", shardsOf(s.ShardWindows, s.MixShards), shardsOf(l.report.ShardWindows, l.report.MixShards)}
+	case s.Shuffle != "" && s.Shuffle != l.shuffle:
+		return &StateError{"shuffle", s.Shuffle, l.shuffle}
+	case s.Episodes != "" && s.Episodes != l.hash:
+		return &StateError{"episodes", "others, or with other windows: " + s.Episodes, l.hash}
 	case s.Epoch < 0 || s.Epoch > mostEpochs || s.Taken < 0 || s.Taken > int64(s.Windows):
 		return &StateError{"place", fmt.Sprintf("epoch %d, %d taken", s.Epoch, s.Taken), fmt.Sprintf("epoch 0 to %d, at most %d taken", mostEpochs, s.Windows)}
 	}
@@ -170,8 +174,11 @@ type State struct {
 	Version int    `json:"version"` // 1
 	Seed    uint64 `json:"seed"`
 	Epoch   int64  `json:"epoch"`
-	Taken   int64  `json:"taken"`   // positions in the epoch that all ranks have taken together
-	Windows int    `json:"windows"` // of an epoch
+	Taken   int64  `json:"taken"`             // positions in the epoch that all ranks have taken together
+	Windows int    `json:"windows"`           // of an epoch
+	Shuffle string `json:"shuffle,omitempty"` // of the plan; not compared if it is empty
+	// Episodes is a hash of the drawn episodes' names, numbers and windows, in their order; not compared if it is empty.
+	Episodes string `json:"episodes,omitempty"`
 	// ShardWindows and MixShards are set if the order has shards.
 	ShardWindows int `json:"shard_windows,omitempty"`
 	MixShards    int `json:"mix_shards,omitempty"`

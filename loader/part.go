@@ -29,6 +29,7 @@ type part struct {
 	deltas    []int64
 	width     int
 	dtype     tensor.DType
+	isDouble  bool // dtype is F64 because the plan or the options set it
 	affine    *affine
 	stats     []ColumnStats
 

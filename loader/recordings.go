@@ -15,14 +15,14 @@ import (
 // Build makes. Streams that the plan does not name stay as recorded, because only their timestamps are read.
 type recordings struct {
 	store.Subset
-	dtype   tensor.DType
-	streams []dataset.EmptyStream // of all episodes: name, columns, dtype
-	splits  [][]string
-	columns map[string][]string // as BuildOptions.Columns
+	numbered dataset.Info          // has the episodes' numbers
+	streams  []dataset.EmptyStream // of all episodes: name, columns, dtype
+	splits   [][]string
+	packing  store.BuildOptions
 }
 
 // unpack finds the streams that the plan names, or all streams. It reads episodes until the columns of all named streams are found.
-func unpack(ctx context.Context, d dataset.Dataset, names []string, columns map[string][]string, opt *Options) (*recordings, error) {
+func unpack(ctx context.Context, d dataset.Dataset, names []string, packing store.BuildOptions, opt *Options) (*recordings, error) {
 	info := d.Info()
 	var episodes []int
 	if len(opt.Episodes) > 0 {
@@ -32,7 +32,7 @@ func unpack(ctx context.Context, d dataset.Dataset, names []string, columns map[
 	if err != nil {
 		return nil, err
 	}
-	u := &recordings{Subset: of, dtype: tensor.F32, columns: columns, splits: info.SplitsOf(d.Len())}
+	u := &recordings{Subset: of, numbered: of.Info(), packing: packing, splits: info.SplitsOf(d.Len())}
 	type found struct {
 		packed *store.Store
 		err    error
@@ -41,7 +41,7 @@ func unpack(ctx context.Context, d dataset.Dataset, names []string, columns map[
 	look := func(ctx context.Context, i int) (f found) {
 		e, err := u.Episode(ctx, i)
 		if err != nil {
-			return found{nil, &dataset.EpisodeError{Episode: u.Numbers[i], Err: err}}
+			return found{nil, &dataset.EpisodeError{Episode: u.numbered.Number(i), Err: err}}
 		}
 		s, err := u.pack(ctx, e, names)
 		return found{s, err}
@@ -58,12 +58,15 @@ func unpack(ctx context.Context, d dataset.Dataset, names []string, columns map[
 		}
 		for _, s := range f.packed.Streams {
 			if !slices.ContainsFunc(u.streams, func(o dataset.EmptyStream) bool { return o.Name == s.Name }) {
-				u.streams = append(u.streams, dataset.EmptyStream{Name: s.Name, Columns: s.Columns, DType: u.dtype})
+				u.streams = append(u.streams, dataset.EmptyStream{Name: s.Name, Columns: s.Columns, DType: s.DType()})
 			}
 		}
 		if len(names) > 0 && len(u.streams) == len(wanted) {
 			break
 		}
+	}
+	u.packing.Double = func(s *dataset.Stream) bool { // as in the episode that had it first
+		return slices.ContainsFunc(u.streams, func(o dataset.EmptyStream) bool { return o.Name == s.Name && o.DType == tensor.F64 })
 	}
 	return u, nil
 }
@@ -96,12 +99,12 @@ func (u *recordings) pack(ctx context.Context, e *dataset.Episode, names []strin
 		some.Streams = slices.DeleteFunc(slices.Clone(e.Streams), func(s dataset.Stream) bool { return !slices.Contains(names, s.Name) })
 		e = &some
 	}
-	return store.Build(ctx, singleEpisode{u.Dataset, e}, store.BuildOptions{DType: u.dtype, Columns: u.columns, Workers: 1})
+	return store.Build(ctx, singleEpisode{u.Dataset, e}, u.packing)
 }
 
 func (u *recordings) Read(ctx context.Context, i int) (*dataset.Episode, *store.Episode, error) {
-	n := u.Numbers[i]
-	about := &store.Episode{Name: fmt.Sprint(n), Number: n, Splits: u.splits[n]}
+	n, splits := u.numbered.Number(i), u.splits[u.Places[i]]
+	about := &store.Episode{Name: fmt.Sprint(n), Number: n, Splits: splits}
 	recorded, err := u.Episode(ctx, i)
 	if err != nil {
 		return nil, about, &dataset.EpisodeError{Episode: n, Err: err}
@@ -116,14 +119,14 @@ func (u *recordings) Read(ctx context.Context, i int) (*dataset.Episode, *store.
 		return nil, about, err
 	}
 	e.Media = recorded.Media
-	known.Number, known.Splits = n, u.splits[n]
+	known.Number, known.Splits = n, splits
 	streams := e.Streams
 	e.Streams = nil
 	var missing dataset.Notes // about streams that the episode lacks
 	for _, o := range u.streams {
 		at := slices.IndexFunc(streams, func(s dataset.Stream) bool { return s.Name == o.Name })
 		if at >= 0 {
-			why, err := known.Fit(&streams[at], o.Columns, len(u.columns[o.Name]) > 0)
+			why, err := known.Fit(&streams[at], o.Columns, len(u.packing.Columns[o.Name]) > 0)
 			if err != nil {
 				return nil, known, err
 			}
@@ -149,4 +152,4 @@ func (u *recordings) Read(ctx context.Context, i int) (*dataset.Episode, *store.
 
 func (u *recordings) GuardEpisode(_ int, do func() error) error { return do() }
 
-func (u *recordings) Place(i int) (store, number int) { return 0, u.Numbers[i] }
+func (u *recordings) Place(i int) (store, number int) { return 0, u.numbered.Number(i) }

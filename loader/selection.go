@@ -3,12 +3,14 @@ package loader
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/prepared"
 	"github.com/robocache/robocache/loader/store"
+	"github.com/robocache/robocache/tensor"
 )
 
 // selection holds the episodes and streams that a plan takes.
@@ -92,6 +94,35 @@ func (c *selection) lacking(i int, e *dataset.Episode, about *store.Episode, p *
 	return list
 }
 
+// Doubles returns a function that reports whether a recorded stream has float64 values that a plan draws in float64: see store.BuildOptions.Double.
+func Doubles(plan *align.Plan, opt *Options) func(s *dataset.Stream) bool {
+	return func(recorded *dataset.Stream) bool {
+		if recorded.Values.DType() != tensor.F64 {
+			return false
+		}
+		for _, s := range plan.Streams {
+			if cmp.Or(s.From, s.Name) == recorded.Name && cmp.Or(s.DType, plan.Defaults.DType, opt.DType) == tensor.F64 {
+				return true
+			}
+		}
+		return len(plan.Streams) == 0 && cmp.Or(plan.Defaults.DType, opt.DType) == tensor.F64
+	}
+}
+
+// rounded counts the values of a stream that were rounded when stores were packed.
+func (c *selection) rounded(name string) (n int) {
+	list, _ := c.from.(stores)
+	if one, ok := c.from.(*store.Store); ok {
+		list = stores{one}
+	}
+	for _, s := range list {
+		if p := s.Stream(name); p != nil {
+			n += p.Rounded
+		}
+	}
+	return n
+}
+
 // newParts makes the batches' parts from the first episode.
 func (c *selection) newParts(p *prepared.Recording) error {
 	for m := range p.Streams {
@@ -108,6 +139,10 @@ func (c *selection) newParts(p *prepared.Recording) error {
 			q.dtype = c.opt.DType
 		default:
 			q.dtype = s.Values.DType()
+		}
+		q.isDouble = cmp.Or(s.DType, c.opt.DType) == tensor.F64
+		if n := c.rounded(s.From); n > 0 && q.isDouble && q.packed != tensor.F64 {
+			return refuse("DType", fmt.Sprintf("float64 of a store in which %d values of stream %s are rounded to %v", n, s.Name, q.packed), "float32, or a store that is packed as f64")
 		}
 		c.parts = append(c.parts, q)
 		c.report.Streams = append(c.report.Streams, StreamsReport{Name: q.name, Columns: q.width, Targets: len(q.deltas), DType: q.dtype.String()})

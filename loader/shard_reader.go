@@ -141,7 +141,7 @@ func (w *shardReader) episode(ctx context.Context, e int, to []store.Samples, at
 		}
 		streams, err := c.reread(e, recorded)
 		if err != nil {
-			return &dataset.EpisodeError{Episode: number, Err: err}
+			return &dataset.EpisodeError{Episode: c.entries[e].number, Err: err}
 		}
 		for m := range streams {
 			if streams[m].Values == nil { // it has no samples

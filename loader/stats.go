@@ -124,15 +124,16 @@ func statistics(parts []part, given map[string]Statistics, pass func(visitor) er
 			p.stats = columnStats(sums[m])
 		}
 		s, known := given[p.name]
-		if !known {
-			p.affine = normalise(p.normalise, p.stats)
-			continue
+		if p.affine = normalise(p.normalise, p.stats); known {
+			var err error
+			if p.affine, err = s.affine(p); err != nil {
+				return err
+			}
+			p.stats = slices.Clone(s.Stats)
 		}
-		var err error
-		if p.affine, err = s.affine(p); err != nil {
-			return err
+		if p.affine != nil && p.isDouble {
+			return refuse("DType", "float64 with stream "+p.name+", which is normalised", "float32, in which values are normalised, or float64 without normalising")
 		}
-		p.stats = slices.Clone(s.Stats)
 	}
 	return nil
 }
@@ -193,7 +194,7 @@ func (c *selection) pass(ctx context.Context, visit visitor) error {
 			}
 			rows, err := c.reread(e, recorded)
 			if err != nil {
-				return &dataset.EpisodeError{Episode: c.numbers[e], Err: err}
+				return &dataset.EpisodeError{Episode: c.entries[e].number, Err: err}
 			}
 			for m := range rows {
 				if rows[m].Values == nil {

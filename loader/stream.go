@@ -58,7 +58,7 @@ func NewStreaming(ctx context.Context, device *ops.Device, d dataset.Dataset, pl
 			for _, s := range c.plan.Streams {
 				sources = append(sources, cmp.Or(s.From, s.Name))
 			}
-			u, err := unpack(ctx, d, sources, store.Columns(c.plan.Streams), &opt)
+			u, err := unpack(ctx, d, sources, store.BuildOptions{Columns: store.Columns(c.plan.Streams), Double: Doubles(&c.plan, &opt), Workers: 1}, &opt)
 			if err != nil {
 				return err
 			}

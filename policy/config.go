@@ -102,7 +102,7 @@ func newConfig(store *store.Store, o *Options) (*Config, error) {
 		return nil, err
 	}
 	recipe.Steps, recipe.Batch, recipe.Rate = cmp.Or(o.Steps, recipe.Steps), cmp.Or(o.Batch, recipe.Batch), cmp.Or(o.Rate, recipe.Rate)
-	c := &Config{Version: 1, Policy: Kind, Says: Says, Recipe: recipe, Seed: o.Seed, Plan: o.Plan, planName: o.PlanName, Floor: o.Floor, Dataset: store.Name(), Clock: store.Info().Clock,
+	c := &Config{Version: 1, Policy: Kind, Says: Says, Recipe: recipe, Seed: o.Seed, Plan: o.Plan, planName: o.PlanName, Floor: o.Floor, Dataset: store.Name(), Clock: store.Clock(),
 		NotStates: []NotState{}, Trained: []int{}, HoldOut: []int{}, LeftOut: dataset.Notes{}}
 	if info := store.Info(); info.RateFrom == "caller" {
 		c.Rate = info.Rate
@@ -110,11 +110,16 @@ func newConfig(store *store.Store, o *Options) (*Config, error) {
 	switch {
 	case o.Hz != 0 && !dataset.IsRate(o.Hz):
 		return nil, refuse("Hz", fmt.Sprint(o.Hz), "1e-6 to 1e9, or 0")
-	case c.Plan != "" && (o.Hz != 0 || o.Action != "" || len(o.States) > 0):
-		return nil, refuse("Plan", "one, and Hz, Action or States", "one of the two: a plan has the rate of the clock and names streams")
+	case o.Unordered != "" && !slices.Contains(align.Unordereds, o.Unordered):
+		return nil, refuse("Unordered", o.Unordered, strings.Join(align.Unordereds, ", "))
+	case c.Plan != "" && (o.Hz != 0 || o.Action != "" || len(o.States) > 0 || o.Unordered != ""):
+		return nil, refuse("Plan", "one, and Hz, Action, States or Unordered", "one of the two: a plan has the rate of the clock and names streams")
 	case c.Plan == "":
 		if c.Plan, err = planOf(cmp.Or(o.Hz, store.Info().Rate)); err != nil {
 			return nil, err
+		}
+		if o.Unordered != "" {
+			c.Plan += "unordered: " + o.Unordered + "\n"
 		}
 	}
 	if err := c.findCameras(store.Info()); err != nil {

@@ -24,7 +24,7 @@ import (
 // Options say what is trained. The zero value trains the default size on all episodes.
 type Options struct {
 	Size string // one of Sizes
-	// Plan is the text of a plan, see [planfile.Parse]; unless given, that of Hz, Action and States. A stream called action or actions is what
+	// Plan is the text of a plan, see [planfile.Parse]; unless given, that of Hz, Action, States and Unordered. A stream called action or actions is what
 	// is predicted, and the others that the plan names are states; where it names none, all of the dataset but Config.NotStates. Its windows, if it has
 	// some, say how many ticks are seen and predicted.
 	Plan     string
@@ -34,6 +34,8 @@ type Options struct {
 	// the dataset but Config.NotStates unless given.
 	Action string
 	States []string
+	// Unordered is what becomes of streams with unsorted timestamps, where there is no plan: one of align.Unordereds, "drop" unless given.
+	Unordered string
 	// HoldOut are the numbers of episodes that are not trained on, and compared with; LeaveOut of those that are neither.
 	HoldOut, LeaveOut []int
 	Seed              uint64

@@ -139,7 +139,7 @@ func (s *State) Pass(ctx context.Context, d dataset.Dataset, opt Options) error 
 		switch {
 		case r.err == nil:
 		case opt.Strict || !first || errors.As(r.err, &changed):
-			return &dataset.EpisodeError{Episode: i, Err: r.err}
+			return &dataset.EpisodeError{Episode: info.Number(i), Err: r.err}
 		default:
 			failed = cmp.Or(failed, r.err)
 		}

@@ -48,7 +48,7 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 	f.BoolVar(&r.Defaults.FillGaps, "fill-gaps", false, "write the fill value where --max-gap, --tolerance or an empty window make a target not valid")
 	f.Var(&cli.LimitFlag{To: &r.Defaults.Tolerance}, "tolerance", "previous, next and nearest samples further away than this are not valid")
 	readingFlags(f, &r.reading)
-	f.Var(&r.episode, "episode", "which episode of a dataset of several, counted from 0")
+	f.Var(&r.episode, "episode", "which episode of a dataset of several, by the dataset's own number, from 0 where it has none")
 	nameFlag(cmd, &r.Unordered, "unordered", "", "a stream whose timestamps step back or are no times: drop (default; the others stay), sort, or error", align.Unordereds...)
 	f.Var(&r.from, "in-dtype", "bf16: read uint16 values of an .npz file as bf16")
 	nameFlag(cmd, &r.backend, "backend", "auto", "auto, cpu, cuda, cuda:N or sim", backendNames()...)
@@ -78,7 +78,7 @@ func (r *request) completeStream(args []string, word string) []string {
 	if len(args) != 1 {
 		return nil
 	}
-	names := streamNames(args[0], int(max(r.episode, 0)))
+	names := streamNames(args[0], r.episode)
 	var list []string
 	if name, rest := splitName(word, names); rest != "" {
 		columns := ""
@@ -105,7 +105,7 @@ func (r *request) completeStream(args []string, word string) []string {
 }
 
 // streamNames returns an episode's stream names, or nil if it cannot be read.
-func streamNames(path string, episode int) []string {
+func streamNames(path string, episode episodeFlag) []string {
 	if form, _ := formatOf(path); form == "npz" {
 		file, err := npz.Open(path)
 		if err != nil {
@@ -119,7 +119,11 @@ func streamNames(path string, episode int) []string {
 		return nil
 	}
 	defer d.Close()
-	e, err := d.Episode(context.Background(), episode)
+	at, err := episode.place(d, path)
+	if err != nil {
+		return nil
+	}
+	e, err := d.Episode(context.Background(), max(at, 0))
 	if err != nil {
 		return nil
 	}

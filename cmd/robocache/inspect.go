@@ -44,7 +44,7 @@ summed over all, or are those of --episode N.`,
 	}
 	cmd.Flags().BoolVar(&in.opt.Strict, "strict", false, "refuse what is broken anywhere, or declared and not there")
 	readingFlags(cmd.Flags(), &in.opt)
-	cmd.Flags().Var(&episode, "episode", "the streams of this episode alone, counted from 0")
+	cmd.Flags().Var(&episode, "episode", "the streams of this episode alone, by the dataset's own number, from 0 where it has none")
 	cmd.Flags().Lookup("episode").DefValue = "0" // so that help shows no default
 	cmd.Flags().StringVar(&in.plot, "plot", "", "draw an episode's streams on one time axis with their gaps, as `OUT.png`")
 	cmd.Flags().BoolVar(&in.columns, "columns", false, "name every column")
@@ -124,20 +124,21 @@ func openInspected(ctx context.Context, in *inspector) (dataset.Dataset, error) 
 
 // look reads one episode or all episodes. It also returns the episode to draw, if there is only one.
 func (a *app) look(ctx context.Context, d dataset.Dataset, in *inspector) (*inspection.Report, *dataset.Episode, error) {
-	n := d.Len()
+	n, info := d.Len(), d.Info()
+	at, err := episodeFlag(in.episode).place(d, in.path)
 	switch {
-	case in.episode >= n:
-		return nil, nil, usagef("--episode: got %d, and %s holds %s", in.episode, in.path, episodes(n))
-	case in.plot != "" && in.episode < 0 && n > 1:
-		return nil, nil, usagef("--plot draws one episode, and %s holds %d, want --episode 0 to %d", in.path, n, n-1)
+	case err != nil:
+		return nil, nil, err
+	case in.plot != "" && at < 0 && n > 1:
+		return nil, nil, usagef("--plot draws one episode, and %s holds %d, want --episode %s", in.path, n, info.NumbersText(n))
 	}
-	if in.episode >= 0 {
+	if at >= 0 {
 		n = 1
 	}
 	progress := a.Counting("reading episodes", n)
 	defer progress.Done()
 	garbage := newCollector()
-	found, one, err := inspection.Look(ctx, in.path, d, inspection.Options{Episode: in.episode, Strict: in.opt.Strict, Next: func() {
+	found, one, err := inspection.Look(ctx, in.path, d, inspection.Options{Episode: at, Strict: in.opt.Strict, Next: func() {
 		progress.Add(1)
 		garbage.adjust()
 	}})

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/internal/batching"
@@ -46,7 +48,7 @@ func (a *app) policyCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.Var(&p.episode, "episode", "the episode, counted from 0; all unless given")
+	f.Var(&p.episode, "episode", "the episode, by the dataset's own number, from 0 where it has none; all unless given")
 	f.StringVarP(&p.out, "out", "o", "", "write the predictions to this `FILE`, .npz or .safetensors")
 	f.StringVar(&p.plot, "plot", "", "draw the actions of the episode to this `PNG`")
 	f.BoolVar(&p.columns, "columns", false, "print the skill of each column of the action, at the end of the chunk")
@@ -83,7 +85,8 @@ func (a *app) policy(p *acting) (err error) {
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
 	w.store, w.out.Problems = source.Store, inspection.Problems(source.Problems)
-	if got := w.store.Info().Clock; got != trained && got != "" && trained != "" {
+	known := p.request.Clock == "" && slices.Contains(strings.Split(trained, ", "), w.store.Clock()) // of those that episodes had in training
+	if got := w.store.Clock(); got != trained && got != "" && trained != "" && !known {
 		w.remark("the timestamps come from the clock %s, and those that the policy was trained on from %s", got, trained)
 	}
 	if got, rate := w.store.Info().Rate, pol.Config().Rate; rate > 0 && got > 0 && got != rate {

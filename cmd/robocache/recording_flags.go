@@ -58,15 +58,27 @@ func (e *episodeFlag) Set(s string) error {
 	return nil
 }
 
+// place returns an episode's index in the dataset, by the dataset's own number; -1 without the flag.
+func (e episodeFlag) place(d dataset.Dataset, path string) (int, error) {
+	info, n := d.Info(), d.Len()
+	at := info.Place(int(e), n)
+	if at < 0 && e >= 0 {
+		return at, usagef("--episode: got %d, and %s holds %s, numbered %s", e, path, episodes(n), info.NumbersText(n))
+	}
+	return at, nil
+}
+
 // of returns the episode with the given number, or the dataset's only episode.
 func (e episodeFlag) of(ctx context.Context, d dataset.Dataset, path string) (*dataset.Episode, error) {
-	at := max(int(e), 0)
-	switch n := d.Len(); {
-	case at >= n:
-		return nil, usagef("--episode: got %d, and %s holds %s", at, path, episodes(n))
-	case e < 0 && n > 1:
-		return nil, usagef("%s holds %d episodes, want --episode 0 to %d", path, n, n-1)
+	info, n := d.Info(), d.Len()
+	at, err := e.place(d, path)
+	switch {
+	case err != nil:
+		return nil, err
+	case at < 0 && n != 1:
+		return nil, usagef("%s holds %s, want --episode %s", path, episodes(n), info.NumbersText(n))
 	}
+	at = max(at, 0)
 	episode, err := d.Episode(ctx, at)
 	if err != nil {
 		return nil, readError(path, err)

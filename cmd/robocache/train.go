@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 
+	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/inspection"
@@ -83,6 +84,7 @@ func (a *app) trainCommand() *cobra.Command {
 	f.IntVar(&t.Batch, "batch", 0, "windows of a step of each device; 0 for those of the size")
 	f.Float64Var(&t.Rate, "lr", 0, "the learning `RATE` at its highest; 0 for that of the size")
 	f.Float64Var(&t.Floor, "floor", 0, "the least `STD` that actions are measured by, in their unit; 0 for what is said above")
+	nameFlag(cmd, &t.Unordered, "unordered", "", "a stream whose timestamps step back or are no times: drop (default), sort, or error", align.Unordereds...)
 	f.IntSliceVar(&t.HoldOut, "hold-out", nil, "the numbers `I,...` of episodes that are not trained on, but compared with")
 	f.IntSliceVar(&t.LeaveOut, "leave-out", nil, "the numbers `I,...` of episodes that are neither")
 	f.Uint64Var(&t.Seed, "seed", 0, "of the weights at first, the order of the windows, and dropout")

@@ -95,7 +95,7 @@ func (a *app) voxelizeCommand() *cobra.Command {
 	f.StringVar(&r.stream, "stream", "", "the `NAME` of the series of clouds to take of a recording (default the only one)")
 	f.Var(&r.one, "cloud", "one of the series alone, counted from 0 (default all, as a batch)")
 	f.Lookup("cloud").DefValue = "0" // so that help shows no other default
-	f.Var(&r.episode, "episode", "which episode of a dataset of several, counted from 0")
+	f.Var(&r.episode, "episode", "which episode of a dataset of several, by the dataset's own number, from 0 where it has none")
 	f.Lookup("episode").DefValue = "0"
 	definitionsFlag(f, &r.reading.Definitions)
 	f.BoolVar(&r.reading.Strict, "strict", false, "refuse a file that is broken anywhere, in place of keeping what is whole and saying what was lost; numpy files are always refused where they are broken")

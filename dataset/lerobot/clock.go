@@ -173,11 +173,18 @@ func (r *reader) setTimes(frames []int64, stamps []float64, typ string) (err err
 		return nil
 	}
 	wrong, at := 0, 0
+	isSteady, low, high := true, math.Inf(1), math.Inf(-1)
 	for i, t := range stamps {
-		if departs(t, float64(counted[i])/1e9, typ) {
+		want := float64(counted[i]) / 1e9
+		if departs(t, want, typ) {
 			if wrong++; wrong == 1 {
 				at = i
 			}
+		}
+		off := t - want
+		low, high = min(low, off), max(high, off)
+		if i > 0 {
+			isSteady = isSteady && !departs(t, stamps[i-1]+want-float64(counted[i-1])/1e9, typ)
 		}
 	}
 	if wrong == 0 {
@@ -190,8 +197,14 @@ func (r *reader) setTimes(frames []int64, stamps []float64, typ string) (err err
 			n.Code = dataset.CodeFrameTimeUnsorted
 		}
 	}
-	if n.Code == dataset.CodeFrameTimeOwn {
-		r.times = nanoseconds(stamps)
+	if own := nanoseconds(stamps); n.Code == dataset.CodeFrameTimeOwn && (isSteady || !departs(low, (low+high)/2, "")) {
+		n.Code, r.shown = dataset.CodeFrameTimeSteps, own
+		first := own[0] - counted[0]
+		for i := range counted {
+			counted[i] += first
+		}
+	} else if n.Code == dataset.CodeFrameTimeOwn {
+		r.times = own
 	}
 	r.e.Notes.Add(n)
 	return nil

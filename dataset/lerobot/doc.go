@@ -9,8 +9,9 @@
 //
 // LeRobot writes the timestamps as frame_index/fps in float32. The clock is therefore round(frame_index*1e9/fps) ns, exact. An episode whose
 // timestamps depart from that by more than 0.1 ms, LeRobot's own tolerance, and by more than float32 rounds, has them as its clock, and a remark in
-// Notes says so. Options.Clock chooses one of the two for all episodes, or the column capture_time where there is one: nanoseconds, which a Writer keeps of a
-// recording, and capture_time.<camera> of a camera's frames. Without frame_index the rows are counted.
+// Notes says so. If each of their steps is that of frame_index/fps within this tolerance, LeRobot takes the rows by number, so the clock is
+// frame_index/fps from the first timestamp on. Options.Clock chooses one of the two for all episodes, or the column capture_time where there is
+// one: nanoseconds, which a Writer keeps of a recording, and capture_time.<camera> of a camera's frames. Without frame_index the rows are counted.
 //
 // Episodes are those that there is data of. In version 2 an episode is the file of its number; in version 3 it is the rows with its episode_index,
 // wherever they lie, and meta/episodes is only compared with that. LeRobot itself goes by position: there a missing row shifts every episode behind

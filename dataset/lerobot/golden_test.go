@@ -88,6 +88,7 @@ func TestRecordingsAreAsAnotherReaderHasThem(t *testing.T) {
 			text := filetest.Read(t, "testdata/"+strings.ReplaceAll(name, "/", "_")+".json")
 			require.NoError(t, json.Unmarshal(text, &want))
 			s := open(t, recording(t, name), lerobot.Options{})
+			stamped := open(t, recording(t, name), lerobot.Options{Clock: "timestamp"})
 			require.Equal(t, len(want), s.Len())
 			frames := 0
 			for i, w := range want {
@@ -100,8 +101,10 @@ func TestRecordingsAreAsAnotherReaderHasThem(t *testing.T) {
 					switch column {
 					case "timestamp", "frame_index", "episode_index", "index", "task_index":
 						if column == "timestamp" {
-							times := e.Streams[0].Nanoseconds()
+							times := e.Streams[0].Nanoseconds() // steps of frame_index/fps from the first on, if LeRobot takes the timestamps as such
 							assert.InDelta(t, c.First*1e9, times[0], 1e3)
+							assert.InDelta(t, c.Last*1e9, times[len(times)-1], 1e5)
+							times = episode(t, stamped, i).Streams[0].Nanoseconds()
 							assert.InDelta(t, c.Last*1e9, times[len(times)-1], 1e3)
 						}
 						continue
@@ -239,7 +242,7 @@ func TestRecordingsSayWhatTheyAre(t *testing.T) {
 	remarks := e.Notes.Of(dataset.ClassRemark)
 	require.Len(t, remarks, 1)
 	n := remarks[0]
-	assert.Equal(t, []any{dataset.CodeFrameTimeOwn, 416, dataset.At(0)}, []any{n.Code, n.Count, n.Row})
+	assert.Equal(t, []any{dataset.CodeFrameTimeSteps, 416, dataset.At(0)}, []any{n.Code, n.Count, n.Row})
 	assert.Contains(t, n.Got, "0.04999995")
 }
 

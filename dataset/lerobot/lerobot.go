@@ -115,6 +115,7 @@ func readDataset(ctx context.Context, root, path string, opt Options) (*rowIndex
 		return nil, err
 	}
 	s.readSplits()
+	s.info.SetNumbers(len(s.episodes), func(i int) int { return int(s.episodes[i].number) })
 	s.info.Notes = s.problems.list
 	if opt.Strict && len(s.info.Notes) > 0 {
 		n := s.info.Notes[0]

@@ -69,7 +69,7 @@ func (s *Set) Format() string { return "lerobot" }
 func (s *Set) Info() dataset.Info {
 	info := s.info
 	info.Features, info.Tasks, info.Clocks = slices.Clone(info.Features), slices.Clone(info.Tasks), slices.Clone(info.Clocks)
-	info.Splits, info.Attributes, info.Notes = slices.Clone(info.Splits), maps.Clone(info.Attributes), slices.Clone(info.Notes)
+	info.Numbers, info.Splits, info.Attributes, info.Notes = slices.Clone(info.Numbers), slices.Clone(info.Splits), maps.Clone(info.Attributes), slices.Clone(info.Notes)
 	return info
 }
 

@@ -28,6 +28,7 @@ var remarkTexts = map[dataset.Code]string{
 	dataset.CodeDefinitionReplaced: "the messages of {subject} do not fit the bag's own definition of {got}: another that they fit is taken",
 	dataset.CodePiecesAssumed:      "[without {want}, ]the {count} files {names} are taken for the pieces of one recording",
 	dataset.CodeFrameTimeOwn:       frameTime + ": they are the clock of the episode; the clocks {names} can be chosen",
+	dataset.CodeFrameTimeSteps:     frameTime + ": their steps are within LeRobot's tolerance, so frame_index/fps from the first timestamp on is the clock; the clocks {names} can be chosen",
 	dataset.CodeFrameTimeUnsorted:  frameTime + ": they are not the clock of the episode, because they do not ascend; the clocks {names} can be chosen",
 	dataset.CodeClockAssumed:       "{count row} without a clock of their own take the timestamps of {got}, which has as many",
 	dataset.CodeRowsNotValid:       "{count row} that {is|are} not valid left out",

@@ -1,10 +1,10 @@
 package batching
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
@@ -32,25 +32,22 @@ type Packing struct {
 
 // Read opens the dataset.
 func (p *Packing) Read(ctx context.Context) (dataset.Dataset, error) {
-	d, err := dataset.Open(ctx, p.Path, p.Options)
+	opt := p.Options
+	opt.Clock = cmp.Or(opt.Clock, p.Prefer)
+	d, err := dataset.Open(ctx, p.Path, opt)
+	if none := (*OptionError)(nil); p.Clock == "" && errors.As(err, &none) && none.Arg == "Clock" { // it does not have the preferred one
+		opt.Clock = ""
+		d, err = dataset.Open(ctx, p.Path, opt)
+	}
 	if err != nil {
 		return nil, ReadError(p.Path, err)
-	}
-	if info := d.Info(); p.Clock == "" && info.Clock != p.Prefer && slices.Contains(info.Clocks, p.Prefer) {
-		if err := d.Close(); err != nil {
-			return nil, err
-		}
-		preferred := *p
-		preferred.Clock = p.Prefer
-		return preferred.Read(ctx)
 	}
 	if p.Rate == 0 && p.PreferRate > 0 && d.Info().Rate == 0 {
 		if err := d.Close(); err != nil {
 			return nil, err
 		}
-		preferred := p.Options
-		preferred.Rate = p.PreferRate
-		if d, err = dataset.Open(ctx, p.Path, preferred); err != nil {
+		opt.Rate = p.PreferRate
+		if d, err = dataset.Open(ctx, p.Path, opt); err != nil {
 			return nil, ReadError(p.Path, err)
 		}
 		return d, nil

@@ -267,24 +267,21 @@ func (s *Source) opened(path string, d dataset.Dataset) {
 	}
 }
 
-// columns returns the selected columns of each stream. If the plan file cannot be read, it returns nil, which takes all columns; Plan
-// reports the error.
-func (s *Source) columns() map[string][]string {
-	if !s.planned() {
-		return store.Columns(s.Streams)
+// drawn returns the plan, or one of the streams that the arguments name. If the plan file cannot be read, Plan reports the error.
+func (s *Source) drawn() align.Plan {
+	p := align.Plan{Streams: s.Streams}
+	if s.planned() {
+		p, _ = s.readPlan()
 	}
-	p, err := s.readPlan()
-	if err != nil {
-		return nil
-	}
-	return store.Columns(p.Streams)
+	return p
 }
 
 // packing returns a dataset's packing, by its index among the paths.
 func (s *Source) packing(i int) *Packing {
 	p := s.Packing
 	p.Path, p.Strict, p.cameras = s.Paths[i], s.Strict, true
-	p.Build = store.BuildOptions{Columns: s.columns()}
+	drawn := s.drawn()
+	p.Build = store.BuildOptions{Columns: store.Columns(drawn.Streams), Double: loader.Doubles(&drawn, &s.Options)}
 	for _, c := range s.Cameras {
 		p.Build.Media = append(p.Build.Media, c.Name)
 	}
@@ -309,7 +306,7 @@ func (s *Source) open(ctx context.Context, i int, path string) (*store.Store, er
 	if rate := store.Info().Rate; s.Rate != 0 && s.Rate != rate {
 		return nil, errors.Join(refusef("rate", "none: "+path+" is a store, whose times are there", "%g", s.Rate), store.Close())
 	}
-	if clock := store.Info().Clock; s.Clock != "" && s.Clock != clock {
+	if clock := store.Clock(); s.Clock != "" && s.Clock != clock {
 		return nil, errors.Join(refusef("clock", cmp.Or(clock, "none")+": "+path+" is a store, whose times come from there", "%s", s.Clock), store.Close())
 	}
 	return store, nil

@@ -42,9 +42,11 @@ func Look(ctx context.Context, path string, d dataset.Dataset, opt Options) (*Re
 			yield(e, err)
 		}
 	}
-	at := max(opt.Episode, 0) - 1
+	info := d.Info()
+	place := max(opt.Episode, 0) - 1
 	for e, err := range list {
-		at++
+		place++
+		at := info.Number(place)
 		if opt.Next != nil {
 			opt.Next()
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
@@ -104,8 +105,15 @@ func SkippedOf(notes dataset.Notes) []Skipped {
 
 func reportOf(l *loader.Loader) drawnReport {
 	r := batching.Listed(l.Report())
-	return drawnReport{r, NotesOf(&r), notetext.EpisodeEntries(r.EpisodeNotes)}
+	d := drawnReport{r, NotesOf(&r), notetext.EpisodeEntries(r.EpisodeNotes)}
+	for i := range d.LeftOut {
+		d.LeftOut[i].Reason = byArguments.Replace(d.LeftOut[i].Reason)
+	}
+	return d
 }
+
+// byArguments has Python's arguments for the flags that advice names.
+var byArguments = strings.NewReplacer("--unordered sort", `unordered="sort"`)
 
 // loaderReply describes a loader and its datasets.
 type loaderReply struct {
@@ -130,6 +138,9 @@ func (l *loading) describe() loaderReply {
 	out := loaderReply{Rank: o.Rank, World: o.Ranks, Batch: o.Batch, Last: o.Last.String(), Hz: l.plan.Rate, State: l.loader.StateAt(0, 0), Report: reportOf(l.loader),
 		Problems: inspection.Problems(l.source.Problems), Skipped: []Skipped{}, Rounded: map[string]int{}, Normalised: batching.NormalisedBy(l.loader, l.source.Given), Remarks: append([]string{}, l.remarks...)}
 	out.Remarks = append(out.Remarks, LoaderLines(&out.Report.Report)...)
+	for _, n := range out.Report.LeftOut {
+		out.Remarks = append(out.Remarks, fmt.Sprintf("episode %s is left out: %s", n.Name, n.Reason))
+	}
 	for _, s := range l.source.Stores {
 		out.Skipped = append(out.Skipped, SkippedOf(s.Skipped)...)
 		for _, p := range s.Streams {

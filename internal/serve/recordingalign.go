@@ -86,7 +86,7 @@ func alignRecording(ctx context.Context, c *Conn, r *Request, q alignRequest) (*
 	notes := out.Report.Notes
 	out.Report.LeftOut, out.Report.Remarks = notetext.Reasons(notes.Of(dataset.ClassLeftOut)), notetext.Lines(notes.Of(dataset.ClassDamage, dataset.ClassRemark))
 	for _, line := range append(notetext.LeftOutLines(notes), out.Report.Remarks...) {
-		text.WriteString(printed.Text(line) + "\n")
+		text.WriteString(printed.Text(byArguments.Replace(line)) + "\n")
 	}
 	out.Text = text.String()
 	return rec.reply(q.Episode, "aligned streams", &a, out)

@@ -158,7 +158,7 @@ func readEpisode(ctx context.Context, c *Conn, r *Request, q episodeRequest) (*R
 		return nil, err
 	}
 	var a arrays
-	out := episodeReply{Number: q.Episode, Name: e.Name, Frames: e.Frames, Steps: e.Steps, Source: e.Attributes.Source, Task: e.Attributes.Task,
+	out := episodeReply{Number: rec.info.Number(q.Episode), Name: e.Name, Frames: e.Frames, Steps: e.Steps, Source: e.Attributes.Source, Task: e.Attributes.Task,
 		Success: e.Attributes.Success, Attributes: e.Attributes.Other, Streams: []sentStream{}, Media: []sentMedia{}, Clouds: []sentClouds{}, LeftOut: leftOutOf(e), Dropouts: []sentDropout{},
 		Damage: []sentDamage{}, Remarks: notetext.Lines(e.Notes.Of(dataset.ClassRemark)), Columns: [][]inspection.Column{}}
 	for i := range e.Streams {

@@ -35,6 +35,7 @@ type recordings struct {
 type recording struct {
 	dataset.Dataset
 	path   string
+	info   dataset.Info
 	strict bool
 	at     int              // the last episode that was read, or -1
 	kept   *dataset.Episode // that episode, or nil if it is large
@@ -97,6 +98,7 @@ type opened struct {
 	RateFrom   string               `json:"rate_from"`
 	Clock      string               `json:"clock"`
 	Clocks     []string             `json:"clocks"`
+	Numbers    []int                `json:"numbers,omitempty"` // the dataset's own of its episodes, whose places are what requests have
 	Splits     map[string][]int     `json:"splits"`
 	Features   []inspection.Feature `json:"features"`
 	Tasks      []string             `json:"tasks"`
@@ -115,13 +117,16 @@ func openRecording(ctx context.Context, c *Conn, r *Request, q openRequest) (*Re
 		c.closing(s.close)
 	}
 	s.last++
-	s.open[s.last] = &recording{Dataset: d, path: q.Path, strict: q.Strict, at: -1}
-	info := d.Info()
+	s.open[s.last] = &recording{Dataset: d, path: q.Path, info: d.Info(), strict: q.Strict, at: -1}
+	info := s.open[s.last].info
 	o := opened{Handle: s.last, Name: d.Name(), Format: d.Format(), Version: info.Version, Episodes: d.Len(), Frames: info.Frames, Rate: info.Rate,
-		RateFrom: info.RateFrom, Clock: info.Clock, Clocks: append([]string{}, info.Clocks...), Splits: map[string][]int{},
+		RateFrom: info.RateFrom, Clock: info.Clock, Clocks: append([]string{}, info.Clocks...), Numbers: info.Numbers, Splits: map[string][]int{},
 		Features: inspection.Features(&info), Tasks: append([]string{}, info.Tasks...), Attributes: info.Attributes, Problems: inspection.Problems(info.Notes)}
 	for _, p := range info.Splits {
-		o.Splits[p.Name] = append([]int{}, p.Episodes...)
+		o.Splits[p.Name] = []int{}
+		for _, place := range p.Episodes {
+			o.Splits[p.Name] = append(o.Splits[p.Name], info.Number(place))
+		}
 	}
 	return &Reply{Value: o}, nil
 }
@@ -237,7 +242,7 @@ func (r *recording) Close() error {
 
 // fails adds the path and the episode to an error. episode is -1 for all.
 func (r *recording) fails(episode int, err error) error {
-	if r.Len() == 1 {
+	if episode = r.info.Number(episode); r.Len() == 1 {
 		episode = -1
 	}
 	return &RecordingError{Path: r.path, Episode: episode, Err: err}

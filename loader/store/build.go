@@ -78,15 +78,13 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 	}
 	if s.Shard != nil {
 		begin, end := s.Shard.run()
-		some.Numbers = some.Numbers[begin:end]
+		some.Places = some.Places[begin:end]
 	}
+	numbered := some.Info()
 	done := 0
 	for e, err := range dataset.ParallelWithin(ctx, some, workers, readAhead) {
-		i := some.Numbers[done]
+		i, place := numbered.Number(done), some.Places[done]
 		done++
-		if failed := (*dataset.EpisodeError)(nil); errors.As(err, &failed) {
-			failed.Episode = i
-		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -97,7 +95,7 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 			s.Skipped = append(s.Skipped, skippedNote(i, err))
 		default:
 			p.ahead = float64(some.Len()) / float64(done)
-			if err := guard(func() error { return p.add(ctx, i, e, splits[i]) }); err != nil {
+			if err := guard(func() error { return p.add(ctx, i, e, splits[place]) }); err != nil {
 				return nil, err
 			}
 		}
@@ -109,6 +107,9 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 		return nil, ctx.Err()
 	}
 	for _, name := range opt.Streams {
+		if len(p.packed) == 0 && slices.Contains(p.streamNames, name) && p.refused[name] == nil { // Any says why it is left out
+			continue
+		}
 		if _, there := p.at[name]; !there && p.refused[name] != nil {
 			return nil, p.refused[name]
 		}
@@ -237,9 +238,13 @@ func (p *packer) stream(e *Episode, s *dataset.Stream) (why dataset.Note, err er
 		}
 		at = len(p.packed)
 		p.at[s.Name] = at
+		as := p.as
+		if p.double != nil && p.double(s) {
+			as = tensor.F64
+		}
 		p.packed = append(p.packed, streamPacker{
 			Stream: Stream{Name: s.Name, Columns: columns, Offsets: make([]int64, len(p.episodes)+1)},
-			values: newFloats(&p.pool, p.as), times: addColumn(&p.pool, &list[int64]{}),
+			values: newFloats(&p.pool, as), times: addColumn(&p.pool, &list[int64]{}),
 		})
 	}
 	g := &p.packed[at]

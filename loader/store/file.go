@@ -324,20 +324,15 @@ func (h *Shard) check(s *Store) string {
 		return fmt.Sprintf("shard %d of %d, %d episodes, %d files", h.Index, h.Count, h.Episodes, h.Files)
 	}
 	begin, end := h.run()
-	next, skipped := begin, s.Skipped
-	skip := func() {
-		for len(skipped) > 0 && skipped[0].Row == dataset.At(next) {
-			skipped, next = skipped[1:], next+1
-		}
-	}
+	last := begin - 1
 	for i := range s.Episodes {
-		if skip(); s.Episodes[i].Number != next {
-			return fmt.Sprintf("episode number %d, where %d would be", s.Episodes[i].Number, next)
+		if s.Episodes[i].Number <= last {
+			return fmt.Sprintf("episode number %d, where %d or more would be", s.Episodes[i].Number, last+1)
 		}
-		next++
+		last = s.Episodes[i].Number
 	}
-	if skip(); next != end || len(skipped) > 0 {
-		return fmt.Sprintf("episodes %d to %d, and %d more that were skipped, where it has those before %d", begin, next-1, len(skipped), end)
+	if n := len(s.Episodes) + len(s.Skipped); n != end-begin {
+		return fmt.Sprintf("%d episodes, those that were skipped among them, where it has %d", n, end-begin)
 	}
 	if mine := (h.Files - h.Index + h.Count - 1) / h.Count; len(s.Sources) != max(mine, 0) {
 		return fmt.Sprintf("%d sources of %d files", len(s.Sources), h.Files)

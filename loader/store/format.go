@@ -20,7 +20,7 @@ func init() {
 			if err != nil {
 				return nil, err
 			}
-			if clock := s.info.Clock; opt.Clock != "" && opt.Clock != clock {
+			if clock := s.Clock(); opt.Clock != "" && opt.Clock != clock {
 				return nil, errors.Join(&dataset.OptionError{Arg: "Clock", Got: opt.Clock, Want: fmt.Sprintf("%q, which it was packed with", clock)}, s.Close())
 			}
 			return copyingStore{s}, nil

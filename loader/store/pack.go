@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -11,6 +12,7 @@ import (
 type packer struct {
 	pool
 	as          tensor.DType
+	double      func(s *dataset.Stream) bool // as BuildOptions.Double
 	strict      bool
 	only        []string
 	columns     map[string][]string // as BuildOptions.Columns
@@ -126,7 +128,9 @@ type BuildOptions struct {
 	Columns map[string][]string
 	Media   []string     // names, or AllMedia; none by default. Videos must come from logs, which hold their frames
 	DType   tensor.DType // of the values: F32 (the default), F16, BF16 or F64. Values that it cannot hold are rounded and counted
-	Workers int          // episodes that are read at a time; one a processor by default
+	// Double reports whether a stream is packed in F64 whatever DType is, by its first episode that has it; nil for none. A file has one dtype.
+	Double  func(s *dataset.Stream) bool
+	Workers int // episodes that are read at a time; one a processor by default
 	// Strict makes an episode that cannot be read an error. Else it is skipped and listed.
 	Strict bool
 	// Episodes are the episode numbers to pack, ascending; all by default. The episodes keep their numbers.
@@ -156,7 +160,7 @@ type mediaPacker struct {
 // newPacker returns a packer. Without a path it keeps all numbers in memory. With a path it writes numbers beyond the limit to a file
 // next to path, until it is closed.
 func newPacker(path string, opt *BuildOptions) (*packer, error) {
-	p := &packer{pool: pool{path: path}, as: opt.DType, strict: opt.Strict, only: opt.Streams, columns: opt.Columns, refused: map[string]error{}, at: map[string]int{}, cameras: opt.Media, large: opt.Large}
+	p := &packer{pool: pool{path: path}, as: opt.DType, strict: opt.Strict, only: opt.Streams, columns: opt.Columns, refused: map[string]error{}, at: map[string]int{}, cameras: opt.Media, large: opt.Large, double: opt.Double}
 	switch opt.DType {
 	case 0:
 		p.as = tensor.F32

@@ -1,10 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/robocache/robocache/dataset"
@@ -82,7 +84,7 @@ func (p *Stream) of(i int) (times, values *tensor.Tensor, err error) {
 // Episode is the store's entry for an episode: all but its samples.
 type Episode struct {
 	Name     string            `json:"name"`
-	Number   int               `json:"number"` // in the dataset
+	Number   int               `json:"number"` // the dataset's own
 	Task     string            `json:"task,omitempty"`
 	Success  *bool             `json:"success,omitempty"`
 	Splits   []string          `json:"splits,omitempty"`
@@ -138,8 +140,26 @@ func (s *Store) Name() string { return s.name }
 // Format returns the dataset's format: "lerobot".
 func (s *Store) Format() string { return s.format }
 
-// Info returns the dataset's own description. Splits have the dataset's numbers, and some of those episodes may have been skipped.
-func (s *Store) Info() dataset.Info { return s.info }
+// Info returns the dataset's own description. Splits have places in the dataset, and some of those episodes may have been skipped.
+func (s *Store) Info() dataset.Info {
+	info := s.info
+	info.SetNumbers(len(s.Episodes), func(i int) int { return s.Episodes[i].Number })
+	return info
+}
+
+// Clock returns where the timestamps come from: Info's clock, "timestamp" of LeRobot's episodes that have their own, or both where these are some.
+func (s *Store) Clock() string {
+	clocks := []string{}
+	for i := range s.Episodes {
+		if s.Episodes[i].Notes.Find(dataset.CodeFrameTimeOwn) != nil {
+			clocks = append(clocks, "timestamp")
+		} else {
+			clocks = append(clocks, s.info.Clock)
+		}
+	}
+	slices.Sort(clocks)
+	return cmp.Or(strings.Join(slices.Compact(clocks), ", "), s.info.Clock)
+}
 
 // Len returns how many episodes there are.
 func (s *Store) Len() int { return len(s.Episodes) }

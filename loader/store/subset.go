@@ -10,16 +10,24 @@ import (
 // Subset is a dataset with some of another's episodes.
 type Subset struct {
 	dataset.Dataset
-	Numbers []int
+	Places []int // in the whole dataset
 }
 
-func (s Subset) Len() int { return len(s.Numbers) }
+func (s Subset) Len() int { return len(s.Places) }
+
+// Info returns the whole dataset's, with the numbers of these episodes.
+func (s Subset) Info() dataset.Info {
+	info := s.Dataset.Info()
+	whole := info
+	info.SetNumbers(len(s.Places), func(i int) int { return whole.Number(s.Places[i]) })
+	return info
+}
 
 func (s Subset) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
-	return s.Dataset.Episode(ctx, s.Numbers[i])
+	return s.Dataset.Episode(ctx, s.Places[i])
 }
 
-// NewSubset returns a dataset's episodes with these numbers, ascending; all episodes for nil.
+// NewSubset returns a dataset's episodes with these numbers of its own, ascending; all episodes for nil.
 func NewSubset(d dataset.Dataset, numbers []int) (Subset, error) {
 	if numbers == nil {
 		all := make([]int, d.Len())
@@ -28,7 +36,11 @@ func NewSubset(d dataset.Dataset, numbers []int) (Subset, error) {
 		}
 		return Subset{d, all}, nil
 	}
-	return Subset{d, numbers}, checkNumbers(numbers, d.Len(), func(n int) bool { return n >= 0 && n < d.Len() })
+	info, places := d.Info(), make([]int, len(numbers))
+	for i, n := range numbers {
+		places[i] = info.Place(n, d.Len())
+	}
+	return Subset{d, places}, checkNumbers(numbers, d.Len(), func(n int) bool { return info.Place(n, d.Len()) >= 0 })
 }
 
 // checkNumbers returns a *dataset.OptionError unless the numbers ascend and are there. of is the dataset's number of episodes.

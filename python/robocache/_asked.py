@@ -85,6 +85,13 @@ def request(paths: Union[Path, Sequence[Path]], **given: Any) -> Request:
     return out
 
 
+def scalar(value: Any) -> Any:
+    """Returns a scalar or array of NumPy or torch as JSON has it."""
+    if not hasattr(value, "tolist"):
+        raise TypeError("Object of type {} is not JSON serializable".format(type(value).__name__))
+    return value.tolist()
+
+
 def _plain(name: str, value: Any) -> Union[bool, int, float, str]:
     """Returns an argument of JSON: True, False, a number or a string."""
     if not isinstance(value, str) and hasattr(value, "item"):  # a scalar of NumPy or torch
@@ -282,7 +289,7 @@ def _plan(plan: Union[Path, Mapping[str, Any]]) -> Dict[str, str]:
     """Returns a plan's text and its name. JSON is YAML."""
     if isinstance(plan, Mapping):
         try:
-            return {"plan": json.dumps(dict({"version": 1}, **plan), allow_nan=False), "plan_name": "plan"}
+            return {"plan": json.dumps(dict({"version": 1}, **plan), allow_nan=False, default=scalar), "plan_name": "plan"}
         except (TypeError, ValueError) as e:
             raise PlanError("plan: {}".format(e)) from None
     name = os.fspath(plan)

@@ -18,7 +18,7 @@ import struct
 import subprocess
 import threading
 import weakref
-from typing import Any, Dict, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 
 from ._errors import ForkError, OutOfMemoryError, ServerError, VersionError, from_reply
 from ._version import __version__
@@ -70,6 +70,18 @@ def find_binary() -> str:
     return found
 
 
+def patience() -> float:
+    """Returns how many seconds a helper process that does nothing may take to reply: ROBOCACHE_TIMEOUT, 300 unless given."""
+    given = os.environ.get("ROBOCACHE_TIMEOUT") or "300"
+    try:
+        seconds = float(given)
+        if not 0 < seconds < 1e9:
+            raise ValueError
+    except ValueError:
+        raise ServerError("ROBOCACHE_TIMEOUT: got {!r}, want seconds, more than 0".format(given)) from None
+    return seconds
+
+
 class _Broken(Exception):
     """A reply that is none."""
 
@@ -115,6 +127,8 @@ class Child:
         finally:
             theirs.close()
         self._socket = ours
+        self._patience = patience()
+        ours.settimeout(self._patience)
         self._log = log
         # Runs once: by close, when this object is collected, or when the interpreter ends.
         self._end = weakref.finalize(self, _end, self._process, ours, log, self.pid)
@@ -155,7 +169,7 @@ class Child:
             )
 
     def request(self, do: str, blob: Optional[Union[bytes, bytearray, memoryview]] = None, **fields: Any) -> Reply:
-        """Sends a request and returns its reply: the JSON object, the blob, and a file descriptor, the caller's to
+        """Sends a request and returns its reply, which a process that works may take any time for: the JSON object, the blob, and a file descriptor, the caller's to
         close, or -1.
 
         An error reply is raised as the error that it stands for. Where the process has ended the error is a
@@ -180,6 +194,9 @@ class Child:
                 self.busy = False
             except _Broken as e:
                 raise self._died(str(e), 0) from None
+            except socket.timeout as e:
+                late = "the helper process of robocache did nothing for {:g} s and has not replied: ROBOCACHE_TIMEOUT sets how long it may"
+                raise self._died("", 0, late.format(self._patience)) from e
             except (OSError, EOFError) as e:
                 raise self._died(str(e), 1) from e
             except BaseException:
@@ -197,6 +214,25 @@ class Child:
         if blob is not None:
             self._socket.sendall(blob)
 
+    def _patient(self, receive: Callable[[], Any]) -> Any:
+        """Returns what the socket receives. It goes on waiting while the process uses a processor."""
+        worked = self._worked()
+        while True:
+            try:
+                return receive()
+            except socket.timeout:
+                before, worked = worked, self._worked()
+                if before == worked:
+                    raise
+
+    def _worked(self) -> Optional[List[bytes]]:
+        """Returns the ticks of processor time that the process has used, None where nobody knows."""
+        try:
+            with open("/proc/{}/stat".format(self._process.pid), "rb") as f:
+                return f.read().rpartition(b")")[2].split()[11:15]
+        except OSError:
+            return None
+
     def _receive(self) -> Reply:
         head = b""
         fds: List[int] = []
@@ -204,7 +240,7 @@ class Child:
             while len(head) < _HEADER.size:
                 # There is one reply at a time, so that nothing is read which belongs to another.
                 # (recv_fds is not used, since it leaves out the flags before Python 3.12.)
-                part, control, _, _ = self._socket.recvmsg(_READ, _CONTROL, _CLOEXEC)
+                part, control, _, _ = self._patient(lambda: self._socket.recvmsg(_READ, _CONTROL, _CLOEXEC))
                 for level, kind, data in control:
                     if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                         fds += struct.unpack("{}i".format(len(data) // 4), data[: len(data) // 4 * 4])
@@ -237,13 +273,13 @@ class Child:
         data[: len(begun)] = begun
         view = memoryview(data)[len(begun) :]
         while view:
-            got = self._socket.recv_into(view)
+            got = self._patient(lambda: self._socket.recv_into(view))  # noqa: B023
             if got == 0:
                 raise EOFError
             view = view[got:]
         return data
 
-    def _died(self, why: str, patience: float) -> ServerError:
+    def _died(self, why: str, patience: float, late: str = "") -> ServerError:
         """Ends the connection and returns the error that tells of it."""
         try:
             # What it says last is written by the time it has ended.
@@ -252,7 +288,9 @@ class Child:
             code = None
         lines = _last_lines(self._log)
         self.close()
-        if code is None:
+        if late:
+            message = late
+        elif code is None:
             message = "the helper process of robocache broke its protocol"
         elif code < 0:
             message = "the helper process of robocache was ended by {}".format(_signal_name(-code))

@@ -238,6 +238,19 @@ def near(got: str, names: Iterable[str]) -> str:
     return " (did you mean {}?)".format(close[0]) if close else ""
 
 
+def _units(arg: str, got: str, want: str) -> str:
+    """Returns what an error of the dtype of times means, or "" for other arguments."""
+    if arg.rsplit(".", 1)[-1] not in ("times", "targets"):
+        return ""
+    units = {"i64": "nanoseconds", "f64": "seconds", "f32": "seconds"}
+    if got not in units:
+        return " (whole numbers are int64 nanoseconds, floats seconds)"
+    other = units.get(want[len("one of [") : -1], "")
+    if other in ("", units[got]):
+        return ""
+    return " ({} are {}, {} {}: want both in one unit)".format("the other times" if arg != "targets" else "times", other, arg, units[got])
+
+
 def from_reply(error: Mapping[str, Any]) -> Error:
     """Returns the exception that an error reply of the helper process stands for."""
     cls = _CLASSES.get(str(error.get("class", "")), Error)
@@ -274,7 +287,9 @@ def from_reply(error: Mapping[str, Any]) -> Error:
             message += ": got " + fields["got"]
         if "want" in fields:
             message += (", want " if "got" in fields else ": want ") + fields["want"]
-            if "got" in fields and fields["want"].startswith("one of ["):
+            if kind == "wrong dtype":
+                message += _units(str(fields["arg"]), str(fields.get("got")), str(fields["want"]))
+            elif "got" in fields and fields["want"].startswith("one of ["):
                 message += near(fields["got"].strip('"'), fields["want"][len("one of [") : -1].split())
     else:
         message = str(error.get("message") or kind or error.get("class") or "unknown error")

@@ -111,9 +111,11 @@ def _run(
     shapes_only: Optional[Framework],
 ) -> List[Any]:
     clock_key, clock = _ops.take_clock(targets, inputs, op)
+    group = Group(op, inputs, shapes_only)
+    times = next((view.dtype for name, view in group.views.items() if name.endswith("SrcTimes")), "")
+    clock_key, clock = _ops.in_seconds(targets, times, clock_key, clock, op)
     if clock is not None:
         options["clock"] = clock
-    group = Group(op, inputs, shapes_only)
     outputs: Dict[str, View] = {name: group.output(name, None, dtype, shape) for name, (dtype, shape) in wanted.items()}
     if shapes_only is None:
         call = Call(op, options, (key, clock_key), group.views, outputs, group.framework)

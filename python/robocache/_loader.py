@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import functools
+import json
 import os
 import sys
 import threading
@@ -171,7 +172,7 @@ class Loader:
             raise wrong("streaming", streaming, 'True, False or "auto"')
         if streaming == "auto" and shuffle is None and plan is None:
             shuffle = "shards"  # the same order, whether it fits or not
-        whole("prefetch", prefetch, 1, 1000)
+        prefetch = whole("prefetch", prefetch, 1, 1000)
         request = _asked.request(**given, shuffle=shuffle)
         self.framework = framework or _slots.default_framework()
         if self.framework not in ("torch", "numpy", "jax"):
@@ -329,12 +330,12 @@ class Loader:
             )
         with self._alone():
             self._check()
-            self._way.seek(dict(state["state"]))
+            self._way.seek(json.loads(json.dumps(dict(state["state"]), default=_asked.scalar)))
             self._goes_on = True
 
     def set_epoch(self, epoch: int) -> None:
         """Goes to the beginning of an epoch. In that of a state that was just loaded it stays behind the state."""
-        whole("epoch", epoch, 0, 1 << 62)
+        epoch = whole("epoch", epoch, 0, 1 << 62)
         with self._alone():
             self._check()
             place = self._way.refresh()

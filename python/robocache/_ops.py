@@ -241,9 +241,18 @@ def fuse(
     return run(key, given, prepare_fuse(streams, lead, targets, dtype, asked, out, trust_times), backend, check)
 
 
+def _floats(times: Any) -> Any:
+    """Returns lists of lists of numbers as floats."""
+    return [_floats(x) for x in times] if isinstance(times, (list, tuple)) else float(times)
+
+
 def take_clock(targets: Any, arrays: Dict[str, Any], op: str) -> Tuple[Hashable, Optional[Dict[str, Any]]]:
     """Adds a clock's arrays to those of a call; returns its key and, of a uniform one, what a request has of it."""
     if isinstance(targets, Uniform):
+        if isinstance(targets.start, float):  # seconds, and so are whole numbers of a list beside it
+            for name, x in arrays.items():
+                if name.endswith("SrcTimes") and isinstance(x, (list, tuple)):
+                    arrays[name] = _floats(x)
         return _options.uniform(targets, op)
     if isinstance(targets, Anchored):
         arrays["Targets.Anchors"], arrays["Targets.Deltas"] = targets
@@ -252,6 +261,13 @@ def take_clock(targets: Any, arrays: Dict[str, Any], op: str) -> Tuple[Hashable,
         raise mistake(op, "targets", "None", "an array, a Uniform or an Anchored clock", "missing argument")
     arrays["Targets"] = targets
     return None, None
+
+
+def in_seconds(targets: Any, times: str, key: Hashable, clock: Any, op: str) -> Tuple[Hashable, Any]:
+    """Returns a clock and its key beside times of a dtype: the start of a uniform one is in seconds beside float seconds."""
+    if isinstance(targets, Uniform) and times in ("f64", "f32"):
+        return _options.uniform(targets, op, True)
+    return key, clock
 
 
 def target_shape(
@@ -350,6 +366,7 @@ def prepare_resample(
     kind = None if dtype is None else float_dtype(dtype, op)
     group = Group(op, arrays, shapes_only, bits=kind == "bf16")
     src = group.views["Src"]
+    clock_key, clock = in_seconds(targets, group.views["SrcTimes"].dtype, clock_key, clock, op)
     given = given_outputs(out, asked, op)
     first = None if given["Dst"] is None else group.output("out", given["Dst"], "", ())
     shape = target_shape(group, clock, "", first, op)
@@ -400,6 +417,8 @@ def prepare_fuse(
         raise mistake(op, "streams", "no stream with values", "at least one", "missing argument")
     kind = None if dtype is None else float_dtype(dtype, op)
     group = Group(op, arrays, shapes_only, bits=kind == "bf16")
+    of_times = group.views["Streams[{}].SrcTimes".format(there[0])].dtype
+    clock_key, clock = in_seconds(targets, of_times, clock_key, clock, op)
     keys: List[Hashable] = []
     parts: List[Dict[str, Any]] = []
     all_rules: List[Dict[str, Any]] = []
@@ -424,7 +443,6 @@ def prepare_fuse(
     shape = target_shape(group, clock, first, made, op)
     if kind is None:
         kind = "f64" if any(group.views["Streams[{}].Src".format(i)].dtype == "f64" for i in there) else "f32"
-    of_times = group.views[first + "SrcTimes"].dtype
     outputs = make_outputs(group, given, kind, total, shape, (len(streams),), of_times)
     options: Dict[str, Any] = {"streams": parts}
     if trust_times:

@@ -17,7 +17,7 @@ Duration = Union[float, timedelta]
 class Uniform(NamedTuple):
     """A clock of count ticks at rate Hz, beginning at start; it is never written out.
 
-    start is on the clock of the times: an int is nanoseconds, a float seconds. Tick i is at start + floor(i*1e9/rate +
+    start is on the clock of the times: a float is seconds, an int too beside times in seconds, and else nanoseconds. Tick i is at start + floor(i*1e9/rate +
     0.5) nanoseconds; for times in seconds at start + i/rate, computed in float64 and rounded to the times' dtype.
 
     Example:
@@ -258,10 +258,10 @@ def _channel(c: Tuple[Any, ...], op: str, arg: str) -> Dict[str, Any]:
     return o
 
 
-def uniform(clock: Uniform, op: str) -> Tuple[Hashable, Dict[str, Any]]:
-    """Returns a uniform clock as a request has it, and its key."""
+def uniform(clock: Uniform, op: str, in_seconds: bool = False) -> Tuple[Hashable, Dict[str, Any]]:
+    """Returns a uniform clock as a request has it, and its key. in_seconds: it is beside times in seconds."""
     start = clock.start
-    if isinstance(start, numbers.Real) and not isinstance(start, numbers.Integral):
+    if in_seconds or isinstance(start, numbers.Real) and not isinstance(start, numbers.Integral):
         start = nanoseconds(start, op, "targets.start")
     start = whole(start, op, "targets.start")
     rate = number(clock.rate, op, "targets.rate")

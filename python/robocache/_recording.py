@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import html
+import operator
 import os
 import weakref
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union, overload
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union, overload
 
 from . import _child
 from ._clouds import Clouds
 from ._errors import ArgumentError, Error, ForkError, RecordingError, ServerError, near
 from ._memory import Maker, mapped, times_blob
+from ._metadata import Feature, Info, Problem
 from ._plantext import Streams, plan_text
 from ._streams import Aligned, Damage, Dropout, Fused, LeftOut, Media, Named, RecordedStream
 
@@ -18,43 +20,6 @@ Request = Callable[..., Tuple[Dict[str, Any], Any]]
 Plan = Union[None, str, "os.PathLike[str]"]
 
 _DROPPED = "recordings that were dropped"
-
-
-class Feature(NamedTuple):
-    """What a dataset declares of a stream or camera of its episodes. shape is that of one sample; names may be None."""
-
-    name: str
-    dtype: str
-    shape: List[int]
-    names: Optional[List[str]]
-
-
-class Problem(NamedTuple):
-    """Something that a dataset declares and that is not there, or not so."""
-
-    where: str
-    what: str
-
-
-class Info(NamedTuple):
-    """What a dataset says of itself. rate_hz is that of its steps, 0 where it has times or nobody says; rate_from is who says so.
-
-    clock is where the times come from, of clocks, which are those that Recording(clock=) takes. frames are those of all
-    episodes, 0 where it does not say. splits are the numbers of each one's episodes.
-    """
-
-    name: str
-    format: str
-    version: str
-    rate_hz: float
-    rate_from: str
-    clock: str
-    clocks: List[str]
-    features: List[Feature]
-    tasks: List[str]
-    frames: int
-    splits: Dict[str, List[int]]
-    attributes: Dict[str, str]
 
 
 class _Handle:
@@ -131,14 +96,15 @@ class Episode(Named):
 
     streams: a dict of names to `RecordedStream`; media: of names to `Media`, the cameras; clouds: of names to `Clouds`,
     series of point clouds; the episode itself is a mapping of all: ``episode["imu"]``, ``for name, stream in episode.items()``. A stream can be pickled, as a copy.
-    number: as the recording counts, name: as the dataset has it. task: what was to be done, in words; success: True, False, or
+    number: the dataset's own, such as LeRobot's episode_index, name: as the dataset has it. task: what was to be done, in words; success: True, False, or
     None where the file does not say. frames: rows or steps, 0 for logs. steps: True where the times count steps, a second
     each, since nobody says how many a second there are. attributes: what else the file says. left_out: what it holds and
     the streams do not, and why; damage: what was lost where it is broken; dropouts: losses that the recorder noted; remarks:
     what the reader decided that one may want otherwise.
     """
 
-    def __init__(self, reply: Mapping[str, Any], data: Any, maker: Maker, handle: _Handle) -> None:
+    def __init__(self, reply: Mapping[str, Any], data: Any, maker: Maker, handle: _Handle, place: int) -> None:
+        self._place = place
         self.number = int(reply["number"])
         self.name = str(reply["name"])
         self.task = str(reply["task"])
@@ -167,7 +133,7 @@ class Episode(Named):
             self.clouds[_free(self.clouds, clouds.name)] = clouds
 
     def _request(self, do: str, blob: Any = None, **fields: Any) -> Tuple[Dict[str, Any], Any]:
-        return self._handle.request(do, blob, episode=self.number, **fields)
+        return self._handle.request(do, blob, episode=self._place, **fields)
 
     def __getitem__(self, name: str) -> Any:
         """Returns the stream, camera or series of clouds of a name."""
@@ -225,7 +191,7 @@ def _align(
 
 
 class Episodes(Sequence[Episode]):
-    """The episodes of a recording, each read when it is asked for, and not kept.
+    """The episodes of a recording by their places, each read when it is asked for, and not kept.
 
     An episode that cannot be read is a `RecordingError`; an iterator goes on with the next one after it.
     """
@@ -245,10 +211,10 @@ class Episodes(Sequence[Episode]):
     def __getitem__(self, index: Union[int, slice]) -> Union[Episode, List[Episode]]:
         if isinstance(index, slice):
             return [self._recording._read(i) for i in range(len(self))[index]]
-        n = len(self)
-        if not -n <= index < n:
-            raise IndexError("episode {}: {} holds {}".format(index, self._recording.path, n))
-        return self._recording._read(index % n)
+        n, place = len(self), operator.index(index)
+        if not -n <= place < n:
+            raise IndexError("episode {}: {} holds {}".format(place, self._recording.path, n))
+        return self._recording._read(place % n)
 
     def __iter__(self) -> Iterator[Episode]:
         return _EpisodeIterator(self._recording)
@@ -336,6 +302,7 @@ class Recording:
         )  # fmt: skip
         self.problems = [Problem(p["where"], p["what"]) for p in said["problems"]]
         self._count = int(said["episodes"])
+        self._places = {number: place for place, number in enumerate(said.get("numbers") or range(self._count))}
 
     @property
     def format(self) -> str:
@@ -364,16 +331,17 @@ class Recording:
     def __getitem__(self, index: str) -> Any: ...
 
     def __getitem__(self, index: Union[int, slice, str]) -> Any:
-        """Returns an episode by its number; of a recording that is one episode, a stream, camera or series of clouds by its name."""
+        """Returns an episode by its number in the dataset, as `Episode.number` and a Loader's episode_index have it, or episodes by a
+        slice of places, as `episodes` does; of a recording that is one episode, a stream, camera or series of clouds by its name."""
         if isinstance(index, str):
             return self._one(None)[index]
-        return self.episodes[index]
+        return self.episodes[index if isinstance(index, slice) else self._at(index)]
 
-    def _read(self, number: int) -> Episode:
+    def _read(self, place: int) -> Episode:
         if self._only is not None:
             return self._only
-        reply, data = self._handle.request("episode", episode=number)
-        episode = Episode(reply, data, self._maker, self._handle)
+        reply, data = self._handle.request("episode", episode=place)
+        episode = Episode(reply, data, self._maker, self._handle, place)
         if len(self) == 1:
             self._only = episode
         return episode
@@ -385,10 +353,17 @@ class Recording:
         if episode is None and len(self) != 1:
             got = "{} holds {} episodes".format(self.path, len(self))
             raise ArgumentError(got + ", want the number of one", arg="episode", got=got, want="the number of one")
-        number = 0 if episode is None else int(episode)
-        if not -len(self) <= number < len(self):
-            raise IndexError("episode {}: {} holds {}".format(number, self.path, len(self)))
-        return number % len(self)
+        return 0 if episode is None else self._at(episode)
+
+    def _at(self, episode: int) -> int:
+        """Returns the place of an episode, by its number, or if it is negative by its place from the end."""
+        number = operator.index(episode)
+        if -len(self) <= number < 0:
+            return number + len(self)
+        if number not in self._places:
+            own = "" if list(self._places) == list(range(len(self))) else ", by their numbers {}".format(", ".join(map(str, self._places)))
+            raise IndexError("episode {}: {} holds {}{}".format(number, self.path, len(self), own))
+        return self._places[number]
 
     @property
     def streams(self) -> Dict[str, RecordedStream]:
@@ -484,7 +459,7 @@ class Recording:
     def __str__(self) -> str:
         """The table of ``robocache inspect``; of a dataset of several episodes, that of the first."""
         try:
-            return self.inspect(0 if len(self) > 1 else None)[1].rstrip("\n")
+            return self.inspect(min(self._places) if len(self) > 1 else None)[1].rstrip("\n")
         except Error as e:
             return "{!r}: {}".format(self, e)
 

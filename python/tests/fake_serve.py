@@ -52,6 +52,11 @@ def main():
         elif do == "slow":
             time.sleep(request["seconds"])
             reply(s, {"ok": True})
+        elif do == "work":
+            end = time.monotonic() + request["seconds"]
+            while time.monotonic() < end:
+                pass
+            reply(s, {"ok": True})
         elif do == "garbage":
             s.sendall(b"Traceback (most recent call last)")
         elif do == "magic":
