@@ -16,6 +16,9 @@ const (
 	CodeFrameParents = remark + "frame-parents"
 	// CodeMessagesEmpty: Count of Of messages of a list have no elements, and make no rows. Example: position of a JointState without joints.
 	CodeMessagesEmpty = remark + "messages-empty"
+	// CodeMessageSurplus: Count of Of messages have Bytes after the last field of their type, which are ignored as in ROS. Example: rosserial sends a
+	// std_msgs/Float32 of 5 bytes.
+	CodeMessageSurplus = remark + "message-surplus"
 	// CodeLabelsUnusable: the names in the field Got are empty, occur twice or are too long, so columns have numbers. Example: two joints with the name "a".
 	CodeLabelsUnusable = remark + "labels-unusable"
 	// CodeLabelsPartial: some messages have no names in the field Got, so columns have numbers. Example: a JointState with positions and no names.
@@ -51,6 +54,9 @@ const (
 	CodeFrameTimeOwn = remark + "frame-time-own"
 	// CodeFrameTimeUnsorted: as CodeFrameTimeOwn, but the timestamps do not ascend and are not the clock. Example: a table whose rows were shuffled.
 	CodeFrameTimeUnsorted = remark + "frame-time-unsorted"
+	// CodeValuesCast: Count of Of values change because they are cast from the type Got to the declared type Want. Example: float64 in a table of a feature
+	// that is declared as float32.
+	CodeValuesCast = remark + "values-cast"
 	// CodeRowsNotValid: Count rows of a stream are not valid, and were left out. Example: rows of a clock in a gap of the stream.
 	CodeRowsNotValid = remark + "rows-not-valid"
 )

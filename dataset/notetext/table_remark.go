@@ -10,6 +10,7 @@ var remarkTexts = map[dataset.Code]string{
 	dataset.CodeHeaderFields:    "of headers, frame_id and seq are in no stream",
 	dataset.CodeFrameParents:    "frames move in their parents: {names}",
 	dataset.CodeMessagesEmpty:   "{count} of {of} messages have no elements, and make no rows",
+	dataset.CodeMessageSurplus:  "{count} of {of} messages have bytes after the last field of their type, {bytes} in all, which are ignored",
 	dataset.CodeLabelsUnusable:  "{got} has names that are empty, occur twice or are over 255 bytes, so columns have numbers for names",
 	dataset.CodeLabelsPartial:   "not all messages have names in {got}, so columns have numbers for names",
 	dataset.CodeLabelsReordered: "{got} names the elements in other orders in other messages: columns are in one, by name",
@@ -29,6 +30,7 @@ var remarkTexts = map[dataset.Code]string{
 	dataset.CodePiecesAssumed:      "without metadata.yaml, the {count} files {names} are taken for the pieces of one recording",
 	dataset.CodeFrameTimeOwn:       frameTime + ": they are the clock of the episode; the clocks {names} can be chosen",
 	dataset.CodeFrameTimeUnsorted:  frameTime + ": they are not the clock of the episode, because they do not ascend; the clocks {names} can be chosen",
+	dataset.CodeValuesCast:         "{count} of {of} values change as they are cast from {got} to {want}, the declared type",
 	dataset.CodeRowsNotValid:       "{count row} that {is|are} not valid left out",
 
 	dataset.CodeStrayLeftOut:     strayTime + "samples left out: {count}",

@@ -34,6 +34,7 @@ type reader struct {
 	parent  int32
 	keyed   bool      // whether frames are needed
 	naming  *ListRows // the list with the current elements, if they have names
+	surplus bool      // whether bytes may follow the message
 	table   sink
 	bad     *dataset.FormatError
 }

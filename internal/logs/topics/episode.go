@@ -72,6 +72,9 @@ func (e *builder) add(t *topic) error {
 	if t.refused.count > 0 && t.log.len() > 0 {
 		e.leave(dataset.Note{Code: dataset.CodeUndecodedMessages, Subject: name, Count: t.refused.count, Detail: dataset.Detail{Of: t.count, Cause: short(t.refused.first)}})
 	}
+	if s := t.surplus; s.Count > 0 {
+		e.leave(dataset.Note{Code: dataset.CodeMessageSurplus, Subject: name, Count: s.Count, Detail: dataset.Detail{Of: t.count, Bytes: int64(s.Bytes)}})
+	}
 	note := dataset.Note{Subject: name, Count: t.count}
 	var times []int64
 	var order []int

@@ -270,6 +270,7 @@ func (in *piece) decode(c *channel, m *Message) error {
 		if err != nil {
 			return err
 		}
+		in.rows.Surplus.Add(f.Surplus)
 		in.frames.add(frames{f.Encoding, f.Width, f.Height, 1})
 		size, begins = uint32(min(len(f.Data), math.MaxUint32)), video.Begins(f.Encoding, f.Data)
 		if shape.Stamp {

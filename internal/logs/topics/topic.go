@@ -36,6 +36,7 @@ type topic struct {
 	count           int          // messages, undecodable ones included
 	expect          atomic.Int64 // messages that the container states: it grows when channels come late
 	broken, refused failed
+	surplus         message.Surplus
 
 	log, publish, stamps blocks[int64]
 	late                 int   // steps back of the log time
@@ -103,6 +104,7 @@ func (t *topic) join(in *piece, r *reader) {
 	t.broken.add(in.broken)
 	t.refused.add(in.refused)
 	t.bytes += in.bytes
+	t.surplus.Count, t.surplus.Bytes = t.surplus.Count+in.rows.Surplus.Count, t.surplus.Bytes+in.rows.Surplus.Bytes
 	t.room += roomOf(&in.rows)
 	if t.room > mostRoom*t.bytes+freeRoom {
 		t.over.Store(true)
