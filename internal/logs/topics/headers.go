@@ -1,6 +1,7 @@
 package topics
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -77,29 +78,40 @@ func (e *builder) headers() {
 				Got: strconv.FormatInt(p.stamp[0], 10), Want: strconv.FormatInt(p.log[0], 10), Unit: unitBetween(p.log[0], p.stamp[0])}})
 			continue
 		}
-		list = append(list, latency{t, median})
-		quarter := len(p.log) / 4
-		if quarter < leastPairs {
+		if t.notesDrift(&e.Notes) {
 			continue
 		}
-		first, spread := middle(p.log[:quarter], p.stamp[:quarter])
-		last, _ := middle(p.log[len(p.log)-quarter:], p.stamp[len(p.log)-quarter:])
-		span := p.log[len(p.log)-1-quarter/2] - p.log[quarter/2]
-		if drift := last - first; span > int64(leastSpan) && max(drift, -drift) >= max(int64(leastDrift), driftSpread*spread) {
-			e.Notes.Add(dataset.Note{Code: dataset.CodeHeaderDrift, Subject: t.name, Count: t.count, Detail: dataset.Detail{
-				Got: time.Duration(drift).String(), Want: time.Duration(span).String(), Unit: strconv.FormatFloat(100*float64(drift)/float64(span), 'g', 2, 64)}})
-		}
+		list = append(list, latency{t, median})
 	}
 	if e.clock == "header" || len(list) < 2 {
 		return
 	}
-	first := slices.MinFunc(list, func(a, b latency) int { return int(max(min(a.median-b.median, 1), -1)) })
+	first := slices.MinFunc(list, func(a, b latency) int { return cmp.Compare(a.median, b.median) })
 	for _, l := range list {
 		if l.median-first.median >= int64(leastLatency) {
 			e.Notes.Add(dataset.Note{Code: dataset.CodeHeaderLatency, Subject: l.topic.name, Count: l.topic.count, Detail: dataset.Detail{
 				Got: time.Duration(l.median).String(), Want: time.Duration(first.median).String(), Names: []string{first.topic.name}}})
 		}
 	}
+}
+
+// notesDrift adds a note if the headers of a topic drift, and reports whether they do.
+func (t *topic) notesDrift(to *dataset.Notes) bool {
+	p := &t.pairs
+	quarter := len(p.log) / 4
+	if quarter < leastPairs {
+		return false
+	}
+	first, spread := middle(p.log[:quarter], p.stamp[:quarter])
+	last, _ := middle(p.log[len(p.log)-quarter:], p.stamp[len(p.log)-quarter:])
+	span := p.log[len(p.log)-1-quarter/2] - p.log[quarter/2]
+	drift := last - first
+	if span < int64(leastSpan) || max(drift, -drift) < max(int64(leastDrift), driftSpread*spread) {
+		return false
+	}
+	to.Add(dataset.Note{Code: dataset.CodeHeaderDrift, Subject: t.name, Count: t.count, Detail: dataset.Detail{
+		Got: time.Duration(drift).String(), Want: time.Duration(span).String(), Unit: strconv.FormatFloat(100*float64(drift)/float64(span), 'g', 2, 64)}})
+	return true
 }
 
 // unitBetween returns the unit in which the smaller of two times would be of the same year as the other, as the words of its nanoseconds; empty if there is
