@@ -76,6 +76,9 @@ const (
 	CodeImageFormat = leftOut + "image-format"
 	// CodeMixedImages: images of a stream have two encodings. Example: a camera whose first image is JPEG and whose second is PNG.
 	CodeMixedImages = leftOut + "mixed-images"
+	// CodeFramesDiffer: Count of Of frames are not like most, Want. Row is the first of them, and Got its size and encoding. Example: a camera that
+	// changed its resolution.
+	CodeFramesDiffer = leftOut + "frames-differ"
 	// CodeEmptyImages: images that are null or have no bytes. Example: a camera that was off for 3 steps.
 	CodeEmptyImages = leftOut + "empty-images"
 	// CodeText: a column of text. Example: a column of labels in a CSV file.

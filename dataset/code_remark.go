@@ -31,8 +31,6 @@ const (
 	CodeFramesBeforeKey = remark + "frames-before-key"
 	// CodeFramesWithoutKey: none of Count frames is a key frame. Example: a recording shorter than a group of h264 pictures.
 	CodeFramesWithoutKey = remark + "frames-without-key"
-	// CodeFramesDiffer: Count of Of frames are not like the first, Want, but Got. Example: a camera that changed its resolution.
-	CodeFramesDiffer = remark + "frames-differ"
 	// CodeMessageCount: Names declares Want messages, and there are Got. Example: metadata.yaml of a bag that was cut.
 	CodeMessageCount = remark + "message-count"
 	// CodeTimeRange: metadata.yaml declares the time range Want, and the messages have Got, in Unit. Example: a bag of which a file was replaced.

@@ -18,7 +18,6 @@ var remarkTexts = map[dataset.Code]string{
 
 	dataset.CodeFramesBeforeKey:  "the first {count} of {of} frames come before a key frame, and cannot be decoded",
 	dataset.CodeFramesWithoutKey: "none of {count} frames is a key frame, so none can be decoded",
-	dataset.CodeFramesDiffer:     "{count} of {of} frames cannot be read: they are {got}, and the first is {want}",
 
 	dataset.CodeMessageCount:       "{names} says {want} messages[ of {subject}], and there are {got}",
 	dataset.CodeTimeRange:          "metadata.yaml says that the messages are of {want} {unit}, and they are of {got} {unit}",

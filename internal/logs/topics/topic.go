@@ -1,7 +1,9 @@
 package topics
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"sync/atomic"
 
 	"github.com/robocache/robocache/internal/logs/message"
@@ -37,6 +39,7 @@ type topic struct {
 	expect          atomic.Int64 // messages that the container states: it grows when channels come late
 	broken, refused failed
 	surplus         message.Surplus
+	empty           int // frames without bytes
 
 	log, publish, stamps blocks[int64]
 	late                 int   // steps back of the log time
@@ -60,18 +63,21 @@ type topic struct {
 type frames struct {
 	encoding      string
 	width, height int
+	stored        [2]int // the width and height in the header of a JPEG or PNG
 	count         int
 }
 
 func (f *frames) same(o frames) bool {
-	return f.encoding == o.encoding && f.width == o.width && f.height == o.height
+	o.count = f.count
+	return *f == o
 }
 
 func (f *frames) String() string {
-	if f.width == 0 {
+	width, height := cmp.Or(f.width, f.stored[0]), cmp.Or(f.height, f.stored[1])
+	if width == 0 {
 		return f.encoding
 	}
-	return fmt.Sprintf("%dx%d %s", f.width, f.height, f.encoding)
+	return fmt.Sprintf("%dx%d %s", width, height, f.encoding)
 }
 
 // kinds are frames of different kinds, in the order in which they came.
@@ -80,7 +86,8 @@ type kinds struct {
 	at   map[frames]int // place of each in the list; the key has count 0
 }
 
-func (k *kinds) add(f frames) {
+// add counts frames and returns the place of their kind.
+func (k *kinds) add(f frames) int {
 	n := f.count
 	f.count = 0
 	i, there := k.at[f]
@@ -92,6 +99,7 @@ func (k *kinds) add(f frames) {
 		k.at[f], k.list = i, append(k.list, f)
 	}
 	k.list[i].count += n
+	return i
 }
 
 // join adds the next piece in file order.
@@ -104,6 +112,7 @@ func (t *topic) join(in *piece, r *reader) {
 	t.broken.add(in.broken)
 	t.refused.add(in.refused)
 	t.bytes += in.bytes
+	t.empty += in.empty
 	t.surplus.Count, t.surplus.Bytes = t.surplus.Count+in.rows.Surplus.Count, t.surplus.Bytes+in.rows.Surplus.Bytes
 	t.room += roomOf(&in.rows)
 	if t.room > mostRoom*t.bytes+freeRoom {
@@ -160,10 +169,16 @@ func (t *topic) join(in *piece, r *reader) {
 		}
 		l.join(rows, shape)
 	}
-	t.at.add(in.at)
-	for _, f := range in.frames.list {
-		t.frames.add(f)
+	kinds := make([]int, len(in.frames.list))
+	for i, f := range in.frames.list {
+		kinds[i] = t.frames.add(f)
 	}
+	for i := range in.at {
+		if len(kinds) > 0 { // none of clouds
+			in.at[i].kind = uint16(min(kinds[in.at[i].kind], math.MaxUint16))
+		}
+	}
+	t.at.add(in.at)
 }
 
 // reserve sets the expected lengths.
