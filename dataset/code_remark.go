@@ -55,6 +55,9 @@ const (
 	// CodeValuesCast: Count of Of values change because they are cast from the type Got to the declared type Want. Example: float64 in a table of a feature
 	// that is declared as float32.
 	CodeValuesCast = remark + "values-cast"
+	// CodeFramesHeld: Count of Of rows have a frame that cannot be decoded, and show the frame before it, or the first good one. Row is the first, Cause its
+	// error. Example: a JPEG that a driver cut.
+	CodeFramesHeld = remark + "frames-held"
 	// CodeRowsNotValid: Count rows of a stream are not valid, and were left out. Example: rows of a clock in a gap of the stream.
 	CodeRowsNotValid = remark + "rows-not-valid"
 )

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"math"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/robocache/robocache/dataset"
@@ -86,21 +87,43 @@ func (p *episodePlan) encodeVideo(ctx context.Context, next *planner, name strin
 	return p.addPixels(name, next.opt.Codec, "yuv420p", c, p.pictures(ctx, m, p.rows), encode)
 }
 
-// pictures are a media stream's frames, each in colour.
+// pictures are a media stream's frames, each in colour. A bad frame is replaced as EpisodeOptions.Undecoded has it.
 func (p *episodePlan) pictures(ctx context.Context, m *dataset.Media, n int) iter.Seq2[*tensor.Tensor, error] {
 	return func(yield func(*tensor.Tensor, error) bool) {
-		i := 0
+		i, early, bad := 0, 0, badFrames{p, m.Name, 0}
+		var last *tensor.Tensor
 		for t, err := range m.DecodeRange(ctx, 0, n) {
 			if err == nil {
 				t, err = inColour(t)
 			}
+			if err == nil && last != nil && !slices.Equal(t.Shape(), last.Shape()) {
+				err = &Error{Kind: dataset.ErrShape, Got: tensor.FormatShape(t.Shape()), Want: tensor.FormatShape(last.Shape())}
+			}
 			if err != nil {
-				t, err = nil, atFrame(i, err)
+				t = last
+				switch {
+				case !bad.pass(i, err):
+					t, err = nil, atFrame(i, err)
+				case last == nil:
+					early++
+					fallthrough
+				default:
+					err = nil
+				}
+			}
+			i++
+			if t == nil && err == nil {
+				continue
+			}
+			for ; early > 0 && err == nil; early-- {
+				if !yield(t, nil) {
+					return
+				}
 			}
 			if !yield(t, err) || err != nil {
 				return
 			}
-			i++
+			last = t
 		}
 	}
 }
