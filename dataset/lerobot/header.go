@@ -34,6 +34,7 @@ type feature struct {
 	dataset.Feature
 	width  int    // how many values a row has; 0 where the shape does not say
 	pixels string // the format of a video's pixels: "yuv420p"; empty where nothing says so
+	depth  string // the info of a video that is a depth map
 }
 
 // readHeader reads meta/info.json.
@@ -176,6 +177,9 @@ func (f *feature) readVideo(info string) (why string) {
 		return ""
 	}
 	f.pixels, _ = text(get(list, "video.pix_fmt"))
+	if string(get(list, "is_depth_map")) == "true" || string(get(list, "video.is_depth_map")) == "true" {
+		f.depth = info
+	}
 	codec, _ := text(get(list, "video.codec"))
 	f.Encoding = codecOf(codec)
 	if rate, ok := number(get(list, "video.fps")); ok && dataset.IsRate(rate) {

@@ -40,6 +40,9 @@ func (w *newDataset) info() orderjson.Object {
 func (w *newDataset) stats() orderjson.Object {
 	all := orderjson.Object{}
 	for _, f := range w.features {
+		if f.unmeasured {
+			continue
+		}
 		var columns []summary.Column
 		count := f.frames
 		if f.visual() {
@@ -72,7 +75,7 @@ func (w *newDataset) stats() orderjson.Object {
 // pixelLevels returns the value of layout.LevelsKey: the levels of the videos with exact statistics, possibly none.
 func (w *newDataset) pixelLevels() (all orderjson.Object) {
 	for _, f := range w.features {
-		if f.dtype == dtypeVideo && !f.pool.copied {
+		if f.dtype == dtypeVideo && !f.pool.copied && !f.unmeasured {
 			all.Add(f.name, footage.Levels{Frames: f.frames, Levels: f.levels})
 		}
 	}
