@@ -34,7 +34,7 @@ type feature struct {
 	dataset.Feature
 	width  int    // how many values a row has; 0 where the shape does not say
 	pixels string // the format of a video's pixels: "yuv420p"; empty where nothing says so
-	depth  string // the info of a video that is a depth map
+	depth  string // the info of a depth map
 }
 
 // readHeader reads meta/info.json.
@@ -157,8 +157,12 @@ func featureOf(m orderjson.Member) (f feature, why string) {
 	}
 	f.Names = namesOf(get(list, "names"), "", 0)
 	f.Media = f.DType == "video" || f.DType == "image"
+	info := cmp.Or(string(get(list, "info")), string(get(list, "video_info")))
+	if about, _ := orderjson.Members([]byte(info)); string(get(about, "is_depth_map")) == "true" || string(get(about, "video.is_depth_map")) == "true" {
+		f.depth = info
+	}
 	if f.DType == "video" {
-		if wrong := f.readVideo(cmp.Or(string(get(list, "info")), string(get(list, "video_info")))); wrong != "" {
+		if wrong := f.readVideo(info); wrong != "" {
 			why = wrong
 		}
 	}
@@ -177,9 +181,6 @@ func (f *feature) readVideo(info string) (why string) {
 		return ""
 	}
 	f.pixels, _ = text(get(list, "video.pix_fmt"))
-	if string(get(list, "is_depth_map")) == "true" || string(get(list, "video.is_depth_map")) == "true" {
-		f.depth = info
-	}
 	codec, _ := text(get(list, "video.codec"))
 	f.Encoding = codecOf(codec)
 	if rate, ok := number(get(list, "video.fps")); ok && dataset.IsRate(rate) {

@@ -24,8 +24,8 @@ type feature struct {
 	codec  string // of a video
 	pixels string // the format of its pixels, where it is known
 	bare   bool   // its statistics have no quantiles, as they were copied from a dataset that has none
-	depth  string // the info of a copied video that is a depth map
-	// unmeasured is set if there are no statistics, because pixels of a copied video have more than 8 bits.
+	depth  string // the info of a copied depth map
+	// unmeasured is set if there are no statistics, because pixels of a copied video or TIFF have more than 8 bits.
 	unmeasured bool
 }
 

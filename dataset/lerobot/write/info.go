@@ -1,6 +1,8 @@
 package write
 
 import (
+	"encoding/json"
+
 	"github.com/robocache/robocache/dataset/lerobot/internal/footage"
 	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
 	"github.com/robocache/robocache/internal/orderjson"
@@ -20,6 +22,8 @@ func (w *newDataset) info() orderjson.Object {
 		if f.dtype == dtypeVideo {
 			feature.Add("info", f.videoInfo(w.opt.FPS))
 			videos = layout.VideoPath
+		} else if f.depth != "" {
+			feature.Add("info", json.RawMessage(f.depth))
 		}
 		features.Add(f.name, feature)
 	}

@@ -29,8 +29,10 @@ func (p *episodePlan) addImages(ctx context.Context, name string, m *dataset.Med
 			err = inFrame(i, err)
 		}
 		if err == nil && f == nil {
-			f = &feature{name: name, dtype: dtypeImage, shape: pic.shape(), names: imageNames}
-			stats.levels = make([]summary.Levels, pic.channels)
+			f = &feature{name: name, dtype: dtypeImage, shape: pic.shape(), names: imageNames, depth: DepthInfo(m), unmeasured: m.Encoding == "tiff"}
+			if !f.unmeasured {
+				stats.levels = make([]summary.Levels, pic.channels)
+			}
 		}
 		if err == nil && tensor.FormatShape(pic.shape()) != tensor.FormatShape(f.shape) {
 			err = inFrame(i, &Error{
@@ -43,7 +45,7 @@ func (p *episodePlan) addImages(ctx context.Context, name string, m *dataset.Med
 			sampled = sampled[1:]
 		}
 		replaced := err != nil
-		if err == nil && sample {
+		if err == nil && sample && !f.unmeasured {
 			if err = pic.count(ctx, m, frame, stats.levels); err != nil {
 				err = inFrame(i, err)
 			} else {

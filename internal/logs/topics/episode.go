@@ -89,6 +89,8 @@ func (e *builder) add(t *topic) error {
 		}
 	case t.why != nil:
 		note.Code, note.Cause = dataset.CodeNoDecoder, short(t.why)
+	case t.fault.Load() != nil:
+		note.Code, note.Cause = dataset.CodeNoDecoder, short(t.fault.Load())
 	case t.over.Load():
 		note.Code, note.Want = dataset.CodeSparseMessages, strconv.Itoa(mostRoom)
 	case t.log.len() == 0 && t.refused.count > 0:

@@ -228,6 +228,13 @@ func (r *reader) read(ctx context.Context, number int, again bool) *part {
 		if err := in.decode(c, &m); err != nil {
 			return in.fail(err, &m, r.strict)
 		}
+		if bad := c.topic.fault.Load(); bad != nil {
+			in.rows.Reset()
+			if r.strict {
+				return bad
+			}
+			return nil
+		}
 		if in.bytes += int64(len(m.Data)) + overhead; roomOf(&in.rows) > mostRoom*in.bytes+freePiece {
 			c.topic.over.Store(true)
 			in.rows.Reset()
@@ -258,7 +265,13 @@ func (p *part) piece(t *topic) *piece {
 }
 
 // decode appends a message's numbers, or the location of a frame or cloud.
-func (in *piece) decode(c *channel, m *Message) error {
+func (in *piece) decode(c *channel, m *Message) (err error) {
+	defer func() {
+		if p := recover(); p != nil { // a mistake in the decoder, which costs the topic
+			in.topic.fault.Store(&dataset.FormatError{Format: "message", Offset: -1, Kind: dataset.ErrCorrupt, Msg: "decoder", Got: fmt.Sprintf("a panic: %v", p)})
+			in.topic.over.Store(true)
+		}
+	}()
 	shape, one := c.decoder.Shape(), place{At: m.At, decoder: c.decoder}
 	switch shape.Media {
 	case message.NoMedia:

@@ -6,6 +6,7 @@ import (
 	"math"
 	"sync/atomic"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/logs/message"
 )
 
@@ -31,12 +32,13 @@ type topic struct {
 	ros    bool  // whether its messages are of ROS, with headers that have more than a timestamp
 	why    error // the reason why there is no decoder, or nil
 
-	over            atomic.Bool  // whether its numbers took too much room and were dropped
-	bytes           int64        // of its messages
-	room            int64        // of their numbers
-	first           int          // the log's piece with the first message; -1 before
-	count           int          // messages, undecodable ones included
-	expect          atomic.Int64 // messages that the container states: it grows when channels come late
+	over            atomic.Bool                         // whether its numbers took too much room and were dropped
+	fault           atomic.Pointer[dataset.FormatError] // of a decoder that panicked
+	bytes           int64                               // of its messages
+	room            int64                               // of their numbers
+	first           int                                 // the log's piece with the first message; -1 before
+	count           int                                 // messages, undecodable ones included
+	expect          atomic.Int64                        // messages that the container states: it grows when channels come late
 	broken, refused failed
 	surplus         message.Surplus
 	empty           int // frames without bytes
