@@ -44,7 +44,6 @@ func (p *episodePlan) addImages(ctx context.Context, name string, m *dataset.Med
 		if sample {
 			sampled = sampled[1:]
 		}
-		replaced := err != nil
 		if err == nil && sample && !f.unmeasured {
 			if err = pic.count(ctx, m, frame, stats.levels); err != nil {
 				err = inFrame(i, err)
@@ -56,7 +55,7 @@ func (p *episodePlan) addImages(ctx context.Context, name string, m *dataset.Med
 			return err
 		}
 		switch {
-		case !replaced:
+		case err == nil:
 			data.Images[i] = parquet.Image{Bytes: pic.encoded, Path: fmt.Sprintf("frame-%06d.%s", i, pic.extension)}
 			for ; early > 0; early-- {
 				data.Images[i-early] = data.Images[i]
