@@ -46,7 +46,7 @@ var rules = map[string][]string{
 	"dataset/rosbag":         {"dataset/...", "storage", "internal/...", "github.com/pierrec/lz4/..."},
 	"dataset/rosbag2":        {"dataset/...", "storage", "internal/...", "github.com/klauspost/compress/...", "github.com/goccy/go-yaml/..."},
 	"dataset/rosbag2/sqlite": {"dataset/...", "storage", "internal/..."},
-	"dataset/hdf5":           {"tensor", "dataset/...", "storage", "internal/raw", "github.com/klauspost/compress/..."},
+	"dataset/hdf5":           {"tensor", "dataset/...", "storage", "internal/raw", "github.com/klauspost/compress/...", "github.com/pierrec/lz4/..."},
 	"dataset/safetensors":    {"tensor", "dataset/...", "storage", "internal/atomicfile", "internal/mapped", "internal/raw"},
 	"dataset/lerobot":        {"tensor", "dataset/...", "storage", "internal/inorder", "internal/orderjson", "internal/parquet", "internal/summary"},
 	"internal/sources":       {"storage"},
@@ -475,7 +475,7 @@ var layers = map[string][]string{
 		"doc thrift decompress delta", "handle values schema", "page_values page_encoder", "leaf writer", "page_list page_body", "rows", "column", "file images",
 	},
 	"view": {
-		"doc request answer lazy jpeg clock table listing", "curve picture_cache", "entry", "episode_cache track", "server",
+		"doc request answer lazy jpeg clock table listing bookkeeping", "curve picture_cache", "entry", "episode_cache track", "server",
 		"episode episode_reader series path cloud frame", "thumbnail list", "routes",
 	},
 }

@@ -478,3 +478,16 @@ func TestRatesOfRowsAreWholeWhereTheyMayBe(t *testing.T) {
 	assert.InDelta(t, 29.97, rateOf(clock(5000, 29.97), 0), 1e-5)
 	assert.Zero(t, rateOf([]int64{5}, 0))
 }
+
+// What is observed after the last action has no row of a format with one clock, and is dropped and counted; the episode is converted all the same.
+func TestStatesAfterTheLastActionAreDropped(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	r := converts(t, out, WebDataset(), Options{Reading: dataset.Options{Rate: 20}}, "../dataset/hdf5/plain/testdata/several.hdf5")
+	assert.Equal(t, []int{3, 30}, []int{r.Converted, r.Rows})
+	for _, s := range r.Streams {
+		assert.Equal(t, []int{30, s.Read - 30}, []int{s.Used, s.dropped()}, s.Name)
+		if s.Name == "obs/agent/qpos" {
+			assert.Equal(t, dataset.Notes{{Code: dataset.CodeAfterClock, Count: 3}}, s.Dropped)
+		}
+	}
+}

@@ -100,6 +100,9 @@ func (c *Conversion) asRecorded(r *ready, in *input) error {
 	r.unknown(c)
 	if c.traits.Rows {
 		r.withoutEmpty(&own)
+		if err := r.withoutLast(&own); err != nil {
+			return err
+		}
 	}
 	times, a, b := oneClock(&own)
 	if a == "" && times != nil {

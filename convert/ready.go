@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/tensor"
 )
 
 // ready is an episode that was read and aligned, or why there is none.
@@ -84,4 +85,30 @@ func (r *ready) unknown(c *Conversion) {
 			r.notes = append(slices.Clip(r.notes), dataset.Note{Code: dataset.CodeMediaMissing, Subject: name})
 		}
 	}
+}
+
+// withoutLast drops the last sample of streams that have one more than the others, and their times before it: what was observed after the last step.
+func (r *ready) withoutLast(e *dataset.Episode) (err error) {
+	var rows []int64
+	for i := range e.Streams {
+		if own := e.Streams[i].Nanoseconds(); i == 0 || len(own) < len(rows) {
+			rows = own
+		}
+	}
+	e.Streams = slices.Clone(e.Streams)
+	for i := range e.Streams {
+		s := &e.Streams[i]
+		if own := s.Nanoseconds(); len(rows) == 0 || len(own) != len(rows)+1 || !slices.Equal(own[:len(rows)], rows) {
+			continue
+		}
+		for _, t := range []**tensor.Tensor{&s.Times, &s.Values, &s.Integers} {
+			if *t != nil && err == nil {
+				*t, err = (*t).Slice(0, 0, len(rows))
+			}
+		}
+		a := &r.accounts[slices.IndexFunc(r.accounts, func(a StreamAccount) bool { return a.Kind == streamKind && a.Name == s.Name })]
+		a.Used, a.Rows, a.Valid = len(rows), len(rows), len(rows)
+		a.drop(dataset.CodeAfterClock, 1)
+	}
+	return err
 }

@@ -58,6 +58,8 @@ const (
 	// CodeFramesHeld: Count of Of rows have a frame that cannot be decoded, and show the frame before it, or the first good one. Row is the first, Cause its
 	// error. Example: a JPEG that a driver cut.
 	CodeFramesHeld = remark + "frames-held"
+	// CodeClockAssumed: Count rows have no clock of their own, and take Got, which has as many. Example: q [20] beside joint/timestamps [20].
+	CodeClockAssumed = remark + "clock-assumed"
 	// CodeRowsNotValid: Count rows of a stream are not valid, and were left out. Example: rows of a clock in a gap of the stream.
 	CodeRowsNotValid = remark + "rows-not-valid"
 )

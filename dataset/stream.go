@@ -221,3 +221,12 @@ func (s *Stream) Gaps() []Span {
 	}
 	return Gaps(s.Nanoseconds(), gapLimit(st.Median))
 }
+
+// Indices returns the place of value i in a shape, row-major, as the name of a column: "[0][2]".
+func Indices(i int, shape []int) (s string) {
+	for d := len(shape) - 1; d >= 0; d-- {
+		s = fmt.Sprintf("[%d]%s", i%shape[d], s)
+		i /= shape[d]
+	}
+	return s
+}

@@ -30,9 +30,7 @@ func (x *examiner) wraps(s *dataset.Stream, v *values, t *tally, c int) {
 		for i := 1; i < v.rows; i++ {
 			switch d := math.Abs(v.at(i, c) - v.at(i-1, c)); {
 			case d >= wrapStep*turn:
-				if n++; len(rows) < MostTimes {
-					rows = append(rows, i)
-				}
+				n, rows = n+1, append(rows, i)
 			case d > turn/4:
 				jumps++ // too far for a turning angle
 			default:
@@ -48,7 +46,8 @@ func (x *examiner) wraps(s *dataset.Stream, v *values, t *tally, c int) {
 			unit, period = "360", ", period: 360"
 		}
 		f := x.add(AngleWrap, s.Name, n, fmt.Sprintf("%s jumps by a turn of %s, %s", s.Columns[c].Name, unit, text.Count(n, "time", "times")))
-		f.Columns, f.At, f.draw = []string{s.Columns[c].Name}, x.at(s.Name, rows), x.series(s, v, []int{c}, x.at(s.Name, rows))
+		f.mark(x.times[s.Name], rows)
+		f.Columns, f.draw = []string{s.Columns[c].Name}, x.series(s, v, []int{c}, f.At)
 		f.WhatToDo = fmt.Sprintf("Give the column kind: angle%s in the plan, so that it is not interpolated through the turn; for a network, take its sine and cosine.", period)
 		return
 	}

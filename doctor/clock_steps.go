@@ -13,19 +13,17 @@ func (x *examiner) backSteps(c *clock) {
 	if c.stats.BackSteps == 0 {
 		return
 	}
-	var at []int64
+	var rows []int
 	longest := int64(0)
 	for i := c.lo + 1; i < c.hi; i++ {
 		if d := c.times[i] - c.times[i-1]; d < 0 {
-			longest = max(longest, -d)
-			if len(at) < MostTimes {
-				at = append(at, c.times[i])
-			}
+			longest, rows = max(longest, -d), append(rows, i)
 		}
 	}
 	f := x.add(BackStep, c.stream, c.stats.BackSteps, fmt.Sprintf("%s before the timestamp that precedes it, by up to %s%s",
 		text.Count(c.stats.BackSteps, "timestamp lies", "timestamps lie"), span(longest), c.sharers()))
-	f.At, f.draw = at, x.steps(c, at)
+	f.mark(c.times, rows)
+	f.draw = x.steps(c, f.At)
 }
 
 // duplicates reports timestamps that repeat the one before.
@@ -34,7 +32,7 @@ func (x *examiner) duplicates(c *clock) {
 	if n == 0 {
 		return
 	}
-	var at []int64
+	var rows []int
 	same := 0
 	for i := c.lo + 1; i < c.hi; i++ {
 		if c.times[i] != c.times[i-1] {
@@ -43,9 +41,7 @@ func (x *examiner) duplicates(c *clock) {
 		if c.values != nil && c.values.equalRows(i-1, i) {
 			same++
 		}
-		if len(at) < MostTimes {
-			at = append(at, c.times[i])
-		}
+		rows = append(rows, i)
 	}
 	if same == 0 && (!c.steady || n > len(c.times)/5) { // elements of one message, or messages that arrived together
 		return
@@ -61,7 +57,8 @@ func (x *examiner) duplicates(c *clock) {
 		why += fmt.Sprintf(", %d of them with the same values", same)
 	}
 	f := x.add(Duplicate, c.stream, n, why+c.sharers())
-	f.At, f.draw = at, x.steps(c, at)
+	f.mark(c.times, rows)
+	f.draw = x.steps(c, f.At)
 }
 
 // gaps reports steps that are far longer than the others.
@@ -82,15 +79,11 @@ func (x *examiner) gaps(c *clock) {
 	if len(gaps) == 0 {
 		return
 	}
-	var at []int64
 	longest, lost := int64(0), int64(0)
 	for _, g := range gaps {
 		d := g.To - g.From
 		longest = max(longest, d)
 		lost += d/max(c.stats.Median, 1) - 1
-		if len(at) < MostTimes {
-			at = append(at, g.From)
-		}
 	}
 	n := len(gaps)
 	why := fmt.Sprintf("%s longer than %s, the longest %s, where the median is %s", text.Count(n, "step is", "steps are"), span(limit), span(longest), span(c.stats.Median))
@@ -98,7 +91,8 @@ func (x *examiner) gaps(c *clock) {
 		why += fmt.Sprintf("; some %s missing", text.Count(int(lost), "sample is", "samples are"))
 	}
 	f := x.add(Gap, c.stream, n, why+c.sharers())
-	f.At, f.draw = at, x.steps(c, at)
+	f.cover(gaps...)
+	f.draw = x.steps(c, f.At)
 	f.WhatToDo = fmt.Sprintf("Set max_gap: %s in the plan, so that what lies in a gap is not valid; look for dropped messages, a full disk or a busy network where it was recorded.", planTime((limit+1e6-1)/1e6*1e6))
 }
 
@@ -108,7 +102,8 @@ func (x *examiner) jitter(c *clock) {
 		return
 	}
 	f := x.add(Jitter, c.stream, c.hi-c.lo, fmt.Sprintf("one step in twenty is %s or more away from the median of %s%s", span(c.stats.Jitter), span(c.stats.Median), c.sharers()))
-	f.At, f.draw = []int64{c.times[c.lo]}, x.steps(c, nil)
+	f.whole(c.times[c.lo:c.hi])
+	f.draw = x.steps(c, nil)
 }
 
 // coarse reports timestamps that are rounded to a large part of their step.
@@ -138,6 +133,7 @@ func (x *examiner) coarse(c *clock) {
 	}
 	f := x.add(CoarseClock, c.stream, len(times), fmt.Sprintf("the timestamps are whole multiples of %s, where a step takes %s: rounding moves each by up to %.0f %% of a step%s",
 		span(unit), span(median), 50*float64(unit)/float64(median), c.sharers()))
-	f.At, f.draw = []int64{times[0]}, x.steps(c, nil)
+	f.whole(times)
+	f.draw = x.steps(c, nil)
 	f.WhatToDo = fmt.Sprintf("Take another clock of the recording if it has one (--clock); else set snap: %s in the plan to resample at its own rate.", planTime(unit/2))
 }

@@ -29,9 +29,10 @@ func (x *examiner) noTimes(c *clock) bool {
 		return false
 	}
 	f := x.add(NaN, c.stream, len(rows), fmt.Sprintf("%s NaN or infinite, the first of sample %d%s", text.Count(len(rows), "timestamp is", "timestamps are"), rows[0], c.sharers()))
-	for _, i := range rows[:min(len(rows), MostTimes)] {
-		f.At = append(f.At, c.times[max(i-1, 0)]) // the time of the sample before it
+	for k := range rows {
+		rows[k] = max(rows[k]-1, 0) // the sample before it has a time
 	}
+	f.mark(c.times, rows)
 	f.WhatToDo = "Leave the samples out, or give them times between those of their neighbours: a resampled stream is made up around them."
 	return true
 }
@@ -81,14 +82,18 @@ func (x *examiner) strays(c *clock) bool {
 	for c.times[c.hi-1] > core.Last {
 		c.hi--
 	}
-	var at []int64
-	at = append(append(at, c.times[:c.lo]...), c.times[c.hi:]...)
+	var at []int
+	for i := range c.times {
+		if i < c.lo || i >= c.hi {
+			at = append(at, i)
+		}
+	}
 	var list []string
 	for _, n := range cover.Strays(c.stream, all, core, dataset.CodeStrayUnset, 0) {
 		list = append(list, fmt.Sprintf("%s: a timestamp of %s s lies %s s from the others: a clock that was not set yet, or a wild number", c.stream, n.Got, n.Want))
 	}
 	f := x.add(StrayTime, c.stream, len(at), strings.Join(list, "; ")+c.sharers())
-	f.At = firstOf(at)
+	f.mark(c.times, at)
 	return true
 }
 
@@ -134,7 +139,7 @@ func (x *examiner) timeUnit(c *clock) bool {
 		return false
 	}
 	f := x.add(TimeUnit, c.stream, len(c.times), why+c.sharers())
-	f.At = []int64{c.times[c.lo]}
+	f.whole(c.times[c.lo:c.hi])
 	return true
 }
 
@@ -208,7 +213,8 @@ func (x *examiner) float32Clock(c *clock) bool {
 		why += ", where a step takes " + span(int64(mean))
 	}
 	f := x.add(Float32Clock, c.stream, len(times), why+c.sharers())
-	f.At, f.draw = []int64{times[0]}, x.steps(c, nil)
+	f.whole(times)
+	f.draw = x.steps(c, nil)
 	if x.countsFrames(c, spacing) {
 		f.Severity = Warning
 		f.WhatToDo = "LeRobot's timestamp is float32 and nothing else, and these are frame_index/fps, so nothing is lost: read it with --clock frame_index, or capture_time " +

@@ -67,17 +67,16 @@ func (k *collector) addRates(x *examiner) {
 // stream may be one that is rarely used, such as a second arm.
 const stillRare = 4
 
-// addStuck adds the findings about constant streams if these change in nearly all other episodes.
-func (k *collector) addStuck() {
+// stuck returns the findings about constant streams if these change in nearly all other episodes.
+func (k *collector) stuck() (list []Finding) {
 	for _, name := range slices.Sorted(maps.Keys(k.still)) {
 		if k.moving[name] < stillRare*k.constant[name] {
 			continue
 		}
-		for _, f := range k.still[name] {
-			k.add(f)
-		}
+		list = append(list, k.still[name]...)
 		k.report.Checked.Unlisted += k.constant[name] - len(k.still[name])
 	}
+	return list
 }
 
 // add adds a finding, or counts it as unlisted if its group is full.

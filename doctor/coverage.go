@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/robocache/robocache/dataset"
 )
 
 // leastCover is the part of a recording that a stream with a rate covers at least; less is a finding.
@@ -52,6 +54,7 @@ func (x *examiner) coverage() {
 		if part := float64(c.last - c.first); c.steady && to-from >= int64(leastLong) && part < leastCover*float64(to-from) {
 			f := x.add(ShortCover, c.stream, 1, fmt.Sprintf("it has samples for %s of the %s that are recorded: its first comes %s after the beginning, its last %s before the end%s",
 				span(c.last-c.first), span(to-from), span(c.first-from), span(to-c.last), c.sharers()))
+			f.cover(append(dataset.Gaps([]int64{from, c.first}, 0), dataset.Gaps([]int64{c.last, to}, 0)...)...)
 			f.At = []int64{c.first}
 		}
 	}
@@ -71,7 +74,7 @@ func (x *examiner) noOverlap(g, others []*clock) {
 	c, other := g[0], others[0]
 	f := x.add(NoOverlap, c.stream, streamCount(g), fmt.Sprintf("it has no moment in common with %s: all its samples, of %s, lie %s or more %s the %s of that%s",
 		other.stream, span(to-from), span(away), where, span(last-first), c.sharers()))
-	f.At = []int64{from}
+	f.cover(dataset.Span{From: from, To: to})
 }
 
 func streamCount(group []*clock) (n int) {

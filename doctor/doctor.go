@@ -14,13 +14,7 @@ const room = 32 << 20
 
 // Examine reads every episode of d and returns the findings. An episode that cannot be read is a finding. Examine returns an error only if ctx ends.
 func Examine(ctx context.Context, d dataset.Dataset, opt Options) (*Report, error) {
-	r := &Report{Findings: []Finding{}, Checked: Checked{Rates: []Rate{}, Kinds: Kinds()}}
-	r.Checked.Paths = []Source{{Path: opt.Path, Name: d.Name(), Format: d.Format(), Episodes: d.Len()}}
-	info := d.Info()
-	k := newCollector(r)
-	together := newSchema(opt.Path, &info)
-	stated := statisticsOf(ctx, d)
-	work := newWorkspace()
+	m := NewExamination(ctx, d, opt)
 	number := -1
 	for e, err := range dataset.ParallelWithin(ctx, d, runtime.GOMAXPROCS(0), room) {
 		number++
@@ -30,46 +24,78 @@ func Examine(ctx context.Context, d dataset.Dataset, opt Options) (*Report, erro
 		if opt.Next != nil {
 			opt.Next()
 		}
-		stretches := []*dataset.Episode{e}
-		var back *dataset.SetBackError
-		if err != nil {
-			k.add(unread(number, err, opt.Path))
-			if stretches = nil; errors.As(err, &back) {
-				if stretches, err = readStretches(ctx, back); err != nil {
-					k.add(unread(number, err, opt.Path))
-				}
-			}
-			if stretches == nil {
-				r.Checked.Unread++
-			}
-		}
-		for _, e := range stretches {
-			x := &examiner{e: e, n: number, info: &info, opt: &opt, work: work, stated: stated}
-			for _, f := range x.examine() {
-				k.add(f)
-			}
-			k.addStill(x)
-			k.addRates(x)
-			together.add(x)
-			r.Checked.add(e, x.values)
-		}
+		m.Add(ctx, number, e, err)
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	whole := Dataset(&info, opt)
-	whole = append(whole, together.found()...)
-	if r.Checked.Unread == 0 {
-		whole = append(whole, stated.found(opt.Path)...)
-	}
-	if k.has(FrameTime, Gap, Duplicate, BackStep, FPSMismatch, TimeUnit, Float32Clock) { // which report the same for episodes, with more detail
-		whole = slices.DeleteFunc(whole, func(f Finding) bool { return f.Kind == FrameTime })
-	}
-	k.addStuck()
-	r.together = together
-	r.Findings = append(whole, r.Findings...)
+	r := m.findings.report
+	r.together = m.together
+	r.Findings = append(r.Findings, m.Compare()...)
 	sortFindings(r.Findings)
 	return r, nil
+}
+
+// Examination examines the episodes of a dataset one after the other, for a program that reads them itself. Its methods are for one goroutine at a time.
+type Examination struct {
+	info     dataset.Info
+	opt      Options
+	findings *collector
+	together *schema
+	stated   *statistics
+	work     *workspace
+}
+
+// NewExamination returns an examination of d without episodes.
+func NewExamination(ctx context.Context, d dataset.Dataset, opt Options) *Examination {
+	r := &Report{Findings: []Finding{}, Checked: Checked{Rates: []Rate{}, Kinds: Kinds()}}
+	r.Checked.Paths = []Source{{Path: opt.Path, Name: d.Name(), Format: d.Format(), Episodes: d.Len()}}
+	m := &Examination{info: d.Info(), opt: opt, findings: newCollector(r), stated: statisticsOf(ctx, d), work: newWorkspace()}
+	m.together = newSchema(opt.Path, &m.info)
+	return m
+}
+
+// Add examines the next episode of the dataset, or adds the finding that it cannot be read if err is not nil. It returns the findings of the episode
+// alone, like [Episode]. ctx is for reading the stretches of a log whose clock was set back.
+func (m *Examination) Add(ctx context.Context, number int, e *dataset.Episode, err error) (list []Finding) {
+	stretches := []*dataset.Episode{e}
+	var back *dataset.SetBackError
+	if err != nil {
+		list = append(list, unread(number, err, m.opt.Path))
+		if stretches = nil; errors.As(err, &back) {
+			if stretches, err = readStretches(ctx, back); err != nil {
+				list = append(list, unread(number, err, m.opt.Path))
+			}
+		}
+		if stretches == nil {
+			m.findings.report.Checked.Unread++
+		}
+	}
+	for _, e := range stretches {
+		x := &examiner{e: e, n: number, info: &m.info, opt: &m.opt, work: m.work, stated: m.stated}
+		list = append(list, x.examine()...)
+		m.findings.addStill(x)
+		m.findings.addRates(x)
+		m.together.add(x)
+		m.findings.report.Checked.add(e, x.values)
+	}
+	for _, f := range list {
+		m.findings.add(f)
+	}
+	return list
+}
+
+// Compare returns the findings about the dataset, and those about single episodes that come from a comparison with the others. It is called once, after
+// the last episode.
+func (m *Examination) Compare() []Finding {
+	whole := append(Dataset(&m.info, m.opt), m.together.found()...)
+	if m.findings.report.Checked.Unread == 0 {
+		whole = append(whole, m.stated.found(m.opt.Path)...)
+	}
+	if m.findings.has(FrameTime, Gap, Duplicate, BackStep, FPSMismatch, TimeUnit, Float32Clock) { // which report the same for episodes, with more detail
+		whole = slices.DeleteFunc(whole, func(f Finding) bool { return f.Kind == FrameTime })
+	}
+	return append(whole, m.findings.stuck()...)
 }
 
 // readStretches reads the stretches of a log whose clock was set back.

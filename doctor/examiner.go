@@ -30,17 +30,6 @@ func (x *examiner) add(kind Kind, stream string, count int, why string) *Finding
 	return f
 }
 
-// at returns the times of the first MostTimes of some rows of a stream.
-func (x *examiner) at(stream string, rows []int) (at []int64) {
-	times := x.times[stream]
-	for _, i := range rows[:min(len(rows), MostTimes)] {
-		if i < len(times) {
-			at = append(at, times[i])
-		}
-	}
-	return at
-}
-
 // placed returns a finding with the path, the number and the source of the episode.
 func (x *examiner) placed(f *Finding) Finding {
 	f.Path, f.Episode, f.Start = x.opt.Path, x.n, x.zero(f.Stream)

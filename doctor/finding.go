@@ -27,7 +27,7 @@ type Finding struct {
 	Columns []string `json:"columns,omitempty"`
 	// Count is the number of occurrences: gaps, samples, frames, files; at least 1.
 	Count int `json:"count"`
-	// At has the times of the first MostTimes occurrences, nanoseconds on the recording's clock; empty if the fault has no time.
+	// At has the times of the first MostTimes occurrences, nanoseconds on the recording's clock; empty if the fault has no time. Places has all.
 	At []int64 `json:"at_ns"`
 	// Why describes the fault and its measurement, WhatToDo its correction, in a sentence or two.
 	Why      string `json:"why"`
@@ -39,14 +39,13 @@ type Finding struct {
 	// Plot is the picture of the finding; nil if it has none, or if a report has pictures of enough findings of its kind and stream.
 	Plot *Plot `json:"-"`
 
+	ranges []dataset.Span // all places; nil if they are At
+
 	draw drawing // makes Plot; nil if the finding has no picture, or when Plot is made
 }
 
 // MostTimes is the most times that a finding lists.
 const MostTimes = 256
-
-// firstOf returns the first MostTimes times.
-func firstOf(at []int64) []int64 { return at[:min(len(at), MostTimes)] }
 
 // Whole is the Episode of a finding about a dataset as a whole.
 const Whole = -1
@@ -62,6 +61,73 @@ func findingOf(kind Kind, n *dataset.Note) *Finding {
 	f := newFinding(kind, n.Subject, max(n.Count, 1), n.String())
 	f.Note = n
 	return f
+}
+
+// mostRanges is the most ranges of a finding. Places that lie nearer together than this part of their whole extent are one range.
+const mostRanges = 1000
+
+// Places returns the ranges of time with all occurrences, in ascending order and apart from each other. If these are more than 1000, neighbours are one
+// range. An occurrence in a single sample has a range from its time to its time.
+func (f *Finding) Places() []dataset.Span {
+	if f.ranges == nil {
+		for _, t := range f.At {
+			f.ranges = append(f.ranges, dataset.Span{From: t, To: t})
+		}
+		f.ranges = joined(f.ranges)
+	}
+	return f.ranges
+}
+
+// mark sets the times and the ranges of a finding from rows in ascending order. Consecutive rows are one range.
+func (f *Finding) mark(times []int64, rows []int) {
+	for k, i := range rows {
+		if i >= len(times) {
+			break
+		}
+		t := times[i]
+		if len(f.At) < MostTimes {
+			f.At = append(f.At, t)
+		}
+		if k == 0 || i > rows[k-1]+1 {
+			f.ranges = append(f.ranges, dataset.Span{From: t, To: t})
+			continue
+		}
+		r := &f.ranges[len(f.ranges)-1]
+		r.From, r.To = min(r.From, t), max(r.To, t)
+	}
+	f.ranges = joined(f.ranges)
+}
+
+// cover sets the times and the ranges of a finding from stretches of time.
+func (f *Finding) cover(list ...dataset.Span) {
+	f.ranges = joined(list)
+	for _, s := range list[:min(len(list), MostTimes)] { // in ascending order now
+		f.At = append(f.At, s.From)
+	}
+}
+
+// whole marks all samples of a clock; At is the first.
+func (f *Finding) whole(times []int64) {
+	if len(times) > 0 {
+		f.cover(dataset.Span{From: times[0], To: slices.Max(times)})
+	}
+}
+
+// joined sorts ranges in place, and returns others: it joins those that overlap; of more than mostRanges also those that are near.
+func joined(list []dataset.Span) (out []dataset.Span) {
+	slices.SortFunc(list, func(a, b dataset.Span) int { return cmp.Compare(a.From, b.From) })
+	near := int64(0)
+	if n := len(list); n > mostRanges {
+		near = (list[n-1].From - list[0].From) / mostRanges
+	}
+	for _, s := range list {
+		if n := len(out); n > 0 && (s == out[n-1] || s.From-out[n-1].To < near) {
+			out[n-1].To = max(out[n-1].To, s.To)
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
 }
 
 // Where names the episode for a person: "episode 11 (stuck.bag)"; "the dataset" for Whole.
@@ -82,12 +148,14 @@ func (f Finding) MarshalJSON() ([]byte, error) {
 		plain
 		Episode *int    `json:"episode"`
 		At      []int64 `json:"at_ns"`
+		// Ranges are Places as [from, to].
+		Ranges [][2]int64 `json:"ranges_ns"`
 		// The keys of a note; row counts from 0. What doctor found in the samples has its kind as the code.
 		Code    dataset.Code `json:"code"`
 		Subject string       `json:"subject"`
 		Row     *int         `json:"row"`
 		Text    string       `json:"text"`
-	}{plain: plain(f), At: f.At, Code: dataset.Code(f.Kind), Subject: f.Stream, Text: f.Why}
+	}{plain: plain(f), At: f.At, Ranges: [][2]int64{}, Code: dataset.Code(f.Kind), Subject: f.Stream, Text: f.Why}
 	if f.Episode != Whole {
 		out.Episode = &f.Episode
 	}
@@ -96,6 +164,9 @@ func (f Finding) MarshalJSON() ([]byte, error) {
 		if i, ok := n.Row.Index(); ok {
 			out.Row = &i
 		}
+	}
+	for _, s := range f.Places() {
+		out.Ranges = append(out.Ranges, [2]int64{s.From, s.To})
 	}
 	if out.At == nil {
 		out.At = []int64{}

@@ -9,7 +9,7 @@ import (
 
 // notFinite reports NaN and infinite values. Columns without any finite value are a finding of their own.
 func (x *examiner) notFinite(s *dataset.Stream, v *values, t *tally) {
-	if t.badRows == 0 {
+	if len(t.bad) == 0 {
 		return
 	}
 	var some, never []string
@@ -22,18 +22,20 @@ func (x *examiner) notFinite(s *dataset.Stream, v *values, t *tally) {
 		}
 	}
 	if len(some) > 0 {
-		rows, n := t.bad, t.badRows
+		rows := t.bad
 		if len(never) > 0 { // which are in every row
-			rows, n = v.badRows(columnsOf(s, some))
+			rows = v.badRows(columnsOf(s, some))
 		}
-		at := x.at(s.Name, rows)
+		n := len(rows)
 		f := x.add(NaN, s.Name, n, fmt.Sprintf("%s of %d with NaN or infinite values, in %s", text.Count(n, "sample", "samples"), v.rows, text.List(some, mostNames)))
-		f.Columns, f.At, f.draw = some, at, x.series(s, v, columnsOf(s, some), at)
+		f.mark(x.times[s.Name], rows)
+		f.Columns, f.draw = some, x.series(s, v, columnsOf(s, some), f.At)
 	}
 	if len(never) > 0 {
 		f := x.add(NaN, s.Name, v.rows, fmt.Sprintf("%s NaN or infinite in each of %s: %s", text.Count(len(never), "column is", "columns are"),
 			text.Count(v.rows, "sample", "samples"), text.List(never, mostNames)))
-		f.Columns, f.At = never, x.at(s.Name, t.bad[:min(len(t.bad), 1)])
+		f.whole(x.times[s.Name])
+		f.Columns = never
 		if x.e.Frames == 0 { // a message type may have fields that its publisher leaves NaN
 			f.Severity = Warning
 			f.WhatToDo = "Leave these columns out of the plan: the message has the fields, and nobody fills them."

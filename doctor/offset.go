@@ -126,7 +126,7 @@ func (x *examiner) offset(a, b *motion) {
 	}
 	f := x.add(ClockOffset, late.s.Name, 1, fmt.Sprintf("its changes are those of %s, %s later: %s follows %s with a correlation of %.3f there and of %.3f without the lag",
 		early.s.Name, span(int64(lag)), late.s.Columns[columns[1]].Name, early.s.Columns[columns[0]].Name, found.peak, found.still))
-	f.At = []int64{from}
+	f.cover(dataset.Span{From: from, To: to})
 	if columns := late.s.Columns[columns[1]].Name; columns != "" {
 		f.Columns = []string{columns}
 	}

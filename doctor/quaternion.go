@@ -113,7 +113,7 @@ func (v *values) norm(row, lo int) float64 {
 // quaternion counts the samples with another length than 1, and the changes of sign.
 func (x *examiner) quaternion(s *dataset.Stream, v *values, lo int) {
 	var off, flips []int
-	offs, turned, zeros, judged := 0, 0, 0, 0
+	zeros, judged := 0, 0
 	worst := 1.0
 	var last [4]float64
 	known := false
@@ -126,9 +126,7 @@ func (x *examiner) quaternion(s *dataset.Stream, v *values, lo int) {
 		}
 		judged++
 		if math.Abs(norm-1) > normOff {
-			if offs++; len(off) < MostTimes {
-				off = append(off, i)
-			}
+			off = append(off, i)
 			if norm == 0 {
 				zeros++
 			} else if math.Abs(norm-1) > math.Abs(worst-1) {
@@ -136,28 +134,28 @@ func (x *examiner) quaternion(s *dataset.Stream, v *values, lo int) {
 			}
 		}
 		if known && q[0]*last[0]+q[1]*last[1]+q[2]*last[2]+q[3]*last[3] < 0 {
-			if turned++; len(flips) < MostTimes {
-				flips = append(flips, i)
-			}
+			flips = append(flips, i)
 		}
 		last, known = q, norm > 0
 	}
 	columns := []string{s.Columns[lo].Name, s.Columns[lo+1].Name, s.Columns[lo+2].Name, s.Columns[lo+3].Name}
 	which := []int{lo, lo + 1, lo + 2, lo + 3}
-	if offs > 0 && zeros < judged { // a message type may have fields that its publisher leaves 0
-		why := fmt.Sprintf("%s of %d with a quaternion that is not of length 1", text.Count(offs, "sample", "samples"), v.rows)
+	if len(off) > 0 && zeros < judged { // a message type may have fields that its publisher leaves 0
+		why := fmt.Sprintf("%s of %d with a quaternion that is not of length 1", text.Count(len(off), "sample", "samples"), v.rows)
 		if worst != 1 {
 			why += fmt.Sprintf(", at worst of %s", short(worst))
 		}
 		if zeros > 0 {
 			why += fmt.Sprintf("; %s 0, 0, 0, 0", text.Count(zeros, "is", "are"))
 		}
-		f := x.add(QuaternionNorm, s.Name, offs, why+" ("+text.List(columns, mostNames)+")")
-		f.Columns, f.At, f.draw = columns, x.at(s.Name, off), x.series(s, v, which, x.at(s.Name, off))
+		f := x.add(QuaternionNorm, s.Name, len(off), why+" ("+text.List(columns, mostNames)+")")
+		f.mark(x.times[s.Name], off)
+		f.Columns, f.draw = columns, x.series(s, v, which, f.At)
 	}
-	if turned > 0 {
+	if turned := len(flips); turned > 0 {
 		f := x.add(QuaternionFlip, s.Name, turned, fmt.Sprintf("the quaternion changes its sign %s, which is the same rotation written otherwise (%s)",
 			text.Count(turned, "time", "times"), text.List(columns, mostNames)))
-		f.Columns, f.At, f.draw = columns, x.at(s.Name, flips), x.series(s, v, which, x.at(s.Name, flips))
+		f.mark(x.times[s.Name], flips)
+		f.Columns, f.draw = columns, x.series(s, v, which, f.At)
 	}
 }

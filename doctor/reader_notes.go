@@ -112,13 +112,13 @@ func (x *examiner) noted() {
 		}
 	}
 	if n := len(x.e.Dropouts); n > 0 {
-		sum, at := int64(0), []int64{}
+		sum, at := int64(0), []dataset.Span{}
 		for _, d := range x.e.Dropouts {
 			sum += d.Duration
-			at = append(at, d.Time)
+			at = append(at, dataset.Span{From: d.Time, To: d.Time + d.Duration})
 		}
 		f := x.add(Dropout, "", n, "the recorder noted that it lost data "+text.Count(n, "time", "times")+", for "+span(sum)+" together")
-		f.At = firstOf(at)
+		f.cover(at...)
 	}
 	x.empty()
 }

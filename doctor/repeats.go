@@ -33,7 +33,7 @@ func (x *examiner) repeated(s *dataset.Stream, v *values, t *tally) {
 		why += fmt.Sprintf("; it is recorded at %s and measured at about %s", hertz(rate), hertz(rate/each))
 	}
 	f := x.add(Repeated, s.Name, v.rows-all-2, why)
-	f.At = x.at(s.Name, []int{0})
+	f.whole(x.times[s.Name])
 	f.WhatToDo = "Resample at the rate at which it is measured, or keep the first of each: linear interpolation makes steps of it, and velocities come out as 0 and twice the truth. A publisher that is faster than its sensor does this."
 	f.draw = x.series(s, v, v.moving(t), nil)
 }

@@ -3,7 +3,6 @@ package doctor
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/robocache/robocache/dataset"
 )
@@ -23,7 +22,7 @@ func (x *examiner) saturated(s *dataset.Stream, v *values, t *tally, not map[int
 	}
 	var columns []string
 	var where []int
-	var at []int64
+	var at []dataset.Span
 	total, limits := 0, ""
 	for c := range s.Columns {
 		k := &t.columns[c]
@@ -35,7 +34,7 @@ func (x *examiner) saturated(s *dataset.Stream, v *values, t *tally, not map[int
 			if limit == 0 {
 				continue
 			}
-			n, rows := v.cut(c, limit, k)
+			n, runs := v.cut(c, limit, k)
 			if n == 0 {
 				continue
 			}
@@ -46,7 +45,11 @@ func (x *examiner) saturated(s *dataset.Stream, v *values, t *tally, not map[int
 			if len(where) == 0 || where[len(where)-1] != c {
 				columns, where = append(columns, s.Columns[c].Name), append(where, c)
 			}
-			at = append(at, x.at(s.Name, rows)...)
+			for _, r := range runs {
+				if times := x.times[s.Name]; r.to <= len(times) {
+					at = append(at, dataset.Span{From: times[r.from], To: times[r.to-1]})
+				}
+			}
 		}
 	}
 	if total == 0 {
@@ -56,13 +59,13 @@ func (x *examiner) saturated(s *dataset.Stream, v *values, t *tally, not map[int
 	if len(columns) > 1 {
 		why += fmt.Sprintf(", and %d more", len(columns)-1)
 	}
-	slices.Sort(at)
 	f := x.add(Saturation, s.Name, total, why)
-	f.Columns, f.At, f.draw = columns, firstOf(at), x.series(s, v, where, firstOf(at))
+	f.cover(at...)
+	f.Columns, f.draw = columns, x.series(s, v, where, f.At)
 }
 
-// cut returns the number of values of a column that are cut off at a limit, and the first row of each plateau; 0 if none are.
-func (v *values) cut(c int, limit float64, k *columnTally) (n int, rows []int) {
+// cut returns the number of values of a column that are cut off at a limit, and the rows of each plateau; 0 if none are.
+func (v *values) cut(c int, limit float64, k *columnTally) (n int, runs []run) {
 	plateaus, elsewhere, steep := 0, 0, 0
 	sum, moves := 0.0, 0
 	for i := 0; i < v.rows; {
@@ -83,7 +86,7 @@ func (v *values) cut(c int, limit float64, k *columnTally) (n int, rows []int) {
 		case j-i >= plateau:
 			plateaus++
 			n += j - i
-			rows = append(rows, i)
+			runs = append(runs, run{i, j})
 		}
 		i = j
 	}
@@ -91,8 +94,8 @@ func (v *values) cut(c int, limit float64, k *columnTally) (n int, rows []int) {
 		return 0, nil
 	}
 	mean := sum / float64(max(moves, 1))
-	for _, i := range rows {
-		for k := i - 1; k >= max(i-2, 0); k-- { // the last step may be shortened by the limit
+	for _, r := range runs {
+		for k := r.from - 1; k >= max(r.from-2, 0); k-- { // the last step may be shortened by the limit
 			if math.Abs(v.at(k, c)-v.at(k+1, c)) >= mean/4 {
 				steep++
 				break
@@ -102,5 +105,5 @@ func (v *values) cut(c int, limit float64, k *columnTally) (n int, rows []int) {
 	if 3*steep < 2*plateaus || mean > (k.max-k.min)/2 { // a signal of two levels is a switch
 		return 0, nil
 	}
-	return n, rows
+	return n, runs
 }

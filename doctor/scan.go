@@ -16,8 +16,7 @@ type tally struct {
 	columns []columnTally
 	runs    []run   // of at least leastRun equal rows
 	lengths [10]int // number of runs by length; the last element is for all longer runs. The first and the last run of a stream do not count
-	bad     []int   // rows with a value that is not finite, the first MostTimes of them
-	badRows int
+	bad     []int   // rows with a value that is not finite
 }
 
 // run is a run of equal rows: from to to-1.
@@ -120,7 +119,7 @@ func (v *values) scan(t *tally) {
 		}
 	}
 	if len(bad) > 0 {
-		t.bad, t.badRows = v.badRows(bad)
+		t.bad = v.badRows(bad)
 	}
 	v.findRuns(t)
 }
@@ -226,16 +225,14 @@ func (t *tally) end(from, to int, inner bool) {
 	}
 }
 
-// badRows returns the first MostTimes rows with a value that is not finite in some columns, and the number of all such rows.
-func (v *values) badRows(columns []int) (rows []int, n int) {
+// badRows returns the rows with a value that is not finite in some columns.
+func (v *values) badRows(columns []int) (rows []int) {
 	for i := range v.rows {
 		if slices.ContainsFunc(columns, func(c int) bool { d := v.at(i, c); return d-d != 0 }) {
-			if n++; len(rows) < MostTimes {
-				rows = append(rows, i)
-			}
+			rows = append(rows, i)
 		}
 	}
-	return rows, n
+	return rows
 }
 
 // columnsOf returns the indices of columns by name.

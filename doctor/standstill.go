@@ -40,7 +40,7 @@ func (x *examiner) stuck(s *dataset.Stream, v *values, t *tally) {
 	}
 	sizes := v.stepSizes()
 	times := x.times[s.Name]
-	var at []int64
+	var held []dataset.Span
 	var worst run
 	n, rows := 0, 0
 	for _, r := range t.runs {
@@ -52,8 +52,8 @@ func (x *examiner) stuck(s *dataset.Stream, v *values, t *tally) {
 		if r.to-r.from > worst.to-worst.from {
 			worst = r
 		}
-		if len(at) < MostTimes && r.from < len(times) {
-			at = append(at, times[r.from])
+		if r.to <= len(times) {
+			held = append(held, dataset.Span{From: times[r.from], To: times[r.to-1]})
 		}
 	}
 	if n == 0 {
@@ -65,14 +65,16 @@ func (x *examiner) stuck(s *dataset.Stream, v *values, t *tally) {
 	}
 	f := x.add(Stuck, s.Name, n, fmt.Sprintf("all %s hold the same values in %s, the longest of %s, in the middle of a motion; %.3g %% of the samples",
 		text.Count(v.width, "column", "columns"), text.Count(n, "stretch", "stretches"), longest, 100*float64(rows)/float64(v.rows)))
-	f.At, f.draw = at, x.series(s, v, v.moving(t), at)
+	f.cover(held...)
+	f.draw = x.series(s, v, v.moving(t), f.At)
 }
 
 // constant returns the finding of a stream that never changes, which counts only if the stream changes in other episodes.
 func (x *examiner) constant(s *dataset.Stream, v *values, t *tally) Finding {
 	f := newFinding(Stuck, s.Name, 1, fmt.Sprintf("all %s hold the same values throughout, %s, though they change in other episodes",
 		text.Count(v.width, "column", "columns"), text.Count(v.rows, "sample", "samples")))
-	f.At, f.draw = x.at(s.Name, []int{0}), x.series(s, v, v.moving(t), nil)
+	f.whole(x.times[s.Name])
+	f.draw = x.series(s, v, v.moving(t), nil)
 	return x.placed(f)
 }
 

@@ -107,8 +107,7 @@ func (c *Config) sound(dir string) error {
 		return bad("inputs", fmt.Sprintf("%d inputs and %d targets", len(c.Inputs), len(c.Targets)), fmt.Sprintf("%d and %d, as the streams have columns", n, a))
 	}
 	for _, x := range slices.Concat(c.Inputs, c.Targets) {
-		scale := float32(1 / x.Std)
-		if !finite(float64(float32(x.Mean)), float64(float32(x.Std)), float64(scale), float64(float32(x.Mean*float64(scale)))) || x.Std <= 0 || x.Relative < -1 || x.Relative >= a {
+		if !finite(float64(float32(x.Mean)), float64(float32(x.Std)), float64(float32(1/x.Std))) || x.Std <= 0 || x.Relative < -1 || x.Relative >= a {
 			return bad("column "+x.Name, fmt.Sprintf("mean %g, std %g, relative %d", x.Mean, x.Std, x.Relative), "numbers that are finite in f32, a std above 0, and a column of the action or -1")
 		}
 	}

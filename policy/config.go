@@ -73,7 +73,7 @@ type Stream struct {
 	Columns []string `json:"columns"`
 }
 
-// Column says what an input, or a target, is: (x-r-mean)/std, where r is column Relative of the last action, or 0 where it is -1.
+// Column says what an input, or a target, is: (x - r - mean) * (1 / std) in float32, where r is column Relative of the last action, or 0 where it is -1.
 type Column struct {
 	Stream   string  `json:"stream"`
 	Name     string  `json:"name"`

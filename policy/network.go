@@ -142,7 +142,7 @@ func (h *constants) affine(ctx context.Context, device *ops.Device, columns []Co
 	a, b, r := make([]float32, len(columns)), make([]float32, len(columns)), make([]int32, len(columns))
 	for i := range columns {
 		x := &columns[i]
-		a[i], b[i], r[i] = float32(1/x.Std), float32(-x.Mean/x.Std), int32(x.Relative)
+		a[i], b[i], r[i] = float32(1/x.Std), float32(x.Mean), int32(x.Relative)
 	}
 	up := func(t *tensor.Tensor, e error) *tensor.Tensor {
 		if err = errors.Join(err, e); err != nil {

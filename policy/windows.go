@@ -274,7 +274,7 @@ func (c *Config) normalised(w *Window, to []float64) {
 		to[i] = 0
 		if w.there[i] {
 			x := &c.Inputs[i%len(c.Inputs)]
-			to[i] = (w.inputs[i] - x.Mean) / x.Std
+			to[i] = (w.inputs[i] - x.Mean) * (1 / x.Std)
 		}
 	}
 }

@@ -180,7 +180,7 @@ template <u32 Columns> struct side {
             RC_UNROLL for (u32 i = 0; i < Columns; i++) {
                 const float x = on[k] ? v[k].at(s, i) : 0.0f;
                 probe = fma(x, 0.0f, fma(r[k][i], 0.0f, probe));
-                y[i] = on[k] ? (x - r[k][i]) * scale[i] + shift[i] : 0.0f;
+                y[i] = on[k] ? (x - r[k][i] - shift[i]) * scale[i] : 0.0f;
             }
             if (RC_UNLIKELY(is_nan(probe))) {
                 const u64 f = fault_of(s, v[k], r[k], items[k], (u32)at[k], from);

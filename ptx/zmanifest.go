@@ -1331,7 +1331,7 @@ var manifest = []family{
 	{
 		name: "tokens",
 		sources: []source{
-			{"tokens.cu", "82ce2d8141cdc24c7dde56eb7c8347e2cf77423727092e27fc4d64cec7d35506"},
+			{"tokens.cu", "c6cf4001b2adc74cdb42019d047951dc0a84a1d22376419581cc0775862f38d5"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
@@ -1354,15 +1354,15 @@ var manifest = []family{
 			},
 			{
 				File: "tokens.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "f4a557f86a2a6274e92bf6dc8d27963a21ab0bc9efc93b7e0a48e31b9178a825",
-				PTXHash: "f4a557f86a2a6274e92bf6dc8d27963a21ab0bc9efc93b7e0a48e31b9178a825",
-				stored:  source{"tokens.sm_90.ptx.gz", "360fdea7563758d143c1e909924decfe30d167d704c1a6c804e7506549bdf9f4"},
+				Hash:    "b6ad48b8f0ffaa6f73fa386a2d5d33d15cae85cc8fe34f7a44f487ece28ec586",
+				PTXHash: "b6ad48b8f0ffaa6f73fa386a2d5d33d15cae85cc8fe34f7a44f487ece28ec586",
+				stored:  source{"tokens.sm_90.ptx.gz", "3d282665c095ce72289ea932920e741c76f0d8c0327c2b6d3fd426a95f4457c2"},
 			},
 			{
 				File: "tokens.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "fb0501c0df8f55064141859e38aaa37e5045b6545d88fd93fe7e75d23c3a35fa",
-				PTXHash: "fb0501c0df8f55064141859e38aaa37e5045b6545d88fd93fe7e75d23c3a35fa",
-				stored:  source{"tokens.sm_80.ptx.gz", "9b5d525bff0702f2aa1f9e7b221c093a41dc51969810aa5d7d88a018c8f04227"},
+				Hash:    "bd99d881c9724ae955dae6fd8a169ee34a42e1694e41637399f534c929a360e9",
+				PTXHash: "bd99d881c9724ae955dae6fd8a169ee34a42e1694e41637399f534c929a360e9",
+				stored:  source{"tokens.sm_80.ptx.gz", "521599b35d9c02c8a5a935767839756196f2287484d58265f1033e59b0b2ece4"},
 			},
 		},
 	},

@@ -50,7 +50,7 @@ def describe(path, cameras):
             return
         a = d[()]
         if d.dtype.names:  # the fields that are numbers, as columns
-            a = np.stack([a[k].astype(np.float64) for k in d.dtype.names if d.dtype[k].kind in "fiub"], 1)
+            a = np.concatenate([a[k].astype(np.float64).reshape(len(a), -1) for k in d.dtype.names if d.dtype[k].base.kind in "fiub"], 1)
         about["datasets"][name] = {"shape": np.shape(a), "sum": float(np.sum(a, dtype=np.float64)), "last": float(np.ravel(a)[-1]) if np.size(a) else 0.0}
 
     with h5py.File(path) as f:

@@ -2,6 +2,7 @@ package view
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/robocache/robocache/dataset"
@@ -46,6 +47,7 @@ type (
 	columnJSON struct {
 		Name    string `json:"name"`
 		Integer bool   `json:"integer"`
+		Hidden  bool   `json:"hidden"` // at first
 	}
 	mediaJSON struct {
 		Name     string       `json:"name"`
@@ -54,9 +56,7 @@ type (
 		Width    int          `json:"width,omitempty"`
 		Height   int          `json:"height,omitempty"`
 		Frames   int          `json:"frames"`
-		Rate     float64      `json:"rate"`
-		From     float64      `json:"from"`
-		To       float64      `json:"to"`
+		Rate     float64      `json:"rate"` // 0 also of steps
 		Gaps     [][2]float64 `json:"gaps"`
 	}
 	findingJSON struct {
@@ -66,12 +66,13 @@ type (
 		Columns  []string        `json:"columns"`
 		Count    int             `json:"count"`
 		At       []float64       `json:"at"`
+		Ranges   [][2]float64    `json:"ranges"` // all places
 		Why      string          `json:"why"`
 		WhatToDo string          `json:"what_to_do"`
 	}
 )
 
-// findings returns the findings of package doctor about an episode.
+// findings returns the findings of package doctor about an episode. When all episodes are examined, these are also the findings from their comparison.
 func (s *Server) findings(e *entry) []doctor.Finding {
 	list, err := e.found.get(func() ([]doctor.Finding, error) {
 		return doctor.Episode(e.Episode, e.number, &s.info, doctor.Options{}), nil
@@ -79,12 +80,12 @@ func (s *Server) findings(e *entry) []doctor.Finding {
 	if err != nil { // a fault of the program, but the episode can be shown
 		return []doctor.Finding{{Kind: doctor.Unreadable, Severity: doctor.Warning, Episode: e.number, Count: 1, Why: "could not be examined: " + err.Error()}}
 	}
-	return list
+	return append(slices.Clip(list), s.list.of(e.number)...)
 }
 
 // newFinding returns a finding without its times.
 func newFinding(f *doctor.Finding) findingJSON {
-	j := findingJSON{Kind: f.Kind, Severity: f.Severity, Stream: f.Stream, Columns: f.Columns, Count: f.Count, At: []float64{}, Why: f.Why, WhatToDo: f.WhatToDo}
+	j := findingJSON{Kind: f.Kind, Severity: f.Severity, Stream: f.Stream, Columns: f.Columns, Count: f.Count, At: []float64{}, Ranges: [][2]float64{}, Why: f.Why, WhatToDo: f.WhatToDo}
 	if f.Note != nil {
 		j.Why = notetext.Line(*f.Note)
 	}
@@ -113,6 +114,9 @@ func (s *Server) serveEpisode(w http.ResponseWriter, r *http.Request, e *entry) 
 		for _, t := range f.At {
 			j.At = append(j.At, e.seconds(t))
 		}
+		for _, p := range f.Places() {
+			j.Ranges = append(j.Ranges, [2]float64{e.seconds(p.From), e.seconds(p.To)})
+		}
 		out.Findings = append(out.Findings, j)
 	}
 	for _, n := range e.Notes.Of(dataset.ClassLeftOut) {
@@ -124,20 +128,23 @@ func (s *Server) serveEpisode(w http.ResponseWriter, r *http.Request, e *entry) 
 func (e *entry) streamJSON(i int) streamJSON {
 	s := &e.Streams[i]
 	j := streamJSON{Name: s.Name, Type: s.Type, Samples: s.Len(), Gaps: [][2]float64{}, Columns: make([]columnJSON, len(s.Columns))}
-	for k, c := range s.Columns {
-		j.Columns[k] = columnJSON{c.Name, c.Integer}
+	for k, h := range hidden(s.Columns) {
+		j.Columns[k] = columnJSON{s.Columns[k].Name, s.Columns[k].Integer, h}
 	}
 	if c := e.curves[i]; c != nil {
 		j.Rate, j.From, j.To, j.GapsAll = c.stats.Rate, e.seconds(c.core.First), e.seconds(c.core.Last), len(c.gaps)
 		j.Back, j.Lost, j.Held, j.Gaps = c.back, c.lost, c.held, e.pairs(c.gaps)
+	}
+	if e.Steps {
+		j.Rate = 0
 	}
 	return j
 }
 
 func (e *entry) mediaJSON(name, kind string, c *clock) mediaJSON {
 	j := mediaJSON{Name: name, Type: kind, Frames: len(c.times), Gaps: e.pairs(c.gaps)}
-	if c.sound {
-		j.Rate, j.From, j.To = c.stats.Rate, e.seconds(c.core.First), e.seconds(c.core.Last)
+	if c.sound && !e.Steps {
+		j.Rate = c.stats.Rate
 	}
 	return j
 }

@@ -2,68 +2,61 @@ package view
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"time"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/doctor"
+	"github.com/robocache/robocache/internal/caught"
 )
 
 // slow is the reading time of an episode from which its thumbnail is made at once, so that it need not be read again.
 const slow = 100 * time.Millisecond
 
-// scan reads every episode for the list, one at a time, so that requests need not wait.
+// scan reads and examines every episode for the list, one at a time, so that requests need not wait.
 func (s *Server) scan(ctx context.Context) {
+	exam := doctor.NewExamination(ctx, s.data, doctor.Options{Path: s.opt.Path})
 	for i := range s.data.Len() {
-		if ctx.Err() != nil {
-			return
-		}
-		if s.list.has(i) {
-			continue
-		}
 		began := time.Now()
 		keep := unkept
 		if s.data.Len() == 1 {
 			keep = latest
 		}
 		e, err := s.get(ctx, i, keep)
-		s.summarise(i, e, err)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			e = &entry{number: i, Episode: &dataset.Episode{}}
+		}
+		var found []doctor.Finding
+		if caught.Do(func() error { found = exam.Add(ctx, i, e.Episode, err); return nil }) == nil {
+			_, _ = e.found.get(func() ([]doctor.Finding, error) { return found, nil }) // the findings are there already if the page shows the episode
+		}
+		s.summarise(e, err)
 		if err == nil && time.Since(began) > slow {
 			s.frames.keep(s.thumbnail(ctx, e))
 		}
 	}
+	compared := s.list.of(doctor.Whole)
+	_ = caught.Do(func() error { compared = exam.Compare(); return nil })
+	s.list.finish(compared)
 }
 
 // summarise adds an episode to the list.
-func (s *Server) summarise(i int, e *entry, err error) {
-	if errors.Is(err, context.Canceled) {
-		return
-	}
-	n := &summary{Number: i, Kinds: []string{}}
-	if err != nil {
-		n.Error, n.Errors = err.Error(), 1
-		n.Kinds = append(n.Kinds, string(doctor.Unreadable))
-		s.list.add(n)
-		return
-	}
-	n.Name, n.Task, n.Success, n.Steps = e.Name, e.Attributes.Task, e.Attributes.Success, e.Steps
-	n.Seconds, n.Streams, n.Cameras, n.Clouds = e.seconds(e.end), len(e.Streams), len(e.Media), len(e.Clouds)
-	seen := map[doctor.Kind]bool{}
+func (s *Server) summarise(e *entry, err error) {
+	n := &summary{Number: e.number, Name: e.Name, Task: e.Attributes.Task, Success: e.Attributes.Success, Steps: e.Steps, Seconds: e.seconds(e.end), Kinds: []string{}}
 	for _, f := range s.findings(e) {
-		if f.Severity == doctor.Error {
-			n.Errors++
-		} else {
-			n.Warnings++
-		}
-		if !seen[f.Kind] {
-			seen[f.Kind] = true
-			n.Kinds = append(n.Kinds, string(f.Kind))
-		}
+		n.count(&f)
+	}
+	if err != nil {
+		n.Error = err.Error()
 	}
 	s.list.add(n)
 }
 
-// serveList sends up to 2000 summaries of episodes after the first N, in the order of scan: N is the argument after.
+// serveList sends up to 2000 summaries of episodes after the first N, in the order of scan: N is the argument after. An episode whose findings changed is
+// sent again. done is true if nothing follows.
 func (s *Server) serveList(w http.ResponseWriter, r *http.Request) {
 	const most = 2000
 	after, err := integer(r, "after", 0, 0, 1<<40)
@@ -72,14 +65,14 @@ func (s *Server) serveList(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.list.mu.Lock()
-	known := []*summary{}
+	known := []summary{} // copies, because finish changes summaries
 	for _, i := range s.list.order[min(after, len(s.list.order)):] {
 		if len(known) == most {
 			break
 		}
-		known = append(known, s.list.known[i])
+		known = append(known, *s.list.known[i])
 	}
-	all := len(s.list.known)
+	all, done := len(s.list.known), s.list.done && after+len(known) >= len(s.list.order)
 	s.list.mu.Unlock()
-	writeJSON(w, map[string]any{"episodes": known, "all": all})
+	writeJSON(w, map[string]any{"episodes": known, "all": all, "done": done})
 }

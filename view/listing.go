@@ -1,7 +1,10 @@
 package view
 
 import (
+	"slices"
 	"sync"
+
+	"github.com/robocache/robocache/doctor"
 )
 
 // summary is an episode in the list.
@@ -12,35 +15,60 @@ type summary struct {
 	Success  *bool    `json:"success,omitempty"`
 	Seconds  float64  `json:"seconds"`
 	Steps    bool     `json:"steps,omitempty"`
-	Streams  int      `json:"streams"`
-	Cameras  int      `json:"cameras"`
-	Clouds   int      `json:"clouds,omitempty"`
 	Errors   int      `json:"errors"`
 	Warnings int      `json:"warnings"`
 	Kinds    []string `json:"kinds"`           // of the findings, each once
 	Error    string   `json:"error,omitempty"` // why it cannot be read
 }
 
-// listing has the summaries of the episodes that scan has read.
-type listing struct {
-	mu    sync.Mutex
-	known []*summary // nil if an episode is not read yet
-	order []int      // in which they were read
+// count adds a finding to the counts of an episode.
+func (n *summary) count(f *doctor.Finding) {
+	if f.Severity == doctor.Error {
+		n.Errors++
+	} else {
+		n.Warnings++
+	}
+	if !slices.Contains(n.Kinds, string(f.Kind)) {
+		n.Kinds = append(n.Kinds, string(f.Kind))
+	}
 }
 
-func (l *listing) init(n int) { l.known = make([]*summary, n) }
+// listing has the summaries of the episodes that scan has read.
+type listing struct {
+	mu       sync.Mutex
+	known    []*summary       // nil if an episode is not read yet
+	order    []int            // in which they were read or changed
+	done     bool             // all episodes were examined
+	compared []doctor.Finding // about the dataset; when done also from the comparison of all episodes
+}
+
+func (l *listing) init(n int, compared []doctor.Finding) {
+	l.known, l.compared = make([]*summary, n), compared
+}
 
 func (l *listing) add(s *summary) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.known[s.Number] == nil {
-		l.order = append(l.order, s.Number)
-		l.known[s.Number] = s
+	l.order = append(l.order, s.Number)
+	l.known[s.Number] = s
+}
+
+// finish adds the findings from the comparison of all episodes.
+func (l *listing) finish(compared []doctor.Finding) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.done, l.compared = true, compared
+	for _, f := range compared {
+		if f.Episode != doctor.Whole {
+			l.known[f.Episode].count(&f)
+			l.order = append(l.order, f.Episode)
+		}
 	}
 }
 
-func (l *listing) has(i int) bool {
+// of returns the findings from the comparison about an episode, or about the dataset for doctor.Whole.
+func (l *listing) of(episode int) []doctor.Finding {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.known[i] != nil
+	return (&doctor.Report{Findings: l.compared}).Of(episode)
 }

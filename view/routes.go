@@ -34,7 +34,7 @@ func New(d dataset.Dataset, opt Options) (*Server, error) {
 	s.routes()
 	s.ctx, s.end = context.WithCancel(context.Background())
 	s.frames.init(s.ctx, s.start)
-	s.list.init(d.Len())
+	s.list.init(d.Len(), doctor.Dataset(&s.info, doctor.Options{}))
 	s.start(func() { s.scan(s.ctx) })
 	return s, nil
 }
@@ -71,6 +71,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cache-Control", "no-cache")
+	h.Set("Run", s.run)
 	switch {
 	case !s.own(r.Host):
 		fail(w, http.StatusMisdirectedRequest, "host "+r.Host+": want localhost, an address, or the host that the server was told")
@@ -145,9 +146,9 @@ func (s *Server) serveDataset(w http.ResponseWriter, r *http.Request) {
 		rate = s.opt.Plan.Rate
 	}
 	found := []findingJSON{}
-	for _, f := range doctor.Dataset(&s.info, doctor.Options{}) {
+	for _, f := range s.list.of(doctor.Whole) {
 		found = append(found, newFinding(&f))
 	}
-	writeJSON(w, map[string]any{"name": s.data.Name(), "format": s.data.Format(), "version": s.info.Version, "episodes": s.data.Len(),
+	writeJSON(w, map[string]any{"name": s.data.Name(), "format": s.data.Format(), "episodes": s.data.Len(),
 		"plan": s.opt.Plan != nil, "rate": rate, "findings": found, "run": s.run})
 }

@@ -14,6 +14,8 @@ import (
 type Options struct {
 	// Plan is the plan of the resampled curves; nil for none. Without a plan, the page can resample at a rate.
 	Plan *align.Plan
+	// Path is the path of the dataset, so that findings name the files of episodes; empty if it has none.
+	Path string
 	// Host is a host name that requests may have besides localhost and addresses.
 	Host string
 	// Memory is the size of the cache of episodes in bytes, without the viewed episode; 1 GiB if it is 0.

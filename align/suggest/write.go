@@ -89,7 +89,7 @@ const (
 	whyGap       = "three usual steps, 20 ms at least: values between samples that are further apart are not valid"
 	whyTolerance = "three usual steps, 20 ms at least: a sample that is older is not valid"
 	whyPrevious  = "the latest sample: a policy sees nothing later than its time"
-	whyMeanStd   = "(x - mean) / std of the episodes that are drawn from; train has its own"
+	whyMeanStd   = "(x - mean) * (1 / std) of the episodes that are drawn from; train has its own"
 )
 
 // defaults writes what all streams share, and returns the limit that they do: 0 if each has one of its own.

@@ -176,7 +176,7 @@ def train(episodes, relative, held_out, seed, same=None):
     def tensor(v):
         return torch.tensor(v, dtype=torch.float32)
 
-    inputs, targets, weights = tensor(np.where(there, (x - mean) / std, 0)), tensor(y / scale), tensor(counts)[..., None]
+    inputs, targets, weights = tensor(np.where(there, (x - mean) * (1 / std), 0)), tensor(y / scale), tensor(counts)[..., None]
     model = (Same if same else Policy)(x.shape[2], y.shape[2])
     drawn, epoch = np.arange(len(inputs)), 0
     if same:  # ours draws first ticks too, which have no action before them and count for nothing
@@ -205,7 +205,7 @@ def train(episodes, relative, held_out, seed, same=None):
     model.eval()
     x, there, _, y, counts = windows(*episodes[held_out], relative)
     with torch.no_grad():
-        predicted = model(tensor(np.where(there, (x - mean) / std, 0))).double().numpy()
+        predicted = model(tensor(np.where(there, (x - mean) * (1 / std), 0))).double().numpy()
     y = y / scale
     skills = []
     for k in HORIZONS:

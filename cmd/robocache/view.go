@@ -84,7 +84,7 @@ func (a *app) view(v *viewer) error {
 	if err != nil {
 		return usagef("--listen, --port: %v", err)
 	}
-	s, err := view.New(d, view.Options{Plan: plan, Host: v.listen})
+	s, err := view.New(d, view.Options{Plan: plan, Path: v.path, Host: v.listen})
 	if err != nil {
 		l.Close()
 		return err

@@ -19,20 +19,8 @@ var layout = h5episode.Layout{
 		seen, ok := o.(*hdf5.Group)
 		return ok && (seen.Has("qpos") || seen.Has("images")), err
 	},
-	Index: func(_ context.Context, s *h5episode.Set) error {
-		s.Parts = []h5episode.Part{{Name: s.Name(), Path: "/"}}
-		said, err := s.Attributes(s.File.Root())
-		if err != nil {
-			return err
-		}
-		s.AddTask(h5episode.TaskOf(said))
-		if action, err := s.File.Root().Dataset("action"); err == nil && len(action.Shape()) > 0 {
-			s.AddFrames(action.Len())
-		}
-		return s.ChooseRate(0)
-	},
+	Index: func(ctx context.Context, s *h5episode.Set) error { return s.IndexGroups(ctx) },
 	Begin: func(r *h5episode.Reader, root *hdf5.Group) error {
-		r.Actions = []string{"action"}
 		r.Omit = func(path string) dataset.Code {
 			if path == "compress_len" {
 				return dataset.CodeFrameLengths

@@ -7,6 +7,7 @@
 // and so they are called. JPEG is handed over as it is: of recorders that gave RGB to an encoder that takes BGR, red and blue are swapped in it,
 // which nothing in the file says.
 //
-// The format has no times, and no rate, although 50 Hz is usual: the rate is what the caller says; else the timestamps count steps, a second each.
+// Timestamps beside the data are its clock. Otherwise the rate is that of the caller or of an attribute such as fps; else the timestamps count steps, a
+// second each, although 50 Hz is usual. What has a row more than the actions goes on until after the last step.
 // The attribute sim is in Attributes.Other.
 package aloha

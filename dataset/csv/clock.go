@@ -1,12 +1,12 @@
 package csv
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/clockname"
 	"github.com/robocache/robocache/dataset/internal/texttable"
 	"github.com/robocache/robocache/internal/decimal"
 )
@@ -23,49 +23,6 @@ type clock struct {
 	judged      string // why the unit is taken, if the name does not say it
 }
 
-// unitWords are the units' names, as exponents of 10 of seconds.
-var unitWords = map[string]int{
-	"s": 0, "sec": 0, "secs": 0, "second": 0, "seconds": 0,
-	"ms": -3, "msec": -3, "msecs": -3, "millis": -3, "millisecond": -3, "milliseconds": -3,
-	"us": -6, "usec": -6, "usecs": -6, "micros": -6, "microsecond": -6, "microseconds": -6, "µs": -6, "μs": -6,
-	"ns": -9, "nsec": -9, "nsecs": -9, "nanosec": -9, "nanosecs": -9, "nanos": -9, "nanosecond": -9, "nanoseconds": -9,
-}
-
-// clockNames are names of clocks, in lower case and without separators.
-var clockNames = []string{"timestamp", "timestamps", "time", "times", "t", "stamp", "ts", "datetime", "epoch", "unixtime", "rostime", "simtime",
-	"systemtime", "elapsed", "elapsedtime"}
-
-// bareName is a name as clockNames has them.
-func bareName(name string) string { return joiner.Replace(strings.ToLower(name)) }
-
-var joiner = strings.NewReplacer(" ", "", "_", "", "-", "")
-
-// clockOf reports whether a name is that of a clock, and its unit if it says one.
-func clockOf(name, unit string) (exponent int, known, ok bool) {
-	if strings.EqualFold(unit, "utc") {
-		unit = ""
-	}
-	exponent, known = unitWords[strings.ToLower(unit)]
-	if unit != "" && !known {
-		return 0, false, false // time [m]
-	}
-	bare := bareName(name)
-	if slices.Contains(clockNames, bare) {
-		return exponent, known, true
-	}
-	if e, ok := unitWords[bare]; ok && len(bare) > 2 && !known {
-		return e, true, true // seconds
-	}
-	for _, c := range clockNames {
-		if word, ok := strings.CutPrefix(bare, c); ok && !known {
-			if e, ok := unitWords[word]; ok {
-				return e, true, true
-			}
-		}
-	}
-	return 0, false, false
-}
-
 // splitUnit takes a unit in brackets off the end of a name. What stands directly behind the name is one only if it is of time: "q[0]" is a name.
 func splitUnit(name string) (bare, unit string) {
 	for _, b := range []string{"[]", "()"} {
@@ -74,7 +31,7 @@ func splitUnit(name string) (bare, unit string) {
 			continue
 		}
 		unit = strings.TrimSpace(name[i+1 : len(name)-1])
-		if _, ofTime := unitWords[strings.ToLower(unit)]; ofTime || name[i-1] == ' ' {
+		if _, ofTime := clockname.Units[strings.ToLower(unit)]; ofTime || name[i-1] == ' ' {
 			return strings.TrimSpace(name[:i]), unit
 		}
 	}
@@ -98,11 +55,11 @@ func (s *shape) clocks() []clock {
 				continue
 			}
 		}
-		exponent, known, ok := clockOf(name, s.units[i])
+		exponent, known, ok := clockname.Of(name, s.units[i])
 		rank := 0
 		if !ok {
 			rank = 1
-			exponent, known, ok = clockOf(lastPart(name), s.units[i])
+			exponent, known, ok = clockname.Of(lastPart(name), s.units[i])
 		}
 		if c, fits := s.clockAt(i, exponent, known); ok && fits {
 			c.rank = rank
@@ -141,7 +98,7 @@ func (s *shape) isHigh(i int) (before string, ok bool) {
 func cutUnit(name string, exponent int) (before string, ok bool) {
 	name = strings.ToLower(name)
 	at := strings.LastIndexAny(name, "._/- ") + 1
-	e, ok := unitWords[name[at:]]
+	e, ok := clockname.Units[name[at:]]
 	return name[:at], ok && e == exponent
 }
 
@@ -168,37 +125,7 @@ func judge(words [][]byte) (exponent int, why string) {
 			times = append(times, v)
 		}
 	}
-	var stepsUp []float64
-	for i := 1; i < len(times); i++ {
-		if d := times[i] - times[i-1]; d > 0 {
-			stepsUp = append(stepsUp, d)
-		}
-	}
-	slices.Sort(stepsUp)
-	step := 0.0
-	if len(stepsUp) > 0 {
-		step = stepsUp[len(stepsUp)/2]
-	}
-	units := []struct {
-		exponent int
-		seconds  float64
-	}{{0, 1}, {-3, 1e-3}, {-6, 1e-6}, {-9, 1e-9}}
-	const (
-		from2000  = 946_684_800 // seconds
-		until2100 = 4_102_444_800
-		apart     = 100
-	)
-	for _, u := range units {
-		if len(times) > 0 && times[0]*u.seconds > from2000 && times[0]*u.seconds < until2100 && step*u.seconds <= apart {
-			return u.exponent, "in it the first is a date from 2000 to 2100"
-		}
-	}
-	for _, u := range units {
-		if step*u.seconds <= 1 {
-			return u.exponent, fmt.Sprintf("in it steps are %.3g s", step*u.seconds)
-		}
-	}
-	return -9, fmt.Sprintf("in it steps are %.3g s", step*1e-9)
+	return clockname.Judge(times)
 }
 
 // choices lists every clock that a caller may take, the default first: those that are called so, one whose unit is judged in each unit, and other

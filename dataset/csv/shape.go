@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/clockname"
 	"github.com/robocache/robocache/dataset/internal/texttable"
 )
 
@@ -293,6 +294,6 @@ func named(head []byte, whole bool) bool {
 }
 
 func isClockName(name string) bool {
-	_, _, ok := clockOf(splitUnit(name))
+	_, _, ok := clockname.Of(splitUnit(name))
 	return ok
 }

@@ -118,9 +118,9 @@ func (t *Type) DType() (tensor.DType, bool) {
 		return map[int]tensor.DType{2: tensor.F16, 4: tensor.F32, 8: tensor.F64}[t.Size], true
 	case t.Kind == Bool, t.Kind == Uint && t.Size == 1:
 		return tensor.U8, true
-	case t.Kind == Int && t.Size <= 4, t.Kind == Uint && t.Size == 2:
+	case (t.Kind == Int || t.Kind == Time) && t.Size <= 4, t.Kind == Uint && t.Size == 2:
 		return tensor.I32, true
-	case t.Kind == Int || t.Kind == Uint:
+	case t.Kind == Int || t.Kind == Uint || t.Kind == Time:
 		return tensor.I64, true
 	}
 	return 0, false
@@ -134,8 +134,8 @@ func (t *Type) order() binary.ByteOrder {
 	return binary.LittleEndian
 }
 
-// flat returns what an array is of, through arrays of arrays, and the dimensions of all.
-func (t *Type) flat() (*Type, []int) {
+// Flat returns the type of the numbers in an array, through arrays of arrays, and the dimensions of all.
+func (t *Type) Flat() (*Type, []int) {
 	var dims []int
 	for ; t.Kind == Array; t = t.Elem {
 		dims = append(dims, t.Dims...)
@@ -172,15 +172,19 @@ func (c *cursor) dtype(depth int) *Type {
 		t.float(c, flags)
 	case 2:
 		t.Kind = Time
-		c.skip(2)
+		if c.skip(2); t.Size != 4 && t.Size != 8 {
+			t.odd = fmt.Sprintf("time of %d bytes", t.Size)
+		}
 	case 3:
 		t.Kind, t.padding = String, flags&15
 	case 4:
-		t.Kind = Bitfield
-		c.skip(4)
+		t.integer(c, flags&1)
 	case 5:
 		t.Kind = Opaque
 		t.Tag = strings.TrimRight(string(c.bytes(uint64(flags&255))), "\x00")
+		if (strings.HasPrefix(t.Tag, "NUMPY:<M8[") || strings.HasPrefix(t.Tag, "NUMPY:<m8[")) && t.Size == 8 {
+			t.Kind = Int
+		}
 	case 6:
 		t.compound(c, version, flags&0xffff, depth)
 	case 7:
@@ -357,7 +361,7 @@ func arrayOf(c *cursor, base *Type, dims []int) *Type {
 // integer returns the bits of an integer of 1, 2, 4 or 8 bytes, with its sign in all of 64.
 func integer(b []byte, t *Type) uint64 {
 	order := t.order()
-	signed := t.Kind == Int
+	signed := t.Kind == Int || t.Kind == Time
 	switch t.Size {
 	case 1:
 		if signed {
@@ -377,5 +381,9 @@ func integer(b []byte, t *Type) uint64 {
 			return uint64(v)
 		}
 	}
-	return order.Uint64(b)
+	v := order.Uint64(b)
+	if t.Kind == Time { // as PyTables writes it: seconds in the upper half, microseconds in the lower
+		v = uint64(int64(int32(v>>32))*1e9 + int64(int32(v))*1e3)
+	}
+	return v
 }

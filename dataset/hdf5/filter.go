@@ -3,22 +3,27 @@ package hdf5
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/lzf"
 )
 
 const (
 	filterDeflate    = 1
 	filterShuffle    = 2
 	filterFletcher32 = 3
+	filterBzip2      = 307
 	filterLZF        = 32000
+	filterBlosc      = 32001
+	filterLZ4        = 32004
+	filterZstd       = 32015
 )
 
 var filterNames = map[int]string{
-	filterDeflate: "deflate", filterShuffle: "shuffle", filterFletcher32: "fletcher32", 4: "szip", 5: "nbit", 6: "scaleoffset",
-	307: "bzip2", filterLZF: "lzf", 32001: "blosc", 32004: "lz4", 32008: "bitshuffle", 32013: "zfp", 32015: "zstd", 32026: "blosc2",
+	filterDeflate: "deflate", filterShuffle: "shuffle", filterFletcher32: "fletcher32", 4: "szip", 5: "nbit",
+	6: "scaleoffset", 305: "lzo", filterBzip2: "bzip2", filterLZF: "lzf", filterBlosc: "blosc", filterLZ4: "lz4", 32008: "bitshuffle", 32013: "zfp",
+	filterZstd: "zstd", 32026: "blosc2",
 }
 
 // Filter is a step by which chunks are written.
@@ -77,13 +82,12 @@ func decode(s *source, what func() string, at int64, data []byte, filters []Filt
 	for i, f := range filters {
 		sizes[i] = want
 		switch {
-		case left(i):
+		case left(i) || f.ID == filterShuffle:
 		case f.ID == filterFletcher32:
 			want += 4
-		case f.ID == filterDeflate || f.ID == filterLZF:
-			if compressed {
-				return nil, s.fail(at, dataset.ErrUnsupported, what(), "data compressed twice", "once")
-			}
+		case compressed:
+			return nil, s.fail(at, dataset.ErrUnsupported, what(), "data compressed twice, at last by "+f.String(), "once")
+		default:
 			compressed = true
 		}
 	}
@@ -93,16 +97,12 @@ func decode(s *source, what func() string, at int64, data []byte, filters []Filt
 		}
 		var err error
 		switch f := filters[i]; f.ID {
-		case filterDeflate:
-			data, err = expand(s, what, at, data, sizes[i], space, "deflate", deflateRatio, inflate)
-		case filterLZF:
-			data, err = expand(s, what, at, data, sizes[i], space, "lzf", lzf.MaxRatio, lzf.Decompress)
 		case filterShuffle:
 			data, err = unshuffle(s, what, at, data, f, space)
 		case filterFletcher32:
 			data, err = fletcher32(s, what, at, data)
 		default:
-			err = s.fail(at, dataset.ErrUnsupported, what(), "filter "+f.String(), "deflate, shuffle, fletcher32 or lzf")
+			data, err = expand(s, what, at, data, sizes[i], space, f)
 		}
 		if err != nil {
 			return nil, err
@@ -118,14 +118,22 @@ func wrongSize(s *source, what string, at int64, got, want int) error {
 	return s.fail(at, dataset.ErrCorrupt, what, fmt.Sprintf("%d bytes", got), fmt.Sprint(want))
 }
 
-// expand decompresses data, of which a byte becomes no more than a ratio. The function fills its first argument, and says where the second is wrong.
-func expand(s *source, what func() string, at int64, data []byte, want int, space *scratch, name string, ratio int, decompress func(dst, src []byte) (int, error)) ([]byte, error) {
-	if want/ratio > len(data) {
-		return nil, s.fail(at, dataset.ErrCorrupt, what(), fmt.Sprintf("%d bytes of %s", len(data), name), fmt.Sprintf("enough for %d", want))
+// expand decompresses data to so many bytes.
+func expand(s *source, what func() string, at int64, data []byte, want int, space *scratch, f Filter) ([]byte, error) {
+	c, ok := compressions[f.ID]
+	if !ok {
+		return nil, s.fail(at, dataset.ErrUnsupported, what(), "filter "+f.String(), "shuffle, fletcher32, "+compressionNames)
+	}
+	if want/c.ratio > len(data) {
+		return nil, s.fail(at, dataset.ErrCorrupt, what(), fmt.Sprintf("%d bytes of %s", len(data), f.Name), fmt.Sprintf("enough for %d", want))
 	}
 	out := space.other(data, want)
-	if in, err := decompress(out, data); err != nil {
-		return nil, s.fail(at+int64(in), dataset.ErrCorrupt, what(), err.Error(), fmt.Sprintf("%d bytes of %s", want, name))
+	if in, err := c.expand(out, data); err != nil {
+		kind := dataset.ErrCorrupt
+		if errors.Is(err, dataset.ErrUnsupported) {
+			kind = dataset.ErrUnsupported
+		}
+		return nil, s.fail(at+int64(in), kind, what(), err.Error(), fmt.Sprintf("%d bytes of %s", want, f.Name))
 	}
 	return out, nil
 }
@@ -136,11 +144,16 @@ func unshuffle(s *source, what func() string, at int64, data []byte, f Filter, s
 		return nil, s.fail(at, dataset.ErrCorrupt, what(), "shuffle of elements of no size", "a size")
 	}
 	size := int(min(f.values[0], uint32(len(data))+1))
-	n := len(data) / size
-	if n < 2 || size < 2 {
+	if len(data)/size < 2 || size < 2 {
 		return data, nil
 	}
 	out := space.other(data, len(data))
+	unshuffleTo(out, data, size)
+	return out, nil
+}
+
+func unshuffleTo(out, data []byte, size int) {
+	n := len(data) / size
 	part := func(k int) []byte { return data[k*n : (k+1)*n] }
 	switch size {
 	case 2:
@@ -168,7 +181,6 @@ func unshuffle(s *source, what func() string, at int64, data []byte, f Filter, s
 		}
 	}
 	copy(out[n*size:], data[n*size:])
-	return out, nil
 }
 
 // fletcher32 checks the sum that follows the data, and cuts it off.

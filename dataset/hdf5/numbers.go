@@ -58,5 +58,5 @@ func fill[T tensor.Element](v *Values, base *Type, t *tensor.Tensor, get func([]
 
 // plain reports whether elements are in the file as they are in a tensor.
 func (v *Values) plain(base *Type, dtype tensor.DType) bool {
-	return v.stored == v.typ.Size && base.Size == dtype.Size() && (base.Size == 1 || raw.Little && !base.Big) && !(base.Kind == Uint && base.Size == 8)
+	return v.stored == v.typ.Size && base.Size == dtype.Size() && (base.Size == 1 || raw.Little && !base.Big) && !((base.Kind == Uint || base.Kind == Time) && base.Size == 8)
 }

@@ -130,7 +130,7 @@ func (v *Values) Rows(lo, hi int) (*tensor.Tensor, error) {
 	if !ok {
 		return nil, v.fail(dataset.ErrUnsupported, ": numbers", v.typ.String(), "integers, floats, booleans, or arrays of these")
 	}
-	base, dims := v.typ.flat()
+	base, dims := v.typ.Flat()
 	shape := v.Shape()
 	if len(shape) > 0 {
 		shape[0] = hi - lo
@@ -226,7 +226,7 @@ func (v *Values) ReadStrings() ([]string, error) { return v.Strings(0, v.Len()) 
 
 // Strings returns the strings of rows lo to hi, in row-major order, without what fills them up to their size.
 func (v *Values) Strings(lo, hi int) ([]string, error) {
-	base, dims := v.typ.flat()
+	base, dims := v.typ.Flat()
 	if v.err == nil && base.Kind != String && base.Kind != VarString {
 		return nil, v.fail(dataset.ErrUnsupported, ": strings", v.typ.String(), "strings")
 	}
@@ -243,7 +243,7 @@ func (v *Values) Strings(lo, hi int) ([]string, error) {
 
 // Bytes returns elements of variable length in rows lo to hi, in row-major order: strings whole, sequences as their elements are in the file.
 func (v *Values) Bytes(lo, hi int) ([][]byte, error) {
-	base, dims := v.typ.flat()
+	base, dims := v.typ.Flat()
 	if v.err == nil && base.Kind != Sequence && base.Kind != VarString {
 		return nil, v.fail(dataset.ErrUnsupported, ": elements of variable length", v.typ.String(), "such ones")
 	}

@@ -6,6 +6,6 @@
 // "states/articulation/robot/joint_position". Images are media. What initial_state holds is one row, of before the first step, and is left out by
 // name; so is what has another length than actions. What is beside the demonstrations is named by the dataset's attribute "other objects".
 //
-// The attribute success of a demonstration is Attributes.Success. The format has no times. The rate is 1/(dt*decimation) of sim_args in the file's
-// env_args, else what the caller says; else the timestamps count steps, a second each.
+// The attribute success of a demonstration is Attributes.Success. Timestamps beside the data are its clock. Otherwise the rate is
+// 1/(dt*decimation) of sim_args in the file's env_args, else that of the caller; else the timestamps count steps, a second each.
 package isaaclab

@@ -2,7 +2,6 @@ package isaaclab
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
@@ -16,7 +15,7 @@ var layout = h5episode.Layout{
 	Format: "isaaclab",
 	Want:   h5episode.WantDemos + ", with a group initial_state or states, or env_args with sim_args",
 	Fits:   fits,
-	Index:  func(ctx context.Context, s *h5episode.Set) error { return s.IndexDemos(ctx, rateOf) },
+	Index:  func(ctx context.Context, s *h5episode.Set) error { return s.IndexDemos(ctx) },
 	Begin: func(r *h5episode.Reader, demo *hdf5.Group) error {
 		r.Omit = func(path string) dataset.Code {
 			if strings.HasPrefix(path, initial+"/") {
@@ -24,7 +23,7 @@ var layout = h5episode.Layout{
 			}
 			return ""
 		}
-		return r.BeginDemo(demo)
+		return r.BeginRoot(demo)
 	},
 }
 
@@ -40,12 +39,12 @@ func fits(root *hdf5.Group) (bool, error) {
 		return false, err
 	}
 	if a, none := data.Attr("env_args"); none == nil {
-		if text, none := a.ReadStrings(); none == nil && len(text) == 1 && rateOf(text[0]) > 0 {
+		if text, none := a.ReadStrings(); none == nil && len(text) == 1 && strings.Contains(text[0], `"sim_args"`) {
 			return true, nil
 		}
 	}
 	for _, name := range demos[:min(3, len(demos))] {
-		demo, broken := data.Group(name)
+		demo, broken := root.Group(name)
 		if broken != nil {
 			continue
 		}
@@ -56,18 +55,4 @@ func fits(root *hdf5.Group) (bool, error) {
 		}
 	}
 	return false, nil
-}
-
-// rateOf returns how many steps a second there are by the simulation's in a text of env_args, or 0.
-func rateOf(envArgs string) float64 {
-	var args struct {
-		Sim struct {
-			Dt         float64 `json:"dt"` // s
-			Decimation float64 `json:"decimation"`
-		} `json:"sim_args"`
-	}
-	if json.Unmarshal([]byte(envArgs), &args) != nil || args.Sim.Dt*args.Sim.Decimation == 0 {
-		return 0
-	}
-	return 1 / (args.Sim.Dt * args.Sim.Decimation)
 }

@@ -293,19 +293,10 @@ func (f *feature) columns(width int, typ string, integer bool) []dataset.Column 
 		case len(f.Names) == width:
 			list[i].Name = f.Names[i]
 		case len(f.Shape) > 1:
-			list[i].Name = indices(i, f.Shape)
+			list[i].Name = dataset.Indices(i, f.Shape)
 		}
 	}
 	return list
-}
-
-// indices is the place of value i in a shape: "[0][2]".
-func indices(i int, shape []int) (s string) {
-	for d := len(shape) - 1; d >= 0; d-- {
-		s = fmt.Sprintf("[%d]%s", i%shape[d], s)
-		i /= shape[d]
-	}
-	return s
 }
 
 // readModality notes the slices of GR00T's meta/modality.json.

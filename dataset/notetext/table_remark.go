@@ -31,6 +31,7 @@ var remarkTexts = map[dataset.Code]string{
 	dataset.CodeFrameTimeUnsorted:  frameTime + ": they are not the clock of the episode, because they do not ascend; the clocks {names} can be chosen",
 	dataset.CodeValuesCast:         "{count} of {of} values change as they are cast from {got} to {want}, the declared type",
 	dataset.CodeFramesHeld:         "{count} of {of} rows show another frame because theirs cannot be decoded, row {row} is the first: {cause}",
+	dataset.CodeClockAssumed:       "{count row} without a clock of their own take the timestamps of {got}, which has as many",
 	dataset.CodeRowsNotValid:       "{count row} that {is|are} not valid left out",
 
 	dataset.CodeStrayLeftOut:     strayTime + "samples left out: {count}",

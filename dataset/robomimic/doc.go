@@ -6,8 +6,8 @@
 // length than actions, is left out with the reason. What is beside the demonstrations is of no episode: the dataset's attribute "other objects" names
 // it.
 //
-// The format has no times. The rate is control_freq of the file's env_args, else what the caller says; else the timestamps count steps, a second
-// each. The splits are the file's filters (mask/NAME). The task is what ep_meta or, of the whole file, problem_info says in words. Rewards and dones
+// Timestamps beside the data are its clock, and data of T+1 rows goes on until after the last of T actions. Otherwise the rate is control_freq of the
+// file's env_args, or an attribute such as fps, else that of the caller; else the timestamps count steps, a second each. The splits are the file's filters (mask/NAME). The task is what ep_meta or, of the whole file, problem_info says in words. Rewards and dones
 // are streams: they say nothing of success that holds for every task.
 //
 // A file without env_args is raw robosuite, and its format "robosuite".

@@ -2,7 +2,6 @@ package robomimic
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/robocache/robocache/dataset"
@@ -18,7 +17,7 @@ var layout = h5episode.Layout{
 		return len(demos) > 0, err
 	},
 	Index: func(ctx context.Context, s *h5episode.Set) error {
-		if err := s.IndexDemos(ctx, rateOf); err != nil {
+		if err := s.IndexDemos(ctx); err != nil {
 			return err
 		}
 		if data, err := s.File.Root().Group("data"); err == nil {
@@ -28,23 +27,10 @@ var layout = h5episode.Layout{
 		}
 		return nil
 	},
-	Begin: (*h5episode.Reader).BeginDemo,
+	Begin: (*h5episode.Reader).BeginRoot,
 }
 
 func init() { layout.Register() }
 
 // Open opens a file. A file without a group data that has groups demo_N is an error that is dataset.ErrUnsupported.
 func Open(path string, opt dataset.Options) (dataset.Dataset, error) { return layout.Open(path, opt) }
-
-// rateOf returns the control frequency in a text of env_args, or 0.
-func rateOf(envArgs string) float64 {
-	var args struct {
-		Kwargs struct {
-			Rate float64 `json:"control_freq"`
-		} `json:"env_kwargs"`
-	}
-	if json.Unmarshal([]byte(envArgs), &args) != nil {
-		return 0
-	}
-	return args.Kwargs.Rate
-}

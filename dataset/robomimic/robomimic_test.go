@@ -157,8 +157,8 @@ func TestAFileWithAllThatIsToldApart(t *testing.T) {
 		for _, l := range e.Notes {
 			left[l.Subject] = l.Code
 		}
-		require.Len(t, left, 5)
-		assert.Equal(t, dataset.CodeValueShape, left["obs/depth"])
+		require.Len(t, left, 4)
+		assert.Equal(t, "[0][1]", e.Stream("obs/depth").ColumnNames()[1])
 		assert.Equal(t, dataset.CodeStepCount, left["obs/short"])
 		assert.Equal(t, dataset.CodeNoColumns, left["obs/none"])
 		assert.Equal(t, dataset.CodeValueType, left["obs/note"])

@@ -44,6 +44,9 @@ func readFrames(ctx context.Context, c *Conn, r *Request, q framesRequest) (*Rep
 		return nil, &RequestError{Arg: "camera", Got: fmt.Sprintf("%q", q.Camera), Want: fmt.Sprintf("one of %q", names)}
 	}
 	f := film{media: m, height: q.Height, width: q.Width, frames: len(q.Frames), dtype: tensor.U8}
+	if len(q.Frames) == 0 {
+		f.measure(ctx)
+	}
 	if err := f.decode(ctx, q.Frames); err != nil {
 		if f.memory != nil {
 			_ = f.memory.Close() // nothing else refers to it
@@ -65,6 +68,17 @@ type film struct {
 	dtype         tensor.DType
 	shape         []int // [H,W,C] of each
 	memory        *Memory
+}
+
+// measure sets the shape and the dtype of a list without frames: those of the camera's first frame, or [H,W,3] of u8 if that cannot be decoded.
+func (f *film) measure(ctx context.Context) {
+	f.shape = []int{f.media.Height, f.media.Width, 3}
+	if picture, err := f.media.Decode(ctx, 0); err == nil {
+		f.shape, f.dtype = slices.Clone(picture.Shape()), picture.DType()
+	}
+	if f.height > 0 {
+		f.shape[0], f.shape[1] = f.height, f.width
+	}
 }
 
 // decode decodes the frames of a list to their places in it. Frames near each other are decoded in one run.

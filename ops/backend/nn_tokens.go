@@ -9,8 +9,9 @@ import (
 // TokensJob makes a network's input and its targets of a batch of windows, and begins a step: it adds 1 to word StateStep of State, and sets StateValid to
 // how many target values count, D of each tick that does.
 //
-// Input column c of token t of row b is (x-r)*Scale[c] + Shift[c], each operation rounded, where x is that of the source which has the column: one at most
+// Input column c of token t of row b is (x - r - Shift[c]) * Scale[c], each operation rounded, where x is that of the source which has the column: one at most
 // has it. r is the reference: column Relative[c] of the tick Reference.Tick of row b, or 0 where Relative[c] is -1, and in rows whose reference is not valid.
+// Shift is subtracted first, because x*Scale + Shift loses the digits of a column of small spread far from 0.
 // Where the source has no such token, or its tick does not count, the input is 0.
 // Targets are made likewise; those of ticks that do not count, and of rows whose reference is not valid, are 0 with weight 0.
 //

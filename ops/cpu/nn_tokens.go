@@ -162,5 +162,5 @@ func (p *tokens[W]) row(b, worker int) {
 }
 
 func (a *affine) apply(c int, x, r float32) float32 {
-	return float32((x-r)*a.scale[c]) + a.shift[c]
+	return (x - r - a.shift[c]) * a.scale[c]
 }

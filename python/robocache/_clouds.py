@@ -11,6 +11,15 @@ from ._memory import Maker
 Request = Callable[..., Tuple[Dict[str, Any], Any]]
 
 
+def numbered(what: str, which: Any, n: int) -> int:
+    """Returns the number of one of n things in time. -1 is refused, which searchsorted() - 1 gives for a time before the first."""
+    number = operator.index(which)
+    if not 0 <= number < n:
+        want = "0 to {}".format(n - 1) if n else "none, as it is empty"
+        raise IndexError("{}: got {}, want {}".format(what, number, want + "; before the first there is none" * (number < 0)))
+    return number
+
+
 @dataclass(frozen=True, eq=False)
 class Cloud:
     """A point cloud. points: [N,3], x, y and z, f32 or f64; features: [N,F], with names, what was measured at each point.
@@ -52,11 +61,8 @@ class Clouds:
         return int(self.times.shape[0])
 
     def __getitem__(self, which: Any) -> Cloud:
-        """Reads a cloud by its number. One that cannot be read is a `RecordingError`, a number that there is not an IndexError."""
-        n, number = len(self), operator.index(which)
-        if not -n <= number < n:
-            raise IndexError("cloud {} of {}, which has {}".format(number, self.name, n))
-        reply, data = self._request("cloud", clouds=self.name, cloud=number % n)
+        """Reads a cloud by its number. One that cannot be read is a `RecordingError`; a number below 0 or too high is an IndexError."""
+        reply, data = self._request("cloud", clouds=self.name, cloud=numbered("cloud of " + self.name, which, len(self)))
         points, features = (self._maker.array(data, reply[name]) for name in ("points", "features"))
         names = [c["name"] for c in reply["columns"]]
         return Cloud(points, features, names, reply["height"], reply["width"], reply["not_finite"])

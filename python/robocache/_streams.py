@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, ItemsView, Iterator, KeysView, List, Mapping, NamedTuple, Optional, Sequence, Tuple, ValuesView
 
 from . import _child
-from ._clouds import Clouds
+from ._clouds import Clouds, numbered
 from ._errors import ArgumentError
 from ._memory import Maker, part
 
@@ -152,8 +151,11 @@ def _request(do: str, blob: Any = None, **fields: Any) -> Tuple[Dict[str, Any], 
 class Media:
     """A camera. times: [S], int64 nanoseconds, one for each frame. width and height are 0 where the file does not say.
 
-    The frame that was there at each time of a clock: ``camera.frames(numpy.searchsorted(camera.times, out.times, "right") - 1)``,
-    where the clock begins no earlier than the camera does.
+    The frame that was there at each time of a clock, and where there was one, because a time before the first frame has none::
+
+        at = numpy.searchsorted(camera.times, out.times, "right") - 1
+        valid = at >= 0
+        frames = camera.frames(at[valid])
     """
 
     def __init__(self, sent: Mapping[str, Any], data: Any, maker: Maker, request: Request) -> None:
@@ -181,18 +183,15 @@ class Media:
 
         which: a frame's number, a slice, or a list of numbers; all unless given. size: (height, width) to resize to, as
         Pillow's bilinear filter does. C is 1 for grey, 3 for red, green and blue, 4 with alpha. Neighbouring frames of a video
-        are decoded in one run. A frame that cannot be decoded is a `RecordingError`; a number that there is not an IndexError.
+        are decoded in one run. A frame that cannot be decoded is a `RecordingError`. A number below 0 or too high is an
+        IndexError: -1 is not the last frame. A slice follows Python's rules, and no numbers give [0,H,W,C].
         """
         n = len(self)
         one = hasattr(which, "__index__") and not getattr(which, "shape", ())
         if which is None or isinstance(which, slice):
             numbers = list(range(n)[which or slice(None)])
         else:
-            numbers = [operator.index(w) for w in ([which] if one else which)]
-        for i, k in enumerate(numbers):
-            if not -n <= k < n:
-                raise IndexError("frame {} of {}, which has {}".format(k, self.name, n))
-            numbers[i] = k % n
+            numbers = [numbered("frame of " + self.name, w, n) for w in ([which] if one else which)]
         height, width = (0, 0) if size is None else (int(size[0]), int(size[1]))
         if size is not None and (height < 1 or width < 1):
             raise ArgumentError("size: got {!r}, want (height, width) in pixels".format(size), arg="size", got=repr(size))

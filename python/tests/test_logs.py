@@ -59,7 +59,7 @@ def test_clouds_of_a_log_are_read_one_by_one(tmp_path: Path) -> None:
             assert isinstance(cloud, Cloud) and cloud.names == ["bright"] and len(cloud) == len(want)
             assert np.array_equal(cloud.points, want[:, :3]) and np.array_equal(cloud["bright"], want[:, 3])
             assert (cloud.height, cloud.width, cloud.not_finite) == (1, len(want), 0)
-        assert np.array_equal(clouds[-1].features, scans[2][:, 3:])
+        assert np.array_equal(clouds[2].features, scans[2][:, 3:])
         for bad in (3, -4):
             with pytest.raises(IndexError):
                 clouds[bad]

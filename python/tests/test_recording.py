@@ -310,13 +310,12 @@ def test_frames_are_images() -> None:
         camera = next(iter(rec.media.values()))
         every = camera.frames()
         assert every.dtype == np.uint8 and every.shape[0] == len(camera) and every.ndim == 4
-        assert same(camera.frames([1, 0, 1, -1]), every[[1, 0, 1, -1]]) and same(camera.frames(np.array([1])), every[1:2])
+        assert same(camera.frames([1, 0, 1, 2]), every[[1, 0, 1, 2]]) and same(camera.frames(np.array([1])), every[1:2])
         assert same(camera.frames(np.int64(0)), every[0]) and same(camera.frames(slice(1, None)), every[1:])
-        assert camera.frames([]).shape[0] == 0
         small = camera.frames([0], size=(3, 5))
         assert small.shape == (1, 3, 5, every.shape[3])
         for bad in (len(camera), -len(camera) - 1):
-            with pytest.raises(IndexError):
+            with pytest.raises(IndexError, match="got {}, want 0 to {}".format(bad, len(camera) - 1)):
                 camera.frames(bad)
         with pytest.raises(ArgumentError, match="size"):
             camera.frames(0, size=(0, 3))

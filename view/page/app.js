@@ -1,6 +1,6 @@
 // The page: which episode, what of it, and the keys.
 
-import { $, state, on, tell, askJSON, clock, later } from './common.js';
+import { $, state, on, tell, askJSON, clock, length, later } from './common.js';
 import * as list from './list.js';
 import './plots.js';
 import './overview.js';
@@ -13,9 +13,12 @@ async function open(number, at = {}) {
   if (number < 0 || number >= state.dataset.episodes) return;
   wanted = number;
   list.select(number);
-  let episode;
+  let episode, compared;
   try {
-    episode = await askJSON(`api/episodes/${number}`);
+    do { // once more if the comparison of all episodes came meanwhile
+      compared = state.compared;
+      episode = await askJSON(`api/episodes/${number}`);
+    } while (compared !== state.compared);
   } catch (e) {
     if (wanted !== number) return;
     Object.assign(state, { episode: null, playing: false });
@@ -34,6 +37,7 @@ async function open(number, at = {}) {
   $('episode').textContent = state.dataset.episodes > 1 ? `${number} · ${episode.name}` : episode.name;
   $('task').textContent = episode.task;
   $('mark').textContent = list.marked(number) ? '★' : '☆';
+  $('made').hidden = episode.steps; // no rate
   document.title = `${episode.name} – robocache view`;
   document.querySelector('main').classList.toggle('bare', !episode.streams.length);
   tell('episode');
@@ -85,7 +89,7 @@ const remember = later(300, () => {
 });
 
 function moved() {
-  $('time').textContent = state.episode ? `${clock(state.cursor)} / ${clock(limits())}` : '';
+  $('time').textContent = state.episode ? `${clock(state.cursor)} / ${state.episode.steps ? length(state.episode.seconds, true) : clock(limits())}` : '';
   $('out').classList.toggle('on', state.from > 0 || state.to < limits());
   remember();
 }
@@ -119,6 +123,7 @@ function speed(step) {
 // step is the time of a frame of the fastest camera, or else of a sample of the fastest stream.
 function step() {
   const e = state.episode;
+  if (e.steps) return 1;
   const fastest = Math.max(...e.media.map(m => m.rate)) > 0 ? Math.max(...e.media.map(m => m.rate)) : Math.max(0, ...e.streams.map(s => s.rate));
   return fastest > 0 ? 1 / fastest : limits() / 100;
 }

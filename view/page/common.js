@@ -3,7 +3,7 @@
 export const $ = id => document.getElementById(id);
 
 // state is what is looked at. Times are seconds from the episode's start; from and to are what is shown, cursor is the moment.
-export const state = { dataset: null, episode: null, from: 0, to: 1, cursor: 0, playing: false, speed: 1, made: false, hz: 0 };
+export const state = { dataset: null, episode: null, from: 0, to: 1, cursor: 0, playing: false, speed: 1, made: false, hz: 0, compared: false };
 
 const heard = {};
 export function on(what, do_) { (heard[what] ??= []).push(do_); }
@@ -12,7 +12,8 @@ export function tell(what, ...args) { for (const f of heard[what] ?? []) f(...ar
 export class Refused extends Error {}
 
 export async function ask(path, options) {
-  const answer = await fetch(path, options);
+  const answer = await fetch(path, options), run = answer.headers.get('Run');
+  if (run && state.dataset && run !== state.dataset.run) location.reload(); // another server answers, whose episodes are others
   if (!answer.ok) {
     let why = answer.statusText;
     try { why = (await answer.json()).error; } catch { /* no JSON */ }
@@ -56,7 +57,7 @@ export function clock(t, shown = state.to - state.from) {
 }
 
 export function length(seconds, steps) {
-  if (steps) return Math.round(seconds) + 1 + ' steps';
+  if (steps) return count(Math.round(seconds) + 1, 'step');
   if (seconds < 60) return seconds.toFixed(1) + ' s';
   const h = Math.floor(seconds / 3600), m = Math.floor(seconds / 60) % 60, s = Math.floor(seconds % 60);
   return (h ? h + ' h ' : '') + m + ' min ' + (h ? '' : s + ' s');

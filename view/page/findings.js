@@ -32,7 +32,7 @@ function section(title, lines) {
 
 function card(f, i) {
   const head = make('div', { className: 'head' }, make('b', { textContent: f.kind }));
-  const places = f.at.length;
+  const places = f.ranges.length;
   head.append(make('span', { className: 'of', textContent: chosen === i && places ? `${nth + 1} of ${places}${f.count > places ? ` (${f.count})` : ''}` : f.count > 1 ? `${f.count}×` : '' }));
   if (chosen === i && places > 1) {
     const go = (text, by) => {
@@ -59,17 +59,16 @@ function choose(i, place) {
   draw();
   $('side').querySelector('.finding.on')?.scrollIntoView({ block: 'nearest' });
   tell('stream', f.stream);
-  if (!f.at.length) return;
-  const s = [...state.episode.streams, ...state.episode.media].find(x => x.name === f.stream);
-  const t = f.at[place], gap = s?.gaps.find(([a, b]) => a <= t + 1e-6 && b >= t - 1e-6);
-  const around = Math.max(s?.rate ? 40 / s.rate : 1, gap ? (gap[1] - gap[0]) * 1.5 : 0);
-  tell('show', t - around, t + around);
-  tell('seek', t);
+  if (!f.ranges.length) return;
+  const s = [...state.episode.streams, ...state.episode.media].find(x => x.name === f.stream), [a, b] = f.ranges[place];
+  const around = Math.max(s?.rate ? 40 / s.rate : state.episode.steps ? 40 : 1, b - a);
+  tell('show', a - around, b + around);
+  tell('seek', a);
 }
 
 // step goes to the next place of any finding, in the order of time.
 export function step(by) {
-  const places = state.episode.findings.flatMap((f, i) => f.at.map((t, k) => ({ t, i, k })));
+  const places = state.episode.findings.flatMap((f, i) => f.ranges.map(([t], k) => ({ t, i, k })));
   if (!places.length) { if (state.episode.findings.length) choose((chosen + by + state.episode.findings.length) % state.episode.findings.length, 0); return; }
   places.sort((a, b) => a.t - b.t || a.i - b.i);
   let at = places.findIndex(p => p.i === chosen && p.k === nth);
@@ -80,4 +79,5 @@ export function step(by) {
 }
 
 on('episode', () => { chosen = -1; draw(); $('side').scrollTop = 0; });
+on('findings', draw);
 on('closed', draw);

@@ -6,7 +6,7 @@ const height = 58;
 let known = [];  // summaries by number; undefined where nothing is known yet
 let shown = [];  // the numbers that the filter lets through, in order
 let selected = -1;
-let received = 0;
+let received = 0; // summaries; an episode whose findings changed comes again
 const rows = new Map(); // of the page, by number
 const only = { found: false, marked: false };
 let marks = new Set();
@@ -23,10 +23,11 @@ export function begin() {
   poll();
 }
 
-// poll asks for what became known until all is.
+// poll asks for what became known until all is. Then there are also the findings from the comparison of all episodes.
 async function poll() {
+  let done = false;
   try {
-    const { episodes } = await askJSON(`api/episodes?after=${received}`);
+    const { episodes, done: all } = await askJSON(`api/episodes?after=${received}`);
     received += episodes.length;
     for (const e of episodes) {
       known[e.number] = e;
@@ -34,14 +35,22 @@ async function poll() {
       rows.delete(e.number);
     }
     if (episodes.length) filter();
+    if (all) {
+      state.compared = true;
+      state.dataset.findings = (await askJSON('api/dataset')).findings;
+      const e = state.episode;
+      if (e) e.findings = (await askJSON(`api/episodes/${e.number}`)).findings;
+      tell('findings');
+      done = true;
+    }
   } catch { /* the server may be back soon */ }
   facts();
-  if (received < known.length) setTimeout(poll, 500);
+  if (!done) setTimeout(poll, 500);
 }
 
 function facts() {
-  const d = state.dataset, found = known.filter(e => e && e.errors + e.warnings).length;
-  $('facts').textContent = `${d.format} · ${count(d.episodes, 'episode')}` + (received < known.length ? ` · ${received} read` : '');
+  const d = state.dataset, found = known.filter(e => e && e.errors + e.warnings).length, read = known.filter(e => e).length;
+  $('facts').textContent = `${d.format} · ${count(d.episodes, 'episode')}` + (read < known.length ? ` · ${read} read` : '');
   $('only-found').textContent = found ? `findings ${found}` : 'findings';
 }
 

@@ -17,7 +17,7 @@ async function load() {
   const s = e.streams.reduce((a, b) => weigh(b) > (a ? weigh(a) : 0) ? b : a, null);
   if (!s) return;
   try {
-    const got = await askJSON(`api/episodes/${e.number}/series?` + query({ stream: s.name, width: 600, columns: [...s.columns.keys()].slice(0, 3) }));
+    const got = await askJSON(`api/episodes/${e.number}/series?` + query({ stream: s.name, width: 600, columns: [...s.columns.keys()].filter(k => !s.columns[k].hidden).slice(0, 3) }));
     if (state.episode === e) { shape = got; draw(); }
   } catch { /* the plots tell */ }
 }
@@ -29,6 +29,8 @@ function draw() {
   c.fillStyle = css('--panel');
   c.fillRect(left, 0, width(), h);
   gaps(c, h);
+  c.fillStyle = css('--accent');
+  c.fillRect(x(state.cursor) - 1, 0, 2, h); // below the curves
   if (shape) {
     c.globalAlpha = 0.55;
     shape.v.forEach((list, k) => {
@@ -51,7 +53,10 @@ function draw() {
   }
   for (const severity of ['warning', 'error']) {
     c.fillStyle = css('--' + severity);
-    for (const f of e.findings) if (f.severity === severity) for (const at of f.at) c.fillRect(x(at) - 1, 0, 2, 8);
+    for (const f of e.findings) if (f.severity === severity) for (const [a, b] of f.ranges) {
+      c.fillRect(x(a) - 1, 0, 2, 8);
+      c.fillRect(x(a), 0, x(b) - x(a), 3);
+    }
   }
   if (state.from > 0 || state.to < e.seconds) {
     c.fillStyle = css('--shade');
@@ -61,8 +66,6 @@ function draw() {
     c.lineWidth = 1;
     c.strokeRect(x(state.from) + 0.5, 0.5, Math.max(x(state.to) - x(state.from) - 1, 2), h - 1);
   }
-  c.fillStyle = css('--accent');
-  c.fillRect(x(state.cursor) - 1, 0, 2, h);
 }
 
 // gaps shades where streams have gaps, the darker the more of them.
@@ -103,6 +106,7 @@ canvas.addEventListener('wheel', e => {
 
 on('episode', load);
 on('closed', draw);
+on('findings', draw);
 on('view', draw);
 on('cursor', draw);
 addEventListener('resize', draw);

@@ -2,32 +2,33 @@
 
 import { state, on, tell, ask, make, query, css, count, rate, short, place, later, clock, $ } from './common.js';
 
-const colours = 8, shownAtFirst = 32, axisWidth = 56;
+const colours = 8, mostLines = 256, axisWidth = 56;
 let panels = [];
-const hidden = new Map(); // the columns that someone hid, by stream: they stay so in the next episode
+const chosen = new Map(); // whether a column is hidden, by stream and name, where someone chose: it stays so in the next episode
 const shut = new Set();   // the streams that someone folded
-const known = new Set();  // those whose columns were looked at for what dwarfs the others
 
 class Panel {
   constructor(stream) {
     this.stream = stream;
     this.seen = false;
     this.data = null;
-    if (!hidden.has(stream.name)) hidden.set(stream.name, new Set([...stream.columns.keys()].slice(shownAtFirst)));
-    this.off = hidden.get(stream.name);
+    const choice = chosen.get(stream.name);
+    this.off = new Set([...stream.columns.keys()].filter(k => choice?.get(stream.columns[k].name) ?? (stream.columns[k].hidden || k >= mostLines)));
     const facts = make('span', { className: 'facts' });
     facts.textContent = [stream.type, rate(stream.rate), count(stream.samples, 'sample'), stream.held ? 'on change' : ''].filter(x => x).join(' · ');
     const wrong = [stream.gap_count ? count(stream.gap_count, 'gap') : '', stream.back_steps ? count(stream.back_steps, 'step') + ' back (sorted here)' : '', stream.no_times ? count(stream.no_times, 'sample') + ' without a time' : ''].filter(x => x);
     if (stream.samples && (stream.to < 0 || stream.from > state.episode.seconds)) wrong.push(`at ${clock(stream.from)}, away from all others`);
     if (wrong.length) facts.append(' · ', make('span', { className: 'warning', textContent: wrong.join(' · ') }));
+    this.aside = make('span', { className: 'facts aside' });
     this.note = make('span', { className: 'facts wrong-text' });
     const name = make('span', { className: 'name', textContent: stream.name, title: 'fold' });
     name.addEventListener('click', () => this.fold());
     this.legend = make('div', { className: 'legend' });
     this.plot = make('div', { className: 'plot' });
-    this.root = make('section', { className: 'stream' + (shut.has(stream.name) ? ' shut' : '') }, make('header', {}, name, facts, this.note), this.legend, this.plot);
+    this.root = make('section', { className: 'stream' + (shut.has(stream.name) ? ' shut' : '') }, make('header', {}, name, this.aside, facts, this.note), this.legend, this.plot);
     this.root.dataset.stream = stream.name;
     this.values = stream.columns.map((c, k) => this.chip(c, k));
+    this.dim();
     this.load = later(25, () => this.fetch());
   }
 
@@ -44,7 +45,7 @@ class Panel {
 
   chip(column, k) {
     const value = make('b');
-    const chip = make('span', { title: 'hide; with shift show it alone', className: this.off.has(k) ? 'off' : '' }, make('i'), column.name + ' ', value);
+    const chip = make('span', { title: 'hide; with shift show it alone', className: '' }, make('i'), column.name + ' ', value);
     chip.firstChild.style.background = css('--c' + k % colours);
     chip.addEventListener('click', e => {
       const all = [...this.stream.columns.keys()], others = all.filter(i => i !== k);
@@ -53,7 +54,7 @@ class Panel {
         this.off.clear();
         if (!alone) others.forEach(i => this.off.add(i));
       } else if (!this.off.delete(k)) this.off.add(k);
-      known.add(this.stream.name);
+      chosen.set(this.stream.name, new Map(this.stream.columns.map((c, i) => [c.name, this.off.has(i)])));
       this.dim();
       this.rebuild();
     });
@@ -94,7 +95,7 @@ class Panel {
     const asking = this.asking = new AbortController();
     const width = Math.max(50, this.wide());
     const q = { stream: this.stream.name, from: state.from, to: state.to, width, columns };
-    if (state.made) q.hz = state.dataset.plan && state.hz === state.dataset.rate ? 0 : state.hz;
+    if (state.made && !state.episode.steps) q.hz = state.dataset.plan && state.hz === state.dataset.rate ? 0 : state.hz;
     let got;
     try {
       got = await (await ask(`api/episodes/${state.episode.number}/series?` + query(q), { signal: asking.signal })).json();
@@ -106,7 +107,6 @@ class Panel {
     this.note.textContent = got.made?.error ? 'not resampled: ' + got.made.error : '';
     this.got = got;
     this.asked = columns;
-    if (!this.looked && this.dwarfed(got)) return;
     const data = joined(got, columns.length), drawn = !!got.made?.t;
     this.data = data;
     if (this.chart && this.drawn !== drawn) { this.chart.destroy(); this.chart = null; }
@@ -116,22 +116,14 @@ class Panel {
     this.follow();
   }
 
-  // dwarfed hides columns beside which the others would be flat lines, such as a timestamp, unless someone has chosen already.
-  dwarfed(got) {
-    this.looked = true;
-    if (known.has(this.stream.name)) return false;
-    known.add(this.stream.name);
-    const sizes = this.asked.map((k, n) => [got.v[n].reduce((m, v) => v == null ? m : Math.max(m, Math.abs(v)), 0), k]).filter(([size]) => size > 0).sort((a, b) => b[0] - a[0]);
-    let at = 0;
-    while (at + 1 < sizes.length && sizes[at][0] < 1000 * sizes[at + 1][0]) at++;
-    if (at + 1 >= sizes.length || at >= 4) return false;
-    sizes.slice(0, at + 1).forEach(([, k]) => this.off.add(k));
-    this.dim();
-    this.rebuild();
-    return true;
+  // dim marks the names of hidden columns, clears their values, and lists them beside the stream's name.
+  dim() {
+    [...this.legend.children].forEach((c, i) => c.classList.toggle('off', this.off.has(i)));
+    for (const k of this.off) this.values[k].textContent = '';
+    const names = this.stream.columns.filter((c, k) => this.off.has(k)).map(c => c.name);
+    this.aside.textContent = names.length ? `${names.length} hidden: ${names.slice(0, 4).join(', ')}${names.length > 4 ? ', …' : ''}` : '';
+    this.aside.title = names.slice(0, 100).join(', ');
   }
-
-  dim() { [...this.legend.children].forEach((c, i) => c.classList.toggle('off', this.off.has(i))); }
 
   create(data, columns, drawn) {
     const soft = css('--soft'), line = css('--line');
@@ -164,7 +156,7 @@ class Panel {
     }, data, this.plot);
     this.chart.setScale('x', { min: state.from, max: state.to });
     this.cursor = make('div', { className: 'cursor' });
-    this.chart.over.append(this.cursor);
+    this.chart.under.append(this.cursor, ...this.chart.over.querySelectorAll('.u-cursor-x')); // below the curves
     let down = null;
     this.chart.over.addEventListener('mousedown', e => { down = e.clientX; });
     this.chart.over.addEventListener('click', e => {
@@ -193,12 +185,14 @@ class Panel {
     for (const f of state.episode.findings) {
       if (f.stream !== this.stream.name) continue;
       c.fillStyle = css('--' + f.severity);
-      for (const t of f.at) {
-        if (t < state.from || t > state.to) continue;
+      for (const [a, b] of f.ranges) {
+        if (b < state.from || a > state.to) continue;
+        if (b > a) c.fillRect(x(a), top - 5 * ratio, Math.max(x(b) - x(a), ratio), 3 * ratio);
+        if (a < state.from) continue;
         c.beginPath();
-        c.moveTo(x(t) - 4 * ratio, top - 5 * ratio);
-        c.lineTo(x(t) + 4 * ratio, top - 5 * ratio);
-        c.lineTo(x(t), top + 2 * ratio);
+        c.moveTo(x(a) - 4 * ratio, top - 5 * ratio);
+        c.lineTo(x(a) + 4 * ratio, top - 5 * ratio);
+        c.lineTo(x(a), top + 2 * ratio);
         c.fill();
       }
     }
@@ -341,6 +335,7 @@ on('episode', () => {
 });
 on('view', () => panels.forEach(p => p.view()));
 on('cursor', () => panels.forEach(p => p.follow()));
+on('findings', () => panels.forEach(p => p.chart?.redraw(false)));
 on('made', () => panels.forEach(p => p.fetch()));
 on('stream', name => panels.find(p => p.stream.name === name)?.root.scrollIntoView({ block: 'nearest' }));
 

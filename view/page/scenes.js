@@ -29,7 +29,7 @@ class Camera {
     if (this.busy) { this.again = true; return; }
     const got = await this.fetch(t);
     if (got) this.draw(got);
-    if (this.again) { this.again = false; this.show(); }
+    if (this.again && !this.closed) { this.again = false; this.show(); }
   }
 
   async ahead(from) {
@@ -69,11 +69,11 @@ class Camera {
   }
 
   tell(k) {
-    const age = state.cursor - k.at;
-    this.caption.textContent = `${clock(k.at)} · frame ${k.frame}${age > 1.5 / (this.media.rate || 1) ? ` · ${age.toFixed(2)} s ago` : age < -1e-6 ? ` · ${(-age).toFixed(2)} s ahead` : ''}`;
+    const age = state.cursor - k.at, far = d => state.episode.steps ? count(Math.round(d), 'step') : d.toFixed(2) + ' s';
+    this.caption.textContent = `${clock(k.at)} · frame ${k.frame}${age > 1.5 / (this.media.rate || 1) ? ` · ${far(age)} ago` : age < -1e-6 ? ` · ${far(-age)} ahead` : ''}`;
   }
 
-  close() { for (const k of this.kept.values()) k.picture.close(); this.kept.clear(); }
+  close() { this.closed = true; for (const k of this.kept.values()) k.picture.close(); this.kept.clear(); }
 }
 
 // late reports whether a camera's frame has not come that the cursor left behind: playing waits for it, so that all cameras show one moment.
@@ -89,15 +89,12 @@ function clear() {
 
 on('closed', clear);
 on('episode', () => {
-  const e = state.episode, before = cameras.map(c => [c.media.name, c.canvas]);
+  const e = state.episode, before = new Map(cameras.map(c => [c.media.name, c.canvas]));
   clear();
   cameras = e.media.map(m => new Camera(m));
-  for (const c of cameras) { // the last picture stays until the new one is there, so that nothing jumps
-    const old = before.find(([name]) => name === c.media.name)?.[1];
-    if (!old) continue;
-    c.canvas.width = old.width;
-    c.canvas.height = old.height;
-    c.canvas.getContext('2d').drawImage(old, 0, 0);
+  for (const c of cameras) { // empty, and of the last picture's shape until the new one is there, so that nothing jumps
+    const { width, height } = before.get(c.media.name) ?? c.canvas;
+    Object.assign(c.canvas, { width, height });
   }
   $('scenes').append(...cameras.map(c => c.root));
   for (const c of cameras) c.root.title = [c.media.name, c.media.encoding, c.media.width ? `${c.media.width} × ${c.media.height}` : '', rate(c.media.rate), count(c.media.frames, 'frame')].filter(x => x).join(' · ');

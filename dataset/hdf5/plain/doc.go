@@ -1,10 +1,9 @@
-// Package plain reads HDF5 files whose layout is none that another package knows, as far as they are series: its format is "hdf5".
+// Package plain reads HDF5 files in layouts that no other package knows, as far as they are series: its format is "hdf5".
 //
-// A file is one episode, unless all that its root holds are groups whose names differ by a number, such as traj_0 and traj_1: then each is an
-// episode. An episode has as many steps T as its dataset action or actions has rows, or else as most of its datasets have. Of these every dataset of
-// numbers [T] or [T,D] is a stream that is called as the file has it; so are compounds [T], with a column for each field that is a number. Images
-// are media: raw pixels [T,H,W,C] of bytes, and JPEG or PNG in rows, strings or sequences of bytes. Beside actions, what has T+1 rows is a stream,
-// too: it goes on until after the last step. Everything else is left out by name, with the reason.
+// A file is one episode, or its episodes are groups at any depth: groups whose names differ only in numbers, such as traj_0 and traj_1, or at least two
+// that each hold actions, observations, rewards or dones. Arms, cameras, sensors and objects are parts of an episode, although they are alike. Lists
+// of episodes in a group mask are splits. What lies beside the episodes is named by the dataset's attribute "other objects".
 //
-// The rate is what the caller says; else the timestamps count steps, a second each. A dataset of times is a stream like the others.
+// Streams, cameras, clocks and rates are those of package h5episode: timestamps beside data are its clock, an attribute such as fps is its rate, beside
+// T actions what has T+1 rows is a stream. Everything else is left out by name, with the reason.
 package plain

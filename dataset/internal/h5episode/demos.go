@@ -3,101 +3,40 @@ package h5episode
 import (
 	"context"
 	"encoding/json"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/hdf5"
-	"github.com/robocache/robocache/internal/text"
 )
 
 // WantDemos says what DemosOf looks for.
 const WantDemos = "a group data with groups demo_0, demo_1, ..."
 
-// DemosOf returns the names in a group data that begin with demo, in the order of their numbers; none if there is no such group.
+// DemosOf returns the group data, and the paths of the groups in it that begin with demo; none if there is no such group.
 func DemosOf(root *hdf5.Group) (data *hdf5.Group, demos []string, err error) {
 	if !root.Has("data") {
 		return nil, nil, nil
 	}
 	o, err := root.Open("data")
-	if err != nil {
-		return nil, nil, err
-	}
 	data, ok := o.(*hdf5.Group)
-	if !ok {
-		return nil, nil, nil
+	if err != nil || !ok {
+		return nil, nil, err
 	}
 	for _, name := range data.Names() {
 		if strings.HasPrefix(name, "demo") {
-			demos = append(demos, name)
+			demos = append(demos, "data/"+name)
 		}
 	}
-	slices.SortFunc(demos, dataset.CompareNames)
 	return data, demos, nil
 }
 
-// IndexDemos is Index for files with a group data of demonstrations, and in a group mask lists of them that are splits. The rate is what rateOf finds
-// in the text of env_args.
-func (s *Set) IndexDemos(ctx context.Context, rateOf func(envArgs string) float64) error {
-	data, demos, err := DemosOf(s.File.Root())
+// IndexDemos is Index for files with a group data of demonstrations.
+func (s *Set) IndexDemos(ctx context.Context) error {
+	_, demos, err := DemosOf(s.File.Root())
 	if err != nil {
 		return err
 	}
-	for _, g := range []*hdf5.Group{s.File.Root(), data} {
-		if err := g.Lost(); err != nil {
-			if err := s.Broken(g.Path(), err); err != nil {
-				return err
-			}
-		}
-	}
-	said, err := s.Attributes(data)
-	if err != nil {
-		return err
-	}
-	s.About.Attributes = said
-	s.tellOthers(data)
-	if err := s.ChooseRate(rateOf(said["env_args"])); err != nil {
-		return err
-	}
-	s.AddTask(TaskOf(said))
-	for _, name := range demos {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		s.Parts = append(s.Parts, Part{name, data.Path() + "/" + name})
-		demo, err := data.Group(name)
-		if err == nil {
-			err = s.countDemo(demo)
-		}
-		if err != nil {
-			if err := s.Broken("data/"+name, err); err != nil {
-				return err
-			}
-		}
-	}
-	if total, ok := said.Number("total"); ok && total != float64(s.About.Frames) {
-		s.Problem(dataset.CodeStepTotal, "data", dataset.Detail{Got: strconv.Itoa(s.About.Frames), Want: said["total"]})
-	}
-	return s.masks(demos)
-}
-
-// tellOthers says what else there is beside the demonstrations: it is of no episode.
-func (s *Set) tellOthers(data *hdf5.Group) {
-	var names []string
-	for _, name := range s.File.Root().Names() {
-		if name != "data" && name != "mask" {
-			names = append(names, name)
-		}
-	}
-	for _, name := range data.Names() {
-		if !strings.HasPrefix(name, "demo") {
-			names = append(names, "data/"+name)
-		}
-	}
-	if len(names) > 0 {
-		s.About.Attributes["other objects"] = text.Names(names)
-	}
+	return s.groups(ctx, demos)
 }
 
 // countDemo counts a demonstration's steps, and notes its task.
@@ -115,8 +54,8 @@ func (s *Set) countDemo(demo *hdf5.Group) error {
 		}
 	}
 	s.AddTask(TaskOf(said))
-	if demo.Has("actions") {
-		if actions, err := demo.Dataset("actions"); err == nil && len(actions.Shape()) > 0 {
+	for _, name := range []string{"action", "actions"} {
+		if actions, err := demo.Dataset(name); err == nil && len(actions.Shape()) > 0 {
 			s.AddFrames(actions.Len())
 			return nil
 		}
@@ -128,17 +67,13 @@ func (s *Set) countDemo(demo *hdf5.Group) error {
 }
 
 // masks reads the lists of demonstrations in the group mask.
-func (s *Set) masks(demos []string) error {
+func (s *Set) masks(number map[string]int) error {
 	if !s.File.Root().Has("mask") {
 		return nil
 	}
 	mask, err := s.File.Root().Group("mask")
 	if err != nil {
 		return s.Broken("mask", err)
-	}
-	number := make(map[string]int, len(demos))
-	for i, name := range demos {
-		number[name] = i
 	}
 	for _, name := range mask.Names() {
 		list, err := mask.Dataset(name)
@@ -165,22 +100,7 @@ func (s *Set) masks(demos []string) error {
 	return nil
 }
 
-// BeginDemo is Begin for a demonstration, whose attribute num_samples says how many steps it has.
-func (r *Reader) BeginDemo(demo *hdf5.Group) error {
-	r.Actions = []string{"actions"}
-	if err := r.BeginRoot(demo); err != nil {
-		return err
-	}
-	said := Said(r.Episode.Attributes.Other)
-	if n, ok := said.Number("num_samples"); ok && n >= 0 && n < 1<<53 {
-		declared := int(n)
-		r.Declared = &declared
-		delete(said, "num_samples")
-	}
-	return nil
-}
-
-// BeginRoot is Begin for any group: its attributes are the episode's.
+// BeginRoot is Begin for any group: its attributes are the episode's, of which num_samples says how many steps it has.
 func (r *Reader) BeginRoot(group *hdf5.Group) error {
 	said, err := r.Attributes(group)
 	if err != nil {
@@ -190,6 +110,11 @@ func (r *Reader) BeginRoot(group *hdf5.Group) error {
 		success := v != 0
 		r.Episode.Attributes.Success = &success
 		delete(said, "success")
+	}
+	if n, ok := said.Number("num_samples"); ok && n >= 0 && n < 1<<53 {
+		declared := int(n)
+		r.Declared = &declared
+		delete(said, "num_samples")
 	}
 	r.Episode.Attributes.Other = said
 	r.Episode.Attributes.Task = TaskOf(said)

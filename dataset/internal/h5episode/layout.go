@@ -26,7 +26,8 @@ type Layout struct {
 func (l *Layout) Register() {
 	f := dataset.Format{
 		Name: l.Format, Extensions: []string{".hdf5", ".h5"}, Match: matches,
-		Open: l.open,
+		Named: func(head []byte) bool { return len(head) == dataset.HeadBytes }, // a block of the user's may be longer
+		Open:  l.open,
 	}
 	if l.Fits != nil {
 		f.Inside = l.inside

@@ -9,19 +9,25 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/hdf5"
+	"github.com/robocache/robocache/tensor"
 )
 
 // images makes raw images [T,H,W,C] media.
-func (r *Reader) images(path string, d *hdf5.Dataset) error {
+func (r *Reader) images(path string, d *hdf5.Dataset, p pace) error {
 	shape := d.Shape()
-	times, err := r.clock(path, shape[0])
+	times, err := r.clock(path, p)
 	if err != nil {
 		return err
 	}
 	r.Media = append(r.Media, dataset.Media{
-		Name: path, Times: times, Encoding: map[int]string{1: "mono8", 3: "rgb8", 4: "rgba8"}[shape[3]], Height: shape[1], Width: shape[2], Source: pixels{d},
+		Name: path, Times: nanoseconds(times), Encoding: map[int]string{1: "mono8", 3: "rgb8", 4: "rgba8"}[shape[3]], Height: shape[1], Width: shape[2], Source: pixels{d},
 	})
 	return nil
+}
+
+func nanoseconds(times *tensor.Tensor) []int64 {
+	s := dataset.Stream{Times: times}
+	return s.Nanoseconds()
 }
 
 // pixels reads raw images.
@@ -36,7 +42,7 @@ var signatures = []struct{ encoding, begin string }{{"jpeg", "\xff\xd8\xff"}, {"
 const maxLook = 8
 
 // encoded makes a dataset media if one of its first rows is an encoded image, and reports whether one is.
-func (r *Reader) encoded(path string, d *hdf5.Dataset) (bool, error) {
+func (r *Reader) encoded(path string, d *hdf5.Dataset, p pace) (bool, error) {
 	for i := range min(d.Len(), maxLook) {
 		row, err := rowOf(d, i)
 		if err != nil {
@@ -44,7 +50,7 @@ func (r *Reader) encoded(path string, d *hdf5.Dataset) (bool, error) {
 		}
 		for _, s := range signatures {
 			if bytes.HasPrefix(row, []byte(s.begin)) {
-				return true, r.film(path, d, s.encoding, s.begin, row)
+				return true, r.film(path, d, p, s.encoding, s.begin, row)
 			}
 		}
 	}
@@ -52,12 +58,12 @@ func (r *Reader) encoded(path string, d *hdf5.Dataset) (bool, error) {
 }
 
 // film makes a dataset of encoded images media. Of one of them the size is taken.
-func (r *Reader) film(path string, d *hdf5.Dataset, encoding, begin string, frame []byte) error {
-	times, err := r.clock(path, d.Len())
+func (r *Reader) film(path string, d *hdf5.Dataset, p pace, encoding, begin string, frame []byte) error {
+	times, err := r.clock(path, p)
 	if err != nil {
 		return err
 	}
-	m := dataset.Media{Name: path, Times: times, Encoding: encoding, Source: encoded{d, r.set, encoding, begin}}
+	m := dataset.Media{Name: path, Times: nanoseconds(times), Encoding: encoding, Source: encoded{d, r.set, encoding, begin}}
 	decode := jpeg.DecodeConfig
 	if encoding == "png" {
 		decode = png.DecodeConfig

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	gopath "path"
 	"slices"
 	"strings"
 
@@ -15,19 +17,21 @@ import (
 // Reader makes a group's datasets into an episode.
 type Reader struct {
 	*dataset.Episode
-	// Actions are names of datasets of which the first that is there has a row for each step.
-	Actions []string
 	// Declared is how many steps the group says the episode has; it counts where there are no actions.
 	Declared *int
-	// Further takes datasets with one row more than there are steps as well: what is observed after the last one.
-	Further bool
 	// Omit returns the code of a dataset that is left out whatever it holds; "" if it is not.
 	Omit func(path string) dataset.Code
 
-	set   *Set
-	steps int
-	room  int64           // bytes that may yet be taken
-	times map[int][]int64 // by their number
+	set     *Set
+	items   []item
+	steps   int
+	acted   bool  // the steps are those of actions, so that data may have one row more: what is observed after the last one
+	room    int64 // bytes that may yet be taken
+	clocks  []*clock
+	start   int64              // ns, of the earliest clock; 0 if there is none
+	rates   map[string]float64 // Hz, by the path of what states them; "." is the episode
+	longest map[string]int     // the most rows of a dataset, by group
+	times   map[pace]*tensor.Tensor
 }
 
 // Attributes reads the attributes of an object that say something of the episode. One that is broken costs itself.
@@ -60,13 +64,13 @@ func (r *Reader) leave(name string, count int, code dataset.Code, d dataset.Deta
 
 // item is a dataset of the episode.
 type item struct {
-	path string
-	d    *hdf5.Dataset
+	path  string
+	d     *hdf5.Dataset
+	clock *clock // that it is; nil if it is none
 }
 
 // read reads all datasets of a group.
 func (r *Reader) read(ctx context.Context, group *hdf5.Group) error {
-	var items []item
 	var links []string
 	met := map[string]bool{}
 	note := func(path string, g *hdf5.Group) error {
@@ -103,6 +107,7 @@ func (r *Reader) read(ctx context.Context, group *hdf5.Group) error {
 			}
 			r.Episode.Attributes.Other[path+"/"+name] = text
 		}
+		r.rates[path] = RateOf(said)
 		switch d := o.(type) {
 		case *hdf5.Dataset:
 			if r.Omit != nil {
@@ -111,7 +116,9 @@ func (r *Reader) read(ctx context.Context, group *hdf5.Group) error {
 					return nil
 				}
 			}
-			items = append(items, item{path, d})
+			r.items = append(r.items, item{path: path, d: d})
+			group := gopath.Dir(path)
+			r.longest[group] = max(r.longest[group], d.Len())
 		case *hdf5.Group:
 			return note(path+"/", d)
 		case *hdf5.NamedType:
@@ -127,41 +134,55 @@ func (r *Reader) read(ctx context.Context, group *hdf5.Group) error {
 			r.leave(name, 0, dataset.CodeAlias, dataset.Detail{})
 		}
 	}
-	if err := r.count(items); err != nil {
+	r.rates["."] = RateOf(Said(r.Episode.Attributes.Other))
+	if r.set.About.RateFrom == "caller" {
+		r.rates["."] = 0
+	}
+	if err := r.count(); err != nil {
 		return err
 	}
-	for _, it := range items {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := r.add(it.path, it.d); err != nil {
-			if err := r.cost(it.path, dataset.CodeArrayBroken, err); err != nil {
+	if err := r.findClocks(); err != nil {
+		return err
+	}
+	for _, late := range []bool{false, true} { // clocks are data if no data has them
+		for _, it := range r.items {
+			if (it.clock != nil) != late || late && it.clock.used {
+				continue
+			}
+			if err := ctx.Err(); err != nil {
 				return err
+			}
+			if err := r.add(it.path, it.d); err != nil {
+				if err := r.cost(it.path, dataset.CodeArrayBroken, err); err != nil {
+					return err
+				}
 			}
 		}
 	}
-	if len(r.Streams)+len(r.Media) > 0 {
+	other := slices.ContainsFunc(r.Streams, func(s dataset.Stream) bool { return !r.inStep(s.Len()) })
+	if len(r.Streams)+len(r.Media) > 0 && !other {
 		r.Frames = r.steps // else nothing bears it out
 	}
 	return nil
 }
 
 // count finds how many steps there are: as many as actions, or as the group declares if a dataset has so many rows, or as most datasets have.
-func (r *Reader) count(items []item) error {
+func (r *Reader) count() error {
 	rows := map[int]int{}
-	for _, it := range items {
+	for _, it := range r.items {
 		if len(it.d.Shape()) > 0 {
 			rows[it.d.Len()]++
 		}
 	}
-	found := false
-	for _, name := range r.Actions {
-		if at := slices.IndexFunc(items, func(it item) bool { return it.path == name && len(it.d.Shape()) > 0 }); at >= 0 && !found {
-			r.steps, found = items[at].d.Len(), true
+	depth := math.MaxInt
+	for _, it := range r.items {
+		name := "/" + it.path + "/"
+		if n := strings.Count(name, "/"); n < depth && len(it.d.Shape()) > 0 && (strings.Contains(name, "/action/") || strings.Contains(name, "/actions/")) {
+			r.steps, r.acted, depth = it.d.Len(), true, n
 		}
 	}
 	switch {
-	case found:
+	case r.acted:
 	case r.Declared != nil && (rows[*r.Declared] > 0 || len(rows) == 0 && *r.Declared == 0):
 		r.steps = *r.Declared
 	default:
@@ -189,18 +210,21 @@ func (r *Reader) add(path string, d *hdf5.Dataset) error {
 	}
 	n := shape[0]
 	dtype, numbers := d.Type().DType()
-	if kind == hdf5.Array {
-		numbers = false
+	_, dims := d.Type().Flat()
+	if numbers {
+		shape = append(shape, dims...)
 	}
 	bytes := numbers && dtype == tensor.U8 && kind == hdf5.Uint
-	switch {
-	case n != r.steps && !(r.Further && n == r.steps+1):
-		r.leave(path, n, dataset.CodeStepCount, dataset.Detail{Of: r.steps})
+	p, why := r.paceOf(path, n)
+	if why.Code != "" {
+		r.leave(path, n, why.Code, why.Detail)
 		return nil
+	}
+	switch {
 	case bytes && len(shape) == 4 && (shape[3] == 1 || shape[3] == 3 || shape[3] == 4):
-		return r.images(path, d)
+		return r.images(path, d, p)
 	case len(shape) == 1 && (kind == hdf5.String || kind == hdf5.Sequence || kind == hdf5.Opaque), bytes && len(shape) == 2:
-		if done, err := r.encoded(path, d); done || err != nil {
+		if done, err := r.encoded(path, d, p); done || err != nil {
 			return err
 		}
 		if bytes && strings.Contains("/"+path, "/images/") {
@@ -208,20 +232,21 @@ func (r *Reader) add(path string, d *hdf5.Dataset) error {
 			return nil
 		}
 	case kind == hdf5.Compound && len(shape) == 1:
-		return r.records(path, d)
+		return r.records(path, d, p)
 	}
+	width, err := tensor.NumElements(shape[1:]...)
 	switch {
 	case !numbers:
 		r.leave(path, n, dataset.CodeValueType, dataset.Detail{Got: d.Type().String()})
-		return nil
-	case len(shape) > 2:
-		r.leave(path, n, dataset.CodeValueShape, dataset.Detail{Got: tensor.FormatShape(shape), Want: "[T,D], or images [T,H,W,C] of bytes"})
-		return nil
-	case len(shape) == 2 && shape[1] == 0:
+	case len(shape) > 2 && (err != nil || width > maxMatrix):
+		r.leave(path, n, dataset.CodeValueShape, dataset.Detail{Got: tensor.FormatShape(shape),
+			Want: fmt.Sprintf("[T,D], at most %d numbers a row of more dimensions, or images [T,H,W,C] of bytes", maxMatrix)})
+	case width == 0:
 		r.leave(path, n, dataset.CodeNoColumns, dataset.Detail{})
-		return nil
+	default:
+		return r.numbers(path, d, p, shape, width)
 	}
-	return r.numbers(path, d)
+	return err
 }
 
 // take counts n elements of so many bytes before memory is taken for them.
@@ -234,24 +259,11 @@ func (r *Reader) take(path string, n, bytes int) error {
 	return nil
 }
 
-// clock returns the timestamps of n steps, ns.
-func (r *Reader) clock(path string, n int) ([]int64, error) {
-	if times, ok := r.times[n]; ok {
-		return times, nil
-	}
-	if err := r.take(path, n, 8); err != nil {
-		return nil, err
-	}
-	times, err := dataset.StepTimes(n, r.set.About.Rate)
-	if err == nil {
-		r.times[n] = times
-	}
-	return times, err
-}
+// maxMatrix is how many numbers a row of more than two dimensions may have, which has a column for each.
+const maxMatrix = 1024
 
-// numbers makes numbers [T] or [T,D] a stream. Whole numbers become f32 where that holds their type exactly, else f64.
-func (r *Reader) numbers(path string, d *hdf5.Dataset) error {
-	shape := d.Shape()
+// numbers makes numbers of a shape [T], [T,D] or [T,H,W] a stream. Whole numbers become f32 where that holds their type exactly, else f64.
+func (r *Reader) numbers(path string, d *hdf5.Dataset, p pace, shape []int, width int) error {
 	n, err := tensor.NumElements(shape...)
 	if err != nil {
 		return err
@@ -259,24 +271,21 @@ func (r *Reader) numbers(path string, d *hdf5.Dataset) error {
 	if err := r.take(path, n, max(8, d.Type().Size)); err != nil {
 		return err
 	}
-	times, err := r.clock(path, shape[0])
+	times, err := r.clock(path, p)
 	if err != nil {
 		return err
 	}
-	values, err := d.Read()
+	values, err := d.Rows(0, times.Len())
 	if err != nil {
 		return err
 	}
+	base, _ := d.Type().Flat()
 	whole := !values.DType().IsFloat()
-	values, inexact, err := dataset.Numbers(values, 8*d.Type().Size)
+	values, inexact, err := dataset.Numbers(values, 8*base.Size)
 	if err != nil {
 		return err
 	}
-	width := 1
-	if len(shape) == 2 {
-		width = shape[1]
-	}
-	if values, err = values.Reshape(shape[0], width); err != nil {
+	if values, err = values.Reshape(times.Len(), width); err != nil {
 		return err
 	}
 	if err := r.take(path, width, 64); err != nil { // a dataset without rows may say that it has any number of columns
@@ -285,18 +294,22 @@ func (r *Reader) numbers(path string, d *hdf5.Dataset) error {
 	names := columnNames(d, width)
 	columns := make([]dataset.Column, width)
 	for i := range columns {
-		columns[i] = dataset.Column{Name: fmt.Sprint(i), Type: d.Type().String(), Integer: whole}
+		columns[i] = dataset.Column{Name: fmt.Sprint(i), Type: base.String(), Integer: whole}
 		if names != nil {
 			columns[i].Name = names[i]
+		} else if len(shape) > 2 {
+			columns[i].Name = dataset.Indices(i, shape[1:])
 		}
 	}
-	s, err := dataset.NewStream(path, times, values, columns)
-	if err != nil {
-		return err
+	return r.stream(dataset.Stream{Name: path, Times: times, Values: values, Columns: columns, Inexact: inexact})
+}
+
+func (r *Reader) stream(s dataset.Stream) error {
+	err := s.Check()
+	if err == nil {
+		r.Streams = append(r.Streams, s)
 	}
-	s.Inexact = inexact
-	r.Streams = append(r.Streams, s)
-	return nil
+	return err
 }
 
 // columnNames returns what attributes that are usual for it call a dataset's columns; nil if none does.

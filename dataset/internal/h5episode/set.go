@@ -10,6 +10,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/hdf5"
 	"github.com/robocache/robocache/storage"
+	"github.com/robocache/robocache/tensor"
 )
 
 // Set is an open file. A layout's Index fills it in; after that it does not change, and its methods may be called from any goroutine.
@@ -142,9 +143,9 @@ func (s *Set) Episode(ctx context.Context, i int) (_ *dataset.Episode, err error
 	if err != nil {
 		return nil, err
 	}
-	e := &dataset.Episode{Name: s.Parts[i].Name, Steps: s.About.Rate == 0}
+	e := &dataset.Episode{Name: s.Parts[i].Name}
 	e.Attributes = dataset.Attributes{Source: s.path, Other: map[string]string{}}
-	r := &Reader{Episode: e, set: s, room: s.Room(), times: map[int][]int64{}}
+	r := &Reader{Episode: e, set: s, room: s.Room(), rates: map[string]float64{}, longest: map[string]int{}, times: map[pace]*tensor.Tensor{}}
 	if err := s.layout.Begin(r, group); err != nil {
 		return nil, err
 	}

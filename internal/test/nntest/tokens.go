@@ -81,6 +81,9 @@ func tokens(t *testing.T, b *Bench) {
 	} {
 		b.Case(t, fmt.Sprintf("%dx%dx%d", c.b, c.t, c.width), func(t *testing.T) { c.run(t, b, uint64(i)) })
 	}
+	for _, d := range []int{4, 8} {
+		b.Case(t, fmt.Sprintf("far from 0 in %d", d), func(t *testing.T) { farTokens(t, b, d) })
+	}
 	for _, d := range []int{4, 8} { // of which the second is whole chunks
 		b.Case(t, fmt.Sprintf("not finite in %d", d), func(t *testing.T) { badTokens(t, b, d) })
 	}
@@ -151,7 +154,7 @@ func (c tokensCase) run(t *testing.T, b *Bench, seed uint64) {
 		for at, x := range s[i].values {
 			row, tick, column := at/s[i].D/s[i].Ticks, at/s[i].D%s[i].Ticks, s[i].Column+at%s[i].D
 			if token := s[i].Token + tick; token >= 0 && token < c.t && s[i].counts[at/s[i].D] {
-				input[(row*c.t+token)*c.width+column] = (x-r(row, relative[column]))*scale[column] + shift[column]
+				input[(row*c.t+token)*c.width+column] = (x - r(row, relative[column]) - shift[column]) * scale[column]
 			}
 		}
 	}
@@ -161,7 +164,7 @@ func (c tokensCase) run(t *testing.T, b *Bench, seed uint64) {
 		targets, weights := make([]float64, len(y.values)), make([]float64, len(y.counts))
 		for at, x := range y.values {
 			if row := at / y.D / y.Ticks; y.counts[at/y.D] && known(row) {
-				targets[at] = (x-r(row, targetRelative[at%y.D]))*targetScale[at%y.D] + targetShift[at%y.D]
+				targets[at] = (x - r(row, targetRelative[at%y.D]) - targetShift[at%y.D]) * targetScale[at%y.D]
 				weights[at/y.D] = 1
 				count++
 			}
@@ -170,6 +173,30 @@ func (c tokensCase) run(t *testing.T, b *Bench, seed uint64) {
 		Within(t, "targets", got["targets"], targets, func(int) float64 { return 2e-5 })
 	}
 	assert.Equal(t, []float64{42, 0, float64(count), 0, 0, 0, 0, 0}, got["state"])
+}
+
+// farTokens normalises columns of small spread far from 0: Shift is subtracted before the factor, so that no digit of a value is lost.
+func farTokens(t *testing.T, b *Bench, d int) {
+	const batch, ticks = 3, 2
+	var values []float64
+	shift, scale := repeated(2.5, d), repeated(4096, d)
+	got := b.Same(t, 1, func(m *Maker) (backend.Plan, error) {
+		values = m.normal(batch*ticks*d, 1.0/4096, 2.5)
+		s := backend.TokenSource{Values: m.Of(tensor.F32, values, batch, ticks, d), Ticks: ticks, D: d}
+		j := &backend.TokensJob{B: batch, T: ticks, Width: d, Input: m.Out("input", 0, batch*ticks, 16), State: m.state(1, 0), Sources: []backend.TokenSource{s}, Target: &s}
+		m.InOut("state", j.State)
+		j.Scale, j.Shift = m.Of(tensor.F32, scale, d), m.Of(tensor.F32, shift, d)
+		j.TargetScale, j.TargetShift = j.Scale, j.Shift
+		j.Targets, j.Weights = m.Out("targets", tensor.F32, batch*ticks, d), m.Out("weights", tensor.F32, batch*ticks)
+		return m.NN().Tokens(j)
+	})
+	targets, input := make([]float64, len(values)), make([]float64, batch*ticks*16)
+	for i, x := range values {
+		targets[i] = (x - 2.5) * 4096 // exact in float32
+		input[i/d*16+i%d] = targets[i]
+	}
+	assert.Equal(t, targets, got["targets"])
+	Within(t, "input", got["input"], input, func(i int) float64 { return b.rounding() * math.Abs(input[i]) })
 }
 
 // badTokens looks for a value that is not finite in each place where one can be, in sources of d columns.
