@@ -9,12 +9,6 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// The most that a page may have.
-const (
-	maxPageValues = 1 << 24
-	maxPageBytes  = 1 << 28
-)
-
 // pagesOf walks over the headers of the pages of a row group and checks the declared sizes.
 func (l *leaf) pagesOf(group int, from io.ReaderAt) (*chunk, error) {
 	l.mu.Lock()

@@ -28,6 +28,12 @@ const (
 	splitBytes      = 9
 )
 
+// The most that a page may have.
+const (
+	maxPageValues = 1 << 24
+	maxPageBytes  = 1 << 28
+)
+
 // decodedPage is a page that is decompressed and taken apart. Its memory is lent, until release.
 type decodedPage struct {
 	kind       string  // of its values
