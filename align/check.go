@@ -122,7 +122,7 @@ func (s *Sampling) check(key string) error {
 		key   string
 		limit ops.Limit
 	}{{"max_gap", s.MaxGap}, {"tolerance", s.Tolerance}, {"window", s.Window}} {
-		if d, given := l.limit.Get(); given && d < 0 {
+		if d, given := l.limit.Get(); given && d < 0 && (l.key == "window" || l.limit != AutoGap && l.limit != NoGap) {
 			return bad(key+"."+l.key, d.String(), "a length of time that is not negative")
 		}
 	}

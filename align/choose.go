@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/clocks"
@@ -67,6 +68,13 @@ func (j *job) choose(e *dataset.Episode) error {
 		how, err := j.sampling(i, w)
 		if err != nil {
 			return err
+		}
+		for _, l := range []*ops.Limit{&how.MaxGap, &how.Tolerance} {
+			if longest := stats.Limit(); *l == AutoGap && longest > 0 {
+				*l = ops.Within(time.Duration(longest))
+			} else if *l == AutoGap || *l == NoGap {
+				*l = ops.Limit{}
+			}
 		}
 		named := *s
 		named.Name = w.Name

@@ -107,7 +107,7 @@ type Sampling struct {
 	// Fill is the value of targets without a value: NaN unless given, and 0 in Fuse.
 	Fill ops.Fill
 	// MaxGap makes targets invalid if the samples around them are further apart, Tolerance if their sample is further away. FillGaps writes
-	// the fill value to both.
+	// the fill value to both. Both may be AutoGap, and NoGap where Defaults have a limit.
 	MaxGap, Tolerance ops.Limit
 	FillGaps          bool
 	// Offset corrects the stream's clock: stream time + Offset = common time. Only Fuse takes one.
@@ -118,6 +118,34 @@ type Sampling struct {
 	// DType is the dtype of the values. If it is not given, Resample keeps the stream's own. In Fuse all streams have one: f64 if any
 	// stream has it, else f32.
 	DType tensor.DType
+}
+
+// AutoGap is the limit that follows from a stream's own rate: dataset.GapLimit of its median step, and no limit for a stream without a rate.
+// A loader has the longest such limit of its episodes. NoGap is no limit.
+var AutoGap, NoGap = ops.Within(-1), ops.Within(-2)
+
+// GapText returns a MaxGap or Tolerance as a plan file has it: "auto", "none" or a length of time; empty if it is not given.
+func GapText(limit ops.Limit) string {
+	d, given := limit.Get()
+	switch {
+	case limit == AutoGap:
+		return "auto"
+	case limit == NoGap:
+		return "none"
+	case given:
+		return d.String()
+	}
+	return ""
+}
+
+// ParseGap returns the limit of a name in a plan file, and false for other text.
+func ParseGap(name string) (limit ops.Limit, ok bool) {
+	for _, limit := range []ops.Limit{AutoGap, NoGap} {
+		if GapText(limit) == name {
+			return limit, true
+		}
+	}
+	return limit, false
 }
 
 // ColumnKind is a kind for some columns.

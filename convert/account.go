@@ -34,7 +34,7 @@ type StreamAccount struct {
 	NotFinite  int `json:"not_finite"`
 	// Undecoded are rows of a camera with a frame that cannot be decoded, which is otherwise valid.
 	Undecoded int `json:"undecoded,omitempty"`
-	// AcrossGaps are the rows that were made between two samples further apart than dataset.GapFactor medians, be they valid or not.
+	// AcrossGaps are the rows that were made in a gap, which is a step longer than dataset.Stats.Limit, be they valid or not.
 	AcrossGaps int `json:"across_gaps"`
 	// Rounded counts recorded whole numbers that float64 does not hold, for example 1<<53+1: they were rounded.
 	Rounded int `json:"rounded_integers"`

@@ -80,7 +80,7 @@ func ordered(values []float64) iter.Seq2[int, int] {
 }
 
 // pick makes a media stream of the frames' numbers that the clock's ticks got, and accounts for the frames.
-func pick(s *align.Aligned, m *dataset.Media, times []int64, account *StreamAccount) (out dataset.Media, err error) {
+func pick(s *align.Aligned, plan *align.Plan, m *dataset.Media, times []int64, account *StreamAccount) (out dataset.Media, err error) {
 	values, err := tensor.Floats(s.Values)
 	if err != nil {
 		return out, err
@@ -107,17 +107,12 @@ func pick(s *align.Aligned, m *dataset.Media, times []int64, account *StreamAcco
 		}
 		p.Frames[i], used[n] = n, true
 	}
+	rows := make([]bool, len(recorded))
 	for row, i := range ordered(own) {
-		switch t := recorded[row]; { // with the plan's offset
-		case used[i]:
-			account.Used++
-		case len(times) == 0 || t < times[0]:
-			account.drop(dataset.CodeBeforeClock, 1)
-		case t > times[len(times)-1]:
-			account.drop(dataset.CodeAfterClock, 1)
-		default:
-			account.drop(dataset.CodeBetweenTicks, 1)
-		}
+		rows[row] = used[i]
+	}
+	if err := countUsed(s, plan, rows, account); err != nil {
+		return out, err
 	}
 	out = dataset.Media{Name: s.Name, Type: m.Type, Times: times, Encoding: m.Encoding, Width: m.Width, Height: m.Height, Source: p}
 	if m.IsVideo() {

@@ -155,12 +155,12 @@ func (c *Conversion) byPlan(ctx context.Context, r *ready) error {
 			r.e.Times = s.Stream.Nanoseconds()
 		}
 		if from.media == nil {
-			err = countUsed(s, &a.plan, &account)
+			err = countUsed(s, &a.plan, nil, &account)
 			got.Streams, got.Report.Streams, own.Streams = append(got.Streams, *s), append(got.Report.Streams, *line), append(own.Streams, s.Stream)
 		} else {
 			account.Kind = mediaKind
 			var m dataset.Media
-			if m, err = pick(s, from.media, r.e.Times, &account); err == nil && c.traits.Rows {
+			if m, err = pick(s, &a.plan, from.media, r.e.Times, &account); err == nil && c.traits.Rows {
 				err = measure(ctx, &m)
 			}
 			if err == nil {

@@ -9,15 +9,17 @@ import (
 )
 
 // countUsed counts the samples of an aligned stream that its rows use, why the others are not used, and the rows across gaps of the
-// recording.
-func countUsed(a *align.Aligned, plan *align.Plan, account *StreamAccount) error {
+// recording. If used is nil, the sampling decides which are used.
+func countUsed(a *align.Aligned, plan *align.Plan, used []bool, account *StreamAccount) (err error) {
 	limit := clocks.Snapping(plan.Snap, plan.Rate)
-	used, err := usedSamples(a, limit)
-	if err != nil {
-		return err
+	if used == nil {
+		if used, err = usedSamples(a, limit); err != nil {
+			return err
+		}
 	}
 	snap, _ := limit.Get()
-	gap := dataset.GapFactor * a.Recorded.Stats().Median
+	stats := a.Recorded.Stats()
+	gap := stats.Limit()
 	if a.Recorded.Times.DType() == tensor.I64 {
 		count(used, a.Recorded.Nanoseconds(), a.Stream.Nanoseconds(), gap, int64(snap), account)
 		return nil

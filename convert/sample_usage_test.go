@@ -86,7 +86,7 @@ func TestAUsedSampleIsOneThatRowsAreMadeOf(t *testing.T) {
 				got := made()
 				a := &got.Streams[0]
 				account := StreamAccount{Name: "s", Read: len(times), Rows: a.Len(), Valid: a.Len()}
-				require.NoError(t, countUsed(a, &plan, &account))
+				require.NoError(t, countUsed(a, &plan, nil, &account))
 				require.NoError(t, account.check("e"), name)
 				want := tensor.Must(tensor.Of(must(tensor.Floats(a.Values)), a.Len()))
 				has := usageOf(a, &plan)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/inorder"
 )
@@ -39,6 +40,7 @@ func (c *Conversion) Shard(ctx context.Context, shard int) (*Report, error) {
 		return nil, err
 	}
 	defer unlock()
+	w.problems()
 	if w.report.Inputs, err = hashed(ctx, c.inputs, shard, c.opt.Shards); err != nil {
 		return nil, err
 	}
@@ -61,6 +63,18 @@ func (c *Conversion) Shard(ctx context.Context, shard int) (*Report, error) {
 		return nil, err
 	}
 	return &w.report, w.finish(ctx, journal)
+}
+
+// problems notes the problems of the inputs as a whole that have episodes in the shard.
+func (w *work) problems() {
+	for i := range w.inputs {
+		in := &w.inputs[i]
+		if first, end := max(in.first, w.first), min(in.first+in.from.Len(), w.end); first < end {
+			for _, n := range in.info.Problems() {
+				w.report.Notes.Join(dataset.EpisodeNote{Note: n, Number: first, Episodes: end - first})
+			}
+		}
+	}
 }
 
 // resume finds the whole pieces of an earlier call. If the shard is done, it returns the report.

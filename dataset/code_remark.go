@@ -141,6 +141,8 @@ const (
 	CodeIntegersRounded = remark + "integers-rounded"
 	// CodeNotFiniteDrawn: Count of Of samples are not finite; batches have them, and statistics do not. Example: NaN of a sensor without an echo.
 	CodeNotFiniteDrawn = remark + "not-finite-drawn"
+	// CodeWindowsInGaps: Count of Of windows have their anchors in gaps of a stream, whose values are valid there. Example: a hole of 10 s.
+	CodeWindowsInGaps = remark + "windows-in-gaps"
 	// CodePackedDisorder: the timestamps of a packed stream do not ascend, as Cause has it. Example: messages of two publishers on one topic.
 	CodePackedDisorder = remark + "packed-disorder"
 	// CodeFramesMemory: the frames of the cameras will take Got of memory, in Unit. Example: two cameras of 720p for an hour.

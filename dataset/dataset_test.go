@@ -25,22 +25,40 @@ func TestStatsOfAClock(t *testing.T) {
 	assert.Equal(t, dataset.Stats{}, dataset.StatsOf(nil))
 	assert.Equal(t, dataset.Stats{Samples: 1, First: 5e9, Last: 5e9}, dataset.StatsOf(even(1)))
 	for _, n := range []int{2, 31, 32, 33, 127, 128, 129, 1000} {
-		want := dataset.Stats{Samples: n, First: 5e9, Last: 5e9 + int64(n-1)*10e6, Median: 10e6, Rate: 100}
+		want := dataset.Stats{Samples: n, First: 5e9, Last: 5e9 + int64(n-1)*10e6, Median: 10e6, Rate: 100, Steady: true}
 		assert.Equal(t, want, dataset.StatsOf(even(n)), n)
 	}
 	assert.Equal(t, dataset.Stats{Samples: 3, First: 7, Last: 7, Duplicates: 2}, dataset.StatsOf([]int64{7, 7, 7}))
-	assert.Equal(t, dataset.Stats{Samples: 4, First: 0, Last: 15, Median: 10, Rate: 1e8, BackSteps: 1}, dataset.StatsOf([]int64{0, 10, 5, 15}))
+	assert.Equal(t, dataset.Stats{Samples: 4, First: 0, Last: 15, Median: 10, Rate: 1e8, Steady: true, BackSteps: 1}, dataset.StatsOf([]int64{0, 10, 5, 15}))
 }
 
 func TestAGapIsAStepAboveThreeMedians(t *testing.T) {
-	times := []int64{0, 10, 20, 30, 60, 70, 101, 111, 211, 221, 231}
+	const ms = 1_000_000
+	var times []int64
+	for i := range int64(40) {
+		times = append(times, 10*i*ms)
+	}
+	for _, step := range []int64{30, 31, 100} {
+		times = append(times, times[len(times)-1]+step*ms)
+	}
 	st := dataset.StatsOf(times)
-	assert.Equal(t, int64(10), st.Median)
-	assert.Equal(t, 2, st.Gaps, "30 is not above 3*10; 31 and 100 are")
-	assert.Equal(t, int64(100), st.LongestGap)
+	assert.Equal(t, int64(10*ms), st.Median)
+	assert.True(t, st.Steady)
+	assert.Equal(t, int64(30*ms), st.Limit())
+	assert.Equal(t, 2, st.Gaps, "30 ms is not above 3*10; 31 and 100 are")
+	assert.Equal(t, int64(100*ms), st.LongestGap)
 	s := dataset.Stream{Times: tensor.Must(tensor.Of(times, len(times)))}
-	assert.Equal(t, []dataset.Span{{From: 70, To: 101}, {From: 111, To: 211}}, s.Gaps())
-	assert.Equal(t, []dataset.Span{{From: 111, To: 211}}, dataset.Gaps(times, 99))
+	assert.Equal(t, []dataset.Span{{From: 420 * ms, To: 451 * ms}, {From: 451 * ms, To: 551 * ms}}, s.Gaps())
+	assert.Equal(t, []dataset.Span{{From: 451 * ms, To: 551 * ms}}, dataset.Gaps(times, 99*ms))
+	for i := range times {
+		times[i] /= 10
+	}
+	st = dataset.StatsOf(times)
+	assert.Equal(t, int64(20*ms), st.Limit(), "20 ms at least")
+	assert.Zero(t, st.Gaps)
+	events := []int64{0, 10e9, 11e9, 15e9, 40e9, 41e9, 43e9, 90e9, 91e9, 92e9, 150e9}
+	st = dataset.StatsOf(events)
+	assert.Equal(t, []int64{0, 0, 0}, []int64{st.Limit(), int64(st.Gaps), st.LongestGap}, "events have no rate")
 	assert.Nil(t, (&dataset.Stream{Times: tensor.Must(tensor.Of([]int64{1, 2, 3}, 3))}).Gaps())
 }
 
@@ -89,15 +107,15 @@ func TestFormatErrorSaysWhereAndWhat(t *testing.T) {
 }
 
 func ExampleStream_Stats() {
-	values := tensor.Must(tensor.New(tensor.F32, 6, 3))
-	s, err := dataset.NewStream("imu", []int64{0, 10e6, 20e6, 30e6, 95e6, 105e6}, values, nil)
+	values := tensor.Must(tensor.New(tensor.F32, 12, 3))
+	s, err := dataset.NewStream("imu", []int64{0, 10e6, 20e6, 30e6, 40e6, 50e6, 60e6, 70e6, 80e6, 90e6, 155e6, 165e6}, values, nil)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	st := s.Stats()
 	fmt.Printf("%s: %d samples at %.0f Hz, %d gap, the longest %d ms\n", s.Name, st.Samples, st.Rate, st.Gaps, st.LongestGap/1e6)
-	// Output: imu: 6 samples at 100 Hz, 1 gap, the longest 65 ms
+	// Output: imu: 12 samples at 100 Hz, 1 gap, the longest 65 ms
 }
 
 func TestNamesAreOrderedAsPeopleDo(t *testing.T) {

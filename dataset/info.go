@@ -127,6 +127,11 @@ type Split struct {
 	Episodes []int // as Dataset.Episode takes them
 }
 
+// Problems returns the notes of problems and damage of the dataset as a whole, without those that Absent sums up.
+func (i *Info) Problems() Notes {
+	return slices.DeleteFunc(i.Notes.Of(ClassProblem, ClassDamage), func(n Note) bool { return n.Code == CodeEpisodesAbsent })
+}
+
 // Absent returns a note of the declared episodes that are not there, with the sums over the datasets of a folder, or nil if all are there.
 func (i *Info) Absent() (sum *Note) {
 	for _, n := range i.Notes {

@@ -219,7 +219,7 @@ func (s *Stream) Gaps() []Span {
 	if st.Gaps == 0 {
 		return nil
 	}
-	return Gaps(s.Nanoseconds(), gapLimit(st.Median))
+	return Gaps(s.Nanoseconds(), st.Limit())
 }
 
 // Indices returns the place of value i in a shape, row-major, as the name of a column: "[0][2]".

@@ -36,7 +36,7 @@ func TestASummaryAddsEpisodesUp(t *testing.T) {
 	require.Len(t, sum.Streams, 3)
 	a := &sum.Streams[0]
 	assert.Equal(t, "a", a.Name)
-	assert.Equal(t, [6]int{3, 9, 1, 1, 1, 2}, [6]int{a.Episodes, a.Samples, a.Gaps, a.Duplicates, a.BackSteps, len(a.Columns)})
+	assert.Equal(t, [6]int{3, 9, 0, 1, 1, 2}, [6]int{a.Episodes, a.Samples, a.Gaps, a.Duplicates, a.BackSteps, len(a.Columns)})
 	assert.Equal(t, [2]int64{0, 100}, [2]int64{a.First, a.Last})
 	assert.Equal(t, "f32, f64", a.DType)
 	assert.Equal(t, 1e8, a.Rate())

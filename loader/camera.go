@@ -21,10 +21,13 @@ type CameraReport struct {
 	Name    string `json:"name"`
 	Height  int    `json:"height"`
 	Width   int    `json:"width"`
-	Targets int    `json:"targets"` // of a window
-	Frames  int    `json:"frames"`  // in the drawn episodes
-	Empty   int    `json:"empty"`   // episodes without frames of it
-	Bad     int    `json:"bad"`     // targets, of the batches so far, whose frames cannot be decoded: black and not valid
+	Targets int    `json:"targets"`         // of a window
+	Frames  int    `json:"frames"`          // in the drawn episodes
+	Empty   int    `json:"empty"`           // episodes without frames of it
+	InGaps  int    `json:"windows_in_gaps"` // as in StreamsReport
+	// Unlimited is as in StreamsReport.
+	Unlimited bool `json:"-"`
+	Bad       int  `json:"bad"` // targets, of the batches so far, whose frames cannot be decoded: black and not valid
 	// FirstBad is the error of the first bad frame; empty without one.
 	FirstBad string `json:"first_bad"`
 }

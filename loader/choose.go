@@ -28,6 +28,7 @@ type firstPass struct {
 	frames  *frameStreams
 	lacking []Lacking
 	notes   dataset.Notes // of the recording, about the streams
+	inGaps  []int         // for each stream: the anchors in gaps of its samples
 	// unfinite counts, for each stream, the samples that are not finite; nil if they are not counted.
 	unfinite []int
 }
@@ -71,6 +72,9 @@ func (c *selection) selectEpisodes(ctx context.Context) error {
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
+	}
+	for m := range c.report.Streams {
+		c.report.Streams[m].Unlimited = unlimited(&c.parts[m].options)
 	}
 	if c.windows[len(c.windows)-1] == 0 {
 		without.Filtered, without.Notes = c.report.Filtered, c.report.Notes
@@ -126,7 +130,10 @@ func (c *selection) inspectEpisode(ctx context.Context, i int, l *firstPass) (er
 	}
 	l.clocks, l.columns = make([]int, len(streams)), make([]int, len(streams))
 	hashes := make([]uint64, len(streams))
+	l.inGaps = make([]int, len(streams))
+	anchors := c.anchors(l.prepared.Clock.Count)
 	for m := range streams {
+		l.inGaps[m] = inGaps(&streams[m], l.prepared.Clock, anchors)
 		l.clocks[m] = slices.IndexFunc(streams[:m+1], func(o prepared.Stream) bool { return sameTimes(o.Times, streams[m].Times) })
 		if c.keepsRows { // such an episode is not read again
 			continue
@@ -167,9 +174,11 @@ func (c *selection) add(i int, l *firstPass) error {
 		if s.Len() > 0 && !s.OnChange && q.options.Edge == ops.EdgeHold && c.hasOpenEdge(m) { // in this episode the stream is not on change
 			q.options.Edge = ops.EdgeClamp
 		}
+		widen(&q.options, s)
 		r := &c.report.Streams[m]
 		r.Samples += s.Len()
 		r.Stray += s.Stray
+		r.InGaps += l.inGaps[m]
 		if l.unfinite != nil {
 			if r.NotFinite == nil {
 				r.NotFinite = new(int)

@@ -320,23 +320,26 @@ func (f *cameraPlan) numbers(ctx context.Context, cpu *ops.Device, l *Loader, c 
 		}
 		r := CameraReport{Name: s.Name, Height: f.cameras[i].Height, Width: f.cameras[i].Width, Targets: len(p.deltas)}
 		var rows []store.Samples
-		for _, film := range c.frames {
+		for e, film := range c.frames {
 			s := &film.streams[i]
 			if s.Values == nil {
 				r.Empty++
 			} else {
 				rows = append(rows, store.Samples{Values: s.Values, Times: s.Times})
 				r.Frames += s.Len()
+				r.InGaps += inGaps(s, ops.Clock{Start: c.begins[e], Rate: l.order.Rate}, int(c.windows[e+1]-c.windows[e]))
 				if len(rows) == 1 {
 					p.normalise, p.offset, p.options = s.Normalise, s.Offset, s.Options
 					p.options.Fill = ops.FillWith(noFrame)
 				}
+				widen(&p.options, s)
 			}
 			p.offsets = append(p.offsets, int64(r.Frames))
 		}
 		if r.Frames == 0 {
 			return nil, f.none(i)
 		}
+		r.Unlimited = unlimited(&p.options)
 		if p.values, p.times, err = store.Join(rows, 1, r.Frames, tensor.F64); err != nil {
 			return nil, err
 		}

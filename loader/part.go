@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/robocache/robocache/align"
@@ -93,6 +94,33 @@ func fits(p *prepared.Recording, parts []part) error {
 		}
 	}
 	return nil
+}
+
+// widen makes the limit of gaps that of an episode, if that is longer: with align.AutoGap each episode has its own.
+func widen(o *ops.ResampleOptions, s *prepared.Stream) {
+	longest, _ := o.MaxGap.Get()
+	if d, limited := s.Options.MaxGap.Get(); limited && d >= longest {
+		o.MaxGap = s.Options.MaxGap
+	}
+}
+
+// unlimited reports whether no limit makes values in gaps not valid.
+func unlimited(o *ops.ResampleOptions) bool {
+	_, gap := o.MaxGap.Get()
+	_, near := o.Tolerance.Get()
+	return !gap && !near
+}
+
+// inGaps counts the first n ticks of a clock that lie in gaps of a stream.
+func inGaps(s *prepared.Stream, clock ops.Clock, n int) (count int) {
+	snap, _ := s.Options.Snap.Get()
+	for _, g := range s.Gaps() {
+		at := func(t int64) int {
+			return sort.Search(n, func(i int) bool { return clock.Tick(i) >= clocks.After(t, s.Offset) })
+		}
+		count += max(at(g.To-int64(snap))-at(g.From+int64(snap)+1), 0)
+	}
+	return count
 }
 
 // group is a Fuse: streams with one dtype and one window. A stream's window may be shifted, because the shift is subtracted from its

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"cmp"
-	"fmt"
 	"strings"
 
 	"github.com/robocache/robocache/align"
@@ -29,8 +28,8 @@ func causal(p *align.Plan) error {
 		}
 		s.Edge = hold
 		for _, limit := range []ops.Limit{s.MaxGap, p.Defaults.MaxGap} {
-			if d, given := limit.Get(); given {
-				return p.Mistake(p.Key(i, "max_gap"), fmt.Sprintf("%v, which looks ahead", d), "tolerance: how old a sample may be; how long a gap is shows when it ends")
+			if text := align.GapText(limit); text != "" && limit != align.NoGap {
+				return p.Mistake(p.Key(i, "max_gap"), text+", which looks ahead", "tolerance: how old a sample may be; how long a gap is shows when it ends")
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -167,12 +168,20 @@ func TestAnotherServerIsAnotherPage(t *testing.T) {
 	}
 	var now atomic.Pointer[Server]
 	now.Store(named("old"))
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { now.Load().ServeHTTP(w, r) }))
+	var loaded atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		now.Load().ServeHTTP(w, r)
+		if r.URL.Path == "/app.js" {
+			loaded.Add(1)
+		}
+	}))
 	defer server.Close()
 	p := b.Open(server.URL, 1200, 800)
 	p.Wait(`document.querySelector("#episode").textContent === "0 · old"`)
+	before := loaded.Load()
 	now.Store(named("new"))
 	p.Key("j")
+	require.Eventually(t, func() bool { return loaded.Load() > before }, 20*time.Second, 10*time.Millisecond)
 	p.Wait(`/ · new$/.test(document.querySelector("#episode")?.textContent)`)
 	p.Wait(`[...document.querySelectorAll(".episode")].every(e => !e.textContent.includes("old"))`)
 }

@@ -246,6 +246,17 @@ func (d *decoder) limit(to *ops.Limit) func(ast.Node, string) {
 	}
 }
 
+// gap reads a limit that may be a name.
+func (d *decoder) gap(to *ops.Limit) func(ast.Node, string) {
+	return func(n ast.Node, key string) {
+		name, _ := scalar(n)
+		limit, named := align.ParseGap(name)
+		if *to = limit; !named {
+			d.limit(to)(n, key)
+		}
+	}
+}
+
 func (d *decoder) list(n ast.Node, key string, each func(n ast.Node, key string)) {
 	s, ok := n.(*ast.SequenceNode)
 	if !ok {

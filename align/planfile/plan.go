@@ -76,7 +76,7 @@ func (d *decoder) stream(n ast.Node, key string) (s align.Stream) {
 func (d *decoder) sampling(s *align.Sampling) map[string]func(ast.Node, string) {
 	return map[string]func(ast.Node, string){
 		"quat": d.text(&s.Quat), "period": d.positive(&s.Period), "window": d.limit(&s.Window), "edge": d.text(&s.Edge),
-		"max_gap": d.limit(&s.MaxGap), "tolerance": d.limit(&s.Tolerance), "fill_gaps": d.truth(&s.FillGaps),
+		"max_gap": d.gap(&s.MaxGap), "tolerance": d.gap(&s.Tolerance), "fill_gaps": d.truth(&s.FillGaps),
 		"offset": d.duration(&s.Offset), "normalise": d.text(&s.Normalise),
 		"fill": func(n ast.Node, key string) { s.Fill = ops.FillWith(d.float(n, key, "a number")) },
 		"kind": func(n ast.Node, key string) {

@@ -119,8 +119,8 @@ func (o *given) sampling(key string, s *align.Sampling) error {
 			o.Add("fill", v)
 		}
 	}
-	o.limit("max_gap", s.MaxGap)
-	o.limit("tolerance", s.Tolerance)
+	o.text("max_gap", align.GapText(s.MaxGap))
+	o.text("tolerance", align.GapText(s.Tolerance))
 	if s.FillGaps {
 		o.Add("fill_gaps", true)
 	}

@@ -49,6 +49,7 @@ type draft struct {
 	out          *Suggestion
 
 	policy   bool
+	own      bool // the defaults' limit of gaps is that of cameras, because each stream has its own
 	rate     float64
 	why      string // of the rate
 	sort     bool   // streams' timestamps step back

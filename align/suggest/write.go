@@ -88,6 +88,7 @@ func (g *draft) head(t *planText, chosen []*candidate) {
 const (
 	whyGap       = "three usual steps, 20 ms at least: values between samples that are further apart are not valid"
 	whyTolerance = "three usual steps, 20 ms at least: a sample that is older is not valid"
+	whyAuto      = "of cameras: three usual steps, 20 ms at least; streams have their own"
 	whyPrevious  = "the latest sample: a policy sees nothing later than its time"
 	whyMeanStd   = "(x - mean) * (1 / std) of the episodes that are drawn from; train has its own"
 )
@@ -101,8 +102,10 @@ func (g *draft) defaults(t *planText, chosen []*candidate) (shared time.Duration
 			shared = d
 		}
 	}
+	cameras := false
 	for i := range g.summary.Media { // of which the defaults are too
 		if r := g.summary.Media[i].Rate(); r > 0 {
+			cameras = true
 			all[max(shared, upTo(dataset.GapLimit(int64(1e9/r))))] = true
 		}
 	}
@@ -113,7 +116,7 @@ func (g *draft) defaults(t *planText, chosen []*candidate) (shared time.Duration
 	if len(all) != 1 || len(chosen) == 1 {
 		shared = 0
 	}
-	if g.policy || shared > 0 {
+	if g.own = cameras && shared == 0; g.policy || g.own || shared > 0 {
 		t.WriteString("\ndefaults:\n")
 	}
 	if g.policy {
@@ -123,6 +126,10 @@ func (g *draft) defaults(t *planText, chosen []*candidate) (shared time.Duration
 	if shared > 0 {
 		t.value(2, fmt.Sprintf("%s: %v", key, shared), why)
 		t.because("defaults."+key, "", why)
+	}
+	if g.own {
+		t.value(2, key+": auto", whyAuto)
+		t.because("defaults."+key, "", whyAuto)
 	}
 	if g.policy {
 		t.value(2, "normalise: mean-std", whyMeanStd)
@@ -188,11 +195,13 @@ func (g *draft) writeStream(t *planText, i int, s *candidate, shared time.Durati
 	if s.seldom {
 		t.value(4, "edge: hold", "")
 	}
-	if d := s.limit(); d != 0 && d != shared {
-		name, why := "max_gap", whyGap
-		if g.policy {
-			name, why = "tolerance", whyTolerance
-		}
+	name, why := "max_gap", whyGap
+	if g.policy {
+		name, why = "tolerance", whyTolerance
+	}
+	if d := s.limit(); d == 0 && g.own {
+		t.value(4, name+": none", "")
+	} else if d != 0 && d != shared {
 		t.because(key(name), s.from, why)
 		if !alone { // it is said above
 			why = ""

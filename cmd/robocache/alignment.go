@@ -44,7 +44,7 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 	f.Var(&r.edge, "edge", "outside the recorded range: clamp (default), fill, extrapolate, error, or hold: the last sample stays valid")
 	f.Var(&cli.LimitFlag{To: &r.Snap}, "snap", "a target this near to a sample counts as on it, no more than half a step of --hz; 0: none does")
 	f.Lookup("snap").DefValue = clocks.Snap.String()
-	f.Var(&cli.LimitFlag{To: &r.Defaults.MaxGap}, "max-gap", "targets between samples further apart than this are not valid")
+	gapsFlag(f, &r.Defaults.MaxGap)
 	f.BoolVar(&r.Defaults.FillGaps, "fill-gaps", false, "write the fill value where --max-gap, --tolerance or an empty window make a target not valid")
 	f.Var(&cli.LimitFlag{To: &r.Defaults.Tolerance}, "tolerance", "previous, next and nearest samples further away than this are not valid")
 	readingFlags(f, &r.reading)

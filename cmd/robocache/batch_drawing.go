@@ -102,7 +102,7 @@ func (d *drawing) begin(devices []*ops.Device) error {
 	}
 	d.step, d.begun = at.Step, begun
 	d.out.of(d.source.Stores, d.group)
-	d.out.Absent = absentInputs(d.source.Absent)
+	d.out.Absent, d.out.Problems = absentInputs(d.source.Absent), inspection.Problems(d.source.Problems)
 	d.out.Read = time.Since(began).Seconds()
 	d.remarks()
 	return nil

@@ -8,6 +8,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/serve"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/loader/store"
@@ -23,10 +24,11 @@ type batched struct {
 	Hz      float64      `json:"hz"` // the rate of the windows' clock
 	Devices []deviceInfo `json:"devices"`
 	serve.DrawnNotes
-	Skipped  []serve.Skipped `json:"skipped"` // episodes that cannot be read
-	Absent   []absentInput   `json:"absent"`  // inputs that lack declared episodes
-	Rounded  int             `json:"rounded"` // values that do not fit the store's dtype
-	rounded  []string        // the streams with such values
+	Skipped  []serve.Skipped      `json:"skipped"`  // episodes that cannot be read
+	Problems []inspection.Problem `json:"problems"` // of the datasets as a whole
+	Absent   []absentInput        `json:"absent"`   // inputs that lack declared episodes
+	Rounded  int                  `json:"rounded"`  // values that do not fit the store's dtype
+	rounded  []string             // the streams with such values
 	skipped  dataset.Notes
 	Steps    int     `json:"steps"` // batches per device
 	Drawn    int     `json:"windows_drawn"`

@@ -18,6 +18,7 @@ import (
 // asking is the request and the flags of the batches command.
 type asking struct {
 	batching.Request
+	maxGap                ops.Limit
 	state                 string
 	out, metrics          string
 	asked, spans          []string // --stream and --window
@@ -55,6 +56,9 @@ func (b *asking) check() error {
 	}
 	if err := b.readStreams(); err != nil {
 		return err
+	}
+	if b.PlanFile == "" || b.maxGap != align.AutoGap {
+		b.SetMaxGap(b.maxGap)
 	}
 	return errors.Join(batching.Place{Index: b.number, Count: b.world}.Check(b.Spell), b.Check())
 }

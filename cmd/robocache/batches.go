@@ -80,6 +80,7 @@ func (a *app) batchesCommand() *cobra.Command {
 	f.Var(cli.Hertz(&b.Hz), "hz", "rate of the windows' clock; that of the dataset unless given")
 	f.StringArrayVar(&b.asked, "stream", nil, "a stream to take, or columns of it, all unless given: `NAME[COLUMN,...]`; repeatable")
 	f.StringArrayVar(&b.spans, "window", nil, "`NAME=FROM:TO`, a stream's window around the anchor: action=0s:1s; repeatable")
+	gapsFlag(f, &b.maxGap)
 	f.Int64Var(&b.FrameCache, "frame-cache", 0, "`BYTES` of decoded frames that are kept; 0 for a gigabyte or an eighth of the memory, -1 for none")
 	f.Var((*cameras)(&b.Cameras), "camera", "a camera to decode frames of, and the size that they are resized to; repeatable")
 	f.IntVar(&b.Batch, "batch", 32, "windows of a batch of each device")

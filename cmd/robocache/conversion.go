@@ -15,6 +15,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/video"
+	"github.com/robocache/robocache/ops"
 )
 
 // conversion has the convert flags.
@@ -28,6 +29,7 @@ type conversion struct {
 	// allowSkipped permits an input with no converted episode.
 	allowSkipped bool
 	unordered    string
+	maxGap       ops.Limit
 	opt          convert.Options
 	targets      map[string]func() (convert.Target, error)
 }
@@ -46,6 +48,8 @@ func (c *conversion) check(hz float64) (convert.Target, error) {
 		return nil, usagef("--to: got %q, want %s", c.to, strings.Join(c.formats(), ", "))
 	case c.planFile != "" && hz > 0:
 		return nil, usagef("--hz with --plan: got both, want the rate in the plan file")
+	case c.maxGap != align.AutoGap && hz == 0:
+		return nil, usagef("--max-gap: got it without --hz, want it in the plan file: else streams stay as they are")
 	case slices.Contains(c.opt.Media, "none") && len(c.opt.Media) > 1:
 		return nil, usagef("--media: got none and others, want one or the other")
 	case c.unordered != "" && !slices.Contains(align.Unordereds, c.unordered):
@@ -74,7 +78,7 @@ func (c *conversion) check(hz float64) (convert.Target, error) {
 		}
 		c.opt.Plan = &p
 	} else if hz > 0 {
-		c.opt.Plan = &align.Plan{Rate: hz}
+		c.opt.Plan = &align.Plan{Rate: hz, Defaults: align.Sampling{MaxGap: c.maxGap}}
 	}
 	if c.unordered != "" {
 		c.opt.Plan.Unordered = c.unordered

@@ -69,6 +69,7 @@ every stream has a valid value are left out and counted, such as those from befo
 	f.StringVar(&c.to, "to", "", "`FORMAT` to write")
 	f.StringVar(&c.planFile, "plan", "", "a plan `FILE` that says how streams are put on one clock; docs/plans.md has its keys")
 	f.Var(cli.Hertz(&hz), "hz", "put everything on one clock of this rate")
+	gapsFlag(f, &c.maxGap)
 	f.Var(&c.shard, "shard", "make one shard, I from 0, of N")
 	f.IntVar(&c.shards, "shards", 0, "make the output in `N` shards: this task's of an array or other launcher, or all")
 	f.StringArrayVar(&c.opt.Media, "media", nil, "a media stream to take, all unless given, or none; repeatable")

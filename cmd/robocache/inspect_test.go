@@ -78,7 +78,7 @@ func TestInspectRefusesWhatItCannotRead(t *testing.T) {
 func TestStreamsAreNamedAlikeInBothCommands(t *testing.T) {
 	for _, command := range []string{"resample", "fuse"} {
 		out := filepath.Join(t.TempDir(), "o.npz")
-		stdout, _ := good(t, command, flight, "-o", out, "--hz=50", "--backend=cpu", "--json",
+		stdout, _ := good(t, command, flight, "-o", out, "--hz=50", "--max-gap=none", "--backend=cpu", "--json",
 			"--stream=vehicle_local_position[x,y]", "--stream=airspeed::50ms", "--stream=vehicle_attitude[q]:linear:100ms")
 		streams := unmarshal(t, stdout)["streams"].([]any)
 		require.Len(t, streams, 3)

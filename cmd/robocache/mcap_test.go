@@ -15,8 +15,8 @@ import (
 func TestAnOutputOfMessagesHoldsWhatTheArraysDo(t *testing.T) {
 	for _, encoding := range []string{"protobuf", "json"} {
 		for _, line := range [][]string{
-			{"resample", flight, "--hz=50", "--stream=sensor_combined", "--stream=vehicle_attitude"},
-			{"fuse", flight, "--hz=50", "--stream=sensor_combined", "--stream=vehicle_attitude"},
+			{"resample", flight, "--hz=50", "--max-gap=none", "--stream=sensor_combined", "--stream=vehicle_attitude"},
+			{"fuse", flight, "--hz=50", "--max-gap=none", "--stream=sensor_combined", "--stream=vehicle_attitude"},
 		} {
 			dir := t.TempDir()
 			a, b := filepath.Join(dir, "o.npz"), filepath.Join(dir, "o.mcap")

@@ -34,6 +34,9 @@ func loadNPZ(r *request) (*work, error) {
 		return nil, usagef("no clock given: %s has no array targets, want one or --hz", r.in)
 	}
 	j := &npzJob{path: r.in}
+	if limit := r.Defaults.MaxGap; limit == align.AutoGap || limit == align.NoGap { // arrays are no recording
+		r.Defaults.MaxGap = ops.Limit{}
+	}
 	j.maxGap, _ = r.Defaults.MaxGap.Get()
 	used := []string{"values"}
 	if err := j.readValues(file, r); err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/policy"
 	"github.com/spf13/cobra"
@@ -81,7 +82,7 @@ func (a *app) policy(p *acting) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
-	w.store = source.Store
+	w.store, w.out.Problems = source.Store, inspection.Problems(source.Problems)
 	if got := w.store.Info().Clock; got != trained && got != "" && trained != "" {
 		w.remark("the timestamps come from the clock %s, and those that the policy was trained on from %s", got, trained)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/robocache/robocache/internal/arrayfile"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/policy"
@@ -62,20 +63,21 @@ func (p *acting) explain(err error) error {
 
 // acted is the policy report.
 type acted struct {
-	Policy     string             `json:"policy"` // the folder
-	Input      string             `json:"input"`
-	Output     string             `json:"output,omitempty"`
-	Plot       string             `json:"plot,omitempty"`
-	Device     deviceInfo         `json:"device"`
-	Says       string             `json:"says"`
-	Trained    []int              `json:"trained"` // episodes that the policy was trained on, recognised by their samples; their skill is separate
-	Skill      map[string]float64 `json:"skill"`   // on the other episodes
-	Evaluation *policy.Evaluation `json:"evaluation,omitempty"`
-	Seen       map[string]float64 `json:"trained_skill"`
-	SeenBy     *policy.Evaluation `json:"trained_evaluation,omitempty"`
-	Latency    latency            `json:"latency"`
-	Live       *lived             `json:"live,omitempty"`
-	Remarks    []string           `json:"remarks"`
+	Policy     string               `json:"policy"` // the folder
+	Input      string               `json:"input"`
+	Output     string               `json:"output,omitempty"`
+	Plot       string               `json:"plot,omitempty"`
+	Device     deviceInfo           `json:"device"`
+	Says       string               `json:"says"`
+	Trained    []int                `json:"trained"` // episodes that the policy was trained on, recognised by their samples; their skill is separate
+	Skill      map[string]float64   `json:"skill"`   // on the other episodes
+	Evaluation *policy.Evaluation   `json:"evaluation,omitempty"`
+	Seen       map[string]float64   `json:"trained_skill"`
+	SeenBy     *policy.Evaluation   `json:"trained_evaluation,omitempty"`
+	Problems   []inspection.Problem `json:"problems"` // of the dataset as a whole
+	Latency    latency              `json:"latency"`
+	Live       *lived               `json:"live,omitempty"`
+	Remarks    []string             `json:"remarks"`
 }
 
 // latency is the time for one prediction, from the arrived samples to the actions on the host.

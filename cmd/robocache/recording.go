@@ -110,6 +110,9 @@ func loadStreams(r *request) (*work, error) {
 		}
 	}
 	if r.Rate == 0 && r.planFile == "" {
+		if j.plan.Defaults.MaxGap == align.AutoGap { // arrays are no recording
+			j.plan.Defaults.MaxGap = ops.Limit{}
+		}
 		if j.plan.Targets, err = file.Times("targets"); err != nil {
 			return nil, &inputError{Path: r.in, Array: "targets", Err: err}
 		}

@@ -14,6 +14,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/printed"
@@ -33,6 +34,7 @@ type statistics struct {
 	read             dataset.Options
 	opt              stats.Options
 	absent           []absentInput // missing episodes, after the dataset is read
+	problems         dataset.Notes // of the dataset as a whole, likewise
 }
 
 // computed is the stats report.
@@ -41,8 +43,9 @@ type computed struct {
 	Output string   `json:"output,omitempty"`
 	Kept   []string `json:"kept"` // features copied from the earlier file of statistics
 	*stats.Report
-	Absent  []absentInput `json:"absent"` // the dataset, if it lacks declared episodes
-	Remarks []string      `json:"remarks"`
+	Problems []inspection.Problem `json:"problems"` // of the dataset as a whole
+	Absent   []absentInput        `json:"absent"`   // the dataset, if it lacks declared episodes
+	Remarks  []string             `json:"remarks"`
 }
 
 func (a *app) statsCommand() *cobra.Command {
@@ -139,7 +142,7 @@ func (a *app) stats(s *statistics) error {
 	if err != nil {
 		return err
 	}
-	r := &computed{Input: s.paths, Output: s.out, Kept: []string{}, Report: state.Report(), Absent: append([]absentInput{}, s.absent...), Remarks: []string{}}
+	r := &computed{Input: s.paths, Output: s.out, Kept: []string{}, Report: state.Report(), Absent: append([]absentInput{}, s.absent...), Problems: inspection.Problems(s.problems), Remarks: notetext.Lines(s.problems)}
 	for _, a := range s.absent {
 		r.Remarks = append(r.Remarks, a.String())
 	}
@@ -234,7 +237,8 @@ func (a *app) collected(s *statistics) (*stats.State, error) {
 		return nil, readError(path, err)
 	}
 	defer d.Close()
-	s.absent = absentIn(s.paths[0], d)
+	info := d.Info()
+	s.absent, s.problems = absentIn(s.paths[0], d), info.Problems()
 	s.opt.Binned = d.Format() == "lerobot"
 	var state *stats.State
 	if s.after != "" {

@@ -6,9 +6,38 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/ops"
+	"github.com/spf13/pflag"
 )
 
 const streamFlag = "NAME[COLUMN,...]:kind:max-gap of a stream to take, all but the name optional: airspeed, airspeed::50ms, pose[x,y]:pchip; repeatable"
+
+// gapFlag is a limit of gaps: auto, none or a length of time.
+type gapFlag struct{ cli.LimitFlag }
+
+func (g *gapFlag) String() string {
+	if g.To == nil {
+		return ""
+	}
+	return align.GapText(*g.To)
+}
+
+func (g *gapFlag) Type() string { return "auto|none|DURATION" }
+
+func (g *gapFlag) Set(s string) error {
+	if limit, named := align.ParseGap(s); named {
+		*g.To = limit
+		return nil
+	}
+	return g.LimitFlag.Set(s)
+}
+
+const gapHelp = "targets between samples further apart than this are not valid: auto, three usual steps of a stream with a rate, 20 ms at least; none; or a length of time"
+
+// gapsFlag adds --max-gap, which is auto unless it is given.
+func gapsFlag(f *pflag.FlagSet, to *ops.Limit) {
+	*to = align.AutoGap
+	f.Var(&gapFlag{cli.LimitFlag{To: to}}, "max-gap", gapHelp)
+}
 
 // splitName cuts the name from a --stream value: the longest known name, or else the text before a bracket or colon.
 func splitName(f string, names []string) (name, rest string) {
@@ -53,7 +82,7 @@ func parseStream(f string, names []string) (s align.Stream, err error) {
 		s.Kind = kind
 	}
 	if gap != "" {
-		limit := cli.LimitFlag{To: &s.MaxGap}
+		limit := gapFlag{cli.LimitFlag{To: &s.MaxGap}}
 		if err := limit.Set(gap); err != nil {
 			return s, usagef("--stream %s: got max-gap %q, %v", f, gap, err)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/policy"
 	"github.com/spf13/cobra"
@@ -147,7 +148,7 @@ func (a *app) train(t *training) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
-	w.out.Absent = absentInputs(source.Absent)
+	w.out.Absent, w.out.Problems = absentInputs(source.Absent), inspection.Problems(source.Problems)
 	done := a.Step("preparing a step of training")
 	tr, err := policy.NewTrainer(ctx, devices, source.Store, t.Options)
 	done()

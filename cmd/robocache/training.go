@@ -11,6 +11,7 @@ import (
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/serve"
 	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/nn"
@@ -128,34 +129,35 @@ func (t *training) explain(err error) error {
 
 // trained is the report of train, and the last line in --json.
 type trained struct {
-	Input      string             `json:"input"`
-	Output     string             `json:"output,omitempty"`
-	Devices    []deviceInfo       `json:"devices"`
-	Policy     string             `json:"policy"`
-	Says       string             `json:"says"`
-	States     []seen             `json:"states"`
-	Action     seen               `json:"action"`
-	NotStates  []policy.NotState  `json:"not_states"`
-	Recipe     policy.Recipe      `json:"recipe"`
-	Parameters int                `json:"parameters"`
-	MFLOP      float64            `json:"mflop_per_step"`
-	Episodes   int                `json:"episodes"` // used for training
-	Windows    int                `json:"windows"`
-	HoldOut    []int              `json:"hold_out"`
-	LeaveOut   []int              `json:"leave_out"` // given by option
-	Steps      int                `json:"steps"`     // including the steps of a resumed checkpoint
-	Loss       float64            `json:"loss"`      // mean over the latest steps
-	Seconds    float64            `json:"seconds"`
-	Speed      float64            `json:"steps_per_second"`
-	Skill      map[string]float64 `json:"skill"` // by horizon in ticks; empty without held-out episodes
-	RidgeSkill map[string]float64 `json:"ridge_skill"`
-	Evaluation *policy.Evaluation `json:"evaluation,omitempty"`
-	Ridge      *policy.Evaluation `json:"ridge,omitempty"`
-	Absent     []absentInput      `json:"absent"` // the input, if it lacks declared episodes
-	Skipped    []serve.Skipped    `json:"skipped"`
-	LeftOut    []notetext.Reason  `json:"left_out"`
-	Ended      bool               `json:"ended_by_signal"`
-	Remarks    []string           `json:"remarks"`
+	Input      string               `json:"input"`
+	Output     string               `json:"output,omitempty"`
+	Devices    []deviceInfo         `json:"devices"`
+	Policy     string               `json:"policy"`
+	Says       string               `json:"says"`
+	States     []seen               `json:"states"`
+	Action     seen                 `json:"action"`
+	NotStates  []policy.NotState    `json:"not_states"`
+	Recipe     policy.Recipe        `json:"recipe"`
+	Parameters int                  `json:"parameters"`
+	MFLOP      float64              `json:"mflop_per_step"`
+	Episodes   int                  `json:"episodes"` // used for training
+	Windows    int                  `json:"windows"`
+	HoldOut    []int                `json:"hold_out"`
+	LeaveOut   []int                `json:"leave_out"` // given by option
+	Steps      int                  `json:"steps"`     // including the steps of a resumed checkpoint
+	Loss       float64              `json:"loss"`      // mean over the latest steps
+	Seconds    float64              `json:"seconds"`
+	Speed      float64              `json:"steps_per_second"`
+	Skill      map[string]float64   `json:"skill"` // by horizon in ticks; empty without held-out episodes
+	RidgeSkill map[string]float64   `json:"ridge_skill"`
+	Evaluation *policy.Evaluation   `json:"evaluation,omitempty"`
+	Ridge      *policy.Evaluation   `json:"ridge,omitempty"`
+	Problems   []inspection.Problem `json:"problems"` // of the dataset as a whole
+	Absent     []absentInput        `json:"absent"`   // the input, if it lacks declared episodes
+	Skipped    []serve.Skipped      `json:"skipped"`
+	LeftOut    []notetext.Reason    `json:"left_out"`
+	Ended      bool                 `json:"ended_by_signal"`
+	Remarks    []string             `json:"remarks"`
 }
 
 // seen is a stream of the policy.

@@ -73,6 +73,7 @@ var remarkTexts = map[dataset.Code]string{
 
 	dataset.CodeCloudUnread:      "the first cloud cannot be read: {cause}",
 	dataset.CodeIntegersRounded:  "whole numbers that are rounded since {got} does not hold them: {count}",
+	dataset.CodeWindowsInGaps:    "stream {subject}: {count} of {of} windows are anchored in gaps of its samples, and its values there are valid: a max_gap, such as auto, or a tolerance makes them not valid",
 	dataset.CodeNotFiniteDrawn:   "stream {subject}: {count} of {of} samples are not finite, and are drawn as they are: valid, and left out of statistics",
 	dataset.CodePackedDisorder:   "{cause}; it is packed as it is, and batches --unordered sort takes it",
 	dataset.CodeFramesMemory:     "the frames of the cameras will take about {got} {unit} of memory, and while they are read more; {names} reads them when they are needed",

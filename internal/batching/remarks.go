@@ -47,12 +47,23 @@ func Remarks(r *loader.Report, sentence func(dataset.Note) string) (list []strin
 	return list
 }
 
-// Notes returns the notes about samples that are not finite.
+// Notes returns the notes about samples that are not finite, and about windows in gaps whose values are valid.
 func Notes(r *loader.Report) (notes dataset.Notes) {
 	for _, s := range r.Streams {
 		if s.NotFinite != nil && *s.NotFinite > 0 {
 			notes.Add(dataset.Note{Code: dataset.CodeNotFiniteDrawn, Subject: s.Name, Count: *s.NotFinite, Detail: dataset.Detail{Of: s.Samples}})
 		}
+	}
+	gaps := func(name string, n int, unlimited bool) {
+		if n > 0 && unlimited {
+			notes.Add(dataset.Note{Code: dataset.CodeWindowsInGaps, Subject: name, Count: n, Detail: dataset.Detail{Of: r.Windows}})
+		}
+	}
+	for _, s := range r.Streams {
+		gaps(s.Name, s.InGaps, s.Unlimited)
+	}
+	for _, c := range r.Cameras {
+		gaps(c.Name, c.InGaps, c.Unlimited)
 	}
 	return notes
 }

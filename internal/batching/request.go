@@ -73,10 +73,35 @@ func (p *PerStream[T]) each(streams []align.Stream, arg string, set func(*align.
 	return nil
 }
 
-// Seconds is a duration.
+// Seconds is a duration, or NaN for align.AutoGap. Its JSON is a number or "auto".
 type Seconds float64
 
-func (s Seconds) limit() ops.Limit { return ops.Within(time.Duration(math.Round(float64(s) * 1e9))) }
+// UnmarshalJSON reads both forms.
+func (s *Seconds) UnmarshalJSON(text []byte) error {
+	if string(text) == `"auto"` {
+		*s = Seconds(math.NaN())
+		return nil
+	}
+	return json.Unmarshal(text, (*float64)(s))
+}
+
+// SetMaxGap sets the limit of gaps of all streams.
+func (r *Request) SetMaxGap(limit ops.Limit) {
+	if d, given := limit.Get(); given && limit != align.NoGap {
+		s := Seconds(d.Seconds())
+		if limit == align.AutoGap {
+			s = Seconds(math.NaN())
+		}
+		r.MaxGap.All = &s
+	}
+}
+
+func (s Seconds) limit() ops.Limit {
+	if s != s {
+		return align.AutoGap
+	}
+	return ops.Within(time.Duration(math.Round(float64(s) * 1e9)))
+}
 
 // Watch receives progress and notes. Its functions may be nil.
 type Watch struct {
@@ -139,8 +164,8 @@ func (r *Request) Check() error {
 		gaps = append(gaps, *r.MaxGap.All)
 	}
 	for _, s := range gaps {
-		if !(s >= 0 && s < 9e9) {
-			return refusef("max_gap", "seconds, 0 or more", "%g", s)
+		if s < 0 || s >= 9e9 {
+			return refusef("max_gap", "seconds, 0 or more, or auto", "%g", s)
 		}
 	}
 	return r.readStatistics()
@@ -177,6 +202,7 @@ type Source struct {
 	Stores []*store.Store
 	// Absent has a note, with the input as Subject, for each input without some declared episodes.
 	Absent        dataset.Notes
+	Problems      dataset.Notes // of the datasets as a whole: dataset.Info.Problems
 	watch         Watch
 	hasUnusedNote bool // of unused statistics
 }
@@ -194,7 +220,7 @@ func Open(ctx context.Context, r *Request, watch Watch) (_ *Source, err error) {
 		return nil, refusef("fresh", "a store that robocache pack has written", "it with %q", r.Paths[0])
 	case r.Streaming && !store.IsStore(r.Paths[0]):
 		if s.Data, err = s.packing(0).Read(ctx); err == nil {
-			s.absent(r.Paths[0], s.Data)
+			s.opened(r.Paths[0], s.Data)
 		}
 		return s, err
 	}
@@ -204,7 +230,7 @@ func Open(ctx context.Context, r *Request, watch Watch) (_ *Source, err error) {
 			return nil, err
 		}
 		s.Stores = append(s.Stores, store)
-		s.absent(path, store)
+		s.opened(path, store)
 		if err := r.checkCameras(path, store); err != nil {
 			return nil, err
 		}
@@ -227,13 +253,17 @@ func Open(ctx context.Context, r *Request, watch Watch) (_ *Source, err error) {
 	return s, err
 }
 
-// absent adds a note if an input lacks declared episodes.
-func (s *Source) absent(path string, d dataset.Dataset) {
+// opened adds the notes about a dataset as a whole, and one if it lacks declared episodes.
+func (s *Source) opened(path string, d dataset.Dataset) {
 	info := d.Info()
 	if n := info.Absent(); n != nil {
 		n.Subject = path
 		s.Absent = append(s.Absent, *n)
 		s.watch.add(*n)
+	}
+	for _, n := range info.Problems() {
+		s.Problems = append(s.Problems, n)
+		s.watch.add(n)
 	}
 }
 

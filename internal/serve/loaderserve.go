@@ -10,6 +10,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/loader"
 )
 
@@ -115,8 +116,9 @@ type loaderReply struct {
 	Hz         float64               `json:"hz"`
 	State      loader.State          `json:"state"` // of the first batch
 	Report     drawnReport           `json:"report"`
-	Skipped    []Skipped             `json:"skipped"` // episodes that cannot be read
-	Rounded    map[string]int        `json:"rounded"` // values that do not fit the store's dtype, by stream
+	Skipped    []Skipped             `json:"skipped"`  // episodes that cannot be read
+	Rounded    map[string]int        `json:"rounded"`  // values that do not fit the store's dtype, by stream
+	Problems   []inspection.Problem  `json:"problems"` // of the datasets as a whole
 	Normalised []batching.Normalised `json:"normalised"`
 	Streams    []align.Stream        `json:"streams"` // with the names of all columns
 	Remarks    []string              `json:"remarks"`
@@ -126,7 +128,7 @@ type loaderReply struct {
 func (l *loading) describe() loaderReply {
 	o := &l.source.Options
 	out := loaderReply{Rank: o.Rank, World: o.Ranks, Batch: o.Batch, Last: o.Last.String(), Hz: l.plan.Rate, State: l.loader.StateAt(0, 0), Report: reportOf(l.loader),
-		Skipped: []Skipped{}, Rounded: map[string]int{}, Normalised: batching.NormalisedBy(l.loader, l.source.Given), Remarks: append([]string{}, l.remarks...)}
+		Problems: inspection.Problems(l.source.Problems), Skipped: []Skipped{}, Rounded: map[string]int{}, Normalised: batching.NormalisedBy(l.loader, l.source.Given), Remarks: append([]string{}, l.remarks...)}
 	out.Remarks = append(out.Remarks, LoaderLines(&out.Report.Report)...)
 	for _, s := range l.source.Stores {
 		out.Skipped = append(out.Skipped, SkippedOf(s.Skipped)...)

@@ -141,11 +141,11 @@ def _normalise(name: str, value: Any) -> Union[str, Dict[str, str]]:
     return dict(rules)
 
 
-def _gaps(name: str, value: Any) -> Union[float, Dict[str, float]]:
+def _gaps(name: str, value: Any) -> Union[str, float, Dict[str, Union[str, float]]]:
     if not isinstance(value, Mapping):
-        return seconds(name, value, "seconds, or {stream: seconds}")
+        return value if value == "auto" else seconds(name, value, 'seconds, "auto", or {stream: seconds}')
     gaps = mapping(name, value, "seconds, or {stream: seconds}")
-    return {stream: seconds("{}[{!r}]".format(name, stream), gap) for stream, gap in gaps.items()}
+    return {stream: gap if gap == "auto" else seconds("{}[{!r}]".format(name, stream), gap) for stream, gap in gaps.items()}
 
 
 def _cameras(name: str, value: Any) -> List[Dict[str, Any]]:

@@ -77,6 +77,7 @@ class Loader:
         episodes: numbers of those to draw from, as ``episode_index`` has them; of several datasets a list, or None,
             for each.
         max_gap: seconds or a timedelta, or ``{stream: seconds}``: values between samples further apart are not valid.
+            "auto" is three usual steps of a stream that has a rate, 20 ms at least. Without one no gap is too long.
             No gap is too long unless given.
         statistics: another loader's `statistics`: streams are normalised with their shift and scale, as they are, as
             held-out episodes must be. Or those of a file that has no shift and scale, such as LeRobot's
@@ -154,7 +155,7 @@ class Loader:
         clock: str = "",
         stretch: int = 0,
         definitions: Union[Path, Sequence[Path]] = (),
-        max_gap: Union[None, _asked.Seconds, Mapping[str, _asked.Seconds]] = None,
+        max_gap: Union[None, str, _asked.Seconds, Mapping[str, Union[str, _asked.Seconds]]] = None,
         episodes: Optional[_asked.Episodes] = None,
         statistics: Optional[Mapping[str, Mapping[str, Any]]] = None,
         framework: Optional[str] = None,
@@ -302,7 +303,7 @@ class Loader:
         with self._alone():
             self._check()
             now, first = self._way.report(), self._way.reply
-        more = {name: first[name] for name in ("skipped", "rounded", "remarks")}
+        more = {name: first[name] for name in ("skipped", "rounded", "remarks", "problems")}
         return dict(now["report"], waits=now["waits"], **more)
 
     def state_dict(self) -> Dict[str, Any]:
