@@ -16,6 +16,7 @@ import (
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/internal/arrayfile"
 	"github.com/robocache/robocache/internal/clocks"
+	"github.com/robocache/robocache/internal/test/streamtest"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -268,6 +269,19 @@ func TestMillisecondTimestampsAreNamed(t *testing.T) {
 	got, err = align.Resample(context.Background(), cpu(t), episode(numbered(t, "camera", tensor.Must(tensor.Of(sec, 60)))), plan)
 	require.NoError(t, err)
 	assert.Equal(t, "1ms", got.Report.Notes.Find(dataset.CodeTimesCoarse).Unit)
+}
+
+// A kind of several columns is not taken where neither names nor types say which belong together, and whole numbers are another reason.
+func TestAKindOfSeveralColumnsSaysWhyNoneTakesIt(t *testing.T) {
+	for columns, want := range map[string]dataset.Note{
+		"x y z w":  {Code: dataset.CodeKindGroups, Detail: dataset.Detail{Got: "slerp", Want: "4"}},
+		"a# b# c#": {Code: dataset.CodeKindUnused, Detail: dataset.Detail{Got: "slerp"}},
+	} {
+		s := streamtest.Sampled(t, "s", 10, 20, columns, streamtest.Wave)
+		got, err := align.Resample(context.Background(), cpu(t), episode(s), align.Plan{Rate: 10, Defaults: align.Sampling{Kind: "slerp"}})
+		require.NoError(t, err)
+		assert.Equal(t, want, got.Report.Notes[0], columns)
+	}
 }
 
 // What has no effect is told: of the defaults on all streams together, of a stream on that one.

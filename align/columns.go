@@ -188,7 +188,7 @@ func byColumn(s *dataset.Stream, o *Sampling, own bool, custom dataset.Rotation)
 	}
 	if own && grouped && found == 0 {
 		return nil, &StreamError{Stream: s.Name, Got: fmt.Sprintf("%v for columns %s", kind, oneOf(columns.Names(cols))),
-			Want: fmt.Sprintf("an array of %s floats", map[int]string{3: "three", 4: "four", 6: "six"}[kind.Width()])}
+			Want: fmt.Sprintf("an array of %s floats; in a plan a range of columns has a kind", map[int]string{3: "three", 4: "four", 6: "six"}[kind.Width()])}
 	}
 	return merged(list), nil
 }

@@ -2,6 +2,7 @@ package align
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/ops"
@@ -18,6 +19,11 @@ func (a *Aligned) single() bool {
 
 func (a *Aligned) windowed() bool {
 	return slices.ContainsFunc(a.Channels, func(c ops.Channel) bool { return c.Interp.Windowed() })
+}
+
+// floats reports whether a column has no whole numbers.
+func (a *Aligned) floats() bool {
+	return a.Recorded != nil && slices.ContainsFunc(a.Recorded.Columns, func(c dataset.Column) bool { return !c.Integer })
 }
 
 // gaps reports whether a target may be in a gap.
@@ -57,6 +63,9 @@ func (s Sampling) Unused(name string, on ...Aligned) (notes dataset.Notes) {
 		add(true, dataset.CodeKindUnused, kind(k))
 		if n := notes.Find(dataset.CodeKindUnused); n != nil {
 			n.Got = s.Kind
+			if k.Width() > 1 && slices.ContainsFunc(on, func(a Aligned) bool { return a.floats() }) {
+				n.Code, n.Want = dataset.CodeKindGroups, strconv.Itoa(k.Width())
+			}
 		}
 	}
 	return notes

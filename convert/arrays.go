@@ -60,6 +60,7 @@ func (w *arraysWriter) Add(_ context.Context, e *Episode) (Kept, error) {
 	for i := range e.Clouds {
 		kept.leave(e.Clouds[i].Name, e.Clouds[i].Len(), noPlace("point clouds", w.format))
 	}
+	kept.leaveAttributes(e, w.format, false)
 	err := w.write(e)
 	if err == nil {
 		err = w.to.Close()

@@ -55,6 +55,7 @@ type leRobotWriter struct {
 	has     map[string]string       // its features, with the names of their streams in the recording; nil before it
 	lossy   []lossy                 // the episodes that were written and lack something
 	notes   dataset.Notes           // about content of the inputs that is no episode's
+	strings []string                // texts of the first episode that are features
 	left    map[string]dataset.Note // why streams are left out, by their names in the first episode; nil before it
 }
 

@@ -55,13 +55,14 @@ func (w *samplesWriter) Commit(context.Context) error {
 
 // sample is a sample's .json. Its JSON names are a contract.
 type sample struct {
-	Episode int             `json:"episode"`
-	Name    string          `json:"name"`
-	Row     int             `json:"row"`
-	Time    int64           `json:"time_ns"`
-	Task    string          `json:"task,omitempty"`
-	Success *bool           `json:"success,omitempty"`
-	Valid   map[string]bool `json:"valid,omitempty"` // by the members' names without their endings
+	Episode int               `json:"episode"`
+	Name    string            `json:"name"`
+	Row     int               `json:"row"`
+	Time    int64             `json:"time_ns"`
+	Task    string            `json:"task,omitempty"`
+	Success *bool             `json:"success,omitempty"`
+	Texts   map[string]string `json:"texts,omitempty"` // of the row, but the task
+	Valid   map[string]bool   `json:"valid,omitempty"` // by the members' names without their endings
 }
 
 // part is a stream or camera of an episode: its member in each sample.
@@ -84,6 +85,7 @@ const atOnce = 16
 
 func (w *samplesWriter) Add(ctx context.Context, e *Episode) (kept Kept, err error) {
 	kept.Samples = map[string]int{}
+	kept.leaveAttributes(e, "webdataset", true)
 	var parts []part
 	var stops []func()
 	defer func() {
@@ -154,7 +156,15 @@ func encode(ctx context.Context, e *Episode, parts []part, jobs []func() ([]byte
 	if made.err = ctx.Err(); made.err != nil {
 		return made
 	}
-	about := sample{Episode: e.Number, Name: e.Name, Row: row, Time: e.Times[row], Task: e.Attributes.Task, Success: e.Attributes.Success}
+	about := sample{Episode: e.Number, Name: e.Name, Row: row, Time: e.Times[row], Task: e.taskAt(e.Times[row]), Success: e.Attributes.Success}
+	for i := range e.Texts {
+		if t := &e.Texts[i]; !t.Task {
+			if about.Texts == nil {
+				about.Texts = map[string]string{}
+			}
+			about.Texts[t.Name] = t.At(about.Time)
+		}
+	}
 	for i := range parts {
 		data, err := jobs[i]()
 		if err != nil {

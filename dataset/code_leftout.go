@@ -233,6 +233,8 @@ const (
 	CodeOfPrograms = leftOut + "of-programs"
 	// CodeNotState: by its name it is no state that a policy may see. Got is the kind that the name is of. Example: reward.
 	CodeNotState = leftOut + "not-state"
+	// CodeColumnsNotState: as CodeNotState, of the columns Names of a stream. Example: leader_joint of observation.state.
+	CodeColumnsNotState = leftOut + "columns-not-state"
 	// CodeConstant: its values never change. Example: a camera matrix.
 	CodeConstant = leftOut + "constant"
 	// CodeFewSamples: it has fewer samples than the others, of which a plan takes Want; Unit is who takes them.

@@ -125,6 +125,8 @@ const (
 	CodeFillUnused = remark + "fill-unused"
 	// CodeKindUnused: no column takes the kind Got. Example: kind linear of streams of whole numbers.
 	CodeKindUnused = remark + "kind-unused"
+	// CodeKindGroups: the kind Got takes Want columns together, and no stream says which. Example: kind slerp of columns x, y, z and w.
+	CodeKindGroups = remark + "kind-groups"
 	// CodeSuggestedWithout: a plan was suggested without the episode of number Row, which cannot be read because of Cause. Example: a file that is cut.
 	CodeSuggestedWithout = remark + "suggested-without"
 	// CodeStreamsDiffer: no stream is in half of the Count episodes that were read. Example: a folder of recordings of several robots.
@@ -135,6 +137,8 @@ const (
 
 // Codes of ClassRemark of a dataset.
 const (
+	// CodeChunkShort: Count ticks of an action are predicted and not Of, because episodes are short: nine in ten have Got ticks. Example: 10.
+	CodeChunkShort = remark + "chunk-short"
 	// CodeCloudUnread: the first cloud of a series cannot be read, because of Cause. Example: a message that is cut.
 	CodeCloudUnread = remark + "cloud-unread"
 	// CodeIntegersRounded: Count whole numbers are rounded, because the type Got does not hold them. Example: nanoseconds of an epoch in f64.

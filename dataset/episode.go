@@ -17,6 +17,8 @@ type Episode struct {
 	Media   []Media
 	// Clouds are series of point clouds. CloudStream.Cloud reads a cloud.
 	Clouds []CloudStream
+	// Texts are texts of the steps, such as an instruction that changes. Attributes have them too.
+	Texts []TextStream
 	// Frames is how many rows or steps the episode has, of formats that are tables of them; 0 for logs.
 	Frames int
 	// Steps is true if the timestamps count steps, a second each, because the format has no times and no rate was given.
@@ -34,6 +36,23 @@ type Episode struct {
 	Empty []EmptyStream
 	// Record is how many bytes of the file were in memory together while the episode was read, of formats that have its frames among them.
 	Record int64
+}
+
+// TextStream is a text that may change within an episode: Values[i] holds from Times[i], ns, until the next.
+type TextStream struct {
+	Name   string // as in Attributes.Other
+	Task   bool   // it is the instruction, in place of Attributes.Task
+	Times  []int64
+	Values []string
+}
+
+// At returns the text at a time, and the first before all times.
+func (t *TextStream) At(time int64) string {
+	i, found := slices.BinarySearch(t.Times, time)
+	if !found {
+		i = max(i-1, 0)
+	}
+	return t.Values[i]
 }
 
 // Attributes are the values of a file about an episode.

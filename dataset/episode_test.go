@@ -175,3 +175,10 @@ func TestStepsThatAreLeftKeepTheirTimes(t *testing.T) {
 	_, err = dataset.StepTimesOf([]int{1 << 40}, 30)
 	assert.ErrorIs(t, err, dataset.ErrOption, "a thousand years")
 }
+
+func TestATextHoldsUntilTheNext(t *testing.T) {
+	s := dataset.TextStream{Times: []int64{10, 20}, Values: []string{"a", "b"}}
+	for time, want := range map[int64]string{0: "a", 10: "a", 19: "a", 20: "b", 99: "b"} {
+		assert.Equal(t, want, s.At(time), time)
+	}
+}

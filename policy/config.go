@@ -40,7 +40,7 @@ type Config struct {
 	Rate      float64    `json:"rate,omitempty"` // steps a second that the caller gave to recordings that say none
 	States    []Stream   `json:"states"`
 	Action    Stream     `json:"action"`
-	NotStates []NotState `json:"not_states"` // streams of the dataset that are none by their names, of a plan that names no streams, or cameras of one that does
+	NotStates []NotState `json:"not_states"` // streams and columns of the dataset that are none, of a plan that names no streams, or cameras of one that does
 	// Inputs are the columns of a token: those of the states, and with Differences those of the action before its tick, then, of the last token alone, those
 	// of the last action as it is.
 	Inputs []Column `json:"inputs"`
@@ -60,8 +60,11 @@ type Config struct {
 	Filtered int `json:"filtered,omitempty"`
 	// LeftOut are episodes that are too short to be trained on or compared with: they are in neither list.
 	LeftOut dataset.Notes `json:"left_out"`
+	// Choices are notes about values that were chosen by the episodes.
+	Choices dataset.Notes `json:"choices,omitempty"`
 
 	planName string
+	chunked  bool // the plan says the Chunk
 }
 
 // Says is what a policy of this kind is not.
@@ -175,7 +178,11 @@ func (c *Config) parse() (align.Plan, error) {
 	}
 	if len(p.Streams) == 0 && len(c.States) > 0 {
 		for _, s := range append(slices.Clone(c.States), c.Action) {
-			p.Streams = append(p.Streams, align.Stream{Name: s.Name})
+			in := align.Stream{Name: s.Name}
+			if slices.ContainsFunc(c.NotStates, func(n NotState) bool { return n.Stream == s.Name && n.Column != "" }) {
+				in.Columns = s.Columns
+			}
+			p.Streams = append(p.Streams, in)
 		}
 	}
 	return p, causal(&p)
@@ -202,9 +209,10 @@ func (c *Config) Normalised() (list []string, err error) {
 // streams says which of the plan's streams are states, and which the action. They are named by the text of the plan, or chosen.
 func (c *Config) streams(p *align.Plan, named bool, o *Options) error {
 	c.Hz = p.Rate
-	var names, others []string
+	var names, others, unnamed []string
 	for _, n := range c.NotStates {
 		others = append(others, n.Stream+", "+n.Reason)
+		unnamed = append(unnamed, n.Stream)
 	}
 	for i := range p.Streams {
 		in := &p.Streams[i]
@@ -214,7 +222,7 @@ func (c *Config) streams(p *align.Plan, named bool, o *Options) error {
 		}
 		switch {
 		case !o.isAction(in.Name):
-			c.States = append(c.States, Stream{Name: in.Name})
+			c.States = append(c.States, Stream{Name: in.Name, Columns: in.Columns})
 		case c.Action.Name != "":
 			return &StreamError{in.Name, "a second stream of actions beside " + c.Action.Name, "one: a plan names those to take"}
 		default:
@@ -223,7 +231,7 @@ func (c *Config) streams(p *align.Plan, named bool, o *Options) error {
 	}
 	switch {
 	case c.Action.Name == "":
-		return &StreamError{"action", "none of that name among " + strings.Join(append(names, others...), ", "), "a stream called action or actions, or which one it is: --action NAME, or in a plan {name: action, from: NAME}"}
+		return &StreamError{"action", "none of that name among " + strings.Join(append(names, unnamed...), ", "), "a stream called action or actions, or which one it is: --action NAME, or in a plan {name: action, from: NAME}"}
 	case len(c.States) == 0:
 		return &StreamError{"state", "none beside " + strings.Join(append([]string{c.Action.Name}, others...), "; "), "a stream of states; a plan can name any stream as one"}
 	case len(c.States)+2 > backend.MaxTokenSources && !named:
@@ -253,7 +261,7 @@ func (c *Config) windows(p *align.Plan) error {
 			case c.Recipe.PerToken && n > 1:
 				return wrong(fmt.Sprintf("%d ticks from the anchor on", n), "1, as size "+c.Recipe.Size+" predicts")
 			}
-			c.Recipe.Chunk = n
+			c.Recipe.Chunk, c.chunked = n, true
 			continue
 		}
 		if n == 0 || ticks[n-1] != 0 {
@@ -404,7 +412,7 @@ func (c *Config) adopt(l *loader.Loader) {
 }
 
 // enough opens a loader of those of some episodes that have as many ticks as are seen and predicted, takes the others off the list, and lists them in LeftOut.
-// It is an *EpisodeError if none is left.
+// It is an *EpisodeError if none is left, or errShorter if the chunk was made shorter for that reason.
 func (c *Config) enough(ctx context.Context, device *ops.Device, store *store.Store, episodes *[]int) (*loader.Loader, error) {
 	l, err := c.loader(ctx, device, store, *episodes)
 	if err != nil {
@@ -416,8 +424,10 @@ func (c *Config) enough(ctx context.Context, device *ops.Device, store *store.St
 	var short []int
 	var longest EpisodeError
 	most, all := -1, l.Report().Episodes
+	lengths := make([]int, all)
 	for e := range all {
 		n := l.Windows(int64(e))
+		lengths[e] = n
 		if n >= least {
 			continue
 		}
@@ -436,6 +446,9 @@ func (c *Config) enough(ctx context.Context, device *ops.Device, store *store.St
 		return nil, err
 	}
 	if len(short) == all {
+		if c.shorten(lengths) {
+			return nil, errShorter
+		}
 		if all > 1 {
 			longest.Got += fmt.Sprintf(", the most that one of %d episodes has", all)
 		}
@@ -443,6 +456,24 @@ func (c *Config) enough(ctx context.Context, device *ops.Device, store *store.St
 	}
 	*episodes = slices.DeleteFunc(*episodes, func(n int) bool { return slices.Contains(short, n) })
 	return c.loader(ctx, device, store, *episodes)
+}
+
+// errShorter means that the chunk is another now.
+var errShorter = errors.New("policy: a shorter chunk")
+
+// shorten makes the chunk shorter, so that nine in ten episodes of these lengths, or the longest, have as many ticks as are seen and predicted, and reports
+// whether it could. A chunk of a plan stays.
+func (c *Config) shorten(lengths []int) bool {
+	r := &c.Recipe
+	slices.Sort(lengths)
+	for _, n := range []int{lengths[len(lengths)/10], lengths[len(lengths)-1]} {
+		if chunk := n - r.History; !c.chunked && chunk > 0 && chunk < r.Chunk {
+			c.Choices = dataset.Notes{{Code: dataset.CodeChunkShort, Subject: c.Action.Name, Count: chunk, Detail: dataset.Detail{Of: recipes[r.Size].Chunk, Got: strconv.Itoa(n)}}}
+			r.Chunk = chunk
+			return true
+		}
+	}
+	return false
 }
 
 func columnsOf(l *loader.Loader, stream string) []string {

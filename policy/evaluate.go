@@ -7,6 +7,7 @@ import (
 
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/nn"
+	"github.com/robocache/robocache/ops"
 )
 
 // evaluated is how many windows are compared at a time.
@@ -168,6 +169,38 @@ func evaluate(ctx context.Context, c *Config, m *nn.Model, store *store.Store, e
 		}
 	}
 	return t.done(episodes), nil
+}
+
+// Mean is the skill of predicting, at each tick, the mean action of the training episodes.
+func Mean(ctx context.Context, c *Config, store *store.Store) (_ Evaluation, err error) {
+	device, err := ops.Open("cpu")
+	if err != nil {
+		return Evaluation{}, err
+	}
+	defer device.Close()
+	each := func(episodes []int, visit func(w *Window) error) error {
+		l, err := c.loader(ctx, device, store, episodes)
+		if err != nil {
+			return err
+		}
+		defer l.Close()
+		return c.each(ctx, l, visit)
+	}
+	a := len(c.Targets)
+	sums, t, chunk := make([]moments, a), newTally(c), make([]float64, c.Recipe.Chunk*a)
+	err = each(c.Trained, func(w *Window) error {
+		for j := range a {
+			sums[j].add(w.Last[j])
+		}
+		return nil
+	})
+	for i := range chunk {
+		chunk[i], _ = sums[i%a].stats()
+	}
+	if err == nil && len(c.HoldOut) > 0 {
+		err = each(c.HoldOut, func(w *Window) error { t.add(w, chunk); return nil })
+	}
+	return t.done(c.HoldOut), err
 }
 
 // actions takes what a network predicts for a chunk back into the action's unit. What is not finite is a *PredictionError.

@@ -8,15 +8,26 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/columns"
 	"github.com/robocache/robocache/internal/recognise"
 	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/loader/store"
 )
 
-// NotState is a stream of a dataset that is not taken as a state: by its name, unless a plan names it, or a camera that a plan names.
+// NotState is a stream of a dataset, or a column, that is not taken as a state. A policy may not see it, and no plan names it; or it is a camera of a plan.
 type NotState struct {
 	Stream string `json:"stream"`
+	Column string `json:"column,omitempty"` // empty for all of the stream
 	Reason string `json:"reason"`
+}
+
+// String returns "STREAM (REASON)", or "COLUMN of STREAM (REASON)".
+func (n NotState) String() string {
+	what := n.Stream
+	if n.Column != "" {
+		what = n.Column + " of " + what
+	}
+	return fmt.Sprintf("%s (%s)", what, n.Reason)
 }
 
 // Camera is the Reason of a stream that a plan names and a policy cannot take; conversions and batches by the same plan have it.
@@ -30,7 +41,7 @@ func (c *Config) findCameras(info dataset.Info) error {
 	}
 	for _, s := range p.Streams {
 		if info.DeclaresMedia(cmp.Or(s.From, s.Name)) {
-			c.NotStates = append(c.NotStates, NotState{s.Name, Camera})
+			c.NotStates = append(c.NotStates, NotState{Stream: s.Name, Reason: Camera})
 		}
 	}
 	if n := len(c.NotStates); n > 0 && n == len(p.Streams) {
@@ -87,13 +98,51 @@ func (c *Config) choose(store *store.Store, p *align.Plan, o *Options) error {
 			return refuse("States", fmt.Sprintf("%q twice, or as the action too", name), "each stream once")
 		}
 	}
-	for _, name := range names {
-		switch reason := recognise.NotState(name); {
-		case o.isAction(name), slices.Contains(o.States, name), len(o.States) == 0 && reason == "":
-			p.Streams = append(p.Streams, align.Stream{Name: name})
-		case len(o.States) == 0:
-			c.NotStates = append(c.NotStates, NotState{name, reason})
+	info := store.Info()
+	for i, name := range names {
+		s := align.Stream{Name: name}
+		if !o.isAction(name) && !slices.Contains(o.States, name) {
+			if len(o.States) > 0 {
+				continue
+			}
+			var all bool
+			if s.Columns, all = c.exclude(&info, &store.Streams[i]); all {
+				continue
+			}
 		}
+		p.Streams = append(p.Streams, s)
 	}
 	return nil
+}
+
+// exclude lists in NotStates why a policy may not see a stream or some of its columns, and returns the names of the others, nil for all columns. all reports
+// that no column is left, or that a plan cannot name the others.
+func (c *Config) exclude(info *dataset.Info, s *store.Stream) (rest []string, all bool) {
+	list := recognise.Exclusions(info, s.Name, s.Columns)
+	if len(list) == 0 {
+		return nil, false
+	}
+	names := columns.Names(s.Columns)
+	reasons := make([]string, len(names))
+	for _, x := range list {
+		for _, i := range x.Columns {
+			reasons[i] = x.Reason
+		}
+	}
+	for i, name := range names {
+		if reasons[i] == "" {
+			rest = append(rest, name)
+			all = all || !slices.Equal(columns.Find(s.Columns, name), []int{i})
+		}
+	}
+	if all || list[0].Columns == nil || len(rest) == 0 {
+		c.NotStates = append(c.NotStates, NotState{Stream: s.Name, Reason: list[0].Reason})
+		return nil, true
+	}
+	for i, reason := range reasons {
+		if reason != "" {
+			c.NotStates = append(c.NotStates, NotState{Stream: s.Name, Column: names[i], Reason: reason})
+		}
+	}
+	return rest, false
 }

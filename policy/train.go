@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/safetensors"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/loader/store"
@@ -145,8 +147,15 @@ func (t *Trainer) alike(ctx context.Context) error {
 // ring is how many losses are kept on the device.
 const ring = 1024
 
-// learn finds the columns of the streams and their statistics, on the CPU.
-func (c *Config) learn(ctx context.Context, store *store.Store) error {
+// learn finds the columns of the streams and their statistics, on the CPU, and a chunk that the episodes allow.
+func (c *Config) learn(ctx context.Context, store *store.Store) (err error) {
+	trained := slices.Clone(c.Trained)
+	defer func() {
+		if errors.Is(err, errShorter) {
+			c.Trained, c.LeftOut, c.Inputs, c.Targets = trained, dataset.Notes{}, nil, nil
+			err = c.learn(ctx, store)
+		}
+	}()
 	device, err := ops.Open("cpu")
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -251,8 +252,8 @@ func TestWhatCannotBeTrainedOnIsNamed(t *testing.T) {
 		"episode that is not":    {good, policy.Options{HoldOut: []int{7}}, "HoldOut: got 7, want the number of an episode, 0 to"},
 		"episode held out twice": {good, policy.Options{HoldOut: []int{1, 1}}, "HoldOut: got 1 twice"},
 		"all held out":           {good, policy.Options{HoldOut: []int{0, 1}}, "HoldOut: got all 2 episodes"},
-		"all are short":          {robots(t, 10, 20, 12), policy.Options{}, "episode e1: got 20 ticks of 30 Hz, the most that one of 3 episodes has, want 35 or more: 5 that are seen and 30 that are predicted, as the windows of a plan"},
-		"all held out are short": {robots(t, 80, 20), policy.Options{HoldOut: []int{1}}, "episode e1: got 20 ticks of 30 Hz, want 35 or more"},
+		"all are short":          {robots(t, 4, 5, 3), policy.Options{}, "episode e1: got 5 ticks of 30 Hz, the most that one of 3 episodes has, want 35 or more: 5 that are seen and 30 that are predicted, as the windows of a plan"},
+		"all held out are short": {robots(t, 80, 20), policy.Options{HoldOut: []int{1}, Plan: "version: 1\nrate: 30\nwindows: {action: [0s, 1s]}\n"}, "episode e1: got 20 ticks of 30 Hz, want 35 or more"},
 		"no plan":                {good, policy.Options{Plan: "version: 2"}, "version"},
 		"dtype":                  {good, policy.Options{Plan: "version: 1\nrate: 30\nstreams: [{name: state, dtype: f64}, {name: action}]\n"}, "line 3, column 32: streams[0].dtype: got f64, want f32"},
 		"a stream that is not":   {good, policy.Options{Plan: "version: 1\nrate: 30\nstreams: [{name: legs}, {name: action}]\n"}, "legs"},
@@ -413,4 +414,43 @@ func TestARecordingWithOtherColumnsIsRefused(t *testing.T) {
 	other[0].Streams = other[0].Streams[1:]
 	_, err = p.Evaluate(ctx, build(t, other), []int{0}, nil)
 	assert.ErrorContains(t, err, "state")
+}
+
+// The chunk is one that nine in ten episodes allow where the default is longer than all, and a plan's chunk stays.
+func TestTheChunkIsOneThatShortEpisodesAllow(t *testing.T) {
+	for _, c := range []struct {
+		d     made
+		o     policy.Options
+		chunk int
+		got   string
+	}{
+		{robots(t, 10, 20, 12), policy.Options{}, 5, "10"},
+		{robots(t, 5, 20, 5), policy.Options{}, 15, "20"}, // few episodes have more ticks than are seen
+		{robots(t, 80, 20), policy.Options{HoldOut: []int{1}}, 15, "20"},
+	} {
+		c.o.Steps, c.o.Batch = 1, 2
+		tr := trainer(t, "cpu", build(t, c.d), c.o)
+		got := tr.Config()
+		assert.Equal(t, c.chunk, got.Recipe.Chunk)
+		assert.Equal(t, dataset.Notes{{Code: dataset.CodeChunkShort, Subject: "action", Count: c.chunk, Detail: dataset.Detail{Of: 30, Got: c.got}}}, got.Choices)
+		train(t, tr, 1)
+	}
+	assert.Empty(t, trainer(t, "cpu", build(t, robots(t, 80, 20)), policy.Options{Steps: 1, Batch: 2}).Config().Choices, "an episode costs itself")
+}
+
+// The mean of white noise has half of the error of the last sample; that of a ramp has more.
+func TestTheMeanActionIsABaseline(t *testing.T) {
+	d := robots(t, 400, 400)
+	for i, e := range d {
+		r := rand.New(rand.NewPCG(uint64(i), 3))
+		e.Streams[1] = table(t, "action", 400, joints, func(int, int) float64 { return r.NormFloat64() })
+	}
+	store := build(t, d)
+	c := trainer(t, "cpu", store, policy.Options{HoldOut: []int{1}, Steps: 1}).Config()
+	mean, err := policy.Mean(t.Context(), c, store)
+	require.NoError(t, err)
+	require.Len(t, mean.Skills, 3)
+	for _, s := range mean.Skills {
+		assert.InDelta(t, .5, s.Skill, .05)
+	}
 }

@@ -1348,9 +1348,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "tokens.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "d7ba988a848cf24a366004351eabcb31222d059b4770a98c209fcf20851c43f6",
-				PTXHash: "f4a557f86a2a6274e92bf6dc8d27963a21ab0bc9efc93b7e0a48e31b9178a825",
-				stored:  source{"tokens.sm_90.cubin.gz", "f7a723fc239b63fa185913e340e741e41a9a8bb4912811f986daa9935b1b3477"},
+				Hash:    "30256c37193ef8b29a4bc0de368a7a78c5aea8eae953a909e83aa134d0062dda",
+				PTXHash: "b6ad48b8f0ffaa6f73fa386a2d5d33d15cae85cc8fe34f7a44f487ece28ec586",
+				stored:  source{"tokens.sm_90.cubin.gz", "73f1cc38c9dd3a7cfcdab7522992b04a1b24e103adf966af5029b16a2d0af783"},
 			},
 			{
 				File: "tokens.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,

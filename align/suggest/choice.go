@@ -114,11 +114,12 @@ func (g *draft) roles(can []*candidate) ([]*candidate, error) {
 		return nil, err
 	}
 	var states []*candidate
+	excluded := make([][]recognise.Exclusion, len(can))
 	for i, s := range can {
 		if recognise.IsCommand(s.from) {
 			s.role = command
 		}
-		if i != at && recognise.NotState(s.from) == "" {
+		if excluded[i] = recognise.Exclusions(&g.info, s.from, s.see.Columns); i != at && !s.excluded(excluded[i]) {
 			states = append(states, s)
 		}
 	}
@@ -130,8 +131,14 @@ func (g *draft) roles(can []*candidate) ([]*candidate, error) {
 	}
 	g.out.Policy = true
 	for i, s := range can {
-		if reason := recognise.NotState(s.from); i != at && reason != "" {
-			g.leave(s.from, dataset.CodeNotState, dataset.Detail{Got: reason})
+		for _, x := range excluded[i] {
+			switch {
+			case i == at:
+			case s.excluded(excluded[i]):
+				g.leave(s.from, dataset.CodeNotState, dataset.Detail{Got: x.Reason})
+			default:
+				g.leaveColumns(s, x)
+			}
 		}
 	}
 	act := can[at]
@@ -140,6 +147,30 @@ func (g *draft) roles(can []*candidate) ([]*candidate, error) {
 		act.note("called action, the name of what a policy predicts")
 	}
 	return append(states, act), nil
+}
+
+// excluded reports whether exclusions leave no column of a stream.
+func (s *candidate) excluded(list []recognise.Exclusion) bool {
+	left := slices.Clone(s.taken())
+	for _, x := range list {
+		left = slices.DeleteFunc(left, func(i int) bool { return x.Columns == nil || slices.Contains(x.Columns, i) })
+	}
+	return len(left) == 0
+}
+
+// leaveColumns takes the columns of an exclusion out of a stream, if a plan can name the others.
+func (g *draft) leaveColumns(s *candidate, x recognise.Exclusion) {
+	all, taken := s.taken(), s.take
+	s.take = slices.DeleteFunc(slices.Clone(all), func(i int) bool { return slices.Contains(x.Columns, i) })
+	switch {
+	case len(s.take) == len(all):
+		s.take = taken
+	case !s.sayable():
+		s.take = taken
+	default:
+		names := columns.Names(s.see.Columns)
+		g.leave(s.from, dataset.CodeColumnsNotState, dataset.Detail{Got: x.Reason, Names: runs(names, x.Columns)})
+	}
 }
 
 // actionOf returns which stream is the action, -1 for none.

@@ -495,3 +495,22 @@ func TestStreamsThatAPlanDoesNotTakeHaveACode(t *testing.T) {
 	}
 	assert.NotNil(t, suggestion(t, dataset.Info{}, e).Notes.Find(dataset.CodeFewSamples))
 }
+
+// A plan for training takes no column that is no state, and lists it.
+func TestColumnsThatAreNoStatesAreNotTaken(t *testing.T) {
+	info := dataset.Info{Rate: 30, RateFrom: "file"}
+	state := streamtest.Sampled(t, "state", 30, 90, "a target_a b leader.c", streamtest.Wave)
+	targets := streamtest.Sampled(t, "extra", 30, 90, "target_a target_b", streamtest.Wave)
+	got := suggestion(t, info, episode(state, targets, streamtest.Sampled(t, "action", 30, 90, "a", streamtest.Wave)))
+	require.Len(t, got.Plan.Streams, 2)
+	assert.Equal(t, []string{"a", "b"}, got.Plan.Streams[0].Columns)
+	assert.Equal(t, dataset.Notes{
+		{Code: dataset.CodeColumnsNotState, Subject: "state", Detail: dataset.Detail{Got: "a target or command", Names: []string{"target_a"}}},
+		{Code: dataset.CodeColumnsNotState, Subject: "state", Detail: dataset.Detail{Got: "of the leader arm, or of who steers", Names: []string{"leader.c"}}},
+		{Code: dataset.CodeNotState, Subject: "extra", Detail: dataset.Detail{Got: "a target or command"}},
+	}, got.Notes)
+	info.Features = []dataset.Feature{{Name: "state"}, {Name: "action"}}
+	undeclared := suggestion(t, info, episode(streamtest.Sampled(t, "state", 30, 90, "a", streamtest.Wave), streamtest.Sampled(t, "copy", 30, 90, "a", streamtest.Wave),
+		streamtest.Sampled(t, "action", 30, 90, "a", streamtest.Wave)))
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeNotState, Subject: "copy", Detail: dataset.Detail{Got: "not declared by the dataset"}}}, undeclared.Notes)
+}

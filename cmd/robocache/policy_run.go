@@ -329,7 +329,7 @@ func (w *actor) write() error {
 	}
 	var b bytes.Buffer
 	if o.Evaluation != nil {
-		writeSkills(&b, o.Evaluation, nil)
+		writeSkills(&b, o.Evaluation, nil, nil)
 	}
 	if o.SeenBy != nil {
 		var list []string

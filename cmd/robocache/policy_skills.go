@@ -26,8 +26,8 @@ func skillOf(e *policy.Evaluation) map[string]float64 {
 	return m
 }
 
-// writeSkills prints the skills, one line per horizon. If the ridge is not nil, its skills are in a column.
-func writeSkills(b *bytes.Buffer, e, ridge *policy.Evaluation) {
+// writeSkills prints the skills, one line per horizon, and those of a ridge and of the mean action if they are not nil.
+func writeSkills(b *bytes.Buffer, e, ridge, mean *policy.Evaluation) {
 	fmt.Fprintf(b, "skill on %s, 1 - MSE/MSE(hold the last action):\n", numbered(e.Episodes))
 	for _, s := range e.Skills {
 		fmt.Fprintf(b, "%s ahead: ", fmt.Sprintf("%3s", strconv.Itoa(s.Ticks))+strings.TrimPrefix(text.Count(s.Ticks, "tick"), strconv.Itoa(s.Ticks)))
@@ -38,6 +38,9 @@ func writeSkills(b *bytes.Buffer, e, ridge *policy.Evaluation) {
 		fmt.Fprintf(b, "%.3f", s.Skill)
 		if ridge != nil {
 			fmt.Fprintf(b, ", of a ridge %.3f", ridge.At(s.Ticks))
+		}
+		if mean != nil {
+			fmt.Fprintf(b, ", of the mean action %.3f", mean.At(s.Ticks))
 		}
 		b.WriteByte('\n')
 	}

@@ -264,7 +264,11 @@ func (a *app) collected(s *statistics) (*stats.State, error) {
 		if s.shard.count > 0 {
 			return state, nil
 		}
-		if more, err = state.Next(); err != nil {
+		more, err = state.Next()
+		if bad := (*dataset.StreamError)(nil); errors.As(err, &bad) && bad.Arg == "name" {
+			return nil, &inputError{Path: s.paths[0], Stream: bad.Stream, Got: bad.Got, Want: bad.Want}
+		}
+		if err != nil {
 			return nil, readError(s.paths[0], err)
 		}
 	}

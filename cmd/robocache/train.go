@@ -8,6 +8,7 @@ import (
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/inspection"
+	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/policy"
 	"github.com/spf13/cobra"
@@ -17,10 +18,11 @@ const trainHelp = `Train trains a policy on the episodes of a dataset: behaviour
 transformer that sees the states of the last ticks and the actions before them. It is made of states
 alone: no cameras, no VAE.
 
-A stream called action or actions is what is predicted, the others are states, but for those whose
-names say that they are none: what is of the next tick, rewards, the action in another form,
-annotations, language, times and indices. Train prints which it takes; --action and --state name
-others. The clock has the dataset's rate; --hz is for recordings that have none, as robot logs, or
+A stream called action or actions is what is predicted, the others are states, but for those that
+the dataset does not declare, or whose names say that they are none: what is of the next tick or was
+recorded after the step, rewards and values, the action in another form, the leader arm, targets and
+commands, annotations, language, times and indices; so with columns of a state. Train prints which it
+takes; --action and --state name others. The clock has the dataset's rate; --hz is for recordings that have none, as robot logs, or
 another one. A plan file says all of this and more: its windows are how many ticks are seen and
 predicted. A tick has the latest
 sample before it, in training as where the policy runs. Normalisation is of the training episodes, and
@@ -28,7 +30,7 @@ kept with the policy; so is the --clock that timestamps came from.
 
 --hold-out 3,7 leaves episodes out. On these the policy is compared with holding the last action, at
 a third, two thirds and all of its chunk: skill is 1 - MSE/MSE(hold), and beside it stands that of
-ridge regression on the same inputs. Both are open loop, on states that the demonstrator saw: such
+ridge regression on the same inputs, and of the mean action. All are open loop, on states that the demonstrator saw: such
 an error does not rank policies on a robot.
 
 --out DIR keeps the checkpoint: model.safetensors has the weights, with torch's names, config.json
@@ -136,7 +138,7 @@ func (a *app) train(t *training) (err error) {
 			_ = os.Remove(t.out) // fails if the folder is not empty
 		}
 	}()
-	w := &trainer{app: a, training: t, ranks: all, out: &trained{Input: t.path, Output: t.out, Skill: map[string]float64{}, RidgeSkill: map[string]float64{}, Remarks: []string{}}}
+	w := &trainer{app: a, training: t, ranks: all, out: &trained{Input: t.path, Output: t.out, Skill: map[string]float64{}, RidgeSkill: map[string]float64{}, MeanSkill: map[string]float64{}, Remarks: []string{}}}
 	for _, d := range devices {
 		w.out.Devices = append(w.out.Devices, deviceOf(d.Info()))
 	}
@@ -153,6 +155,9 @@ func (a *app) train(t *training) (err error) {
 	tr, err := policy.NewTrainer(ctx, devices, source.Store, t.Options)
 	done()
 	if err != nil {
+		if none := (*loader.EmptyError)(nil); errors.As(err, &none) {
+			sortInPlan(none.Notes)
+		}
 		return explainDrawn(&w.request, w.explain(err))
 	}
 	defer func() { err = errors.Join(err, tr.Close()) }()

@@ -16,6 +16,7 @@ import (
 // describe prints the training configuration.
 func (w *trainer) describe(tr *policy.Trainer, store *store.Store) error {
 	c, r := tr.Config(), tr.Report()
+	sortInPlan(r.Notes)
 	o := w.out
 	o.Policy, o.Says, o.Recipe, o.Parameters, o.MFLOP = c.Policy, c.Says, c.Recipe, tr.Parameters(), c.Recipe.FLOP(len(c.Inputs), len(c.Targets))/1e6
 	o.Episodes, o.Windows, o.HoldOut = r.Episodes, r.Windows, c.HoldOut
@@ -34,13 +35,16 @@ func (w *trainer) describe(tr *policy.Trainer, store *store.Store) error {
 	if len(c.NotStates) > 0 {
 		var others []string
 		for _, n := range c.NotStates {
-			others = append(others, fmt.Sprintf("%s (%s)", n.Stream, n.Reason))
+			others = append(others, n.String())
 		}
 		text := "not states: " + strings.Join(others, ", ")
 		if c.NotStates[0].Reason != policy.Camera {
 			text += "; a plan that names them takes them"
 		}
 		w.remark("%s", text)
+	}
+	for _, line := range notetext.Lines(c.Choices) {
+		w.remark("%s", line)
 	}
 	if c.Filtered > 0 {
 		w.remark("%s not held out and not trained on: left out by the plan's filter", text.Count(c.Filtered, "episode"))

@@ -45,6 +45,7 @@ func TestTrainKeepsWhatPolicyRuns(t *testing.T) {
 	checkKeys(t, jsonOf(t, last), reflect.TypeFor[trained]())
 	assert.Equal(t, []string{"10", "20", "30"}, keys(last["skill"]))
 	assert.Equal(t, []string{"10", "20", "30"}, keys(last["ridge_skill"]))
+	assert.Equal(t, []string{"10", "20", "30"}, keys(last["mean_skill"]))
 	assert.EqualValues(t, 40, last["steps"])
 	assert.Equal(t, []any{map[string]any{"stream": "observation.state", "columns": 26.0}}, last["states"])
 	assert.Equal(t, map[string]any{"stream": "action", "columns": 26.0}, last["action"])

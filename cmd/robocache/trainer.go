@@ -75,6 +75,11 @@ func (w *trainer) compare(ctx context.Context, tr *policy.Trainer, store *store.
 		return w.explain(err)
 	}
 	w.out.Evaluation, w.out.Skill = &e, skillOf(&e)
+	mean, err := policy.Mean(ctx, tr.Config(), store)
+	if err != nil {
+		return err
+	}
+	w.out.Mean, w.out.MeanSkill = &mean, skillOf(&mean)
 	ridge, err := policy.Ridge(ctx, tr.Config(), store)
 	var option *policy.OptionError
 	if errors.As(err, &option) {
@@ -103,7 +108,7 @@ func (w *trainer) write() error {
 	fmt.Fprintf(&b, "trained %s %s, %d parameters, %d steps of %d windows of %s, %.0f MFLOP a step, on %s\n%s\n",
 		o.Policy, o.Recipe.Size, o.Parameters, o.Steps, n*o.Recipe.Batch, episodes(o.Episodes), float64(n)*o.MFLOP, strings.Join(names, " and "), o.Says)
 	if o.Evaluation != nil {
-		writeSkills(&b, o.Evaluation, o.Ridge)
+		writeSkills(&b, o.Evaluation, o.Ridge, o.Mean)
 	}
 	if o.Output != "" {
 		fmt.Fprintf(&b, "wrote %s\n", o.Output)

@@ -8,9 +8,11 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/internal/cover"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/serve"
 	"github.com/robocache/robocache/internal/text"
@@ -127,6 +129,15 @@ func (t *training) explain(err error) error {
 	return explainPolicy(t.path, err)
 }
 
+// sortInPlan replaces the advice of errors about disorder, because train has no flag for it.
+func sortInPlan(notes dataset.Notes) {
+	for _, n := range notes {
+		if bad := (*cover.DisorderError)(nil); errors.As(n.Cause, &bad) && bad.Cure != "" {
+			bad.Cure = "a plan with unordered: sort takes it"
+		}
+	}
+}
+
 // trained is the report of train, and the last line in --json.
 type trained struct {
 	Input      string               `json:"input"`
@@ -150,8 +161,10 @@ type trained struct {
 	Speed      float64              `json:"steps_per_second"`
 	Skill      map[string]float64   `json:"skill"` // by horizon in ticks; empty without held-out episodes
 	RidgeSkill map[string]float64   `json:"ridge_skill"`
+	MeanSkill  map[string]float64   `json:"mean_skill"` // of the mean action
 	Evaluation *policy.Evaluation   `json:"evaluation,omitempty"`
 	Ridge      *policy.Evaluation   `json:"ridge,omitempty"`
+	Mean       *policy.Evaluation   `json:"mean,omitempty"`
 	Problems   []inspection.Problem `json:"problems"` // of the dataset as a whole
 	Absent     []absentInput        `json:"absent"`   // the input, if it lacks declared episodes
 	Skipped    []serve.Skipped      `json:"skipped"`

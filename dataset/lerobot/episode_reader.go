@@ -188,11 +188,13 @@ func (r *reader) texts(name string, v *parquet.Values) {
 		r.leave(name, len(v.Nulls), dataset.CodeNullTexts, dataset.Detail{})
 	}
 	var lines []string
+	series := dataset.TextStream{Name: name}
 	size := 0
 	for i, t := range v.Texts {
 		if i > 0 && t == v.Texts[i-1] {
 			continue
 		}
+		series.Times, series.Values = append(series.Times, r.times[i]), append(series.Values, t)
 		line := fmt.Sprintf("%d: %s", i, t)
 		if size += len(line); size > maxText {
 			r.leave(name, r.rows, dataset.CodeLongTexts, dataset.Detail{})
@@ -204,6 +206,9 @@ func (r *reader) texts(name string, v *parquet.Values) {
 		lines[0] = v.Texts[0]
 	}
 	r.e.Attributes.Other[name] = strings.Join(lines, "\n")
+	if len(series.Times) > 0 {
+		r.e.Texts = append(r.e.Texts, series)
+	}
 }
 
 // task finds out what is to be done, by task_index, or by meta/episodes where there is none.

@@ -106,6 +106,7 @@ var leftOutTexts = map[dataset.Code]string{
 	dataset.CodeFewEpisodes:              "in {count} of {of} episodes",
 	dataset.CodeOfPrograms:               "of the robot's software, by its name",
 	dataset.CodeNotState:                 "no state: {got}",
+	dataset.CodeColumnsNotState:          "columns {names} are no state: {got}",
 	dataset.CodeConstant:                 "it never changes",
 	dataset.CodeFewSamples:               "fewer samples than the others, of which {unit} {want}",
 	dataset.CodeNameControl:              "control characters in its name or those of its columns, which a plan file has no place for",

@@ -64,6 +64,8 @@ var remarkTexts = map[dataset.Code]string{
 	dataset.CodeExtrapolateUnused: "edge extrapolate has no effect: only the kind linear goes on, others hold their end sample",
 	dataset.CodeFillGapsUnused:    "fill_gaps has no effect: no max_gap, tolerance or window makes a gap",
 	dataset.CodeFillUnused:        "fill has no effect: it is written with edge fill or hold, and with fill_gaps",
+	dataset.CodeKindGroups:        "kind {got} has no effect: it takes {want} columns together, and no names or types say which; in a plan a range of columns has a kind",
+	dataset.CodeChunkShort:        "{count tick} {is|are} predicted and not {of}, because episodes are short: nine in ten have {got} or more; windows of a plan say another number",
 	dataset.CodeKindUnused:        "kind {got} has no effect: no column takes it, as they are whole numbers or have kinds of their own",
 
 	dataset.CodeSuggestedWithout: "episode {row} cannot be read: {cause}",

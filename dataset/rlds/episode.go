@@ -246,7 +246,7 @@ func (b *builder) add(p *part) error {
 	}
 	switch p.kind {
 	case texts:
-		b.text(p)
+		b.text(p, times)
 		return nil
 	case images:
 		b.media(p.leaf, p.name(), p.items(p.n), times)

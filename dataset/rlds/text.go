@@ -50,7 +50,8 @@ func (b *builder) say(p *part, text string) {
 
 // text takes the text of each step: that of the episode where all are the same, else an attribute that says where it changes. Steps without a text do
 // not make a task another one.
-func (b *builder) text(p *part) {
+func (b *builder) text(p *part, times []int64) {
+	series := dataset.TextStream{Name: p.key}
 	var last, only []byte // the text before; the only one that is not empty
 	var first []byte
 	var changes []string
@@ -66,6 +67,9 @@ func (b *builder) text(p *part) {
 		if bad < 0 && !utf8.Valid(text) {
 			bad = step
 		}
+		if bad < 0 && step < len(times) {
+			series.Times, series.Values = append(series.Times, times[step]), append(series.Values, string(text))
+		}
 		if bad < 0 && step == 0 {
 			first = text
 		} else if bad < 0 {
@@ -75,6 +79,10 @@ func (b *builder) text(p *part) {
 			several = several || len(only) > 0 && !bytes.Equal(text, only)
 			only = text
 		}
+	}
+	series.Task = p.leaf == b.set.task && several
+	if bad < 0 && len(series.Times) > 0 && (series.Task || p.leaf != b.set.task) {
+		b.e.Texts = append(b.e.Texts, series)
 	}
 	switch {
 	case bad >= 0:

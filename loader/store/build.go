@@ -112,6 +112,11 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 		if _, there := p.at[name]; !there && p.refused[name] != nil {
 			return nil, p.refused[name]
 		}
+		if _, there := p.at[name]; !there && slices.Contains(p.streamNames, name) {
+			if left := p.leftOutOf(opt.Streams); len(left) > 0 {
+				return nil, &NothingError{Episodes: len(p.episodes), Notes: left, Format: s.format}
+			}
+		}
 		if _, there := p.at[name]; !there && len(p.streamNames) > 0 && s.Shard == nil { // Any explains a store without streams
 			return nil, refuse("Streams", fmt.Sprintf("%q, which no episode has", name), "streams of the dataset: "+listNames(p.streamNames))
 		}
@@ -130,6 +135,19 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 		s.Media, err = p.packedMedia()
 	}
 	return s, err
+}
+
+// leftOutOf returns the first note of each stream that says why an episode is packed without it.
+func (p *packer) leftOutOf(streams []string) (notes dataset.Notes) {
+	for _, name := range streams {
+		for i := range p.episodes {
+			if n := p.episodes[i].Notes.LeftOut(name); n != nil {
+				notes.Add(*n)
+				break
+			}
+		}
+	}
+	return notes
 }
 
 // add appends an episode.

@@ -35,7 +35,7 @@ const (
 	dtypeFloat64 = "float64"
 	dtypeInt64   = "int64"
 	dtypeBool    = "bool"
-	dtypeString  = "string" // of meta/, not of rows
+	dtypeString  = "string" // without statistics
 	dtypeImage   = "image"
 	dtypeVideo   = "video"
 )
@@ -147,12 +147,12 @@ func (n jsonNumber) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, float64(n), 'f', -1, 64), nil
 }
 
-// statNames are the names of the statistics that a feature has: none if it is unmeasured, and no quantiles if it is bare.
+// statNames are the names of the statistics that a feature has: there are no quantiles if it is bare, and none of texts and of a feature that is unmeasured.
 func (f *feature) statNames() []string {
-	if f.unmeasured {
+	switch {
+	case f.dtype == dtypeString || f.unmeasured:
 		return nil
-	}
-	if f.bare {
+	case f.bare:
 		return layout.StatNames[:len(layout.StatNames)-len(summary.QuantileNames)]
 	}
 	return layout.StatNames

@@ -44,7 +44,7 @@ func (w *newDataset) info() orderjson.Object {
 func (w *newDataset) stats() orderjson.Object {
 	all := orderjson.Object{}
 	for _, f := range w.features {
-		if f.unmeasured {
+		if f.dtype == dtypeString || f.unmeasured {
 			continue
 		}
 		var columns []summary.Column

@@ -29,7 +29,7 @@ func (w *newDataset) begin(p *episodePlan) {
 		switch {
 		case f.dtype == dtypeVideo:
 			all.files = &videoFiles{in: w.out, fps: w.opt.FPS, dir: filepath.Join("videos", f.name), limit: int64(w.opt.VideoFileMB) << 20}
-		case !f.visual():
+		case !f.visual() && f.dtype != dtypeString:
 			all.numbers = summary.NewExact(f.shape[0], f.dtype == dtypeFloat64 || f.dtype == dtypeInt64, summary.Quantiles[:])
 		}
 		w.features = append(w.features, all)

@@ -63,6 +63,16 @@ type EpisodeOptions struct {
 	// Undecoded is called for each row with a frame that is damaged, missing or of another size than the first. The row gets the frame before it, or the first
 	// good one. If Undecoded is nil, or if more than half of a camera's frames are bad, the episode is an *Error.
 	Undecoded func(media string, row int, err error)
+	// RowTasks is the task of each row, in place of Attributes.Task; nil if there is one.
+	RowTasks []string
+	// Texts are features of strings.
+	Texts []TextFeature
+}
+
+// TextFeature is a text of each row. Attribute is its name in dataset.Attributes.
+type TextFeature struct {
+	Name, Attribute string
+	Rows            []string
 }
 
 // check returns a *dataset.OptionError unless the options can be, and sets LeRobot's own where there are none.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"unicode/utf8"
 
@@ -44,6 +45,14 @@ func (next *planner) plan(ctx context.Context, e *dataset.Episode, b EpisodeOpti
 		p.names[s.Name] = name
 		if err := p.addStream(name, s); err != nil {
 			return fail(name, err)
+		}
+	}
+	if b.RowTasks != nil && p.taskOf == nil {
+		p.setRowTasks(b.RowTasks)
+	}
+	for _, t := range b.Texts {
+		if bad := p.addText(t); bad != nil {
+			return fail(t.Name, bad)
 		}
 	}
 	if name, bad := p.addTimes(next.opt, b.Times); bad != nil {
@@ -133,7 +142,9 @@ func (p *episodePlan) leave(e *dataset.Episode, b EpisodeOptions) {
 		p.left = append(p.left, "success")
 	}
 	for name := range e.Attributes.Other {
-		if name != "episode_index" { // of the dataset that it was read from
+		written := slices.ContainsFunc(b.Texts, func(t TextFeature) bool { return t.Attribute == name }) ||
+			b.RowTasks != nil && slices.ContainsFunc(e.Texts, func(t dataset.TextStream) bool { return t.Task && t.Name == name })
+		if name != "episode_index" && !written { // of the dataset that it was read from
 			p.left = append(p.left, name)
 		}
 	}

@@ -122,7 +122,7 @@ func (p *episodePlan) rowTasks(s *dataset.Stream, tasks []string) *Error {
 	if len(s.Columns) != 1 {
 		return &Error{Kind: dataset.ErrShape, Got: fmt.Sprintf("%d columns", len(s.Columns)), Want: "1"}
 	}
-	p.tasks = nil
+	texts := make([]string, len(values))
 	for i, v := range values {
 		if !(v >= 0 && v < float64(len(tasks))) || v != math.Trunc(v) {
 			return &Error{
@@ -130,7 +130,16 @@ func (p *episodePlan) rowTasks(s *dataset.Stream, tasks []string) *Error {
 				Want: fmt.Sprintf("the number of one of the %d tasks", len(tasks)),
 			}
 		}
-		task := tasks[int(v)]
+		texts[i] = tasks[int(v)]
+	}
+	p.setRowTasks(texts)
+	return nil
+}
+
+// setRowTasks sets the task of each row.
+func (p *episodePlan) setRowTasks(rows []string) {
+	p.tasks, p.taskOf = nil, nil
+	for _, task := range rows {
 		k := slices.Index(p.tasks, task)
 		if k < 0 {
 			k = len(p.tasks)
@@ -138,6 +147,14 @@ func (p *episodePlan) rowTasks(s *dataset.Stream, tasks []string) *Error {
 		}
 		p.taskOf = append(p.taskOf, k)
 	}
+}
+
+// addText adds a feature of strings.
+func (p *episodePlan) addText(t TextFeature) *Error {
+	if len(t.Rows) != p.rows {
+		return &Error{Kind: dataset.ErrShape, Got: fmt.Sprintf("%d texts", len(t.Rows)), Want: fmt.Sprintf("%d, one for each row", p.rows)}
+	}
+	p.features = append(p.features, plannedFeature{feature: &feature{name: t.Name, dtype: dtypeString, shape: []int{1}}, data: parquet.Values{Texts: t.Rows}})
 	return nil
 }
 

@@ -1,0 +1,60 @@
+package convert
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/robocache/robocache/dataset"
+	lerobotwrite "github.com/robocache/robocache/dataset/lerobot/write"
+)
+
+// taskAt returns the instruction at a time, ns.
+func (e *Episode) taskAt(time int64) string {
+	for i := range e.Texts {
+		if e.Texts[i].Task {
+			return e.Texts[i].At(time)
+		}
+	}
+	return e.Attributes.Task
+}
+
+// leaveAttributes notes what a file says of an episode that a format has no place for, but for the texts of the steps if held is true.
+func (k *Kept) leaveAttributes(e *Episode, format string, held bool) {
+	for _, name := range slices.Sorted(maps.Keys(e.Attributes.Other)) {
+		text := slices.ContainsFunc(e.Texts, func(t dataset.TextStream) bool { return t.Name == name })
+		if name != "episode_index" && !(held && text) { // of the dataset that it was read from
+			k.leave(name, 1, dataset.Note{Code: dataset.CodeNoPlace, Detail: dataset.Detail{Want: format, Unit: "it"}})
+		}
+	}
+}
+
+// texts sets the task of each row if it changes, and the features of strings: those of the first episode. An episode without one of them has empty texts.
+func (l *leRobotWriter) texts(e *Episode, b *lerobotwrite.EpisodeOptions) {
+	rows := func(at func(time int64) string) []string {
+		list := make([]string, len(e.Times))
+		for i, t := range e.Times {
+			list[i] = at(t)
+		}
+		return list
+	}
+	if slices.ContainsFunc(e.Texts, func(t dataset.TextStream) bool { return t.Task }) {
+		b.RowTasks = rows(e.taskAt)
+	}
+	if l.has == nil {
+		l.strings = nil
+		for i := range e.Texts {
+			if !e.Texts[i].Task {
+				l.strings = append(l.strings, e.Texts[i].Name)
+			}
+		}
+	}
+	for _, name := range l.strings {
+		at := func(int64) string { return "" }
+		for i := range e.Texts {
+			if e.Texts[i].Name == name {
+				at = e.Texts[i].At
+			}
+		}
+		b.Texts = append(b.Texts, lerobotwrite.TextFeature{Name: l.name(name, ""), Attribute: name, Rows: rows(at)})
+	}
+}
