@@ -94,7 +94,7 @@ var rules = map[string][]string{
 	"internal/mapped":        {"internal/raw"},
 	"internal/nth":           {},
 	"internal/orderjson":     {},
-	"internal/parquet":       {"tensor", "dataset", "storage", "internal/raw", "github.com/parquet-go/parquet-go/...", "github.com/klauspost/compress/..."},
+	"internal/parquet":       {"tensor", "dataset", "storage", "internal/raw", "github.com/parquet-go/parquet-go/...", "github.com/klauspost/compress/...", "github.com/andybalholm/brotli/...", "github.com/pierrec/lz4/..."},
 	"internal/printed":       {},
 	"internal/ptxparse":      {},
 	"internal/raw":           {"tensor"},

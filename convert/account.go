@@ -18,7 +18,7 @@ const (
 // contract.
 //
 //	Read = Used + the sum of Dropped
-//	Rows = Valid + OutOfRange + Gapped + NotFinite
+//	Rows = Valid + OutOfRange + Gapped + NotFinite + Undecoded
 type StreamAccount struct {
 	Name     string        `json:"name"` // in the output
 	Kind     string        `json:"kind"` // "stream", "media" or "clouds"
@@ -32,6 +32,8 @@ type StreamAccount struct {
 	OutOfRange int `json:"out_of_range"`
 	Gapped     int `json:"gapped"`
 	NotFinite  int `json:"not_finite"`
+	// Undecoded are rows of a camera with a frame that cannot be decoded, which is otherwise valid.
+	Undecoded int `json:"undecoded,omitempty"`
 	// AcrossGaps are the rows that were made in a gap, which is a step longer than dataset.Stats.Limit, be they valid or not.
 	AcrossGaps int `json:"across_gaps"`
 	// Rounded counts recorded whole numbers that float64 does not hold, for example 1<<53+1: they were rounded.
@@ -77,8 +79,8 @@ func (a *StreamAccount) check(episode string) error {
 	switch {
 	case a.Read != a.Used+a.dropped():
 		return &BalanceError{episode, a.Name, fmt.Sprintf("%d used and %d dropped", a.Used, a.dropped()), fmt.Sprintf("%d, the samples read", a.Read)}
-	case a.Rows != a.Valid+a.OutOfRange+a.Gapped+a.NotFinite:
-		return &BalanceError{episode, a.Name, fmt.Sprintf("%d valid, %d out of range, %d in gaps and %d not finite", a.Valid, a.OutOfRange, a.Gapped, a.NotFinite),
+	case a.Rows != a.Valid+a.OutOfRange+a.Gapped+a.NotFinite+a.Undecoded:
+		return &BalanceError{episode, a.Name, fmt.Sprintf("%d valid, %d out of range, %d in gaps, %d not finite and %d not decoded", a.Valid, a.OutOfRange, a.Gapped, a.NotFinite, a.Undecoded),
 			fmt.Sprintf("%d, the rows", a.Rows)}
 	}
 	return nil
@@ -95,6 +97,7 @@ func (a *StreamAccount) add(b *StreamAccount) {
 	a.OutOfRange += b.OutOfRange
 	a.Gapped += b.Gapped
 	a.NotFinite += b.NotFinite
+	a.Undecoded += b.Undecoded
 	a.AcrossGaps += b.AcrossGaps
 	a.Rounded += b.Rounded
 }

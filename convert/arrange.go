@@ -159,3 +159,33 @@ func moved[T int64 | float64 | float32](times *tensor.Tensor, by T) (*tensor.Ten
 	}
 	return tensor.Of(out, len(out))
 }
+
+// Unwritten returns the streams and cameras that the options name and that no episode of the output has: those of Options.Media and of the plan. The shards
+// are all of the output.
+func Unwritten(shards []*Report, opt Options) (names []string) {
+	asked := slices.Clone(opt.Media)
+	if opt.Plan != nil {
+		for i := range opt.Plan.Streams {
+			s := &opt.Plan.Streams[i]
+			if k := slices.Index(asked, fromOf(s)); k >= 0 {
+				asked[k] = s.Name
+			} else if !slices.ContainsFunc(shards, func(r *Report) bool { return opt.Media != nil && r.isMedia(fromOf(s)) }) { // Options.Media leaves such cameras out
+				asked = append(asked, s.Name)
+			}
+		}
+	}
+	for _, name := range asked {
+		written := func(r *Report) bool {
+			return slices.ContainsFunc(r.Streams, func(a StreamAccount) bool { return a.Name == name && a.Rows > 0 })
+		}
+		if name != "" && !slices.ContainsFunc(shards, written) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// isMedia reports whether a name is that of a media stream.
+func (r *Report) isMedia(name string) bool {
+	return slices.ContainsFunc(r.Streams, func(a StreamAccount) bool { return a.Name == name && a.Kind == mediaKind })
+}

@@ -1,6 +1,8 @@
 package convert
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -8,7 +10,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/lerobot"
 	"github.com/robocache/robocache/internal/test/filetest"
 )
 
@@ -81,4 +85,112 @@ func TestStateFlagWithComma(t *testing.T) {
 	assert.Equal(t, []string{"j1", "j2"}, s.ColumnNames())
 	assert.Equal(t, []string{"", ""}, prefixes([]*dataset.Stream{e.Stream(arm), e.Stream(gripper)}))
 	assert.Equal(t, []string{"/joint_states.position.", "/joint_states.position."}, prefixes([]*dataset.Stream{e.Stream(arm), e.Stream(arm)}), "j1 would be there twice")
+}
+
+func TestOneBadJpegLosesEpisode(t *testing.T) {
+	needsFFmpeg(t)
+	for _, cameras := range []string{"auto", "image"} {
+		for file, want := range map[string][]int{ // rows, valid, undecoded
+			"nodht.mcap": {60, 60, 0}, "noeoi.mcap": {60, 60, 0}, "cut.mcap": {60, 59, 1}, "empty.mcap": {58, 58, 0}, "size.mcap": {60, 60, 0},
+		} {
+			out, r := made(t, leRobot(t, LeRobotOptions{Cameras: cameras}), Options{Plan: &align.Plan{Rate: 30}}, caseOf(t, "one-bad-jpeg-loses-episode/"+file))
+			for _, a := range r.Streams {
+				if a.Kind == mediaKind {
+					assert.Equal(t, want, []int{a.Rows, a.Valid, a.Undecoded}, file)
+				}
+			}
+			if want[2] > 0 {
+				var n dataset.Note
+				for _, o := range r.Notes.List {
+					if o.Note.Code == dataset.CodeFramesHeld {
+						n = o.Note
+					}
+				}
+				row, _ := n.Row.Index()
+				assert.Equal(t, []any{dataset.CodeFramesHeld, "/cam/compressed", 1, 40}, []any{n.Code, n.Subject, n.Count, row})
+			}
+			d, err := dataset.Open(t.Context(), out, dataset.Options{Strict: true})
+			require.NoError(t, err)
+			e, err := d.Episode(t.Context(), 0)
+			require.NoError(t, err)
+			m := &e.Media[0]
+			assert.Equal(t, want[0], m.Len(), file)
+			if want[2] > 0 { // the row shows the frame before it
+				a, err := m.Decode(t.Context(), 39)
+				require.NoError(t, err)
+				b, err := m.Decode(t.Context(), 40)
+				require.NoError(t, err)
+				if cameras == "image" {
+					assert.Equal(t, a, b)
+				}
+			}
+			require.NoError(t, d.Close())
+		}
+	}
+}
+
+func TestDepthVideoBlocksConversion(t *testing.T) {
+	for name, depth := range map[string]string{"video12": "hevc", "tiff": "tiff"} {
+		in := caseOf(t, "depth-video-blocks-conversion/"+name)
+		out, r := made(t, leRobot(t, LeRobotOptions{}), Options{}, in)
+		assert.Equal(t, 2, r.Converted, name)
+		b, err := os.ReadFile(filepath.Join(out, "meta/info.json"))
+		require.NoError(t, err)
+		var info struct {
+			Features map[string]struct {
+				Shape []int
+				Info  map[string]any
+			}
+		}
+		require.NoError(t, json.Unmarshal(b, &info))
+		f := info.Features["observation.images.depth"]
+		assert.Equal(t, []any{true, 1}, []any{f.Info["is_depth_map"], f.Shape[2]}, name)
+		if name == "video12" {
+			assert.Equal(t, []any{0.01, 10.0, 3.5, true, "m"}, []any{f.Info["depth_min"], f.Info["depth_max"], f.Info["shift"], f.Info["use_log"], f.Info["depth_unit"]})
+		}
+		a, err := lerobot.Open(t.Context(), in, lerobot.Options{})
+		require.NoError(t, err)
+		c, err := lerobot.Open(t.Context(), out, lerobot.Options{Strict: true})
+		require.NoError(t, err)
+		for i := range a.Len() { // byte for byte
+			x, err := a.Episode(t.Context(), i)
+			require.NoError(t, err)
+			y, err := c.Episode(t.Context(), i)
+			require.NoError(t, err)
+			m, n := x.MediaStream("observation.images.depth"), y.MediaStream("observation.images.depth")
+			assert.Equal(t, []any{m.Len(), depth}, []any{n.Len(), n.Encoding})
+			for k := range m.Len() {
+				want, err := m.Frame(t.Context(), k)
+				require.NoError(t, err)
+				got, err := n.Frame(t.Context(), k)
+				require.NoError(t, err)
+				assert.Equal(t, want, got)
+			}
+		}
+		require.NoError(t, a.Close())
+		require.NoError(t, c.Close())
+	}
+}
+
+func TestDeclaredDtypeNotUsed(t *testing.T) {
+	_, r := made(t, leRobot(t, LeRobotOptions{}), Options{}, caseOf(t, "declared-dtype-not-used/ds"))
+	assert.Equal(t, []int{3, 12}, []int{r.Converted, r.Streams[0].Rows})
+}
+
+func TestStreamsThatNoEpisodeOfTheOutputHas(t *testing.T) {
+	report := &Report{Streams: []StreamAccount{{Name: "/a", Kind: streamKind, Rows: 5}, {Name: "cam", Kind: mediaKind, Rows: 5}, {Name: "/depth", Kind: mediaKind}, {Name: "/b", Kind: streamKind}}}
+	plan := &align.Plan{Streams: []align.Stream{{Name: "/a"}, {Name: "/b"}, {Name: "cam", From: "/cam"}, {Name: "/depth"}}}
+	for want, opt := range map[string]Options{
+		"":            {},
+		"[/depth]":    {Media: []string{"/depth", "cam"}},
+		"[/b /depth]": {Plan: plan},
+		"[/b]":        {Plan: plan, Media: []string{"/cam"}},
+	} {
+		got := Unwritten([]*Report{{}, report}, opt)
+		if want == "" {
+			assert.Empty(t, got)
+			continue
+		}
+		assert.Equal(t, want, fmt.Sprint(got))
+	}
 }

@@ -120,3 +120,15 @@ func pick(s *align.Aligned, plan *align.Plan, m *dataset.Media, times []int64, a
 	}
 	return out, nil
 }
+
+// undecoded returns the function that counts the rows with bad frames. A row of a plan that is not valid anyway is in the note alone.
+func (k *Kept) undecoded(e *dataset.Episode) func(media string, row int, err error) {
+	k.Undecoded = map[string][]int{}
+	return func(media string, row int, err error) {
+		m := e.MediaStream(media)
+		k.Notes.Add(dataset.Note{Code: dataset.CodeFramesHeld, Subject: media, Count: 1, Row: dataset.At(row), Detail: dataset.Detail{Of: m.Len(), Cause: err}})
+		if p, picked := m.Source.(*Picked); !picked || p.Valid[row] != 0 {
+			k.Undecoded[media] = append(k.Undecoded[media], row)
+		}
+	}
+}

@@ -133,6 +133,7 @@ func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 		}
 	}
 	b := lerobotwrite.EpisodeOptions{Splits: e.Splits, Tasks: l.piece.Inputs[e.Input].Tasks, Names: names, Times: times}
+	b.Undecoded = kept.undecoded(own)
 	l.texts(e, &b)
 	before := l.w.Report()
 	if err := l.w.AddWith(ctx, own, b); err != nil {

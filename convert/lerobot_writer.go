@@ -97,7 +97,7 @@ func (l *leRobotWriter) camera(m *dataset.Media) string {
 
 // encodes reports whether frames that cannot be copied become video.
 func (l *leRobotWriter) encodes(m *dataset.Media, byPlan bool) bool {
-	return l.opt.Cameras == "video" || l.opt.Cameras == "auto" && (byPlan || m.Encoding != "png" && m.Encoding != "jpeg")
+	return m.Encoding != "tiff" && (l.opt.Cameras == "video" || l.opt.Cameras == "auto" && (byPlan || m.Encoding != "png" && m.Encoding != "jpeg"))
 }
 
 // media returns the media stream to write, or the reason to leave it out.
@@ -110,6 +110,9 @@ func (l *leRobotWriter) media(ctx context.Context, m *dataset.Media, times []int
 	switch recorded.Encoding {
 	case "16UC1", "mono16", "16SC1", "32FC1":
 		return *m, dataset.Note{Code: dataset.CodeDeepPixels, Detail: dataset.Detail{Want: "LeRobot"}}
+	}
+	if recorded.Encoding == "tiff" && lerobotwrite.DepthInfo(recorded) != "" {
+		return *m, why // byte for byte
 	}
 	if !recorded.Decodes() {
 		return *m, dataset.Note{Code: dataset.CodeFramesUndecoded, Detail: dataset.Detail{Got: strconv.Quote(recorded.Encoding)}}

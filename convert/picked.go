@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/robocache/robocache/dataset"
+	lerobotwrite "github.com/robocache/robocache/dataset/lerobot/write"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -43,6 +44,9 @@ func (p *Picked) ReadFrame(ctx context.Context, i int) ([]byte, error) {
 	pixels, err := tensor.Data[uint8](image)
 	return slices.Clone(pixels), err
 }
+
+// DepthInfo returns that of the recording.
+func (p *Picked) DepthInfo() string { return lerobotwrite.DepthInfo(p.Recorded) }
 
 // ahead is how many frames a decoder is let go on to the one that is wanted, before it begins anew there.
 const ahead = 300

@@ -140,6 +140,8 @@ func settle(episode string, list []StreamAccount, kept *Kept) error {
 			if n != a.Rows {
 				return &BalanceError{episode, a.Name, fmt.Sprintf("%d rows written", n), fmt.Sprint(a.Rows)}
 			}
+			a.Undecoded = len(kept.Undecoded[a.Name])
+			a.Valid -= a.Undecoded
 		case left != nil:
 			a.dropAll(*left)
 		case a.Rows > 0:

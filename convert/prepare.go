@@ -2,6 +2,7 @@ package convert
 
 import (
 	"context"
+	"slices"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
@@ -135,7 +136,9 @@ func (c *Conversion) byPlan(ctx context.Context, r *ready) error {
 	if err := c.trim(r, got); err != nil {
 		return err
 	}
-	r.notes = got.Report.Notes
+	r.notes = slices.DeleteFunc(slices.Clone(got.Report.Notes), func(n dataset.Note) bool { // those that are losses already
+		return slices.ContainsFunc(r.losses, func(o dataset.Note) bool { return o.String() == n.String() })
+	})
 	own := *r.e.Recorded
 	own.Streams, own.Media, own.Clouds, own.Steps = nil, nil, nil, false
 	lines, streams, taken := got.Report.Streams, got.Streams, map[string]bool{}

@@ -66,6 +66,8 @@ type Kept struct {
 	// Notes are about content that the format has no place for (ClassLeftOut), by name, with its samples, and about data that was not
 	// written as it was recorded.
 	Notes dataset.Notes
+	// Undecoded has the rows of each media stream with frames that cannot be decoded. They show the frame before it.
+	Undecoded map[string][]int
 }
 
 // Episode is an episode as a Target gets it.

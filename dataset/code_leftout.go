@@ -72,10 +72,13 @@ const (
 	CodeFrameLengths = leftOut + "frame-lengths"
 	// CodeNotImages: rows of bytes that should be encoded images and are none. Example: raw bytes in observations/images.
 	CodeNotImages = leftOut + "not-images"
-	// CodeImageFormat: images that are neither JPEG nor PNG. Got is the first bytes of the first, Row its index. Example: images of WebP.
+	// CodeImageFormat: images that are neither JPEG nor PNG, nor TIFF of LeRobot. Got is the first bytes of the first, Row its index. Example: images of WebP.
 	CodeImageFormat = leftOut + "image-format"
 	// CodeMixedImages: images of a stream have two encodings. Example: a camera whose first image is JPEG and whose second is PNG.
 	CodeMixedImages = leftOut + "mixed-images"
+	// CodeFramesDiffer: Count of Of frames are not like most, Want. Row is the first of them, and Got its size and encoding. Example: a camera that
+	// changed its resolution.
+	CodeFramesDiffer = leftOut + "frames-differ"
 	// CodeEmptyImages: images that are null or have no bytes. Example: a camera that was off for 3 steps.
 	CodeEmptyImages = leftOut + "empty-images"
 	// CodeText: a column of text. Example: a column of labels in a CSV file.

@@ -16,6 +16,9 @@ const (
 	CodeFrameParents = remark + "frame-parents"
 	// CodeMessagesEmpty: Count of Of messages of a list have no elements, and make no rows. Example: position of a JointState without joints.
 	CodeMessagesEmpty = remark + "messages-empty"
+	// CodeMessageSurplus: Count of Of messages have Bytes after the last field of their type, which are ignored as in ROS. Example: rosserial sends a
+	// std_msgs/Float32 of 5 bytes.
+	CodeMessageSurplus = remark + "message-surplus"
 	// CodeLabelsUnusable: the names in the field Got are empty, occur twice or are too long, so columns have numbers. Example: two joints with the name "a".
 	CodeLabelsUnusable = remark + "labels-unusable"
 	// CodeLabelsPartial: some messages have no names in the field Got, so columns have numbers. Example: a JointState with positions and no names.
@@ -28,8 +31,6 @@ const (
 	CodeFramesBeforeKey = remark + "frames-before-key"
 	// CodeFramesWithoutKey: none of Count frames is a key frame. Example: a recording shorter than a group of h264 pictures.
 	CodeFramesWithoutKey = remark + "frames-without-key"
-	// CodeFramesDiffer: Count of Of frames are not like the first, Want, but Got. Example: a camera that changed its resolution.
-	CodeFramesDiffer = remark + "frames-differ"
 	// CodeMessageCount: Names declares Want messages, and there are Got. Example: metadata.yaml of a bag that was cut.
 	CodeMessageCount = remark + "message-count"
 	// CodeTimeRange: metadata.yaml declares the time range Want, and the messages have Got, in Unit. Example: a bag of which a file was replaced.
@@ -55,6 +56,12 @@ const (
 	CodeFrameTimeSteps = remark + "frame-time-steps"
 	// CodeFrameTimeUnsorted: as CodeFrameTimeOwn, but the timestamps do not ascend and are not the clock. Example: a table whose rows were shuffled.
 	CodeFrameTimeUnsorted = remark + "frame-time-unsorted"
+	// CodeValuesCast: Count of Of values change because they are cast from the type Got to the declared type Want. Example: float64 in a table of a feature
+	// that is declared as float32.
+	CodeValuesCast = remark + "values-cast"
+	// CodeFramesHeld: Count of Of rows have a frame that cannot be decoded, and show the frame before it, or the first good one. Row is the first, Cause its
+	// error. Example: a JPEG that a driver cut.
+	CodeFramesHeld = remark + "frames-held"
 	// CodeClockAssumed: Count rows have no clock of their own, and take Got, which has as many. Example: q [20] beside joint/timestamps [20].
 	CodeClockAssumed = remark + "clock-assumed"
 	// CodeRowsNotValid: Count rows of a stream are not valid, and were left out. Example: rows of a clock in a gap of the stream.

@@ -169,7 +169,8 @@ func Open(ctx context.Context, path string, opt Options) (Dataset, error) {
 	return nil, errors.Join(&OptionError{"Clock", opt.Clock, want}, d.Close())
 }
 
-func open(ctx context.Context, path string, opt Options) (Dataset, error) {
+func open(ctx context.Context, path string, opt Options) (_ Dataset, err error) {
+	defer Guard("dataset", path, &err)
 	st, err := storage.Stat(ctx, path)
 	if local, is := storage.Local(path); is {
 		path = local
@@ -317,7 +318,8 @@ func (s *single) Info() Info     { return Info{} }
 func (s *single) Len() int       { return 1 }
 func (s *single) Close() error   { return nil }
 
-func (s *single) Episode(ctx context.Context, i int) (*Episode, error) {
+func (s *single) Episode(ctx context.Context, i int) (_ *Episode, err error) {
+	defer Guard(s.format, s.path, &err)
 	if i != 0 {
 		return nil, &RangeError{What: "episode", Got: i, Len: 1}
 	}

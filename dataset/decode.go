@@ -137,7 +137,9 @@ func (m *Media) decoder() func(b []byte) (*tensor.Tensor, *FormatError) {
 	}
 	switch m.Encoding {
 	case "jpeg":
-		return func(b []byte) (*tensor.Tensor, *FormatError) { return decodeImage(b, jpeg.DecodeConfig, jpeg.Decode) }
+		return func(b []byte) (*tensor.Tensor, *FormatError) {
+			return decodeImage(b, jpeg.DecodeConfig, func(io.Reader) (image.Image, error) { return decodeJPEG(b) })
+		}
 	case "png":
 		return func(b []byte) (*tensor.Tensor, *FormatError) { return decodeImage(b, png.DecodeConfig, png.Decode) }
 	}

@@ -2,9 +2,11 @@ package dataset
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
+	"github.com/robocache/robocache/internal/caught"
 	"github.com/robocache/robocache/internal/errs"
 )
 
@@ -98,6 +100,18 @@ func (e *FormatError) Unwrap() []error {
 		list = append(list, e.Err)
 	}
 	return list
+}
+
+// Guard turns a panic of the function that defers it into a *FormatError of the file, so that a mistake in a reader costs that file. Open and the Episode
+// methods of all readers defer it.
+func Guard(format, path string, err *error) {
+	if p := recover(); p != nil {
+		var one *caught.Panic
+		if asError, is := p.(error); is && errors.As(asError, &one) { // of another goroutine
+			p = one.Value
+		}
+		*err = &FormatError{Format: format, Path: path, Offset: -1, Kind: ErrCorrupt, Msg: "reader", Got: fmt.Sprintf("a panic: %v", p), Want: "none: this is a mistake in the program"}
+	}
 }
 
 // AsBroken returns the *FormatError in an error of a file that is broken, and false for other errors. A file that is not supported is not broken.

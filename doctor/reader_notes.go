@@ -50,11 +50,11 @@ var problemKinds = map[dataset.Code]noteFinding{
 // remarkKinds has the kinds of findings about remarks. A choice of a reader that is no fault is not among them.
 var remarkKinds = map[dataset.Code]noteFinding{
 	dataset.CodeFrameTimeOwn: {kind: FrameTime}, dataset.CodeFrameTimeSteps: {kind: FrameTime}, dataset.CodeFrameTimeUnsorted: {kind: FrameTime},
-	dataset.CodeHeaderTimeZero: {kind: StrayTime, severity: Warning},
-	dataset.CodeHeaderEpoch:    {kind: TimeUnit, severity: Warning, what: "Take the clock whose times are right: --clock log, publish or header."},
-	dataset.CodeHeaderDrift:    {kind: ClockOffset, what: "Take the log's clock, or correct the headers by a rate: the clock of the sensor or of the recorder is not right."},
-	dataset.CodeHeaderLatency:  {kind: ClockOffset, what: "Read it with --clock header, so that a sample has the time when it was measured."},
-	dataset.CodeFramesDiffer:   {kind: Damaged}, dataset.CodeFramesBeforeKey: {kind: Damaged, severity: Warning}, dataset.CodeFramesWithoutKey: {kind: Damaged},
+	dataset.CodeHeaderTimeZero:  {kind: StrayTime, severity: Warning},
+	dataset.CodeHeaderEpoch:     {kind: TimeUnit, severity: Warning, what: "Take the clock whose times are right: --clock log, publish or header."},
+	dataset.CodeHeaderDrift:     {kind: ClockOffset, what: "Take the log's clock, or correct the headers by a rate: the clock of the sensor or of the recorder is not right."},
+	dataset.CodeHeaderLatency:   {kind: ClockOffset, what: "Read it with --clock header, so that a sample has the time when it was measured."},
+	dataset.CodeFramesBeforeKey: {kind: Damaged, severity: Warning}, dataset.CodeFramesWithoutKey: {kind: Damaged},
 	dataset.CodeMessageCount: {kind: Declaration}, dataset.CodeTimeRange: {kind: Declaration},
 }
 
@@ -72,6 +72,7 @@ var leftOut = map[dataset.Code]noteFinding{
 	dataset.CodeUndefinedType:     {kind: Undecoded},
 	dataset.CodeUndefinedFields:   {kind: Undecoded},
 	dataset.CodeImageFormat:       {kind: Damaged},
+	dataset.CodeFramesDiffer:      {kind: Damaged},
 	dataset.CodeEmptyImages:       {kind: VideoCount, severity: Warning},
 	dataset.CodeMixedImages:       {kind: Undecoded, what: otherwise},
 	dataset.CodeNotImages:         {kind: Undecoded, what: otherwise},

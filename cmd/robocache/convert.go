@@ -10,6 +10,7 @@ import (
 	"github.com/robocache/robocache/convert"
 	"github.com/robocache/robocache/dataset/mcap"
 	"github.com/robocache/robocache/dataset/notetext"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/ops"
 	"github.com/spf13/cobra"
 )
@@ -42,7 +43,8 @@ launcher name, or all where there are none.
 Every sample is accounted for: used, or dropped and why; rows across gaps are counted. The account
 is balanced before anything is said to be done, and is in OUT/convert.json. An episode that is broken
 is skipped and listed; --strict makes it an error. An input of which every episode is skipped ends the
-command with exit code 3 once the others are written, unless --allow-skipped is given.
+command with exit code 3 once the others are written, unless --allow-skipped is given. So does a
+stream or camera that a plan or --media names and that no episode of the output has.
 
 LeRobot has no place to say which rows are valid. So rows at both ends of an episode in which not
 every stream has a valid value are left out and counted, such as those from before the first command;
@@ -172,6 +174,9 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 			return &inputError{Path: s.Input, Msg: fmt.Sprintf("nothing of it was converted: its %s skipped, the first: %s; --allow-skipped takes that as good",
 				wereEpisodes(s.Skipped), byFlags.Replace(notetext.Text(*s.First)))}
 		}
+	}
+	if names := convert.Unwritten(all.Shards, c.opt); len(names) > 0 && end-begin == max(1, c.opt.Shards) {
+		return &inputError{Path: c.out, Msg: "no episode of the output has " + text.Names(names) + ", which was asked for"}
 	}
 	return nil
 }

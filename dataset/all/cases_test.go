@@ -179,3 +179,87 @@ func TestPathsAndNumbersThatADatasetDeclares(t *testing.T) {
 		require.NoError(t, d.Close())
 	}
 }
+
+func TestRos1TrailingBytes(t *testing.T) {
+	e, err := notesOf(t, caseOf(t, "ros1-trailing-bytes/rosserial.bag"), dataset.Options{Strict: true})
+	require.NoError(t, err)
+	values, err := tensor.Floats(e.Stream("/left_wheel_angle_vel").Values)
+	require.NoError(t, err)
+	assert.Equal(t, []float64{1, 2, 3}, values[:3])
+	assert.Len(t, values, 50)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeMessageSurplus, Subject: "/left_wheel_angle_vel", Count: 50, Detail: dataset.Detail{Of: 50, Bytes: 50}}}, e.Notes)
+}
+
+func TestProtobufDuplicateFile(t *testing.T) {
+	once, err := notesOf(t, caseOf(t, "protobuf-duplicate-file/once.mcap"), dataset.Options{})
+	require.NoError(t, err)
+	twice, err := notesOf(t, caseOf(t, "protobuf-duplicate-file/twice.mcap"), dataset.Options{Strict: true})
+	require.NoError(t, err)
+	assert.Equal(t, []any{once.Names(), once.Streams[0].Columns, 20}, []any{twice.Names(), twice.Streams[0].Columns, twice.Streams[0].Len()})
+	a, _ := tensor.Floats(once.Streams[0].Values)
+	b, _ := tensor.Floats(twice.Streams[0].Values)
+	assert.Equal(t, a, b)
+}
+
+func TestDuckdbParquetCalledCorrupt(t *testing.T) {
+	e, err := notesOf(t, caseOf(t, "duckdb-parquet-called-corrupt/ds"), dataset.Options{})
+	require.NoError(t, err)
+	assert.Empty(t, e.Notes)
+	for name, mean := range map[string]float64{"action": 0.48, "observation.state": 0.555} { // of the first column, by DuckDB
+		s := e.Stream(name)
+		require.NotNil(t, s, name)
+		values, err := tensor.Floats(s.Values)
+		require.NoError(t, err)
+		sum := 0.0
+		for i := range s.Len() {
+			sum += values[i*len(s.Columns)]
+		}
+		assert.InDelta(t, mean, sum/100, 1e-6, name)
+	}
+}
+
+func TestDeclaredDtypeNotUsed(t *testing.T) {
+	d, err := dataset.Open(t.Context(), caseOf(t, "declared-dtype-not-used/ds"), dataset.Options{})
+	require.NoError(t, err)
+	defer d.Close()
+	require.Equal(t, 3, d.Len())
+	for i := range 3 {
+		e, err := d.Episode(t.Context(), i)
+		require.NoError(t, err)
+		for _, name := range []string{"action", "observation.state"} {
+			s := e.Stream(name)
+			assert.Equal(t, []any{tensor.F32, "float32", false}, []any{s.Values.DType(), s.Columns[0].Type, s.Columns[0].Integer}, i)
+		}
+		assert.Empty(t, e.Notes, "values that float32 holds")
+	}
+}
+
+func TestOneBadJpegLosesEpisode(t *testing.T) {
+	for file, want := range map[string]struct {
+		frames, first, bad int
+		note               *dataset.Note
+	}{
+		"nodht.mcap": {frames: 60}, "noeoi.mcap": {frames: 60}, "cut.mcap": {frames: 60, bad: 1},
+		"empty.mcap": {58, 2, 0, &dataset.Note{Code: dataset.CodeEmptyImages, Subject: "/cam/compressed", Count: 2, Detail: dataset.Detail{Of: 60}}},
+		"size.mcap": {59, 0, 0, &dataset.Note{Code: dataset.CodeFramesDiffer, Subject: "/cam/compressed", Count: 1, Row: dataset.At(40),
+			Detail: dataset.Detail{Of: 60, Got: "128x64 jpeg", Want: "128x128 jpeg"}}},
+	} {
+		e, err := notesOf(t, caseOf(t, "one-bad-jpeg-loses-episode/"+file), dataset.Options{})
+		require.NoError(t, err)
+		m := e.MediaStream("/cam/compressed")
+		require.Equal(t, want.frames, m.Len(), file)
+		bad := 0
+		for pixels, err := range m.DecodeRange(t.Context(), 0, m.Len()) {
+			if err != nil {
+				bad++
+				continue
+			}
+			assert.Equal(t, []int{128, 128, 1}, pixels.Shape(), file)
+		}
+		assert.Equal(t, want.bad, bad, file)
+		assert.Equal(t, int64(1_700_000_000_000_000_000+want.first*33_333_333), m.Times[0], file)
+		if want.note != nil {
+			assert.Contains(t, e.Notes, *want.note, file)
+		}
+	}
+}

@@ -1,11 +1,13 @@
 // Package lerobot reads datasets of LeRobot, versions 2.0, 2.1 and 3.0: a folder with meta/info.json, tables in Parquet, and videos in mp4.
 //
-// Of an episode every feature of numbers is a stream [T,D] that is called as the dataset has it, "observation.state", with the names of info.json as
-// columns. A feature of more than one dimension is flattened, and its columns are called by their indices, "[0][2]", unless it has a name for each.
-// Values are f32 where that holds the column's type, else f64; null values are NaN and counted in Notes. The columns timestamp, frame_index,
-// episode_index, index and task_index are no streams: they give the clock and the task, and are checked. A task that changes within an episode makes
-// a stream task_index as well, of places in Info.Tasks. A text that all rows share is an attribute; one that changes has a line for each change,
-// "7: lift the cup" from row 7 on. Other columns are left out by name.
+// Of an episode every feature of numbers is a stream [T,D] that is called as the dataset has it, "observation.state", with the names of
+// info.json as columns. A feature of more than one dimension is flattened, and its columns are called by their indices, "[0][2]", unless
+// it has a name for each. Values are cast to the type that info.json declares, as LeRobot does when it loads a table, and values that
+// change are counted in Notes. A declared type of whole numbers that does not hold all values is not taken. Values are f32 where that
+// holds the type, else f64; null values are NaN and counted. The columns timestamp, frame_index, episode_index, index and task_index are
+// no streams: they give the clock and the task, and are checked. A task that changes within an episode makes a stream task_index as well,
+// of places in Info.Tasks. A text that all rows share is an attribute; one that changes has a line for each change, "7: lift the cup"
+// from row 7 on. Other columns are left out by name.
 //
 // LeRobot writes the timestamps as frame_index/fps in float32. The clock is therefore round(frame_index*1e9/fps) ns, exact. An episode whose
 // timestamps depart from that by more than 0.1 ms, LeRobot's own tolerance, and by more than float32 rounds, has them as its clock, and a remark in
@@ -24,6 +26,10 @@
 // file's times are not the rows' at all, or have drifted so far that an episode begins with a frame of another, frames are counted instead, and Damage
 // says that too. What is broken in a video is told by the episodes that lack frames of it. An image without bytes is read from its path within the
 // dataset.
+//
+// Read: Parquet as package internal/parquet lists it; videos of h264, hevc, av1, vp9, vp8 and mpeg4 in mp4; images of JPEG and PNG.
+// Pixels of more than 8 bits in videos and TIFF, which LeRobot writes for depth, are read as they are encoded and not decoded. Refused:
+// storage formats other than Parquet, such as Lance.
 //
 // The slices that GR00T names in meta/modality.json are attributes of the dataset: "modality.state.left_arm" is "observation.state[0:7]".
 //

@@ -154,13 +154,19 @@ func (r *reader) stream(name string, c *parquet.Column, f *feature, v *parquet.V
 			return err
 		}
 	}
-	values, inexact, err := valuesOf(v, c.Type, r.rows, v.Width)
+	typ, changed := c.Type, 0
+	if f != nil {
+		if typ, changed = cast(v, c.Type, f.DType); changed > 0 {
+			r.e.Notes.Add(dataset.Note{Code: dataset.CodeValuesCast, Subject: name, Count: changed, Detail: dataset.Detail{Of: v.Len(), Got: c.Type, Want: typ}})
+		}
+	}
+	values, inexact, err := valuesOf(v, typ, r.rows, v.Width)
 	if err != nil {
 		return err
 	}
-	s, err := dataset.NewStream(name, r.times, values, f.columns(v.Width, c.Type, c.Integer()))
+	s, err := dataset.NewStream(name, r.times, values, f.columns(v.Width, typ, v.Int64 != nil))
 	s.Inexact = inexact
-	if err == nil && inexact > 0 && len(v.Nulls) == 0 && c.Type != "uint64" {
+	if err == nil && inexact > 0 && len(v.Nulls) == 0 && typ != "uint64" {
 		s.Integers, err = tensor.Of(v.Int64, r.rows, v.Width)
 	}
 	if err == nil {

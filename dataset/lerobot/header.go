@@ -34,6 +34,7 @@ type feature struct {
 	dataset.Feature
 	width  int    // how many values a row has; 0 where the shape does not say
 	pixels string // the format of a video's pixels: "yuv420p"; empty where nothing says so
+	depth  string // the info of a depth map
 }
 
 // readHeader reads meta/info.json.
@@ -156,8 +157,12 @@ func featureOf(m orderjson.Member) (f feature, why string) {
 	}
 	f.Names = namesOf(get(list, "names"), "", 0)
 	f.Media = f.DType == "video" || f.DType == "image"
+	info := cmp.Or(string(get(list, "info")), string(get(list, "video_info")))
+	if about, _ := orderjson.Members([]byte(info)); string(get(about, "is_depth_map")) == "true" || string(get(about, "video.is_depth_map")) == "true" {
+		f.depth = info
+	}
 	if f.DType == "video" {
-		if wrong := f.readVideo(cmp.Or(string(get(list, "info")), string(get(list, "video_info")))); wrong != "" {
+		if wrong := f.readVideo(info); wrong != "" {
 			why = wrong
 		}
 	}

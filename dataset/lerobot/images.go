@@ -86,6 +86,8 @@ func sniff(b []byte) string {
 		return "jpeg"
 	case bytes.HasPrefix(b, []byte("\x89PNG\r\n\x1a\n")):
 		return "png"
+	case bytes.HasPrefix(b, []byte("II*\x00")), bytes.HasPrefix(b, []byte("MM\x00*")):
+		return "tiff" // of raw depth
 	}
 	return ""
 }
@@ -110,6 +112,14 @@ const (
 	keepBytes = 16 << 20
 	maxImage  = 1 << 28
 )
+
+// DepthInfo returns the info of the images in info.json if they are a depth map, else "".
+func (m *images) DepthInfo() string {
+	if f := m.set.header.feature(m.column); f != nil {
+		return f.depth
+	}
+	return ""
+}
 
 func (m *images) ReadFrame(ctx context.Context, i int) ([]byte, error) {
 	at := m.frames[i]

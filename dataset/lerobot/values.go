@@ -3,6 +3,8 @@ package lerobot
 import (
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/parquet"
@@ -14,23 +16,87 @@ func single(v *parquet.Values) ([]float64, bool) {
 	if v.Lens != nil || (v.Width != 1 && v.Rows > 0) || v.Texts != nil {
 		return nil, false
 	}
-	list := v.Float64
-	switch {
-	case v.Float32 != nil:
-		list = make([]float64, len(v.Float32))
-		for i, x := range v.Float32 {
-			list[i] = float64(x)
+	if v.Float64 != nil {
+		return v.Float64, true
+	}
+	list, _ := floats[float64](v, "")
+	return list, true
+}
+
+// floats returns all values as T, and how many of them T does not hold. Null is NaN.
+func floats[T float32 | float64](v *parquet.Values, typ string) (list []T, changed int) {
+	list = make([]T, v.Len())
+	for i := range list {
+		exact := true
+		switch {
+		case v.Float32 != nil:
+			list[i] = T(v.Float32[i])
+		case v.Float64 != nil:
+			x := v.Float64[i]
+			list[i] = T(x)
+			exact = float64(list[i]) == x || x != x
+		case typ == "uint64": // which come as int64 of the same bits
+			list[i], exact = dataset.Float[T](uint64(v.Int64[i]))
+		default:
+			list[i], exact = dataset.Float[T](v.Int64[i])
 		}
-	case v.Int64 != nil:
-		list = make([]float64, len(v.Int64))
-		for i, x := range v.Int64 {
-			list[i] = float64(x)
-		}
-		for _, i := range v.Nulls {
-			list[i] = math.NaN()
+		if !exact {
+			changed++
 		}
 	}
-	return list, true
+	for _, i := range v.Nulls {
+		list[i] = T(math.NaN())
+	}
+	return list, changed
+}
+
+// cast converts values of the type typ to the type that info.json declares, as LeRobot does when it loads a table. It returns the new type and how many
+// values changed. A declared type of whole numbers is not taken unless it holds every value, because LeRobot refuses others. Example: a column that
+// pandas wrote as int64 and that is declared as float32.
+func cast(v *parquet.Values, typ, declared string) (as string, changed int) {
+	switch declared {
+	case typ:
+	case "float32":
+		v.Float32, changed = floats[float32](v, typ)
+		v.Float64, v.Int64 = nil, nil
+		return declared, changed
+	case "float64":
+		v.Float64, changed = floats[float64](v, typ)
+		v.Float32, v.Int64 = nil, nil
+		return declared, changed
+	default:
+		low, high, ok := limits(declared)
+		list, fits := v.Int64, ok && typ != "uint64"
+		if list == nil && fits {
+			wide, _ := floats[float64](v, typ)
+			for _, i := range v.Nulls {
+				wide[i] = 0
+			}
+			list, fits = whole(wide)
+		}
+		if fits && !slices.ContainsFunc(list, func(x int64) bool { return x < low || x > high }) {
+			v.Int64, v.Float32, v.Float64 = list, nil, nil
+			return declared, 0
+		}
+	}
+	return typ, 0
+}
+
+// limits returns the least and the greatest value of a type of whole numbers, as far as int64 holds them. It reports false of other types.
+func limits(typ string) (low, high int64, ok bool) {
+	if typ == "bool" {
+		return 0, 1, true
+	}
+	digits, unsigned := strings.CutPrefix(typ, "uint")
+	bits, err := strconv.Atoi(strings.TrimPrefix(digits, "int"))
+	if err != nil || bits < 8 || bits > 64 {
+		return 0, 0, false
+	}
+	if unsigned {
+		return 0, int64(uint64(math.MaxUint64)>>(64-bits)) & math.MaxInt64, true
+	}
+	high = math.MaxInt64 >> (64 - bits)
+	return -high - 1, high, true
 }
 
 // wholes returns the numbers of a column of one whole number a row, whatever its type. It is false of a column with nulls or fractions.
@@ -41,10 +107,15 @@ func wholes(v *parquet.Values) ([]int64, bool) {
 	if v.Int64 != nil {
 		return v.Int64, true
 	}
-	floats, _ := single(v)
-	list := make([]int64, len(floats))
-	for i, x := range floats {
-		if x != math.Trunc(x) || math.Abs(x) > 1<<53 {
+	list, _ := single(v)
+	return whole(list)
+}
+
+// whole returns numbers as int64. It is false if one is no whole number of at most 2^53.
+func whole(numbers []float64) ([]int64, bool) {
+	list := make([]int64, len(numbers))
+	for i, x := range numbers {
+		if x != math.Trunc(x) || math.Abs(x) > 1<<53 { // NaN too
 			return nil, false
 		}
 		list[i] = int64(x)
@@ -64,17 +135,8 @@ func valuesOf(v *parquet.Values, typ string, rows, width int) (*tensor.Tensor, i
 	}
 	bits := 64
 	switch typ {
-	case "uint64": // which come as int64 of the same bits
-		list, inexact := make([]float64, len(v.Int64)), 0
-		for i, x := range v.Int64 {
-			var exact bool
-			if list[i], exact = dataset.Float[float64](uint64(x)); !exact {
-				inexact++
-			}
-		}
-		for _, i := range v.Nulls {
-			list[i] = math.NaN()
-		}
+	case "uint64":
+		list, inexact := floats[float64](v, typ)
 		t, err := tensor.Of(list, rows, width)
 		return t, inexact, err
 	case "bool", "int8", "uint8", "int16", "uint16":

@@ -20,12 +20,17 @@ import (
 // videoStats is a dataset as the writer sees it that copies its videos.
 type videoStats struct{ *Set }
 
-// PixelFormat returns the format of a video's pixels, empty if the dataset does not state one.
-func (s videoStats) PixelFormat(video string) string {
-	if f := s.header.feature(video); f != nil {
-		return f.pixels
+// Info returns what the dataset states of a video's pixels.
+func (s videoStats) Info(video string) (info footage.Info) {
+	f := s.header.feature(video)
+	if f == nil {
+		return info
 	}
-	return ""
+	info.Pixels, info.Depth = f.pixels, f.depth
+	if len(f.Shape) == 3 && f.Width > 0 && f.Height > 0 {
+		info.Channels = f.width / f.Width / f.Height
+	}
+	return info
 }
 
 // Stats returns the statistics that the dataset states of an episode's video, as far as they can be true: of three channels whose least, mean and

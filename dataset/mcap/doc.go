@@ -12,5 +12,8 @@
 //		return w.Episode(ctx, episode, mcap.Protobuf)
 //	})
 //
+// Read: chunks without compression, of zstd and of lz4; schemas ros1msg, ros2msg, ros2idl, omgidl, protobuf and jsonschema, and JSON
+// without a schema. Refused with ErrUnsupported: other compressions. Channels of other encodings are left out.
+//
 // The format is described at https://mcap.dev/spec.
 package mcap

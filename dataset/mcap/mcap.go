@@ -63,7 +63,8 @@ func (r *recording) Close() error {
 	return r.file.Close()
 }
 
-func (r *recording) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
+func (r *recording) Episode(ctx context.Context, i int) (_ *dataset.Episode, err error) {
+	defer dataset.Guard("mcap", r.Name(), &err)
 	if i != 0 {
 		return nil, &dataset.RangeError{What: "episode", Got: i, Len: 1}
 	}

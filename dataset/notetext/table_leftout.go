@@ -36,6 +36,7 @@ var leftOutTexts = map[dataset.Code]string{
 	dataset.CodeNotImages:                "rows of bytes that are neither JPEG nor PNG",
 	dataset.CodeImageFormat:              "images that are neither jpeg nor png: number {row} begins with {got}",
 	dataset.CodeMixedImages:              "images of which some are jpeg and some png",
+	dataset.CodeFramesDiffer:             "frames unlike most: number {row} is {got}, want {want}",
 	dataset.CodeEmptyImages:              "images without bytes",
 	dataset.CodeText:                     "text",
 	dataset.CodeEmptyColumn:              "empty",

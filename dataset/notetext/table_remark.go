@@ -10,6 +10,7 @@ var remarkTexts = map[dataset.Code]string{
 	dataset.CodeHeaderFields:    "of headers, frame_id and seq are in no stream",
 	dataset.CodeFrameParents:    "frames move in their parents: {names}",
 	dataset.CodeMessagesEmpty:   "{count} of {of} messages have no elements, and make no rows",
+	dataset.CodeMessageSurplus:  "{count} of {of} messages have bytes after the last field of their type, {bytes} in all, which are ignored",
 	dataset.CodeLabelsUnusable:  "{got} has names that are empty, occur twice or are over 255 bytes, so columns have numbers for names",
 	dataset.CodeLabelsPartial:   "not all messages have names in {got}, so columns have numbers for names",
 	dataset.CodeLabelsReordered: "{got} names the elements in other orders in other messages: columns are in one, by name",
@@ -17,7 +18,6 @@ var remarkTexts = map[dataset.Code]string{
 
 	dataset.CodeFramesBeforeKey:  "the first {count} of {of} frames come before a key frame, and cannot be decoded",
 	dataset.CodeFramesWithoutKey: "none of {count} frames is a key frame, so none can be decoded",
-	dataset.CodeFramesDiffer:     "{count} of {of} frames cannot be read: they are {got}, and the first is {want}",
 
 	dataset.CodeMessageCount:       "{names} says {want} messages[ of {subject}], and there are {got}",
 	dataset.CodeTimeRange:          "metadata.yaml says that the messages are of {want} {unit}, and they are of {got} {unit}",
@@ -30,6 +30,8 @@ var remarkTexts = map[dataset.Code]string{
 	dataset.CodeFrameTimeOwn:       frameTime + ": they are the clock of the episode; the clocks {names} can be chosen",
 	dataset.CodeFrameTimeSteps:     frameTime + ": their steps are within LeRobot's tolerance, so frame_index/fps from the first timestamp on is the clock; the clocks {names} can be chosen",
 	dataset.CodeFrameTimeUnsorted:  frameTime + ": they are not the clock of the episode, because they do not ascend; the clocks {names} can be chosen",
+	dataset.CodeValuesCast:         "{count} of {of} values change as they are cast from {got} to {want}, the declared type",
+	dataset.CodeFramesHeld:         "{count} of {of} rows show another frame because theirs cannot be decoded, row {row} is the first: {cause}",
 	dataset.CodeClockAssumed:       "{count row} without a clock of their own take the timestamps of {got}, which has as many",
 	dataset.CodeRowsNotValid:       "{count row} that {is|are} not valid left out",
 

@@ -122,7 +122,8 @@ func (s *Set) Close() error {
 }
 
 // Episode reads the bag.
-func (s *Set) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
+func (s *Set) Episode(ctx context.Context, i int) (_ *dataset.Episode, err error) {
+	defer dataset.Guard("rosbag2", s.Name(), &err)
 	if i != 0 {
 		return nil, &dataset.RangeError{What: "episode", Got: i, Len: 1}
 	}

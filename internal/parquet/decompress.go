@@ -7,10 +7,12 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go/format"
+	"github.com/pierrec/lz4/v4"
 )
 
 // unzstd decodes frames of zstd, and no more of them than its output has room for.
@@ -41,17 +43,27 @@ func decompress(to []byte, codec format.CompressionCodec, data []byte, size int)
 	case format.Snappy:
 		_, err := s2.Decode(out, data)
 		return to, err
-	case format.Gzip:
-		r, err := gzip.NewReader(bytes.NewReader(data))
-		if err != nil {
-			return to, err
+	case format.Lz4Raw:
+		n, err := lz4.UncompressBlock(data, out)
+		if err == nil && n != size {
+			err = fmt.Errorf("%d bytes of lz4 data, want %d", n, size)
+		}
+		return to, err
+	case format.Gzip, format.Brotli:
+		var r io.Reader = brotli.NewReader(bytes.NewReader(data))
+		if codec == format.Gzip {
+			unzip, err := gzip.NewReader(bytes.NewReader(data))
+			if err != nil {
+				return to, err
+			}
+			r = unzip
 		}
 		if _, err := io.ReadFull(r, out); err != nil {
 			return to, err
 		}
 		more, err := io.Copy(io.Discard, io.LimitReader(r, 1))
 		if more > 0 {
-			err = fmt.Errorf("gzip data of more than %d bytes", size)
+			err = fmt.Errorf("compressed data of more than %d bytes", size)
 		}
 		return to, err
 	}

@@ -8,7 +8,11 @@
 // values, and the library makes room for what is declared: the footer's lists, pages, compressed data and runs are checked first. A page
 // has at most 2^24 values and 2^28 bytes, and a read at most 2^24 values, or 64 for each byte of its column chunk if that is more.
 //
-// Pages of versions 1 and 2 are read, plain, with a dictionary, as differences (DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY) or with split
-// bytes, uncompressed or compressed by snappy, gzip or zstd. Others are not supported, nor are encrypted files. Whatever is broken is a
-// *dataset.FormatError.
+// Read: pages of versions 1 and 2; the encodings PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY, RLE (levels and truth values), DELTA_BINARY_PACKED,
+// DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY of byte arrays, and BYTE_STREAM_SPLIT of numbers; a last run that is longer than its page, as DuckDB writes;
+// no compression, snappy, gzip, zstd, lz4_raw or brotli; whole numbers of 8 to 64 bits with and without sign, float16, float32, float64, truth values and
+// byte arrays, and lists of each.
+//
+// Refused with ErrUnsupported: BIT_PACKED levels, the codecs lz4 (Hadoop's framing) and lzo, encrypted files, INT96, and fixed byte arrays other than
+// float16. Broken data is a *dataset.FormatError.
 package parquet

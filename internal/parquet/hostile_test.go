@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
@@ -92,7 +93,7 @@ func TestAFooterThatDeclaresMoreThanThereIsTakesLittleMemory(t *testing.T) {
 		"children":         func(m *format.FileMetaData) { m.Schema[0].NumChildren = thrift.New(int32(1 << 30)) },
 		"children below 0": func(m *format.FileMetaData) { m.Schema[0].NumChildren = thrift.New(int32(-1 << 30)) },
 		"no columns":       func(m *format.FileMetaData) { m.RowGroups[0].Columns = nil },
-		"codec":            func(m *format.FileMetaData) { chunk(m).Codec = format.Lz4Raw },
+		"codec":            func(m *format.FileMetaData) { chunk(m).Codec = format.Lz4 },
 		"deep": func(m *format.FileMetaData) {
 			for range 1000 {
 				m.Schema = append(m.Schema, format.SchemaElement{Name: "x", NumChildren: thrift.New(int32(1))})
@@ -244,8 +245,22 @@ func TestRunsThatDeclareMoreThanThePageTakeLittleMemory(t *testing.T) {
 		assert.ErrorAs(t, err, &bad, name)
 		assert.Less(t, mb, uint64(8), name)
 	}
-	assert.Error(t, checkRuns(packed, 0, 10))
-	assert.NoError(t, checkRuns(nil, 0, 0))
+	for _, c := range []struct {
+		width, n   int
+		data, want []byte
+	}{
+		{1, 1 << 10, []byte{0x81}, nil},                                               // a header that ends early
+		{1, 3, []byte{2<<1 | 1, 7, 0}, []byte{1<<1 | 1, 7}},                           // 16 numbers, want 3
+		{1, 9, []byte{0xc1, 0x00, 5, 6, 7}, []byte{0x85, 0x00, 5, 6}},                 // the length keeps its two bytes
+		{8, 5, []byte{0xc8, 0x01, 7}, []byte{0x8a, 0x00, 7}},                          // a run of 100
+		{8, 5, []byte{5 << 1, 7, 0xff, 0xff, 0xff}, []byte{5 << 1, 7}},                // bytes after the last number
+		{0, 3, []byte{1<<1 | 1}, []byte{1<<1 | 1}},                                    // numbers without bits
+		{8, 12, []byte{5 << 1, 7}, nil}, {8, 9, []byte{2<<1 | 1, 1, 2, 3, 4, 5}, nil}, // runs that end early
+	} {
+		got, err := cutRuns(slices.Clone(c.data), c.width, c.n)
+		assert.Equal(t, c.want == nil, err != nil, c.data)
+		assert.Equal(t, c.want, got, c.data)
+	}
 	for _, b := range [][]byte{{}, {128, 1, 4, 10}, {128, 1, 0, 10, 0}, {128, 1, 4, 10, 0, 0, 255, 255, 255, 255}} {
 		_, _, err := deltas(nil, b, 10)
 		assert.Error(t, err)

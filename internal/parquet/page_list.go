@@ -9,12 +9,6 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// The most that a page may have.
-const (
-	maxPageValues = 1 << 24
-	maxPageBytes  = 1 << 28
-)
-
 // pagesOf walks over the headers of the pages of a row group and checks the declared sizes.
 func (l *leaf) pagesOf(group int, from io.ReaderAt) (*chunk, error) {
 	l.mu.Lock()
@@ -29,9 +23,9 @@ func (l *leaf) pagesOf(group int, from io.ReaderAt) (*chunk, error) {
 	at := bytes.at
 	c := &chunk{meta: meta, end: at + bytes.size, most: max(1<<24, 64*bytes.size)}
 	switch meta.Codec {
-	case format.Uncompressed, format.Snappy, format.Gzip, format.Zstd:
+	case format.Uncompressed, format.Snappy, format.Gzip, format.Zstd, format.Lz4Raw, format.Brotli:
 	default:
-		return nil, l.file.bad(dataset.ErrUnsupported, at, "column "+l.name, "compression "+meta.Codec.String(), "none, snappy, gzip or zstd", nil)
+		return nil, l.file.bad(dataset.ErrUnsupported, at, "column "+l.name, "compression "+meta.Codec.String(), "none, snappy, gzip, zstd, lz4_raw or brotli", nil)
 	}
 	for at < c.end {
 		h, err := l.head(from, at, c.end)
@@ -52,7 +46,7 @@ func (l *leaf) pagesOf(group int, from io.ReaderAt) (*chunk, error) {
 		case (h.kind == 0 || h.kind == 3) && !l.knows(h):
 			codes := fmt.Sprintf("encodings %v, %v and %v", format.Encoding(h.encoding), format.Encoding(h.defCode), format.Encoding(h.repCode))
 			return nil, l.file.bad(dataset.ErrUnsupported, at, "page of "+l.name, codes,
-				"PLAIN, RLE_DICTIONARY, DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY or BYTE_STREAM_SPLIT, and RLE for levels", nil)
+				"PLAIN, RLE_DICTIONARY, DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY or BYTE_STREAM_SPLIT, and RLE for levels", nil)
 		case h.kind == 0 || h.kind == 3:
 			p := page{span: span{at, size}, values: h.values, rows: -1}
 			if l.column.MaxRepetitionLevel() == 0 {
@@ -90,7 +84,7 @@ func (l *leaf) knows(h pageHead) bool {
 	case "bool":
 		return h.encoding == runs
 	case "string":
-		return h.encoding == textsByLength
+		return h.encoding == textsByLength || h.encoding == textsByPrefix
 	}
 	return h.encoding == splitBytes || h.encoding == differences && isWhole(l.kind)
 }

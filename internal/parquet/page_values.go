@@ -23,8 +23,15 @@ const (
 	runs            = 3
 	differences     = 5
 	textsByLength   = 6
+	textsByPrefix   = 7
 	indexValues     = 8
 	splitBytes      = 9
+)
+
+// The most that a page may have.
+const (
+	maxPageValues = 1 << 24
+	maxPageBytes  = 1 << 28
 )
 
 // decodedPage is a page that is decompressed and taken apart. Its memory is lent, until release.
@@ -85,7 +92,8 @@ func (p *decodedPage) level(which int, data []byte, most int) ([]byte, error) {
 		return nil, nil
 	}
 	width := bits.Len(uint(most))
-	if err := checkRuns(data, width, p.n); err != nil {
+	data, err := cutRuns(data, width, p.n)
+	if err != nil {
 		return nil, err
 	}
 	e := rle.Encoding{BitWidth: width}
@@ -97,35 +105,36 @@ func (p *decodedPage) level(which int, data []byte, most int) ([]byte, error) {
 	return out[:p.n], nil
 }
 
-// checkRuns returns an error unless runs of numbers of so many bits have n numbers, or few more: the decoder makes room for all that they
-// declare.
-func checkRuns(data []byte, width, n int) error {
-	total := uint64(0)
-	for at := 0; at < len(data); {
+// cutRuns returns the runs of the first n numbers, each of so many bits. The last of these runs may be longer, because DuckDB pads it to 256 numbers; its
+// length is then changed in data, because the decoder allocates all that runs declare. Numbers after the first n are not read.
+func cutRuns(data []byte, width, n int) ([]byte, error) {
+	at, left := 0, uint64(n)
+	for left > 0 {
 		head, size := binary.Uvarint(data[at:])
 		if size <= 0 {
-			return errors.New("runs that end in a header")
+			return nil, fmt.Errorf("runs of %d numbers, want %d", uint64(n)-left, n)
 		}
-		at += size
-		length, size64 := head>>1, uint64(width+7)/8
+		unit, room := uint64(1), uint64(width+7)/8
 		if head&1 != 0 {
-			if length > uint64(n) {
-				return fmt.Errorf("a run of %d times 8 numbers, want %d in all", length, n)
+			unit = 8
+		}
+		length := min(head>>1, (left+unit-1)/unit) // in units
+		if unit == 8 {
+			room = length * uint64(width)
+		}
+		if length != head>>1 { // as many bytes as before
+			for i := range size {
+				data[at+i] = byte((length<<1|head&1)>>(7*i))&0x7f | 0x80
 			}
-			length, size64 = length*8, length*uint64(width)
+			data[at+size-1] &= 0x7f
 		}
-		if total += length; length > uint64(n)+8 || total > uint64(n)+512 {
-			return fmt.Errorf("runs of %d numbers or more, want %d", total, n)
+		if at += size; room > uint64(len(data)-at) {
+			return nil, errors.New("a run that ends behind the page")
 		}
-		if size64 > uint64(len(data)-at) {
-			return errors.New("a run that ends behind the page")
-		}
-		at += int(size64)
+		at += int(room)
+		left -= min(left, length*unit)
 	}
-	if total < uint64(n) {
-		return fmt.Errorf("runs of %d numbers, want %d", total, n)
-	}
-	return nil
+	return data[:at], nil
 }
 
 // values decodes the page's values.
@@ -137,8 +146,8 @@ func (p *decodedPage) values(encoding int64, data []byte) error {
 		if len(data) < 4 || uint64(binary.LittleEndian.Uint32(data)) > uint64(len(data)-4) {
 			return errors.New("truth values that end behind the page")
 		}
-		data = data[4 : 4+binary.LittleEndian.Uint32(data)]
-		if err := checkRuns(data, 1, p.dense); err != nil {
+		data, err := cutRuns(data[4:4+binary.LittleEndian.Uint32(data)], 1, p.dense)
+		if err != nil {
 			return err
 		}
 		e := rle.Encoding{BitWidth: 1}
@@ -156,6 +165,15 @@ func (p *decodedPage) values(encoding int64, data []byte) error {
 		return err
 	case encoding == textsByLength && p.kind == "string":
 		return p.textsByLength(data)
+	case encoding == textsByPrefix && p.kind == "string":
+		prefixes, data, err := deltas(nil, data, p.dense)
+		if err == nil {
+			err = p.textsByLength(data)
+		}
+		if err != nil {
+			return err
+		}
+		return p.addPrefixes(prefixes)
 	case encoding == splitBytes && p.kind != "bool" && p.kind != "string":
 		size := sizeOf(p.kind)
 		if len(data) < p.dense*size {
@@ -224,6 +242,22 @@ func (p *decodedPage) textsByLength(data []byte) error {
 	return nil
 }
 
+// addPrefixes puts before each text as many bytes of the text before it as the text shares (DELTA_BYTE_ARRAY).
+func (p *decodedPage) addPrefixes(shared []int64) error {
+	var all, last []byte
+	starts := make([]int, 1, len(shared)+1)
+	for i, n := range shared {
+		if n < 0 || n > int64(len(last)) || len(all)+int(n) > maxPageBytes {
+			return fmt.Errorf("a text that shares %d bytes with one of %d", n, len(last))
+		}
+		all = append(append(all, last[:n]...), p.text(i)...)
+		last = all[starts[i]:]
+		starts = append(starts, len(all))
+	}
+	p.raw, p.starts = all, starts
+	return nil
+}
+
 // text returns text i.
 func (p *decodedPage) text(i int) []byte { return p.raw[p.starts[i] : p.starts[i+1]-p.gap] }
 
@@ -242,11 +276,12 @@ func (p *decodedPage) indices(data []byte) error {
 	if len(data) == 0 || data[0] > 32 {
 		return errors.New("numbers of a dictionary's values of more than 32 bits")
 	}
-	if err := checkRuns(data[1:], int(data[0]), p.dense); err != nil {
+	runs, err := cutRuns(data[1:], int(data[0]), p.dense)
+	if err != nil {
 		return err
 	}
 	var e rle.DictionaryEncoding
-	out, err := e.DecodeInt32(p.numbers[:cap(p.numbers)], data)
+	out, err := e.DecodeInt32(p.numbers[:cap(p.numbers)], data[:1+len(runs)])
 	if err != nil {
 		return err
 	}

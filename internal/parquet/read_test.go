@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress"
 	"github.com/parquet-go/parquet-go/encoding"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
@@ -139,6 +140,23 @@ func TestColumnsThatMayNotBeNull(t *testing.T) {
 	assert.Equal(t, []any{0.0, 19.0, true}, []any{low, high, ok})
 }
 
+func TestCodecs(t *testing.T) {
+	for _, codec := range []compress.Codec{&parquet.Uncompressed, &parquet.Snappy, &parquet.Gzip, &parquet.Zstd, &parquet.Lz4Raw, &parquet.Brotli} {
+		var b bytes.Buffer
+		w := parquet.NewWriter(&b, parquet.NewSchema("schema", parquet.Group{"x": parquet.Leaf(parquet.Int64Type)}), parquet.Compression(codec))
+		for i := range 5000 {
+			_, err := w.WriteRows([]parquet.Row{{parquet.Int64Value(int64(i/7)).Level(0, 0, 0)}})
+			require.NoError(t, err)
+		}
+		require.NoError(t, w.Close())
+		v := &Values{}
+		require.NoError(t, opened(t, b.Bytes()).Column("x").Read(context.Background(), 0, 0, 5000, v), codec)
+		for i, x := range v.Int64 {
+			require.Equal(t, int64(i/7), x, codec)
+		}
+	}
+}
+
 func TestEncodings(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	const rows = 1000
@@ -162,6 +180,9 @@ func TestEncodings(t *testing.T) {
 		"split float64": {f64, &parquet.ByteStreamSplit, func(i int) parquet.Value { return parquet.DoubleValue(float64(whole[i])) }},
 		"plain text":    {parquet.String(), &parquet.Plain, func(i int) parquet.Value { return parquet.ByteArrayValue([]byte(texts[i])) }},
 		"text by length": {parquet.String(), &parquet.DeltaLengthByteArray, func(i int) parquet.Value {
+			return parquet.ByteArrayValue([]byte(texts[i]))
+		}},
+		"text by prefix": {parquet.String(), &parquet.DeltaByteArray, func(i int) parquet.Value {
 			return parquet.ByteArrayValue([]byte(texts[i]))
 		}},
 		"text by dictionary": {parquet.String(), &parquet.RLEDictionary, func(i int) parquet.Value {

@@ -1,6 +1,7 @@
 package write
 
 import (
+	"errors"
 	"os"
 	"time"
 
@@ -23,7 +24,27 @@ type episodePlan struct {
 	start     int64             // the first timestamp, ns
 	left      []string          // streams and media without a place
 	splits    []string
-	temporary []string // files that are removed when it is written
+	temporary []string                               // files that are removed when it is written
+	undecoded func(media string, row int, err error) // as EpisodeOptions.Undecoded
+}
+
+// badFrames counts the bad frames of a camera.
+type badFrames struct {
+	*episodePlan
+	media string
+	count int
+}
+
+// pass reports whether the row of a bad frame gets another frame. If not, the error ends the camera.
+func (b *badFrames) pass(i int, err error) bool {
+	var damaged *dataset.FormatError
+	b.count++
+	known := errors.As(err, &damaged) || errors.Is(err, dataset.ErrShape) || errors.Is(err, dataset.ErrCorrupt)
+	if b.undecoded == nil || !known || errors.Is(err, dataset.ErrUnsupported) || 2*b.count > b.rows {
+		return false
+	}
+	b.undecoded(b.media, i, err)
+	return true
 }
 
 // plannedFeature is a feature of an episode with its values.

@@ -24,6 +24,9 @@ type feature struct {
 	codec  string // of a video
 	pixels string // the format of its pixels, where it is known
 	bare   bool   // its statistics have no quantiles, as they were copied from a dataset that has none
+	depth  string // the info of a copied depth map
+	// unmeasured is set if there are no statistics, because pixels of a copied video or TIFF have more than 8 bits.
+	unmeasured bool
 }
 
 // The dtypes that are written.
@@ -71,6 +74,8 @@ func (f *feature) same(o *feature) *Error {
 			how = ": images can be encoded as video"
 		}
 		return &Error{Kind: dataset.ErrDType, Got: o.dtype, Want: f.dtype + ", as in the first episode" + how}
+	case o.unmeasured && !f.unmeasured:
+		return &Error{Kind: dataset.ErrDType, Got: "pixels of more than 8 bits", Want: "8, as in the first episode"}
 	case !slices.Equal(f.shape, o.shape):
 		return &Error{Kind: dataset.ErrShape, Got: tensor.FormatShape(o.shape), Want: tensor.FormatShape(f.shape) + ", as in the first episode"}
 	case !slices.Equal(f.names, o.names):
@@ -124,7 +129,13 @@ func (f *feature) videoInfo(fps float64) orderjson.Object {
 	if f.pixels != "" {
 		info.Add("video.pix_fmt", f.pixels)
 	}
-	info.Add("video.fps", jsonNumber(fps), "video.channels", f.shape[2], "is_depth_map", false, "has_audio", false)
+	info.Add("video.fps", jsonNumber(fps), "video.channels", f.shape[2], "is_depth_map", f.depth != "", "has_audio", false)
+	others, _ := orderjson.Members([]byte(f.depth)) // none if it is empty
+	for _, m := range others {
+		if !info.Has(m.Name) {
+			info.Add(m.Name, m.Value)
+		}
+	}
 	return info
 }
 
@@ -136,10 +147,10 @@ func (n jsonNumber) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, float64(n), 'f', -1, 64), nil
 }
 
-// statNames are the names of the statistics that a feature has: there are no quantiles if it is bare, and none of texts.
+// statNames are the names of the statistics that a feature has: there are no quantiles if it is bare, and none of texts and of a feature that is unmeasured.
 func (f *feature) statNames() []string {
 	switch {
-	case f.dtype == dtypeString:
+	case f.dtype == dtypeString || f.unmeasured:
 		return nil
 	case f.bare:
 		return layout.StatNames[:len(layout.StatNames)-len(summary.QuantileNames)]

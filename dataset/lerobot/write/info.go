@@ -1,6 +1,8 @@
 package write
 
 import (
+	"encoding/json"
+
 	"github.com/robocache/robocache/dataset/lerobot/internal/footage"
 	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
 	"github.com/robocache/robocache/internal/orderjson"
@@ -20,6 +22,8 @@ func (w *newDataset) info() orderjson.Object {
 		if f.dtype == dtypeVideo {
 			feature.Add("info", f.videoInfo(w.opt.FPS))
 			videos = layout.VideoPath
+		} else if f.depth != "" {
+			feature.Add("info", json.RawMessage(f.depth))
 		}
 		features.Add(f.name, feature)
 	}
@@ -40,7 +44,7 @@ func (w *newDataset) info() orderjson.Object {
 func (w *newDataset) stats() orderjson.Object {
 	all := orderjson.Object{}
 	for _, f := range w.features {
-		if f.dtype == dtypeString {
+		if f.dtype == dtypeString || f.unmeasured {
 			continue
 		}
 		var columns []summary.Column
@@ -75,7 +79,7 @@ func (w *newDataset) stats() orderjson.Object {
 // pixelLevels returns the value of layout.LevelsKey: the levels of the videos with exact statistics, possibly none.
 func (w *newDataset) pixelLevels() (all orderjson.Object) {
 	for _, f := range w.features {
-		if f.dtype == dtypeVideo && !f.pool.copied {
+		if f.dtype == dtypeVideo && !f.pool.copied && !f.unmeasured {
 			all.Add(f.name, footage.Levels{Frames: f.frames, Levels: f.levels})
 		}
 	}

@@ -60,6 +60,9 @@ type EpisodeOptions struct {
 	Tasks []string
 	// Names goes before Options.Names.
 	Names map[string]string
+	// Undecoded is called for each row with a frame that is damaged, missing or of another size than the first. The row gets the frame before it, or the first
+	// good one. If Undecoded is nil, or if more than half of a camera's frames are bad, the episode is an *Error.
+	Undecoded func(media string, row int, err error)
 	// RowTasks is the task of each row, in place of Attributes.Task; nil if there is one.
 	RowTasks []string
 	// Texts are features of strings.

@@ -40,7 +40,15 @@ type picture struct {
 
 func (p *picture) shape() []int { return []int{p.height, p.width, p.channels} }
 
-// pictureOf returns a frame as it is to be stored: PNG and JPEG as they are, raw pixels as PNG.
+// DepthInfo returns the info that the dataset of a depth map of LeRobot has of it, a JSON object; "" of other media.
+func DepthInfo(m *dataset.Media) string {
+	if s, ok := m.Source.(interface{ DepthInfo() string }); ok {
+		return s.DepthInfo()
+	}
+	return ""
+}
+
+// pictureOf returns a frame as it is to be stored: PNG, JPEG and the TIFF of a depth map as they are, raw pixels as PNG.
 func pictureOf(ctx context.Context, m *dataset.Media, frame []byte) (*picture, error) {
 	switch m.Encoding {
 	case "png":
@@ -58,6 +66,10 @@ func pictureOf(ctx context.Context, m *dataset.Media, frame []byte) (*picture, e
 			return nil, &Error{Kind: dataset.ErrUnsupported, Got: "JPEG in CMYK", Want: "grey or colour"}
 		}
 		return p, nil
+	case "tiff": // of depth, as it is
+		if DepthInfo(m) != "" && m.Height > 0 {
+			return &picture{encoded: frame, extension: "tiff", height: m.Height, width: m.Width, channels: 1}, nil
+		}
 	case "rgb8", "bgr8", "mono8":
 		return ofPixels(ctx, m, frame)
 	}

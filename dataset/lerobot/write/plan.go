@@ -72,7 +72,7 @@ func (next *planner) plan(ctx context.Context, e *dataset.Episode, b EpisodeOpti
 		switch source, ok := m.Source.(*footage.Source); {
 		case ok && (next.opt.Codec == "" || source.Contiguous(p.rows)):
 			err = p.addVideo(ctx, next, name, m, source)
-		case next.opt.Codec != "" && !(next.opt.KeepImages && (m.Encoding == "png" || m.Encoding == "jpeg")):
+		case next.opt.Codec != "" && m.Encoding != "tiff" && !(next.opt.KeepImages && (m.Encoding == "png" || m.Encoding == "jpeg")):
 			err = p.encodeVideo(ctx, next, name, m)
 		default:
 			err = p.addImages(ctx, name, m)

@@ -1,6 +1,7 @@
 package write
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"iter"
 	"math"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/robocache/robocache/dataset"
@@ -20,7 +22,8 @@ import (
 
 // addVideo adds a video of another LeRobot dataset, whose frames are copied as they are encoded. The frames must follow each other in their
 // file. Their times there need not be those of the rows, so that writing mends videos that drifted or were joined with a drift. Its
-// statistics are those that the dataset states, if they can be true; else its frames are decoded.
+// statistics are those that the dataset states, if they can be true; else its frames are decoded. Pixels of more than 8 bits, such as those of depth, are not
+// decoded: the video has no statistics, and keeps its info.
 func (p *episodePlan) addVideo(ctx context.Context, next *planner, name string, m *dataset.Media, source *footage.Source) error {
 	if !source.Contiguous(p.rows) {
 		return &Error{
@@ -41,17 +44,25 @@ func (p *episodePlan) addVideo(ctx context.Context, next *planner, name string, 
 		c.moved = max(c.moved, time.Duration(off*1e9))
 	}
 	from := &source.Origin
-	pixels := from.Dataset.PixelFormat(from.Name)
+	info := from.Dataset.Info(from.Name)
+	if track.Bits > 8 {
+		p.addClip(&feature{
+			name: name, dtype: dtypeVideo, codec: m.Encoding, pixels: info.Pixels, names: imageNames, depth: info.Depth,
+			shape: []int{track.Height, track.Width, cmp.Or(info.Channels, 3)}, unmeasured: true,
+		}, featureStats{}, c)
+		p.left = append(p.left, "statistics of "+name)
+		return nil
+	}
 	if source.Whole {
 		if stats, ok := from.Dataset.Stats(ctx, from.Name, from.Episode); ok && !(stats.Bare && next.quantiles(name)) {
 			f := &feature{
-				name: name, dtype: dtypeVideo, codec: m.Encoding, pixels: pixels, names: imageNames, shape: []int{track.Height, track.Width, 3}, bare: stats.Bare,
+				name: name, dtype: dtypeVideo, codec: m.Encoding, pixels: info.Pixels, names: imageNames, shape: []int{track.Height, track.Width, 3}, bare: stats.Bare, depth: info.Depth,
 			}
 			p.addClip(f, featureStats{columns: stats.Channels, frames: stats.Frames, bare: stats.Bare, origin: from}, c)
 			return nil
 		}
 	}
-	return p.addPixels(name, m.Encoding, pixels, c, p.pictures(ctx, m, p.rows), nil)
+	return p.addPixels(name, m.Encoding, info.Pixels, c, p.pictures(ctx, m, p.rows), nil)
 }
 
 // encodeVideo encodes the frames of any media stream into a video of its own, which is copied from and removed.
@@ -86,21 +97,43 @@ func (p *episodePlan) encodeVideo(ctx context.Context, next *planner, name strin
 	return p.addPixels(name, next.opt.Codec, "yuv420p", c, p.pictures(ctx, m, p.rows), encode)
 }
 
-// pictures are a media stream's frames, each in colour.
+// pictures are a media stream's frames, each in colour. A bad frame is replaced as EpisodeOptions.Undecoded has it.
 func (p *episodePlan) pictures(ctx context.Context, m *dataset.Media, n int) iter.Seq2[*tensor.Tensor, error] {
 	return func(yield func(*tensor.Tensor, error) bool) {
-		i := 0
+		i, early, bad := 0, 0, badFrames{p, m.Name, 0}
+		var last *tensor.Tensor
 		for t, err := range m.DecodeRange(ctx, 0, n) {
 			if err == nil {
 				t, err = inColour(t)
 			}
+			if err == nil && last != nil && !slices.Equal(t.Shape(), last.Shape()) {
+				err = &Error{Kind: dataset.ErrShape, Got: tensor.FormatShape(t.Shape()), Want: tensor.FormatShape(last.Shape())}
+			}
 			if err != nil {
-				t, err = nil, atFrame(i, err)
+				t = last
+				switch {
+				case !bad.pass(i, err):
+					t, err = nil, atFrame(i, err)
+				case last == nil:
+					early++
+					fallthrough
+				default:
+					err = nil
+				}
+			}
+			i++
+			if t == nil && err == nil {
+				continue
+			}
+			for ; early > 0 && err == nil; early-- {
+				if !yield(t, nil) {
+					return
+				}
 			}
 			if !yield(t, err) || err != nil {
 				return
 			}
-			i++
+			last = t
 		}
 	}
 }

@@ -90,7 +90,7 @@ func (w *Writer) AddWith(ctx context.Context, e *dataset.Episode, b EpisodeOptio
 	if e == nil {
 		return &Error{Episode: w.report.Episodes, Kind: dataset.ErrMissing, Got: "nil", Want: "an episode"}
 	}
-	p := &episodePlan{splits: b.Splits}
+	p := &episodePlan{splits: b.Splits, undecoded: b.Undecoded}
 	defer p.clean()
 	next := planner{opt: &w.opt, out: w.out, tasks: &w.tasks, episode: w.report.Episodes, frames: w.report.Frames}
 	for _, f := range w.features {

@@ -35,6 +35,7 @@ type reader struct {
 	keyed   bool      // whether frames are needed
 	naming  *ListRows // the list with the current elements, if they have names
 	muted   bool      // whether lists are read without their values, because they are in one of several elements
+	surplus bool      // whether bytes may follow the message
 	table   sink
 	bad     *dataset.FormatError
 }

@@ -101,7 +101,7 @@ func (d *ros) read(data []byte, want ...Media) (*whole, error) {
 		return nil, err
 	}
 	w := &whole{r: r, p: p, name: d.typ.Name, number: map[string]uint32{}, text: map[string]string{}}
-	w.r.rows, w.r.shape = &Rows{}, &Shape{}
+	w.r.rows, w.r.shape, w.r.surplus = &Rows{}, &Shape{}, d.surplus
 	for i := range d.typ.Fields {
 		if f := &d.typ.Fields[i]; !w.field(f) {
 			return nil, w.r.bad
@@ -193,9 +193,11 @@ func (d *ros) Frame(data []byte) (Frame, error) {
 	}
 	if d.media.kind == RawImage {
 		n := w.number
-		return rawFrame(d.format, w.text["encoding"], n["width"], n["height"], n["step"], n["is_bigendian"] != 0, w.data, w.stamp)
+		f, err := rawFrame(d.format, w.text["encoding"], n["width"], n["height"], n["step"], n["is_bigendian"] != 0, w.data, w.stamp)
+		f.Surplus = w.r.rows.Surplus.Bytes
+		return f, err
 	}
-	f := Frame{Stamp: w.stamp}
+	f := Frame{Stamp: w.stamp, Surplus: w.r.rows.Surplus.Bytes}
 	f.Encoding, f.Data = compressed(w.text["format"], w.data)
 	return f, nil
 }

@@ -101,6 +101,7 @@ type Rows struct {
 	F32     []float32 // [Count,D], unless Wide
 	F64     []float64 // [Count,D] if Wide
 	Inexact int       // integers that float64 does not hold, without those in lists
+	Surplus Surplus   // bytes after messages that end before their bytes do
 	Stamps  []int64   // [Count] ns, if Shape.Stamp
 	Lists   []ListRows
 	// Frames are the names of the coordinate frames, each once. Keys and Parents are indices into Frames.
@@ -112,6 +113,13 @@ type Rows struct {
 	spans []span
 	saved []listLengths
 }
+
+// Surplus is the number of messages that have bytes after the last field of their type, and the number of these bytes. Example: rosserial sends 5
+// bytes of a std_msgs/Float32.
+type Surplus struct{ Count, Bytes int }
+
+// Add counts a message with bytes after it.
+func (s *Surplus) Add(bytes int) { s.Count, s.Bytes = s.Count+min(bytes, 1), s.Bytes+bytes }
 
 // Reset empties the rows and keeps their memory.
 func (r *Rows) Reset() {
@@ -171,6 +179,7 @@ type Frame struct {
 	Width, Height int    // 0 if the message has none
 	Data          []byte // rows without padding, little-endian
 	Stamp         int64
+	Surplus       int // bytes after the message
 }
 
 // Learner is a Decoder whose Shape depends on the messages, as for JSON without a schema. Learn gets all messages of a channel, in any

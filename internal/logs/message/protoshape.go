@@ -2,6 +2,7 @@ package message
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -18,7 +19,8 @@ const (
 	maxProtoFields  = 1 << 16 // of a type; fields of an inner message count for each use, and more if their names are long
 )
 
-// newProto returns the decoder of protobuf messages. The schema is a FileDescriptorSet, and its name is the type.
+// newProto returns the decoder of protobuf messages. The schema is a FileDescriptorSet, and its name is the type. Identical files in the set count once,
+// as in protobuf's own DescriptorPool.
 func newProto(schema Schema) (Decoder, error) {
 	if schema.Encoding != "protobuf" {
 		return nil, protoError(-1, dataset.ErrUnsupported, "schema of "+schema.Name, fmt.Sprintf("encoding %q", schema.Encoding), "protobuf, a FileDescriptorSet")
@@ -30,6 +32,14 @@ func newProto(schema Schema) (Decoder, error) {
 	if err := proto.Unmarshal(schema.Data, set); err != nil {
 		return nil, bad(err)
 	}
+	byName := map[string]*descriptorpb.FileDescriptorProto{}
+	set.File = slices.DeleteFunc(set.File, func(f *descriptorpb.FileDescriptorProto) bool {
+		if proto.Equal(byName[f.GetName()], f) {
+			return true
+		}
+		byName[f.GetName()] = f
+		return false
+	})
 	files, err := protodesc.FileOptions{AllowUnresolvable: true}.NewFiles(set)
 	if err != nil {
 		return nil, bad(err)

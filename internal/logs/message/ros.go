@@ -42,6 +42,9 @@ type ros struct {
 	media  *media // of images and clouds
 	// empty is set if the type has no definition. Its messages must then have no fields.
 	empty bool
+	// surplus is set if bytes may follow a message. ROS 1 ignores them, and a bag of ROS 1 has the definitions of its types. In CDR they show a wrong
+	// definition, such as one of another distribution.
+	surplus bool
 }
 
 func newROS(ros1 bool, schema Schema, lookup func(string) string) (Decoder, error) {
@@ -49,7 +52,7 @@ func newROS(ros1 bool, schema Schema, lookup func(string) string) (Decoder, erro
 	if err != nil {
 		return nil, err
 	}
-	d := &ros{format: "cdr", typ: t}
+	d := &ros{format: "cdr", typ: t, surplus: ros1 && len(schema.Data) > 0}
 	if t == nil {
 		d.typ, d.empty = &Type{Name: shortName(schema.Name)}, true
 	}
@@ -111,7 +114,7 @@ func (d *ros) Append(rows *Rows, data []byte) error {
 	}
 	d.prepare(rows)
 	count, f32, f64 := rows.Count, len(rows.F32), len(rows.F64)
-	r.rows = rows
+	r.rows, r.surplus = rows, d.surplus
 	for {
 		if columns := len(d.shape.Columns); columns > 0 && d.shape.Wide {
 			rows.F64, r.table.f64 = grow(rows.F64, columns)
@@ -150,10 +153,14 @@ func (d *ros) Append(rows *Rows, data []byte) error {
 	return nil
 }
 
-// end checks that the message ends with its type. CDR may have padding.
+// end checks that the message ends with its type. CDR may have padding. Other bytes after the message are counted if the reader allows a surplus.
 func (r *reader) end() bool {
 	rest := len(r.data) - r.pos
 	if rest == 0 || r.nul && rest <= 3 {
+		return true
+	}
+	if r.surplus {
+		r.rows.Surplus.Add(rest)
 		return true
 	}
 	return r.fail(dataset.ErrCorrupt, "end of the message", fmt.Sprintf("%d bytes more", rest), "none")

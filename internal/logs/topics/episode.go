@@ -72,6 +72,12 @@ func (e *builder) add(t *topic) error {
 	if t.refused.count > 0 && t.log.len() > 0 {
 		e.leave(dataset.Note{Code: dataset.CodeUndecodedMessages, Subject: name, Count: t.refused.count, Detail: dataset.Detail{Of: t.count, Cause: short(t.refused.first)}})
 	}
+	if s := t.surplus; s.Count > 0 {
+		e.leave(dataset.Note{Code: dataset.CodeMessageSurplus, Subject: name, Count: s.Count, Detail: dataset.Detail{Of: t.count, Bytes: int64(s.Bytes)}})
+	}
+	if t.empty > 0 && t.log.len() > 0 {
+		e.note(dataset.CodeEmptyImages, name, t.empty, t.count)
+	}
 	note := dataset.Note{Subject: name, Count: t.count}
 	var times []int64
 	var order []int
@@ -83,10 +89,14 @@ func (e *builder) add(t *topic) error {
 		}
 	case t.why != nil:
 		note.Code, note.Cause = dataset.CodeNoDecoder, short(t.why)
+	case t.fault.Load() != nil:
+		note.Code, note.Cause = dataset.CodeNoDecoder, short(t.fault.Load())
 	case t.over.Load():
 		note.Code, note.Want = dataset.CodeSparseMessages, strconv.Itoa(mostRoom)
 	case t.log.len() == 0 && t.refused.count > 0:
 		note.Code, note.Of, note.Cause = dataset.CodeUndecodedMessages, t.count, short(t.refused.first)
+	case t.log.len() == 0 && t.empty > 0:
+		note.Code = dataset.CodeEmptyImages
 	case t.log.len() == 0:
 		note.Code, note.Got = dataset.CodeNoFit, t.kind
 	default:
@@ -108,19 +118,37 @@ func (e *builder) add(t *topic) error {
 	return err
 }
 
-// media adds a media stream, or a stream of clouds.
+// media adds a media stream, or a stream of clouds. Most frames of a stream decide its kind; frames of other kinds are left out.
 func (e *builder) media(t *topic, name string, times []int64, order []int) {
 	at := t.at.take()
 	arrange(at, 1, order)
-	from := source{log: e.log, name: name, at: at}
 	if t.shape.Media == message.PointCloud {
-		e.Clouds = append(e.Clouds, dataset.CloudStream{Name: name, Type: t.kind, Times: times, Source: &from})
+		e.Clouds = append(e.Clouds, dataset.CloudStream{Name: name, Type: t.kind, Times: times, Source: &source{log: e.log, name: name, at: at}})
 		return
 	}
-	first := t.frames.list[0]
-	m := dataset.Media{Name: name, Type: t.kind, Times: times, Encoding: first.encoding, Width: first.width, Height: first.height, Source: &images{from, first}}
-	if video.Decodes(first.encoding) {
-		m.Source = &video.Frames{FrameSource: m.Source, Name: name, Codec: first.encoding, Count: len(at), Packet: func(_ context.Context, i int) (uint32, bool, error) {
+	most := 0
+	for k := range t.frames.list {
+		if t.frames.list[k].count > t.frames.list[most].count {
+			most = k
+		}
+	}
+	kind, all := t.frames.list[most], len(at)
+	if others := all - kind.count; others > 0 {
+		unlike := slices.IndexFunc(at, func(p place) bool { return int(p.kind) != most })
+		e.leave(dataset.Note{Code: dataset.CodeFramesDiffer, Subject: name, Count: others, Row: dataset.At(unlike),
+			Detail: dataset.Detail{Of: all, Got: t.frames.list[at[unlike].kind].String(), Want: kind.String()}})
+		kept, own := at[:0], make([]int64, 0, kind.count) // times may be shared with other streams
+		for i, p := range at {
+			if int(p.kind) == most {
+				kept, own = append(kept, p), append(own, times[i])
+			}
+		}
+		at, times = kept, own
+	}
+	m := dataset.Media{Name: name, Type: t.kind, Times: times, Encoding: kind.encoding, Width: kind.width, Height: kind.height,
+		Source: &images{source{log: e.log, name: name, at: at}, kind}}
+	if video.Decodes(kind.encoding) {
+		m.Source = &video.Frames{FrameSource: m.Source, Name: name, Codec: kind.encoding, Count: len(at), Packet: func(_ context.Context, i int) (uint32, bool, error) {
 			return at[i].size, at[i].begins, nil
 		}}
 		switch k := slices.IndexFunc(at, func(p place) bool { return p.begins }); {
@@ -131,10 +159,6 @@ func (e *builder) media(t *topic, name string, times []int64, order []int) {
 		}
 	}
 	e.Media = append(e.Media, m)
-	if others := len(times) - first.count; others > 0 {
-		e.Notes = append(e.Notes, dataset.Note{Code: dataset.CodeFramesDiffer, Subject: name, Count: others,
-			Detail: dataset.Detail{Of: len(times), Got: t.frames.list[1].String(), Want: first.String()}})
-	}
 }
 
 // streams adds the stream of a topic's numbers, and the streams of its lists.

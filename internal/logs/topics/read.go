@@ -140,6 +140,7 @@ type piece struct {
 	origins      []origin
 	at           []place
 	frames       kinds
+	empty        int // frames without bytes
 	bytes        int64
 	broken       failed
 	refused      failed // messages that this reader does not support
@@ -166,6 +167,7 @@ type place struct {
 	decoder message.Decoder
 	size    uint32 // of a frame, bytes
 	begins  bool   // whether a video can be decoded from here
+	kind    uint16 // of a frame: its place in topic.frames
 }
 
 // pass reads parts in parallel, and joins them in order. With again, it reads only channels with a learner, because these decode after they
@@ -226,6 +228,13 @@ func (r *reader) read(ctx context.Context, number int, again bool) *part {
 		if err := in.decode(c, &m); err != nil {
 			return in.fail(err, &m, r.strict)
 		}
+		if bad := c.topic.fault.Load(); bad != nil {
+			in.rows.Reset()
+			if r.strict {
+				return bad
+			}
+			return nil
+		}
 		if in.bytes += int64(len(m.Data)) + overhead; roomOf(&in.rows) > mostRoom*in.bytes+freePiece {
 			c.topic.over.Store(true)
 			in.rows.Reset()
@@ -256,8 +265,14 @@ func (p *part) piece(t *topic) *piece {
 }
 
 // decode appends a message's numbers, or the location of a frame or cloud.
-func (in *piece) decode(c *channel, m *Message) error {
-	shape, size, begins := c.decoder.Shape(), uint32(0), false
+func (in *piece) decode(c *channel, m *Message) (err error) {
+	defer func() {
+		if p := recover(); p != nil { // a mistake in the decoder, which costs the topic
+			in.topic.fault.Store(&dataset.FormatError{Format: "message", Offset: -1, Kind: dataset.ErrCorrupt, Msg: "decoder", Got: fmt.Sprintf("a panic: %v", p)})
+			in.topic.over.Store(true)
+		}
+	}()
+	shape, one := c.decoder.Shape(), place{At: m.At, decoder: c.decoder}
 	switch shape.Media {
 	case message.NoMedia:
 		return c.decoder.Append(&in.rows, m.Data)
@@ -270,18 +285,38 @@ func (in *piece) decode(c *channel, m *Message) error {
 		if err != nil {
 			return err
 		}
-		in.frames.add(frames{f.Encoding, f.Width, f.Height, 1})
-		size, begins = uint32(min(len(f.Data), math.MaxUint32)), video.Begins(f.Encoding, f.Data)
+		if len(f.Data) == 0 {
+			return errEmpty
+		}
+		in.rows.Surplus.Add(f.Surplus)
+		one.kind = uint16(min(in.frames.add(kindOf(&f)), math.MaxUint16))
+		one.size, one.begins = uint32(min(len(f.Data), math.MaxUint32)), video.Begins(f.Encoding, f.Data)
 		if shape.Stamp {
 			in.rows.Stamps = append(in.rows.Stamps, f.Stamp)
 		}
 	}
-	in.at = append(in.at, place{m.At, c.decoder, size, begins})
+	in.at = append(in.at, one)
 	return nil
+}
+
+// errEmpty is the error of a frame without bytes, such as the first messages of a driver. Its message is counted, and is no sample.
+var errEmpty = errors.New("a frame without bytes")
+
+// kindOf returns a frame's kind.
+func kindOf(f *message.Frame) frames {
+	k := frames{encoding: f.Encoding, width: f.Width, height: f.Height, count: 1}
+	if f.Encoding == "jpeg" || f.Encoding == "png" {
+		k.stored[0], k.stored[1] = dataset.ImageSize(f.Data)
+	}
+	return k
 }
 
 // fail counts an undecodable message.
 func (in *piece) fail(err error, m *Message, strict bool) error {
+	if err == errEmpty {
+		in.empty++
+		return nil
+	}
 	var bad *dataset.FormatError
 	if !errors.As(err, &bad) {
 		return err

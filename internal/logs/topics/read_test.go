@@ -148,14 +148,14 @@ func TestFramesAndCloudsAreReadWhenTheyAreAskedFor(t *testing.T) {
 	e := readAll(t, log, dataset.Options{})
 	m := e.MediaStream("/cam")
 	require.NotNil(t, m)
-	assert.Equal(t, []any{[]int64{2, 3, 4}, "j", 1, 2}, []any{m.Times, m.Encoding, m.Width, m.Height})
+	assert.Equal(t, []any{[]int64{2, 4}, "j", 1, 2}, []any{m.Times, m.Encoding, m.Width, m.Height})
 	b, err := m.Frame(ctx, 0)
 	require.NoError(t, err)
 	assert.Equal(t, []byte{20}, b)
-	_, err = m.Frame(ctx, 1)
-	assert.ErrorContains(t, err, "got 1x2 p, want 1x2 j, as the first frame is")
-	assert.ErrorIs(t, err, dataset.ErrUnsupported)
-	assert.Contains(t, e.Notes, dataset.Note{Code: dataset.CodeFramesDiffer, Subject: "/cam", Count: 1, Detail: dataset.Detail{Of: 3, Got: "1x2 p", Want: "1x2 j"}})
+	b, err = m.Frame(ctx, 1)
+	require.NoError(t, err)
+	assert.Equal(t, []byte{40}, b)
+	assert.Contains(t, e.Notes, dataset.Note{Code: dataset.CodeFramesDiffer, Subject: "/cam", Count: 1, Row: dataset.At(1), Detail: dataset.Detail{Of: 3, Got: "1x2 p", Want: "1x2 j"}})
 	require.Len(t, e.Clouds, 1)
 	assert.Equal(t, []string{"image", "cloud"}, []string{m.Type, e.Clouds[0].Type})
 	assert.Equal(t, []int64{0, 1}, e.Clouds[0].Times)
@@ -167,6 +167,52 @@ func TestFramesAndCloudsAreReadWhenTheyAreAskedFor(t *testing.T) {
 
 	e = readAll(t, log, dataset.Options{Clock: "header"})
 	assert.Equal(t, []int64{10000, 11000}, e.Clouds[0].Times)
+}
+
+// A decoder that panics costs its topic.
+func TestAPanicCostsItsTopic(t *testing.T) {
+	log := &fakeLog{
+		channels: channelsOf("/a", "", "pair", "/b", "", "pair"),
+		parts:    [][]Message{{at(0, 1, 1, 10), at(1, 2, 2, 20)}, {at(0, 3, 0xfd, 0), at(1, 4, 4, 40)}, {at(0, 5, 3, 0)}},
+	}
+	e := readAll(t, log, dataset.Options{})
+	assert.Equal(t, []string{"/b"}, e.Names())
+	assert.Equal(t, 2, e.Streams[0].Len())
+	left := e.Notes.LeftOut("/a")
+	require.NotNil(t, left)
+	assert.Equal(t, []any{dataset.CodeNoDecoder, 3}, []any{left.Code, left.Count})
+	assert.ErrorContains(t, left.Cause, "a panic: byte 253")
+	_, err := read(t.Context(), log, dataset.Options{Strict: true}, open)
+	assert.Error(t, err)
+}
+
+func TestFramesWithoutBytesAreNoSamples(t *testing.T) {
+	log := &fakeLog{
+		channels: channelsOf("/cam", "", "image", "/dark", "", "image"),
+		parts:    [][]Message{{at(0, 1, 'j', 1), at(0, 2, 'j', 1, 20), at(1, 2, 'j', 1)}, {at(0, 3, 'j', 1), at(0, 4, 'j', 1, 40)}},
+	}
+	e := readAll(t, log, dataset.Options{Strict: true})
+	require.Len(t, e.Media, 1)
+	assert.Equal(t, []int64{2, 4}, e.Media[0].Times)
+	assert.Equal(t, dataset.Notes{
+		{Code: dataset.CodeEmptyImages, Subject: "/cam", Count: 2, Detail: dataset.Detail{Of: 4}}, {Code: dataset.CodeEmptyImages, Subject: "/dark", Count: 1},
+	}, e.Notes)
+}
+
+func TestMostFramesDecideTheKindOfACamera(t *testing.T) {
+	log := &fakeLog{
+		channels: channelsOf("/cam", "", "image"),
+		parts:    [][]Message{{at(0, 1, 'p', 1, 10), at(0, 2, 'j', 2, 20)}, {at(0, 3, 'j', 2, 30), at(0, 4, 'p', 1, 40), at(0, 5, 'j', 2, 50)}},
+	}
+	e := readAll(t, log, dataset.Options{})
+	m := e.Media[0]
+	assert.Equal(t, []any{[]int64{2, 3, 5}, "j", 2}, []any{m.Times, m.Encoding, m.Width})
+	for i, want := range []byte{20, 30, 50} {
+		b, err := m.Frame(t.Context(), i)
+		require.NoError(t, err)
+		assert.Equal(t, []byte{want}, b)
+	}
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeFramesDiffer, Subject: "/cam", Count: 2, Row: dataset.At(0), Detail: dataset.Detail{Of: 5, Got: "1x2 p", Want: "2x2 j"}}}, e.Notes)
 }
 
 func TestWhatCannotBeDecodedIsCounted(t *testing.T) {

@@ -50,9 +50,9 @@ func (s *images) ReadFrame(ctx context.Context, i int) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("frame %d of %s: %w", i, s.name, err)
 	}
-	if got := (frames{f.Encoding, f.Width, f.Height, 1}); !s.kind.same(got) {
+	if got := kindOf(&f); !s.kind.same(got) {
 		return nil, &dataset.FormatError{Format: "message", Offset: -1, Kind: dataset.ErrUnsupported, Msg: fmt.Sprintf("frame %d of %s", i, s.name),
-			Got: got.String(), Want: s.kind.String() + ", as the first frame is"}
+			Got: got.String(), Want: s.kind.String() + ", as when the log was read"}
 	}
 	return f.Data, nil
 }

@@ -1,9 +1,12 @@
 package topics
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"sync/atomic"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/logs/message"
 )
 
@@ -29,13 +32,16 @@ type topic struct {
 	ros    bool  // whether its messages are of ROS, with headers that have more than a timestamp
 	why    error // the reason why there is no decoder, or nil
 
-	over            atomic.Bool  // whether its numbers took too much room and were dropped
-	bytes           int64        // of its messages
-	room            int64        // of their numbers
-	first           int          // the log's piece with the first message; -1 before
-	count           int          // messages, undecodable ones included
-	expect          atomic.Int64 // messages that the container states: it grows when channels come late
+	over            atomic.Bool                         // whether its numbers took too much room and were dropped
+	fault           atomic.Pointer[dataset.FormatError] // of a decoder that panicked
+	bytes           int64                               // of its messages
+	room            int64                               // of their numbers
+	first           int                                 // the log's piece with the first message; -1 before
+	count           int                                 // messages, undecodable ones included
+	expect          atomic.Int64                        // messages that the container states: it grows when channels come late
 	broken, refused failed
+	surplus         message.Surplus
+	empty           int // frames without bytes
 
 	log, publish, stamps blocks[int64]
 	late                 int   // steps back of the log time
@@ -59,18 +65,21 @@ type topic struct {
 type frames struct {
 	encoding      string
 	width, height int
+	stored        [2]int // the width and height in the header of a JPEG or PNG
 	count         int
 }
 
 func (f *frames) same(o frames) bool {
-	return f.encoding == o.encoding && f.width == o.width && f.height == o.height
+	o.count = f.count
+	return *f == o
 }
 
 func (f *frames) String() string {
-	if f.width == 0 {
+	width, height := cmp.Or(f.width, f.stored[0]), cmp.Or(f.height, f.stored[1])
+	if width == 0 {
 		return f.encoding
 	}
-	return fmt.Sprintf("%dx%d %s", f.width, f.height, f.encoding)
+	return fmt.Sprintf("%dx%d %s", width, height, f.encoding)
 }
 
 // kinds are frames of different kinds, in the order in which they came.
@@ -79,7 +88,8 @@ type kinds struct {
 	at   map[frames]int // place of each in the list; the key has count 0
 }
 
-func (k *kinds) add(f frames) {
+// add counts frames and returns the place of their kind.
+func (k *kinds) add(f frames) int {
 	n := f.count
 	f.count = 0
 	i, there := k.at[f]
@@ -91,6 +101,7 @@ func (k *kinds) add(f frames) {
 		k.at[f], k.list = i, append(k.list, f)
 	}
 	k.list[i].count += n
+	return i
 }
 
 // join adds the next piece in file order.
@@ -103,6 +114,8 @@ func (t *topic) join(in *piece, r *reader) {
 	t.broken.add(in.broken)
 	t.refused.add(in.refused)
 	t.bytes += in.bytes
+	t.empty += in.empty
+	t.surplus.Count, t.surplus.Bytes = t.surplus.Count+in.rows.Surplus.Count, t.surplus.Bytes+in.rows.Surplus.Bytes
 	t.room += roomOf(&in.rows)
 	if t.room > mostRoom*t.bytes+freeRoom {
 		t.over.Store(true)
@@ -158,10 +171,16 @@ func (t *topic) join(in *piece, r *reader) {
 		}
 		l.join(rows, shape)
 	}
-	t.at.add(in.at)
-	for _, f := range in.frames.list {
-		t.frames.add(f)
+	kinds := make([]int, len(in.frames.list))
+	for i, f := range in.frames.list {
+		kinds[i] = t.frames.add(f)
 	}
+	for i := range in.at {
+		if len(kinds) > 0 { // none of clouds
+			in.at[i].kind = uint16(min(kinds[in.at[i].kind], math.MaxUint16))
+		}
+	}
+	t.at.add(in.at)
 }
 
 // reserve sets the expected lengths.

@@ -109,6 +109,8 @@ func (d *fakeDecoder) Shape() *message.Shape { return &d.shape }
 
 func (d *fakeDecoder) check(data []byte) error {
 	switch {
+	case slices.Contains(data, 0xfd):
+		panic("byte 253")
 	case slices.Contains(data, 0xff):
 		return &dataset.FormatError{Format: "message", Offset: int64(slices.Index(data, 0xff)), Kind: dataset.ErrCorrupt, Msg: "byte", Got: "255", Want: "less"}
 	case slices.Contains(data, 0xfe):

@@ -57,11 +57,19 @@ type Feature struct {
 // Dataset is what a dataset states of its videos. Its values are compared: those of one dataset are equal.
 type Dataset interface {
 	Len() int // episodes
-	PixelFormat(feature string) string
+	// Info returns what the dataset states of a feature's pixels.
+	Info(feature string) Info
 	// Stats returns the statistics of an episode's video, and false if there are none that can be true.
 	Stats(ctx context.Context, feature string, episode int64) (Stats, bool)
 	// Levels returns the levels of all frames of a feature, and false if the dataset has none.
 	Levels(ctx context.Context, feature string) (Levels, bool)
+}
+
+// Info is the info of a video in info.json.
+type Info struct {
+	Pixels   string // the format of its pixels, empty if it is not stated
+	Channels int    // of the declared shape, 0 if it is not stated
+	Depth    string // the whole object, if it has is_depth_map true
 }
 
 // Stats are statistics of a video.
