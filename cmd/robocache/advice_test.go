@@ -4,12 +4,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-
 )
 
 // A stream of recordings that count steps is there: the missing rate is the reason, as of a request without names.
 func TestAMissingRateIsTheReason(t *testing.T) {
-	for _, args := range [][]string{{"--stream=actions"}, {"--stream=actions", "--stream=rewards"}, nil} {
+	for _, args := range [][]string{{"--stream=actions"}, {"--stream=actions", "--stream=states"}, nil} {
 		code, _, stderr := execute(append([]string{"batches", robosuite, "--hz=20", "--batch=2"}, args...)...)
 		assert.NotZero(t, code)
 		assert.Contains(t, stderr, "want --rate HZ, the steps a second", args)

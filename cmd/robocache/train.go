@@ -9,7 +9,6 @@ import (
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/inspection"
-	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/policy"
 	"github.com/spf13/cobra"
@@ -157,9 +156,6 @@ func (a *app) train(t *training) (err error) {
 	tr, err := policy.NewTrainer(ctx, devices, source.Store, t.Options)
 	done()
 	if err != nil {
-		if none := (*loader.EmptyError)(nil); errors.As(err, &none) {
-			sortInPlan(none.Notes)
-		}
 		return explainDrawn(&w.request, w.explain(err))
 	}
 	defer func() { err = errors.Join(err, tr.Close()) }()

@@ -16,7 +16,6 @@ import (
 // describe prints the training configuration.
 func (w *trainer) describe(tr *policy.Trainer, store *store.Store) error {
 	c, r := tr.Config(), tr.Report()
-	sortInPlan(r.Notes)
 	o := w.out
 	o.Policy, o.Says, o.Recipe, o.Parameters, o.MFLOP = c.Policy, c.Says, c.Recipe, tr.Parameters(), c.Recipe.FLOP(len(c.Inputs), len(c.Targets))/1e6
 	o.Episodes, o.Windows, o.HoldOut = r.Episodes, r.Windows, c.HoldOut

@@ -198,7 +198,7 @@ func TestTrainAndPolicyRefuseWhatCannotBe(t *testing.T) {
 		`--action: got "actoin" (did you mean action?), want one o`: {exitUsage, []string{"train", g1, "--action=actoin"}},
 		`--state: got "state", want one of observation.state, acti`: {exitUsage, []string{"train", g1, "--state=state"}},
 		`--state: got "action" twice, or as the action too, want e`: {exitUsage, []string{"train", g1, "--state=action"}},
-		"--plan: got it with --hz, --action or --state, want what ": {exitUsage, []string{"train", g1, "--plan", plan, "--state=action"}},
+		"--plan: got it with --hz, --action, --state or --unordered, want what ": {exitUsage, []string{"train", g1, "--plan", plan, "--state=action"}},
 	} {
 		code, stdout, stderr := execute(append(c.args, "--backend=cpu")...)
 		assert.Equal(t, c.code, code, want)

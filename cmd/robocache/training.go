@@ -8,11 +8,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/batching"
-	"github.com/robocache/robocache/internal/cover"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/serve"
 	"github.com/robocache/robocache/internal/text"
@@ -127,15 +125,6 @@ func (t *training) explain(err error) error {
 		return fmt.Errorf("training diverged: the loss or a gradient of step %d is not finite, and the recordings are; a --lr less than %g is the likely cure", bad.Step, cmp.Or(t.Rate, recipe.Rate))
 	}
 	return explainPolicy(t.path, err)
-}
-
-// sortInPlan replaces the advice of errors about disorder, because train has no flag for it.
-func sortInPlan(notes dataset.Notes) {
-	for _, n := range notes {
-		if bad := (*cover.DisorderError)(nil); errors.As(n.Cause, &bad) && bad.Cure != "" {
-			bad.Cure = "a plan with unordered: sort takes it"
-		}
-	}
 }
 
 // trained is the report of train, and the last line in --json.
