@@ -28,8 +28,11 @@ func (s *Set) groups(ctx context.Context, found []string) error {
 		} else if path.Clean(dir) != top {
 			top = "/"
 		}
-		for all[p] = true; p != "."; p = path.Dir(p) {
-			all[p] = all[p]
+		all[p] = true
+		for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
+			if !all[dir] {
+				all[dir] = false // a group around episodes
+			}
 		}
 	}
 	said := Said{}
