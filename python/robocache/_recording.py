@@ -335,7 +335,9 @@ class Recording:
         slice of places, as `episodes` does; of a recording that is one episode, a stream, camera or series of clouds by its name."""
         if isinstance(index, str):
             return self._one(None)[index]
-        return self.episodes[index if isinstance(index, slice) else self._at(index)]
+        if isinstance(index, slice):
+            return self.episodes[index]
+        return self.episodes[self._at(index)]
 
     def _read(self, place: int) -> Episode:
         if self._only is not None:

@@ -43,7 +43,7 @@ def g1(paths=G1, **options):
         ),
         ("robomimic_bridge", {"rate": 5, "last": "short"}, ["--rate=5", "--last=short"]),
         ("robosuite_hdf5", {"rate": 20, "shuffle": False}, ["--rate=20", "--shuffle=none"]),
-        ("px4_ulog", {"dtype": "bfloat16"}, ["--dtype=bf16"]),
+        ("px4_ulog", {"dtype": "bfloat16", "max_gap": "auto"}, ["--dtype=bf16"]),
         ("lerobot_studio/lerobotv3", {"batch": 2}, ["--batch=2"]),
     ],
 )
