@@ -319,7 +319,4 @@ const (
 	CodeRecordingBroken = leftOut + "recording-broken"
 	// CodeSplitOrder: a split whose episodes do not follow each other. Count is its episodes, Want their range. Example: episodes 0 and 2.
 	CodeSplitOrder = leftOut + "split-order"
-	// CodeOtherStretches: Count messages of the stretches of a log that were not chosen. Row is the chosen one, from 0, Of their number.
-	// Example: stretch 1 of a log whose clock was set back once.
-	CodeOtherStretches = leftOut + "other-stretches"
 )

@@ -92,6 +92,9 @@ const (
 	CodeStatisticsNeeded = remark + "statistics-needed"
 	// CodeBackSteps: Count steps back in time were sorted. Example: messages of two publishers on one topic.
 	CodeBackSteps = remark + "back-steps"
+	// CodeOtherStretches: a log was read without Count messages, because they lie in other stretches than number Got, from 1, of Of.
+	// Example: a log whose clock was set back once has two stretches.
+	CodeOtherStretches = remark + "other-stretches"
 	// CodeClockStill: all Count timestamps of the clock Got are Unit ns; the times of the clock Want move, if it is not empty. Example: a log time that is always 0.
 	CodeClockStill = remark + "clock-still"
 	// CodeHeaderEpoch: headers of a topic have times of another epoch or unit than the log, the first Got and Want ns. Unit is that of the smaller, if it is

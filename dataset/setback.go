@@ -20,7 +20,7 @@ type SetBackError struct {
 }
 
 func (e *SetBackError) Error() string {
-	return fmt.Sprintf("%s: the log time goes back by %s at message %d, from %d to %d ns, so that two stretches overlap by %s: got %d stretches, want one of them, or another clock",
+	return fmt.Sprintf("%s: the log time goes back by %s at message %d, from %d to %d ns, so that two stretches overlap by %s: got all stretches, want stretch 1 to %d, or another clock",
 		e.Subject, time.Duration(e.From-e.To), e.Message, e.From, e.To, e.Overlap, e.Stretches)
 }
 

@@ -77,3 +77,28 @@ func TestStatisticsThatAreNotFiniteOrCannotBeReadAreFindings(t *testing.T) {
 		assert.Contains(t, after, c.want, name)
 	}
 }
+
+func TestClockSetBackInterleaves(t *testing.T) {
+	dir := caseOf(t, "clock-set-back-interleaves")
+	for _, name := range []string{"ntp.mcap", "ntp.bag", "reset.mcap", "reset.bag"} {
+		path := filepath.Join(dir, name)
+		assert.Equal(t, []string{"back-step /arm"}, errorsOf(t, path), name)
+		d, err := dataset.Open(t.Context(), path, dataset.Options{})
+		require.NoError(t, err)
+		r, err := Examine(t.Context(), d, Options{Path: path})
+		require.NoError(t, err)
+		require.NoError(t, d.Close())
+		f := r.Findings[0]
+		assert.Equal(t, []any{1, 1, 2}, []any{f.Count, len(f.At), r.Checked.Episodes}, "both stretches are examined")
+		assert.Zero(t, r.Checked.Unread)
+	}
+}
+
+func TestLogTimeZeroMisnamed(t *testing.T) {
+	path := filepath.Join(caseOf(t, "log-time-zero-misnamed"), "log_zero.mcap")
+	assert.Equal(t, []string{"still-clock /a"}, errorsOf(t, path))
+	// A clock of another format that stands still has no reader that says so.
+	table := filepath.Join(t.TempDir(), "a.csv")
+	require.NoError(t, os.WriteFile(table, []byte("time,x\n"+strings.Repeat("5.3,1\n", 12)), 0o600))
+	assert.Equal(t, []string{"still-clock data"}, errorsOf(t, table))
+}

@@ -108,6 +108,9 @@ func describe(err error) report {
 	r := report{Report: failure.Of(err, rules...)}
 	r.Kind, r.Code = string(r.Report.Code), exitCodes[r.Report.Code]
 	r.Class, r.Op, r.Message = "", "", notetext.ErrorText(err)
+	if r.Cure == failure.CureStretch {
+		r.Message += ": --stretch 1 reads the first"
+	}
 	var cut *cutError
 	if errors.As(err, &cut) {
 		r.Code = cmp.Or(cut.Code, exitOther)

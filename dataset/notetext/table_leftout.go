@@ -4,7 +4,6 @@ import "github.com/robocache/robocache/dataset"
 
 var leftOutTexts = map[dataset.Code]string{
 	dataset.CodeNoSamples:                "no samples",
-	dataset.CodeOtherStretches:           "{count message} of other stretches of the log than number {row}, from 0, of {of}",
 	dataset.CodeNoMessages:               "no messages",
 	dataset.CodeNoValues:                 "no values",
 	dataset.CodeNoColumns:                "no columns",

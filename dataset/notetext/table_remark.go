@@ -47,6 +47,7 @@ var remarkTexts = map[dataset.Code]string{
 
 	dataset.CodeStatisticsNeeded: "{got} was left out: it needs the statistics of a dataset",
 	dataset.CodeBackSteps:        "{count step} back in time, sorted",
+	dataset.CodeOtherStretches:   "stretch {got} of {of} was read, without the {count message} of the others",
 	dataset.CodeClockStill:       "its clock[ {got}] stands still: all {count} timestamps are {unit} ns[; the times of --clock {want} move]",
 	dataset.CodeHeaderEpoch:      "its headers have another epoch or unit than the log: the first has {got} ns where the log has {want} ns[: the smaller are {unit}]",
 	dataset.CodeHeaderDrift:      "its headers drift against the log by {got} in {want}, {unit} %",

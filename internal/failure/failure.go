@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
+	"strconv"
 	"strings"
 
 	"github.com/robocache/robocache/align"
@@ -32,9 +33,10 @@ type Cure int
 
 // The cures. 0 is none.
 const (
-	CureSort Cure = iota + 1 // sort samples by their timestamps
-	CureDrop                 // drop samples with invalid timestamps
-	CureRate                 // set the rate of a recording that counts steps
+	CureSort    Cure = iota + 1 // sort samples by their timestamps
+	CureDrop                    // drop samples with invalid timestamps
+	CureRate                    // set the rate of a recording that counts steps
+	CureStretch                 // select a stretch of a log whose clock was set back
 )
 
 // Report is an error as fields. If a field is not known, its string is empty, its number 0 and its pointer nil.
@@ -118,6 +120,11 @@ var rules = []Rule{
 	On(func(r *Report, e *align.StreamError) { r.Stream = e.Stream }),
 	On(func(r *Report, e *clocks.InPlanError) { r.Line, r.Column = e.Line, e.Column }),
 	On(func(r *Report, _ *clocks.StepsError) { r.Cure = CureRate }),
+	On(func(r *Report, e *dataset.SetBackError) {
+		r.Set("RecordingError", "", "all stretches", "stretch 1 to "+strconv.Itoa(e.Stretches))
+		r.Stream, r.Cure = e.Subject, CureStretch
+		r.input()
+	}),
 	On(func(r *Report, e *npz.StreamError) {
 		r.Array = e.Array
 		if e.Got != "" {

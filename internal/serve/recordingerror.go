@@ -49,6 +49,8 @@ func ofRecording(f *Failure, in *RecordingError) {
 	case f.Class == "PlanError", f.Class == "OptionError":
 	case is(&missing):
 		f.Class, f.Stream = "PlanError", missing.Stream
+	case f.Cure == failure.CureStretch:
+		f.Message += ": Recording(path, stretch=1) reads the first"
 	case f.Cure == failure.CureRate:
 		f.Class = "PlanError"
 		f.Message += ": Recording(path, rate=...)"

@@ -217,3 +217,14 @@ def test_a_helper_that_works_may_take_long(monkeypatch):
     child = _child.Child()
     assert child.request("work", seconds=1.5)[0]["ok"]
     child.close()
+
+
+def test_clock_set_back_interleaves():
+    path = shared("../cases/clock-set-back-interleaves") / "reset.mcap"
+    with rc.Recording(path) as rec, pytest.raises(rc.RecordingError, match=r"want stretch 1 to 2.*stretch=1\) reads the first"):
+        rec[0]
+    for stretch, samples in ((1, 200), (2, 200), (-1, 400)):
+        with rc.Recording(path, stretch=stretch) as rec:
+            assert len(rec["/arm"].times) == samples
+    with rc.Loader(path, hz=10, batch=4, stretch=2, framework="numpy", shuffle="none") as loader:
+        assert loader.report()["episodes"] == 1

@@ -2,6 +2,7 @@ package topics
 
 import (
 	"context"
+	"strconv"
 	"testing"
 	"time"
 
@@ -48,7 +49,7 @@ func TestAClockThatIsSetBackSplitsALog(t *testing.T) {
 		assert.Len(t, fast, want.fast)
 		assert.Equal(t, want.first, fast[0])
 		assert.Len(t, timesOf(t, e, "/slow"), want.slow)
-		assert.Equal(t, &dataset.Note{Code: dataset.CodeOtherStretches, Count: want.others, Row: dataset.At(n), Detail: dataset.Detail{Of: 2}},
+		assert.Equal(t, &dataset.Note{Code: dataset.CodeOtherStretches, Count: want.others, Detail: dataset.Detail{Got: strconv.Itoa(n + 1), Of: 2}},
 			e.Notes.Find(dataset.CodeOtherStretches))
 		again, err := back.Read(context.Background(), n+1)
 		require.NoError(t, err)

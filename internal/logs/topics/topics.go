@@ -159,6 +159,6 @@ func (r *reader) stretch(ctx context.Context, number int) (*dataset.Episode, err
 	if err := one.all(ctx); err != nil {
 		return nil, err
 	}
-	one.damage.Add(dataset.Note{Code: dataset.CodeOtherStretches, Count: one.outside, Row: dataset.At(number - 1), Detail: dataset.Detail{Of: len(bounds) + 1}})
+	one.damage.Add(dataset.Note{Code: dataset.CodeOtherStretches, Count: one.outside, Detail: dataset.Detail{Got: strconv.Itoa(number), Of: len(bounds) + 1}})
 	return one.episode()
 }
