@@ -190,7 +190,15 @@ func open(ctx context.Context, path string, opt Options) (_ Dataset, err error) 
 	if err != nil {
 		return nil, err
 	}
-	return f.Open(ctx, path, opt)
+	return opened(f.Open(ctx, path, opt))
+}
+
+// opened replaces a nil pointer of a format's type by nil.
+func opened(d Dataset, err error) (Dataset, error) {
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
 }
 
 // unreachable returns the error of a URL, a *FormatError if the scheme does not exist.
@@ -203,7 +211,8 @@ func unreachable(path string, err error) error {
 }
 
 // Recognise returns the registered format of a file.
-func Recognise(ctx context.Context, path string) (Format, error) {
+func Recognise(ctx context.Context, path string) (_ Format, err error) {
+	defer Watched(path, &err)()
 	head, err := headOf(ctx, path)
 	if err != nil {
 		return Format{}, err

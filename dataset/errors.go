@@ -103,15 +103,24 @@ func (e *FormatError) Unwrap() []error {
 	return list
 }
 
-// Guard begins to watch a reader of the files at path; the caller defers the function that it returns. An error of the system that the reader meets there
-// becomes the error, whether the reader passed over it or took it for damage. A panic becomes a *FormatError of the file, so that a mistake in a reader
-// costs that file. Open and the Episode methods of all readers defer it.
+// Watched begins to watch what is read at path; the caller defers the function that it returns. An error of the system that is met there becomes the
+// error, even if the code between passed over it or took it for damage.
 //
-//	defer dataset.Guard("csv", s.path, &err)()
-func Guard(format, path string, err *error) func() {
+//	defer dataset.Watched(path, &err)()
+func Watched(path string, err *error) func() {
 	w := storage.NewWatch(path)
 	return func() {
-		met := w.Stop()
+		if met := w.Stop(); met != nil && !IsSystem(*err) {
+			*err = met
+		}
+	}
+}
+
+// Guard is Watched for a reader, and turns a panic into a *FormatError of the file, so that a mistake in a reader costs that file. Open and the Episode
+// methods of all readers defer it.
+func Guard(format, path string, err *error) func() {
+	done := Watched(path, err)
+	return func() {
 		if p := recover(); p != nil {
 			var one *caught.Panic
 			if asError, is := p.(error); is && errors.As(asError, &one) { // of another goroutine
@@ -119,9 +128,7 @@ func Guard(format, path string, err *error) func() {
 			}
 			*err = &FormatError{Format: format, Path: path, Offset: -1, Kind: ErrCorrupt, Msg: "reader", Got: fmt.Sprintf("a panic: %v", p), Want: "none: this is a mistake in the program"}
 		}
-		if met != nil && !IsSystem(*err) {
-			*err = met
-		}
+		done()
 	}
 }
 

@@ -28,7 +28,7 @@ func passedOver(name string) bool {
 // episodes. What else is in it is ignored, and so is text beside recordings of a format that is none.
 func openFolder(ctx context.Context, path string, opt Options) (Dataset, error) {
 	if f, ok := folderFormat(ctx, path, Format{}); ok {
-		return f.Open(ctx, path, opt)
+		return opened(f.Open(ctx, path, opt))
 	}
 	entries, err := storage.ReadDir(ctx, path)
 	if err != nil {
