@@ -120,19 +120,15 @@ func (s *statistics) check() error {
 	case (s.form.State != "" || s.form.Action != "") && s.form.Name != "openpi" && s.form.Name != "octo":
 		return usagef("--state, --action: got them without --to openpi or octo, whose files name streams so")
 	}
-	for _, p := range append([]string{s.after, s.planFile}, s.paths...) {
-		if s.out != "" && p != "" && sameFile(p, s.out) {
-			return usagef("-o: %q is the input %q, want another file", s.out, p)
-		}
+	inputs := slices.Concat([]string{s.after, s.planFile}, s.read.Definitions, s.paths)
+	if (s.form.Name == "lerobot" || s.form.Name == "gr00t") && !s.merge && filepath.Clean(s.out) == filepath.Join(s.paths[0], "meta", "stats.json") {
+		inputs = inputs[:len(inputs)-1] // the dataset's statistics are computed anew, and what they have of images is taken over
 	}
-	return nil
+	return writable(inputs, output{flag: "-o", path: s.out})
 }
 
 func (a *app) stats(s *statistics) error {
 	if err := s.check(); err != nil {
-		return err
-	}
-	if err := writable(s.out); err != nil {
 		return err
 	}
 	if s.quantless {
