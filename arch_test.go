@@ -46,7 +46,7 @@ var rules = map[string][]string{
 	"dataset/rosbag":         {"dataset/...", "storage", "internal/...", "github.com/pierrec/lz4/..."},
 	"dataset/rosbag2":        {"dataset/...", "storage", "internal/...", "github.com/klauspost/compress/...", "github.com/goccy/go-yaml/..."},
 	"dataset/rosbag2/sqlite": {"dataset/...", "storage", "internal/..."},
-	"dataset/hdf5":           {"tensor", "dataset/...", "storage", "internal/raw", "github.com/klauspost/compress/...", "github.com/pierrec/lz4/..."},
+	"dataset/hdf5":           {"tensor", "dataset/...", "storage", "internal/raw", "github.com/klauspost/compress/..."},
 	"dataset/safetensors":    {"tensor", "dataset/...", "storage", "internal/atomicfile", "internal/mapped", "internal/raw"},
 	"dataset/lerobot":        {"tensor", "dataset/...", "storage", "internal/inorder", "internal/orderjson", "internal/parquet", "internal/summary"},
 	"internal/sources":       {"storage"},
