@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Each folder of the cases in the repository, and of the shared cases, has a test by its name: TestClockSetBackInterleaves in Go, or test_clock_set_back_interleaves in Python.
+// Each folder of the cases in the repository, and of the shared cases, has a test by its name: TestClockSetBackInterleaves in Go, or
+// test_clock_set_back_interleaves in Python.
 func TestEachCaseHasATestByItsName(t *testing.T) {
 	folders, err := filepath.Glob("../shared/cases/*/case.md")
 	require.NoError(t, err)

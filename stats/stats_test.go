@@ -147,8 +147,9 @@ func TestNoNumberOfWorkersOrShardsChangesABit(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, text(t, want), text(t, got))
 	}
-	assert.Equal(t, []dataset.EpisodeNote{{Note: dataset.Note{Code: dataset.CodeLogClock, Subject: "action"}, Episode: "episode 1", Number: 1, Episodes: 3},
-		{Note: dataset.Note{Code: dataset.CodeNoSamples, Subject: "lidar", Count: 35}, Episode: "episode 2", Number: 2, Episodes: 7}}, want.Notes.List)
+	clock, lidar := dataset.Note{Code: dataset.CodeLogClock, Subject: "action"}, dataset.Note{Code: dataset.CodeNoSamples, Subject: "lidar", Count: 35}
+	assert.Equal(t, []dataset.EpisodeNote{{Note: clock, Episode: "episode 1", Number: 1, Episodes: 3},
+		{Note: lidar, Episode: "episode 2", Number: 2, Episodes: 7}}, want.Notes.List)
 	for _, shards := range []int{1, 2, 4, 11} {
 		got := inShards(t, &robots{episodes: 9}, shards).Report()
 		assert.Equal(t, text(t, want), text(t, got), "%d shards", shards)

@@ -25,8 +25,8 @@ import (
 	"github.com/robocache/robocache/view"
 )
 
-// The codes that commands may have beyond those of inspect, or lack. All other codes of inspect are codes of each command, whatever their class: damage,
-// problems, remarks and data that was left out.
+// The codes that commands may have beyond those of inspect, or lack. All other codes of inspect are codes of each command, whatever their
+// class: damage, problems, remarks and data that was left out.
 var (
 	// A field of an episode has these facts, and inspect makes a sentence of it. The other reports have the field itself.
 	fieldCodes = []dataset.Code{dataset.CodeStepsOnly, dataset.CodeIntegersRounded}
@@ -167,7 +167,7 @@ func TestEachCommandReportsTheSameCodes(t *testing.T) {
 	dirs, err := filepath.Glob("../../../shared/cases/*/case.md")
 	require.NoError(t, err)
 	if len(dirs) == 0 {
-		t.Skip("the shared cases are not here")
+		t.Skip("no shared recordings")
 	}
 	helper := newHelper(t)
 	kinds := doctor.Kinds()

@@ -143,7 +143,9 @@ func (a *app) stats(s *statistics) error {
 	if err != nil {
 		return err
 	}
-	r := &computed{Input: s.paths, Output: s.out, Kept: []string{}, Report: state.Report(), Notes: notetext.EpisodeEntries(state.Notes.List), Absent: append([]absentInput{}, s.absent...), Problems: inspection.Problems(s.problems), Remarks: notetext.Lines(s.problems)}
+	r := &computed{Input: s.paths, Output: s.out, Kept: []string{}, Report: state.Report(),
+		Notes:  notetext.EpisodeEntries(state.Notes.List),
+		Absent: append([]absentInput{}, s.absent...), Problems: inspection.Problems(s.problems), Remarks: notetext.Lines(s.problems)}
 	for _, a := range s.absent {
 		r.Remarks = append(r.Remarks, a.String())
 	}

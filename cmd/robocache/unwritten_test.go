@@ -11,7 +11,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// A camera or stream that was asked for and that no episode of the output has ends convert with exit code 3. The output is whole, and has the rest.
+// A camera or stream that was asked for and that no episode of the output has ends convert with exit code 3. The output is whole, and has
+// the rest.
 func TestWhatNoEpisodeOfTheOutputHasIsAnError(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a", "b"} { // the second stream of both is empty
@@ -30,7 +31,8 @@ func TestWhatNoEpisodeOfTheOutputHasIsAnError(t *testing.T) {
 		{"npz", kindsRLDS, "observation/depth32", "episode-000000.npz", depth},
 		{"mcap", kindsRLDS, "observation/depth32", "episode-000000.mcap", depth},
 		{"lerobot", kindsRLDS, "observation/depth32", "meta/info.json", depth},
-		{"webdataset", "depth-video-blocks-conversion/video12", "observation.images.depth", "shard-00000-of-00001.tar", []string{"--media=observation.images.depth"}},
+		{"webdataset", "depth-video-blocks-conversion/video12", "observation.images.depth", "shard-00000-of-00001.tar",
+			[]string{"--media=observation.images.depth"}},
 		{"npz", dir, "hand", "episode-000001.npz", []string{"--plan=" + plan}},
 		{"webdataset", dir, "hand", "shard-00000-of-00001.tar", []string{"--plan=" + plan}},
 		{"lerobot", dir, "hand", "meta/info.json", []string{"--plan=" + plan}},

@@ -60,7 +60,8 @@ class Damage:
     first: str
 
 
-class Note(NamedTuple):
+@dataclass(frozen=True)
+class Note:
     """A fact that the reader noted: its code, such as "image-undecodable", the stream, topic or file that it is about, how many elements,
     the first of them from 0, or None, and the sentence."""
 
