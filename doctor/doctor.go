@@ -56,6 +56,9 @@ func NewExamination(ctx context.Context, d dataset.Dataset, opt Options) *Examin
 	r := &Report{Findings: []Finding{}, Checked: Checked{Rates: []Rate{}, Kinds: Kinds()}}
 	r.Checked.Paths = []Source{{Path: opt.Path, Name: d.Name(), Format: d.Format(), Episodes: d.Len()}}
 	m := &Examination{info: d.Info(), opt: opt, findings: newCollector(r), stated: statisticsOf(ctx, d), work: newWorkspace()}
+	for _, n := range m.info.Notes {
+		r.Notes.Join(dataset.EpisodeNote{Note: n, Number: Whole})
+	}
 	m.together = newSchema(opt.Path, &m.info)
 	return m
 }
@@ -87,6 +90,7 @@ func (m *Examination) Add(ctx context.Context, number int, e *dataset.Episode, e
 		m.findings.addRates(x)
 		m.together.add(x)
 		m.findings.report.Checked.add(e, x.values)
+		m.findings.report.Notes.Add(number, e.Name, e.Notes)
 	}
 	for _, f := range list {
 		m.findings.add(f)

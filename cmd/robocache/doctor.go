@@ -96,7 +96,10 @@ func (a *app) doctor(ctx context.Context, p *physician) error {
 	}
 	report := func() error {
 		if a.JSON {
-			return a.WriteJSON(all)
+			return a.WriteJSON(struct {
+				*doctor.Report
+				Notes []notetext.EpisodeEntry `json:"notes"`
+			}{all, notetext.EpisodeEntries(all.Notes.List)})
 		}
 		return a.printFindings(all)
 	}

@@ -43,9 +43,10 @@ type computed struct {
 	Output string   `json:"output,omitempty"`
 	Kept   []string `json:"kept"` // features copied from the earlier file of statistics
 	*stats.Report
-	Problems []inspection.Problem `json:"problems"` // of the dataset as a whole
-	Absent   []absentInput        `json:"absent"`   // the dataset, if it lacks declared episodes
-	Remarks  []string             `json:"remarks"`
+	Notes    []notetext.EpisodeEntry `json:"notes"`    // Report.Notes with sentences
+	Problems []inspection.Problem    `json:"problems"` // of the dataset as a whole
+	Absent   []absentInput           `json:"absent"`   // the dataset, if it lacks declared episodes
+	Remarks  []string                `json:"remarks"`
 }
 
 func (a *app) statsCommand() *cobra.Command {
@@ -138,7 +139,9 @@ func (a *app) stats(s *statistics) error {
 	if err != nil {
 		return err
 	}
-	r := &computed{Input: s.paths, Output: s.out, Kept: []string{}, Report: state.Report(), Absent: append([]absentInput{}, s.absent...), Problems: inspection.Problems(s.problems), Remarks: notetext.Lines(s.problems)}
+	r := &computed{Input: s.paths, Output: s.out, Kept: []string{}, Report: state.Report(),
+		Notes:  notetext.EpisodeEntries(state.Notes.List),
+		Absent: append([]absentInput{}, s.absent...), Problems: inspection.Problems(s.problems), Remarks: notetext.Lines(s.problems)}
 	for _, a := range s.absent {
 		r.Remarks = append(r.Remarks, a.String())
 	}
@@ -157,9 +160,7 @@ func (a *app) stats(s *statistics) error {
 			r.Remarks = append(r.Remarks, fmt.Sprintf("the plan's stream %s has no numbers in any episode, as cameras have none", name))
 		}
 	}
-	if r.Damaged > 0 {
-		r.Remarks = append(r.Remarks, fmt.Sprintf("something could not be read of %s, which robocache inspect tells", episodes(r.Damaged)))
-	}
+	r.Remarks = append(r.Remarks, notetext.EpisodeLines(state.Notes.List, r.Episodes)...)
 	for _, k := range r.Skipped {
 		r.Remarks = append(r.Remarks, fmt.Sprintf("skipped: episode %d %s: %s", k.Episode, k.Name, k.Reason))
 	}
