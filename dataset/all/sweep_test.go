@@ -28,11 +28,11 @@ import (
 
 // sweep is a small recording, whose files are cut.
 type sweep struct {
-	name    string
-	files   map[string][]byte // by their paths below a folder
-	open    string            // the file or folder that is opened
-	opt     dataset.Options
-	grows   bool // elements lie in the order of the file: a longer part never has fewer
+	name  string
+	files map[string][]byte // by their paths below a folder
+	open  string            // the file or folder that is opened
+	opt   dataset.Options
+	grows bool // elements lie in the order of the file: a longer part never has fewer
 	// ends are the lengths of a file at which an element or a transaction ends, so that a shorter recording is the same bytes; nil for none.
 	ends    func(name string, data []byte) map[int]bool
 	changes bool // a part may have other values: numbers become text, steps get another clock
@@ -263,7 +263,9 @@ func lerobotFiles(t *testing.T) map[string][]byte {
 
 // sweeps are recordings of all formats.
 func sweeps(t *testing.T) (list []sweep) {
-	one := func(name string, data []byte) { list = append(list, sweep{name: name, files: map[string][]byte{name: data}, open: name}) }
+	one := func(name string, data []byte) {
+		list = append(list, sweep{name: name, files: map[string][]byte{name: data}, open: name})
+	}
 	file := func(path string) {
 		name := filepath.Base(path)
 		list = append(list, sweep{name: path, files: map[string][]byte{name: filetest.Read(t, filepath.Join("..", path))}, open: name})
