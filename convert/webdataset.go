@@ -302,10 +302,14 @@ func mediaPart(ctx context.Context, m *dataset.Media) (p part, stop func()) {
 // decoded gives the decoded frames of a camera in order, to be encoded.
 func decoded(m *dataset.Media, next func() (*tensor.Tensor, error, bool), encode func(*bytes.Buffer, *tensor.Tensor) error,
 ) func() (func() ([]byte, error), error) {
+	var last error = &dataset.RangeError{What: "frame of " + m.Name, Got: m.Len(), Len: m.Len()}
 	return func() (func() ([]byte, error), error) {
 		t, err, ok := next()
-		if !ok {
-			err = &dataset.RangeError{What: "frame of " + m.Name, Got: m.Len(), Len: m.Len()}
+		if err != nil {
+			last = err
+		}
+		if !ok { // a decoder that ended, with an error as a rule
+			err = last
 		}
 		return func() ([]byte, error) {
 			var b bytes.Buffer

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"image"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 
@@ -399,4 +401,81 @@ func picture(shade, size int) []byte {
 		panic(err)
 	}
 	return b.Bytes()
+}
+
+// Elements that are empty, doubled or of another size cost themselves: each other element of the recording is there.
+func TestAnElementOfAnotherSizeCostsItself(t *testing.T) {
+	for _, s := range sweeps(t)[:3] { // their elements stand for themselves in the bytes
+		t.Run(s.name, func(t *testing.T) {
+			root, path := s.lay(t)
+			whole, err := s.read(t.Context(), path)
+			require.NoError(t, err)
+			data, to := s.files[s.open], filepath.Join(root, s.open)
+			var at []int
+			for n := range len(data) + 1 {
+				if s.ends(s.open, data)[n] {
+					at = append(at, n)
+				}
+			}
+			first := 0 // the header of a table, and the definitions of a log
+			if s.open == "table.csv" {
+				first = 1
+			} else if s.open == "log.ulg" {
+				first = 4
+			}
+			for i := first; i < len(at); i++ {
+				from := 0
+				if i > 0 {
+					from = at[i-1]
+				}
+				element := data[from:at[i]]
+				if s.open == "log.ulg" && i == first {
+					continue
+				}
+				for what, with := range map[string][]byte{"empty": emptied(s.open, element), "doubled": append(bytes.Clone(element), element...), "short": shortened(s.open, element)} {
+					filetest.Write(t, to, slices.Concat(data[:from], with, data[at[i]:]))
+					part, err := s.read(t.Context(), path)
+					require.NoError(t, err, "%s %d", what, i)
+					require.Empty(t, part.errs, "%s %d", what, i)
+					require.GreaterOrEqual(t, part.count, whole.count-1, "%s %d", what, i)
+					lost := 0
+					for name, n := range whole.elements {
+						lost += max(0, n-part.elements[name])
+					}
+					require.LessOrEqual(t, lost, 1, "%s %d", what, i)
+					if lost > 0 && (what != "empty" || s.open == "log.ulg") {
+						require.Error(t, part.noted(whole), "%s %d", what, i)
+					}
+				}
+			}
+		})
+	}
+}
+
+// noted returns an error that names a note which another content does not have, or nil.
+func (c content) noted(other content) error {
+	for name, n := range c.notes {
+		if other.notes[name] < n {
+			return errors.New(name)
+		}
+	}
+	return nil
+}
+
+// emptied is an element without content: of a table an empty line, of a log a message of no bytes.
+func emptied(file string, element []byte) []byte {
+	if file == "log.ulg" {
+		return []byte{0, 0, element[2]}
+	}
+	return []byte("\n")
+}
+
+// shortened is an element that lacks its last value.
+func shortened(file string, element []byte) []byte {
+	if file == "log.ulg" {
+		short := bytes.Clone(element[:len(element)-4])
+		binary.LittleEndian.PutUint16(short, uint16(len(short)-3))
+		return short
+	}
+	return append(bytes.Clone(element[:bytes.LastIndexAny(element, ", ")]), '\n')
 }
