@@ -123,7 +123,7 @@ func (s *Set) Close() error {
 
 // Episode reads the bag.
 func (s *Set) Episode(ctx context.Context, i int) (_ *dataset.Episode, err error) {
-	defer dataset.Guard("rosbag2", s.Name(), &err)
+	defer dataset.Guard("rosbag2", s.path, &err)()
 	if i != 0 {
 		return nil, &dataset.RangeError{What: "episode", Got: i, Len: 1}
 	}
