@@ -92,7 +92,8 @@ func sweep(t *testing.T, command string) {
 			assert.Equal(t, exitOther, code, "%s: %s", what, stderr)
 			assert.Contains(t, stderr, errno.Error(), what)
 			assert.Contains(t, stderr, filepath.Base(*f.path.Load()), what)
-			if !slices.Contains(left, ".o.convert.journal") { // from which the next conversion goes on
+			if into := *f.path.Load(); !slices.Contains(left, ".o.convert.journal") && !strings.Contains(into, ".o.convert.journal") && !strings.HasSuffix(into, "store.safetensors") {
+				// Neither a conversion that the next one goes on with, nor an output that is whole and could not be looked at.
 				assert.Empty(t, left, what)
 			}
 		}
