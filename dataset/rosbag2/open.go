@@ -135,8 +135,8 @@ func (s *Set) Episode(ctx context.Context, i int) (_ *dataset.Episode, err error
 	if err != nil {
 		return nil, err
 	}
-	if s.opt.Strict && damage != nil {
-		return nil, damage[0].Cause
+	if broken := damage.Damage(); s.opt.Strict && broken != nil {
+		return nil, broken[0].Cause
 	}
 	b.describe(s.metadata)
 	e, notes, err := s.read(ctx, b)
