@@ -55,7 +55,10 @@ type Examination struct {
 func NewExamination(ctx context.Context, d dataset.Dataset, opt Options) *Examination {
 	r := &Report{Findings: []Finding{}, Checked: Checked{Rates: []Rate{}, Kinds: Kinds()}}
 	r.Checked.Paths = []Source{{Path: opt.Path, Name: d.Name(), Format: d.Format(), Episodes: d.Len()}}
-	m := &Examination{info: d.Info(), opt: opt, findings: newCollector(r), stated: statisticsOf(ctx, d), work: newWorkspace()}
+	m := &Examination{info: d.Info(), opt: opt, findings: newCollector(r), work: newWorkspace()}
+	done := dataset.Watched(opt.Path, &m.system)
+	m.stated = statisticsOf(ctx, d)
+	done()
 	for _, n := range m.info.Notes {
 		r.Notes.Join(dataset.EpisodeNote{Note: n, Number: Whole})
 	}

@@ -133,14 +133,15 @@ func (t *Trainer) alike(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	mine := sha256.Sum256(text)
-	all, err := t.ranks.Exchange(ctx, "what is trained", mine[:])
+	sum := sha256.Sum256(text)
+	mine := fmt.Appendf(nil, "%d episodes with hash %x", len(t.config.Contents), sum[:8])
+	all, err := t.ranks.Exchange(ctx, "what is trained", mine)
 	if err != nil {
 		return err
 	}
 	for rank, theirs := range all {
-		if !bytes.Equal(theirs, mine[:]) {
-			return refuse("Ranks", fmt.Sprintf("another dataset or other options in rank %d than in rank %d", rank, t.ranks.Rank()), "the same in all")
+		if !bytes.Equal(theirs, mine) {
+			return refuse("Ranks", fmt.Sprintf("another dataset or other options in rank %d than in rank %d: %s", rank, t.ranks.Rank(), theirs), "the same in all: "+string(mine))
 		}
 	}
 	return nil

@@ -124,7 +124,7 @@ type NotFileError struct{ Mode fs.FileMode }
 
 func (e *NotFileError) Error() string {
 	if e.Mode.IsDir() {
-		return "is a folder"
+		return "is a folder, want a regular file"
 	}
 	return "is a pipe or device, which can be read once only: want a file"
 }

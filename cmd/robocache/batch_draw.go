@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"text/tabwriter"
@@ -38,6 +39,11 @@ func (d *drawing) draw() error {
 	}
 	d.saved = state
 	d.tell(state)
+	if d.state != "" && d.world > 1 { // the rank that starts later finds the state of the other
+		if err := errors.Join(d.keep(state), d.compare(d.l)); err != nil {
+			return err
+		}
+	}
 	if d.over(state) {
 		d.remark("nothing is left to draw: %s has all of %s", d.state, text.Count(d.epochs, "epoch"))
 	}

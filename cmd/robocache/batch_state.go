@@ -169,6 +169,22 @@ func (b *asking) resume(ctx context.Context, g *loader.Group) (at, begun spot, g
 	return last.at, last.begun, true, nil
 }
 
+// compare returns the error of a state file of another rank that draws from other episodes: two ranks would draw the same windows then.
+func (b *asking) compare(l *loader.Loader) error {
+	worlds, err := ranksOf(b.state)
+	for _, rank := range worlds[b.world] {
+		name := stateFile(b.state, rank, b.world)
+		k, err := readState(name)
+		if err != nil {
+			return err
+		}
+		if err := l.Check(k.State); err != nil {
+			return &inputError{Path: name, Msg: fmt.Sprintf("rank %d draws from other episodes than rank %d", rank, b.number), Err: err}
+		}
+	}
+	return err
+}
+
 // save writes the state file.
 func (b *asking) save(s loader.State, step, shard int64, begun spot) error {
 	if b.state == "" {

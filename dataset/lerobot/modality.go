@@ -3,12 +3,14 @@ package lerobot
 import (
 	"context"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
 	"github.com/robocache/robocache/storage"
 )
 
 // Modality returns the text of meta/modality.json, with which GR00T finds its parts of states and actions; nil of a dataset without.
-func (s *Set) Modality(ctx context.Context) ([]byte, error) {
+func (s *Set) Modality(ctx context.Context) (_ []byte, err error) {
+	defer dataset.Watched(s.root, &err)()
 	path := s.path(layout.ModalityFile)
 	var files storage.Listing
 	if !files.Has(ctx, path) {

@@ -57,4 +57,11 @@ var rules = []failure.Rule{
 	}),
 }
 
-func failureOf(err error) Failure { return failure.Of(err, rules...) }
+// failureOf returns the report of an error. Its code is that of the system or none, because classes have the others.
+func failureOf(err error) Failure {
+	f := failure.Of(err, rules...)
+	if f.Code != failure.System {
+		f.Code = ""
+	}
+	return f
+}

@@ -78,16 +78,16 @@ func modified(st storage.Info) int64 {
 
 // Hash reads the files of a list, and fills in what they are.
 func Hash(ctx context.Context, path string, list []File) error {
-	single := false
-	if info, err := storage.Stat(ctx, path); err == nil {
-		single = !info.IsDir()
+	info, err := storage.Stat(ctx, path)
+	if err != nil {
+		return err
 	}
 	for i := range list {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		file := path
-		if !single {
+		if info.IsDir() {
 			file = storage.Join(path, list[i].Path)
 		}
 		if err := list[i].hash(ctx, file); err != nil {

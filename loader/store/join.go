@@ -263,7 +263,10 @@ func (s *Store) offsets(of func(shard int) []int64) []int64 {
 // in the dataset's order. A stream has the columns of the first shard with it. A shard that has it
 // with other columns leaves it out of its episodes.
 func Open(path string) (*Store, error) {
-	if info, err := storage.Stat(context.Background(), path); err == nil && info.IsDir() {
+	switch info, err := storage.Stat(context.Background(), path); {
+	case dataset.IsSystem(err):
+		return nil, err
+	case err == nil && info.IsDir():
 		return openShards(path)
 	}
 	return openFile(path)

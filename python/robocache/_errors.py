@@ -31,8 +31,8 @@ class Error(Exception):
     op: the operation, such as ``"resample"``. arg: the argument it is about, such as ``"streams[2].times"``. kind: what
     is wrong with it, in words: ``"wrong shape"``. got, want: what was given and what can be. row, index: where in a
     tensor. path, stream: the file and the recorded stream. offset, array, line, column: where in the file, by its
-    bytes, in an archive of arrays, or in a text. code: who can mend it: ``"usage"``, ``"input"``, ``"device"``, ``"system"``
-    for the system or the network, where the same call may work later, or ``"other"``. A field that says nothing is None.
+    bytes, in an archive of arrays, or in a text. code: ``"system"`` of an error of the system or the
+    network, where the same call may work later. A field that says nothing is None.
 
     Example:
         >>> import robocache as rc

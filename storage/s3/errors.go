@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,11 +12,13 @@ import (
 
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
+
+	"github.com/robocache/robocache/storage"
 )
 
 // Error is what the service, or the way to it, did not give. An *fs.PathError around it has the URL.
 type Error struct {
-	Kind      error // fs.ErrNotExist, fs.ErrPermission, or nil
+	Kind      error // fs.ErrNotExist, fs.ErrPermission, fs.ErrInvalid, or nil: then it is storage.ErrSystem
 	Got, Want string
 	Err       error // the SDK's; nil if there is none that says more
 }
@@ -41,7 +44,7 @@ func (e *Error) Error() string {
 // Unwrap returns the kind and the SDK's error.
 func (e *Error) Unwrap() []error {
 	var list []error
-	for _, err := range []error{e.Kind, e.Err} {
+	for _, err := range []error{cmp.Or(e.Kind, storage.ErrSystem), e.Err} {
 		if err != nil {
 			list = append(list, err)
 		}
@@ -60,6 +63,9 @@ func (a *answer) Unwrap() error { return a.err }
 
 // ChangedError is an object that is another one than when it was opened.
 type ChangedError struct{ Was, Is string } // ETags; Is is empty where the service does not say
+
+// Unwrap returns storage.ErrSystem: another try reads the object as it is now.
+func (e *ChangedError) Unwrap() error { return storage.ErrSystem }
 
 func (e *ChangedError) Error() string {
 	is := "another one"

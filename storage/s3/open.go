@@ -29,7 +29,7 @@ func (s *store) Open(ctx context.Context, url string) (storage.File, error) {
 		return nil, err
 	}
 	if at.folder {
-		return nil, &fs.PathError{Op: "open", Path: url, Err: &Error{Got: "a folder", Want: "an object"}}
+		return nil, &fs.PathError{Op: "open", Path: url, Err: &Error{Kind: fs.ErrInvalid, Got: "a folder", Want: "an object"}}
 	}
 	f := &file{store: s, at: at}
 	f.ctx, f.cancel = context.WithCancel(context.Background())

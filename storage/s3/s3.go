@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -111,7 +112,7 @@ func locate(op, url string) (location, error) {
 	bucket, key, _ := strings.Cut(rest, "/")
 	at := location{url: url, bucket: bucket, key: key, folder: key == "" || strings.HasSuffix(key, "/")}
 	if bucket == "" {
-		return at, &fs.PathError{Op: op, Path: url, Err: &Error{Got: "no bucket", Want: "s3://BUCKET/KEY"}}
+		return at, &fs.PathError{Op: op, Path: url, Err: &Error{Kind: fs.ErrInvalid, Got: "no bucket", Want: "s3://BUCKET/KEY"}}
 	}
 	return at, nil
 }
@@ -196,6 +197,9 @@ func (s *store) List(ctx context.Context, url string, most int) ([]storage.Info,
 	return list, nil
 }
 
+// mostPages bounds the pages of a listing: 100 million names, in pages of 1000.
+const mostPages = 100_000
+
 // list calls use for each page of a folder until it returns false. Of a folder that there is not it does not; that of a bucket is always there.
 func (s *store) list(ctx context.Context, op string, at location, most int, use func(*s3.ListObjectsV2Output) bool) error {
 	prefix, delimiter := at.prefix(), "/"
@@ -203,6 +207,7 @@ func (s *store) list(ctx context.Context, op string, at location, most int, use 
 	if most >= 0 && most < 1000 {
 		in.MaxKeys = aws.Int32(int32(max(most, 1)))
 	}
+	seen := map[string]bool{} // tokens of the pages before
 	for {
 		var page *s3.ListObjectsV2Output
 		err := s.call(ctx, op, at, func(c *s3.Client) (err error) {
@@ -218,6 +223,10 @@ func (s *store) list(ctx context.Context, op string, at location, most int, use 
 		if !use(page) || !aws.ToBool(page.IsTruncated) || page.NextContinuationToken == nil {
 			return nil
 		}
+		if next := *page.NextContinuationToken; seen[next] || len(seen) == mostPages {
+			return &fs.PathError{Op: op, Path: at.url, Err: &Error{Got: fmt.Sprintf("token %q after %d pages", next, len(seen)+1), Want: fmt.Sprintf("a listing of at most %d pages, each with a token of its own", mostPages)}}
+		}
+		seen[*page.NextContinuationToken] = true
 		in.ContinuationToken = page.NextContinuationToken
 	}
 }

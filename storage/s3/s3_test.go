@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"math/rand/v2"
@@ -423,4 +424,18 @@ func TestTheSchemeIsRegistered(t *testing.T) {
 	_, err := storage.Open(context.Background(), "gs://lab/a")
 	require.ErrorIs(t, err, errors.ErrUnsupported)
 	assert.ErrorContains(t, err, "want a path, or file://, s3://")
+}
+
+func TestAListingThatRepeatsATokenIsRefused(t *testing.T) {
+	server, s := started(t)
+	pages := 0
+	server.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
+		pages++
+		fmt.Fprintf(w, `<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>%d</NextContinuationToken><Contents><Key>a/%d</Key></Contents></ListBucketResult>`, pages%3, pages)
+		return true
+	})
+	_, err := s.List(t.Context(), "s3://lab/a", -1)
+	assert.ErrorContains(t, err, `got token "1" after 4 pages`)
+	assert.ErrorIs(t, err, storage.ErrSystem)
+	assert.Equal(t, 4, pages)
 }
