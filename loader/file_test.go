@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
@@ -66,7 +67,7 @@ func TestWhatIsNoStoreIsRefused(t *testing.T) {
 	} {
 		text := strings.Replace(string(whole), change[0], change[1], 1)
 		require.NotEqual(t, string(whole), text, what)
-		require.NoError(t, os.WriteFile(path, resealed(t, text), 0o600))
+		require.NoError(t, os.WriteFile(path, filetest.Reseal(t, []byte(text)), 0o600))
 		_, err := store.Open(path)
 		var bad *dataset.FormatError
 		assert.ErrorAs(t, err, &bad, what)

@@ -17,6 +17,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	_ "github.com/robocache/robocache/dataset/all"
 	"github.com/robocache/robocache/dataset/safetensors"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
@@ -379,7 +380,7 @@ func TestAnIndexThatCannotBeIsRefused(t *testing.T) {
 		if grown > 0 {
 			text = string([]byte{byte(head + grown), byte((head + grown) >> 8)}) + text[2:]
 		}
-		require.NoError(t, os.WriteFile(path, resealed(t, text), 0o600))
+		require.NoError(t, os.WriteFile(path, filetest.Reseal(t, []byte(text)), 0o600))
 		_, err := store.Open(path)
 		var bad *dataset.FormatError
 		require.ErrorAs(t, err, &bad, what)

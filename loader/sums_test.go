@@ -1,10 +1,10 @@
 package loader_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,32 +14,11 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/tensor"
 )
-
-// resealed writes the checksums of a store that was changed. They are computed here as the format's documentation has them.
-func resealed(t testing.TB, file string) []byte {
-	t.Helper()
-	b := []byte(file)
-	const block = 64 << 10
-	data := 8 + int(binary.LittleEndian.Uint64(b))
-	end := len(b) - 8
-	for end-data > 0 && len(b)-end != 4*((end-data+block-1)/block+2) {
-		end--
-	}
-	require.Greater(t, end, data)
-	table := crc32.MakeTable(crc32.Castagnoli)
-	sums := binary.LittleEndian.AppendUint32(nil, crc32.Checksum(b[:data], table))
-	for at := data; at < end; at += block {
-		sums = binary.LittleEndian.AppendUint32(sums, crc32.Checksum(b[at:min(at+block, end)], table))
-	}
-	sums = binary.LittleEndian.AppendUint32(sums, crc32.Checksum(sums, table))
-	require.Equal(t, len(b), end+len(sums))
-	copy(b[end:], sums)
-	return b
-}
 
 // readStore opens a dataset, and reads all that is in it. It returns the first error.
 func readStore(open func() (dataset.Dataset, error)) error {
@@ -75,7 +54,7 @@ func TestAStoreHasTheChecksumsOfItsFormat(t *testing.T) {
 		path := packedRows(t, rows)
 		b, err := os.ReadFile(path)
 		require.NoError(t, err)
-		assert.Equal(t, b, resealed(t, string(b)))
+		assert.Equal(t, b, filetest.Reseal(t, bytes.Clone(b)))
 	}
 }
 

@@ -1,10 +1,12 @@
 package parquet
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"math"
 
@@ -82,13 +84,28 @@ func (f *File) check() error {
 	if n > f.size-12 {
 		return f.bad(dataset.ErrTooLarge, f.size-8, "footer's length", fmt.Sprint(n), fmt.Sprintf("at most %d", f.size-12), nil)
 	}
-	footer := make([]byte, n)
-	if _, err := f.file.ReadAt(footer, f.size-8-n); err != nil {
+	before := min(int64(sealBytes), f.size-8-n)
+	footer := make([]byte, before+n)
+	if _, err := f.file.ReadAt(footer, f.size-8-n-before); err != nil {
 		return err
+	}
+	sealed, footer := footer[:before], footer[before:]
+	if b, ok := bytes.CutPrefix(sealed, []byte(seal)); ok {
+		if err := compareSum(binary.LittleEndian.Uint32(b), footer); err != nil {
+			return f.bad(dataset.ErrCorrupt, f.size-8-n, "footer", "", "", err)
+		}
 	}
 	counts, err := checkFooter(footer)
 	if f.counts = counts; err != nil {
 		return f.bad(dataset.ErrCorrupt, f.size-8-n, "footer", "", "", err)
+	}
+	return nil
+}
+
+// compareSum returns an error unless bytes have the CRC-32 that the file states.
+func compareSum(want uint32, b []byte) error {
+	if sum := crc32.ChecksumIEEE(b); sum != want {
+		return fmt.Errorf("its checksum is %08x, and %08x as written: the file is damaged, copy or write it again", sum, want)
 	}
 	return nil
 }

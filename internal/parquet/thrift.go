@@ -240,13 +240,16 @@ func checkFooter(b []byte) (counted []bool, err error) {
 	return counted, err
 }
 
+// noSum is no value of 32 bits.
+const noSum = 1 << 40
+
 // pageHead is the part of a page's header that the decoder needs.
 type pageHead struct {
 	kind                     int64 // 0 data, 1 index, 2 dictionary, 3 data of version 2
 	uncompressed, compressed int64
 	values, nulls            int64
 	reps, defs               int64 // bytes of levels before the compressed data, in version 2
-	sum                      int64 // the checksum, 0 if there is none
+	sum                      int64 // CRC-32 of the bytes after the header, noSum if there is none
 	encoding                 int64
 	defCode, repCode         int64 // how the levels of version 1 are encoded
 	packed                   bool
@@ -256,7 +259,7 @@ type pageHead struct {
 // parsePageHead reads a page's header at the beginning of b. It is errShort or errBig if b does not hold all of it.
 func parsePageHead(b []byte) (h pageHead, err error) {
 	s := &skimmer{b: b}
-	h.packed = true
+	h.packed, h.sum = true, noSum
 	into := func(kind byte, to *int64) (err error) {
 		if kind != kindI32 {
 			return s.skip(kind, 0, false)
