@@ -1,7 +1,7 @@
 package dataset
 
 import (
-	"strings"
+	"encoding/binary"
 
 	"github.com/robocache/robocache/tensor"
 )
@@ -33,34 +33,46 @@ func (m *Media) subsampled(b []byte, luma bool) (*tensor.Tensor, *FormatError) {
 	return pixels(out, m.Height, m.Width, 3)
 }
 
-// bayerOrder returns the colours of the four pixels of a pattern, such as "rggb" of bayer_rggb8.
-func bayerOrder(encoding string) (order string, ok bool) {
-	order, ok = strings.CutPrefix(strings.TrimSuffix(encoding, "8"), "bayer_")
-	return order, ok && strings.HasSuffix(encoding, "8") && (order == "rggb" || order == "bggr" || order == "grbg" || order == "gbrg")
+// bayerOrder returns the colours of the four pixels of a pattern, such as "rggb" of bayer_rggb8, and the bytes of a pixel; 0 if it is none.
+func bayerOrder(encoding string) (order string, size int) {
+	for _, order := range [4]string{"rggb", "bggr", "grbg", "gbrg"} {
+		switch encoding {
+		case "bayer_" + order + "8":
+			return order, 1
+		case "bayer_" + order + "16":
+			return order, 2
+		}
+	}
+	return "", 0
 }
 
-// mosaic decodes pixels of one colour each. The other two are the rounded means of their neighbours; a pixel on the border is as the next inside.
-func (m *Media) mosaic(b []byte, order string) (*tensor.Tensor, *FormatError) {
-	if bad := m.sized(b, 1); bad != nil {
+// mosaic decodes pixels of one colour each, of 1 or 2 bytes, little-endian. The other two colours are the rounded means of their neighbours; a pixel on
+// the border is as the next inside. Colours of 16 bits become 8, 65535 255, rounded.
+func (m *Media) mosaic(b []byte, order string, size int) (*tensor.Tensor, *FormatError) {
+	if bad := m.sized(b, size); bad != nil {
 		return nil, bad
 	}
 	w, h := m.Width, m.Height
 	if w < 3 || h < 3 {
 		return nil, &FormatError{Kind: ErrUnsupported, Got: "a mosaic of fewer than 3x3 pixels", Want: "more"}
 	}
-	out := make([]byte, 0, 3*len(b))
+	pixel := func(i int) int { return int(b[i]) }
+	if size == 2 {
+		pixel = func(i int) int { return int(binary.LittleEndian.Uint16(b[2*i:])) }
+	}
+	out := make([]byte, 0, 3*w*h)
 	for row := range h {
 		y := min(max(row, 1), h-2)
 		for column := range w {
 			x := min(max(column, 1), w-2)
 			at := y*w + x
-			left, right, up, down := int(b[at-1]), int(b[at+1]), int(b[at-w]), int(b[at+w])
+			left, right, up, down := pixel(at-1), pixel(at+1), pixel(at-w), pixel(at+w)
 			own, beside := order[y&1*2+x&1], order[y&1*2+(x+1)&1]
 			for _, c := range []byte("rgb") {
 				v := 0
 				switch {
 				case c == own:
-					v = int(b[at])
+					v = pixel(at)
 				case c == 'g':
 					v = (left + right + up + down + 2) >> 2
 				case own == 'g' && c == beside:
@@ -68,7 +80,10 @@ func (m *Media) mosaic(b []byte, order string) (*tensor.Tensor, *FormatError) {
 				case own == 'g':
 					v = (up + down + 1) >> 1
 				default:
-					v = (int(b[at-w-1]) + int(b[at-w+1]) + int(b[at+w-1]) + int(b[at+w+1]) + 2) >> 2
+					v = (pixel(at-w-1) + pixel(at-w+1) + pixel(at+w-1) + pixel(at+w+1) + 2) >> 2
+				}
+				if size == 2 {
+					v = (v + 128) / 257
 				}
 				out = append(out, byte(v))
 			}

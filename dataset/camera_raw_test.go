@@ -67,6 +67,14 @@ func TestMosaicOfOneColour(t *testing.T) {
 			assert.Equal(t, []byte{byte(10 * x), byte(10 * x), byte(10 * x)}, got[3*(w+x):3*(w+x)+3], order)
 		}
 	}
+	frame, deep := make([]byte, 12), make([]byte, 24)
+	for i := range frame {
+		frame[i] = byte(20 * i)
+		deep[2*i], deep[2*i+1] = frame[i], frame[i] // 257 times the value of 8 bits
+	}
+	for _, order := range []string{"rggb", "bggr", "grbg", "gbrg"} {
+		assert.Equal(t, decodedFrame(t, "bayer_"+order+"8", 4, 3, frame), decodedFrame(t, "bayer_"+order+"16", 4, 3, deep), order)
+	}
 	small := Media{Name: "camera", Encoding: "bayer_rggb8", Width: 2, Height: 2, Times: []int64{0}, Source: oneFrame{1, 2, 3, 4}}
 	_, err := small.Decode(t.Context(), 0)
 	assert.ErrorIs(t, err, ErrUnsupported)

@@ -16,6 +16,9 @@ const (
 	CodeFrameParents = remark + "frame-parents"
 	// CodeMessagesEmpty: Count of Of messages of a list have no elements, and make no rows. Example: position of a JointState without joints.
 	CodeMessagesEmpty = remark + "messages-empty"
+	// CodeListsPadded: Count of Of messages have a list that is shorter than the longest, of Want elements, and is filled up with NaN. Got is the range of
+	// the lengths. Example: "1147 to 1150" ranges of a laser's scans.
+	CodeListsPadded = remark + "lists-padded"
 	// CodeMessageSurplus: Count of Of messages have Bytes after the last field of their type, which are ignored as in ROS. Example: rosserial sends a
 	// std_msgs/Float32 of 5 bytes.
 	CodeMessageSurplus = remark + "message-surplus"

@@ -32,8 +32,8 @@ const (
 )
 
 // Decode returns frame i as u8 [H,W,C]: a row for each line from the top, and C is 1 for grey, 3 for red, green, blue, or 4 with alpha, which is not
-// multiplied in. It decodes jpeg, png and raw pixels (rgb8, bgr8, rgba8, bgra8, mono8, 8UC1; blue first is put in order), and what the source decodes
-// itself, as videos do. Raw images of wider numbers, most of them depth (16UC1, mono16, 16SC1, 32FC1), are f32 [H,W,1], which holds each of these
+// multiplied in. It decodes jpeg, png and raw pixels (rgb8, bgr8, rgba8, bgra8, mono8, 8UC1, Bayer mosaics of 8 and 16 bits, 4:2:2; blue first is put in
+// order), and what the source decodes itself, as videos do. Raw images of wider numbers, most of them depth (16UC1, mono16, 16SC1, 32FC1), are f32 [H,W,1], which holds each of these
 // exactly, in the unit of the recording. The pixels of a jpeg are within 2 levels of those of libjpeg-turbo, which Pillow, OpenCV and TensorFlow use; one
 // value in ten thousand is off by 3. A frame of another encoding, or a png of more than 8 bits a channel, is an error that is ErrUnsupported.
 func (m *Media) Decode(ctx context.Context, i int) (*tensor.Tensor, error) {
@@ -96,7 +96,7 @@ func (m *Media) Decodes() bool {
 // decodeOne decodes a frame that is by itself.
 func (m *Media) decodeOne(ctx context.Context, i int, decode func(b []byte) (*tensor.Tensor, *FormatError)) (*tensor.Tensor, error) {
 	if decode == nil {
-		return nil, m.decodeError(i, ErrUnsupported, fmt.Sprintf("encoding %q", m.Encoding), "jpeg, png, rgb8, bgr8, rgba8, bgra8, mono8, 8UC1, 16UC1, mono16, 16SC1, 32FC1, bayer_rggb8, yuv422, or a source that decodes its frames", nil)
+		return nil, m.decodeError(i, ErrUnsupported, fmt.Sprintf("encoding %q", m.Encoding), "jpeg, png, rgb8, bgr8, rgba8, bgra8, mono8, 8UC1, 16UC1, mono16, 16SC1, 32FC1, bayer_rggb8, bayer_rggb16, yuv422, or a source that decodes its frames", nil)
 	}
 	b, err := m.Frame(ctx, i)
 	if err != nil {
@@ -132,8 +132,8 @@ func (m *Media) decoder() func(b []byte) (*tensor.Tensor, *FormatError) {
 	if luma, ok := lumaFirst[m.Encoding]; ok {
 		return func(b []byte) (*tensor.Tensor, *FormatError) { return m.subsampled(b, luma) }
 	}
-	if order, ok := bayerOrder(m.Encoding); ok {
-		return func(b []byte) (*tensor.Tensor, *FormatError) { return m.mosaic(b, order) }
+	if order, size := bayerOrder(m.Encoding); size > 0 {
+		return func(b []byte) (*tensor.Tensor, *FormatError) { return m.mosaic(b, order, size) }
 	}
 	switch m.Encoding {
 	case "jpeg":

@@ -142,7 +142,7 @@ func (b *buffer) commit(shape *Shape, rows *Rows) {
 		to, from := &rows.Lists[i], &b.lists[i]
 		if rows.Count == 1 {
 			to.reset()
-		} else if !shape.Lists[i].Keyed && shape.Lists[i].Labels == "" && from.count != int(to.Lengths[0]) {
+		} else if !shape.Lists[i].Keyed && !shape.Lists[i].Padded && shape.Lists[i].Labels == "" && from.count != int(to.Lengths[0]) {
 			to.Dropped = true
 		}
 		to.Inexact += from.inexact

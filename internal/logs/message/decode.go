@@ -220,7 +220,7 @@ func (r *reader) sequence(p *program, o *op) bool {
 		shape, list := &r.shape.Lists[o.list], &r.rows.Lists[o.list]
 		list.Lengths = append(list.Lengths, int32(n))
 		count, fits := n*len(shape.Columns), n == int(list.Lengths[0])
-		if shape.Labels != "" {
+		if shape.Labels != "" || shape.Padded {
 			fits = count <= MaxList
 			if shape.named {
 				r.naming, list.texts = list, list.texts[:0]

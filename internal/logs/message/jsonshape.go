@@ -87,6 +87,7 @@ func (d *jsonDecoder) build(top *jsonCounts) {
 	whole.name += " " + d.schema.Name
 	d.top = b.object(top, whole, "", true)
 	d.row = absentRow(len(d.shape.Columns))
+	d.shape.padScans()
 }
 
 // byPlace returns the members' names in the order of the messages.

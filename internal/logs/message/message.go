@@ -1,6 +1,10 @@
 package message
 
-import "github.com/robocache/robocache/dataset"
+import (
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+)
 
 // Kind is the kind of a field's value.
 type Kind uint8
@@ -79,8 +83,18 @@ type ListShape struct {
 	Bytes bool
 	// Keyed and Stamp are set if each element has its own child_frame_id and timestamp, as in tf. Neither is a column.
 	Keyed, Stamp bool
-	label        int  // the index of its labels, or -1
-	named        bool // whether the elements have a field for their name
+	// Padded is set for the arrays of a LaserScan. Messages may have other numbers of elements: a reader fills up the shorter ones.
+	Padded bool
+	label  int  // the index of its labels, or -1
+	named  bool // whether the elements have a field for their name
+}
+
+// padScans marks the lists of a laser's scans, in which a beam has the same place in each message.
+func (s *Shape) padScans() {
+	for i := range s.Lists {
+		l := &s.Lists[i]
+		l.Padded = strings.HasSuffix(s.Type, "LaserScan") && l.Labels == "" && !l.Keyed && !l.Bytes
+	}
 }
 
 // Media is the kind of a message that is decoded as a whole.
@@ -148,7 +162,7 @@ type ListRows struct {
 	Keys, Parents []int32
 	Stamps        []int64
 	// Dropped is set if the values are not kept, so that F32 and F64 are nil. It is never set if the list is Keyed. Without Labels, it is set
-	// if lengths differ or a list of Bytes has more than 64. With Labels, lengths may differ, but not if the list is Unnamed; it is set if
+	// if lengths differ, or if a list of Bytes has more than 64 or one that is Padded more than MaxList. With Labels, lengths may differ, but not if the list is Unnamed; it is set if
 	// there are Many sets, or more than MaxList numbers in a message.
 	Dropped bool
 	uneven  bool   // whether lengths differ

@@ -64,6 +64,7 @@ func newProto(schema Schema) (Decoder, error) {
 	}
 	b := protoBuilder{builder{buffered: &d.buffered, columns: &d.shape.Columns, table: true}, &d.shape.Wide, map[protoreflect.FullName]bool{}}
 	d.top = b.message(of, "", true)
+	d.shape.padScans()
 	return d, nil
 }
 

@@ -62,6 +62,7 @@ func newROS(ros1 bool, schema Schema, lookup func(string) string) (Decoder, erro
 		return nil, err
 	}
 	shape.Type = schema.Name
+	shape.padScans()
 	d.shape, d.labels, d.keyed = shape, flat.labels, shape.Keyed || slices.ContainsFunc(shape.Lists, func(l ListShape) bool { return l.Keyed })
 	if ros1 {
 		d.format, d.first = "ros1", compile(nodes, ros1Rules)
@@ -99,6 +100,7 @@ func (d *ros) open(r *reader, data []byte) (*program, error) {
 	case 0, 1:
 		return d.first, nil
 	case 6, 7:
+		r.unit = 2 // Fast CDR 1 does not write XCDR2
 		return d.second(), nil
 	}
 	r.fail(dataset.ErrUnsupported, "encapsulation", encapsulations[kind], "XCDR1, or XCDR2 of final types")
@@ -204,7 +206,7 @@ func (d *ros) commit(rows *Rows, r *reader) {
 		case shape.label >= 0:
 			s := rows.spans[shape.label]
 			l.name(shape, int(n), s.count, r.data[s.from:s.to], func() []string { return r.texts(s) })
-		case !l.Dropped && !shape.Keyed && (n != l.Lengths[0] || shape.Bytes && n > maxBytes):
+		case !l.Dropped && !shape.Keyed && (shape.Padded && n > MaxList || !shape.Padded && n != l.Lengths[0] || shape.Bytes && n > maxBytes):
 			l.Dropped, l.F32, l.F64 = true, nil, nil
 		}
 	}

@@ -201,7 +201,7 @@ func (e *builder) streams(t *topic, name string, times []int64, order []int) err
 			}
 			continue
 		}
-		if n := l.refused(shape); n.Code != "" {
+		if n := l.refused(t, shape); n.Code != "" {
 			n.Subject, n.Count = name+"."+shape.Name, t.count
 			e.leave(n)
 			continue
@@ -220,7 +220,14 @@ func (e *builder) streams(t *topic, name string, times []int64, order []int) err
 		case len(l.names) > 0:
 			e.labels(dataset.CodeLabelsPartial, name+"."+shape.Name, shape, 0)
 		}
-		if err := stream(e.unique(name+"."+shape.Name, ""), l.of(0).take(shape.Wide, columns(shape, l.longest, names), order), l.inexact); err != nil {
+		called := e.unique(name+"."+shape.Name, "")
+		if shape.Padded && l.shortest != l.longest {
+			if err := stream(called, l.pad(e, called, shape, order), l.inexact); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := stream(called, l.of(0).take(shape.Wide, columns(shape, l.longest, names), order), l.inexact); err != nil {
 			return err
 		}
 	}

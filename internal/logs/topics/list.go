@@ -2,6 +2,7 @@ package topics
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +20,7 @@ type list struct {
 	dropped           bool      // whether the decoder dropped the values
 	inexact           int       // integers that float64 does not hold
 	moving            moving
+	lengths           blocks[int32] // elements of each message, if the list is padded
 
 	// If the elements have names: the different sets of names, and the set of each message. Elements are in the order of their set. A message
 	// without elements, or without a name for each, has -1.
@@ -75,8 +77,8 @@ func (l *list) add(in *message.ListRows, shape *message.ListShape) {
 func (l *list) byName() bool { return len(l.names) > 0 && !l.unnamed }
 
 // keeps reports whether the values can still be a stream, or one stream for each set of names.
-func (l *list) keeps(columns int) bool {
-	return (l.byName() || l.shortest == l.longest) && l.longest*columns <= maxWidth
+func (l *list) keeps(shape *message.ListShape) bool {
+	return (l.byName() || shape.Padded || l.shortest == l.longest) && l.longest*len(shape.Columns) <= maxWidth
 }
 
 func (l *list) join(in *message.ListRows, shape *message.ListShape) {
@@ -88,16 +90,52 @@ func (l *list) join(in *message.ListRows, shape *message.ListShape) {
 	}
 	l.unnamed, l.many, l.several = l.unnamed || in.Unnamed, l.many || in.Many, l.several || in.Several
 	renamed := l.meet(in)
-	if l.dropped = l.dropped || in.Dropped || l.many; l.dropped || !l.keeps(len(shape.Columns)) {
-		l.values, l.named = nil, blocks[int32]{}
+	if l.dropped = l.dropped || in.Dropped || l.many; l.dropped || !l.keeps(shape) {
+		l.values, l.named, l.lengths = nil, blocks[int32]{}, blocks[int32]{}
 		return
 	}
 	if shape.Labels != "" {
 		renamed.apply(in, shape)
 		l.named.add(in.Named)
 	}
+	if shape.Padded {
+		l.lengths.add(in.Lengths)
+	}
 	l.add(in, shape)
 }
+
+// pad returns the rows of a list that is padded: behind the elements of a shorter message, the columns are NaN.
+func (l *list) pad(e *builder, name string, shape *message.ListShape, order []int) table {
+	lengths, width := l.lengths.take(), len(shape.Columns)
+	t := l.of(0).take(shape.Wide, nil, nil)
+	t.f32, t.f64 = padded(t.f32, lengths, width, l.longest), padded(t.f64, lengths, width, l.longest)
+	t.columns = columns(shape, l.longest, nil)
+	t.arrange(order)
+	n := dataset.Note{Code: dataset.CodeListsPadded, Subject: name, Detail: dataset.Detail{Of: len(lengths), Got: l.span(), Want: strconv.Itoa(l.longest)}}
+	for _, k := range lengths {
+		if int(k) < l.longest {
+			n.Count++
+		}
+	}
+	e.Notes.Add(n)
+	return t
+}
+
+func padded[T float32 | float64](list []T, lengths []int32, columns, longest int) []T {
+	if len(list) == 0 { // of the other width
+		return nil
+	}
+	out := make([]T, 0, len(lengths)*columns*longest)
+	for _, n := range lengths {
+		out, list = append(out, list[:int(n)*columns]...), list[int(n)*columns:]
+		for range (longest - int(n)) * columns {
+			out = append(out, T(math.NaN()))
+		}
+	}
+	return out
+}
+
+func (l *list) span() string { return fmt.Sprintf("%d to %d", l.shortest, l.longest) }
 
 // renaming maps each set of names in a piece to a set of the list, and its elements to their places there.
 type renaming struct {
@@ -149,9 +187,9 @@ func (r *renaming) apply(in *message.ListRows, shape *message.ListShape) {
 	}
 }
 
-// refused returns the note for a list that cannot be a stream. The note has no code if the list can be one.
-func (l *list) refused(shape *message.ListShape) (n dataset.Note) {
-	span := fmt.Sprintf("%d to %d", l.shortest, l.longest)
+// refused returns the note for a list of a topic that cannot be a stream. The note has no code if the list can be one.
+func (l *list) refused(t *topic, shape *message.ListShape) (n dataset.Note) {
+	span := l.span()
 	if l.shortest == l.longest {
 		span = strconv.Itoa(l.longest)
 	}
@@ -167,9 +205,9 @@ func (l *list) refused(shape *message.ListShape) (n dataset.Note) {
 		n.Code, n.Got, n.Want = dataset.CodeLabelSetLimit, shape.Labels, strconv.Itoa(message.MaxNames)
 	case l.unnamed && several:
 		n.Code, n.Got = dataset.CodeLabelsChange, shape.Labels
-	case !l.byName() && l.shortest != l.longest:
+	case !l.byName() && l.shortest != l.longest && (!shape.Padded || 8*int64(l.longest*len(shape.Columns)*l.lengths.len()) > mostRoom*t.bytes+freeRoom):
 		n.Code, n.Got = dataset.CodeListLength, span
-	case !l.keeps(len(shape.Columns)):
+	case !l.keeps(shape):
 		n.Code, n.Got, n.Want, n.Unit = dataset.CodeTooWide, strconv.Itoa(l.longest*len(shape.Columns)), strconv.Itoa(maxWidth), "numbers a message"
 	}
 	return n
