@@ -3,6 +3,8 @@ package parquet
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
+	"hash/crc32"
 )
 
 // The kinds of values in Thrift's compact protocol.
@@ -238,6 +240,14 @@ func checkFooter(b []byte) (counted []bool, err error) {
 		err = errors.New("lists of more elements than it could describe")
 	}
 	return counted, err
+}
+
+// compareSum returns an error unless bytes have the CRC-32 that the file states.
+func compareSum(want uint32, b []byte) error {
+	if sum := crc32.ChecksumIEEE(b); sum != want {
+		return fmt.Errorf("its checksum is %08x, and %08x as written: the file is damaged, copy or write it again", sum, want)
+	}
+	return nil
 }
 
 // noSum is no value of 32 bits.
