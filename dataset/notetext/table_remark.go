@@ -9,6 +9,7 @@ var remarkTexts = map[dataset.Code]string{
 	dataset.CodePublishTimeNone: "publish times that are the log times in every message",
 	dataset.CodeHeaderFields:    "of headers, frame_id and seq are in no stream",
 	dataset.CodeFrameParents:    "frames move in their parents: {names}",
+	dataset.CodeRowsWithoutTask: "{count} of {of} rows come before the first text, and have no task",
 	dataset.CodeListsPadded:     "{count} of {of} messages have fewer than {want} elements, {got}: the rest of the row is NaN",
 	dataset.CodeMessagesEmpty:   "{count} of {of} messages have no elements, and make no rows",
 	dataset.CodeMessageSurplus:  "{count} of {of} messages have bytes after the last field of their type, {bytes} in all, which are ignored",

@@ -88,6 +88,7 @@ class Loader:
         rate: steps a second of recordings that have no times; where they have, an error.
         clock: where times come from, of formats that have several clocks.
         stretch: of a log whose clock was set back while it was recorded, the stretch from 1; -1 mixes all.
+        task_from: the topic of text, or column of texts, with the task: that of a window is the text last said at its anchor.
         definitions: folders or files of message definitions (.msg, .idl), of logs that lack those of their own types.
         framework: "torch", "numpy" or "jax"; torch if it is imported, else numpy.
         device: of torch's tensors, "cpu", "cuda" or "cuda:N"; the GPU of LOCAL_RANK, or torch's current one, where
@@ -155,6 +156,7 @@ class Loader:
         rate: Optional[float] = None,
         clock: str = "",
         stretch: int = 0,
+        task_from: str = "",
         definitions: Union[Path, Sequence[Path]] = (),
         max_gap: Union[None, str, _asked.Seconds, Mapping[str, Union[str, _asked.Seconds]]] = None,
         episodes: Optional[_asked.Episodes] = None,

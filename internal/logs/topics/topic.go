@@ -59,6 +59,7 @@ type topic struct {
 	moving  moving // of messages, if Shape.Keyed
 	at      blocks[place]
 	frames  kinds
+	texts   []string // of each message, if the topic is the task
 }
 
 // frames counts a topic's frames of one kind.
@@ -181,6 +182,7 @@ func (t *topic) join(in *piece, r *reader) {
 		}
 	}
 	t.at.add(in.at)
+	t.texts = append(t.texts, in.texts...)
 }
 
 // reserve sets the expected lengths.
