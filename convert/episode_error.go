@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -55,7 +54,7 @@ func (e *brokenError) Error() string { return e.err.Error() }
 func ofEpisode(err error) bool {
 	var path *fs.PathError
 	var program *video.ProgramError
-	if errors.As(err, &path) || errors.As(err, &program) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if errors.As(err, &path) || errors.As(err, &program) || dataset.IsSystem(err) {
 		return false
 	}
 	var (

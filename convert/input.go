@@ -86,8 +86,8 @@ func known(ctx context.Context, list []input, media []string) error {
 			}
 			left = true
 			e, err := list[i].from.Episode(ctx, k)
-			if ctx.Err() != nil {
-				return ctx.Err()
+			if dataset.IsSystem(err) {
+				return err
 			}
 			if err != nil { // which the conversion reports later
 				continue

@@ -25,7 +25,7 @@ func modality(ctx context.Context, list []input) (text []byte, notes dataset.Not
 			b, err := m.Modality(ctx)
 			var broken *dataset.FormatError
 			switch {
-			case errors.As(err, &broken):
+			case errors.As(err, &broken) && !dataset.IsSystem(err):
 				return nil, dataset.Notes{{Code: dataset.CodeModalityUnread, Detail: dataset.Detail{Cause: err}}}, nil
 			case err != nil:
 				return nil, nil, err

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"iter"
 	"path/filepath"
 	"slices"
@@ -155,6 +154,9 @@ func Formats() []Format {
 // an *OptionError.
 func Open(ctx context.Context, path string, opt Options) (Dataset, error) {
 	d, err := open(ctx, path, opt)
+	if err != nil && d != nil { // the file was taken for another because of an error of the system
+		return nil, errors.Join(err, d.Close())
+	}
 	if err != nil || opt.Clock == "" && opt.Stretch == 0 && opt.TaskFrom == "" {
 		return d, err
 	}
@@ -176,7 +178,7 @@ func Open(ctx context.Context, path string, opt Options) (Dataset, error) {
 }
 
 func open(ctx context.Context, path string, opt Options) (_ Dataset, err error) {
-	defer Guard("dataset", path, &err)
+	defer Guard("dataset", storage.Dir(path), &err)()
 	st, err := storage.Stat(ctx, path)
 	if local, is := storage.Local(path); is {
 		path = local
@@ -186,11 +188,7 @@ func open(ctx context.Context, path string, opt Options) (_ Dataset, err error) 
 	if err == nil && st.IsDir() {
 		return openFolder(ctx, path, opt)
 	}
-	look := headOf
-	if err == nil && st.IsRegular() {
-		look = beginning
-	}
-	head, err := look(ctx, path)
+	head, err := headOf(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +196,15 @@ func open(ctx context.Context, path string, opt Options) (_ Dataset, err error) 
 	if err != nil {
 		return nil, err
 	}
-	return f.Open(ctx, path, opt)
+	return opened(f.Open(ctx, path, opt))
+}
+
+// opened replaces a nil pointer of a format's type by nil.
+func opened(d Dataset, err error) (Dataset, error) {
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
 }
 
 // unreachable returns the error of a URL, a *FormatError if the scheme does not exist.
@@ -211,7 +217,8 @@ func unreachable(path string, err error) error {
 }
 
 // Recognise returns the registered format of a file.
-func Recognise(ctx context.Context, path string) (Format, error) {
+func Recognise(ctx context.Context, path string) (_ Format, err error) {
+	defer Watched(path, &err)()
 	head, err := headOf(ctx, path)
 	if err != nil {
 		return Format{}, err
@@ -279,25 +286,9 @@ func known() string {
 
 // headOf returns the first bytes of a file.
 func headOf(ctx context.Context, path string) ([]byte, error) {
-	st, err := storage.Stat(ctx, path) // first, since to open a pipe is to wait for its other end
-	if err != nil {
-		return nil, unreachable(path, err)
-	}
-	if !st.IsRegular() {
-		what := "is a pipe or device, which can be read once only: want a file"
-		if st.IsDir() {
-			what = "is a folder"
-		}
-		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New(what)}
-	}
-	return beginning(ctx, path)
-}
-
-// beginning is headOf of what is known to be a file.
-func beginning(ctx context.Context, path string) ([]byte, error) {
 	file, err := storage.Open(ctx, path)
 	if err != nil {
-		return nil, err
+		return nil, unreachable(path, err)
 	}
 	defer file.Close()
 	head := make([]byte, HeadBytes)
@@ -325,7 +316,7 @@ func (s *single) Len() int       { return 1 }
 func (s *single) Close() error   { return nil }
 
 func (s *single) Episode(ctx context.Context, i int) (_ *Episode, err error) {
-	defer Guard(s.format, s.path, &err)
+	defer Guard(s.format, s.path, &err)()
 	if i != 0 {
 		return nil, &RangeError{What: "episode", Got: i, Len: 1}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/robocache/robocache/internal/caught"
 	"github.com/robocache/robocache/internal/errs"
+	"github.com/robocache/robocache/storage"
 )
 
 // The kinds of error of this package and of the readers, for errors.Is. Packages of this module that mean the same have the same values.
@@ -102,17 +103,37 @@ func (e *FormatError) Unwrap() []error {
 	return list
 }
 
-// Guard turns a panic of the function that defers it into a *FormatError of the file, so that a mistake in a reader costs that file. Open and the Episode
-// methods of all readers defer it.
-func Guard(format, path string, err *error) {
-	if p := recover(); p != nil {
-		var one *caught.Panic
-		if asError, is := p.(error); is && errors.As(asError, &one) { // of another goroutine
-			p = one.Value
+// Watched begins to watch what is read at path; the caller defers the function that it returns. An error of the system that is met there becomes the
+// error, even if the code between passed over it or took it for damage.
+//
+//	defer dataset.Watched(path, &err)()
+func Watched(path string, err *error) func() {
+	w := storage.NewWatch(path)
+	return func() {
+		if met := w.Stop(); met != nil && !IsSystem(*err) {
+			*err = met
 		}
-		*err = &FormatError{Format: format, Path: path, Offset: -1, Kind: ErrCorrupt, Msg: "reader", Got: fmt.Sprintf("a panic: %v", p), Want: "none: this is a mistake in the program"}
 	}
 }
+
+// Guard is Watched for a reader, and turns a panic into a *FormatError of the file, so that a mistake in a reader costs that file. Open and the Episode
+// methods of all readers defer it.
+func Guard(format, path string, err *error) func() {
+	done := Watched(path, err)
+	return func() {
+		if p := recover(); p != nil {
+			var one *caught.Panic
+			if asError, is := p.(error); is && errors.As(asError, &one) { // of another goroutine
+				p = one.Value
+			}
+			*err = &FormatError{Format: format, Path: path, Offset: -1, Kind: ErrCorrupt, Msg: "reader", Got: fmt.Sprintf("a panic: %v", p), Want: "none: this is a mistake in the program"}
+		}
+		done()
+	}
+}
+
+// IsSystem reports whether an error is of the system or the network: see [storage.IsSystem]. It ends what reads a dataset; only damaged data is skipped.
+func IsSystem(err error) bool { return storage.IsSystem(err) }
 
 // AsBroken returns the *FormatError in an error of a file that is broken, and false for other errors. A file that is not supported is not broken.
 func AsBroken(err error) (*FormatError, bool) {

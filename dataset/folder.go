@@ -78,7 +78,7 @@ func (d *folder) add(ctx context.Context, p *part, one Dataset, err error) error
 	err = StandIn(ctx, err, p.path)
 	p.first, p.count = d.count, 1
 	switch {
-	case errors.Is(err, ErrOption) || ctx.Err() != nil:
+	case errors.Is(err, ErrOption) || IsSystem(err) || ctx.Err() != nil:
 		return cmp.Or(err, ctx.Err())
 	case err != nil && d.opt.Strict:
 		return err
@@ -156,12 +156,13 @@ func (d *folder) Info() Info {
 	return info
 }
 
-func (d *folder) Episode(ctx context.Context, i int) (*Episode, error) {
+func (d *folder) Episode(ctx context.Context, i int) (_ *Episode, err error) {
 	if i < 0 || i >= d.count {
 		return nil, &RangeError{What: "episode", Got: i, Len: d.count}
 	}
 	at, _ := slices.BinarySearchFunc(d.parts, i, func(p part, i int) int { return cmp.Compare(p.first+p.count, i+1) })
 	p := &d.parts[at]
+	defer Guard(d.format.Name, p.path, &err)()
 	f, err := d.take(ctx, p.path)
 	if err != nil {
 		return nil, err

@@ -20,13 +20,15 @@ import (
 var reported = regexp.MustCompile(`^convert(-\d{5}-of-\d{5})?\.json$`)
 
 // passedOver reports whether a file or folder of a folder is none of its recordings, whatever is in it.
-func passedOver(name string) bool { return strings.HasPrefix(name, ".") || reported.MatchString(name) }
+func passedOver(name string) bool {
+	return strings.HasPrefix(name, ".") || name == "lost+found" || reported.MatchString(name)
+}
 
 // openFolder opens a folder: a dataset of a format that has folders, or else recordings of one format, files and folders alike, of which each has
 // episodes. What else is in it is ignored, and so is text beside recordings of a format that is none.
 func openFolder(ctx context.Context, path string, opt Options) (Dataset, error) {
 	if f, ok := folderFormat(ctx, path, Format{}); ok {
-		return f.Open(ctx, path, opt)
+		return opened(f.Open(ctx, path, opt))
 	}
 	entries, err := storage.ReadDir(ctx, path)
 	if err != nil {
@@ -210,7 +212,7 @@ func (s *sorting) sort(entries []storage.Info, named bool) error {
 	}
 	n := storage.AtOnce(s.path)
 	for i, m := range inorder.Each(s.ctx, len(files), n, n, func(matched) int { return n }, func(ctx context.Context, i int) (m matched) {
-		head, err := beginning(ctx, files[i])
+		head, err := headOf(ctx, files[i])
 		if err != nil {
 			return matched{err: err}
 		}

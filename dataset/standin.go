@@ -26,7 +26,7 @@ func StandIn(ctx context.Context, err error, path string) error {
 		return err
 	}
 	named := &FormatError{Format: bad.Format, Path: cmp.Or(bad.Path, path), Kind: ErrCorrupt, Msg: "file"}
-	head, failed := beginning(ctx, named.Path)
+	head, failed := headOf(ctx, named.Path)
 	if failed != nil {
 		return err
 	}

@@ -12,7 +12,8 @@ import (
 // room is the most bytes of episodes that Examine has in memory, unless one episode alone has more.
 const room = 32 << 20
 
-// Examine reads every episode of d and returns the findings. An episode that cannot be read is a finding. Examine returns an error only if ctx ends.
+// Examine reads every episode of d and returns the findings. An episode that cannot be read is a finding. Examine returns an error if ctx ends, and
+// for an error of the system: see [dataset.IsSystem].
 func Examine(ctx context.Context, d dataset.Dataset, opt Options) (*Report, error) {
 	m := NewExamination(ctx, d, opt)
 	place := -1
@@ -25,7 +26,9 @@ func Examine(ctx context.Context, d dataset.Dataset, opt Options) (*Report, erro
 		if opt.Next != nil {
 			opt.Next()
 		}
-		m.Add(ctx, number, e, err)
+		if m.Add(ctx, number, e, err); m.system != nil {
+			return nil, m.system
+		}
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -45,6 +48,7 @@ type Examination struct {
 	together *schema
 	stated   *statistics
 	work     *workspace
+	system   error // the first error of the system that reading met
 }
 
 // NewExamination returns an examination of d without episodes.
@@ -62,10 +66,10 @@ func (m *Examination) Add(ctx context.Context, number int, e *dataset.Episode, e
 	stretches := []*dataset.Episode{e}
 	var back *dataset.SetBackError
 	if err != nil {
-		list = append(list, unread(number, err, m.opt.Path))
+		list = append(list, m.unread(number, err))
 		if stretches = nil; errors.As(err, &back) {
 			if stretches, err = readStretches(ctx, back); err != nil {
-				list = append(list, unread(number, err, m.opt.Path))
+				list = append(list, m.unread(number, err))
 			}
 		}
 		if stretches == nil {
@@ -75,7 +79,7 @@ func (m *Examination) Add(ctx context.Context, number int, e *dataset.Episode, e
 	for _, e := range stretches {
 		e, err := checkFrames(ctx, e)
 		if err != nil && ctx.Err() == nil {
-			list = append(list, unread(number, err, m.opt.Path))
+			list = append(list, m.unread(number, err))
 		}
 		x := &examiner{e: e, n: number, info: &m.info, opt: &m.opt, work: m.work, stated: m.stated}
 		list = append(list, x.examine()...)
@@ -88,6 +92,14 @@ func (m *Examination) Add(ctx context.Context, number int, e *dataset.Episode, e
 		m.findings.add(f)
 	}
 	return list
+}
+
+// unread returns the finding about an episode that cannot be read.
+func (m *Examination) unread(number int, err error) Finding {
+	if m.system == nil && dataset.IsSystem(err) {
+		m.system = err
+	}
+	return unread(number, err, m.opt.Path)
 }
 
 // Compare returns the findings about the dataset, and those about single episodes that come from a comparison with the others. It is called once, after

@@ -152,7 +152,7 @@ func (m *cameraReader) decodeFirst(ctx context.Context, c *selection) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.Is(err, dataset.ErrUnsupported):
+		case errors.Is(err, dataset.ErrUnsupported), dataset.IsSystem(err):
 			return &CameraError{m.cameras[i].Name, c.entries[e].name, err}
 		}
 	}

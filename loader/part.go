@@ -135,7 +135,7 @@ type group struct {
 	age    *tensor.Tensor
 }
 
-// isFatal reports whether an error is about the plan or the options, or about a stream that no episode can have. All other errors are
+// isFatal reports whether an error is of the system, about the plan or the options, or about a stream that no episode can have. All other errors are
 // about one episode.
 func isFatal(err error) bool {
 	var option *OptionError
@@ -144,7 +144,7 @@ func isFatal(err error) bool {
 	}
 	var plan *align.PlanError
 	var missing *clocks.MissingError
-	return errors.As(err, &plan) || errors.As(err, &missing)
+	return errors.As(err, &plan) || errors.As(err, &missing) || dataset.IsSystem(err)
 }
 
 // OptionError means that an option is invalid. Arg is an options field or a plan key, for example "plan.windows.action".

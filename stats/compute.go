@@ -138,7 +138,7 @@ func (s *State) Pass(ctx context.Context, d dataset.Dataset, opt Options) error 
 		var changed *streamError
 		switch {
 		case r.err == nil:
-		case opt.Strict || !first || errors.As(r.err, &changed):
+		case opt.Strict || !first || errors.As(r.err, &changed) || dataset.IsSystem(r.err):
 			return &dataset.EpisodeError{Episode: info.Number(i), Err: r.err}
 		default:
 			failed = cmp.Or(failed, r.err)

@@ -119,35 +119,24 @@ func (e *SchemeError) Want() string {
 // Unwrap returns errors.ErrUnsupported.
 func (e *SchemeError) Unwrap() error { return errors.ErrUnsupported }
 
-// Open opens a file.
+// Open opens a file. A local name that is no regular file, such as a pipe, is refused.
 func Open(ctx context.Context, name string) (File, error) {
 	s, is, err := storeOf(name)
 	if err != nil {
 		return nil, err
 	}
-	if is {
-		return s.Open(ctx, name)
-	}
-	path, _ := Local(name)
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	st, err := file.Stat()
-	if err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	return &LocalFile{file, st.Size()}, nil
+	return call("open", name, func() (File, error) {
+		if !is {
+			path, _ := Local(name)
+			return openLocal(path)
+		}
+		f, err := s.Open(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		return &remote{f, name}, nil
+	})
 }
-
-// LocalFile is a File of this machine.
-type LocalFile struct {
-	*os.File
-	size int64
-}
-
-// Size is that at the time of Open, bytes.
-func (f *LocalFile) Size() int64 { return f.size }
 
 // Stat says what a name is.
 func Stat(ctx context.Context, name string) (Info, error) {
@@ -155,15 +144,17 @@ func Stat(ctx context.Context, name string) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	if is {
-		return s.Stat(ctx, name)
-	}
-	path, _ := Local(name)
-	st, err := os.Stat(path)
-	if err != nil {
-		return Info{}, err
-	}
-	return Info{st.Name(), st.Size(), st.Mode(), st.ModTime()}, nil
+	return call("stat", name, func() (Info, error) {
+		if is {
+			return s.Stat(ctx, name)
+		}
+		path, _ := Local(name)
+		st, err := os.Stat(path)
+		if err != nil {
+			return Info{}, err
+		}
+		return Info{st.Name(), st.Size(), st.Mode(), st.ModTime()}, nil
+	})
 }
 
 // ReadDir returns what is in a folder, by name. Links are followed; what a link leads to nothing is there with the link's own mode.
@@ -172,22 +163,26 @@ func ReadDir(ctx context.Context, name string) ([]Info, error) {
 	if err != nil {
 		return nil, err
 	}
-	if is {
-		return s.List(ctx, name, -1)
-	}
-	dir, _ := Local(name)
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	list := make([]Info, len(entries))
-	for i, e := range entries {
-		list[i] = Info{Name: e.Name(), Mode: e.Type()}
-		if st, err := os.Stat(filepath.Join(dir, e.Name())); err == nil {
-			list[i].Size, list[i].Mode, list[i].Modified = st.Size(), st.Mode(), st.ModTime()
+	return call("list", name, func() ([]Info, error) {
+		if is {
+			return s.List(ctx, name, -1)
 		}
-	}
-	return list, nil
+		dir, _ := Local(name)
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return nil, err
+		}
+		list := make([]Info, len(entries))
+		for i, e := range entries {
+			list[i] = Info{Name: e.Name(), Mode: e.Type()}
+			if st, err := os.Stat(filepath.Join(dir, e.Name())); err == nil {
+				list[i].Size, list[i].Mode, list[i].Modified = st.Size(), st.Mode(), st.ModTime()
+			} else if IsSystem(err) {
+				return nil, err
+			}
+		}
+		return list, nil
+	})
 }
 
 // ReadNames returns what is in a folder as the folder has it, without sizes, and with links as links: of large folders it is faster than ReadDir. If
@@ -197,10 +192,16 @@ func ReadNames(ctx context.Context, name string, most int) ([]Info, error) {
 	if err != nil {
 		return nil, err
 	}
-	if is {
-		return s.List(ctx, name, most)
-	}
-	path, _ := Local(name)
+	return call("list", name, func() ([]Info, error) {
+		if is {
+			return s.List(ctx, name, most)
+		}
+		path, _ := Local(name)
+		return namesIn(ctx, path, most)
+	})
+}
+
+func namesIn(ctx context.Context, path string, most int) ([]Info, error) {
 	dir, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -244,9 +245,6 @@ func ReadFile(ctx context.Context, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if local, is := f.(*LocalFile); is && !IsRegular(f) {
-		return io.ReadAll(local) // its size says nothing
-	}
 	b := make([]byte, f.Size())
 	n, err := Bound(ctx, f).ReadAt(b, 0)
 	if n == len(b) {
@@ -258,23 +256,8 @@ func ReadFile(ctx context.Context, name string) ([]byte, error) {
 	return nil, err
 }
 
-// IsRegular reports whether an open file is no pipe, device or folder: whether ReadAt and Size can be used.
-func IsRegular(f File) bool {
-	local, is := f.(*LocalFile)
-	if !is {
-		return true
-	}
-	st, err := local.Stat()
-	return err == nil && st.Mode().IsRegular()
-}
-
-// Reader reads an open file from its beginning. A local file is its own reader, of pipes too.
-func Reader(f File) io.ReadSeeker {
-	if local, is := f.(*LocalFile); is {
-		return local
-	}
-	return io.NewSectionReader(f, 0, f.Size())
-}
+// Reader reads an open file from its beginning.
+func Reader(f File) io.ReadSeeker { return io.NewSectionReader(f, 0, f.Size()) }
 
 // ContextReaderAt is a File whose reads can be ended, such as that of a network.
 type ContextReaderAt interface {

@@ -37,8 +37,8 @@ func Plan(ctx context.Context, d dataset.Dataset, opt Options) (*Suggestion, err
 	for k, i := range numbers {
 		e, err := d.Episode(ctx, i)
 		switch {
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
+		case dataset.IsSystem(err):
+			return nil, err
 		case err != nil:
 			if failed == nil {
 				failed = err

@@ -61,7 +61,8 @@ func cloudFormat(path string, columns bool) (string, error) {
 }
 
 // loadCloud reads a file with points. The columns are for .bin files, because those do not name their columns.
-func loadCloud(path string, opt kitti.Options) (*cloud, error) {
+func loadCloud(path string, opt kitti.Options) (_ *cloud, err error) {
+	defer dataset.Watched(path, &err)()
 	form, err := cloudFormat(path, opt.Columns != nil)
 	if err != nil {
 		return nil, err

@@ -86,7 +86,7 @@ func (a *app) doctor(ctx context.Context, p *physician) error {
 	for _, path := range p.paths {
 		r, err := a.examine(ctx, p, path)
 		var input *inputError
-		if len(p.paths) > 1 && errors.As(err, &input) && !errors.Is(err, fs.ErrNotExist) && ctx.Err() == nil { // one broken file does not stop the others
+		if len(p.paths) > 1 && errors.As(err, &input) && !errors.Is(err, fs.ErrNotExist) && !dataset.IsSystem(err) && ctx.Err() == nil { // one broken file does not stop the others
 			r, err = doctor.Unopened(path, cause(err)), nil
 		}
 		if err != nil {

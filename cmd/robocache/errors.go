@@ -76,14 +76,14 @@ func (e *foundError) Error() string {
 
 // report is an error as --json writes it.
 type report struct {
-	Kind string `json:"kind"` // "usage", "input", "device", "found" or "other"
+	Kind string `json:"kind"` // "usage", "input", "device", "found", "system" or "other"
 	Code int    `json:"code"` // the exit code
 	failure.Report
 }
 
 // exitCodes are the exit codes by error kind.
 var exitCodes = map[failure.Code]int{
-	failure.Usage: exitUsage, failure.Input: exitInput, failure.Device: exitNoDevice, failure.Found: exitFound, failure.Other: exitOther,
+	failure.Usage: exitUsage, failure.Input: exitInput, failure.Device: exitNoDevice, failure.Found: exitFound, failure.System: exitOther, failure.Other: exitOther,
 }
 
 // rules are for the error types that only this program reports.

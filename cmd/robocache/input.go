@@ -105,7 +105,10 @@ func beginning(path string, n int) (folder bool, head []byte, err error) {
 	}
 	defer f.Close()
 	head = make([]byte, n)
-	n, _ = io.ReadFull(storage.Reader(f), head) // a read error is reported by the reader
+	n, err = f.ReadAt(head, 0)
+	if err != nil && err != io.EOF {
+		return false, nil, fail(err)
+	}
 	return false, head[:n], nil
 }
 

@@ -21,7 +21,8 @@ import (
 	"github.com/robocache/robocache/viz"
 )
 
-func loadNPZ(r *request) (*work, error) {
+func loadNPZ(r *request) (_ *work, err error) {
+	defer dataset.Watched(r.in, &err)()
 	file, err := npz.Open(r.in)
 	if err != nil {
 		return nil, readError(r.in, err)

@@ -111,7 +111,8 @@ func (a *app) plan(ctx context.Context, p *planning) error {
 }
 
 // open opens the plan input.
-func (p *planning) open(ctx context.Context) (dataset.Dataset, error) {
+func (p *planning) open(ctx context.Context) (_ dataset.Dataset, err error) {
+	defer dataset.Watched(p.Path, &err)()
 	if !store.IsStore(p.Path) {
 		return p.Read(ctx)
 	}

@@ -59,7 +59,8 @@ func loadRecording(r *request) (*work, error) {
 }
 
 // loadStreams reads an archive with streams.
-func loadStreams(r *request) (*work, error) {
+func loadStreams(r *request) (_ *work, err error) {
+	defer dataset.Watched(r.in, &err)()
 	file, err := npz.Open(r.in)
 	if err != nil {
 		return nil, readError(r.in, err)

@@ -12,7 +12,7 @@ import (
 // Episode reads the numbers of an episode. Images are read when they are asked for. A frame that is not there or is broken is counted in Damage, and
 // so are samples of another type or shape than the array's others; with Strict they are a *dataset.FormatError. None of an episode's frames is one.
 func (s *Set) Episode(ctx context.Context, i int) (_ *dataset.Episode, err error) {
-	defer dataset.Guard("calvin", s.Name(), &err)
+	defer dataset.Guard("calvin", s.path, &err)()
 	if err := s.checkOpen(); err != nil {
 		return nil, err
 	}

@@ -98,7 +98,7 @@ func (s *Set) Info() dataset.Info {
 
 // Episode reads the file. If more lines are broken than whole, or with Options.Strict, the first broken one is a *dataset.FormatError.
 func (s *Set) Episode(ctx context.Context, i int) (_ *dataset.Episode, err error) {
-	defer dataset.Guard("csv", s.Name(), &err)
+	defer dataset.Guard("csv", s.path, &err)()
 	if i != 0 {
 		return nil, &dataset.RangeError{What: "episode", Got: i, Len: 1}
 	}

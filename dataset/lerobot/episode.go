@@ -14,7 +14,7 @@ import (
 // Episode reads episode i: its numbers. Its frames are read when they are asked for. A column that is broken costs itself and is counted in Damage;
 // an episode of which no column can be read is an error.
 func (s *Set) Episode(ctx context.Context, i int) (_ *dataset.Episode, err error) {
-	defer dataset.Guard("lerobot", s.Name(), &err)
+	defer dataset.Guard("lerobot", s.root, &err)()
 	if i < 0 || i >= len(s.episodes) {
 		return nil, &dataset.RangeError{What: "episode", Got: i, Len: len(s.episodes)}
 	}

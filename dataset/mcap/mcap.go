@@ -64,7 +64,7 @@ func (r *recording) Close() error {
 }
 
 func (r *recording) Episode(ctx context.Context, i int) (_ *dataset.Episode, err error) {
-	defer dataset.Guard("mcap", r.Name(), &err)
+	defer dataset.Guard("mcap", r.path, &err)()
 	if i != 0 {
 		return nil, &dataset.RangeError{What: "episode", Got: i, Len: 1}
 	}

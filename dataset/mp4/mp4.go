@@ -28,11 +28,6 @@ type File struct {
 
 // Open opens a file. One without moov, which ffmpeg writes last, is a *dataset.FormatError.
 func Open(path string) (*File, error) {
-	if local, is := storage.Local(path); is {
-		if st, err := os.Stat(local); err == nil && !st.Mode().IsRegular() { // a pipe would be waited for
-			return nil, (&source{path: path}).fail(-1, dataset.ErrUnsupported, "file", st.Mode().String(), "a regular file")
-		}
-	}
 	file, err := storage.Open(context.Background(), path)
 	if err != nil {
 		return nil, err

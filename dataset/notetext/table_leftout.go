@@ -141,4 +141,5 @@ var leftOutTexts = map[dataset.Code]string{
 	dataset.CodeStreamRefused:            "{cause}",
 	dataset.CodeRecordingBroken:          "lost: {cause}",
 	dataset.CodeSplitOrder:               "its episodes do not follow each other from {want}",
+	dataset.CodeTransactionOpen:          "{bytes} bytes of a transaction that did not end",
 }

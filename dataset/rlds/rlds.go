@@ -133,7 +133,7 @@ func (s *Set) Close() error {
 // Episode reads an episode: one record. A record whose checksum is not that of its data, or that is no tf.Example, is a *dataset.FormatError; the
 // others can be read all the same.
 func (s *Set) Episode(ctx context.Context, i int) (_ *dataset.Episode, err error) {
-	defer dataset.Guard("rlds", s.Name(), &err)
+	defer dataset.Guard("rlds", s.path, &err)()
 	switch {
 	case s.closed.Load():
 		return nil, fmt.Errorf("rlds: %s: %w", s.path, dataset.ErrClosed)

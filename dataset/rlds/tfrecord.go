@@ -57,9 +57,6 @@ func openShard(ctx context.Context, path string) (*shard, dataset.Notes, error) 
 		return nil, nil, err
 	}
 	defer file.Close()
-	if !storage.IsRegular(file) {
-		return nil, nil, formatError(dataset.ErrUnsupported, path, -1, "shard", "a folder, pipe or device", "a file")
-	}
 	s := &shard{path: path}
 	begin := make([]byte, min(headSize, file.Size()))
 	if _, err := file.ReadAt(begin, 0); err != nil {

@@ -123,7 +123,7 @@ func (s *Set) Close() error {
 
 // Episode reads the bag.
 func (s *Set) Episode(ctx context.Context, i int) (_ *dataset.Episode, err error) {
-	defer dataset.Guard("rosbag2", s.Name(), &err)
+	defer dataset.Guard("rosbag2", s.path, &err)()
 	if i != 0 {
 		return nil, &dataset.RangeError{What: "episode", Got: i, Len: 1}
 	}
@@ -135,8 +135,8 @@ func (s *Set) Episode(ctx context.Context, i int) (_ *dataset.Episode, err error
 	if err != nil {
 		return nil, err
 	}
-	if s.opt.Strict && damage != nil {
-		return nil, damage[0].Cause
+	if broken := damage.Damage(); s.opt.Strict && broken != nil {
+		return nil, broken[0].Cause
 	}
 	b.describe(s.metadata)
 	e, notes, err := s.read(ctx, b)

@@ -193,7 +193,7 @@ func (s *Set) Close() error { return nil }
 
 // Episode reads the episode: its numbers. Its frames are read when they are asked for.
 func (s *Set) Episode(ctx context.Context, i int) (_ *dataset.Episode, err error) {
-	defer dataset.Guard("tum", s.Name(), &err)
+	defer dataset.Guard("tum", s.path, &err)()
 	if i != 0 {
 		return nil, &dataset.RangeError{What: "episode", Got: i, Len: 1}
 	}

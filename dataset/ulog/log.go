@@ -114,7 +114,7 @@ func readPath(ctx context.Context, path string, opt Options) (*Log, error) {
 		return nil, err
 	}
 	defer file.Close()
-	log, err := readFile(storage.Bound(ctx, file), opt)
+	log, err := parseFile(&window{file: storage.Bound(ctx, file), size: int(file.Size())}, opt)
 	var bad *dataset.FormatError
 	if errors.As(err, &bad) {
 		bad.Path = path
@@ -124,14 +124,6 @@ func readPath(ctx context.Context, path string, opt Options) (*Log, error) {
 		log.Notes.SetPath(path)
 	}
 	return log, err
-}
-
-// readFile reads a file in parts, unless it is a pipe or the like.
-func readFile(file storage.File, opt Options) (*Log, error) {
-	if !storage.IsRegular(file) {
-		return Read(storage.Reader(file), opt)
-	}
-	return parseFile(&window{file: file, size: int(file.Size())}, opt)
 }
 
 // Read reads all of r.

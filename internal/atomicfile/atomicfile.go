@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+
+	"github.com/robocache/robocache/internal/fault"
 )
 
 // file is a file that is being written and has not got its name yet.
@@ -68,7 +70,10 @@ func createBeside(target string) (f *os.File, release func(), err error) {
 		}
 		name := filepath.Join(filepath.Dir(target), "."+filepath.Base(target)+"."+hex.EncodeToString(salt[:])+".tmp")
 		release := Temporary(name)
-		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+		err := fault.Check("create", target)
+		if err == nil {
+			f, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+		}
 		if err == nil {
 			return f, release, nil
 		}
@@ -110,6 +115,9 @@ func named(path string, err error) error {
 
 // Write appends to the file.
 func (f *file) Write(p []byte) (int, error) {
+	if err := fault.Check("write", f.path); err != nil {
+		return 0, named(f.path, err)
+	}
 	n, err := f.f.Write(p)
 	f.sum, f.size = crc32.Update(f.sum, sums, p[:n]), f.size+int64(n)
 	if err != nil {
@@ -120,7 +128,10 @@ func (f *file) Write(p []byte) (int, error) {
 
 // finish flushes the file to the disk and compares what it holds with what was written. It has everything then but its name.
 func (f *file) finish() error {
-	err := f.f.Sync()
+	err := fault.Check("sync", f.path)
+	if err == nil {
+		err = f.f.Sync()
+	}
 	if err == nil {
 		err = f.readBack()
 	}
@@ -157,7 +168,11 @@ func (f *file) readBack() error {
 
 // rename gives the file its name, in place of what had it. It is called while nothing is abandoned.
 func (f *file) rename() error {
-	if err := os.Rename(f.f.Name(), f.target); err != nil {
+	err := fault.Check("rename", f.path)
+	if err == nil {
+		err = os.Rename(f.f.Name(), f.target)
+	}
+	if err != nil {
 		return named(f.path, err)
 	}
 	f.done = true

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+
+	"github.com/robocache/robocache/internal/fault"
 )
 
 // Folder is a folder of files that belong together, which has not got its name yet.
@@ -47,7 +49,10 @@ func NewFolder(path string, replace bool) (*Folder, error) {
 		if f.mode != 0 { // what replaces a folder is for those that it was for
 			mode = 0o700
 		}
-		err := os.Mkdir(f.temporary, mode)
+		err := fault.Check("create", f.path)
+		if err == nil {
+			err = os.Mkdir(f.temporary, mode)
+		}
 		if err == nil {
 			return f, nil
 		}
@@ -131,7 +136,11 @@ func (f *Folder) rename() error {
 			return named(f.path, err)
 		}
 	}
-	if err := os.Rename(f.temporary, f.target); err != nil {
+	err := fault.Check("rename", f.path)
+	if err == nil {
+		err = os.Rename(f.temporary, f.target)
+	}
+	if err != nil {
 		if old != "" {
 			err = errors.Join(err, os.Rename(old, f.target))
 		}

@@ -85,7 +85,11 @@ func ReadError(path string, err error) error {
 		short.Path = ""
 		err = &short
 	}
-	return &InputError{Path: path, Msg: "cannot be read", Err: Cause(err)}
+	var other *os.PathError
+	if !errors.As(err, &other) || other.Path == path { // that of another file of the dataset stays
+		err = Cause(err)
+	}
+	return &InputError{Path: path, Msg: "cannot be read", Err: err}
 }
 
 // Cause removes the path from an error, because an InputError has it.

@@ -127,7 +127,9 @@ func (s *Source) names(ctx context.Context) (names []string, err error) {
 		if failed == nil {
 			return e.Names(), nil
 		}
-		err = errors.Join(err, failed)
+		if err = errors.Join(err, failed); dataset.IsSystem(failed) {
+			break
+		}
 	}
 	return nil, ReadError(s.Paths[0], err)
 }

@@ -215,6 +215,9 @@ func Open(ctx context.Context, r *Request, watch Watch) (_ *Source, err error) {
 			_ = s.Close() // the first error is returned
 		}
 	}()
+	for _, path := range r.Paths {
+		defer dataset.Watched(path, &err)()
+	}
 	switch {
 	case r.Fresh != "" && !store.IsStore(r.Paths[0]):
 		return nil, refusef("fresh", "a store that robocache pack has written", "it with %q", r.Paths[0])

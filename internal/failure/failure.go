@@ -2,6 +2,7 @@ package failure
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io/fs"
 	"strconv"
@@ -25,6 +26,7 @@ const (
 	Input  Code = "input"  // a file or dataset that is read
 	Device Code = "device" // the GPU is missing or cannot be used
 	Found  Code = "found"  // the program did its work, and found what it was run to find
+	System Code = "system" // the system or the network: the same request may work later
 	Other  Code = "other"
 )
 
@@ -41,7 +43,7 @@ const (
 
 // Report is an error as fields. If a field is not known, its string is empty, its number 0 and its pointer nil.
 type Report struct {
-	Code Code `json:"-"`
+	Code Code `json:"code,omitempty"`
 	Cure Cure `json:"-"`
 
 	Class   string `json:"class,omitempty"` // the exception: "OptionError", "ArgError", "ValueError", "MemoryError", "PlanError", "FormatError", "RecordingError" or "Error"
@@ -184,6 +186,9 @@ func Of(err error, own ...Rule) Report {
 	}
 	if errors.Is(err, tensor.ErrOutOfMemory) {
 		r.Class = "MemoryError"
+	}
+	if (r.Code == Input || r.Code == Other) && dataset.IsSystem(err) && !errors.Is(err, context.Canceled) {
+		r.Code, r.Cure = System, 0
 	}
 	for _, fill := range own {
 		fill(&r, err)

@@ -14,29 +14,27 @@ import (
 
 // Open opens a recording or dataset as dataset.Open does. If it is an archive of arrays, notes also list the arrays that make no stream.
 func Open(ctx context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {
-	if opt.Clock != "" || !isArchive(ctx, path) {
+	is, err := isArchive(ctx, path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !is || opt.Clock != "":
 		return dataset.Open(ctx, path, opt)
 	}
 	return Archive(path, opt.Strict), nil
 }
 
 // isArchive reports whether a file is an archive of arrays by its name or first bytes.
-func isArchive(ctx context.Context, path string) bool {
-	st, err := storage.Stat(ctx, path) // first, since to open a pipe is to wait for its other end
-	if err != nil || !st.IsRegular() {
-		return false
-	}
-	if strings.EqualFold(filepath.Ext(path), ".npz") {
-		return true
-	}
-	f, err := storage.Open(ctx, path)
-	if err != nil {
-		return false
+func isArchive(ctx context.Context, path string) (is bool, err error) {
+	defer dataset.Watched(path, &err)()
+	f, failed := storage.Open(ctx, path)
+	if failed != nil { // dataset.Open reports it
+		return false, nil
 	}
 	defer f.Close()
 	var head [4]byte
 	n, _ := f.ReadAt(head[:], 0)
-	return n == len(head) && (string(head[:]) == "PK\x03\x04" || string(head[:]) == "PK\x05\x06")
+	return strings.EqualFold(filepath.Ext(path), ".npz") || n == len(head) && (string(head[:]) == "PK\x03\x04" || string(head[:]) == "PK\x05\x06"), nil
 }
 
 // Archive returns the dataset of an .npz file. Its episode also has notes about arrays that make no stream; their cause is an

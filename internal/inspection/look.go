@@ -53,7 +53,7 @@ func Look(ctx context.Context, path string, d dataset.Dataset, opt Options) (*Re
 		switch {
 		case ctx.Err() != nil:
 			return nil, nil, ctx.Err()
-		case err != nil && (numbers == 1 || opt.Strict):
+		case err != nil && (numbers == 1 || opt.Strict || dataset.IsSystem(err)):
 			var only *dataset.EpisodeError
 			if n == 1 && errors.As(err, &only) {
 				err = only.Err
@@ -77,6 +77,9 @@ func Look(ctx context.Context, path string, d dataset.Dataset, opt Options) (*Re
 				continue
 			}
 			first, err := c.Cloud(ctx, 0)
+			if dataset.IsSystem(err) {
+				return nil, nil, err
+			}
 			if err != nil {
 				notes.Add(at, e.Name, dataset.Notes{{Code: dataset.CodeCloudUnread, Subject: c.Name, Detail: dataset.Detail{Cause: err}}})
 				continue

@@ -42,9 +42,6 @@ func Open(format, path string) (f *File, err error) {
 		}
 	}()
 	defer f.guard("footer", &err)
-	if !storage.IsRegular(file) {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("is not a file")}
-	}
 	f.size = file.Size()
 	if err := f.check(); err != nil {
 		return nil, dataset.StandIn(context.Background(), err, path)

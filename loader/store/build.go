@@ -89,7 +89,7 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 			return nil, ctx.Err()
 		}
 		switch {
-		case err != nil && opt.Strict:
+		case err != nil && (opt.Strict || dataset.IsSystem(err)):
 			return nil, err
 		case err != nil:
 			s.Skipped = append(s.Skipped, skippedNote(i, err))

@@ -31,7 +31,8 @@ class Error(Exception):
     op: the operation, such as ``"resample"``. arg: the argument it is about, such as ``"streams[2].times"``. kind: what
     is wrong with it, in words: ``"wrong shape"``. got, want: what was given and what can be. row, index: where in a
     tensor. path, stream: the file and the recorded stream. offset, array, line, column: where in the file, by its
-    bytes, in an archive of arrays, or in a text. A field that says nothing is None.
+    bytes, in an archive of arrays, or in a text. code: who can mend it: ``"usage"``, ``"input"``, ``"device"``, ``"system"``
+    for the system or the network, where the same call may work later, or ``"other"``. A field that says nothing is None.
 
     Example:
         >>> import robocache as rc
@@ -54,6 +55,7 @@ class Error(Exception):
         "array",
         "line",
         "column",
+        "code",
     )
 
     def __init__(
@@ -73,6 +75,7 @@ class Error(Exception):
         array: Optional[str] = None,
         line: Optional[int] = None,
         column: Optional[int] = None,
+        code: Optional[str] = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -89,6 +92,7 @@ class Error(Exception):
         self.array = array
         self.line = line
         self.column = column
+        self.code = code
 
     def __str__(self) -> str:
         return self.message

@@ -132,7 +132,7 @@ func (s *Set) Close() error { return s.File.Close() }
 
 // Episode reads an episode: its numbers. Its frames are read when they are asked for.
 func (s *Set) Episode(ctx context.Context, i int) (_ *dataset.Episode, err error) {
-	defer dataset.Guard("hdf5", s.Name(), &err)
+	defer dataset.Guard("hdf5", s.path, &err)()
 	if i < 0 || i >= len(s.Parts) {
 		return nil, &dataset.RangeError{What: "episode", Got: i, Len: len(s.Parts)}
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"path/filepath"
 
 	"github.com/robocache/robocache/dataset"
 )
@@ -16,12 +17,23 @@ const (
 	frameHeader = 24
 )
 
-// overlay reads the log: the pages of all transactions that are whole. Frames after them are of earlier logs, or of a transaction that did not end.
+// overlay reads the log: the pages of all transactions that are whole. Frames after them are of earlier logs, with other numbers than the header has, or
+// of a transaction that did not end, because the recorder or a copy of the file ended before.
 func (m *image) overlay(ctx context.Context, path string, damage *dataset.Notes) error {
 	in := bufio.NewReaderSize(io.NewSectionReader(m.wal, 0, m.wal.Size()), 1<<20)
 	head := make([]byte, walHeader)
-	if _, err := io.ReadFull(in, head); err != nil {
+	open := func(from, to int64) {
+		if from < to {
+			damage.Add(dataset.Note{Code: dataset.CodeTransactionOpen, Subject: filepath.Base(path) + "-wal", Count: 1, Detail: dataset.Detail{Bytes: to - from}})
+		}
+	}
+	if n, err := io.ReadFull(in, head); err != nil {
+		open(0, int64(n))
 		return ended(err)
+	}
+	broken := func(at int64, what, got, want string) {
+		damage.AddDamage(dataset.CodeWALBroken, m.wal.Size()-at, &dataset.FormatError{Format: "rosbag2", Path: path + "-wal", Offset: at, Kind: dataset.ErrCorrupt,
+			Msg: what + " of the write-ahead log", Got: got, Want: want})
 	}
 	var order binary.ByteOrder = binary.LittleEndian
 	kind := binary.BigEndian.Uint32(head)
@@ -32,23 +44,28 @@ func (m *image) overlay(ctx context.Context, path string, damage *dataset.Notes)
 	var sum checksum
 	sum.add(order, head[:24])
 	if kind&^1 != 0x377f0682 || !sum.is(head[24:]) || page < 512 || page > 65536 || page&(page-1) != 0 {
-		damage.AddDamage(dataset.CodeWALBroken, m.wal.Size(), &dataset.FormatError{Format: "rosbag2", Path: path + "-wal", Offset: 0,
-			Kind: dataset.ErrCorrupt, Msg: "header of the write-ahead log", Got: fmt.Sprintf("%x", head[:12]), Want: "377f0682 or 377f0683, and a checksum that is right"})
+		broken(0, "header", fmt.Sprintf("%x", head[:12]), "377f0682 or 377f0683, and a checksum that is right")
 		return nil
 	}
-	highest := m.file.Size()
+	highest, whole := m.file.Size(), int64(walHeader)
 	pending, frame := map[uint32]int64{}, make([]byte, frameHeader+page)
 	for at := int64(walHeader); ; at += int64(len(frame)) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if _, err := io.ReadFull(in, frame); err != nil {
+		if n, err := io.ReadFull(in, frame); err != nil {
+			open(whole, at+int64(n))
 			return ended(err)
 		}
 		number, pages := binary.BigEndian.Uint32(frame), binary.BigEndian.Uint32(frame[4:])
 		sum.add(order, frame[:8])
 		sum.add(order, frame[frameHeader:])
-		if number == 0 || string(frame[8:16]) != string(head[16:24]) || !sum.is(frame[16:]) {
+		if string(frame[8:16]) != string(head[16:24]) {
+			open(whole, at)
+			return nil
+		}
+		if number == 0 || !sum.is(frame[16:]) {
+			broken(at, "frame", fmt.Sprintf("page %d with the sums %x", number, frame[16:frameHeader]), fmt.Sprintf("%08x%08x", sum.a, sum.b))
 			return nil
 		}
 		pending[number] = at + frameHeader
@@ -63,6 +80,7 @@ func (m *image) overlay(ctx context.Context, path string, damage *dataset.Notes)
 			highest = max(highest, int64(number)*page)
 		}
 		clear(pending)
+		whole = at + int64(len(frame))
 		m.size = min(int64(pages)*page, highest) // what neither file has, SQLite would take for zeros
 	}
 }

@@ -2,6 +2,7 @@ package message
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,6 +30,7 @@ type idl struct {
 	module  string   // path, joined
 	consts  map[string]int
 	aliases map[[2]string]rawField // typedefs and enums, by module and name
+	bits    int                    // of an enum, by the annotations before it
 }
 
 type token struct {
@@ -157,30 +159,41 @@ func (p *idl) word() string {
 	return s
 }
 
-// annotations skips "@name(...)", but fails if the annotation means that fields may be absent.
+// annotations reads "@name(...)". It keeps the bits of an enum, and fails if the annotation means that fields may be absent.
 func (p *idl) annotations() {
+	p.bits = 32
 	for p.skip("@") {
-		switch name := p.word(); name {
-		case "optional", "mutable", "external":
-			p.fail(dataset.ErrUnsupported, "@"+name, "types whose fields are all there, in order")
-		case "extensibility":
-			if p.at+1 < len(p.toks) && p.toks[p.at+1].text == "MUTABLE" {
-				p.fail(dataset.ErrUnsupported, "@extensibility(MUTABLE)", "types whose fields are all there, in order")
-			}
-		}
+		at := p.at
+		name, value := p.word(), ""
 		for p.skip("::") {
-			p.word()
+			name = p.word()
 		}
 		if p.skip("(") {
 			for depth := 1; depth > 0; {
-				switch p.next() {
+				switch t := p.next(); t {
 				case "(":
 					depth++
 				case ")":
 					depth--
 				case "":
 					p.fail(dataset.ErrCorrupt, "", `")"`)
+				default:
+					value = t
 				}
+			}
+		}
+		text := "@" + name
+		if value != "" {
+			text += "(" + value + ")"
+		}
+		switch {
+		case name == "optional", name == "mutable", name == "external", name == "extensibility" && value == "MUTABLE":
+			p.at = at
+			p.fail(dataset.ErrUnsupported, text, "types whose fields are all there, in order")
+		case name == "bit_bound":
+			var err error
+			if p.bits, err = strconv.Atoi(value); err != nil || p.bits < 1 || p.bits > 32 {
+				p.fail(dataset.ErrUnsupported, text, "1 to 32 bits")
 			}
 		}
 	}
@@ -214,11 +227,15 @@ func (p *idl) declaration(depth int) {
 		p.typ()
 		name := p.word()
 		p.want("=")
-		if v, err := strconv.ParseInt(p.peek(), 0, 32); err == nil && v >= 0 {
-			p.consts[name] = int(v)
-		}
+		from := p.at
 		for p.peek() != ";" && p.peek() != "" {
 			p.at++
+		}
+		delete(p.consts, name)
+		if p.at == from+1 { // an expression has no value here, so that a bound by its name is an error
+			if v, err := strconv.ParseInt(p.toks[from].text, 0, 32); err == nil && v >= 0 {
+				p.consts[name] = int(v)
+			}
 		}
 	case "typedef":
 		p.at++
@@ -232,7 +249,14 @@ func (p *idl) declaration(depth int) {
 		}
 	case "enum":
 		p.at++
-		p.aliases[[2]string{p.module, p.word()}] = rawField{Field: Field{Kind: Uint32, Raw: "uint32"}}
+		f := rawField{Field: Field{Kind: Uint32, Raw: "uint32"}}
+		switch {
+		case p.bits <= 8:
+			f.Field = Field{Kind: Uint8, Raw: "uint8"}
+		case p.bits <= 16:
+			f.Field = Field{Kind: Uint16, Raw: "uint16"}
+		}
+		p.aliases[[2]string{p.module, p.word()}] = f
 		p.want("{")
 		for !p.skip("}") {
 			p.annotations()
@@ -333,12 +357,18 @@ func (p *idl) typ() (f rawField) {
 			name += "::" + p.word()
 		}
 	}
-	key := [2]string{p.module, name}
+	scope, base := "", name
 	if at := strings.LastIndex(name, "::"); at >= 0 {
-		key = [2]string{name[:at], name[at+2:]}
+		scope, base = name[:at], name[at+2:]
 	}
-	if a, ok := p.aliases[key]; ok {
-		return a
+	for depth := len(p.path); depth >= 0; depth-- { // the innermost module first
+		parts := slices.Clone(p.path[:depth])
+		if scope != "" {
+			parts = append(parts, scope)
+		}
+		if a, ok := p.aliases[[2]string{strings.Join(parts, "::"), base}]; ok {
+			return a
+		}
 	}
 	if ros, ok := idlNames[name]; ok {
 		f.Raw = ros

@@ -100,6 +100,7 @@ func (d *ros) open(r *reader, data []byte) (*program, error) {
 	case 0, 1:
 		return d.first, nil
 	case 6, 7:
+		r.unit = 2 // Fast CDR 1 does not write XCDR2
 		return d.second(), nil
 	}
 	r.fail(dataset.ErrUnsupported, "encapsulation", encapsulations[kind], "XCDR1, or XCDR2 of final types")

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/fault"
+	"github.com/robocache/robocache/internal/test/thorough"
+)
+
+// faultyCall makes call number k of a command fail, and records it.
+type faultyCall struct {
+	k, calls atomic.Int64
+	op, path atomic.Pointer[string]
+	error    syscall.Errno
+}
+
+func (f *faultyCall) check(op, path string) error {
+	if f.calls.Add(1)-1 != f.k.Load() {
+		return nil
+	}
+	f.op.Store(&op)
+	f.path.Store(&path)
+	return f.error
+}
+
+// errorOf is the error that a call of an operation fails with: no free descriptor, a failing disk, or a full one.
+func errorOf(k int64) []syscall.Errno {
+	return [][]syscall.Errno{{syscall.EMFILE}, {syscall.EIO}, {syscall.EACCES}, {syscall.ENOSPC}}[k%4]
+}
+
+// Each call of the file system fails in turn, in every command.
+func TestAnErrorOfTheSystemEndsEveryCommand(t *testing.T) {
+	data := filepath.Join("..", "..", "dataset")
+	folder := t.TempDir() // a folder of recordings
+	streams, err := os.ReadFile(numpyStreams)
+	require.NoError(t, err)
+	for i := range 3 {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, fmt.Sprintf("%d.npz", i)), streams, 0o600))
+	}
+	g1 := filepath.Join("..", "..", "examples", "data", "g1")
+	for _, c := range []string{
+		"inspect " + folder, "inspect " + g1, "inspect " + data + "/calvin/testdata/small", "inspect " + data + "/rlds/testdata/kinds",
+		"inspect " + data + "/rosbag2/testdata/log.db3", "inspect ../../examples/data/turtles2", "inspect " + data + "/rosbag/testdata/small-lz4.bag",
+		"inspect " + data + "/mcap/testdata/zstd.mcap", "inspect " + data + "/robomimic/testdata/demo.hdf5", "inspect " + data + "/aloha/testdata/jpeg.hdf5",
+		"inspect " + data + "/ulog/testdata/sample_log_small.ulg", "inspect " + data + "/safetensors/testdata/streams.safetensors",
+		"doctor " + folder, "doctor " + g1, "doctor " + data + "/aloha/testdata/jpeg.hdf5", "doctor " + data + "/calvin/testdata/small",
+		"stats " + folder + " -o OUT/stats.json", "stats " + g1 + " -o OUT/stats.json",
+		"pack " + folder + " -o OUT/store.safetensors", "pack " + g1 + " -o OUT/store.safetensors",
+		"plan " + g1 + " -o OUT/plan.yaml", "resample testdata/ramp.npz -o OUT/o.npz --backend cpu", "fuse " + numpyStreams + " --hz 10 -o OUT/o.npz --backend cpu",
+		"voxelize " + data + "/ply/testdata/lidar.ply --size 1 -o OUT/o.npz --backend cpu",
+		"convert " + folder + " --to mcap -o OUT/o", "convert " + folder + " --to safetensors -o OUT/o", "convert " + g1 + " --to lerobot -o OUT/o",
+		"batches " + folder + " --hz 10 --backend cpu --batch 2 --steps 2", "batches " + g1 + " --backend cpu --batch 2 --steps 2",
+	} {
+		t.Run(strings.ReplaceAll(strings.NewReplacer(folder, "folder", "../", "").Replace(c), "/", "_"), func(t *testing.T) {
+			sweep(t, c)
+		})
+	}
+}
+
+func sweep(t *testing.T, command string) {
+	run := func(f *faultyCall) (code int, stdout, stderr string, left []string) {
+		out := t.TempDir()
+		defer fault.Inject(f.check)()
+		code, stdout, stderr = execute(strings.Fields(strings.ReplaceAll(command, "OUT", out))...)
+		return code, stdout, strings.ReplaceAll(stderr, out, "OUT"), listed(t, out)
+	}
+	var all faultyCall
+	all.k.Store(-1)
+	code, _, stderr, _ := run(&all)
+	require.Equal(t, exitGood, code, stderr)
+	n := all.calls.Load()
+	step := max(1, n/int64(thorough.Of(8, 1<<20)))
+	for k := int64(0); k < n; k += step {
+		for _, errno := range errorOf(k / step) {
+			f := faultyCall{error: errno}
+			f.k.Store(k)
+			code, _, stderr, left := run(&f)
+			if f.op.Load() == nil {
+				continue // fewer calls than before
+			}
+			what := fmt.Sprintf("call %d of %d: %s %s: %v", k, n, *f.op.Load(), *f.path.Load(), errno)
+			assert.Equal(t, exitOther, code, "%s: %s", what, stderr)
+			assert.Contains(t, stderr, errno.Error(), what)
+			assert.Contains(t, stderr, filepath.Base(*f.path.Load()), what)
+			if !slices.Contains(left, ".o.convert.journal") { // from which the next conversion goes on
+				assert.Empty(t, left, what)
+			}
+		}
+	}
+}

@@ -1,0 +1,19 @@
+package fault
+
+import "sync/atomic"
+
+var inject atomic.Pointer[func(op, path string) error]
+
+// Inject makes the calls of the process ask do for an error, until restore. do may be called from any goroutine.
+func Inject(do func(op, path string) error) (restore func()) {
+	before := inject.Swap(&do)
+	return func() { inject.Store(before) }
+}
+
+// Check returns the error of a call before it is made: nil, except in tests. op is open, stat, list, read, create, write, sync or rename.
+func Check(op, path string) error {
+	if do := inject.Load(); do != nil {
+		return (*do)(op, path)
+	}
+	return nil
+}

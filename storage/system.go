@@ -1,0 +1,162 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/robocache/robocache/internal/errs"
+	"github.com/robocache/robocache/internal/fault"
+)
+
+// ErrSystem is an error of a store or of the way to it, not of a file's bytes. The errors of a [Store] wrap it.
+var ErrSystem = errors.New("error of the system")
+
+// ofNames are errors of the system that a wrong name in a dataset causes.
+var ofNames = []error{fs.ErrNotExist, syscall.ENOTDIR, syscall.EISDIR, syscall.ENAMETOOLONG, syscall.ELOOP, syscall.EINVAL}
+
+// IsSystem reports whether an error is one of the system or the network, which another try may not meet: no free descriptor, a failing disk, a missing
+// permission, a time limit, an object store that does not answer. A file that does not exist is none, and neither are damaged bytes.
+func IsSystem(err error) bool {
+	for _, kind := range []error{ErrSystem, fs.ErrPermission, os.ErrDeadlineExceeded, context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	var code syscall.Errno
+	return errors.As(err, &code) && !slices.ContainsFunc(ofNames, func(name error) bool { return errors.Is(code, name) })
+}
+
+// Watch keeps the first error of the system that this package meets at names that begin with a given one. A reader that passes over an error, or that
+// takes a failing disk for a damaged file, cannot hide it.
+type Watch struct {
+	name string
+	err  error // guarded by watches
+}
+
+var watches struct {
+	sync.Mutex
+	list []*Watch
+}
+
+// NewWatch begins to watch a file, or a folder and all below it. The caller calls Stop.
+func NewWatch(name string) *Watch {
+	w := &Watch{name: name}
+	watches.Lock()
+	defer watches.Unlock()
+	watches.list = append(watches.list, w)
+	return w
+}
+
+// Stop ends the watch and returns the error, or nil.
+func (w *Watch) Stop() error {
+	watches.Lock()
+	defer watches.Unlock()
+	watches.list = slices.DeleteFunc(watches.list, func(o *Watch) bool { return o == w })
+	return w.err
+}
+
+// observed returns the error of a call, which watches of the name keep if it is one of the system. The end of a context is the caller's.
+func observed(name string, err error) error {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || !IsSystem(err) {
+		return err
+	}
+	name = absolute(name)
+	watches.Lock()
+	defer watches.Unlock()
+	for _, w := range watches.list {
+		if w.err == nil && strings.HasPrefix(name, absolute(w.name)) {
+			w.err = err
+		}
+	}
+	return err
+}
+
+func absolute(name string) string {
+	if at, err := Abs(name); err == nil {
+		return at
+	}
+	return name
+}
+
+// call makes a call at a name and reports its error to the watches.
+func call[T any](op, name string, do func() (T, error)) (T, error) {
+	if err := fault.Check(op, name); err != nil {
+		var none T
+		return none, observed(name, &fs.PathError{Op: op, Path: name, Err: err})
+	}
+	x, err := do()
+	return x, observed(name, err)
+}
+
+// LocalFile is a File of this machine.
+type LocalFile struct {
+	File *os.File
+	size int64
+}
+
+// openLocal opens a regular file. To open a pipe waits for its other end, and a device may have any effect.
+func openLocal(path string) (File, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: &NotFileError{st.Mode()}}
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if st, err = file.Stat(); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return &LocalFile{file, st.Size()}, nil
+}
+
+// NotFileError is a name that is no regular file's. It is dataset.ErrUnsupported.
+type NotFileError struct{ Mode fs.FileMode }
+
+func (e *NotFileError) Error() string {
+	if e.Mode.IsDir() {
+		return "is a folder"
+	}
+	return "is a pipe or device, which can be read once only: want a file"
+}
+
+// Unwrap returns dataset.ErrUnsupported.
+func (e *NotFileError) Unwrap() error { return errs.Unsupported }
+
+// Size is that at the time of Open, bytes.
+func (f *LocalFile) Size() int64 { return f.size }
+
+// Close closes the file.
+func (f *LocalFile) Close() error { return f.File.Close() }
+
+// ReadAt is that of [os.File].
+func (f *LocalFile) ReadAt(b []byte, off int64) (int, error) {
+	return call("read", f.File.Name(), func() (int, error) { return f.File.ReadAt(b, off) })
+}
+
+// remote is a File of a store.
+type remote struct {
+	File
+	name string
+}
+
+func (r *remote) ReadAt(b []byte, off int64) (int, error) {
+	return call("read", r.name, func() (int, error) { return r.File.ReadAt(b, off) })
+}
+
+func (r *remote) ReadAtContext(ctx context.Context, b []byte, off int64) (int, error) {
+	f, is := r.File.(ContextReaderAt)
+	if !is {
+		return r.ReadAt(b, off)
+	}
+	return call("read", r.name, func() (int, error) { return f.ReadAtContext(ctx, b, off) })
+}
