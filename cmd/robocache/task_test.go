@@ -41,6 +41,7 @@ func TestATopicIsTheTask(t *testing.T) {
 	in, dir := spoken(t), t.TempDir()
 	out := filepath.Join(dir, "l")
 	_, stderr := good(t, "convert", in, "-o", out, "--to=lerobot", "--hz=10", "--task-from=/task", "--name=/arm=action")
+	require.Equal(t, "rows-without-task", dataset.CodeRowsWithoutTask.String())
 	assert.Contains(t, stderr, "/task: 10 of 40 rows come before the first text, and have no task")
 	set := opened(t, out)
 	e, err := set.Episode(t.Context(), 0)

@@ -228,3 +228,17 @@ def test_clock_set_back_interleaves():
             assert len(rec["/arm"].times) == samples
     with rc.Loader(path, hz=10, batch=4, stretch=2, framework="numpy", shuffle="none") as loader:
         assert loader.report()["episodes"] == 1
+
+
+def test_tasks_of_windows():
+    folder = shared("../cases/language-lost-without-a-word")
+    with rc.Recording(folder / "rlds", rate=5) as rec:
+        said = {e.number: e.task for e in rec}
+    with rc.Loader(folder / "rlds", hz=5, rate=5, batch=2, framework="numpy", shuffle="none", last="pad") as loader:
+        for batch in loader:
+            tasks = loader.tasks(batch)
+            assert len(tasks) == 2 and all(isinstance(t, str) for t in tasks)
+            for number, task in zip(batch["episode_index"].tolist(), tasks):
+                assert task == said[number] if said.get(number) else isinstance(task, str)
+    with pytest.raises(rc.Error, match="task_from: got nothing"):
+        rc.Loader(folder / "rlds", hz=5, rate=5, batch=2, framework="numpy", task_from="nothing")
