@@ -240,5 +240,5 @@ def test_tasks_of_windows():
             assert len(tasks) == 2 and all(isinstance(t, str) for t in tasks)
             for number, task in zip(batch["episode_index"].tolist(), tasks):
                 assert task == said[number] if said.get(number) else isinstance(task, str)
-    with pytest.raises(rc.Error, match="task_from: got nothing"):
+    with pytest.raises(rc.Error, match="got nothing, want"):
         rc.Loader(folder / "rlds", hz=5, rate=5, batch=2, framework="numpy", task_from="nothing")

@@ -112,6 +112,7 @@ func (e *builder) add(t *topic) error {
 	case t.log.len() == 0:
 		note.Code, note.Got = dataset.CodeNoFit, t.kind
 	default:
+		e.alternate(t)
 		times, order = e.clockOf(t, name)
 		if len(t.texts) == len(times) && t.says() && !slices.ContainsFunc(e.Texts, func(s dataset.TextStream) bool { return s.Name == t.name }) {
 			e.text(t, times, order)
