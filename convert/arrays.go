@@ -61,6 +61,7 @@ func (w *arraysWriter) Add(_ context.Context, e *Episode) (Kept, error) {
 		kept.leave(e.Clouds[i].Name, e.Clouds[i].Len(), noPlace("point clouds", w.format))
 	}
 	kept.leaveAttributes(e, w.format, false)
+	kept.leaveTexts(e, w.format)
 	err := w.write(e)
 	if err == nil {
 		err = w.to.Close()

@@ -96,7 +96,7 @@ func otherwise(is, want Head) string {
 		{"target", is.Target, want.Target}, {"settings", is.Settings, want.Settings}, {"shards", is.Shards, want.Shards}, {"plan", is.Plan, want.Plan},
 		{"episodes", is.Episodes, want.Episodes}, {"files of the inputs", is.Listing, want.Listing}, {"media", is.Media, want.Media},
 		{"definitions", is.Definitions, want.Definitions},
-		{"rate", is.Rate, want.Rate}, {"clock", is.Clock, want.Clock}, {"stretch", is.Stretch, want.Stretch}, {"strictness", is.Strict, want.Strict},
+		{"rate", is.Rate, want.Rate}, {"clock", is.Clock, want.Clock}, {"stretch", is.Stretch, want.Stretch}, {"task_from", is.TaskFrom, want.TaskFrom}, {"strictness", is.Strict, want.Strict},
 		{"rows that are not valid", is.KeepInvalid, want.KeepInvalid},
 	} {
 		if a, b := text(c.got), text(c.want); a != b {

@@ -69,6 +69,7 @@ func (w *messagesWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 		own.Streams = with.Streams
 	}
 	own.Media = nil
+	kept.leaveTexts(e, "mcap")
 	for _, m := range e.Media {
 		if stills := stillsOf(&m); stills != nil {
 			defer stills.close()

@@ -35,6 +35,13 @@ func (c *Conversion) prepare(ctx context.Context, number int) (r ready) {
 	if err != nil {
 		return c.unread(ctx, r, err)
 	}
+	for i := range e.Texts {
+		if t := &e.Texts[i]; t.Task && t.Later && len(t.Times) > 0 {
+			if n, _ := slices.BinarySearch(r.e.Times, t.Times[0]); n > 0 {
+				r.notes.Add(dataset.Note{Code: dataset.CodeRowsWithoutTask, Subject: t.Name, Count: n, Detail: dataset.Detail{Of: len(r.e.Times)}})
+			}
+		}
+	}
 	var left dataset.Notes
 	if r.e.Aligned != nil {
 		left = r.e.Aligned.Report.Notes.Of(dataset.ClassLeftOut)

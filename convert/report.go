@@ -48,6 +48,7 @@ type Head struct {
 	Rate     float64         `json:"rate,omitempty"`  // of recordings without times
 	Clock    string          `json:"clock,omitempty"` // of those that recordings have
 	Stretch  int             `json:"stretch,omitempty"`
+	TaskFrom string          `json:"task_from,omitempty"`
 	Media    []string        `json:"media,omitempty"`
 	// Definitions are folders and files of message definitions, as they were given.
 	Definitions []string `json:"definitions,omitempty"`

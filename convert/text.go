@@ -8,22 +8,22 @@ import (
 	lerobotwrite "github.com/robocache/robocache/dataset/lerobot/write"
 )
 
-// taskAt returns the instruction at a time, ns.
-func (e *Episode) taskAt(time int64) string {
-	for i := range e.Texts {
-		if e.Texts[i].Task {
-			return e.Texts[i].At(time)
-		}
-	}
-	return e.Attributes.Task
-}
-
 // leaveAttributes notes what a file says of an episode that a format has no place for, but for the texts of the steps if held is true.
 func (k *Kept) leaveAttributes(e *Episode, format string, held bool) {
 	for _, name := range slices.Sorted(maps.Keys(e.Attributes.Other)) {
 		text := slices.ContainsFunc(e.Texts, func(t dataset.TextStream) bool { return t.Name == name })
 		if name != "episode_index" && !(held && text) { // of the dataset that it was read from
 			k.leave(name, 1, dataset.Note{Code: dataset.CodeNoPlace, Detail: dataset.Detail{Want: format, Unit: "it"}})
+		}
+	}
+}
+
+// leaveTexts notes the texts of an episode that are no attributes, for a format that has no place for them. A task that does not change is one.
+func (k *Kept) leaveTexts(e *Episode, format string) {
+	for i := range e.Texts {
+		t := &e.Texts[i]
+		if _, is := e.Attributes.Other[t.Name]; !is && !(t.Task && e.Attributes.Task != "") {
+			k.leave(t.Name, 1, dataset.Note{Code: dataset.CodeNoPlace, Detail: dataset.Detail{Want: format, Unit: "it"}})
 		}
 	}
 }
@@ -38,7 +38,7 @@ func (l *leRobotWriter) texts(e *Episode, b *lerobotwrite.EpisodeOptions) {
 		return list
 	}
 	if slices.ContainsFunc(e.Texts, func(t dataset.TextStream) bool { return t.Task }) {
-		b.RowTasks = rows(e.taskAt)
+		b.RowTasks = rows(e.TaskAt)
 	}
 	if l.has == nil {
 		l.strings = nil

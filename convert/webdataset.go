@@ -167,7 +167,7 @@ func encode(ctx context.Context, e *Episode, parts []part, jobs []func() ([]byte
 	if made.err = ctx.Err(); made.err != nil {
 		return made
 	}
-	about := sample{Episode: e.Number, Name: e.Name, Row: row, Time: e.Times[row], Task: e.taskAt(e.Times[row]), Success: e.Attributes.Success}
+	about := sample{Episode: e.Number, Name: e.Name, Row: row, Time: e.Times[row], Task: e.TaskAt(e.Times[row]), Success: e.Attributes.Success}
 	for i := range e.Texts {
 		if t := &e.Texts[i]; !t.Task {
 			if about.Texts == nil {

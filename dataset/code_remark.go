@@ -16,6 +16,11 @@ const (
 	CodeFrameParents = remark + "frame-parents"
 	// CodeMessagesEmpty: Count of Of messages of a list have no elements, and make no rows. Example: position of a JointState without joints.
 	CodeMessagesEmpty = remark + "messages-empty"
+	// CodeRowsWithoutTask: Count of Of rows or windows come before the first text that is the task, and have none. Example: a topic /task that begins 2 s later.
+	CodeRowsWithoutTask = remark + "rows-without-task"
+	// CodePublishersAlternate: the messages of a topic come from the publishers Names in turn, and go back to an earlier one Count times of Of messages.
+	// Example: two nodes that both publish /cmd_vel.
+	CodePublishersAlternate = remark + "publishers-alternate"
 	// CodeListsPadded: Count of Of messages have a list that is shorter than the longest, of Want elements, and is filled up with NaN. Got is the range of
 	// the lengths. Example: "1147 to 1150" ranges of a laser's scans.
 	CodeListsPadded = remark + "lists-padded"

@@ -82,6 +82,9 @@ type Options struct {
 	// Stretch chooses one of the stretches of a log whose recorder's clock was set back, from 1; see [SetBackError]. 0 is the whole log, which is an
 	// error if it has several, and -1 all of them, in the order of time.
 	Stretch int `json:"stretch"`
+	// TaskFrom is the topic of a log, or the column of texts of a dataset, with the task: that of a row is the text that was last said. Rows before
+	// the first text have no task.
+	TaskFrom string `json:"task_from"`
 	// Definitions are folders and files of message definitions (.msg, in folders named for their packages), for recordings that lack some.
 	Definitions []string `json:"definitions"`
 }
@@ -154,12 +157,15 @@ func Open(ctx context.Context, path string, opt Options) (Dataset, error) {
 	if err != nil && d != nil { // the file was taken for another because of an error of the system
 		return nil, errors.Join(err, d.Close())
 	}
-	if err != nil || opt.Clock == "" && opt.Stretch == 0 {
+	if err != nil || opt.Clock == "" && opt.Stretch == 0 && opt.TaskFrom == "" {
 		return d, err
 	}
 	clocks := d.Info().Clocks
 	if opt.Stretch != 0 && !slices.Contains(clocks, "log") {
 		return nil, errors.Join(&OptionError{"Stretch", strconv.Itoa(opt.Stretch), "none: recordings of " + d.Format() + " are no logs of messages"}, d.Close())
+	}
+	if opt.TaskFrom != "" && !slices.Contains(clocks, "log") && !slices.Contains([]string{"rlds", "lerobot"}, d.Format()) {
+		return nil, errors.Join(&OptionError{"TaskFrom", opt.TaskFrom, "none: recordings of " + d.Format() + " have no texts that change"}, d.Close())
 	}
 	if opt.Clock == "" || slices.Contains(clocks, opt.Clock) {
 		return d, nil

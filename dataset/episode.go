@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/robocache/robocache/tensor"
 )
@@ -44,15 +45,62 @@ type TextStream struct {
 	Task   bool   // it is the instruction, in place of Attributes.Task
 	Times  []int64
 	Values []string
+	Later  bool // there is no text before the first time
 }
 
-// At returns the text at a time, and the first before all times.
+// At returns the text at a time. Before all times that is the first, or "" if Later.
 func (t *TextStream) At(time int64) string {
 	i, found := slices.BinarySearch(t.Times, time)
+	if i == 0 && !found && t.Later {
+		return ""
+	}
 	if !found {
 		i = max(i-1, 0)
 	}
 	return t.Values[i]
+}
+
+// TakeTask makes the texts of a name the task of the steps, for Options.TaskFrom. If there are none, the error is an *OptionError with names of texts.
+func (e *Episode) TakeTask(name string, names []string) error {
+	at := slices.IndexFunc(e.Texts, func(t TextStream) bool { return t.Name == name })
+	if at < 0 {
+		want := "none: the recording has no topic or column of text"
+		if len(names) > 0 {
+			want = "a topic or column of text: " + strings.Join(names, ", ")
+		}
+		got := name
+		if e.Stream(name) != nil || e.MediaStream(name) != nil || e.CloudStream(name) != nil || e.Notes.LeftOut(name) != nil {
+			got += ", which is no text"
+		}
+		return &OptionError{"TaskFrom", got, want}
+	}
+	for i := range e.Texts {
+		e.Texts[i].Task = i == at
+	}
+	e.Attributes.Task = ""
+	if t := e.Texts[at]; len(t.Values) == 1 {
+		e.Attributes.Task = t.Values[0]
+	}
+	return nil
+}
+
+// TextNames returns the names of the texts.
+func (e *Episode) TextNames() []string {
+	names := make([]string, len(e.Texts))
+	for i := range e.Texts {
+		names[i] = e.Texts[i].Name
+	}
+	return names
+}
+
+// TaskAt returns the task at a time, ns, and "" if there is none.
+func (e *Episode) TaskAt(time int64) string {
+	for i := range e.Texts {
+		if e.Texts[i].Task {
+			return e.Texts[i].At(time)
+		}
+	}
+	return e.Attributes.Task
 }
 
 // Attributes are the values of a file about an episode.

@@ -55,6 +55,8 @@ var remarkKinds = map[dataset.Code]noteFinding{
 	dataset.CodeHeaderDrift:     {kind: ClockOffset, what: "Take the log's clock, or correct the headers by a rate: the clock of the sensor or of the recorder is not right."},
 	dataset.CodeHeaderLatency:   {kind: ClockOffset, what: "Read it with --clock header, so that a sample has the time when it was measured."},
 	dataset.CodeFramesBeforeKey: {kind: Damaged, severity: Warning}, dataset.CodeFramesWithoutKey: {kind: Damaged},
+	dataset.CodePublishersAlternate: {kind: Schema, severity: Warning,
+		what: "Record each publisher on a topic of its own, or stop one: the samples of one topic are taken for those of one sensor."},
 	dataset.CodeMessageCount: {kind: Declaration}, dataset.CodeTimeRange: {kind: Declaration},
 }
 

@@ -210,7 +210,7 @@ func (c *selection) add(i int, l *firstPass) error {
 	}
 	c.noted.Add(l.about.Number, l.about.Name, l.notes)
 	c.report.EpisodeNotes = c.noted.List
-	c.numbers, c.entries = append(c.numbers, i), append(c.entries, entry{l.about.Name, l.about.Number, whole, l.times})
+	c.numbers, c.entries = append(c.numbers, i), append(c.entries, entry{l.about.Name, l.about.Number, l.about.TasksFrom(), whole, l.times})
 	c.begins = append(c.begins, p.Clock.Start)
 	anchors := c.anchors(p.Clock.Count)
 	c.report.Unanchored += p.Clock.Count - anchors

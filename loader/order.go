@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -27,6 +28,35 @@ func (l *Loader) Known(episode int64) (name string, number int) {
 	}
 	e := &l.entries[episode]
 	return e.name, e.number
+}
+
+// Tasks returns the tasks of an episode, which is numbered as in Batch.Episodes: each from a time on, ns. Nil is none.
+func (l *Loader) Tasks(episode int64) []store.Task {
+	if l.EpisodeOf(episode) < 0 {
+		return nil
+	}
+	return l.entries[episode].tasks
+}
+
+// TasksOf returns the task of each window of a batch on the host, at its anchor: "" without one, and in a row without a window.
+func (l *Loader) TasksOf(b *Batch) ([]string, error) {
+	episodes, err := tensor.Data[int64](b.Episodes)
+	if err != nil {
+		return nil, err
+	}
+	anchors, err := tensor.Data[int64](b.Anchors)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]string, len(episodes))
+	for row, e := range episodes {
+		for _, t := range l.Tasks(e) {
+			if t.From <= anchors[row] {
+				list[row] = t.Text
+			}
+		}
+	}
+	return list, nil
 }
 
 // At returns the window at an epoch's position, 0 to Report.Windows-1: the episode and tick, as in Batch.Episodes and Batch.Ticks.

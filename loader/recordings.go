@@ -119,6 +119,7 @@ func (u *recordings) Read(ctx context.Context, i int) (*dataset.Episode, *store.
 		return nil, about, err
 	}
 	e.Media = recorded.Media
+	known.Tasks = store.TasksOf(recorded, u.numbered.Tasks)
 	known.Number, known.Splits = n, splits
 	streams := e.Streams
 	e.Streams = nil

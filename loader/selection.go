@@ -177,7 +177,8 @@ type episodes interface {
 // entry describes a selected episode.
 type entry struct {
 	name   string
-	number int    // in the dataset
+	number int // in the dataset
+	tasks  []store.Task
 	whole  bool   // all its streams are taken as recorded: see firstPass.columns
 	times  uint64 // a hash of all timestamps, which shows whether the episode has changed when it is read again
 }

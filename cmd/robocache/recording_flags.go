@@ -18,6 +18,7 @@ func readingFlags(f *pflag.FlagSet, opt *dataset.Options) {
 	f.Var(cli.Hertz(&opt.Rate), "rate", "steps a second of recordings that have no times and do not say")
 	f.StringVar(&opt.Clock, "clock", "", "where timestamps come from, of formats that have several clocks: inspect lists them")
 	f.IntVar(&opt.Stretch, "stretch", 0, "the `number` from 1 of one stretch of a log whose clock was set back while it was recorded; -1 mixes all")
+	f.StringVar(&opt.TaskFrom, "task-from", "", "the `topic` of text, or column of texts, with the task: that of a row is the text that was last said")
 	definitionsFlag(f, &opt.Definitions)
 }
 

@@ -32,6 +32,12 @@ func (s *Set) Episode(ctx context.Context, i int) (_ *dataset.Episode, err error
 	} else if err := r.read(ctx); err != nil {
 		return nil, err
 	}
+	if s.opt.TaskFrom != "" {
+		r.e.Streams = slices.DeleteFunc(r.e.Streams, func(o dataset.Stream) bool { return o.Name == "task_index" })
+		if err := r.e.TakeTask(s.opt.TaskFrom, r.e.TextNames()); err != nil {
+			return nil, err
+		}
+	}
 	return r.e, nil
 }
 

@@ -162,6 +162,11 @@ func (s *Set) Episode(ctx context.Context, i int) (_ *dataset.Episode, err error
 		return nil, withPath(err, from.path)
 	}
 	e.Notes.SetPath(from.path)
+	if s.opt.TaskFrom != "" {
+		if err := e.TakeTask(s.opt.TaskFrom, e.TextNames()); err != nil {
+			return nil, err
+		}
+	}
 	return e, nil
 }
 

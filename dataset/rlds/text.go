@@ -81,7 +81,7 @@ func (b *builder) text(p *part, times []int64) {
 		}
 	}
 	series.Task = p.leaf == b.set.task && several
-	if bad < 0 && len(series.Times) > 0 && (series.Task || p.leaf != b.set.task) {
+	if bad < 0 && len(series.Times) > 0 && (series.Task || p.leaf != b.set.task || p.key == b.set.opt.TaskFrom) {
 		b.e.Texts = append(b.e.Texts, series)
 	}
 	switch {

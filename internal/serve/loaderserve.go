@@ -132,6 +132,33 @@ type loaderReply struct {
 	Normalised []batching.Normalised `json:"normalised"`
 	Streams    []align.Stream        `json:"streams"` // with the names of all columns
 	Remarks    []string              `json:"remarks"`
+	// Tasks are the tasks of the episodes, in order: the text is Texts[Text] from the time From on, ns.
+	Tasks []taskReply `json:"tasks"`
+	Texts []string    `json:"texts"`
+}
+
+// taskReply is a task of an episode, by the numbers of its dataset and in it.
+type taskReply struct {
+	Dataset int   `json:"dataset"`
+	Episode int   `json:"episode"`
+	From    int64 `json:"from"`
+	Text    int   `json:"text"`
+}
+
+// tasks describes the tasks of all episodes.
+func (out *loaderReply) tasks(l *loader.Loader) {
+	out.Tasks, out.Texts = []taskReply{}, []string{}
+	at := map[string]int{}
+	for e := range int64(out.Report.Episodes) {
+		set, _ := l.StoreOf(e)
+		_, number := l.Known(e)
+		for _, t := range l.Tasks(e) {
+			if _, there := at[t.Text]; !there {
+				at[t.Text], out.Texts = len(out.Texts), append(out.Texts, t.Text)
+			}
+			out.Tasks = append(out.Tasks, taskReply{set, number, t.From, at[t.Text]})
+		}
+	}
 }
 
 // describe describes the loader.
@@ -139,6 +166,7 @@ func (l *loading) describe() loaderReply {
 	o := &l.source.Options
 	out := loaderReply{Rank: o.Rank, World: o.Ranks, Batch: o.Batch, Last: o.Last.String(), Hz: l.plan.Rate, State: l.loader.StateAt(0, 0), Report: reportOf(l.loader),
 		Problems: inspection.Problems(l.source.Problems), Skipped: []Skipped{}, Rounded: map[string]int{}, Normalised: batching.NormalisedBy(l.loader, l.source.Given), Remarks: append([]string{}, l.remarks...)}
+	out.tasks(l.loader)
 	out.Remarks = append(out.Remarks, LoaderLines(&out.Report.Report)...)
 	for _, n := range out.Report.LeftOut {
 		out.Remarks = append(out.Remarks, fmt.Sprintf("episode %s is left out: %s", n.Name, n.Reason))

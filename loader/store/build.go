@@ -67,6 +67,7 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 		workers = runtime.GOMAXPROCS(0)
 	}
 	s := &Store{name: d.Name(), format: d.Format(), info: d.Info(), Sources: opt.Sources, Shard: opt.shard}
+	p.tasks = s.info.Tasks
 	splits := s.info.SplitsOf(d.Len())
 	guard := func(do func() error) error { return do() }
 	if from, ok := d.(*Store); ok {
@@ -153,7 +154,7 @@ func (p *packer) leftOutOf(streams []string) (notes dataset.Notes) {
 
 // add appends an episode.
 func (p *packer) add(ctx context.Context, number int, e *dataset.Episode, splits []string) error {
-	out := Episode{Name: e.Name, Number: number, Task: e.Attributes.Task, Success: e.Attributes.Success, Splits: splits, Frames: e.Frames,
+	out := Episode{Name: e.Name, Number: number, Task: e.Attributes.Task, Tasks: TasksOf(e, p.tasks), Success: e.Attributes.Success, Splits: splits, Frames: e.Frames,
 		Rotation: e.Rotation, Dropouts: e.Dropouts, Notes: e.Notes.Of(dataset.ClassLeftOut)}
 	others := e.Notes.Of(dataset.ClassDamage, dataset.ClassRemark)
 	if len(p.only) > 0 {

@@ -20,6 +20,7 @@ type packer struct {
 	at          map[string]int
 	packed      []streamPacker
 	episodes    []Episode
+	tasks       []string // of the dataset
 	streamNames []string // all streams in the dataset, also those that are not packed
 
 	cameras    []string // as BuildOptions.Media

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -89,6 +90,7 @@ type Episode struct {
 	Name     string            `json:"name"`
 	Number   int               `json:"number"` // the dataset's own
 	Task     string            `json:"task,omitempty"`
+	Tasks    []Task            `json:"tasks,omitempty"` // if the task changes
 	Success  *bool             `json:"success,omitempty"`
 	Splits   []string          `json:"splits,omitempty"`
 	Frames   int               `json:"frames,omitempty"`
@@ -96,6 +98,45 @@ type Episode struct {
 	Empty    []EmptyStream     `json:"empty,omitempty"`    // declared streams without samples
 	Dropouts []dataset.Dropout `json:"dropouts,omitempty"`
 	Notes    dataset.Notes     `json:"notes,omitempty"` // about streams that are left out, damage, and remarks
+}
+
+// Task is a task of an episode from a time on, ns, until the next. Before the first there is none.
+type Task struct {
+	From int64  `json:"from"`
+	Text string `json:"text"`
+}
+
+// TasksOf returns the tasks of an episode in which they change: its text, or the numbers of tasks in its stream task_index, whose texts are list.
+func TasksOf(e *dataset.Episode, list []string) (tasks []Task) {
+	add := func(from int64, text string) {
+		if n := len(tasks); n == 0 || tasks[n-1].Text != text {
+			tasks = append(tasks, Task{from, text})
+		}
+	}
+	for i := range e.Texts {
+		if t := &e.Texts[i]; t.Task && tasks == nil {
+			for k, from := range t.Times {
+				add(from, t.Values[k])
+			}
+		}
+	}
+	if s := e.Stream("task_index"); s != nil && tasks == nil && s.Values.Rank() == 2 && s.Values.Dim(1) == 1 {
+		numbers, err := tensor.Floats(s.Values)
+		for i, from := range s.Nanoseconds() {
+			if n := int(numbers[i]); err == nil && n >= 0 && n < len(list) {
+				add(from, list[n])
+			}
+		}
+	}
+	return tasks
+}
+
+// TasksFrom returns the tasks of the episode, one from the beginning of time if it does not change, and nil if it has none.
+func (e *Episode) TasksFrom() []Task {
+	if e.Tasks == nil && e.Task != "" {
+		return []Task{{math.MinInt64, e.Task}}
+	}
+	return e.Tasks
 }
 
 // Fit gives a stream the wanted columns, which it finds by their names, and adds notes about the differences to the episode. If asked

@@ -88,6 +88,7 @@ class Loader:
         rate: steps a second of recordings that have no times; where they have, an error.
         clock: where times come from, of formats that have several clocks.
         stretch: of a log whose clock was set back while it was recorded, the stretch from 1; -1 mixes all.
+        task_from: the topic of text, or column of texts, with the task: that of a window is the text last said at its anchor.
         definitions: folders or files of message definitions (.msg, .idl), of logs that lack those of their own types.
         framework: "torch", "numpy" or "jax"; torch if it is imported, else numpy.
         device: of torch's tensors, "cpu", "cuda" or "cuda:N"; the GPU of LOCAL_RANK, or torch's current one, where
@@ -155,6 +156,7 @@ class Loader:
         rate: Optional[float] = None,
         clock: str = "",
         stretch: int = 0,
+        task_from: str = "",
         definitions: Union[Path, Sequence[Path]] = (),
         max_gap: Union[None, str, _asked.Seconds, Mapping[str, Union[str, _asked.Seconds]]] = None,
         episodes: Optional[_asked.Episodes] = None,
@@ -175,6 +177,7 @@ class Loader:
         prefetch = whole("prefetch", prefetch, 1, 1000)
         request = _asked.request(**given, shuffle=shuffle)
         self.framework = framework or _slots.default_framework()
+        self._tasks: Optional[Dict[Tuple[int, int], List[Tuple[int, str]]]] = None
         if self.framework not in ("torch", "numpy", "jax"):
             raise wrong("framework", self.framework, "torch, numpy or jax")
         self.device = _device(self.framework, device)
@@ -295,6 +298,21 @@ class Loader:
     def statistics(self) -> Dict[str, Dict[str, Any]]:
         """What each stream was normalised with: y = (x - shift) * scale, then clipped. Lists have one a column."""
         return {n["name"]: {k: v for k, v in n.items() if k != "name"} for n in self._way.reply["normalised"]}
+
+    def tasks(self, batch: Mapping[str, Any]) -> List[str]:
+        """Returns the task of each window of a batch, in words, at its anchor: "" where there is none.
+
+        They are those of LeRobot's ``task``, of the recording's attribute, or of `task_from`. A batch on a GPU is waited for.
+        """
+        if self._tasks is None:
+            reply = self._way.reply
+            self._tasks = {}
+            for t in reply["tasks"]:
+                self._tasks.setdefault((t["dataset"], t["episode"]), []).append((t["from"], reply["texts"][t["text"]]))
+        episodes, anchors = batch["episode_index"].tolist(), batch["anchor"].tolist()
+        datasets = batch["dataset_index"].tolist() if "dataset_index" in batch else [0] * len(episodes)
+        said = [self._tasks.get(key, []) for key in zip(datasets, episodes)]
+        return [([""] + [text for at, text in one if at <= anchor])[-1] for one, anchor in zip(said, anchors)]
 
     def report(self) -> Dict[str, Any]:
         """Returns what is drawn from, what was left out and why, and what was waited for.

@@ -245,6 +245,7 @@ class Recording:
         clock: where the times come from, of formats that have several clocks: one of `info.clocks`.
         rate: steps a second, Hz, of a recording that has no times and does not say.
         stretch: of a log whose clock was set back while it was recorded, the stretch from 1; -1 mixes all.
+        task_from: the topic of text, or column of texts, with the task: that of a row is the text that was last said.
         definitions: folders or files of message definitions (.msg, .idl), of logs that lack those of their own types.
         strict: refuse a file that is broken anywhere; else what is whole is read and `Episode.damage` counts what was lost.
         framework: what the arrays are: "numpy" or "torch". NumPy has no bfloat16, which is uint16 there.
@@ -277,6 +278,7 @@ class Recording:
         framework: str = "numpy",
         definitions: Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]]] = (),
         stretch: int = 0,
+        task_from: str = "",
     ) -> None:
         name = os.fspath(path)
         if not isinstance(name, str):
@@ -288,9 +290,9 @@ class Recording:
         name = _child.located(name)
         self.path = name
         given = _child.located_all(definitions)
-        self._how = (clock, rate, strict, framework, given, stretch)
+        self._how = (clock, rate, strict, framework, given, stretch, task_from)
         self._maker = Maker(framework)
-        options: Dict[str, Any] = {"path": name, "clock": clock, "strict": bool(strict), "definitions": given, "stretch": stretch}
+        options: Dict[str, Any] = {"path": name, "clock": clock, "strict": bool(strict), "definitions": given, "stretch": stretch, "task_from": task_from}
         if rate is not None:
             options["rate"] = float(rate)
         self._handle = _Handle(options)
@@ -470,5 +472,5 @@ class Recording:
         return "<pre>{}</pre>".format(html.escape(str(self)))
 
 
-def _open(path: str, clock: str, rate: Optional[float], strict: bool, framework: str, definitions: List[str], stretch: int) -> Recording:
-    return Recording(path, clock=clock, rate=rate, strict=strict, framework=framework, definitions=definitions, stretch=stretch)
+def _open(path: str, clock: str, rate: Optional[float], strict: bool, framework: str, definitions: List[str], stretch: int, task_from: str = "") -> Recording:
+    return Recording(path, clock=clock, rate=rate, strict=strict, framework=framework, definitions=definitions, stretch=stretch, task_from=task_from)

@@ -95,6 +95,11 @@ func (d *ros) read(data []byte, want ...Media) (*whole, error) {
 	if !slices.Contains(want, d.media.what()) {
 		return nil, bad(d.format, 0, dataset.ErrUnsupported, "message", d.typ.Name, "an image, a video's packet or a cloud")
 	}
+	return d.whole(data)
+}
+
+// whole reads the values of a message.
+func (d *ros) whole(data []byte) (*whole, error) {
 	var r reader
 	p, err := d.open(&r, data)
 	if err != nil {

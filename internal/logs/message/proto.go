@@ -18,6 +18,7 @@ type protoDecoder struct {
 	buffered
 	top   *protoMessage
 	media *protoMedia
+	of    protoreflect.MessageDescriptor
 }
 
 // protoMessage maps the fields of a message, or of a message in it, to columns.

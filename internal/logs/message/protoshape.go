@@ -52,7 +52,7 @@ func newProto(schema Schema) (Decoder, error) {
 	if !ok {
 		return nil, bad(fmt.Errorf("%s is no message", schema.Name))
 	}
-	d := &protoDecoder{buffered: buffered{shape: Shape{Type: schema.Name, Media: foxgloveMedia[schema.Name]}}}
+	d := &protoDecoder{buffered: buffered{shape: Shape{Type: schema.Name, Media: foxgloveMedia[schema.Name]}}, of: of}
 	if d.shape.Media != NoMedia {
 		d.media = newProtoMedia(of)
 		d.shape.Stamp = d.media.stamp != 0

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/logs/message"
@@ -38,6 +39,17 @@ func (r *reader) episode() (*dataset.Episode, error) {
 		}
 	}
 	e.headers()
+	if r.task != "" {
+		var names []string
+		for _, t := range r.topics {
+			if t.says() && !slices.Contains(names, t.name) {
+				names = append(names, t.name)
+			}
+		}
+		if err := e.TakeTask(r.task, names); err != nil {
+			return nil, err
+		}
+	}
 	return &e.Episode, nil
 }
 
@@ -100,7 +112,11 @@ func (e *builder) add(t *topic) error {
 	case t.log.len() == 0:
 		note.Code, note.Got = dataset.CodeNoFit, t.kind
 	default:
+		e.alternate(t)
 		times, order = e.clockOf(t, name)
+		if len(t.texts) == len(times) && t.says() && !slices.ContainsFunc(e.Texts, func(s dataset.TextStream) bool { return s.Name == t.name }) {
+			e.text(t, times, order)
+		}
 	}
 	if note.Code != "" {
 		e.leave(note)
@@ -116,6 +132,28 @@ func (e *builder) add(t *topic) error {
 		e.Streams[before+i].Type = t.kind
 	}
 	return err
+}
+
+// says reports whether the messages of a topic themselves have a text.
+func (t *topic) says() bool {
+	return t.shape != nil && t.shape.Media == message.NoMedia && slices.ContainsFunc(t.shape.Notes, func(n dataset.Note) bool {
+		return n.Code == dataset.CodeTextFields && !strings.ContainsAny(n.Subject, ".[")
+	})
+}
+
+// text adds the texts of a topic: each where it changes. Of several at one time, the last counts.
+func (e *builder) text(t *topic, times []int64, order []int) {
+	arrange(t.texts, 1, order)
+	s := dataset.TextStream{Name: t.name, Later: true}
+	for i, text := range t.texts {
+		n := len(s.Times)
+		switch {
+		case i+1 < len(times) && times[i+1] == times[i]:
+		case n == 0 || s.Values[n-1] != text:
+			s.Times, s.Values = append(s.Times, times[i]), append(s.Values, text)
+		}
+	}
+	e.Texts = append(e.Texts, s)
 }
 
 // media adds a media stream, or a stream of clouds. Most frames of a stream decide its kind; frames of other kinds are left out.
@@ -239,6 +277,9 @@ func (e *builder) streams(t *topic, name string, times []int64, order []int) err
 func (e *builder) fields(t *topic, name string) {
 	var list dataset.Notes
 	for _, f := range t.shape.Notes {
+		if len(t.texts) > 0 && f.Code == dataset.CodeTextFields {
+			continue // the task
+		}
 		n := list.Find(f.Code)
 		if n == nil {
 			list = append(list, dataset.Note{Code: f.Code, Subject: name, Count: t.count})
@@ -246,7 +287,7 @@ func (e *builder) fields(t *topic, name string) {
 		}
 		n.Names = append(n.Names, f.Subject)
 	}
-	if len(list)+len(t.shape.Columns)+len(t.shape.Lists) == 0 {
+	if len(list)+len(t.shape.Columns)+len(t.shape.Lists)+len(t.texts) == 0 {
 		e.leave(dataset.Note{Code: dataset.CodeNoNumbers, Subject: name, Count: t.count})
 	}
 	e.Notes = append(e.Notes, list...)

@@ -7,6 +7,7 @@ import (
 	"math"
 	"reflect"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -22,6 +23,7 @@ type reader struct {
 	decoder opener
 	strict  bool
 	clock   string
+	task    string // the topic of Options.TaskFrom
 	define  func(name string) string
 	defined bool // whether the caller gave definitions
 
@@ -47,6 +49,8 @@ type channel struct {
 	topic   *topic
 	decoder message.Decoder // nil if there is none
 	learner message.Learner // nil if the decoder does not learn from messages
+	// text reads the text of a message, if the topic is the task.
+	text func(data []byte) (string, error)
 }
 
 // key identifies channels that decode alike.
@@ -103,6 +107,9 @@ func (r *reader) open(in *Channel) *channel {
 	if err == nil {
 		c.decoder = decoder
 		c.learner, _ = decoder.(message.Learner)
+		if in.Topic == r.task {
+			c.text = message.TextOf(decoder)
+		}
 	}
 	t := &topic{index: len(r.topics), name: in.Topic, kind: in.Schema.Name, why: err, first: -1, ros: in.Encoding == "cdr" || in.Encoding == "ros1"}
 	if err == nil && c.learner == nil {
@@ -140,6 +147,7 @@ type piece struct {
 	origins      []origin
 	at           []place
 	frames       kinds
+	texts        []string
 	empty        int // frames without bytes
 	bytes        int64
 	broken       failed
@@ -239,6 +247,10 @@ func (r *reader) read(ctx context.Context, number int, again bool) *part {
 			c.topic.over.Store(true)
 			in.rows.Reset()
 			return nil
+		}
+		if c.text != nil {
+			s, _ := c.text(m.Data) // which was decoded
+			in.texts = append(in.texts, strings.ToValidUTF8(s, "\uFFFD"))
 		}
 		in.log = append(in.log, m.Log)
 		in.origins = append(in.origins, origin{m.Channel, m.At})
@@ -366,5 +378,5 @@ func (r *reader) join(p *part, again bool) error {
 func (in *piece) clear() {
 	in.rows.Reset()
 	clear(in.frames.at)
-	*in = piece{rows: in.rows, log: in.log[:0], publish: in.publish[:0], origins: in.origins[:0], at: in.at[:0], frames: kinds{in.frames.list[:0], in.frames.at}}
+	*in = piece{rows: in.rows, log: in.log[:0], publish: in.publish[:0], origins: in.origins[:0], at: in.at[:0], texts: in.texts[:0], frames: kinds{in.frames.list[:0], in.frames.at}}
 }

@@ -54,11 +54,13 @@ type topic struct {
 	pairs   pairs
 
 	numbers
-	inexact int
-	lists   []list
-	moving  moving // of messages, if Shape.Keyed
-	at      blocks[place]
-	frames  kinds
+	inexact    int
+	lists      []list
+	moving     moving // of messages, if Shape.Keyed
+	at         blocks[place]
+	frames     kinds
+	publishers publishers
+	texts      []string // of each message, if the topic is the task
 }
 
 // frames counts a topic's frames of one kind.
@@ -141,6 +143,7 @@ func (t *topic) join(in *piece, r *reader) {
 	t.reserve()
 	before := t.log.len()
 	r.findSetBacks(t, in, before)
+	t.publishers.add(in.origins)
 	t.log.add(in.log)
 	switch r.clock {
 	case "publish":
@@ -181,6 +184,7 @@ func (t *topic) join(in *piece, r *reader) {
 		}
 	}
 	t.at.add(in.at)
+	t.texts = append(t.texts, in.texts...)
 }
 
 // reserve sets the expected lengths.

@@ -93,7 +93,7 @@ type opener func(encoding string, schema message.Schema, lookup func(name string
 
 func read(ctx context.Context, log Log, opt dataset.Options, open opener) (*dataset.Episode, error) {
 	r := newReader(log, open)
-	r.strict, r.defined, r.clock = opt.Strict, len(opt.Definitions) > 0, cmp.Or(opt.Clock, clocks[0])
+	r.strict, r.defined, r.clock, r.task = opt.Strict, len(opt.Definitions) > 0, cmp.Or(opt.Clock, clocks[0]), opt.TaskFrom
 	if d, ok := log.(Definer); ok {
 		r.define = d.Definition
 	} else {
@@ -149,7 +149,7 @@ func (r *reader) stretch(ctx context.Context, number int) (*dataset.Episode, err
 		return r.episode()
 	}
 	one := newReader(r.log, r.decoder)
-	one.strict, one.defined, one.clock, one.define = r.strict, r.defined, r.clock, r.define
+	one.strict, one.defined, one.clock, one.define, one.task = r.strict, r.defined, r.clock, r.define, r.task
 	if number > 1 {
 		one.from = &bounds[number-2]
 	}
