@@ -1,8 +1,12 @@
 package convert
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"image"
+	"image/png"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,6 +17,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot"
+	"github.com/robocache/robocache/dataset/mcap"
 	"github.com/robocache/robocache/internal/test/filetest"
 )
 
@@ -193,4 +198,44 @@ func TestStreamsThatNoEpisodeOfTheOutputHas(t *testing.T) {
 		}
 		assert.Equal(t, want, fmt.Sprint(got))
 	}
+}
+
+// A frame that cannot be decoded is counted and not valid wherever it is, also between those that statistics are of: 300 frames, and 100 are sampled.
+func TestABadFrameIsCountedInEachFormat(t *testing.T) {
+	for _, frames := range []int{12, 300} {
+		for name, to := range map[string]Target{"lerobot": leRobot(t, LeRobotOptions{Cameras: "image"}), "webdataset": WebDataset()} {
+			for at := frames / 2; at < frames/2+2; at++ {
+				_, r := made(t, to, Options{Plan: &align.Plan{Rate: 10}}, oneBadFrame(t, frames, at))
+				require.Len(t, r.Streams, 1, name)
+				a := r.Streams[0]
+				assert.Equal(t, []int{frames, frames - 1, 1}, []int{a.Rows, a.Valid, a.Undecoded}, "%s: frame %d", name, at)
+			}
+		}
+	}
+}
+
+// oneBadFrame is a log of PNGs, one without its pixels.
+func oneBadFrame(t *testing.T, frames, at int) string {
+	path := filepath.Join(t.TempDir(), "camera.mcap")
+	require.NoError(t, mcap.WriteFile(path, mcap.WriterOptions{}, func(w *mcap.Writer) error {
+		times := make([]int64, frames)
+		for i := range times {
+			times[i] = 1_700_000_000_000_000_000 + int64(i)*100_000_000
+		}
+		e := &dataset.Episode{Media: []dataset.Media{{Name: "front", Times: times, Encoding: "png", Width: 8, Height: 8, Source: badFrame(at)}}}
+		return w.Episode(t.Context(), e, mcap.Protobuf)
+	}))
+	return path
+}
+
+// badFrame is a camera whose frame of this number lacks its pixels.
+type badFrame int
+
+func (f badFrame) ReadFrame(_ context.Context, i int) ([]byte, error) {
+	var b bytes.Buffer
+	err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 8, 8)))
+	if i == int(f) {
+		b.Truncate(45)
+	}
+	return b.Bytes(), err
 }

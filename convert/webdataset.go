@@ -10,6 +10,7 @@ import (
 	"image/png"
 	"iter"
 	"runtime"
+	"slices"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npy"
@@ -77,6 +78,7 @@ type part struct {
 // encoded are a row's members while they are made.
 type encoded struct {
 	members []webdataset.Member
+	bad     map[int]error // of frames that cannot be decoded, by their parts
 	err     error
 }
 
@@ -117,6 +119,7 @@ func (w *samplesWriter) Add(ctx context.Context, e *Episode) (kept Kept, err err
 	if len(parts) == 0 {
 		return kept, &RefusedError{fmt.Errorf("nothing that webdataset has a place for; left out: %w", &LostError{kept.Notes})}
 	}
+	held, before := kept.undecoded(e.Episode), make([]webdataset.Member, len(parts))
 	for first := 0; first < len(e.Times); first += atOnce {
 		n := min(atOnce, len(e.Times)-first)
 		jobs := make([][]func() ([]byte, error), n)
@@ -124,7 +127,7 @@ func (w *samplesWriter) Add(ctx context.Context, e *Episode) (kept Kept, err err
 			for i := range parts {
 				job, err := parts[i].next()
 				if err != nil {
-					return kept, err
+					job = func() ([]byte, error) { return nil, err }
 				}
 				jobs[k] = append(jobs[k], job)
 			}
@@ -135,6 +138,14 @@ func (w *samplesWriter) Add(ctx context.Context, e *Episode) (kept Kept, err err
 			if made.err != nil {
 				return kept, made.err
 			}
+			for i, err := range made.bad {
+				if held(parts[i].name, first+k, err); 2*len(kept.Undecoded[parts[i].name]) > len(e.Times) {
+					return kept, err
+				}
+				made.members[i].Data = before[i].Data
+			}
+			before = made.members
+			made.members = slices.DeleteFunc(slices.Clone(made.members), func(m webdataset.Member) bool { return m.Data == nil })
 			err := w.to.Add(fmt.Sprintf("%06d-%06d", e.Number, first+k), made.members...)
 			var format *dataset.FormatError
 			if errors.As(err, &format) && first+k == 0 { // names that no sample of the episode can have
@@ -167,15 +178,22 @@ func encode(ctx context.Context, e *Episode, parts []part, jobs []func() ([]byte
 	}
 	for i := range parts {
 		data, err := jobs[i]()
-		if err != nil {
+		bad := damaged(err)
+		if err != nil && !bad {
 			return encoded{err: err}
 		}
+		if bad && made.bad == nil {
+			made.bad = map[int]error{}
+		}
+		if bad {
+			made.bad[i], data = err, nil
+		}
 		made.members = append(made.members, webdataset.Member{Ext: parts[i].member, Data: data})
-		if parts[i].valid != nil {
+		if bad || parts[i].valid != nil {
 			if about.Valid == nil {
 				about.Valid = map[string]bool{}
 			}
-			about.Valid[webdataset.Ext(parts[i].name)] = parts[i].valid[row] == 1
+			about.Valid[webdataset.Ext(parts[i].name)] = !bad && parts[i].valid[row] == 1
 		}
 	}
 	text, err := json.Marshal(about)
@@ -183,6 +201,17 @@ func encode(ctx context.Context, e *Episode, parts []part, jobs []func() ([]byte
 	made.err = err
 	return made
 }
+
+// damaged reports whether an error is that of one frame, so that its sample has the frame before it.
+func damaged(err error) bool {
+	var bad *dataset.FormatError
+	return errors.As(err, &bad) && !errors.Is(err, dataset.ErrUnsupported)
+}
+
+// oneFrame is a frame as it was encoded.
+type oneFrame []byte
+
+func (f oneFrame) ReadFrame(context.Context, int) ([]byte, error) { return f, nil }
 
 // streamPart gives a stream's rows as .npy [D].
 func streamPart(e *Episode, i int) (part, error) {
@@ -228,7 +257,15 @@ func mediaPart(ctx context.Context, m *dataset.Media) (p part, stop func()) {
 	frame := func() (func() ([]byte, error), error) {
 		data, err := m.Frame(ctx, row)
 		row++
-		return func() ([]byte, error) { return data, nil }, err
+		return func() ([]byte, error) {
+			one := dataset.Media{Name: m.Name, Times: []int64{0}, Encoding: m.Encoding, Width: m.Width, Height: m.Height, Source: oneFrame(data)}
+			if m.Decodes() {
+				if _, err := one.Decode(ctx, 0); damaged(err) {
+					return nil, err
+				}
+			}
+			return data, nil
+		}, err
 	}
 	switch m.Encoding {
 	case "jpeg":
@@ -265,10 +302,14 @@ func mediaPart(ctx context.Context, m *dataset.Media) (p part, stop func()) {
 // decoded gives the decoded frames of a camera in order, to be encoded.
 func decoded(m *dataset.Media, next func() (*tensor.Tensor, error, bool), encode func(*bytes.Buffer, *tensor.Tensor) error,
 ) func() (func() ([]byte, error), error) {
+	var last error = &dataset.RangeError{What: "frame of " + m.Name, Got: m.Len(), Len: m.Len()}
 	return func() (func() ([]byte, error), error) {
 		t, err, ok := next()
-		if !ok {
-			err = &dataset.RangeError{What: "frame of " + m.Name, Got: m.Len(), Len: m.Len()}
+		if err != nil {
+			last = err
+		}
+		if !ok { // a decoder that ended, with an error as a rule
+			err = last
 		}
 		return func() ([]byte, error) {
 			var b bytes.Buffer

@@ -59,6 +59,9 @@ func NewExamination(ctx context.Context, d dataset.Dataset, opt Options) *Examin
 	done := dataset.Watched(opt.Path, &m.system)
 	m.stated = statisticsOf(ctx, d)
 	done()
+	for _, n := range m.info.Notes {
+		r.Notes.Join(dataset.EpisodeNote{Note: n, Number: Whole})
+	}
 	m.together = newSchema(opt.Path, &m.info)
 	return m
 }
@@ -90,6 +93,7 @@ func (m *Examination) Add(ctx context.Context, number int, e *dataset.Episode, e
 		m.findings.addRates(x)
 		m.together.add(x)
 		m.findings.report.Checked.add(e, x.values)
+		m.findings.report.Notes.Add(number, e.Name, e.Notes)
 	}
 	for _, f := range list {
 		m.findings.add(f)

@@ -8,6 +8,8 @@ import (
 type Report struct {
 	Findings []Finding `json:"findings"`
 	Checked  Checked   `json:"checked"`
+	// Notes are those of the readers about the datasets and the episodes that were read. Findings have the notes about faults.
+	Notes dataset.EpisodeNotes `json:"-"`
 
 	together *schema // streams of the first dataset; nil if none was read
 }
@@ -21,6 +23,7 @@ func (r *Report) Add(o *Report) {
 		r.together = o.together
 	}
 	r.Findings = append(r.Findings, o.Findings...)
+	r.Notes.JoinAll(o.Notes)
 	c, d := &r.Checked, &o.Checked
 	c.Paths = append(c.Paths, d.Paths...)
 	c.Episodes += d.Episodes

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
@@ -61,15 +62,16 @@ func TestWhatIsNoStoreIsRefused(t *testing.T) {
 	whole, err := os.ReadFile(path)
 	require.NoError(t, err)
 	for what, change := range map[string][2]string{
-		"another version": {`\"version\":1`, `\"version\":2`}, "no index": {"robocache.store", "robocache.other"},
+		"another version": {`\"version\":2`, `\"version\":1`}, "no index": {"robocache.store", "robocache.other"},
 		"a broken index": {`\"episodes\":[`, `\"episodes\":(`},
 	} {
 		text := strings.Replace(string(whole), change[0], change[1], 1)
 		require.NotEqual(t, string(whole), text, what)
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		require.NoError(t, os.WriteFile(path, filetest.Reseal(t, []byte(text)), 0o600))
 		_, err := store.Open(path)
 		var bad *dataset.FormatError
 		assert.ErrorAs(t, err, &bad, what)
+		assert.NotContains(t, err.Error(), "checksum", what)
 	}
 	require.NoError(t, os.WriteFile(path, whole[:len(whole)-100], 0o600))
 	_, err = store.Open(path)

@@ -19,6 +19,9 @@ type Options struct {
 	Age   bool          `json:"age"`   // adds each target's age: see ops.ResampleArgs
 	// Apart gives each stream contiguous tensors of its own. Else streams with the same window share a tensor, which one launch makes.
 	Apart bool `json:"-"`
+	// AllNotes puts the recordings' notes about data that the plan does not draw into Report.EpisodeNotes, too: those about other streams,
+	// cameras and clouds, and those about data that the reader left out.
+	AllNotes bool `json:"-"`
 	// Strict makes an episode that the plan cannot take an error. Else the episode is left out and listed in the report.
 	Strict bool `json:"strict"`
 	// ShardWindows and MixShards apply to the plan's shuffle "shards", see ops.DrawOptions: a shard has ShardWindows consecutive

@@ -47,6 +47,14 @@ func TestALoaderSaysWhatItsRecordingsSay(t *testing.T) {
 		p.Shuffle = "shards"
 		assert.Equal(t, c.want, streamed(t, "cpu", d, p, loader.Options{Batch: 2}).Report().EpisodeNotes)
 	}
+	d[4].Notes.Add(dataset.Note{Code: dataset.CodeNoMessages, Subject: "lidar"})
+	built, _, _ = saved(t, d, store.BuildOptions{})
+	p := plan()
+	p.Streams, p.Windows = []align.Stream{{Name: "action"}}, nil
+	l, err := loader.New(ctx, open(t, "cpu"), built, p, loader.Options{Batch: 2, AllNotes: true})
+	require.NoError(t, err)
+	assert.Equal(t, append(whole, of(d[4].Notes[0], 4, 1)), l.Report().EpisodeNotes, "those about other streams, and what was left out")
+	require.NoError(t, l.Close())
 	only, _, _ := saved(t, d, store.BuildOptions{Streams: []string{"action"}})
 	assert.Equal(t, dataset.Notes{action}, only.Episodes[1].Notes)
 }

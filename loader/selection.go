@@ -63,7 +63,8 @@ func (c *selection) hasOpenEdge(m int) bool {
 	return (m >= len(c.plan.Streams) || c.plan.Streams[m].Edge == "") && c.plan.Defaults.Edge == ""
 }
 
-// notes returns a recording's notes about damage, and its remarks about the plan's streams and cameras.
+// notes returns a recording's notes about damage, and its remarks about the plan's streams and cameras; with AllNotes all but those about
+// streams without samples, which Report.Lacking has.
 func (c *selection) notes(e *dataset.Episode) dataset.Notes {
 	list, remarks := e.Notes.Damage(), e.Notes.Of(dataset.ClassRemark)
 	if len(c.plan.Streams) == 0 {
@@ -77,6 +78,12 @@ func (c *selection) notes(e *dataset.Episode) dataset.Notes {
 		for i := range c.cameras.cameras {
 			names = append(names, c.cameras.from(i))
 		}
+	}
+	if c.opt.AllNotes {
+		left := slices.DeleteFunc(e.Notes.Of(dataset.ClassLeftOut), func(n dataset.Note) bool {
+			return slices.Contains(names, n.Subject) && e.Stream(n.Subject) == nil
+		})
+		return slices.Concat(list, remarks, left)
 	}
 	return append(list, remarks.About(names)...)
 }

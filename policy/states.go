@@ -2,6 +2,7 @@ package policy
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,6 +29,26 @@ func (n NotState) String() string {
 		what = n.Column + " of " + what
 	}
 	return fmt.Sprintf("%s (%s)", what, n.Reason)
+}
+
+// Code returns dataset.CodePlanCamera for a camera of a plan, else dataset.CodeNotState or dataset.CodeColumnsNotState.
+func (n NotState) Code() dataset.Code {
+	switch {
+	case n.Reason == Camera:
+		return dataset.CodePlanCamera
+	case n.Column != "":
+		return dataset.CodeColumnsNotState
+	}
+	return dataset.CodeNotState
+}
+
+// MarshalJSON adds "code".
+func (n NotState) MarshalJSON() ([]byte, error) {
+	type plain NotState
+	return json.Marshal(struct {
+		plain
+		Code dataset.Code `json:"code"`
+	}{plain(n), n.Code()})
 }
 
 // Camera is the Reason of a stream that a plan names and a policy cannot take; conversions and batches by the same plan have it.

@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -196,6 +197,13 @@ func TestStreamsThatADatasetDoesNotDeclareAreNoStates(t *testing.T) {
 	}
 	c := trainer(t, "cpu", build(t, declaring{d}), policy.Options{Steps: 1}).Config()
 	assert.Equal(t, []policy.NotState{{Stream: "copied", Reason: "not declared by the dataset"}}, c.NotStates)
+	for code, n := range map[dataset.Code]policy.NotState{dataset.CodeNotState: c.NotStates[0],
+		dataset.CodeColumnsNotState: {Stream: "a", Column: "b"},
+		dataset.CodePlanCamera:      {Stream: "a", Reason: policy.Camera}} {
+		text, err := json.Marshal(n)
+		require.NoError(t, err)
+		assert.Contains(t, string(text), `"code":"`+code.String()+`"`)
+	}
 }
 
 // noisy trains a policy on recordings of white noise, and returns its skills and those of a ridge.

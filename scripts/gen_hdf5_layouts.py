@@ -38,7 +38,7 @@ def pytables(path):
         f.create_carray("/", "x_bits", obj=values(), filters=tables.Filters(5, "blosc:lz4", shuffle=False, bitshuffle=True), chunkshape=(128, 3))
         f.create_carray("/", "noise", obj=np.random.default_rng(1).integers(0, 256, (T, 3), np.uint8), filters=tables.Filters(5, "blosc"), chunkshape=(T, 3))
         f.create_array("/", "even", obj=np.arange(T) % 2 == 0)
-        log = f.create_table("/log", "robot", Row, createparents=True, filters=tables.Filters(5, "blosc"), chunkshape=128)
+        log = f.create_table("/log", "robot", Row, createparents=True, chunkshape=128)
         for i in range(T):
             r = log.row
             r["time"], r["held"], r["q"], r["seconds"], r["pose/x"] = 1.7e9 + i / 20, i % 3 == 0, [i, -i], 1_700_000_000 + i, i / 4

@@ -105,7 +105,7 @@ type pass struct {
 type done struct {
 	name     string
 	filtered bool
-	damaged  bool
+	notes    dataset.Notes
 	pieces   []piece
 	err      error
 }
@@ -183,7 +183,7 @@ func (p *pass) episode(ctx context.Context, i int) (r done) {
 	if err != nil {
 		return done{name: strconv.Itoa(i), err: err}
 	}
-	r.name, r.damaged = e.Name, len(e.Notes.Damage()) > 0
+	r.name, r.notes = e.Name, e.Notes
 	if r.filtered = !p.passes(i, e); r.filtered {
 		return r
 	}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/robocache/robocache/dataset"
 )
 
 // Report is the statistics of a dataset.
@@ -19,6 +21,8 @@ type Report struct {
 	Quantiles []float64 `json:"quantiles"`
 	Known     bool      `json:"known"` // the quantiles are: no other pass is needed
 	Streams   []Stream  `json:"streams"`
+	// Notes are those of the readers about the episodes read. Package notetext has their sentences.
+	Notes dataset.EpisodeNotes `json:"-"`
 }
 
 // Stream is the statistics of a stream. A dataset whose episodes have streams of one name with other columns, or of f64 and of less, has several.
@@ -33,7 +37,7 @@ type Stream struct {
 // Report returns the statistics as far as they are known.
 func (s *State) Report() *Report {
 	r := &Report{Dataset: s.Dataset, Format: s.Format, Episodes: s.Episodes, Read: s.Read, Filtered: s.Filtered, Damaged: s.Damaged, Skipped: append([]Skipped{}, s.Skipped...),
-		Quantiles: s.Quantiles, Known: s.number < 0, Streams: []Stream{}}
+		Quantiles: s.Quantiles, Known: s.number < 0, Streams: []Stream{}, Notes: s.Notes}
 	for _, own := range s.streams() {
 		out := Stream{Name: own.Name, F64: own.F64, Episodes: own.Episodes, Rows: own.Rows, Columns: own.acc.Columns()}
 		for i := range out.Columns {

@@ -2,6 +2,7 @@ package stats
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
@@ -22,16 +23,17 @@ type State struct {
 // about is the description of a state.
 type about struct {
 	Dataset, Format string
-	Episodes        int       // of the dataset
-	Quantiles       []float64 // the shares
-	Selection       string    // the streams, columns and episodes that were asked for
-	Streams         []string  // the names that were asked for; nil for all
-	Others          []string  // names of streams that were not asked for, sorted
-	Shards          int       // that there are; 0 where there is one, of all episodes
-	Have            []int     // of them, which the pass has added, ascending
-	Read, Filtered  int       // episodes that were added, and those that the plan does not take
-	Damaged         int       // of those that were added, of which something could not be read
-	Skipped         []Skipped // episodes that could not be read, by their numbers
+	Episodes        int                  // of the dataset
+	Quantiles       []float64            // the shares
+	Selection       string               // the streams, columns and episodes that were asked for
+	Streams         []string             // the names that were asked for; nil for all
+	Others          []string             // names of streams that were not asked for, sorted
+	Shards          int                  // that there are; 0 where there is one, of all episodes
+	Have            []int                // of them, which the pass has added, ascending
+	Read, Filtered  int                  // episodes that were added, and those that the plan does not take
+	Damaged         int                  // of those that were added, of which something could not be read
+	Skipped         []Skipped            // episodes that could not be read, by their numbers
+	Notes           dataset.EpisodeNotes // of the readers about the episodes that were added
 }
 
 // Skipped is an episode that could not be read.
@@ -39,6 +41,15 @@ type Skipped struct {
 	Episode int    `json:"episode"` // its number in the dataset
 	Name    string `json:"name"`
 	Reason  string `json:"reason"`
+}
+
+// MarshalJSON adds "code", which is that of dataset.CodeEpisodeUnread.
+func (s Skipped) MarshalJSON() ([]byte, error) {
+	type plain Skipped
+	return json.Marshal(struct {
+		plain
+		Code dataset.Code `json:"code"`
+	}{plain(s), dataset.CodeEpisodeUnread})
 }
 
 // stream is the statistics of streams of one name, type and columns.
@@ -132,7 +143,8 @@ func (s *State) count(i int, r *done) {
 		s.Filtered++
 	default:
 		s.Read++
-		if r.damaged {
+		s.Notes.Add(i, r.name, r.notes)
+		if len(r.notes.Damage()) > 0 {
 			s.Damaged++
 		}
 	}
@@ -277,6 +289,10 @@ func (s *State) Merge(o *State) error {
 			s.passedOver(name)
 		}
 		s.Skipped = append(s.Skipped, o.Skipped...)
+		notes := slices.Concat(s.Notes.List, o.Notes.List)
+		slices.SortStableFunc(notes, func(a, b dataset.EpisodeNote) int { return a.Number - b.Number })
+		s.Notes = dataset.EpisodeNotes{}
+		s.Notes.JoinAll(dataset.EpisodeNotes{List: notes})
 		slices.SortFunc(s.Skipped, func(a, b Skipped) int { return a.Episode - b.Episode })
 	}
 	return nil

@@ -59,6 +59,12 @@ func (d *robots) Episode(_ context.Context, i int) (*dataset.Episode, error) {
 		times[k] = int64(k) * 20e6
 	}
 	e := &dataset.Episode{Name: fmt.Sprint("episode ", i), Attributes: dataset.Attributes{Task: []string{"push", "pull"}[i%2]}}
+	if i%3 == 1 {
+		e.Notes.Add(dataset.Note{Code: dataset.CodeLogClock, Subject: "action"})
+	}
+	if i >= 2 {
+		e.Notes.Add(dataset.Note{Code: dataset.CodeNoSamples, Subject: "lidar", Count: i})
+	}
 	add := func(name string, values *tensor.Tensor, err error) error {
 		if err != nil {
 			return err
@@ -141,8 +147,13 @@ func TestNoNumberOfWorkersOrShardsChangesABit(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, text(t, want), text(t, got))
 	}
+	clock, lidar := dataset.Note{Code: dataset.CodeLogClock, Subject: "action"}, dataset.Note{Code: dataset.CodeNoSamples, Subject: "lidar", Count: 35}
+	assert.Equal(t, []dataset.EpisodeNote{{Note: clock, Episode: "episode 1", Number: 1, Episodes: 3},
+		{Note: lidar, Episode: "episode 2", Number: 2, Episodes: 7}}, want.Notes.List)
 	for _, shards := range []int{1, 2, 4, 11} {
-		assert.Equal(t, text(t, want), text(t, inShards(t, &robots{episodes: 9}, shards).Report()), "%d shards", shards)
+		got := inShards(t, &robots{episodes: 9}, shards).Report()
+		assert.Equal(t, text(t, want), text(t, got), "%d shards", shards)
+		assert.Equal(t, want.Notes.List, got.Notes.List, "%d shards", shards)
 	}
 }
 
@@ -215,6 +226,7 @@ func TestOneBrokenEpisodeCostsItself(t *testing.T) {
 	r, err := Compute(t.Context(), &robots{episodes: 6, broken: 3}, Options{})
 	require.NoError(t, err)
 	assert.Equal(t, []Skipped{{3, "3", "a broken file"}}, r.Skipped)
+	assert.Contains(t, text(t, r.Skipped), `"code":"episode-unread"`)
 	assert.Equal(t, 5, r.Read)
 	assert.True(t, r.Known)
 	_, err = Compute(t.Context(), &robots{episodes: 6, broken: 3}, Options{Strict: true})

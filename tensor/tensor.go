@@ -95,8 +95,16 @@ func Of[T Element](data []T, shape ...int) (*Tensor, error) {
 	return host(data, shape), nil
 }
 
+// Checker is an owner that compares memory before it is read: see [Over].
+type Checker interface {
+	io.Closer
+	// Check returns an error if elements lo to hi-1 of the memory are damaged. It is called from any goroutine.
+	Check(lo, hi int) error
+}
+
 // Over is Of for host memory that is not Go's, such as that which a device's driver gave. The tensor takes the owner over: Close closes it, and the
-// memory is gone then, slices of it that [Data] gave before too. If Over fails, the owner stays with the caller.
+// memory is gone then, slices of it that [Data] gave before too. If Over fails, the owner stays with the caller. If it is a [Checker], [Elements] and
+// [Data] return the error of its Check.
 func Over[T Element](data []T, owner io.Closer, shape ...int) (*Tensor, error) {
 	t, err := Of(data, shape...)
 	if err == nil {

@@ -94,6 +94,11 @@ func Elements[T Element](t *Tensor) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c, ok := t.mem.owner.(Checker); ok && n > 0 {
+		if err := c.Check(t.offset, t.offset+n); err != nil {
+			return nil, err
+		}
+	}
 	return data[t.offset : t.offset+n : t.offset+n], nil
 }
 

@@ -29,6 +29,7 @@ type (
 		Findings   []findingJSON     `json:"findings"`
 		Remarks    []string          `json:"remarks"`
 		LeftOut    []string          `json:"left_out"`
+		Notes      []notetext.Entry  `json:"notes"` // all of the reader
 	}
 	streamJSON struct {
 		Name    string       `json:"name"`
@@ -96,7 +97,8 @@ func newFinding(f *doctor.Finding) findingJSON {
 func (s *Server) serveEpisode(w http.ResponseWriter, r *http.Request, e *entry) {
 	out := episodeJSON{Number: e.number, Name: e.Name, Start: strconv.FormatInt(e.start, 10), Seconds: e.seconds(e.end), Steps: e.Steps, Frames: e.Frames,
 		Task: e.Attributes.Task, Success: e.Attributes.Success, Attributes: e.Attributes.Other, Streams: []streamJSON{}, Media: []mediaJSON{}, Clouds: []mediaJSON{},
-		Paths: e.tracks(), Findings: []findingJSON{}, Remarks: notetext.Lines(e.Notes.Of(dataset.ClassRemark)), LeftOut: []string{}}
+		Paths: e.tracks(), Findings: []findingJSON{}, Remarks: notetext.Lines(e.Notes.Of(dataset.ClassRemark)),
+		LeftOut: []string{}, Notes: notetext.Entries(e.Notes)}
 	for i := range e.Streams {
 		out.Streams = append(out.Streams, e.streamJSON(i))
 	}

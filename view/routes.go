@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/doctor"
 	"github.com/robocache/robocache/ops"
 )
@@ -150,5 +151,5 @@ func (s *Server) serveDataset(w http.ResponseWriter, r *http.Request) {
 		found = append(found, newFinding(&f))
 	}
 	writeJSON(w, map[string]any{"name": s.data.Name(), "format": s.data.Format(), "episodes": s.data.Len(),
-		"plan": s.opt.Plan != nil, "rate": rate, "findings": found, "run": s.run})
+		"plan": s.opt.Plan != nil, "rate": rate, "findings": found, "notes": notetext.Entries(s.info.Notes), "run": s.run})
 }

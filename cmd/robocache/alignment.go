@@ -138,7 +138,7 @@ func (a *app) put(r *request, load loading) error {
 	if err := r.check(); err != nil {
 		return err
 	}
-	clean, err := a.begin(&r.in, r.out, r.plot)
+	clean, err := a.begin(&r.in, append(r.reading.Definitions, r.planFile), output{flag: "-o", path: r.out}, output{flag: "--plot", path: r.plot})
 	if err != nil {
 		return err
 	}

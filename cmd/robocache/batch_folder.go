@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/robocache/robocache/dataset/safetensors"
@@ -13,11 +14,44 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
+// inputs returns all paths that batches reads, except the state.
+func (b *asking) inputs() []string {
+	return slices.Concat(b.Paths, b.Definitions, []string{b.PlanFile, b.Fresh})
+}
+
+// lock locks the outputs of this program against others, once the folders that they lie in are there.
+func (b *asking) lock() (unlock func(), err error) {
+	var paths []string
+	if b.state != "" {
+		paths = append(paths, stateFile(b.state, b.number, b.world))
+	}
+	for device := range b.devices {
+		if b.out != "" {
+			paths = append(paths, b.folder(device))
+		}
+	}
+	var locks []func()
+	unlock = func() {
+		for _, u := range locks {
+			u()
+		}
+	}
+	for _, path := range paths {
+		one, err := alone(path, "batches")
+		if err != nil {
+			unlock()
+			return nil, err
+		}
+		locks = append(locks, one)
+	}
+	return unlock, nil
+}
+
 // outputs makes the folders in --out, checks that they can be written, and removes temporary files that killed programs left.
 func (b *asking) outputs() error {
 	if b.state != "" {
 		path := stateFile(b.state, b.number, b.world)
-		if err := writable(path); err != nil {
+		if err := writable(b.inputs(), output{flag: "--state", path: path}); err != nil {
 			return err
 		}
 		if err := atomicfile.Sweep(filepath.Dir(path), func(name string) bool { return name == filepath.Base(path) }); err != nil {
@@ -27,14 +61,14 @@ func (b *asking) outputs() error {
 	if b.out == "" {
 		return nil
 	}
-	if err := notURL(b.out); err != nil {
+	if err := writable(b.inputs(), output{flag: "--out", path: b.out, folder: true}); err != nil {
 		return err
 	}
 	for device := range b.devices {
 		if err := os.MkdirAll(b.folder(device), 0o777); err != nil {
 			return unwritten(err)
 		}
-		if err := writable(b.batchFile(0, device)); err != nil {
+		if err := writable(nil, output{path: b.batchFile(0, device)}); err != nil {
 			return err
 		}
 		if err := atomicfile.Sweep(b.folder(device), b.isOutput); err != nil {

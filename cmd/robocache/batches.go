@@ -145,6 +145,11 @@ func (a *app) batchesOn(b *asking, devices []*ops.Device) error {
 	if err := b.outputs(); err != nil {
 		return err
 	}
+	unlock, err := b.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	d := &drawing{app: a, asking: b, out: &batched{Input: b.Paths[0], Inputs: b.Paths, Output: b.out, Remarks: []string{}}}
 	for _, dev := range devices {
 		d.out.Devices = append(d.out.Devices, deviceOf(dev.Info()))

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/test/filetest"
+
 	"github.com/robocache/robocache/dataset/safetensors"
 )
 
@@ -145,7 +147,7 @@ func damagedStore(t *testing.T) (store, camera string) {
 	second := bytes.Index(b[first+3:], []byte{0xff, 0xd8, 0xff})
 	require.Positive(t, second)
 	b[first+3+second] = 0
-	require.NoError(t, os.WriteFile(store, b, 0o600))
+	require.NoError(t, os.WriteFile(store, filetest.Reseal(t, b), 0o600)) // it was packed so
 	return store, camera
 }
 

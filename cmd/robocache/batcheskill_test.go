@@ -245,3 +245,26 @@ func TestASignalEndsBatchesAfterAWholeOne(t *testing.T) {
 		assert.Empty(t, listed(t, temp))
 	}
 }
+
+// Programs that draw to one state or folder at once: one works, and the others refuse.
+func TestBatchesToOneOutputAreMadeByOneProgram(t *testing.T) {
+	dir := t.TempDir()
+	base := append(drawnFrom(t), "--batch=1", "--epochs=1000")
+	first, _ := program(t, append(slices.Clip(base), "--out", filepath.Join(dir, "out"), "--state", filepath.Join(dir, "state.json"))...)
+	stdout, err := first.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, first.Start())
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	require.NoError(t, err, line)
+	go io.Copy(io.Discard, stdout)
+	for _, flag := range []string{"--out=" + filepath.Join(dir, "out"), "--state=" + filepath.Join(dir, "state.json")} {
+		second, _ := program(t, append(slices.Clip(base), flag)...)
+		text, err := second.CombinedOutput()
+		require.Error(t, err, string(text))
+		assert.Equal(t, exitOther, second.ProcessState.ExitCode(), string(text))
+		assert.Contains(t, string(text), "another program is making it")
+	}
+	require.NoError(t, first.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, first.Wait())
+	assert.Equal(t, []string{"out", "state.json"}, listed(t, dir))
+}

@@ -137,6 +137,9 @@ func (a *app) bench(r *benchRequest) error {
 	if err := r.check(); err != nil {
 		return err
 	}
+	if err := writable(append(r.compare, r.shapes, r.from), output{flag: "--plot", path: r.plot}); err != nil {
+		return err
+	}
 	if r.from != "" {
 		report, err := readReport(r.from)
 		if err != nil {
@@ -171,9 +174,6 @@ func (a *app) benchOn(r *benchRequest, dev *ops.Device, jobs []benchmark.Job) er
 		return a.explainJobs(dev, jobs, r.options.Launch)
 	case r.runs > 0:
 		return a.profileRuns(dev, jobs, r.runs)
-	}
-	if err := writable(r.plot); err != nil {
-		return err
 	}
 	ctx, ended, stop := a.UntilCut(r.limit)
 	defer stop()

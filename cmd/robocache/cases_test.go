@@ -63,32 +63,55 @@ func same(n int, v float64) []float64 {
 	return list
 }
 
-// cases has the expected results by folder.
-var cases = map[string]func(c *aCase){
-	"angle-mixes-two-ranges": func(c *aCase) {
+// each runs the test of a folder in testdata/cases, or of a case without input, on each available backend.
+func each(t *testing.T, name string, run func(c *aCase)) {
+	for _, backend := range []string{"cpu", "sim", "cuda"} {
+		t.Run(backend, func(t *testing.T) {
+			if backend == "cuda" {
+				needGPU(t)
+			}
+			run(&aCase{T: t, dir: filepath.Join("testdata/cases", name), backend: backend})
+		})
+	}
+}
+
+func TestAngleMixesTwoRanges(t *testing.T) {
+	each(t, "angle-mixes-two-ranges", func(c *aCase) {
 		f, _, _ := c.good("resample", c.in("heading.npz"), "--kind", "angle", "--period", "360")
 		assert.Equal(c, same(6, 350), c.floats(f, "values"), "one number, of the recording's own range")
-	},
-	"bin-of-five-columns": func(c *aCase) {
+	})
+}
+
+func TestBinOfFiveColumns(t *testing.T) {
+	each(t, "bin-of-five-columns", func(c *aCase) {
 		for _, args := range [][]string{{}, {"--columns", "x,y,z,intensity,ring"}} {
 			_, stdout, _ := c.good(append([]string{"voxelize", c.in("lidar.bin"), "--size", "1"}, args...)...)
 			assert.Contains(c, stdout, "cloud: 40 points")
 			assert.Contains(c, stdout, "features: intensity, ring")
 		}
-	},
-	"event-topic-shrinks-clock": func(c *aCase) {
+	})
+}
+
+func TestEventTopicShrinksClock(t *testing.T) {
+	each(t, "event-topic-shrinks-clock", func(c *aCase) {
 		f, _, _ := c.good("resample", c.in("flight.ulg"), "--hz", "10")
 		assert.Equal(c, []int{300}, shape(c.T, f, "times"))
 		valid := array[uint8](c.T, f, "mode.valid")
 		assert.Equal(c, [4]uint8{0, 1, 1, 1}, [4]uint8{valid[99], valid[100], valid[104], valid[299]}, "it holds to the end")
-	},
-	"float32-epoch-collapses": func(c *aCase) {
+	})
+}
+
+func TestFloat32EpochCollapses(t *testing.T) {
+	each(t, "float32-epoch-collapses", func(c *aCase) {
 		for _, args := range [][]string{{}, {"--hz", "10"}} {
 			said := c.bad(exitInput, append([]string{"resample", c.in("epoch.npz")}, args...)...)
 			assert.Contains(c, said, "float32 seconds that lie 128 s apart, so that 5 timestamps are 1 distinct ones; want float64 seconds")
 		}
-	},
-	"fuse-default-f32-loses-latlon": func(c *aCase) {
+	})
+}
+
+func TestFuseDefaultF32LosesLatlon(t *testing.T) {
+	each(t, "fuse-default-f32-loses-latlon", func(c *aCase) {
 		f, _, _ := c.good("fuse", c.in("gps.ulg"), "--hz", "10")
 		distinct := map[float64]bool{}
 		values, width := c.floats(f, "values"), shape(c.T, f, "values")[1]
@@ -98,8 +121,11 @@ var cases = map[string]func(c *aCase){
 		assert.Len(c, distinct, 50)
 		_, stdout, _ := c.good("fuse", c.in("gps.ulg"), "--hz", "10", "--dtype", "f32")
 		assert.Regexp(c, `vehicle_global_position, in f32: \d+ doubles were rounded, by up to `, stdout)
-	},
-	"hz30-previous-repeats-frames": func(c *aCase) {
+	})
+}
+
+func TestHz30PreviousRepeatsFrames(t *testing.T) {
+	each(t, "hz30-previous-repeats-frames", func(c *aCase) {
 		f, _, _ := c.good("resample", c.in("episode.npz"), "--hz", "30", "--kind", "previous")
 		want := make([]float64, 60)
 		for i := range want {
@@ -107,8 +133,11 @@ var cases = map[string]func(c *aCase){
 		}
 		assert.Equal(c, want, c.floats(f, "values"), "row i is frame i")
 		assert.Equal(c, same(60, 0), c.floats(f, "age"))
-	},
-	"interrupt-leaves-temporary": func(c *aCase) {
+	})
+}
+
+func TestInterruptLeavesTemporary(t *testing.T) {
+	each(t, "interrupt-leaves-temporary", func(c *aCase) {
 		times := make([]int64, 100_000)
 		for i := range times {
 			times[i] = int64(i) * 1e6
@@ -128,13 +157,19 @@ var cases = map[string]func(c *aCase){
 		if !cmd.ProcessState.Success() {
 			assert.Empty(c, listed(c.T, dir))
 		}
-	},
-	"linear-constant-infinity": func(c *aCase) {
+	})
+}
+
+func TestLinearConstantInfinity(t *testing.T) {
+	each(t, "linear-constant-infinity", func(c *aCase) {
 		f, _, _ := c.good("resample", c.in("limits.npz"))
 		inf := math.Inf(1)
 		assert.Equal(c, []float64{inf, -inf, inf, inf, -inf, inf, inf, -inf, inf}, c.floats(f, "values"), "as numpy.interp")
-	},
-	"npz-integer-values": func(c *aCase) {
+	})
+}
+
+func TestNpzIntegerValues(t *testing.T) {
+	each(t, "npz-integer-values", func(c *aCase) {
 		for _, args := range [][]string{{}, {"--stream", "arm", "--stream", "gripper:previous"}} {
 			f, stdout, _ := c.good(append([]string{"fuse", c.in("g.npz"), "--hz", "10"}, args...)...)
 			assert.Regexp(c, `gripper .* previous`, stdout)
@@ -147,8 +182,11 @@ var cases = map[string]func(c *aCase){
 				}
 			}
 		}
-	},
-	"npz-names-with-slash": func(c *aCase) {
+	})
+}
+
+func TestNpzNamesWithSlash(t *testing.T) {
+	each(t, "npz-names-with-slash", func(c *aCase) {
 		f, stdout, _ := c.good("fuse", c.in("episode.npz"), "--hz", "10")
 		assert.Contains(c, stdout, "/observations/qpos")
 		streams, err := f.Strings("streams")
@@ -158,24 +196,36 @@ var cases = map[string]func(c *aCase){
 		assert.Contains(c, stderr, "not used: ")
 		assert.Contains(c, stderr, "/action")
 		_, _, _ = c.good("resample", c.in("episode.npz"), "--hz", "10", "--stream", "/observations/qpos")
-	},
-	"open3d-ply-double": func(c *aCase) {
+	})
+}
+
+func TestOpen3dPlyDouble(t *testing.T) {
+	each(t, "open3d-ply-double", func(c *aCase) {
 		for _, file := range []string{"utm.ply", "utm.npy"} {
 			_, stdout, _ := c.good("voxelize", c.in(file), "--preset", "open3d", "--size", "0.2")
 			assert.Contains(c, stdout, "voxels: 267\n", file)
 		}
-	},
-	"pcd-count-zero": func(c *aCase) {
+	})
+}
+
+func TestPcdCountZero(t *testing.T) {
+	each(t, "pcd-count-zero", func(c *aCase) {
 		f, _, _ := c.good("voxelize", c.in("ouster.pcd"), "--size", "1", "--mode", "sparse")
 		assert.Equal(c, []float64{0, 0, 0, 1, 1, 1, 2, 2, 2}, c.floats(f, "coords"))
 		assert.Equal(c, []float64{0, 0, 0, 10, 1, 1, 20, 2, 2}, c.floats(f, "features"), "intensity, noise, range")
-	},
-	"pcd-lowercase-type": func(c *aCase) {
+	})
+}
+
+func TestPcdLowercaseType(t *testing.T) {
+	each(t, "pcd-lowercase-type", func(c *aCase) {
 		f, stdout, _ := c.good("voxelize", c.in("lower.pcd"), "--size", "1", "--mode", "sparse")
 		assert.Equal(c, []int{3, 3}, shape(c.T, f, "coords"))
 		assert.Contains(c, stdout, "features: stamp, intensity\n")
-	},
-	"pipe-called-corrupt": func(c *aCase) {
+	})
+}
+
+func TestPipeCalledCorrupt(t *testing.T) {
+	each(t, "pipe-called-corrupt", func(c *aCase) {
 		data, err := os.ReadFile(c.in("scan.pcd"))
 		require.NoError(c, err)
 		for _, name := range []string{"-", "/dev/stdin"} {
@@ -185,25 +235,38 @@ var cases = map[string]func(c *aCase){
 			require.NoError(c, err, string(out))
 			assert.Contains(c, string(out), "cloud: 3 points")
 		}
-	},
-	"ply-vertex-over-two-lines": func(c *aCase) {
+	})
+}
+
+func TestPlyVertexOverTwoLines(t *testing.T) {
+	each(t, "ply-vertex-over-two-lines", func(c *aCase) {
 		f, stdout, _ := c.good("voxelize", c.in("wrapped.ply"), "--size", "1", "--mode", "sparse")
 		assert.Contains(c, stdout, "cloud: 3 points")
 		assert.Contains(c, stdout, "features: red, green, blue\n")
 		assert.Equal(c, []float64{255, 0, 0, 0, 255, 0, 0, 0, 255}, c.floats(f, "features"))
-	},
-	"resample-shows-no-progress": func(c *aCase) { TestStepsAreTold(c.T) },
-	"slice-of-empty": func(c *aCase) {
+	})
+}
+
+func TestResampleShowsNoProgress(t *testing.T) { TestStepsAreTold(t) }
+
+func TestSliceOfEmpty(t *testing.T) {
+	each(t, "slice-of-empty", func(c *aCase) {
 		f, _, _ := c.good("voxelize", c.in("none.npy"), "--size", "1", "--min", "0,0,0", "--max", "1,1,1")
 		assert.Equal(c, []float64{0}, c.floats(f, "grid"))
 		f, _, _ = c.good("resample", c.in("batch.npz"))
 		assert.Empty(c, c.floats(f, "values"))
-	},
-	"tolerance-has-no-effect-on-linear": func(c *aCase) {
+	})
+}
+
+func TestToleranceHasNoEffectOnLinear(t *testing.T) {
+	each(t, "tolerance-has-no-effect-on-linear", func(c *aCase) {
 		_, _, stderr := c.good("resample", c.in("t.npz"), "--tolerance", "10ms")
 		assert.Contains(c, stderr, "tolerance has no effect")
-	},
-	"ulog-one-back-step": func(c *aCase) {
+	})
+}
+
+func TestUlogOneBackStep(t *testing.T) {
+	each(t, "ulog-one-back-step", func(c *aCase) {
 		f, stdout, stderr := c.good("resample", c.in("flight.ulg"), "--hz", "10")
 		assert.True(c, f.Has("b.values"))
 		assert.False(c, f.Has("a.values"))
@@ -213,41 +276,41 @@ var cases = map[string]func(c *aCase){
 		assert.True(c, f.Has("a.values"))
 		assert.Contains(c, stderr, "a: 1 step back in time, sorted")
 		assert.Contains(c, c.bad(exitInput, "resample", c.in("flight.ulg"), "--hz", "10", "--unordered", "error"), "stream a: ")
-	},
-	"ulog-one-bad-message": func(c *aCase) {
+	})
+}
+
+func TestUlogOneBadMessage(t *testing.T) {
+	each(t, "ulog-one-bad-message", func(c *aCase) {
 		for _, file := range []string{"bad_length.ulg", "bad_key.ulg"} {
 			_, stdout, stderr := c.good("resample", c.in(file), "--hz", "10")
 			assert.Regexp(c, ` a +50 `, stdout, file)
 			assert.Regexp(c, `lost: .*: 1, 21 bytes \(ulog: `, stderr, file)
 			assert.Contains(c, c.bad(exitInput, "resample", c.in(file), "--hz", "10", "--strict"), "corrupt")
 		}
-	},
-	"union-with-a-zero-stamp": func(c *aCase) {
+	})
+}
+
+func TestUnionWithAZeroStamp(t *testing.T) {
+	each(t, "union-with-a-zero-stamp", func(c *aCase) {
 		said := c.bad(exitInput, "resample", c.in("flight.ulg"), "--hz", "10", "--range", "union")
 		assert.Contains(c, said, "rtl covers 0.000 to ")
 		_, stdout, stderr := c.good("resample", c.in("flight.ulg"), "--hz", "10")
 		assert.Regexp(c, `clock: \d\d targets`, stdout)
 		assert.Contains(c, stderr, "rtl: a timestamp of 0.000 s lies ")
-	},
+	})
 }
 
-// TestCases runs each folder in testdata/cases, and the cases without input, on each available backend.
-func TestCases(t *testing.T) {
-	folders, err := os.ReadDir("testdata/cases")
-	require.NoError(t, err)
-	for _, f := range folders {
-		assert.True(t, !f.IsDir() || cases[f.Name()] != nil, "%s has a test", f.Name())
-	}
-	for _, backend := range []string{"cpu", "sim", "cuda"} {
-		t.Run(backend, func(t *testing.T) {
-			if backend == "cuda" {
-				needGPU(t)
+// Names in a file may have control characters, C1 of them too. No command prints them as they are.
+func TestSafeInputs(t *testing.T) {
+	dir := sharedCase(t, "safe-inputs")
+	for _, name := range []string{"esc.bag", "esc.csv", "esc.mcap", "esc.npz", "esc.safetensors", "c1.hdf5", "esc.pcd", "esc.ply"} {
+		for _, command := range []string{"inspect", "doctor", "voxelize"} {
+			args := []string{command, filepath.Join(dir, name)}
+			if command == "voxelize" {
+				args = append(args, "--size=1", "-o", filepath.Join(t.TempDir(), "o.npz"), "--backend=cpu")
 			}
-			for name, run := range cases {
-				t.Run(name, func(t *testing.T) {
-					run(&aCase{T: t, dir: filepath.Join("testdata/cases", name), backend: backend})
-				})
-			}
-		})
+			_, stdout, stderr := execute(args...)
+			assert.NotRegexp(t, `[\x00-\x08\x0b-\x1f\x7f-\x{9f}]`, stdout+stderr, "%s %s", command, name)
+		}
 	}
 }

@@ -57,16 +57,11 @@ func (c *conversion) check(hz float64) (convert.Target, error) {
 	case c.unordered != "" && c.planFile == "" && hz == 0:
 		return nil, usagef("--unordered: got no --plan and no --hz, want one: else streams stay as they are")
 	}
-	if err := notURL(c.out); err != nil {
+	if err := writable(slices.Concat(c.in, []string{c.planFile}, c.opt.Reading.Definitions), output{flag: "-o", path: c.out, folder: true}); err != nil {
 		return nil, err
 	}
 	if err := c.named(); err != nil {
 		return nil, err
-	}
-	for _, in := range c.in {
-		if err := outside(in, c.out); err != nil {
-			return nil, err
-		}
 	}
 	if len(c.opt.Media) == 1 && c.opt.Media[0] == "none" {
 		c.opt.Media = []string{""}
@@ -181,14 +176,6 @@ func (c *conversion) explain(err error) error {
 		return unwritten(err)
 	}
 	return err
-}
-
-// outside returns an error if an output is an input, or inside one.
-func outside(in, out string) error {
-	if liesIn(in, out) {
-		return usagef("-o: %q is the input %q, or in it, want one elsewhere", out, in)
-	}
-	return nil
 }
 
 func wereEpisodes(n int) string {

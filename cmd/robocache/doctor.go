@@ -73,13 +73,8 @@ func (a *app) doctor(ctx context.Context, p *physician) error {
 		if ext := strings.ToLower(filepath.Ext(p.html)); ext != ".html" && ext != ".htm" {
 			return usagef("--html: got %q, want a name that ends in .html", p.html)
 		}
-		for _, path := range p.paths {
-			if sameFile(path, p.html) {
-				return usagef("--html: %q is the input %q, want another file", p.html, path)
-			}
-		}
 	}
-	if err := writable(p.html); err != nil {
+	if err := writable(append(p.paths, p.opt.Definitions...), output{flag: "--html", path: p.html}); err != nil {
 		return err
 	}
 	all := &doctor.Report{Findings: []doctor.Finding{}}
@@ -101,7 +96,10 @@ func (a *app) doctor(ctx context.Context, p *physician) error {
 	}
 	report := func() error {
 		if a.JSON {
-			return a.WriteJSON(all)
+			return a.WriteJSON(struct {
+				*doctor.Report
+				Notes []notetext.EpisodeEntry `json:"notes"`
+			}{all, notetext.EpisodeEntries(all.Notes.List)})
 		}
 		return a.printFindings(all)
 	}

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -24,9 +22,9 @@ import (
 // stdin names the standard input on a command line.
 const stdin = "-"
 
-// begin checks that the outputs can be written, and gives the input a name that can be opened repeatedly.
-func (a *app) begin(in *string, outputs ...string) (clean func(), err error) {
-	if err := writable(outputs...); err != nil {
+// begin checks that the outputs can be written, and gives the input a name that can be opened repeatedly. others are further inputs.
+func (a *app) begin(in *string, others []string, outputs ...output) (clean func(), err error) {
+	if err := writable(append(others, *in), outputs...); err != nil {
 		return nil, err
 	}
 	*in, clean, err = a.local(*in)
@@ -114,20 +112,8 @@ func beginning(path string, n int) (folder bool, head []byte, err error) {
 
 // temporaryFolder makes a folder that is removed when the program ends. clean removes it earlier.
 func temporaryFolder() (dir string, clean func(), err error) {
-	var salt [8]byte
-	if _, err := rand.Read(salt[:]); err != nil {
-		return "", func() {}, err
-	}
-	dir = filepath.Join(os.TempDir(), "robocache-"+hex.EncodeToString(salt[:]))
-	release := atomicfile.Temporary(dir)
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		release()
-		return "", func() {}, unwritten(err)
-	}
-	return dir, func() {
-		os.RemoveAll(dir)
-		release()
-	}, nil
+	dir, clean, err = atomicfile.TemporaryFolder(filepath.Join(os.TempDir(), "robocache"))
+	return dir, clean, unwritten(err)
 }
 
 // formatOf returns the format by the file's extension, or by its first bytes if the extension is unknown: "ulg", "npz", or "folder".

@@ -57,15 +57,10 @@ func (a *app) inspect(ctx context.Context, in *inspector) error {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	if in.plot != "" {
-		switch {
-		case !strings.EqualFold(filepath.Ext(in.plot), ".png"):
-			return usagef("--plot: got %q, want a name that ends in .png", in.plot)
-		case sameFile(in.path, in.plot):
-			return usagef("--plot: %q is the input %q, want another file", in.plot, in.path)
-		}
+	if in.plot != "" && !strings.EqualFold(filepath.Ext(in.plot), ".png") {
+		return usagef("--plot: got %q, want a name that ends in .png", in.plot)
 	}
-	clean, err := a.begin(&in.path, in.plot)
+	clean, err := a.begin(&in.path, in.opt.Definitions, output{flag: "--plot", path: in.plot})
 	if err != nil {
 		return err
 	}

@@ -230,7 +230,7 @@ func TestNoOutputIsAnotherFileOfTheCommand(t *testing.T) {
 	require.NoError(t, os.Symlink("one", out))
 	require.NoError(t, os.Symlink("one", plot))
 	require.NoError(t, os.WriteFile(plan, []byte("version: 1\nrate: 1\n"), 0o600))
-	for want, args := range map[string][]string{"is the output": {"--plot", plot}, "is the plan": {"--plan", plan, "--plot", plan}} {
+	for want, args := range map[string][]string{"is the output": {"--plot", plot}, "is the input": {"--plan", plan, "--plot", plan}} {
 		code, _, stderr := execute(append([]string{"resample", "testdata/ramp.npz", "-o", out}, args...)...)
 		assert.Equal(t, exitUsage, code)
 		assert.Contains(t, stderr, want)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,8 +19,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// checkFiles checks the files and the backend on a command line. The extension of out must be in kinds, for example ".npz".
-func checkFiles(in, out, plot, backend string, kinds ...string) error {
+// checkFiles checks the outputs and the backend on a command line. The extension of out must be in kinds, for example ".npz".
+func checkFiles(out, plot, backend string, kinds ...string) error {
 	switch {
 	case out == "":
 		return usagef("no output given, want -o OUT.npz")
@@ -29,12 +28,6 @@ func checkFiles(in, out, plot, backend string, kinds ...string) error {
 		return usagef("-o: got %q, want a name that ends in %s", out, strings.Join(kinds, " or "))
 	case plot != "" && !strings.EqualFold(filepath.Ext(plot), ".png"):
 		return usagef("--plot: got %q, want a name that ends in .png", plot)
-	case sameFile(in, out):
-		return usagef("-o: %q is the input %q, want another file", out, in)
-	case plot != "" && sameFile(in, plot):
-		return usagef("--plot: %q is the input %q, want another file", plot, in)
-	case plot != "" && sameFile(out, plot):
-		return usagef("--plot: %q is the output %q, want another file", plot, out)
 	}
 	if kind, _, _ := strings.Cut(backend, ":"); kind == "" {
 		return usagef("--backend: got %q, want %s", backend, strings.Join(backendNames(), ", "))
@@ -42,20 +35,58 @@ func checkFiles(in, out, plot, backend string, kinds ...string) error {
 	return nil
 }
 
-// writable checks before the work that outputs can be written.
-func writable(paths ...string) error {
-	for _, path := range paths {
-		if path == "" {
+// output is a file that a command writes, with its flag, or a folder. Without a path there is none.
+type output struct {
+	flag, path string
+	folder     bool
+}
+
+// writable checks before the work that outputs can be written, and that they replace neither an input nor each other: no output is an input, lies in
+// one, or has one in it. Of folders it checks no more, and makes none.
+func writable(inputs []string, outputs ...output) error {
+	for i, o := range outputs {
+		if o.path == "" {
 			continue
 		}
-		if err := notURL(path); err != nil {
+		if err := notURL(o.path); err != nil {
 			return err
 		}
-		if err := atomicfile.Check(path); err != nil {
+		for _, in := range inputs {
+			if at, local := storage.Local(in); local && in != "" && atomicfile.Overlap(datasetOf(at), o.path) {
+				return usagef("%s: %q is the input %q, or in it, or around it, want one elsewhere", o.flag, o.path, in)
+			}
+		}
+		for _, other := range outputs[:i] {
+			if other.path != "" && !other.folder && !o.folder && atomicfile.Overlap(other.path, o.path) {
+				return usagef("%s: %q is the output %q, want another file", o.flag, o.path, other.path)
+			}
+		}
+		if o.folder {
+			continue
+		}
+		if err := atomicfile.Check(o.path); err != nil {
 			return unwritten(err)
 		}
 	}
 	return nil
+}
+
+// datasetOf returns the folder of a dataset that is named by its meta/info.json, or the path.
+func datasetOf(path string) string {
+	if dir := filepath.Dir(path); filepath.Base(path) == "info.json" && filepath.Base(dir) == "meta" {
+		return filepath.Dir(dir)
+	}
+	return path
+}
+
+// alone locks an output against other programs of the command.
+func alone(path, command string) (unlock func(), err error) {
+	at := filepath.Clean(path)
+	unlock, err = atomicfile.Lock(filepath.Join(filepath.Dir(at), "."+filepath.Base(at)+"."+command+".lock"))
+	if errors.Is(err, atomicfile.ErrLocked) {
+		return nil, &outputError{path, errors.New("another program is making it: want another output, or to wait until it is done")}
+	}
+	return unlock, err
 }
 
 // notURL returns a usage error if an output is a URL. One slash is enough, because filepath.Join removes the other.
@@ -130,37 +161,3 @@ const maxOutput = 64 << 30
 
 // room returns the bound for an output: maxOutput or the available memory, the smaller one.
 func room() float64 { return float64(min(maxOutput, tensor.Available())) }
-
-// sameFile reports whether two names are one file. It follows links.
-func sameFile(a, b string) bool {
-	ia, errA := os.Stat(a)
-	ib, errB := os.Stat(b)
-	if errA == nil && errB == nil {
-		return os.SameFile(ia, ib)
-	}
-	for _, name := range []*string{&a, &b} { // neither needs to exist
-		if target, err := atomicfile.Follow(*name); err == nil {
-			*name = target
-		}
-	}
-	return filepath.Clean(a) == filepath.Clean(b)
-}
-
-// liesIn reports whether an output is an input on the disk, or inside one. It returns false if a path has no absolute form, because the work
-// fails then anyway.
-func liesIn(in, out string) bool {
-	if _, local := storage.Local(in); !local {
-		return false
-	}
-	in, errIn := filepath.Abs(in)
-	at, errOut := filepath.Abs(out)
-	if errIn != nil || errOut != nil {
-		return false
-	}
-	for ; !sameFile(in, at); at = filepath.Dir(at) {
-		if at == filepath.Dir(at) {
-			return false
-		}
-	}
-	return true
-}

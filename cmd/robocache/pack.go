@@ -87,10 +87,8 @@ func (a *app) pack(p *batching.Packing, out string) error {
 		return usagef("no output given, want -o STORE.safetensors")
 	case !strings.HasSuffix(strings.ToLower(out), ".safetensors"):
 		return usagef("-o: got %q, want a name that ends in .safetensors", out)
-	case sameFile(p.Path, out):
-		return usagef("-o: %q is the input %q, want another file", out, p.Path)
 	}
-	if err := writable(out); err != nil {
+	if err := writable(append(p.Definitions, p.Path), output{flag: "-o", path: out}); err != nil {
 		return err
 	}
 	ctx := context.Background()

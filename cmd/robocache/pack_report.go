@@ -65,9 +65,9 @@ func packedOf(ctx context.Context, in, out string, store *store.Store) (*packed,
 	at := map[string]int{}
 	for _, e := range store.Episodes {
 		for _, n := range e.Notes.Of(dataset.ClassLeftOut, dataset.ClassDamage) {
-			key, l := n.Subject, notetext.Reason{Name: n.Subject, Reason: notetext.Text(n)}
+			key, l := n.Subject, notetext.Reason{Name: n.Subject, Reason: notetext.Text(n), Code: n.Code}
 			if n.Code.Class() == dataset.ClassDamage {
-				key, l = "damage "+string(n.Code)+n.Subject, notetext.Reason{Name: "damage", Reason: notetext.Line(n)}
+				key, l = "damage "+string(n.Code)+n.Subject, notetext.Reason{Name: "damage", Reason: notetext.Line(n), Code: n.Code}
 			}
 			k, there := at[key]
 			if !there {

@@ -18,7 +18,7 @@ import (
 
 // packShards packs the shards from begin to end-1 to a folder with count shards. from names the source for these numbers.
 func (a *app) packShards(p *batching.Packing, out string, begin, end, count int, from string) error {
-	if err := shardsFolder(p.Path, out); err != nil {
+	if err := shardsFolder(append(p.Definitions, p.Path), out); err != nil {
 		return err
 	}
 	if from != "" {
@@ -86,8 +86,8 @@ func (a *app) packShard(ctx context.Context, p *batching.Packing, d dataset.Data
 }
 
 // shardsFolder returns a usage error if an output cannot be a store folder.
-func shardsFolder(in, out string) error {
-	if err := notURL(out); err != nil {
+func shardsFolder(inputs []string, out string) error {
+	if err := writable(inputs, output{flag: "-o", path: out, folder: true}); err != nil {
 		return err
 	}
 	info, err := os.Stat(out)
@@ -98,9 +98,6 @@ func shardsFolder(in, out string) error {
 		return usagef("-o: got the file %q, want a folder for the shards", out)
 	case err != nil && strings.HasSuffix(strings.ToLower(out), ".safetensors"):
 		return usagef("-o: got %q, want the name of a folder for the shards", out)
-	}
-	if liesIn(in, out) {
-		return usagef("-o: %q is in the input %q, whose files the store is checked against, want a folder elsewhere", out, in)
 	}
 	return nil
 }

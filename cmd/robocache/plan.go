@@ -78,11 +78,8 @@ func (a *app) planCommand() *cobra.Command {
 }
 
 func (a *app) plan(ctx context.Context, p *planning) error {
-	if p.out != "" && sameFile(p.Path, p.out) {
-		return usagef("-o: %q is the input %q, want another file", p.out, p.Path)
-	}
 	in := p.Path
-	clean, err := a.begin(&p.Path, p.out)
+	clean, err := a.begin(&p.Path, p.Definitions, output{flag: "-o", path: p.out})
 	if err != nil {
 		return err
 	}

@@ -46,10 +46,8 @@ func (p *acting) check() error {
 		return usagef("--live: got it with -o or --plot, want one of them")
 	case p.hz > 0 && !p.live:
 		return usagef("--hz: got it without --live, want both")
-	case p.out != "" && sameFile(p.path, p.out):
-		return usagef("-o: %q is the recording, want another file", p.out)
 	}
-	return writable(p.out, p.plot)
+	return writable(append(p.request.Definitions, p.dir, p.path), output{flag: "-o", path: p.out}, output{flag: "--plot", path: p.plot})
 }
 
 // explain maps an error to a command-line error.

@@ -65,12 +65,7 @@ func (r *request) check() error {
 	if r.Unordered != "" && !slices.Contains(align.Unordereds, r.Unordered) {
 		return usagef("--unordered: got %q, want %s", r.Unordered, strings.Join(align.Unordereds, ", "))
 	}
-	for flag, path := range map[string]string{"-o": r.out, "--plot": r.plot} {
-		if r.planFile != "" && path != "" && sameFile(r.planFile, path) {
-			return usagef("%s: %q is the plan, want another file", flag, path)
-		}
-	}
-	if err := checkFiles(r.in, r.out, r.plot, r.backend, ".npz", ".safetensors", ".mcap"); err != nil {
+	if err := checkFiles(r.out, r.plot, r.backend, ".npz", ".safetensors", ".mcap"); err != nil {
 		return err
 	}
 	if r.encoding.Given && !r.messages() {

@@ -43,9 +43,10 @@ type computed struct {
 	Output string   `json:"output,omitempty"`
 	Kept   []string `json:"kept"` // features copied from the earlier file of statistics
 	*stats.Report
-	Problems []inspection.Problem `json:"problems"` // of the dataset as a whole
-	Absent   []absentInput        `json:"absent"`   // the dataset, if it lacks declared episodes
-	Remarks  []string             `json:"remarks"`
+	Notes    []notetext.EpisodeEntry `json:"notes"`    // Report.Notes with sentences
+	Problems []inspection.Problem    `json:"problems"` // of the dataset as a whole
+	Absent   []absentInput           `json:"absent"`   // the dataset, if it lacks declared episodes
+	Remarks  []string                `json:"remarks"`
 }
 
 func (a *app) statsCommand() *cobra.Command {
@@ -120,19 +121,15 @@ func (s *statistics) check() error {
 	case (s.form.State != "" || s.form.Action != "") && s.form.Name != "openpi" && s.form.Name != "octo":
 		return usagef("--state, --action: got them without --to openpi or octo, whose files name streams so")
 	}
-	for _, p := range append([]string{s.after, s.planFile}, s.paths...) {
-		if s.out != "" && p != "" && sameFile(p, s.out) {
-			return usagef("-o: %q is the input %q, want another file", s.out, p)
-		}
+	inputs := slices.Concat([]string{s.after, s.planFile}, s.read.Definitions, s.paths)
+	if (s.form.Name == "lerobot" || s.form.Name == "gr00t") && !s.merge && filepath.Clean(s.out) == filepath.Join(s.paths[0], "meta", "stats.json") {
+		inputs = inputs[:len(inputs)-1] // the dataset's statistics are computed anew, and what they have of images is taken over
 	}
-	return nil
+	return writable(inputs, output{flag: "-o", path: s.out})
 }
 
 func (a *app) stats(s *statistics) error {
 	if err := s.check(); err != nil {
-		return err
-	}
-	if err := writable(s.out); err != nil {
 		return err
 	}
 	if s.quantless {
@@ -142,7 +139,9 @@ func (a *app) stats(s *statistics) error {
 	if err != nil {
 		return err
 	}
-	r := &computed{Input: s.paths, Output: s.out, Kept: []string{}, Report: state.Report(), Absent: append([]absentInput{}, s.absent...), Problems: inspection.Problems(s.problems), Remarks: notetext.Lines(s.problems)}
+	r := &computed{Input: s.paths, Output: s.out, Kept: []string{}, Report: state.Report(),
+		Notes:  notetext.EpisodeEntries(state.Notes.List),
+		Absent: append([]absentInput{}, s.absent...), Problems: inspection.Problems(s.problems), Remarks: notetext.Lines(s.problems)}
 	for _, a := range s.absent {
 		r.Remarks = append(r.Remarks, a.String())
 	}
@@ -161,9 +160,7 @@ func (a *app) stats(s *statistics) error {
 			r.Remarks = append(r.Remarks, fmt.Sprintf("the plan's stream %s has no numbers in any episode, as cameras have none", name))
 		}
 	}
-	if r.Damaged > 0 {
-		r.Remarks = append(r.Remarks, fmt.Sprintf("something could not be read of %s, which robocache inspect tells", episodes(r.Damaged)))
-	}
+	r.Remarks = append(r.Remarks, notetext.EpisodeLines(state.Notes.List, r.Episodes)...)
 	for _, k := range r.Skipped {
 		r.Remarks = append(r.Remarks, fmt.Sprintf("skipped: episode %d %s: %s", k.Episode, k.Name, k.Reason))
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/printed"
 	"github.com/robocache/robocache/internal/serve"
@@ -37,7 +38,7 @@ func (w *trainer) describe(tr *policy.Trainer, store *store.Store) error {
 			others = append(others, n.String())
 		}
 		text := "not states: " + strings.Join(others, ", ")
-		if c.NotStates[0].Reason != policy.Camera {
+		if c.NotStates[0].Code() != dataset.CodePlanCamera {
 			text += "; a plan that names them takes them"
 		}
 		w.remark("%s", text)

@@ -65,6 +65,10 @@ func (t *training) check() error {
 	if t.out == "" {
 		return nil
 	}
+	inputs := append(t.request.Definitions, t.path, t.planFile)
+	if err := writable(inputs, output{flag: "--out", path: t.out, folder: true}); err != nil {
+		return err
+	}
 	switch there, err := policy.Exists(t.out); {
 	case err != nil:
 		return t.explain(err)
@@ -81,13 +85,10 @@ func (t *training) outputs() error {
 	if !t.writes() {
 		return nil
 	}
-	if err := notURL(t.out); err != nil {
-		return err
-	}
 	if err := os.MkdirAll(t.out, 0o777); err != nil {
 		return unwritten(err)
 	}
-	if err := writable(filepath.Join(t.out, lossPicture)); err != nil {
+	if err := writable(nil, output{path: filepath.Join(t.out, lossPicture)}); err != nil {
 		return err
 	}
 	return unwritten(atomicfile.Sweep(t.out, func(name string) bool { return name == lossPicture || policy.IsFile(name) }))
@@ -95,15 +96,10 @@ func (t *training) outputs() error {
 
 // alone locks the checkpoint against other programs.
 func (t *training) alone() (unlock func(), err error) {
-	if !t.writes() || notURL(t.out) != nil {
+	if !t.writes() {
 		return func() {}, nil
 	}
-	at := filepath.Clean(t.out)
-	unlock, err = atomicfile.Lock(filepath.Join(filepath.Dir(at), "."+filepath.Base(at)+".train.lock"))
-	if errors.Is(err, atomicfile.ErrLocked) {
-		return nil, &outputError{t.out, errors.New("another program is making it: want another folder, or to wait until it is done")}
-	}
-	return unlock, err
+	return alone(t.out, "train")
 }
 
 // explain maps an error from package policy to a command-line error.

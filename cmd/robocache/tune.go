@@ -95,7 +95,7 @@ func (a *app) tuneOn(r *tuneRequest, dev *ops.Device, jobs []benchmark.Job) erro
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return unwritten(err)
 	}
-	if err := writable(path); err != nil {
+	if err := writable([]string{r.shapes}, output{flag: "-o", path: path}); err != nil {
 		return err
 	}
 	ctx, ended, stop := a.UntilCut(r.limit)

@@ -70,7 +70,7 @@ func (a *app) view(v *viewer) error {
 	}
 	ctx, ended, stop := a.UntilCut(0)
 	defer stop()
-	clean, err := a.begin(&v.path)
+	clean, err := a.begin(&v.path, nil)
 	if err != nil {
 		return err
 	}

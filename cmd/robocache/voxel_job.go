@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/robocache/robocache/internal/arrayfile"
+	"github.com/robocache/robocache/internal/printed"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 	"github.com/robocache/robocache/viz"
@@ -183,7 +184,7 @@ func (a *app) voxelized(j *voxelJob, device ops.Info) error {
 	fmt.Fprintf(a.Out, "grid: %d x %d x %d cells of %s, from %s to %s\n", cells[0], cells[1], cells[2],
 		shortVec(j.grid.Size), shortVec(j.grid.Min), shortVec(end))
 	if len(j.cloud.names) > 0 {
-		fmt.Fprintf(a.Out, "features: %s\n", strings.Join(j.cloud.names, ", "))
+		fmt.Fprintf(a.Out, "features: %s\n", printed.Text(strings.Join(j.cloud.names, ", ")))
 	}
 	if j.opts.Mode != ops.VoxelDense {
 		fmt.Fprintf(a.Out, "voxels: %d\n", f.Voxels)

@@ -35,7 +35,7 @@ type voxelRequest struct {
 // options checks the command line without the input, and returns the operation's options.
 func (r *voxelRequest) options() (ops.VoxelizeOptions, error) {
 	none := ops.VoxelizeOptions{}
-	if err := checkFiles(r.in, r.out, r.plot, r.backend, ".npz"); err != nil {
+	if err := checkFiles(r.out, r.plot, r.backend, ".npz"); err != nil {
 		return none, err
 	}
 	if r.columns != nil {

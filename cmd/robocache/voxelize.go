@@ -123,7 +123,7 @@ func (a *app) voxelize(r *voxelRequest) error {
 	if err != nil {
 		return err
 	}
-	clean, err := a.begin(&r.in, r.out, r.plot)
+	clean, err := a.begin(&r.in, r.reading.Definitions, output{flag: "-o", path: r.out}, output{flag: "--plot", path: r.plot})
 	if err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ func TestExitCodesOfVoxelize(t *testing.T) {
 		{box(points, "--backend=tpu"), exitUsage, []string{"tpu"}},
 
 		{box(filepath.Join(dir, "missing.pcd")), exitInput, []string{"missing.pcd", "no such file"}},
-		{box(dir), exitInput, []string{"folder"}},
+		{box(t.TempDir()), exitInput, []string{"folder"}},
 		{box(file("text", "neither")), exitInput, []string{".pcd, .ply, .bin, .npy or .npz"}},
 		{box(file("a.pcd", "FIELDS x y z\nWIDTH 1\nDATA ascii\n1 2 x\n")), exitInput, []string{"a.pcd", "byte 36", "line 4", `"x"`}},
 		{box(file("a.ply", "ply\nformat ascii 1.0\nelement vertex 9\n")), exitInput, []string{"a.ply", "truncated"}},

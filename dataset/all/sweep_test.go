@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"image"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,11 +30,11 @@ import (
 
 // sweep is a small recording, whose files are cut.
 type sweep struct {
-	name    string
-	files   map[string][]byte // by their paths below a folder
-	open    string            // the file or folder that is opened
-	opt     dataset.Options
-	grows   bool // elements lie in the order of the file: a longer part never has fewer
+	name  string
+	files map[string][]byte // by their paths below a folder
+	open  string            // the file or folder that is opened
+	opt   dataset.Options
+	grows bool // elements lie in the order of the file: a longer part never has fewer
 	// ends are the lengths of a file at which an element or a transaction ends, so that a shorter recording is the same bytes; nil for none.
 	ends    func(name string, data []byte) map[int]bool
 	changes bool // a part may have other values: numbers become text, steps get another clock
@@ -263,7 +265,9 @@ func lerobotFiles(t *testing.T) map[string][]byte {
 
 // sweeps are recordings of all formats.
 func sweeps(t *testing.T) (list []sweep) {
-	one := func(name string, data []byte) { list = append(list, sweep{name: name, files: map[string][]byte{name: data}, open: name}) }
+	one := func(name string, data []byte) {
+		list = append(list, sweep{name: name, files: map[string][]byte{name: data}, open: name})
+	}
 	file := func(path string) {
 		name := filepath.Base(path)
 		list = append(list, sweep{name: path, files: map[string][]byte{name: filetest.Read(t, filepath.Join("..", path))}, open: name})
@@ -397,4 +401,81 @@ func picture(shade, size int) []byte {
 		panic(err)
 	}
 	return b.Bytes()
+}
+
+// Elements that are empty, doubled or of another size cost themselves: each other element of the recording is there.
+func TestAnElementOfAnotherSizeCostsItself(t *testing.T) {
+	for _, s := range sweeps(t)[:3] { // their elements stand for themselves in the bytes
+		t.Run(s.name, func(t *testing.T) {
+			root, path := s.lay(t)
+			whole, err := s.read(t.Context(), path)
+			require.NoError(t, err)
+			data, to := s.files[s.open], filepath.Join(root, s.open)
+			var at []int
+			for n := range len(data) + 1 {
+				if s.ends(s.open, data)[n] {
+					at = append(at, n)
+				}
+			}
+			first := 0 // the header of a table, and the definitions of a log
+			if s.open == "table.csv" {
+				first = 1
+			} else if s.open == "log.ulg" {
+				first = 4
+			}
+			for i := first; i < len(at); i++ {
+				from := 0
+				if i > 0 {
+					from = at[i-1]
+				}
+				element := data[from:at[i]]
+				if s.open == "log.ulg" && i == first {
+					continue
+				}
+				for what, with := range map[string][]byte{"empty": emptied(s.open, element), "doubled": append(bytes.Clone(element), element...), "short": shortened(s.open, element)} {
+					filetest.Write(t, to, slices.Concat(data[:from], with, data[at[i]:]))
+					part, err := s.read(t.Context(), path)
+					require.NoError(t, err, "%s %d", what, i)
+					require.Empty(t, part.errs, "%s %d", what, i)
+					require.GreaterOrEqual(t, part.count, whole.count-1, "%s %d", what, i)
+					lost := 0
+					for name, n := range whole.elements {
+						lost += max(0, n-part.elements[name])
+					}
+					require.LessOrEqual(t, lost, 1, "%s %d", what, i)
+					if lost > 0 && (what != "empty" || s.open == "log.ulg") {
+						require.Error(t, part.noted(whole), "%s %d", what, i)
+					}
+				}
+			}
+		})
+	}
+}
+
+// noted returns an error that names a note which another content does not have, or nil.
+func (c content) noted(other content) error {
+	for name, n := range c.notes {
+		if other.notes[name] < n {
+			return errors.New(name)
+		}
+	}
+	return nil
+}
+
+// emptied is an element without content: of a table an empty line, of a log a message of no bytes.
+func emptied(file string, element []byte) []byte {
+	if file == "log.ulg" {
+		return []byte{0, 0, element[2]}
+	}
+	return []byte("\n")
+}
+
+// shortened is an element that lacks its last value.
+func shortened(file string, element []byte) []byte {
+	if file == "log.ulg" {
+		short := bytes.Clone(element[:len(element)-4])
+		binary.LittleEndian.PutUint16(short, uint16(len(short)-3))
+		return short
+	}
+	return append(bytes.Clone(element[:bytes.LastIndexAny(element, ", ")]), '\n')
 }

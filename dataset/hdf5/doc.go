@@ -28,7 +28,7 @@
 //	files        superblocks 0 to 3, behind a user block of any size; object headers 1 and 2, with attributes in them or in heaps, in order of creation
 //	groups       symbol tables, compact and dense links; hard and soft links
 //	layouts      compact, contiguous, chunked; versions 1 to 4, with B-trees 1 and 2, single, implicit, fixed and extensible indexes, edges without filters
-//	filters      deflate, shuffle, fletcher32, lzf, zstd, lz4, bzip2, and blosc with blosclz, lz4, zlib or zstd
+//	filters      deflate, shuffle, fletcher32, lzf
 //	fill values  of both messages, for elements that were never written
 //	types        as above, in both byte orders, and compounds and arrays of these, versions 1 to 5
 //
@@ -37,7 +37,7 @@
 //	files        of several parts (family, multi, split), tables of shared messages, images of the metadata cache
 //	links        to other files, and of programs
 //	layouts      virtual datasets, elements in other files, layout 5, data blocks in pages of the index block of an extensible array
-//	filters      szip, nbit, scaleoffset, lzo, bitshuffle, blosc with snappy or shuffled bits, blosc2, zfp, and two that compress
+//	filters      all others, such as szip, blosc, zstd and lz4, and two that compress; the error has the command h5repack that changes them
 //	types        references, complex numbers, integers of odd sizes or with unused bits, floats that are not of IEEE 754, such as long double
 //
 // Arrays of MATLAB (version 7.3) have the dimensions in the order of the file, which is the reverse of MATLAB's.

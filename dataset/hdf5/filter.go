@@ -3,7 +3,6 @@ package hdf5
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 
 	"github.com/robocache/robocache/dataset"
@@ -13,18 +12,16 @@ const (
 	filterDeflate    = 1
 	filterShuffle    = 2
 	filterFletcher32 = 3
-	filterBzip2      = 307
 	filterLZF        = 32000
-	filterBlosc      = 32001
-	filterLZ4        = 32004
-	filterZstd       = 32015
 )
 
 var filterNames = map[int]string{
-	filterDeflate: "deflate", filterShuffle: "shuffle", filterFletcher32: "fletcher32", 4: "szip", 5: "nbit",
-	6: "scaleoffset", 305: "lzo", filterBzip2: "bzip2", filterLZF: "lzf", filterBlosc: "blosc", filterLZ4: "lz4", 32008: "bitshuffle", 32013: "zfp",
-	filterZstd: "zstd", 32026: "blosc2",
+	filterDeflate: "deflate", filterShuffle: "shuffle", filterFletcher32: "fletcher32", 4: "szip", 5: "nbit", 6: "scaleoffset", 305: "lzo",
+	307: "bzip2", filterLZF: "lzf", 32001: "blosc", 32004: "lz4", 32008: "bitshuffle", 32013: "zfp", 32015: "zstd", 32026: "blosc2",
 }
+
+// filtersRead is in the error of a filter that is not read, with the command of HDF5's tools that writes one that is.
+const filtersRead = "deflate, shuffle, fletcher32 or lzf; h5repack -f GZIP=1 IN OUT makes them deflate"
 
 // Filter is a step by which chunks are written.
 type Filter struct {
@@ -122,18 +119,14 @@ func wrongSize(s *source, what string, at int64, got, want int) error {
 func expand(s *source, what func() string, at int64, data []byte, want int, space *scratch, f Filter) ([]byte, error) {
 	c, ok := compressions[f.ID]
 	if !ok {
-		return nil, s.fail(at, dataset.ErrUnsupported, what(), "filter "+f.String(), "shuffle, fletcher32, "+compressionNames)
+		return nil, s.fail(at, dataset.ErrUnsupported, what(), "filter "+f.String(), filtersRead)
 	}
 	if want/c.ratio > len(data) {
 		return nil, s.fail(at, dataset.ErrCorrupt, what(), fmt.Sprintf("%d bytes of %s", len(data), f.Name), fmt.Sprintf("enough for %d", want))
 	}
 	out := space.other(data, want)
 	if in, err := c.expand(out, data); err != nil {
-		kind := dataset.ErrCorrupt
-		if errors.Is(err, dataset.ErrUnsupported) {
-			kind = dataset.ErrUnsupported
-		}
-		return nil, s.fail(at+int64(in), kind, what(), err.Error(), fmt.Sprintf("%d bytes of %s", want, f.Name))
+		return nil, s.fail(at+int64(in), dataset.ErrCorrupt, what(), err.Error(), fmt.Sprintf("%d bytes of %s", want, f.Name))
 	}
 	return out, nil
 }
@@ -144,16 +137,11 @@ func unshuffle(s *source, what func() string, at int64, data []byte, f Filter, s
 		return nil, s.fail(at, dataset.ErrCorrupt, what(), "shuffle of elements of no size", "a size")
 	}
 	size := int(min(f.values[0], uint32(len(data))+1))
-	if len(data)/size < 2 || size < 2 {
+	n := len(data) / size
+	if n < 2 || size < 2 {
 		return data, nil
 	}
 	out := space.other(data, len(data))
-	unshuffleTo(out, data, size)
-	return out, nil
-}
-
-func unshuffleTo(out, data []byte, size int) {
-	n := len(data) / size
 	part := func(k int) []byte { return data[k*n : (k+1)*n] }
 	switch size {
 	case 2:
@@ -181,6 +169,7 @@ func unshuffleTo(out, data []byte, size int) {
 		}
 	}
 	copy(out[n*size:], data[n*size:])
+	return out, nil
 }
 
 // fletcher32 checks the sum that follows the data, and cuts it off.

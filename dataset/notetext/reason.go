@@ -8,16 +8,17 @@ import (
 
 // Reason is a note in JSON lists that have names and reasons.
 type Reason struct {
-	Name     string `json:"name"`
-	Reason   string `json:"reason"`
-	Episodes int    `json:"episodes,omitempty"` // how many have it
+	Name     string       `json:"name"`
+	Reason   string       `json:"reason"`
+	Episodes int          `json:"episodes,omitempty"` // how many have it
+	Code     dataset.Code `json:"code"`
 }
 
 // Reasons returns the entries of notes. The list is not nil.
 func Reasons(notes dataset.Notes) []Reason {
 	list := make([]Reason, len(notes))
 	for i, n := range notes {
-		list[i] = Reason{Name: n.Subject, Reason: Text(n)}
+		list[i] = Reason{Name: n.Subject, Reason: Text(n), Code: n.Code}
 	}
 	return list
 }

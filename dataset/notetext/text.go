@@ -81,6 +81,15 @@ func EntryOf(n dataset.Note) Entry {
 	return e
 }
 
+// Entries returns the entries of notes, an empty list if there are none.
+func Entries(notes dataset.Notes) []Entry {
+	list := make([]Entry, len(notes))
+	for i, n := range notes {
+		list[i] = EntryOf(n)
+	}
+	return list
+}
+
 // expand replaces the fields of a template by those of a note:
 //
 //	{count}          the number; {count frame} is "1 frame" or "3 frames", and {count entry|entries} gives the plural

@@ -11,5 +11,13 @@
 // versions of ROS wrote lack the definitions of their messages: these are then of Options.Definitions, or the built-in ones of ROS' common messages, by
 // the distribution that wrote the file, where it says so.
 //
+// Read: storage sqlite3, of databases in any encoding of text and page size, with a write-ahead log, and mcap; compression_mode FILE and MESSAGE with
+// compression_format zstd, and the chunks of mcap with lz4 and zstd; messages in CDR of version 1, and of version 2 of final types, of both byte orders;
+// definitions in .msg and in IDL.
+//
+// Refused with an error, or left out with a note if other topics can be read: other storages, such as rosbag_v2; other compression formats; the
+// serialization formats other than cdr; CDR of mutable and appendable types; topics whose type has no definition. A transaction at the end of a write-ahead
+// log that did not end is left out with a note, as SQLite leaves it out.
+//
 // A file that is missing, or that metadata.yaml describes otherwise, is a problem that Info tells; counts that disagree are a remark of the episode.
 package rosbag2

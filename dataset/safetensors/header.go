@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"math"
 	"math/bits"
@@ -66,8 +67,9 @@ type layout struct {
 	names    []string // in the header's order
 	tensors  map[string]Header
 	metadata map[string]string
-	data     int64 // where the tensors begin
-	end      int64 // where the last of them ends
+	data     int64  // where the tensors begin
+	sum      uint32 // of the bytes before them
+	end      int64  // where the last of them ends
 }
 
 // readLayout reads the header of a file of size bytes, and holds it against the format's rules.
@@ -96,7 +98,7 @@ func readLayout(r io.ReaderAt, size int64) (*layout, error) {
 	if n == 0 || text[0] != '{' {
 		return nil, bad(dataset.ErrCorrupt, prefix, "header", fmt.Sprintf("%.10q", text), `"{" first`)
 	}
-	l := &layout{tensors: map[string]Header{}, metadata: map[string]string{}, data: prefix + int64(n)}
+	l := &layout{tensors: map[string]Header{}, metadata: map[string]string{}, data: prefix + int64(n), sum: crc32.Update(crc32.Checksum(length[:], castagnoli), castagnoli, text)}
 	p := &parser{text: text, dec: json.NewDecoder(bytes.NewReader(text))}
 	p.dec.UseNumber()
 	if err := p.header(l); err != nil {

@@ -2,6 +2,7 @@ package safetensors
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"sync"
 
@@ -107,7 +108,11 @@ func (v *views) tensor(f *File, name string) (*tensor.Tensor, error) {
 	if !raw.Little && dtype.Size() > 1 { // its bytes are the other way round
 		return nil, nil
 	}
-	t, err := raw.Over(v.file.Bytes()[h.Begin:h.End], nil, dtype, h.Shape...)
+	var owner io.Closer
+	if f.sums != nil {
+		owner = &checkedView{f: f, name: name, size: int64(dtype.Size())}
+	}
+	t, err := raw.Over(v.file.Bytes()[h.Begin:h.End], owner, dtype, h.Shape...)
 	if t != nil {
 		v.tensors[name] = t
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npy"
+	"github.com/robocache/robocache/internal/raw"
 	"github.com/robocache/robocache/storage"
 	"github.com/robocache/robocache/tensor"
 )
@@ -26,6 +27,7 @@ type File struct {
 	r      io.ReaderAt
 	closer io.Closer
 	views  *views // of a file that Map opened
+	sums   *sums  // nil of a file without
 }
 
 // Open opens a file and reads its header. Close it when done; the tensors it gave stay. A header that breaks the format's rules is a
@@ -52,7 +54,11 @@ func open(r io.ReaderAt, size int64, path string) (*File, error) {
 	if err != nil {
 		return nil, (&File{path: path}).explain(err)
 	}
-	return &File{layout: *l, path: path, size: size, r: r}, nil
+	f := &File{layout: *l, path: path, size: size, r: r}
+	if err := f.readSums(); err != nil {
+		return nil, f.explain(err)
+	}
+	return f, nil
 }
 
 // Names returns the tensors' names, in the header's order. The caller owns the slice.
@@ -172,7 +178,13 @@ func read[T any](f *File, name string, do func(io.Reader, *npy.Header) (T, error
 	if v, err = do(&section{io.NewSectionReader(f.r, h.Begin, h.End-h.Begin)}, &a); err != nil {
 		return none, f.explain(err)
 	}
-	return v, nil
+	var memory []byte
+	if t, ok := any(v).(*tensor.Tensor); ok && ofFormat[h.DType] == t.DType() && raw.Little { // the bytes are the file's
+		if memory, err = raw.Of(t); err != nil {
+			return none, err
+		}
+	}
+	return v, f.compare(name, h.Begin, h.End, memory, h.Begin)
 }
 
 // section is a tensor's bytes, and says how many there are.

@@ -32,10 +32,11 @@ func (f *File) ReadRows(dst *tensor.Tensor, name string, lo int) error {
 	if err != nil {
 		return err
 	}
-	n, err := f.r.ReadAt(to, h.Begin+int64(lo)*int64(len(to)/shape[0]))
+	at := h.Begin + int64(lo)*int64(len(to)/shape[0])
+	n, err := f.r.ReadAt(to, at)
 	switch {
 	case n == len(to):
-		return nil
+		return f.compare(name, at, at+int64(n), to, at)
 	case errors.Is(err, fs.ErrClosed):
 		return f.explain(err)
 	}

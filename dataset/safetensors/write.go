@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"maps"
 	"slices"
@@ -27,7 +28,8 @@ type Writer struct {
 	list     []named
 	names    map[string]bool // of the tensors and of the metadata
 	metadata map[string]string
-	err      error // of Close
+	sums     *sumWriter // nil without sums
+	err      error      // of Close
 	closed   bool
 }
 
@@ -153,6 +155,13 @@ func (w *Writer) AddStrings(name string, list []string) error {
 	return w.AddText(name, string(text(append([]string{}, list...))))
 }
 
+// AddSums adds the tensor [SumsName] after all others, with which a [File] notices damage. Its bytes are CRC-32C checksums, each four bytes,
+// little-endian: one of the header with its length, one of each 64 KiB of the tensors, of which the last may be shorter, and one of these sums.
+func (w *Writer) AddSums() error {
+	w.sums = &sumWriter{}
+	return w.take(SumsName)
+}
+
 // take keeps a name.
 func (w *Writer) take(name string) error {
 	bad := func(kind error, got, want string) error { return &Error{Name: name, Kind: kind, Got: got, Want: want} }
@@ -204,7 +213,19 @@ func (w *Writer) write() error {
 		}
 		head.WriteByte('}')
 	}
-	at := 0
+	at, out := 0, w.w
+	if w.sums != nil {
+		bytes := 0
+		for _, a := range w.list {
+			size, err := a.bytes()
+			if err != nil {
+				return err
+			}
+			bytes += size
+		}
+		w.list = append(w.list, named{SumsName, "U8", 1, sumsShape(bytes), w.sums.write})
+		w.sums.w, out = w.w, w.sums
+	}
 	for _, a := range w.list {
 		head.WriteString(separator)
 		head.Write(text(a.name))
@@ -237,8 +258,11 @@ func (w *Writer) write() error {
 	if _, err := w.w.Write(head.Bytes()); err != nil {
 		return err
 	}
+	if w.sums != nil {
+		w.sums.list = binary.LittleEndian.AppendUint32(nil, crc32.Checksum(head.Bytes(), castagnoli))
+	}
 	for _, a := range w.list {
-		out := &counter{w: w.w}
+		out := &counter{w: out}
 		if err := a.write(out); err != nil {
 			return err
 		}

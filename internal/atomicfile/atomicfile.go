@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 
 	"github.com/robocache/robocache/internal/fault"
 )
@@ -20,7 +21,7 @@ type file struct {
 	f       *os.File
 	path    string // as the caller wrote it, for errors
 	target  string // the file that path is or links to
-	release func()
+	release func() // ends the claim on the temporary name
 	done    bool
 	sum     uint32 // CRC-32C of what was written
 	size    int64  // bytes of it
@@ -47,9 +48,13 @@ func create(path string) (*file, error) {
 		}
 		return nil, named(path, errors.New(what))
 	}
-	f, release, err := createBeside(target)
-	if err == nil && old != nil && runtime.GOOS != "windows" {
-		if err = f.Chmod(old.Mode().Perm()); err != nil { // what replaces a file is for those that it was for
+	mode := fs.FileMode(0o666)
+	if old != nil {
+		mode = 0o600 // until the file has the permissions of the one that it replaces
+	}
+	f, release, err := createBeside(target, mode)
+	if err == nil && old != nil && old.Mode().Perm() != mode && runtime.GOOS != "windows" {
+		if err = f.Chmod(old.Mode().Perm()); err != nil {
 			f.Close()
 			os.Remove(f.Name())
 			release()
@@ -61,26 +66,44 @@ func create(path string) (*file, error) {
 	return &file{f: f, path: path, target: target, release: release}, nil
 }
 
-// createBeside makes a temporary file beside another.
-func createBeside(target string) (f *os.File, release func(), err error) {
+// createBeside makes a temporary file beside another, and claims it until release.
+func createBeside(target string, mode fs.FileMode) (f *os.File, release func(), err error) {
+	release, err = claimBeside(target, func(name string) (err error) {
+		f, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
+		return err
+	})
+	return f, release, err
+}
+
+// claimBeside makes a temporary file or folder beside a name with do, and claims it until release: Abandon removes it, and no Sweep does.
+func claimBeside(target string, do func(name string) error) (release func(), err error) {
 	for {
 		var salt [8]byte
 		if _, err := rand.Read(salt[:]); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		name := filepath.Join(filepath.Dir(target), "."+filepath.Base(target)+"."+hex.EncodeToString(salt[:])+".tmp")
-		release := Temporary(name)
-		err := fault.Check("create", target)
-		if err == nil {
-			f, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+		release, err := making(name, func() error {
+			if err := fault.Check("create", target); err != nil {
+				return err
+			}
+			return do(name)
+		})
+		if errors.Is(err, fs.ErrExist) {
+			continue
 		}
-		if err == nil {
-			return f, release, nil
+		if err != nil {
+			return nil, err
 		}
+		held, free := hold(name)
+		if free {
+			return func() {
+				release()
+				held.Close() // of nil is an error, and nothing else
+			}, nil
+		}
+		os.RemoveAll(name) // a Sweep came between
 		release()
-		if !errors.Is(err, fs.ErrExist) {
-			return nil, nil, err
-		}
 	}
 }
 
@@ -130,7 +153,7 @@ func (f *file) Write(p []byte) (int, error) {
 func (f *file) finish() error {
 	err := fault.Check("sync", f.path)
 	if err == nil {
-		err = f.f.Sync()
+		err = flush(f.f)
 	}
 	if err == nil {
 		err = f.readBack()
@@ -250,8 +273,12 @@ func renameAll(files []*file) error {
 	return nil
 }
 
-// Check returns the error that writing a file would meet from the start: no such folder, no permission, a folder of that name. It leaves nothing.
+// Check returns the error that writing a file would meet from the start: no such folder, no permission, a folder of that name. It leaves nothing, and
+// removes what killed programs left of the file.
 func Check(path string) error {
+	if target, err := Follow(path); err == nil {
+		sweepBeside(target)
+	}
 	f, err := create(path)
 	if err != nil {
 		return err
@@ -269,9 +296,14 @@ func syncDir(dir string) error {
 	if err != nil {
 		return err
 	}
-	err = d.Sync()
-	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrInvalid) {
-		err = nil
+	return errors.Join(flush(d), d.Close())
+}
+
+// flush flushes a file or folder to the disk. Where the file system cannot, as some of networks, a write alone must do.
+func flush(f *os.File) error {
+	err := f.Sync()
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) {
+		return nil
 	}
-	return errors.Join(err, d.Close())
+	return err
 }

@@ -1,8 +1,6 @@
 package atomicfile
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -35,32 +33,48 @@ func NewFolder(path string, replace bool) (*Folder, error) {
 		return nil, named(path, err)
 	}
 	f := &Folder{path: path, target: target, replace: replace}
+	sweepBeside(target)
 	if err := f.free(); err != nil {
 		return nil, err
 	}
-	for {
-		var salt [8]byte
-		if _, err := rand.Read(salt[:]); err != nil {
-			return nil, err
-		}
-		f.temporary = filepath.Join(filepath.Dir(target), "."+filepath.Base(target)+"."+hex.EncodeToString(salt[:])+".tmp")
-		f.release = Temporary(f.temporary)
-		mode := fs.FileMode(0o777)
-		if f.mode != 0 { // what replaces a folder is for those that it was for
-			mode = 0o700
-		}
-		err := fault.Check("create", f.path)
-		if err == nil {
-			err = os.Mkdir(f.temporary, mode)
-		}
-		if err == nil {
-			return f, nil
-		}
-		f.release()
-		if !errors.Is(err, fs.ErrExist) {
-			return nil, named(path, err)
-		}
+	mode := fs.FileMode(0o777)
+	if f.mode != 0 { // what replaces a folder is for those that it was for
+		mode = 0o700
 	}
+	f.release, err = claimBeside(target, func(name string) error {
+		f.temporary = name
+		return os.Mkdir(name, mode)
+	})
+	if err != nil {
+		return nil, named(path, err)
+	}
+	return f, nil
+}
+
+// Create makes a file of the folder, and the folders above it. path begins with that of Path.
+func (f *Folder) Create(path string) (file *os.File, err error) {
+	temporary.Lock() // so that none is made after Abandon
+	defer temporary.Unlock()
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+}
+
+// TemporaryFolder makes a folder of this user alone, beside a name that nothing needs to have, which no Commit names: remove takes it away.
+func TemporaryFolder(beside string) (dir string, remove func(), err error) {
+	sweepBeside(beside)
+	release, err := claimBeside(beside, func(name string) error {
+		dir = name
+		return os.Mkdir(name, 0o700)
+	})
+	if err != nil {
+		return "", func() {}, named(beside, err)
+	}
+	return dir, func() {
+		os.RemoveAll(dir)
+		release()
+	}, nil
 }
 
 // free returns an error if the name is taken, and notes the permissions of a folder that is to be replaced.
@@ -130,6 +144,8 @@ func (f *Folder) rename() error {
 	old := ""
 	if f.replace {
 		old = f.temporary + replaced
+		held, _ := hold(f.target) // against a Sweep
+		defer held.Close()
 		if err := os.Rename(f.target, old); errors.Is(err, fs.ErrNotExist) {
 			old = ""
 		} else if err != nil {
@@ -160,7 +176,7 @@ func syncFile(path string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(file.Sync(), file.Close())
+	return errors.Join(flush(file), file.Close())
 }
 
 // Close removes the folder if it has not got its name. Close twice is fine.

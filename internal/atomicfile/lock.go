@@ -15,36 +15,79 @@ var ErrLocked = errors.New("locked")
 func Lock(path string) (unlock func(), err error) {
 	none := func() {}
 	for {
-		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
-		if err != nil {
+		var f *os.File
+		again := false
+		release, err := making(path, func() (err error) { // the file may be another's until it is locked
+			f, again, err = lock(path)
+			return err
+		})
+		switch {
+		case again:
+			continue
+		case errors.Is(err, ErrLocked):
+			return nil, err
+		case err != nil:
 			return none, nil
+		}
+		return func() {
+			_ = os.Remove(path) // before others can have it
+			release()
+			f.Close()
+		}, nil
+	}
+}
+
+// lock makes a file and locks it. Of the errors, only ErrLocked is a lock that another holds; again is set if that one has removed the file meanwhile.
+func lock(path string) (f *os.File, again bool, err error) {
+	f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|noFollow, 0o666)
+	if err != nil {
+		return nil, false, err
+	}
+	held, possible := tryLock(f)
+	if !held {
+		f.Close()
+		if possible {
+			return nil, false, ErrLocked
+		}
+		_ = os.Remove(path)
+		return nil, false, errors.ErrUnsupported
+	}
+	if err = same(f, path); err != nil {
+		f.Close()
+		return nil, errors.Is(err, fs.ErrNotExist), err
+	}
+	return f, false, nil
+}
+
+// same returns an error if an open file has not the name, which is fs.ErrNotExist if the name is gone or another's.
+func same(f *os.File, path string) error {
+	own, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	now, err := os.Lstat(path)
+	if err == nil && !os.SameFile(own, now) {
+		err = fs.ErrNotExist
+	}
+	return err
+}
+
+// hold opens a temporary file or folder and locks it until it is closed, or the program ends; held is nil where it cannot be locked. free is false if
+// another holds it, or has removed it.
+func hold(path string) (held *os.File, free bool) {
+	for _, mode := range []int{os.O_RDWR, os.O_RDONLY} { // the first fails for a folder, and the second cannot lock on some networks
+		f, err := os.OpenFile(path, mode|noFollow, 0)
+		if err != nil {
+			continue
 		}
 		held, possible := tryLock(f)
-		if !held {
-			f.Close()
-			if possible {
-				return nil, ErrLocked
-			}
-			_ = os.Remove(path)
-			return none, nil
+		if held && same(f, path) == nil {
+			return f, true
 		}
-		own, err := f.Stat()
-		if err != nil {
-			f.Close()
-			return none, nil
+		f.Close()
+		if held || possible {
+			return nil, false
 		}
-		switch now, err := os.Stat(path); {
-		case err == nil && os.SameFile(own, now):
-			release := Temporary(path) // not before: the file may be another's
-			return func() {
-				_ = os.Remove(path) // before others can have it
-				release()
-				f.Close()
-			}, nil
-		case err != nil && !errors.Is(err, fs.ErrNotExist):
-			f.Close()
-			return none, nil
-		}
-		f.Close() // who held it has removed it meanwhile
 	}
+	return nil, true
 }

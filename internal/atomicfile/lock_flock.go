@@ -8,6 +8,9 @@ import (
 	"syscall"
 )
 
+// noFollow opens no link, and waits for no program at the other end of a pipe.
+const noFollow = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
+
 // tryLock locks a file until it is closed or the program ends; possible is false where its disk has no locks.
 func tryLock(f *os.File) (held, possible bool) {
 	for {
@@ -18,4 +21,12 @@ func tryLock(f *os.File) (held, possible bool) {
 			return false, errors.Is(err, syscall.EWOULDBLOCK)
 		}
 	}
+}
+
+// links returns how many names a file has.
+func links(st os.FileInfo) int {
+	if s, ok := st.Sys().(*syscall.Stat_t); ok {
+		return int(s.Nlink)
+	}
+	return 2
 }

@@ -56,3 +56,49 @@ func TestAbandonRemovesALock(t *testing.T) {
 	atomicfile.Abandon()
 	os.Exit(0)
 }
+
+// A program that begins to write sweeps what killed ones left of the same name, and nothing that a program is writing.
+func TestWhatIsBeingWrittenIsNotSwept(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "out")
+	for _, name := range []string{".out.0123456789abcdef.tmp", ".out.fedcba9876543210.tmp", ".out.fedcba9876543211.tmp"} { // of killed programs
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+	}
+	live, err := atomicfile.Create(path)
+	require.NoError(t, err)
+	folder, err := atomicfile.NewFolder(path, true)
+	require.NoError(t, err)
+	scratch, remove, err := atomicfile.TemporaryFolder(path)
+	require.NoError(t, err)
+	require.NoError(t, atomicfile.Check(path))
+	require.NoError(t, atomicfile.Sweep(dir, func(string) bool { return true }))
+	there, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Len(t, there, 3, "%v", there)
+	assert.DirExists(t, scratch)
+	remove()
+	require.NoError(t, folder.Close())
+	_, err = live.Write([]byte("new"))
+	require.NoError(t, err)
+	require.NoError(t, live.Commit())
+	there, err = os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Len(t, there, 1, "%v", there)
+}
+
+func TestNoLinkIsFollowed(t *testing.T) {
+	dir := t.TempDir()
+	victim := filepath.Join(dir, "victim")
+	require.NoError(t, os.WriteFile(victim, []byte("precious"), 0o600))
+	for _, name := range []string{"lock", ".out.0123456789abcdef.tmp"} {
+		require.NoError(t, os.Symlink(victim, filepath.Join(dir, name)))
+	}
+	unlock, err := atomicfile.Lock(filepath.Join(dir, "lock"))
+	require.NoError(t, err)
+	require.NoError(t, atomicfile.Check(filepath.Join(dir, "out")))
+	unlock()
+	assert.FileExists(t, victim)
+	s, err := atomicfile.NewScratch(filepath.Join(dir, "out"))
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+}

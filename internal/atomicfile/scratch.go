@@ -29,7 +29,8 @@ func NewScratch(path string) (*Scratch, error) {
 	if err != nil {
 		return nil, named(path, err)
 	}
-	f, release, err := createBeside(target)
+	sweepBeside(target)
+	f, release, err := createBeside(target, 0o600)
 	if err != nil {
 		return nil, named(path, err)
 	}

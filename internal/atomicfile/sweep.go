@@ -10,8 +10,16 @@ import (
 )
 
 // Sweep removes from a folder what programs that were killed have left of files and folders that they were writing there, of names that the caller knows
-// for its own: nobody may be writing them now. A folder that one of them was about to replace, and that has no name any more, gets its name back.
-func Sweep(dir string, own func(name string) bool) error {
+// for its own. What a program is writing now stays; where files cannot be locked, nobody may be writing them. A folder that a killed program was about to
+// replace, and that has no name any more, gets its name back.
+func Sweep(dir string, own func(name string) bool) error { return sweep(dir, own, false) }
+
+// sweepBeside removes what killed programs left of a file or folder, if locks show that nobody is writing it. What cannot be removed stays.
+func sweepBeside(target string) {
+	_ = sweep(filepath.Dir(target), func(name string) bool { return name == filepath.Base(target) }, true)
+}
+
+func sweep(dir string, own func(name string) bool, locked bool) error {
 	list, err := os.ReadDir(dir)
 	if err != nil {
 		return err
@@ -22,10 +30,15 @@ func Sweep(dir string, own func(name string) bool) error {
 			continue
 		}
 		path := filepath.Join(dir, entry.Name())
+		held, free := hold(path)
+		held.Close()
+		if !free || locked && held == nil {
+			continue
+		}
 		if strings.HasSuffix(path, replaced) {
 			name := filepath.Join(dir, of)
 			if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
-				if err := os.Rename(path, name); err != nil {
+				if err := os.Rename(path, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 					return named(name, err)
 				}
 				continue

@@ -15,6 +15,7 @@ func TestSweepTakesWhatAKilledProgramLeftAndNothingElse(t *testing.T) {
 	f, err := create(filepath.Join(dir, "own.json")) // and never finished
 	require.NoError(t, err)
 	require.NoError(t, f.f.Close())
+	f.release() // as the end of the program does
 	left := filepath.Base(f.f.Name())
 	kept := []string{strings.Replace(left, "own", "other", 1), left[1:], strings.TrimSuffix(left, ".tmp"), ".own.json.0123.tmp", "own.json"}
 	for _, name := range kept {
@@ -32,6 +33,7 @@ func TestSweepGivesAFolderThatWasToBeReplacedItsNameBack(t *testing.T) {
 	for _, have := range []string{"no name", "a name"} {
 		f, err := NewFolder(name, true)
 		require.NoError(t, err)
+		f.release() // as the end of the program does
 		require.NoError(t, os.Mkdir(f.temporary+replaced, 0o700))
 		require.NoError(t, os.WriteFile(filepath.Join(f.temporary+replaced, have), nil, 0o600))
 		require.NoError(t, Sweep(dir, func(name string) bool { return name == "out" }))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/loader/store"
 )
 
@@ -34,10 +35,10 @@ type Packing struct {
 func (p *Packing) Read(ctx context.Context) (dataset.Dataset, error) {
 	opt := p.Options
 	opt.Clock = cmp.Or(opt.Clock, p.Prefer)
-	d, err := dataset.Open(ctx, p.Path, opt)
+	d, err := inspection.Open(ctx, p.Path, opt)
 	if none := (*OptionError)(nil); p.Clock == "" && errors.As(err, &none) && none.Arg == "Clock" { // it does not have the preferred one
 		opt.Clock = ""
-		d, err = dataset.Open(ctx, p.Path, opt)
+		d, err = inspection.Open(ctx, p.Path, opt)
 	}
 	if err != nil {
 		return nil, ReadError(p.Path, err)
@@ -47,7 +48,7 @@ func (p *Packing) Read(ctx context.Context) (dataset.Dataset, error) {
 			return nil, err
 		}
 		opt.Rate = p.PreferRate
-		if d, err = dataset.Open(ctx, p.Path, opt); err != nil {
+		if d, err = inspection.Open(ctx, p.Path, opt); err != nil {
 			return nil, ReadError(p.Path, err)
 		}
 		return d, nil

@@ -409,12 +409,14 @@ func (s *Source) on(ctx context.Context, device *ops.Device, plan align.Plan, op
 	if opt.Statistics, err = s.statistics(ctx, plan); err != nil {
 		return nil, err
 	}
+	named := s.planned() || len(s.Streams) > 0
+	opt.AllNotes = !named
 	if s.Streaming {
 		l, err = loader.NewStreaming(ctx, device, s.Data, plan, opt)
 	} else {
 		l, err = loader.NewMixture(ctx, device, s.weighted(), plan, opt)
 	}
-	if err != nil || !s.planned() && len(s.Streams) == 0 {
+	if err != nil || !named {
 		return l, err
 	}
 	for i, asked := range plan.Streams { // compared by name

@@ -62,7 +62,9 @@ type Problem struct {
 
 // leftOut is a note in the list left_out.
 type leftOut struct {
-	notetext.Reason
+	Name     string `json:"name"`
+	Reason   string `json:"reason"`
+	Episodes int    `json:"episodes,omitempty"` // that have it
 	notetext.Entry
 }
 
@@ -160,7 +162,7 @@ func reportOf(path string, one bool, d dataset.Dataset, sum *dataset.Summary, fi
 	}
 	for _, l := range sum.LeftOut {
 		entry := notetext.EntryOf(l.Note)
-		f.LeftOut = append(f.LeftOut, leftOut{notetext.Reason{Name: l.Subject, Reason: entry.Text, Episodes: l.Episodes}, entry})
+		f.LeftOut = append(f.LeftOut, leftOut{l.Subject, entry.Text, l.Episodes, entry})
 	}
 	f.Problems = Problems(append(info.Notes, sum.Notes...))
 	return f

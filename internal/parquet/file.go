@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -79,9 +80,16 @@ func (f *File) check() error {
 	if n > f.size-12 {
 		return f.bad(dataset.ErrTooLarge, f.size-8, "footer's length", fmt.Sprint(n), fmt.Sprintf("at most %d", f.size-12), nil)
 	}
-	footer := make([]byte, n)
-	if _, err := f.file.ReadAt(footer, f.size-8-n); err != nil {
+	before := min(int64(sealBytes), f.size-8-n)
+	footer := make([]byte, before+n)
+	if _, err := f.file.ReadAt(footer, f.size-8-n-before); err != nil {
 		return err
+	}
+	sealed, footer := footer[:before], footer[before:]
+	if b, ok := bytes.CutPrefix(sealed, []byte(seal)); ok {
+		if err := compareSum(binary.LittleEndian.Uint32(b), footer); err != nil {
+			return f.bad(dataset.ErrCorrupt, f.size-8-n, "footer", "", "", err)
+		}
 	}
 	counts, err := checkFooter(footer)
 	if f.counts = counts; err != nil {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"slices"
 
@@ -71,8 +70,10 @@ func (p *decodedPage) open(m io.ReaderAt, c *chunk, at span) (h pageHead, data [
 	if int64(len(data)) != h.compressed || h.reps < 0 || h.defs < 0 || h.reps+h.defs > min(h.compressed, h.uncompressed) {
 		return h, nil, fmt.Errorf("%d bytes, of which levels are %d and %d", h.compressed, h.reps, h.defs)
 	}
-	if h.sum != 0 && crc32.ChecksumIEEE(data) != uint32(h.sum) {
-		return h, nil, errors.New("another checksum than its own")
+	if h.sum != noSum {
+		if err := compareSum(uint32(h.sum), data); err != nil {
+			return h, nil, err
+		}
 	}
 	levels := h.reps + h.defs
 	size := int(h.uncompressed - levels)

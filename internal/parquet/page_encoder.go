@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	"hash/crc32"
 	"math"
 	"math/bits"
 	"slices"
@@ -190,7 +191,8 @@ func (p *pageEncoder) values(d leafValues, from int) {
 // end compresses a page, and returns it with its head.
 func (p *pageEncoder) end(kind format.PageType, rows, values int) (head, body []byte) {
 	p.packed = pack(p.packed[:0], p.plain)
-	h := format.PageHeader{Type: kind, UncompressedPageSize: int32(len(p.plain)), CompressedPageSize: int32(len(p.packed))}
+	h := format.PageHeader{Type: kind, UncompressedPageSize: int32(len(p.plain)), CompressedPageSize: int32(len(p.packed)),
+		CRC: int32(crc32.ChecksumIEEE(p.packed))}
 	if kind == format.DictionaryPage {
 		h.DictionaryPageHeader = thrift.New(format.DictionaryPageHeader{NumValues: int32(values), Encoding: format.Plain})
 	} else {

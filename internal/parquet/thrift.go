@@ -3,6 +3,8 @@ package parquet
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
+	"hash/crc32"
 )
 
 // The kinds of values in Thrift's compact protocol.
@@ -240,13 +242,24 @@ func checkFooter(b []byte) (counted []bool, err error) {
 	return counted, err
 }
 
+// compareSum returns an error unless bytes have the CRC-32 that the file states.
+func compareSum(want uint32, b []byte) error {
+	if sum := crc32.ChecksumIEEE(b); sum != want {
+		return fmt.Errorf("its checksum is %08x, and %08x as written: the file is damaged, copy or write it again", sum, want)
+	}
+	return nil
+}
+
+// noSum is no value of 32 bits.
+const noSum = 1 << 40
+
 // pageHead is the part of a page's header that the decoder needs.
 type pageHead struct {
 	kind                     int64 // 0 data, 1 index, 2 dictionary, 3 data of version 2
 	uncompressed, compressed int64
 	values, nulls            int64
 	reps, defs               int64 // bytes of levels before the compressed data, in version 2
-	sum                      int64 // the checksum, 0 if there is none
+	sum                      int64 // CRC-32 of the bytes after the header, noSum if there is none
 	encoding                 int64
 	defCode, repCode         int64 // how the levels of version 1 are encoded
 	packed                   bool
@@ -256,7 +269,7 @@ type pageHead struct {
 // parsePageHead reads a page's header at the beginning of b. It is errShort or errBig if b does not hold all of it.
 func parsePageHead(b []byte) (h pageHead, err error) {
 	s := &skimmer{b: b}
-	h.packed = true
+	h.packed, h.sum = true, noSum
 	into := func(kind byte, to *int64) (err error) {
 		if kind != kindI32 {
 			return s.skip(kind, 0, false)

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"maps"
 	"math"
@@ -34,6 +35,13 @@ const buffered = 256 << 10
 
 // magic begins and ends a file.
 const magic = "PAR1"
+
+// seal comes before the footer, with its CRC-32 in four bytes, little-endian: the format has checksums of pages only. Between the last page and
+// the footer a file may have any bytes, such as indexes of pages.
+const (
+	seal      = "\xffRCseal\xff"
+	sealBytes = len(seal) + 4
+)
 
 // NewWriter begins a file of columns of different names, and writes it to out. metadata are the file's keys and values.
 func NewWriter(out io.Writer, fields []Field, metadata map[string]string) *Writer {
@@ -158,6 +166,7 @@ func (w *Writer) Close() error {
 	if w.err == nil {
 		w.err = err
 	}
+	w.write(binary.LittleEndian.AppendUint32([]byte(seal), crc32.ChecksumIEEE(footer)))
 	w.write(slices.Concat(footer, binary.LittleEndian.AppendUint32(nil, uint32(len(footer))), []byte(magic)))
 	if w.err == nil {
 		w.err = w.out.Flush()

@@ -75,20 +75,22 @@ type DrawnNotes struct {
 // Lacking is a stream without samples in an episode, with the sentence of its note.
 type Lacking struct {
 	loader.Lacking
-	Reason string `json:"reason"`
+	Reason string       `json:"reason"`
+	Code   dataset.Code `json:"code"`
 }
 
 // Skipped is an episode that cannot be read.
 type Skipped struct {
-	Number int    `json:"number"`
-	Reason string `json:"reason"`
+	Number int          `json:"number"`
+	Reason string       `json:"reason"`
+	Code   dataset.Code `json:"code"`
 }
 
 // NotesOf returns the notes of a loader's report in JSON.
 func NotesOf(r *loader.Report) DrawnNotes {
 	d := DrawnNotes{LeftOut: notetext.Reasons(r.Notes), Lacks: []Lacking{}}
 	for _, l := range r.Lacking {
-		d.Lacks = append(d.Lacks, Lacking{l, notetext.Text(l.Note)})
+		d.Lacks = append(d.Lacks, Lacking{l, notetext.Text(l.Note), l.Note.Code})
 	}
 	return d
 }
@@ -98,7 +100,7 @@ func SkippedOf(notes dataset.Notes) []Skipped {
 	list := []Skipped{}
 	for _, n := range notes {
 		number, _ := n.Row.Index()
-		list = append(list, Skipped{number, notetext.Text(n)})
+		list = append(list, Skipped{number, notetext.Text(n), n.Code})
 	}
 	return list
 }

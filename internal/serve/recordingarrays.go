@@ -108,6 +108,7 @@ type episodeReply struct {
 	Dropouts   []sentDropout     `json:"dropouts"`
 	Damage     []sentDamage      `json:"damage"`
 	Remarks    []string          `json:"remarks"`
+	Notes      []notetext.Entry  `json:"notes"` // all of the reader
 	// Columns are the recording's column lists after the first Known.
 	Columns [][]inspection.Column `json:"columns"`
 }
@@ -160,7 +161,8 @@ func readEpisode(ctx context.Context, c *Conn, r *Request, q episodeRequest) (*R
 	var a arrays
 	out := episodeReply{Number: rec.info.Number(q.Episode), Name: e.Name, Frames: e.Frames, Steps: e.Steps, Source: e.Attributes.Source, Task: e.Attributes.Task,
 		Success: e.Attributes.Success, Attributes: e.Attributes.Other, Streams: []sentStream{}, Media: []sentMedia{}, Clouds: []sentClouds{}, LeftOut: leftOutOf(e), Dropouts: []sentDropout{},
-		Damage: []sentDamage{}, Remarks: notetext.Lines(e.Notes.Of(dataset.ClassRemark)), Columns: [][]inspection.Column{}}
+		Damage: []sentDamage{}, Remarks: notetext.Lines(e.Notes.Of(dataset.ClassRemark)), Notes: notetext.Entries(e.Notes),
+		Columns: [][]inspection.Column{}}
 	for i := range e.Streams {
 		s := &e.Streams[i]
 		out.Streams = append(out.Streams, sentStream{s.Name, rec.columns(s), s.Inexact, a.add(s.Times), a.add(s.Values)})

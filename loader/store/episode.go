@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"math"
@@ -84,10 +83,8 @@ func (s *Store) addMedia(e *dataset.Episode, i int) error {
 			out.Source = &video.Frames{FrameSource: from, Name: m.Name, Codec: m.Encoding, Count: hi - lo, Packet: from.packet}
 		}
 		err := from.store.Guard(func() error {
-			times, err := tensor.Data[int64](from.media.Times)
-			if err == nil {
-				out.Times = slices.Clone(times[from.from:][:hi-lo])
-			}
+			times, err := elements[int64](from.media.Times, from.from, from.from+hi-lo)
+			out.Times = slices.Clone(times)
 			return err
 		})
 		if err != nil {
@@ -129,23 +126,29 @@ type packedFrames struct {
 // ReadFrame returns a copy of a frame.
 func (p *packedFrames) ReadFrame(_ context.Context, i int) (frame []byte, err error) {
 	err = p.store.Guard(func() error {
-		offsets, err := tensor.Data[int64](p.media.FrameOffsets)
+		offsets, err := elements[int64](p.media.FrameOffsets, p.from+i, p.from+i+2)
 		if err != nil {
 			return err
 		}
-		frames, err := tensor.Data[uint8](p.media.Frames)
-		if err != nil {
-			return err
-		}
-		lo, hi := offsets[p.from+i], offsets[p.from+i+1]
-		if lo < 0 || hi < lo || hi > int64(len(frames)) {
+		lo, hi, n := offsets[0], offsets[1], int64(p.media.Frames.Len())
+		if lo < 0 || hi < lo || hi > n {
 			return &dataset.FormatError{Format: "store", Offset: -1, Kind: dataset.ErrCorrupt, Msg: fmt.Sprintf("frame %d of %s", i, p.media.Name),
-				Got: fmt.Sprintf("bytes %d to %d", lo, hi), Want: fmt.Sprintf("within 0 to %d", len(frames))}
+				Got: fmt.Sprintf("bytes %d to %d", lo, hi), Want: fmt.Sprintf("within 0 to %d", n)}
 		}
-		frame = bytes.Clone(frames[lo:hi])
-		return nil
+		bytes, err := elements[uint8](p.media.Frames, int(lo), int(hi))
+		frame = slices.Clone(bytes)
+		return err
 	})
 	return frame, err
+}
+
+// elements returns elements lo to hi-1 of a tensor [N]. The others are not compared with the file's checksums.
+func elements[T tensor.Element](t *tensor.Tensor, lo, hi int) ([]T, error) {
+	part, err := t.Slice(0, lo, hi)
+	if err != nil {
+		return nil, err
+	}
+	return tensor.Data[T](part)
 }
 
 // packet returns the size of a video's frame, and whether decoding can start there.

@@ -61,6 +61,9 @@ func (s *Store) Save(path string) error {
 // write writes the store's file with these tensors.
 func (s *Store) write(path string, all []fileTensor) error {
 	return safetensors.WriteFile(path, func(f *safetensors.Writer) error {
+		if err := f.AddSums(); err != nil {
+			return err
+		}
 		for _, t := range all {
 			if err := f.AddData(t.name, t.dtype, t.shape, t.write); err != nil {
 				return err
@@ -122,8 +125,11 @@ func (s *Store) open(path string) error {
 	if err := json.Unmarshal([]byte(text), &x); err != nil {
 		return bad(dataset.ErrCorrupt, "metadata "+indexKey, err.Error(), "JSON")
 	}
-	if x.Version != 1 {
-		return bad(dataset.ErrUnsupported, "version", fmt.Sprint(x.Version), "1")
+	if x.Version != version {
+		return bad(dataset.ErrUnsupported, "version", fmt.Sprint(x.Version), fmt.Sprintf("%d: pack the dataset again", version))
+	}
+	if !s.file.Has(safetensors.SumsName) {
+		return bad(dataset.ErrCorrupt, "checksums", "none", "tensor "+safetensors.SumsName+": pack the dataset again")
 	}
 	if x.Rate != 0 && !dataset.IsRate(x.Rate) {
 		return bad(dataset.ErrCorrupt, "rate", fmt.Sprint(x.Rate), "steps a second from 1e-6 to 1e9, or 0")

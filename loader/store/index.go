@@ -9,9 +9,12 @@ import (
 // indexKey is the metadata key that makes a safetensors file a store.
 const indexKey = "robocache.store"
 
+// version is the version of the store's format: 2 has checksums.
+const version = 2
+
 // index is the JSON in a store's metadata: all but the tensors. Its JSON names are a contract.
 type index struct {
-	Version  int               `json:"version"` // 1
+	Version  int               `json:"version"` // 2
 	Name     string            `json:"name"`
 	Format   string            `json:"format"`
 	Data     string            `json:"data_version,omitempty"`
@@ -59,7 +62,7 @@ type indexMedia struct {
 
 func (s *Store) index() *index {
 	i := &s.info
-	x := &index{Version: 1, Name: s.name, Format: s.format, Data: i.Version, Rate: i.Rate, RateFrom: i.RateFrom, Clock: i.Clock, Clocks: i.Clocks, Features: i.Features,
+	x := &index{Version: version, Name: s.name, Format: s.format, Data: i.Version, Rate: i.Rate, RateFrom: i.RateFrom, Clock: i.Clock, Clocks: i.Clocks, Features: i.Features,
 		Tasks: i.Tasks, Frames: i.Frames, Splits: i.Splits, Other: i.Attributes, Notes: i.Notes,
 		Streams: []indexStream{}, Episodes: append([]Episode{}, s.Episodes...), Skipped: s.Skipped, Sources: s.Sources, Shard: s.Shard}
 	for k := range s.Streams {

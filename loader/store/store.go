@@ -74,6 +74,9 @@ func (p *Stream) of(i int) (times, values *tensor.Tensor, err error) {
 	if times, err = p.Times.Slice(0, lo, hi); err != nil {
 		return nil, nil, err
 	}
+	if _, err := tensor.Data[int64](times); err != nil { // compares them with the file's checksums
+		return nil, nil, err
+	}
 	if values, err = p.Values.Slice(0, lo, hi); err != nil || p.at == nil {
 		return times, values, err
 	}

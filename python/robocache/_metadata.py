@@ -15,10 +15,11 @@ class Feature(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """Something that a dataset declares and that is not there, or not so."""
+    """Something that a dataset declares and that is not there, or not so. code is that of the note, such as "file-missing"."""
 
     where: str
     what: str
+    code: str = ""
 
 
 class Info(NamedTuple):

@@ -14,7 +14,7 @@ from ._errors import ArgumentError, Error, ForkError, RecordingError, ServerErro
 from ._memory import Maker, mapped, times_blob
 from ._metadata import Feature, Info, Problem
 from ._plantext import Streams, plan_text
-from ._streams import Aligned, Damage, Dropout, Fused, LeftOut, Media, Named, RecordedStream
+from ._streams import Aligned, Damage, Dropout, Fused, LeftOut, Media, Named, Note, RecordedStream
 
 Request = Callable[..., Tuple[Dict[str, Any], Any]]
 Plan = Union[None, str, "os.PathLike[str]"]
@@ -100,7 +100,7 @@ class Episode(Named):
     None where the file does not say. frames: rows or steps, 0 for logs. steps: True where the times count steps, a second
     each, since nobody says how many a second there are. attributes: what else the file says. left_out: what it holds and
     the streams do not, and why; damage: what was lost where it is broken; dropouts: losses that the recorder noted; remarks:
-    what the reader decided that one may want otherwise.
+    what the reader decided that one may want otherwise. notes: all of these as a list of `Note`, with the codes that programs compare.
     """
 
     def __init__(self, reply: Mapping[str, Any], data: Any, maker: Maker, handle: _Handle, place: int) -> None:
@@ -114,6 +114,7 @@ class Episode(Named):
         self.steps = bool(reply["steps"])
         self.attributes: Dict[str, str] = dict(reply["attributes"] or {})
         self.remarks: List[str] = list(reply["remarks"])
+        self.notes = [Note(**x) for x in reply["notes"]]
         self.left_out = [LeftOut(**x) for x in reply["left_out"]]
         self.damage = [Damage(**x) for x in reply["damage"]]
         self.dropouts = [Dropout(**x) for x in reply["dropouts"]]
@@ -300,7 +301,7 @@ class Recording:
             [Feature(f["name"], f["dtype"], f["shape"], f.get("names")) for f in said["features"]],
             said["tasks"], said["frames"], said["splits"], dict(said["attributes"] or {}),
         )  # fmt: skip
-        self.problems = [Problem(p["where"], p["what"]) for p in said["problems"]]
+        self.problems = [Problem(p["where"], p["what"], p["code"]) for p in said["problems"]]
         self._count = int(said["episodes"])
         self._places = {number: place for place, number in enumerate(said.get("numbers") or range(self._count))}
 

@@ -60,6 +60,18 @@ class Damage:
     first: str
 
 
+@dataclass(frozen=True)
+class Note:
+    """A fact that the reader noted: its code, such as "image-undecodable", the stream, topic or file that it is about, how many elements,
+    the first of them from 0, or None, and the sentence."""
+
+    code: str
+    subject: str
+    count: int
+    row: Optional[int]
+    text: str
+
+
 class Dropout(NamedTuple):
     """A loss that the recorder itself noted."""
 

@@ -228,3 +228,15 @@ def test_clock_set_back_interleaves():
             assert len(rec["/arm"].times) == samples
     with rc.Loader(path, hz=10, batch=4, stretch=2, framework="numpy", shuffle="none") as loader:
         assert loader.report()["episodes"] == 1
+
+
+def test_notes_have_the_codes_of_inspect():
+    path = shared("../cases/small-ones") / "null_image_no_statistics"
+    with rc.Recording(path) as rec:
+        assert {p.code for p in rec.problems} == {"statistics-missing"}
+        assert {n.code for e in rec for n in e.notes} == {"empty-images"}
+        note = rec[0].notes[0]
+        assert (note.subject, note.text) == (rec[0].left_out[0].name, rec[0].left_out[0].reason)
+    path = shared("../cases/header-latency-unseen") / "late.mcap"
+    with rc.Recording(path) as rec:
+        assert {n.code for n in rec[0].notes} == {"header-fields", "header-latency"}

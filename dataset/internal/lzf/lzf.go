@@ -23,21 +23,10 @@ func Decompress(out, src []byte) (int, error) {
 	if err != nil {
 		return at, err
 	}
-	return slow(out, src, at, to, false)
-}
-
-// DecompressBlosc is Decompress of blosc's own compression, which has longer copies, from farther before.
-func DecompressBlosc(out, src []byte) (int, error) { return slow(out, src, 0, 0, true) }
-
-// slow does the instructions from a place on. Of blosc's the first is literals, a byte of 255 continues a length, and a distance of all ones is in the two
-// bytes that follow.
-func slow(out, src []byte, at, to int, blosc bool) (int, error) {
 	for at < len(src) {
 		start := at
 		op := int(src[at])
-		if at++; start == 0 && blosc {
-			op &= 31
-		}
+		at++
 		if op < 32 {
 			n := op + 1
 			switch {
@@ -50,26 +39,20 @@ func slow(out, src []byte, at, to int, blosc bool) (int, error) {
 			at, to = at+n, to+n
 			continue
 		}
-		n, more := op>>5+2, op>>5 == 7
-		next := func() (b int) {
-			if at < len(src) {
-				b = int(src[at])
-			}
-			at++
-			return b
+		n, extra := op>>5, 1
+		if n == 7 {
+			extra = 2
 		}
-		for more {
-			b := next()
-			n, more = n+b, blosc && b == 255 && at < len(src)
-		}
-		distance := op&31<<8 | next()
-		if blosc && distance == 1<<13-1 {
-			distance += next()<<8 | next()
-		}
-		from := to - distance - 1
-		if at > len(src) {
+		if extra > len(src)-at {
 			return start, ErrCut
 		}
+		if n == 7 {
+			n += int(src[at])
+			at++
+		}
+		n += 2
+		from := to - (op&31<<8 | int(src[at])) - 1
+		at++
 		switch {
 		case from < 0:
 			return start, ErrFar

@@ -36,7 +36,7 @@ func TestAFullDiskLeavesNothingUnderTheName(t *testing.T) {
 		w, path := created(t, Options{})
 		left := space
 		w.out.open = func(path string) (output, error) {
-			out, err := createFile(path)
+			out, err := w.out.createFile(path)
 			return limited{out, &left}, err
 		}
 		err := w.Add(ctx, kindsEpisode(t, 30))
@@ -90,7 +90,7 @@ func TestABitThatFlipsOnTheWayIsSeen(t *testing.T) {
 		w, path := created(t, Options{})
 		total = 0
 		w.out.open = func(path string) (output, error) {
-			out, err := createFile(path)
+			out, err := w.out.createFile(path)
 			return twisted{out, at, &total}, err
 		}
 		require.NoError(t, w.Add(ctx, kindsEpisode(t, 30)))
@@ -128,7 +128,7 @@ func TestAByteThatIsLostOnTheWayIsSeen(t *testing.T) {
 		w, path := created(t, Options{})
 		total = 0
 		w.out.open = func(path string) (output, error) {
-			out, err := createFile(path)
+			out, err := w.out.createFile(path)
 			return shortened{out, at, &total}, err
 		}
 		require.NoError(t, w.Add(context.Background(), kindsEpisode(t, 30)))

@@ -21,13 +21,6 @@ type output interface {
 	Close() error
 }
 
-func createFile(path string) (output, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		return nil, err
-	}
-	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-}
-
 // outputFolder is the folder of a dataset that is being written. What was written is read back before it gets its name.
 type outputFolder struct {
 	*atomicfile.Folder
@@ -45,6 +38,8 @@ type hashedFile struct {
 	size int64
 	sum  maphash.Hash
 }
+
+func (o *outputFolder) createFile(path string) (output, error) { return o.Create(path) }
 
 // create begins a file of the dataset.
 func (o *outputFolder) create(path string) (*hashedFile, error) {

@@ -97,7 +97,7 @@ func TestAFullDiskOfVideosLeavesNothingUnderTheName(t *testing.T) {
 		w, path := created(t, Options{FPS: 30})
 		left := space
 		w.out.open = func(path string) (output, error) {
-			out, err := createFile(path)
+			out, err := w.out.createFile(path)
 			return limited{out, &left}, err
 		}
 		var err error

@@ -56,9 +56,10 @@ func Create(path string, opt Options) (*Writer, error) {
 		return nil, err
 	}
 	w := &Writer{newDataset: newDataset{
-		opt: opt, out: &outputFolder{Folder: folder, open: createFile}, tasks: taskList{numbers: map[string]int{}},
+		opt: opt, out: &outputFolder{Folder: folder}, tasks: taskList{numbers: map[string]int{}},
 		limit: int64(opt.DataFileMB) << 20, groups: parquet.MostGroups,
 	}}
+	w.out.open = w.out.createFile
 	w.tasks.add(opt.FirstTasks)
 	return w, nil
 }

@@ -1,0 +1,72 @@
+package all_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/dataset/mcap"
+)
+
+// One message of another size costs itself in each encoding: the other eleven are there, and a note counts it.
+func TestAMessageOfAnotherSizeCostsItself(t *testing.T) {
+	number := func(head []byte) func(i int) []byte {
+		return func(i int) []byte {
+			return binary.LittleEndian.AppendUint64(append([]byte{}, head...), math.Float64bits(float64(i)+0.5))
+		}
+	}
+	for _, of := range []struct {
+		encoding, schema, text string
+		message                func(i int) []byte
+	}{
+		{"cdr", "ros2msg", "float64 x\n", number([]byte{0, 1, 0, 0})},
+		{"cdr", "ros2idl", "module p { module msg { struct T { double x; }; }; };", number([]byte{0, 1, 0, 0})},
+		{"ros1", "ros1msg", "float64 x\n", number(nil)},
+		{"json", "", "", func(i int) []byte { return fmt.Appendf(nil, `{"x":%d.5}`, i) }},
+	} {
+		for what, change := range map[string]func(b []byte) []byte{
+			"empty": func([]byte) []byte { return nil }, "doubled": func(b []byte) []byte { return append(append([]byte{}, b...), b...) },
+			"short": func(b []byte) []byte { return b[:len(b)-2] }, "long": func(b []byte) []byte { return append(append([]byte{}, b...), make([]byte, 9)...) },
+		} {
+			for _, at := range []int{0, 5, 11} {
+				var parts [2]content
+				for k := range parts {
+					path := filepath.Join(t.TempDir(), "a.mcap")
+					require.NoError(t, mcap.WriteFile(path, mcap.WriterOptions{}, func(w *mcap.Writer) error {
+						var schema uint16
+						var err error
+						if of.schema != "" {
+							if schema, err = w.AddSchema("p/msg/T", of.schema, []byte(of.text)); err != nil {
+								return err
+							}
+						}
+						channel, err := w.AddChannel("/x", of.encoding, schema, nil)
+						for i := range 12 {
+							data := of.message(i)
+							if k == 1 && i == at {
+								data = change(data)
+							}
+							time := uint64(1_700_000_000_000_000_000 + i*100_000_000)
+							if err == nil {
+								err = w.Message(&mcap.Message{ChannelID: channel, LogTime: time, PublishTime: time, Data: data})
+							}
+						}
+						return err
+					}))
+					s := sweep{}
+					var err error
+					parts[k], err = s.read(t.Context(), path)
+					require.NoError(t, err)
+				}
+				require.Equal(t, 12, parts[0].count)
+				require.GreaterOrEqual(t, parts[1].count, 11, "%s of %s, %s, %d: %v", what, of.encoding, of.schema, at, parts[1].errs)
+				require.Empty(t, parts[1].errs)
+				require.Error(t, parts[1].noted(parts[0]), "%s of %s, %s, %d", what, of.encoding, of.schema, at)
+			}
+		}
+	}
+}
