@@ -44,6 +44,8 @@ func failWith(w http.ResponseWriter, err error) {
 		status = http.StatusNotFound
 	case errors.Is(err, context.Canceled):
 		status = 499 // the client has gone
+	case dataset.IsSystem(err):
+		status = http.StatusServiceUnavailable // the next request may get it
 	}
 	fail(w, status, err.Error())
 }

@@ -18,6 +18,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -422,4 +423,11 @@ func TestADecoderThatFallsCostsItsFrames(t *testing.T) {
 	assert.Equal(t, http.StatusOK, get(s, "/api/episodes/0/frame?camera=front&at=0.1").StatusCode)
 	assert.Equal(t, http.StatusUnprocessableEntity, get(s, "/api/episodes/0/frame?camera=front&at=0.5").StatusCode)
 	assert.Equal(t, http.StatusUnprocessableEntity, get(s, "/api/episodes/0/thumbnail").StatusCode)
+}
+
+func TestAnErrorOfTheSystemIsNoBrokenRecording(t *testing.T) {
+	answer := httptest.NewRecorder()
+	failWith(answer, &fs.PathError{Op: "read", Path: "a.mcap", Err: syscall.EIO})
+	assert.Equal(t, http.StatusServiceUnavailable, answer.Code)
+	assert.Contains(t, answer.Body.String(), "read a.mcap: input/output error")
 }
