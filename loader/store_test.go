@@ -17,6 +17,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	_ "github.com/robocache/robocache/dataset/all"
 	"github.com/robocache/robocache/dataset/safetensors"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
@@ -163,6 +164,7 @@ func TestWhatADatasetSaysOfItselfIsKept(t *testing.T) {
 
 // A store of the shared recordings has the same contents whether it is built or opened.
 func TestStoresOfRecordingsAreKept(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	const shared = "../../shared/data"
 	folders, err := os.ReadDir(shared)
 	if err != nil {

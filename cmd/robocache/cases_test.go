@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -233,6 +234,7 @@ var cases = map[string]func(c *aCase){
 
 // TestCases runs each folder in testdata/cases, and the cases without input, on each available backend.
 func TestCases(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	folders, err := os.ReadDir("testdata/cases")
 	require.NoError(t, err)
 	for _, f := range folders {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // guess makes types and messages at random, and says what they are to become.
@@ -173,6 +174,7 @@ func values(f64 []float64, f32 []float32) []float64 {
 
 // Whatever the type, each number goes to its column in each encoding, and a message that is cut anywhere is an error that leaves no trace.
 func TestAnyTypeDecodesToWhatWasWritten(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	for seed := range uint64(1000) {
 		for name, start := range map[string]func() *writer{"ros1": ros1, "cdr": cdr, "cdr, big": cdrBig, "xcdr2": xcdr2} {
 			g := &guess{Rand: rand.New(rand.NewPCG(1, seed)), ros1: name == "ros1", boxes: name == "xcdr2", w: start()}
