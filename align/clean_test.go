@@ -17,6 +17,7 @@ import (
 	"github.com/robocache/robocache/internal/arrayfile"
 	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/test/streamtest"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -419,6 +420,7 @@ func TestFloat32ClocksKeepTheirLastFrame(t *testing.T) {
 
 // Two targets must not be one sample.
 func TestASnapIsNoLongerThanHalfAStep(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	s := numbered(t, "s", every(300, func(i int) int64 { return int64(i) * 33 * ms }))
 	_, err := align.Resample(context.Background(), cpu(t), episode(s), align.Plan{Rate: 30, Snap: ops.Within(time.Hour)})
 	var plan *align.PlanError

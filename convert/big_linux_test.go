@@ -16,6 +16,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/mcap"
 	"github.com/robocache/robocache/internal/test/memuse"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -31,6 +32,7 @@ func (n noise) ReadFrame(_ context.Context, i int) ([]byte, error) {
 // ROBOCACHE_BIG=5e9 converts recordings of so many bytes, which are links to one of some megabytes, to each format. TMPDIR is where they lie. That takes
 // as much memory as a few of them, however many there are.
 func TestABigConversionTakesLittleMemory(t *testing.T) {
+	thorough.SkipRace(t, thorough.Measures)
 	size := memuse.Bytes(t)
 	e := recorded(t, 1, 20_000, true)
 	pixels := make([]byte, 64*64)

@@ -18,6 +18,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/mcap"
 	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -292,6 +293,7 @@ func TestWhatIsWholeIsNotMadeAgain(t *testing.T) {
 }
 
 func TestAnOutputOfOtherThingsIsRefused(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	in, other := write(t, recorded(t, 1, 40, false)), write(t, recorded(t, 1, 41, false))
 	out := filepath.Join(t.TempDir(), "out")
 	converts(t, out, NPZ(), Options{}, in)

@@ -14,6 +14,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/clocks"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -58,6 +59,7 @@ func irregular(r *rand.Rand, n int) []int64 {
 
 // A sample is used if and only if the rows change with it. A kind that looks at neighbours for slopes may come out without one, so there it is only if.
 func TestAUsedSampleIsOneThatRowsAreMadeOf(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	device := cpu(t)
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, kind := range []string{"linear", "previous", "next", "nearest", "angle", "pchip", "catmull-rom", "window-mean", "window-last", "window-max"} {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/internal/test/gputest"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // rig is a context with the test kernels loaded and a stream, closed in order at the end of the test.
@@ -223,7 +224,7 @@ func TestGPULaunchAllocatesNothing(t *testing.T) {
 		}
 	})
 	require.NoError(t, r.s.Synchronize(context.Background()))
-	if !cudadrv.RaceEnabled {
+	if !thorough.Raced {
 		assert.Zero(t, launch, "Run")
 		assert.Zero(t, graph, "graph launch")
 	}

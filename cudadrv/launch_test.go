@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 var one = LaunchConfig{Grid: [3]uint32{1}, Block: [3]uint32{1}}
@@ -136,7 +138,7 @@ func TestBindChecksTheShape(t *testing.T) {
 // assertNoAllocs runs fn many times and counts. The race detector makes pools forget, so it only runs fn there.
 func assertNoAllocs(t *testing.T, fn func(), what string) {
 	t.Helper()
-	if n := testing.AllocsPerRun(1000, fn); !RaceEnabled {
+	if n := testing.AllocsPerRun(1000, fn); !thorough.Raced {
 		assert.Zero(t, n, what)
 	}
 }

@@ -8,12 +8,15 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // lengths straddle warps, words and cache lines.
 var lengths = []int{1, 2, 31, 32, 33, 127, 128, 129, 1000}
 
 func TestCopiesMoveEveryByteAndNothingElse(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	c := newFake().open(t)
 	s := stream(t, c)
 	for _, n := range lengths {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 func TestRegisteredMemoryIsCopiedInPlace(t *testing.T) {
@@ -75,6 +77,7 @@ func TestReadOnlyMemoryIsNotWritten(t *testing.T) {
 }
 
 func TestFailedRegistrationLeavesNothingPinned(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	for _, name := range []string{"cuMemHostRegister_v2", "cuMemHostGetDevicePointer_v2"} {
 		k := newFake()
 		c := k.open(t)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 func TestNotesAreCountedTogether(t *testing.T) {
@@ -49,6 +51,7 @@ func TestARowIsNoneUntilItIsSet(t *testing.T) {
 
 // Fifty thousand streams take a second at most; were the time that of their square, it would be many.
 func TestNotesAreFoundInTimeThatGrowsWithTheStreams(t *testing.T) {
+	thorough.SkipRace(t, thorough.Measures)
 	const n = 50_000
 	var l Notes
 	var names []string

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/storage"
 	"github.com/robocache/robocache/tensor"
 )
@@ -161,6 +162,7 @@ func TestTextBesideRecordingsIsOtherFiles(t *testing.T) {
 const trace = "trace 1\n0 1.5 2\n10 1.6 2\n20 1.8 2\n"
 
 func TestATraceCutAnywhereKeepsWhatIsWhole(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	for n := len("trace 1\n"); n < len(trace); n++ {
 		e, err := parseTrace([]byte(trace[:n]), dataset.Options{})
 		require.NoError(t, err)

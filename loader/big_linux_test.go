@@ -12,11 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/internal/test/memuse"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/loader/store"
 )
 
 // ROBOCACHE_BIG=5e9 packs a dataset of so many bytes, and opens the store.
 func TestABigStoreTakesLittleMemory(t *testing.T) {
+	thorough.SkipRace(t, thorough.Measures)
 	ctx := context.Background()
 	d := many(t, memuse.Bytes(t))
 	path := filepath.Join(t.TempDir(), "s.safetensors")

@@ -18,6 +18,7 @@ import (
 	_ "github.com/robocache/robocache/dataset/all"
 	"github.com/robocache/robocache/dataset/safetensors"
 	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
@@ -164,6 +165,7 @@ func TestWhatADatasetSaysOfItselfIsKept(t *testing.T) {
 
 // A store of the shared recordings has the same contents whether it is built or opened.
 func TestStoresOfRecordingsAreKept(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	const shared = "../../shared/data"
 	folders, err := os.ReadDir(shared)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/clocks"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
@@ -434,6 +435,7 @@ func (g grown) Episode(_ context.Context, i int) (*dataset.Episode, error) {
 
 // For a dataset of any size the loader keeps the slots, and a few numbers an episode.
 func TestMemoryDoesNotGrowWithTheDataset(t *testing.T) {
+	thorough.SkipRace(t, thorough.Measures)
 	ctx := context.Background()
 	live := func() int {
 		runtime.GC()

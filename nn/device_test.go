@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/cudasim"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/ops"
 	_ "github.com/robocache/robocache/ops/cuda"
 	"github.com/robocache/robocache/ops/sim"
@@ -46,6 +47,7 @@ func sameBits(t *testing.T, device *ops.Device, c Config, b, tokens, steps int, 
 // Training proof 7: the simulated device gives the bits of the CPU's exact way, for every layer, over steps of training, dropout and clipping among
 // them.
 func TestTheSimulatedDeviceHasTheBits(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	for _, n := range networks {
 		t.Run(n.name, func(t *testing.T) {
 			opts := n.opts
@@ -59,6 +61,7 @@ func TestTheSimulatedDeviceHasTheBits(t *testing.T) {
 // So does a device whose blocks have 99 KB of shared memory, as most have that are no data centre's: norms as wide as this are made by launches of their own
 // there, and the gradient of so long an attention takes fewer keys at once.
 func TestADeviceWithLittleSharedMemoryHasTheBits(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	for _, preNorm := range []bool{false, true} {
 		b, err := sim.New(cudasim.New(cudasim.Config{Shared: 99 << 10}))
 		require.NoError(t, err)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -87,6 +88,7 @@ func bound(d tensor.DType, c Config) (prediction, gradients float64) {
 
 // Training proof 1: each layer, and each way to put layers together, follows float64: prediction, loss and the gradients of all parameters.
 func TestLayersFollowFloat64(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	for _, name := range []string{"cpu:exact", "cpu"} {
 		for _, n := range networks {
 			t.Run(name+"/"+n.name, func(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // stack is a random list of layers on a width, and the width behind them.
@@ -42,6 +44,7 @@ func stack(random *rand.Rand, name string, width, depth int) ([]Layer, int) {
 
 // Networks put together at random either cannot be, and say why, or follow float64.
 func TestRandomNetworksFollowFloat64(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	d := open(t, "cpu")
 	are, refused := 0, map[string]int{}
 	for seed := range uint64(150) {

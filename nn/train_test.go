@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/internal/test/reference"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
@@ -99,6 +100,7 @@ func TestAdamWFollowsFloat64(t *testing.T) {
 
 // Training proof 4: one batch is learned by heart.
 func TestOneBatchIsLearnedByHeart(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	for _, name := range []string{"cpu:exact", "cpu"} {
 		opts := StepOptions{Train: &Training{Schedule: Schedule{Rate: 3e-3, WarmUp: 20, Decay: Cosine, Steps: 400}}}
 		r := newRig(t, open(t, name), encoder(TransformerEncoderLayer{Heads: 1, FFN: 64}), 2, 8, opts, false)
@@ -110,6 +112,7 @@ func TestOneBatchIsLearnedByHeart(t *testing.T) {
 
 // Training proof 5: a run that is saved at step 50, and gone on with by another program, has at step 100 the bits of one that was not disturbed.
 func TestATrainingGoesOnToTheBit(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	for _, name := range []string{"cpu:exact", "cpu"} {
 		d := open(t, name)
 		path := filepath.Join(t.TempDir(), "at50.safetensors")

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -30,6 +31,7 @@ func mixtures() (all []ops.DrawOptions) {
 // In every epoch each source has its share, by less than a window what its weight asks for, and no window of a source is drawn again before
 // all of them have been, over epochs.
 func TestASourceIsGoneThroughInEpochsOfItsOwn(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	for _, o := range mixtures() {
 		for _, o.Shuffle = range []bool{true, false} {
 			n, weights := max(o.Positions, 0), 0.0
@@ -68,6 +70,7 @@ func TestASourceIsGoneThroughInEpochsOfItsOwn(t *testing.T) {
 // Over epochs each source comes to each position, and of a source each window, as often as by chance. Seeds are fixed; a good order exceeds
 // the limits, of which that of a few sources is the higher since so few numbers are not distributed normally, once in 10,000 counts.
 func TestMixturesAreDrawnAsByChance(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	for _, o := range mixtures() {
 		n := o.Positions
 		if n == 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/internal/test/opstest"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ops/cpu"
@@ -240,6 +241,7 @@ func (f *far) Tally(j *backend.TallyJob) (backend.Plan, error) {
 }
 
 func TestDeviceWithMemoryOfItsOwn(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	dev, err := ops.Open("far")
 	backend := lastFar
 	require.NoError(t, err)

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/ops"
 	_ "github.com/robocache/robocache/ops/sim"
 	"github.com/robocache/robocache/tensor"
@@ -13,6 +14,7 @@ import (
 )
 
 func TestASimulatedDeviceHasTheBitsOfTheAccumulator(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	r := rand.New(rand.NewPCG(11, 12))
 	const n, width = 300, 7
 	list := make([]float32, n*width)

@@ -27,6 +27,7 @@ import (
 
 	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -192,6 +193,7 @@ type seriesJSON struct {
 }
 
 func TestManyColumnsAreDrawnCoarser(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	names := make([]string, 20_000)
 	m := &memory{list: []func() (*dataset.Episode, error){func() (*dataset.Episode, error) {
 		return &dataset.Episode{Streams: []dataset.Stream{stream(t, "wide", 0, 100, 2.5, names, func(s float64, _ int) float32 { return float32(s) })}}, nil

@@ -14,6 +14,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -91,6 +92,7 @@ func TestStreamsOfEveryKindThatNumpyHas(t *testing.T) {
 }
 
 func TestInspectSaysOfEveryArrayWhatItIs(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	stdout, _ := good(t, "inspect", numpyStreams)
 	for _, line := range []string{
 		`imu +3 +1\.0 Hz .* acc\[0\], acc\[1\], acc\[2\], mode`, `grip +3 .* 0\n`, `pose +3 .* x, n\n`, `left out: imu\.label, values of str of 3`,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 const kindsRLDS = "../../dataset/rlds/testdata/kinds"
@@ -177,6 +178,7 @@ func TestTheClockIsThatOfTheDataset(t *testing.T) {
 
 // The digests are those of the positions, on every device, for any number of ranks, and with batches of any size.
 func TestDigestsAreThoseOfThePositions(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	args := []string{"batches", kindsRLDS, "--rate=10", "--hz=20", "--seed=3", "--digest", "--last=short", "--window=action=-100ms:200ms", "--stream=action", "--stream=reward", "--epochs=2"}
 	// drawn are the windows by epoch and position.
 	drawn := func(backend string, world, batch int) []string {

@@ -21,6 +21,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // kills is how many programs a test kills, or times it kills all ranks: ROBOCACHE_KILLS, or a few.
@@ -132,6 +134,7 @@ func TestWhoIsKilledLeavesNoBatchOut(t *testing.T) {
 
 // Ranks killed at different moments resume with any other number of ranks and rows. No window is left out, and each window is unchanged.
 func TestKilledRanksGoOnAsAnyNumberOfRanks(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	base := drawnFrom(t)
 	const windows, epochs = 344, 2
 	stdout, _ := good(t, append(base, "--batch=1", "--epochs=2")...)

@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // brief are flags that measure so briefly that only the form of the figures can be checked.
@@ -33,6 +35,7 @@ func benched(t *testing.T, args ...string) (stdout, stderr string) {
 }
 
 func TestBenchPrintsATable(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	out, stderr := benched(t, "--shapes", shapesFile(t))
 	assert.Regexp(t, `(?s)^robocache .* on cpu, .*\nresample\n +job +ours +p10..p90 +limit +ratio .*\n +2x9->5x3 .* wall `, out)
 	assert.Contains(t, out, "launch graph: the CPU launches no kernels")
@@ -40,6 +43,7 @@ func TestBenchPrintsATable(t *testing.T) {
 }
 
 func TestBenchWritesAndReadsItsFigures(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	text, _ := benched(t, "--shapes", shapesFile(t), "--json")
 	v := unmarshal(t, text)
 	rows := v["rows"].([]any)
@@ -84,6 +88,7 @@ func TestBenchListsItsJobsAsAShapesFile(t *testing.T) {
 }
 
 func TestBenchSweepsRandomShapes(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	list, _ := good(t, "bench", "resample", "--sweep=3", "--seed=5", "--list")
 	assert.Equal(t, 3, strings.Count(list, "\n"))
 	again, _ := good(t, "bench", "resample", "--sweep=3", "--seed=5", "--list")
@@ -154,6 +159,7 @@ func TestBenchRunsForAProfiler(t *testing.T) {
 }
 
 func TestBenchExplainsItsLaunches(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	jobs := shapesFileOf(t, `{"suite": "resample", "B": 2, "S": 9, "T": 5, "D": 3}`)
 	out, _ := good(t, "bench", "--backend=sim", "--explain", "--shapes", jobs)
 	assert.Regexp(t, `(?m)^resample 2x9->5x3 +resample\w* +\d+ +\d+ `, out)
@@ -188,6 +194,7 @@ func shapesFileOf(t *testing.T, jobs string) string {
 }
 
 func TestBenchRefusesWhatCannotBe(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	shapes := shapesFile(t)
 	bad := shapesFileOf(t, `{"suite": "resample", "B": 0}`)
 	for _, x := range []struct {

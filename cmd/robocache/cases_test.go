@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -65,6 +66,7 @@ func same(n int, v float64) []float64 {
 
 // each runs the test of a folder in testdata/cases, or of a case without input, on each available backend.
 func each(t *testing.T, name string, run func(c *aCase)) {
+	thorough.SkipRace(t, thorough.Programs)
 	for _, backend := range []string{"cpu", "sim", "cuda"} {
 		t.Run(backend, func(t *testing.T) {
 			if backend == "cuda" {

@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // tree maps names in and next to a folder to contents, without files that no output depends on.
@@ -34,6 +36,7 @@ func tree(t *testing.T, dir string) map[string]string {
 // A conversion killed at any moment leaves only complete files. A second run ends with the files of an undisturbed one and no others. With
 // ROBOCACHE_LONG=1 there are 200 moments.
 func TestAConversionThatIsKilledIsGoneOnWith(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	moments := 9
 	if os.Getenv("ROBOCACHE_LONG") == "1" {
 		moments = 200

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -40,6 +41,7 @@ var sets = []set{
 }
 
 func TestEveryStepOfADatasetIsFused(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	for _, s := range sets {
 		t.Run(filepath.Base(s.path), func(t *testing.T) {
 			if _, err := os.Stat(s.path); err != nil {
@@ -115,6 +117,7 @@ func indexOf(t *testing.T, d dataset.Dataset, e *dataset.Episode) int {
 
 // inspect reports the union of a dataset's episodes. An unreadable episode only affects itself.
 func TestInspectSumsEpisodes(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	const kinds = "../../dataset/rlds/testdata/kinds"
 	stdout, _ := good(t, "inspect", kinds, "--rate=10")
 	assert.Regexp(t, `^kinds, rlds[^:]*: 5 episodes, \d+ streams, 21 frames \(0 to 7 an episode\), 10 Hz \(from caller\)\nsplits: train 5\ntasks: "do 0", "do 2", "do 3", "do 4"\n`, stdout)
@@ -153,6 +156,7 @@ func TestInspectSumsEpisodes(t *testing.T) {
 }
 
 func TestInspectDrawsAnEpisode(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	out := filepath.Join(t.TempDir(), "o.png")
 	stdout, _ := good(t, "inspect", flight, "--plot", out)
 	assert.True(t, strings.HasSuffix(stdout, "drew "+out+"\n"))

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -115,6 +116,7 @@ func TestFuseOfALogEqualsResample(t *testing.T) {
 }
 
 func TestFigureOfAFusionIsAnImage(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	picture := filepath.Join(t.TempDir(), "p.png")
 	fuseTo(t, flight, "--hz=50", "--stream=airspeed::50ms", "--stream=vehicle_control_mode", "--fill-gaps", "--dtype=bf16", "--plot", picture)
 	file, err := os.Open(picture)
@@ -135,6 +137,7 @@ func TestFuseReadsBF16(t *testing.T) {
 }
 
 func TestExitCodesOfFuse(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	dir := t.TempDir()
 	out := filepath.Join(dir, "o.npz")
 	in := twoStreams(t, nil)

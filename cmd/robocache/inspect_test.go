@@ -10,12 +10,14 @@ import (
 	"testing"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
 func TestInspectListsStreamsAndColumns(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	stdout, _ := good(t, "inspect", flight)
 	assert.Contains(t, stdout, "sample_log_small, ulog: 70 streams\n")
 	assert.Regexp(t, `vehicle_attitude +1298 +204\.6 Hz +20\.327 to 26\.823 s +1 +f32 +9: q\[0\], q\[1\], q\[2\], \.\.\.\n`, stdout)
@@ -47,6 +49,7 @@ func TestAnInputMayBeNamedByItsURL(t *testing.T) {
 }
 
 func TestInspectRefusesWhatItCannotRead(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	code, _, stderr := execute("inspect")
 	assert.Equal(t, exitUsage, code)
 	assert.Contains(t, stderr, "one file")
@@ -154,6 +157,7 @@ func TestAFolderOfRecordings(t *testing.T) {
 }
 
 func TestInspectSaysHowManyWholeNumbersAreRounded(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	stdout, _ := good(t, "inspect", "../../dataset/robomimic/testdata/kinds.hdf5", "--json")
 	got := unmarshal(t, stdout)
 	rounded := map[string]any{}
@@ -168,6 +172,7 @@ func TestInspectSaysHowManyWholeNumbersAreRounded(t *testing.T) {
 }
 
 func TestInspectNamesAFewOfManyClocks(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	path := filepath.Join(t.TempDir(), "many.csv")
 	require.NoError(t, os.WriteFile(path, []byte("1,2,3\n2,3,4\n3,4,5\n"), 0o600))
 	stdout, _ := good(t, "inspect", path)

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -66,6 +67,7 @@ func whenWriting(dir string, much bool, ended chan struct{}) {
 
 // A signal at any moment ends each command with that signal, and no incomplete file stays.
 func TestASignalLeavesNothing(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	values := tensor.Must(tensor.New(tensor.F32, 200_000, 4))
 	times := make([]int64, 200_000)
 	for i := range times {
@@ -151,6 +153,7 @@ func TestALinkIsWrittenThrough(t *testing.T) {
 
 // Every format can come from a pipe, and messages name the pipe.
 func TestReadingFromAPipe(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	dir := t.TempDir()
 	read := func(path string) []byte {
 		data, err := os.ReadFile(path)
@@ -194,6 +197,7 @@ func TestReadingFromAPipe(t *testing.T) {
 
 // A report that cannot be written is a failure, and a failed command leaves no output.
 func TestAReportThatCannotBeWrittenLeavesNothing(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
 		t.Skip("no /dev/full here: ", err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -13,6 +14,7 @@ import (
 
 // A file of messages has the numbers of the archive that the same command writes.
 func TestAnOutputOfMessagesHoldsWhatTheArraysDo(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	for _, encoding := range []string{"protobuf", "json"} {
 		for _, line := range [][]string{
 			{"resample", flight, "--hz=50", "--max-gap=none", "--stream=sensor_combined", "--stream=vehicle_attitude"},

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 	"github.com/stretchr/testify/assert"
 )
@@ -70,6 +71,7 @@ func TestNumbersThatBecomeInfiniteAreCountedInArrays(t *testing.T) {
 
 // The counts do not depend on the block size.
 func TestLossesAreCountedInPieces(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	n := 1<<21 + 3 // targets of two columns: more than are looked at together
 	in := writeNPZ(t, map[string]*tensor.Tensor{
 		"values": tensor.Must(tensor.Of([]float32{1, 2, 1e5, 3}, 2, 2)), "times": vec(0, float64(n-1)),

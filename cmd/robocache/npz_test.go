@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -291,6 +292,7 @@ func TestWindowsOfArrays(t *testing.T) {
 }
 
 func TestPlotOfArrays(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	dir := t.TempDir()
 	picture := filepath.Join(dir, "p.png")
 	good(t, "resample", "testdata/padded.npz", "-o", filepath.Join(dir, "o.npz"), "--plot", picture)
@@ -319,6 +321,7 @@ wrote `+out+`, computed on cpu
 }
 
 func TestFigureSaysWhichRowsItShows(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	in := writeNPZ(t, map[string]*tensor.Tensor{
 		"values": tensor.Must(tensor.New(tensor.F32, 9, 2, 1)), "times": vec[int64](0, 10), "targets": vec[int64](5),
 	})

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -41,6 +42,7 @@ func TestAMistakeInAPlanHasItsPlaceInJSON(t *testing.T) {
 }
 
 func TestThePictureComesWithTheArchiveOrNotAtAll(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	picture := filepath.Join(t.TempDir(), "old.png")
 	require.NoError(t, os.WriteFile(picture, []byte("old"), 0o644))
 	for _, out := range []string{filepath.Join(t.TempDir(), "none", "o.npz"), filepath.Join(t.TempDir(), "o.npz")} {

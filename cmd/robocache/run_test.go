@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 	"github.com/stretchr/testify/assert"
@@ -14,6 +15,7 @@ import (
 
 // Each line is a documented misuse, its exit code, and words that the one line of error must hold.
 func TestExitCodes(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	dir := t.TempDir()
 	out := filepath.Join(dir, "o.npz")
 	text := filepath.Join(dir, "text")

@@ -11,6 +11,7 @@ import (
 	"github.com/robocache/robocache/dataset/safetensors"
 	"github.com/robocache/robocache/internal/arrayfile"
 	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -25,6 +26,7 @@ func openTensors(t *testing.T, path string) *safetensors.File {
 }
 
 func TestOutputsAreTheSameInBothFormats(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	streams := beside(t, map[string]*tensor.Tensor{"b.values": column(10., 20, 30), "b.times": vec[int64](0, 5e8, 1e9)})
 	batch := writeNPZ(t, map[string]*tensor.Tensor{"values": tensor.Must(tensor.Of([]float32{1, 2, 3, 4}, 2, 2, 1)), "times": vec[int64](0, 1e9)})
 	for _, line := range [][]string{

@@ -11,10 +11,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // A task killed at any moment leaves only complete shards. A second run ends with the files of an undisturbed one and no others.
 func TestATaskThatIsKilledIsRunAgain(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	dir := t.TempDir()
 	want := filepath.Join(dir, "want")
 	args := []string{"pack", kindsRLDS, "--rate=10", "--shards=2", "-o"}

@@ -8,10 +8,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // The plan that is written for a recording is taken as it is by the commands that take plans.
 func TestAPlanOfEachRecordingRunsUnchanged(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	type recorded struct {
 		path    string
 		args    []string

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -31,6 +32,7 @@ func lines(t *testing.T, text string) (list []map[string]any) {
 
 // train writes a policy. The command policy runs it with the same skill, and writes predictions to files.
 func TestTrainKeepsWhatPolicyRuns(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	dir := t.TempDir()
 	out := filepath.Join(dir, "policy")
 	stdout, stderr := good(t, "train", g1, "--hold-out=2", "--steps=40", "--seed=3", "--backend=cpu", "--json", "--out", out)
@@ -103,6 +105,7 @@ func jsonOf(t *testing.T, v any) string {
 
 // Training that is resumed leaves the bytes of training that was not interrupted, and goes on from a checkpoint of its own options alone.
 func TestTrainResumesToTheByte(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	dir := t.TempDir()
 	whole, parts := filepath.Join(dir, "whole"), filepath.Join(dir, "parts")
 	args := []string{"train", g1, "--hold-out=0", "--steps=12", "--batch=4", "--backend=cpu"}
@@ -132,6 +135,7 @@ func sameCheckpoint(t *testing.T, one, other string) {
 
 // Several devices train one policy together, and go on together.
 func TestTrainOnSeveralDevices(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	dir := t.TempDir()
 	whole, parts := filepath.Join(dir, "whole"), filepath.Join(dir, "parts")
 	args := []string{"train", g1, "--hold-out=0", "--steps=12", "--batch=4", "--json", "--backend"}
@@ -157,6 +161,7 @@ func TestTrainOnSeveralDevices(t *testing.T) {
 
 // Invalid flags and inputs are errors before anything is written, with the right exit code.
 func TestTrainAndPolicyRefuseWhatCannotBe(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	dir := t.TempDir()
 	full := filepath.Join(dir, "full")
 	require.NoError(t, os.Mkdir(full, 0o777))
@@ -210,6 +215,7 @@ func TestTrainAndPolicyRefuseWhatCannotBe(t *testing.T) {
 
 // Episodes too short for the windows are left out with a remark.
 func TestTrainSaysWhichEpisodesAreTooShort(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	plan := filepath.Join(t.TempDir(), "plan.yaml")
 	require.NoError(t, os.WriteFile(plan, []byte("version: 1\nrate: 30\nwindows: {action: [0s, 13s]}\n"), 0o600))
 	stdout, _ := good(t, "train", g1, "--plan", plan, "--steps=1", "--backend=cpu", "--json")
@@ -227,6 +233,7 @@ func TestTrainSaysWhichEpisodesAreTooShort(t *testing.T) {
 
 // An episode is played in its own time, and predictions are made meanwhile.
 func TestPolicyPlaysAnEpisodeLive(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	dir := t.TempDir()
 	plan := filepath.Join(dir, "plan.yaml")
 	require.NoError(t, os.WriteFile(plan, []byte("version: 1\nrate: 10\nstreams: [{name: state}, {name: action}]\nwindows: {state: [-200ms, 0s], action: [0s, 300ms]}\n"), 0o600))
@@ -256,6 +263,7 @@ func TestPolicyPlaysAnEpisodeLive(t *testing.T) {
 
 // Episodes from the training are recognised by their samples, also in a renamed copy of the dataset. Their skill is separate.
 func TestPolicyKnowsACopyOfWhatItWasTrainedOn(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	dir := t.TempDir()
 	out, other := filepath.Join(dir, "policy"), filepath.Join(dir, "other")
 	require.NoError(t, os.CopyFS(other, os.DirFS(g1)))
@@ -274,6 +282,7 @@ func TestPolicyKnowsACopyOfWhatItWasTrainedOn(t *testing.T) {
 
 // train warns about surprises in training: columns scaled by a floor, an endless warm-up, and a rate that diverges.
 func TestTrainSaysWhatItsFlagsCameTo(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	out := filepath.Join(t.TempDir(), "policy")
 	_, stderr := good(t, "train", g1, "--steps=2", "--batch=2", "--backend=cpu", "--resume", "--out", out)
 	assert.Contains(t, stderr, "--resume: there is no checkpoint in "+out+", training begins with the first step")

@@ -10,11 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset/mcap"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
 // For recordings without a rate, --rate is enough: the policy equals the policy of a plan with this rate, to the bit.
 func TestTrainTakesTheRateOfTheClock(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	dir := t.TempDir()
 	var times []int64
 	var values []float32
@@ -51,6 +53,7 @@ func TestTrainTakesTheRateOfTheClock(t *testing.T) {
 
 // Streams that are called otherwise are named: the policy is that of a plan which names them, to the bit.
 func TestTrainTakesTheStreamsThatAreNamed(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	dir := t.TempDir()
 	var times []int64
 	var values []float32

@@ -13,10 +13,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // A signal ends training after a whole step, with a checkpoint that it goes on from.
 func TestASignalEndsTrainingWithACheckpoint(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	for _, backend := range []string{"cpu", "cpu,cpu"} {
 		signalEndsTraining(t, backend)
 	}
@@ -57,6 +60,7 @@ func signalEndsTraining(t *testing.T, backend string) {
 
 // Where nobody reads the output any more training ends by SIGPIPE, as any program does, but with a checkpoint that it goes on from.
 func TestAPipeThatNobodyReadsLeavesACheckpoint(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	out := filepath.Join(t.TempDir(), "policy")
 	args := []string{"train", g1, "--hold-out=0", "--steps=200", "--batch=1", "--backend=cpu", "--json", "--out", out}
 	cmd, temp := program(t, args...)

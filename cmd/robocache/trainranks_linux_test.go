@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/sim"
 )
@@ -132,6 +133,7 @@ func onRanks(t *testing.T, test func(t *testing.T, world int, backend, together 
 // Programs from one launcher train together. The checkpoint equals the checkpoint of one program with all devices, byte for byte, also after
 // a resume. Only the first program prints.
 func TestRanksWriteTheCheckpointOfOneProgram(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	onRanks(t, func(t *testing.T, world int, backend, together string) {
 		dir := t.TempDir()
 		args := func(out, backend string, more ...string) []string {

@@ -10,11 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
 // Action columns from a quaternion are regressed unchanged, with a remark.
 func TestTrainRemarksActionsThatAreRotations(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	var times []int64
 	var values []float32
 	for i := range 12 {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // tuneArgs tune two small jobs on the simulated device, briefly.
@@ -16,6 +18,7 @@ func tuneArgs(t *testing.T, more ...string) []string {
 }
 
 func TestTuneWritesATableThatIsUsed(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	path := filepath.Join(t.TempDir(), "cache", "tuned.json")
 	t.Setenv("ROBOCACHE_TUNED", path)
 	out, stderr := good(t, tuneArgs(t)...)
@@ -55,6 +58,7 @@ func TestABadTableStopsNothing(t *testing.T) {
 }
 
 func TestTuneRefusesWhatCannotBe(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	t.Setenv("ROBOCACHE_TUNED", "")
 	for _, x := range []struct {
 		args []string

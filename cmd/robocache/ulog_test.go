@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/robocache/robocache/dataset/ulog"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -151,6 +152,7 @@ func TestFlightLogInWindows(t *testing.T) {
 }
 
 func TestFigureOfALogIsAnImage(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	dir := t.TempDir()
 	picture := filepath.Join(dir, "p.png")
 	good(t, "resample", flight, "-o", filepath.Join(dir, "o.npz"), "--plot", picture, "--hz=50", "--stream=airspeed", "--stream=vehicle_control_mode")

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // sameVoxels wants a backend to write the CPU's bytes and print its counters.
@@ -36,7 +38,10 @@ func sameVoxels(t *testing.T, backend string) {
 	}
 }
 
-func TestSimulatedDeviceWritesTheSameVoxels(t *testing.T) { sameVoxels(t, "sim") }
+func TestSimulatedDeviceWritesTheSameVoxels(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
+	sameVoxels(t, "sim")
+}
 
 func TestCUDAWritesTheSameVoxels(t *testing.T) {
 	needGPU(t)

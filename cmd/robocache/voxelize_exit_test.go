@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -14,6 +15,7 @@ import (
 
 // As TestExitCodes, for voxelize.
 func TestExitCodesOfVoxelize(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	dir := t.TempDir()
 	out := filepath.Join(dir, "o.npz")
 	file := func(name, text string) string {

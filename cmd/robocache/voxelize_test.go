@@ -18,6 +18,7 @@ import (
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/dataset/ply"
 	"github.com/robocache/robocache/internal/test/cloudtest"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 	"github.com/stretchr/testify/assert"
@@ -158,6 +159,7 @@ func TestSparseVoxels(t *testing.T) {
 }
 
 func TestOffsetsMakeABatch(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	for _, offsets := range []*tensor.Tensor{vec[int64](0, 2, 2, 3), vec[int32](0, 2, 2, 3)} {
 		in := writeNPZ(t, map[string]*tensor.Tensor{"points": rows(3, .5, .5, .5, 1.5, .5, .5, 1.5, .5, .5), "offsets": offsets})
 		grid := []string{"--size=1", "--min=0,0,0", "--max=2,1,1"}
@@ -421,6 +423,7 @@ func TestFilesSayWhatWasNotUsed(t *testing.T) {
 }
 
 func TestPictureOfVoxels(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	dir := t.TempDir()
 	for _, mode := range []string{"count", "occupancy", "mean", "hard", "sparse"} {
 		for _, order := range []string{"zyx", "xyz"} {

@@ -23,6 +23,7 @@ import (
 	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/mutate"
 	"github.com/robocache/robocache/internal/test/settest"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -314,6 +315,7 @@ func TestAnnotationsThatRunSomethingAreRefused(t *testing.T) {
 }
 
 func TestAnnotationsTruncatedAtEveryByte(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	const name = "lang_annotations/auto_lang_ann.npy"
 	whole := contents(t, name)
 	dir := copied(t, "testdata/small/training")
@@ -328,6 +330,7 @@ func TestAnnotationsTruncatedAtEveryByte(t *testing.T) {
 }
 
 func TestFrameTruncatedAtEveryByte(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	whole := contents(t, frame51)
 	dir := t.TempDir()
 	var bounds bytes.Buffer
@@ -356,6 +359,7 @@ func walk(t testing.TB, dir string, strict bool) {
 
 // Most mutants of frames are arrays in an archive whose checksums are right.
 func TestMutantsDoNoHarm(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	dir := copied(t, "testdata/small/validation")
 	const frame = "episode_0000006.npz"
 	seeds, err := mutate.Files(dir, "ep_start_end_ids.npy", "ep_lens.npy", "scene_info.npy", "lang_annotations/auto_lang_ann.npy", frame)
@@ -379,6 +383,7 @@ func TestMutantsDoNoHarm(t *testing.T) {
 
 // A small file that unpacks to many times its size takes no more memory than a frame may.
 func TestBombsTakeLittleMemory(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	bomb := func(name, header string, declared uint64) []byte {
 		var b bytes.Buffer
 		z := zip.NewWriter(&b)

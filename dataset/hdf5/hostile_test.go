@@ -15,6 +15,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/mutate"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -119,6 +120,7 @@ func files(t testing.TB, size int64) map[string][]byte {
 
 // A broken byte is an error or other data: no panic, nothing without end, no more memory than the file's size allows.
 func TestBrokenBytesAreErrorsOrData(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	for name, data := range files(t, 16<<10) {
 		t.Run(name, func(t *testing.T) {
 			within(t, "as it is", data)
@@ -136,6 +138,7 @@ func TestBrokenBytesAreErrorsOrData(t *testing.T) {
 }
 
 func TestFilesThatAreCutAreErrorsOrData(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	data := filetest.Read(t, "testdata/test_string_datasets_earliest.hdf5")
 	whole, err := exercise(data)
 	require.NoError(t, err)
@@ -152,6 +155,7 @@ func TestFilesThatAreCutAreErrorsOrData(t *testing.T) {
 
 // In every other mutant all checksums count as right, as a hostile writer would make them.
 func TestMutantsDoNoHarm(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	seeds, err := mutate.Files("testdata", "fletcher32_datasets_earliest.hdf5", "test_attribute_latest.hdf5",
 		"test_compressed_chunked_datasets_latest.hdf5", "test_string_datasets_earliest.hdf5")
 	require.NoError(t, err)

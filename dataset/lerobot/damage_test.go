@@ -22,6 +22,7 @@ import (
 	"github.com/robocache/robocache/dataset/lerobot"
 	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/mutate"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 func contains(t *testing.T, list []string, part string) {
@@ -281,6 +282,7 @@ func withImages(t testing.TB) *made {
 }
 
 func TestAFileThatEndsAnywhereIsReadAsFarAsItGoes(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	m := make3(t)
 	m.lengths = []int{2}
 	everywhere := func(dir, name string, at func(n int)) {
@@ -319,6 +321,7 @@ func TestAFileThatEndsAnywhereIsReadAsFarAsItGoes(t *testing.T) {
 }
 
 func TestMutantsDoNoHarm(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	v3, v2 := withImages(t), withImages(t)
 	dir := filepath.Dir(v3.dir)
 	v2.dir = filepath.Join(dir, "v2")
@@ -383,6 +386,7 @@ func TestFilesAndFoldersThatCannotBeReadAreTold(t *testing.T) {
 }
 
 func TestVideosThatInfoAloneHasTakeNoMemoryForEachEpisode(t *testing.T) {
+	thorough.SkipRace(t, thorough.Measures)
 	m := make3(t)
 	m.lengths = make([]int, 2000)
 	for i := range m.lengths {

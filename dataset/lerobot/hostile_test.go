@@ -15,6 +15,7 @@ import (
 
 	"github.com/robocache/robocache/dataset/lerobot"
 	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // changeFooter changes what a file of Parquet says of itself.
@@ -31,6 +32,7 @@ func changeFooter(t *testing.T, path string, change func(m *format.FileMetaData)
 }
 
 func TestRowsThatAreNotThereTakeNoMemory(t *testing.T) {
+	thorough.SkipRace(t, thorough.Measures)
 	for name, n := range map[string]int64{"as many as there can be": 1<<31 - 1, "some millions": 1 << 24, "one more": 4} {
 		for _, columns := range []bool{true, false} { // without columns of bookkeeping too
 			m := withImages(t)

@@ -21,6 +21,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot"
 	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 func problems(s *lerobot.Set) (list []string) {
@@ -293,6 +294,7 @@ func TestImagesAreMedia(t *testing.T) {
 }
 
 func TestManyImagesInAPageAreReadInOrderInTimeThatGrowsWithThem(t *testing.T) {
+	thorough.SkipRace(t, thorough.Measures)
 	const n = 200
 	picture := append(pictures(t, 1)[0], make([]byte, 200_000)...)
 	m := make3(t)

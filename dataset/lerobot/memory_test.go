@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset/lerobot"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // heap returns what is in use, MB, after what is not was given back.
@@ -23,6 +24,7 @@ func heap() float64 {
 }
 
 func TestMemoryStaysFlatOverALargeDataset(t *testing.T) {
+	thorough.SkipRace(t, thorough.Measures)
 	values := func() func(row int) any {
 		r := rand.New(rand.NewPCG(3, 4))
 		return func(int) any {

@@ -19,6 +19,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot"
 	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 func TestNumbersOfTasksWithGapsStandForTheTasksOfInfo(t *testing.T) {
@@ -104,6 +105,7 @@ func TestAGoodFileGoesBeforeABrokenOneOfTheSameEpisode(t *testing.T) {
 
 // A dataset whose files are all broken, and one without a column of episodes, take time in proportion to their episodes.
 func TestManyEpisodesAreListedInTimeThatGrowsWithThem(t *testing.T) {
+	thorough.SkipRace(t, thorough.Measures)
 	const n = 10_000
 	m := make3(t)
 	m.lengths = make([]int, n)

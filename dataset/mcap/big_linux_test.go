@@ -12,11 +12,13 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/test/memuse"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // ROBOCACHE_BIG=5e9 makes a file of so many bytes, of a camera's raw images and joints at 200 Hz, with an index and without, reads all its frames and
 // inspects it. TMPDIR is where it lies.
 func TestABigFileTakesLittleMemory(t *testing.T) {
+	thorough.SkipRace(t, thorough.Measures)
 	size := memuse.Bytes(t)
 	for name, omit := range map[string]Omit{"indexed": 0, "scanned": OmitSummary} {
 		t.Run(name, func(t *testing.T) {

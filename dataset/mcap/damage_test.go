@@ -12,10 +12,12 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/logs/topics"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // Whatever a file's end is, the log has the messages before it, in order: of an uncompressed file all whole ones.
 func TestAFileThatIsCutGivesWhatIsWhole(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	for _, name := range []string{"zstd", "lz4", "uncompressed", "unchunked"} {
 		opt := variants[name]
 		t.Run(name, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/logs/topics"
 	"github.com/robocache/robocache/internal/test/mutate"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // seedlings are files of all kinds of records, most without CRCs, which would find most faults at once.
@@ -42,6 +43,7 @@ func seedlings(t testing.TB) (list []mutate.Seed) {
 }
 
 func TestMutantsDoNoHarm(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	mutate.Run(t, mutate.Plan{Seeds: seedlings(t), Few: 1000, Most: 64 << 20, Try: func(m mutate.Mutant) { exercise(t, m.Data) }})
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -67,6 +68,7 @@ var spelling = map[string]int{
 }
 
 func TestEveryDecodedFrameIsTheFrameThatWasAskedFor(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	needFFmpeg(t)
 	for name, first := range spelling {
 		t.Run(name, func(t *testing.T) {

@@ -24,6 +24,7 @@ import (
 	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/mutate"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -422,6 +423,7 @@ func exercise(t *testing.T, b []byte) *File {
 
 // Most mutants are arrays in an archive whose checksums are right, the others archives.
 func TestMutantsDoNoHarm(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	seeds, err := mutate.Files("testdata", "stored.npz", "deflated.npz", "names.npz", "streams.npz", "piped.npz", "piped_deflated.npz")
 	require.NoError(t, err)
 	var archives []*mutate.Archive

@@ -15,6 +15,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npy"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -229,6 +230,7 @@ func TestNoArrayIsSaidToBeNone(t *testing.T) {
 
 // Forty thousand streams take a second or so; were the time that of their square, it would be minutes.
 func TestTimeGrowsAsTheNumberOfStreams(t *testing.T) {
+	thorough.SkipRace(t, thorough.Measures)
 	var members []string
 	values, times := numbers(t, []int{1}, math.Pi), numbers[int64](t, []int{1}, 0)
 	for i := range 40_000 {

@@ -13,11 +13,13 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/memuse"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // ROBOCACHE_BIG=5e9 makes datasets of so many bytes in 64 shards, of the records of BridgeData V2 and of large ones with four cameras, reads each
 // twice and inspects it.
 func TestABigDatasetTakesLittleMemory(t *testing.T) {
+	thorough.SkipRace(t, thorough.Measures)
 	want := memuse.Bytes(t)
 	t.Run("recorded", func(t *testing.T) {
 		const shared = "../../../shared/data/bridge_rlds/"

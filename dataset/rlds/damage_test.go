@@ -18,6 +18,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/settest"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // rewards reads the first reward of each episode, which says which one of examples it is; -1 where it is an error.
@@ -36,6 +37,7 @@ func rewards(t testing.TB, s *Set) (list []int) {
 }
 
 func TestAFileThatEndsAnywhereGivesItsWholeRecords(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	b := examples(3)
 	size := len(b) / 3
 	dir := folder(t, stepsOf(plainFeatures), 3, nil)
@@ -284,6 +286,7 @@ func all(t testing.TB, dir string, opt Options) {
 }
 
 func TestEveryByteOfAShardMayBeWrong(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	features, err := readFeatures("testdata/kinds/features.json")
 	require.NoError(t, err)
 	for name, count := range map[string]int{"00000": 2, "00001": 3} {
@@ -313,6 +316,7 @@ func TestEveryByteOfAShardMayBeWrong(t *testing.T) {
 }
 
 func TestEveryByteOfWhatDescribesADatasetMayBeWrong(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	files := map[string]string{}
 	list, err := filepath.Glob("testdata/kinds/*")
 	require.NoError(t, err)
@@ -347,6 +351,7 @@ func TestEveryByteOfWhatDescribesADatasetMayBeWrong(t *testing.T) {
 
 // A wrong byte with a right checksum: what a program writes that is wrong itself.
 func TestEveryByteOfARecordMayBeWrong(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	shard := filetest.Read(t, "testdata/kinds/kinds-train.tfrecord-00000-of-00002")
 	features, err := readFeatures("testdata/kinds/features.json")
 	require.NoError(t, err)

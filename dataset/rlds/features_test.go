@@ -15,6 +15,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -131,6 +132,7 @@ const (
 )
 
 func TestImagesAreWhatTheirBytesAre(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	for name, c := range map[string]struct {
 		feature  string
 		values   example

@@ -9,10 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/internal/test/mutate"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // Most mutants are records whose checksum is right, the others files: of records, of their features or of what describes the dataset.
 func TestMutantsDoNoHarm(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	kinds, err := readFeatures("testdata/kinds/features.json")
 	require.NoError(t, err)
 	dir := t.TempDir()

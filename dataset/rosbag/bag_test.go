@@ -14,6 +14,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/logs/topics"
 	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 const float = "float64 data\n"
@@ -180,6 +181,7 @@ func TestMessagesAreReadAgainFromManyGoroutines(t *testing.T) {
 
 // A chunk that says it is larger than its bytes can become gets no memory for that.
 func TestSizesThatCannotBeTakeNoMemory(t *testing.T) {
+	thorough.SkipRace(t, thorough.Measures)
 	w := newBuild().connection(0, "/a", "p/F", float).message(0, 10, []byte("x")).end("lz4")
 	size := strings.Index(string(w.b), "size=") + len("size=")
 	data := slices.Clone(w.close())

@@ -10,6 +10,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 func TestMessagesOfAnUnknownConnectionAreCounted(t *testing.T) {
@@ -96,6 +97,7 @@ func ends(t *testing.T, data []byte) map[int]bool {
 
 // A bag that is cut anywhere gives the first messages, and says that it is cut. Of the bag that ROS packed with bz2, which takes long, every 29th length.
 func TestABagThatIsCutAnywhereGivesTheMessagesBefore(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	packed := filetest.Read(t, "testdata/small-bz2.bag")
 	none, _ := two("none")
 	lz4, _ := two("lz4")

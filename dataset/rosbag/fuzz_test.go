@@ -10,6 +10,7 @@ import (
 	"github.com/robocache/robocache/internal/logs/topics"
 	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/mutate"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // seedlings are bags of every compression, closed and not. The faults are in what comes after the header, and some in that.
@@ -30,6 +31,7 @@ func seedlings(t testing.TB) (list []mutate.Seed) {
 }
 
 func TestMutantsDoNoHarm(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	// Each time that a chunk is unpacked takes 4 MB, of bz2 and of lz4 whose blocks have 4 MB.
 	mutate.Run(t, mutate.Plan{Seeds: seedlings(t), Few: 1000, Most: 256 << 20, Try: func(m mutate.Mutant) { exercise(t, m.Data) }})
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/robocache/robocache/dataset/rosbag2"
 	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/mutate"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/storage"
 )
 
@@ -220,6 +221,7 @@ func read(t *testing.T, files map[string][]byte) (whole bool) {
 }
 
 func TestMutantsDoNoHarm(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	db, _ := database(t, schema{qos: true, distro: "humble", page: 512}, robot(3))
 	words := []string{"&a ", "*a", "[", "{", "- ", ": ", "\n", "|", "!!binary ", "9223372036854775808", "run_0.db3", "..", "<<: *a"}
 	odd := filetest.Read(t, "testdata/columns.db3")
@@ -272,6 +274,7 @@ func count(e *dataset.Episode) (n int) {
 }
 
 func TestACutDatabaseGivesWhatIsWholeAndSaysWhatIsNot(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	db, _ := database(t, schema{qos: true, distro: "humble", page: 512}, robot(20))
 	want := 6 * 20
 	defer stored.clear()

@@ -10,10 +10,12 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/logs/message"
 	"github.com/robocache/robocache/internal/logs/topics"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // Fifty thousand topics take a second at most; were the time that of their square, it would be many.
 func TestTimeGrowsAsTheNumberOfTopics(t *testing.T) {
+	thorough.SkipRace(t, thorough.Measures)
 	const n = 50_000
 	b := &bag{define: func(name string) string { return "" }}
 	m := &metadata{Distro: "humble"}

@@ -17,6 +17,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/mutate"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -158,6 +159,7 @@ func try(t *testing.T, b []byte) *File {
 }
 
 func TestAFileThatIsCutAnywhereGivesWhatIsWhole(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	for _, name := range []string{"kinds", "streams", "foreign", "unaligned"} {
 		b := filetest.Read(t, filepath.Join("testdata", name+".safetensors"))
 		whole := try(t, b)
@@ -189,6 +191,7 @@ func TestAFileThatIsCutAnywhereGivesWhatIsWhole(t *testing.T) {
 }
 
 func TestMutantsDoNoHarm(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	path := filepath.Join(t.TempDir(), "mutant.safetensors")
 	seeds, err := mutate.Files("testdata", "kinds.safetensors", "streams.safetensors", "foreign.safetensors", "unaligned.safetensors")
 	require.NoError(t, err)

@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 func names(t *testing.T, dir string) []string {
@@ -154,6 +156,7 @@ func TestAnUnwritableNameIsFoundBefore(t *testing.T) {
 }
 
 func TestANameThatCannotBeGivenLeavesNothing(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "out")
 	err := WriteFile(path, func(io.Writer) error { return os.MkdirAll(filepath.Join(path, "now a folder"), 0o700) })
@@ -187,6 +190,7 @@ func TestPermissionsAreThoseOfAnOrdinaryFile(t *testing.T) {
 
 // TestAbandonLeavesNothing runs itself as the program that ends in the midst of two files.
 func TestAbandonLeavesNothing(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	dir := os.Getenv("ATOMICFILE_ABANDON_IN")
 	if dir == "" {
 		dir = t.TempDir()

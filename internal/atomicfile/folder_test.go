@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 func put(t *testing.T, f *Folder, text string) {
@@ -32,6 +34,7 @@ func TestAFolderHasItsNameWhenItIsWhole(t *testing.T) {
 }
 
 func TestAFolderThatIsGivenUpLeavesNothing(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	dir := t.TempDir()
 	f, err := NewFolder(filepath.Join(dir, "set"), false)
 	require.NoError(t, err)

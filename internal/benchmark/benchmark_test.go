@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -85,6 +86,7 @@ func TestEverySuiteIsMeasured(t *testing.T) {
 }
 
 func TestTheLeastBytesAreCounted(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	// By hand. Resample: two rows a target where that is less than all rows, all timestamps and targets, the output once.
 	for _, x := range []struct {
 		job           Job
@@ -259,6 +261,7 @@ func TestQuantiles(t *testing.T) {
 }
 
 func TestTheHostsLimitMovesEveryByte(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	for _, threads := range []int{1, 2, 3, 8} {
 		for _, n := range [][2]int{{0, 0}, {1, 1}, {33, 7}, {7, 33}, {1000, 1000}, {4096, 100}, {100, 4096}} {
 			src, dst := make([]byte, n[0]), bytes.Repeat([]byte{0xee}, n[1])

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/cudasim"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/ops"
 	_ "github.com/robocache/robocache/ops/cuda"
 	"github.com/robocache/robocache/ops/sim"
@@ -33,6 +34,7 @@ func onDevices(t *testing.T, test func(t *testing.T, dev *ops.Device)) {
 
 // Several devices do a step of training together, and nothing else.
 func TestSeveralDevicesTrainTogether(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	t.Setenv(sim.CountEnv, "2")
 	for _, names := range []string{"cpu,cpu", "sim:0,sim:1"} {
 		devices, err := ops.OpenAll(names)
@@ -57,6 +59,7 @@ func TestSeveralDevicesTrainTogether(t *testing.T) {
 }
 
 func TestDevicesAreMeasuredByEvents(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	onDevices(t, func(t *testing.T, dev *ops.Device) {
 		opt := quick
 		opt.Rotate = 3000
@@ -105,6 +108,7 @@ func TestDevicesAreMeasuredByEvents(t *testing.T) {
 
 // The kernel that measures the limit reads and writes its chunks once each; what it writes depends on all that it reads.
 func TestTheLimitIsMeasuredOnAnySize(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	onDevices(t, func(t *testing.T, dev *ops.Device) {
 		r, err := newRig(dev, quick)
 		require.NoError(t, err)
@@ -120,6 +124,7 @@ func TestTheLimitIsMeasuredOnAnySize(t *testing.T) {
 
 // The simulated device counts what the limit's kernel asks for: the bytes of a call, in pieces of 16.
 func TestTheLimitMovesTheLeastBytes(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	dev, err := ops.Open("sim")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, dev.Close()) }()

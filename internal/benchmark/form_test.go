@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -28,6 +29,7 @@ func tiny(t *testing.T, j Job) Job {
 }
 
 func TestEveryFormIsMeasured(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	every := func(t *testing.T, dev *ops.Device) {
 		jobs, err := Jobs("forms")
 		require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/internal/tuned"
 	"github.com/robocache/robocache/ops"
 )
@@ -64,6 +65,7 @@ func tunedJobs() []Job {
 func fast(choice, _ int) float64 { return []float64{10, 8}[min(choice, 1)] + float64(choice)/100 }
 
 func TestTuneKeepsWhatIsFaster(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	x := newTuning(t)
 	report, table, err := x.run(append(tunedJobs(), &CopyJob{"d2d", 100}), fast)
 	require.NoError(t, err)
@@ -88,6 +90,7 @@ func TestTuneKeepsWhatIsFaster(t *testing.T) {
 }
 
 func TestTuneKeepsNothingWithinTheNoise(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	job := tunedJobs()[:1]
 	for what, took := range map[string]func(choice, n int) float64{
 		"a gain below 1 %": func(choice, _ int) float64 { return 10 - min(.09, float64(choice)) },
@@ -110,6 +113,7 @@ func TestTuneKeepsNothingWithinTheNoise(t *testing.T) {
 
 // What is measured anew takes the place of what the table had for its key, and leaves the rest.
 func TestTuneReplacesTheKeysItMeasured(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	x := newTuning(t)
 	_, both, err := x.run([]Job{tunedJobs()[0], tunedJobs()[4]}, fast)
 	require.NoError(t, err)
@@ -166,6 +170,7 @@ func (j *straying) prepare(r *rig) (*work, error) {
 }
 
 func TestTuneRefusesAPolicyThatChangesBits(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	_, _, err := newTuning(t).run([]Job{&straying{ResampleJob{B: 2, S: 64, T: 300, D: 8}}}, func(_, _ int) float64 {
 		t.Error("a time was taken")
 		return 1
@@ -174,6 +179,7 @@ func TestTuneRefusesAPolicyThatChangesBits(t *testing.T) {
 }
 
 func TestTuneIsCutBetweenJobs(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	x := newTuning(t)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	x.ctx, x.told = ctx, func(int) { cancel(errors.New("enough")) }
@@ -185,6 +191,7 @@ func TestTuneIsCutBetweenJobs(t *testing.T) {
 }
 
 func TestTuneMeasures(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	onDevices(t, func(t *testing.T, dev *ops.Device) {
 		report, _, err := Tune(context.Background(), dev, tunedJobs(), quick, func(int, int, *Tuning) {})
 		require.NoError(t, err)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // numbers writes a file of 100 rows of one number, and of lists of two.
@@ -77,6 +78,7 @@ func read(t testing.TB, file []byte) (mb uint64, first error) {
 }
 
 func TestAFooterThatDeclaresMoreThanThereIsTakesLittleMemory(t *testing.T) {
+	thorough.SkipRace(t, thorough.Measures)
 	file := numbers(t)
 	_, err := read(t, file)
 	require.NoError(t, err)
@@ -148,6 +150,7 @@ func withPage(t testing.TB, file []byte, codec format.CompressionCodec, h *forma
 }
 
 func TestAPageThatDeclaresMoreThanThereIsTakesLittleMemory(t *testing.T) {
+	thorough.SkipRace(t, thorough.Measures)
 	file := numbers(t)
 	var zeros bytes.Buffer
 	z := gzip.NewWriter(&zeros)
@@ -224,6 +227,7 @@ func TestCompressedDataOfAnotherSizeIsAnError(t *testing.T) {
 
 // A run of a few bytes stands for as many numbers as it says.
 func TestRunsThatDeclareMoreThanThePageTakeLittleMemory(t *testing.T) {
+	thorough.SkipRace(t, thorough.Measures)
 	file := numbers(t)
 	run := binary.AppendUvarint(nil, 1<<31)
 	run = append(run, 1)

@@ -27,6 +27,7 @@ import (
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/raw"
 	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -230,6 +231,7 @@ func memfds(t testing.TB, of map[uint64]bool) (n int) {
 
 // Requests leave nothing in the child.
 func TestTheChildDoesNotGrowWithRequests(t *testing.T) {
+	thorough.SkipRace(t, thorough.Measures)
 	c, cmd := start(t)
 	c.hello()
 	c.newArena(1 << 20)
@@ -272,6 +274,7 @@ func resident(t testing.TB, pid int) int {
 
 // After an upload to a GPU, the process keeps neither the recordings nor buffers for reading them.
 func TestAResidentLoaderKeepsNoMemoryOfItsOwn(t *testing.T) {
+	thorough.SkipRace(t, thorough.Measures)
 	const samples, width = 400_000, 50 // 80 MB
 	path := filepath.Join(t.TempDir(), "a.npz")
 	require.NoError(t, atomicfile.WriteFile(path, func(to io.Writer) error {

@@ -17,6 +17,7 @@ import (
 	"github.com/robocache/robocache/internal/raw"
 	"github.com/robocache/robocache/internal/test/gputest"
 	"github.com/robocache/robocache/internal/test/replay"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/backend"
@@ -225,6 +226,7 @@ func TestStreamsOfOneWindowAreReplayedTogether(t *testing.T) {
 
 // Invalid options of a resident loader are errors, and a loader closed during its uploads leaves nothing.
 func TestAResidentLoaderThatIsGivenUpLeavesNothing(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	gputest.Simulate(t, cudasim.Config{})
 	dev, err := gputest.Require(t).Device(0)
 	require.NoError(t, err)

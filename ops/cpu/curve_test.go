@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // ulps returns how many steps of want's size got is away from it.
@@ -29,6 +31,7 @@ func exactSin(x float64) float64 {
 }
 
 func TestSinRatioIsWithinThreeUlps(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	for i := range 4001 {
 		x := math.Pi / 2 * float64(i+1) / 4001
 		assert.LessOrEqual(t, ulps(polynomial(sinRatio[:], x*x), exactSin(x)/x), 3.0, "at %v", x)
@@ -38,6 +41,7 @@ func TestSinRatioIsWithinThreeUlps(t *testing.T) {
 
 // The ratio is told by the angle: 1 - cos(x) is twice the square of sin(x/2), which is exact to some roundings where 1 - dot is.
 func TestAcosRatioIsWithinFourUlps(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	for i := range 4001 {
 		x := math.Pi / 2 * float64(i+1) / 4001
 		half := exactSin(x / 2)

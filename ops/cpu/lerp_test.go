@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -93,6 +94,7 @@ func sameNumber(x, y float64) bool {
 var valueTypes = []tensor.DType{tensor.F32, tensor.F64, tensor.F16, tensor.BF16}
 
 func TestLerpRowsFollowsTheDefinitionForEveryLength(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	const count = 7 // more items than are asked for ahead
 	withAndWithoutVectors(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(1, 2))
@@ -136,6 +138,7 @@ func TestLerpRowsFollowsTheDefinitionForEveryLength(t *testing.T) {
 }
 
 func TestLerpRowsPanicsBeforeItLeavesTheMemory(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	src, dst := testValues(rand.New(rand.NewPCG(1, 2)), tensor.F32, 20), testValues(rand.New(rand.NewPCG(1, 2)), tensor.F32, 10)
 	for _, c := range []struct {
 		item lerpItem

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // withEachArithmetic runs a test with the arithmetic of this processor and with that of plain Go.
@@ -30,6 +32,7 @@ func normals(rng *rand.Rand, n int) []float32 {
 
 // Rows have the bits of plain Go.
 func TestRowsHaveTheSameBitsOnEveryProcessor(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	for n := panel; n <= 400; n += panel {
 		rng := rand.New(rand.NewPCG(1, uint64(n)))
@@ -101,6 +104,7 @@ func sameBits(t *testing.T, name string, want, got []float32) {
 
 // Products of all forms are within bounds of float64, and an element has the same bits whatever rows it is made with.
 func TestProductsAreWithinBounds(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	withEachArithmetic(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(3, 4))
 		for rows := 1; rows <= 30; rows++ {
@@ -137,6 +141,7 @@ func TestProductsAreWithinBounds(t *testing.T) {
 
 // What softmax is made of is within bounds of float64, and numbers that are none stay so.
 func TestSoftmaxPartsAreWithinBounds(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	withEachArithmetic(t, func(t *testing.T) {
 		inf := float32(math.Inf(1))
 		for n := panel; n <= 288; n += panel {

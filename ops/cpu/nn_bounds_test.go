@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/internal/raw"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -35,6 +36,7 @@ func edges(t *testing.T, n int) [2][]float32 {
 
 // No function reads or writes beside its slices, which end where their last row does.
 func TestArithmeticStaysWithinItsSlices(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	withEachArithmetic(t, func(t *testing.T) {
 		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 		within := func(name string, do func(list func(n int) []float32)) {

@@ -5,9 +5,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 func TestAtanIsWithinSixUlps(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	worst, at := 0.0, 0.0
 	for i := range 10001 {
 		x := float64(i) / 10000

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
@@ -84,6 +85,7 @@ func TestLastAtOrBeforeForEveryGuess(t *testing.T) {
 }
 
 func TestATargetIsTheSameAloneAndAmongOthers(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	t.Run("i64", aloneAndAmongOthers[int64])
 	t.Run("f64", aloneAndAmongOthers[float64])
 	t.Run("f32", aloneAndAmongOthers[float32])

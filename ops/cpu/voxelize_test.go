@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -69,6 +70,7 @@ func TestPointsAreSortedByTheirKeys(t *testing.T) {
 }
 
 func TestPointsAreBroughtToRangesOfCells(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	for _, below := range []int{1, 7, 5000, 1 << 24, 1<<24 + 5, 1 << 33} {
 		for _, workers := range []int{1, 5} {
 			const n = 40_000
@@ -122,6 +124,7 @@ func eachOf[T tensor.Element](x *tensor.Tensor, do func(i int, v T)) error {
 
 // A sum is divided and rounded once, whatever its size: also where nothing but the rest of the division tells on which side of a tie it lies.
 func TestWideSumsAreRoundedOnce(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	r := rand.New(rand.NewPCG(7, 7))
 	check := func(s wideSum, n uint64, top int) {
 		t.Helper()

@@ -14,6 +14,7 @@ import (
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/internal/test/gputest"
 	"github.com/robocache/robocache/internal/test/opstest"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/cuda"
 	"github.com/robocache/robocache/ptx"
@@ -155,6 +156,7 @@ func TestTensorsAndStreamsOfOtherDevicesAreRefused(t *testing.T) {
 }
 
 func TestCloseLeavesNothingOpen(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	drv := gputest.Require(t)
 	before := len(drv.Leaks())
 	dev, err := ops.Open("cuda")

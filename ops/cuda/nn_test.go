@@ -10,6 +10,7 @@ import (
 	"github.com/robocache/robocache/cudasim"
 	"github.com/robocache/robocache/internal/test/gputest"
 	"github.com/robocache/robocache/internal/test/nntest"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ops/cuda"
@@ -33,6 +34,7 @@ func TestNormsApartAreNormsWhole(t *testing.T) {
 // A GPU whose blocks have 99 KB of shared memory, as most have that are no data centre's, computes all that a larger one does, with its bits: norms of
 // more than 128 columns by launches of their own, and the gradient of attention over fewer keys at once.
 func TestNNWithLittleSharedMemory(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	b, err := sim.New(cudasim.New(cudasim.Config{Shared: 99 << 10}))
 	require.NoError(t, err)
 	dev, err := ops.NewDevice(b)

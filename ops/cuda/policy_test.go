@@ -107,6 +107,7 @@ func eachDevice(t *testing.T, run func(t *testing.T, b backend.Backend, simulate
 
 // No policy of a variant and of its numbers changes a bit: the conformance suite, each of its plans with another candidate.
 func TestNoChoiceChangesAResult(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	eachDevice(t, func(t *testing.T, b backend.Backend, simulated bool) {
 		v := &varied{whole: b.(whole), t: t, turn: map[string]int{}, others: map[string]int{}}
 		var err error

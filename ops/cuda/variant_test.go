@@ -11,6 +11,7 @@ import (
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/cudasim"
 	"github.com/robocache/robocache/internal/device"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/internal/tuned"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/backend"
@@ -189,6 +190,7 @@ var mostTargets = map[string]int{"resample": ptx.ChunkTile, "resample_f64": ptx.
 // Whatever policy a variant has, its blocks cover all targets and have no more of them, nor units, than the kernel takes; what blocks and threads divide,
 // they divide exactly.
 func TestBlocksFitTheKernels(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	list := jobs()
 	for _, d := range []int{1, 2, 3, 7, 8, 31, 32, 33, 127, 128, 129, 512, 1000, 100_000} {
 		for _, n := range []int{2, 31, 1000, 1 << 20, 1 << 29} {

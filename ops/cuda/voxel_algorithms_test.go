@@ -22,6 +22,7 @@ import (
 
 // Few points are made to voxels by each algorithm that supports it, and nothing changes: by one plan after the other in turn, and by each alone.
 func TestEachWayGivesTheSameVoxels(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	testVoxelsBy(t, "each in turn", cuda.VoxelizeInTurn, "voxel-named", "voxel-properties")
 	for _, algorithm := range cuda.VoxelAlgorithms() {
 		if algorithm != "fill" && algorithm != "write" { // which take all that they can
@@ -50,6 +51,7 @@ func testVoxelsBy(t *testing.T, name string, by func(backend.Backend) backend.Ba
 
 // A plan runs as it was made, though others of its kernels were made since that take less of a block's shared memory.
 func TestSmallerPlansLeaveLargerOnes(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	eachDevice(t, func(t *testing.T, b backend.Backend, _ bool) {
 		dev, err := ops.NewDevice(cuda.VoxelizeBy(b, "bucket"))
 		require.NoError(t, err)
@@ -89,6 +91,7 @@ func uploads(t *testing.T, dev *ops.Device) func(*tensor.Tensor) *tensor.Tensor 
 
 // What a run that was not launched whole has left in the table does not show in the next.
 func TestABrokenRunLeavesNothing(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	t.Run("sim", func(t *testing.T) { testBroken(t, cudasim.New(cudasim.Config{}).FunctionTable()) })
 	t.Run("cuda", func(t *testing.T) {
 		gputest.Require(t)

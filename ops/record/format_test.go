@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/ops/record"
 )
 
@@ -33,6 +34,7 @@ func TestAPlanIsReadAsItWasWritten(t *testing.T) {
 }
 
 func TestAPlanThatIsCutAnywhereIsRefused(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	whole := some().Encode()
 	for n := range whole {
 		_, err := record.Decode(whole[:n])

@@ -10,6 +10,7 @@ import (
 
 	"github.com/robocache/robocache/cudasim"
 	"github.com/robocache/robocache/internal/test/nntest"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/ptx"
 )
 
@@ -18,6 +19,7 @@ var networks = strings.Fields("matmul matmul_norm matmul_norm_back attention att
 
 // The suite of networks on a simulated device, in an order of blocks and warps of its own: the bits of the CPU's exact way, which are a GPU's.
 func TestNN(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	t.Parallel()
 	dev, d := device(t, cudasim.Config{Seed: 1})
 	var mu sync.Mutex

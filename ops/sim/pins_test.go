@@ -13,6 +13,7 @@ import (
 	"github.com/robocache/robocache/cudasim"
 	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/pins"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // pinFile has what the launches of the main shapes do, to the instruction and the sector, by operation and shape. ROBOCACHE_PIN=1 writes it anew, after a
@@ -21,6 +22,7 @@ var pinFile = filepath.Join("testdata", "pins.json")
 
 // A change that makes a kernel do more than before gives the same results, but not this. Less is no failure of a kernel's, but the pins stay tight.
 func TestMainShapesDoWhatIsPinned(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	t.Parallel()
 	if runtime.GOARCH != "amd64" {
 		return // elsewhere Go fuses products and sums, and draws inputs that differ in their last bits

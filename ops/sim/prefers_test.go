@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/cudasim"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -16,6 +17,7 @@ import (
 // What fills a grid and what then writes it point by point ask for the same division of a multiprocessor's memory, so that they run side by side; whatever
 // was planned before, other chains ask for none.
 func TestOnlyGridsThatAreWrittenPreferSharedMemory(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	dev, d := device(t, cudasim.Config{})
 	up := func(x *tensor.Tensor) *tensor.Tensor {
 		out, err := dev.Upload(context.Background(), x)

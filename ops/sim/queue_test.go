@@ -11,6 +11,7 @@ import (
 
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/cudasim"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/sim"
 	"github.com/robocache/robocache/tensor"
@@ -18,6 +19,7 @@ import (
 
 // A kernel that the test holds back shows what waits for it and what does not.
 func TestQueuesWaitForWhatTheyWereToldToAndForNothingElse(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	ctx := context.Background()
 	dev, d := device(t, cudasim.Config{})
 	gate := make(chan struct{})
@@ -82,6 +84,7 @@ func TestQueuesWaitForWhatTheyWereToldToAndForNothingElse(t *testing.T) {
 
 // A tensor that is closed while a copy of it is queued costs the device, as it would a real one: no byte is read from memory that is gone.
 func TestATensorClosedUnderACopyIsFound(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	d := cudasim.New(cudasim.Config{})
 	b, err := sim.New(d)
 	require.NoError(t, err)

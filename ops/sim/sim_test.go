@@ -62,6 +62,7 @@ var of = thorough.Of(4, 1)
 // The conformance suite, on a device as large as a GPU and on one of a single multiprocessor, which takes some ways that are else for large jobs. Together they
 // launch every kernel.
 func TestSim(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	t.Parallel()
 	var mu sync.Mutex
 	launches := map[string]int{}
@@ -114,12 +115,16 @@ func TestSim(t *testing.T) {
 // The rest counts what is allocated, and so runs beside no other test.
 func TestSimLife(t *testing.T) {
 	dev, _ := device(t, cudasim.Config{})
-	opstest.Run(t, dev, opstest.Config{MemoryInUse: memoryInUse(t, dev), Slow: slow, Only: map[string]bool{
-		"misuse": true, "life": true, "*-misuse": true, "*-life": true}})
+	groups := map[string]bool{"misuse": true, "life": true, "*-misuse": true, "*-life": true}
+	if thorough.Raced {
+		groups = map[string]bool{"life": true}
+	}
+	opstest.Run(t, dev, opstest.Config{MemoryInUse: memoryInUse(t, dev), Slow: slow, Only: groups})
 }
 
 // A job that is large for its device is cut into blocks of many targets.
 func TestLargeJobs(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	t.Parallel()
 	dev, _ := device(t, cudasim.Config{Multiprocessors: 1})
 	opstest.Run(t, dev, opstest.Config{Slow: slow, Only: map[string]bool{"unaligned-f32": true, "unaligned-bf16": true, "unaligned-f16": true, "unaligned-rounding": true}})
@@ -127,6 +132,7 @@ func TestLargeJobs(t *testing.T) {
 
 // The older architecture's PTX gives the same bits.
 func TestOlderImage(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	t.Setenv("ROBOCACHE_KERNELS", "sm_80.ptx")
 	dev, _ := device(t, cudasim.Config{})
 	assert.Contains(t, dev.Info().Kernels, "sm_80.ptx")
@@ -139,6 +145,7 @@ var handmade = map[string]bool{"named": true, "misuse": true, "properties": true
 
 // The order in which blocks and warps take their turns changes nothing.
 func TestAnyOrderOfBlocksAndWarpsGivesTheSameBits(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	t.Parallel()
 	for seed := range uint64(1) {
 		dev, _ := device(t, cudasim.Config{Seed: seed + 1})
@@ -147,6 +154,7 @@ func TestAnyOrderOfBlocksAndWarpsGivesTheSameBits(t *testing.T) {
 }
 
 func TestInfoSaysThatItIsSimulated(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	dev, err := ops.Open("sim")
 	require.NoError(t, err)
 	defer dev.Close()
@@ -159,6 +167,7 @@ func TestInfoSaysThatItIsSimulated(t *testing.T) {
 }
 
 func TestSeveralSimulatedDevicesAreIndependentUntilTheyAreConnected(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	t.Setenv(sim.CountEnv, "3")
 	all, err := ops.OpenAll("sim:all")
 	require.NoError(t, err)
@@ -205,6 +214,7 @@ func TestSeveralSimulatedDevicesAreIndependentUntilTheyAreConnected(t *testing.T
 }
 
 func TestAutoDoesNotTakeIt(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	dev, err := ops.Open("auto")
 	require.NoError(t, err)
 	defer dev.Close()
@@ -213,6 +223,7 @@ func TestAutoDoesNotTakeIt(t *testing.T) {
 
 // Whoever holds a backend may ask what it is at any time, also while its kernels are loaded, and after Close.
 func TestABackendDescribesItselfAtAnyTime(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	b, err := sim.New(cudasim.New(cudasim.Config{}))
 	require.NoError(t, err)
 	open := b.Describe()
@@ -223,6 +234,7 @@ func TestABackendDescribesItselfAtAnyTime(t *testing.T) {
 
 // A kernel's fault comes with the interpreter's report, and the device is lost from then on.
 func TestAFaultIsReportedInFull(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	d := cudasim.New(cudasim.Config{})
 	b, err := sim.New(d)
 	require.NoError(t, err)

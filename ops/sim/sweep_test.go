@@ -6,6 +6,7 @@ import (
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/cudasim"
 	"github.com/robocache/robocache/internal/test/faultsweep"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // sweep fails every driver call of a whole run in turn, each on a fresh device.
@@ -29,18 +30,23 @@ func sweep(t *testing.T, code cudadrv.Code, after bool, run func(*cudadrv.Driver
 }
 
 func TestEveryCallMayRunOutOfMemory(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	sweep(t, cudadrv.ErrOutOfMemory, false, faultsweep.Pipeline, "")
 }
 func TestEveryCallMayFailForNoReason(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	sweep(t, cudadrv.ErrUnknown, false, faultsweep.Pipeline, "")
 }
 func TestEveryCallMayReportWhatFailed(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	sweep(t, cudadrv.ErrUnknown, true, faultsweep.Pipeline, "")
 }
 func TestEveryCallMayFindTheDeviceLost(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	sweep(t, cudadrv.ErrLaunchFailed, false, faultsweep.Pipeline, "")
 }
 func TestEveryCallMayReportALostDevice(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	sweep(t, cudadrv.ErrIllegalAddress, true, faultsweep.Pipeline, "")
 }
 
@@ -48,8 +54,10 @@ func TestEveryCallMayReportALostDevice(t *testing.T) {
 const dependent = "cuDeviceGetAttribute"
 
 func TestEveryCallOfTrainingMayRunOutOfMemory(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	sweep(t, cudadrv.ErrOutOfMemory, false, faultsweep.Training, dependent)
 }
 func TestEveryCallOfTrainingMayReportWhatFailed(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	sweep(t, cudadrv.ErrUnknown, true, faultsweep.Training, dependent)
 }

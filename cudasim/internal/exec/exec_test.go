@@ -14,6 +14,7 @@ import (
 	"github.com/robocache/robocache/cudasim/internal/memory"
 	"github.com/robocache/robocache/cudasim/internal/program"
 	"github.com/robocache/robocache/cudasim/report"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 const ptxHead = ".version 7.8\n.target sm_90\n.address_size 64\n"
@@ -116,6 +117,7 @@ DONE:
 }
 
 func TestALaneThatSpinsDoesNotHoldUpTheLaneItWaitsFor(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	everyWay(t, func(t *testing.T, cfg exec.Options) {
 		// A lock that each lane takes: the lane that has it is further on than those that spin.
 		tb := newTestbed(t, `

@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // limited is a disk that is full after some bytes of all files together.
@@ -30,6 +32,7 @@ func (l limited) Write(p []byte) (int, error) {
 }
 
 func TestAFullDiskLeavesNothingUnderTheName(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	ctx := context.Background()
 	whole, failed := 0, 0
 	for space := 0; whole == 0; space += 1501 {

@@ -15,6 +15,7 @@ import (
 	"github.com/robocache/robocache/dataset/lerobot/internal/footage"
 	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/settest"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // telling has a dataset of v2.1 tell statistics of its episodes' videos: JSON of each.
@@ -89,6 +90,7 @@ func TestStatisticsThatCannotBeAreComputed(t *testing.T) {
 
 // TestAFullDiskOfVideosLeavesNothingUnderTheName has the disk full at every part of two videos.
 func TestAFullDiskOfVideosLeavesNothingUnderTheName(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	ctx := context.Background()
 	d := filmed(t, 24, "av1.mp4", "h264_back.mp4")
 	telling(t, d, dark, bright)

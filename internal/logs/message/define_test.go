@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 func TestConstantsDefaultsAndBoundsAreNoFields(t *testing.T) {
@@ -194,6 +195,7 @@ func TestWideTextHasUnitsOfTwoOrFourBytes(t *testing.T) {
 }
 
 func TestLongArraysOfBytesAreNotKept(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	d := open(t, "cdr", "p/msg/A", "uint8[] data\n")
 	assert.True(t, d.Shape().Lists[0].Bytes)
 	var rows Rows

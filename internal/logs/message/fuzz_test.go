@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/internal/test/mutate"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // codings are the message and schema encodings of seeds, by their first byte.
@@ -114,6 +115,7 @@ func exercise(t testing.TB, b []byte) (decoded bool) {
 }
 
 func TestMutantsDoNoHarm(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	words := []string{"[]", "[4096]", "[<=3]", "float64", "uint8[", "=", "\n", "Header header\n", "MSG: ", line80, "string", "wstring ", "std_msgs/Header", "sequence<", "struct ", "module "}
 	tried, decoded := 0, 0
 	mutate.Run(t, mutate.Plan{Seeds: seeds(t), Words: words, Few: 20_000, Most: 64 << 20, Try: func(m mutate.Mutant) {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/internal/test/mutate"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // selfDescribed are seeds of protobuf and JSON.
@@ -32,6 +33,7 @@ func selfDescribed(t testing.TB) (list []mutate.Seed) {
 }
 
 func TestMutantsOfProtobufAndJSONDoNoHarm(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	words := []string{"{", "}", "[", "]", ",", ":", `"`, `\`, "null", "true", "1e308", "-0", `"child_frame_id":"a"`, `{"sec":1,"nsec":2}`, `{"a":`, "[[", "NaN"}
 	tried, decoded := 0, 0
 	mutate.Run(t, mutate.Plan{Seeds: selfDescribed(t), Words: words, Few: 5000, Most: 64 << 20, Try: func(m mutate.Mutant) {

@@ -282,6 +282,7 @@ var decodings = []struct {
 // Whatever the type, each number goes to its column in each encoding, and a message that is cut is an error that leaves no trace: one of the first
 // thousand types anywhere, one of the others in one place.
 func TestAnyTypeDecodesToWhatWasWritten(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	for seed := range uint64(10_000) {
 		e := decodings[seed%uint64(len(decodings))]
 		if thorough.Long || seed < 1000 {

@@ -14,6 +14,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/logs/message"
 	"github.com/robocache/robocache/internal/test/memuse"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // longLog makes its messages when they are read, so that it takes no memory: part after part the same, but for their log time.
@@ -61,6 +62,7 @@ float64[20] v
 // Reading takes little memory beside what comes of it, whether the container says how many messages there are, what order they are in, and whether
 // they are told apart by names.
 func TestReadingTakesLittleMemoryBesideItsResults(t *testing.T) {
+	thorough.SkipRace(t, thorough.Measures)
 	const parts, each, most = 200, 2400, 100e6
 	text := func(s string) []byte {
 		return append(binary.LittleEndian.AppendUint32(nil, uint32(len(s)+1)), s+"\x00\x00\x00\x00"[:(4-(len(s)+1)%4)%4+1]...)

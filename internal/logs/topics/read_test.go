@@ -15,6 +15,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/logs/message"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -187,6 +188,7 @@ func TestAPanicCostsItsTopic(t *testing.T) {
 }
 
 func TestFramesWithoutBytesAreNoSamples(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	log := &fakeLog{
 		channels: channelsOf("/cam", "", "image", "/dark", "", "image"),
 		parts:    [][]Message{{at(0, 1, 'j', 1), at(0, 2, 'j', 1, 20), at(1, 2, 'j', 1)}, {at(0, 3, 'j', 1), at(0, 4, 'j', 1, 40)}},

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -104,6 +105,18 @@ func (s *suite) life(t *testing.T) {
 		name string
 		run  func(*suite, *testing.T)
 	}{
+		{"four goroutines on four queues", (*suite).fourStreams},
+		{"64 goroutines on one device", (*suite).manyGoroutines},
+	} {
+		t.Run(g.name, func(t *testing.T) { g.run(s, t) })
+	}
+	if !s.isCPU() {
+		thorough.SkipRace(t, thorough.Simulates)
+	}
+	for _, g := range []struct {
+		name string
+		run  func(*suite, *testing.T)
+	}{
 		{"a plan runs many times with changed inputs", (*suite).planReuse},
 		{"an error surfaces at the next Synchronize and once", (*suite).errorsOnce},
 		{"an error stays on its queue", (*suite).errorsStay},
@@ -115,8 +128,6 @@ func (s *suite) life(t *testing.T) {
 		{"a call whose context ends while it runs leaves nothing behind", (*suite).endingCalls},
 		{"what is closed says so", (*suite).closed},
 		{"Run and Launch allocate nothing", (*suite).allocations},
-		{"four goroutines on four queues", (*suite).fourStreams},
-		{"64 goroutines on one device", (*suite).manyGoroutines},
 		{"plans on many queues at once", (*suite).overlap},
 		{"a chain of operations launched early gives the same bits", (*suite).dependentChain},
 		{"operations ready behind one that waits give the same bits", (*suite).readyBehind},

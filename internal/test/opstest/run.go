@@ -81,6 +81,16 @@ func (s *suite) form() form {
 	return called + form(s.cases*0x9e3779b1>>31)
 }
 
+// Under the race detector, raceSlow is the least Config.Slow, because each access costs many times as much and more drawn cases make no other accesses,
+// and one of raceOf cases runs, because one goroutine works out the values that results are compared with.
+var raceSlow, raceOf = 1, 1
+
+func init() {
+	if thorough.Raced {
+		raceSlow, raceOf = 10, 32
+	}
+}
+
 // rare reports, under the race detector and with Config.OneOf, that a case may be left out.
 func (s *suite) rare() bool {
 	s.cases++

@@ -18,6 +18,7 @@ import (
 	"github.com/robocache/robocache/internal/test/gputest"
 	"github.com/robocache/robocache/internal/test/opstest"
 	"github.com/robocache/robocache/internal/test/replay"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ptx"
 	"github.com/robocache/robocache/tensor"
@@ -58,6 +59,7 @@ const simKernels = "sm_90.ptx"
 // The conformance suite on replayed plans. Package ops/sim computes every case of it on this device by plans that are not exported; here are fewer of the cases that
 // differ in what is computed, and every kernel all the same.
 func TestSim(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	var mu sync.Mutex
 	launches := map[string]int{}
 	saw := func(l *cudasim.Launch) {
@@ -134,6 +136,7 @@ func large(t *testing.T, saw func(*cudasim.Launch)) {
 
 // What counts what is allocated runs beside no other test.
 func TestSimLife(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	_, drv := simulated(t, cudasim.Config{})
 	dev, memory := open(t, drv, simKernels)
 	opened.driver, opened.kernels = drv, simKernels
@@ -142,6 +145,7 @@ func TestSimLife(t *testing.T) {
 
 // The conformance suite as a whole, on a GPU.
 func TestGPU(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	drv := gputest.Require(t)
 	dev, memory := open(t, drv, "")
 	opened.driver, opened.kernels = drv, ""

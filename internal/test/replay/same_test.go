@@ -8,6 +8,7 @@ import (
 
 	"github.com/robocache/robocache/cudasim"
 	"github.com/robocache/robocache/internal/test/gputest"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/cuda"
 	"github.com/robocache/robocache/ops/record"
@@ -16,6 +17,7 @@ import (
 
 // What is exported for a device's description is what the CUDA backend launches on the device.
 func TestAnExportedPlanIsThatOfTheDevice(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	t.Setenv("ROBOCACHE_TUNED", "off")
 	gputest.Both(t, func(t *testing.T) {
 		drv := gputest.Require(t)

@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/test/thorough"
+
 	"github.com/robocache/robocache/internal/test/filetest"
 )
 
@@ -50,7 +52,7 @@ func binary(t *testing.T) string {
 }
 
 func TestMain(m *testing.M) {
-	code := m.Run()
+	code := thorough.SkipRacePackage(m, thorough.Programs)
 	if built != "" {
 		os.RemoveAll(filepath.Dir(built))
 	}

@@ -1,5 +1,0 @@
-//go:build !race
-
-package opstest
-
-const raceSlow, raceOf = 1, 1
