@@ -2,8 +2,6 @@ module github.com/robocache/robocache
 
 go 1.25.0
 
-toolchain go1.26.10
-
 require (
 	github.com/andybalholm/brotli v1.3.0
 	github.com/aws/aws-sdk-go-v2 v1.48.0
