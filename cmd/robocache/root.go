@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/internal/memory"
 	"github.com/robocache/robocache/internal/printed"
 	"github.com/spf13/cobra"
 )
@@ -131,4 +133,54 @@ func (a *app) version() error {
 	}
 	_, err := fmt.Fprintln(a.Out, v)
 	return err
+}
+
+// memoryVariable is --max-memory for programs that start this one, such as Python.
+const memoryVariable = "ROBOCACHE_MAX_MEMORY"
+
+// leastMemory is what any command takes, bytes.
+const leastMemory = 64 << 20
+
+// bytesFlag is --max-memory.
+type bytesFlag struct{ text *string }
+
+func (f bytesFlag) String() string {
+	if f.text == nil {
+		return ""
+	}
+	return *f.text
+}
+
+func (bytesFlag) Type() string { return "BYTES" }
+
+func (f bytesFlag) Set(text string) error {
+	_, err := memory.Parse(text)
+	*f.text = text
+	return err
+}
+
+// limitMemory sets the limit of the memory, and ends the program with a sentence if the command takes more.
+func (a *app) limitMemory(flag string) error {
+	text, name := flag, "--max-memory"
+	if text == "" {
+		text, name = os.Getenv(memoryVariable), memoryVariable
+	}
+	bytes := int64(0)
+	if text != "" {
+		var err error
+		if bytes, err = memory.Parse(text); err != nil {
+			return usagef("%s: %v", name, err)
+		}
+	}
+	memory.Set(bytes)
+	over := func(err *memory.Error) {
+		code := a.fail(err, a.JSON, nil)
+		atomicfile.Abandon()
+		os.Exit(code)
+	}
+	if limit := memory.Limit(); limit.Bytes < leastMemory {
+		return &memory.Error{What: "the program", Bytes: leastMemory, Limit: limit}
+	}
+	a.memory = memory.Watch(over)
+	return nil
 }
