@@ -25,7 +25,7 @@ const purego = "github.com/ebitengine/purego"
 // stands for every package of this module that is not internal, main or an example.
 var rules = map[string][]string{
 	".":                      {},
-	"tensor":                 {"internal/errs"},
+	"tensor":                 {"internal/errs", "internal/memory"},
 	"ops":                    {"tensor", "ops/backend", "ops/cpu"},
 	"ops/backend":            {"tensor", "internal/errs"},
 	"ops/cpu":                {"tensor", "ops/backend", "internal/caught", "internal/fp32", "internal/mapped", "internal/raw", "internal/tensorcore"},
@@ -85,7 +85,7 @@ var rules = map[string][]string{
 	"internal/fault":         {},
 	"internal/fp32":          {},
 	"internal/tensorcore":    {},
-	"internal/failure":       {"align", "dataset", "dataset/npz", "internal/batching", "internal/clocks", "ops", "tensor"},
+	"internal/failure":       {"align", "dataset", "dataset/npz", "internal/batching", "internal/clocks", "internal/memory", "ops", "tensor"},
 	"internal/inorder":       {"internal/caught"},
 	"internal/inspection":    {"dataset/...", "storage", "internal/printed", "internal/text"},
 	"internal/kernels":       {"cudadrv", "ptx"},
@@ -93,6 +93,7 @@ var rules = map[string][]string{
 	"internal/records":       {"tensor", "dataset", "storage", "internal/decimal"},
 	"internal/test":          {"public", "internal/...", "github.com/stretchr/testify/...", "github.com/johannesboyne/gofakes3/..."},
 	"internal/mapped":        {"internal/raw"},
+	"internal/memory":        {"internal/errs"},
 	"internal/nth":           {},
 	"internal/orderjson":     {},
 	"internal/parquet":       {"tensor", "dataset", "storage", "internal/raw", "github.com/parquet-go/parquet-go/...", "github.com/klauspost/compress/...", "github.com/andybalholm/brotli/...", "github.com/pierrec/lz4/..."},

@@ -7,13 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestWhatTheSystemSaysIsAvailable(t *testing.T) {
-	assert.EqualValues(t, 3<<20, available("MemTotal: 9999999 kB\nMemFree:   7 kB\nMemAvailable:    2048 kB\nSwapTotal: 5 kB\nSwapFree:    1024 kB\n"))
-	assert.EqualValues(t, 1<<40, available("MemTotal: 16 kB\nSwapFree: 8 kB\n"), "a kernel that does not say")
-	assert.EqualValues(t, 0, available("MemAvailable: 0 kB\n"))
-	assert.Positive(t, Available())
-}
-
 // More than there is would end the program.
 func TestMoreMemoryThanThereIsIsAnError(t *testing.T) {
 	for _, shape := range [][]int{{1 << 46}, {1 << 20, 1 << 31}, {3, 1 << 58}} {

@@ -13,6 +13,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/internal/caught"
 	"github.com/robocache/robocache/internal/planorigin"
+	ytext "github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -29,11 +30,17 @@ func Read(path string) (align.Plan, error) {
 // maxPlan is how long a plan file may be: the parser's memory grows with it.
 const maxPlan = 1 << 20
 
+// maxDepth is how deep a plan may nest: the parser's memory grows with the square.
+const maxDepth = 100
+
 // Parse reads a plan file's text. The path is for errors.
 func Parse(path string, text []byte) (align.Plan, error) {
 	d := &decoder{path: path, at: map[string]ast.Node{}, keys: map[string]ast.Node{}}
 	if len(text) > maxPlan {
 		return align.Plan{}, &align.PlanError{Path: path, Got: fmt.Sprintf("%d bytes", len(text)), Want: fmt.Sprintf("a plan of at most %d", maxPlan)}
+	}
+	if n := ytext.Depth(text); n > maxDepth {
+		return align.Plan{}, &align.PlanError{Path: path, Got: fmt.Sprintf("a nesting of %d: too deep", n), Want: fmt.Sprintf("at most %d", maxDepth)}
 	}
 	var file *ast.File
 	err := caught.Do(func() (err error) { // the library panics on some of what it does not expect

@@ -7,6 +7,11 @@ import (
 )
 
 // app is one program run. The commands are its methods.
-type app struct{ *cli.App }
+type app struct {
+	*cli.App
+	memory func() // ends the watch over the memory
+}
 
-func newApp(in io.Reader, out, err io.Writer) *app { return &app{cli.New(in, out, err)} }
+func newApp(in io.Reader, out, err io.Writer) *app {
+	return &app{App: cli.New(in, out, err), memory: func() {}}
+}

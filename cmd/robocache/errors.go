@@ -111,6 +111,9 @@ func describe(err error) report {
 	if r.Cure == failure.CureStretch {
 		r.Message += ": --stretch 1 reads the first"
 	}
+	if r.Cure == failure.CureMemory {
+		r.Message += ": a larger --max-memory allows more"
+	}
 	var cut *cutError
 	if errors.As(err, &cut) {
 		r.Code = cmp.Or(cut.Code, exitOther)

@@ -284,7 +284,7 @@ func (j *recording) panels() ([]viz.Panel, error) {
 		need += 8 * float64(streams[i].Len()+streams[i].Recorded.Len()) * float64(len(streams[i].Columns)+1)
 	}
 	if most := float64(tensor.Available()); need > most {
-		return nil, usagef("--plot: got a picture that takes %.1f GiB to draw, want at most %.1f GiB, what there is here", need/(1<<30), most/(1<<30))
+		return nil, &inputError{Path: j.path, Msg: fmt.Sprintf("--plot: got a picture that takes %.1f GiB to draw, want at most %.1f GiB, what there is here", need/(1<<30), most/(1<<30)), Err: tensor.ErrOutOfMemory}
 	}
 	var list []viz.Panel
 	for i := range streams {

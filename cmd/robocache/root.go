@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/internal/memory"
 	"github.com/robocache/robocache/internal/printed"
 	"github.com/spf13/cobra"
 )
@@ -18,6 +20,7 @@ import (
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	app := newApp(stdin, stdout, stderr)
 	defer app.Interrupts.Watch()()
+	defer func() { app.memory() }()
 	root := app.command()
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -29,18 +32,25 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		atomicfile.Abandon()
 		cli.DieOfPipe()
 	}
+	return app.fail(err, wantsJSON(args), func() {
+		fmt.Fprintf(app.Err, "usage: %s\n'%s --help' says more.\n", cmd.UseLine(), cmd.CommandPath())
+	})
+}
+
+// fail prints an error, and the usage if that was wrong. It returns the exit code.
+func (a *app) fail(err error, json bool, usage func()) int {
 	report := describe(err)
 	// The arguments are searched, because the parser may have stopped before --json.
 	var cut *cutError // its JSON is already written, as is that of foundError
 	var found *foundError
-	if !errors.As(err, &cut) && !errors.As(err, &found) && (app.JSON || wantsJSON(args)) {
-		if failed := app.WriteJSON(map[string]any{"error": report}); failed == nil {
+	if !errors.As(err, &cut) && !errors.As(err, &found) && (a.JSON || json) {
+		if failed := a.WriteJSON(map[string]any{"error": report}); failed == nil {
 			return report.Code
 		}
 	}
-	fmt.Fprintf(app.Err, "robocache: %s\n", printed.Text(strings.ReplaceAll(report.Message, "\n", "; ")))
+	fmt.Fprintf(a.Err, "robocache: %s\n", printed.Text(strings.ReplaceAll(report.Message, "\n", "; ")))
 	if report.Code == exitUsage {
-		fmt.Fprintf(app.Err, "usage: %s\n'%s --help' says more.\n", cmd.UseLine(), cmd.CommandPath())
+		usage()
 	}
 	return report.Code
 }
@@ -73,6 +83,9 @@ on a GPU or on the CPU.`,
 	}
 	root.SuggestionsMinimumDistance = 2
 	root.PersistentFlags().BoolVar(&a.JSON, "json", false, "write one JSON object to standard output")
+	var room string
+	root.PersistentFlags().Var(bytesFlag{&room}, "max-memory", "memory that the command may take, such as 2GiB; without it, an input may take a multiple of its size")
+	root.PersistentPreRunE = func(*cobra.Command, []string) error { return a.limitMemory(room) }
 	root.Flags().BoolVar(&version, "version", false, "print the version")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{Message: flagMessage(err)} })
 	root.AddCommand(a.infoCommand(), a.inspectCommand(), a.doctorCommand(), a.planCommand(), a.convertCommand(), a.statsCommand(), a.viewCommand(), a.resampleCommand(), a.fuseCommand(), a.packCommand(), a.batchesCommand(), a.trainCommand(), a.policyCommand(), a.voxelizeCommand(), a.benchCommand(), a.tuneCommand(), a.profileCommand((*app).command), a.serveCommand())
@@ -120,4 +133,54 @@ func (a *app) version() error {
 	}
 	_, err := fmt.Fprintln(a.Out, v)
 	return err
+}
+
+// memoryVariable is --max-memory for programs that start this one, such as Python.
+const memoryVariable = "ROBOCACHE_MAX_MEMORY"
+
+// leastMemory is what any command takes, bytes.
+const leastMemory = 64 << 20
+
+// bytesFlag is --max-memory.
+type bytesFlag struct{ text *string }
+
+func (f bytesFlag) String() string {
+	if f.text == nil {
+		return ""
+	}
+	return *f.text
+}
+
+func (bytesFlag) Type() string { return "BYTES" }
+
+func (f bytesFlag) Set(text string) error {
+	_, err := memory.Parse(text)
+	*f.text = text
+	return err
+}
+
+// limitMemory sets the limit of the memory, and ends the program with a sentence if the command takes more.
+func (a *app) limitMemory(flag string) error {
+	text, name := flag, "--max-memory"
+	if text == "" {
+		text, name = os.Getenv(memoryVariable), memoryVariable
+	}
+	bytes := int64(0)
+	if text != "" {
+		var err error
+		if bytes, err = memory.Parse(text); err != nil {
+			return usagef("%s: %v", name, err)
+		}
+	}
+	memory.Set(bytes)
+	over := func(err *memory.Error) {
+		code := a.fail(err, a.JSON, nil)
+		atomicfile.Abandon()
+		os.Exit(code)
+	}
+	if limit := memory.Limit(); limit.Bytes < leastMemory {
+		return &memory.Error{What: "the program", Bytes: leastMemory, Limit: limit}
+	}
+	a.memory = memory.Watch(over)
+	return nil
 }

@@ -140,7 +140,7 @@ func (r *voxelRequest) grid(c *cloud, o ops.VoxelizeOptions) (g ops.VoxelGrid, d
 		_, err = g.Cells()
 	}
 	if err != nil {
-		err = usagef("--size %s, for points from %s to %s: %v", &r.size, vecString(lo), vecString(hi), err)
+		err = &inputError{Path: c.path, Msg: fmt.Sprintf("--size %s, for points from %s to %s", &r.size, vecString(lo), vecString(hi)), Err: err}
 	} else {
 		err = checkRoom(g, c, o)
 	}
@@ -178,7 +178,7 @@ func (r *voxelRequest) around(c *cloud, lo, hi [3]float64) ops.VoxelGrid {
 	return g
 }
 
-// checkRoom returns a usage error if an output would fill the memory.
+// checkRoom returns an error if an output would fill the memory.
 func checkRoom(g ops.VoxelGrid, c *cloud, o ops.VoxelizeOptions) error {
 	cells, err := g.Cells()
 	if err != nil {
@@ -215,7 +215,7 @@ func checkRoom(g ops.VoxelGrid, c *cloud, o ops.VoxelizeOptions) error {
 		what = fmt.Sprintf("--max-points: got up to %d voxels of %d points", voxels, o.MaxPoints)
 	}
 	if most := room(); need > most {
-		return usagef("%s, which take %.1f GiB, want at most %.1f GiB, what there is here", what, need/(1<<30), most/(1<<30))
+		return &inputError{Path: c.path, Msg: fmt.Sprintf("%s, which take %.1f GiB, want at most %.1f GiB, what there is here", what, need/(1<<30), most/(1<<30)), Err: tensor.ErrOutOfMemory}
 	}
 	return nil
 }

@@ -194,6 +194,6 @@ func TestSizesThatCannotBeTakeNoMemory(t *testing.T) {
 	require.Len(t, damage, 1)
 	assert.Contains(t, damage[0].String(), dataset.CodeChunkSize.String())
 	b := buffers{}
-	require.NoError(t, b.unpack(pack("lz4", []byte("text")), "lz4", 0xffffffff))
+	require.NoError(t, b.unpack(pack("lz4", []byte("text")), "lz4", 0xffffffff, 1<<20))
 	assert.Less(t, cap(b.plain), 10000)
 }

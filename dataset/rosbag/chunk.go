@@ -11,6 +11,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/bz2"
+	limits "github.com/robocache/robocache/internal/memory"
 	"github.com/robocache/robocache/storage"
 )
 
@@ -111,8 +112,11 @@ func (b *bag) load(ctx context.Context, i int, buf *buffers, damage *dataset.Not
 		b.raw[i].Store(data)
 		return packed, nil
 	}
-	failed = buf.unpack(packed, r.compression, r.size)
+	failed = buf.unpack(packed, r.compression, r.size, b.file.Size())
+	var refused *limits.Error
 	switch err := failed; {
+	case errors.As(err, &refused):
+		return nil, err
 	case err == errUnknown:
 		return nil, &dataset.FormatError{Offset: p.at, Kind: dataset.ErrUnsupported, Msg: "chunk's compression", Got: fmt.Sprintf("%.20q", r.compression), Want: "none, bz2 or lz4"}
 	case err == errLarge:
@@ -175,16 +179,28 @@ var (
 	errLarge   = errors.New("too large")
 )
 
-// unpack unpacks a chunk into b.plain: all of it, or what comes before an error.
-func (b *buffers) unpack(packed []byte, compression string, size uint32) (err error) {
+// unpack unpacks a chunk of a file into b.plain: all of it, or what comes before an error.
+func (b *buffers) unpack(packed []byte, compression string, size uint32, file int64) (err error) {
 	most, ratio := maxChunk, 255 // the most that lz4 can do
 	if size > 0 {                // else it was being written
 		most = min(most, int(size))
 	}
 	if compression == "bz2" {
-		ratio = 16 // more is taken when it comes
+		ratio = 1 << 18 // a block of 37 bytes can be 900 kB, and more with runs
 	}
-	if first := min(int(size), ratio*len(packed), most) + 1; cap(b.plain) < first { // and the end is seen before it grows
+	if room := int(limits.Most(file)); most > room {
+		most = room
+		defer func() {
+			if err == errLarge {
+				err = limits.Check("chunk", int64(max(size, maxChunk)), file)
+			}
+		}()
+	}
+	first := min(int(size), ratio*len(packed), most) + 1 // the end is seen before it grows
+	if cap(b.plain) < first {
+		if err := limits.Check("chunk", int64(first), file); err != nil {
+			return err
+		}
 		b.plain = make([]byte, 0, first)
 	}
 	b.plain = b.plain[:0]

@@ -13,13 +13,15 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/caught"
+	ytext "github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/storage"
 )
 
 const (
 	metadataName = "metadata.yaml"
 	mostMetadata = 4 << 20 // bytes, of some thousands of files
-	mostNested   = 5000    // brackets, of which rosbag2 writes none: the time of reading YAML grows with the square of its depth
+	mostDepth    = 200
+	mostNested   = 5000 // brackets, of which rosbag2 writes none: the time of reading YAML grows with the square of its depth
 )
 
 // metadata is what metadata.yaml says, of any version that there is so far, 1 to 9.
@@ -74,9 +76,9 @@ func readMetadata(ctx context.Context, folder string) (*metadata, error) {
 	if !bytes.Contains(text, []byte("rosbag2_bagfile_information")) {
 		return nil, nil
 	}
-	if n := bytes.Count(text, []byte("[")) + bytes.Count(text, []byte("{")); n > mostNested {
+	if n := bytes.Count(text, []byte("[")) + bytes.Count(text, []byte("{")); n > mostNested || ytext.Depth(text) > mostDepth {
 		return nil, &dataset.FormatError{Format: "rosbag2", Path: path, Offset: -1, Kind: dataset.ErrTooLarge, Msg: "nesting in " + metadataName,
-			Got: fmt.Sprintf("%d brackets", n), Want: fmt.Sprintf("at most %d", mostNested)}
+			Got: fmt.Sprintf("%d brackets, %d deep", n, ytext.Depth(text)), Want: fmt.Sprintf("at most %d, and %d deep", mostNested, mostDepth)}
 	}
 	var root struct {
 		Bag *metadata `yaml:"rosbag2_bagfile_information"`

@@ -13,6 +13,7 @@ import (
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/clocks"
+	"github.com/robocache/robocache/internal/memory"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -39,6 +40,7 @@ const (
 	CureDrop                    // drop samples with invalid timestamps
 	CureRate                    // set the rate of a recording that counts steps
 	CureStretch                 // select a stretch of a log whose clock was set back
+	CureMemory                  // allow more memory
 )
 
 // Report is an error as fields. If a field is not known, its string is empty, its number 0 and its pointer nil.
@@ -186,6 +188,15 @@ func Of(err error, own ...Rule) Report {
 	}
 	if errors.Is(err, tensor.ErrOutOfMemory) {
 		r.Class = "MemoryError"
+		var refused *memory.Error
+		var device *ops.MemoryError
+		switch {
+		case errors.As(err, &refused) && refused.Raised():
+			r.Cure = CureMemory
+			fallthrough
+		case !errors.As(err, &device) || device.Device == "host":
+			r.input()
+		}
 	}
 	if (r.Code == Input || r.Code == Other) && dataset.IsSystem(err) && !errors.Is(err, context.Canceled) {
 		r.Code, r.Cure = System, 0

@@ -1,0 +1,158 @@
+package memory
+
+import (
+	"bufio"
+	"bytes"
+	"io/fs"
+	"math"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// Room is a number of bytes with its cause, such as "MemAvailable" or "RLIMIT_AS".
+type Room struct {
+	Bytes int64
+	From  string
+}
+
+// unknown is the room if the system has no numbers.
+const unknown = 1 << 40
+
+func (r Room) least(o Room) Room {
+	if o.Bytes < r.Bytes {
+		return o
+	}
+	return r
+}
+
+// free returns how much more memory the process may take by the files below /proc and /sys of root, and by cgroups.
+func free(root fs.FS, levels []level) Room {
+	room := Room{unknown, "system"}
+	if text, err := fs.ReadFile(root, "proc/meminfo"); err == nil {
+		room = room.least(meminfo(text))
+	}
+	for _, level := range levels {
+		room = room.least(level.free(root))
+	}
+	return room
+}
+
+// meminfo returns MemAvailable and the free swap.
+func meminfo(text []byte) Room {
+	values := fields(text)
+	kib, ok := values["MemAvailable:"]
+	if !ok {
+		return Room{unknown, "system"}
+	}
+	return Room{(kib + values["SwapFree:"]) << 10, "MemAvailable"}
+}
+
+// fields reads lines of a name and a number.
+func fields(text []byte) map[string]int64 {
+	values := map[string]int64{}
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); len(f) > 1 {
+			if n, err := strconv.ParseInt(f[1], 10, 64); err == nil {
+				values[f[0]] = n
+			}
+		}
+	}
+	return values
+}
+
+// level is a folder of a memory cgroup.
+type level struct {
+	dir               string
+	limit, use, cache string // files, and the line of memory.stat for page cache that the system takes back
+}
+
+// free returns the limit less the use, without page cache that the system takes back.
+func (l *level) free(root fs.FS) Room {
+	limit, ok := number(root, path.Join(l.dir, l.limit))
+	if !ok || limit >= unknown*(1<<20) {
+		return Room{unknown, "system"}
+	}
+	used, _ := number(root, path.Join(l.dir, l.use))
+	if stat, err := fs.ReadFile(root, path.Join(l.dir, "memory.stat")); err == nil {
+		used -= fields(stat)[l.cache]
+	}
+	return Room{max(limit-max(used, 0), 0), "/" + path.Join(l.dir, l.limit)}
+}
+
+// number reads a file of one number. "max" is none.
+func number(root fs.FS, name string) (int64, bool) {
+	text, err := fs.ReadFile(root, name)
+	if err != nil {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
+	return int64(min(n, math.MaxInt64)), err == nil
+}
+
+// levels lists the memory cgroups of the process and of all that contain these, of version 1 and 2.
+func levels(root fs.FS) (list []level) {
+	own, err := fs.ReadFile(root, "proc/self/cgroup")
+	if err != nil {
+		return nil
+	}
+	mounts, _ := fs.ReadFile(root, "proc/self/mountinfo")
+	for line := range strings.Lines(string(own)) {
+		part := strings.SplitN(strings.TrimSpace(line), ":", 3) // number, controllers, path
+		if len(part) != 3 {
+			continue
+		}
+		one, version := level{limit: "memory.max", use: "memory.current", cache: "inactive_file"}, "cgroup2"
+		if part[1] != "" {
+			one, version = level{limit: "memory.limit_in_bytes", use: "memory.usage_in_bytes", cache: "total_inactive_file"}, "cgroup"
+			if !has(part[1], "memory") {
+				continue
+			}
+		}
+		for _, m := range mountsOf(mounts, version) {
+			below, ok := within(part[2], m.root)
+			if !ok { // the path is that of the host, and the mount that of a container
+				below = "/"
+			}
+			for {
+				one.dir = strings.TrimPrefix(path.Join(m.at, below), "/")
+				list = append(list, one)
+				if below == "/" {
+					break
+				}
+				below = path.Dir(below)
+			}
+		}
+	}
+	return list
+}
+
+// within returns a path below a folder.
+func within(name, root string) (string, bool) {
+	name, root = path.Join("/", name), path.Join("/", root)
+	if root == "/" {
+		return name, true
+	}
+	rest, ok := strings.CutPrefix(name, root)
+	return path.Join("/", rest), ok && (rest == "" || rest[0] == '/')
+}
+
+// has reports whether a list with commas has a word.
+func has(list, word string) bool { return strings.Contains(","+list+",", ","+word+",") }
+
+// mount is a line of mountinfo: a folder of a file system, and the place where it is mounted.
+type mount struct{ root, at string }
+
+// mountsOf lists the mounts of cgroups of a version that have the memory controller.
+func mountsOf(mountinfo []byte, version string) (list []mount) {
+	lines := bufio.NewScanner(bytes.NewReader(mountinfo))
+	for lines.Scan() {
+		before, after, ok := strings.Cut(lines.Text(), " - ")
+		head, tail := strings.Fields(before), strings.Fields(after)
+		if !ok || len(head) < 5 || len(tail) < 3 || tail[0] != version || version == "cgroup" && !has(tail[2], "memory") {
+			continue
+		}
+		list = append(list, mount{head[3], head[4]})
+	}
+	return list
+}

@@ -1,0 +1,150 @@
+package memory
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"runtime"
+	"runtime/metrics"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/robocache/robocache/internal/errs"
+)
+
+const (
+	// Floor is how much memory a small input may take at once, bytes.
+	Floor = 256 << 20
+	// Multiple is how many times its size a larger input may take: no byte of a deflate stream becomes more.
+	Multiple = 1032
+
+	small = 32 << 20 // bytes that are refused for the input's size only: reading the limits takes some time
+	apart = 96 << 20 // address space that is left for stacks of threads and for C
+)
+
+// Error is memory that was refused.
+type Error struct {
+	What  string
+	Bytes int64 // that are needed; 0 if that is not known
+	Limit Room
+}
+
+func (e *Error) Error() string {
+	got := ""
+	if e.Bytes > 0 {
+		got = fmt.Sprintf(": got %d bytes", e.Bytes)
+	}
+	return fmt.Sprintf("%s: %s%s, want at most %d (%s)", e.What, errs.OutOfMemory, got, e.Limit.Bytes, e.Limit.From)
+}
+
+func (e *Error) Unwrap() error { return errs.OutOfMemory }
+
+// Raised reports whether a larger --max-memory allows what was refused.
+func (e *Error) Raised() bool { return e.Limit.From == flag || e.Limit.From == bySize }
+
+// Causes of a limit.
+const (
+	flag   = "--max-memory"
+	bySize = "by the size of the input"
+)
+
+var (
+	most  atomic.Int64 // of --max-memory; 0 without
+	start = sync.OnceValue(func() Room { return addressSpace(root) })
+	root  = os.DirFS("/")
+	own   = sync.OnceValue(func() []level { return levels(root) })
+)
+
+// Set sets --max-memory, bytes. 0 is none.
+func Set(bytes int64) { most.Store(bytes) }
+
+// Parse reads a number of bytes: "2000000000", "2GB", "2GiB" or "2G", which is 2GiB.
+func Parse(text string) (int64, error) {
+	unit := int64(1)
+	upper := strings.ToUpper(strings.TrimSpace(text))
+	for i, name := range []string{"K", "M", "G", "T"} {
+		thousand := int64(math.Pow(1000, float64(i+1)))
+		for suffix, size := range map[string]int64{name: 1 << (10 * (i + 1)), name + "IB": 1 << (10 * (i + 1)), name + "B": thousand} {
+			if rest, ok := strings.CutSuffix(upper, suffix); ok {
+				upper, unit = strings.TrimSpace(rest), size
+			}
+		}
+	}
+	n, err := strconv.ParseFloat(upper, 64)
+	if bytes := n * float64(unit); err == nil && bytes >= 1<<20 && bytes < 1<<60 {
+		return int64(bytes), nil
+	}
+	return 0, fmt.Errorf("got %q, want bytes, at least 1MiB, such as 2GiB", text)
+}
+
+// InUse returns how much memory Go has from the system and not given back, bytes.
+func InUse() int64 {
+	total, _ := inUse()
+	return total
+}
+
+// inUse also returns how much of it no object takes.
+func inUse() (total, idle int64) {
+	s := [...]metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}, {Name: "/memory/classes/heap/free:bytes"}}
+	metrics.Read(s[:])
+	return int64(s[0].Value.Uint64() - s[1].Value.Uint64()), int64(s[2].Value.Uint64())
+}
+
+// Available returns how much more memory the process may take.
+func Available() Room {
+	total, idle := inUse()
+	room := free(root, own())
+	room = Room{room.Bytes + idle, room.From}.least(Room{start().Bytes - total + idle, start().From})
+	if n := most.Load(); n > 0 {
+		room = room.least(Room{n - total + idle, flag})
+	}
+	room.Bytes = max(room.Bytes, 0)
+	return room
+}
+
+// Limit returns how much memory Go may take in all.
+func Limit() Room {
+	total, _ := inUse()
+	room := free(root, own())
+	room.Bytes += total
+	room = room.least(start())
+	if n := most.Load(); n > 0 {
+		room = room.least(Room{n, flag})
+	}
+	return room
+}
+
+// Check returns an *Error if an input of a size should not take n bytes at once: they are more than Multiple times the size and more than Floor, or
+// more than what is available. With --max-memory only that and what is available count. what is the part of the input, such as "chunk".
+func Check(what string, n, size int64) error {
+	if n > Floor && n/Multiple > size && most.Load() == 0 {
+		return &Error{what, n, Room{Most(size), bySize}}
+	}
+	return Fits(what, n)
+}
+
+// Most returns how many bytes Check allows an input of a size.
+func Most(size int64) int64 {
+	if n := most.Load(); n > 0 {
+		return n
+	}
+	return max(Floor, min(size, unknown)*Multiple)
+}
+
+// Fits returns an *Error if n bytes are more than what is available.
+func Fits(what string, n int64) error {
+	if n < small {
+		return nil
+	}
+	room := Available()
+	if n > room.Bytes { // garbage may take the rest
+		runtime.GC()
+		room = Available()
+	}
+	if n > room.Bytes {
+		return &Error{what, n, room}
+	}
+	return nil
+}
