@@ -138,4 +138,3 @@ func TestFilesOfAnInputStay(t *testing.T) {
 	good(t, "stats", "g1", "--to=lerobot", "-o", "g1/meta/stats.json") // which takes over what is there of images
 	good(t, "plan", "bag", "-o", "plan.yaml")
 }
-

@@ -113,7 +113,7 @@ func TestPackShardsRefusesWhatCannotBe(t *testing.T) {
 		"want -o STORE, a folder":                  {"--shards=2"},
 		"got the file":                             {"--shards=2", "-o", file},
 		"want the name of a folder":                {"--shards=2", "-o", filepath.Join(dir, "x.safetensors")},
-		"or in it": {"--shards=2", "-o", filepath.Join(kindsRLDS, "store")},
+		"or in it":                                 {"--shards=2", "-o", filepath.Join(kindsRLDS, "store")},
 		"3 shards, where":                          {"--shards=3", "-o", full},
 		"media asked for [all], where":             {"--shards=2", "-o", full, "--media=all"},
 		"rate 20, where":                           {"--shards=2", "-o", full, "--rate=20"},
