@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/internal/benchmark"
+	"github.com/robocache/robocache/internal/printed"
 	"github.com/robocache/robocache/ops"
 	"github.com/spf13/cobra"
 )
@@ -22,7 +23,7 @@ func (a *app) progress() func(done, all int, j benchmark.Job) {
 		return nil
 	}
 	return func(done, all int, j benchmark.Job) {
-		fmt.Fprintf(a.Err, "\r\x1b[K%d of %d: %s %s", done+1, all, j.Suite(), j.Name())
+		fmt.Fprintf(a.Screen, "\r\x1b[K%d of %d: %s %s", done+1, all, j.Suite(), printed.Text(j.Name()))
 	}
 }
 
@@ -34,7 +35,7 @@ func (a *app) measured(done, all int, row *benchmark.Row) {
 
 func (a *app) progressDone() {
 	if a.Announce != nil {
-		fmt.Fprint(a.Err, "\r\x1b[K")
+		fmt.Fprint(a.Screen, "\r\x1b[K")
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 type App struct {
 	In         io.Reader // standard input
 	Out, Err   io.Writer
+	Screen     io.Writer                       // standard error, for progress that moves the cursor of a terminal
 	Announce   func(step string) (done func()) // shows a slow step on a terminal
 	JSON       bool                            // standard output has one JSON object in place of text
 	Quiet      bool                            // prints no remarks, because another program prints them
@@ -20,10 +21,11 @@ type App struct {
 	Pipe       *Pipe
 }
 
-// New returns an App. It names a pipe in place of its copy in everything that it prints, and shows steps if err is a terminal.
+// New returns an App. It names a pipe in place of its copy in everything that it prints, writes out what a terminal would obey, and shows steps if err
+// is a terminal.
 func New(in io.Reader, out, err io.Writer) *App {
 	p := &Pipe{}
-	return &App{In: in, Out: &naming{out, p}, Err: &naming{err, p}, Announce: announcing(err), Pipe: p}
+	return &App{In: in, Out: &printer{w: out, pipe: p}, Err: &printer{w: err, pipe: p}, Screen: err, Announce: announcing(err), Pipe: p}
 }
 
 // WriteJSON writes one indented JSON object to standard output. It returns the error of the encoder or of the writer.

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"io"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/robocache/robocache/internal/printed"
 )
 
 // Pipe is an input that was copied: its name on the command line and the path of its copy. The path is empty if no input is a pipe.
@@ -33,14 +36,24 @@ func (p *Pipe) JSON(b []byte) []byte {
 	return bytes.ReplaceAll(b, inside(p.Copy), inside(p.Name))
 }
 
-// naming is a writer that writes the pipe's name in place of the copy's.
-type naming struct {
+// printer is a writer of text for people: it writes the pipe's name in place of the copy's, and writes out all that a terminal would obey. Newlines and
+// tabs stay.
+type printer struct {
 	w    io.Writer
 	pipe *Pipe
+	rest []byte // the beginning of a character whose end is not written yet
 }
 
-func (n *naming) Write(p []byte) (int, error) {
-	if _, err := n.w.Write([]byte(n.pipe.text(string(p)))); err != nil {
+func (n *printer) Write(p []byte) (int, error) {
+	text := append(n.rest, p...)
+	whole := len(text)
+	for i := max(0, len(text)-utf8.UTFMax+1); i < len(text); i++ {
+		if utf8.RuneStart(text[i]) && !utf8.FullRune(text[i:]) {
+			whole = i
+		}
+	}
+	n.rest = append([]byte(nil), text[whole:]...)
+	if _, err := io.WriteString(n.w, printed.Lines(n.pipe.text(string(text[:whole])))); err != nil {
 		return 0, err
 	}
 	return len(p), nil

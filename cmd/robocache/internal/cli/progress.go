@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/robocache/robocache/internal/printed"
 	"github.com/schollz/progressbar/v3"
 )
 
@@ -18,8 +19,11 @@ func (a *App) Step(what string) func() {
 	if a.Announce == nil || a.JSON {
 		return func() {}
 	}
-	return sync.OnceFunc(a.Announce(a.Pipe.text(what)))
+	return sync.OnceFunc(a.Announce(a.shown(what)))
 }
+
+// shown returns a text as a terminal may have it.
+func (a *App) shown(text string) string { return printed.Text(a.Pipe.text(text)) }
 
 // Bar shows progress on a terminal. The zero Bar shows nothing.
 type Bar struct{ *progressbar.ProgressBar }
@@ -36,7 +40,7 @@ func (a *App) bar(what string, of int, more ...progressbar.Option) Bar {
 	if a.Announce == nil || a.JSON || of < 2 {
 		return Bar{}
 	}
-	return Bar{progressbar.NewOptions(of, append(more, progressbar.OptionSetWriter(a.Err), progressbar.OptionSetDescription(a.Pipe.text(what)), progressbar.OptionShowCount(),
+	return Bar{progressbar.NewOptions(of, append(more, progressbar.OptionSetWriter(a.Screen), progressbar.OptionSetDescription(a.shown(what)), progressbar.OptionShowCount(),
 		progressbar.OptionThrottle(patience/10), progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(true))...)}
 }
 
