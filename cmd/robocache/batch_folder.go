@@ -3,13 +3,13 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/robocache/robocache/dataset/safetensors"
 	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/internal/fault"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/tensor"
 )
@@ -65,7 +65,7 @@ func (b *asking) outputs() error {
 		return err
 	}
 	for device := range b.devices {
-		if err := os.MkdirAll(b.folder(device), 0o777); err != nil {
+		if err := fault.MkdirAll(b.folder(device), 0o777); err != nil {
 			return unwritten(err)
 		}
 		if err := writable(nil, output{path: b.batchFile(0, device)}); err != nil {
