@@ -14,6 +14,7 @@ import (
 	"iter"
 	"math"
 
+	"github.com/robocache/robocache/internal/memory"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -196,6 +197,9 @@ func decodeImage(b []byte, head func(r io.Reader) (image.Config, error), whole f
 	}
 	if n := int64(config.Width) * int64(config.Height); n > maxImage || n > maxPixelsPerByte*int64(len(b)) {
 		return nil, &FormatError{Kind: ErrTooLarge, Got: fmt.Sprintf("%dx%d pixels in %d bytes", config.Width, config.Height, len(b)), Want: "an image that these could hold"}
+	}
+	if err := memory.Fits("image", 4*int64(config.Width)*int64(config.Height)); err != nil {
+		return nil, &FormatError{Kind: ErrTooLarge, Err: err}
 	}
 	switch config.ColorModel {
 	case color.Gray16Model, color.RGBA64Model, color.NRGBA64Model:

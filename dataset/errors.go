@@ -135,10 +135,11 @@ func Guard(format, path string, err *error) func() {
 // IsSystem reports whether an error is of the system or the network: see [storage.IsSystem]. It ends what reads a dataset; only damaged data is skipped.
 func IsSystem(err error) bool { return storage.IsSystem(err) }
 
-// AsBroken returns the *FormatError in an error of a file that is broken, and false for other errors. A file that is not supported is not broken.
+// AsBroken returns the *FormatError in an error of a file that is broken, and false for other errors. A file that is not supported,
+// or that memory has no room for, is not broken.
 func AsBroken(err error) (*FormatError, bool) {
 	var bad *FormatError
-	if !errors.As(err, &bad) || errors.Is(err, ErrUnsupported) {
+	if !errors.As(err, &bad) || errors.Is(err, ErrUnsupported) || errors.Is(err, errs.OutOfMemory) {
 		return nil, false
 	}
 	return bad, true

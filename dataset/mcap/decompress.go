@@ -14,6 +14,7 @@ import (
 	"github.com/pierrec/lz4/v4"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/memory"
 )
 
 const (
@@ -67,6 +68,11 @@ func (k *Chunk) uncompress(into *[]byte, at int64, cut bool) ([]byte, error) {
 		return bad(dataset.ErrTooLarge, "uncompressed size", strconv.FormatUint(k.UncompressedSize, 10), fmt.Sprintf("at most the %d that its bytes may give", most), nil)
 	}
 	size := int(min(k.UncompressedSize, uint64(most)))
+	if size > cap(*into) && k.Compression != "" {
+		if err := memory.Check("Chunk", int64(size), int64(len(k.Records))); err != nil {
+			return nil, err
+		}
+	}
 	out := k.Records
 	var err error
 	switch k.Compression {

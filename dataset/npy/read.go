@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/memory"
 	"github.com/robocache/robocache/internal/raw"
 	"github.com/robocache/robocache/internal/records"
 	"github.com/robocache/robocache/storage"
@@ -212,7 +213,11 @@ func elements[T tensor.Element](r io.Reader, n, size int, base int64, get func([
 	for len(data) < n {
 		more := min(n-len(data), chunk/size)
 		if need := len(data) + more; need > cap(data) {
-			grown := make([]T, len(data), min(n, max(need, 2*cap(data))))
+			room := min(n, max(need, 2*cap(data)))
+			if err := memory.Fits("array data", int64(room)*int64(size)); err != nil {
+				return nil, err
+			}
+			grown := make([]T, len(data), room)
 			copy(grown, data)
 			data = grown
 		}

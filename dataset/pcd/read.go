@@ -9,6 +9,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/lzf"
+	"github.com/robocache/robocache/internal/memory"
 	"github.com/robocache/robocache/internal/records"
 )
 
@@ -149,6 +150,9 @@ func (p *parser) compressed() error {
 		return fail(4, dataset.ErrCorrupt, "uncompressed size", strconv.FormatUint(plain, 10), fmt.Sprintf("%d points of %d bytes", p.n, p.record-padding))
 	}
 	if err := p.begin(p.n); err != nil {
+		return err
+	}
+	if err := memory.Fits("points", int64(plain)); err != nil {
 		return err
 	}
 	out := make([]byte, plain)

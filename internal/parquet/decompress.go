@@ -13,6 +13,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go/format"
 	"github.com/pierrec/lz4/v4"
+
+	"github.com/robocache/robocache/internal/memory"
 )
 
 // unzstd decodes frames of zstd, and no more of them than its output has room for.
@@ -37,6 +39,11 @@ func decompress(to []byte, codec format.CompressionCodec, data []byte, size int)
 		}
 	}
 	begin := len(to)
+	if size > cap(to)-begin {
+		if err := memory.Check("page", int64(size), int64(len(data))); err != nil {
+			return to, err
+		}
+	}
 	to = slices.Grow(to, size)[:begin+size]
 	out := to[begin:]
 	switch codec {
