@@ -95,6 +95,7 @@ const keptBytes = 256 << 20
 type pass struct {
 	state    *State
 	from     dataset.Dataset
+	info     *dataset.Info
 	splits   [][]string // of each episode
 	opt      *Options
 	preparer align.Preparer
@@ -118,13 +119,13 @@ func (s *State) Pass(ctx context.Context, d dataset.Dataset, opt Options) error 
 	}
 	workers := cmp.Or(opt.Workers, runtime.GOMAXPROCS(0))
 	var list []int
+	info := d.Info()
 	for i := range d.Len() {
-		if opt.Shards == 0 || i%opt.Shards == opt.Shard {
+		if opt.Shards == 0 || info.Number(i)%opt.Shards == opt.Shard {
 			list = append(list, i)
 		}
 	}
-	info := d.Info()
-	p := &pass{state: s, from: d, splits: info.SplitsOf(d.Len()), opt: &opt, workers: max(1, workers/max(1, len(list)))}
+	p := &pass{state: s, from: d, info: &info, splits: info.SplitsOf(d.Len()), opt: &opt, workers: max(1, workers/max(1, len(list)))}
 	if opt.Plan != nil {
 		p.preparer.Plan = *opt.Plan
 	}
@@ -134,19 +135,19 @@ func (s *State) Pass(ctx context.Context, d dataset.Dataset, opt Options) error 
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		i := list[k]
+		number := info.Number(list[k])
 		var changed *streamError
 		switch {
 		case r.err == nil:
 		case opt.Strict || !first || errors.As(r.err, &changed) || dataset.IsSystem(r.err):
-			return &dataset.EpisodeError{Episode: info.Number(i), Err: r.err}
+			return &dataset.EpisodeError{Episode: number, Err: r.err}
 		default:
 			failed = cmp.Or(failed, r.err)
 		}
 		if first {
-			s.count(i, &r)
+			s.count(number, &r)
 			if room > 0 && len(list) == d.Len() {
-				room = s.keep(i, r.pieces, room)
+				room = s.keep(number, r.pieces, room)
 			}
 		}
 		if opt.Progress != nil {
@@ -171,24 +172,25 @@ type streamError struct {
 func (e *streamError) Error() string { return fmt.Sprintf("stream %s: %v", e.Stream, e.Err) }
 func (e *streamError) Unwrap() error { return e.Err }
 
-// episode reads an episode and adds its values, or those that were kept of it.
+// episode reads the episode at a place and adds its values, or those that were kept of it.
 func (p *pass) episode(ctx context.Context, i int) (r done) {
-	if kept := p.state.keptOf(i); kept != nil {
-		return done{err: p.add(i, kept)}
+	number := p.info.Number(i)
+	if kept := p.state.keptOf(number); kept != nil {
+		return done{err: p.add(number, kept)}
 	}
-	if p.state.number > 0 && p.state.skipped(i) {
+	if p.state.number > 0 && p.state.skipped(number) {
 		return r
 	}
 	e, err := p.from.Episode(ctx, i)
 	if err != nil {
-		return done{name: strconv.Itoa(i), err: err}
+		return done{name: strconv.Itoa(number), err: err}
 	}
 	r.name, r.notes = e.Name, e.Notes
 	if r.filtered = !p.passes(i, e); r.filtered {
 		return r
 	}
 	if r.pieces, r.err = p.pieces(e); r.err == nil {
-		r.err = p.add(i, r.pieces)
+		r.err = p.add(number, r.pieces)
 	}
 	return r
 }
@@ -224,9 +226,9 @@ func (p *pass) pieces(e *dataset.Episode) (list []piece, err error) {
 	return list, nil
 }
 
-func (p *pass) add(i int, pieces []piece) error {
+func (p *pass) add(number int, pieces []piece) error {
 	for at, piece := range pieces {
-		s, err := p.state.stream(i, at, &piece)
+		s, err := p.state.stream(number, at, &piece)
 		if err == nil {
 			err = s.acc.add(piece.values, p.workers)
 		}

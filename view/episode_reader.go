@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/internal/caught"
 )
 
-// get returns an episode from the cache, or reads it and keeps it in the cache with the retention keep.
+// get returns the episode of a number from the cache, or reads it and keeps it in the cache with the retention keep.
 func (s *Server) get(ctx context.Context, i int, keep retention) (*entry, error) {
 	c := &s.episodes
 	c.Lock()
@@ -31,7 +31,7 @@ func (s *Server) get(ctx context.Context, i int, keep retention) (*entry, error)
 		// With the server's context, because other requests may wait for the same episode.
 		begun := s.start(func() {
 			r.err = caught.Do(func() error {
-				e, err := s.data.Episode(s.ctx, i)
+				e, err := s.data.Episode(s.ctx, s.info.Place(i, s.data.Len()))
 				if err == nil {
 					r.entry, err = newEntry(i, e)
 				}
@@ -80,7 +80,7 @@ func (s *Server) entryOf(w http.ResponseWriter, r *http.Request) (*entry, bool) 
 }
 
 func (s *Server) numberOf(w http.ResponseWriter, r *http.Request) (int, bool) {
-	i, err := parseNumber(r.PathValue("episode"), s.data.Len())
+	i, err := parseNumber(r.PathValue("episode"), &s.info, s.data.Len())
 	if err != nil {
 		failWith(w, err)
 	}

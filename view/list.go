@@ -16,8 +16,8 @@ const slow = 100 * time.Millisecond
 // scan reads and examines every episode for the list, one at a time, so that requests need not wait.
 func (s *Server) scan(ctx context.Context) {
 	exam := doctor.NewExamination(ctx, s.data, doctor.Options{Path: s.opt.Path})
-	for i := range s.data.Len() {
-		began := time.Now()
+	for place := range s.data.Len() {
+		i, began := s.info.Number(place), time.Now()
 		keep := unkept
 		if s.data.Len() == 1 {
 			keep = latest
@@ -72,7 +72,7 @@ func (s *Server) serveList(w http.ResponseWriter, r *http.Request) {
 		}
 		known = append(known, *s.list.known[i])
 	}
-	all, done := len(s.list.known), s.list.done && after+len(known) >= len(s.list.order)
+	all, done := s.data.Len(), s.list.done && after+len(known) >= len(s.list.order)
 	s.list.mu.Unlock()
 	writeJSON(w, map[string]any{"episodes": known, "all": all, "done": done})
 }

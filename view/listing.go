@@ -36,14 +36,14 @@ func (n *summary) count(f *doctor.Finding) {
 // listing has the summaries of the episodes that scan has read.
 type listing struct {
 	mu       sync.Mutex
-	known    []*summary       // nil if an episode is not read yet
+	known    map[int]*summary // by number, of the episodes that were read
 	order    []int            // in which they were read or changed
 	done     bool             // all episodes were examined
 	compared []doctor.Finding // about the dataset; when done also from the comparison of all episodes
 }
 
-func (l *listing) init(n int, compared []doctor.Finding) {
-	l.known, l.compared = make([]*summary, n), compared
+func (l *listing) init(compared []doctor.Finding) {
+	l.known, l.compared = map[int]*summary{}, compared
 }
 
 func (l *listing) add(s *summary) {

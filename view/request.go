@@ -72,14 +72,14 @@ func integer(r *http.Request, arg string, fallback, least, most int) (int, error
 	return int(v), err
 }
 
-// parseNumber parses the number of one of n episodes.
-func parseNumber(text string, n int) (int, error) {
+// parseNumber parses the dataset's own number of one of n episodes.
+func parseNumber(text string, info *dataset.Info, n int) (int, error) {
 	i, err := strconv.Atoi(text)
 	if err != nil {
 		return 0, &badRequest{"episode", text, "a number from 0"}
 	}
-	if i < 0 || i >= n {
-		return 0, &dataset.RangeError{What: "episode", Got: i, Len: n}
+	if info.Place(i, n) < 0 {
+		return 0, &missing{"episode " + text}
 	}
 	return i, nil
 }

@@ -35,7 +35,7 @@ func New(d dataset.Dataset, opt Options) (*Server, error) {
 	s.routes()
 	s.ctx, s.end = context.WithCancel(context.Background())
 	s.frames.init(s.ctx, s.start)
-	s.list.init(d.Len(), doctor.Dataset(&s.info, doctor.Options{}))
+	s.list.init(doctor.Dataset(&s.info, doctor.Options{}))
 	s.start(func() { s.scan(s.ctx) })
 	return s, nil
 }
@@ -150,6 +150,6 @@ func (s *Server) serveDataset(w http.ResponseWriter, r *http.Request) {
 	for _, f := range s.list.of(doctor.Whole) {
 		found = append(found, newFinding(&f))
 	}
-	writeJSON(w, map[string]any{"name": s.data.Name(), "format": s.data.Format(), "episodes": s.data.Len(),
+	writeJSON(w, map[string]any{"name": s.data.Name(), "format": s.data.Format(), "episodes": s.data.Len(), "numbers": s.info.Numbers,
 		"plan": s.opt.Plan != nil, "rate": rate, "findings": found, "notes": notetext.Entries(s.info.Notes), "run": s.run})
 }

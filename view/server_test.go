@@ -16,6 +16,7 @@ import (
 	"os"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -432,4 +433,32 @@ func TestAnErrorOfTheSystemIsNoBrokenRecording(t *testing.T) {
 	failWith(answer, &fs.PathError{Op: "read", Path: "a.mcap", Err: syscall.EIO})
 	assert.Equal(t, http.StatusServiceUnavailable, answer.Code)
 	assert.Contains(t, answer.Body.String(), "read a.mcap: input/output error")
+}
+
+// Requests and answers have the dataset's own numbers of episodes.
+func TestEpisodesHaveTheNumbersOfTheDataset(t *testing.T) {
+	d := robots(t, 3)
+	d.info.Numbers = []int{3, 7, 12}
+	s := serve(t, d, Options{})
+	assert.Equal(t, []int{3, 7, 12}, getJSON[struct{ Numbers []int }](t, s, "/api/dataset").Numbers)
+	assert.Equal(t, "run_2", getJSON[episodeJSON](t, s, "/api/episodes/12").Name)
+	assert.Equal(t, 12, getJSON[episodeJSON](t, s, "/api/episodes/12").Number)
+	for path, want := range map[string]int{"/api/episodes/0": 404, "/api/episodes/7": 422, "/api/episodes/3/thumbnail": 200} {
+		assert.Equal(t, want, get(s, path).StatusCode, path)
+	}
+	var numbers []int
+	require.Eventually(t, func() bool {
+		list := getJSON[struct {
+			Episodes []summary
+			Done     bool
+		}](t, s, "/api/episodes")
+		numbers = nil
+		for _, e := range list.Episodes {
+			if !slices.Contains(numbers, e.Number) {
+				numbers = append(numbers, e.Number)
+			}
+		}
+		return list.Done
+	}, 20*time.Second, 10*time.Millisecond)
+	assert.ElementsMatch(t, []int{3, 7, 12}, numbers)
 }

@@ -264,7 +264,10 @@ def take_clock(targets: Any, arrays: Dict[str, Any], op: str) -> Tuple[Hashable,
 
 
 def in_seconds(targets: Any, times: str, key: Hashable, clock: Any, op: str) -> Tuple[Hashable, Any]:
-    """Returns a clock and its key beside times of a dtype: the start of a uniform one is in seconds beside float seconds."""
+    """Returns a clock and its key beside times of a dtype: the start of a uniform one is in seconds beside float seconds, and
+    an anchored one, which is in nanoseconds, is refused there."""
+    if isinstance(targets, Anchored) and times in ("f64", "f32"):
+        raise mistake(op, "targets", "anchors in nanoseconds beside times in seconds", "times in int64 nanoseconds")
     if isinstance(targets, Uniform) and times in ("f64", "f32"):
         return _options.uniform(targets, op, True)
     return key, clock

@@ -33,7 +33,7 @@ class Uniform(NamedTuple):
 
 class Anchored(NamedTuple):
     """A clock of windows: target t of row b is at anchors[b] + deltas[t]. anchors [B] and deltas [T] are int64
-    nanoseconds.
+    nanoseconds, as the times beside them are.
 
     Example:
         >>> import numpy as np, robocache as rc

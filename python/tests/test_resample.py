@@ -364,6 +364,7 @@ MISUSES = {
     "a count of a half": (dict(targets=rc.Uniform(0, 1, 1.5)), "targets.count"),
     "a start beyond 64 bits": (dict(targets=rc.Uniform(1 << 70, 1, 1)), "targets.start"),
     "anchors of floats": (dict(targets=rc.Anchored([0.0, 1.0], [0])), "targets.anchors"),
+    "anchors beside seconds": (dict(times=[0.0, 1.0], targets=rc.Anchored([0], [0])), "targets"),
     "no deltas": (dict(targets=rc.Anchored([0, 1], None)), "targets.deltas"),
     "lengths and offsets": (dict(lengths=[1, 1], offsets=[0, 1, 2]), "lengths"),
     "lengths of floats": (dict(lengths=[1.0, 1.0]), "lengths"),

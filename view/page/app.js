@@ -10,7 +10,8 @@ import * as findings from './findings.js';
 let wanted = -1; // the episode that was asked for last
 
 async function open(number, at = {}) {
-  if (number < 0 || number >= state.dataset.episodes) return;
+  const place = list.numbers.indexOf(number);
+  if (place < 0) return;
   wanted = number;
   list.select(number);
   let episode, compared;
@@ -42,7 +43,7 @@ async function open(number, at = {}) {
   document.querySelector('main').classList.toggle('bare', !episode.streams.length);
   tell('episode');
   moved();
-  if (number + 1 < state.dataset.episodes) fetch(`api/episodes/${number + 1}?ahead`).catch(() => {}); // so that it is there when it is wanted
+  if (place + 1 < list.numbers.length) fetch(`api/episodes/${list.numbers[place + 1]}?ahead`).catch(() => {}); // so that it is there when it is wanted
 }
 
 function show(message) {
@@ -193,7 +194,7 @@ async function begin() {
   list.begin();
   const q = new URLSearchParams(location.hash.slice(1)), got = k => q.has(k) && isFinite(q.get(k)) ? +q.get(k) : undefined;
   if (d.episodes === 0) show(`${d.name} has no episodes`);
-  else await open(Math.min(Math.max(Math.trunc(got('e') ?? 0), 0), d.episodes - 1), { cursor: got('t'), from: got('from'), to: got('to') });
+  else await open(list.numbers.findLast(n => n <= got('e')) ?? list.numbers[0], { cursor: got('t'), from: got('from'), to: got('to') });
 }
 
 begin();

@@ -3,7 +3,8 @@
 import { $, state, tell, askJSON, make, length, count } from './common.js';
 
 const height = 58;
-let known = [];  // summaries by number; undefined where nothing is known yet
+const known = new Map(); // summaries by number
+export let numbers = []; // of all episodes, ascending: the dataset's own
 let shown = [];  // the numbers that the filter lets through, in order
 let selected = -1;
 let received = 0; // summaries; an episode whose findings changed comes again
@@ -17,7 +18,7 @@ export function begin() {
   const d = state.dataset;
   $('name').textContent = $('name').title = d.name;
   try { marks = new Set(JSON.parse(localStorage.getItem(store()) ?? '[]')); } catch { /* not kept */ }
-  known = new Array(d.episodes);
+  numbers = d.numbers ?? [...Array(d.episodes).keys()];
   document.body.classList.toggle('plain', d.episodes === 1);
   filter();
   poll();
@@ -30,7 +31,7 @@ async function poll() {
     const { episodes, done: all } = await askJSON(`api/episodes?after=${received}`);
     received += episodes.length;
     for (const e of episodes) {
-      known[e.number] = e;
+      known.set(e.number, e);
       rows.get(e.number)?.remove();
       rows.delete(e.number);
     }
@@ -49,8 +50,8 @@ async function poll() {
 }
 
 function facts() {
-  const d = state.dataset, found = known.filter(e => e && e.errors + e.warnings).length, read = known.filter(e => e).length;
-  $('facts').textContent = `${d.format} · ${count(d.episodes, 'episode')}` + (read < known.length ? ` · ${read} read` : '');
+  const d = state.dataset, found = [...known.values()].filter(e => e.errors + e.warnings).length, read = known.size;
+  $('facts').textContent = `${d.format} · ${count(d.episodes, 'episode')}` + (read < d.episodes ? ` · ${read} read` : '');
   $('only-found').textContent = found ? `findings ${found}` : 'findings';
 }
 
@@ -67,8 +68,8 @@ export function mark(number) {
 function filter() {
   const words = $('filter').value.toLowerCase().split(/\s+/).filter(w => w);
   shown = [];
-  for (let i = 0; i < known.length; i++) {
-    const e = known[i];
+  for (const i of numbers) {
+    const e = known.get(i);
     if (only.marked && !marks.has(i)) continue;
     if (only.found && !(e && e.errors + e.warnings)) continue;
     if (words.length) {
@@ -115,7 +116,7 @@ function load() {
 }
 
 function row(number) {
-  const e = known[number];
+  const e = known.get(number);
   const picture = make('img', { alt: '' });
   if (e && !e.error) { waiting.push([picture, number]); setTimeout(load); }
   const name = make('div', {}, marks.has(number) ? make('span', { className: 'star', textContent: '★ ' }) : '', make('b', { textContent: number }), ` ${e?.name ?? '…'}`);
