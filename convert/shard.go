@@ -49,7 +49,7 @@ func (c *Conversion) Shard(ctx context.Context, shard int) (*Report, error) {
 	}
 	journal, err := w.begin(opening{w.report.Head, w.report.Inputs}, w.entries)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, w.giveUp())
 	}
 	w.keep = journal.keep
 	err = w.make(ctx, journal)
@@ -57,10 +57,7 @@ func (c *Conversion) Shard(ctx context.Context, shard int) (*Report, error) {
 		err = closing
 	}
 	if err != nil {
-		if left := w.giveUp(); left != nil {
-			err = errors.Join(err, left)
-		}
-		return nil, err
+		return nil, errors.Join(err, w.giveUp())
 	}
 	return &w.report, w.finish(ctx, journal)
 }
@@ -124,7 +121,10 @@ func (w *work) resume(ctx context.Context) (*Report, error) {
 		}
 	}
 	w.report.Before = len(w.entries)
-	return nil, w.clear()
+	if err := w.clear(); err != nil {
+		return nil, errors.Join(err, w.giveUp())
+	}
+	return nil, nil
 }
 
 // standing returns which of some pieces are there as they were written.
@@ -144,7 +144,7 @@ func (w *work) standing(ctx context.Context, n int, piece func(i int) *PieceRepo
 // changed, because their episodes may be skipped now.
 func (w *work) clear() error {
 	parent := filepath.Dir(filepath.Clean(w.out))
-	if err := os.MkdirAll(parent, 0o777); err != nil {
+	if err := atomicfile.MkdirAll(parent); err != nil {
 		return err
 	}
 	names := map[string]bool{filepath.Base(w.out): true, filepath.Base(w.journal): true}
@@ -165,7 +165,7 @@ func (w *work) clear() error {
 	if w.whole {
 		return nil
 	}
-	if err := os.MkdirAll(w.out, 0o777); err != nil {
+	if err := atomicfile.MkdirAll(w.out); err != nil {
 		return err
 	}
 	names = map[string]bool{filepath.Base(w.marker): true}
@@ -206,7 +206,7 @@ func (w *work) finish(ctx context.Context, j *journal) error {
 	if w.marker == "" {
 		return nil
 	}
-	err := os.MkdirAll(w.out, 0o777)
+	err := atomicfile.MkdirAll(w.out)
 	if err == nil {
 		err = atomicfile.WriteFile(w.marker, func(out io.Writer) error {
 			b, err := json.MarshalIndent(&w.report, "", " ")

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -65,7 +64,7 @@ func (b *asking) outputs() error {
 		return err
 	}
 	for device := range b.devices {
-		if err := os.MkdirAll(b.folder(device), 0o777); err != nil {
+		if err := atomicfile.MkdirAll(b.folder(device)); err != nil {
 			return unwritten(err)
 		}
 		if err := writable(nil, output{path: b.batchFile(0, device)}); err != nil {

@@ -63,7 +63,7 @@ func PackShard(ctx context.Context, d dataset.Dataset, source, folder string, in
 			}
 		}
 	}
-	if err := os.MkdirAll(folder, 0o777); err != nil {
+	if err := atomicfile.MkdirAll(folder); err != nil {
 		return false, err
 	}
 	if err := atomicfile.Sweep(folder, func(left string) bool { return left == name }); err != nil {
