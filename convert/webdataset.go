@@ -278,7 +278,7 @@ func mediaPart(ctx context.Context, m *dataset.Media) (p part, stop func()) {
 		row++
 		return func() ([]byte, error) {
 			one := dataset.Media{Name: m.Name, Times: []int64{0}, Encoding: m.Encoding, Width: m.Width, Height: m.Height, Source: oneFrame(data)}
-			if m.Decodes() {
+			if m.Decodes() && !m.IsWhole(data) {
 				if _, err := one.Decode(ctx, 0); damaged(err) {
 					return nil, err
 				}

@@ -3,6 +3,7 @@ package dataset
 import (
 	"bytes"
 	"encoding/binary"
+	"hash/crc32"
 	"image"
 	"image/jpeg"
 	"io"
@@ -46,6 +47,63 @@ func scanJPEG(b []byte) (h jpegHead) {
 		at += 2 + int(binary.BigEndian.Uint16(b[at+2:]))
 	}
 	return h
+}
+
+// IsWhole reports whether the structure of a JPEG or PNG frame is whole, without decoding it: the chunks of a PNG have their checksums, and the
+// segments of a JPEG lead to the marker of the end. If it returns false, Decode decides: Motion-JPEG may lack that marker.
+func (m *Media) IsWhole(frame []byte) bool {
+	w, h := ImageSize(frame)
+	pixels := int64(w) * int64(h)
+	switch m.Encoding {
+	case "png":
+		return pixels > 0 && pixels <= maxPixelsPerByte*int64(len(frame)) && isWholePNG(frame)
+	case "jpeg": // a block of 64 pixels has at least 2 bits
+		scan := scanJPEG(frame).scan
+		return scan > 0 && pixels > 0 && int64(jpegEnd(frame, scan)-scan) > pixels/256
+	}
+	return false
+}
+
+func isWholePNG(b []byte) bool {
+	rest, ok := bytes.CutPrefix(b, []byte("\x89PNG\r\n\x1a\n"))
+	for data := false; ok && len(rest) >= 12; {
+		n := int64(binary.BigEndian.Uint32(rest))
+		if n > int64(len(rest)-12) || crc32.ChecksumIEEE(rest[4:8+n]) != binary.BigEndian.Uint32(rest[8+n:]) {
+			return false
+		}
+		if bytes.HasPrefix(rest[4:], []byte("IEND")) {
+			return data
+		}
+		data = data || bytes.HasPrefix(rest[4:], []byte("IDAT"))
+		rest = rest[12+n:]
+	}
+	return false
+}
+
+// jpegEnd returns the place of the marker of the end of a JPEG, or 0. The segment at a place is that of its first scan.
+func jpegEnd(b []byte, at int) int {
+	for at+4 <= len(b) {
+		at += 2 + int(binary.BigEndian.Uint16(b[at+2:]))
+		for at+1 < len(b) {
+			next := bytes.IndexByte(b[at:len(b)-1], 0xff)
+			if next < 0 {
+				return 0
+			}
+			at += next
+			marker := b[at+1]
+			if marker == 0xd9 {
+				return at
+			}
+			if marker == 0xff { // fill
+				at++
+			} else if marker == 0 || marker >= 0xd0 && marker <= 0xd7 { // data, or a restart
+				at += 2
+			} else {
+				break
+			}
+		}
+	}
+	return 0
 }
 
 // standardTables returns the segment of the Huffman tables of ITU T.81, K.3, which Go's encoder writes into every file.

@@ -222,6 +222,10 @@ func (r *Reader) add(path string, d *hdf5.Dataset) error {
 	}
 	switch {
 	case bytes && len(shape) == 4 && (shape[3] == 1 || shape[3] == 3 || shape[3] == 4):
+		if min(shape[1], shape[2]) == 0 {
+			r.leave(path, n, dataset.CodeEmptyImages, dataset.Detail{})
+			return nil
+		}
 		return r.images(path, d, p)
 	case len(shape) == 1 && (kind == hdf5.String || kind == hdf5.Sequence || kind == hdf5.Opaque), bytes && len(shape) == 2:
 		if done, err := r.encoded(path, d, p); done || err != nil {

@@ -50,7 +50,7 @@ func (p *episodePlan) addImages(ctx context.Context, name string, m *dataset.Med
 			} else {
 				stats.frames++
 			}
-		} else if err == nil && (m.Encoding == "png" || m.Encoding == "jpeg") { // a bad frame counts, be it in the statistics or not
+		} else if err == nil && (m.Encoding == "png" || m.Encoding == "jpeg") && !m.IsWhole(frame) { // a bad frame counts, be it in the statistics or not
 			if _, err = decodeFrame(ctx, m, frame); err != nil {
 				err = inFrame(i, err)
 			}
