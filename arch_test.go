@@ -55,7 +55,7 @@ var rules = map[string][]string{
 	"align/suggest":          {"align", "align/planfile", "dataset", "internal/clocks", "internal/columns", "internal/cover", "internal/plausible", "internal/printed", "internal/recognise", "internal/text", "ops"},
 	"align":                  {"dataset/...", "internal/arrayfile", "internal/atomicfile", "internal/clocks", "internal/columns", "internal/cover", "internal/plausible", "internal/planorigin", "internal/precision", "internal/prepared", "internal/printed", "internal/recognise", "internal/text", "ops", "tensor"},
 	"loader":                 {"dataset", "dataset/npy", "loader/store", "align", "ops", "stats", "tensor", "internal/caught", "internal/clocks", "internal/inorder", "internal/plausible", "internal/prepared", "internal/raw", "internal/text"},
-	"loader/store":           {"dataset/...", "storage", "align", "tensor", "internal/atomicfile", "internal/columns", "internal/fault", "internal/raw", "internal/sources", "internal/text", "internal/video"},
+	"loader/store":           {"dataset/...", "storage", "align", "tensor", "internal/atomicfile", "internal/columns", "internal/raw", "internal/sources", "internal/text", "internal/video"},
 	"convert":                {"tensor", "dataset/...", "align", "align/planfile", "ops", "internal/arrayfile", "internal/atomicfile", "internal/clocks", "internal/fault", "internal/inorder", "internal/inspection", "internal/orderjson", "internal/recognise", "internal/sources", "internal/video"},
 	"doctor":                 {"tensor", "dataset/...", "internal/cover", "internal/nth", "internal/plausible", "internal/recognise", "internal/summary", "internal/text"},
 	"doctor/page":            {"doctor", "dataset/notetext", "internal/text"},

@@ -54,7 +54,7 @@ func (e *BusyError) Unwrap() error { return &e.Option }
 
 // alone locks the shard's output, or returns a *BusyError where another program makes it.
 func (p *place) alone() (unlock func(), err error) {
-	if err := fault.MkdirAll(filepath.Dir(p.lock), 0o777); err != nil {
+	if err := atomicfile.MkdirAll(filepath.Dir(p.lock)); err != nil {
 		return nil, err
 	}
 	unlock, err = atomicfile.Lock(p.lock)

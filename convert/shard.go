@@ -12,7 +12,6 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/atomicfile"
-	"github.com/robocache/robocache/internal/fault"
 	"github.com/robocache/robocache/internal/inorder"
 )
 
@@ -145,7 +144,7 @@ func (w *work) standing(ctx context.Context, n int, piece func(i int) *PieceRepo
 // changed, because their episodes may be skipped now.
 func (w *work) clear() error {
 	parent := filepath.Dir(filepath.Clean(w.out))
-	if err := fault.MkdirAll(parent, 0o777); err != nil {
+	if err := atomicfile.MkdirAll(parent); err != nil {
 		return err
 	}
 	names := map[string]bool{filepath.Base(w.out): true, filepath.Base(w.journal): true}
@@ -166,7 +165,7 @@ func (w *work) clear() error {
 	if w.whole {
 		return nil
 	}
-	if err := fault.MkdirAll(w.out, 0o777); err != nil {
+	if err := atomicfile.MkdirAll(w.out); err != nil {
 		return err
 	}
 	names = map[string]bool{filepath.Base(w.marker): true}
@@ -207,7 +206,7 @@ func (w *work) finish(ctx context.Context, j *journal) error {
 	if w.marker == "" {
 		return nil
 	}
-	err := fault.MkdirAll(w.out, 0o777)
+	err := atomicfile.MkdirAll(w.out)
 	if err == nil {
 		err = atomicfile.WriteFile(w.marker, func(out io.Writer) error {
 			b, err := json.MarshalIndent(&w.report, "", " ")

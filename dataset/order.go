@@ -58,3 +58,16 @@ func orderOf[T int64 | float64 | float32](clock *tensor.Tensor, limit T) (rows [
 	slices.SortFunc(rows, func(a, b int) int { return cmp.Or(cmp.Compare(times[a], times[b]), a-b) })
 	return rows, back, lost, nil
 }
+
+// InOrder returns the indices of times in ascending order, in which equal times keep theirs; nil if the times ascend.
+func InOrder(times []int64) []int {
+	if slices.IsSorted(times) {
+		return nil
+	}
+	order := make([]int, len(times))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(times[a], times[b]) })
+	return order
+}

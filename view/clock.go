@@ -1,8 +1,6 @@
 package view
 
 import (
-	"cmp"
-	"slices"
 	"sort"
 
 	"github.com/robocache/robocache/dataset"
@@ -26,12 +24,7 @@ func newClock(name string, times []int64) clock {
 	if len(times) == 0 {
 		return c
 	}
-	if !slices.IsSorted(times) {
-		c.which = make([]int, len(times))
-		for i := range c.which {
-			c.which[i] = i
-		}
-		slices.SortStableFunc(c.which, func(a, b int) int { return cmp.Compare(times[a], times[b]) })
+	if c.which = dataset.InOrder(times); c.which != nil {
 		c.times = make([]int64, len(times))
 		for i, k := range c.which {
 			c.times[i] = times[k]

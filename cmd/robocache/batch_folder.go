@@ -10,7 +10,6 @@ import (
 
 	"github.com/robocache/robocache/dataset/safetensors"
 	"github.com/robocache/robocache/internal/atomicfile"
-	"github.com/robocache/robocache/internal/fault"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/tensor"
 )
@@ -77,7 +76,7 @@ func (b *asking) outputs() error {
 		return err
 	}
 	for device := range b.devices {
-		if err := fault.MkdirAll(b.folder(device), 0o777); err != nil {
+		if err := atomicfile.MkdirAll(b.folder(device)); err != nil {
 			return unwritten(err)
 		}
 		if err := writable(nil, output{path: b.batchFile(0, device)}); err != nil {

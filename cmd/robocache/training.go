@@ -85,7 +85,7 @@ func (t *training) outputs() error {
 	if !t.writes() {
 		return nil
 	}
-	if err := fault.MkdirAll(t.out, 0o777); err != nil {
+	if err := atomicfile.MkdirAll(t.out); err != nil {
 		return unwritten(err)
 	}
 	if err := writable(nil, output{path: filepath.Join(t.out, lossPicture)}); err != nil {

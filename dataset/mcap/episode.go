@@ -158,16 +158,9 @@ func (w *Writer) tracks(e *dataset.Episode, encoding Encoding) (list []*track, e
 			return &Error{what + " " + name, dataset.ErrOption, "the name twice", "each once"}
 		}
 		names[name] = true
-		t := &track{number: len(list), times: times, encode: encode}
+		t := &track{number: len(list), times: times, order: dataset.InOrder(times), encode: encode}
 		if i := slices.IndexFunc(times, func(ns int64) bool { return ns < 0 }); i >= 0 {
 			return &Error{what + " " + name, dataset.ErrOption, fmt.Sprintf("a timestamp of %d ns", times[i]), "0 or more"}
-		}
-		if !slices.IsSorted(times) {
-			t.order = make([]int, len(times))
-			for i := range t.order {
-				t.order[i] = i
-			}
-			slices.SortStableFunc(t.order, func(a, b int) int { return cmp.Compare(times[a], times[b]) })
 		}
 		list = append(list, t)
 		announce = append(announce, func() (err error) {

@@ -198,14 +198,18 @@ func TestAbandonLeavesNothing(t *testing.T) {
 		cmd.Env = append(os.Environ(), "ATOMICFILE_ABANDON_IN="+dir)
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, string(out))
-		assert.Equal(t, []string{"seen"}, names(t, dir))
+		assert.Equal(t, []string{"kept", "seen"}, names(t, dir))
+		assert.Equal(t, []string{"file"}, names(t, filepath.Join(dir, "kept")))
 		return
 	}
 	scratch := filepath.Join(dir, "scratch")
 	Temporary(scratch)
 	require.NoError(t, os.MkdirAll(filepath.Join(scratch, "deep"), 0o700))
+	require.NoError(t, MkdirAll(filepath.Join(dir, "empty", "deep")))
+	require.NoError(t, MkdirAll(filepath.Join(dir, "kept", "deep")))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "kept", "file"), nil, 0o600))
 	_ = WriteFiles(nil, Output{filepath.Join(dir, "a"), text("a")}, Output{filepath.Join(dir, "b"), func(io.Writer) error {
-		require.Len(t, names(t, dir), 3)
+		require.Len(t, names(t, dir), 5)
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "seen"), nil, 0o600))
 		Abandon()
 		os.Exit(0)

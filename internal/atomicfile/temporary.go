@@ -2,15 +2,36 @@ package atomicfile
 
 import (
 	"os"
+	"path/filepath"
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/robocache/robocache/internal/fault"
 )
 
 // temporary holds the files and folders that are not to outlive the program.
 var temporary = struct {
 	sync.Mutex
 	paths map[string]int
+	made  []string // by MkdirAll, each after those above it
 }{paths: map[string]int{}}
+
+// MkdirAll is os.MkdirAll for folders of outputs: Abandon removes the folders that it made and that are empty.
+func MkdirAll(path string) error {
+	temporary.Lock()
+	defer temporary.Unlock()
+	var made []string
+	for dir := filepath.Clean(path); ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(dir); err == nil || dir == filepath.Dir(dir) {
+			break
+		}
+		made = append(made, dir)
+	}
+	slices.Reverse(made)
+	temporary.made = append(temporary.made, made...)
+	return fault.MkdirAll(path, 0o777)
+}
 
 // Temporary notes a file or folder that Abandon is to remove. Call it before the file is made, and what it returns when it is gone or has another
 // name.
@@ -37,12 +58,15 @@ func making(path string, do func() error) (release func(), err error) {
 }
 
 // Abandon removes what is being written and every other temporary file, for a program that ends at once: no file gets its name after it, and
-// whatever would make another waits for ever.
+// whatever would make another waits for ever. Folders of [MkdirAll] that are empty go, too.
 func Abandon() {
 	temporary.Lock() // and never unlocked
 	for path := range temporary.paths {
 		for end := time.Now().Add(time.Second); os.RemoveAll(path) != nil && time.Now().Before(end); {
 			time.Sleep(time.Millisecond) // another program, such as ffmpeg, is writing there
 		}
+	}
+	for _, dir := range slices.Backward(temporary.made) {
+		_ = os.Remove(dir) // one that holds files stays
 	}
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/atomicfile"
-	"github.com/robocache/robocache/internal/fault"
 )
 
 // PackShard packs shard index, from 0 to count-1, into a folder, which it makes. ShardName is the file's name. It has the bytes
@@ -64,7 +63,7 @@ func PackShard(ctx context.Context, d dataset.Dataset, source, folder string, in
 			}
 		}
 	}
-	if err := fault.MkdirAll(folder, 0o777); err != nil {
+	if err := atomicfile.MkdirAll(folder); err != nil {
 		return false, err
 	}
 	if err := atomicfile.Sweep(folder, func(left string) bool { return left == name }); err != nil {

@@ -1,7 +1,6 @@
 package topics
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 
@@ -58,11 +57,7 @@ func (e *builder) clockOf(t *topic, name string) (times []int64, order []int) {
 		if !own {
 			e.note(dataset.CodeBackSteps, name, t.late, 0)
 		}
-		order = make([]int, len(log))
-		for i := range order {
-			order[i] = i
-		}
-		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(log[a], log[b]) })
+		order = dataset.InOrder(log)
 	}
 	times = log
 	if t.shape.Stamp && t.ros {
