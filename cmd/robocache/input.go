@@ -43,6 +43,9 @@ func (a *app) local(path string) (open string, clean func(), err error) {
 	path = at
 	if path != stdin {
 		info, err := fault.Stat(path)
+		if dataset.IsSystem(err) {
+			return path, clean, readError(path, err)
+		}
 		if err != nil || info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) == 0 {
 			return path, clean, nil // a file, or a missing file, which fails later
 		}

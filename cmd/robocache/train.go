@@ -136,7 +136,9 @@ func (a *app) train(t *training) (err error) {
 	}
 	defer func() {
 		if err != nil && t.writes() && absent != nil {
-			_ = os.Remove(t.out) // fails if the folder is not empty
+			if there, failed := policy.Exists(t.out); failed == nil && !there { // it has at most a part of the first checkpoint
+				err = errors.Join(err, os.RemoveAll(t.out))
+			}
 		}
 	}()
 	w := &trainer{app: a, training: t, ranks: all, out: &trained{Input: t.path, Output: t.out, Skill: map[string]float64{}, RidgeSkill: map[string]float64{}, MeanSkill: map[string]float64{}, Remarks: []string{}}}
