@@ -478,6 +478,6 @@ var layers = map[string][]string{
 	},
 	"view": {
 		"doc request answer lazy jpeg clock table listing bookkeeping", "curve picture_cache", "entry", "episode_cache track", "server",
-		"episode episode_reader series path cloud frame", "thumbnail list", "routes",
+		"episode episode_reader series path cloud frame token", "thumbnail list", "routes",
 	},
 }

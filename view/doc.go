@@ -2,7 +2,8 @@
 // axis, the result of a plan over the samples, the cameras' frames at a cursor, and paths, point clouds and voxels.
 //
 //	s, err := view.New(d, view.Options{})
-//	err = s.Serve(ctx, listener) // until ctx ends
+//	fmt.Println(s.URL(listener.Addr().String())) // the address with the token that every request needs
+//	err = s.Serve(ctx, listener)                 // until ctx ends
 //
 // A [Server] reads its dataset and nothing else, and writes nothing. It answers GET and HEAD alone, and only under a name that is its own:
 // an address, the host that Options names, or localhost, so that a page of another site, whose name leads here, is refused. The page needs

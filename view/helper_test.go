@@ -141,11 +141,12 @@ func serve(t testing.TB, d dataset.Dataset, opt Options) *Server {
 	return s
 }
 
-// get asks a server without a network.
+// get sends a request with the server's cookie, without a network.
 func get(s *Server, path string) *http.Response {
 	w := httptest.NewRecorder()
 	r := httptest.NewRequest(http.MethodGet, path, nil)
 	r.Host = "127.0.0.1:7380"
+	r.AddCookie(&http.Cookie{Name: "robocache-view-7380", Value: s.token})
 	s.ServeHTTP(w, r)
 	return w.Result()
 }

@@ -33,9 +33,10 @@ const look = `(() => {
 // What a reviewer does all day: from episode to episode by the keys, zoom, look at a finding, play.
 func TestThePageInABrowser(t *testing.T) {
 	b := browsertest.Start(t)
-	server := httptest.NewServer(serve(t, robots(t, 5), Options{}))
+	viewer := serve(t, robots(t, 5), Options{})
+	server := httptest.NewServer(viewer)
 	defer server.Close()
-	p := b.Open(server.URL, 1200, 800)
+	p := b.Open(viewer.URL(server.Listener.Addr().String()), 1200, 800)
 	state := func() (s seen) { p.Eval(look, &s); return s }
 	settled := func() { // the address follows a moment later
 		p.Eval(`new Promise(d => setTimeout(d, 400))`, nil)

@@ -25,6 +25,9 @@ type missing struct{ what string }
 
 func (e *missing) Error() string { return "no " + e.what }
 
+// errBusy is the error of a request while the server works on another one.
+var errBusy = errors.New("another resampling is at work: try again in a second")
+
 // fail writes an error as JSON for the page: {"error": "no stream"}.
 func fail(w http.ResponseWriter, status int, message string) {
 	w.Header().Set("Content-Type", "application/json")
@@ -42,6 +45,9 @@ func failWith(w http.ResponseWriter, err error) {
 		status = http.StatusBadRequest
 	case errors.As(err, &none), errors.Is(err, dataset.ErrNotFound):
 		status = http.StatusNotFound
+	case errors.Is(err, errBusy):
+		status = http.StatusTooManyRequests
+		w.Header().Set("Retry-After", "1")
 	case errors.Is(err, context.Canceled):
 		status = 499 // the client has gone
 	case dataset.IsSystem(err):

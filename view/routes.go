@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"embed"
+	"encoding/hex"
 	"errors"
 	"io/fs"
 	"net"
@@ -31,6 +32,9 @@ func New(d dataset.Dataset, opt Options) (*Server, error) {
 		opt.Memory = 1 << 30
 	}
 	s := &Server{data: d, info: d.Info(), opt: opt, device: device, mux: http.NewServeMux(), run: rand.Text()}
+	var key [16]byte
+	_, _ = rand.Read(key[:]) // never fails
+	s.token = hex.EncodeToString(key[:])
 	s.episodes.most = opt.Memory
 	s.routes()
 	s.ctx, s.end = context.WithCancel(context.Background())
@@ -63,9 +67,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP answers one request, which needs the token that [Server.URL] has.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
+	h, addressed := w.Header(), s.admits(r.URL.Query().Get("token"))
 	h.Set("Content-Security-Policy", "default-src 'self'; img-src 'self' blob: data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
@@ -79,8 +83,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		h.Set("Allow", "GET, HEAD")
 		fail(w, http.StatusMethodNotAllowed, r.Method+": this server only shows, want GET")
-	case r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") != "navigate":
-		fail(w, http.StatusForbidden, "asked for by a page of another site")
+	case addressed && r.URL.Path == "/":
+		s.welcome(w, r)
+	case !addressed && crossSite(r):
+		fail(w, http.StatusForbidden, "asked for by a page of another site: open the address that the program printed when it started")
+	case !addressed && !s.known(r):
+		fail(w, http.StatusForbidden, "no token: open the address that the program printed when it started, in its terminal")
 	default:
 		s.mux.ServeHTTP(w, r)
 	}

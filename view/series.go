@@ -70,7 +70,8 @@ func (s *Server) series(r *http.Request, e *entry) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// resampling returns the episode resampled at a rate in hertz; 0 is the rate of the server's plan.
+// resampling returns the episode resampled at a rate in hertz; 0 is the rate of the server's plan. One resampling runs at a time, and all its requests
+// wait for it. The error is errBusy while another one runs.
 func (s *Server) resampling(e *entry, rate float64) (*resampling, error) {
 	plan := align.Plan{Rate: rate}
 	if s.opt.Plan != nil {
@@ -84,6 +85,10 @@ func (s *Server) resampling(e *entry, rate float64) (*resampling, error) {
 	e.mu.Lock()
 	l := e.resamplings[rate]
 	if l == nil {
+		if !s.busy.TryLock() {
+			e.mu.Unlock()
+			return nil, errBusy
+		}
 		if len(e.resamplings) >= 2 { // of earlier rates
 			clear(e.resamplings)
 		}
@@ -92,6 +97,7 @@ func (s *Server) resampling(e *entry, rate float64) (*resampling, error) {
 	}
 	e.mu.Unlock()
 	return l.get(func() (*resampling, error) {
+		defer s.busy.Unlock()
 		columns := 0
 		for i := range e.Streams {
 			columns += len(e.Streams[i].Columns)
@@ -121,6 +127,9 @@ func (s *Server) resampling(e *entry, rate float64) (*resampling, error) {
 // appendMade appends the points of the resampled stream, with columns matched by name.
 func (s *Server) appendMade(b []byte, e *entry, rate float64, name string, from, to int64, pixels int, columns []int) ([]byte, error) {
 	m, err := s.resampling(e, rate)
+	if err == errBusy {
+		return nil, err
+	}
 	if err != nil {
 		return fmt.Appendf(b, `,"made":{"error":%s}`, quoted(err.Error())), nil
 	}

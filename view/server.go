@@ -30,9 +30,11 @@ type Server struct {
 	device   *ops.Device
 	mux      *http.ServeMux
 	run      string // unique to this server; part of the URLs that a browser may cache
+	token    string // 128 random bits in hexadecimal, which every request needs
 	episodes episodes
 	list     listing
 	frames   pictureCache
+	busy     sync.Mutex      // held while an episode is resampled
 	ctx      context.Context // of background work for several requests
 	end      context.CancelFunc
 	closing  sync.Mutex // guards working, so that no work begins when Close waits

@@ -44,7 +44,7 @@ func TestOnlyItsOwnNamesAreAnswered(t *testing.T) {
 		"evil.example": 421, "evil.example:7380": 421, "": 421, "127.0.0.1.evil.example": 421, "localhost.evil.example:7380": 421,
 	} {
 		w := httptest.NewRecorder()
-		r := httptest.NewRequest(http.MethodGet, "/api/dataset", nil)
+		r := httptest.NewRequest(http.MethodGet, "/api/dataset?token="+s.token, nil)
 		r.Host = host
 		s.ServeHTTP(w, r)
 		assert.Equal(t, want, w.Code, "host %q", host)
@@ -388,7 +388,7 @@ func TestServeEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() { ended <- s.Serve(ctx, l) }()
-	r, err := http.Get("http://" + l.Addr().String() + "/api/episodes/0")
+	r, err := http.Get("http://" + l.Addr().String() + "/api/episodes/0?token=" + s.token)
 	require.NoError(t, err)
 	require.NoError(t, r.Body.Close())
 	cancel()

@@ -41,8 +41,9 @@ func TestTheTourOfTheDocuments(t *testing.T) {
 			break
 		}
 		d := openTour(t, stop.path)
-		server := httptest.NewServer(serve(t, d, Options{}))
-		p := b.Open(server.URL+"/"+stop.at, 1120, 660)
+		viewer := serve(t, d, Options{})
+		server := httptest.NewServer(viewer)
+		p := b.Open(viewer.URL(server.Listener.Addr().String())+stop.at, 1120, 660)
 		p.Wait(`document.querySelector(".stream .u-over, .space3d") && document.querySelector("#side h2")`)
 		p.Eval(stop.do, nil)
 		p.Wait(stop.until)

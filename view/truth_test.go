@@ -31,9 +31,10 @@ func held(list ...*dataset.Episode) *memory {
 
 // openPage opens the page of a dataset in a browser.
 func openPage(t *testing.T, b *browsertest.Browser, m *memory, where string) *browsertest.Page {
-	server := httptest.NewServer(serve(t, m, Options{}))
+	viewer := serve(t, m, Options{})
+	server := httptest.NewServer(viewer)
 	t.Cleanup(server.Close)
-	p := b.Open(server.URL+"/"+where, 1200, 800)
+	p := b.Open(viewer.URL(server.Listener.Addr().String())+where, 1200, 800)
 	p.Wait(`document.querySelector("#side h2")`)
 	return p
 }
@@ -176,10 +177,12 @@ func TestAnotherServerIsAnotherPage(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	p := b.Open(server.URL, 1200, 800)
+	p := b.Open(now.Load().URL(server.Listener.Addr().String()), 1200, 800)
 	p.Wait(`document.querySelector("#episode").textContent === "0 · old"`)
 	before := loaded.Load()
-	now.Store(named("new"))
+	next := named("new")
+	next.token = now.Load().token // so that the browser's cookie is right
+	now.Store(next)
 	p.Key("j")
 	require.Eventually(t, func() bool { return loaded.Load() > before }, 20*time.Second, 10*time.Millisecond)
 	p.Wait(`/ · new$/.test(document.querySelector("#episode")?.textContent)`)

@@ -140,7 +140,7 @@ func viewedCodes(t *testing.T, path string, stretch int) codeSet {
 	}
 	for _, path := range paths {
 		w := httptest.NewRecorder()
-		server.ServeHTTP(w, httptest.NewRequest("GET", "http://localhost/api/"+path, nil))
+		server.ServeHTTP(w, httptest.NewRequest("GET", strings.Replace(server.URL("localhost"), "/?", "/api/"+path+"?", 1), nil))
 		set.read(t, w.Body.Bytes())
 	}
 	require.NoError(t, server.Close())

@@ -36,7 +36,8 @@ what robocache doctor finds, the streams on one time axis, what a plan or a rate
 samples, the cameras' frames at the cursor, and paths, point clouds and voxels. docs/view.md has its keys.
 
 The page needs no network, and the server writes nothing. It listens on this machine alone unless
---listen says otherwise; whoever reaches it there sees the recording. It ends with ctrl-C.`,
+--listen says otherwise. Only a browser with the printed address, which has a token, sees the recording.
+It ends with ctrl-C.`,
 		Example: "  robocache view flight.ulg\n  robocache view dataset/ --plan plan.yaml\n  robocache view dataset/ --port 8080 --no-open",
 		Args:    takes(1, 1, "view takes one file or folder"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -46,7 +47,7 @@ The page needs no network, and the server writes nothing. It listens on this mac
 	}
 	f := cmd.Flags()
 	f.IntVar(&v.port, "port", 7380, "the port; 0 for any that is free")
-	f.StringVar(&v.listen, "listen", "127.0.0.1", "the address or name to listen at, as `ADDR`: 0.0.0.0 for all of this machine's, which lets others see the recording")
+	f.StringVar(&v.listen, "listen", "127.0.0.1", "the address or name to listen at, as `ADDR`: 0.0.0.0 for all of this machine's, which lets others with the token see the recording")
 	f.StringVar(&v.plan, "plan", "", "draw over the samples what this plan makes of them, as `PLAN.yaml`")
 	f.BoolVar(&v.noOpen, "no-open", false, "do not open a browser")
 	f.BoolVar(&v.opt.Strict, "strict", false, "refuse what is broken anywhere, or declared and not there")
@@ -99,7 +100,7 @@ func (a *app) serveView(ctx context.Context, ended func() bool, s *view.Server, 
 	if at.IP.IsUnspecified() {
 		host = "localhost"
 	}
-	url := "http://" + net.JoinHostPort(host, strconv.Itoa(at.Port)) + "/"
+	url := s.URL(net.JoinHostPort(host, strconv.Itoa(at.Port)))
 	if a.JSON {
 		if err := a.WriteJSON(map[string]any{"url": url, "loopback": at.IP.IsLoopback()}); err != nil {
 			return err
@@ -108,7 +109,7 @@ func (a *app) serveView(ctx context.Context, ended func() bool, s *view.Server, 
 		return err
 	}
 	if !at.IP.IsLoopback() {
-		a.Remark("whoever reaches %s sees the recording: --listen 127.0.0.1 is this machine alone", at)
+		a.Remark("whoever has the token can see the recording at %s, and nothing is encrypted: --listen 127.0.0.1 is this machine alone", at)
 	}
 	if !v.noOpen {
 		openBrowser(url)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/cookiejar"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
+
+// at returns the address of a path of the page, with the token of the printed one.
+func at(url, path string) string { return strings.Replace(url, "/?", "/"+path+"?", 1) }
 
 // viewed starts the command. It returns the printed address and the other output.
 func viewed(t *testing.T, args ...string) (url string, cmd *exec.Cmd, rest *bufio.Reader) {
@@ -32,15 +36,23 @@ func viewed(t *testing.T, args ...string) (url string, cmd *exec.Cmd, rest *bufi
 
 func TestViewServesUntilASignalComes(t *testing.T) {
 	url, cmd, _ := viewed(t, flight)
-	assert.Regexp(t, `^http://127\.0\.0\.1:\d+/$`, url)
+	assert.Regexp(t, `^http://127\.0\.0\.1:\d+/\?token=[0-9a-f]{32}$`, url)
+	jar, err := cookiejar.New(nil)
+	require.NoError(t, err)
+	browser := http.Client{Jar: jar}
 	for path, want := range map[string]string{"": "<!doctype html>", "api/dataset": `"format":"ulog"`, "api/episodes/0": `"vehicle_attitude"`} {
-		r, err := http.Get(url + path)
+		r, err := browser.Get(at(url, path))
 		require.NoError(t, err)
 		b, err := io.ReadAll(r.Body)
 		require.NoError(t, err)
 		require.NoError(t, r.Body.Close())
 		assert.Contains(t, string(b), want, path)
 	}
+	bare, _, _ := strings.Cut(url, "?")
+	r, err := http.Get(bare)
+	require.NoError(t, err)
+	require.NoError(t, r.Body.Close())
+	assert.Equal(t, http.StatusForbidden, r.StatusCode, "an address without the token")
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))
 	assert.NoError(t, cmd.Wait(), "to be ended is how it ends")
 }
@@ -49,7 +61,7 @@ func TestViewShowsAFileOfPoints(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "three.ply")
 	require.NoError(t, os.WriteFile(path, []byte("ply\nformat ascii 1.0\nelement vertex 3\nproperty float x\nproperty float y\nproperty float z\nend_header\n0 0 0\n1 0 0\n0 1 2\n"), 0o644))
 	url, cmd, _ := viewed(t, path)
-	r, err := http.Get(url + "api/episodes/0/cloud?cloud=points")
+	r, err := http.Get(at(url, "api/episodes/0/cloud") + "&cloud=points")
 	require.NoError(t, err)
 	b, err := io.ReadAll(r.Body)
 	require.NoError(t, err)
@@ -71,7 +83,7 @@ func TestViewSaysWhereAsJSON(t *testing.T) {
 	}
 	require.NoError(t, json.NewDecoder(out).Decode(&said))
 	assert.True(t, said.Loopback)
-	assert.NotEmpty(t, said.URL)
+	assert.Regexp(t, `/\?token=[0-9a-f]{32}$`, said.URL)
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))
 	assert.NoError(t, cmd.Wait())
 }

@@ -12,7 +12,9 @@ export function tell(what, ...args) { for (const f of heard[what] ?? []) f(...ar
 export class Refused extends Error {}
 
 export async function ask(path, options) {
-  const answer = await fetch(path, options), run = answer.headers.get('Run');
+  let answer;
+  while ((answer = await fetch(path, options)).status === 429) await new Promise(go => setTimeout(go, 1000 * (answer.headers.get('Retry-After') || 1)));
+  const run = answer.headers.get('Run');
   if (run && state.dataset && run !== state.dataset.run) location.reload(); // another server answers, whose episodes are others
   if (!answer.ok) {
     let why = answer.statusText;

@@ -1,0 +1,43 @@
+package view
+
+import (
+	"crypto/subtle"
+	"net"
+	"net/http"
+)
+
+// URL returns the address of the page at a host, which includes the port: "http://127.0.0.1:7380/?token=4f9c...". The token is the server's own, and
+// every request needs it: in the address, or in the cookie that the first answer sets.
+func (s *Server) URL(host string) string { return "http://" + host + "/?token=" + s.token }
+
+// cookieName returns the cookie's name, which includes the port because browsers send cookies to all ports of a host.
+func cookieName(r *http.Request) string {
+	_, port, _ := net.SplitHostPort(r.Host) // empty if the host has none
+	return "robocache-view-" + port
+}
+
+// admits reports whether a token is the server's. The time of the comparison does not depend on the token.
+func (s *Server) admits(token string) bool {
+	return subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) == 1
+}
+
+// known reports whether a request has the cookie that welcome sets.
+func (s *Server) known(r *http.Request) bool {
+	c, err := r.Cookie(cookieName(r))
+	return err == nil && s.admits(c.Value)
+}
+
+// welcome sets the cookie, and sends the browser to the address without the token.
+func (s *Server) welcome(w http.ResponseWriter, r *http.Request) {
+	http.SetCookie(w, &http.Cookie{Name: cookieName(r), Value: s.token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	if crossSite(r) {
+		w.Header().Set("Content-Type", "text/html")
+		w.Header().Set("Refresh", "0;url=./") // a redirect would be without the cookie, because the link is another site's
+		return
+	}
+	w.Header().Set("Location", "./")
+	w.WriteHeader(http.StatusSeeOther)
+}
+
+// crossSite reports whether a page of another site made a request.
+func crossSite(r *http.Request) bool { return r.Header.Get("Sec-Fetch-Site") == "cross-site" }
