@@ -2,9 +2,9 @@ package align
 
 import (
 	"slices"
-	"time"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/cover"
 	"github.com/robocache/robocache/internal/plausible"
 	"github.com/robocache/robocache/internal/precision"
@@ -54,7 +54,7 @@ func (r *Report) account(t *take, a *Aligned, targets *tensor.Tensor, snap ops.L
 	}
 	r.Notes.Join(plausible.Sorted(a.Name, t.sorting.late, t.sorting.lost))
 	line.Clock(t.stats)
-	own, err := shifted(targets, -t.how.Offset)
+	own, err := clocks.Shifted(targets, -t.how.Offset)
 	if err == nil {
 		err = line.Count(a.Recorded.Times, own, a.Valid)
 	}
@@ -72,32 +72,6 @@ func (r *Report) account(t *take, a *Aligned, targets *tensor.Tensor, snap ops.L
 	}
 	r.Streams = append(r.Streams, line)
 	return err
-}
-
-// shifted returns a clock that is later by d.
-func shifted(times *tensor.Tensor, d time.Duration) (*tensor.Tensor, error) {
-	if d == 0 {
-		return times, nil
-	}
-	if times.DType() == tensor.I64 {
-		return shiftedBy(times, int64(d))
-	}
-	if times.DType() == tensor.F64 {
-		return shiftedBy(times, float64(d)/1e9)
-	}
-	return shiftedBy(times, float32(float64(d)/1e9))
-}
-
-func shiftedBy[T int64 | float64 | float32](times *tensor.Tensor, d T) (*tensor.Tensor, error) {
-	list, err := tensor.Data[T](times)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]T, len(list))
-	for i, t := range list {
-		out[i] = t + d
-	}
-	return tensor.Of(out, len(out))
 }
 
 // unused adds a note for each option without effect: for a stream, if it has none there, and for the defaults, if they have none on any

@@ -7,6 +7,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -134,30 +135,8 @@ func (a *arranged) shift() error {
 
 // later moves a stream's times.
 func later(s *dataset.Stream, by time.Duration) (err error) {
-	if by == 0 {
-		return nil
-	}
-	switch s.Times.DType() {
-	case tensor.I64:
-		s.Times, err = moved(s.Times, int64(by))
-	case tensor.F64:
-		s.Times, err = moved(s.Times, float64(by)/1e9)
-	default:
-		s.Times, err = moved(s.Times, float32(float64(by)/1e9))
-	}
+	s.Times, err = clocks.Shifted(s.Times, by)
 	return err
-}
-
-func moved[T int64 | float64 | float32](times *tensor.Tensor, by T) (*tensor.Tensor, error) {
-	list, err := tensor.Data[T](times)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]T, len(list))
-	for i, t := range list {
-		out[i] = t + by
-	}
-	return tensor.Of(out, len(out))
 }
 
 // Unwritten returns the streams and cameras that the options name and that no episode of the output has: those of Options.Media and of the plan. The shards

@@ -1,14 +1,18 @@
 package convert
 
 import (
+	"archive/tar"
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"image"
 	"image/png"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -238,4 +242,38 @@ func (f badFrame) ReadFrame(_ context.Context, i int) ([]byte, error) {
 		b.Truncate(45)
 	}
 	return b.Bytes(), err
+}
+
+// The samples before the first good frame of a camera have that frame, and are not valid.
+func TestABadFirstFrameOfAnEpisodeIsTheFirstGoodOneInWebDataset(t *testing.T) {
+	for _, plan := range []*align.Plan{nil, {Rate: 10}} {
+		out, r := made(t, WebDataset(), Options{Plan: plan}, oneBadFrame(t, 40, 0))
+		require.Len(t, r.Streams, 1)
+		assert.Equal(t, []int{40, 39, 1}, []int{r.Streams[0].Rows, r.Streams[0].Valid, r.Streams[0].Undecoded})
+		files, err := filepath.Glob(filepath.Join(out, "*.tar"))
+		require.NoError(t, err)
+		require.Len(t, files, 1)
+		f, err := os.Open(files[0])
+		require.NoError(t, err)
+		var names []string
+		for from := tar.NewReader(f); ; {
+			h, err := from.Next()
+			if err == io.EOF {
+				break
+			}
+			require.NoError(t, err)
+			b, err := io.ReadAll(from)
+			require.NoError(t, err)
+			if names = append(names, h.Name); strings.HasSuffix(h.Name, ".png") {
+				_, err = png.Decode(bytes.NewReader(b))
+				require.NoError(t, err, h.Name)
+			} else if h.Name == "000000-000000.json" {
+				assert.Contains(t, string(b), `"valid":{"front":false}`)
+			}
+		}
+		require.NoError(t, f.Close())
+		require.Len(t, names, 80)
+		assert.True(t, slices.IsSorted(names))
+		assert.Contains(t, names, "000000-000000.front.png")
+	}
 }

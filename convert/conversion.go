@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/fault"
 )
 
 // Conversion is a set of open inputs and the output to make from them. Its methods are for one goroutine at a time.
@@ -55,7 +57,10 @@ func New(ctx context.Context, inputs []string, out string, t Target, opt Options
 	last := &list[len(list)-1]
 	c.episodes = last.first + last.from.Len()
 	c.begins = runs(weights(list), opt.Shards)
-	st, failed := os.Stat(out)
+	st, failed := fault.Stat(out)
+	if dataset.IsSystem(failed) {
+		return nil, errors.Join(failed, closeAll(list))
+	}
 	c.single = c.traits.Ext != "" && strings.EqualFold(filepath.Ext(out), c.traits.Ext) && (failed != nil || !st.IsDir())
 	if c.single && (opt.Shards > 1 || c.episodes > 1 && !c.traits.Whole) {
 		err := refuse("output", fmt.Sprintf("%s, one file, for %d episodes in %d shards", out, c.episodes, opt.Shards), "the name of a folder")

@@ -6,9 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/robocache/robocache/internal/fault"
 )
 
 // foreign returns an error if there is something at the output that no conversion with this head has made.
@@ -16,12 +17,12 @@ func (p *place) foreign(head Head) error {
 	if p.marker == "" {
 		return nil
 	}
-	there, err := os.ReadDir(p.at)
+	there, err := fault.ReadDir(p.at)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		if st, failed := os.Stat(p.at); failed == nil && !st.IsDir() {
+		if st, failed := fault.Stat(p.at); failed == nil && !st.IsDir() {
 			return refuse("output", p.at+", which is a file", "the name of a folder")
 		}
 		return err
@@ -50,7 +51,7 @@ func (p *place) foreign(head Head) error {
 func (p *place) heads() (list []Head, err error) {
 	dir, base := filepath.Split(filepath.Clean(p.at))
 	look := func(dir, before, after string, read func(b []byte) Head) error {
-		names, err := os.ReadDir(dir)
+		names, err := fault.ReadDir(dir)
 		if err != nil {
 			return err
 		}
@@ -58,7 +59,7 @@ func (p *place) heads() (list []Head, err error) {
 			if !strings.HasPrefix(e.Name(), before) || !strings.HasSuffix(e.Name(), after) {
 				continue
 			}
-			b, err := os.ReadFile(filepath.Join(dir, e.Name()))
+			b, err := fault.ReadFile(filepath.Join(dir, e.Name()))
 			if errors.Is(err, fs.ErrNotExist) {
 				continue
 			}

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/internal/fault"
 )
 
 // doneBefore is the state of an earlier conversion: its head and its finished pieces.
@@ -26,7 +28,7 @@ func (p *place) before() (*doneBefore, error) {
 	if p.marker == "" {
 		return nil, nil
 	}
-	if b, err := os.ReadFile(p.marker); err == nil {
+	if b, err := fault.ReadFile(p.marker); err == nil {
 		r := &Report{}
 		if json.Unmarshal(b, r) == nil && r.Version == version {
 			return &doneBefore{head: text(r.Head), inputs: hashes(r.Inputs), finished: r}, nil
@@ -34,15 +36,14 @@ func (p *place) before() (*doneBefore, error) {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	f, err := os.Open(p.journal)
+	b, err := fault.ReadFile(p.journal)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	return journalOf(f)
+	return journalOf(bytes.NewReader(b))
 }
 
 // hashes returns the inputs without their paths as JSON, so that moved inputs compare equal.
@@ -115,7 +116,7 @@ func (p *place) begin(o opening, done []entry) (*journal, error) {
 		keep()
 		return nil, err
 	}
-	f, err := os.OpenFile(p.journal, os.O_WRONLY|os.O_APPEND, 0)
+	f, err := fault.OpenFile(p.journal, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		keep()
 		return nil, err
@@ -130,7 +131,7 @@ func (p *place) begin(o opening, done []entry) (*journal, error) {
 
 // journal is an open one.
 type journal struct {
-	f  *os.File
+	f  *fault.File
 	is fs.FileInfo
 	// keep is to be called before the first piece gets its name: until then a signal removes the journal.
 	keep func()

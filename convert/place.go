@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/internal/fault"
 	"github.com/robocache/robocache/internal/sources"
 )
 
@@ -75,7 +75,7 @@ func (p *place) path(r *PieceReport) string {
 // stands reports whether a piece is there as it was written.
 func (p *place) stands(ctx context.Context, r *PieceReport) bool {
 	if r.SHA256 == "" { // of no episode, or it was just whole
-		_, err := os.Stat(p.path(r))
+		_, err := fault.Stat(p.path(r))
 		return err == nil || !r.converted()
 	}
 	now := *r
@@ -91,7 +91,7 @@ func hash(ctx context.Context, path string, r *PieceReport) error {
 	if err != nil {
 		return err
 	}
-	st, err := os.Stat(path)
+	st, err := fault.Stat(path)
 	if err != nil {
 		return err
 	}

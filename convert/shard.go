@@ -49,7 +49,7 @@ func (c *Conversion) Shard(ctx context.Context, shard int) (*Report, error) {
 	}
 	journal, err := w.begin(opening{w.report.Head, w.report.Inputs}, w.entries)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, w.giveUp())
 	}
 	w.keep = journal.keep
 	err = w.make(ctx, journal)
@@ -57,10 +57,7 @@ func (c *Conversion) Shard(ctx context.Context, shard int) (*Report, error) {
 		err = closing
 	}
 	if err != nil {
-		if left := w.giveUp(); left != nil {
-			err = errors.Join(err, left)
-		}
-		return nil, err
+		return nil, errors.Join(err, w.giveUp())
 	}
 	return &w.report, w.finish(ctx, journal)
 }
@@ -124,7 +121,10 @@ func (w *work) resume(ctx context.Context) (*Report, error) {
 		}
 	}
 	w.report.Before = len(w.entries)
-	return nil, w.clear()
+	if err := w.clear(); err != nil {
+		return nil, errors.Join(err, w.giveUp())
+	}
+	return nil, nil
 }
 
 // standing returns which of some pieces are there as they were written.

@@ -68,9 +68,7 @@ func TestRowsThatAreNotValidDoNotBecomeADataset(t *testing.T) {
 	assert.Equal(t, []int{201, 0, 0}, []int{r.Rows, r.LeftOut, r.NotValid}, "it has a mask")
 
 	apart := late(t, "b", 3, 7.5)
-	hour, err := moved(apart.Streams[1].Times, int64(3600e9))
-	require.NoError(t, err)
-	apart.Streams[1].Times = hour
+	require.NoError(t, later(&apart.Streams[1], time.Hour))
 	opt := Options{Plan: &align.Plan{Rate: 20, Range: align.Range{Mode: align.RangeUnion}}, Device: cpu(t)}
 	folder := write(t, late(t, "a", 3, 7.5), apart)
 	list, err := all(filepath.Join(t.TempDir(), "out"), leRobot(t, LeRobotOptions{}), opt, folder)

@@ -120,6 +120,7 @@ func (w *samplesWriter) Add(ctx context.Context, e *Episode) (kept Kept, err err
 		return kept, &RefusedError{fmt.Errorf("nothing that webdataset has a place for; left out: %w", &LostError{kept.Notes})}
 	}
 	held, before := kept.undecoded(e.Episode), make([]webdataset.Member, len(parts))
+	var early []encoded // rows that wait for the first good frame of a camera
 	for first := 0; first < len(e.Times); first += atOnce {
 		n := min(atOnce, len(e.Times)-first)
 		jobs := make([][]func() ([]byte, error), n)
@@ -138,22 +139,40 @@ func (w *samplesWriter) Add(ctx context.Context, e *Episode) (kept Kept, err err
 			if made.err != nil {
 				return kept, made.err
 			}
-			for i, err := range made.bad {
-				if held(parts[i].name, first+k, err); 2*len(kept.Undecoded[parts[i].name]) > len(e.Times) {
-					return kept, err
+			early = append(early, made)
+			whole := true
+			for i := range parts {
+				m := &made.members[i]
+				if err := made.bad[i]; err != nil {
+					if held(parts[i].name, first+k, err); 2*len(kept.Undecoded[parts[i].name]) > len(e.Times) {
+						return kept, err
+					}
+					m.Data = before[i].Data
 				}
-				made.members[i].Data = before[i].Data
+				whole = whole && (m.Data != nil || made.bad[i] == nil)
+				for _, row := range early {
+					if row.bad[i] != nil && row.members[i].Data == nil {
+						row.members[i].Data = m.Data
+					}
+				}
 			}
 			before = made.members
-			made.members = slices.DeleteFunc(slices.Clone(made.members), func(m webdataset.Member) bool { return m.Data == nil })
-			err := w.to.Add(fmt.Sprintf("%06d-%06d", e.Number, first+k), made.members...)
-			var format *dataset.FormatError
-			if errors.As(err, &format) && first+k == 0 { // names that no sample of the episode can have
-				err = &RefusedError{err}
+			if !whole && first+k < len(e.Times)-1 {
+				continue
 			}
-			if err != nil {
-				return kept, err
+			for n, row := range early {
+				at := first + k + 1 - len(early) + n
+				members := slices.DeleteFunc(slices.Clone(row.members), func(m webdataset.Member) bool { return m.Data == nil })
+				err := w.to.Add(fmt.Sprintf("%06d-%06d", e.Number, at), members...)
+				var format *dataset.FormatError
+				if errors.As(err, &format) && at == 0 { // names that no sample of the episode can have
+					err = &RefusedError{err}
+				}
+				if err != nil {
+					return kept, err
+				}
 			}
+			early = early[:0]
 		}
 	}
 	for i := range parts {
@@ -202,7 +221,7 @@ func encode(ctx context.Context, e *Episode, parts []part, jobs []func() ([]byte
 	return made
 }
 
-// damaged reports whether an error is that of one frame, so that its sample has the frame before it.
+// damaged reports whether an error is that of one frame, so that its sample has the frame before it, or the first good one.
 func damaged(err error) bool {
 	var bad *dataset.FormatError
 	return errors.As(err, &bad) && !errors.Is(err, dataset.ErrUnsupported)

@@ -7,6 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/fault"
 )
 
 // work is a shard that is being made.
@@ -101,13 +104,17 @@ func (w *work) giveUp() error {
 // what it did not find in its journal.
 func (w *work) there(j *journal) error {
 	if j.f != nil {
-		if now, err := os.Stat(w.journal); err != nil || !os.SameFile(now, j.is) {
+		now, err := fault.Stat(w.journal)
+		if dataset.IsSystem(err) {
+			return err
+		}
+		if err != nil || !os.SameFile(now, j.is) {
 			return &fs.PathError{Op: "convert", Path: w.at, Err: errors.New("another program makes the same shard, or its journal was removed")}
 		}
 	}
 	for i := range w.report.Pieces {
 		if r := &w.report.Pieces[i]; r.converted() {
-			if _, err := os.Stat(w.path(r)); err != nil {
+			if _, err := fault.Stat(w.path(r)); err != nil {
 				return err
 			}
 		}

@@ -105,14 +105,7 @@ func (c *Context) arrived(f *frame, h uintptr) Code {
 
 // waitForInner is arrived for work that refers to memory of the device alone.
 func (c *Context) waitForInner() error {
-	h, err := c.inner.begin("Synchronize")
-	if err != nil {
-		return err
-	}
-	defer c.inner.end()
-	f := getFrame()
-	defer f.put()
-	return c.dev.check(fnStreamSynchronize, c.arrived(f, h))
+	return c.inner.do("Synchronize", fnStreamSynchronize, c.arrived)
 }
 
 // The asynchronous copies return at once. They take only memory of [Context.MallocHost] and [Context.RegisterHost]: other

@@ -161,14 +161,7 @@ func (s *Stream) Synchronize(ctx context.Context) error {
 
 // wait is Synchronize inside the driver.
 func (s *Stream) wait() error {
-	h, err := s.begin("Synchronize")
-	if err != nil {
-		return err
-	}
-	defer s.end()
-	f := getFrame()
-	defer f.put()
-	return s.ctx.dev.check(fnStreamSynchronize, s.ctx.free(fnStreamSynchronize, f, h))
+	return s.do("Synchronize", fnStreamSynchronize, func(f *frame, h uintptr) Code { return s.ctx.free(fnStreamSynchronize, f, h) })
 }
 
 // WaitEvent makes work queued on s from now on wait for the work that e recorded last, which may be that of another device of the driver.

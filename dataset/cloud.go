@@ -82,23 +82,10 @@ func CloudOf(points, features *tensor.Tensor, columns []Column) (*Cloud, error) 
 func (c *Cloud) Len() int { return c.Points.Dim(0) }
 
 // Column returns the index of a feature, or -1.
-func (c *Cloud) Column(name string) int {
-	for i, col := range c.Columns {
-		if col.Name == name {
-			return i
-		}
-	}
-	return -1
-}
+func (c *Cloud) Column(name string) int { return columnNamed(c.Columns, name) }
 
 // Names returns the features' names.
-func (c *Cloud) Names() []string {
-	names := make([]string, len(c.Columns))
-	for i, col := range c.Columns {
-		names[i] = col.Name
-	}
-	return names
-}
+func (c *Cloud) Names() []string { return columnNames(c.Columns) }
 
 // Check returns a *CloudError unless the fields go together, as a writer needs them: Points [N,3] and Features [N,F], each f32 or f64,
 // on the host, F columns of different names, and Width*Height = N.

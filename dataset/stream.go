@@ -192,19 +192,18 @@ func (s *Stream) Lossy() int {
 }
 
 // Column returns the index of a column, or -1.
-func (s *Stream) Column(name string) int {
-	for i, c := range s.Columns {
-		if c.Name == name {
-			return i
-		}
-	}
-	return -1
+func (s *Stream) Column(name string) int { return columnNamed(s.Columns, name) }
+
+func columnNamed(list []Column, name string) int {
+	return slices.IndexFunc(list, func(c Column) bool { return c.Name == name })
 }
 
 // ColumnNames returns the columns' names.
-func (s *Stream) ColumnNames() []string {
-	names := make([]string, len(s.Columns))
-	for i, c := range s.Columns {
+func (s *Stream) ColumnNames() []string { return columnNames(s.Columns) }
+
+func columnNames(list []Column) []string {
+	names := make([]string, len(list))
+	for i, c := range list {
 		names[i] = c.Name
 	}
 	return names

@@ -46,8 +46,7 @@ func (x *examiner) wraps(s *dataset.Stream, v *values, t *tally, c int) {
 			unit, period = "360", ", period: 360"
 		}
 		f := x.add(AngleWrap, s.Name, n, fmt.Sprintf("%s jumps by a turn of %s, %s", s.Columns[c].Name, unit, text.Count(n, "time", "times")))
-		f.mark(x.times[s.Name], rows)
-		f.Columns, f.draw = []string{s.Columns[c].Name}, x.series(s, v, []int{c}, f.At)
+		x.show(f, s, v, []int{c}, rows)
 		f.WhatToDo = fmt.Sprintf("Give the column kind: angle%s in the plan, so that it is not interpolated through the turn; for a network, take its sine and cosine.", period)
 		return
 	}

@@ -95,6 +95,15 @@ func (x *examiner) clocks() (list []*clock) {
 	return list
 }
 
+// show gives a finding its rows, and the columns that it is about, which are drawn.
+func (x *examiner) show(f *Finding, s *dataset.Stream, v *values, columns, rows []int) {
+	f.mark(x.times[s.Name], rows)
+	for _, c := range columns {
+		f.Columns = append(f.Columns, s.Columns[c].Name)
+	}
+	f.draw = x.series(s, v, columns, f.At)
+}
+
 // series returns a drawing of the first mostLines columns of a stream, with marks at times.
 func (x *examiner) series(s *dataset.Stream, v *values, columns []int, marks []int64) drawing {
 	times := x.times[s.Name]

@@ -28,8 +28,7 @@ func (x *examiner) notFinite(s *dataset.Stream, v *values, t *tally) {
 		}
 		n := len(rows)
 		f := x.add(NaN, s.Name, n, fmt.Sprintf("%s of %d with NaN or infinite values, in %s", text.Count(n, "sample", "samples"), v.rows, text.List(some, mostNames)))
-		f.mark(x.times[s.Name], rows)
-		f.Columns, f.draw = some, x.series(s, v, columnsOf(s, some), f.At)
+		x.show(f, s, v, columnsOf(s, some), rows)
 	}
 	if len(never) > 0 {
 		f := x.add(NaN, s.Name, v.rows, fmt.Sprintf("%s NaN or infinite in each of %s: %s", text.Count(len(never), "column is", "columns are"),

@@ -149,13 +149,11 @@ func (x *examiner) quaternion(s *dataset.Stream, v *values, lo int) {
 			why += fmt.Sprintf("; %s 0, 0, 0, 0", text.Count(zeros, "is", "are"))
 		}
 		f := x.add(QuaternionNorm, s.Name, len(off), why+" ("+text.List(columns, mostNames)+")")
-		f.mark(x.times[s.Name], off)
-		f.Columns, f.draw = columns, x.series(s, v, which, f.At)
+		x.show(f, s, v, which, off)
 	}
 	if turned := len(flips); turned > 0 {
 		f := x.add(QuaternionFlip, s.Name, turned, fmt.Sprintf("the quaternion changes its sign %s, which is the same rotation written otherwise (%s)",
 			text.Count(turned, "time", "times"), text.List(columns, mostNames)))
-		f.mark(x.times[s.Name], flips)
-		f.Columns, f.draw = columns, x.series(s, v, which, f.At)
+		x.show(f, s, v, which, flips)
 	}
 }

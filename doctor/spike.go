@@ -171,8 +171,7 @@ func (x *examiner) unitJump(s *dataset.Stream, v *values, found []int, usual []f
 	}
 	f := x.add(UnitJump, s.Name, len(rows), fmt.Sprintf("%s jump at once to what they are in another unit, %s: %s, %s", text.Count(len(columns), "column", "columns"),
 		what, text.List(columns, mostNames), text.Count(len(rows), "time", "times")))
-	f.mark(x.times[s.Name], rows)
-	f.Columns, f.draw = columns, x.series(s, v, columnsOf(s, columns), f.At)
+	x.show(f, s, v, columnsOf(s, columns), rows)
 	return true
 }
 
@@ -248,8 +247,7 @@ func (x *examiner) spikes(s *dataset.Stream, v *values, t *tally, found []int) {
 	rows = slices.Compact(rows)
 	f := x.add(Spike, s.Name, n, fmt.Sprintf("%s away by %s or more and back within %d samples, where no other step is longer than %s: %s",
 		text.Count(n, "value jumps", "values jump"), short(least), spikeLong, short(most), text.List(columns, mostNames)))
-	f.mark(x.times[s.Name], rows)
-	f.Columns, f.draw = columns, x.series(s, v, where, f.At)
+	x.show(f, s, v, where, rows)
 }
 
 // pairs returns the rows of jumps that a jump back follows, the rows of the steps of both, and the smallest of these jumps.

@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"context"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -69,6 +70,30 @@ func recordedAs(e *dataset.Episode, name string) *dataset.Stream {
 		return s
 	}
 	return &dataset.Stream{}
+}
+
+// readAgain reads an episode, and visits the samples of each part that has some.
+func (c *selection) readAgain(ctx context.Context, e int, visit func(m int, rows *store.Samples) error) error {
+	number := c.numbers[e]
+	return c.from.GuardEpisode(number, func() error {
+		recorded, _, err := c.from.Read(ctx, number)
+		if err != nil {
+			return err
+		}
+		rows, err := c.reread(e, recorded)
+		if err != nil {
+			return &dataset.EpisodeError{Episode: c.entries[e].number, Err: err}
+		}
+		for m := range rows {
+			if rows[m].Values == nil { // it has no samples
+				continue
+			}
+			if err := visit(m, &rows[m]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // reread returns each part's samples in an episode that was read again. If they differ from the first pass, the error is a

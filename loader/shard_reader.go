@@ -132,27 +132,7 @@ func (w *shardReader) copy(on, staged *tensor.Tensor, at, n int) error {
 
 // episode reads an episode to its rows.
 func (w *shardReader) episode(ctx context.Context, e int, to []store.Samples, at []int) error {
-	c := w.s.selection
-	number := c.numbers[e]
-	return c.from.GuardEpisode(number, func() error {
-		recorded, _, err := c.from.Read(ctx, number)
-		if err != nil {
-			return err
-		}
-		streams, err := c.reread(e, recorded)
-		if err != nil {
-			return &dataset.EpisodeError{Episode: c.entries[e].number, Err: err}
-		}
-		for m := range streams {
-			if streams[m].Values == nil { // it has no samples
-				continue
-			}
-			if err := streams[m].CopyTo(to[m], at[m]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return w.s.selection.readAgain(ctx, e, func(m int, rows *store.Samples) error { return rows.CopyTo(to[m], at[m]) })
 }
 
 // noteUnread adds a note about an episode that could not be read again.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/inorder"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/stats"
 	"github.com/robocache/robocache/tensor"
 )
@@ -187,25 +188,7 @@ func (c *selection) packedPass(ctx context.Context, from stores) func(visitor) e
 // pass visits the selected episodes' samples, which it reads again.
 func (c *selection) pass(ctx context.Context, visit visitor) error {
 	read := func(ctx context.Context, e int) error {
-		return c.from.GuardEpisode(c.numbers[e], func() error {
-			recorded, _, err := c.from.Read(ctx, c.numbers[e])
-			if err != nil {
-				return err
-			}
-			rows, err := c.reread(e, recorded)
-			if err != nil {
-				return &dataset.EpisodeError{Episode: c.entries[e].number, Err: err}
-			}
-			for m := range rows {
-				if rows[m].Values == nil {
-					continue
-				}
-				if err := visit(m, rows[m].Values); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+		return c.readAgain(ctx, e, func(m int, rows *store.Samples) error { return visit(m, rows.Values) })
 	}
 	for _, err := range inorder.Each(ctx, len(c.numbers), c.opt.Workers, manyAhead, func(error) int { return manyAhead }, read) {
 		if err = cmp.Or(err, ctx.Err()); err != nil {

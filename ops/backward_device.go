@@ -12,18 +12,7 @@ import (
 // PlanResampleBackward binds ResampleBackward to tensors on the device ("host" tensors for the CPU). All arguments are checked here, except the values
 // in them. SrcGrad must be given. The plan refers to the tensors: they stay open as long as it is run.
 func (d *Device) PlanResampleBackward(args ResampleBackwardArgs, opts ResampleOptions) (*Plan, error) {
-	if err := d.open("PlanResampleBackward"); err != nil {
-		return nil, err
-	}
-	b, err := capable[backend.Differentiator](d, "ResampleBackward")
-	if err != nil {
-		return nil, err
-	}
-	job, err := newResampleBackwardJob(d.gradients("ResampleBackward", false), args, opts)
-	if err != nil {
-		return nil, err
-	}
-	return planOf(b.Backward(job))
+	return bound(d, d.gradients("ResampleBackward", false), func(c *checker) (*backend.BackwardJob, error) { return newResampleBackwardJob(c, args, opts) }, backend.Differentiator.Backward)
 }
 
 // ResampleBackward writes to SrcGrad the gradient of Resample with respect to its values, given the gradient with respect to what it wrote, and
@@ -53,18 +42,7 @@ func (d *Device) ResampleBackward(ctx context.Context, args ResampleBackwardArgs
 
 // PlanFuseBackward binds FuseBackward to tensors on the device, as PlanFuse does Fuse.
 func (d *Device) PlanFuseBackward(args FuseBackwardArgs, opts FuseOptions) (*Plan, error) {
-	if err := d.open("PlanFuseBackward"); err != nil {
-		return nil, err
-	}
-	b, err := capable[backend.Differentiator](d, "FuseBackward")
-	if err != nil {
-		return nil, err
-	}
-	job, err := newFuseBackwardJob(d.gradients("FuseBackward", false), args, opts)
-	if err != nil {
-		return nil, err
-	}
-	return planOf(b.Backward(job))
+	return bound(d, d.gradients("FuseBackward", false), func(c *checker) (*backend.BackwardJob, error) { return newFuseBackwardJob(c, args, opts) }, backend.Differentiator.Backward)
 }
 
 // FuseBackward writes to each stream's SrcGrad the gradient of Fuse with respect to that stream's values, and returns when it is done. A stream's

@@ -16,18 +16,7 @@ import (
 //
 // Several plans may share a cursor, if their runs follow each other: each then draws a batch of its own.
 func (d *Device) PlanDraw(args DrawArgs, opts DrawOptions) (*Plan, error) {
-	if err := d.open("PlanDraw"); err != nil {
-		return nil, err
-	}
-	b, err := capable[backend.Drawer](d, "Draw")
-	if err != nil {
-		return nil, err
-	}
-	job, err := newDrawJob(&checker{op: "Draw", device: d.home()}, args, opts)
-	if err != nil {
-		return nil, err
-	}
-	return planOf(b.Draw(job))
+	return bound(d, &checker{op: "Draw"}, func(c *checker) (*backend.DrawJob, error) { return newDrawJob(c, args, opts) }, backend.Drawer.Draw)
 }
 
 // Draw draws one batch of windows, moves the cursor on, and returns when it is done. Tensors may be on the host or on the device; those

@@ -12,18 +12,7 @@ import (
 // in them. Dst must be given. The plan refers to the tensors: they stay open as long as it is run. The list of streams and
 // what is in it besides tensors is copied.
 func (d *Device) PlanFuse(args FuseArgs, opts FuseOptions) (*Plan, error) {
-	if err := d.open("PlanFuse"); err != nil {
-		return nil, err
-	}
-	b, err := capable[backend.Fuser](d, "Fuse")
-	if err != nil {
-		return nil, err
-	}
-	job, err := newFuseJob(&checker{op: "Fuse", device: d.home()}, args, opts)
-	if err != nil {
-		return nil, err
-	}
-	return planOf(b.Fuse(job))
+	return bound(d, &checker{op: "Fuse"}, func(c *checker) (*backend.FuseJob, error) { return newFuseJob(c, args, opts) }, backend.Fuser.Fuse)
 }
 
 // Fuse puts 1 to MaxStreams streams, each with its own rate, dtype, width and kind, on one clock, side by side in Dst, and returns

@@ -93,6 +93,23 @@ func planOf(p backend.Plan, err error) (*Plan, error) {
 	return &Plan{p}, nil
 }
 
+// bound binds an operation to tensors on a device: check makes its job, and plan is the method of backends that have the operation.
+func bound[B, J any](d *Device, c *checker, check func(c *checker) (J, error), plan func(b B, job J) (backend.Plan, error)) (*Plan, error) {
+	c.device = d.home()
+	if err := d.open("Plan" + c.op); err != nil {
+		return nil, err
+	}
+	b, err := capable[B](d, c.op)
+	if err != nil {
+		return nil, err
+	}
+	job, err := check(c)
+	if err != nil {
+		return nil, err
+	}
+	return planOf(plan(b, job))
+}
+
 // Backend returns what the device's backend made, for packages that belong to a backend; nil of nil.
 func (p *Plan) Backend() backend.Plan {
 	if p == nil {

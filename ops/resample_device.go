@@ -11,18 +11,7 @@ import (
 // PlanResample binds Resample to tensors on the device ("host" tensors for the CPU). All arguments are checked here, except
 // the values in them. Dst must be given. The plan refers to the tensors: they stay open as long as it is run.
 func (d *Device) PlanResample(args ResampleArgs, opts ResampleOptions) (*Plan, error) {
-	if err := d.open("PlanResample"); err != nil {
-		return nil, err
-	}
-	b, err := capable[backend.Resampler](d, "Resample")
-	if err != nil {
-		return nil, err
-	}
-	job, err := newResampleJob(&checker{op: "Resample", device: d.home()}, args, opts)
-	if err != nil {
-		return nil, err
-	}
-	return planOf(b.Resample(job))
+	return bound(d, &checker{op: "Resample"}, func(c *checker) (*backend.ResampleJob, error) { return newResampleJob(c, args, opts) }, backend.Resampler.Resample)
 }
 
 // Resample writes Src, sampled at Targets, to Dst, and returns when it is done. Tensors may be on the host or on the device;

@@ -69,18 +69,7 @@ func (s *staging) tally(a TallyArgs, o TallyOptions) error {
 // PlanTally binds Tally to tensors on the device ("host" tensors for the CPU): each run adds once more. The plan refers to the tensors: they stay open as
 // long as it is run.
 func (d *Device) PlanTally(args TallyArgs, opts TallyOptions) (*Plan, error) {
-	if err := d.open("PlanTally"); err != nil {
-		return nil, err
-	}
-	b, err := capable[backend.Tallier](d, "Tally")
-	if err != nil {
-		return nil, err
-	}
-	job, err := newTallyJob(&checker{op: "Tally", device: d.home()}, args, opts)
-	if err != nil {
-		return nil, err
-	}
-	return planOf(b.Tally(job))
+	return bound(d, &checker{op: "Tally"}, func(c *checker) (*backend.TallyJob, error) { return newTallyJob(c, args, opts) }, backend.Tallier.Tally)
 }
 
 // newTallyJob validates the arguments against tensors on the given device.

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/internal/fault"
 )
 
 // The files of a checkpoint.
@@ -29,7 +29,7 @@ func in(dir, name string) string { return filepath.Join(dir, name) }
 // Exists reports whether a folder has a checkpoint. One that has something else is a *CheckpointError; what a program that was killed in its first Save has
 // left is nothing.
 func Exists(dir string) (bool, error) {
-	list, err := os.ReadDir(dir)
+	list, err := fault.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -68,7 +68,7 @@ func (c *Config) write(dir string) error {
 
 // readConfig reads config.json.
 func readConfig(dir string) (*Config, error) {
-	text, err := os.ReadFile(in(dir, configFile))
+	text, err := fault.ReadFile(in(dir, configFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &CheckpointError{Dir: dir, Got: "no " + configFile, Want: "a folder that robocache train has written"}
 	}

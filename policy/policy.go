@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/fault"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/nn"
 	"github.com/robocache/robocache/ops"
@@ -29,7 +29,7 @@ func Open(ctx context.Context, device *ops.Device, dir string) (*Policy, error) 
 		return nil, err
 	}
 	weights := in(dir, modelFile)
-	info, err := os.Stat(weights)
+	info, err := fault.Stat(weights)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &CheckpointError{Dir: dir, Got: "no " + modelFile, Want: "a folder that robocache train has written"}
 	}

@@ -8,9 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 
+	"github.com/robocache/robocache/internal/fault"
 	"github.com/robocache/robocache/internal/summary"
 )
 
@@ -50,7 +50,7 @@ func (s *State) WriteTo(w io.Writer) (int64, error) {
 
 // Read reads the file of a state. What is none is [ErrState].
 func Read(path string) (*State, error) {
-	b, err := os.ReadFile(path)
+	b, err := fault.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -32,8 +33,8 @@ func IsSystem(err error) bool {
 	return errors.As(err, &code) && !slices.ContainsFunc(ofNames, func(name error) bool { return errors.Is(code, name) })
 }
 
-// Watch keeps the first error of the system that this package meets at names that begin with a given one. A reader that passes over an error, or that
-// takes a failing disk for a damaged file, cannot hide it.
+// Watch keeps the first error of the system that this package meets at a file, or at a folder and all below it. A reader that passes over an error, or
+// that takes a failing disk for a damaged file, cannot hide it.
 type Watch struct {
 	name string
 	err  error // guarded by watches
@@ -70,11 +71,17 @@ func observed(name string, err error) error {
 	watches.Lock()
 	defer watches.Unlock()
 	for _, w := range watches.list {
-		if w.err == nil && strings.HasPrefix(name, absolute(w.name)) {
+		if w.err == nil && within(name, absolute(w.name)) {
 			w.err = err
 		}
 	}
 	return err
+}
+
+// within reports whether a name is another one, or below it.
+func within(name, top string) bool {
+	rest, is := strings.CutPrefix(name, strings.TrimRight(top, "/"+string(filepath.Separator)))
+	return is && (rest == "" || os.IsPathSeparator(rest[0]))
 }
 
 func absolute(name string) string {
@@ -86,11 +93,7 @@ func absolute(name string) string {
 
 // call makes a call at a name and reports its error to the watches.
 func call[T any](op, name string, do func() (T, error)) (T, error) {
-	if err := fault.Check(op, name); err != nil {
-		var none T
-		return none, observed(name, &fs.PathError{Op: op, Path: name, Err: err})
-	}
-	x, err := do()
+	x, err := fault.Call(op, name, do)
 	return x, observed(name, err)
 }
 

@@ -48,3 +48,23 @@ func TestAWatchKeepsTheFirstErrorBelowItsName(t *testing.T) {
 	assert.NoError(t, one.Stop())
 	assert.Empty(t, watches.list)
 }
+
+func TestAWatchEndsAtTheBoundsOfAName(t *testing.T) {
+	for _, c := range []struct {
+		name, top string
+		is        bool
+	}{
+		{"/d/a", "/d/a", true}, {"/d/a/b", "/d/a", true}, {"/d/ab", "/d/a", false}, {"/d/ab/c", "/d/a", false}, {"/d", "/d/a", false}, {"/d/a", "/", true},
+		{"s3://b/a/x", "s3://b/a/", true}, {"s3://b/ab", "s3://b/a", false},
+	} {
+		assert.Equal(t, c.is, within(c.name, c.top), c)
+	}
+	dir := t.TempDir()
+	filetest.Write(t, filepath.Join(dir, "ab"), "text")
+	beside := NewWatch(filepath.Join(dir, "a"))
+	restore := fault.Inject(func(string, string) error { return syscall.EIO })
+	_, err := ReadFile(t.Context(), filepath.Join(dir, "ab"))
+	restore()
+	require.ErrorIs(t, err, syscall.EIO)
+	assert.NoError(t, beside.Stop())
+}

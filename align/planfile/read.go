@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"github.com/goccy/go-yaml/ast"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/internal/caught"
+	"github.com/robocache/robocache/internal/fault"
 	"github.com/robocache/robocache/internal/planorigin"
 	ytext "github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/ops"
@@ -20,7 +20,7 @@ import (
 // Read reads a plan file: YAML, of version 1. An unknown key, a wrong value or a mistake in the YAML is an
 // *align.PlanError with line and column.
 func Read(path string) (align.Plan, error) {
-	text, err := os.ReadFile(path)
+	text, err := fault.ReadFile(path)
 	if err != nil {
 		return align.Plan{}, err
 	}

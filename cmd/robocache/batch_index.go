@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset/safetensors"
+	"github.com/robocache/robocache/internal/fault"
 )
 
 // batchKey is the metadata key of a batch's index.
@@ -94,7 +95,7 @@ type describedPart struct {
 
 // firstBatch returns the batch index in a shard's first sample.
 func firstBatch(path string) (index batchIndex, err error) {
-	f, err := os.Open(path)
+	f, err := fault.OpenFile(path, os.O_RDONLY, 0)
 	if err != nil {
 		return index, err
 	}

@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/internal/fault"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/ops"
 )
@@ -124,7 +124,7 @@ func (b *asking) index(begin loader.State, step int64, device int) batchIndex {
 
 // files returns the paths to the batches or shards in a folder, sorted by name.
 func (b *asking) files(folder string) (files []string, err error) {
-	list, err := os.ReadDir(folder)
+	list, err := fault.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, unwritten(err)
 	}

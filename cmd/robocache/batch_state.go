@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/internal/fault"
 	"github.com/robocache/robocache/loader"
 )
 
@@ -58,7 +58,7 @@ func stateFile(path string, rank, world int) string {
 
 // readState reads a state file.
 func readState(path string) (*kept, error) {
-	text, err := os.ReadFile(path)
+	text, err := fault.ReadFile(path)
 	var k kept
 	if err == nil {
 		err = json.Unmarshal(text, &k)
@@ -130,7 +130,7 @@ func lastSpot(path string, me, of int) (goOn, error) {
 
 // ranksOf returns the ranks with state files, by world size.
 func ranksOf(path string) (map[int][]int, error) {
-	list, err := os.ReadDir(filepath.Dir(path))
+	list, err := fault.ReadDir(filepath.Dir(path))
 	if err != nil {
 		return nil, readError(filepath.Dir(path), err)
 	}

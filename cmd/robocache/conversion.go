@@ -14,6 +14,7 @@ import (
 	"github.com/robocache/robocache/convert"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/clocks"
+	"github.com/robocache/robocache/internal/fault"
 	"github.com/robocache/robocache/internal/video"
 	"github.com/robocache/robocache/ops"
 )
@@ -84,7 +85,11 @@ func (c *conversion) check(hz float64) (convert.Target, error) {
 // named returns an error if the output's extension belongs to another format than --to, because it would become a folder name.
 func (c *conversion) named() error {
 	ext := strings.ToLower(filepath.Ext(c.out))
-	if st, err := os.Stat(c.out); ext == "" || err == nil && st.IsDir() {
+	st, err := fault.Stat(c.out)
+	switch {
+	case dataset.IsSystem(err):
+		return readError(c.out, err)
+	case ext == "" || err == nil && st.IsDir():
 		return nil
 	}
 	refused := func(of string) error {

@@ -15,6 +15,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/internal/fault"
 	"github.com/robocache/robocache/storage"
 	_ "github.com/robocache/robocache/storage/s3" // registers s3://
 )
@@ -41,7 +42,7 @@ func (a *app) local(path string) (open string, clean func(), err error) {
 	}
 	path = at
 	if path != stdin {
-		info, err := os.Stat(path)
+		info, err := fault.Stat(path)
 		if err != nil || info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) == 0 {
 			return path, clean, nil // a file, or a missing file, which fails later
 		}
@@ -67,14 +68,14 @@ func (a *app) local(path string) (open string, clean func(), err error) {
 func (a *app) copyTo(to, path string) error {
 	from := a.In
 	if path != stdin {
-		f, err := os.Open(path)
+		f, err := fault.OpenFile(path, os.O_RDONLY, 0)
 		if err != nil {
 			return &inputError{Path: path, Msg: "cannot be opened", Err: cause(err)}
 		}
 		defer f.Close()
 		from = f
 	}
-	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := fault.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return unwritten(err)
 	}

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -22,6 +23,10 @@ import (
 
 // TestMain is the program itself where a test runs it so.
 func TestMain(m *testing.M) {
+	if os.Getenv("ROBOCACHE_MEASURED") != "" {
+		os.Unsetenv("ROBOCACHE_MEASURED")
+		os.Exit(measure(os.Args[1:]))
+	}
 	if os.Getenv("ROBOCACHE_AS_PROGRAM") != "" {
 		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
@@ -300,4 +305,17 @@ func TestStepsAreTold(t *testing.T) {
 		assert.Equal(t, c.want, told)
 		assert.Equal(t, len(told), ended)
 	}
+}
+
+// measure runs sh with arguments and prints a zero and its most memory, bytes. A child of a test has that of the test at least, so that another
+// process starts it.
+func measure(args []string) int {
+	cmd := exec.Command("sh", args...)
+	cmd.Stderr = os.Stderr
+	_ = cmd.Run()
+	fmt.Fprintf(os.Stderr, "\x00%d", cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss<<10)
+	if status := cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return cmd.ProcessState.ExitCode()
 }

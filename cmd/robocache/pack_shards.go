@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/internal/fault"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/loader/store"
 )
@@ -90,10 +90,12 @@ func shardsFolder(inputs []string, out string) error {
 	if err := writable(inputs, output{flag: "-o", path: out, folder: true}); err != nil {
 		return err
 	}
-	info, err := os.Stat(out)
+	info, err := fault.Stat(out)
 	switch {
 	case out == "":
 		return usagef("no output given, want -o STORE, a folder for the shards")
+	case dataset.IsSystem(err):
+		return readError(out, err)
 	case err == nil && !info.IsDir():
 		return usagef("-o: got the file %q, want a folder for the shards", out)
 	case err != nil && strings.HasSuffix(strings.ToLower(out), ".safetensors"):

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/internal/fault"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/printed"
 	"github.com/robocache/robocache/internal/text"
@@ -278,11 +278,11 @@ func (s *statistics) earlier() ([]byte, error) {
 		return nil, nil
 	}
 	for _, path := range []string{s.out, filepath.Join(s.paths[0], "meta", "stats.json")} {
-		text, err := os.ReadFile(path)
+		text, err := fault.ReadFile(path)
 		switch {
 		case err == nil:
 			return text, nil
-		case !errors.Is(err, fs.ErrNotExist) && !s.merge:
+		case dataset.IsSystem(err) || !errors.Is(err, fs.ErrNotExist) && !s.merge:
 			return nil, readError(path, err)
 		}
 	}

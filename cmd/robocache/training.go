@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/internal/fault"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/serve"
 	"github.com/robocache/robocache/internal/text"
@@ -56,7 +56,7 @@ func (t *training) check() error {
 		return usagef("--lr: got %g, want more than 0, or 0 for the size's", t.Rate)
 	}
 	if t.planFile != "" {
-		text, err := os.ReadFile(t.planFile)
+		text, err := fault.ReadFile(t.planFile)
 		if err != nil {
 			return readError(t.planFile, err)
 		}

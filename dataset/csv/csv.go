@@ -29,6 +29,7 @@ func init() {
 
 // Set is an open file. Its methods may be called from any goroutine.
 type Set struct {
+	dataset.Dataset
 	path   string
 	strict bool
 	shape  *shape
@@ -44,6 +45,7 @@ func Open(path string, opt dataset.Options) (*Set, error) {
 		return nil, err
 	}
 	s := &Set{path: path, strict: opt.Strict, shape: look(head, whole)}
+	s.Dataset = dataset.Single("csv", path, s.read)
 	if s.shape == nil {
 		return nil, &dataset.FormatError{Format: "csv", Path: path, Offset: -1, Kind: dataset.ErrUnsupported, Msg: "table", Got: "no lines of equally many fields",
 			Want: "two fields a line or more, separated by commas, semicolons, tabs or spaces"}
@@ -77,18 +79,6 @@ func Open(path string, opt dataset.Options) (*Set, error) {
 	return s, nil
 }
 
-// Name returns the file's name without its extension.
-func (s *Set) Name() string { return dataset.BaseName(s.path) }
-
-// Format returns "csv".
-func (s *Set) Format() string { return "csv" }
-
-// Len returns 1.
-func (s *Set) Len() int { return 1 }
-
-// Close does nothing: the file is open only while it is read.
-func (s *Set) Close() error { return nil }
-
 // Info returns the clock, and those that there are besides.
 func (s *Set) Info() dataset.Info {
 	info := s.info
@@ -96,15 +86,8 @@ func (s *Set) Info() dataset.Info {
 	return info
 }
 
-// Episode reads the file. If more lines are broken than whole, or with Options.Strict, the first broken one is a *dataset.FormatError.
-func (s *Set) Episode(ctx context.Context, i int) (_ *dataset.Episode, err error) {
-	defer dataset.Guard("csv", s.path, &err)()
-	if i != 0 {
-		return nil, &dataset.RangeError{What: "episode", Got: i, Len: 1}
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
+// read reads the file. If more lines are broken than whole, or with Options.Strict, the first broken one is a *dataset.FormatError.
+func (s *Set) read(ctx context.Context) (*dataset.Episode, error) {
 	e := &dataset.Episode{Name: s.Name(), Steps: s.clock == nil && s.info.Rate == 0}
 	e.Attributes = dataset.Attributes{Source: s.path, Other: map[string]string{"clock": s.why}}
 	layout, text := s.layout()

@@ -105,29 +105,24 @@ func (g *Group) find(name string) *Link {
 }
 
 // Group returns the group at a path from here, "a/b/c", or from the root, "/a/b/c".
-func (g *Group) Group(path string) (*Group, error) {
-	o, err := g.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	found, ok := o.(*Group)
-	if !ok {
-		return nil, g.f.fail(-1, dataset.ErrNotFound, join(g.path, path), describe(o), "a group")
-	}
-	return found, nil
-}
+func (g *Group) Group(path string) (*Group, error) { return objectAt[*Group](g, path, "a group") }
 
 // Dataset returns the dataset at a path from here or from the root.
 func (g *Group) Dataset(path string) (*Dataset, error) {
+	return objectAt[*Dataset](g, path, "a dataset")
+}
+
+// objectAt returns the object at a path from a group or from the root, which must be of a type.
+func objectAt[T Object](g *Group, path, want string) (found T, err error) {
 	o, err := g.Open(path)
 	if err != nil {
-		return nil, err
+		return found, err
 	}
-	found, ok := o.(*Dataset)
+	found, ok := o.(T)
 	if !ok {
-		return nil, g.f.fail(-1, dataset.ErrNotFound, join(g.path, path), describe(o), "a dataset")
+		err = g.f.fail(-1, dataset.ErrNotFound, join(g.path, path), describe(o), want)
 	}
-	return found, nil
+	return found, err
 }
 
 func describe(o Object) string {

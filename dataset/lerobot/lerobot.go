@@ -107,6 +107,9 @@ func readDataset(ctx context.Context, root, path string, opt Options) (*rowIndex
 	if err != nil {
 		return nil, err
 	}
+	if from.refused != nil {
+		return nil, from.refused
+	}
 	if total, told := h.totals["total_episodes"]; len(s.files) == 0 && (!told || total != 0 || len(s.order) > 0) {
 		return nil, formatError(dataset.ErrNotFound, s.root, -1, "dataset", "none of its data files", "one below "+folderOf(h.dataPath, "data"))
 	}

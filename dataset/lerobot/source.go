@@ -17,13 +17,17 @@ type source struct {
 	root     string
 	info     dataset.Info
 	problems problems
+	refused  error // of a pipe or a device in place of a file, which ends Open
 }
 
 // path returns the path of a file of the dataset.
 func (s *source) path(name string) string { return storage.Join(s.root, filepath.FromSlash(name)) }
 
-// unreadable notes that a file is not there or cannot be read.
+// unreadable notes that a file is not there or cannot be read, and refuses a pipe or a device.
 func (s *source) unreadable(name string, err error) {
+	if bad := (*storage.NotFileError)(nil); errors.As(err, &bad) && !bad.Mode.IsDir() {
+		s.refused = err
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		s.problems.add(dataset.CodeFileMissing, name, 0, detail{})
 		return
@@ -44,6 +48,8 @@ func (s *source) parquetFiles(ctx context.Context, dir string) (names []string, 
 			s.unreadable(filepath.ToSlash(name), err) // a link to nothing
 		} else if entry.IsRegular() {
 			names = append(names, name)
+		} else if !entry.IsDir() {
+			s.unreadable(filepath.ToSlash(name), &fs.PathError{Op: "open", Path: s.path(name), Err: &storage.NotFileError{Mode: entry.Mode}})
 		}
 	}
 	for _, entry := range entries {

@@ -11,7 +11,11 @@ import (
 	"strconv"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/video"
 )
+
+// Boxes, as in the file that ffmpeg reads.
+var atom, words = video.Atom, video.Words
 
 // Writer writes a file of one video track from frames of others, as they are encoded there: nothing is decoded. Frame i of the file is shown at i/rate
 // seconds, whatever its time was, so that files are joined without a drift. It is not for use from several goroutines at once.
@@ -247,19 +251,4 @@ func plainEntry(t *Track) []byte {
 	entry := atom(string(t.stsd[4:8]), t.stsd[8:visualHead], innerBoxes(t.stsd))
 	binary.BigEndian.PutUint16(entry[14:], 1)
 	return entry
-}
-
-// atom returns a box.
-func atom(kind string, parts ...[]byte) []byte {
-	body := slices.Concat(parts...)
-	return slices.Concat(binary.BigEndian.AppendUint32(nil, uint32(8+len(body))), []byte(kind), body)
-}
-
-// words returns numbers of 4 bytes each.
-func words(list ...uint32) []byte {
-	out := make([]byte, 0, 4*len(list))
-	for _, v := range list {
-		out = binary.BigEndian.AppendUint32(out, v)
-	}
-	return out
 }

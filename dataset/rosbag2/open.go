@@ -57,6 +57,7 @@ func inside(ctx context.Context, path string) (bool, error) {
 
 // Set is a bag, a dataset of one episode.
 type Set struct {
+	dataset.Dataset
 	path     string
 	opt      dataset.Options
 	metadata *metadata // nil if there is none
@@ -73,6 +74,7 @@ type Set struct {
 // none is there, an error.
 func Open(ctx context.Context, path string, opt dataset.Options) (*Set, error) {
 	s := &Set{path: path, opt: opt}
+	s.Dataset = dataset.Single("rosbag2", path, s.episode)
 	var err error
 	if s.info, s.defs, err = topics.Check(ctx, opt); err != nil {
 		return nil, err
@@ -99,18 +101,12 @@ func Open(ctx context.Context, path string, opt dataset.Options) (*Set, error) {
 // Name is that of the folder, or of the file without its extensions.
 func (s *Set) Name() string { return nameOf(s.path) }
 
-// Format is "rosbag2".
-func (s *Set) Format() string { return "rosbag2" }
-
 // Info says what metadata.yaml says, and where it is wrong.
 func (s *Set) Info() dataset.Info {
 	info := s.info
 	info.Notes, info.Attributes = slices.Clone(info.Notes), maps.Clone(info.Attributes)
 	return info
 }
-
-// Len is 1.
-func (s *Set) Len() int { return 1 }
 
 // Close closes the files. Media and clouds of the episode cannot be read after it.
 func (s *Set) Close() error {
@@ -121,15 +117,8 @@ func (s *Set) Close() error {
 	return nil
 }
 
-// Episode reads the bag.
-func (s *Set) Episode(ctx context.Context, i int) (_ *dataset.Episode, err error) {
-	defer dataset.Guard("rosbag2", s.path, &err)()
-	if i != 0 {
-		return nil, &dataset.RangeError{What: "episode", Got: i, Len: 1}
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
+// episode reads the bag.
+func (s *Set) episode(ctx context.Context) (*dataset.Episode, error) {
 	var damage dataset.Notes
 	b, err := newBag(ctx, &s.cache, s.messages, s.files, &damage)
 	if err != nil {

@@ -109,6 +109,7 @@ func isFolder(_ context.Context, path string) bool {
 
 // Set is an open trajectory or folder. Its methods may be called from any goroutine.
 type Set struct {
+	dataset.Dataset
 	path   string
 	opt    dataset.Options
 	tables []source
@@ -129,6 +130,7 @@ func Open(path string, opt dataset.Options) (*Set, error) {
 		return nil, err
 	}
 	s := &Set{path: path, opt: opt}
+	s.Dataset = dataset.Single("tum", path, s.episode)
 	pose := []string{"tx", "ty", "tz", "qx", "qy", "qz", "qw"}
 	if !st.IsDir() {
 		s.tables = []source{{path, "pose", pose}}
@@ -175,9 +177,6 @@ func (s *Set) Name() string {
 	return storage.Base(s.path)
 }
 
-// Format returns "tum".
-func (s *Set) Format() string { return "tum" }
-
 // Info returns what is listed and not there.
 func (s *Set) Info() dataset.Info {
 	info := s.info
@@ -185,21 +184,8 @@ func (s *Set) Info() dataset.Info {
 	return info
 }
 
-// Len returns 1.
-func (s *Set) Len() int { return 1 }
-
-// Close does nothing: files are open only while they are read.
-func (s *Set) Close() error { return nil }
-
-// Episode reads the episode: its numbers. Its frames are read when they are asked for.
-func (s *Set) Episode(ctx context.Context, i int) (_ *dataset.Episode, err error) {
-	defer dataset.Guard("tum", s.path, &err)()
-	if i != 0 {
-		return nil, &dataset.RangeError{What: "episode", Got: i, Len: 1}
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
+// episode reads the episode: its numbers. Its frames are read when they are asked for.
+func (s *Set) episode(ctx context.Context) (*dataset.Episode, error) {
 	e := &dataset.Episode{Name: s.Name()}
 	e.Attributes = dataset.Attributes{Source: s.path, Other: map[string]string{}}
 	for _, t := range s.tables {

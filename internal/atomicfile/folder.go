@@ -52,13 +52,13 @@ func NewFolder(path string, replace bool) (*Folder, error) {
 }
 
 // Create makes a file of the folder, and the folders above it. path begins with that of Path.
-func (f *Folder) Create(path string) (file *os.File, err error) {
+func (f *Folder) Create(path string) (file *fault.File, err error) {
 	temporary.Lock() // so that none is made after Abandon
 	defer temporary.Unlock()
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+	if err := fault.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, err
 	}
-	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	return fault.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 }
 
 // TemporaryFolder makes a folder of this user alone, beside a name that nothing needs to have, which no Commit names: remove takes it away.

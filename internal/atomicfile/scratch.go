@@ -6,6 +6,8 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
+
+	"github.com/robocache/robocache/internal/fault"
 )
 
 // Scratch is a file for what is to be in another one later and does not fit into memory. It lies beside that one, on the disk that must hold it anyway,
@@ -46,7 +48,7 @@ func NewScratch(path string) (*Scratch, error) {
 func (s *Scratch) Append(fill func(io.Writer) error) (Part, error) {
 	p := &Part{at: s.size}
 	err := fill(writer(func(b []byte) (int, error) {
-		n, err := s.f.Write(b)
+		n, err := fault.Call("write", s.path, func() (int, error) { return s.f.Write(b) })
 		p.sum, p.size = crc32.Update(p.sum, sums, b[:n]), p.size+int64(n)
 		if err != nil {
 			err = named(s.path, err)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/robocache/robocache/internal/fault"
 )
 
 // temporary holds the files and folders that are not to outlive the program.
@@ -28,7 +30,7 @@ func MkdirAll(path string) error {
 	}
 	slices.Reverse(made)
 	temporary.made = append(temporary.made, made...)
-	return os.MkdirAll(path, 0o777)
+	return fault.MkdirAll(path, 0o777)
 }
 
 // Temporary notes a file or folder that Abandon is to remove. Call it before the file is made, and what it returns when it is gone or has another

@@ -144,3 +144,29 @@ func ticksOf[T int64 | float64 | float32](clock ops.Clock, of func(i int) T) (*t
 	}
 	return tensor.Of(out, len(out))
 }
+
+// Shifted returns a clock that is later by d.
+func Shifted(times *tensor.Tensor, d time.Duration) (*tensor.Tensor, error) {
+	if d == 0 {
+		return times, nil
+	}
+	if times.DType() == tensor.I64 {
+		return shiftedBy(times, int64(d))
+	}
+	if times.DType() == tensor.F64 {
+		return shiftedBy(times, float64(d)/1e9)
+	}
+	return shiftedBy(times, float32(float64(d)/1e9))
+}
+
+func shiftedBy[T int64 | float64 | float32](times *tensor.Tensor, d T) (*tensor.Tensor, error) {
+	list, err := tensor.Data[T](times)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]T, len(list))
+	for i, t := range list {
+		out[i] = t + d
+	}
+	return tensor.Of(out, len(out))
+}

@@ -1,6 +1,9 @@
 package fault
 
-import "sync/atomic"
+import (
+	"io/fs"
+	"sync/atomic"
+)
 
 var inject atomic.Pointer[func(op, path string) error]
 
@@ -16,4 +19,13 @@ func Check(op, path string) error {
 		return (*do)(op, path)
 	}
 	return nil
+}
+
+// Call makes a call, unless a test has an error for it.
+func Call[T any](op, path string, do func() (T, error)) (T, error) {
+	if err := Check(op, path); err != nil {
+		var none T
+		return none, &fs.PathError{Op: op, Path: path, Err: err}
+	}
+	return do()
 }

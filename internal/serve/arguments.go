@@ -12,12 +12,15 @@ func clockFields(c *ops.Clock) []field {
 	return []field{{"Targets", false, &c.Times}, {"Targets.Anchors", false, &c.Anchors}, {"Targets.Deltas", false, &c.Deltas}}
 }
 
+// resampleRequest is a resample, and a resample_backward.
+type resampleRequest struct {
+	head
+	Clock   *clockJSON   `json:"clock"`
+	Options resampleJSON `json:"options"`
+}
+
 func readResample(r *reader, text []byte) ([]field, func(*ops.Device) (planned, error)) {
-	var q struct {
-		head
-		Clock   *clockJSON   `json:"clock"`
-		Options resampleJSON `json:"options"`
-	}
+	var q resampleRequest
 	r.object(text, &q, &q.head)
 	a, o := ops.ResampleArgs{Targets: q.Clock.uniform()}, q.Options.options(r, "Options")
 	fields := append([]field{
@@ -33,11 +36,7 @@ func readResample(r *reader, text []byte) ([]field, func(*ops.Device) (planned, 
 }
 
 func readResampleBackward(r *reader, text []byte) ([]field, func(*ops.Device) (planned, error)) {
-	var q struct {
-		head
-		Clock   *clockJSON   `json:"clock"`
-		Options resampleJSON `json:"options"`
-	}
+	var q resampleRequest
 	r.object(text, &q, &q.head)
 	a, o := ops.ResampleBackwardArgs{Targets: q.Clock.uniform()}, q.Options.options(r, "Options")
 	fields := append([]field{

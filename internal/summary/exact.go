@@ -51,7 +51,12 @@ func (x *Exact) Wide() bool { return x.wide }
 const rowsAtOnce = 512
 
 // Add32 takes rows [n,width] of a narrow Exact. All goroutines may call it at a time.
-func (x *Exact) Add32(rows []float32) {
+func (x *Exact) Add32(rows []float32) { add(x, rows, (*exact).add32, (*search).find32) }
+
+// Add64 takes rows [n,width] of a wide Exact. All goroutines may call it at a time.
+func (x *Exact) Add64(rows []float64) { add(x, rows, (*exact).add64, (*search).find64) }
+
+func add[T float32 | float64](x *Exact, rows []T, first func(e *exact, rows []T, c, width int), later func(s *search, rows []T, c, width int)) {
 	for start := 0; len(rows) > 0; start++ {
 		block := rows[:min(len(rows), rowsAtOnce*x.width)]
 		rows = rows[len(block):]
@@ -60,28 +65,9 @@ func (x *Exact) Add32(rows []float32) {
 			e := &x.columns[c]
 			e.mu.Lock()
 			if x.pass == 0 {
-				e.add32(block, c, x.width)
+				first(e, block, c, x.width)
 			} else {
-				e.search.find32(block, c, x.width)
-			}
-			e.mu.Unlock()
-		}
-	}
-}
-
-// Add64 takes rows [n,width] of a wide Exact. All goroutines may call it at a time.
-func (x *Exact) Add64(rows []float64) {
-	for start := 0; len(rows) > 0; start++ {
-		block := rows[:min(len(rows), rowsAtOnce*x.width)]
-		rows = rows[len(block):]
-		for i := range x.width {
-			c := (i + start*7) % x.width
-			e := &x.columns[c]
-			e.mu.Lock()
-			if x.pass == 0 {
-				e.add64(block, c, x.width)
-			} else {
-				e.search.find64(block, c, x.width)
+				later(&e.search, block, c, x.width)
 			}
 			e.mu.Unlock()
 		}

@@ -183,5 +183,5 @@ func (f *Frames) fail(frame int) *dataset.FormatError {
 
 // entry is a sample entry without a size of the pictures and without a configuration, which the packets have.
 func entry(kind string) []byte {
-	return atom(kind, words(0, 1), make([]byte, 20), words(72<<16, 72<<16, 0), []byte{0, 1}, make([]byte, 32), []byte{0, 24, 255, 255})
+	return Atom(kind, Words(0, 1), make([]byte, 20), Words(72<<16, 72<<16, 0), []byte{0, 1}, make([]byte, 32), []byte{0, 24, 255, 255})
 }

@@ -18,14 +18,14 @@ const (
 	tickMillis = 1000 / tickRate
 )
 
-// atom returns a box.
-func atom(kind string, parts ...[]byte) []byte {
+// Atom returns a box of an MP4 file.
+func Atom(kind string, parts ...[]byte) []byte {
 	body := slices.Concat(parts...)
 	return slices.Concat(binary.BigEndian.AppendUint32(nil, uint32(8+len(body))), []byte(kind), body)
 }
 
-// words returns numbers of 4 bytes each.
-func words(list ...uint32) []byte {
+// Words returns numbers of 4 bytes each.
+func Words(list ...uint32) []byte {
 	out := make([]byte, 0, 4*len(list))
 	for _, v := range list {
 		out = binary.BigEndian.AppendUint32(out, v)
@@ -57,16 +57,16 @@ func (j *Job) header() (head []byte, shift int32) {
 	unity := []uint32{1 << 16, 0, 0, 0, 1 << 16, 0, 0, 0, 1 << 30}
 	width, height := uint32(binary.BigEndian.Uint16(stsd[32:]))<<16, uint32(binary.BigEndian.Uint16(stsd[34:]))<<16
 	build := func(offset uint64) []byte {
-		stbl := atom("stbl",
-			atom("stsd", words(0, 1), stsd), atom("stts", words(0, 1, n, 1)), atom("ctts", words(later...)), atom("stss", words(keys...)),
-			atom("stsc", words(0, 1, 1, n, 1)), atom("stsz", words(sizes...)), atom("co64", words(0, 1, uint32(offset>>32), uint32(offset))))
-		minf := atom("minf", atom("vmhd", words(1, 0, 0)), atom("dinf", atom("dref", words(0, 1), atom("url ", words(1)))), stbl)
-		mdia := atom("mdia", atom("mdhd", words(0, 0, 0, tickRate, n, 0x55c4<<16)), atom("hdlr", words(0, 0), []byte("vide"), words(0, 0, 0), []byte{0}), minf)
-		tkhd := atom("tkhd", words(3, 0, 0, 1, 0, n, 0, 0, 0, 0), words(unity...), words(width, height))
-		mvhd := atom("mvhd", words(0, 0, 0, tickRate, n, 1<<16, 1<<24, 0, 0), words(unity...), words(0, 0, 0, 0, 0, 0, 2))
-		moov := atom("moov", mvhd, atom("trak", tkhd, mdia))
-		mdat := binary.BigEndian.AppendUint64(append(words(1), "mdat"...), 16+total)
-		return slices.Concat(atom("ftyp", []byte("isom"), words(0x200), []byte("isom")), moov, mdat)
+		stbl := Atom("stbl",
+			Atom("stsd", Words(0, 1), stsd), Atom("stts", Words(0, 1, n, 1)), Atom("ctts", Words(later...)), Atom("stss", Words(keys...)),
+			Atom("stsc", Words(0, 1, 1, n, 1)), Atom("stsz", Words(sizes...)), Atom("co64", Words(0, 1, uint32(offset>>32), uint32(offset))))
+		minf := Atom("minf", Atom("vmhd", Words(1, 0, 0)), Atom("dinf", Atom("dref", Words(0, 1), Atom("url ", Words(1)))), stbl)
+		mdia := Atom("mdia", Atom("mdhd", Words(0, 0, 0, tickRate, n, 0x55c4<<16)), Atom("hdlr", Words(0, 0), []byte("vide"), Words(0, 0, 0), []byte{0}), minf)
+		tkhd := Atom("tkhd", Words(3, 0, 0, 1, 0, n, 0, 0, 0, 0), Words(unity...), Words(width, height))
+		mvhd := Atom("mvhd", Words(0, 0, 0, tickRate, n, 1<<16, 1<<24, 0, 0), Words(unity...), Words(0, 0, 0, 0, 0, 0, 2))
+		moov := Atom("moov", mvhd, Atom("trak", tkhd, mdia))
+		mdat := binary.BigEndian.AppendUint64(append(Words(1), "mdat"...), 16+total)
+		return slices.Concat(Atom("ftyp", []byte("isom"), Words(0x200), []byte("isom")), moov, mdat)
 	}
 	return build(uint64(len(build(0)))), shift
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/internal/fault"
 )
 
 // output is a file that is being written.
@@ -74,7 +75,7 @@ func (f *hashedFile) abandon() { f.out.Close() }
 
 // check reads a file back and compares its bytes with those that were written.
 func (f *hashedFile) check(ctx context.Context) error {
-	file, err := os.Open(filepath.Join(f.in.Path(), f.path))
+	file, err := fault.OpenFile(filepath.Join(f.in.Path(), f.path), os.O_RDONLY, 0)
 	if err != nil {
 		return f.in.broken(f.path, err)
 	}

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/internal/fault"
 	"github.com/robocache/robocache/internal/parquet"
 )
 
@@ -154,11 +154,16 @@ func (w *Writer) Report() Report {
 
 // replaceable returns an error unless the name is free, an empty folder or a LeRobot dataset: Overwrite removes nothing else.
 func replaceable(path string) error {
-	list, err := os.ReadDir(path)
+	list, err := fault.ReadDir(path)
 	if err != nil || len(list) == 0 {
+		if dataset.IsSystem(err) {
+			return err
+		}
 		return nil // a file is refused when it is to be replaced
 	}
-	if _, err := os.Stat(filepath.Join(path, "meta", "info.json")); err != nil {
+	if _, err := fault.Stat(filepath.Join(path, "meta", "info.json")); dataset.IsSystem(err) {
+		return err
+	} else if err != nil {
 		return &fs.PathError{Op: "overwrite", Path: path, Err: errors.New("is no LeRobot dataset: it has no meta/info.json")}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"math"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -255,9 +256,26 @@ func (r *reader) read(ctx context.Context, number int, again bool) *part {
 		in.log = append(in.log, m.Log)
 		in.origins = append(in.origins, origin{m.Channel, m.At})
 		in.publish = append(in.publish, m.Publish)
+		if len(in.log) == firstRows {
+			in.reserve(int(c.topic.expect.Load())/r.log.Parts() - firstRows)
+		}
 		return nil
 	})
 	return p
+}
+
+// A piece is given room for the expected messages after its first ones, and for at most mostAhead times as many, because the expectation is one of the file.
+const (
+	firstRows = 16
+	mostAhead = 64
+)
+
+// reserve makes room for n messages like the first ones.
+func (in *piece) reserve(n int) {
+	n = min(max(n, 0), mostAhead*firstRows)
+	in.log, in.publish, in.origins = slices.Grow(in.log, n), slices.Grow(in.publish, n), slices.Grow(in.origins, n)
+	in.rows.F32 = slices.Grow(in.rows.F32, len(in.rows.F32)*n/firstRows)
+	in.rows.F64 = slices.Grow(in.rows.F64, len(in.rows.F64)*n/firstRows)
 }
 
 func (p *part) piece(t *topic) *piece {
