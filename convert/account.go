@@ -2,7 +2,6 @@ package convert
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/robocache/robocache/dataset"
 )
@@ -104,11 +103,17 @@ func (a *StreamAccount) add(b *StreamAccount) {
 
 // sum adds accounts to those of the same names, which stay in the order in which they came.
 func sum(all, list []StreamAccount) []StreamAccount {
+	places := map[[2]string]int{}
+	for k := range all {
+		places[[2]string{all[k].Name, string(all[k].Kind)}] = k
+	}
 	for i := range list {
 		b := &list[i]
-		k := slices.IndexFunc(all, func(a StreamAccount) bool { return a.Name == b.Name && a.Kind == b.Kind })
-		if k < 0 {
+		id := [2]string{b.Name, string(b.Kind)}
+		k, ok := places[id]
+		if !ok {
 			k = len(all)
+			places[id] = k
 			all = append(all, StreamAccount{Name: b.Name, Kind: b.Kind})
 		}
 		all[k].add(b)

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/dataset/safetensors"
@@ -85,8 +84,12 @@ func (w *arraysWriter) write(e *Episode) error {
 			return err
 		}
 	}
+	kind := &kindly{w.to, e, map[string]int{}}
+	for i := range e.Streams {
+		kind.streams[e.Streams[i].Name] = i
+	}
 	if e.Aligned != nil {
-		return e.Aligned.WriteArrays(&kindly{w.to, e})
+		return e.Aligned.WriteArrays(kind)
 	}
 	together := e.Times != nil && len(e.Streams) > 0
 	if together {
@@ -96,7 +99,7 @@ func (w *arraysWriter) write(e *Episode) error {
 	}
 	for i := range e.Streams {
 		s := &e.Streams[i]
-		if err := (&kindly{w.to, e}).Add(s.Name+".values", s.Values); err != nil {
+		if err := kind.Add(s.Name+".values", s.Values); err != nil {
 			return err
 		}
 		if !together {
@@ -131,14 +134,15 @@ type wholeWriter interface {
 // kindly writes the values of streams of whole numbers as such, if they still are.
 type kindly struct {
 	arrayfile.Writer
-	e *Episode
+	e       *Episode
+	streams map[string]int // places in e.Streams by name
 }
 
 func (k *kindly) Add(name string, t *tensor.Tensor) error {
 	to, can := k.Writer.(wholeWriter)
 	stream, values := strings.CutSuffix(name, ".values")
-	i := slices.IndexFunc(k.e.Streams, func(s dataset.Stream) bool { return s.Name == stream })
-	if !can || !values || i < 0 || k.e.Aligned != nil && slices.ContainsFunc(k.e.Aligned.Streams[i].Channels, between) {
+	i, ok := k.streams[stream]
+	if !can || !values || !ok || k.e.Aligned != nil && slices.ContainsFunc(k.e.Aligned.Streams[i].Channels, between) {
 		return k.Writer.Add(name, t)
 	}
 	typ := npy.WholeType(k.e.Streams[i].Columns)

@@ -21,6 +21,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	app := newApp(stdin, stdout, stderr)
 	defer app.Interrupts.Watch()()
 	defer func() { app.memory() }()
+	defer atomicfile.RemoveEmpty()
 	root := app.command()
 	root.SetArgs(args)
 	root.SetIn(stdin)

@@ -226,8 +226,12 @@ func columnsText(columns []dataset.Column) (string, error) {
 
 // restore gives the streams of channels that an episode was written to the columns and the dtype that they had, and the episode its attributes.
 func (l *fileLog) restore(e *dataset.Episode) error {
+	streams := map[string]*dataset.Stream{}
+	for i := range e.Streams {
+		streams[e.Streams[i].Name] = &e.Streams[i]
+	}
 	for _, c := range l.Channels() {
-		text, s := c.Metadata[columnsKey], e.Stream(c.Topic)
+		text, s := c.Metadata[columnsKey], streams[c.Topic]
 		if text == "" || s == nil {
 			continue
 		}
@@ -250,7 +254,7 @@ func (l *fileLog) restore(e *dataset.Episode) error {
 			}
 		}
 	}
-	if err := l.mask(e); err != nil {
+	if err := l.mask(e, streams); err != nil {
 		return err
 	}
 	for _, m := range l.Metadata {
@@ -281,11 +285,11 @@ func narrow(s *dataset.Stream) error {
 
 // mask takes the streams NAME.valid, whose columns are valid and age, for what they are of a stream NAME that was written with it: which of its samples
 // are valid. Those that are not, or of which nothing is said, are left out, and counted.
-func (l *fileLog) mask(e *dataset.Episode) error {
-	var masks []string
+func (l *fileLog) mask(e *dataset.Episode, streams map[string]*dataset.Stream) error {
+	masks := map[string]bool{}
 	for _, c := range l.Channels() {
 		name, is := strings.CutSuffix(c.Topic, maskSuffix)
-		s, m := e.Stream(name), e.Stream(c.Topic)
+		s, m := streams[name], streams[c.Topic]
 		if !is || s == nil || m == nil || c.Metadata[columnsKey] == "" || !slices.Equal(m.ColumnNames(), []string{"valid", "age"}) {
 			continue
 		}
@@ -313,12 +317,13 @@ func (l *fileLog) mask(e *dataset.Episode) error {
 		if lost > 0 {
 			e.Notes.Add(dataset.Note{Code: dataset.CodeRowsNotValid, Subject: name, Count: lost})
 		}
-		masks = append(masks, c.Topic)
+		masks[c.Topic] = true
 	}
-	for _, name := range masks {
-		m := e.Stream(name)
-		e.Notes.Add(dataset.Note{Code: dataset.CodeMaskApplied, Subject: name, Count: m.Len(), Detail: dataset.Detail{Got: strings.TrimSuffix(name, maskSuffix)}})
-		e.Streams = slices.DeleteFunc(e.Streams, func(s dataset.Stream) bool { return s.Name == name })
-	}
+	e.Streams = slices.DeleteFunc(e.Streams, func(s dataset.Stream) bool {
+		if masks[s.Name] {
+			e.Notes.Add(dataset.Note{Code: dataset.CodeMaskApplied, Subject: s.Name, Count: s.Len(), Detail: dataset.Detail{Got: strings.TrimSuffix(s.Name, maskSuffix)}})
+		}
+		return masks[s.Name]
+	})
 	return nil
 }

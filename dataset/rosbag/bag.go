@@ -31,6 +31,7 @@ type bag struct {
 
 	channels []topics.Channel
 	byConn   map[uint32]int // the channel of a connection
+	conns    []uint32       // the connection of a channel
 	counts   map[uint32]int // of a connection's messages, as the index says, or that of each chunk
 	parts    []part
 	damage   dataset.Notes // of the file as a whole: its index, what lies between chunks
@@ -95,6 +96,7 @@ func (b *bag) inOrder() {
 		b.byConn[conn] = i
 	}
 	b.channels = channels
+	b.conns = conns
 }
 
 // lost counts damage of the file as a whole.
@@ -223,12 +225,7 @@ func (b *bag) Channels() []topics.Channel { return b.channels }
 
 // Count returns how many messages a channel has, as the index says.
 func (b *bag) Count(channel int) int {
-	for conn, i := range b.byConn {
-		if i == channel {
-			return b.counts[conn]
-		}
-	}
-	return 0
+	return b.counts[b.conns[channel]]
 }
 
 // Parts is how many chunks and stretches outside of chunks there are.

@@ -99,6 +99,7 @@ func spanOf(ctx context.Context, path string) (first, last int64, err error) {
 type joined struct {
 	bags     []*bag
 	channels []topics.Channel
+	counts   []int       // of messages by channel
 	numbers  [][]int     // those of each bag's channels among channels
 	parts    []topics.At // of each part the bag, as Part, and its part there, as Offset
 }
@@ -118,14 +119,15 @@ func openPieces(ctx context.Context, folder string, names []string, d *bagDatase
 		d.sources = append(d.sources, s)
 		d.damage.Join(log.damage)
 		var numbers []int
-		for _, c := range log.channels {
+		for k, c := range log.channels {
 			key := fmt.Sprintf("%q %q %q", c.Topic, c.Schema.Name, c.Schema.Data)
 			n, ok := known[key]
 			if !ok {
 				n = len(j.channels)
-				known[key], j.channels = n, append(j.channels, c)
+				known[key], j.channels, j.counts = n, append(j.channels, c), append(j.counts, 0)
 			}
 			numbers = append(numbers, n)
+			j.counts[n] += log.Count(k)
 		}
 		for k := range log.parts {
 			j.parts = append(j.parts, topics.At{Part: len(j.bags), Offset: int64(k)})
@@ -140,16 +142,7 @@ func (j *joined) Channels() []topics.Channel { return j.channels }
 func (j *joined) Parts() int { return len(j.parts) }
 
 // Count returns how many messages a channel has, as the indices say.
-func (j *joined) Count(channel int) (n int) {
-	for i, b := range j.bags {
-		for k, number := range j.numbers[i] {
-			if number == channel {
-				n += b.Count(k)
-			}
-		}
-	}
-	return n
-}
+func (j *joined) Count(channel int) int { return j.counts[channel] }
 
 func (j *joined) Each(ctx context.Context, part int, damage *dataset.Notes, use func(m topics.Message) error) error {
 	at := j.parts[part]

@@ -17,7 +17,7 @@ var temporary = struct {
 	made  []string // by MkdirAll, each after those above it
 }{paths: map[string]int{}}
 
-// MkdirAll is os.MkdirAll for folders of outputs: Abandon removes the folders that it made and that are empty.
+// MkdirAll is os.MkdirAll for folders of outputs: Abandon and RemoveEmpty remove the folders that it made and that are empty.
 func MkdirAll(path string) error {
 	temporary.Lock()
 	defer temporary.Unlock()
@@ -66,7 +66,19 @@ func Abandon() {
 			time.Sleep(time.Millisecond) // another program, such as ffmpeg, is writing there
 		}
 	}
+	removeEmpty()
+}
+
+// RemoveEmpty removes the folders that MkdirAll has made and that are empty, for a program that ends.
+func RemoveEmpty() {
+	temporary.Lock()
+	defer temporary.Unlock()
+	removeEmpty()
+}
+
+func removeEmpty() {
 	for _, dir := range slices.Backward(temporary.made) {
 		_ = os.Remove(dir) // one that holds files stays
 	}
+	temporary.made = nil
 }
