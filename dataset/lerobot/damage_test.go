@@ -263,6 +263,17 @@ func TestAnEpisodeWithoutRows(t *testing.T) {
 	assert.Len(t, e.Empty[0].Columns, 2)
 }
 
+// A feature of language is no stream of numbers, in an episode without rows either.
+func TestAnEpisodeWithoutRowsHasNoNumbersOfLanguage(t *testing.T) {
+	m := make3(t)
+	m.lengths = []int{2, 0}
+	m.column("language_events", "language", utf8, nil, func(int) any { return "[]" })
+	e := episode(t, open(t, m.write2(), lerobot.Options{}), 1)
+	assert.NotNil(t, e.Notes.Find(dataset.CodeNoSamples))
+	require.Len(t, e.Empty, 1)
+	assert.Equal(t, "action", e.Empty[0].Name)
+}
+
 // readAll reads what there is, and fails on an error that is neither the format's nor the system's, and on streams that are not sound.
 func readAll(t testing.TB, dir string, opt lerobot.Options) {
 	_, wrong := mutate.Read(func(opt dataset.Options) (dataset.Dataset, error) {

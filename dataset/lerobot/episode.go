@@ -46,7 +46,7 @@ func (r *reader) empty() {
 	for i := range r.set.header.features {
 		if f := &r.set.header.features[i]; !slices.Contains(layout.Standard, f.Name) {
 			r.leave(f.Name, 0, dataset.CodeNoSamples, dataset.Detail{})
-			if f.DType != "video" && f.DType != "image" && f.DType != "string" {
+			if f.DType != "video" && f.DType != "image" && numeric(f) {
 				r.e.Empty = append(r.e.Empty, dataset.EmptyStream{Name: f.Name, Columns: f.columns(f.width, f.DType, false)})
 			}
 		}
