@@ -13,7 +13,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/safetensors"
-	"github.com/robocache/robocache/internal/fault"
+	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/nn"
@@ -260,7 +260,7 @@ func (t *Trainer) Save(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := fault.MkdirAll(dir, 0o777); err != nil {
+	if err := atomicfile.MkdirAll(dir); err != nil {
 		return err
 	}
 	if err := t.group.SaveState(ctx, in(dir, trainingFile), map[string]string{placeText: string(text), lossesText: lossesTo(t.losses)}); err != nil {
