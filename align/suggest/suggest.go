@@ -45,7 +45,7 @@ func Plan(ctx context.Context, d dataset.Dataset, opt Options) (*Suggestion, err
 			if failed == nil {
 				failed = err
 			}
-			g.out.Notes = append(g.out.Notes, dataset.Note{Code: dataset.CodeSuggestedWithout, Row: dataset.At(i), Detail: dataset.Detail{Cause: err}})
+			g.out.Notes = append(g.out.Notes, dataset.Note{Code: dataset.CodeSuggestedWithout, Row: dataset.At(g.info.Number(i)), Detail: dataset.Detail{Cause: err}})
 		default:
 			if err := g.look(e); err != nil {
 				return nil, err

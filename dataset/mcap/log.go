@@ -325,7 +325,7 @@ func (r *reading) messages(ctx context.Context, b []byte, use func(m topics.Mess
 				r.add(dataset.CodeMessageWithoutTopic, int64(headSize+len(body)), broken(dataset.ErrCorrupt, base+at, "Message: channel id", fmt.Sprint(id), "one of a Channel"))
 				break
 			}
-			m.Log, m.Publish, m.At.Offset, m.Data = int64(log), int64(publish), at, body[messageHead:]
+			m.Sequence, m.Log, m.Publish, m.At.Offset, m.Data = le.Uint32(body[2:]), int64(log), int64(publish), at, body[messageHead:]
 			if err := use(m); err != nil {
 				return err
 			}

@@ -3,6 +3,7 @@ package mcap
 import (
 	"bytes"
 	"context"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -114,4 +115,35 @@ func TestALogHasAllMessagesOfTheSharedRecordings(t *testing.T) {
 	}
 	assert.Len(t, paths, 11)
 	assert.Equal(t, 11, checked)
+}
+
+// Two publishers of one channel are known by the sequences of their messages.
+func TestTwoSequencesInTurnAreTwoPublishers(t *testing.T) {
+	for apart, want := range map[int]bool{99: true, 0: false} {
+		var file bytes.Buffer
+		w, err := NewWriter(&file, WriterOptions{})
+		require.NoError(t, err)
+		channel, err := w.AddChannel("/cmd", "json", 0, nil)
+		require.NoError(t, err)
+		for i := range 40 {
+			number, at := 1+i, uint64(1e18+i*1e7)
+			if apart > 0 {
+				number = 1 + i/2 + i%2*apart // 1, 100, 2, 101
+			}
+			require.NoError(t, w.Message(&Message{ChannelID: channel, Sequence: uint32(number), LogTime: at, PublishTime: at, Data: []byte(`{"x":1}`)}))
+		}
+		require.NoError(t, w.Close())
+		path := filepath.Join(t.TempDir(), "run.mcap")
+		require.NoError(t, os.WriteFile(path, file.Bytes(), 0o600))
+		d, err := Open(context.Background(), path, dataset.Options{})
+		require.NoError(t, err)
+		e, err := d.Episode(context.Background(), 0)
+		require.NoError(t, err)
+		n := e.Notes.Find(dataset.CodePublishersAlternate)
+		assert.Equal(t, want, n != nil)
+		if n != nil {
+			assert.Equal(t, []any{"/cmd", 38, []string{"sequence from 1", "sequence from 100"}}, []any{n.Subject, n.Count, n.Names})
+		}
+		require.NoError(t, d.Close())
+	}
 }

@@ -364,3 +364,25 @@ func TestOpenRefusesAnUnknownClock(t *testing.T) {
 	require.ErrorAs(t, err, &e, "before the file is looked for")
 	assert.Equal(t, dataset.OptionError{Arg: "Clock", Got: "wall", Want: "log or publish or header"}, *e)
 }
+
+// A database has one topic for all publishers, which the frames of their headers tell apart.
+func TestTwoFramesInTurnAreTwoPublishers(t *testing.T) {
+	for name, frame := range map[string]func(i int) string{
+		"in turn": func(i int) string { return []string{"left", "right"}[i%2] },
+		"one":     func(int) string { return "left" },
+	} {
+		var list []sent
+		for i := range 40 {
+			list = append(list, sent{"/pose", "geometry_msgs/PoseStamped", int64(1e18 + i*1e7), []any{header{0, 1, uint32(i), frame(i)}, 1., 2., 3., 0., 0., 0., 1.}})
+		}
+		path := filepath.Join(t.TempDir(), "run.db3")
+		writeDB(t, path, schema{qos: true, distro: "humble"}, list)
+		n := episode(t, path, dataset.Options{}).Notes.Find(dataset.CodePublishersAlternate)
+		if name == "one" {
+			assert.Nil(t, n)
+			continue
+		}
+		require.NotNil(t, n)
+		assert.Equal(t, []any{"/pose", 38, []string{"left", "right"}}, []any{n.Subject, n.Count, n.Names})
+	}
+}

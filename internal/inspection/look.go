@@ -102,7 +102,7 @@ func Look(ctx context.Context, path string, d dataset.Dataset, opt Options) (*Re
 	}
 	found.Notes = notes
 	if numbers == 1 && one != nil {
-		found.Episode = &Episode{Number: max(opt.Episode, 0), Name: one.Name, Success: one.Attributes.Success, Attributes: one.Attributes.Other}
+		found.Episode = &Episode{Number: info.Number(max(opt.Episode, 0)), Name: one.Name, Success: one.Attributes.Success, Attributes: one.Attributes.Other}
 	}
 	return found, one, nil
 }

@@ -297,4 +297,6 @@ def from_reply(error: Mapping[str, Any]) -> Error:
                 message += near(fields["got"].strip('"'), fields["want"][len("one of [") : -1].split())
     else:
         message = str(error.get("message") or kind or error.get("class") or "unknown error")
+        if fields.get("arg"):
+            message = re.sub(r"\b{}\b".format(re.escape(str(error["arg"]))), lambda _: fields["arg"], message, count=1)
     return cls(message, **fields)

@@ -246,11 +246,14 @@ def test_tasks_of_windows():
     folder = shared("../cases/language-lost-without-a-word")
     with rc.Recording(folder / "rlds", rate=5) as rec:
         said = {e.number: e.task for e in rec}
-    with rc.Loader(folder / "rlds", hz=5, rate=5, batch=2, framework="numpy", shuffle="none", last="pad") as loader:
+    with rc.Loader(folder / "rlds", hz=5, rate=5, batch=2, framework="numpy", shuffle="none", last="short") as loader:
         for batch in loader:
             tasks = loader.tasks(batch)
             assert len(tasks) == 2 and all(isinstance(t, str) for t in tasks)
             for number, task in zip(batch["episode_index"].tolist(), tasks):
                 assert task == said[number] if said.get(number) else isinstance(task, str)
-    with pytest.raises(rc.Error, match="got nothing, want"):
+    with pytest.raises(rc.ArgumentError, match="task_from: got nothing, want") as failed:
         rc.Loader(folder / "rlds", hz=5, rate=5, batch=2, framework="numpy", task_from="nothing")
+    assert failed.value.arg == "task_from"
+    with pytest.raises(rc.ArgumentError, match="task_from: got nothing, want"):
+        list(rc.Recording(folder / "rlds", rate=5, task_from="nothing"))

@@ -187,6 +187,12 @@ type Decoder interface {
 	Cloud(data []byte) (*dataset.Cloud, error)
 }
 
+// Headed is a Decoder of messages that may begin with a std_msgs/Header. Header returns its sequence number and its frame without the rest of the
+// message being decoded; 0 and nil if there is none. The frame aliases data.
+type Headed interface {
+	Header(data []byte) (sequence uint32, frame []byte)
+}
+
 // Frame is an image or a packet of video.
 type Frame struct {
 	Encoding      string // a name as in dataset.Media: "rgb8", "jpeg", "16UC1"

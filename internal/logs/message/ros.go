@@ -40,6 +40,7 @@ type ros struct {
 	first  *program // for ROS 1 or XCDR1
 	second func() *program
 	media  *media // of images and clouds
+	header *Type  // of the first field, if that is a std_msgs/Header
 	// empty is set if the type has no definition. Its messages must then have no fields.
 	empty bool
 	// surplus is set if bytes may follow a message. ROS 1 ignores them, and a bag of ROS 1 has the definitions of its types. In CDR they show a wrong
@@ -57,6 +58,11 @@ func newROS(ros1 bool, schema Schema, lookup func(string) string) (Decoder, erro
 		d.typ, d.empty = &Type{Name: shortName(schema.Name)}, true
 	}
 	d.media = mediaOf(d.typ)
+	if len(d.typ.Fields) > 0 {
+		if h := &d.typ.Fields[0]; h.Array == One && h.Kind == Struct && h.Type.Name == "std_msgs/Header" && header(h.Type) != nil {
+			d.header = h.Type
+		}
+	}
 	shape, flat, nodes, err := flatten(d.typ, d.media.what())
 	if err != nil {
 		return nil, err
@@ -105,6 +111,28 @@ func (d *ros) open(r *reader, data []byte) (*program, error) {
 	}
 	r.fail(dataset.ErrUnsupported, "encapsulation", encapsulations[kind], "XCDR1, or XCDR2 of final types")
 	return nil, r.bad
+}
+
+// Header reads the header of a message, without the stamp.
+func (d *ros) Header(data []byte) (sequence uint32, frame []byte) {
+	var r reader
+	if _, err := d.open(&r, data); err != nil || d.header == nil {
+		return 0, nil
+	}
+	for i := range d.header.Fields {
+		switch d.header.Fields[i].Kind {
+		case Uint32:
+			sequence, _ = r.word(4, "seq")
+		case String:
+			if n, ok := r.length(4, 1, "frame_id"); ok {
+				frame = bytes.TrimRight(r.data[r.pos:r.pos+n], "\x00")
+				r.pos += n
+			}
+		default:
+			r.take(8, 4, "stamp")
+		}
+	}
+	return sequence, frame
 }
 
 // Append decodes a message.

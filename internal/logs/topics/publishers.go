@@ -2,6 +2,7 @@ package topics
 
 import (
 	"cmp"
+	"path"
 	"slices"
 	"strconv"
 
@@ -9,42 +10,138 @@ import (
 	"github.com/robocache/robocache/internal/logs/message"
 )
 
-// leastReturns is the least number of times that a topic goes back to an earlier channel. A node that was started anew, and the next piece of a
-// recording, have a channel of their own and do not go back.
+// leastReturns is the least number of times that a topic goes back to an earlier publisher. A node that was started anew, and the next piece of a
+// recording, have a channel and a sequence of their own and do not go back.
 const leastReturns = 8
 
-// publishers counts how often the messages of a topic go back to an earlier channel of the log.
-type publishers struct {
-	channels []int // in the order of their first messages
-	last     int
-	returns  int
+const (
+	mostSources = 256 // channels or frames of a topic that are compared
+	mostRuns    = 8   // sequences that may go on
+	// leastApart is the least gap between the sequences of two publishers whose numbers do not overlap. Messages of one publisher in another order have
+	// smaller gaps.
+	leastApart = 64
+)
+
+// turns counts how often the messages of a topic go back to an earlier source.
+type turns[S comparable] struct {
+	sources []S // in the order of their first messages
+	last    S
+	returns int
 }
 
-func (p *publishers) add(origins []origin) {
-	for _, o := range origins {
-		if p.channels != nil && o.channel == p.last {
-			continue
-		}
-		p.last = o.channel
-		if slices.Contains(p.channels, o.channel) {
-			p.returns++
-		} else {
-			p.channels = append(p.channels, o.channel)
-		}
-	}
-}
-
-// alternate notes the topics whose samples come from several channels in turn. Streams that tell their elements apart by names are none of them.
-func (e *builder) alternate(t *topic) {
-	byName := t.shape.Keyed || slices.ContainsFunc(t.shape.Lists, func(l message.ListShape) bool { return l.Keyed }) ||
-		slices.ContainsFunc(t.lists, func(l list) bool { return len(l.names) > 1 })
-	if t.publishers.returns < leastReturns || byName {
+func (t *turns[S]) add(s S) {
+	if len(t.sources) > 0 && s == t.last {
 		return
 	}
-	n := dataset.Note{Code: dataset.CodePublishersAlternate, Subject: t.name, Count: t.publishers.returns, Detail: dataset.Detail{Of: t.count}}
-	all := e.log.Channels()
-	for _, i := range t.publishers.channels {
-		n.Names = append(n.Names, cmp.Or(all[i].Metadata["callerid"], "channel "+strconv.Itoa(i)))
+	t.last = s
+	if slices.Contains(t.sources, s) {
+		t.returns++
+	} else if len(t.sources) < mostSources {
+		t.sources = append(t.sources, s)
+	}
+}
+
+// run is consecutive numbers of messages.
+type run struct{ first, last uint32 }
+
+// sequences counts how often the numbers of messages go on from an earlier run, for example 1, 100, 2, 101.
+type sequences struct {
+	runs    []run // the one with the last message is the last
+	log     int64 // time of the last message
+	returns int
+}
+
+func (s *sequences) add(number uint32, log int64) {
+	late := log < s.log
+	s.log = log
+	end := len(s.runs) - 1
+	if end >= 0 && s.runs[end].last+1 == number {
+		s.runs[end].last = number
+		return
+	}
+	next := run{number, number}
+	if i := slices.IndexFunc(s.runs, func(r run) bool { return r.last+1 == number }); i >= 0 {
+		next.first = s.runs[i].first
+		gap := int64(max(next.first, s.runs[end].first)) - int64(min(next.last, s.runs[end].last))
+		if !late && (gap <= 0 || gap > leastApart) {
+			s.returns++
+		}
+		s.runs = slices.Delete(s.runs, i, i+1)
+	}
+	s.runs = append(s.runs, next)
+	if len(s.runs) > mostRuns {
+		s.runs = slices.Delete(s.runs, 0, 1)
+	}
+}
+
+// publishers finds topics whose messages come from several publishers: from several channels, with several coordinate frames, or with several sequences.
+type publishers struct {
+	channels  turns[int]
+	frames    turns[string]
+	sequences sequences
+}
+
+func (p *publishers) add(origins []origin, log []int64) {
+	for i := range origins {
+		o := &origins[i]
+		p.channels.add(o.channel)
+		if o.frame != "" {
+			p.frames.add(o.frame)
+		}
+		if o.sequence != 0 {
+			p.sequences.add(o.sequence, log[i])
+		}
+	}
+}
+
+// origin returns the origin of a message that was decoded. The frame of a moving thing is "base_link in odom".
+func (in *piece) origin(c *channel, m *Message) origin {
+	o := origin{channel: m.Channel, at: m.At, sequence: m.Sequence}
+	d, ok := c.decoder.(message.Headed)
+	if !ok {
+		return o
+	}
+	sequence, frame := d.Header(m.Data)
+	o.sequence = cmp.Or(sequence, o.sequence)
+	if end := len(in.rows.Keys) - 1; end >= 0 && in.rows.Keys[end] >= 0 {
+		frame = append([]byte(in.rows.Frames[in.rows.Keys[end]]+" in "), frame...)
+	}
+	if string(frame) != in.frame {
+		in.frame = string(frame)
+	}
+	o.frame = in.frame
+	return o
+}
+
+// manyNodes are the types of topics to which many nodes send by design.
+var manyNodes = []string{"Log", "ParameterEvent", "DiagnosticArray", "TransformStamped"}
+
+// alternate notes the topics whose samples come from several publishers in turn. Topics of many nodes, and streams that tell their elements apart by
+// names, are none of them.
+func (e *builder) alternate(t *topic) {
+	byName := slices.Contains(manyNodes, path.Base(t.kind)) || t.shape.Keyed && !t.ros ||
+		slices.ContainsFunc(t.shape.Lists, func(l message.ListShape) bool { return l.Keyed }) ||
+		slices.ContainsFunc(t.lists, func(l list) bool { return len(l.names) > 1 })
+	p := &t.publishers
+	n := dataset.Note{Code: dataset.CodePublishersAlternate, Subject: t.name, Detail: dataset.Detail{Of: t.count}}
+	switch {
+	case byName:
+		return
+	case p.channels.returns >= leastReturns:
+		n.Count = p.channels.returns
+		all := e.log.Channels()
+		for _, i := range p.channels.sources {
+			n.Names = append(n.Names, cmp.Or(all[i].Metadata["callerid"], "channel "+strconv.Itoa(i)))
+		}
+	case p.frames.returns >= leastReturns:
+		n.Count, n.Names = p.frames.returns, p.frames.sources
+	case p.sequences.returns >= leastReturns:
+		n.Count = p.sequences.returns
+		for _, r := range p.sequences.runs[len(p.sequences.runs)-2:] {
+			n.Names = append(n.Names, "sequence from "+strconv.Itoa(int(r.first)))
+		}
+	default:
+		return
 	}
 	e.Notes.Add(n)
 }

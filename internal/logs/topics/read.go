@@ -146,6 +146,7 @@ type piece struct {
 	rows         message.Rows
 	log, publish []int64
 	origins      []origin
+	frame        string // of the last origin with one
 	at           []place
 	frames       kinds
 	texts        []string
@@ -254,7 +255,7 @@ func (r *reader) read(ctx context.Context, number int, again bool) *part {
 			in.texts = append(in.texts, strings.ToValidUTF8(s, "\uFFFD"))
 		}
 		in.log = append(in.log, m.Log)
-		in.origins = append(in.origins, origin{m.Channel, m.At})
+		in.origins = append(in.origins, in.origin(c, &m))
 		in.publish = append(in.publish, m.Publish)
 		if len(in.log) == firstRows {
 			in.reserve(int(c.topic.expect.Load())/r.log.Parts() - firstRows)

@@ -16,8 +16,10 @@ func (a At) before(b At) bool {
 
 // origin is the channel of a message and its place in the file.
 type origin struct {
-	channel int
-	at      At
+	channel  int
+	at       At
+	sequence uint32 // its number; 0 is none
+	frame    string // its coordinate frames; empty is none
 }
 
 // tail is the end of the messages of a channel that were joined.

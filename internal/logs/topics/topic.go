@@ -143,7 +143,7 @@ func (t *topic) join(in *piece, r *reader) {
 	t.reserve()
 	before := t.log.len()
 	r.findSetBacks(t, in, before)
-	t.publishers.add(in.origins)
+	t.publishers.add(in.origins, in.log)
 	t.log.add(in.log)
 	switch r.clock {
 	case "publish":

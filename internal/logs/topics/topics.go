@@ -27,8 +27,10 @@ type Message struct {
 	Channel int   // of Log.Channels
 	Log     int64 // when it was recorded, ns
 	Publish int64 // when it was sent, ns; equal to Log if the container has no such time
-	At      At
-	Data    []byte
+	// Sequence is the container's number of the message; 0 if it has none.
+	Sequence uint32
+	At       At
+	Data     []byte
 }
 
 // At is the location of a message in its container.
