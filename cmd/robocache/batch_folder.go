@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -45,17 +44,6 @@ func (b *asking) lock() (unlock func(), err error) {
 		locks = append(locks, one)
 	}
 	return unlock, nil
-}
-
-// removeEmpty removes the folders of batches that have none.
-func (b *asking) removeEmpty() {
-	if b.out == "" {
-		return
-	}
-	for device := range b.devices {
-		_ = os.Remove(b.folder(device)) // fails if the folder is not empty
-	}
-	_ = os.Remove(b.out)
 }
 
 // outputs makes the folders in --out, checks that they can be written, and removes temporary files that killed programs left.

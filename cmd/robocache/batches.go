@@ -142,11 +142,6 @@ func (a *app) batches(b *asking) error {
 // batchesOn draws the batches on devices that are open.
 func (a *app) batchesOn(b *asking, devices []*ops.Device) (err error) {
 	b.devices = len(devices)
-	defer func() {
-		if err != nil {
-			b.removeEmpty()
-		}
-	}()
 	if err := b.outputs(); err != nil {
 		return err
 	}

@@ -209,7 +209,7 @@ func TestAStoreThatIsStaleOrCutIsRefused(t *testing.T) {
 		assert.Equal(t, exitInput, code, "%d bytes", size)
 		assert.Empty(t, stdout)
 		assert.Contains(t, stderr, store)
-		assert.Empty(t, listed(t, out))
+		assert.NoDirExists(t, out)
 	}
 	spoilt := slices.Clone(whole)
 	copy(spoilt[11:], "XXXX")

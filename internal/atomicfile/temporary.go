@@ -78,7 +78,9 @@ func RemoveEmpty() {
 
 func removeEmpty() {
 	for _, dir := range slices.Backward(temporary.made) {
-		_ = os.Remove(dir) // one that holds files stays
+		if st, err := os.Lstat(dir); err == nil && st.IsDir() {
+			_ = os.Remove(dir) // one that holds files stays
+		}
 	}
 	temporary.made = nil
 }
