@@ -80,7 +80,7 @@ func observed(name string, err error) error {
 
 // within reports whether a name is another one, or below it.
 func within(name, top string) bool {
-	rest, is := strings.CutPrefix(name, strings.TrimRight(top, "/"+string(filepath.Separator)))
+	rest, is := strings.CutPrefix(name, strings.TrimRightFunc(top, func(r rune) bool { return r == '/' || r == filepath.Separator }))
 	return is && (rest == "" || os.IsPathSeparator(rest[0]))
 }
 

@@ -94,7 +94,7 @@ func TestCamerasThatCannotBeDecodedAreRefused(t *testing.T) {
 		{exitInput, "got 16 bits a channel, want 8", append(kinds, kindsRLDS, "--camera=observation/depth16=8x6")},
 		{exitUsage, `--camera: got "x", which no episode has, want ` + names, []string{recording, "--rate=10", "--hz=10", "--batch=2", "--camera=x=8x6"}},
 		{exitUsage, `--camera: got "x", which no episode has, want ` + names, []string{recording, "--rate=10", "--hz=10", "--batch=2", "--camera=x=8x6", "--streaming"}},
-		{exitOther, "1 targets x 99998 x 99999 pixels x 3 bytes", []string{recording, "--rate=10", "--hz=10", "--batch=2", "--streaming", "--camera=observations/images/cam_high=99998x99999"}},
+		{exitInput, "1 targets x 99998 x 99999 pixels x 3 bytes", []string{recording, "--rate=10", "--hz=10", "--batch=2", "--streaming", "--camera=observations/images/cam_high=99998x99999"}},
 	} {
 		code, _, stderr := execute(append([]string{"batches", "--backend=cpu"}, c.args...)...)
 		assert.Equal(t, c.code, code, stderr)

@@ -278,6 +278,6 @@ func TestACardThatIsLostOrTooSmallIsSaid(t *testing.T) {
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	_, err = batch(simulated(t, cudasim.Config{Memory: 1 << 10}), 1)
 	require.ErrorIs(t, err, ops.ErrOutOfMemory)
-	assert.Equal(t, exitOther, describe(err).Code)
+	assert.Equal(t, exitInput, describe(err).Code)
 	assert.Equal(t, []string{"out"}, listed(t, dir))
 }

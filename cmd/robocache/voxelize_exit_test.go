@@ -153,9 +153,9 @@ func TestStraysAreNamedWhereTheyMakeTheGridTooLarge(t *testing.T) {
 		"one of three":    {pointsFile(t, 0, 0, 0, 1e30, 0, 0, 1, 1, 1), "1", exitInput, []string{"point 1 at"}},
 		"beside the same": {pointsFile(t, 0, 0, 0, 0, 0, 0, 0, 0, 0, -2e30, 0, 0), "1", exitInput, []string{"point 3 at -"}},
 		"several":         {cloud(200, 3e38, 0, 1, 0, 1e30, 0, 0, 0, -3.2e38), "1", exitInput, []string{"point 202 at 0,0,-3.2e+38", "the farthest of 3"}},
-		"no more than it": {cloud(200, 100, 0, 1), ".00001", exitUsage, []string{"--size"}},
-		"many":            {pointsFile(t, 0, 0, 0, 1e30, 0, 0, 0, 1e30, 0, 0, 0, 2e30, 1, 1, 1), "1", exitUsage, []string{"--size"}},
-		"two":             {pointsFile(t, 0, 0, 0, 3e38, 0, 0), "1", exitUsage, []string{"--size"}},
+		"no more than it": {cloud(200, 100, 0, 1), ".00001", exitInput, []string{"--size"}},
+		"many":            {pointsFile(t, 0, 0, 0, 1e30, 0, 0, 0, 1e30, 0, 0, 0, 2e30, 1, 1, 1), "1", exitInput, []string{"--size"}},
+		"two":             {pointsFile(t, 0, 0, 0, 3e38, 0, 0), "1", exitInput, []string{"--size"}},
 	} {
 		args := []string{"voxelize", c.in, "-o", filepath.Join(t.TempDir(), "o.npz"), "--size", c.size, "--backend=cpu"}
 		code, _, stderr := execute(args...)
