@@ -53,7 +53,7 @@ func (n *printer) Write(p []byte) (int, error) {
 		}
 	}
 	n.rest = append([]byte(nil), text[whole:]...)
-	if _, err := io.WriteString(n.w, printed.Lines(n.pipe.text(string(text[:whole])))); err != nil {
+	if _, err := n.w.Write([]byte(printed.Lines(n.pipe.text(string(text[:whole]))))); err != nil {
 		return 0, err
 	}
 	return len(p), nil
