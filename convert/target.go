@@ -66,7 +66,7 @@ type Kept struct {
 	// Notes are about content that the format has no place for (ClassLeftOut), by name, with its samples, and about data that was not
 	// written as it was recorded.
 	Notes dataset.Notes
-	// Undecoded has the rows of each media stream with frames that cannot be decoded. They show the frame before it, or the first good one.
+	// Undecoded has, by media stream, the rows with frames that cannot be decoded. Each shows the frame before it, or the first good one.
 	Undecoded map[string][]int
 }
 

@@ -18,7 +18,7 @@ func (k *Kept) leaveAttributes(e *Episode, format string, held bool) {
 	}
 }
 
-// leaveTexts notes the texts of an episode that are no attributes, for a format that has no place for them. A task that does not change is one.
+// leaveTexts notes an episode's texts that a format has no place for. A task that does not change is an attribute and has a place.
 func (k *Kept) leaveTexts(e *Episode, format string) {
 	for i := range e.Texts {
 		t := &e.Texts[i]

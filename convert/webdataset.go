@@ -165,7 +165,7 @@ func (w *samplesWriter) Add(ctx context.Context, e *Episode) (kept Kept, err err
 				members := slices.DeleteFunc(slices.Clone(row.members), func(m webdataset.Member) bool { return m.Data == nil })
 				err := w.to.Add(fmt.Sprintf("%06d-%06d", e.Number, at), members...)
 				var format *dataset.FormatError
-				if errors.As(err, &format) && at == 0 { // names that no sample of the episode can have
+				if errors.As(err, &format) && at == 0 { // a name that the format does not allow in any sample
 					err = &RefusedError{err}
 				}
 				if err != nil {
@@ -221,7 +221,7 @@ func encode(ctx context.Context, e *Episode, parts []part, jobs []func() ([]byte
 	return made
 }
 
-// damaged reports whether an error is that of one frame, so that its sample has the frame before it, or the first good one.
+// damaged reports whether an error concerns one frame. Its sample then has the frame before it, or the first good one.
 func damaged(err error) bool {
 	var bad *dataset.FormatError
 	return errors.As(err, &bad) && !errors.Is(err, dataset.ErrUnsupported)

@@ -33,7 +33,7 @@ func (m *Media) subsampled(b []byte, luma bool) (*tensor.Tensor, *FormatError) {
 	return pixels(out, m.Height, m.Width, 3)
 }
 
-// bayerOrder returns the colours of the four pixels of a pattern, such as "rggb" of bayer_rggb8, and the bytes of a pixel; 0 if it is none.
+// bayerOrder returns a pattern's four colours, such as "rggb" for bayer_rggb8, and the bytes a pixel, or 0 if the encoding is no pattern.
 func bayerOrder(encoding string) (order string, size int) {
 	for _, order := range [4]string{"rggb", "bggr", "grbg", "gbrg"} {
 		switch encoding {
@@ -46,8 +46,8 @@ func bayerOrder(encoding string) (order string, size int) {
 	return "", 0
 }
 
-// mosaic decodes pixels of one colour each, of 1 or 2 bytes, little-endian. The other two colours are the rounded means of their neighbours; a pixel on
-// the border is as the next inside. Colours of 16 bits become 8, 65535 255, rounded.
+// mosaic decodes pixels that have one colour each, in 1 or 2 bytes, little-endian. The other two colours are the rounded means of the neighbours; a pixel
+// on the border repeats the next inside. 16-bit colours are rounded to 8 bits, so that 65535 becomes 255.
 func (m *Media) mosaic(b []byte, order string, size int) (*tensor.Tensor, *FormatError) {
 	if bad := m.sized(b, size); bad != nil {
 		return nil, bad

@@ -319,7 +319,7 @@ const (
 	CodeRecordingBroken = leftOut + "recording-broken"
 	// CodeSplitOrder: a split whose episodes do not follow each other. Count is its episodes, Want their range. Example: episodes 0 and 2.
 	CodeSplitOrder = leftOut + "split-order"
-	// CodeTransactionOpen: a transaction at the end of a write-ahead log that did not end. Subject is the file. Example: a recorder that was killed, or a
-	// file of which a copy has the first part.
+	// CodeTransactionOpen: the last transaction in a write-ahead log has no end. Subject is the file. Example: a recorder that was killed, or a copy that
+	// was cut short.
 	CodeTransactionOpen = leftOut + "transaction-open"
 )

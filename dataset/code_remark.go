@@ -16,13 +16,13 @@ const (
 	CodeFrameParents = remark + "frame-parents"
 	// CodeMessagesEmpty: Count of Of messages of a list have no elements, and make no rows. Example: position of a JointState without joints.
 	CodeMessagesEmpty = remark + "messages-empty"
-	// CodeRowsWithoutTask: Count of Of rows or windows come before the first text that is the task, and have none. Example: a topic /task that begins 2 s later.
+	// CodeRowsWithoutTask: Count of Of rows or windows come before the task's first text, and have no task. Example: a topic /task that begins 2 s later.
 	CodeRowsWithoutTask = remark + "rows-without-task"
-	// CodePublishersAlternate: the messages of a topic come from the publishers Names in turn, and go back to an earlier one Count times of Of messages.
+	// CodePublishersAlternate: a topic's messages come from the publishers Names in turn, and return to an earlier one Count times in Of messages.
 	// Example: two nodes that both publish /cmd_vel.
 	CodePublishersAlternate = remark + "publishers-alternate"
-	// CodeListsPadded: Count of Of messages have a list that is shorter than the longest, of Want elements, and is filled up with NaN. Got is the range of
-	// the lengths. Example: "1147 to 1150" ranges of a laser's scans.
+	// CodeListsPadded: Count of Of messages have a list shorter than the longest, which has Want elements; NaN fills the rest. Got is the range of
+	// lengths. Example: "1147 to 1150" ranges of a laser's scans.
 	CodeListsPadded = remark + "lists-padded"
 	// CodeMessageSurplus: Count of Of messages have Bytes after the last field of their type, which are ignored as in ROS. Example: rosserial sends a
 	// std_msgs/Float32 of 5 bytes.

@@ -82,7 +82,7 @@ type Options struct {
 	// Stretch chooses one of the stretches of a log whose recorder's clock was set back, from 1; see [SetBackError]. 0 is the whole log, which is an
 	// error if it has several, and -1 all of them, in the order of time.
 	Stretch int `json:"stretch"`
-	// TaskFrom is the topic of a log, or the column of texts of a dataset, with the task: that of a row is the text that was last said. Rows before
+	// TaskFrom is a log's topic, or a dataset's text column, that has the task. A row's task is the last text at or before its time. Rows before
 	// the first text have no task.
 	TaskFrom string `json:"task_from"`
 	// Definitions are folders and files of message definitions (.msg, in folders named for their packages), for recordings that lack some.
@@ -199,7 +199,7 @@ func open(ctx context.Context, path string, opt Options) (_ Dataset, err error) 
 	return opened(f.Open(ctx, path, opt))
 }
 
-// opened replaces a nil pointer of a format's type by nil.
+// opened returns nil for a nil pointer to a format's type.
 func opened(d Dataset, err error) (Dataset, error) {
 	if err != nil {
 		return nil, err

@@ -48,7 +48,7 @@ type TextStream struct {
 	Later  bool // there is no text before the first time
 }
 
-// At returns the text at a time. Before all times that is the first, or "" if Later.
+// At returns the text at a time. Before the first time it returns the first text, or "" if Later is set.
 func (t *TextStream) At(time int64) string {
 	i, found := slices.BinarySearch(t.Times, time)
 	if i == 0 && !found && t.Later {
@@ -60,7 +60,7 @@ func (t *TextStream) At(time int64) string {
 	return t.Values[i]
 }
 
-// TakeTask makes the texts of a name the task of the steps, for Options.TaskFrom. If there are none, the error is an *OptionError with names of texts.
+// TakeTask makes the texts with a name the episode's task, for Options.TaskFrom. If the name has no texts, it returns an *OptionError that lists the names.
 func (e *Episode) TakeTask(name string, names []string) error {
 	at := slices.IndexFunc(e.Texts, func(t TextStream) bool { return t.Name == name })
 	if at < 0 {

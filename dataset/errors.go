@@ -103,8 +103,8 @@ func (e *FormatError) Unwrap() []error {
 	return list
 }
 
-// Watched begins to watch what is read at path; the caller defers the function that it returns. An error of the system that is met there becomes the
-// error, even if the code between passed over it or took it for damage.
+// Watched begins a watch over reads at path; the caller defers the returned function. A system error at path becomes *err, even if the code between
+// passed over it or took it for damage.
 //
 //	defer dataset.Watched(path, &err)()
 func Watched(path string, err *error) func() {
@@ -116,7 +116,7 @@ func Watched(path string, err *error) func() {
 	}
 }
 
-// Guard is Watched for a reader, and turns a panic into a *FormatError of the file, so that a mistake in a reader costs that file. Open and the Episode
+// Guard is Watched for a reader. It also turns a panic into a *FormatError, so that a mistake in a reader costs one file. Open and the Episode
 // methods of all readers defer it.
 func Guard(format, path string, err *error) func() {
 	done := Watched(path, err)
@@ -132,11 +132,11 @@ func Guard(format, path string, err *error) func() {
 	}
 }
 
-// IsSystem reports whether an error is of the system or the network: see [storage.IsSystem]. It ends what reads a dataset; only damaged data is skipped.
+// IsSystem is [storage.IsSystem]. Such an error ends every reading of a dataset; only damaged data is skipped.
 func IsSystem(err error) bool { return storage.IsSystem(err) }
 
-// AsBroken returns the *FormatError in an error of a file that is broken, and false for other errors. A file that is not supported,
-// or that memory has no room for, is not broken.
+// AsBroken returns the *FormatError in an error about a broken file, and false for other errors. A file is not broken if its format is not supported,
+// or if it does not fit the memory.
 func AsBroken(err error) (*FormatError, bool) {
 	var bad *FormatError
 	if !errors.As(err, &bad) || errors.Is(err, ErrUnsupported) || errors.Is(err, errs.OutOfMemory) {

@@ -80,7 +80,7 @@ func isWholePNG(b []byte) bool {
 	return false
 }
 
-// jpegEnd returns the place of the marker of the end of a JPEG, or 0. The segment at a place is that of its first scan.
+// jpegEnd returns the place of a JPEG's end marker, or 0. at is the place of its first scan.
 func jpegEnd(b []byte, at int) int {
 	for at+4 <= len(b) {
 		at += 2 + int(binary.BigEndian.Uint16(b[at+2:]))

@@ -59,7 +59,7 @@ func orderOf[T int64 | float64 | float32](clock *tensor.Tensor, limit T) (rows [
 	return rows, back, lost, nil
 }
 
-// InOrder returns the indices of times in ascending order, in which equal times keep theirs; nil if the times ascend.
+// InOrder returns indices that sort the times, or nil if they ascend already. Equal times keep their order.
 func InOrder(times []int64) []int {
 	if slices.IsSorted(times) {
 		return nil

@@ -19,7 +19,7 @@ import (
 type File interface {
 	io.ReaderAt
 	io.Closer
-	// Size is that at the time of Open, bytes.
+	// Size returns the file's size when it was opened, bytes.
 	Size() int64
 }
 

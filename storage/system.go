@@ -15,14 +15,14 @@ import (
 	"github.com/robocache/robocache/internal/fault"
 )
 
-// ErrSystem is an error of a store or of the way to it, not of a file's bytes. The errors of a [Store] wrap it.
+// ErrSystem is an error in a store or on the way to it, as opposed to damaged bytes. The errors of a [Store] wrap it.
 var ErrSystem = errors.New("error of the system")
 
-// ofNames are errors of the system that a wrong name in a dataset causes.
+// ofNames are system errors that a wrong name in a dataset causes.
 var ofNames = []error{fs.ErrNotExist, syscall.ENOTDIR, syscall.EISDIR, syscall.ENAMETOOLONG, syscall.ELOOP, syscall.EINVAL}
 
-// IsSystem reports whether an error is one of the system or the network, which another try may not meet: no free descriptor, a failing disk, a missing
-// permission, a time limit, an object store that does not answer. A file that does not exist is none, and neither are damaged bytes.
+// IsSystem reports whether the system or the network caused an error, so that a later try may succeed: no free descriptor, a failing disk, a missing
+// permission, a time limit, an object store without an answer. A missing file and damaged bytes are no system errors.
 func IsSystem(err error) bool {
 	for _, kind := range []error{ErrSystem, fs.ErrPermission, os.ErrDeadlineExceeded, context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, kind) {
@@ -33,8 +33,8 @@ func IsSystem(err error) bool {
 	return errors.As(err, &code) && !slices.ContainsFunc(ofNames, func(name error) bool { return errors.Is(code, name) })
 }
 
-// Watch keeps the first error of the system that this package meets at a file, or at a folder and all below it. A reader that passes over an error, or
-// that takes a failing disk for a damaged file, cannot hide it.
+// Watch keeps the first system error that this package meets at a file, or below a folder. So no reader can hide an error by passing over it, or by
+// reporting a failing disk as a damaged file.
 type Watch struct {
 	name string
 	err  error // guarded by watches
@@ -62,7 +62,7 @@ func (w *Watch) Stop() error {
 	return w.err
 }
 
-// observed returns the error of a call, which watches of the name keep if it is one of the system. The end of a context is the caller's.
+// observed returns a call's error, and gives it to the watches of the name if it is a system error. A context's end belongs to the caller and is left out.
 func observed(name string, err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || !IsSystem(err) {
 		return err
@@ -78,7 +78,7 @@ func observed(name string, err error) error {
 	return err
 }
 
-// within reports whether a name is another one, or below it.
+// within reports whether a name is top or lies below it.
 func within(name, top string) bool {
 	rest, is := strings.CutPrefix(name, strings.TrimRightFunc(top, func(r rune) bool { return r == '/' || r == filepath.Separator }))
 	return is && (rest == "" || os.IsPathSeparator(rest[0]))
@@ -103,7 +103,7 @@ type LocalFile struct {
 	size int64
 }
 
-// openLocal opens a regular file. To open a pipe waits for its other end, and a device may have any effect.
+// openLocal opens a regular file. It refuses pipes, because opening one waits for the other end, and devices, because opening one may have any effect.
 func openLocal(path string) (File, error) {
 	st, err := os.Stat(path)
 	if err != nil {
@@ -122,7 +122,7 @@ func openLocal(path string) (File, error) {
 	return &LocalFile{file, st.Size()}, nil
 }
 
-// NotFileError is a name that is no regular file's. It is dataset.ErrUnsupported.
+// NotFileError reports a name that is not a regular file. It is dataset.ErrUnsupported.
 type NotFileError struct{ Mode fs.FileMode }
 
 func (e *NotFileError) Error() string {
@@ -135,13 +135,13 @@ func (e *NotFileError) Error() string {
 // Unwrap returns dataset.ErrUnsupported.
 func (e *NotFileError) Unwrap() error { return errs.Unsupported }
 
-// Size is that at the time of Open, bytes.
+// Size returns the file's size when it was opened, bytes.
 func (f *LocalFile) Size() int64 { return f.size }
 
 // Close closes the file.
 func (f *LocalFile) Close() error { return f.File.Close() }
 
-// ReadAt is that of [os.File].
+// ReadAt is [os.File.ReadAt].
 func (f *LocalFile) ReadAt(b []byte, off int64) (int, error) {
 	return call("read", f.File.Name(), func() (int, error) { return f.File.ReadAt(b, off) })
 }

@@ -18,7 +18,7 @@ func (b *asking) inputs() []string {
 	return slices.Concat(b.Paths, b.Definitions, []string{b.PlanFile, b.Fresh})
 }
 
-// lock locks the outputs of this program against others, once the folders that they lie in are there.
+// lock locks this program's outputs against other programs. Their folders must exist.
 func (b *asking) lock() (unlock func(), err error) {
 	var paths []string
 	if b.state != "" {

@@ -169,7 +169,7 @@ func (b *asking) resume(ctx context.Context, g *loader.Group) (at, begun spot, g
 	return last.at, last.begun, true, nil
 }
 
-// compare returns the error of a state file of another rank that draws from other episodes: two ranks would draw the same windows then.
+// compare returns an error if another rank's state file has other episodes, because two ranks would then draw the same windows.
 func (b *asking) compare(l *loader.Loader) error {
 	worlds, err := ranksOf(b.state)
 	for _, rank := range worlds[b.world] {

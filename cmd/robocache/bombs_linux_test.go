@@ -255,7 +255,7 @@ func put(t *testing.T, dir, name string, data []byte) string {
 	return path
 }
 
-// margin is how much a process takes above --max-memory: its code, and memory that is taken before the watch looks again.
+// margin is the memory above --max-memory: the program's code, and allocations between two looks of the watch.
 const margin = 96 << 20
 
 func TestBombsAreRefusedInWordsWithinTheLimit(t *testing.T) {
@@ -281,7 +281,7 @@ func TestBombsAreRefusedInWordsWithinTheLimit(t *testing.T) {
 	}
 }
 
-// measured runs a command below a limit of its address space, KiB, and returns its exit code, the most memory that it had, and its messages.
+// measured runs a command with a limit on its address space, KiB. It returns the exit code, the peak memory, and the messages.
 func measured(t *testing.T, limit string, args ...string) (code int, rss int64, stderr string) {
 	cmd, _ := program(t, append([]string{"-c", `ulimit -v "$0"; exec "$@"`, limit, os.Args[0]}, args...)...)
 	var text bytes.Buffer

@@ -25,8 +25,8 @@ import (
 	"github.com/robocache/robocache/view"
 )
 
-// The codes that commands may have beyond those of inspect, or lack. All other codes of inspect are codes of each command, whatever their
-// class: damage, problems, remarks and data that was left out.
+// The codes that a command may have beyond inspect's, or lack. Each other code in inspect's report is in every command's, in all classes: damage,
+// problems, remarks and left-out data.
 var (
 	// A field of an episode has these facts, and inspect makes a sentence of it. The other reports have the field itself.
 	fieldCodes = []dataset.Code{dataset.CodeStepsOnly, dataset.CodeIntegersRounded}
@@ -147,7 +147,7 @@ func viewedCodes(t *testing.T, path string, stretch int) codeSet {
 	return set
 }
 
-// recordingsIn returns the files and folders of a case that inspect reads. They lie in the case, or one folder below.
+// recordingsIn returns a case's files and folders that inspect reads. They lie in the case's folder, or one below.
 func recordingsIn(t *testing.T, dir string) (list []string) {
 	entries, err := filepath.Glob(filepath.Join(dir, "*"))
 	require.NoError(t, err)

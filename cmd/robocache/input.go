@@ -23,7 +23,7 @@ import (
 // stdin names the standard input on a command line.
 const stdin = "-"
 
-// begin checks that the outputs can be written, and gives the input a name that can be opened repeatedly. others are further inputs.
+// begin checks that the outputs can be written, and gives the input a path that can be opened more than once. others are further inputs.
 func (a *app) begin(in *string, others []string, outputs ...output) (clean func(), err error) {
 	if err := writable(append(others, *in), outputs...); err != nil {
 		return nil, err

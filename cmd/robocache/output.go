@@ -35,14 +35,14 @@ func checkFiles(out, plot, backend string, kinds ...string) error {
 	return nil
 }
 
-// output is a file that a command writes, with its flag, or a folder. Without a path there is none.
+// output is a file or folder that a command writes, with its flag. An empty path is no output.
 type output struct {
 	flag, path string
 	folder     bool
 }
 
-// writable checks before the work that outputs can be written, and that they replace neither an input nor each other: no output is an input, lies in
-// one, or has one in it. Of folders it checks no more, and makes none.
+// writable checks before the work that outputs can be written, and that they replace neither an input nor each other: no output is an input, lies below
+// one, or contains one. It makes no folder.
 func writable(inputs []string, outputs ...output) error {
 	for i, o := range outputs {
 		if o.path == "" {
@@ -71,7 +71,7 @@ func writable(inputs []string, outputs ...output) error {
 	return nil
 }
 
-// datasetOf returns the folder of a dataset that is named by its meta/info.json, or the path.
+// datasetOf returns the dataset's folder if the path is its meta/info.json, else the path.
 func datasetOf(path string) string {
 	if dir := filepath.Dir(path); filepath.Base(path) == "info.json" && filepath.Base(dir) == "meta" {
 		return filepath.Dir(dir)
@@ -79,7 +79,7 @@ func datasetOf(path string) string {
 	return path
 }
 
-// alone locks an output against other programs of the command.
+// alone locks an output against other runs of the command.
 func alone(path, command string) (unlock func(), err error) {
 	at := filepath.Clean(path)
 	unlock, err = atomicfile.Lock(filepath.Join(filepath.Dir(at), "."+filepath.Base(at)+"."+command+".lock"))

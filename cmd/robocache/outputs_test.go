@@ -51,7 +51,7 @@ func TestEveryOutputFlagIsInTheTable(t *testing.T) {
 	}
 }
 
-// treeOf returns the files below a folder with their contents.
+// treeOf returns the contents by path below a folder.
 func treeOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}

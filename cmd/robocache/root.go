@@ -136,10 +136,10 @@ func (a *app) version() error {
 	return err
 }
 
-// memoryVariable is --max-memory for programs that start this one, such as Python.
+// memoryVariable sets --max-memory for programs that start this one, such as Python.
 const memoryVariable = "ROBOCACHE_MAX_MEMORY"
 
-// leastMemory is what any command takes, bytes.
+// leastMemory is the least memory that a command takes, bytes.
 const leastMemory = 64 << 20
 
 // bytesFlag is --max-memory.
@@ -160,7 +160,7 @@ func (f bytesFlag) Set(text string) error {
 	return err
 }
 
-// limitMemory sets the limit of the memory, and ends the program with a sentence if the command takes more.
+// limitMemory sets the memory limit, and ends the program with an error if the command takes more.
 func (a *app) limitMemory(flag string) error {
 	text, name := flag, "--max-memory"
 	if text == "" {

@@ -123,7 +123,7 @@ func (s *statistics) check() error {
 	}
 	inputs := slices.Concat([]string{s.after, s.planFile}, s.read.Definitions, s.paths)
 	if (s.form.Name == "lerobot" || s.form.Name == "gr00t") && !s.merge && filepath.Clean(s.out) == filepath.Join(s.paths[0], "meta", "stats.json") {
-		inputs = inputs[:len(inputs)-1] // the dataset's statistics are computed anew, and what they have of images is taken over
+		inputs = inputs[:len(inputs)-1] // the dataset's statistics are computed anew, and their entries about images are kept
 	}
 	return writable(inputs, output{flag: "-o", path: s.out})
 }

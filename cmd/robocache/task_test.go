@@ -15,7 +15,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// spoken is a log of /arm at 10 Hz, 40 messages, and of /task, whose texts come at 1, 2 and 3 s.
+// spoken is a log with 40 messages on /arm at 10 Hz, and texts on /task at 1, 2 and 3 s.
 func spoken(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "spoken.mcap")
 	require.NoError(t, mcap.WriteFile(path, mcap.WriterOptions{}, func(w *mcap.Writer) error {
@@ -36,7 +36,7 @@ func spoken(t *testing.T) string {
 	return path
 }
 
-// A topic of text is the task of each row, of the targets that have one; others list it.
+// A text topic is each row's task in targets that store tasks; the others list it as lost.
 func TestATopicIsTheTask(t *testing.T) {
 	in, dir := spoken(t), t.TempDir()
 	out := filepath.Join(dir, "l")

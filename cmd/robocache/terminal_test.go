@@ -14,10 +14,11 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// obeyed is what a terminal acts on: controls except tabs and newlines, bytes that are no UTF-8, and controls of the writing direction. FAKE is a line of a name.
+// obeyed matches bytes that a terminal acts on: controls except tabs and newlines, bytes outside UTF-8, and controls of the writing direction. FAKE is a
+// line inside a name.
 var obeyed = regexp.MustCompile("[\x00-\x08\x0b-\x1f\x7f\u0080-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|\nFAKE")
 
-// No command passes on what names in a file, or the name of the file, have for a terminal.
+// No command passes controls in names to a terminal, neither from inside a file nor from the file's own name.
 func TestNamesDoNothingToATerminal(t *testing.T) {
 	evil := "\x1b]0;PWNED\a\x1b[2J\u009b31m\u202e"
 	dir := t.TempDir()

@@ -11,8 +11,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// A camera or stream that was asked for and that no episode of the output has ends convert with exit code 3. The output is whole, and has
-// the rest.
+// If no episode in the output has a requested camera or stream, convert ends with exit code 3. The output is whole, and has the other streams.
 func TestWhatNoEpisodeOfTheOutputHasIsAnError(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a", "b"} { // the second stream of both is empty

@@ -178,7 +178,7 @@ func (r *voxelRequest) around(c *cloud, lo, hi [3]float64) ops.VoxelGrid {
 	return g
 }
 
-// checkRoom returns an error if an output would fill the memory.
+// checkRoom returns an error if an output does not fit the memory.
 func checkRoom(g ops.VoxelGrid, c *cloud, o ops.VoxelizeOptions) error {
 	cells, err := g.Cells()
 	if err != nil {

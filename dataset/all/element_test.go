@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/dataset/mcap"
 )
 
-// One message of another size costs itself in each encoding: the other eleven are there, and a note counts it.
+// If one message has another size, the other eleven are read in each encoding, and a note counts it.
 func TestAMessageOfAnotherSizeCostsItself(t *testing.T) {
 	number := func(head []byte) func(i int) []byte {
 		return func(i int) []byte {

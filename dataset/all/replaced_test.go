@@ -25,7 +25,7 @@ type replacement struct {
 	rows       bool // the bytes are a recording with one stream of fewer rows, which a layout of T+1 states or several rates allows
 }
 
-// timesOnly is the content without its values.
+// timesOnly returns a content without its values.
 func (c content) timesOnly() content {
 	times := map[string]int{}
 	for name, n := range c.elements {
@@ -35,7 +35,7 @@ func (c content) timesOnly() content {
 	return c
 }
 
-// withoutTheStreamOf is the content without the stream of the first element that a part lacks.
+// withoutTheStreamOf returns a content without the stream that has the first element missing in a part.
 func (c content) withoutTheStreamOf(part content) content {
 	for name, n := range c.elements {
 		if part.elements[name] < n {
@@ -48,7 +48,7 @@ func (c content) withoutTheStreamOf(part content) content {
 	return c
 }
 
-// An element of a file that is replaced, by nothing, by two of it or by one of another size, costs itself with a note, or is an error with a type.
+// An element is replaced by nothing, by two copies, or by one with another size. Either a note counts it and all others are read, or the error has a type.
 func TestAReplacedElementIsNotedOrAnError(t *testing.T) {
 	replaced := map[string]func(name string, data []byte) []replacement{
 		"rlds": replacedRecords, "calvin": replacedFrames, "aloha/testdata/jpeg.hdf5": replacedShapes, "hdf5/plain/testdata/several.hdf5": replacedShapes,
@@ -96,7 +96,7 @@ func others(b []byte) map[string][]byte {
 	return map[string][]byte{"empty": nil, "doubled": slices.Concat(b, b), "short": b[:len(b)*2/3], "long": append(bytes.Clone(b), make([]byte, 9)...)}
 }
 
-// replacedRecords has each record of a TFRecord file replaced, with checksums that are right.
+// replacedRecords replaces each record in a TFRecord file, with right checksums.
 func replacedRecords(name string, data []byte) (list []replacement) {
 	if !strings.Contains(name, "tfrecord") {
 		return nil
@@ -116,7 +116,7 @@ func replacedRecords(name string, data []byte) (list []replacement) {
 	return list
 }
 
-// replacedFrames has a file of a frame replaced.
+// replacedFrames replaces a frame's file.
 func replacedFrames(name string, data []byte) (list []replacement) {
 	if !strings.HasPrefix(path.Base(name), "episode_") {
 		return nil
@@ -127,7 +127,7 @@ func replacedFrames(name string, data []byte) (list []replacement) {
 	return list
 }
 
-// replacedShapes has the rows, and then the other dimensions, of each dataset of an HDF5 file replaced in its object header of version 1.
+// replacedShapes replaces, in the version 1 object header of each HDF5 dataset, the number of rows and then the other dimensions.
 func replacedShapes(name string, data []byte) (list []replacement) {
 	for at := 0; at+32 <= len(data); at += 8 {
 		rank := int(data[at+9])

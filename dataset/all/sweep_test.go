@@ -40,7 +40,7 @@ type sweep struct {
 	changes bool // a part may have other values: numbers become text, steps get another clock
 }
 
-// content is all that can be read of a recording.
+// content is everything that a reader returns for a recording.
 type content struct {
 	elements map[string]int // rows, frames, clouds and texts, how often each is there
 	notes    map[string]int
@@ -133,8 +133,7 @@ func (s *sweep) read(ctx context.Context, path string) (c content, err error) {
 	return c, nil
 }
 
-// compare returns the fault of a part of a recording, or of one with a change: an error without a type, or an element that is missing or new, and no
-// note says so.
+// compare returns the fault of a changed recording: an error without a type, or a missing or new element without a note.
 func (s *sweep) compare(whole, part content) error {
 	for _, err := range part.errs {
 		if wrong := mutate.Untyped(err); wrong != nil {
@@ -343,7 +342,7 @@ func cuts(n, files int) (list []int) {
 	return append(list, n-1)
 }
 
-// Each part of a recording gives the elements that are whole in it, or an error with a type, and the rest is a note.
+// A part of a recording gives its whole elements and a note about the rest, or an error with a type.
 func TestAPartOfARecordingGivesWhatIsWholeAndANoteOfTheRest(t *testing.T) {
 	formats := map[string]bool{}
 	for _, s := range sweeps(t) {
@@ -403,7 +402,7 @@ func picture(shade, size int) []byte {
 	return b.Bytes()
 }
 
-// Elements that are empty, doubled or of another size cost themselves: each other element of the recording is there.
+// If an element is empty, doubled or has another size, all other elements are still read.
 func TestAnElementOfAnotherSizeCostsItself(t *testing.T) {
 	for _, s := range sweeps(t)[:3] { // their elements stand for themselves in the bytes
 		t.Run(s.name, func(t *testing.T) {
@@ -452,7 +451,7 @@ func TestAnElementOfAnotherSizeCostsItself(t *testing.T) {
 	}
 }
 
-// noted returns an error that names a note which another content does not have, or nil.
+// noted returns an error that names a note missing in another content, or nil.
 func (c content) noted(other content) error {
 	for name, n := range c.notes {
 		if other.notes[name] < n {
@@ -462,7 +461,7 @@ func (c content) noted(other content) error {
 	return nil
 }
 
-// emptied is an element without content: of a table an empty line, of a log a message of no bytes.
+// emptied is an element without content: an empty line in a table, a message without bytes in a log.
 func emptied(file string, element []byte) []byte {
 	if file == "log.ulg" {
 		return []byte{0, 0, element[2]}

@@ -66,7 +66,7 @@ func create(path string) (*file, error) {
 	return &file{f: f, path: path, target: target, release: release}, nil
 }
 
-// createBeside makes a temporary file beside another, and claims it until release.
+// createBeside makes a temporary file beside a target, and claims it until release.
 func createBeside(target string, mode fs.FileMode) (f *os.File, release func(), err error) {
 	release, err = claimBeside(target, func(name string) (err error) {
 		f, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
@@ -75,7 +75,7 @@ func createBeside(target string, mode fs.FileMode) (f *os.File, release func(), 
 	return f, release, err
 }
 
-// claimBeside makes a temporary file or folder beside a name with do, and claims it until release: Abandon removes it, and no Sweep does.
+// claimBeside makes a temporary file or folder beside a target by calling do. Until release, Abandon removes it and no Sweep does.
 func claimBeside(target string, do func(name string) error) (release func(), err error) {
 	for {
 		var salt [8]byte
@@ -274,7 +274,7 @@ func renameAll(files []*file) error {
 }
 
 // Check returns the error that writing a file would meet from the start: no such folder, no permission, a folder of that name. It leaves nothing, and
-// removes what killed programs left of the file.
+// removes the temporaries that killed programs left.
 func Check(path string) error {
 	if target, err := Follow(path); err == nil {
 		sweepBeside(target)
@@ -299,7 +299,7 @@ func syncDir(dir string) error {
 	return errors.Join(flush(d), d.Close())
 }
 
-// flush flushes a file or folder to the disk. Where the file system cannot, as some of networks, a write alone must do.
+// flush flushes a file or folder to the disk. It returns nil if the file system cannot, as some network file systems.
 func flush(f *os.File) error {
 	err := f.Sync()
 	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) {

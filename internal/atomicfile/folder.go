@@ -51,7 +51,7 @@ func NewFolder(path string, replace bool) (*Folder, error) {
 	return f, nil
 }
 
-// Create makes a file of the folder, and the folders above it. path begins with that of Path.
+// Create makes a file in the folder, and the folders above it. path begins with Path.
 func (f *Folder) Create(path string) (file *fault.File, err error) {
 	temporary.Lock() // so that none is made after Abandon
 	defer temporary.Unlock()
@@ -61,7 +61,7 @@ func (f *Folder) Create(path string) (file *fault.File, err error) {
 	return fault.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 }
 
-// TemporaryFolder makes a folder of this user alone, beside a name that nothing needs to have, which no Commit names: remove takes it away.
+// TemporaryFolder makes a folder with mode 0700 beside a path, which need not exist. remove deletes the folder.
 func TemporaryFolder(beside string) (dir string, remove func(), err error) {
 	sweepBeside(beside)
 	release, err := claimBeside(beside, func(name string) error {

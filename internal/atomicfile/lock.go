@@ -37,7 +37,7 @@ func Lock(path string) (unlock func(), err error) {
 	}
 }
 
-// lock makes a file and locks it. Of the errors, only ErrLocked is a lock that another holds; again is set if that one has removed the file meanwhile.
+// lock makes a file and locks it. The error is ErrLocked if another program holds the lock; again is set if that program has removed the file meanwhile.
 func lock(path string) (f *os.File, again bool, err error) {
 	f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|noFollow, 0o666)
 	if err != nil {
@@ -59,7 +59,7 @@ func lock(path string) (f *os.File, again bool, err error) {
 	return f, false, nil
 }
 
-// same returns an error if an open file has not the name, which is fs.ErrNotExist if the name is gone or another's.
+// same returns an error unless path still names the open file: fs.ErrNotExist if the name is gone or names another file.
 func same(f *os.File, path string) error {
 	own, err := f.Stat()
 	if err != nil {
@@ -72,8 +72,8 @@ func same(f *os.File, path string) error {
 	return err
 }
 
-// hold opens a temporary file or folder and locks it until it is closed, or the program ends; held is nil where it cannot be locked. free is false if
-// another holds it, or has removed it.
+// hold opens and locks a temporary file or folder. The lock lasts until held is closed or the program ends; held is nil if the system cannot lock it. free
+// is false if another program holds the lock, or has removed the file.
 func hold(path string) (held *os.File, free bool) {
 	for _, mode := range []int{os.O_RDWR, os.O_RDONLY} { // the first fails for a folder, and the second cannot lock on some networks
 		f, err := os.OpenFile(path, mode|noFollow, 0)

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// noFollow opens no link, and waits for no program at the other end of a pipe.
+// noFollow are flags of open: a link is an error, and a pipe does not block.
 const noFollow = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 
 // tryLock locks a file until it is closed or the program ends; possible is false where its disk has no locks.
@@ -23,7 +23,7 @@ func tryLock(f *os.File) (held, possible bool) {
 	}
 }
 
-// links returns how many names a file has.
+// links returns the number of a file's names.
 func links(st os.FileInfo) int {
 	if s, ok := st.Sys().(*syscall.Stat_t); ok {
 		return int(s.Nlink)

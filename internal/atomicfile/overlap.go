@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// Overlap reports whether an output is an input, lies in it, or has it in it. Links of both kinds are resolved, also those in an input folder if there is
-// a file at the output, which would be replaced. Neither needs to exist.
+// Overlap reports whether an output is an input, lies below it, or contains it. Symbolic and hard links are resolved, also inside an input folder if the
+// output exists. Neither path needs to exist.
 func Overlap(in, out string) bool {
 	in, out = resolved(in), resolved(out)
 	return within(in, out) || within(out, in) || linked(in, out)
@@ -53,7 +53,7 @@ func linked(folder, file string) (found bool) {
 	}
 	_ = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.Type()&fs.ModeSymlink == 0 && (!d.Type().IsRegular() || links(is) == 1) {
-			return nil // what cannot be listed cannot be read either
+			return nil // a folder that cannot be listed cannot be read either
 		}
 		if found = within(resolved(path), file); found {
 			return filepath.SkipAll

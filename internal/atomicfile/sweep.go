@@ -10,11 +10,11 @@ import (
 )
 
 // Sweep removes from a folder what programs that were killed have left of files and folders that they were writing there, of names that the caller knows
-// for its own. What a program is writing now stays; where files cannot be locked, nobody may be writing them. A folder that a killed program was about to
+// for its own. A temporary that a program holds stays; if the system cannot lock files, no program may be writing them. A folder that a killed program was about to
 // replace, and that has no name any more, gets its name back.
 func Sweep(dir string, own func(name string) bool) error { return sweep(dir, own, false) }
 
-// sweepBeside removes what killed programs left of a file or folder, if locks show that nobody is writing it. What cannot be removed stays.
+// sweepBeside removes the temporaries that killed programs left beside a target, if their locks are free. It ignores errors.
 func sweepBeside(target string) {
 	_ = sweep(filepath.Dir(target), func(name string) bool { return name == filepath.Base(target) }, true)
 }

@@ -17,7 +17,7 @@ var temporary = struct {
 	made  []string // by MkdirAll, each after those above it
 }{paths: map[string]int{}}
 
-// MkdirAll is os.MkdirAll for folders of outputs: Abandon and RemoveEmpty remove the folders that it made and that are empty.
+// MkdirAll is os.MkdirAll for outputs. Abandon and RemoveEmpty remove the folders that it made and that are empty.
 func MkdirAll(path string) error {
 	temporary.Lock()
 	defer temporary.Unlock()
@@ -40,7 +40,7 @@ func Temporary(path string) (release func()) {
 	return release
 }
 
-// making notes a file or folder for Abandon, and makes it with do. Abandon comes before or after both.
+// making notes a path for Abandon and calls do, which makes it. Abandon runs before or after both steps, never between.
 func making(path string, do func() error) (release func(), err error) {
 	temporary.Lock()
 	defer temporary.Unlock()
@@ -69,7 +69,7 @@ func Abandon() {
 	removeEmpty()
 }
 
-// RemoveEmpty removes the folders that MkdirAll has made and that are empty, for a program that ends.
+// RemoveEmpty removes the empty folders that MkdirAll has made. A program calls it at its end.
 func RemoveEmpty() {
 	temporary.Lock()
 	defer temporary.Unlock()

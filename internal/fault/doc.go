@@ -1,2 +1,2 @@
-// Package fault makes calls of the file system and of object stores fail in tests.
+// Package fault makes calls to file systems and object stores fail in tests.
 package fault

@@ -7,7 +7,7 @@ import (
 
 var inject atomic.Pointer[func(op, path string) error]
 
-// Inject makes the calls of the process ask do for an error, until restore. do may be called from any goroutine.
+// Inject passes each call in the process to do, which returns the call's error or nil, until restore. Any goroutine may call do.
 func Inject(do func(op, path string) error) (restore func()) {
 	before := inject.Swap(&do)
 	return func() { inject.Store(before) }

@@ -5,31 +5,31 @@ import (
 	"os"
 )
 
-// ReadFile is that of package os.
+// ReadFile is os.ReadFile, as one call.
 func ReadFile(path string) ([]byte, error) {
 	return Call("read", path, func() ([]byte, error) { return os.ReadFile(path) })
 }
 
-// ReadDir is that of package os.
+// ReadDir is os.ReadDir, as one call.
 func ReadDir(path string) ([]fs.DirEntry, error) {
 	return Call("list", path, func() ([]fs.DirEntry, error) { return os.ReadDir(path) })
 }
 
-// Stat is that of package os.
+// Stat is os.Stat, as one call.
 func Stat(path string) (fs.FileInfo, error) {
 	return Call("stat", path, func() (fs.FileInfo, error) { return os.Stat(path) })
 }
 
-// MkdirAll is that of package os.
+// MkdirAll is os.MkdirAll, as one call.
 func MkdirAll(path string, mode fs.FileMode) error {
 	_, err := Call("create", path, func() (_ any, err error) { return nil, os.MkdirAll(path, mode) })
 	return err
 }
 
-// File is an open file, whose reads and writes are calls.
+// File is an open file. Each read and each write is a call.
 type File struct{ f *os.File }
 
-// OpenFile is that of package os.
+// OpenFile is os.OpenFile, as one call.
 func OpenFile(path string, flag int, mode fs.FileMode) (*File, error) {
 	return Call("open", path, func() (*File, error) {
 		f, err := os.OpenFile(path, flag, mode)
@@ -40,7 +40,7 @@ func OpenFile(path string, flag int, mode fs.FileMode) (*File, error) {
 // Close closes the file.
 func (f *File) Close() error { return f.f.Close() }
 
-// Stat is that of package os.
+// Stat is os.File.Stat.
 func (f *File) Stat() (fs.FileInfo, error) { return f.f.Stat() }
 
 func (f *File) Read(b []byte) (int, error) {

@@ -16,7 +16,7 @@ type Room struct {
 	From  string
 }
 
-// unknown is the room if the system has no numbers.
+// unknown is the Room of a system without numbers.
 const unknown = 1 << 40
 
 func (r Room) least(o Room) Room {
@@ -26,7 +26,7 @@ func (r Room) least(o Room) Room {
 	return r
 }
 
-// free returns how much more memory the process may take by the files below /proc and /sys of root, and by cgroups.
+// free returns the least Room that the files below /proc and /sys of root state: MemAvailable and each cgroup.
 func free(root fs.FS, levels []level) Room {
 	room := Room{unknown, "system"}
 	if text, err := fs.ReadFile(root, "proc/meminfo"); err == nil {
@@ -48,7 +48,7 @@ func meminfo(text []byte) Room {
 	return Room{(kib + values["SwapFree:"]) << 10, "MemAvailable"}
 }
 
-// fields reads lines of a name and a number.
+// fields parses lines that have a name and a number.
 func fields(text []byte) map[string]int64 {
 	values := map[string]int64{}
 	for line := range strings.Lines(string(text)) {
@@ -90,7 +90,7 @@ func number(root fs.FS, name string) (int64, bool) {
 	return int64(min(n, math.MaxInt64)), err == nil
 }
 
-// levels lists the memory cgroups of the process and of all that contain these, of version 1 and 2.
+// levels lists the process's memory cgroups and their parents, for both versions of cgroups.
 func levels(root fs.FS) (list []level) {
 	own, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {
@@ -140,10 +140,10 @@ func within(name, root string) (string, bool) {
 // has reports whether a list with commas has a word.
 func has(list, word string) bool { return strings.Contains(","+list+",", ","+word+",") }
 
-// mount is a line of mountinfo: a folder of a file system, and the place where it is mounted.
+// mount is a line of mountinfo: a file system's folder, and the path where it is mounted.
 type mount struct{ root, at string }
 
-// mountsOf lists the mounts of cgroups of a version that have the memory controller.
+// mountsOf lists the cgroup mounts of a version with the memory controller.
 func mountsOf(mountinfo []byte, version string) (list []mount) {
 	lines := bufio.NewScanner(bytes.NewReader(mountinfo))
 	for lines.Scan() {

@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// Floor is how much memory a small input may take at once, bytes.
+	// Floor is the memory that a small input may take at once, bytes.
 	Floor = 256 << 20
-	// Multiple is how many times its size a larger input may take: no byte of a deflate stream becomes more.
+	// Multiple is the memory that a larger input may take at once, divided by its size. A byte in a deflate stream becomes at most this many.
 	Multiple = 1032
 
 	small = 32 << 20 // bytes that are refused for the input's size only: reading the limits takes some time
-	apart = 96 << 20 // address space that is left for stacks of threads and for C
+	apart = 96 << 20 // address space that threads' stacks and C need
 )
 
 // Error is memory that was refused.
@@ -79,20 +79,20 @@ func Parse(text string) (int64, error) {
 	return 0, fmt.Errorf("got %q, want bytes, at least 1MiB, such as 2GiB", text)
 }
 
-// InUse returns how much memory Go has from the system and not given back, bytes.
+// InUse returns the bytes that Go holds from the system.
 func InUse() int64 {
 	total, _ := inUse()
 	return total
 }
 
-// inUse also returns how much of it no object takes.
+// inUse also returns the part without objects.
 func inUse() (total, idle int64) {
 	s := [...]metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}, {Name: "/memory/classes/heap/free:bytes"}}
 	metrics.Read(s[:])
 	return int64(s[0].Value.Uint64() - s[1].Value.Uint64()), int64(s[2].Value.Uint64())
 }
 
-// Available returns how much more memory the process may take.
+// Available returns the bytes that the process may still take.
 func Available() Room {
 	total, idle := inUse()
 	room := free(root, own())
@@ -104,7 +104,7 @@ func Available() Room {
 	return room
 }
 
-// Limit returns how much memory Go may take in all.
+// Limit returns the bytes that Go may take in all.
 func Limit() Room {
 	total, _ := inUse()
 	room := free(root, own())
@@ -116,8 +116,8 @@ func Limit() Room {
 	return room
 }
 
-// Check returns an *Error if an input of a size should not take n bytes at once: they are more than Multiple times the size and more than Floor, or
-// more than what is available. With --max-memory only that and what is available count. what is the part of the input, such as "chunk".
+// Check returns an *Error if n bytes are too many for an input with the given size: more than Floor and more than Multiple times the size, or more than
+// Available. If --max-memory is set, it replaces the first rule. what names the part of the input, such as "chunk".
 func Check(what string, n, size int64) error {
 	if n > Floor && n/Multiple > size && most.Load() == 0 {
 		return &Error{what, n, Room{Most(size), bySize}}
@@ -125,7 +125,7 @@ func Check(what string, n, size int64) error {
 	return Fits(what, n)
 }
 
-// Most returns how many bytes Check allows an input of a size.
+// Most returns the largest n for which Check returns nil.
 func Most(size int64) int64 {
 	if n := most.Load(); n > 0 {
 		return n
@@ -133,7 +133,7 @@ func Most(size int64) int64 {
 	return max(Floor, min(size, unknown)*Multiple)
 }
 
-// Fits returns an *Error if n bytes are more than what is available.
+// Fits returns an *Error if n is more than Available.
 func Fits(what string, n int64) error {
 	if n < small {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// addressSpace returns how much memory Go may take by RLIMIT_AS: the limit less all that is mapped and is no memory of Go.
+// addressSpace returns the bytes that RLIMIT_AS leaves for Go: the limit less all mappings that are not Go's.
 func addressSpace(root fs.FS) Room {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_AS, &limit); err != nil || limit.Cur > 1<<50 {

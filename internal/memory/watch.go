@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Watch sets the limit of Go's collector, unless GOMEMLIMIT does, and calls over once if the process takes almost all that it may. Go would end with a
-// trace if nothing was left, or the system would kill it. The returned function stops that.
+// Watch sets the collector's limit, unless GOMEMLIMIT does, and calls over once if the process has taken almost all of its memory. Without it the program
+// would end with Go's trace, or the system would kill it. The returned function ends the watch.
 func Watch(over func(*Error)) (stop func()) {
 	limit := Limit()
 	if limit.Bytes >= unknown {

@@ -134,14 +134,14 @@ func (e *builder) add(t *topic) error {
 	return err
 }
 
-// says reports whether the messages of a topic themselves have a text.
+// says reports whether a topic's messages contain a text.
 func (t *topic) says() bool {
 	return t.shape != nil && t.shape.Media == message.NoMedia && slices.ContainsFunc(t.shape.Notes, func(n dataset.Note) bool {
 		return n.Code == dataset.CodeTextFields && !strings.ContainsAny(n.Subject, ".[")
 	})
 }
 
-// text adds the texts of a topic: each where it changes. Of several at one time, the last counts.
+// text adds a topic's texts, one for each change. If several messages have one time, the last counts.
 func (e *builder) text(t *topic, times []int64, order []int) {
 	arrange(t.texts, 1, order)
 	s := dataset.TextStream{Name: t.name, Later: true}

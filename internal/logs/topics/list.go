@@ -104,7 +104,7 @@ func (l *list) join(in *message.ListRows, shape *message.ListShape) {
 	l.add(in, shape)
 }
 
-// pad returns the rows of a list that is padded: behind the elements of a shorter message, the columns are NaN.
+// pad returns the rows of a padded list: a shorter message has NaN in its last columns.
 func (l *list) pad(e *builder, name string, shape *message.ListShape, order []int) table {
 	lengths, width := l.lengths.take(), len(shape.Columns)
 	t := l.of(0).take(shape.Wide, nil, nil)
@@ -187,7 +187,7 @@ func (r *renaming) apply(in *message.ListRows, shape *message.ListShape) {
 	}
 }
 
-// refused returns the note for a list of a topic that cannot be a stream. The note has no code if the list can be one.
+// refused returns the note for a list that cannot be a stream, or a note without a code if it can.
 func (l *list) refused(t *topic, shape *message.ListShape) (n dataset.Note) {
 	span := l.span()
 	if l.shortest == l.longest {

@@ -10,19 +10,19 @@ import (
 	"github.com/robocache/robocache/internal/logs/message"
 )
 
-// leastReturns is the least number of times that a topic goes back to an earlier publisher. A node that was started anew, and the next piece of a
-// recording, have a channel and a sequence of their own and do not go back.
+// leastReturns is the least number of returns to an earlier publisher. A restarted node, or the next piece of a recording, has a new channel and a new
+// sequence, and so no returns.
 const leastReturns = 8
 
 const (
 	mostSources = 256 // channels or frames of a topic that are compared
 	mostRuns    = 8   // sequences that may go on
-	// leastApart is the least gap between the sequences of two publishers whose numbers do not overlap. Messages of one publisher in another order have
+	// leastApart is the least gap between two publishers' sequences if their numbers do not overlap. One publisher's messages in another order have
 	// smaller gaps.
 	leastApart = 64
 )
 
-// turns counts how often the messages of a topic go back to an earlier source.
+// turns counts the returns of a topic's messages to an earlier source.
 type turns[S comparable] struct {
 	sources []S // in the order of their first messages
 	last    S
@@ -41,10 +41,10 @@ func (t *turns[S]) add(s S) {
 	}
 }
 
-// run is consecutive numbers of messages.
+// run is a range of consecutive message numbers.
 type run struct{ first, last uint32 }
 
-// sequences counts how often the numbers of messages go on from an earlier run, for example 1, 100, 2, 101.
+// sequences counts the returns of message numbers to an earlier run, for example in 1, 100, 2, 101.
 type sequences struct {
 	runs    []run // the one with the last message is the last
 	log     int64 // time of the last message
@@ -74,7 +74,7 @@ func (s *sequences) add(number uint32, log int64) {
 	}
 }
 
-// publishers finds topics whose messages come from several publishers: from several channels, with several coordinate frames, or with several sequences.
+// publishers finds a topic's publishers by three properties: channels, coordinate frames and message sequences.
 type publishers struct {
 	channels  turns[int]
 	frames    turns[string]
@@ -94,7 +94,7 @@ func (p *publishers) add(origins []origin, log []int64) {
 	}
 }
 
-// origin returns the origin of a message that was decoded. The frame of a moving thing is "base_link in odom".
+// origin returns the origin of a decoded message. If the message has a child frame, the frame is "base_link in odom".
 func (in *piece) origin(c *channel, m *Message) origin {
 	o := origin{channel: m.Channel, at: m.At, sequence: m.Sequence}
 	d, ok := c.decoder.(message.Headed)
@@ -116,8 +116,8 @@ func (in *piece) origin(c *channel, m *Message) origin {
 // manyNodes are the types of topics to which many nodes send by design.
 var manyNodes = []string{"Log", "ParameterEvent", "DiagnosticArray", "TransformStamped"}
 
-// alternate notes the topics whose samples come from several publishers in turn. Topics of many nodes, and streams that tell their elements apart by
-// names, are none of them.
+// alternate notes the topics whose samples come from several publishers in turn. It leaves out types in manyNodes, and streams that separate their
+// elements by name.
 func (e *builder) alternate(t *topic) {
 	byName := slices.Contains(manyNodes, path.Base(t.kind)) || t.shape.Keyed && !t.ros ||
 		slices.ContainsFunc(t.shape.Lists, func(l message.ListShape) bool { return l.Keyed }) ||

@@ -265,7 +265,7 @@ func (r *reader) read(ctx context.Context, number int, again bool) *part {
 	return p
 }
 
-// A piece is given room for the expected messages after its first ones, and for at most mostAhead times as many, because the expectation is one of the file.
+// After its first messages a piece gets room for the expected messages, but for at most mostAhead times as many, because the file itself states the number.
 const (
 	firstRows = 16
 	mostAhead = 64
