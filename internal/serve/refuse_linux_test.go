@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -317,5 +319,27 @@ func TestEveryRequestIsInTheDocumentation(t *testing.T) {
 	text := filetest.Read(t, "doc.go")
 	for name := range handlers {
 		assert.Contains(t, string(text), "\n//\t"+name+" ", name)
+	}
+}
+
+// The helper takes no socket that a program could have reached by a name, and none of a network.
+func TestASocketWithANameIsRefused(t *testing.T) {
+	for network, address := range map[string]string{"unix": filepath.Join(t.TempDir(), "s"), "tcp": "127.0.0.1:0"} {
+		listener, err := net.Listen(network, address)
+		require.NoError(t, err)
+		conn, err := net.Dial(network, listener.Addr().String())
+		require.NoError(t, err)
+		accepted, err := listener.Accept()
+		require.NoError(t, err)
+		for _, c := range []net.Conn{conn, accepted} {
+			f, err := c.(interface{ File() (*os.File, error) }).File()
+			require.NoError(t, err)
+			_, err = newSocket(int(f.Fd()))
+			var refused *SocketError
+			assert.ErrorAs(t, err, &refused, network)
+			require.NoError(t, f.Close())
+			require.NoError(t, c.Close())
+		}
+		require.NoError(t, listener.Close())
 	}
 }

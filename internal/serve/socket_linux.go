@@ -12,12 +12,9 @@ import (
 // less than a poller.
 type socket struct{ fd int }
 
-// newSocket takes ownership of a descriptor, which must be a Unix stream socket.
+// newSocket takes ownership of a descriptor, which must be one end of an inherited pair: see checkPair.
 func newSocket(fd int) (*socket, error) {
-	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
-	if err == nil && kind != unix.SOCK_STREAM {
-		err = fmt.Errorf("a socket of type %d, want a stream", kind)
-	}
+	err := checkPair(fd)
 	if err == nil {
 		err = unix.SetNonblock(fd, false)
 	}
@@ -26,6 +23,36 @@ func newSocket(fd int) (*socket, error) {
 	}
 	unix.CloseOnExec(fd)
 	return &socket{fd}, nil
+}
+
+// checkPair returns an error unless a descriptor is a Unix stream socket without a name at both ends, which a process can only inherit, and this user made it.
+func checkPair(fd int) error {
+	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
+	if err != nil {
+		return err
+	}
+	if kind != unix.SOCK_STREAM {
+		return fmt.Errorf("a socket of type %d, want a stream", kind)
+	}
+	for _, nameOf := range []func(int) (unix.Sockaddr, error){unix.Getsockname, unix.Getpeername} {
+		name, err := nameOf(fd)
+		if err != nil {
+			return err
+		}
+		switch end := name.(type) {
+		case *unix.SockaddrUnix:
+			if end.Name != "@" && end.Name != "" { // package unix returns "@" for an end without a name
+				return fmt.Errorf("a socket at %s, want one of a pair", end.Name)
+			}
+		default:
+			return fmt.Errorf("a socket of another family (%T), want a Unix socket", name)
+		}
+	}
+	peer, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	if err == nil && int(peer.Uid) != os.Geteuid() {
+		err = fmt.Errorf("a socket of user %d, want one of user %d", peer.Uid, os.Geteuid())
+	}
+	return err
 }
 
 func (s *socket) Read(p []byte) (int, error) {

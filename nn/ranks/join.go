@@ -28,6 +28,13 @@ func (e *JoinError) Error() string {
 
 func (e *JoinError) Unwrap() error { return e.Err }
 
+// OwnerError reports a process of another user at a rank's socket.
+type OwnerError struct{ Got, Want int } // user IDs
+
+func (e *OwnerError) Error() string {
+	return fmt.Sprintf("got a process of user %d, want one of user %d", e.Got, e.Want)
+}
+
 const (
 	again    = 20 * time.Millisecond // between two tries to reach rank 0
 	greeting = 10 * time.Second      // in which who connects has said who it is
@@ -95,7 +102,10 @@ func (g *Group) gather(ctx context.Context, path string) error {
 			return fail("no connection", "one", err)
 		}
 		l := newLink(conn)
-		rank, err := g.greet(l)
+		rank := 0
+		if err = checkOwner(conn); err == nil {
+			rank, err = g.greet(l)
+		}
 		if err != nil {
 			refused = err
 			_ = l.write(left, appendLeft(nil, &LostError{Why: err.Error()})) // it may be gone
@@ -196,6 +206,9 @@ func (g *Group) reach(ctx context.Context, path string) error {
 			return fail("no rank 0", "one, of this machine and of the same launcher", errors.Join(err, ctx.Err()))
 		case <-time.After(again):
 		}
+	}
+	if err := checkOwner(g.links[0].conn); err != nil {
+		return fail("a rank 0 of somebody else", "one of this user", err)
 	}
 	if err := private(filepath.Dir(path)); err != nil { // whoever listens there may say what memory is to be opened
 		return fail("a folder of somebody else", "one of this user", err)
