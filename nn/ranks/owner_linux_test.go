@@ -27,6 +27,13 @@ func as(t *testing.T, uid int, address string) net.Conn {
 		_, _, code := syscall.RawSyscall(syscall.SYS_SETRESUID, ^uintptr(0), uintptr(uid), ^uintptr(0))
 		assert.Zero(t, code)
 		conn, err := net.Dial("unix", address)
+		for range 100 {
+			if !errors.Is(err, syscall.ECONNREFUSED) { // until the other end listens
+				break
+			}
+			time.Sleep(again)
+			conn, err = net.Dial("unix", address)
+		}
 		assert.NoError(t, err)
 		dialled <- conn
 	}()
