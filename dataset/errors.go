@@ -135,6 +135,13 @@ func Guard(format, path string, err *error) func() {
 // IsSystem is [storage.IsSystem]. Such an error ends every reading of a dataset; only damaged data is skipped.
 func IsSystem(err error) bool { return storage.IsSystem(err) }
 
+// IsFatal reports whether an error ends every reading of a dataset: an error of the system, or an option that an episode cannot have, such as a name in
+// Options.TaskFrom. Other errors are about one episode, which a command may skip.
+func IsFatal(err error) bool {
+	var option *OptionError
+	return IsSystem(err) || errors.As(err, &option)
+}
+
 // AsBroken returns the *FormatError in an error about a broken file, and false for other errors. A file is not broken if its format is not supported,
 // or if it does not fit the memory.
 func AsBroken(err error) (*FormatError, bool) {

@@ -13,7 +13,7 @@ import (
 const room = 32 << 20
 
 // Examine reads every episode of d and returns the findings. An episode that cannot be read is a finding. Examine returns an error if ctx ends, and
-// for an error of the system: see [dataset.IsSystem].
+// for an error that ends every reading: see [dataset.IsFatal].
 func Examine(ctx context.Context, d dataset.Dataset, opt Options) (*Report, error) {
 	m := NewExamination(ctx, d, opt)
 	place := -1
@@ -26,8 +26,8 @@ func Examine(ctx context.Context, d dataset.Dataset, opt Options) (*Report, erro
 		if opt.Next != nil {
 			opt.Next()
 		}
-		if m.Add(ctx, number, e, err); m.system != nil {
-			return nil, m.system
+		if m.Add(ctx, number, e, err); m.fatal != nil {
+			return nil, m.fatal
 		}
 	}
 	if ctx.Err() != nil {
@@ -48,7 +48,7 @@ type Examination struct {
 	together *schema
 	stated   *statistics
 	work     *workspace
-	system   error // the first error of the system that reading met
+	fatal    error // the first error that ends the reading
 }
 
 // NewExamination returns an examination of d without episodes.
@@ -56,7 +56,7 @@ func NewExamination(ctx context.Context, d dataset.Dataset, opt Options) *Examin
 	r := &Report{Findings: []Finding{}, Checked: Checked{Rates: []Rate{}, Kinds: Kinds()}}
 	r.Checked.Paths = []Source{{Path: opt.Path, Name: d.Name(), Format: d.Format(), Episodes: d.Len()}}
 	m := &Examination{info: d.Info(), opt: opt, findings: newCollector(r), work: newWorkspace()}
-	done := dataset.Watched(opt.Path, &m.system)
+	done := dataset.Watched(opt.Path, &m.fatal)
 	m.stated = statisticsOf(ctx, d)
 	done()
 	for _, n := range m.info.Notes {
@@ -103,8 +103,8 @@ func (m *Examination) Add(ctx context.Context, number int, e *dataset.Episode, e
 
 // unread returns the finding about an episode that cannot be read.
 func (m *Examination) unread(number int, err error) Finding {
-	if m.system == nil && dataset.IsSystem(err) {
-		m.system = err
+	if m.fatal == nil && dataset.IsFatal(err) {
+		m.fatal = err
 	}
 	return unread(number, err, m.opt.Path)
 }

@@ -138,13 +138,9 @@ type group struct {
 // isFatal reports whether an error is of the system, about the plan or the options, or about a stream that no episode can have. All other errors are
 // about one episode.
 func isFatal(err error) bool {
-	var option *OptionError
-	if errors.As(err, &option) {
-		return true
-	}
 	var plan *align.PlanError
 	var missing *clocks.MissingError
-	return errors.As(err, &plan) || errors.As(err, &missing) || dataset.IsSystem(err)
+	return errors.As(err, &plan) || errors.As(err, &missing) || dataset.IsFatal(err)
 }
 
 // OptionError means that an option is invalid. Arg is an options field or a plan key, for example "plan.windows.action".

@@ -42,17 +42,6 @@ func program(t *testing.T, args ...string) (cmd *exec.Cmd, temp string) {
 	return cmd, temp
 }
 
-func listed(t *testing.T, dir string) []string {
-	t.Helper()
-	list, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	names := []string{}
-	for _, e := range list {
-		names = append(names, e.Name())
-	}
-	return names
-}
-
 // whenWriting waits until there is something in a folder, or something that is not empty, or the writer has ended.
 func whenWriting(dir string, much bool, ended chan struct{}) {
 	for {

@@ -231,3 +231,15 @@ func TestUselessFillIsPointedOut(t *testing.T) {
 	_, stderr := good(t, "resample", "testdata/ramp.npz", "-o", filepath.Join(t.TempDir(), "o.npz"), "--fill", "-7.5")
 	assert.Contains(t, stderr, "fill has no effect")
 }
+
+// listed returns the names in a folder.
+func listed(t *testing.T, dir string) []string {
+	t.Helper()
+	list, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	names := []string{}
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	return names
+}

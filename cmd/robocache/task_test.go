@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -114,5 +115,21 @@ func TestAColumnIsTheTask(t *testing.T) {
 		for _, v := range values {
 			assert.Contains(t, opened(t, out).Info().Tasks, v, name)
 		}
+	}
+}
+
+// A name without texts is a wrong flag in each command that reads, and none passes over its episodes.
+func TestATaskWithoutTextsIsAWrongFlag(t *testing.T) {
+	path := filepath.Join("..", "..", "dataset", "rlds", "testdata", "kinds")
+	out := t.TempDir()
+	for _, command := range []string{
+		"inspect", "doctor", "stats", "plan -o OUT/p.yaml", "pack -o OUT/s.safetensors", "batches --hz=5 --batch=2 --backend=cpu", "train --backend=cpu --out=OUT/t",
+		"convert --to=npz -o OUT/c",
+	} {
+		args := strings.Fields(strings.ReplaceAll(command, "OUT", out))
+		code, _, stderr := execute(append(args, path, "--rate=5", "--task-from=nothing")...)
+		assert.Equal(t, exitUsage, code, command)
+		assert.Contains(t, stderr, "robocache: --task-from: got nothing, want ", command)
+		assert.Empty(t, listed(t, out), command)
 	}
 }

@@ -53,7 +53,7 @@ func Look(ctx context.Context, path string, d dataset.Dataset, opt Options) (*Re
 		switch {
 		case ctx.Err() != nil:
 			return nil, nil, ctx.Err()
-		case err != nil && (numbers == 1 || opt.Strict || dataset.IsSystem(err)):
+		case err != nil && (numbers == 1 || opt.Strict || dataset.IsFatal(err)):
 			var only *dataset.EpisodeError
 			if n == 1 && errors.As(err, &only) {
 				err = only.Err
