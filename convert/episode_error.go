@@ -54,7 +54,7 @@ func (e *brokenError) Error() string { return e.err.Error() }
 func ofEpisode(err error) bool {
 	var path *fs.PathError
 	var program *video.ProgramError
-	if errors.As(err, &path) || errors.As(err, &program) || dataset.IsSystem(err) {
+	if errors.As(err, &path) || errors.As(err, &program) || dataset.IsFatal(err) {
 		return false
 	}
 	var (

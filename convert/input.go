@@ -86,7 +86,7 @@ func known(ctx context.Context, list []input, media []string) error {
 			}
 			left = true
 			e, err := list[i].from.Episode(ctx, k)
-			if dataset.IsSystem(err) {
+			if dataset.IsFatal(err) {
 				return err
 			}
 			if err != nil { // which the conversion reports later

@@ -9,6 +9,7 @@ import (
 	"github.com/robocache/robocache/internal/caught"
 	"github.com/robocache/robocache/internal/errs"
 	"github.com/robocache/robocache/storage"
+	"github.com/robocache/robocache/tensor"
 )
 
 // The kinds of error of this package and of the readers, for errors.Is. Packages of this module that mean the same have the same values.
@@ -135,11 +136,12 @@ func Guard(format, path string, err *error) func() {
 // IsSystem is [storage.IsSystem]. Such an error ends every reading of a dataset; only damaged data is skipped.
 func IsSystem(err error) bool { return storage.IsSystem(err) }
 
-// IsFatal reports whether an error ends every reading of a dataset: an error of the system, or an option that an episode cannot have, such as a name in
-// Options.TaskFrom. Other errors are about one episode, which a command may skip.
+// IsFatal reports whether an error ends every reading of a dataset: a system error, too little memory, or an option that an episode cannot have, such as
+// a name in Options.TaskFrom. With another machine or other options the same episode can be read, so no command skips it. Other errors concern one
+// damaged episode, and a command may skip that.
 func IsFatal(err error) bool {
 	var option *OptionError
-	return IsSystem(err) || errors.As(err, &option)
+	return IsSystem(err) || errors.Is(err, tensor.ErrOutOfMemory) || errors.As(err, &option)
 }
 
 // AsBroken returns the *FormatError in an error about a broken file, and false for other errors. A file is not broken if its format is not supported,

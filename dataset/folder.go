@@ -78,7 +78,7 @@ func (d *folder) add(ctx context.Context, p *part, one Dataset, err error) error
 	err = StandIn(ctx, err, p.path)
 	p.first, p.count = d.count, 1
 	switch {
-	case errors.Is(err, ErrOption) || IsSystem(err) || ctx.Err() != nil:
+	case errors.Is(err, ErrOption) || IsFatal(err) || ctx.Err() != nil:
 		return cmp.Or(err, ctx.Err())
 	case err != nil && d.opt.Strict:
 		return err

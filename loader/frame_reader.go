@@ -242,7 +242,7 @@ func (m *cameraReader) decodeScenes(ctx context.Context, s *shot, scenes []scene
 func (m *cameraReader) decodeScene(ctx context.Context, s *shot, sc *scene, batch int) error {
 	wanted := slices.Sorted(maps.Keys(sc.wants))
 	bad := func(frames []int, err error) error {
-		if m.strict || ctx.Err() != nil || errors.Is(err, dataset.ErrClosed) || dataset.IsSystem(err) {
+		if m.strict || ctx.Err() != nil || errors.Is(err, dataset.ErrClosed) || dataset.IsFatal(err) {
 			return err
 		}
 		valid, failed := tensor.Data[uint8](s.masks.Streams[sc.camera].Valid)

@@ -51,7 +51,7 @@ func unpack(ctx context.Context, d dataset.Dataset, names []string, packing stor
 			return nil, ctx.Err()
 		}
 		if f.err != nil {
-			if opt.Strict || dataset.IsSystem(f.err) {
+			if opt.Strict || dataset.IsFatal(f.err) {
 				return nil, f.err
 			}
 			continue

@@ -88,7 +88,7 @@ func (w *shardReader) read(ctx context.Context, sl *slot) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case err != nil && (c.opt.Strict || errors.Is(err, dataset.ErrClosed) || dataset.IsSystem(err)):
+		case err != nil && (c.opt.Strict || errors.Is(err, dataset.ErrClosed) || dataset.IsFatal(err)):
 			return err
 		case err != nil:
 			sl.unread = append(sl.unread, e)

@@ -139,7 +139,7 @@ func (s *State) Pass(ctx context.Context, d dataset.Dataset, opt Options) error 
 		var changed *streamError
 		switch {
 		case r.err == nil:
-		case opt.Strict || !first || errors.As(r.err, &changed) || dataset.IsSystem(r.err):
+		case opt.Strict || !first || errors.As(r.err, &changed) || dataset.IsFatal(r.err):
 			return &dataset.EpisodeError{Episode: number, Err: r.err}
 		default:
 			failed = cmp.Or(failed, r.err)

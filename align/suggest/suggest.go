@@ -39,7 +39,7 @@ func Plan(ctx context.Context, d dataset.Dataset, opt Options) (*Suggestion, err
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
-		case dataset.IsSystem(err):
+		case dataset.IsFatal(err):
 			return nil, err
 		case err != nil:
 			if failed == nil {

@@ -6,10 +6,12 @@ import (
 	"compress/zlib"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -292,4 +294,40 @@ func measured(t *testing.T, limit string, args ...string) (code int, rss int64, 
 	_, err := fmt.Sscan(number, &rss)
 	require.NoError(t, err)
 	return cmd.ProcessState.ExitCode(), rss, stderr
+}
+
+// An episode that does not fit the memory ends each command with the cure. No command skips it, because the output would depend on the machine.
+func TestAnEpisodeBeyondTheMemoryIsNotSkipped(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "large.npz")
+	f, err := os.Create(path)
+	require.NoError(t, err)
+	z := zip.NewWriter(f)
+	for name, numbers := range map[string]int64{"arm.times": 1, "arm.values": 3} { // of a row
+		w, err := z.Create(name + ".npy")
+		require.NoError(t, err)
+		const rows = 20_000_000
+		head := npyHead(rows)
+		if numbers == 1 {
+			head = bytes.Replace(head, []byte(", 3), }"), []byte(",), }  "), 1)
+		}
+		_, err = io.Copy(w, io.MultiReader(bytes.NewReader(head), zeros(rows*numbers*8)))
+		require.NoError(t, err)
+	}
+	require.NoError(t, errors.Join(z.Close(), f.Close()))
+	for _, command := range []string{
+		"inspect", "doctor", "stats", "plan -o OUT/p.yaml", "pack -o OUT/s.safetensors", "batches --hz=5 --batch=2 --backend=cpu --out=OUT/b", "convert --to=mcap -o OUT/c",
+		"resample --hz=5 -o OUT/o.npz --backend=cpu",
+	} {
+		out := t.TempDir()
+		cmd, _ := program(t, append(strings.Fields(strings.ReplaceAll(command, "OUT", out)), path, "--max-memory=256MiB")...)
+		text, err := cmd.CombinedOutput()
+		var ended *exec.ExitError
+		require.ErrorAs(t, err, &ended, command)
+		assert.Equal(t, exitInput, ended.ExitCode(), "%s: %s", command, text)
+		assert.Contains(t, string(text), "a larger --max-memory allows more", command)
+		assert.NotContains(t, string(text), "corrupt", command)
+		assert.Empty(t, listed(t, out), command)
+	}
 }

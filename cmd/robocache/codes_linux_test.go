@@ -22,6 +22,7 @@ import (
 	"github.com/robocache/robocache/doctor"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/serve"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/view"
 )
 
@@ -164,6 +165,7 @@ func recordingsIn(t *testing.T, dir string) (list []string) {
 
 // Everything that opening and reading a dataset reveals reaches each command, the viewer and Python with the same code.
 func TestEachCommandReportsTheSameCodes(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	dirs, err := filepath.Glob("../../../shared/cases/*/case.md")
 	require.NoError(t, err)
 	if len(dirs) == 0 {
@@ -234,6 +236,7 @@ func compareCodes(t *testing.T, helper *helper, path string, kinds []doctor.Kind
 
 // A case of another format: codes of damage, of a row that cannot be read, and of a column of text.
 func TestEachCommandReportsTheCodesOfATable(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	path := filepath.Join(t.TempDir(), "a.csv")
 	var b bytes.Buffer
 	b.WriteString("time,x,word\n")

@@ -11,7 +11,6 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/clocks"
-	"github.com/robocache/robocache/loader/store"
 	"github.com/spf13/pflag"
 )
 
@@ -55,12 +54,11 @@ func spelling(f *pflag.FlagSet) batching.Spelling {
 func inFlags(f *pflag.FlagSet, err error) error {
 	var option *dataset.OptionError
 	var input *inputError
-	var nothing *store.NothingError
 	var missing *clocks.MissingError
 	switch {
 	case errors.As(err, &missing) && strings.Contains(missing.Stream, ",") && f.Lookup("stream") != nil:
 		return fmt.Errorf("%w; each stream has a --stream of its own", err)
-	case !errors.As(err, &option) || errors.As(err, &input) && !errors.As(err, &nothing): // a path has its own message
+	case !errors.As(err, &option) || errors.As(err, &input):
 		return err
 	}
 	e := &usageError{Arg: spelling(f)(option.Arg), Got: option.Got, Want: option.Want}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // event is an element of LeRobot's column language_events.
@@ -68,6 +69,7 @@ func languageSet(t testing.TB) string {
 
 // Each target has a counted note about LeRobot's language columns, because none of them has a place for lists of structures.
 func TestLanguageColumnsAreLeftOutWithANote(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	in, dir := languageSet(t), t.TempDir()
 	for _, to := range []string{"lerobot", "npz", "safetensors", "mcap", "webdataset"} {
 		for name, rate := range map[string][]string{"whole": nil, "resampled": {"--hz=5"}} {

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // outputFlags are the command lines of the commands that write, without the flags of their outputs. IN is the input; FILE is another.
@@ -68,6 +70,7 @@ func treeOf(t *testing.T, dir string) map[string]string {
 
 // No output of any command is an input, lies in one or has one in it, through links of both kinds.
 func TestNoOutputReplacesAnInput(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	for name, c := range outputFlags {
 		for flag, ext := range c.outputs {
 			dir := t.TempDir()
@@ -120,6 +123,7 @@ func TestNoOutputReplacesAnInput(t *testing.T) {
 
 // The rows that replaced a file: a bag's metadata, a dataset's declaration, a policy's weights.
 func TestFilesOfAnInputStay(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(filepath.Join(dir, "g1"), os.DirFS(g1)))
 	require.NoError(t, os.CopyFS(filepath.Join(dir, "bag"), os.DirFS("../../examples/data/turtles2")))

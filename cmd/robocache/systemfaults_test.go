@@ -43,6 +43,7 @@ func errorOf(k int64) []syscall.Errno {
 
 // Each call of the file system fails in turn, in every command.
 func TestAnErrorOfTheSystemEndsEveryCommand(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	data := filepath.Join("..", "..", "dataset")
 	folder := t.TempDir() // a folder of recordings
 	streams, err := os.ReadFile(numpyStreams)

@@ -18,6 +18,7 @@ import (
 
 // A file table that is nearly full ends the command; before, episodes were skipped.
 func TestTenDescriptorsAreNoSmallerDataset(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	g1, err := filepath.Abs("../../examples/data/g1")
 	require.NoError(t, err)
 	turtles, err := filepath.Abs("../../examples/data/turtles2/turtles2_0.mcap")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/mcap"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -120,6 +121,7 @@ func TestAColumnIsTheTask(t *testing.T) {
 
 // A name without texts is a wrong flag in each command that reads, and none passes over its episodes.
 func TestATaskWithoutTextsIsAWrongFlag(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	path := filepath.Join("..", "..", "dataset", "rlds", "testdata", "kinds")
 	out := t.TempDir()
 	for _, command := range []string{

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -20,6 +21,7 @@ var obeyed = regexp.MustCompile("[\x00-\x08\x0b-\x1f\x7f\u0080-\u009f\u061c\u200
 
 // No command passes controls in names to a terminal, neither from inside a file nor from the file's own name.
 func TestNamesDoNothingToATerminal(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	evil := "\x1b]0;PWNED\a\x1b[2J\u009b31m\u202e"
 	dir := t.TempDir()
 	name := filepath.Join(dir, "a\x9b5m\x1b[2Jb")

@@ -245,7 +245,7 @@ func explain(err error, at int64) error {
 	var bad *dataset.FormatError
 	var below *sourceError
 	switch {
-	case err == nil || errors.As(err, &bad):
+	case err == nil || errors.As(err, &bad) || errors.Is(err, tensor.ErrOutOfMemory):
 		return err
 	case errors.As(err, &below):
 		if errors.Is(below.err, fs.ErrClosed) {

@@ -127,7 +127,7 @@ func (s *Source) names(ctx context.Context) (names []string, err error) {
 		if failed == nil {
 			return e.Names(), nil
 		}
-		if err = errors.Join(err, failed); dataset.IsSystem(failed) {
+		if err = errors.Join(err, failed); dataset.IsFatal(failed) {
 			break
 		}
 	}

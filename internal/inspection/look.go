@@ -77,7 +77,7 @@ func Look(ctx context.Context, path string, d dataset.Dataset, opt Options) (*Re
 				continue
 			}
 			first, err := c.Cloud(ctx, 0)
-			if dataset.IsSystem(err) {
+			if dataset.IsFatal(err) {
 				return nil, nil, err
 			}
 			if err != nil {

@@ -90,7 +90,7 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 			return nil, ctx.Err()
 		}
 		switch {
-		case err != nil && (opt.Strict || dataset.IsSystem(err)):
+		case err != nil && (opt.Strict || dataset.IsFatal(err)):
 			return nil, err
 		case err != nil:
 			s.Skipped = append(s.Skipped, skippedNote(i, err))
@@ -309,12 +309,5 @@ func (e *NothingError) Error() string {
 // ErrorNotes returns the first episode's notes, and those about skipped episodes.
 func (e *NothingError) ErrorNotes() dataset.Notes { return slices.Concat(e.Notes, e.Skipped) }
 
-// Unwrap returns dataset.ErrMissing, and the *dataset.OptionError because of which all episodes were skipped, if there is one.
-func (e *NothingError) Unwrap() []error {
-	list := []error{dataset.ErrMissing}
-	var option *dataset.OptionError
-	if e.Episodes == 0 && len(e.Skipped) > 0 && errors.As(e.Skipped[0].Cause, &option) {
-		list = append(list, option)
-	}
-	return list
-}
+// Unwrap returns dataset.ErrMissing.
+func (e *NothingError) Unwrap() error { return dataset.ErrMissing }

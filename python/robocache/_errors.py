@@ -31,8 +31,8 @@ class Error(Exception):
     op: the operation, such as ``"resample"``. arg: the argument it is about, such as ``"streams[2].times"``. kind: what
     is wrong with it, in words: ``"wrong shape"``. got, want: what was given and what can be. row, index: where in a
     tensor. path, stream: the file and the recorded stream. offset, array, line, column: where in the file, by its
-    bytes, in an archive of arrays, or in a text. code: ``"system"`` of an error of the system or the
-    network, where the same call may work later. A field that says nothing is None.
+    bytes, in an archive of arrays, or in a text. system: True if the system or the network caused
+    the error, so that the same call may succeed later. A field that says nothing is None.
 
     Example:
         >>> import robocache as rc
@@ -55,7 +55,7 @@ class Error(Exception):
         "array",
         "line",
         "column",
-        "code",
+        "system",
     )
 
     def __init__(
@@ -75,7 +75,7 @@ class Error(Exception):
         array: Optional[str] = None,
         line: Optional[int] = None,
         column: Optional[int] = None,
-        code: Optional[str] = None,
+        system: bool = False,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -92,7 +92,7 @@ class Error(Exception):
         self.array = array
         self.line = line
         self.column = column
-        self.code = code
+        self.system = system
 
     def __str__(self) -> str:
         return self.message
@@ -262,6 +262,8 @@ def from_reply(error: Mapping[str, Any]) -> Error:
     if cls is ArgumentError and kind == "not supported":
         cls = UnsupportedError
     fields = {f: error[f] for f in Error._FIELDS if error.get(f) not in (None, "")}
+    if error.get("code") == "system":
+        fields["system"] = True
     if cls is not DataError:
         # Row 0 is a place in a tensor there; elsewhere it is Go's zero value.
         for place in ("row", "index"):
@@ -298,5 +300,5 @@ def from_reply(error: Mapping[str, Any]) -> Error:
     else:
         message = str(error.get("message") or kind or error.get("class") or "unknown error")
         if fields.get("arg"):
-            message = re.sub(r"\b{}\b".format(re.escape(str(error["arg"]))), lambda _: fields["arg"], message, count=1)
+            message = re.sub(r"\b{}\b".format(re.escape(str(error["arg"]))), lambda _: str(fields["arg"]), message, count=1)
     return cls(message, **fields)

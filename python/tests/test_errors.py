@@ -1,6 +1,9 @@
 """Errors: their classes, fields and words."""
 
+import os
 import pickle
+import subprocess
+import sys
 
 import pytest
 
@@ -105,3 +108,18 @@ def test_every_class_of_reply_has_its_error(reply, cls):
     assert e.path == reply.get("path") and e.stream == reply.get("stream")
     if "message" in reply:
         assert str(e) == reply["message"]
+
+
+def test_errors_of_the_system_are_marked(tmp_path):
+    # The child reads the address from its environment, so it is another process.
+    program = """
+import robocache as rc
+for path in ("s3://bucket/set", {missing!r}):
+    try:
+        rc.Recording(path)
+    except rc.RecordingError as e:
+        print(e.system)
+""".format(missing=str(tmp_path / "missing"))
+    keys = {"AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_REGION": "us-east-1"}
+    run = subprocess.run([sys.executable, "-c", program], env=dict(os.environ, **keys), stdout=subprocess.PIPE, check=True)
+    assert run.stdout.split() == [b"True", b"False"]
