@@ -69,7 +69,7 @@ var rules = map[string][]string{
 	"internal/arrayfile":     {"dataset/npz", "dataset/safetensors", "tensor"},
 	"internal/atomicfile":    {"internal/fault"},
 	"internal/caught":        {},
-	"internal/clocks":        {"dataset", "internal/cover", "ops", "tensor"},
+	"internal/clocks":        {"dataset", "internal/cover", "internal/memory", "ops", "tensor"},
 	"internal/columns":       {"dataset", "internal/text"},
 	"internal/cover":         {"dataset", "ops", "tensor"},
 	"internal/planorigin":    {},

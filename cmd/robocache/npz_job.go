@@ -302,8 +302,10 @@ func (j *npzJob) makeClock(r *request) error {
 	var size *clocks.SizeError
 	var long *clocks.RangeError
 	switch {
-	case errors.As(err, &size), errors.As(err, &long) && long.Targets > 0 && len(long.Streams) == 0:
+	case errors.As(err, &long) && long.Targets > 0 && len(long.Streams) == 0:
 		return usagef("--hz: %v", err)
+	case errors.As(err, &size):
+		return &inputError{Path: j.path, Err: fmt.Errorf("--hz: %w", err)}
 	case err != nil:
 		return &inputError{Path: j.path, Array: "times", Err: err}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/robocache/robocache/internal/arrayfile"
 	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/inspection"
+	"github.com/robocache/robocache/internal/memory"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 	"github.com/robocache/robocache/viz"
@@ -204,7 +205,7 @@ func (j *recording) explain(r *request, err error) error {
 	case errors.As(err, &many):
 		return usagef("%s: %v with --stream", j.path, many)
 	case errors.As(err, &size):
-		return usagef("--hz: %v", size)
+		return &inputError{Path: j.path, Err: fmt.Errorf("--hz: %w", err)}
 	case errors.As(err, &span) && span.Targets > 0 && len(span.Streams) == 0:
 		return usagef("--hz: %v", span)
 	case errors.As(err, &stream):
@@ -284,7 +285,7 @@ func (j *recording) panels() ([]viz.Panel, error) {
 		need += 8 * float64(streams[i].Len()+streams[i].Recorded.Len()) * float64(len(streams[i].Columns)+1)
 	}
 	if most := float64(tensor.Available()); need > most {
-		return nil, &inputError{Path: j.path, Msg: fmt.Sprintf("--plot: got a picture that takes %.1f GiB to draw, want at most %.1f GiB, what there is here", need/(1<<30), most/(1<<30)), Err: tensor.ErrOutOfMemory}
+		return nil, &inputError{Path: j.path, Msg: fmt.Sprintf("--plot: got a picture that takes %s to draw, want at most %s", memory.Size(need), memory.Size(most)), Err: tensor.ErrOutOfMemory}
 	}
 	var list []viz.Panel
 	for i := range streams {

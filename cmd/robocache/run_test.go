@@ -69,7 +69,7 @@ func TestExitCodes(t *testing.T) {
 		{to(noClock, "--hz", "1e10"), exitUsage, []string{"1e10", "at most"}},
 		{to("testdata/shared.npz", "--hz", "1e6"), exitGood, nil},
 		{to(flight, "--hz", "1e9"), exitUsage, []string{"1e+09", "at most"}},
-		{to(flight, "--hz", "1.5e8"), exitUsage, []string{"1.5e+08", "GiB"}},
+		{to(flight, "--hz", "1.5e8"), exitInput, []string{"1.5e+08", "GiB"}},
 		{to(ramp, "--period", "-1"), exitUsage, []string{"-1", "above 0"}},
 		{to(ramp, "--max-gap", "50"), exitUsage, []string{`"50"`, "50ms"}},
 		{to(ramp, "--tolerance", "-5ms"), exitUsage, []string{"-5ms", "negative"}},

@@ -9,6 +9,7 @@ import (
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/kitti"
+	"github.com/robocache/robocache/internal/memory"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -215,7 +216,7 @@ func checkRoom(g ops.VoxelGrid, c *cloud, o ops.VoxelizeOptions) error {
 		what = fmt.Sprintf("--max-points: got up to %d voxels of %d points", voxels, o.MaxPoints)
 	}
 	if most := room(); need > most {
-		return &inputError{Path: c.path, Msg: fmt.Sprintf("%s, which take %.1f GiB, want at most %.1f GiB, what there is here", what, need/(1<<30), most/(1<<30)), Err: tensor.ErrOutOfMemory}
+		return &inputError{Path: c.path, Msg: fmt.Sprintf("%s, which take %s, want at most %s", what, memory.Size(need), memory.Size(most)), Err: tensor.ErrOutOfMemory}
 	}
 	return nil
 }

@@ -6,7 +6,9 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/cover"
+	"github.com/robocache/robocache/internal/memory"
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
 )
 
 // MaxTargets is how many targets a clock may have.
@@ -53,11 +55,11 @@ type SizeError struct {
 }
 
 func (e *SizeError) Error() string {
-	return fmt.Sprintf("%g Hz: got %d targets that take %.1f GiB, want at most %.1f GiB, what there is here", e.Rate, e.Targets, e.Bytes/(1<<30), e.Most/(1<<30))
+	return fmt.Sprintf("%g Hz: got %d targets that take %s, want a lower rate, or room for more than %s", e.Rate, e.Targets, memory.Size(e.Bytes), memory.Size(e.Most))
 }
 
-// Unwrap returns ops.ErrTooLarge.
-func (e *SizeError) Unwrap() error { return ops.ErrTooLarge }
+// Unwrap returns ops.ErrTooLarge and tensor.ErrOutOfMemory.
+func (e *SizeError) Unwrap() []error { return []error{ops.ErrTooLarge, tensor.ErrOutOfMemory} }
 
 // MissingError is a stream of a plan that the recording does not have.
 type MissingError struct {

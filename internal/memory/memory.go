@@ -34,9 +34,9 @@ type Error struct {
 func (e *Error) Error() string {
 	got := ""
 	if e.Bytes > 0 {
-		got = fmt.Sprintf(": got %d bytes", e.Bytes)
+		got = ": got " + Size(float64(e.Bytes))
 	}
-	return fmt.Sprintf("%s: %s%s, want at most %d (%s)", e.What, errs.OutOfMemory, got, e.Limit.Bytes, e.Limit.From)
+	return fmt.Sprintf("%s: %s%s, want at most %s (%s)", e.What, errs.OutOfMemory, got, Size(float64(e.Limit.Bytes)), e.Limit.From)
 }
 
 func (e *Error) Unwrap() error { return errs.OutOfMemory }
@@ -59,6 +59,16 @@ var (
 
 // Set sets --max-memory, bytes. 0 is none.
 func Set(bytes int64) { most.Store(bytes) }
+
+// Size returns a number of bytes with a unit, such as "104.6 MiB".
+func Size(bytes float64) string {
+	unit := 0
+	for bytes >= 1024 && unit < 4 {
+		bytes /= 1024
+		unit++
+	}
+	return fmt.Sprintf("%.4g %s", bytes, []string{"bytes", "KiB", "MiB", "GiB", "TiB"}[unit])
+}
 
 // Parse reads a number of bytes: "2000000000", "2GB", "2GiB" or "2G", which is 2GiB.
 func Parse(text string) (int64, error) {
