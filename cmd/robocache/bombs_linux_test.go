@@ -331,3 +331,34 @@ func TestAnEpisodeBeyondTheMemoryIsNotSkipped(t *testing.T) {
 		assert.Empty(t, listed(t, out), command)
 	}
 }
+
+// Texts that nest 100,000 deep are refused in words, by each parser of text that commands have.
+func TestTextsThatNestTooDeepAreRefused(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
+	dir := t.TempDir()
+	deep, list := strings.Repeat("[", nested), strings.Repeat("- ", nested)
+	require.NoError(t, os.CopyFS(filepath.Join(dir, "g1"), os.DirFS(filepath.Join("..", "..", "examples", "data", "g1"))))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "g1", "meta", "info.json"), []byte(`{"codebase_version": "v3.0", "a": `+deep), 0o600))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "bag"), 0o700))
+	log, err := os.ReadFile(filepath.Join("..", "..", "dataset", "rosbag2", "testdata", "log.db3"))
+	require.NoError(t, err)
+	put(t, dir, "bag/log.db3", log)
+	put(t, dir, "bag/metadata.yaml", []byte("rosbag2_bagfile_information:\n  "+list))
+	put(t, dir, "flow.yaml", []byte(deep))
+	put(t, dir, "block.yaml", []byte(list))
+	turtles := filepath.Join("..", "..", "examples", "data", "turtles.bag")
+	for _, c := range []struct {
+		code          int
+		command, want string
+	}{
+		{exitInput, "inspect DIR/g1", "exceeded max depth"},
+		{exitInput, "batches DIR/g1 --batch=2 --backend=cpu", "exceeded max depth"},
+		{exitInput, "resample " + turtles + " --plan=DIR/flow.yaml -o DIR/o.npz", "too deep, want at most 100"},
+		{exitInput, "resample " + turtles + " --plan=DIR/block.yaml -o DIR/o.npz", "too deep, want at most 100"},
+		{exitGood, "inspect DIR/bag", "metadata.yaml: cannot be read"}, // the log beside it is read
+	} {
+		code, stdout, stderr := execute(strings.Fields(strings.ReplaceAll(c.command, "DIR", dir))...)
+		assert.Equal(t, c.code, code, "%s: %s", c.command, stderr)
+		assert.Contains(t, stdout+stderr, c.want, c.command)
+	}
+}
