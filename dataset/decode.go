@@ -13,6 +13,7 @@ import (
 	"io"
 	"iter"
 	"math"
+	"strings"
 
 	"github.com/robocache/robocache/internal/memory"
 	"github.com/robocache/robocache/tensor"
@@ -33,9 +34,9 @@ const (
 )
 
 // Decode returns frame i as u8 [H,W,C]: a row for each line from the top, and C is 1 for grey, 3 for red, green, blue, or 4 with alpha, which is not
-// multiplied in. It decodes jpeg, png and raw pixels (rgb8, bgr8, rgba8, bgra8, mono8, 8UC1, Bayer mosaics of 8 and 16 bits, 4:2:2; blue first is put in
-// order), and what the source decodes itself, as videos do. Raw images of wider numbers, most of them depth (16UC1, mono16, 16SC1, 32FC1), are f32 [H,W,1], which holds each of these
-// exactly, in the unit of the recording. The pixels of a jpeg are within 2 levels of those of libjpeg-turbo, which Pillow, OpenCV and TensorFlow use; one
+// multiplied in. It decodes jpeg, png and raw pixels (rgb8, bgr8, rgba8, bgra8, mono8, 8UC1, Bayer mosaics, 4:2:2; blue first is put in order; colours of
+// 16 bits, rgb16 or bayer_rggb16, are rounded to 8), and what the source decodes itself, as videos do. Raw images of wider numbers, most of them depth
+// (16UC1, mono16, 16SC1, 32FC1), are f32 [H,W,1], which holds each of these exactly, in the unit of the recording. The pixels of a jpeg are within 2 levels of those of libjpeg-turbo, which Pillow, OpenCV and TensorFlow use; one
 // value in ten thousand is off by 3. A frame of another encoding, or a png of more than 8 bits a channel, is an error that is ErrUnsupported.
 func (m *Media) Decode(ctx context.Context, i int) (*tensor.Tensor, error) {
 	if i < 0 || i >= m.Len() {
@@ -97,7 +98,7 @@ func (m *Media) Decodes() bool {
 // decodeOne decodes a frame that is by itself.
 func (m *Media) decodeOne(ctx context.Context, i int, decode func(b []byte) (*tensor.Tensor, *FormatError)) (*tensor.Tensor, error) {
 	if decode == nil {
-		return nil, m.decodeError(i, ErrUnsupported, fmt.Sprintf("encoding %q", m.Encoding), "jpeg, png, rgb8, bgr8, rgba8, bgra8, mono8, 8UC1, 16UC1, mono16, 16SC1, 32FC1, bayer_rggb8, bayer_rggb16, yuv422, or a source that decodes its frames", nil)
+		return nil, m.decodeError(i, ErrUnsupported, fmt.Sprintf("encoding %q", m.Encoding), "jpeg, png, rgb8, bgr8, rgba8, bgra8, rgb16, mono8, 8UC1, 16UC1, mono16, 16SC1, 32FC1, bayer_rggb8, bayer_rggb16, yuv422, or a source that decodes its frames", nil)
 	}
 	b, err := m.Frame(ctx, i)
 	if err != nil {
@@ -129,6 +130,9 @@ func (m *Media) decoder() func(b []byte) (*tensor.Tensor, *FormatError) {
 	}
 	if in, ok := rawNumbers[m.Encoding]; ok {
 		return func(b []byte) (*tensor.Tensor, *FormatError) { return m.numbers(b, in.size, in.read) }
+	}
+	if name, ok := strings.CutSuffix(m.Encoding, "16"); ok && rawOrder[name+"8"] != nil {
+		return func(b []byte) (*tensor.Tensor, *FormatError) { return m.deep(b, rawOrder[name+"8"]) }
 	}
 	if luma, ok := lumaFirst[m.Encoding]; ok {
 		return func(b []byte) (*tensor.Tensor, *FormatError) { return m.subsampled(b, luma) }
