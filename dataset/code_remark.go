@@ -124,23 +124,23 @@ const (
 	CodeTimesCoarse = remark + "times-coarse"
 	// CodeNotFinite: Count of Of samples are not finite, and are resampled as they are. Example: NaN of a range sensor without an echo.
 	CodeNotFinite = remark + "not-finite"
-	// CodeToleranceUnused: no stream has a kind that a tolerance is for. Example: a tolerance and kind linear.
+	// CodeToleranceUnused: no stream has a method that a tolerance is for. Example: a tolerance and method linear.
 	CodeToleranceUnused = remark + "tolerance-unused"
-	// CodePeriodUnused: no column has the kind angle. Example: a period of 360 and kind linear.
+	// CodePeriodUnused: no column has the method angle. Example: a period of 360 and method linear.
 	CodePeriodUnused = remark + "period-unused"
-	// CodeQuatUnused: no column has the kind slerp. Example: quat wxyz of streams without rotations.
+	// CodeQuatUnused: no column has the method slerp. Example: quat wxyz of streams without rotations.
 	CodeQuatUnused = remark + "quat-unused"
-	// CodeWindowUnused: no column has a kind of windows. Example: a window of 20ms and kind linear.
+	// CodeWindowUnused: no column has a method of windows. Example: a window of 20ms and method linear.
 	CodeWindowUnused = remark + "window-unused"
-	// CodeExtrapolateUnused: no column has the kind linear. Example: edge extrapolate and kind previous.
+	// CodeExtrapolateUnused: no column has the method linear. Example: edge extrapolate and method previous.
 	CodeExtrapolateUnused = remark + "extrapolate-unused"
 	// CodeFillGapsUnused: no limit makes a gap. Example: fill_gaps without max_gap.
 	CodeFillGapsUnused = remark + "fill-gaps-unused"
 	// CodeFillUnused: the fill value is not written. Example: a fill of -7 and edge clamp.
 	CodeFillUnused = remark + "fill-unused"
-	// CodeKindUnused: no column takes the kind Got. Example: kind linear of streams of whole numbers.
+	// CodeKindUnused: no column takes the method Got. Example: method linear of streams of whole numbers.
 	CodeKindUnused = remark + "kind-unused"
-	// CodeKindGroups: the kind Got takes Want columns together, and no stream says which. Example: kind slerp of columns x, y, z and w.
+	// CodeKindGroups: the method Got takes Want columns together, and no stream says which. Example: method slerp of columns x, y, z and w.
 	CodeKindGroups = remark + "kind-groups"
 	// CodeSuggestedWithout: a plan was suggested without the episode of number Row, which cannot be read because of Cause. Example: a file that is cut.
 	CodeSuggestedWithout = remark + "suggested-without"
