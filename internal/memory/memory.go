@@ -183,3 +183,12 @@ func Make[T any](what string, n int) ([]T, error) {
 	}
 	return make([]T, n), nil
 }
+
+// Must is Make for readers, inside dataset.Guard: it panics with the *Error, which Guard returns.
+func Must[T any](what string, n int) []T {
+	list, err := Make[T](what, n)
+	if err != nil {
+		panic(err)
+	}
+	return list
+}
