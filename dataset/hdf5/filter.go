@@ -24,7 +24,7 @@ var filterNames = map[int]string{
 // filtersRead is in the error of a filter that is not read, with the command of HDF5's tools that writes one that is.
 const filtersRead = "deflate, shuffle, fletcher32 or lzf; h5repack -f GZIP=1 IN OUT makes them deflate"
 
-// Filter is a step by which chunks are written.
+// Filter is a step in the encoding of chunks, such as deflate.
 type Filter struct {
 	ID     int
 	Name   string

@@ -8,9 +8,9 @@ import (
 	"github.com/robocache/robocache/internal/records"
 )
 
-// ReadCloud reads records with the fields x, y and z, [N] or of an organised cloud [H,W], as points; their other numbers are features. The packed
-// colours rgb and rgba become red, green, blue and, for rgba, alpha, as numbers from 0 to 255. Other fields are in Notes. An array that is no
-// such records is a *dataset.FormatError that is dataset.ErrUnsupported.
+// ReadCloud reads records with the fields x, y and z as a point cloud: [N], or [H,W] for an organised cloud. Other numeric fields
+// are features. The packed colours rgb and rgba become red, green, blue and, for rgba, alpha, as numbers from 0 to 255. Notes lists
+// other fields. If the array has no such records, the error is a *dataset.FormatError that is dataset.ErrUnsupported.
 func ReadCloud(r io.Reader) (*dataset.Cloud, error) {
 	h, err := ReadHeader(r)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/robocache/robocache/internal/records"
 )
 
-// ReadFile reads a file. A *dataset.FormatError carries its path, and so does the damage.
+// ReadFile reads a file. A *dataset.FormatError and the damage notes contain its path.
 func ReadFile(path string, opt dataset.Options) (*dataset.Cloud, error) {
 	return records.ReadFile(path, func(data []byte) (*dataset.Cloud, error) { return Parse(data, opt) })
 }
@@ -23,9 +23,9 @@ func Read(r io.Reader, opt dataset.Options) (*dataset.Cloud, error) {
 	return records.Read(r, func(data []byte) (*dataset.Cloud, error) { return Parse(data, opt) })
 }
 
-// Parse reads a file's bytes. It keeps no reference to them. Of a file that is cut it keeps the points before that, and of one with broken lines of
-// ascii data those in the others, in one row, and counts the rest as damage; where there are none, or more lines are broken than not, or with
-// opt.Strict, it returns the first *dataset.FormatError.
+// Parse reads the bytes of a file, and keeps no reference to them. If the file is cut, it keeps the points before the cut; if lines
+// of ascii data are broken, it keeps the points in the others. The cloud then has one row, and its notes count the lost points. If
+// no point is left, if most lines are broken, or with opt.Strict, it returns the first *dataset.FormatError.
 func Parse(data []byte, opt dataset.Options) (*dataset.Cloud, error) {
 	h, err := readHeader(data)
 	if err != nil {
