@@ -64,7 +64,8 @@ type place struct {
 
 // Open opens a dataset's folder, or that of one split, or that of a split's annotations. It reads which frames there are, and no frame. Strict refuses what is not as declared: frames that
 // are not there, lengths that disagree, annotations outside the episodes; and with an episode, frames that are broken or unlike the others.
-func Open(ctx context.Context, path string, opt dataset.Options) (*Set, error) {
+func Open(ctx context.Context, path string, opt dataset.Options) (opened *Set, err error) {
+	defer dataset.WatchedOpen(path, &opened, &err)()
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
