@@ -3,7 +3,7 @@ package main
 import (
 	"archive/zip"
 	"bytes"
-	"compress/zlib"
+	"compress/flate"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -115,16 +116,43 @@ func bagBomb(t *testing.T, times int) []byte {
 	return append(file, record(data, "op=\x05", "compression=bz2", size)...)
 }
 
+// deflated returns a head and n zeros compressed by deflate. One block of zeros is compressed, and repeated.
+func deflated(t *testing.T, head []byte, n int64) []byte {
+	const size = 1 << 20
+	var out bytes.Buffer
+	w, err := flate.NewWriter(&out, flate.BestSpeed)
+	require.NoError(t, err)
+	write := func(data []byte) []byte {
+		begin := out.Len()
+		_, err := w.Write(data)
+		require.NoError(t, errors.Join(err, w.Flush()))
+		return out.Bytes()[begin:]
+	}
+	write(slices.Concat(head, make([]byte, size+n%size)))
+	out.Write(bytes.Repeat(write(make([]byte, size)), int(n/size)-2))
+	require.NoError(t, w.Close())
+	return out.Bytes()
+}
+
+// addZeros adds an array of n zeros to an archive.
+func addZeros(t *testing.T, z *zip.Writer, name string, head []byte, n int64) {
+	packed, sum, block := deflated(t, head, n), crc32.ChecksumIEEE(head), make([]byte, 1<<20)
+	for left := n; left > 0; left -= int64(len(block)) {
+		sum = crc32.Update(sum, crc32.IEEETable, block[:min(left, int64(len(block)))])
+	}
+	w, err := z.CreateRaw(&zip.FileHeader{Name: name, Method: zip.Deflate, CRC32: sum, CompressedSize64: uint64(len(packed)), UncompressedSize64: uint64(int64(len(head)) + n)})
+	require.NoError(t, err)
+	_, err = w.Write(packed)
+	require.NoError(t, err)
+}
+
 // zipBomb is an archive of an array of zeros.
 func zipBomb(t *testing.T, path string) {
 	f, err := os.Create(path)
 	require.NoError(t, err)
 	defer f.Close()
 	z := zip.NewWriter(f)
-	w, err := z.Create("points.npy")
-	require.NoError(t, err)
-	_, err = io.Copy(w, io.MultiReader(bytes.NewReader(npyHead(bombSize/24)), zeros(bombSize)))
-	require.NoError(t, err)
+	addZeros(t, z, "points.npy", npyHead(bombSize/24), bombSize)
 	require.NoError(t, z.Close())
 }
 
@@ -136,16 +164,14 @@ func npyHead(n int) []byte {
 
 // pngBomb is an image of 60,000x60,000 pixels of one bit each.
 func pngBomb(t *testing.T) []byte {
-	var data bytes.Buffer
-	z := zlib.NewWriter(&data)
-	_, err := io.Copy(z, zeros(60_000*7_501))
-	require.NoError(t, err)
-	require.NoError(t, z.Close())
+	const size = 60_000 * 7_501
+	data := append([]byte("\x78\x01"), deflated(t, nil, size)...)
+	data = binary.BigEndian.AppendUint32(data, size%65521<<16|1) // Adler-32 of zeros
 	out := []byte("\x89PNG\r\n\x1a\n")
 	for _, c := range []struct {
 		name string
 		data []byte
-	}{{"IHDR", append(binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, 60_000), 60_000), 1, 0, 0, 0, 0)}, {"IDAT", data.Bytes()}, {"IEND", nil}} {
+	}{{"IHDR", append(binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, 60_000), 60_000), 1, 0, 0, 0, 0)}, {"IDAT", data}, {"IEND", nil}} {
 		out = binary.BigEndian.AppendUint32(out, uint32(len(c.data)))
 		named := append([]byte(c.name), c.data...)
 		out = binary.BigEndian.AppendUint32(append(out, named...), crc32.ChecksumIEEE(named))
@@ -305,15 +331,12 @@ func TestAnEpisodeBeyondTheMemoryIsNotSkipped(t *testing.T) {
 	require.NoError(t, err)
 	z := zip.NewWriter(f)
 	for name, numbers := range map[string]int64{"arm.times": 1, "arm.values": 3} { // of a row
-		w, err := z.Create(name + ".npy")
-		require.NoError(t, err)
 		const rows = 20_000_000
 		head := npyHead(rows)
 		if numbers == 1 {
 			head = bytes.Replace(head, []byte(", 3), }"), []byte(",), }  "), 1)
 		}
-		_, err = io.Copy(w, io.MultiReader(bytes.NewReader(head), zeros(rows*numbers*8)))
-		require.NoError(t, err)
+		addZeros(t, z, name+".npy", head, rows*numbers*8)
 	}
 	require.NoError(t, errors.Join(z.Close(), f.Close()))
 	for _, command := range []string{

@@ -33,7 +33,7 @@ func signalEndsTraining(t *testing.T, backend string) {
 		if signal.Ignored(sig) {
 			continue
 		}
-		cmd, temp := program(t, "train", g1, "--hold-out=0", "--steps=3000", "--batch=1", "--backend", backend, "--json", "--resume", "--out", out)
+		cmd, temp := program(t, "train", g1, "--hold-out=0", "--steps=1500", "--batch=1", "--backend", backend, "--json", "--resume", "--out", out)
 		stdout, err := cmd.StdoutPipe()
 		require.NoError(t, err)
 		require.NoError(t, cmd.Start())
