@@ -13,6 +13,7 @@ import (
 	"io"
 	"iter"
 	"math"
+	"strings"
 
 	"github.com/robocache/robocache/internal/memory"
 	"github.com/robocache/robocache/tensor"
@@ -35,7 +36,8 @@ const (
 // Decode returns frame i as u8 [H,W,C], with the top line first. C is 1 for grey, 3 for red, green, blue, and 4 with alpha, which
 // is not premultiplied.
 //
-// It decodes jpeg, png, 8-bit raw pixels (rgb8, bgr8, rgba8, bgra8, mono8, 8UC1), 8- and 16-bit Bayer mosaics and 4:2:2, and all
+// It decodes jpeg, png, 8-bit raw pixels (rgb8, bgr8, rgba8, bgra8, mono8, 8UC1), 8- and 16-bit Bayer mosaics and 4:2:2,
+// rgb16 and bgr16 rounded to 8 bits, and all
 // encodings that the source decodes itself, such as videos. Blue-first pixels are reordered. Raw images with wider numbers, mostly
 // depth (16UC1, mono16, 16SC1, 32FC1), become f32 [H,W,1] in the recording's unit, which is exact.
 //
@@ -101,7 +103,7 @@ func (m *Media) Decodes() bool {
 // decodeOne decodes a frame that depends on no other.
 func (m *Media) decodeOne(ctx context.Context, i int, decode func(b []byte) (*tensor.Tensor, *FormatError)) (*tensor.Tensor, error) {
 	if decode == nil {
-		return nil, m.decodeError(i, ErrUnsupported, fmt.Sprintf("encoding %q", m.Encoding), "jpeg, png, rgb8, bgr8, rgba8, bgra8, mono8, 8UC1, 16UC1, mono16, 16SC1, 32FC1, bayer_rggb8, bayer_rggb16, yuv422, or a source that decodes its frames", nil)
+		return nil, m.decodeError(i, ErrUnsupported, fmt.Sprintf("encoding %q", m.Encoding), "jpeg, png, rgb8, bgr8, rgba8, bgra8, rgb16, mono8, 8UC1, 16UC1, mono16, 16SC1, 32FC1, bayer_rggb8, bayer_rggb16, yuv422, or a source that decodes its frames", nil)
 	}
 	b, err := m.Frame(ctx, i)
 	if err != nil {
@@ -134,6 +136,9 @@ func (m *Media) decoder() func(b []byte) (*tensor.Tensor, *FormatError) {
 	}
 	if in, ok := rawNumbers[m.Encoding]; ok {
 		return func(b []byte) (*tensor.Tensor, *FormatError) { return m.numbers(b, in.size, in.read) }
+	}
+	if name, ok := strings.CutSuffix(m.Encoding, "16"); ok && rawOrder[name+"8"] != nil {
+		return func(b []byte) (*tensor.Tensor, *FormatError) { return m.deep(b, rawOrder[name+"8"]) }
 	}
 	if luma, ok := lumaFirst[m.Encoding]; ok {
 		return func(b []byte) (*tensor.Tensor, *FormatError) { return m.subsampled(b, luma) }

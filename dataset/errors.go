@@ -8,6 +8,7 @@ import (
 
 	"github.com/robocache/robocache/internal/caught"
 	"github.com/robocache/robocache/internal/errs"
+	"github.com/robocache/robocache/internal/memory"
 	"github.com/robocache/robocache/storage"
 	"github.com/robocache/robocache/tensor"
 )
@@ -119,18 +120,22 @@ func Watched(path string, err *error) func() {
 }
 
 // Guard is Watched for a reader. It also turns a panic into a *FormatError, so a programming error in a reader affects one file
-// only. Open and the Episode methods of all readers defer it.
+// only. A *memory.Error that memory.Must panicked with becomes *err itself. Open and the Episode methods of all readers defer it.
 func Guard(format, path string, err *error) func() {
 	done := Watched(path, err)
 	return func() {
+		defer done()
 		if p := recover(); p != nil {
 			var one *caught.Panic
 			if asError, is := p.(error); is && errors.As(asError, &one) { // of another goroutine
 				p = one.Value
 			}
+			if none, is := p.(*memory.Error); is {
+				*err = none
+				return
+			}
 			*err = &FormatError{Format: format, Path: path, Offset: -1, Kind: ErrCorrupt, Msg: "reader", Got: fmt.Sprintf("a panic: %v", p), Want: "none: this is a mistake in the program"}
 		}
-		done()
 	}
 }
 

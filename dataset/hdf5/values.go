@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/memory"
 	"github.com/robocache/robocache/internal/raw"
 	"github.com/robocache/robocache/tensor"
 )
@@ -114,7 +115,7 @@ func (v *Values) check(lo, hi, n int) (int, error) {
 	if row > 0 && hi-lo > most/row/n {
 		return 0, v.fail(dataset.ErrTooLarge, "", fmt.Sprintf("%d rows of %d elements, %d bytes each", hi-lo, row, n), fmt.Sprintf("at most %d bytes at once, of a file of %d", most, v.f.size))
 	}
-	return (hi - lo) * row, nil
+	return (hi - lo) * row, memory.Fits(v.name, int64(hi-lo)*int64(row*n))
 }
 
 // Read returns all numbers.

@@ -61,6 +61,9 @@ func Parse(data []byte, opt Options) (*dataset.Cloud, error) {
 	if slices.Contains(names, "") {
 		err = errors.New("a name of no letters")
 	}
+	if records.NoRoom(err) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, &dataset.CloudError{Arg: "Columns", Kind: dataset.ErrOption, Got: err.Error(), Want: "x, y and z, and each name once"}
 	}

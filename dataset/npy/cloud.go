@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/memory"
 	"github.com/robocache/robocache/internal/records"
 )
 
@@ -37,6 +38,9 @@ func ReadCloud(r io.Reader) (*dataset.Cloud, error) {
 	}
 	data = h.rowMajor(data)
 	set, err := records.NewSet(fields, h.count)
+	if records.NoRoom(err) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, &dataset.FormatError{Format: "npy", Offset: h.size, Kind: dataset.ErrUnsupported, Msg: "records", Got: err.Error(), Want: want}
 	}
@@ -58,7 +62,7 @@ func (h *Header) rowMajor(data []byte) []byte {
 	if !h.Fortran || len(h.Shape) != 2 || h.count == 0 {
 		return data
 	}
-	out := make([]byte, 0, len(data))
+	out := memory.Must[byte]("records", len(data))[:0]
 	rows := h.Shape[0]
 	for i := range rows {
 		for k := i; k < h.count; k += rows {

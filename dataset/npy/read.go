@@ -145,7 +145,10 @@ func ReadStrings(r io.Reader) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := make([]string, h.count)
+	list, err := memory.Make[string]("strings", h.count)
+	if err != nil {
+		return nil, err
+	}
 	order := h.order()
 	var text []byte
 	for i := range list {
@@ -205,7 +208,11 @@ func elements[T tensor.Element](r io.Reader, n, size int, base int64, get func([
 	if l, ok := r.(interface{ Len() int }); ok {
 		first = max(first, l.Len())
 	}
-	data := make([]T, 0, min(n, first/size))
+	data, err := memory.Make[T]("array data", min(n, first/size))
+	if err != nil {
+		return nil, err
+	}
+	data = data[:0]
 	var buf []byte
 	if get != nil {
 		buf = make([]byte, min(n, chunk/size)*size)
@@ -214,12 +221,11 @@ func elements[T tensor.Element](r io.Reader, n, size int, base int64, get func([
 		more := min(n-len(data), chunk/size)
 		if need := len(data) + more; need > cap(data) {
 			room := min(n, max(need, 2*cap(data)))
-			if err := memory.Fits("array data", int64(room)*int64(size)); err != nil {
+			grown, err := memory.Make[T]("array data", room)
+			if err != nil {
 				return nil, err
 			}
-			grown := make([]T, len(data), room)
-			copy(grown, data)
-			data = grown
+			data = grown[:copy(grown, data)]
 		}
 		next := data[len(data) : len(data)+more]
 		want := buf[:min(len(buf), more*size)]

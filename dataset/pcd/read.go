@@ -83,7 +83,9 @@ func (p *parser) lose(whole int, bytes int, err error) error {
 // begin makes room for n points. The caller has made sure that the file can hold as many.
 func (p *parser) begin(n int) error {
 	var err error
-	if p.set, err = records.NewSet(p.fields, n); err != nil {
+	if p.set, err = records.NewSet(p.fields, n); records.NoRoom(err) {
+		return err
+	} else if err != nil {
 		return &dataset.FormatError{Format: "pcd", Offset: -1, Kind: dataset.ErrUnsupported, Msg: "FIELDS", Got: err.Error(), Want: "x, y and z, and each field once"}
 	}
 	return nil
@@ -152,10 +154,10 @@ func (p *parser) compressed() error {
 	if err := p.begin(p.n); err != nil {
 		return err
 	}
-	if err := memory.Fits("points", int64(plain)); err != nil {
+	out, err := memory.Make[byte]("points", int(plain))
+	if err != nil {
 		return err
 	}
-	out := make([]byte, plain)
 	if at, err := lzf.Decompress(out, body[8:8+packed]); err != nil {
 		return fail(8+at, dataset.ErrCorrupt, "compressed data", err.Error(), "")
 	}

@@ -125,6 +125,9 @@ func (p *parser) vertices(e *element) (whole int, err error) {
 		// The first row that cannot be there has room, for reading it is the error.
 		set, bad = records.NewSet(fields, min(e.n, (len(p.data)-p.at+1)/least+1))
 	}
+	if records.NoRoom(bad) {
+		return 0, bad
+	}
 	if bad != nil {
 		return 0, &dataset.FormatError{Format: "ply", Offset: e.offset, Line: e.line, Kind: dataset.ErrUnsupported, Msg: "element vertex",
 			Got: bad.Error(), Want: "properties x, y and z, and each once"}
