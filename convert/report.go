@@ -7,11 +7,12 @@ import (
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/schema"
 	"github.com/robocache/robocache/internal/sources"
 )
 
 // version is that of reports and journals.
-const version = 2
+const version = 3
 
 // Report lists the inputs of a shard and counts every sample that was read. It is written next to the pieces when the shard is done. It
 // depends on the inputs and the options only. Its JSON names are a contract.
@@ -32,7 +33,7 @@ type Report struct {
 	Streams  []StreamAccount `json:"streams"`
 	// Losses are notes about content that readers did not return: left out, broken, or lost by the recorder. Notes are choices and changes.
 	Losses dataset.EpisodeNotes `json:"losses"`
-	Notes  dataset.EpisodeNotes `json:"remarks"`
+	Notes  dataset.EpisodeNotes `json:"notes"`
 	Pieces []PieceReport        `json:"pieces"`
 
 	// Before is how many pieces were there already, whole. It is not written.
@@ -41,6 +42,7 @@ type Report struct {
 
 // Head is the request of a conversion. Shards belong together if their heads differ in Shard only.
 type Head struct {
+	Schema   schema.Schema   `json:"schema"`
 	Version  int             `json:"version"`
 	Target   string          `json:"target"`
 	Settings json.RawMessage `json:"settings"` // the target's
@@ -63,30 +65,14 @@ type Head struct {
 
 // InputReport is an input.
 type InputReport struct {
-	Path     string `json:"path"`
-	Format   string `json:"format"`
-	Episodes int    `json:"episodes"`
-	Files    int    `json:"files"`
-	// Absent counts declared episodes that are not there; nil if all are there.
-	Absent *Absent        `json:"absent,omitempty"`
-	Hashed []sources.File `json:"hashed"` // those files that this shard hashed: each file is hashed by one
+	Path     string         `json:"path"`
+	Format   string         `json:"format"`
+	Episodes int            `json:"episodes"`
+	Files    int            `json:"files"`
+	Notes    dataset.Notes  `json:"notes,omitempty"` // about declared episodes that are not there
+	Hashed   []sources.File `json:"hashed"`          // those files that this shard hashed: each file is hashed by one
 	// Modified is, of one of several shards, a SHA-256 of when the other files were written last.
 	Modified string `json:"modified,omitempty"`
-}
-
-// Absent counts declared episodes of an input that are not there. Its JSON names are a contract.
-type Absent struct {
-	Episodes int    `json:"episodes"` // that are not there
-	Declared int    `json:"declared"` // out of this number
-	Why      string `json:"why"`      // the reason of the first
-}
-
-// AbsentOf returns the counts of a note, or nil if there is none.
-func AbsentOf(n *dataset.Note) *Absent {
-	if n == nil {
-		return nil
-	}
-	return &Absent{n.Count, n.Of, n.Cause.Error()}
 }
 
 // PieceReport is a file or folder of the output.
@@ -119,7 +105,7 @@ type entry struct {
 	Report  PieceReport          `json:"report"`
 	Streams []StreamAccount      `json:"streams"`
 	Losses  dataset.EpisodeNotes `json:"losses"`
-	Notes   dataset.EpisodeNotes `json:"remarks"`
+	Notes   dataset.EpisodeNotes `json:"notes"`
 }
 
 // converted reports whether there is an episode in the piece.

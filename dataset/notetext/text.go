@@ -52,29 +52,28 @@ var beginnings = map[dataset.Class]string{dataset.ClassDamage: "lost: ", dataset
 
 // Lines returns the lines of notes in their order. Notes with the same sentence share a line: "messages without a header have the clock log: /imu, /odom".
 func Lines(notes dataset.Notes) []string {
-	list := make([]dataset.EpisodeNote, len(notes))
-	for i, n := range notes {
-		list[i].Note = n
-	}
-	lines := make([]string, 0, len(list))
-	for _, g := range Groups(list) {
+	lines := []string{}
+	for _, g := range Groups(ofWhole(notes)) {
 		lines = append(lines, g.Line)
 	}
 	return lines
 }
 
-// Entry is a note in the JSON of the command line. It is embedded in the entries of lists such as left_out.
+// Entry is a note in JSON for users. Programs select notes by class and code; people read the text.
 type Entry struct {
-	Code    dataset.Code `json:"code"`
-	Subject string       `json:"subject"`
-	Count   int          `json:"count"`
-	Row     *int         `json:"row"` // from 0; null if the note is about no row
-	Text    string       `json:"text"`
+	Class   dataset.Class `json:"class"`
+	Code    dataset.Code  `json:"code"`
+	Subject string        `json:"subject"`
+	Count   int           `json:"count"`
+	Of      int           `json:"of,omitempty"`    // the number of all elements, if Count is a part of them
+	Bytes   int64         `json:"bytes,omitempty"` // the size of the elements in the file
+	Row     *int          `json:"row"`             // from 0; null if the note is about no row
+	Text    string        `json:"text"`
 }
 
 // EntryOf returns the entry of a note.
 func EntryOf(n dataset.Note) Entry {
-	e := Entry{Code: n.Code, Subject: n.Subject, Count: n.Count, Text: Text(n)}
+	e := Entry{Class: n.Code.Class(), Code: n.Code, Subject: n.Subject, Count: n.Count, Of: n.Of, Bytes: n.Bytes, Text: Text(n)}
 	if i, ok := n.Row.Index(); ok {
 		e.Row = &i
 	}
