@@ -31,6 +31,8 @@ type Traits struct {
 	Unmasked bool
 	// Integers is set if the format writes Stream.Integers, so that whole numbers are not rounded.
 	Integers bool
+	// Lists is set if the format writes Episode.Lists.
+	Lists bool
 	// Ext is the ending of a piece's name, for example ".npz"; empty for a folder. If Whole is set and Ext is empty, the output of a
 	// conversion in one shard is the piece itself.
 	Ext string

@@ -188,6 +188,8 @@ const (
 	CodeFramesEncoded = remark + "frames-encoded"
 	// CodeFramesMoved: frames of a copied video have the times of their rows. Example: a video that starts 10 ms after its episode.
 	CodeFramesMoved = remark + "frames-moved"
+	// CodeEventMoved: Count events of language_events are in the first row after their own, which was not written. Example: 30 Hz on a clock of 10 Hz.
+	CodeEventMoved = remark + "event-moved"
 	// CodeNameUnused: an option has a name for a stream that does not exist. Example: --name stat=observation.state of a dataset without stat.
 	CodeNameUnused = remark + "name-unused"
 	// CodeModalityDiffers: the inputs have different files meta/modality.json. Example: two robots.

@@ -87,6 +87,8 @@ type Options struct {
 	TaskFrom string `json:"task_from"`
 	// Definitions are folders and files of message definitions (.msg, in folders named for their packages), for recordings that lack some.
 	Definitions []string `json:"definitions"`
+	// Lists reads LeRobot's language columns into Episode.Lists. Without it they are left out, with a note.
+	Lists bool `json:"-"`
 }
 
 // Format is a file format that [Open] recognises. A format's package registers it in init.

@@ -20,6 +20,8 @@ type Episode struct {
 	Clouds []CloudStream
 	// Texts are texts of the steps, such as an instruction that changes. Attributes have them too.
 	Texts []TextStream
+	// Lists are LeRobot's language columns, if Options.Lists is set.
+	Lists []ListStream
 	// Frames is how many rows or steps the episode has, of formats that are tables of them; 0 for logs.
 	Frames int
 	// Steps is true if the timestamps count steps, a second each, because the format has no times and no rate was given.
@@ -46,6 +48,13 @@ type TextStream struct {
 	Times  []int64
 	Values []string
 	Later  bool // there is no text before the first time
+}
+
+// ListStream is a column of lists of structures, of a row at each of Times, ns.
+type ListStream struct {
+	Name  string
+	Times []int64
+	Rows  any // as the format keeps them: its writer takes them unchanged
 }
 
 // At returns the text at a time. Before the first time it returns the first text, or "" if Later is set.

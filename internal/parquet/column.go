@@ -32,6 +32,7 @@ type Column struct {
 	leaf  *leaf // of numbers and texts
 	bytes *leaf // of images
 	paths *leaf
+	lists *Lists // without rows; nil if it cannot be read
 }
 
 // Integer reports whether the values are whole numbers or truth values.
@@ -45,6 +46,9 @@ func newColumn(f *handle, field *parquet.Column) *Column {
 	below := field
 	for !below.Leaf() && len(below.Columns()) == 1 {
 		below = below.Columns()[0]
+	}
+	if below.MaxRepetitionLevel() > 0 {
+		c.lists = newLists(f, field)
 	}
 	if !below.Leaf() {
 		b, p := field.Column("bytes"), field.Column("path")
@@ -110,6 +114,9 @@ func (c *Column) number(b []byte) (float64, bool) {
 
 // Read appends rows [from,to) of a row group to v. What v has is of the same column.
 func (c *Column) Read(ctx context.Context, group int, from, to int64, v *Values) error {
+	if v.AsLists {
+		return c.readLists(ctx, group, from, to, v)
+	}
 	if c.leaf == nil {
 		return c.file.bad(dataset.ErrUnsupported, -1, "column "+c.Name, c.Type, "numbers or texts", nil)
 	}
