@@ -151,6 +151,9 @@ func (w *Writer) writeLists(c Field, rows []ListRow, group *format.RowGroup) err
 	}
 	for _, chunk := range out.File().Metadata().RowGroups[0].Columns {
 		m := &chunk.MetaData
+		if m.Type < 0 { // the library's type of nulls
+			m.Type = format.Int32
+		}
 		at := m.DataPageOffset
 		if m.DictionaryPageOffset > 0 {
 			at, m.DictionaryPageOffset = m.DictionaryPageOffset, w.size

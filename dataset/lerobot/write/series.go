@@ -19,8 +19,8 @@ type series struct {
 	out         *hashedFile
 	table       *parquet.Writer
 	fields      []parquet.Field // of it
-	rows        int      // in it
-	finished    []string // the files that are complete
+	rows        int             // in it
+	finished    []string        // the files that are complete
 }
 
 // room makes sure that a file is open that takes n rows: that with them, at its mean size of a row, it stays below the limit,
