@@ -48,7 +48,7 @@ const episodes = [
       2: [event('assistant', '[1, 2]', 'vqa', 'observation.images.top', [])], 7: [event('assistant', '', 'trace', null, [null])], 8: null,
       11: [event('user', 'stop', 'interjection', null, null)] } },
   { file: 0, rows: 7, persistent: (i) => (i < 3 ? null : i < 5 ? [] : [state('assistant', 'wait', 'subtask', 0.5)]), events: {} },
-  { file: 1, rows: 40, persistent: (i) => [state('assistant', 'part ' + (i >> 3), 'plan', (i >> 3) * 0.1, { camera: i % 2 ? 'top' : null, tool_calls: i % 3 ? null : ['{"a":1}', null, ''] })],
+  { file: 1, rows: 40, persistent: (i) => [state('assistant', 'part ' + (i >> 3), 'plan', (i >> 3) / 10, { camera: i % 2 ? 'top' : null, tool_calls: i % 3 ? null : ['{"a":1}', null, ''] })],
     events: { 0: [event('user', 'go', null, null, ['{"name":"say"}'])], 4: [event('user', 'left ✓', 'interjection', 'top', null)], 5: [event('user', 'right', 'interjection', 'top', [])] } },
 ];
 

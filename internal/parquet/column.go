@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/robocache/robocache/dataset"
 )
@@ -40,15 +41,15 @@ func (c *Column) Integer() bool {
 	return c.Kind == Numbers && (c.Type == "bool" || isWhole(c.Type))
 }
 
-// newColumn returns the column of a field. A structure with one member counts as that member.
-func newColumn(f *handle, field *parquet.Column) *Column {
+// newColumn returns the column of a field, with the elements of its schema. A structure with one member counts as that member.
+func newColumn(f *handle, field *parquet.Column, schema []format.SchemaElement) *Column {
 	c := &Column{Name: field.Name(), Type: "a structure", file: f}
 	below := field
 	for !below.Leaf() && len(below.Columns()) == 1 {
 		below = below.Columns()[0]
 	}
 	if below.MaxRepetitionLevel() > 0 {
-		c.lists = newLists(f, field)
+		c.lists = newLists(f, field, schema)
 	}
 	if !below.Leaf() {
 		b, p := field.Column("bytes"), field.Column("path")

@@ -3,11 +3,13 @@ package parquet
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
 	"github.com/parquet-go/parquet-go/encoding"
+	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/robocache/robocache/dataset"
 )
@@ -16,15 +18,25 @@ import (
 type Lists struct {
 	*parquet.Column
 	Rows   []ListRow
+	schema []format.SchemaElement
 	leaves []*leaf
 }
 
 // ListRow is a row: for each leaf, its values and nulls with their levels.
 type ListRow [][]parquet.Value
 
+// elements returns how many elements of a schema a field has.
+func elements(field *parquet.Column) int {
+	n := 1
+	for _, below := range field.Columns() {
+		n += elements(below)
+	}
+	return n
+}
+
 // newLists returns the schema of a column without rows; nil if a leaf has a type that is not written.
-func newLists(f *handle, field *parquet.Column) *Lists {
-	l := &Lists{Column: field}
+func newLists(f *handle, field *parquet.Column, schema []format.SchemaElement) *Lists {
+	l := &Lists{Column: field, schema: schema}
 	good := true
 	var visit func(field, shared *parquet.Column, inner []int)
 	visit = func(field, shared *parquet.Column, inner []int) {
@@ -53,14 +65,6 @@ func newLists(f *handle, field *parquet.Column) *Lists {
 	return l
 }
 
-// Type returns the type of a leaf, or that of a list, which the library does not keep.
-func (l *Lists) Type() parquet.Type {
-	if below := l.Columns(); len(below) == 1 && below[0].Repeated() {
-		return parquet.List(parquet.String()).Type()
-	}
-	return l.Column.Type()
-}
-
 // Fields returns the fields of a structure.
 func (l *Lists) Fields() (list []parquet.Field) {
 	for _, c := range l.Columns() {
@@ -80,8 +84,8 @@ func (l *Lists) Encoding() encoding.Encoding {
 // Compression returns the compression to write.
 func (l *Lists) Compression() compress.Codec { return &parquet.Snappy }
 
-// Schema returns the schema as a text.
-func (l *Lists) Schema() string { return schemaOf([]Field{{Name: l.Name(), Lists: l}}).String() }
+// SameSchema reports whether other lists have the schema of these. It is true without lists.
+func (l *Lists) SameSchema(o *Lists) bool { return l == nil || reflect.DeepEqual(l.schema, o.schema) }
 
 // HasLists reports whether Read can make Lists of the column.
 func (c *Column) HasLists() bool { return c.lists != nil }
@@ -94,7 +98,7 @@ func (c *Column) readLists(ctx context.Context, group int, from, to int64, v *Va
 		copied := *c.lists
 		v.Lists = &copied
 	}
-	if c.lists == nil || c.lists.Schema() != v.Lists.Schema() {
+	if c.lists == nil || !c.lists.SameSchema(v.Lists) {
 		return bad("another schema than in the rows before")
 	}
 	first := len(v.Lists.Rows)

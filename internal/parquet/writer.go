@@ -47,6 +47,17 @@ const (
 func NewWriter(out io.Writer, fields []Field, metadata map[string]string) *Writer {
 	schema := schemaOf(fields)
 	w := &Writer{fields: fields, out: bufio.NewWriterSize(out, buffered), meta: emptyMetadata(schema), paths: schema.Columns()}
+	at := 1
+	for _, c := range fields { // the library changes types of lists
+		n := 1 + 2*c.depth()
+		switch {
+		case c.Lists != nil:
+			n = copy(w.meta.Schema[at:], c.Lists.schema)
+		case c.Type == "image":
+			n += 2
+		}
+		at += n
+	}
 	for _, k := range slices.Sorted(maps.Keys(metadata)) { // so that equal files have equal bytes
 		w.SetMetadata(k, metadata[k])
 	}

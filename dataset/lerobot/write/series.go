@@ -29,7 +29,7 @@ func (s *series) room(n int, list []parquet.Field, metadata map[string]string) e
 	if s.table != nil {
 		size := s.table.Size()
 		if float64(size)+float64(size)/float64(s.rows)*float64(n) >= float64(s.limit) || s.table.Groups() == s.groups ||
-			!slices.EqualFunc(s.fields, list, func(a, b parquet.Field) bool { return a.Lists == nil || a.Lists.Schema() == b.Lists.Schema() }) {
+			!slices.EqualFunc(s.fields, list, func(a, b parquet.Field) bool { return a.Lists.SameSchema(b.Lists) }) {
 			if err := s.finish(); err != nil {
 				return err
 			}
