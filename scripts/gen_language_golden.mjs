@@ -6,7 +6,8 @@
 //
 // The first file has the types that pyarrow derives from values, as LeRobot's annotation writes them: structures for tool_calls, float64, and a
 // column of nulls for a camera that no element has. Its second episode has no events. The second file has the types of LeRobot's
-// language.py, required fields among them, in pages of a few rows without dictionaries.
+// language.py, required fields among them, in pages of a few rows without dictionaries. The third has no events, of which pyarrow derives lists of
+// nulls.
 import * as arrow from 'apache-arrow';
 import { createRequire } from 'module';
 import fs from 'fs';
@@ -40,6 +41,8 @@ const declared = {
     optional('tool_calls', listOf(new Utf8()))])),
 };
 
+const noEvents = { persistent: derived.persistent, events: listOf(new Null()) };
+
 const state = (role, content, style, timestamp, more) => ({ role, content, style, timestamp, camera: null, tool_calls: null, ...more });
 const event = (role, content, style, camera, tool_calls) => ({ role, content, style, camera, tool_calls });
 const episodes = [
@@ -50,6 +53,7 @@ const episodes = [
   { file: 0, rows: 7, persistent: (i) => (i < 3 ? null : i < 5 ? [] : [state('assistant', 'wait', 'subtask', 0.5)]), events: {} },
   { file: 1, rows: 40, persistent: (i) => [state('assistant', 'part ' + (i >> 3), 'plan', (i >> 3) / 10, { camera: i % 2 ? 'top' : null, tool_calls: i % 3 ? null : ['{"a":1}', null, ''] })],
     events: { 0: [event('user', 'go', null, null, ['{"name":"say"}'])], 4: [event('user', 'left ✓', 'interjection', 'top', null)], 5: [event('user', 'right', 'interjection', 'top', [])] } },
+  { file: 2, rows: 3, persistent: () => [state('assistant', 'rest', 'subtask', 0)], events: {} },
 ];
 
 const out = process.argv[2];
@@ -59,7 +63,7 @@ const table = (name, columns, options) => {
   write(name, parquet.writeParquet(parquet.Table.fromIPCStream(arrow.tableToIPC(t, 'stream')), options));
 };
 const golden = [];
-for (const file of [0, 1]) {
+for (const file of [0, 1, 2]) {
   const rows = [];
   episodes.forEach((e, number) => {
     if (e.file !== file) return;
@@ -68,16 +72,16 @@ for (const file of [0, 1]) {
       rows.push({ number, i, persistent: e.persistent(i), events, before: episodes.slice(0, number).reduce((n, o) => n + o.rows, 0) });
     }
   });
-  const types = file ? declared : derived;
+  const types = [derived, declared, noEvents][file];
   const column = (name, type, value) => [name, type, rows.map(value)];
-  const options = new parquet.WriterPropertiesBuilder().setCompression(parquet.Compression.SNAPPY).setDictionaryEnabled(!file);
+  const options = new parquet.WriterPropertiesBuilder().setCompression(parquet.Compression.SNAPPY).setDictionaryEnabled(file !== 1);
   table(`data/chunk-000/file-00${file}.parquet`, [
     column('observation.state', new Float32(), (r) => r.number + r.i / 8),
     column('timestamp', new Float32(), (r) => r.i / 20), column('frame_index', new Int64(), (r) => BigInt(r.i)),
     column('episode_index', new Int64(), (r) => BigInt(r.number)), column('index', new Int64(), (r) => BigInt(r.before + r.i)),
     column('task_index', new Int64(), () => 0n),
     column('language_persistent', types.persistent, (r) => r.persistent), column('language_events', types.events, (r) => r.events),
-  ], (file ? options.setWriteBatchSize(4).setDataPageSizeLimit(64) : options).build());
+  ], (file === 1 ? options.setWriteBatchSize(4).setDataPageSizeLimit(64) : options).build());
   golden.push(...rows.map((r) => ({ episode: r.number, row: r.i, language_persistent: r.persistent, language_events: r.events })));
 }
 table('meta/tasks.parquet', [['task_index', new Int64(), [0n]], ['task', new Utf8(), ['bring a cup']]], new parquet.WriterPropertiesBuilder().build());
@@ -91,7 +95,7 @@ table('meta/episodes/chunk-000/file-000.parquet', [
 ], new parquet.WriterPropertiesBuilder().build());
 const feature = (dtype) => ({ dtype, shape: [1], names: null });
 write('meta/info.json', JSON.stringify({
-  codebase_version: 'v3.0', robot_type: null, total_episodes: 3, total_frames: Number(from), total_tasks: 1, chunks_size: 1000, fps: 20, splits: { train: '0:3' },
+  codebase_version: 'v3.0', robot_type: null, total_episodes: 4, total_frames: Number(from), total_tasks: 1, chunks_size: 1000, fps: 20, splits: { train: '0:4' },
   data_path: 'data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet', video_path: null,
   features: { 'observation.state': feature('float32'), timestamp: feature('float32'), frame_index: feature('int64'), episode_index: feature('int64'),
     index: feature('int64'), task_index: feature('int64'), language_persistent: feature('language'), language_events: feature('language') },
