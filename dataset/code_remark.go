@@ -188,8 +188,10 @@ const (
 	CodeFramesEncoded = remark + "frames-encoded"
 	// CodeFramesMoved: frames of a copied video have the times of their rows. Example: a video that starts 10 ms after its episode.
 	CodeFramesMoved = remark + "frames-moved"
-	// CodeEventMoved: Count events of language_events are in the first row after their own, which was not written. Example: 30 Hz on a clock of 10 Hz.
-	CodeEventMoved = remark + "event-moved"
+	// CodeEventsMoved: the events of Count rows are in the first written row after their own. Example: 30 Hz on a clock of 10 Hz.
+	CodeEventsMoved = remark + "events-moved"
+	// CodeListTimes: timestamps in the lists of Count rows count from the recording's first row, Got s before the first written row. Example: a first row without a value.
+	CodeListTimes = remark + "list-times"
 	// CodeNameUnused: an option has a name for a stream that does not exist. Example: --name stat=observation.state of a dataset without stat.
 	CodeNameUnused = remark + "name-unused"
 	// CodeModalityDiffers: the inputs have different files meta/modality.json. Example: two robots.

@@ -157,7 +157,7 @@ func TestLanguageColumnsGoToLeRobot(t *testing.T) {
 	}
 
 	_, stderr = out("slow", in, "--hz=5")
-	assert.Contains(t, stderr, "language_events: 5 events are in the first row after their own, which was not written (in 2 episodes)")
+	assert.Contains(t, stderr, "language_events: the events of 4 rows are in the first row after, because their own was not written (in 2 episodes)")
 	assert.Contains(t, stderr, "left out: language_events: after the clock ends: 1 (in 1 episode)")
 	assert.Contains(t, stderr, "left out: language_persistent: between ticks: the stream is faster than the clock: 31 (in 2 episodes)")
 

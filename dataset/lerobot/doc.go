@@ -7,7 +7,7 @@
 // holds the type, else f64; null values are NaN and counted. The columns timestamp, frame_index, episode_index, index and task_index are
 // no streams: they give the clock and the task, and are checked. A task that changes within an episode makes a stream task_index as well,
 // of places in Info.Tasks. A text that all rows share is an attribute; one that changes has a line for each change, "7: lift the cup"
-// from row 7 on. Other columns are left out by name.
+// from row 7 on. Other columns are left out by name. With Options.Lists, the language columns are Episode.Lists, which package write takes.
 //
 // LeRobot writes the timestamps as frame_index/fps in float32. The clock is therefore round(frame_index*1e9/fps) ns, exact. An episode whose
 // timestamps depart from that by more than 0.1 ms, LeRobot's own tolerance, and by more than float32 rounds, has them as its clock, and a remark in

@@ -151,9 +151,13 @@ func TestLanguageColumnsOfResampledRows(t *testing.T) {
 		notes       dataset.Notes
 	}{
 		{0, 4, map[int][]int{1: {1, 2}, 2: {7}}, dataset.Notes{
-			{Code: dataset.CodeEventMoved, Subject: "language_events", Count: 3}, {Code: dataset.CodeAfterClock, Subject: "language_events", Count: 1}}},
-		{1, 2, map[int][]int{0: {1}, 1: {2}, 3: {7}, 5: {11}}, dataset.Notes{{Code: dataset.CodeEventMoved, Subject: "language_events", Count: 1}}},
-		{3, 4, map[int][]int{0: {1, 2}, 1: {7}, 2: {11}}, dataset.Notes{{Code: dataset.CodeEventMoved, Subject: "language_events", Count: 2}}},
+			{Code: dataset.CodeEventsMoved, Subject: "language_events", Count: 3}, {Code: dataset.CodeAfterClock, Subject: "language_events", Count: 1}}},
+		{1, 2, map[int][]int{0: {1}, 1: {2}, 3: {7}, 5: {11}}, dataset.Notes{
+			{Code: dataset.CodeListTimes, Subject: "language_persistent", Count: 6, Detail: dataset.Detail{Got: "0.05"}},
+			{Code: dataset.CodeEventsMoved, Subject: "language_events", Count: 1}}},
+		{3, 4, map[int][]int{0: {1, 2}, 1: {7}, 2: {11}}, dataset.Notes{
+			{Code: dataset.CodeListTimes, Subject: "language_persistent", Count: 3, Detail: dataset.Detail{Got: "0.15"}},
+			{Code: dataset.CodeEventsMoved, Subject: "language_events", Count: 2}}},
 	} {
 		path, notes := wrote(t, 20/float64(c.step), thin(t, spoken(t, languageSet, 0), c.first, c.step))
 		got := languageOf(t, path)
@@ -173,7 +177,7 @@ func TestLanguageColumnsOfResampledRows(t *testing.T) {
 		assert.Equal(t, want[19+10*i].Persistent, row.Persistent)
 	}
 	assert.Equal(t, dataset.Notes{
-		{Code: dataset.CodeBetweenTicks, Subject: "language_persistent", Count: 36}, {Code: dataset.CodeEventMoved, Subject: "language_events", Count: 2},
+		{Code: dataset.CodeBetweenTicks, Subject: "language_persistent", Count: 36}, {Code: dataset.CodeEventsMoved, Subject: "language_events", Count: 2},
 	}, notes)
 	persistent := spoken(t, languageSet, 1) // null, null, null, [], [], one, one
 	path, notes = wrote(t, 4, thin(t, persistent, 0, 5))

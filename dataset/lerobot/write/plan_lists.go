@@ -1,6 +1,7 @@
 package write
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
@@ -46,7 +47,7 @@ func (p *episodePlan) onClock(s dataset.ListStream, from *parquet.Lists) *parque
 				note(dataset.CodeAfterClock)
 			default:
 				if events[i] = append(events[i], k); p.times[i] > t+layout.Tolerance {
-					note(dataset.CodeEventMoved)
+					note(dataset.CodeEventsMoved)
 				}
 			}
 		}
@@ -54,6 +55,9 @@ func (p *episodePlan) onClock(s dataset.ListStream, from *parquet.Lists) *parque
 			l.Rows[i] = from.Join(rows...)
 		}
 		return &l
+	}
+	if before := p.start - s.Times[0]; before > layout.Tolerance {
+		p.notes.Add(dataset.Note{Code: dataset.CodeListTimes, Subject: s.Name, Count: p.rows, Detail: dataset.Detail{Got: fmt.Sprint(float64(before) / 1e9)}})
 	}
 	used, k := make([]bool, len(s.Times)), 0
 	for i, t := range p.times {
