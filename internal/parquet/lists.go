@@ -87,31 +87,26 @@ func (l *Lists) Compression() compress.Codec { return &parquet.Snappy }
 // SameSchema reports whether other lists have the schema of these. It is true without lists.
 func (l *Lists) SameSchema(o *Lists) bool { return l == nil || reflect.DeepEqual(l.schema, o.schema) }
 
-// HasLists reports whether Read can make Lists of the column.
-func (c *Column) HasLists() bool { return c.lists != nil }
-
 func (c *Column) readLists(ctx context.Context, group int, from, to int64, v *Values) error {
-	bad := func(got string) error {
-		return c.file.bad(dataset.ErrCorrupt, -1, "column "+c.Name, got, "lists of one schema", nil)
-	}
 	if v.Lists == nil && c.lists != nil {
 		copied := *c.lists
 		v.Lists = &copied
 	}
 	if c.lists == nil || !c.lists.SameSchema(v.Lists) {
-		return bad("another schema than in the rows before")
+		return c.file.bad(dataset.ErrUnsupported, -1, "column "+c.Name, c.Type, "lists of structures, of one schema", nil)
 	}
-	first := len(v.Lists.Rows)
+	first, count := len(v.Lists.Rows), 0
 	v.Lists.Rows = append(v.Lists.Rows, make([]ListRow, to-from)...)
 	for i, l := range c.lists.leaves {
-		part := &listPart{leaf: i}
+		part := &listPart{leaf: i, values: count}
 		if err := l.read(ctx, group, from, to, &Values{part: part}); err != nil {
 			return err
 		}
+		count = part.values // those of all leaves are limited together
 		for k, values := range part.rows {
 			row := &v.Lists.Rows[first+k]
 			if *row = append(*row, values); !c.lists.fits(*row, i) {
-				return bad(fmt.Sprintf("levels %+v in row %d", values, from+int64(k)))
+				return c.file.bad(dataset.ErrCorrupt, -1, "column "+l.name, fmt.Sprintf("levels %+v in row %d", values, from+int64(k)), "those of lists", nil)
 			}
 		}
 	}

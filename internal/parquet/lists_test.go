@@ -33,7 +33,7 @@ func lists(t testing.TB, path, column string, from, to, step int64) (*Lists, err
 	}
 	defer f.Close()
 	c := f.Column(column)
-	if c == nil || !c.HasLists() {
+	if c == nil {
 		return nil, &dataset.FormatError{Kind: dataset.ErrUnsupported}
 	}
 	v := &Values{AsLists: true}

@@ -13,7 +13,7 @@ type Values struct {
 	Images  []Image // of a Writer; Column.Images reads them
 	Nulls   []int   // which values are null, in order: NaN, 0 or empty
 
-	AsLists bool   // Read makes Lists, of a column that HasLists
+	AsLists bool   // Read makes Lists
 	Lists   *Lists // rows of such a column
 	part    *listPart
 }

@@ -1,13 +1,16 @@
 package write
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -202,4 +205,44 @@ func TestLanguageColumnsAreThoseOfTheFirstEpisode(t *testing.T) {
 		{Code: dataset.CodeNotInFirst, Subject: "language_persistent", Count: 12}, {Code: dataset.CodeNotInFirst, Subject: "language_events", Count: 12},
 	}, notes)
 	assert.NotContains(t, string(filetest.Read(t, filepath.Join(path, "meta", "info.json"))), "language")
+}
+
+// A language column that is broken is damage and left out, with its error; the other one and the numbers are read.
+func TestABrokenLanguageColumnIsCounted(t *testing.T) {
+	ctx, dir := context.Background(), filepath.Join(t.TempDir(), "broken")
+	require.NoError(t, os.CopyFS(dir, os.DirFS(languageSet)))
+	path := filepath.Join(dir, "data", "chunk-000", "file-000.parquet")
+	file := filetest.Read(t, path)
+	f, err := parquet.OpenFile(bytes.NewReader(file), int64(len(file)))
+	require.NoError(t, err)
+	chunks := f.Metadata().RowGroups[0].Columns
+	at := slices.IndexFunc(chunks, func(c format.ColumnChunk) bool { return c.MetaData.PathInSchema[0] == "language_persistent" })
+	file[chunks[at].MetaData.DataPageOffset] = 0xff
+	filetest.Write(t, path, file)
+
+	d, err := lerobot.Open(ctx, dir, lerobot.Options{Lists: true})
+	require.NoError(t, err)
+	defer d.Close()
+	e, err := d.Episode(ctx, 0)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"observation.state"}, e.Names())
+	require.Len(t, e.Lists, 1)
+	assert.Equal(t, "language_events", e.Lists[0].Name)
+	require.Len(t, e.Notes, 2)
+	assert.Equal(t, []dataset.Code{dataset.CodeColumnUnreadable, dataset.CodeBroken}, []dataset.Code{e.Notes[0].Code, e.Notes[1].Code})
+	var bad *dataset.FormatError
+	assert.ErrorAs(t, e.Notes[1].Cause, &bad)
+	out, _ := wrote(t, 20, e)
+	assert.Equal(t, golden(t)[7].Events, languageOf(t, out)[7].Events)
+
+	plain, err := lerobot.Open(ctx, dir, lerobot.Options{}) // the columns are not read
+	require.NoError(t, err)
+	defer plain.Close()
+	e, err = plain.Episode(ctx, 0)
+	require.NoError(t, err)
+	assert.Empty(t, e.Lists)
+	assert.Equal(t, dataset.Notes{
+		{Code: dataset.CodeValueType, Subject: "language_persistent", Count: 12, Detail: dataset.Detail{Got: "a structure"}},
+		{Code: dataset.CodeValueType, Subject: "language_events", Count: 12, Detail: dataset.Detail{Got: "a structure"}},
+	}, e.Notes)
 }
