@@ -83,11 +83,13 @@ const (
 // the sums from LossRows rows, ascending. The total adds the partial sums in the order from NormStats. The loss is the
 // total divided by n.
 type LossJob struct {
-	Kind        LossKind
-	M, N        int            // N columns are used
-	Prediction  *tensor.Tensor // [M, width] F32
-	Target      *tensor.Tensor // [M,N] F32
-	Class       *tensor.Tensor // [M] i32, for a cross-entropy. If it is below 0, the row does not count; N and above is a fault and does not count either
+	Kind       LossKind
+	M, N       int            // N columns are used
+	Prediction *tensor.Tensor // [M, width] F32
+	Target     *tensor.Tensor // [M,N] F32
+	// Class [M] i32 is for a cross-entropy. A row with a class below 0 does not count. A class of N and above is a
+	// fault and does not count either.
+	Class       *tensor.Tensor
 	RowsPerItem int
 	Weights     *tensor.Tensor // [M*RowsPerItem] F32, 1 or 0; nil is 1
 	Grad        *tensor.Tensor // [M, width] Working, written, with 0 in unused columns; nil if only the loss is needed
