@@ -8,8 +8,8 @@ using namespace rc;
 
 namespace {
 
-// fast_params is the kernels' parameter. What every block needs before its first read lies in the first 112 bytes: a launch finds no parameter in
-// the cache, and waits for each line of 64 bytes, the first of which holds 48, when it comes to it.
+// fast_params is the kernels' parameter. The fields that every block needs before its first read are in the first 112 bytes, because a
+// launch finds no parameter in the cache: it waits for each line of 64 bytes when it reaches it, and the first line holds 48.
 RC_HOST struct fast_params {
     const void *src, *times, *targets;
     u32 flags, tile, chunks, chunk_magic, total, t_magic;

@@ -196,7 +196,7 @@ RC_FN void move_narrow(const fast_job &j, const slot *slots, u32 count) {
     }
 }
 
-RC_HOST constexpr u32 max_short_row = 8;                     // elements of a row that one thread computes
+RC_HOST constexpr u32 max_short_row = 8;                     // elements in a row that one thread computes
 
 struct short_elements {
     u32 w[max_short_row / 2];

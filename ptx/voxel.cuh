@@ -18,11 +18,11 @@ RC_HOST enum voxel_reduction : u32 { by_default, occupancy, count, sum, mean, gr
 // `kept` is how many points are in the order.
 RC_HOST enum voxel_state : u32 { in_range, out_of_range, not_finite, found, written, dropped, kept, large_pieces, filled, to_truncate, state_words };
 
-// voxel_cloud is where the points lie, and which of them a block takes.
+// voxel_cloud has the points' addresses and each block's share.
 RC_HOST struct voxel_cloud {
     const void *points;  // [n,3] f32 or f64
     const void *poses;   // [4,4], one or for each row
-    const i64 *offsets;  // [b + 1] where each row's points begin; not read of one row
+    const i64 *offsets;  // [b + 1] where each row's points begin; not read if there is one row
     u32 n, b;            // points, rows
     u32 chunk;           // block i takes points i * chunk to i * chunk + chunk - 1, where it takes a chunk
     u32 flags;
@@ -30,14 +30,14 @@ RC_HOST struct voxel_cloud {
     u64 pose_batch;      // 0 for one pose
 
     RC_FLAG(flags, bool, wide, 0, 1)    // points are f64
-    RC_FLAG(flags, bool, by_four, 1, 1) // four points are three aligned loads of 16 bytes
+    RC_FLAG(flags, bool, by_four, 1, 1) // four points are three aligned loads with 16 bytes each
     RC_FN_MEMBER u64 first() const { return (u64)block_x() * chunk; }
     RC_FN_MEMBER u64 last() const { return first() + chunk < n ? first() + chunk : n; }
 };
 
 // voxel_grid is the cells.
 RC_HOST struct voxel_grid {
-    u64 keys; // how many cells all rows have: the key of a point in no cell, beyond all others
+    u64 keys; // the number of cells in all rows; also the key for a point in no cell, which is above all others
     u32 n_x, n_y, n_z;
     float inverse_x, inverse_y, inverse_z; // 1 / size, or NaN where that is no use
     double min_x, min_y, min_z, size_x, size_y, size_z;
@@ -125,7 +125,7 @@ template <class T> RC_FN u64 key_of(const voxel_grid &g, const position<T> &at, 
     return g.keys;
 }
 
-RC_HOST constexpr u32 point_group = 4; // points whose cells a thread finds at once
+RC_HOST constexpr u32 point_group = 4; // points per thread at once, when it finds their cells
 template <class T> constexpr u32 group_of = sizeof(T) == 4 ? point_group : 1;
 
 // keys_of finds the keys of n of N points from point i on, g.keys for those in no cell and past the last, asks see(which, key) of

@@ -22,11 +22,11 @@ RC_HOST constexpr u32 atomic_threads = 256; // a block, and the points that it t
 // means, from an even word on, their sums. What is in 32 bytes together is fetched together: cells lie anywhere. It is 0 between runs.
 RC_HOST struct voxel_atomic_table {
     u32 *records;   // [keys][record_words]
-    u32 *points_in; // [n] the cell of each point, or `nothing`
-    u32 *cells;     // the cells that have points, of which state counts how many
+    u32 *points_in; // [n] each point's cell, or `nothing`
+    u32 *cells;     // the cells that have points; state has their number
     u64 *state;
     u32 record_words;
-    u32 first_sum; // the word of a record at which sums begin
+    u32 first_sum; // the word in a record where sums begin
 };
 
 RC_HOST struct voxel_atomic_max_params {
@@ -35,7 +35,7 @@ RC_HOST struct voxel_atomic_max_params {
     voxel_atomic_table table;
 };
 
-// voxel_atomic_sum_params is what voxel_atomic_sum and voxel_atomic_finish take.
+// voxel_atomic_sum_params is the parameter for voxel_atomic_sum and voxel_atomic_finish.
 RC_HOST struct voxel_atomic_sum_params {
     voxel_values values;
     voxel_atomic_table table;

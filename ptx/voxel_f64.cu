@@ -19,9 +19,9 @@ RC_HOST struct voxel_prepare_params {
     void *out;          // doubles to fill; null where there is nothing
     u64 count;          // how many
     u64 value;          // the bits of each
-    const void *narrow; // poses of f32, which go to `poses` as f64; null where there is nothing
+    const void *narrow; // poses in f32, which go to `poses` as f64; null if there are none
     void *poses;
-    u64 numbers; // of all poses
+    u64 numbers; // numbers in all poses
 };
 
 namespace {

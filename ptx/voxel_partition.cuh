@@ -18,7 +18,7 @@ namespace rc {
 RC_HOST constexpr u32 partition_threads = buckets; // one thread per bucket
 constexpr u32 partition_group = 4;
 
-// voxel_partition_params is what voxel_partition_cells and voxel_partition_points take. Of `runs` a row has a word for each tile.
+// voxel_partition_params is the parameter for voxel_partition_cells and voxel_partition_points. A row in `runs` has a word for each tile.
 RC_HOST struct voxel_partition_params {
     voxel_cloud cloud;
     voxel_grid grid;
