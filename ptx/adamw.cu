@@ -14,7 +14,7 @@ using namespace rc;
 namespace {
 
 RC_HOST constexpr u32 adamw_threads = 256;
-RC_HOST constexpr u32 adamw_elements = 4 * adamw_threads; // that a block has at a time
+RC_HOST constexpr u32 adamw_elements = 4 * adamw_threads; // elements per block at a time
 RC_HOST constexpr u32 norm_chunk = 4096;                  // elements in one sum of squares
 
 // rank_gradients has the gradients from all ranks.
@@ -45,7 +45,7 @@ RC_HOST struct adamw_params {
     u32 steps;        // rows in the schedule
     u32 square_count; // the number of chunks
     u32 working_count, copy_count;
-    float take1, take2; // 1 - beta
+    float take1, take2; // 1 - beta, rounded to float32
     float beta2, eps;
     float max_norm; // or 0
     u32 spare;

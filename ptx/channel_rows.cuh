@@ -15,7 +15,7 @@
 
 namespace rc {
 
-RC_HOST constexpr u32 item_tile = 128;    // targets a block
+RC_HOST constexpr u32 item_tile = 128;    // targets per block
 RC_HOST constexpr u32 max_staged = 8192; // bytes that a block assembles in shared memory for its rows
 constexpr u32 max_near = 64;     // items that are kept there
 

@@ -23,7 +23,7 @@ RC_HOST constexpr u32 draw_threads = (draw_rows + 1) * warp_size;
 // draw_lookup is a table lookup by one lane. A stream has two: the first writes the position where a drawn episode's samples begin, the
 // second the number of samples.
 RC_HOST struct draw_lookup {
-    const i64 *from; // [e]: where they begin, and where they end
+    const i64 *from; // [e]: the positions where samples begin, or where they end
     i64 *to;         // [b]
 };
 
@@ -32,7 +32,7 @@ RC_HOST enum draw_order : u32 { draw_order_windows, draw_order_shards, draw_orde
 // draw_source is one dataset in a mixture.
 RC_HOST struct draw_source {
     u64 begin, draws;   // its numbers in an epoch are begin to begin + draws - 1
-    u64 first, windows; // and these windows
+    u64 first, windows; // its windows are first to first + windows - 1
 };
 
 RC_HOST struct draw_params {
@@ -50,17 +50,17 @@ RC_HOST struct draw_params {
     u64 step;  // positions in one batch, for all ranks together
     u32 rank, ranks;
     u32 b, e;
-    u32 blocks;      // that draw; those behind them check
+    u32 blocks;      // blocks that draw; later blocks check the tables
     u32 streams;
     u32 key[4];      // the part of the permutation's round keys that is the same in every epoch
     u32 flags;
     u32 source_count;           // the number of sources in a mixture, else 0
-    const draw_lookup *lookups; // two a stream
+    const draw_lookup *lookups; // two per stream
     const draw_source *sources;
 
     // Of an order of shards.
     u64 shard; // windows in a whole shard
-    u64 whole; // how many are
+    u64 whole; // the number of whole shards
     u64 mixed; // shards in a group
     u64 span;  // positions in a group
 

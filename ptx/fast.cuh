@@ -20,7 +20,7 @@ namespace rc {
 
 RC_HOST constexpr u32 fast_threads = 128;
 RC_HOST constexpr u32 max_units_per_thread = 4;                        // units per thread
-RC_HOST constexpr u32 max_tile = fast_threads * max_units_per_thread; // targets a block: one unit each
+RC_HOST constexpr u32 max_tile = fast_threads * max_units_per_thread; // targets per block, one unit each
 
 // Blocks a multiprocessor: nine hold a job that has a little more than eight for each at once.
 #if __CUDA_ARCH__ >= 900

@@ -18,7 +18,7 @@ namespace rc {
 
 RC_HOST constexpr u32 backward_threads = 128; // threads in a block, and the targets that it keeps at a time
 
-// Blocks a multiprocessor: more would leave too few registers.
+// Blocks per multiprocessor: more would leave too few registers.
 RC_HOST constexpr u32 backward_blocks = 5;
 #if __CUDA_ARCH__ >= 900
 constexpr u32 resident_blocks = backward_blocks;
@@ -39,11 +39,11 @@ RC_HOST struct backward_stream {
     u64 timestamps, timestamps_per_block, s;
     u64 targets_per_block; // targets that a block checks
     float samples_per_target;
-    u32 column; // its first feature in dst
+    u32 column; // the stream's first feature in dst
     u32 blocks; // the blocks in the grid for this stream
     u32 d;
     u32 number; // the stream's number in faults
-    u32 tile;   // samples a block
+    u32 tile;   // samples per block
     u32 tiles;  // tiles in a padded row, or for all samples in a packed stream
     u32 parts;  // blocks that share a tile's features
     u32 groups; // groups of threads in a block with the same features, each with a part of the samples
@@ -64,7 +64,7 @@ RC_HOST struct backward_params {
     double rate;
     u64 total, t;
     u32 t_magic, b;
-    u32 single_stream; // a Resample's: rows with targets need samples
+    u32 single_stream; // the gradient of a Resample, in which rows with targets need samples
     u32 unused;
     u32 first_block[max_streams]; // as fuse_params
     backward_stream stream[max_streams];

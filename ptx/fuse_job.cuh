@@ -14,11 +14,11 @@ RC_HOST struct fuse_stream {
     const i64 *src_rows;
     const item *items; // for a stream that is computed item by item
     const i64 *src_starts;
-    const float *affine; // the shifts, then the scales, the least and the greatest, each beginning 16 bytes aligned; null for none
+    const float *affine; // the shifts, the scales, the lower bounds, the upper bounds, each aligned to 16 bytes; null for none
     u64 offset;          // the target's time minus the stream's time, as the bits of a time
     u64 fill, max_gap, tolerance, snap, shortest;
     u64 timestamps, timestamps_per_block, s;
-    u32 column; // its first feature in dst
+    u32 column; // the stream's first feature in dst
     u32 blocks; // the blocks in the grid for this stream
     float samples_per_target;
     u32 d, tile, chunks, chunk_magic;

@@ -46,7 +46,7 @@ RC_HOST struct gradient_tile {
 };
 
 RC_HOST struct gradient_params {
-    const gradient_tile *tiles; // one a block
+    const gradient_tile *tiles; // one per block
 };
 
 constexpr u32 ones = 0x3f803f80; // a pair of bfloat16

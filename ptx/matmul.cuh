@@ -27,7 +27,7 @@ RC_HOST struct matmul_params {
     const u16 *a, *b;
     u32 a_step, b_step;
     u32 m, n, k;
-    u32 columns; // tiles beside each other
+    u32 columns; // tiles next to each other in a row
     const float *bias;
     u16 *pre;
     const u16 *gate;

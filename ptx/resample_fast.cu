@@ -30,10 +30,10 @@ RC_HOST struct fast_params {
     u64 tolerance;
 };
 
-// unaligned_params is resample_unaligned's, where src_batch and src_step count elements.
+// unaligned_params is the parameter for resample_unaligned. In it src_batch and src_step are in elements.
 RC_HOST struct unaligned_params {
     fast_params job;
-    u32 d, d_magic; // a row's elements; divides by them, see move_within
+    u32 d, d_magic; // the elements in a row, and the constant that divides by them, see move_within
 };
 
 RC_FN fast_job task_of(const fast_params &p, u32 flags, u32 dst_step) {

@@ -14,17 +14,17 @@ RC_HOST struct resample_job {
     i64 targets_batch;
     void *dst;
     i64 dst_batch, dst_step;
-    u8 *valid; // null if not wanted
+    u8 *valid; // null if not needed
     i64 valid_batch;
-    void *age; // null if not wanted
+    void *age; // null if not needed
     i64 age_batch;
-    u8 *pad; // null if not wanted
+    u8 *pad; // null if not needed
     i64 pad_batch;
     const i64 *src_rows, *dst_rows; // lengths [B] or offsets [B+1]; null if all rows have one length
     const i64 *src_starts;          // where rows with those lengths begin in a packed src; null if rows follow each other
-    const i64 *anchors;             // one anchor per row, in nanoseconds, that is added to the targets; null for no anchors
+    const i64 *anchors;             // one anchor per row, added to the targets, both in nanoseconds; null for no anchors
     u64 *fault;      // the smallest fault found, in device memory
-    u32 *fault_flag; // set if there is one, in host memory
+    u32 *fault_flag; // set if there is a fault, in host memory
     i64 start;
     double rate;
     u64 fill;               // the bits of a dst element
@@ -34,10 +34,11 @@ RC_HOST struct resample_job {
     u64 timestamps_per_block;  // timestamps per block
     u64 s, t;   // samples and targets in a row, or in all rows if packed
     u32 t_magic; // divides by t, see row_of; 0 if total is too large for that
-    float samples_per_target;  // samples from one target to the next, if both are evenly spaced over the same span; where the search guesses
+    // samples from one target to the next, if both are evenly spaced over the same span; the search starts from this guess
+    float samples_per_target;
     u32 b, d;
-    u32 tile;                // targets a block
-    u32 chunks, chunk_magic; // pieces that a target's features are moved in; divides a thread's number by that
+    u32 tile;                // targets per block
+    u32 chunks, chunk_magic; // the pieces in which a target's features are moved, and the constant that divides a thread's number by them
     u32 flags, more;
 
     RC_FLAG(flags, u32, clock, 0, 2)

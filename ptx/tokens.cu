@@ -28,13 +28,13 @@ RC_HOST struct token_source {
     u32 unused;
 };
 
-// token_affine computes an output from values and defines its place: the columns next to each other that a block's threads have in a row,
-// and the rows that they have at once.
+// token_affine has the scale and shift for one output, and the division of its columns and rows among threads: beside threads share a row,
+// and a block has several rows at once.
 RC_HOST struct token_affine {
     const float *scale, *shift;
     const i32 *relative; // null for none
     u32 beside, rows;
-    u32 blocks_a_row; // each of beside threads' columns
+    u32 blocks_a_row; // blocks per row, each with the columns for beside threads
     u32 blocks;
 };
 

@@ -16,10 +16,11 @@
 
 using namespace rc;
 
-RC_HOST constexpr u32 atomic_threads = 256; // a block, and the points that it takes
+RC_HOST constexpr u32 atomic_threads = 256; // threads in a block, and the points that it handles
 
-// voxel_atomic_table is what the kernels share. The table has a record for each cell: how many points it has, the best of each feature, and for sums and
-// means, from an even word on, their sums. What is in 32 bytes together is fetched together: cells lie anywhere. It is 0 between runs.
+// voxel_atomic_table is shared by the kernels. The table has a record for each cell: the number of points, each feature's best value, and
+// for sums and means, from an even word on, their sums. A record's words are adjacent, because memory is fetched in units of 32 bytes and
+// neighbouring points have distant cells. The table is 0 between runs.
 RC_HOST struct voxel_atomic_table {
     u32 *records;   // [keys][record_words]
     u32 *points_in; // [n] each point's cell, or `nothing`

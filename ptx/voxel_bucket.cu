@@ -13,7 +13,8 @@
 using namespace rc;
 
 RC_HOST constexpr u32 bucket_threads = 512;
-RC_HOST constexpr u32 bucket_held = 4096; // points that a block keeps in shared memory, six bytes each, behind a word for each cell and each lane
+// points that a block keeps in shared memory, six bytes each, after a word for each cell and each lane
+RC_HOST constexpr u32 bucket_held = 4096;
 
 RC_HOST struct voxel_bucket_params {
     const u32 *runs; // the result of voxel_partition_points

@@ -19,8 +19,9 @@
 using namespace rc;
 
 RC_HOST constexpr u32 group_threads = 512;
-RC_HOST constexpr u32 group_part = 16384;  // cells that a block takes: a word of shared memory each, in whole groups of group_warp_cells, and one for each lane
-RC_HOST constexpr u32 group_warp_cells = 128;    // cells that a warp takes at a time
+// cells per block: a word of shared memory each, in whole groups of group_warp_cells, and one for each lane
+RC_HOST constexpr u32 group_part = 16384;
+RC_HOST constexpr u32 group_warp_cells = 128;    // cells per warp at a time
 RC_HOST constexpr u32 cells_threads = 256; // threads in voxel_cells
 
 // voxel_single is a point that has a cell to itself; voxel_several is a voxel of more: its cell, and where its points begin in the order.

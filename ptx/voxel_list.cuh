@@ -15,10 +15,10 @@ RC_HOST struct voxel_list {
     const u32 *rows;     // [2][b + 1] each row's first voxel, among the found and among the written; null for a dense grid
     u64 *state;
     i32 *coords, *counts; // null for a dense grid
-    i32 *inverse;         // [n] each point's voxel, -1 now; or null
+    i32 *inverse;         // [n] each point's voxel, -1 at first; or null
     u32 row_voxels, v, p; // the limits: voxels in a row, voxels, points in a hard voxel
     u32 n1, n2;           // cells along the last two dimensions
-    u32 batched;          // 1 where coordinates have a row
+    u32 batched;          // 1 if coordinates have a row
 };
 
 // place_of returns where a voxel goes: its cell in a dense grid, its number in a list, or -1 if it is dropped.

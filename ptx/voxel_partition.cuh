@@ -22,7 +22,7 @@ constexpr u32 partition_group = 4;
 RC_HOST struct voxel_partition_params {
     voxel_cloud cloud;
     voxel_grid grid;
-    u32 *runs;   // [buckets][tiles] where in the tile each begins, and how long it is
+    u32 *runs;   // [buckets][tiles] each run's beginning in the tile, and its length
     void *partitioned; // the tiles' entries
     u64 *state;
 };

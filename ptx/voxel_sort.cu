@@ -24,7 +24,7 @@ RC_HOST constexpr u32 max_pass_keys = 16; // the most keys in a thread of voxel_
 RC_HOST constexpr u32 max_number_places = 8; // places that a thread in voxel_number handles
 RC_HOST constexpr u32 sort_digits = 256, digit_bits = 8;
 RC_HOST constexpr u32 max_passes = 12;
-RC_HOST constexpr u32 label_passes = 4; // those before the keys', if there are labels
+RC_HOST constexpr u32 label_passes = 4; // passes before the passes over keys, if there are labels
 RC_HOST constexpr u32 sort_shared_bytes = 75848; // bytes of shared memory for a block in voxel_sort_pass
 
 RC_HOST struct voxel_histogram_params {
@@ -42,16 +42,16 @@ RC_HOST struct voxel_histogram_params {
 RC_HOST struct voxel_sort_pass_params {
     const u64 *keys;
     const u32 *order;      // the keys' points; null in the first pass, in which the keys are in the points' order
-    const u64 *cell_keys;  // if not null keys are these, by the order
+    const u64 *cell_keys;  // if not null, the keys, indexed through the order
     const u32 *totals;     // [digits]
-    u32 *ticket;           // how many tiles have been taken
+    u32 *ticket;           // the number of tiles that blocks have started
     u64 *lookback, *next_lookback; // [tiles][digits]
     u64 *sorted_keys;
     u32 *sorted_order;
     u32 n, items_per_thread, shift; // items_per_thread: keys per thread; shift: the digit's shift
 };
 
-// voxel_rows is where rows begin.
+// voxel_rows has the positions where rows begin.
 RC_HOST struct voxel_rows {
     u32 *rows;          // [2][b + 1], see voxel_list
     i64 *splits;        // [b + 1] or null
@@ -67,7 +67,7 @@ RC_HOST struct voxel_number_params {
     u64 all_keys;     // cells in all rows: the key of a point in a cell is below it
     u64 *heads;       // [tiles]
     u32 *ticket;
-    u32 n, items_per_thread;   // items_per_thread: places that a thread takes
+    u32 n, items_per_thread;   // items_per_thread: places per thread
     u32 *start;    // [voxels + 1]
     u32 *voxel_at; // [n] or null
     // for hard voxels: [n] 1 + the voxel for each point that is a voxel's first, else 0; then [n] the number of first points before it

@@ -12,7 +12,7 @@ RC_HOST struct voxel_values {
     u32 flags, f;         // features
     const void *features; // [n, f], or null
     i64 feature_step;
-    void *out;            // f32, f for each place; i32 for counts and majorities
+    void *out;            // f32, f per place; i32 for counts and majorities
     u64 cells;            // cells in a row
     voxel_cloud cloud;
 

@@ -8,7 +8,7 @@ import "math"
 
 const AdamwThreads = 256 // adamw_threads in adamw.cu
 
-const AdamwElements = 1024 // adamw_elements in adamw.cu: that a block has at a time
+const AdamwElements = 1024 // adamw_elements in adamw.cu: elements per block at a time
 
 const NormChunk = 4096 // norm_chunk in adamw.cu: elements in one sum of squares
 
@@ -74,8 +74,8 @@ type AdamwParams struct {
 	SquareCount  uint32        // offset 108: the number of chunks
 	WorkingCount uint32        // offset 112
 	CopyCount    uint32        // offset 116
-	Take1        float32       // offset 120: 1 - beta
-	Take2        float32       // offset 124: 1 - beta
+	Take1        float32       // offset 120: 1 - beta, rounded to float32
+	Take2        float32       // offset 124: 1 - beta, rounded to float32
 	Beta2        float32       // offset 128
 	Eps          float32       // offset 132
 	MaxNorm      float32       // offset 136: or 0
@@ -219,7 +219,7 @@ func (p *AttentionBackwardParams) append(b []byte) []byte {
 	return b
 }
 
-const ItemTile = 128 // item_tile in channel_rows.cuh: targets a block
+const ItemTile = 128 // item_tile in channel_rows.cuh: targets per block
 
 const MaxStaged = 8192 // max_staged in channel_rows.cuh: bytes that a block assembles in shared memory for its rows
 
@@ -367,7 +367,7 @@ const DrawThreads = 160 // draw_threads in draw.cu
 //
 // draw_lookup is a table lookup by one lane. A stream has two: the first writes the position where a drawn episode's samples begin, the second the number of samples.
 type DrawLookup struct {
-	From uint64 // offset 0: [e]: where they begin, and where they end
+	From uint64 // offset 0: [e]: the positions where samples begin, or where they end
 	To   uint64 // offset 8: [b]
 }
 
@@ -393,8 +393,8 @@ const (
 type DrawSource struct {
 	Begin   uint64 // offset 0: its numbers in an epoch are begin to begin + draws - 1
 	Draws   uint64 // offset 8: its numbers in an epoch are begin to begin + draws - 1
-	First   uint64 // offset 16: and these windows
-	Windows uint64 // offset 24: and these windows
+	First   uint64 // offset 16: its windows are first to first + windows - 1
+	Windows uint64 // offset 24: its windows are first to first + windows - 1
 }
 
 // Bytes returns p in the layout that the kernel expects.
@@ -427,15 +427,15 @@ type DrawParams struct {
 	Ranks       uint32    // offset 108
 	B           uint32    // offset 112
 	E           uint32    // offset 116
-	Blocks      uint32    // offset 120: that draw; those behind them check
+	Blocks      uint32    // offset 120: blocks that draw; later blocks check the tables
 	Streams     uint32    // offset 124
 	Key         [4]uint32 // offset 128: the part of the permutation's round keys that is the same in every epoch
 	Flags       uint32    // offset 144
 	SourceCount uint32    // offset 148: the number of sources in a mixture, else 0
-	Lookups     uint64    // offset 152: two a stream
+	Lookups     uint64    // offset 152: two per stream
 	Sources     uint64    // offset 160
 	Shard       uint64    // offset 168: windows in a whole shard
-	Whole       uint64    // offset 176: how many are
+	Whole       uint64    // offset 176: the number of whole shards
 	Mixed       uint64    // offset 184: shards in a group
 	Span        uint64    // offset 192: positions in a group
 }
@@ -571,7 +571,7 @@ const FastThreads = 128 // fast_threads in fast.cuh
 
 const MaxUnitsPerThread = 4 // max_units_per_thread in fast.cuh: units per thread
 
-const MaxTile = 512 // max_tile in fast.cuh: targets a block: one unit each
+const MaxTile = 512 // max_tile in fast.cuh: targets per block, one unit each
 
 // FastJobFlags has the bit fields in flags, for fast_job in fast.cuh.
 type FastJobFlags struct {
@@ -619,7 +619,7 @@ func (f FastJobFlags) Word() uint32 {
 
 const BackwardThreads = 128 // backward_threads in fuse_backward.cuh: threads in a block, and the targets that it keeps at a time
 
-const BackwardBlocks = 5 // backward_blocks in fuse_backward.cuh: Blocks a multiprocessor: more would leave too few registers.
+const BackwardBlocks = 5 // backward_blocks in fuse_backward.cuh: Blocks per multiprocessor: more would leave too few registers.
 
 // BackwardStream is backward_stream in fuse_backward.cuh: 184 bytes.
 //
@@ -642,11 +642,11 @@ type BackwardStream struct {
 	S                  uint64  // offset 112
 	TargetsPerBlock    uint64  // offset 120: targets that a block checks
 	SamplesPerTarget   float32 // offset 128
-	Column             uint32  // offset 132: its first feature in dst
+	Column             uint32  // offset 132: the stream's first feature in dst
 	Blocks             uint32  // offset 136: the blocks in the grid for this stream
 	D                  uint32  // offset 140
 	Number             uint32  // offset 144: the stream's number in faults
-	Tile               uint32  // offset 148: samples a block
+	Tile               uint32  // offset 148: samples per block
 	Tiles              uint32  // offset 152: tiles in a padded row, or for all samples in a packed stream
 	Parts              uint32  // offset 156: blocks that share a tile's features
 	Groups             uint32  // offset 160: groups of threads in a block with the same features, each with a part of the samples
@@ -712,7 +712,7 @@ type BackwardParams struct {
 	T            uint64             // offset 88
 	TMagic       uint32             // offset 96
 	B            uint32             // offset 100
-	SingleStream uint32             // offset 104: a Resample's: rows with targets need samples
+	SingleStream uint32             // offset 104: the gradient of a Resample, in which rows with targets need samples
 	Unused       uint32             // offset 108
 	FirstBlock   [16]uint32         // offset 112: as fuse_params
 	Stream       [16]BackwardStream // offset 176
@@ -747,7 +747,7 @@ func (p *BackwardParams) append(b []byte) []byte {
 	return b
 }
 
-const FuseChunkTile = 256 // fuse_chunk_tile in fuse_chunks.cuh: targets a block
+const FuseChunkTile = 256 // fuse_chunk_tile in fuse_chunks.cuh: targets per block
 
 const TargetsPerThread = 4 // targets_per_thread in fuse_chunks.cuh: consecutive targets that a thread computes together
 
@@ -948,7 +948,7 @@ func (p *FewUnalignedStreams) append(b []byte) []byte {
 	return b
 }
 
-const FuseItemTile = 128 // fuse_item_tile in fuse_items.cuh: targets a block
+const FuseItemTile = 128 // fuse_item_tile in fuse_items.cuh: targets per block
 
 // FuseStream is fuse_stream in fuse_job.cuh: 224 bytes.
 //
@@ -962,7 +962,7 @@ type FuseStream struct {
 	SrcRows            uint64         // offset 40
 	Items              uint64         // offset 48: for a stream that is computed item by item
 	SrcStarts          uint64         // offset 56
-	Affine             uint64         // offset 64: the shifts, then the scales, the least and the greatest, each beginning 16 bytes aligned; null for none
+	Affine             uint64         // offset 64: the shifts, the scales, the lower bounds, the upper bounds, each aligned to 16 bytes; null for none
 	Offset             uint64         // offset 72: the target's time minus the stream's time, as the bits of a time
 	Fill               uint64         // offset 80
 	MaxGap             uint64         // offset 88
@@ -972,7 +972,7 @@ type FuseStream struct {
 	Timestamps         uint64         // offset 120
 	TimestampsPerBlock uint64         // offset 128
 	S                  uint64         // offset 136
-	Column             uint32         // offset 144: its first feature in dst
+	Column             uint32         // offset 144: the stream's first feature in dst
 	Blocks             uint32         // offset 148: the blocks in the grid for this stream
 	SamplesPerTarget   float32        // offset 152
 	D                  uint32         // offset 156
@@ -1160,7 +1160,7 @@ func (p *GradientTile) append(b []byte) []byte {
 
 // GradientParams is gradient_params in gradient.cu: 8 bytes.
 type GradientParams struct {
-	Tiles uint64 // offset 0: one a block
+	Tiles uint64 // offset 0: one per block
 }
 
 // Bytes returns p in the layout that the kernel expects.
@@ -1288,7 +1288,7 @@ type MatmulParams struct {
 	M            uint32     // offset 24
 	N            uint32     // offset 28
 	K            uint32     // offset 32
-	Columns      uint32     // offset 36: tiles beside each other
+	Columns      uint32     // offset 36: tiles next to each other in a row
 	Bias         uint64     // offset 40
 	Pre          uint64     // offset 48
 	Gate         uint64     // offset 56
@@ -1368,13 +1368,13 @@ func (f MatmulParamsFlags) Word() uint32 {
 		flagOf(f.Ahead, 6)
 }
 
-const MeetThreads = 32 // meet_threads in meet.cu: which is how many ranks there are at most
+const MeetThreads = 32 // meet_threads in meet.cu: also the most ranks
 
 // MeetParams is meet_params in meet.cu: 32 bytes.
 type MeetParams struct {
 	Flags  uint64 // offset 0: this rank's flags: the number of meetings that each rank has reported
 	Others uint64 // offset 8: the addresses of all ranks' flags
-	Left   uint64 // offset 16: in host memory: not 0 when nobody is to be waited for any more
+	Left   uint64 // offset 16: in host memory: not 0 after Leave, when waits must end
 	Rank   uint32 // offset 24
 	Ranks  uint32 // offset 28
 }
@@ -1546,11 +1546,11 @@ func (p *FastParams) append(b []byte) []byte {
 
 // UnalignedParams is unaligned_params in resample_fast.cu: 176 bytes.
 //
-// unaligned_params is resample_unaligned's, where src_batch and src_step count elements.
+// unaligned_params is the parameter for resample_unaligned. In it src_batch and src_step are in elements.
 type UnalignedParams struct {
 	Job    FastParams // offset 0
-	D      uint32     // offset 168: a row's elements; divides by them, see move_within
-	DMagic uint32     // offset 172: a row's elements; divides by them, see move_within
+	D      uint32     // offset 168: the elements in a row, and the constant that divides by them, see move_within
+	DMagic uint32     // offset 172: the elements in a row, and the constant that divides by them, see move_within
 }
 
 // Bytes returns p in the layout that the kernel expects.
@@ -1577,18 +1577,18 @@ type ResampleJob struct {
 	Dst                uint64  // offset 56
 	DstBatch           int64   // offset 64
 	DstStep            int64   // offset 72
-	Valid              uint64  // offset 80: null if not wanted
+	Valid              uint64  // offset 80: null if not needed
 	ValidBatch         int64   // offset 88
-	Age                uint64  // offset 96: null if not wanted
+	Age                uint64  // offset 96: null if not needed
 	AgeBatch           int64   // offset 104
-	Pad                uint64  // offset 112: null if not wanted
+	Pad                uint64  // offset 112: null if not needed
 	PadBatch           int64   // offset 120
 	SrcRows            uint64  // offset 128: lengths [B] or offsets [B+1]; null if all rows have one length
 	DstRows            uint64  // offset 136: lengths [B] or offsets [B+1]; null if all rows have one length
 	SrcStarts          uint64  // offset 144: where rows with those lengths begin in a packed src; null if rows follow each other
-	Anchors            uint64  // offset 152: one anchor per row, in nanoseconds, that is added to the targets; null for no anchors
+	Anchors            uint64  // offset 152: one anchor per row, added to the targets, both in nanoseconds; null for no anchors
 	Fault              uint64  // offset 160: the smallest fault found, in device memory
-	FaultFlag          uint64  // offset 168: set if there is one, in host memory
+	FaultFlag          uint64  // offset 168: set if there is a fault, in host memory
 	Start              int64   // offset 176
 	Rate               float64 // offset 184
 	Fill               uint64  // offset 192: the bits of a dst element
@@ -1601,12 +1601,12 @@ type ResampleJob struct {
 	S                  uint64  // offset 248: samples and targets in a row, or in all rows if packed
 	T                  uint64  // offset 256: samples and targets in a row, or in all rows if packed
 	TMagic             uint32  // offset 264: divides by t, see row_of; 0 if total is too large for that
-	SamplesPerTarget   float32 // offset 268: samples from one target to the next, if both are evenly spaced over the same span; where the search guesses
+	SamplesPerTarget   float32 // offset 268: samples from one target to the next, if both are evenly spaced over the same span; the search starts from this guess
 	B                  uint32  // offset 272
 	D                  uint32  // offset 276
-	Tile               uint32  // offset 280: targets a block
-	Chunks             uint32  // offset 284: pieces that a target's features are moved in; divides a thread's number by that
-	ChunkMagic         uint32  // offset 288: pieces that a target's features are moved in; divides a thread's number by that
+	Tile               uint32  // offset 280: targets per block
+	Chunks             uint32  // offset 284: the pieces in which a target's features are moved, and the constant that divides a thread's number by them
+	ChunkMagic         uint32  // offset 288: the pieces in which a target's features are moved, and the constant that divides a thread's number by them
 	Flags              uint32  // offset 292
 	More               uint32  // offset 296
 	_                  [4]byte
@@ -1767,7 +1767,7 @@ const (
 	EdgeHold        = 4
 )
 
-const ChunkTile = 256 // chunk_tile in resample_rows.cuh: targets a block
+const ChunkTile = 256 // chunk_tile in resample_rows.cuh: targets per block
 
 // NnDropout is nn_dropout in rows.cuh: 32 bytes.
 //
@@ -1819,9 +1819,9 @@ func (p *NnNorm) append(b []byte) []byte {
 	return b
 }
 
-const SmallMakers = 128 // small_makers in small.cuh: a block: those that make units come first
+const SmallMakers = 128 // small_makers in small.cuh: threads in a block: the first small_makers threads compute units
 
-const SmallThreads = 160 // small_threads in small.cuh: a block: those that make units come first
+const SmallThreads = 160 // small_threads in small.cuh: threads in a block: the first small_makers threads compute units
 
 const SmallBlocks = 6 // small_blocks in small.cuh: a multiprocessor
 
@@ -1829,7 +1829,7 @@ const SmallFuseBlocks = 4 // small_fuse_blocks in small.cuh: a multiprocessor
 
 const MaxStreams = 16 // max_streams in streams.cuh
 
-const FewStreams = 4 // few_streams in streams.cuh: most jobs have no more
+const FewStreams = 4 // few_streams in streams.cuh: the most streams in most jobs
 
 const TallyThreads = 512 // tally_threads in tally.cu
 
@@ -1900,7 +1900,7 @@ const MaxPieces = 16 // max_pieces in thread_per_row.cuh
 // piece is a run of features with one interpolation: at most four that are moved, a quaternion's four, or one, two or six angles.
 type Piece struct {
 	Period        uint64 // offset 0: for angles: the period's bits
-	At            uint32 // offset 8: bytes from the row's begin
+	At            uint32 // offset 8: bytes from the row's beginning
 	Interpolation uint16 // offset 12
 	N             uint16 // offset 14
 }
@@ -1920,9 +1920,9 @@ func (p *Piece) append(b []byte) []byte {
 //
 // thread_per_row_params is the kernel's parameter.
 type ThreadPerRowParams struct {
-	Src                uint64    // offset 0: as fast_job; src begins at 16 bytes
-	Times              uint64    // offset 8: as fast_job; src begins at 16 bytes
-	Targets            uint64    // offset 16: as fast_job; src begins at 16 bytes
+	Src                uint64    // offset 0: as in fast_job; src is aligned to 16 bytes
+	Times              uint64    // offset 8: as in fast_job; src is aligned to 16 bytes
+	Targets            uint64    // offset 16: as in fast_job; src is aligned to 16 bytes
 	Dst                uint64    // offset 24
 	Valid              uint64    // offset 32
 	Age                uint64    // offset 40
@@ -1940,14 +1940,14 @@ type ThreadPerRowParams struct {
 	TMagic             uint32    // offset 108
 	SamplesPerTarget   float32   // offset 112
 	RowsPerTimestamp   float32   // offset 116
-	Flags              uint32    // offset 120: as fast_job, but for these
+	Flags              uint32    // offset 120: as in fast_job, except for these
 	Tile               uint32    // offset 124: targets per block: 32, or the number of threads
 	Row                uint32    // offset 128: bytes in a row; the most rows that are copied for 32 targets
 	CopyCapacity       uint32    // offset 132: bytes in a row; the most rows that are copied for 32 targets
 	GroupBytes         uint32    // offset 136: bytes in a warp's shared memory, or the block's: the copied rows, then the targets' rows
-	OutAt              uint32    // offset 140: where these begin
-	Samples            uint32    // offset 144: of all rows of the batch; those up to which 16 bytes may be read that begin in the one before
-	SafeSamples        uint32    // offset 148: of all rows of the batch; those up to which 16 bytes may be read that begin in the one before
+	OutAt              uint32    // offset 140: where the targets' rows begin
+	Samples            uint32    // offset 144: samples in all rows; a copy that ends within the first safe_samples may be rounded up to 16 bytes
+	SafeSamples        uint32    // offset 148: samples in all rows; a copy that ends within the first safe_samples may be rounded up to 16 bytes
 	Pieces             uint32    // offset 152
 	Unused             uint32    // offset 156
 	PieceOf            [16]Piece // offset 160
@@ -2056,14 +2056,14 @@ func (p *TokenSource) append(b []byte) []byte {
 
 // TokenAffine is token_affine in tokens.cu: 40 bytes.
 //
-// token_affine computes an output from values and defines its place: the columns next to each other that a block's threads have in a row, and the rows that they have at once.
+// token_affine has the scale and shift for one output, and the division of its columns and rows among threads: beside threads share a row, and a block has several rows at once.
 type TokenAffine struct {
 	Scale      uint64 // offset 0
 	Shift      uint64 // offset 8
 	Relative   uint64 // offset 16: null for none
 	Beside     uint32 // offset 24
 	Rows       uint32 // offset 28
-	BlocksARow uint32 // offset 32: each of beside threads' columns
+	BlocksARow uint32 // offset 32: blocks per row, each with the columns for beside threads
 	Blocks     uint32 // offset 36
 }
 
@@ -2126,7 +2126,7 @@ func (p *TokensParams) append(b []byte) []byte {
 	return b
 }
 
-// The values for unaligned in unaligned.cuh: unaligned is the form of the rows: by units, by words of dst, by 16 bytes of it first, or by the thread that locates them, see short_row.
+// The values for unaligned in unaligned.cuh: unaligned is the way to copy a row: in units, in words aligned in dst, in 16 bytes aligned in dst, or by the thread that locates the target, see short_row.
 const (
 	UnalignedUnits  = 0
 	UnalignedNarrow = 1
@@ -2156,7 +2156,7 @@ const (
 	VoxelReductionMajority  = 7
 )
 
-// The values for voxel_state in voxel.cuh: The words of state: counters, the number of voxels found, how many pieces voxel_reduce_large has, and, above, slots, and whether voxel_reduce_truncated has something to do. In voxel_group.cu `found` is how many cells of several there are, `kept` how many singles, above, and points in the order, `filled` how much of the grid. In voxel_bucket.cu `kept` is how many points are in the order.
+// The values for voxel_state in voxel.cuh: The words in state: counters, the number of voxels found, the number of pieces for voxel_reduce_large with its slots in the upper bits, and whether voxel_reduce_truncated has work. In voxel_group.cu `found` is the number of cells with several points, `kept` has the number of single points in the upper bits and of points in the order below, and `filled` is the filled part of the grid. In voxel_bucket.cu `kept` is the number of points in the order.
 const (
 	VoxelStateInRange     = 0
 	VoxelStateOutOfRange  = 1
@@ -2180,7 +2180,7 @@ type VoxelCloud struct {
 	Offsets   uint64 // offset 16: [b + 1] where each row's points begin; not read if there is one row
 	N         uint32 // offset 24: points, rows
 	B         uint32 // offset 28: points, rows
-	Chunk     uint32 // offset 32: block i takes points i * chunk to i * chunk + chunk - 1, where it takes a chunk
+	Chunk     uint32 // offset 32: block i handles points i * chunk to i * chunk + chunk - 1, if blocks handle chunks
 	Flags     uint32 // offset 36
 	PointStep int64  // offset 40
 	PoseBatch uint64 // offset 48: 0 for one pose
@@ -2216,22 +2216,22 @@ func (f VoxelCloudFlags) Word() uint32 {
 
 // VoxelGrid is voxel_grid in voxel.cuh: 88 bytes.
 //
-// voxel_grid is the cells.
+// voxel_grid has the cells.
 type VoxelGrid struct {
 	Keys     uint64  // offset 0: the number of cells in all rows; also the key for a point in no cell, which is above all others
 	NX       uint32  // offset 8
 	NY       uint32  // offset 12
 	NZ       uint32  // offset 16
-	InverseX float32 // offset 20: 1 / size, or NaN where that is no use
-	InverseY float32 // offset 24: 1 / size, or NaN where that is no use
-	InverseZ float32 // offset 28: 1 / size, or NaN where that is no use
+	InverseX float32 // offset 20: 1 / size, or NaN if it cannot replace the division
+	InverseY float32 // offset 24: 1 / size, or NaN if it cannot replace the division
+	InverseZ float32 // offset 28: 1 / size, or NaN if it cannot replace the division
 	MinX     float64 // offset 32
 	MinY     float64 // offset 40
 	MinZ     float64 // offset 48
 	SizeX    float64 // offset 56
 	SizeY    float64 // offset 64
 	SizeZ    float64 // offset 72
-	Xyz      uint32  // offset 80: 1 where z is the fastest dimension, 0 where x is
+	Xyz      uint32  // offset 80: 1 if z is the fastest dimension, 0 if x is
 	_        [4]byte
 }
 
@@ -2257,15 +2257,15 @@ func (p *VoxelGrid) append(b []byte) []byte {
 	return b
 }
 
-const PointGroup = 4 // point_group in voxel.cuh: points per thread at once, when it finds their cells
+const PointGroup = 4 // point_group in voxel.cuh: the points for which a thread finds the cells at once
 
-const Buckets = 512 // buckets in voxel.cuh: that cells are partitioned into
+const Buckets = 512 // buckets in voxel.cuh: buckets for a partition of cells
 
-const AtomicThreads = 256 // atomic_threads in voxel_atomic.cu: a block, and the points that it takes
+const AtomicThreads = 256 // atomic_threads in voxel_atomic.cu: threads in a block, and the points that it handles
 
 // VoxelAtomicTable is voxel_atomic_table in voxel_atomic.cu: 40 bytes.
 //
-// voxel_atomic_table is what the kernels share. The table has a record for each cell: how many points it has, the best of each feature, and for sums and means, from an even word on, their sums. What is in 32 bytes together is fetched together: cells lie anywhere. It is 0 between runs.
+// voxel_atomic_table is shared by the kernels. The table has a record for each cell: the number of points, each feature's best value, and for sums and means, from an even word on, their sums. A record's words are adjacent, because memory is fetched in units of 32 bytes and neighbouring points have distant cells. The table is 0 between runs.
 type VoxelAtomicTable struct {
 	Records     uint64 // offset 0: [keys][record_words]
 	PointsIn    uint64 // offset 8: [n] each point's cell, or `nothing`
@@ -2324,7 +2324,7 @@ func (p *VoxelAtomicSumParams) append(b []byte) []byte {
 
 const BucketThreads = 512 // bucket_threads in voxel_bucket.cu
 
-const BucketHeld = 4096 // bucket_held in voxel_bucket.cu: points that a block keeps in shared memory, six bytes each, behind a word for each cell and each lane
+const BucketHeld = 4096 // bucket_held in voxel_bucket.cu: points that a block keeps in shared memory, six bytes each, after a word for each cell and each lane
 
 // VoxelBucketParams is voxel_bucket_params in voxel_bucket.cu: 160 bytes.
 type VoxelBucketParams struct {
@@ -2394,9 +2394,9 @@ const PrepareThreads = 256 // prepare_threads in voxel_f64.cu
 
 // VoxelPrepareParams is voxel_prepare_params in voxel_f64.cu: 48 bytes.
 type VoxelPrepareParams struct {
-	Out     uint64 // offset 0: doubles to fill; null where there is nothing
+	Out     uint64 // offset 0: doubles to fill; null if there are none
 	Count   uint64 // offset 8: how many
-	Value   uint64 // offset 16: the bits of each
+	Value   uint64 // offset 16: the bits of each double
 	Narrow  uint64 // offset 24: poses in f32, which go to `poses` as f64; null if there are none
 	Poses   uint64 // offset 32
 	Numbers uint64 // offset 40: numbers in all poses
@@ -2420,7 +2420,7 @@ const FillThreads = 256 // fill_threads in voxel_fill.cuh
 // VoxelFillParams is voxel_fill_params in voxel_fill.cuh: 80 bytes.
 type VoxelFillParams struct {
 	State      uint64 // offset 0
-	Out        uint64 // offset 8: bytes to fill; null where there is nothing
+	Out        uint64 // offset 8: bytes to fill; null if there are none
 	OutBytes   uint64 // offset 16
 	Table      uint64 // offset 24: bytes to clear, a multiple of 16; null if there are none
 	TableBytes uint64 // offset 32
@@ -2454,9 +2454,9 @@ func (p *VoxelFillParams) append(b []byte) []byte {
 
 const GroupThreads = 512 // group_threads in voxel_group.cu
 
-const GroupPart = 16384 // group_part in voxel_group.cu: cells that a block takes: a word of shared memory each, in whole groups of group_warp_cells, and one for each lane
+const GroupPart = 16384 // group_part in voxel_group.cu: cells per block: a word of shared memory each, in whole groups of group_warp_cells, and one for each lane
 
-const GroupWarpCells = 128 // group_warp_cells in voxel_group.cu: cells that a warp takes at a time
+const GroupWarpCells = 128 // group_warp_cells in voxel_group.cu: cells per warp at a time
 
 const CellsThreads = 256 // cells_threads in voxel_group.cu: threads in voxel_cells
 
@@ -2558,13 +2558,13 @@ type VoxelList struct {
 	State     uint64      // offset 144
 	Coords    uint64      // offset 152: null for a dense grid
 	Counts    uint64      // offset 160: null for a dense grid
-	Inverse   uint64      // offset 168: [n] each point's voxel, -1 now; or null
+	Inverse   uint64      // offset 168: [n] each point's voxel, -1 at first; or null
 	RowVoxels uint32      // offset 176: the limits: voxels in a row, voxels, points in a hard voxel
 	V         uint32      // offset 180: the limits: voxels in a row, voxels, points in a hard voxel
 	P         uint32      // offset 184: the limits: voxels in a row, voxels, points in a hard voxel
 	N1        uint32      // offset 188: cells along the last two dimensions
 	N2        uint32      // offset 192: cells along the last two dimensions
-	Batched   uint32      // offset 196: 1 where coordinates have a row
+	Batched   uint32      // offset 196: 1 if coordinates have a row
 }
 
 // Bytes returns p in the layout that the kernel expects.
@@ -2599,7 +2599,7 @@ const PartitionThreads = 512 // partition_threads in voxel_partition.cuh: one th
 type VoxelPartitionParams struct {
 	Cloud       VoxelCloud // offset 0
 	Grid        VoxelGrid  // offset 56
-	Runs        uint64     // offset 144: [buckets][tiles] where in the tile each begins, and how long it is
+	Runs        uint64     // offset 144: [buckets][tiles] each run's beginning in the tile, and its length
 	Partitioned uint64     // offset 152: the tiles' entries
 	State       uint64     // offset 160
 }
@@ -2653,7 +2653,7 @@ const DigitBits = 8 // digit_bits in voxel_sort.cu
 
 const MaxPasses = 12 // max_passes in voxel_sort.cu
 
-const LabelPasses = 4 // label_passes in voxel_sort.cu: those before the keys', if there are labels
+const LabelPasses = 4 // label_passes in voxel_sort.cu: passes before the passes over keys, if there are labels
 
 const SortSharedBytes = 75848 // sort_shared_bytes in voxel_sort.cu: bytes of shared memory for a block in voxel_sort_pass
 
@@ -2692,9 +2692,9 @@ func (p *VoxelHistogramParams) append(b []byte) []byte {
 type VoxelSortPassParams struct {
 	Keys           uint64 // offset 0
 	Order          uint64 // offset 8: the keys' points; null in the first pass, in which the keys are in the points' order
-	CellKeys       uint64 // offset 16: if not null keys are these, by the order
+	CellKeys       uint64 // offset 16: if not null, the keys, indexed through the order
 	Totals         uint64 // offset 24: [digits]
-	Ticket         uint64 // offset 32: how many tiles have been taken
+	Ticket         uint64 // offset 32: the number of tiles that blocks have started
 	Lookback       uint64 // offset 40: [tiles][digits]
 	NextLookback   uint64 // offset 48: [tiles][digits]
 	SortedKeys     uint64 // offset 56
@@ -2727,7 +2727,7 @@ func (p *VoxelSortPassParams) append(b []byte) []byte {
 
 // VoxelRows is voxel_rows in voxel_sort.cu: 56 bytes.
 //
-// voxel_rows is where rows begin.
+// voxel_rows has the positions where rows begin.
 type VoxelRows struct {
 	Rows      uint64 // offset 0: [2][b + 1], see voxel_list
 	Splits    uint64 // offset 8: [b + 1] or null
@@ -2763,8 +2763,8 @@ type VoxelNumberParams struct {
 	AllKeys        uint64 // offset 16: cells in all rows: the key of a point in a cell is below it
 	Heads          uint64 // offset 24: [tiles]
 	Ticket         uint64 // offset 32
-	N              uint32 // offset 40: items_per_thread: places that a thread takes
-	ItemsPerThread uint32 // offset 44: items_per_thread: places that a thread takes
+	N              uint32 // offset 40: items_per_thread: places per thread
+	ItemsPerThread uint32 // offset 44: items_per_thread: places per thread
 	Start          uint64 // offset 48: [voxels + 1]
 	VoxelAt        uint64 // offset 56: [n] or null
 	Marks          uint64 // offset 64: for hard voxels: [n] 1 + the voxel for each point that is a voxel's first, else 0; then [n] the number of first points before it
@@ -2809,7 +2809,7 @@ type VoxelValues struct {
 	F           uint32     // offset 4: features
 	Features    uint64     // offset 8: [n, f], or null
 	FeatureStep int64      // offset 16
-	Out         uint64     // offset 24: f32, f for each place; i32 for counts and majorities
+	Out         uint64     // offset 24: f32, f per place; i32 for counts and majorities
 	Cells       uint64     // offset 32: cells in a row
 	Cloud       VoxelCloud // offset 40
 }
