@@ -2,8 +2,8 @@ package ops
 
 import "github.com/robocache/robocache/ops/backend"
 
-// What follows are names for types of package backend, which jobs are made of, as package os has names for those of io/fs. All have String, which writes
-// a value's name, and a function that reads it.
+// The types below are aliases for types in package backend, as package os has aliases for types in io/fs. Each has a String method that returns a
+// value's name, and a Parse function that reads the name.
 
 // Interp is an interpolation, the rule that computes a target's value from the samples around it. If a target is
 // exactly on a sample, every kind except the windows returns that sample, bit for bit.
@@ -29,9 +29,10 @@ const (
 	// have the same timestamp, one curve ends and another begins.
 	InterpPchip = backend.InterpPchip
 
-	// The windows reduce the samples in (x-w, x], w being the channel's Window: the way to bring a fast stream down to a slow
-	// clock without leaving samples out. x itself is in its window, so on a sample they reduce too. A target with an empty
-	// window is not valid and gets NaN, or under FillGaps the fill value. Outside the samples' times the edge rule holds.
+	// The windows reduce the samples in (x-w, x], where x is the target and w the channel's Window. Use them to resample a
+	// fast stream to a slow clock without skipping samples. Because x is in its own window, a target on a sample is reduced
+	// too. If a window is empty, the target is not valid and gets NaN, or with FillGaps the fill value. Outside the
+	// samples' times the edge rule applies.
 
 	// InterpWindowMean is the mean of the samples: summed in order in float64, divided by their number and rounded
 	// once.
