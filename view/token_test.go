@@ -95,7 +95,7 @@ func TestAnotherSiteLeadsNowhereWithoutTheToken(t *testing.T) {
 	}
 }
 
-// A page of another origin of this machine, or of a name that leads here, has the browser's cookie and is refused by its origin.
+// A page from another origin on this machine, or from a name that leads here, has the browser's cookie and is refused by its origin.
 func TestAnotherOriginIsRefusedWithoutTheToken(t *testing.T) {
 	s := serve(t, robots(t, 1), Options{})
 	for origin, want := range map[string]int{

@@ -162,7 +162,7 @@ func TestAPortThatIsTakenIsFoundBeforeTheWork(t *testing.T) {
 	assert.Regexp(t, `^robocache: --metrics: cannot listen on 127\.0\.0\.1:\d+: .*in use\n$`, stderr, "not that there is no dataset")
 }
 
-// The listener has no token, so that it answers with numbers alone.
+// The listener has no token, so it answers with numbers alone.
 func TestMetricsServeNumbersAlone(t *testing.T) {
 	m, err := newMeter(":0")
 	require.NoError(t, err)

@@ -134,10 +134,10 @@ func sweep(t *testing.T, command string) {
 				continue // fewer calls than before
 			}
 			if *f.op.Load() == "lock" && errno == syscall.EACCES {
-				continue // as of a disk that cannot lock
+				continue // as on a disk that cannot lock
 			}
 			name := filepath.Base(strings.Replace(*f.path.Load(), out, "OUT", 1))
-			if strings.HasPrefix(name, "encoding-") { // which a video is copied from: the error has its name or that of the video
+			if strings.HasPrefix(name, "encoding-") { // a video is copied from it, and the error may name the video
 				name = "OUT/"
 			}
 			what := fmt.Sprintf("call %d of %d: %s %s: %v", k, n, *f.op.Load(), *f.path.Load(), errno)

@@ -72,7 +72,7 @@ func TestAPipeInPlaceOfAFileIsRefused(t *testing.T) {
 	}
 }
 
-// A folder of /proc is read by the rules of every folder: a file that the system does not let be read ends the command with exit code 1 and the file's
+// A folder below /proc is read by the same rules as any folder: a file that the system refuses to read ends the command with exit code 1 and the file's
 // name, and a command that finds no recording ends with 3. None waits.
 func TestAFolderOfTheKernelIsNoSpecialCase(t *testing.T) {
 	for folder, codes := range map[string][]int{"/proc/self": {exitOther}, "/sys/class": {exitInput}, "/proc/self/mem": {exitOther, exitInput}} {

@@ -260,8 +260,8 @@ func TestTheProgramsOfALauncherMeet(t *testing.T) {
 	assert.LessOrEqual(t, len(point("a", "1")), longestSocket)
 }
 
-// Ranks that train on other episodes end before the first step: each prints both hashes and the other rank. They meet at their socket, also without a
-// folder that they share.
+// Ranks that train on other episodes end before the first step: each prints both hashes and the other rank. They meet at their socket, also without a shared
+// folder.
 func TestRanksThatTrainOnOtherEpisodesEnd(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	out := filepath.Join(t.TempDir(), "policy")
