@@ -127,7 +127,7 @@ func sweep(t *testing.T, command string) {
 			code, batches, stderr, left := run(&f)
 			if code == exitGood && (strings.Contains(command, "--streaming") || strings.Contains(command, "--camera")) { // the call was one ahead of need
 				require.NotEmpty(t, written)
-				assert.True(t, slices.Equal(written, batches), "call %d of %d: the batches are others", k, n)
+				assert.True(t, slices.Equal(written, batches), "call %d/%d: the batches are others", k, n)
 				continue
 			}
 			if f.op.Load() == nil {
@@ -140,7 +140,7 @@ func sweep(t *testing.T, command string) {
 			if strings.HasPrefix(name, "encoding-") { // a video is copied from it, and the error may name the video
 				name = "OUT/"
 			}
-			what := fmt.Sprintf("call %d of %d: %s %s: %v", k, n, *f.op.Load(), *f.path.Load(), errno)
+			what := fmt.Sprintf("call %d/%d: %s %s: %v", k, n, *f.op.Load(), *f.path.Load(), errno)
 			assert.Equal(t, exitOther, code, "%s: %s", what, stderr)
 			assert.Contains(t, stderr, errno.Error(), what)
 			assert.Contains(t, stderr, name, what)

@@ -90,7 +90,7 @@ func ended(t *testing.T, all []*rankProgram) (codes []int) {
 	for i, p := range all {
 		wait.Go(func() {
 			late := time.AfterFunc(3*time.Minute, func() { _ = p.Process.Kill() })
-			_ = p.Wait() // whose error is the code
+			_ = p.Wait() // its error is the code
 			late.Stop()
 			codes[i] = p.ProcessState.ExitCode()
 		})

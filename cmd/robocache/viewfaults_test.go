@@ -153,7 +153,7 @@ func sweepView(t *testing.T, path string) {
 			if f.op.Load() == nil {
 				continue // fewer calls than before
 			}
-			what := fmt.Sprintf("call %d of %d: %s %s: %v", k, n, *f.op.Load(), *f.path.Load(), errno)
+			what := fmt.Sprintf("call %d/%d: %s %s: %v", k, n, *f.op.Load(), *f.path.Load(), errno)
 			if p == nil {
 				assert.Equal(t, exitOther, code, "%s: %s", what, stderr)
 				assert.Contains(t, stderr, errno.Error(), what)
