@@ -23,12 +23,6 @@ type Field struct {
 // Type is numpy's name of the field's type: "float32".
 func (f *Field) Type() string { return f.name() }
 
-// IsNumber reports whether the field is a number that Table gives.
-func (f *Field) IsNumber() bool {
-	_, ok := f.scalar()
-	return ok
-}
-
 // IsClock reports whether a field of that type can be a clock: see ReadTimes.
 func (f *Field) IsClock() bool { return f.clock() }
 

@@ -34,11 +34,6 @@ type Column struct {
 	paths *leaf
 }
 
-// Integer reports whether the values are whole numbers or truth values.
-func (c *Column) Integer() bool {
-	return c.Kind == Numbers && (c.Type == "bool" || isWhole(c.Type))
-}
-
 // newColumn returns the column of a field. A structure with one member counts as that member.
 func newColumn(f *handle, field *parquet.Column) *Column {
 	c := &Column{Name: field.Name(), Type: "a structure", file: f}

@@ -124,7 +124,6 @@ type span struct{ at, size int64 }
 // the first value begins one.
 type page struct {
 	span
-	values int64
 	rows   int64
 	begins bool
 }
