@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// leaf is a column of values as Parquet stores it.
+// leaf is a column as Parquet stores it.
 type leaf struct {
 	file   *handle
 	column *parquet.Column
