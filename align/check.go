@@ -92,14 +92,14 @@ const mostReach = time.Duration(1 << 60)
 
 func (s *Sampling) check(key string) error {
 	kinds := kindNames()
-	if err := named(key+".kind", s.Kind, kinds); err != nil {
+	if err := named(key+".method", s.Kind, kinds); err != nil {
 		return err
 	}
 	for _, k := range s.Kinds {
 		if k.Kind == "" {
-			return bad(key+".kind."+k.Columns, "none", oneOf(kinds))
+			return bad(key+".method."+k.Columns, "none", oneOf(kinds))
 		}
-		if err := named(key+".kind."+k.Columns, k.Kind, kinds); err != nil {
+		if err := named(key+".method."+k.Columns, k.Kind, kinds); err != nil {
 			return err
 		}
 	}

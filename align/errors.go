@@ -49,7 +49,7 @@ type StreamError struct {
 	Got, Want string
 	Err       error // the operation's own error, or nil
 
-	key string // in the plan's stream, for example "kind.gripper" or "columns[1]"; empty if it is unknown
+	key string // in the plan's stream, for example "method.gripper" or "columns[1]"; empty if it is unknown
 }
 
 func (e *StreamError) Error() string {

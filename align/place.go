@@ -26,8 +26,8 @@ func (p *Plan) OffsetOf(stream int) time.Duration {
 	return p.Defaults.Offset
 }
 
-// Key returns the key in a plan file for a field of stream number stream in Streams, for example "streams[0].kind". If only the defaults
-// have the field, it is their key, "defaults.kind".
+// Key returns the key in a plan file for a field of stream number stream in Streams, for example "streams[0].method". If only the defaults
+// have the field, it is their key, "defaults.method".
 func (p *Plan) Key(stream int, key string) string {
 	place, of := p.placeOf(stream), "defaults."+key
 	if stream >= len(p.Streams) || place < 0 { // the plan names none, or not this one

@@ -48,7 +48,7 @@ type StreamReport struct {
 	Rows       int            `json:"rows"` // episodes of a batch
 	Columns    int            `json:"columns"`
 	DType      string         `json:"dtype"`
-	Kinds      map[string]int `json:"kinds"` // columns by kind
+	Kinds      map[string]int `json:"methods"` // columns by method of interpolation
 	Edge       string         `json:"edge,omitempty"`
 	Samples    int            `json:"samples"`
 	FirstNS    *int64         `json:"first_ns"` // of the samples
@@ -66,7 +66,7 @@ type StreamReport struct {
 	BackSteps  int            `json:"sorted_back_steps"`  // steps back in time, over which the samples were sorted
 	Stray      int            `json:"stray_samples"`      // samples that were left out, because their timestamps lie far from the others
 	Timeless   int            `json:"timeless_samples"`   // samples that were left out, because their timestamp is no time
-	Inexact    int            `json:"inexact_integers"`   // recorded integers that the dtype of the read values could not hold
+	Inexact    int            `json:"lossy_integers"`     // recorded integers that the dtype of the read values could not hold
 	Unfinite   int            `json:"not_finite_samples"` // samples with a value that is NaN or infinite; they are resampled unchanged
 	precision.Loss
 }
@@ -214,7 +214,7 @@ func (r Report) String() string {
 	var b strings.Builder
 	fmt.Fprintln(&b, r.clock())
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "stream\tsamples\trate\tgaps\tcovers\ttargets\tvalid\toutside\tin gaps\tinexact\t  kinds")
+	fmt.Fprintln(t, "stream\tsamples\trate\tgaps\trange\ttimestamps\tvalid\toutside\tin gaps\tlossy\t  methods")
 	for _, s := range r.Streams {
 		rate := "-"
 		if s.Rate > 0 {
@@ -226,14 +226,14 @@ func (r Report) String() string {
 	_ = t.Flush() // a strings.Builder does not fail
 	for _, s := range r.Streams {
 		if s.NotFinite > 0 {
-			fmt.Fprintf(&b, "%s: %s that are no times\n", printed.Text(s.Name), text.Count(s.NotFinite, "target"))
+			fmt.Fprintf(&b, "%s: %s that are no times\n", printed.Text(s.Name), text.Count(s.NotFinite, "timestamp"))
 		}
 		if lost := s.Lost(); lost != "" {
 			fmt.Fprintf(&b, "%s, in %s: %s\n", printed.Text(s.Name), s.DType, lost)
 		}
 	}
 	if n := r.AllValid; n != nil {
-		fmt.Fprintf(&b, "every stream is valid at %d of %d targets\n", *n, r.Clock.Targets)
+		fmt.Fprintf(&b, "every stream is valid at %d of %d timestamps\n", *n, r.Clock.Targets)
 	}
 	if d := r.Dropouts; d != nil && d.Count > 0 {
 		fmt.Fprintf(&b, "dropouts noted by the recorder: %d, %.3f s in all\n", d.Count, d.Seconds)
@@ -244,7 +244,7 @@ func (r Report) String() string {
 // clock returns a line about the clock.
 func (r *Report) clock() string {
 	c := &r.Clock
-	s := fmt.Sprintf("clock: %d targets", c.Targets)
+	s := fmt.Sprintf("clock: %d timestamps", c.Targets)
 	if c.Hz > 0 {
 		s += fmt.Sprintf(" at %g Hz", c.Hz)
 	}

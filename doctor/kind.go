@@ -5,21 +5,21 @@ type Kind string
 
 // The kinds, in the order of docs/doctor.md.
 const (
-	Gap          Kind = "gap"           // a step far longer than the others
-	Duplicate    Kind = "duplicate"     // two samples of one timestamp
-	BackStep     Kind = "back-step"     // a timestamp before the one that precedes it
-	Jitter       Kind = "jitter"        // steps that scatter widely about their median
-	StrayTime    Kind = "stray-time"    // timestamps far from all others, such as 0
-	StillClock   Kind = "still-clock"   // timestamps that are all one
-	TimeUnit     Kind = "time-unit"     // timestamps in another unit than they are taken for
-	Float32Clock Kind = "float32-clock" // timestamps that went through float32
-	CoarseClock  Kind = "coarse-clock"  // timestamps rounded to a good part of their step
-	FPSMismatch  Kind = "fps-mismatch"  // a rate that is not the declared one
-	FrameTime    Kind = "frame-time"    // timestamps of a table that are not frame_index/fps
-	NoOverlap    Kind = "no-overlap"    // streams that share no moment
-	ShortCover   Kind = "short-cover"   // a stream that is there for less than half of the recording
-	ClockOffset  Kind = "clock-offset"  // two streams of one motion, one later than the other
-	Dropout      Kind = "dropout"       // the recorder noted that it lost data
+	Gap          Kind = "gap"                  // a step far longer than the others
+	Duplicate    Kind = "duplicate"            // two samples of one timestamp
+	BackStep     Kind = "non-monotonic"        // a timestamp before the one that precedes it
+	Jitter       Kind = "jitter"               // steps that scatter widely about their median
+	StrayTime    Kind = "outlier-timestamp"    // timestamps far from all others, such as 0
+	StillClock   Kind = "still-clock"          // timestamps that are all one
+	TimeUnit     Kind = "time-unit"            // timestamps in another unit than they are taken for
+	Float32Clock Kind = "float32-clock"        // timestamps that went through float32
+	CoarseClock  Kind = "quantized-timestamps" // timestamps rounded to a good part of their step
+	FPSMismatch  Kind = "fps-mismatch"         // a rate that is not the declared one
+	FrameTime    Kind = "frame-time"           // timestamps of a table that are not frame_index/fps
+	NoOverlap    Kind = "no-overlap"           // streams that share no moment
+	ShortCover   Kind = "partial-coverage"     // a stream that is there for less than half of the recording
+	ClockOffset  Kind = "clock-offset"         // two streams of one motion, one later than the other
+	Dropout      Kind = "dropout"              // the recorder noted that it lost data
 
 	NaN            Kind = "nan"             // NaN or infinite values
 	Stuck          Kind = "stuck"           // all columns of a stream hold still that moved before
@@ -43,7 +43,7 @@ const (
 	Declaration  Kind = "declaration"   // any other false declaration of a dataset
 	Undecoded    Kind = "undecoded"     // content that could not be decoded
 	Damaged      Kind = "damaged"       // broken parts of files
-	Unended      Kind = "unended"       // texts whose last line has no end
+	Unended      Kind = "truncated"     // texts whose last line has no end
 	Unreadable   Kind = "unreadable"    // episodes that cannot be read
 	Empty        Kind = "empty"         // episodes without samples
 )

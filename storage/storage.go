@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/robocache/robocache/internal/memory"
 )
 
 // File is an open file. ReadAt may be called from any goroutine. It may still be used when the context of Open has ended; see [Bound].
@@ -245,7 +247,10 @@ func ReadFile(ctx context.Context, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	b := make([]byte, f.Size())
+	b, err := memory.Make[byte](name, int(f.Size()))
+	if err != nil {
+		return nil, err
+	}
 	n, err := Bound(ctx, f).ReadAt(b, 0)
 	if n == len(b) {
 		return b, nil

@@ -100,7 +100,7 @@ func checkWindows(p *align.Plan) error {
 	}
 	wrong := func(key string, window ops.Limit) error {
 		d, _ := window.Get()
-		return &align.PlanError{Key: key, Got: d.String() + " without a kind that looks at it", Want: "a kind such as window-mean, or no window"}
+		return &align.PlanError{Key: key, Got: d.String() + " without a method that looks at it", Want: "a method such as window-mean, or no window"}
 	}
 	defaults := windowed(p.Defaults.Kind, p.Defaults.Kinds)
 	some := defaults

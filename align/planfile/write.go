@@ -91,15 +91,15 @@ func (o *given) limit(key string, l ops.Limit) {
 func (o *given) sampling(key string, s *align.Sampling) error {
 	switch {
 	case s.Kind != "" && len(s.Kinds) > 0:
-		return &align.PlanError{Key: key + ".kind", Got: s.Kind + " beside kinds of columns", Want: "one or the other, in a file"}
+		return &align.PlanError{Key: key + ".method", Got: s.Kind + " beside methods of columns", Want: "one or the other, in a file"}
 	case len(s.Kinds) > 0:
 		var kinds given
 		for _, k := range s.Kinds {
 			kinds.Add(k.Columns, k.Kind)
 		}
-		o.Add("kind", kinds)
+		o.Add("method", kinds)
 	default:
-		o.text("kind", s.Kind)
+		o.text("method", s.Kind)
 	}
 	o.text("quat", s.Quat)
 	if s.Period != 0 {

@@ -28,7 +28,7 @@ type Suggestion struct {
 
 // Reason says why a plan has a value.
 type Reason struct {
-	Key    string `json:"key"` // as a PlanError has it: "rate", "streams[0].kind.q"
+	Key    string `json:"key"` // as a PlanError has it: "rate", "streams[0].method.q"
 	Stream string `json:"stream,omitempty"`
 	Why    string `json:"why"`
 }

@@ -83,7 +83,7 @@ func TestBatchesRefusesWhatCannotBe(t *testing.T) {
 		args []string
 	}{
 		"--digest: got it":     {exitUsage, []string{"--hz=20", "--digest", "--json"}},
-		"or --episodes":        {exitUsage, []string{"--hz=20", "--digest", "--episodes"}},
+		"or --list":            {exitUsage, []string{"--hz=20", "--digest", "--list"}},
 		"that robocache pack":  {exitUsage, []string{"--hz=20", "--check-fresh=."}},
 		"--batch: got 0":       {exitUsage, []string{"--hz=20", "--batch=0"}},
 		"--batch: got 1000000": {exitUsage, []string{"--hz=20", "--batch=1000000"}},

@@ -128,7 +128,7 @@ func TestRemarksAreTheLinesOfStandardError(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "cut.ulg")
 	require.NoError(t, os.WriteFile(log, cut[:len(cut)/2], 0o600))
 	for _, args := range [][]string{
-		{"resample", log, "--hz=10", "--tolerance=1ms", "--kind=linear", "--period=3"}, {"fuse", twoStreams(t, nil), "--hz=1", "--fill=3", "--fill-gaps"},
+		{"resample", log, "--hz=10", "--tolerance=1ms", "--method=linear", "--period=3"}, {"fuse", twoStreams(t, nil), "--hz=1", "--fill=3", "--fill-gaps"},
 		{"resample", "testdata/padded.npz", "--hz=100"}, {"voxelize", "testdata/cases/pcd-lowercase-type/lower.pcd", "--size=1"}, {"inspect", log},
 	} {
 		if args[0] != "inspect" {

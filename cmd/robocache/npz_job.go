@@ -80,7 +80,7 @@ func loadNPZ(r *request) (_ *work, err error) {
 	return &work{j}, nil
 }
 
-// readValues reads values as floats. Whole numbers keep their previous value unless --kind is given.
+// readValues reads values as floats. Whole numbers keep their previous value unless --method is given.
 func (j *npzJob) readValues(file *npz.File, r *request) error {
 	head, err := file.Header("values")
 	if err != nil {
@@ -99,8 +99,8 @@ func (j *npzJob) readValues(file *npz.File, r *request) error {
 	}
 	if len(j.columns) > 0 && j.columns[0].Integer {
 		j.remarks = appendBits(j.remarks, "values", &head)
-		if !r.kind.Given {
-			r.kind.Value = ops.InterpPrevious
+		if !r.method.Given {
+			r.method.Value = ops.InterpPrevious
 		}
 	}
 	return nil
@@ -133,14 +133,14 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 	j.out = out
 	res := &result{Input: r.in, Output: r.out, Plot: r.plot, Report: align.NewReport(j.targets, r.Rate)}
 	res.Ignored, res.Remarks, res.Notes = append([]string{}, j.ignored...), j.remarks, j.notes
-	channels := []ops.Channel{{Hi: j.values.Dim(j.values.Rank() - 1), Interp: r.kind.Value, Period: r.Defaults.Period}}
+	channels := []ops.Channel{{Hi: j.values.Dim(j.values.Rank() - 1), Interp: r.method.Value, Period: r.Defaults.Period}}
 	res.Notes.Join(plausible.Degrees("values", j.values, channels))
 	how := r.sampling()
 	how.Edge = r.edge.Value.String()
 	res.Notes.Join(r.sampling().Unused("", align.Aligned{How: how, Channels: channels}))
 	d := j.values.Dim(j.values.Rank() - 1)
 	line := align.StreamReport{Name: "values", Rows: j.batch(), Columns: d, DType: out.Values.DType().String(), Inexact: j.inexact, BackSteps: j.sorted, Stray: j.strays, Edge: r.edge.Value.String(), Timeless: j.timeless,
-		Kinds: map[string]int{r.kind.Value.String(): d}}
+		Kinds: map[string]int{r.method.Value.String(): d}}
 	for b := range j.batch() {
 		timestamps, err := j.row(b)
 		if err != nil {

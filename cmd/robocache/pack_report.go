@@ -36,7 +36,7 @@ type packedStream struct {
 	DType      string `json:"dtype"`
 	Rounded    int    `json:"rounded"`    // values that the dtype cannot represent
 	Overflowed int    `json:"overflowed"` // the part of Rounded that became infinite
-	Inexact    int    `json:"inexact_integers"`
+	Inexact    int    `json:"lossy_integers"`
 }
 
 type packedMedia struct {

@@ -27,7 +27,7 @@ than the clock, times among the columns and topics that speak when something cha
 the format, by names and by values; docs/plans.md says how.
 
 Where there is a stream called action, or actions, or the one that --action names, and one of states,
-the plan is for a policy: states and action alone, with windows, normalisation, and kinds that look at
+the plan is for a policy: states and action alone, with windows, normalisation, and methods that look at
 nothing later than a target.
 
 Of a dataset of many episodes it looks at 16, evenly over all. Without -o the plan is printed.`

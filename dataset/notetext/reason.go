@@ -6,15 +6,15 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// Reason is a note in JSON lists that have names and reasons.
+// Reason is a note in JSON lists with names and reasons.
 type Reason struct {
 	Name     string       `json:"name"`
 	Reason   string       `json:"reason"`
-	Episodes int          `json:"episodes,omitempty"` // how many have it
+	Episodes int          `json:"episodes,omitempty"` // how many episodes have it
 	Code     dataset.Code `json:"code"`
 }
 
-// Reasons returns the entries of notes. The list is not nil.
+// Reasons returns an entry for each note. The list is never nil.
 func Reasons(notes dataset.Notes) []Reason {
 	list := make([]Reason, len(notes))
 	for i, n := range notes {
@@ -23,7 +23,8 @@ func Reasons(notes dataset.Notes) []Reason {
 	return list
 }
 
-// LeftOutLines returns a line for each sentence of notes of ClassLeftOut, with their subjects: "left out, no samples: /imu, /odom".
+// LeftOutLines returns a line for each different sentence among the notes in ClassLeftOut, with all subjects. Example: "left out,
+// no samples: /imu, /odom".
 func LeftOutLines(notes dataset.Notes) (lines []string) {
 	for _, group := range dataset.Grouped(notes.Of(dataset.ClassLeftOut), func(n *dataset.Note) string { return Text(*n) }) {
 		line := "left out, " + Text(group[0]) + ": " + group[0].Subject
@@ -35,8 +36,9 @@ func LeftOutLines(notes dataset.Notes) (lines []string) {
 	return lines
 }
 
-// ErrorText returns the text of an error, with the sentence of each note that the error or one that it wraps holds in place of the note's code:
-// "no stream: /imu (no-messages)" becomes "no stream: /imu (no messages)". Such errors have a method ErrorNotes.
+// ErrorText returns an error's text with the sentences of its notes in place of their codes. Example: "no stream: /imu
+// (no-messages)" becomes "no stream: /imu (no messages)". It finds notes in err and in every wrapped error with a method
+// ErrorNotes.
 func ErrorText(err error) string {
 	text := err.Error()
 	eachError(err, func(err error) {

@@ -18,7 +18,7 @@ func (f *Report) Print(w io.Writer, columns bool) error {
 	f.heading(w)
 	many := f.Episodes > 1 && f.Episode == nil
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	covers := "covers"
+	covers := "range"
 	if many {
 		covers = "lasts"
 	}

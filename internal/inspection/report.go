@@ -83,7 +83,7 @@ type Stream struct {
 	Gaps       int      `json:"gaps"`
 	Duplicates int      `json:"duplicates"`
 	BackSteps  int      `json:"back_steps"`
-	Inexact    int      `json:"inexact_integers"` // that the dtype does not hold: they are rounded
+	Inexact    int      `json:"lossy_integers"` // that the dtype does not hold: they are rounded
 	DType      string   `json:"dtype"`
 	Columns    []Column `json:"columns"`
 }

@@ -140,7 +140,7 @@ func unplaced(path string, err error) error {
 		case "defaults":
 			bare.Key = "options"
 		default:
-			bare.Key = key
+			bare.Key = strings.Replace(key, "method", "kind", 1) // the argument in Python
 		}
 		return &bare
 	}

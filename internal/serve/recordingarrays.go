@@ -116,7 +116,7 @@ type episodeReply struct {
 type sentStream struct {
 	Name    string `json:"name"`
 	Columns int    `json:"columns"` // the index of its list
-	Inexact int    `json:"inexact_integers"`
+	Inexact int    `json:"lossy_integers"`
 	Times   array  `json:"times"`
 	Values  array  `json:"values"`
 }

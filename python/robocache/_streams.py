@@ -124,7 +124,7 @@ class RecordedStream(_Table):
 
     def __init__(self, sent: Mapping[str, Any], data: Any, maker: Maker, request: Request) -> None:
         super().__init__(sent, maker.array(data, sent["values"]), str(sent["values"]["dtype"]))
-        self.inexact_integers = int(sent["inexact_integers"])
+        self.inexact_integers = int(sent["lossy_integers"])
         self.times = maker.array(data, sent["times"])
         self._clock = (str(sent["times"]["dtype"]), part(data, sent["times"]))
         self._request: Optional[Request] = request

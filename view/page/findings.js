@@ -19,7 +19,7 @@ function draw() {
   if (!e.steps) facts.push('starts at ' + e.start_ns + ' ns');
   if (e.success !== null) facts.push(e.success ? 'success' : 'failure');
   section('Episode', facts);
-  section('Said of it', Object.entries(e.attributes ?? {}).map(([k, v]) => `${k}: ${v.length > 200 ? v.slice(0, 200) + ' …' : v}`));
+  section('Metadata', Object.entries(e.attributes ?? {}).map(([k, v]) => `${k}: ${v.length > 200 ? v.slice(0, 200) + ' …' : v}`));
   section('Remarks', e.remarks);
   section('Left out', e.left_out);
 }
