@@ -19,10 +19,9 @@ type leaf struct {
 	name   string
 	kind   string // of its values, as Column.Type
 
-	// Of a leaf of Lists: the definition levels of an element of each list around a value, the outermost first, the highest level of a
-	// value, and the innermost group that has the leaf before it, too.
+	// Leaves in Lists have the definition levels for elements in each list around the value, the outermost first, and the innermost group
+	// that also has the leaf before.
 	inner  []int
-	most   int
 	shared *parquet.Column
 
 	mu     sync.Mutex
