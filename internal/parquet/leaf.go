@@ -19,11 +19,6 @@ type leaf struct {
 	name   string
 	kind   string // of its values, as Column.Type
 
-	// Leaves in Lists have the definition levels for elements in each list around the value, the outermost first, and the innermost group
-	// that also has the leaf before.
-	inner  []int
-	shared *parquet.Column
-
 	mu     sync.Mutex
 	chunks map[int]*chunk
 	held   keptPage
