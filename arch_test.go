@@ -475,7 +475,7 @@ var layers = map[string][]string{
 		"examine report", "collector", "doctor",
 	},
 	"internal/parquet": {
-		"doc thrift decompress delta", "handle values schema", "page_values page_encoder", "leaf writer", "page_list page_body", "rows", "column lists", "file images",
+		"doc thrift decompress delta", "handle values schema lists", "page_values page_encoder", "leaf writer", "page_list page_body", "rows", "column list_reader", "file images",
 	},
 	"view": {
 		"doc request answer lazy jpeg clock table listing bookkeeping", "curve picture_cache", "entry", "episode_cache track", "server",
