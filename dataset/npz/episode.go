@@ -134,7 +134,7 @@ type StreamError struct {
 	Format        string // the archive format: "npz"
 	Stream, Array string
 	Got, Want     string
-	Err           error // the cause; dataset.ErrUnsupported for an array that fits no stream, dataset.ErrShape for arrays with different lengths
+	Err           error // the cause: dataset.ErrUnsupported if the array fits no stream, dataset.ErrShape if lengths differ
 
 	foreign bool // the array is of a type that no stream has
 }
