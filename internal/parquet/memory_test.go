@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/internal/memory"
 )
 
-// Rows of a few bytes, which one value repeats, are refused if the memory has no room for their values. That is no damage.
+// Many rows in few bytes are refused if the memory has no room for their values. That is no damage.
 func TestRowsThatDoNotFitTheMemoryAreRefused(t *testing.T) {
 	const rows = 5_000_000
 	var out bytes.Buffer
