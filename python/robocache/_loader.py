@@ -326,7 +326,7 @@ class Loader:
         with self._alone():
             self._check()
             now, first = self._way.report(), self._way.reply
-        more = {name: first[name] for name in ("skipped", "rounded", "remarks", "problems")}
+        more = {name: first[name] for name in ("skipped", "rounded", "problems")}
         return dict(now["report"], waits=now["waits"], **more)
 
     def state_dict(self) -> Dict[str, Any]:
