@@ -7,6 +7,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/memory"
 )
 
 func (l *leaf) read(ctx context.Context, group int, from, to int64, v *Values) error {
@@ -78,8 +79,14 @@ func (r *rows) page(p *decodedPage) error {
 	a, b := min(max(r.from-r.next, 0), count), min(max(r.to-r.next, 0), count)
 	r.next += count
 	if a < b {
+		room := min((r.to-r.from)*int64(p.width), r.values, int64(r.most))
+		if r.v.Len() == 0 {
+			if err := memory.Fits("column "+r.leaf.name, 8*room); err != nil {
+				return err
+			}
+		}
 		r.v.add(int(b-a), p.width)
-		p.reserve(r.v, int(min((r.to-r.from)*int64(p.width), r.values, int64(r.most))))
+		p.reserve(r.v, int(room))
 		p.appendTo(r.v, int(a)*p.width, int(b)*p.width)
 	}
 	return nil
