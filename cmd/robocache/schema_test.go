@@ -417,4 +417,3 @@ func objectsIn(t *testing.T, stdout string) (list []string) {
 	}
 	return list
 }
-
