@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// Check returns a *PlanError if the plan has a mistake that needs no recording to be seen, for example a rate of -1.
+// Check returns a *PlanError for a mistake that is visible without a recording, for example a rate of -1.
 func (p *Plan) Check() error {
 	switch {
 	case p.Targets == nil && (!(p.Rate > 0) || math.IsInf(p.Rate, 1)):

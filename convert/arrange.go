@@ -139,8 +139,8 @@ func later(s *dataset.Stream, by time.Duration) (err error) {
 	return err
 }
 
-// Unwritten returns the streams and cameras that the options name and that no episode of the output has: those of Options.Media and of the plan. The shards
-// are all of the output.
+// Unwritten returns the streams and cameras that Options.Media or the plan names and that no episode in the output has. shards are
+// the reports of all shards.
 func Unwritten(shards []*Report, opt Options) (names []string) {
 	asked := slices.Clone(opt.Media)
 	if opt.Plan != nil {

@@ -24,7 +24,7 @@ type input struct {
 	files []sources.File // hashes has some of them
 }
 
-// InputError is an input that cannot be opened.
+// InputError reports an input that cannot be opened.
 type InputError struct {
 	Path string
 	Err  error
@@ -32,7 +32,7 @@ type InputError struct {
 
 func (e *InputError) Error() string { return fmt.Sprintf("convert: %s: %v", e.Path, e.Err) }
 
-// Unwrap returns why.
+// Unwrap returns the reason.
 func (e *InputError) Unwrap() error { return e.Err }
 
 // open opens inputs; their episodes are numbered one input after the other.

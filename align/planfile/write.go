@@ -12,8 +12,8 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// JSON returns the plan as a plan file has it, which Parse reads: JSON is YAML too. What a file cannot say is an *align.PlanError: targets, and a kind of a
-// stream beside kinds of its columns.
+// JSON returns the plan in the form of a plan file, which Parse can read, because JSON is valid YAML. If a file cannot hold the
+// plan, the error is an *align.PlanError: for Targets, and for a stream with both a Kind and Kinds.
 func JSON(p *align.Plan) ([]byte, error) {
 	if p.Targets != nil {
 		return nil, &align.PlanError{Key: "targets", Got: "times of their own", Want: "a rate, in a file"}

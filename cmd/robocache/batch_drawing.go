@@ -36,6 +36,7 @@ type drawing struct {
 	shards *shards        // nil if no samples are written
 	begun  spot           // where this program and its other ranks started
 	step   int64          // of the next batch
+	met    bool           // the first batches of other ranks were looked for
 	saved  loader.State   // in the state file, or where this program started
 	out    *batched
 }
@@ -130,12 +131,14 @@ func (d *drawing) load(ctx context.Context, devices []*ops.Device) error {
 	if d.group, err = d.source.Make(ctx, devices, plan); err != nil {
 		return err
 	}
-	d.l, d.run = d.group.Loaders()[0], d.runOf(&plan)
-	return nil
+	d.l = d.group.Loaders()[0]
+	state, err := d.group.State(ctx)
+	d.run = d.runOf(&plan, state.Episodes)
+	return err
 }
 
-// runOf returns a hash of the datasets and the plan. It does not depend on the batch size or the number of ranks.
-func (d *drawing) runOf(plan *align.Plan) string {
+// runOf returns a hash of the datasets, the plan and the drawn episodes. It does not depend on the batch size or the number of ranks.
+func (d *drawing) runOf(plan *align.Plan, episodes string) string {
 	h := sha256.New()
 	say := func(values ...any) { fmt.Fprintf(h, "%+v\n", values) }
 	for _, s := range d.source.Stores {
@@ -160,7 +163,7 @@ func (d *drawing) runOf(plan *align.Plan) string {
 	for _, m := range r.Mixture {
 		say(m.Windows, m.Share)
 	}
-	say(r.Episodes, r.Windows, r.ShardWindows, r.MixShards)
+	say(r.Episodes, r.Windows, r.ShardWindows, r.MixShards, episodes)
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 

@@ -7,8 +7,10 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/internal/fault"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/policy"
@@ -126,7 +128,10 @@ func (a *app) train(t *training) (err error) {
 			err = errors.Join(err, d.Close())
 		}
 	}()
-	_, absent := os.Stat(t.out)
+	_, absent := fault.Stat(t.out)
+	if dataset.IsSystem(absent) {
+		return unwritten(absent)
+	}
 	unlock, err := t.alone()
 	if err != nil {
 		return err

@@ -33,7 +33,7 @@ func signalEndsTraining(t *testing.T, backend string) {
 		if signal.Ignored(sig) {
 			continue
 		}
-		cmd, temp := program(t, "train", g1, "--hold-out=0", "--steps=3000", "--batch=1", "--backend", backend, "--json", "--resume", "--out", out)
+		cmd, temp := program(t, "train", g1, "--hold-out=0", "--steps=1500", "--batch=1", "--backend", backend, "--json", "--resume", "--out", out)
 		stdout, err := cmd.StdoutPipe()
 		require.NoError(t, err)
 		require.NoError(t, cmd.Start())
@@ -84,7 +84,7 @@ func TestAPipeThatNobodyReadsLeavesACheckpoint(t *testing.T) {
 // If two programs write one checkpoint, the second fails at once.
 func TestOneProgramMakesACheckpoint(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "policy")
-	args := []string{"train", g1, "--hold-out=0", "--steps=100000", "--batch=1", "--backend=cpu", "--json", "--out", out}
+	args := []string{"train", g1, "--hold-out=0", "--steps=10000", "--batch=1", "--backend=cpu", "--json", "--out", out}
 	first, _ := program(t, args...)
 	stdout, err := first.StdoutPipe()
 	require.NoError(t, err)

@@ -138,7 +138,8 @@ func openBrowser(url string) {
 }
 
 // openViewed opens the view input: a recording, a dataset, or a file with one point cloud.
-func openViewed(ctx context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {
+func openViewed(ctx context.Context, path string, opt dataset.Options) (_ dataset.Dataset, err error) {
+	defer dataset.Watched(path, &err)()
 	read := map[string]func(string, dataset.Options) (*dataset.Cloud, error){"pcd": pcd.ReadFile, "ply": ply.ReadFile}
 	form, none := cloudFormat(path, false)
 	if none != nil || read[form] == nil {

@@ -9,8 +9,9 @@ import (
 // mostLines is the number of lines that EpisodeLines returns, besides one that counts the others.
 const mostLines = 20
 
-// EpisodeLines returns the lines of notes of a dataset with a number of episodes: "episode run_3 and 2 more: /imu: the log is cut". Notes of the same
-// episodes with the same sentence share a line. Beyond 20 lines, the last has the number of the others.
+// EpisodeLines returns one line per group of notes in a dataset with a number of episodes. Example: "episode run_3 and 2 more:
+// /imu: the log is cut". Notes with the same sentence and the same episodes share a line. If there are more than 20 lines, the last
+// one counts the others.
 func EpisodeLines(list []dataset.EpisodeNote, episodes int) []string {
 	groups := Groups(list)
 	lines := []string{}
@@ -23,14 +24,14 @@ func EpisodeLines(list []dataset.EpisodeNote, episodes int) []string {
 	return lines
 }
 
-// Group has the notes of the same episodes with the same sentence.
+// Group contains notes with the same sentence and the same episodes.
 type Group struct {
-	Line  string // of all their subjects
+	Line  string // the sentence with all subjects
 	First dataset.EpisodeNote
 	Count int // the sum of their counts
 }
 
-// Groups returns the groups in the order of the first note of each.
+// Groups returns the groups in the order of their first notes.
 func Groups(list []dataset.EpisodeNote) (groups []Group) {
 	type key struct {
 		text, episode    string

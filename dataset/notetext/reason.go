@@ -18,8 +18,9 @@ func LeftOutLines(notes dataset.Notes) (lines []string) {
 	return lines
 }
 
-// ErrorText returns the text of an error, with the sentence of each note that the error or one that it wraps holds in place of the note's code:
-// "no stream: /imu (no-messages)" becomes "no stream: /imu (no messages)". Such errors have a method ErrorNotes.
+// ErrorText returns an error's text with the sentences of its notes in place of their codes. Example: "no stream: /imu
+// (no-messages)" becomes "no stream: /imu (no messages)". It finds notes in err and in every wrapped error with a method
+// ErrorNotes.
 func ErrorText(err error) string {
 	text := err.Error()
 	eachError(err, func(err error) {
