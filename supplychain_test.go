@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 func TestActionsArePinnedAndPermissionsAreStated(t *testing.T) {
@@ -28,6 +30,8 @@ func TestActionsArePinnedAndPermissionsAreStated(t *testing.T) {
 }
 
 func TestTheFuzzBuildFindsEachTarget(t *testing.T) {
+	filetest.NeedPrograms(t, "bash", "sed")
+	filetest.NeedRepository(t, ".")
 	list, err := exec.Command("bash", ".clusterfuzzlite/build.sh", "--list").Output()
 	require.NoError(t, err)
 	want := 0
