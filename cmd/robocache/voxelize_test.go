@@ -41,7 +41,7 @@ func voxelizeTo(t *testing.T, in string, args ...string) (*npz.File, counters) {
 	d := json.NewDecoder(strings.NewReader(stdout))
 	d.DisallowUnknownFields()
 	require.NoError(t, d.Decode(&n))
-	assert.NotNil(t, n.Remarks)
+	assert.NotNil(t, n.Entries)
 	assert.Equal(t, n.Points, n.InRange+n.OutOfRange+n.NotFinite)
 	return open(t, out), n.counters
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/robocache/robocache/internal/parquet"
 )
 
-// Episode reads episode i: its numbers. Its frames are read when they are asked for. A column that is broken costs itself and is counted in Damage;
-// an episode of which no column can be read is an error.
+// Episode reads the numbers in episode i. Its frames are read when they are needed. A broken column loses only itself, and Notes
+// counts it. If no column can be read, the result is an error.
 func (s *Set) Episode(ctx context.Context, i int) (_ *dataset.Episode, err error) {
 	defer dataset.Guard("lerobot", s.root, &err)()
 	if i < 0 || i >= len(s.episodes) {

@@ -103,11 +103,7 @@ func (l *leaf) nullFree(group int) bool {
 	if meta == nil || meta.Statistics.NullCount != 0 {
 		return false
 	}
-	at := l.column.Index()
-	for _, g := range l.file.parsed.Metadata().RowGroups[:group] {
-		at += len(g.Columns)
-	}
-	return at < len(l.file.counts) && l.file.counts[at]
+	return group < len(l.file.counts) && l.column.Index() < len(l.file.counts[group]) && l.file.counts[group][l.column.Index()]
 }
 
 // chunk is the leaf's part of a row group: an optional dictionary and pages.

@@ -2,11 +2,9 @@ package opstest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/ops"
@@ -19,7 +17,6 @@ type backward struct {
 	*fusing
 	Grad  *array // [.., sum D]
 	Alone bool   // of a Resample: of its one stream
-	Once  bool   // its plan runs once, not twice
 }
 
 // of is stream m as the resampling whose gradient is taken.
@@ -80,56 +77,26 @@ func (b *backward) planOn(dev *ops.Device, a ops.FuseBackwardArgs) (*ops.Plan, e
 	return dev.PlanFuseBackward(a, ops.FuseOptions{TrustTimes: b.Trust, Launch: b.Launch})
 }
 
-// plan runs the case as a plan on device tensors, twice unless it says once, with guards around the gradients, which it returns stream by stream.
-func (b *backward) plan(dev *ops.Device, l layout) (res [][]uint64, kernels []string, err error) {
-	p := &placed{dev: dev}
-	defer func() { err = errors.Join(err, p.close()) }()
-	guards := make([]*guarded, len(b.Streams))
+func (b *backward) plan(p *placed, l layout, mode ops.LaunchMode) (*ops.Plan, error) {
 	args := b.args(p.put, func(m int) *tensor.Tensor {
 		src := b.Streams[m].Src
-		rank := len(src.shape)
-		strides := []int{src.shape[rank-1] + l.step, 1}
-		if rank == 3 {
-			strides = append([]int{src.shape[1]*strides[0] + l.row}, strides...)
-		}
-		g, failed := guard(dev, src.dtype, src.shape, strides, l.front, l.end)
-		if p.err = errors.Join(p.err, failed); p.err != nil {
-			return nil
-		}
-		p.open, guards[m] = append(p.open, g.base), g
-		return g.view
+		return p.out(gradName(m), spaced(src.dtype, src.shape, l.step, l.row, l.front), l.end)
 	})
 	if p.err != nil {
-		return nil, nil, p.err
+		return nil, p.err
 	}
-	plan, err := b.planOn(dev, args)
-	if err != nil {
-		return nil, nil, err
+	if b.Alone {
+		opts := b.Streams[0].Opts
+		opts.TrustTimes, opts.Launch = b.Trust, mode
+		return p.dev.PlanResampleBackward(resampleArgs(args), opts)
 	}
-	defer plan.Close()
-	var first error
-	for i := range 2 - b2i(b.Once) {
-		if err := plan.Run(dev.Queue()); err != nil {
-			return nil, nil, fmt.Errorf("Run: %w", err)
-		}
-		if found := dev.Synchronize(context.Background()); i == 0 {
-			first = found
-		}
-	}
-	res = make([][]uint64, len(b.Streams))
-	for m, g := range guards {
-		if g == nil {
-			continue
-		}
-		if res[m], err = g.read(dev); err != nil {
-			return nil, nil, err
-		}
-	}
-	return res, kernelsOf(plan), first
+	return p.dev.PlanFuseBackward(args, ops.FuseOptions{TrustTimes: b.Trust, Launch: mode})
 }
 
-// call runs the case in the convenient form on host tensors.
-func (b *backward) call(dev *ops.Device) ([][]uint64, error) {
+// gradName is the name of the gradient of stream m.
+func gradName(m int) string { return fmt.Sprintf("Streams[%d].SrcGrad", m) }
+
+func (b *backward) call(dev *ops.Device) (*result, error) {
 	args := b.args((*array).host, func(m int) *tensor.Tensor {
 		src := b.Streams[m].Src
 		return tensor.Must(tensor.New(src.dtype, src.shape...))
@@ -145,101 +112,58 @@ func (b *backward) call(dev *ops.Device) ([][]uint64, error) {
 		if err != nil {
 			return nil, err
 		}
-		return [][]uint64{bitsOf(got.SrcGrad)}, nil
+		return resultOf(map[string]*tensor.Tensor{gradName(0): got.SrcGrad}), nil
 	}
 	if err := dev.FuseBackward(context.Background(), args, ops.FuseOptions{TrustTimes: b.Trust}); err != nil {
 		return nil, err
 	}
-	out := make([][]uint64, len(b.Streams))
+	out := map[string]*tensor.Tensor{}
 	for m, s := range args.Streams {
-		if s.SrcGrad != nil {
-			out[m] = bitsOf(s.SrcGrad)
-		}
+		out[gradName(m)] = s.SrcGrad
 	}
-	return out, nil
+	return resultOf(out), nil
 }
 
-// gradients runs a case in both forms against the oracle, which tells every bit.
-func (s *suite) gradients(t *testing.T, b *backward, ls ...layout) {
-	t.Helper()
-	if s.rare() {
-		return
-	}
-	if b.Wrong {
-		for _, l := range ls {
-			if _, _, err := b.plan(s.dev, l); !errors.Is(err, ops.ErrOutOfRange) {
-				assert.NoError(t, err, b.describe())
-			}
-		}
-		return
-	}
-	wantErr := b.fault()
-	want := make([][]uint64, len(b.Streams))
-	if wantErr == nil {
-		for m, p := range b.Streams {
-			if p.Src != nil {
-				want[m] = b.wanted(m)
-			}
-		}
-	}
-	verify := func(form string, got [][]uint64, err error, kernels []string) {
-		t.Helper()
-		if wantErr != nil {
-			var e *ops.ValueError
-			if !errors.As(err, &e) || *e != *wantErr {
-				t.Errorf("%s: got error %v, want %v\ncase: %s", form, err, wantErr, b.describe())
-			}
-			return
-		}
-		if err != nil {
-			t.Errorf("%s: %v\ncase: %s", form, err, b.describe())
-			return
-		}
-		for m, p := range b.Streams {
-			for i, w := range want[m] {
-				if d := p.width(); got[m][i] != w && !bothNaN(p.Src.dtype, got[m][i], w) {
-					t.Errorf("%s: stream %d, sample %d, feature %d: got %s, want %s\ncase: %s\nlaunched: %v", form, m, i/d, i%d, show(p.Src.dtype, got[m][i]), show(p.Src.dtype, w), b.describe(), kernels)
-					return
-				}
-			}
-		}
-	}
-	call, ls := s.forms(b.Planned, ls)
-	if call {
-		got, err := b.call(s.dev)
-		verify("call", got, err, nil)
-	}
-	for _, l := range ls {
-		for _, f := range s.fuseLaunches(b.fusing) {
-			c := &backward{f, b.Grad, b.Alone, s.cfg.Slow > 1}
-			got, kernels, err := c.plan(s.dev, l)
-			verify(fmt.Sprintf("plan, %s, launched %v", l.name, f.Launch), got, err, kernels)
-		}
-	}
+func (b *backward) traits() traits {
+	tr := b.fusing.traits()
+	tr.exact, tr.again = true, true
+	return tr
 }
 
 func (b *backward) describe() string {
-	return fmt.Sprintf("alone %v, gradient strides %v, %s", b.Alone, b.Grad.strides, b.fusing.describe())
+	return fmt.Sprintf("alone=%v gradient=%s %s", b.Alone, b.Grad.spacing(), b.fusing.describe())
 }
 
-// gradientGroup runs all that is about gradients.
-func (s *suite) gradientGroup(t *testing.T) {
-	s.parts(t, "backward", []group{
-		{"literal", (*suite).gradientLiterals},
-		{"edges", (*suite).gradientEdges},
-		{"tiles", (*suite).gradientTiles},
-		{"named", (*suite).gradientNamed},
-		{"tables", (*suite).gradientTables},
-		{"dtypes", (*suite).gradientDTypes},
-		{"scaled", (*suite).gradientScales},
-		{"shapes", (*suite).gradientShapes},
-		{"adjoint", (*suite).gradientAdjoint},
-		{"differences", (*suite).gradientDifferences},
-		{"generated", (*suite).gradientGenerated},
-		{"values", (*suite).gradientValues},
-		{"misuse", (*suite).gradientMisuse},
-		{"life", (*suite).gradientLife},
-	})
+// solve has the oracle, which works out every bit.
+func (b *backward) solve(*suite) (*ops.ValueError, func(*result) string) {
+	if fault := b.fault(); fault != nil {
+		return fault, nil
+	}
+	want := map[string][]uint64{}
+	for m, p := range b.Streams {
+		if p.Src != nil {
+			want[gradName(m)] = b.wanted(m)
+		}
+	}
+	return nil, func(got *result) string { return got.differAny(want) }
+}
+
+// backwardParts are those of ResampleBackward and FuseBackward.
+func backwardParts() parts {
+	return parts{
+		"literal":     (*suite).gradientLiterals,
+		"edges":       (*suite).gradientEdges,
+		"tiles":       (*suite).gradientTiles,
+		"named":       (*suite).gradientNamed,
+		"tables":      (*suite).gradientTables,
+		"dtypes":      (*suite).gradientDTypes,
+		"scaled":      (*suite).gradientScales,
+		"shapes":      (*suite).gradientShapes,
+		"adjoint":     (*suite).gradientAdjoint,
+		"differences": (*suite).gradientDifferences,
+		"generated":   generated("backward"),
+		"values":      (*suite).gradientValues,
+	}
 }
 
 // plannedFusion returns a fusion of one stream that is planned only.
@@ -263,10 +187,10 @@ func (s *suite) gradientOf(t *testing.T, b *backward) [][]float64 {
 	t.Helper()
 	got, err := b.call(s.dev)
 	require.NoError(t, err, b.describe())
-	out := make([][]float64, len(got))
-	for m, raw := range got {
-		for _, bits := range raw {
-			out[m] = append(out[m], decode(b.Streams[m].Src.dtype, bits))
+	out := make([][]float64, len(b.Streams))
+	for m := range out {
+		if g := got.out[gradName(m)]; g != nil {
+			out[m] = g.floats()
 		}
 	}
 	return out

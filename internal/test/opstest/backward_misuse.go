@@ -41,33 +41,33 @@ func (s *suite) gradientValues(t *testing.T) {
 		if c.edit != nil {
 			c.edit(r)
 		}
-		s.gradients(t, single(r, grad), layouts...)
+		s.check(t, single(r, grad), layouts...)
 		b := single(r, grad)
 		b.Alone = false
-		s.gradients(t, b, layouts...)
+		s.check(t, b, layouts...)
 		r.Opts.TrustTimes, r.Wrong = true, true
-		s.gradients(t, single(r, grad), layouts...)
+		s.check(t, single(r, grad), layouts...)
 	}
 	for _, offset := range []time.Duration{1 << 62, -1 << 62, 1} { // a stream's own clock may be out of range where the targets are not
 		p := func(offset time.Duration) *part {
 			return &part{Offset: offset, resampling: resampling{Src: src(), Times: arr(good, 2, 3)}}
 		}
 		f := &fusing{Name: "offset", Out: tensor.F32, Streams: []*part{p(0), p(offset)}, Targets: arr([]int64{-1, 0, 1, 2, 0, 0, 1, 3}, 2, 4)}
-		s.gradients(t, gradient(6, f, false, 0), layouts...)
+		s.check(t, gradient(6, f, false, 0), layouts...)
 	}
 	nan := math.NaN()
 	for _, x := range [][]float64{{0, nan, 1, 2}, {nan, 0, 1, 2}, {0, 1, 1, nan}} {
 		r := &resampling{Name: "NaN", Src: vals(tensor.F32, make([]float64, 6), 3, 2), Times: vals(tensor.F64, count0(3), 3), Targets: vals(tensor.F64, x, 4)}
-		s.gradients(t, single(r, vals(tensor.F32, count0(8), 4, 2)), layouts...)
+		s.check(t, single(r, vals(tensor.F32, count0(8), 4, 2)), layouts...)
 	}
 	for _, offsets := range [][]int64{{0, 4, 8}, {0, 3, 8}, {0, 0, 8}, {1, 4, 8}} {
 		r := &resampling{Name: "packed", Src: src(), Times: arr(good, 2, 3), Targets: arr([]int64{0, 1, 2, 0, 1, 2, 3, 1}, 8), DstOffsets: arr(offsets, 3)}
-		s.gradients(t, single(r, vals(tensor.F32, count0(16), 8, 2)), layouts...)
+		s.check(t, single(r, vals(tensor.F32, count0(16), 8, 2)), layouts...)
 	}
 	for _, c := range noRows() { // the checks of rows and timestamps that have nothing to write
 		if linearKinds(&c.Opts) {
 			f := &fusing{Name: c.Name, Out: c.out(), Streams: []*part{{resampling: *c}}, Targets: c.Targets, Clock: c.Clock, DstLengths: c.DstLengths, DstOffsets: c.DstOffsets, Packed: c.Packed, Planned: true}
-			s.gradients(t, gradient(1, f, true, 0), layouts...)
+			s.check(t, gradient(1, f, true, 0), layouts...)
 		}
 	}
 	// Trusted rows that are wrong write nothing else.
@@ -76,10 +76,10 @@ func (s *suite) gradientValues(t *testing.T) {
 			for _, edge := range []ops.Edge{ops.EdgeClamp, ops.EdgeExtrapolate} {
 				r := &resampling{Name: "trusted", Src: src(), Times: arr(times, 2, 3), Targets: arr([]int64{3, 2, 9, 0, 0, 1, -2, 1}, 2, 4), SrcLengths: arr([]int64{n, 3}, 2), DstLengths: arr([]int64{2, n}, 2),
 					Opts: ops.ResampleOptions{TrustTimes: true, Edge: edge}, Wrong: true}
-				s.gradients(t, single(r, grad), layouts[1])
+				s.check(t, single(r, grad), layouts[1])
 				r = &resampling{Name: "trusted", Src: vals(tensor.F32, make([]float64, 12), 6, 2), Times: arr(times, 6), SrcOffsets: arr([]int64{n, 3, n}, 3), Targets: arr([]int64{0, 1, 2, 1}, 4),
 					DstOffsets: arr([]int64{0, n, 4}, 3), Opts: ops.ResampleOptions{TrustTimes: true, Edge: edge}, Wrong: true}
-				s.gradients(t, single(r, vals(tensor.F32, count0(8), 4, 2)), layouts[1])
+				s.check(t, single(r, vals(tensor.F32, count0(8), 4, 2)), layouts[1])
 			}
 		}
 	}

@@ -67,7 +67,7 @@ func (s *suite) gradientLiterals(t *testing.T) {
 				for i, want := range c.want {
 					assert.True(t, want == got[i] || want != want && got[i] != got[i], "%s: got %v, want %v", r.Name, got, c.want)
 				}
-				s.gradients(t, b, layouts...)
+				s.check(t, b, layouts...)
 			}
 		}
 	}
@@ -92,13 +92,13 @@ func (s *suite) gradientEdges(t *testing.T) {
 			for kind := ops.InterpLinear; kind <= ops.InterpNearest; kind++ {
 				for edge := ops.EdgeClamp; edge <= ops.EdgeHold; edge++ {
 					for _, snap := range []ops.Limit{{}, ops.Within(time.Second)} {
-						if edge == ops.EdgeError || s.spare() {
+						if edge == ops.EdgeError {
 							continue
 						}
 						n := len(timestamps)
 						c := &resampling{Name: fmt.Sprint("edges ", ends, d), Src: vals(tensor.F32, make([]float64, n*d), n, d), Times: vals(tensor.F64, timestamps, n), Targets: vals(tensor.F64, x, len(x)),
 							Opts: ops.ResampleOptions{Interp: kind, Edge: edge, Snap: snap}, Planned: true}
-						s.gradients(t, single(c, vals(tensor.F32, uniformValues(r, len(x)*d), len(x), d)), layouts[d%2])
+						s.check(t, single(c, vals(tensor.F32, uniformValues(r, len(x)*d), len(x), d)), layouts[d%2])
 					}
 				}
 			}
@@ -123,7 +123,7 @@ func (s *suite) gradientTiles(t *testing.T) {
 				n := len(timestamps) - skip
 				c := &resampling{Name: fmt.Sprint("tiles ", skip), Src: vals(tensor.F32, make([]float64, n*d), n, d), Times: vals(tensor.F64, timestamps[skip/2:][:n], n), Targets: vals(tensor.F64, x, len(x)),
 					Opts: ops.ResampleOptions{Edge: edge, Snap: snap}, Planned: true}
-				s.gradients(t, single(c, g), layouts[skip%2])
+				s.check(t, single(c, g), layouts[skip%2])
 			}
 		}
 	}
@@ -133,14 +133,15 @@ func (s *suite) gradientTiles(t *testing.T) {
 func (s *suite) gradientNamed(t *testing.T) {
 	number := 0
 	for _, cases := range []func(visit){weights, searches, snaps, some(3, tolerances), heldParts, emptyRows, longLengths, noTargets, some(5, manyEmpty), goodTimestamps, badTimestamps, ticks} {
+		clear(s.seen)
 		cases(func(c *resampling, f *fusing, l layout) {
 			number++
-			if !linearKinds(&c.Opts) || len(c.Src.raw) > 200_000 || s.cfg.Slow > 1 && number%13 != 0 || raced && number%31 != 0 {
+			if !linearKinds(&c.Opts) || len(c.Src.raw) > 200_000 {
 				return
 			}
-			s.gradients(t, gradient(uint64(number), f, false, 20), l)
+			s.check(t, gradient(uint64(number), f, false, 20), l)
 			if len(f.Streams) == 1 {
-				s.gradients(t, gradient(uint64(number), f, true, 0), l)
+				s.check(t, gradient(uint64(number), f, true, 0), l)
 			}
 		})
 	}
@@ -173,14 +174,11 @@ func (s *suite) gradientTables(t *testing.T) {
 	for _, dtype := range valueDTypes {
 		for _, d := range []int{2, 3, 8, 16, 33, 256} {
 			for edge := ops.EdgeClamp; edge <= ops.EdgeExtrapolate; edge++ {
-				if s.spare() {
-					continue
-				}
 				c := &resampling{Name: fmt.Sprint("tables ", dtype, d, edge), Src: vals(dtype, make([]float64, 2*40*d), 2, 40, d), Times: arr(append(ascending(g.Rand, 40, 0), ascending(g.Rand, 40, 9)...), 2, 40)}
 				c.Opts = ops.ResampleOptions{Interp: ops.Interp(g.IntN(4)), Edge: edge, Channels: tabled(g, d)}
 				c.Targets = vals(tensor.I64, uniformTimes(g, 2*90, 4e8), 2, 90)
 				f := &fusing{Name: c.Name, Out: dtype, Streams: []*part{{resampling: *c}}, Targets: c.Targets}
-				s.gradients(t, gradient(7, f, true, 0), layouts...)
+				s.check(t, gradient(7, f, true, 0), layouts...)
 			}
 		}
 	}
@@ -206,16 +204,16 @@ func (s *suite) gradientDTypes(t *testing.T) {
 				f.Streams = append(f.Streams, &part{resampling: c})
 			}
 		}
-		s.gradients(t, gradient(1, f, false, 30), layouts...)
+		s.check(t, gradient(1, f, false, 30), layouts...)
 		f.Streams = append([]*part{{Width: 8}}, f.Streams[4:8]...)
-		s.gradients(t, gradient(2, f, false, 0), layouts...)
+		s.check(t, gradient(2, f, false, 0), layouts...)
 		f.Streams = []*part{{Width: 3}, f.Streams[1]}
-		s.gradients(t, gradient(3, f, false, 0), layouts...)
+		s.check(t, gradient(3, f, false, 0), layouts...)
 		// Where there is one multiprocessor a thread has several samples of these, and a target gives to two of them.
 		for _, in := range valueDTypes {
 			c := resampling{Src: vals(in, make([]float64, 120*64), 1, 120, 64), Times: arr(ascending(g.Rand, 120, 0), 120), Planned: true}
 			one := &fusing{Name: fmt.Sprint("runs ", in, out), Out: out, Targets: vals(tensor.I64, uniformTimes(g, 160, 12e8), 1, 160), Streams: []*part{{resampling: c}}, Planned: true}
-			s.gradients(t, gradient(4, one, false, 0), layouts[0])
+			s.check(t, gradient(4, one, false, 0), layouts[0])
 		}
 	}
 }
@@ -234,7 +232,7 @@ func (s *suite) gradientScales(t *testing.T) {
 				}
 				f.Streams = append(f.Streams, p)
 			}
-			s.gradients(t, gradient(4, f, false, 40), layouts...)
+			s.check(t, gradient(4, f, false, 40), layouts...)
 		}
 	}
 	p := &part{resampling: resampling{Src: vals(tensor.F32, []float64{0, 0}, 2, 1), Times: vals(tensor.F64, []float64{0, 1}, 2)}, Shift: []float32{9}, Scale: []float32{.5}}
@@ -248,9 +246,6 @@ func (s *suite) gradientScales(t *testing.T) {
 func (s *suite) gradientShapes(t *testing.T) {
 	r := rng(94)
 	try := func(b, n, m, d int, dtype tensor.DType, edit func(*backward)) {
-		if s.spare() {
-			return
-		}
 		timestamps, x := make([]float64, n), make([]float64, m)
 		for k := range timestamps {
 			timestamps[k] = float64(k) * 100
@@ -264,7 +259,7 @@ func (s *suite) gradientShapes(t *testing.T) {
 		if edit != nil {
 			edit(g)
 		}
-		s.gradients(t, g, layouts...)
+		s.check(t, g, layouts...)
 	}
 	for i, d := range []int{1, 3, 7, 14, 31, 127, 128, 129, 257, 520, 1032} {
 		try(2, 33, 20, d, valueDTypes[i%4], nil)
@@ -288,6 +283,6 @@ func (s *suite) gradientShapes(t *testing.T) {
 	for _, n := range [][4]int{{0, 4, 3, 2}, {2, 4, 0, 2}, {2, 4, 3, 0}, {0, 0, 0, 0}, {2, 0, 0, 3}} {
 		c := &resampling{Name: fmt.Sprint("empty ", n), Src: vals(tensor.F32, make([]float64, n[0]*n[1]*n[3]), n[0], n[1], n[3]), Times: vals(tensor.F64, make([]float64, n[0]*n[1]), n[0], n[1]),
 			Targets: vals(tensor.F64, make([]float64, n[0]*n[2]), n[0], n[2])}
-		s.gradients(t, single(c, vals(tensor.F32, make([]float64, n[0]*n[2]*n[3]), n[0], n[2], n[3])), layouts...)
+		s.check(t, single(c, vals(tensor.F32, make([]float64, n[0]*n[2]*n[3]), n[0], n[2], n[3])), layouts...)
 	}
 }

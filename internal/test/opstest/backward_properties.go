@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -77,18 +76,9 @@ func (s *suite) gradientDifferences(t *testing.T) {
 	}
 }
 
-// gradientDraws calls f for a seeded sample of gradients of fusions and resamplings.
-func gradientDraws(cfg Config, f func(number int, b *backward)) {
-	n := 96 * max(cfg.More, 1)
-	if thorough.Long {
-		n *= 12
-	}
-	for i := range n {
-		if !cfg.picks(fmt.Sprint("backward-", i)) || cfg.Slow > 1 && cfg.More <= 1 && i%3 != 0 && i >= 24 {
-			continue
-		}
-		f(i, drawGradient(uint64(11_000+i), clockDTypes[i%3], valueDTypes[i/3%4], i/3%4, i))
-	}
+// drawBackward draws the case of a number.
+func drawBackward(i int) []trial {
+	return []trial{{drawGradient(uint64(11_000+i), clockDTypes[i%3], valueDTypes[i/3%4], i/3%4, i), layouts[i%2]}}
 }
 
 // drawGradient draws a gradient, of a resampling every third time; more than half of the numbers also spoil something.
@@ -133,15 +123,6 @@ func drawGradient(seed uint64, clock, out tensor.DType, form, number int) *backw
 	return b
 }
 
-// gradientGenerated runs the sample. It ends at the first failure.
-func (s *suite) gradientGenerated(t *testing.T) {
-	gradientDraws(s.cfg, func(number int, b *backward) {
-		if !t.Failed() && !thin(number) {
-			s.gradients(t, b, layouts[number%2])
-		}
-	})
-}
-
 // FuzzGradients gives gradients drawn from any seed to the devices, of which the first is the CPU.
 func FuzzGradients(f *testing.F, devs ...*ops.Device) {
 	for i := range uint8(24) {
@@ -151,7 +132,7 @@ func FuzzGradients(f *testing.F, devs ...*ops.Device) {
 	f.Fuzz(func(t *testing.T, seed uint64, clock, out, form, number uint8) {
 		b := drawGradient(seed, clockDTypes[clock%3], valueDTypes[out%4], int(form%4), int(number))
 		for _, s := range all {
-			s.gradients(t, b, layouts[seed%2])
+			s.check(t, b, layouts[seed%2])
 		}
 	})
 }

@@ -62,7 +62,7 @@ func (s *suite) endedCalls(t *testing.T) {
 // endingCalls: whenever the context ends, the call either has its result or gives the context's error, and what it allocated is closed. A leak would
 // be seen where the device counts its memory.
 func (s *suite) endingCalls(t *testing.T) {
-	n := s.cfg.scaled(400_000)
+	n := s.times(400_000)
 	src, times := tensor.Must(tensor.New(tensor.F32, n, 4)), make([]int64, n)
 	for i := range times {
 		times[i] = int64(i)

@@ -86,7 +86,7 @@ func (s *suite) queueCopies(t *testing.T) {
 func (s *suite) heavy(t *testing.T) *ops.Plan {
 	t.Helper()
 	n := 4_000_000
-	if s.cfg.Slow > 1 {
+	if s.simulated {
 		n = 20_000
 	}
 	args := ops.ResampleArgs{Dst: s.room(t, tensor.F32, n, 1), Src: s.room(t, tensor.F32, 2, 1), SrcTimes: s.upload(t, arr([]int64{0, 1e9}, 2)), Targets: ops.Uniform(0, 1e9, n)}

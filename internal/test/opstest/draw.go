@@ -2,9 +2,7 @@ package opstest
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"testing"
 
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
@@ -25,17 +23,15 @@ type drawing struct {
 	Offsets []*array // in place of the sums of Samples
 }
 
-// draw runs the parts of the suite that are about Draw.
-func (s *suite) draw(t *testing.T) {
-	s.parts(t, "draw", []group{
-		{"named", (*suite).drawNamed},
-		{"misuse", (*suite).drawMisuse},
-		{"values", (*suite).drawValues},
-		{"golden", (*suite).drawGolden},
-		{"generated", (*suite).drawGenerated},
-		{"order", (*suite).drawOrder},
-		{"life", (*suite).drawLife},
-	})
+// drawParts are those of Draw.
+func drawParts() parts {
+	return parts{
+		"named":     (*suite).drawNamed,
+		"values":    (*suite).drawValues,
+		"golden":    (*suite).drawGolden,
+		"generated": generated("draw"),
+		"order":     (*suite).drawOrder,
+	}
 }
 
 // sums are offsets: the sum of what is before each, and the whole.
@@ -71,7 +67,7 @@ func (c *drawing) ready() *drawing {
 	return c
 }
 
-// batch is what one run wrote.
+// batch is the outputs of a run, as far as they are of interest.
 type batch struct {
 	Cursor                   [2]int64
 	Episodes, Ticks, Anchors []int64
@@ -95,82 +91,40 @@ func (c *drawing) args(put func(*array) *tensor.Tensor) ops.DrawArgs {
 	return a
 }
 
-// drawOuts are the places of what is written, the cursor first; Episodes and Ticks come last.
-func drawOuts(a *ops.DrawArgs) []**tensor.Tensor {
-	out := []**tensor.Tensor{&a.Cursor, &a.Anchors}
+// place is where an operation takes a tensor.
+type place struct {
+	name string
+	at   **tensor.Tensor
+}
+
+// outputs are the places of the outputs, the cursor first.
+func (c *drawing) outputs(a *ops.DrawArgs) []place {
+	out := []place{{"Cursor", &a.Cursor}, {"Anchors", &a.Anchors}}
 	for m := range a.Streams {
-		out = append(out, &a.Streams[m].Starts, &a.Streams[m].Lengths)
+		out = append(out, place{fmt.Sprintf("Streams[%d].Starts", m), &a.Streams[m].Starts}, place{fmt.Sprintf("Streams[%d].Lengths", m), &a.Streams[m].Lengths})
 	}
-	return append(out, &a.Episodes, &a.Ticks)
-}
-
-// batchOf takes what was written, in drawOuts' order.
-func (c *drawing) batchOf(written [][]int64) *batch {
-	b := &batch{Cursor: [2]int64(written[0]), Anchors: written[1]}
-	for m := range c.Offsets {
-		b.Starts, b.Lengths = append(b.Starts, written[2+2*m]), append(b.Lengths, written[3+2*m])
-	}
-	if !c.Bare {
-		b.Episodes, b.Ticks = written[len(written)-2], written[len(written)-1]
-	}
-	return b
-}
-
-// plan draws the batches by one plan on device tensors, with guards around all that it writes.
-func (c *drawing) plan(dev *ops.Device) (all []*batch, kernels []string, err error) {
-	p := &placed{dev: dev}
-	args := c.args(p.put)
-	defer func() { err = errors.Join(err, p.close()) }()
-	if p.err != nil {
-		return nil, nil, p.err
-	}
-	var outs []*guarded
-	places := drawOuts(&args)
 	if c.Bare {
-		places = places[:len(places)-2]
+		return out
 	}
-	for i, to := range places {
-		shape := []int{c.Opts.Batch}
-		if i == 0 {
-			shape = []int{2}
-		}
-		g, err := guard(dev, tensor.I64, shape, []int{1}, 1+i%3, 5)
-		if err != nil {
-			return nil, nil, err
-		}
-		p.open = append(p.open, g.base)
-		outs, *to = append(outs, g), g.view
-	}
-	if err := dev.Copy(context.Background(), args.Cursor, arr([]int64{c.From.Epoch, c.From.Taken}, 2).host()); err != nil {
-		return nil, nil, err
-	}
-	plan, err := dev.PlanDraw(args, c.Opts)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer func() { err = errors.Join(err, plan.Close()) }()
-	for range c.Batches {
-		if err := plan.Run(dev.Queue()); err != nil {
-			return nil, nil, fmt.Errorf("Run: %w", err)
-		}
-		if err := dev.Synchronize(context.Background()); err != nil {
-			return nil, nil, err
-		}
-		var written [][]int64
-		for _, g := range outs {
-			raw, err := g.read(dev)
-			if err != nil {
-				return nil, nil, err
-			}
-			written = append(written, int64s(raw))
-		}
-		all = append(all, c.batchOf(written))
-	}
-	return all, kernelsOf(plan), nil
+	return append(out, place{"Episodes", &a.Episodes}, place{"Ticks", &a.Ticks})
 }
 
-// call draws the batches by the convenient form, on host tensors, each into memory that the call makes.
-func (c *drawing) call(dev *ops.Device) (all []*batch, err error) {
+func (c *drawing) plan(p *placed, l layout, mode ops.LaunchMode) (*ops.Plan, error) {
+	args := c.args(p.put)
+	for i, to := range c.outputs(&args) {
+		n, begin := c.Opts.Batch, []uint64(nil)
+		if i == 0 {
+			n, begin = 2, []uint64{uint64(c.From.Epoch), uint64(c.From.Taken)}
+		}
+		*to.at = p.out(to.name, spaced(tensor.I64, []int{n}, 0, 0, l.sideOffset+i%3), l.end, begin...)
+	}
+	opts := c.Opts
+	opts.Launch = mode
+	return p.dev.PlanDraw(args, opts)
+}
+
+// call draws the batches one after the other, each into memory that the call makes, and returns the last.
+func (c *drawing) call(dev *ops.Device) (r *result, err error) {
 	args := c.args((*array).host)
 	args.Cursor = arr([]int64{c.From.Epoch, c.From.Taken}, 2).host()
 	for range c.Batches {
@@ -178,82 +132,50 @@ func (c *drawing) call(dev *ops.Device) (all []*batch, err error) {
 		if err != nil {
 			return nil, err
 		}
-		var written [][]int64
-		made := ops.DrawArgs{Cursor: args.Cursor, Episodes: out.Episodes, Ticks: out.Ticks, Anchors: out.Anchors, Streams: out.Streams}
-		for _, x := range drawOuts(&made) {
-			written = append(written, int64s(bitsOf(*x)))
+		tensors := map[string]*tensor.Tensor{}
+		for _, x := range c.outputs(&ops.DrawArgs{Cursor: args.Cursor, Episodes: out.Episodes, Ticks: out.Ticks, Anchors: out.Anchors, Streams: out.Streams}) {
+			tensors[x.name] = *x.at
 		}
-		all = append(all, c.batchOf(written))
+		r = resultOf(tensors)
 	}
-	return all, nil
+	r.round = c.Batches - 1
+	return r, nil
 }
 
-// drawn runs the case in both forms, and as a plan in every launch mode.
-func (s *suite) drawn(t *testing.T, c *drawing) {
-	t.Helper()
-	c.ready()
-	want, wrong := solveDrawing(c)
-	verify := func(form string, got []*batch, err error, kernels []string) {
-		if msg := differBatches(want, wrong, got, err); msg != "" {
-			t.Errorf("%s: %s\ncase: %s%s", form, msg, c.describe(), (&result{kernels: kernels}).by())
-		}
-	}
-	bare := c.Bare
-	c.Bare = false
-	got, err := c.call(s.dev)
-	if c.Bare = bare; bare {
-		for _, b := range got {
-			b.Episodes, b.Ticks = nil, nil
-		}
-	}
-	verify("call", got, err, nil)
-	for _, mode := range []ops.LaunchMode{ops.LaunchDefault, ops.LaunchDependent, ops.LaunchInputsReady} {
-		again := *c
-		again.Opts.Launch = mode
-		got, kernels, err := again.plan(s.dev)
-		verify(fmt.Sprintf("plan, launched %v", mode), got, err, kernels)
-		if s.cpu == nil {
-			break
-		}
-	}
-}
+func (c *drawing) name() string { return c.Name }
 
-// differBatches says what is wrong with a run, "" for nothing.
-func differBatches(want []*batch, wrong *ops.ValueError, got []*batch, err error) string {
-	if wrong != nil {
-		var e *ops.ValueError
-		if !errors.As(err, &e) || *e != *wrong {
-			return fmt.Sprintf("got error %v, want %v", err, wrong)
-		}
-		return ""
-	}
-	if err != nil {
-		return fmt.Sprintf("error: %v", err)
-	}
-	for k, w := range want {
-		g := got[k]
-		type column struct {
-			name      string
-			want, got []int64
-		}
-		columns := []column{{"Cursor", w.Cursor[:], g.Cursor[:]}, {"Anchors", w.Anchors, g.Anchors}, {"Episodes", w.Episodes, g.Episodes}, {"Ticks", w.Ticks, g.Ticks}}
-		for m := range w.Starts {
-			columns = append(columns, column{fmt.Sprintf("Streams[%d].Starts", m), w.Starts[m], g.Starts[m]}, column{fmt.Sprintf("Streams[%d].Lengths", m), w.Lengths[m], g.Lengths[m]})
-		}
-		for _, x := range columns {
-			if len(x.want) != len(x.got) {
-				return fmt.Sprintf("batch %d, %s: got %d rows, want %d", k, x.name, len(x.got), len(x.want))
-			}
-			for i := range x.want {
-				if x.want[i] != x.got[i] {
-					return fmt.Sprintf("batch %d, %s, row %d: got %d, want %d", k, x.name, i, x.got[i], x.want[i])
-				}
-			}
-		}
-	}
-	return ""
+func (c *drawing) traits() traits {
+	return traits{exact: true, runs: c.Batches, modes: []ops.LaunchMode{ops.LaunchDefault, ops.LaunchDependent, ops.LaunchInputsReady}}
 }
 
 func (c *drawing) describe() string {
-	return fmt.Sprintf("%s: %d episodes, %d streams, from %+v, %+v", c.Name, len(c.Counts), len(c.Offsets), c.From, c.Opts)
+	o := c.Opts
+	return fmt.Sprintf("episodes=%d streams=%d windows=%d from=%v batch=%d rate=%v ranks=%d/%d last=%v shuffle=%v trust=%v shards=%d,%d positions=%d sources=%d bare=%v", len(c.Counts), len(c.Offsets), o.Count,
+		c.From != ops.Cursor{}, o.Batch, o.Rate, o.Rank, o.Ranks, o.Last, o.Shuffle, o.TrustTables, o.ShardWindows, o.MixShards, o.Positions, len(o.Sources), c.Bare)
+}
+
+func (c *drawing) solve(*suite) (*ops.ValueError, func(*result) string) {
+	want, fault := solveDrawing(c)
+	return fault, func(got *result) string {
+		if msg := got.differAny(c.bits(want[got.round])); msg != "" {
+			return fmt.Sprintf("batch %d: %s", got.round, msg)
+		}
+		return ""
+	}
+}
+
+// bits are a batch by the names of the outputs.
+func (c *drawing) bits(b *batch) map[string][]uint64 {
+	all := map[string][]int64{"Cursor": b.Cursor[:], "Anchors": b.Anchors}
+	if !c.Bare {
+		all["Episodes"], all["Ticks"] = b.Episodes, b.Ticks
+	}
+	for m := range b.Starts {
+		all[fmt.Sprintf("Streams[%d].Starts", m)], all[fmt.Sprintf("Streams[%d].Lengths", m)] = b.Starts[m], b.Lengths[m]
+	}
+	bits := map[string][]uint64{}
+	for name, list := range all {
+		bits[name] = arr(list, len(list)).raw
+	}
+	return bits
 }

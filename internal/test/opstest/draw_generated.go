@@ -1,21 +1,14 @@
 package opstest
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/robocache/robocache/ops"
 )
 
-// drawGenerated draws from stores of random shapes, from any place of the order.
-func (s *suite) drawGenerated(t *testing.T) {
-	for i := range s.cfg.sample(400) {
-		name := fmt.Sprint("draw ", i)
-		if thin(i) || !s.cfg.picks(name) {
-			continue
-		}
-		s.drawn(t, generateDrawing(name, uint64(i)))
-	}
+// drawDraw draws from a store of a random shape, from any place of the order.
+func drawDraw(i int) []trial {
+	return []trial{{generateDrawing(numbered("draw", i), uint64(i)).ready(), layouts[i%2]}}
 }
 
 func generateDrawing(name string, seed uint64) *drawing {
@@ -100,7 +93,7 @@ func FuzzDraw(f *testing.F, devs ...*ops.Device) {
 			c.Opts.TrustTables = false // what a wrong cursor draws is unspecified
 		}
 		for _, s := range all {
-			s.drawn(t, c)
+			s.check(t, c.ready(), layouts[1])
 		}
 	})
 }

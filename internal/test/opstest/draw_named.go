@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"github.com/robocache/robocache/ops"
 )
 
@@ -53,7 +55,7 @@ func (s *suite) drawNamed(t *testing.T) {
 		// Of many episodes the first, the last and some between.
 		ranks := max(e/40, 1)
 		c := &drawing{Name: fmt.Sprint("episodes ", e), Counts: evenly(e, 1), Samples: [][]int64{evenly(e, 3)}}
-		c.Opts = ops.DrawOptions{Batch: (e + ranks - 1) / ranks, Ranks: ranks, Rank: (e - 1) % ranks, Last: ops.LastShort, TrustTables: e > 5000 && s.cfg.Slow > 1}
+		c.Opts = ops.DrawOptions{Batch: (e + ranks - 1) / ranks, Ranks: ranks, Rank: (e - 1) % ranks, Last: ops.LastShort, TrustTables: e > 5000 && s.simulated}
 		cases = append(cases, c)
 	}
 	for _, b := range []int{1, 2, 3, 4, 5, 8, 31, 32, 33, 127, 128, 129, 1000} {
@@ -66,7 +68,7 @@ func (s *suite) drawNamed(t *testing.T) {
 		cases = append(cases, c)
 	}
 	for _, c := range slices.Concat(cases, shardDrawings(), mixedDrawings()) {
-		t.Run(c.Name, func(t *testing.T) { s.drawn(t, c) })
+		t.Run(c.Name, func(t *testing.T) { s.check(t, c.ready(), layouts[1]) })
 	}
 }
 
@@ -171,14 +173,13 @@ func (s *suite) drawValues(t *testing.T) {
 		c("all of them", and(from(3, -7), windows(0, 2, 6, 5), begins(far, 0, 0), offsets(0, 0, 6, 5, 13))),
 	}
 	for _, c := range cases {
-		t.Run(c.Name, func(t *testing.T) { s.drawn(t, c) })
+		t.Run(c.Name, func(t *testing.T) { s.check(t, c.ready(), layouts[1]) })
 	}
 	t.Run("trusted wrong tables write nothing else", func(t *testing.T) {
 		for _, c := range cases {
 			c.Opts.TrustTables, c.Opts.Shuffle = true, true
-			if _, _, err := c.plan(s.dev); err != nil {
-				t.Errorf("%s: %v", c.Name, err)
-			}
+			_, err := planned(s.dev, c, layouts[1], ops.LaunchDefault, 1)
+			assert.NoError(t, err, c.Name)
 		}
 	})
 	t.Run("a fault far behind the first block's episodes", func(t *testing.T) {
@@ -186,7 +187,7 @@ func (s *suite) drawValues(t *testing.T) {
 			c := &drawing{Name: fmt.Sprint("episode ", at), Counts: evenly(9000, 1), Samples: [][]int64{evenly(9000, 1)}, Opts: ops.DrawOptions{Batch: 2}}
 			c.ready()
 			c.Offsets[0].raw[at+1] = 0
-			s.drawn(t, c)
+			s.check(t, c.ready(), layouts[1])
 		}
 	})
 }

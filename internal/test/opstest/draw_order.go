@@ -46,9 +46,8 @@ func (s *suite) drawGolden(t *testing.T) {
 		}
 		o.Ranks = int(g.Step)
 		c := (&drawing{Counts: []int64{g.Count}, From: ops.Cursor{Epoch: g.Epoch, Taken: g.First}, Opts: o}).ready()
-		got, kernels, err := c.plan(s.dev)
-		require.NoError(t, err, what)
-		assert.Equal(t, g.Windows, got[0].Ticks, "%s%s", what, (&result{kernels: kernels}).by())
+		got := s.once(t, s.dev, c, layouts[1])
+		assert.Equal(t, g.Windows, int64s(got.out["Ticks"].raw), "%s%s", what, got.by())
 	}
 }
 
@@ -71,9 +70,12 @@ func (s *suite) drawAll(t *testing.T, c drawing, batches int) (list []int64, at 
 	for r := range byRank {
 		one := c
 		one.Opts.Rank = r
-		got, _, err := one.plan(s.dev)
+		all, err := planned(s.dev, &one, layouts[1], ops.LaunchDefault, batches)
 		require.NoError(t, err)
-		byRank[r] = got
+		for _, got := range all {
+			of := func(name string) []int64 { return int64s(got.out[name].raw) }
+			byRank[r] = append(byRank[r], &batch{Cursor: [2]int64(of("Cursor")), Episodes: of("Episodes"), Ticks: of("Ticks")})
+		}
 	}
 	for k := range batches {
 		for i := range c.Opts.Batch {

@@ -96,7 +96,7 @@ func (e *early) both(what string, plans []*ops.Plan, reset func(), check func(wh
 	check(what + ", on a stream")
 	g, err := st.Capture(all)
 	require.NoError(e.t, err, what)
-	for range min(2, e.s.cfg.scaled(2)) {
+	for range min(2, e.s.times(2)) {
 		reset()
 		require.NoError(e.t, g.Launch(st))
 		require.NoError(e.t, st.Synchronize(background))

@@ -2,13 +2,8 @@ package opstest
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"testing"
 	"time"
-
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
@@ -159,58 +154,20 @@ func (f *fusing) args(put func(*array) *tensor.Tensor) ops.FuseArgs {
 	return a
 }
 
-// plan runs the case as a plan on device tensors, with guards around the outputs.
-func (f *fusing) plan(dev *ops.Device, l layout) (res *result, err error) {
-	p := &placed{dev: dev}
+func (f *fusing) plan(p *placed, l layout, mode ops.LaunchMode) (*ops.Plan, error) {
 	args := f.args(p.put)
-	defer func() { err = errors.Join(err, p.close()) }()
-	if p.err != nil {
-		return nil, p.err
-	}
 	shape := f.alone(0).outShape()
-	t := shape[len(shape)-1]
-	var guards []*guarded
-	output := func(dtype tensor.DType, last, step, row, offset int) *tensor.Tensor {
-		strides := []int{last + step, 1}
-		if len(shape) == 2 {
-			strides = append([]int{t*(last+step) + row}, strides...)
-		}
-		g, failed := guard(dev, dtype, append(shape[:len(shape):len(shape)], last), strides, offset, l.end)
-		if err = errors.Join(err, failed); err != nil {
-			return nil
-		}
-		p.open, guards = append(p.open, g.base), append(guards, g)
-		return g.view
+	side := func(name string, dtype tensor.DType) *tensor.Tensor {
+		return p.out(name, spaced(dtype, append(shape[:len(shape):len(shape)], len(f.Streams)), l.sideRow, l.sideRow, l.sideOffset), l.end)
 	}
-	args.Dst = output(f.Out, f.width(), l.step, l.row, l.front)
-	args.Valid = output(tensor.U8, len(f.Streams), l.sideRow, l.sideRow, l.sideOffset)
-	args.Age = output(f.clock(), len(f.Streams), l.sideRow, l.sideRow, l.sideOffset)
+	args.Dst = p.out("Dst", spaced(f.Out, append(shape[:len(shape):len(shape)], f.width()), l.step, l.row, l.front), l.end)
+	args.Valid, args.Age = side("Valid", tensor.U8), side("Age", f.clock())
 	if f.Pad {
-		args.Pad = output(tensor.U8, len(f.Streams), l.sideRow, l.sideRow, l.sideOffset)
+		args.Pad = side("Pad", tensor.U8)
 	}
-	if err != nil {
-		return nil, err
-	}
-	plan, err := dev.PlanFuse(args, ops.FuseOptions{TrustTimes: f.Trust, Launch: f.Launch})
-	if err != nil {
-		return nil, err
-	}
-	defer plan.Close()
-	if err := plan.Run(dev.Queue()); err != nil {
-		return nil, fmt.Errorf("Run: %w", err)
-	}
-	first := dev.Synchronize(context.Background())
-	res = &result{kernels: kernelsOf(plan)}
-	for i, g := range guards {
-		to := []*[]uint64{&res.dst, &res.valid, &res.age, &res.pad}[i]
-		if *to, err = g.read(dev); err != nil {
-			return nil, err
-		}
-	}
-	return res, first
+	return p.dev.PlanFuse(args, ops.FuseOptions{TrustTimes: f.Trust, Launch: mode})
 }
 
-// call runs the case in the convenient form on host tensors.
 func (f *fusing) call(dev *ops.Device) (*result, error) {
 	args := f.args((*array).host)
 	if f.DstOffsets != nil && f.Targets == nil {
@@ -223,11 +180,7 @@ func (f *fusing) call(dev *ops.Device) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	res := &result{dst: bitsOf(got.Values), valid: bitsOf(got.Valid), age: bitsOf(got.Age)}
-	if f.Pad {
-		res.pad = bitsOf(got.Pad)
-	}
-	return res, nil
+	return resultOf(map[string]*tensor.Tensor{"Dst": got.Values, "Valid": got.Valid, "Age": got.Age, "Pad": args.Pad}), nil
 }
 
 // fault is the error that the case must give: of the streams' own the first class, and in it the first stream.
@@ -256,10 +209,9 @@ func (f *fusing) fault() *ops.ValueError {
 	return least
 }
 
-// wanted puts the answer together from the device's own resamplings: side by side, each after its Shift and Scale. kept tells
-// which elements keep a NaN's bits.
-func (f *fusing) wanted(t *testing.T, dev *ops.Device) (want *result, kept []bool) {
-	t.Helper()
+// wanted puts the answer together from the resamplings of the streams by a device: side by side, each after its Shift and Scale. kept marks
+// the elements that keep a NaN's bits.
+func (f *fusing) wanted(dev *ops.Device) (want *result, kept []bool, err error) {
 	n, width, m := 1, f.width(), len(f.Streams)
 	for _, d := range f.alone(0).outShape() {
 		n *= d
@@ -276,9 +228,9 @@ func (f *fusing) wanted(t *testing.T, dev *ops.Device) (want *result, kept []boo
 		got := &result{valid: a.valid, age: a.age, pad: a.pad}
 		if _, s, _, _ := c.dims(); s > 0 {
 			c.Opts.TrustTimes = true // rows may be without samples
-			var err error
-			got, err = c.call(dev)
-			require.NoError(t, err, c.Name)
+			if got, err = c.call(dev); err != nil {
+				return nil, nil, fmt.Errorf("%s: %w", c.Name, err)
+			}
 		}
 		for k := range n {
 			want.valid[k*m+i], want.age[k*m+i] = got.valid[k], got.age[k]
@@ -300,7 +252,7 @@ func (f *fusing) wanted(t *testing.T, dev *ops.Device) (want *result, kept []boo
 		}
 		lo += p.width()
 	}
-	return want, kept
+	return want, kept, nil
 }
 
 // normal is feature d after Shift and Scale, from its bits in f32. Sums and products of float32 numbers are exact in float64, or
@@ -324,110 +276,42 @@ func (p *part) normal(out tensor.DType, d int, bits uint64) uint64 {
 	return encode(out, x)
 }
 
-// fused runs a case in both forms and on the CPU.
-func (s *suite) fused(t *testing.T, f *fusing, ls ...layout) {
-	t.Helper()
-	if s.rare() {
-		return
-	}
-	if f.Wrong {
-		for _, l := range ls {
-			if _, err := f.plan(s.dev, l); !errors.Is(err, ops.ErrOutOfRange) {
-				assert.NoError(t, err, f.describe())
-			}
-		}
-		return
-	}
-	wantErr := f.fault()
-	var want *result
-	var kept []bool
-	if wantErr == nil {
-		alone := s.dev
-		if s.cfg.Slow > 1 && !s.cfg.Both && s.cpu != nil {
-			alone = s.cpu // the bits are the same, as the cases of Resample show
-		}
-		want, kept = f.wanted(t, alone)
-	}
-	verify := func(form string, got *result, err error) bool {
-		t.Helper()
-		if wantErr != nil {
-			var e *ops.ValueError
-			if !errors.As(err, &e) || *e != *wantErr {
-				t.Errorf("%s: got error %v, want %v\ncase: %s", form, err, wantErr, f.describe())
-			}
-			return false
-		}
-		if err != nil {
-			t.Errorf("%s: %v\ncase: %s", form, err, f.describe())
-			return false
-		}
-		if msg := f.differ(want, got, kept); msg != "" {
-			t.Errorf("%s: not what this device's own Resample of the streams gives (want; which of the two is wrong, a comparison with the CPU tells): %s\ncase: %s%s",
-				form, msg, f.describe(), got.by())
-		}
-		return true
-	}
-	call, ls := s.forms(f.Planned, ls)
-	if call {
-		got, err := f.call(s.dev)
-		verify("call", got, err)
-	}
-	for _, l := range ls {
-		for _, f := range s.fuseLaunches(f) {
-			form := fmt.Sprintf("plan, %s, launched %v", l.name, f.Launch)
-			got, err := f.plan(s.dev, l)
-			if verify(form, got, err) && s.cpu != nil {
-				ref, err := f.plan(s.cpu, l)
-				require.NoError(t, err, "the CPU device")
-				if msg := f.differ(ref, got, kept); msg != "" {
-					t.Errorf("%s: not the CPU's bits: %s\ncase: %s%s", form, msg, f.describe(), got.by())
-				}
-			}
-		}
-	}
-}
+func (f *fusing) name() string { return f.Name }
 
-// fuseLaunches is launches of a fusion.
-func (s *suite) fuseLaunches(f *fusing) []*fusing {
-	if f.Launch != ops.LaunchDefault || s.cpu == nil {
-		return []*fusing{f}
-	}
-	ready := *f
-	ready.Launch = ops.LaunchInputsReady
-	if f.Planned {
-		return []*fusing{f, &ready}
-	}
-	return []*fusing{&ready}
-}
-
-// differ returns where a run is not what was wanted, or "".
-func (f *fusing) differ(want, got *result, kept []bool) string {
-	width, m := f.width(), len(f.Streams)
-	for i, w := range want.dst {
-		if got.dst[i] != w && (kept[i] || !bothNaN(f.Out, got.dst[i], w)) {
-			return fmt.Sprintf("Dst, target %d, column %d: got %s, want %s", i/width, i%width, show(f.Out, got.dst[i]), show(f.Out, w))
-		}
-	}
-	for i := range want.pad {
-		if got.pad[i] != want.pad[i] {
-			return fmt.Sprintf("Pad, target %d, stream %d: got %d, want %d", i/m, i%m, got.pad[i], want.pad[i])
-		}
-	}
-	for i := range want.valid {
-		if got.valid[i] != want.valid[i] {
-			return fmt.Sprintf("Valid, target %d, stream %d: got %d, want %d", i/m, i%m, got.valid[i], want.valid[i])
-		}
-		if got.age[i] != want.age[i] && !bothNaN(f.clock(), got.age[i], want.age[i]) {
-			return fmt.Sprintf("Age, target %d, stream %d: got %s, want %s", i/m, i%m, show(f.clock(), got.age[i]), show(f.clock(), want.age[i]))
-		}
-	}
-	return ""
+func (f *fusing) traits() traits {
+	return traits{planned: f.Planned, wrong: f.Wrong, modes: modesOf(f.Launch)}
 }
 
 func (f *fusing) describe() string {
-	s := fmt.Sprintf("%s: to %s, targets %v, clock %s, lengths %v, offsets %v", f.Name, f.Out, f.Targets != nil, f.clock(), f.DstLengths != nil, f.DstOffsets != nil)
+	s := fmt.Sprintf("to=%s streams=%d", f.Out, len(f.Streams))
 	for m, p := range f.Streams {
-		s += fmt.Sprintf("\nstream %d, missing %v, offset %v, affine %v: %s", m, p.Src == nil, p.Offset, p.affine(), f.alone(m).describe())
+		s += fmt.Sprintf(" missing=%v offset=%v affine=%v %s", p.Src == nil, p.Offset != 0, p.affine(), f.alone(m).describe())
 	}
 	return s
+}
+
+// solve compares with the resamplings of the streams. A simulated device, of which the cases of Resample compare each bit, leaves them to the CPU.
+func (f *fusing) solve(s *suite) (*ops.ValueError, func(*result) string) {
+	if fault := f.fault(); fault != nil {
+		return fault, nil
+	}
+	alone := s.dev
+	if s.simulated {
+		alone = s.cpu
+	}
+	want, kept, err := f.wanted(alone)
+	return nil, func(got *result) string {
+		if err != nil {
+			return err.Error()
+		}
+		return f.differ(want, got, kept)
+	}
+}
+
+// differ returns where a result is not what the resamplings of the streams give, or "".
+func (f *fusing) differ(want, got *result, kept []bool) string {
+	if msg := got.differ("Dst", want.dst, kept); msg != "" {
+		return msg
+	}
+	return sides(got, want.valid, want.age, want.pad)
 }

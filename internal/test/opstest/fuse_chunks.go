@@ -16,9 +16,6 @@ var narrowDTypes = []tensor.DType{tensor.F32, tensor.F16, tensor.BF16}
 func (s *suite) fuseCounts(t *testing.T) {
 	for n := range ops.MaxStreams {
 		for form, dtypes := range [][2]tensor.DType{{tensor.F32, tensor.F32}, {tensor.F16, tensor.F16}, {tensor.F32, tensor.BF16}, {tensor.F32, tensor.F16}} {
-			if thin(n + form) {
-				continue
-			}
 			f := &fusing{Name: fmt.Sprint(n+1, " streams, form ", form), Out: dtypes[1], Targets: vals(tensor.F64, []float64{.25, 1.5, 7}, 3), Planned: true}
 			for m := range n + 1 {
 				p := constant(float64(m+1), 3+m%2, 1+m%3)
@@ -31,7 +28,7 @@ func (s *suite) fuseCounts(t *testing.T) {
 				}
 				f.Streams = append(f.Streams, p)
 			}
-			s.fused(t, f, layouts[0])
+			s.check(t, f, layouts[0])
 		}
 	}
 	// Rows of whole words and enough samples that a device may guess which of them a target needs.
@@ -46,7 +43,7 @@ func (s *suite) fuseCounts(t *testing.T) {
 				}
 				f.Streams = append(f.Streams, p)
 			}
-			s.fused(t, f, layouts[0])
+			s.check(t, f, layouts[0])
 		}
 	}
 }
@@ -63,9 +60,7 @@ func (s *suite) fuseChunks(t *testing.T) {
 				continue
 			}
 			for form := range 4 {
-				if number++; thin(number) {
-					continue
-				}
+				number++
 				clock, r := clockDTypes[number%3], rng(uint64(52_000+number))
 				var timestamps, targets []float64
 				for i := range b {
@@ -93,7 +88,7 @@ func (s *suite) fuseChunks(t *testing.T) {
 				if form/2 == 1 {
 					f.Streams = append(f.Streams, &part{resampling: resampling{Src: vals(tensor.F32, uniformValues(r, b*n*8), b, n, 8), Times: onClock(clock, timestamps, b, n), Opts: ops.ResampleOptions{Interp: ops.InterpPchip}}})
 				}
-				if s.fused(t, f, layout{name: "chunks", front: 64, step: step, end: 8, sideOffset: 64}); t.Failed() {
+				if s.check(t, f, layout{name: "chunks", front: 64, step: step, end: 8, sideOffset: 64}); t.Failed() {
 					return
 				}
 			}

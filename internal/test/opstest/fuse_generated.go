@@ -9,46 +9,29 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
 
-// fuseDraws calls f for a seeded sample of fusions: every clock with every form of target clock in turn, the rest drawn.
-func fuseDraws(cfg Config, f func(number int, c *fusing)) {
-	n := 96 * max(cfg.More, 1)
-	if thorough.Long {
-		n *= 12
+// drawFuse draws the cases of a number: every clock with every form of target clock in turn, the rest drawn; of some also with other rows, or snapping.
+func drawFuse(i int) []trial {
+	c := generateFusing(uint64(7000+i), clockDTypes[i%3], valueDTypes[i/3%4], i/3%4, i >= 96 && i/12%2 == 0)
+	if dtype := valueDTypes[i/3%4]; i >= 96 && i%4 == 2 && dtype != tensor.F64 {
+		c = plainFusing(rng(uint64(7000+i)), dtype, clockDTypes[i%3], i/3%4)
 	}
-	for i := range n {
-		if !cfg.picks(fmt.Sprint("fuse-", i)) {
-			continue
-		}
-		c := generateFusing(uint64(7000+i), clockDTypes[i%3], valueDTypes[i/3%4], i/3%4, i >= 96 && i/12%2 == 0)
-		if dtype := valueDTypes[i/3%4]; i >= 96 && i%4 == 2 && dtype != tensor.F64 {
-			c = plainFusing(rng(uint64(7000+i)), dtype, clockDTypes[i%3], i/3%4)
-		}
-		if i >= 96 {
-			c.vary(rng(uint64(8000+i)), i)
-		}
-		c.Name = fmt.Sprint("seed ", 7000+i)
-		f(i, c)
+	if i >= 96 {
+		c.vary(rng(uint64(8000+i)), i)
 	}
-}
-
-// fuseGenerated runs the sample. It ends at the first failure.
-func (s *suite) fuseGenerated(t *testing.T) {
-	fuseDraws(s.cfg, func(number int, c *fusing) {
-		if !t.Failed() && !thin(number) {
-			s.fused(t, c, layouts[number%2])
-			if number%3 == 1 && raceSlow == 1 {
-				s.fused(t, c.snapping(uint64(number)), layouts[number%2])
-			}
-			if number%3 == 2 && raceSlow == 1 {
-				s.fused(t, c.selecting(uint64(number)), layouts[number%2])
-			}
-		}
-	})
+	c.Name = numbered("fuse", i)
+	l := layouts[i%2]
+	all := []trial{{c, l}}
+	switch i % 3 {
+	case 1:
+		all = append(all, trial{c.snapping(uint64(i)), l})
+	case 2:
+		all = append(all, trial{c.selecting(uint64(i)), l})
+	}
+	return all
 }
 
 // generateFusing draws a fusion. The streams' clocks run beside each other, some at a distance that their offset takes back. Streams
@@ -158,7 +141,7 @@ func (s *suite) fuseGolden(t *testing.T) {
 		}
 		q := &part{resampling: resampling{Src: packed(tensor.F64, raw(g.Values), g.Samples, 4), Times: arr(g.Times, g.Samples), Opts: ops.ResampleOptions{Interp: ops.InterpSlerp}}}
 		f := &fusing{Name: g.Oracle, Out: tensor.F64, Streams: []*part{beside(tensor.F32, 3), q, beside(tensor.BF16, 8)}, Targets: arr(g.At, g.Targets)}
-		s.fused(t, f, layouts...)
+		s.check(t, f, layouts...)
 		got, err := f.call(s.dev)
 		require.NoError(t, err)
 		tolerance := 64 * 0x1p-53
@@ -182,7 +165,7 @@ func FuzzFuse(f *testing.F, devs ...*ops.Device) {
 		c := generateFusing(seed, clockDTypes[clock%3], valueDTypes[out%4], int(form%4), form/4%2 == 1)
 		c.Name = "fuzz"
 		for _, s := range all {
-			s.fused(t, c, layouts[seed%2])
+			s.check(t, c, layouts[seed%2])
 		}
 	})
 }

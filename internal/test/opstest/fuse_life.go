@@ -185,19 +185,19 @@ func (s *suite) fuseValues(t *testing.T) {
 		if name == "targets beyond 2^62 through an offset" {
 			f.Targets = arr([]int64{0, -1, 1, 0}, 2, 2)
 		}
-		s.fused(t, f, layouts...)
+		s.check(t, f, layouts...)
 		f.Out = tensor.F16 // another kernel
-		s.fused(t, f, layouts...)
+		s.check(t, f, layouts...)
 		first := f.Streams[0].Opts
 		f.Streams[0].Opts.Interp = ops.InterpAngle // a third, which makes the others' features as the second does
-		s.fused(t, f, layouts...)
+		s.check(t, f, layouts...)
 		f.Out, f.Streams[0].Opts = tensor.F32, first
 		f.DstLengths = arr([]int64{2, 3}, 2)
-		s.fused(t, f, layouts...)
+		s.check(t, f, layouts...)
 	}
 	bad := &fusing{Name: "trusted", Out: tensor.F32, Trust: true, Streams: []*part{stream([]int64{math.MaxInt64, math.MinInt64, 5, -5, 0, 9}, length(math.MinInt64, 9)), {Width: 4}}, Targets: arr([]int64{0, 1, 2, math.MaxInt64}, 2, 2)}
 	bad.DstLengths = arr([]int64{-1, math.MaxInt64}, 2)
-	_, err := bad.plan(s.dev, layouts[1])
+	_, err := planned(s.dev, bad, layouts[1], ops.LaunchDefault, 1)
 	assert.NoError(t, err, "trusted bad times write nothing else")
 }
 

@@ -13,53 +13,51 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// fuse runs what is about Fuse.
-func (s *suite) fuse(t *testing.T) {
-	s.parts(t, "fuse", []group{
-		{"order", (*suite).fuseOrder},
-		{"three-clocks", (*suite).fuseThreeClocks},
-		{"one-sample", (*suite).fuseOneSample},
-		{"absent", (*suite).fuseAbsent},
-		{"sixteen", (*suite).fuseSixteen},
-		{"one to sixteen", (*suite).fuseCounts},
-		{"mixed-dtypes", (*suite).fuseMixed},
-		{"one dtype, no limits", (*suite).fuseSimple},
-		{"equal", (*suite).fuseEqual},
-		{"offsets", (*suite).fuseOffsets},
-		{"affine", (*suite).fuseAffine},
-		{"fill", (*suite).fuseFill},
-		{"empty", (*suite).fuseEmpty},
-		{"one stream equals resample", (*suite).fuseOne},
-		{"small", fusedToo(smallLaunches)},
-		{"small-ends", fusedToo(smallLaunchEnds)},
-		{"weights", fusedToo(weights)},
-		{"many-rows", fusedToo(manyRows)},
-		{"rounded-once", fusedToo(roundedOnce)},
-		{"rounded-each", (*suite).fuseRoundedEach},
-		{"searches", fusedToo(searches)},
-		{"bad-timestamps", fusedToo(badTimestamps)},
-		{"snaps", fusedToo(snaps)},
-		{"good-timestamps", fusedToo(goodTimestamps)},
-		{"no-targets", fusedToo(noTargets)},
-		{"many-empty", fusedToo(manyEmpty)},
-		{"ticks", fusedToo(ticks)},
-		{"turns", fusedToo(turns)},
-		{"far-angles", fusedToo(farAngles)},
-		{"cubics", fusedToo(some(3, cubics))},
-		{"near-turns", fusedToo(nearTurns)},
-		{"long-lengths", fusedToo(longLengths)},
-		{"no-weights", fusedToo(noWeights)},
-		{"tolerances", fusedToo(tolerances)},
-		{"held-parts", fusedToo(heldParts)},
-		{"empty-rows", fusedToo(emptyRows)},
-		{"many-items", fusedToo(manyItems)},
-		{"golden", (*suite).fuseGolden},
-		{"generated", (*suite).fuseGenerated},
-		{"misuse", (*suite).fuseMisuse},
-		{"values", (*suite).fuseValues},
-		{"no-rows", (*suite).fuseNoRows},
-		{"life", (*suite).fuseLife},
-	})
+// fuseParts are those of Fuse.
+func fuseParts() parts {
+	return parts{
+		"order":                      (*suite).fuseOrder,
+		"three-clocks":               (*suite).fuseThreeClocks,
+		"one-sample":                 (*suite).fuseOneSample,
+		"absent":                     (*suite).fuseAbsent,
+		"sixteen":                    (*suite).fuseSixteen,
+		"one to sixteen":             (*suite).fuseCounts,
+		"mixed-dtypes":               (*suite).fuseMixed,
+		"one dtype, no limits":       (*suite).fuseSimple,
+		"equal":                      (*suite).fuseEqual,
+		"offsets":                    (*suite).fuseOffsets,
+		"affine":                     (*suite).fuseAffine,
+		"fill":                       (*suite).fuseFill,
+		"empty":                      (*suite).fuseEmpty,
+		"one stream equals resample": (*suite).fuseOne,
+		"small":                      fusedToo(smallLaunches),
+		"small-ends":                 fusedToo(smallLaunchEnds),
+		"weights":                    fusedToo(weights),
+		"many-rows":                  fusedToo(manyRows),
+		"rounded-once":               fusedToo(roundedOnce),
+		"rounded-each":               (*suite).fuseRoundedEach,
+		"searches":                   fusedToo(searches),
+		"bad-timestamps":             fusedToo(badTimestamps),
+		"snaps":                      fusedToo(snaps),
+		"good-timestamps":            fusedToo(goodTimestamps),
+		"no-targets":                 fusedToo(noTargets),
+		"many-empty":                 fusedToo(manyEmpty),
+		"ticks":                      fusedToo(ticks),
+		"turns":                      fusedToo(turns),
+		"far-angles":                 fusedToo(farAngles),
+		"cubics":                     fusedToo(some(3, cubics)),
+		"near-turns":                 fusedToo(nearTurns),
+		"long-lengths":               fusedToo(longLengths),
+		"no-weights":                 fusedToo(noWeights),
+		"tolerances":                 fusedToo(tolerances),
+		"held-parts":                 fusedToo(heldParts),
+		"empty-rows":                 fusedToo(emptyRows),
+		"many-items":                 fusedToo(manyItems),
+		"golden":                     (*suite).fuseGolden,
+		"generated":                  generated("fuse"),
+		"values":                     (*suite).fuseValues,
+		"no-rows":                    (*suite).fuseNoRows,
+	}
 }
 
 // ones is a stream of n samples of one value, a second apart.
@@ -74,7 +72,7 @@ func constant(x float64, n, width int) *part {
 // order: streams of ones, twos and threes with widths 10, 20 and 30 give blocks of 1, 2 and 3.
 func (s *suite) fuseOrder(t *testing.T) {
 	f := &fusing{Name: "order", Out: tensor.F32, Streams: []*part{constant(1, 4, 10), constant(2, 5, 20), constant(3, 1, 30)}, Targets: vals(tensor.F64, []float64{0, .5, 3, 9}, 4)}
-	s.fused(t, f, layouts...)
+	s.check(t, f, layouts...)
 	got, err := f.call(s.dev)
 	require.NoError(t, err)
 	for i, b := range got.dst {
@@ -112,7 +110,7 @@ func (s *suite) fuseThreeClocks(t *testing.T) {
 			}
 			f.Streams = append(f.Streams, &part{resampling: resampling{Src: vals(tensor.F32, v, len(sec), 3), Times: in(sec)}})
 		}
-		s.fused(t, f, layouts...)
+		s.check(t, f, layouts...)
 		got, err := f.call(s.dev)
 		require.NoError(t, err)
 		for i, at := range x {
@@ -141,7 +139,7 @@ func (s *suite) fuseOneSample(t *testing.T) {
 		for _, p := range f.Streams {
 			p.Opts.Edge = edge
 		}
-		s.fused(t, f, layouts...)
+		s.check(t, f, layouts...)
 		got, err := f.call(s.dev)
 		require.NoError(t, err)
 		hold := 7.25
@@ -176,15 +174,15 @@ func (s *suite) fuseAbsent(t *testing.T) {
 	x := between(r, 8, times[:2])
 	for _, streams := range [][]*part{{missing, full()}, {full(), missing, none}, {none, full()}, {full(), offsets, missing}, {rows, full()}, {missing, rows, missing, none, offsets, full()}} {
 		f := &fusing{Name: "absent", Out: tensor.F16, Streams: streams, Targets: arr(x, len(x)).broadcast(b)}
-		s.fused(t, f, layouts...)
+		s.check(t, f, layouts...)
 		f.Targets, f.Clock = nil, ops.Uniform(times[0], 1e9, 5)
 		f.DstLengths = arr([]int64{5, 2, 0}, 3)
-		s.fused(t, f, layouts...)
+		s.check(t, f, layouts...)
 		f.DstLengths, f.DstOffsets, f.Packed = nil, arr([]int64{0, 4, 4, 9}, 4), 9
-		s.fused(t, f, layouts...)
+		s.check(t, f, layouts...)
 	}
 	one := &fusing{Name: "one episode", Out: tensor.F32, Streams: []*part{missing, constant(3, 4, 2)}, Targets: vals(tensor.F64, []float64{0, 1}, 2)}
-	s.fused(t, one, layouts...)
+	s.check(t, one, layouts...)
 	got, err := one.call(s.dev)
 	require.NoError(t, err)
 	assert.Equal(t, []uint64{0, 1, 0, 1}, got.valid)
@@ -206,10 +204,10 @@ func (s *suite) fuseSixteen(t *testing.T) {
 	x := between(r, 150, ascending(r, 200, 0))
 	f.Targets = arr(x, len(x))
 	for _, f.Out = range valueDTypes {
-		s.fused(t, f, layouts...)
+		s.check(t, f, layouts...)
 	}
 	f.Targets, f.Clock = nil, ops.Uniform(0, 333, 129)
-	s.fused(t, f, layouts...)
+	s.check(t, f, layouts...)
 }
 
 // mixed-dtypes: each stream's own dtype, and every dtype out.
@@ -223,7 +221,7 @@ func (s *suite) fuseMixed(t *testing.T) {
 					f.Streams = append(f.Streams, &part{resampling: resampling{Src: vals(dtype, uniformValues(r, 61*8*(i+1)), 61, 8*(i+1)), Times: vals(clock, count(0, 60), 61), Opts: ops.ResampleOptions{Interp: kind}}})
 				}
 			}
-			s.fused(t, f, layouts...)
+			s.check(t, f, layouts...)
 		}
 	}
 }
@@ -235,9 +233,6 @@ func (s *suite) fuseSimple(t *testing.T) {
 	for _, clock := range clockDTypes {
 		for i, dtype := range []tensor.DType{tensor.F32, tensor.F16, tensor.BF16} {
 			for w, widths := range [][]int{{8, 16}, {64, 12, 4}, {14, 32, 6}, {2, 8, 520}, {6, 8, 16}, {1, 8}} {
-				if s.spare() {
-					continue
-				}
 				f := &fusing{Name: fmt.Sprint(clock, dtype, widths), Out: dtype}
 				for m, d := range widths {
 					n := 3 + r.IntN(60)
@@ -253,10 +248,10 @@ func (s *suite) fuseSimple(t *testing.T) {
 					x[k] = float64(r.IntN(2000))/10 - 10
 				}
 				f.Targets = vals(clock, x, 3, 70)
-				s.fused(t, f, layouts...)
+				s.check(t, f, layouts...)
 				if dtype == tensor.F16 {
 					f.Targets, f.Clock = nil, ops.Uniform(-20, 1e9, 200)
-					s.fused(t, f, layouts...)
+					s.check(t, f, layouts...)
 				}
 			}
 		}
@@ -269,7 +264,7 @@ func (s *suite) fuseOffsets(t *testing.T) {
 		return &part{Offset: offset, resampling: resampling{Src: vals(tensor.F64, []float64{0, 1e9}, 2, 1), Times: arr([]int64{0, 1e9}, 2)}}
 	}
 	f := &fusing{Name: "ramps", Out: tensor.F64, Streams: []*part{ramp(0), ramp(1), ramp(-250), ramp(1e9)}, Targets: arr([]int64{500, 1e9}, 2)}
-	s.fused(t, f, layouts...)
+	s.check(t, f, layouts...)
 	got, err := f.call(s.dev)
 	require.NoError(t, err)
 	for i, want := range []float64{500, 499, 750, 0, 1e9, 999_999_999, 1e9, 0} {
@@ -284,17 +279,17 @@ func (s *suite) fuseOffsets(t *testing.T) {
 	const end = 1 << 62
 	far := &fusing{Name: "far", Out: tensor.F32, Targets: arr([]int64{end, end - 5, -end + 7}, 3), Streams: []*part{ramp(end - 1), ramp(3), ramp(0)}}
 	far.Streams[0].Opts.Edge = ops.EdgeExtrapolate
-	s.fused(t, far, layouts...) // -end + 7 less end - 1 is beyond: an error that names stream 0
+	s.check(t, far, layouts...) // -end + 7 less end - 1 is beyond: an error that names stream 0
 	far.Targets = arr([]int64{end, end - 5, 7}, 3)
-	s.fused(t, far, layouts...)
+	s.check(t, far, layouts...)
 	for _, clock := range []tensor.DType{tensor.F64, tensor.F32} {
 		sec := &fusing{Name: "seconds", Out: tensor.F32, Targets: vals(clock, []float64{.1, .7, math.NaN(), math.Inf(1), 2}, 5), Streams: []*part{constant(1, 4, 2), constant(2, 4, 2)}}
 		for i, p := range sec.Streams {
 			p.Times, p.Offset = vals(clock, count0(4), 4), time.Duration(300-400*i)*time.Millisecond
 		}
-		s.fused(t, sec, layouts...)
+		s.check(t, sec, layouts...)
 		sec.Targets, sec.Clock = nil, ops.Uniform(100, 7, 20)
-		s.fused(t, sec, layouts...)
+		s.check(t, sec, layouts...)
 	}
 }
 
@@ -318,7 +313,7 @@ func (s *suite) fuseAffine(t *testing.T) {
 			f.Streams = append(f.Streams, p)
 		}
 		for _, f.Out = range valueDTypes {
-			s.fused(t, f, layouts...)
+			s.check(t, f, layouts...)
 		}
 	}
 	p := &part{resampling: resampling{Src: vals(tensor.F32, []float64{10, 20}, 2, 1), Times: vals(tensor.F64, []float64{0, 1}, 2)}, Shift: []float32{12}, Scale: []float32{.5}}
@@ -337,7 +332,7 @@ func (s *suite) fuseFill(t *testing.T) {
 			p.Shift = []float32{1, 2, 3, 4, 5}
 			f.Streams = append(f.Streams, p)
 		}
-		s.fused(t, f, layouts...)
+		s.check(t, f, layouts...)
 		got, err := f.call(s.dev)
 		require.NoError(t, err)
 		assert.Equal(t, encode(out, 0), got.dst[0])
@@ -352,7 +347,7 @@ func (s *suite) fuseEmpty(t *testing.T) {
 		stream := func() *part {
 			return &part{resampling: resampling{Src: vals(tensor.F32, make([]float64, b*samples*2), b, samples, 2), Times: arr(make([]int64, b*samples), b, samples)}}
 		}
-		s.fused(t, &fusing{Name: fmt.Sprint(n), Out: tensor.BF16, Streams: []*part{stream(), {Width: 3}, stream()}, Targets: arr(make([]int64, b*targets), b, targets)}, layouts...)
+		s.check(t, &fusing{Name: fmt.Sprint(n), Out: tensor.BF16, Streams: []*part{stream(), {Width: 3}, stream()}, Targets: arr(make([]int64, b*targets), b, targets)}, layouts...)
 	}
 }
 
@@ -398,7 +393,7 @@ func (s *suite) fuseOne(t *testing.T) {
 			equalBits(t, c.out(), want.dst, got.dst, kind.String())
 			assert.Equal(t, want.valid, got.valid, "%v", kind)
 			assert.Equal(t, want.age, got.age, "%v", kind)
-			s.fused(t, f, layouts...)
+			s.check(t, f, layouts...)
 		}
 	}
 }

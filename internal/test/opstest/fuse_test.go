@@ -15,7 +15,8 @@ import (
 func TestFusionsHoldWhatTheyAreThereFor(t *testing.T) {
 	seen := map[string]int{}
 	valid, all, faults := 0, 0, 0
-	fuseDraws(Config{}, func(_ int, f *fusing) {
+	for number := range 96 {
+		f := drawFuse(number)[0].operation.(*fusing)
 		note := func(format string, args ...any) { seen[fmt.Sprintf(format, args...)]++ }
 		note("streams %d", len(f.Streams))
 		note("out %v", f.Out)
@@ -43,7 +44,7 @@ func TestFusionsHoldWhatTheyAreThereFor(t *testing.T) {
 		if f.fault() != nil {
 			faults++
 		}
-	})
+	}
 	want := []string{"missing", "shift true scale true", "shift true scale false", "shift false scale true", "shift false scale false", "offset true", "table true",
 		"lengths true offsets false", "lengths false offsets true", "streams 1", "streams 16"}
 	for _, dtype := range valueDTypes {
@@ -66,7 +67,11 @@ func TestFusionsHoldWhatTheyAreThereFor(t *testing.T) {
 func TestFusionsComparisonCatchesAWrongElement(t *testing.T) {
 	f := &fusing{Name: "x", Out: tensor.F32, Streams: []*part{constant(1, 2, 1), {Width: 1}}, Targets: vals(tensor.F64, []float64{0}, 1)}
 	right := func() *result {
-		return &result{dst: []uint64{encode(tensor.F32, 1), 0}, valid: []uint64{1, 0}, age: []uint64{0, 0}}
+		r := &result{out: map[string]*array{}}
+		r.add("Dst", vals(tensor.F32, []float64{1, 0}, 2))
+		r.add("Valid", arr([]uint8{1, 0}, 2))
+		r.add("Age", vals(tensor.F64, []float64{0, 0}, 2))
+		return r
 	}
 	kept := []bool{true, false}
 	assert.Empty(t, f.differ(right(), right(), kept))

@@ -44,9 +44,6 @@ func (s *suite) golden(t *testing.T) {
 		require.NoError(t, json.Unmarshal(text, &file))
 		require.NotEmpty(t, file.Cases)
 		for i, g := range file.Cases {
-			if thin(i) {
-				continue
-			}
 			t.Run(fmt.Sprintf("%s-%s-%d", g.Oracle, g.Kind, i), func(t *testing.T) { s.goldenCase(t, &g) })
 		}
 	}

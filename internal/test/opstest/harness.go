@@ -4,16 +4,51 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
+
+// operation is a case of one operation: arguments, and the results that they must give.
+type operation interface {
+	name() string
+	// describe lists the properties of the case, such as its dtypes and sizes, separated by spaces. See suite.fresh.
+	describe() string
+	traits() traits
+	// plan makes a plan of the inputs that p puts onto its device and the outputs that p guards.
+	plan(p *placed, l layout, mode ops.LaunchMode) (*ops.Plan, error)
+	// call computes the outputs by the convenient form, on host tensors.
+	call(dev *ops.Device) (*result, error)
+	// solve works out the error that the case must give, or how to find a mistake in its results. A comparison returns "" if there is none.
+	solve(s *suite) (fault *ops.ValueError, compare func(got *result) string)
+}
+
+// traits are how a case runs.
+type traits struct {
+	planned bool // never by a call: one more of many cases
+	wrong   bool // inputs are wrong and trusted: any values will do, but nothing else is read or written
+	exact   bool // the reference has every bit, so that a comparison with the CPU shows nothing more
+	again   bool // a plan runs twice: the second run finds the outputs of the first. A simulated device has that in its long set alone
+	runs    int  // how often a plan runs, its outputs compared after each run; 0 is once
+	modes   []ops.LaunchMode
+}
+
+// plainAndReady are the launch modes of a plan that a case does not choose: a backend may have kernels for either.
+var plainAndReady = []ops.LaunchMode{ops.LaunchDefault, ops.LaunchInputsReady}
+
+// modesOf returns the launch modes of a case with options of its own.
+func modesOf(own ops.LaunchMode) []ops.LaunchMode {
+	if own != ops.LaunchDefault {
+		return []ops.LaunchMode{own}
+	}
+	return plainAndReady
+}
 
 // suite runs cases on one device.
 type suite struct {
@@ -21,8 +56,10 @@ type suite struct {
 	cpu *ops.Device // the CPU, to compare bits with; nil if dev is the CPU
 	cfg Config
 
-	turns, spared int    // what a slow device has left out
-	cases         uint32 // that there were: see form and rare
+	simulated bool            // each launch takes milliseconds
+	long      bool            // every case runs, in every form
+	seen      map[string]bool // the properties of the cases of this group
+	turns     uint32          // cases that a simulated device ran in one form of several
 }
 
 func (s *suite) isCPU() bool { return s.dev.Info().Backend == "cpu" }
@@ -35,19 +72,75 @@ func (s *suite) home() string {
 	return s.dev.Name()
 }
 
-// result is what a run wrote, densely, as bits.
+// result is the outputs of a run, densely.
 type result struct {
-	dst, valid, age []uint64
-	pad             []uint64 // where it is wanted
-	kernels         []string // that a plan of the CUDA backend launched
+	out                  map[string]*array
+	dst, valid, age, pad []uint64 // the bits of the outputs of these names
+	found                ops.VoxelCounts
+	round                int      // how many runs of the plan there were before
+	kernels              []string // that a plan of the CUDA backend launched
 }
 
-// by says which kernels made a result, for those who look for the fault of one.
+// resultOf returns the result with these host tensors, some of which may be nil.
+func resultOf(outputs map[string]*tensor.Tensor) *result {
+	r := &result{out: map[string]*array{}}
+	for name, t := range outputs {
+		if t != nil {
+			r.add(name, packed(t.DType(), bitsOf(t), t.Shape()...))
+		}
+	}
+	return r
+}
+
+func (r *result) add(name string, a *array) {
+	r.out[name] = a
+	if to := map[string]*[]uint64{"Dst": &r.dst, "Valid": &r.valid, "Age": &r.age, "Pad": &r.pad}[name]; to != nil {
+		*to = a.raw
+	}
+}
+
+// by names the kernels that made a result, for whoever looks for the fault in one.
 func (r *result) by() string {
 	if r == nil || len(r.kernels) == 0 {
 		return ""
 	}
 	return "\nlaunched: " + strings.Join(r.kernels, ", ")
+}
+
+// differ returns where an output is not as wanted, or "". NaNs are equal, except where kept is true: a copy keeps their bits.
+func (r *result) differ(name string, want []uint64, kept []bool) string {
+	got := r.out[name]
+	if got == nil || len(got.raw) != len(want) {
+		return fmt.Sprintf("%s: got %v, want %d elements", name, got, len(want))
+	}
+	for i, w := range want {
+		if got.raw[i] != w && (kept != nil && kept[i] || !bothNaN(got.dtype, got.raw[i], w)) {
+			return fmt.Sprintf("%s, element %d of %v: got %s, want %s", name, i, got.shape, show(got.dtype, got.raw[i]), show(got.dtype, w))
+		}
+	}
+	return ""
+}
+
+// differAny is differ of several outputs.
+func (r *result) differAny(want map[string][]uint64) string {
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if msg := r.differ(name, want[name], nil); msg != "" {
+			return msg
+		}
+	}
+	return ""
+}
+
+// same returns where two results differ in more than the bits of a NaN, or "".
+func (r *result) same(want *result) string {
+	if r.found != want.found {
+		return fmt.Sprintf("counters: got %+v, want %+v", r.found, want.found)
+	}
+	bits := map[string][]uint64{}
+	for name, a := range want.out {
+		bits[name] = a.raw
+	}
+	return r.differAny(bits)
 }
 
 // kernelsOf are the kernels that a plan launches, if its backend tells.
@@ -60,7 +153,7 @@ func kernelsOf(p *ops.Plan) []string {
 
 // guarded is an output: a view inside a buffer of poison.
 type guarded struct {
-	dtype tensor.DType
+	name string
 	*array
 	base, view *tensor.Tensor
 }
@@ -80,22 +173,32 @@ var layouts = []layout{
 	{name: "holes", front: 3, step: 5, row: 7, end: 33, sideRow: 3, sideOffset: 1},
 }
 
-// guard makes a poisoned output on a device.
-func guard(dev *ops.Device, dtype tensor.DType, shape, strides []int, offset, end int) (*guarded, error) {
-	g := &guarded{dtype: dtype, array: &array{dtype: dtype, shape: shape, strides: strides, offset: offset}}
-	n := offset + end + 1
-	for i, d := range shape {
-		n += max(d-1, 0) * strides[i]
+// spaced returns a shape whose elements of the last dimension are step elements apart from the next, and those of the last two row more.
+func spaced(dtype tensor.DType, shape []int, step, row, offset int) *array {
+	a := packed(dtype, nil, shape...)
+	a.offset = offset
+	if n := len(shape); n > 1 {
+		a.strides[n-2] = shape[n-1] + step
+		if n > 2 {
+			a.strides[n-3] = shape[n-2]*a.strides[n-2] + row
+		}
 	}
-	g.raw = make([]uint64, n)
-	for i := range g.raw {
-		g.raw[i] = poison(dtype)
+	return a
+}
+
+// guard makes a poisoned output on a device, with end more elements behind it.
+func guard(dev *ops.Device, a *array, end int) (*guarded, error) {
+	g := &guarded{array: a}
+	n := a.offset + end + 1
+	for i, d := range a.shape {
+		n += max(d-1, 0) * a.strides[i]
 	}
+	g.raw = slices.Repeat([]uint64{poison(a.dtype)}, n)
 	var err error
-	if g.base, err = dev.Upload(context.Background(), tensorOf(dtype, g.raw)); err != nil {
+	if g.base, err = dev.Upload(context.Background(), tensorOf(a.dtype, g.raw)); err != nil {
 		return nil, err
 	}
-	g.view, err = g.base.AsStrided(shape, strides, offset)
+	g.view, err = g.base.AsStrided(a.shape, a.strides, a.offset)
 	return g, err
 }
 
@@ -110,19 +213,21 @@ func (g *guarded) read(dev *ops.Device) ([]uint64, error) {
 	g.each(func(_, at int) { mine[at] = true })
 	for i, b := range got {
 		if !mine[i] && b != poison(g.dtype) {
-			return nil, fmt.Errorf("stray write: element %d of the buffer holds %s; the output begins at %d with shape %v, strides %v",
-				i, show(g.dtype, b), g.offset, g.shape, g.strides)
+			return nil, fmt.Errorf("stray write: element %d of the buffer holds %s; the output %s begins at %d with shape %v, strides %v",
+				i, show(g.dtype, b), g.name, g.offset, g.shape, g.strides)
 		}
 	}
 	g.raw = got
 	return g.dense(), nil
 }
 
-// placed keeps device tensors until they are closed together.
+// placed keeps device tensors until they are closed together, and among them the outputs of a case.
 type placed struct {
-	dev  *ops.Device
-	open []*tensor.Tensor
-	err  error
+	dev     *ops.Device
+	open    []*tensor.Tensor
+	outputs []*guarded
+	counts  func() (ops.VoxelCounts, error) // of the plan, if it counts
+	err     error
 }
 
 func (p *placed) put(a *array) *tensor.Tensor {
@@ -138,6 +243,37 @@ func (p *placed) put(a *array) *tensor.Tensor {
 	return a.view(base)
 }
 
+// out makes a guarded output. It begins with the elements in begin, if there are any.
+func (p *placed) out(name string, a *array, end int, begin ...uint64) *tensor.Tensor {
+	if p.err != nil {
+		return nil
+	}
+	g, err := guard(p.dev, a, end)
+	if err != nil {
+		p.err = err
+		return nil
+	}
+	g.name = name
+	p.open, p.outputs = append(p.open, g.base), append(p.outputs, g)
+	if len(begin) > 0 {
+		p.err = p.dev.Copy(context.Background(), g.view, packed(a.dtype, begin, a.shape...).host())
+	}
+	return g.view
+}
+
+// read downloads the outputs.
+func (p *placed) read() (*result, error) {
+	r := &result{out: map[string]*array{}}
+	for _, g := range p.outputs {
+		raw, err := g.read(p.dev)
+		if err != nil {
+			return nil, err
+		}
+		r.add(g.name, packed(g.dtype, raw, g.shape...))
+	}
+	return r, nil
+}
+
 func (p *placed) close() error {
 	var err error
 	for _, t := range p.open {
@@ -146,292 +282,159 @@ func (p *placed) close() error {
 	return err
 }
 
-func (c *resampling) args(put func(*array) *tensor.Tensor) ops.ResampleArgs {
-	a := ops.ResampleArgs{Src: put(c.Src), SrcTimes: put(c.Times), Targets: c.Clock,
-		SrcLengths: put(c.SrcLengths), SrcOffsets: put(c.SrcOffsets), SrcStarts: put(c.SrcStarts), DstLengths: put(c.DstLengths), DstOffsets: put(c.DstOffsets)}
-	switch {
-	case c.Anchors != nil:
-		a.Targets = ops.Anchored(put(c.Anchors), put(c.Deltas))
-	case c.Targets != nil:
-		a.Targets = ops.At(put(c.Targets))
-	}
-	return a
-}
-
-// output is a guarded output, and where a result has it.
-type output struct {
-	*guarded
-	of func(*result) *[]uint64
-}
-
-// plan runs the case as a plan on device tensors, twice on the same plan, with guards around the outputs.
-func (c *resampling) plan(dev *ops.Device, l layout) (res *result, err error) {
+// planned makes the plan of a case on device tensors, with guards around its outputs, and returns what each run of it wrote. An error in values ends it.
+func planned(dev *ops.Device, c operation, l layout, mode ops.LaunchMode, runs int) (all []*result, err error) {
 	p := &placed{dev: dev}
-	args := c.args(p.put)
 	defer func() { err = errors.Join(err, p.close()) }()
+	plan, err := c.plan(p, l, mode)
 	if p.err != nil {
 		return nil, p.err
 	}
-	shape := c.outShape()
-	_, _, t, d := c.dims()
-	strides, side := []int{d + l.step, 1}, []int{1}
-	if len(shape) == 2 {
-		strides, side = []int{t*(d+l.step) + l.row, d + l.step, 1}, []int{t + l.sideRow, 1}
-	}
-	dst, err := guard(dev, c.out(), append(shape[:len(shape):len(shape)], d), strides, l.front, l.end)
 	if err != nil {
 		return nil, err
 	}
-	defer dst.base.Close()
-	valid, err := guard(dev, tensor.U8, shape, side, l.sideOffset, l.end)
-	if err != nil {
-		return nil, err
-	}
-	defer valid.base.Close()
-	age, err := guard(dev, c.Times.dtype, shape, side, l.sideOffset, l.end)
-	if err != nil {
-		return nil, err
-	}
-	defer age.base.Close()
-	args.Dst, args.Valid, args.Age = dst.view, valid.view, age.view
-	outputs := []output{{dst, func(r *result) *[]uint64 { return &r.dst }}, {valid, func(r *result) *[]uint64 { return &r.valid }}, {age, func(r *result) *[]uint64 { return &r.age }}}
-	if c.Pad {
-		pad, err := guard(dev, tensor.U8, shape, side, l.sideOffset, l.end)
+	defer func() { err = errors.Join(err, plan.Close()) }()
+	for round := range runs {
+		if err := plan.Run(dev.Queue()); err != nil {
+			return nil, fmt.Errorf("Run: %w", err)
+		}
+		fault := dev.Synchronize(context.Background())
+		if again := dev.Synchronize(context.Background()); again != nil {
+			return nil, fmt.Errorf("a second Synchronize returned %w; the first %v", again, fault)
+		}
+		r, err := p.read()
+		if err == nil {
+			err = fault
+		}
+		if err == nil && p.counts != nil {
+			r.found, err = p.counts()
+		}
 		if err != nil {
 			return nil, err
 		}
-		defer pad.base.Close()
-		args.Pad, outputs = pad.view, append(outputs, output{pad, func(r *result) *[]uint64 { return &r.pad }})
+		r.round, r.kernels = round, kernelsOf(plan)
+		all = append(all, r)
 	}
-	plan, err := dev.PlanResample(args, c.Opts)
-	if err != nil {
-		return nil, err
-	}
-	defer plan.Close()
-	if err := plan.Run(dev.Queue()); err != nil {
-		return nil, fmt.Errorf("Run: %w", err)
-	}
-	first := dev.Synchronize(context.Background())
-	if again := dev.Synchronize(context.Background()); again != nil {
-		return nil, fmt.Errorf("a second Synchronize returned %w; the first %v", again, first)
-	}
-	res = &result{kernels: kernelsOf(plan)}
-	for _, o := range outputs {
-		if *o.of(res), err = o.guarded.read(dev); err != nil {
-			return nil, err
-		}
-	}
-	return res, first
+	return all, nil
 }
 
-// call runs the case in the convenient form on host tensors.
-func (c *resampling) call(dev *ops.Device) (*result, error) {
-	opts := c.Opts
-	opts.DType = c.Out
-	args := c.args((*array).host)
-	if c.DstOffsets != nil && c.Targets == nil {
-		args.Dst = tensor.Must(tensor.New(c.out(), c.Packed, c.Src.shape[len(c.Src.shape)-1]))
-	}
-	if c.Pad {
-		args.Pad = tensor.Must(tensor.New(tensor.U8, c.outShape()...))
-	}
-	got, err := dev.Resample(context.Background(), args, opts)
-	if err != nil {
-		return nil, err
-	}
-	res := &result{dst: bitsOf(got.Values), valid: bitsOf(got.Valid), age: bitsOf(got.Age)}
-	if c.Pad {
-		res.pad = bitsOf(got.Pad)
-	}
-	return res, nil
-}
-
-// check runs the case in both forms.
-func (s *suite) check(t *testing.T, c *resampling, ls ...layout) {
+// once returns what a run of a case's plan writes.
+func (s *suite) once(t *testing.T, dev *ops.Device, c operation, l layout) *result {
 	t.Helper()
-	if s.rare() {
-		return
+	all, err := planned(dev, c, l, ops.LaunchDefault, 1)
+	require.NoError(t, err, c.name())
+	return all[0]
+}
+
+// check runs a case by a call and as plans in each layout and launch mode, against its reference and the bits of the CPU, unless only the long set has it.
+func (s *suite) check(t *testing.T, c operation, ls ...layout) {
+	t.Helper()
+	if s.fresh(c) {
+		s.run(t, c, ls...)
 	}
-	if c.Wrong {
+}
+
+// fresh reports whether a case is in the set that runs: in the default set are those with a property that none before it in its group had.
+func (s *suite) fresh(c operation) bool {
+	if s.long {
+		return true
+	}
+	fresh := false
+	for _, property := range strings.Fields(c.describe()) {
+		fresh = fresh || !s.seen[property]
+		s.seen[property] = true
+	}
+	return fresh
+}
+
+func (s *suite) run(t *testing.T, c operation, ls ...layout) {
+	t.Helper()
+	tr := c.traits()
+	fail := func(form, msg string, got *result) {
+		t.Helper()
+		t.Errorf("%s: %s\ncase: %s: %s%s", form, msg, c.name(), c.describe(), got.by())
+	}
+	if tr.wrong {
 		for _, l := range ls {
-			if _, err := c.plan(s.dev, l); !errors.Is(err, ops.ErrOutOfRange) {
-				assert.NoError(t, err, c.describe())
+			if _, err := planned(s.dev, c, l, tr.modes[0], 1); err != nil && !errors.Is(err, ops.ErrOutOfRange) {
+				fail("plan, "+l.name, err.Error(), nil)
 			}
 		}
 		return
 	}
-	want := solve(c)
-	verify := func(form string, got *result, err error) {
-		if msg := want.compare(c, got, err); msg != "" {
-			t.Errorf("%s: %s\ncase: %s%s", form, msg, c.describe(), got.by())
+	fault, compare := c.solve(s)
+	verify := func(form string, got *result, err error) bool {
+		t.Helper()
+		msg := mistake(fault, compare, got, err)
+		if msg != "" {
+			fail(form, msg, got)
 		}
+		return msg == ""
 	}
-	call, ls := s.forms(c.Planned, ls)
+	runs := max(tr.runs, 1)
+	if tr.again && (s.long || !s.simulated) {
+		runs = 2
+	}
+	call, ls, modes := s.forms(&tr, ls)
 	if call {
 		got, err := c.call(s.dev)
 		verify("call", got, err)
 	}
 	for _, l := range ls {
-		for _, c := range s.launches(c) {
-			form := fmt.Sprintf("plan, %s, launched %v", l.name, c.Opts.Launch)
-			got, err := c.plan(s.dev, l)
-			verify(form, got, err)
-			if s.cpu != nil && err == nil {
-				ref, err := c.plan(s.cpu, l)
+		for _, mode := range modes {
+			form := fmt.Sprintf("plan, %s, launched %v", l.name, mode)
+			all, err := planned(s.dev, c, l, mode, runs)
+			if err != nil || fault != nil {
+				verify(form, nil, err)
+				continue
+			}
+			right := true
+			for _, got := range all {
+				right = right && verify(form, got, nil)
+			}
+			if right && s.cpu != nil && !tr.exact {
+				ref, err := planned(s.cpu, c, l, mode, 1)
 				require.NoError(t, err, "the CPU device")
-				if msg := want.same(c, ref, got); msg != "" {
-					t.Errorf("%s: not the CPU's bits: %s\ncase: %s%s", form, msg, c.describe(), got.by())
+				if msg := all[0].same(ref[0]); msg != "" {
+					fail(form, "not the CPU's bits: "+msg, all[0])
 				}
 			}
 		}
 	}
 }
 
-// launches are the case in the launch modes for its plans, so that each is run plainly, in a call if not as a plan, and with its inputs declared
-// ready: a backend may have kernels for either. The CPU's has not.
-func (s *suite) launches(c *resampling) []*resampling {
-	if c.Opts.Launch != ops.LaunchDefault || s.cpu == nil {
-		return []*resampling{c}
-	}
-	ready := *c
-	ready.Opts.Launch = ops.LaunchInputsReady
-	if c.Planned {
-		return []*resampling{c, &ready}
-	}
-	return []*resampling{&ready}
-}
-
-func (c *resampling) describe() string {
-	b, s, t, d := c.dims()
-	o := c.Opts
-	return fmt.Sprintf("%s: B=%d S=%d T=%d D=%d %s->%s clock %s, kind %v channels %v, edge %v snap %v gap %v tolerance %v fillgaps %v; src strides %v, targets %v",
-		c.Name, b, s, t, d, c.Src.dtype, c.out(), c.Times.dtype, o.Interp, o.Channels, o.Edge, o.Snap, o.MaxGap, o.Tolerance, o.FillGaps, c.Src.strides, c.Targets != nil)
-}
-
-// compare returns what is wrong with a run, or "".
-func (a *answer) compare(c *resampling, got *result, err error) string {
-	if a.err != nil {
-		var e *ops.ValueError
-		if !errors.As(err, &e) {
-			return fmt.Sprintf("got error %v, want %v", err, a.err)
-		}
-		if *e != *a.err {
-			return fmt.Sprintf("got error %+v, want %+v", *e, *a.err)
-		}
+// mistake returns what is wrong with a result or an error, where those of solve are right, or "".
+func mistake(fault *ops.ValueError, compare func(*result) string, got *result, err error) string {
+	var e *ops.ValueError
+	switch {
+	case fault != nil && errors.As(err, &e) && *e == *fault:
 		return ""
+	case fault != nil:
+		return fmt.Sprintf("got error %v, want %v", err, fault)
+	case err != nil:
+		return "error: " + err.Error()
 	}
-	if err != nil {
-		return fmt.Sprintf("error: %v", err)
-	}
-	d := c.Src.shape[len(c.Src.shape)-1]
-	for i := range a.dst {
-		if !a.dst[i].ok(c.out(), got.dst[i]) {
-			return fmt.Sprintf("Dst, target %d, feature %d: got %s, want %s", i/d, i%d, show(c.out(), got.dst[i]), a.dst[i].show(c.out()))
-		}
-	}
-	if len(a.dst) == 0 && d == 0 {
-		return "" // a no-op leaves Valid and Age alone
-	}
-	for i := range got.pad {
-		if got.pad[i] != a.pad[i] {
-			return fmt.Sprintf("Pad, target %d: got %d, want %d", i, got.pad[i], a.pad[i])
-		}
-	}
-	for i := range a.valid {
-		if got.valid[i] != a.valid[i] {
-			return fmt.Sprintf("Valid, target %d: got %d, want %d", i, got.valid[i], a.valid[i])
-		}
-		if got.age[i] != a.age[i] && !bothNaN(c.Times.dtype, got.age[i], a.age[i]) {
-			return fmt.Sprintf("Age, target %d: got %s, want %s", i, show(c.Times.dtype, got.age[i]), show(c.Times.dtype, a.age[i]))
-		}
-	}
-	return ""
+	return compare(got)
 }
 
-// same returns where two backends' outputs differ in more than an arithmetic NaN's bits.
-func (a *answer) same(c *resampling, ref, got *result) string {
-	for i := range ref.dst {
-		if got.dst[i] != ref.dst[i] && (a.dst[i].rule == copied || !bothNaN(c.out(), got.dst[i], ref.dst[i])) {
-			return fmt.Sprintf("Dst, element %d: got %s, the CPU %s", i, show(c.out(), got.dst[i]), show(c.out(), ref.dst[i]))
-		}
+// forms are whether a case runs by a call, in which its work is launched plainly, and the layouts and launch modes of its plans. In the default set of a
+// simulated device a case takes the call or its plan in the first layout by turns, or one launch mode if it is only planned, in no step with the loops
+// that cases come from.
+func (s *suite) forms(tr *traits, ls []layout) (call bool, plans []layout, modes []ops.LaunchMode) {
+	modes = tr.modes
+	if s.cpu == nil {
+		modes = modes[:1]
 	}
-	return ""
-}
-
-func bothNaN(dtype tensor.DType, a, b uint64) bool {
-	x, y := decode(dtype, a), decode(dtype, b)
-	return x != x && y != y
-}
-
-func (e *expect) show(dtype tensor.DType) string {
-	if e.rule == near {
-		return fmt.Sprintf("%v within %g", e.want, e.tolerance(dtype))
+	if !tr.planned {
+		modes = modes[len(modes)-max(len(modes)-1, 1):]
 	}
-	return show(dtype, e.bits)
-}
-
-// tolerance is that of semantics.md: a few float32 roundings of the largest number that took part, or some fifty float64
-// ones. The smallest subnormal is added because rounding to it is not relative. f16 and bf16 are compared by steps.
-func (e *expect) tolerance(dtype tensor.DType) float64 {
-	size := math.Max(math.Abs(e.want), e.size)
-	if dtype == tensor.F64 {
-		return 1e-14*size + math.SmallestNonzeroFloat64
+	if s.long || !s.simulated || len(ls) == 0 {
+		return !tr.planned, ls, modes
 	}
-	return 4*0x1p-24*size + math.SmallestNonzeroFloat32
-}
-
-// ok reports whether bits are what was wanted.
-func (e *expect) ok(dtype tensor.DType, bits uint64) bool {
-	if bits == e.bits && e.rule != near {
-		return true
+	s.turns++
+	turn := int(s.turns * 0x9e3779b1 >> 31)
+	if tr.planned {
+		return false, ls, modes[min(turn, len(modes)-1):][:1]
 	}
-	got := decode(dtype, bits)
-	switch e.rule {
-	case copied:
-		return false
-	case rounded:
-		return bothNaN(dtype, bits, e.bits)
-	}
-	if math.IsNaN(e.want) || math.IsInf(e.want, 0) {
-		return math.IsNaN(got) || math.IsInf(got, 0)
-	}
-	wants := []float64{e.want}
-	if e.period != 0 {
-		if !(got >= decode(dtype, encode(dtype, e.low)) && got <= decode(dtype, encode(dtype, e.low+e.period))) {
-			return false
-		}
-		wants = append(wants, e.want-e.period, e.want+e.period)
-	}
-	for _, w := range wants {
-		if dtype == tensor.F32 || dtype == tensor.F64 {
-			if math.Abs(got-w) <= e.tolerance(dtype) || float32(w) == float32(got) && dtype == tensor.F32 {
-				return true
-			}
-		} else if d := ordinal(bits) - ordinal(encode(dtype, w)); d >= -1 && d <= 1 || math.Abs(got-w) <= e.tolerance(tensor.F64) {
-			return true // one unit in the last place, or near 0 what float64 leaves where larger numbers cancel
-		}
-	}
-	return false
-}
-
-// ordinal numbers 16-bit floating-point values in ascending order.
-func ordinal(bits uint64) int {
-	if bits&0x8000 != 0 {
-		return -int(bits & 0x7fff)
-	}
-	return int(bits)
-}
-
-// equalBits asserts that two dense outputs are equal, counting any two NaNs as equal.
-func equalBits(t *testing.T, dtype tensor.DType, want, got []uint64, what string) bool {
-	t.Helper()
-	if !assert.Equal(t, len(want), len(got), what) {
-		return false
-	}
-	for i := range want {
-		if want[i] != got[i] && !bothNaN(dtype, want[i], got[i]) {
-			return assert.Fail(t, fmt.Sprintf("%s: element %d: got %s, want %s", what, i, show(dtype, got[i]), show(dtype, want[i])))
-		}
-	}
-	return true
+	return turn == 0, ls[1-turn:], modes
 }

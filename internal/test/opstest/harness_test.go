@@ -16,7 +16,7 @@ func TestGuardsCatchEveryStrayWrite(t *testing.T) {
 	require.NoError(t, err)
 	defer dev.Close()
 	// [2,2,3] with 2 elements between the targets, 1 more between the rows, 3 before and 4 after.
-	g, err := guard(dev, tensor.F32, []int{2, 2, 3}, []int{11, 5, 1}, 3, 4)
+	g, err := guard(dev, spaced(tensor.F32, []int{2, 2, 3}, 2, 1, 3), 4)
 	require.NoError(t, err)
 	data, err := tensor.Data[float32](g.base)
 	require.NoError(t, err)
@@ -36,9 +36,13 @@ func TestComparisonCatchesAWrongElement(t *testing.T) {
 	c := &resampling{Src: vals(tensor.F32, []float64{1, 2}, 2, 1), Times: arr([]int64{0, 2}, 2), Targets: arr([]int64{1, 2}, 2)}
 	want := solve(c)
 	right := func() *result {
-		return &result{dst: []uint64{encode(tensor.F32, 1.5), encode(tensor.F32, 2)}, valid: []uint64{1, 1}, age: []uint64{1, 0}}
+		r := &result{out: map[string]*array{}}
+		r.add("Dst", vals(tensor.F32, []float64{1.5, 2}, 2, 1))
+		r.add("Valid", arr([]uint8{1, 1}, 2))
+		r.add("Age", arr([]int64{1, 0}, 2))
+		return r
 	}
-	assert.Empty(t, want.compare(c, right(), nil))
+	assert.Empty(t, want.compare(c, right()))
 	for _, spoil := range []func(*result){
 		func(r *result) { r.dst[0]++ },
 		func(r *result) { r.dst[1] = poison(tensor.F32) },
@@ -47,9 +51,18 @@ func TestComparisonCatchesAWrongElement(t *testing.T) {
 	} {
 		got := right()
 		spoil(got)
-		assert.NotEmpty(t, want.compare(c, got, nil))
+		assert.NotEmpty(t, want.compare(c, got))
 	}
-	assert.NotEmpty(t, want.compare(c, nil, &ops.ValueError{}), "an error where there should be none")
+}
+
+func TestErrorsThatAreNotDueAreMistakes(t *testing.T) {
+	fault := &ops.ValueError{Op: "Draw"}
+	right := func(*result) string { return "" }
+	assert.Empty(t, mistake(nil, right, nil, nil))
+	assert.Empty(t, mistake(fault, nil, nil, &ops.ValueError{Op: "Draw"}))
+	assert.NotEmpty(t, mistake(nil, right, nil, fault), "an error where there should be none")
+	assert.NotEmpty(t, mistake(fault, nil, nil, nil), "no error where one is due")
+	assert.NotEmpty(t, mistake(fault, nil, nil, &ops.ValueError{Op: "Draw", Row: 1}), "another error")
 }
 
 func TestOnlyNaNsMadeByArithmeticMayDiffer(t *testing.T) {

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -99,55 +98,45 @@ func (s *suite) stream(t *testing.T) *ops.Queue {
 	return st
 }
 
-// life runs what is about queues, plans, graphs and their ends.
-func (s *suite) life(t *testing.T) {
-	for _, g := range []struct {
-		name string
-		run  func(*suite, *testing.T)
-	}{
-		{"four goroutines on four queues", (*suite).fourStreams},
-		{"64 goroutines on one device", (*suite).manyGoroutines},
-	} {
-		t.Run(g.name, func(t *testing.T) { g.run(s, t) })
-	}
-	if !s.isCPU() {
-		thorough.SkipRace(t, thorough.Simulates)
-	}
-	for _, g := range []struct {
-		name string
-		run  func(*suite, *testing.T)
-	}{
-		{"a plan runs many times with changed inputs", (*suite).planReuse},
-		{"an error surfaces at the next Synchronize and once", (*suite).errorsOnce},
-		{"an error stays on its queue", (*suite).errorsStay},
-		{"errors of two plans are both returned", (*suite).errorsJoin},
-		{"a graph runs many times with changed inputs", (*suite).graphs},
-		{"a capture that fails leaves the queue usable", (*suite).captureFails},
-		{"Synchronize honours its context", (*suite).contexts},
-		{"a call whose context has ended writes nothing", (*suite).endedCalls},
-		{"a call whose context ends while it runs leaves nothing behind", (*suite).endingCalls},
-		{"what is closed says so", (*suite).closed},
-		{"Run and Launch allocate nothing", (*suite).allocations},
-		{"plans on many queues at once", (*suite).overlap},
-		{"a chain of operations launched early gives the same bits", (*suite).dependentChain},
-		{"operations ready behind one that waits give the same bits", (*suite).readyBehind},
-		{"independent operations launched early give the same bits", (*suite).readyInputs},
-		{"faults of operations launched early are reported", (*suite).earlyFaults},
-		{"a queue copies", (*suite).queueCopies},
-		{"a queue waits for another", (*suite).queuesWait},
-		{"a pipeline of two buffers", (*suite).pipeline},
-		{"a graph copies", (*suite).copyGraphs},
-		{"copies and waits that cannot be are refused", (*suite).copyMisuse},
-		{"copies, marks and waits allocate nothing", (*suite).copyAllocations},
-		{"a batch gives what its plans give", (*suite).batches},
-		{"a batch of clouds gives what they give", (*suite).voxelBatch},
-		{"errors of a batch name their plan", (*suite).batchFaults},
-		{"what cannot be a batch is refused", (*suite).batchMisuse},
-		{"a batch's Run allocates nothing", (*suite).batchAllocations},
-		{"1000 calls, every tenth bad", (*suite).everyTenth},
-		{"10,000 calls leave nothing behind", (*suite).noGrowth},
-	} {
-		t.Run(g.name, func(t *testing.T) { g.run(s, t) })
+// lifeParts are about queues, plans, graphs, batches and their ends.
+func lifeParts() parts {
+	return parts{
+		"four goroutines on four queues":                                (*suite).fourStreams,
+		"64 goroutines on one device":                                   (*suite).manyGoroutines,
+		"a plan runs many times with changed inputs":                    (*suite).planReuse,
+		"an error surfaces at the next Synchronize and once":            (*suite).errorsOnce,
+		"an error stays on its queue":                                   (*suite).errorsStay,
+		"errors of two plans are both returned":                         (*suite).errorsJoin,
+		"a graph runs many times with changed inputs":                   (*suite).graphs,
+		"a capture that fails leaves the queue usable":                  (*suite).captureFails,
+		"Synchronize honours its context":                               (*suite).contexts,
+		"a call whose context has ended writes nothing":                 (*suite).endedCalls,
+		"a call whose context ends while it runs leaves nothing behind": (*suite).endingCalls,
+		"what is closed says so":                                        (*suite).closed,
+		"Run and Launch allocate nothing":                               (*suite).allocations,
+		"plans on many queues at once":                                  (*suite).overlap,
+		"a chain of operations launched early gives the same bits":      (*suite).dependentChain,
+		"operations ready behind one that waits give the same bits":     (*suite).readyBehind,
+		"independent operations launched early give the same bits":      (*suite).readyInputs,
+		"faults of operations launched early are reported":              (*suite).earlyFaults,
+		"a queue copies":                              (*suite).queueCopies,
+		"a queue waits for another":                   (*suite).queuesWait,
+		"a pipeline of two buffers":                   (*suite).pipeline,
+		"a graph copies":                              (*suite).copyGraphs,
+		"copies and waits that cannot be are refused": (*suite).copyMisuse,
+		"copies, marks and waits allocate nothing":    (*suite).copyAllocations,
+		"a batch gives what its plans give":           (*suite).batches,
+		"a batch of clouds gives what they give":      (*suite).voxelBatch,
+		"errors of a batch name their plan":           (*suite).batchFaults,
+		"what cannot be a batch is refused":           (*suite).batchMisuse,
+		"a batch's Run allocates nothing":             (*suite).batchAllocations,
+		"1000 calls, every tenth bad":                 (*suite).everyTenth,
+		"10,000 calls leave nothing behind":           (*suite).noGrowth,
+		"fuse":                                        (*suite).fuseLife,
+		"backward":                                    (*suite).gradientLife,
+		"voxel":                                       (*suite).voxelLife,
+		"draw":                                        (*suite).drawLife,
+		"tally":                                       (*suite).tallyLife,
 	}
 }
 
@@ -419,13 +408,11 @@ func (s *suite) wrong(seed int, bad bool) error {
 	}
 	c := &resampling{Name: fmt.Sprint("call ", seed), Src: vals(tensor.F32, uniformValues(r, 60), 20, 3), Times: arr(times, 20), Targets: arr(x, 9)}
 	got, err := c.call(s.dev)
-	if msg := solve(c).compare(c, got, err); msg != "" {
+	fault, compare := c.solve(s)
+	if msg := mistake(fault, compare, got, err); msg != "" {
 		return errors.New(msg)
 	}
-	if err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (s *suite) manyGoroutines(t *testing.T) {
@@ -442,7 +429,7 @@ func (s *suite) manyGoroutines(t *testing.T) {
 
 func (s *suite) everyTenth(t *testing.T) {
 	faults, right := 0, 0
-	n := s.cfg.scaled(1000) / 10 * 10
+	n := s.times(1000) / 10 * 10
 	for i := range n {
 		err := s.wrong(i, i%10 == 9)
 		var e *ops.ValueError
@@ -483,11 +470,11 @@ func (s *suite) noGrowth(t *testing.T) {
 	}
 	calls(200)
 	hostBefore, deviceBefore, goroutines := heap(), device(), runtime.NumGoroutine()
-	if watched {
+	if tool != "" {
 		calls(500) // each takes milliseconds, and the tool looks for other faults
 		return
 	}
-	calls(s.cfg.scaled(10_000))
+	calls(s.times(10_000))
 	// 40 bytes a call would be 400 kB: a leak of anything shows, the runtime's own noise does not.
 	assert.Less(t, heap()-hostBefore, int64(400<<10), "bytes of host memory grown")
 	assert.LessOrEqual(t, device(), deviceBefore, "bytes of device memory in use")

@@ -321,10 +321,10 @@ func (s *suite) badValues(t *testing.T) {
 				c := c("", times, func(c *resampling) {
 					c.SrcLengths, c.DstLengths, c.Opts.TrustTimes = arr([]int64{n, 3}, 2), arr([]int64{2, n}, 2), true
 				})
-				_, err := c.plan(s.dev, layouts[1])
+				_, err := planned(s.dev, c, layouts[1], ops.LaunchDefault, 1)
 				assert.NoError(t, err)
 				c = &resampling{Src: packedSrc, Times: arr(times, 6), SrcOffsets: arr([]int64{n, 3, n}, 3), Targets: arr([]int64{0, 1, 2, 1}, 4), DstOffsets: arr([]int64{0, n, 4}, 3), Opts: ops.ResampleOptions{TrustTimes: true}}
-				_, err = c.plan(s.dev, layouts[1])
+				_, err = planned(s.dev, c, layouts[1], ops.LaunchDefault, 1)
 				assert.NoError(t, err)
 			}
 		}

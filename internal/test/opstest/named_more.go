@@ -110,7 +110,7 @@ func (s *suite) empty(t *testing.T) {
 	}
 	for _, form := range []func(*resampling) error{
 		func(c *resampling) error { _, err := c.call(s.dev); return err },
-		func(c *resampling) error { _, err := c.plan(s.dev, layouts[0]); return err },
+		func(c *resampling) error { _, err := planned(s.dev, c, layouts[0], ops.LaunchDefault, 1); return err },
 	} {
 		err := form(&resampling{Src: vals(tensor.F32, nil, 2, 0, 3), Times: arr([]int64{}, 2, 0), Targets: arr([]int64{1, 2}, 2, 1)})
 		var e *ops.ArgError

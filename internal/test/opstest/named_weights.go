@@ -28,13 +28,13 @@ func resampled(cases func(visit)) func(*suite, *testing.T) {
 func fusedToo(cases func(visit)) func(*suite, *testing.T) {
 	return func(s *suite, t *testing.T) {
 		number, every := 0, 3
-		if s.cfg.Slow > 1 {
+		if !s.long {
 			every = 10
 		}
 		cases(func(_ *resampling, f *fusing, l layout) {
-			s.fused(t, f, l)
+			s.check(t, f, l)
 			if number++; number%every == 0 && !f.Wrong {
-				s.fused(t, f.repeated(fewStreams+1), l)
+				s.check(t, f.repeated(fewStreams+1), l)
 			}
 		})
 	}

@@ -16,7 +16,7 @@ import (
 // overlap runs every form of Voxelize and four of Fuse at once, each on a stream of its own and many times over without a
 // wait between: plans that shared scratch memory, or kernels that counted on being alone, would give something else.
 func (s *suite) overlap(t *testing.T) {
-	n, rounds := s.cfg.scaled(40_000), 2+s.cfg.scaled(20)
+	n, rounds := s.times(40_000), 2+s.times(20)
 	if s.isCPU() { // whose queues are threads, of which few points are enough
 		n = thorough.Of(n/4, n)
 	}

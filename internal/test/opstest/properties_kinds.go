@@ -12,8 +12,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// run returns the values that a case gives.
-func (s *suite) run(t *testing.T, c *resampling) []float64 {
+// floats returns the values that a case gives.
+func (s *suite) floats(t *testing.T, c *resampling) []float64 {
 	t.Helper()
 	got, err := c.call(s.dev)
 	require.NoError(t, err)
@@ -33,7 +33,7 @@ func (s *suite) meanBetween(t *testing.T) {
 		for i := range got {
 			one := *c
 			one.Opts.Interp = ops.InterpWindowMean + ops.Interp(i)
-			got[i] = s.run(t, &one)
+			got[i] = s.floats(t, &one)
 		}
 		mean, least, greatest, last := got[0], got[1], got[2], got[3]
 		for i := range mean {
@@ -63,7 +63,7 @@ func (s *suite) wholeWindow(t *testing.T) {
 	const n = 300
 	k := &resampling{Src: vals(tensor.F64, count(0, n-1), n, 1), Times: arr(ascending(r, n, -1e9), n), Opts: ops.ResampleOptions{Interp: ops.InterpWindowMean, Window: c.Opts.Window}}
 	k.Targets = k.Times
-	for i, v := range s.run(t, k) {
+	for i, v := range s.floats(t, k) {
 		assert.Equal(t, float64(i)/2, v)
 	}
 }
@@ -94,7 +94,7 @@ func (s *suite) polynomials(t *testing.T) {
 		first := &resampling{Src: vals(tensor.F64, parabolas, n, 2), Times: arr(times, n), Targets: arr(x, m), Opts: ops.ResampleOptions{Interp: ops.InterpCatmullRom}}
 		second := *first
 		second.Src, second.Opts.Interp = vals(tensor.F64, cubics, n, 2), ops.InterpHermite
-		p, h := s.run(t, first), s.run(t, &second)
+		p, h := s.floats(t, first), s.floats(t, &second)
 		for i, ns := range x {
 			ns = min(max(ns, times[0]), times[n-1])
 			va, _ := at(a, ns)
@@ -123,7 +123,7 @@ func (s *suite) velocityIsSlope(t *testing.T) {
 		at := 1000 + r.Int64N(19e9-2000)
 		x = append(x, at-1000, at, at+1000)
 	}
-	got := s.run(t, &resampling{Src: vals(tensor.F64, v, 20, 2), Times: arr(times, 20), Targets: arr(x, 150), Opts: ops.ResampleOptions{Interp: ops.InterpHermite}})
+	got := s.floats(t, &resampling{Src: vals(tensor.F64, v, 20, 2), Times: arr(times, 20), Targets: arr(x, 150), Opts: ops.ResampleOptions{Interp: ops.InterpHermite}})
 	for i := 0; i < 150; i += 3 {
 		slope := (got[2*i+4] - got[2*i]) / 2e-6
 		// The second derivative is below 300, and turns at most once in the microsecond.
@@ -153,9 +153,9 @@ func (s *suite) constantRate(t *testing.T) {
 			x[i] = int64(i) * 40_000
 		}
 		c := &resampling{Src: vals(tensor.F64, v, n, 3), Times: arr(times, n), Targets: arr(x, 200), Opts: ops.ResampleOptions{Interp: ops.InterpRotVec}}
-		got := s.run(t, c)
+		got := s.floats(t, c)
 		c.Src, c.Opts.Interp = vals(tensor.F64, six, n, 6), ops.InterpRot6D
-		columns := s.run(t, c)
+		columns := s.floats(t, c)
 		tolerance := 1e-14
 		if math.Abs(rate) < .02 {
 			tolerance += math.Pow(math.Abs(rate), 3) / 200 // the lerp of small angles turns that unevenly
@@ -196,7 +196,7 @@ func (s *suite) formsAgree(t *testing.T) {
 	run := func(kind ops.Interp, v []float64) []float64 {
 		one := *c
 		one.Src, one.Opts.Interp = vals(tensor.F64, v, n, len(v)/n), kind
-		return s.run(t, &one)
+		return s.floats(t, &one)
 	}
 	q, v, six, byRow := run(ops.InterpSlerp, quats), run(ops.InterpRotVec, vecs), run(ops.InterpRot6D, columns), run(ops.InterpRot6D, rows)
 	for i := range m {

@@ -17,182 +17,92 @@ import (
 // tool is the memory checker that slows every launch down; the bundle's run.sh names it.
 var tool = os.Getenv("ROBOCACHE_SANITIZER")
 
-// watched reports that there is one. raced reports that it is racecheck, which follows every access to shared memory: Run then
-// makes a few launches of each kernel in each shape, and leaves out what only repeats them.
-var watched, raced = tool != "", tool == "racecheck"
-
-// repeats are the groups and named cases whose launches others make too, or that make none, or thousands of millions of accesses.
-var repeats = map[string]bool{"misuse": true, "values": true, "properties": true, "life": true, "huge": true, "unsorted": true, "whole-range": true}
-
-// part runs a part of the suite by its name, unless racecheck has nothing more to see there.
-func (s *suite) part(t *testing.T, name string, run func(t *testing.T)) {
-	if raced && repeats[name] {
-		t.Logf("%s: left out under racecheck, as its launches are like those of other groups", name)
-		return
-	}
-	t.Run(name, run)
-}
-
-// thin reports, under racecheck, that a case may be left out: seven of eight are.
-func thin(number int) bool { return raced && number%8 != 0 }
+// watched reports that the checker is racecheck, which follows every access to shared memory: only the default set runs then, without the parts that repeat
+// the launches of others.
+var watched = tool == "racecheck"
 
 // Config is what Run cannot find out by itself. The zero value is fine.
 type Config struct {
 	// MemoryInUse returns the bytes of device memory that are in use now. Run checks with it that ten thousand calls leave
 	// no more behind than a few.
 	MemoryInUse func() int64
-	// Skip names groups of tests to leave out: "named", "misuse", "values", "properties", "life", "golden", "generated", "unaligned", "speculative", "fuse", "backward",
-	// "voxel", "draw", "tally". Fuse, backward, voxel, draw and tally have groups of the same names, which are left out with them.
-	Skip map[string]bool
-	// Only, if there is any, leaves out all groups but these. "voxel" is all of voxel's, "voxel-golden" that one, "*-life" that of each operation
-	// that has groups of its own.
-	Only map[string]bool
-	// More multiplies the number of generated cases; 0 and 1 leave it. The first of them are those without it.
-	More int
-	// Pick, if there is one, is asked before each generated case, by name; one that it refuses is left out.
-	Pick func(name string) bool
-	// Slow divides the numbers of repeated calls and of generated cases, for a device that is simulated, and above 1 a case is run by a call or as a plan
-	// and not as both; 0 and 1 leave them.
-	Slow int
-	// OneOf is of how many of the cases made by hand one is run, where what differs is not how they are computed; 0 and 1 are all.
-	OneOf int
-	// Both runs cases in both forms, however slow the device is.
-	Both bool
 }
 
-// scaled is n, or what a slow device does instead.
-func (c Config) scaled(n int) int { return max(n/max(c.Slow, 1), 1) }
+// parts are the functions that run the cases of a group, by name. They run in the order of their names.
+type parts map[string]func(*suite, *testing.T)
 
-// form is how a case is run: in both forms, by a call alone, or as a plan alone.
-type form int
-
-const (
-	both form = iota
-	called
-	planned
-)
-
-// form is both, and on a slow device one of the others by turns, in no step with the loops that cases come from.
-func (s *suite) form() form {
-	if s.cfg.Slow <= 1 || s.cfg.Both {
-		return both
-	}
-	s.cases++
-	return called + form(s.cases*0x9e3779b1>>31)
+// group is the cases of an operation, or of something that operations share.
+type group struct {
+	name  string
+	parts parts
 }
 
-// Under the race detector, raceSlow is the least Config.Slow, because each access costs many times as much and more drawn cases make no other accesses,
-// and one of raceOf cases runs, because one goroutine works out the values that results are compared with.
-var raceSlow, raceOf = 1, 1
-
-func init() {
-	if thorough.Raced {
-		raceSlow, raceOf = 10, 32
+// groups are all of the suite.
+func groups() []group {
+	return []group{
+		{"resample", resampleParts()}, {"unaligned", unalignedParts()}, {"fuse", fuseParts()}, {"backward", backwardParts()},
+		{"voxel", voxelParts()}, {"doubles", doubleParts()}, {"draw", drawParts()}, {"tally", tallyParts()},
+		{"large", largeParts()}, {"life", lifeParts()},
 	}
 }
 
-// rare reports, under the race detector and with Config.OneOf, that a case may be left out.
-func (s *suite) rare() bool {
-	s.cases++
-	of := uint32(max(raceOf, s.cfg.OneOf))
-	return of > 1 && s.cases*0x9e3779b1>>16%of != 0
+// Few lists the parts that run on a device of one multiprocessor too, which takes other ways.
+var Few = []string{
+	"resample/speculative", "unaligned/lone infinities", "unaligned/lone infinities in a fusion", "backward/edges", "backward/shapes", "backward/dtypes", "backward/tiles",
+	"draw/values", "large",
 }
 
-// forms are whether a case is run by a call, and the layouts of those plans that it is run as.
-func (s *suite) forms(plansOnly bool, ls []layout) (call bool, plans []layout) {
-	if plansOnly || len(ls) == 0 {
-		return !plansOnly, ls
-	}
-	switch s.form() {
-	case called:
-		return true, ls[1:]
-	case planned:
-		return false, ls
-	}
-	return true, ls
-}
+// Concurrent lists the parts that use a device from several goroutines.
+var Concurrent = []string{"life/four goroutines on four queues", "life/64 goroutines on one device"}
 
-// sample is how many generated cases of a kind there are, where a fast device has n, and twenty times as many with ROBOCACHE_LONG=1.
-func (c Config) sample(n int) int {
-	return c.scaled(thorough.Of(n, 20*n) * max(c.More, 1))
-}
+// repeated are the parts whose launches are those of other parts, or that have thousands of millions of accesses.
+var repeated = []string{"resample/unsorted", "resample/huge", "resample/whole-range", "resample/values", "resample/properties", "fuse/values", "backward/values", "voxel/properties", "draw/values", "life"}
 
-// picks reports whether a generated case is to run.
-func (c Config) picks(name string) bool { return c.Pick == nil || c.Pick(name) }
+// Operations lists the groups of cases of operations.
+var Operations = []string{"resample", "unaligned", "fuse", "backward", "voxel", "doubles", "draw", "tally", "large"}
 
-// runs reports whether a group is to run, or one within a group.
-func (c Config) runs(group, part string) bool {
-	name := group
-	if part != "" {
-		name = group + "-" + part
-	}
-	switch {
-	case c.Skip[group] || c.Skip[part] || c.Skip[name]:
-		return false
-	case len(c.Only) == 0 || c.Only[group] || c.Only[name] || part != "" && c.Only["*-"+part]:
-		return true
-	}
-	for only := range c.Only {
-		if part == "" && strings.HasPrefix(only, group+"-") {
-			return true
-		}
-	}
-	return false
-}
-
-// each runs cases by name, in their names' order: what a slow device leaves out is the same each time.
-func (s *suite) each(t *testing.T, cases map[string]func(*suite, *testing.T)) {
-	for _, name := range slices.Sorted(maps.Keys(cases)) {
-		s.part(t, name, func(t *testing.T) { cases[name](s, t) })
-	}
-}
-
-// Run tests a device. See the package comment.
-func Run(t *testing.T, dev *ops.Device, config ...Config) {
-	s := &suite{dev: dev}
-	if len(config) > 0 {
-		s.cfg = config[0]
-	}
-	s.cfg.Slow = max(s.cfg.Slow, raceSlow)
-	if raced {
-		s.cfg.Slow = max(s.cfg.Slow, 20)
-	}
+// newSuite tests a device. A real GPU runs all cases, as any device does with ROBOCACHE_LONG=1.
+func newSuite(t testing.TB, dev *ops.Device, config Config) *suite {
+	s := &suite{dev: dev, cfg: config, seen: map[string]bool{}}
+	driver := dev.Info().Driver
+	gpu := driver != "" && !strings.Contains(driver, "simulated")
+	s.simulated = !s.isCPU() && !gpu
+	s.long = (gpu || thorough.Long) && !watched
 	if !s.isCPU() {
 		cpu, err := ops.Open("cpu")
 		require.NoError(t, err)
-		defer cpu.Close()
+		t.Cleanup(func() { cpu.Close() })
 		s.cpu = cpu
 	}
-	groups := []group{
-		{"named", (*suite).named},
-		{"misuse", (*suite).misuse},
-		{"values", (*suite).badValues},
-		{"golden", (*suite).golden},
-		{"properties", (*suite).properties},
-		{"life", (*suite).life},
-		{"generated", (*suite).generated},
-		{"unaligned", (*suite).unaligned},
-		{"speculative", (*suite).speculative},
-	}
-	operations := []group{ // that have groups of their own
-		{"fuse", (*suite).fuse},
-		{"backward", (*suite).gradientGroup},
-		{"voxel", (*suite).voxel},
-		{"draw", (*suite).draw},
-		{"tally", (*suite).tally},
-	}
-	all := append(groups, operations...)
-	for _, named := range []map[string]bool{s.cfg.Skip, s.cfg.Only} {
-		for name := range named {
-			whole, _, _ := strings.Cut(name, "-")
-			require.True(t, whole == "*" || slices.ContainsFunc(all, func(g group) bool { return g.name == whole }), "there is no group %q", name)
+	return s
+}
+
+// Run tests a device by the suite, or by the groups and parts that are named, such as "voxel" and "fuse/generated". See the package comment.
+func Run(t *testing.T, dev *ops.Device, config Config, only ...string) {
+	s := newSuite(t, dev, config)
+	found := map[string]bool{}
+	for _, g := range groups() {
+		var names []string
+		for _, name := range slices.Sorted(maps.Keys(g.parts)) {
+			whole := g.name + "/" + name
+			found[g.name], found[whole] = true, true
+			in := func(list []string) bool { return slices.Contains(list, g.name) || slices.Contains(list, whole) }
+			if (len(only) == 0 || in(only)) && !(watched && in(repeated)) {
+				names = append(names, name)
+			}
 		}
-	}
-	each := slices.ContainsFunc(slices.Collect(maps.Keys(s.cfg.Only)), func(name string) bool { return strings.HasPrefix(name, "*-") })
-	for i, g := range all {
-		if s.cfg.runs(g.name, "") || each && i >= len(groups) {
-			s.part(t, g.name, func(t *testing.T) { g.run(s, t) })
+		if len(names) == 0 {
+			continue
 		}
+		t.Run(g.name, func(t *testing.T) {
+			for _, name := range names {
+				clear(s.seen)
+				t.Run(name, func(t *testing.T) { g.parts[name](s, t) })
+			}
+		})
+	}
+	for _, name := range only {
+		require.True(t, found[name], "there is no part %q", name)
 	}
 }
 
@@ -204,17 +114,87 @@ func Main(m *testing.M) int {
 	return m.Run()
 }
 
-// group is a group of cases, or a part of one.
-type group struct {
-	name string
-	run  func(*suite, *testing.T)
+// times is how often something is repeated: n times, and on a device that is simulated, where each takes milliseconds, a twentieth of that.
+func (s *suite) times(n int) int {
+	if s.simulated {
+		return max(n/20, 1)
+	}
+	return n
 }
 
-// parts runs the parts of a group that are asked for.
-func (s *suite) parts(t *testing.T, of string, list []group) {
-	for _, g := range list {
-		if s.cfg.runs(of, g.name) {
-			s.part(t, g.name, func(t *testing.T) { g.run(s, t) })
-		}
+// resampleParts are those of Resample.
+func resampleParts() parts {
+	return parts{
+		"literals":             (*suite).literals,
+		"exact-hit":            (*suite).exactHit,
+		"long-row":             (*suite).longRow,
+		"epoch":                (*suite).epoch,
+		"nan-row":              (*suite).nanRow,
+		"rows-differ":          (*suite).rowsDiffer,
+		"widths":               (*suite).widths,
+		"strides":              (*suite).strides,
+		"empty":                (*suite).empty,
+		"no-features":          (*suite).noFeatures,
+		"memory":               (*suite).memory,
+		"unsorted":             (*suite).unsorted,
+		"huge":                 (*suite).huge,
+		"slerp-orders":         (*suite).slerpOrders,
+		"slerp-half-turn":      (*suite).slerpHalfTurn,
+		"whole-range":          (*suite).wholeRange,
+		"whole-chunks":         (*suite).wholeChunks,
+		"weights":              resampled(weights),
+		"many-rows":            resampled(manyRows),
+		"rounded-once":         resampled(roundedOnce),
+		"rounded-each":         (*suite).roundedEach,
+		"rows":                 (*suite).rows,
+		"wrong-rows":           (*suite).wrongRows,
+		"windows":              (*suite).windows,
+		"clips":                (*suite).clips,
+		"searches":             resampled(searches),
+		"infinite-lines":       resampled(infiniteLines),
+		"bad-timestamps":       resampled(badTimestamps),
+		"ticks":                resampled(ticks),
+		"turns":                resampled(turns),
+		"window-nan":           (*suite).windowNaN,
+		"window-lengths":       (*suite).windowLengths,
+		"window-beside-others": (*suite).windowBeside,
+		"hermite":              (*suite).hermiteMotion,
+		"rotvec":               (*suite).rotVecTurns,
+		"rot6d":                (*suite).rot6DTurns,
+		"no-rotation":          (*suite).noRotation,
+		"poses":                resampled(poses),
+		"beside-middles":       resampled(besideMiddles),
+		"half-periods":         (*suite).halfPeriods,
+		"far-angles":           resampled(farAngles),
+		"near-turns":           resampled(nearTurns),
+		"long-lengths":         resampled(longLengths),
+		"no-weights":           resampled(noWeights),
+		"tolerances":           resampled(tolerances),
+		"held-parts":           resampled(heldParts),
+		"empty-rows":           resampled(emptyRows),
+		"many-items":           resampled(manyItems),
+		"ready":                resampled(readyWays),
+		"small":                resampled(smallLaunches),
+		"small-ends":           resampled(smallLaunchEnds),
+		"beyond-lines":         resampled(beyondLines),
+		"cubics":               resampled(cubics),
+		"steep-cubics":         resampled(steepCubics),
+		"asking-nothing":       (*suite).askingNothing,
+		"frames":               (*suite).frames,
+		"snaps":                resampled(snaps),
+		"held":                 (*suite).held,
+		"good-timestamps":      resampled(goodTimestamps),
+		"no-targets":           resampled(noTargets),
+		"many-empty":           resampled(manyEmpty),
+		"speculative":          resampled(everyOtherSample),
+		"values":               (*suite).badValues,
+		"golden":               (*suite).golden,
+		"properties":           (*suite).properties,
+		"generated":            generated("resample"),
 	}
+}
+
+// largeParts have jobs of a size at which a backend may go another way: a device of one multiprocessor, sooner.
+func largeParts() parts {
+	return parts{"voxels": (*suite).largeVoxels, "sorted": (*suite).sortedVoxels, "grouped": (*suite).groupedVoxels, "tally": (*suite).tallyLarge}
 }

@@ -81,9 +81,7 @@ func smallLaunches(test visit) {
 		for _, clock := range clockDTypes {
 			for pattern := range same + 1 {
 				for _, n := range []int{4, 5, 7, 24} {
-					if number++; thin(number) {
-						continue
-					}
+					number++
 					r := rng(uint64(93_000 + number))
 					b, m := 1+number%3, []int{2, 3, 9, 31, 64, 100}[number/2%6]
 					var timestamps, targets []float64

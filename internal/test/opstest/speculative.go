@@ -20,9 +20,7 @@ func everyOtherSample(test visit) {
 		for _, clock := range clockDTypes {
 			for pattern := range same + 1 {
 				for k, n := range []int{3, 6, 10, 65, 802} {
-					if number++; thin(number) {
-						continue
-					}
+					number++
 					r := rng(uint64(131_000 + number))
 					b, m := 1+number%3, []int{2, 3, 7, 33, 401}[k]
 					d := []int{2, 3, 4, 5, 32, 100, 256}[(number+pattern)%7] * 16 / dtype.Size()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -17,22 +18,19 @@ import (
 
 // tallying is a case of Tally.
 type tallying struct {
-	name     string
+	title    string
 	src      *array // [N,D]
 	known    int
 	prefixes [][]int64 // of each column
 	runs     int       // of the plan; 1 unless given
 }
 
-// tally runs the parts of the suite that are about Tally.
-func (s *suite) tally(t *testing.T) {
-	s.parts(t, "tally", []group{
-		{"named", (*suite).tallyNamed},
-		{"misuse", (*suite).tallyMisuse},
-		{"generated", (*suite).tallyGenerated},
-		{"large", (*suite).tallyLarge},
-		{"life", (*suite).tallyLife},
-	})
+// tallyParts are those of Tally.
+func tallyParts() parts {
+	return parts{
+		"named":     (*suite).tallyNamed,
+		"generated": generated("tally"),
+	}
 }
 
 // tallied is what a Tally adds to: both begin with small numbers of their own.
@@ -56,8 +54,8 @@ func (c *tallying) begun() *tallied {
 	return w
 }
 
-// solve adds by the meaning of numbers, where the backends look at bits.
-func (c *tallying) solve(runs int) *tallied {
+// after adds so many times by the meaning of numbers, where the backends look at bits.
+func (c *tallying) after(runs int) *tallied {
 	w := c.begun()
 	p := 1
 	if c.known > 0 {
@@ -98,95 +96,57 @@ func (c *tallying) solve(runs int) *tallied {
 	return w
 }
 
-// args are the inputs and what they are added to, somewhere.
-func (c *tallying) args(put func(*array) *tensor.Tensor) (a ops.TallyArgs, w *tallied) {
-	w = c.begun()
+// args are the inputs and the outputs; out makes an output of what it begins with.
+func (c *tallying) args(put func(*array) *tensor.Tensor, out func(name string, a *array) *tensor.Tensor) (a ops.TallyArgs) {
+	w := c.begun()
 	d, p := c.src.shape[1], 1
 	a.Src = put(c.src)
 	if c.known > 0 {
-		var list []int64
-		for _, own := range c.prefixes {
-			list = append(list, own...)
-		}
 		p = len(c.prefixes[0])
-		a.Prefixes = put(arr(list, d, p))
+		a.Prefixes = put(arr(slices.Concat(c.prefixes...), d, p))
 	} else {
-		a.Sums = put(arr(w.sums, d, ops.TallyBins, ops.TallyWords))
+		a.Sums = out("Sums", arr(w.sums, d, ops.TallyBins, ops.TallyWords))
 	}
-	a.Counts = put(arr(w.counts, d, p, ops.TallyDigits))
-	return a, w
+	a.Counts = out("Counts", arr(w.counts, d, p, ops.TallyDigits))
+	return a
 }
 
-// tallied runs the case by a call and as a plan, between guards.
-func (s *suite) tallied(t *testing.T, c *tallying) {
-	t.Helper()
-	verify := func(form string, want *tallied, counts, sums []int64, kernels []string) {
-		t.Helper()
-		for _, x := range []struct {
-			name      string
-			want, got []int64
-		}{{"Counts", want.counts, counts}, {"Sums", want.sums, sums}} {
-			if !assert.Len(t, x.got, len(x.want), "%s, %s", c.name, form) {
-				return
-			}
-			for i := range x.want {
-				if x.want[i] != x.got[i] {
-					t.Errorf("%s, %s: %s, element %d: got %d, want %d%s", c.name, form, x.name, i, x.got[i], x.want[i], (&result{kernels: kernels}).by())
-					return
-				}
-			}
+func (c *tallying) options() ops.TallyOptions { return ops.TallyOptions{Known: c.known} }
+
+func (c *tallying) plan(p *placed, l layout, _ ops.LaunchMode) (*ops.Plan, error) {
+	args := c.args(p.put, func(name string, a *array) *tensor.Tensor {
+		return p.out(name, spaced(a.dtype, a.shape, 0, 0, l.sideOffset+len(name)%2), l.end, a.raw...)
+	})
+	return p.dev.PlanTally(args, c.options())
+}
+
+func (c *tallying) call(dev *ops.Device) (*result, error) {
+	args := c.args((*array).host, func(_ string, a *array) *tensor.Tensor { return a.host() })
+	if err := dev.Tally(context.Background(), args, c.options()); err != nil {
+		return nil, err
+	}
+	return resultOf(map[string]*tensor.Tensor{"Counts": args.Counts, "Sums": args.Sums}), nil
+}
+
+func (c *tallying) name() string { return c.title }
+
+func (c *tallying) traits() traits {
+	return traits{exact: true, runs: c.runs, modes: plainAndReady[:1]}
+}
+
+func (c *tallying) describe() string {
+	return fmt.Sprintf("%s N=%d D=%d known=%d prefixes=%d src=%s", c.src.dtype, c.src.shape[0], c.src.shape[1], c.known, len(slices.Concat(c.prefixes...)), c.src.spacing())
+}
+
+func (c *tallying) solve(*suite) (*ops.ValueError, func(*result) string) {
+	return nil, func(got *result) string {
+		want := c.after(got.round + 1)
+		bits := map[string][]uint64{"Counts": arr(want.counts, len(want.counts)).raw}
+		if c.known == 0 {
+			bits["Sums"] = arr(want.sums, len(want.sums)).raw
 		}
+		return got.differAny(bits)
 	}
-	opt := ops.TallyOptions{Known: c.known}
-	form := s.form()
-	if form != planned {
-		a, _ := c.args((*array).host)
-		require.NoError(t, s.dev.Tally(context.Background(), a, opt), c.name)
-		var sums []int64
-		if a.Sums != nil {
-			sums = int64s(bitsOf(a.Sums))
-		}
-		verify("call", c.solve(1), int64s(bitsOf(a.Counts)), sums, nil)
-	}
-	if form == called {
-		return
-	}
-	runs := max(c.runs, 1)
-	p := &placed{dev: s.dev}
-	a, w := c.args(p.put)
-	require.NoError(t, p.err)
-	defer func() { assert.NoError(t, p.close()) }()
-	var outs []*guarded
-	for i, to := range []**tensor.Tensor{&a.Counts, &a.Sums} {
-		if *to == nil {
-			continue
-		}
-		g, err := guard(s.dev, tensor.I64, (*to).Shape(), (*to).Strides(), 1+2*i, 5)
-		require.NoError(t, err)
-		p.open = append(p.open, g.base)
-		list := w.counts
-		if i == 1 {
-			list = w.sums
-		}
-		if len(list) > 0 {
-			require.NoError(t, s.dev.Copy(context.Background(), g.view, arr(list, (*to).Shape()...).host()))
-		}
-		outs, *to = append(outs, g), g.view
-	}
-	plan, err := s.dev.PlanTally(a, opt)
-	require.NoError(t, err, c.name)
-	defer func() { assert.NoError(t, plan.Close()) }()
-	for range runs {
-		require.NoError(t, plan.Run(s.dev.Queue()), c.name)
-	}
-	require.NoError(t, s.dev.Synchronize(context.Background()), c.name)
-	var got [2][]int64
-	for i, g := range outs {
-		raw, err := g.read(s.dev)
-		require.NoError(t, err, c.name)
-		got[i] = int64s(raw)
-	}
-	verify("plan", c.solve(runs), got[0], got[1], kernelsOf(plan))
 }
 
 // prefixesOf are prefixes that a column's values begin with, others that none does, one that is no prefix, and one twice.
@@ -209,27 +169,31 @@ func (c *tallying) prefixesOf(known, p int) *tallying {
 		}
 		again.prefixes = append(again.prefixes, own)
 	}
-	again.name = fmt.Sprintf("%s, %d prefixes of %d bits", c.name, p, known)
+	again.title = fmt.Sprintf("%s, %d prefixes of %d bits", c.title, p, known)
 	return &again
 }
 
-// passes runs the case in each pass.
+// passes are the case in each pass.
+func (c *tallying) passes() []*tallying {
+	if c.src.shape[1] == 0 {
+		return []*tallying{c}
+	}
+	return []*tallying{c, c.prefixesOf(11, 1+len(c.title)%16), c.prefixesOf(22, 1+len(c.title)*7%16)}
+}
+
 func (s *suite) tallyPasses(t *testing.T, c *tallying) {
 	t.Helper()
-	s.tallied(t, c)
-	if c.src.shape[1] == 0 {
-		return
+	for _, pass := range c.passes() {
+		s.check(t, pass, layouts[1])
 	}
-	s.tallied(t, c.prefixesOf(11, 1+len(c.name)%16))
-	s.tallied(t, c.prefixesOf(22, 1+len(c.name)*7%16))
 }
 
 // tallyLife: plans add again each time, in a graph too, and run beside each other.
 func (s *suite) tallyLife(t *testing.T) {
-	c := &tallying{name: "again and again", src: robot(tensor.F32, 200, 5, 3), runs: 3}
+	c := &tallying{title: "again and again", src: robot(tensor.F32, 200, 5, 3), runs: 3}
 	s.tallyPasses(t, c)
 	p := &placed{dev: s.dev}
-	a, _ := c.args(p.put)
+	a := c.args(p.put, func(_ string, a *array) *tensor.Tensor { return p.put(a) })
 	require.NoError(t, p.err)
 	plan, err := s.dev.PlanTally(a, ops.TallyOptions{})
 	require.NoError(t, err)
@@ -245,6 +209,6 @@ func (s *suite) tallyLife(t *testing.T) {
 	require.NoError(t, plan.Close())
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	a, _ = c.args((*array).host)
+	a = c.args((*array).host, func(_ string, a *array) *tensor.Tensor { return a.host() })
 	assert.ErrorIs(t, s.dev.Tally(ctx, a, ops.TallyOptions{}), context.Canceled)
 }

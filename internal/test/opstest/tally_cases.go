@@ -53,22 +53,19 @@ var tallyTypes = []tensor.DType{tensor.F32, tensor.F16, tensor.BF16}
 
 func (s *suite) tallyNamed(t *testing.T) {
 	for _, dtype := range tallyTypes {
-		s.tallyPasses(t, &tallying{name: fmt.Sprint("values at the ends of ", dtype), src: odd(dtype, 61, 3)})
+		s.tallyPasses(t, &tallying{title: fmt.Sprint("values at the ends of ", dtype), src: odd(dtype, 61, 3)})
 	}
 	for _, n := range []int{0, 1, 2, 31, 32, 33, 127, 128, 129, 1000} {
 		for _, d := range []int{1, 4, 5} {
-			if n > 200 && d > 1 && s.rare() {
-				continue
-			}
-			s.tallyPasses(t, &tallying{name: fmt.Sprintf("%d rows of %d", n, d), src: robot(tensor.F32, n, d, uint64(n+d))})
+			s.tallyPasses(t, &tallying{title: fmt.Sprintf("%d rows of %d", n, d), src: robot(tensor.F32, n, d, uint64(n+d))})
 		}
 	}
-	s.tallied(t, &tallying{name: "no columns", src: robot(tensor.F32, 7, 0, 1)})
+	s.check(t, &tallying{title: "no columns", src: robot(tensor.F32, 7, 0, 1)}, layouts[1])
 	holes := robot(tensor.F32, 50, 6, 2)
-	s.tallyPasses(t, &tallying{name: "rows apart", src: holes.restride([]int{11, 1}, 3, 4, poison(tensor.F32))})
-	s.tallyPasses(t, &tallying{name: "halves of rows apart", src: robot(tensor.F16, 50, 6, 2).restride([]int{7, 1}, 1, 4, poison(tensor.F16))})
-	s.tallyPasses(t, &tallying{name: "one row many times", src: robot(tensor.F32, 1, 6, 2).restride([]int{0, 1}, 0, 0, 0).rows(700)})
-	s.tallyPasses(t, &tallying{name: "one value", src: robot(tensor.F32, 3000, 4, 2).column(3)})
+	s.tallyPasses(t, &tallying{title: "rows apart", src: holes.restride([]int{11, 1}, 3, 4, poison(tensor.F32))})
+	s.tallyPasses(t, &tallying{title: "halves of rows apart", src: robot(tensor.F16, 50, 6, 2).restride([]int{7, 1}, 1, 4, poison(tensor.F16))})
+	s.tallyPasses(t, &tallying{title: "one row many times", src: robot(tensor.F32, 1, 6, 2).restride([]int{0, 1}, 0, 0, 0).rows(700)})
+	s.tallyPasses(t, &tallying{title: "one value", src: robot(tensor.F32, 3000, 4, 2).column(3)})
 }
 
 // rows is the same row many times.
@@ -85,24 +82,22 @@ func (a *array) column(c int) *array {
 	return &b
 }
 
-func (s *suite) tallyGenerated(t *testing.T) {
-	for i := range s.cfg.sample(20) {
-		name := fmt.Sprint("tally ", i)
-		if thin(i) || !s.cfg.picks(name) {
-			continue
-		}
-		g := &generator{Rand: rng(8000 + uint64(i))}
-		n, d := 1+g.IntN(1+g.IntN(3000)), 1+g.IntN(1+g.IntN(40))
-		dtype := tallyTypes[g.IntN(3)]
-		src := robot(dtype, n, d, uint64(i))
-		if g.one(3) {
-			src = odd(dtype, n, d)
-		}
-		if g.one(3) {
-			src = src.restride([]int{d + g.IntN(9), 1}, g.IntN(4), 3, poison(dtype))
-		}
-		s.tallyPasses(t, &tallying{name: name, src: src, runs: 1 + g.IntN(2)})
+// drawTally draws the passes of a number.
+func drawTally(i int) (all []trial) {
+	g := &generator{Rand: rng(8000 + uint64(i))}
+	n, d := 1+g.IntN(1+g.IntN(3000)), 1+g.IntN(1+g.IntN(40))
+	dtype := tallyTypes[g.IntN(3)]
+	src := robot(dtype, n, d, uint64(i))
+	if g.one(3) {
+		src = odd(dtype, n, d)
 	}
+	if g.one(3) {
+		src = src.restride([]int{d + g.IntN(9), 1}, g.IntN(4), 3, poison(dtype))
+	}
+	for _, c := range (&tallying{title: numbered("tally", i), src: src, runs: 1 + g.IntN(2)}).passes() {
+		all = append(all, trial{c, layouts[i%2]})
+	}
+	return all
 }
 
 // tallyLarge has more rows than a block's sums have room for, and a device of one multiprocessor gives them all to one block.
@@ -111,7 +106,7 @@ func (s *suite) tallyLarge(t *testing.T) {
 	for i := 3; i < len(src.raw); i += 5 { // the greatest mantissa, which fills the sums soonest
 		src.raw[i] = encode(tensor.F32, 0x1.fffffep0)
 	}
-	s.tallied(t, &tallying{name: "many rows", src: src})
+	s.check(t, &tallying{title: "many rows", src: src}, layouts[1])
 }
 
 // tallyMisuse: every wrong call is a typed error that names the argument before anything is written.

@@ -16,48 +16,53 @@ var unalignedLayouts = []layout{
 	{name: "apart", front: 5, step: 3, row: 0, end: 2, sideOffset: 3},
 }
 
-// unaligned has rows of every small width, and of some around the places where kernels change, of 32 and of 16 bits, whose sources
-// begin beside a word too: plain jobs with clocks, kinds and forms of target clock in turn.
-func (s *suite) unaligned(t *testing.T) {
-	widths := []int{63, 64, 65, 113, 349, 641, 1031}
-	for d := 1; d <= 40; d++ {
-		widths = append(widths, d)
+// unalignedParts are those of unaligned rows, which have kernels of their own.
+func unalignedParts() parts {
+	return parts{
+		"f32":                            unalignedOf(tensor.F32, 0),
+		"bf16":                           unalignedOf(tensor.BF16, 47),
+		"f16":                            unalignedOf(tensor.F16, 94),
+		"rounding":                       (*suite).unalignedRounding,
+		"late timestamps":                resampled(lateTimestamps),
+		"late timestamps in a fusion":    fusedToo(lateTimestamps),
+		"timestamps at once":             resampled(timestampsAtOnce),
+		"lone infinities":                resampled(loneInfinities),
+		"lone infinities in a fusion":    fusedToo(loneInfinities),
+		"timestamps at once in a fusion": fusedToo(timestampsAtOnce),
+		"ties among others":              resampled(tiesAmongOthers),
+		"ties among others in a fusion":  fusedToo(tiesAmongOthers),
+		"limits":                         (*suite).limits,
+		"shares":                         (*suite).shares,
+		"chunks in a fusion":             (*suite).fuseChunks,
 	}
-	s.parts(t, "unaligned", []group{
-		{"rounding", (*suite).unalignedRounding},
-		{"late timestamps", resampled(lateTimestamps)},
-		{"late timestamps in a fusion", fusedToo(lateTimestamps)},
-		{"timestamps at once", resampled(timestampsAtOnce)},
-		{"lone infinities", resampled(loneInfinities)},
-		{"lone infinities in a fusion", fusedToo(loneInfinities)},
-		{"timestamps at once in a fusion", fusedToo(timestampsAtOnce)},
-		{"ties among others", resampled(tiesAmongOthers)},
-		{"ties among others in a fusion", fusedToo(tiesAmongOthers)},
-		{"limits", (*suite).limits},
-		{"shares", (*suite).shares},
-		{"chunks in a fusion", (*suite).fuseChunks},
-	})
-	number := 0
-	for _, dtype := range []tensor.DType{tensor.F32, tensor.BF16, tensor.F16} {
-		if !s.cfg.runs("unaligned", dtype.String()) {
-			continue
+}
+
+// unalignedOf has rows of every small width, and of some around the places where kernels change, whose sources begin beside a word too: plain
+// jobs with clocks, kinds and forms of target clock in turn. The default set has few widths of f16, which takes the ways of bf16.
+func unalignedOf(dtype tensor.DType, number int) func(*suite, *testing.T) {
+	return func(s *suite, t *testing.T) {
+		widths := []int{63, 64, 65, 113, 349, 641, 1031}
+		for d := 1; d <= 40; d++ {
+			widths = append(widths, d)
 		}
-		t.Run(dtype.String(), func(t *testing.T) {
-			for _, d := range widths {
-				if number++; thin(number) || t.Failed() || (s.cfg.Slow > 1 && dtype == tensor.F16 && d%3 > 0) {
-					continue
-				}
-				r := rng(uint64(40_000 + number))
-				c := unalignedCase(r, dtype, d, number)
-				c.Name = fmt.Sprint(d, " features")
-				l := unalignedLayouts[number%len(unalignedLayouts)]
-				s.check(t, c, l)
-				if f := unalignedFusing(r, dtype, d, number); !t.Failed() && number%2 == 0 {
-					f.Name = fmt.Sprint("a stream of ", d, " features")
-					s.fused(t, f, l)
-				}
+		if dtype == tensor.F16 && !s.long {
+			widths = widths[:20]
+		}
+		for i, d := range widths {
+			number := number + i + 1
+			r := rng(uint64(40_000 + number))
+			c := unalignedCase(r, dtype, d, number)
+			c.Name = fmt.Sprint(d, " features")
+			l := unalignedLayouts[number%len(unalignedLayouts)]
+			s.check(t, c, l)
+			if f := unalignedFusing(r, dtype, d, number); !t.Failed() && number%2 == 0 {
+				f.Name = fmt.Sprint("a stream of ", d, " features")
+				s.check(t, f, l)
 			}
-		})
+			if t.Failed() {
+				return
+			}
+		}
 	}
 }
 

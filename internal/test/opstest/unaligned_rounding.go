@@ -26,7 +26,7 @@ func (s *suite) unalignedRounding(t *testing.T) {
 		for _, clock := range clockDTypes {
 			f := &fusing{Out: dtype, Planned: true}
 			for _, d := range widths {
-				if number++; thin(number) || t.Failed() {
+				if number++; t.Failed() {
 					continue
 				}
 				c := roundingCase(dtype, clock, d, roundingTargets(dtype, clock, d), number)
@@ -40,7 +40,7 @@ func (s *suite) unalignedRounding(t *testing.T) {
 				f.Streams = append(f.Streams, p)
 			}
 			if len(f.Streams) > 0 {
-				s.fused(t, f, unalignedLayouts[number%3])
+				s.check(t, f, unalignedLayouts[number%3])
 			}
 		}
 	}

@@ -2,7 +2,6 @@ package opstest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 
@@ -12,11 +11,46 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// voxel runs all that is about Voxelize.
-func (s *suite) voxel(t *testing.T) {
-	s.parts(t, "voxel", []group{
-		{"named", (*suite).voxelNamed}, {"misuse", (*suite).voxelMisuse}, {"golden", (*suite).voxelGoldens}, {"properties", (*suite).voxelProperties}, {"life", (*suite).voxelLife}, {"generated", (*suite).voxelGenerated}, {"large", (*suite).largeVoxels}, {"sorted", (*suite).sortedVoxels}, {"grouped", (*suite).groupedVoxels}, {"doubles", (*suite).voxelDoubles},
-	})
+// voxelParts are those of Voxelize.
+func voxelParts() parts {
+	return parts{
+		"golden":          (*suite).voxelGoldens,
+		"properties":      (*suite).voxelProperties,
+		"generated":       generated("voxel"),
+		"three-in-one":    (*suite).threeInOne,
+		"outside":         (*suite).outside,
+		"half-way":        (*suite).halfWay,
+		"axes":            (*suite).axes,
+		"negative-max":    (*suite).negativeMax,
+		"mean":            (*suite).meanCell,
+		"not-finite":      (*suite).notFinite,
+		"below-min":       (*suite).belowMin,
+		"least":           (*suite).leastCoordinates,
+		"lattice":         (*suite).lattice,
+		"upper-bound":     (*suite).upperBound,
+		"empty":           (*suite).emptyVoxels,
+		"no-rows":         (*suite).voxelNoRows,
+		"bad-grids":       (*suite).badGrids,
+		"first-points":    (*suite).firstPoints,
+		"caps":            (*suite).caps,
+		"majority":        (*suite).majority,
+		"specials":        (*suite).specialValues,
+		"huge-grid":       (*suite).hugeGrid,
+		"contended":       (*suite).contended,
+		"batches":         (*suite).voxelBatches,
+		"bad-offsets":     (*suite).badOffsets,
+		"many-rows":       (*suite).manyVoxelRows,
+		"cut-sums":        (*suite).cutSums,
+		"conservation":    (*suite).conservation,
+		"posed-borders":   (*suite).posedBorders,
+		"posed-places":    (*suite).posedPlaces,
+		"first-cells":     (*suite).firstCells,
+		"alone":           (*suite).alone,
+		"far":             (*suite).farVoxels,
+		"written":         (*suite).written,
+		"written-borders": (*suite).writtenBorders,
+		"written-last":    (*suite).writtenLast,
+	}
 }
 
 // voxelizing is a Voxelize.
@@ -28,14 +62,10 @@ type voxelizing struct {
 	Opts                                     ops.VoxelizeOptions
 	Number                                   int  // among the generated ones
 	Planned                                  bool // as in resampling
-	V                                        int  // length of a plan's outputs; 0: three more than there are voxels
+	V                                        int  // length of a plan's outputs; 0: three more than there are voxels; below 0: none
+	Large                                    bool // too large for the oracle: it is compared with the CPU
+	count                                    int  // voxels that the oracle found
 	Once                                     bool // a plan runs once, not twice
-}
-
-// voxels is what a run wrote, by the outputs' names, and its counters.
-type voxels struct {
-	out   map[string]*array
-	found ops.VoxelCounts
 }
 
 func (c *voxelizing) args(put func(*array) *tensor.Tensor) ops.VoxelizeArgs {
@@ -137,8 +167,8 @@ func places(a *ops.VoxelizeArgs) map[string]**tensor.Tensor {
 	return map[string]**tensor.Tensor{"Grid": &a.Grid, "Values": &a.Values, "Coords": &a.Coords, "Counts": &a.Counts, "RowSplits": &a.RowSplits, "PointVoxel": &a.PointVoxel}
 }
 
-// call runs the case in the convenient form on host tensors, which allocates all outputs, but for those of a dtype that is asked for.
-func (c *voxelizing) call(dev *ops.Device) (*voxels, error) {
+// call has all outputs allocated, except those of a dtype that the case chooses.
+func (c *voxelizing) call(dev *ops.Device) (*result, error) {
 	args := c.args((*array).host)
 	if c.To != 0 {
 		to := places(&args)
@@ -152,154 +182,104 @@ func (c *voxelizing) call(dev *ops.Device) (*voxels, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &voxels{out: map[string]*array{}, found: got.Found}
-	made := ops.VoxelizeArgs{Grid: got.Grid, Values: got.Values, Coords: got.Coords, Counts: got.Counts, RowSplits: got.RowSplits, PointVoxel: got.PointVoxel}
-	for name, t := range places(&made) {
-		if *t != nil {
-			r.out[name] = packed((*t).DType(), bitsOf(*t), (*t).Shape()...)
-		}
-	}
+	r := resultOf(map[string]*tensor.Tensor{"Grid": got.Grid, "Values": got.Values, "Coords": got.Coords, "Counts": got.Counts, "RowSplits": got.RowSplits, "PointVoxel": got.PointVoxel})
+	r.found, r.round = got.Found, -1
 	return r, nil
 }
 
-// plan runs the case as a plan on device tensors, twice, with guards around the outputs.
-func (c *voxelizing) plan(dev *ops.Device, v, front int) (r *voxels, err error) {
-	p := &placed{dev: dev}
+// length is that of the outputs of a plan.
+func (c *voxelizing) length() int {
+	if c.V == 0 {
+		return c.count + 3
+	}
+	return max(c.V, 0)
+}
+
+func (c *voxelizing) plan(p *placed, l layout, _ ops.LaunchMode) (*ops.Plan, error) {
 	args := c.args(p.put)
-	defer func() { err = errors.Join(err, p.close()) }()
-	if p.err != nil {
-		return nil, p.err
-	}
-	guards := map[string]*guarded{}
 	to := places(&args)
-	for name, a := range c.outputs(v) {
-		g, err := guard(dev, a.dtype, a.shape, a.strides, front, 33)
-		if err != nil {
-			return nil, err
-		}
-		defer g.base.Close()
-		guards[name], *to[name] = g, g.view
+	for name, a := range c.outputs(c.length()) {
+		a.offset = l.front
+		*to[name] = p.out(name, a, l.end)
 	}
-	plan, err := dev.PlanVoxelize(args, c.Box, c.Opts)
+	plan, err := p.dev.PlanVoxelize(args, c.Box, c.Opts)
 	if err != nil {
 		return nil, err
 	}
-	defer plan.Close()
-	var first *voxels
-	for run := range 2 {
-		if run == 1 && c.Once {
-			return r, nil
-		}
-		if err := plan.Run(dev.Queue()); err != nil {
-			return nil, fmt.Errorf("Run: %w", err)
-		}
-		if err := dev.Synchronize(context.Background()); err != nil {
-			return nil, err
-		}
-		first, r = r, &voxels{out: map[string]*array{}}
-		if r.found, err = plan.Counts(); err != nil {
-			return nil, err
-		}
-		for name, g := range guards {
-			raw, err := g.read(dev)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", name, err)
-			}
-			r.out[name] = packed(g.dtype, raw, g.shape...)
-		}
-	}
-	if msg := r.same(first); msg != "" {
-		return nil, fmt.Errorf("a second run differs from the first: %s", msg)
-	}
-	return r, nil
+	p.counts = plan.Counts
+	return &plan.Plan, nil
 }
 
-// same returns where two results differ in more than a NaN's bits, or "".
-func (r *voxels) same(o *voxels) string {
-	if r.found != o.found {
-		return fmt.Sprintf("counters %+v and %+v", r.found, o.found)
-	}
-	for name, a := range r.out {
-		b := o.out[name]
-		if b == nil || a.len() != b.len() {
-			return fmt.Sprintf("%s: shapes %v and %v", name, a, b)
-		}
-		for i := range a.raw {
-			if a.raw[i] != b.raw[i] && !bothNaN(a.dtype, a.raw[i], b.raw[i]) {
-				return fmt.Sprintf("%s, element %d of %v: %s and %s", name, i, a.shape, show(a.dtype, a.raw[i]), show(a.dtype, b.raw[i]))
-			}
-		}
-	}
-	return ""
-}
+func (c *voxelizing) name() string { return c.Name }
 
-// voxelCheck runs the case in both forms against the oracle, and against the CPU; one that may be left out, in the convenient form alone. It returns what
-// that gave.
-func (s *suite) voxelCheck(t *testing.T, c *voxelizing) *voxels {
-	t.Helper()
-	rare := s.rare()
-	if rare && c.Planned {
-		return nil
-	}
-	want := solveVoxels(c)
-	var results *voxels
-	if !c.Planned {
-		var err error
-		results, err = c.call(s.dev)
-		require.NoError(t, err, c.describe())
-		if msg := want.compare(c, results, len(want.voxels)); msg != "" {
-			t.Errorf("call: %s\ncase: %s", msg, c.describe())
-		}
-	}
-	v := c.V
-	if v == 0 {
-		v = len(want.voxels) + 3
-	}
-	fronts := []int{64, 3}
-	switch {
-	case c.Planned:
-		fronts = fronts[c.Number%2:][:1]
-	case s.cfg.Slow > 1:
-		s.turns++
-		fronts = fronts[s.turns%2:][:1]
-		rare = rare || s.form() == called
-	}
-	if rare {
-		return results
-	}
-	for _, front := range fronts {
-		got, err := c.plan(s.dev, v, front)
-		if err != nil {
-			t.Errorf("plan: %v\ncase: %s", err, c.describe())
-			return results
-		}
-		if msg := want.compare(c, got, v); msg != "" {
-			t.Errorf("plan: %s\ncase: %s", msg, c.describe())
-		}
-		if s.cpu != nil {
-			ref, err := c.plan(s.cpu, v, front)
-			require.NoError(t, err, "the CPU device")
-			if msg := got.same(ref); msg != "" {
-				t.Errorf("plan: not the CPU's bits: %s\ncase: %s", msg, c.describe())
-			}
-		}
-	}
-	return results
-}
-
-// spare reports, on a slow device, that a case may be left out: three of four are, and under racecheck 15 of 16.
-func (s *suite) spare() bool {
-	s.spared++
-	if raced {
-		return s.spared%16 != 0
-	}
-	return s.cfg.Slow > 1 && s.spared%4 != 0
+func (c *voxelizing) traits() traits {
+	return traits{planned: c.Planned || c.Large, runs: 2 - b2i(c.Once), modes: plainAndReady[:1]}
 }
 
 func (c *voxelizing) describe() string {
-	of := "them"
+	of := "none"
 	if c.Features != nil {
-		of = c.Features.dtype.String()
+		of = c.Features.dtype.String() + c.Features.spacing()
 	}
-	return fmt.Sprintf("%s: %d points %s, %d features of %s to %s, %d rows, box %v, %+v", c.Name, c.Points.shape[0], c.Points.dtype, c.features(), of, c.valueType(), c.rows(), c.Box, c.Opts)
+	return fmt.Sprintf("N=%d %s %s features=%d %s to=%s rows=%d poses=%v mode=%v reduce=%v order=%v most=%d,%d empty=%v length=%d", c.Points.shape[0], c.Points.dtype, c.Points.spacing(), c.features(), of,
+		c.valueType(), c.rows(), c.Poses != nil, c.Opts.Mode, c.reduction(), c.Opts.Order, c.Opts.MaxPoints, c.Opts.MaxVoxels, c.Opts.Empty, c.V)
+}
+
+// fault is the error that the case must give: of the first row whose offsets are wrong.
+func (c *voxelizing) fault() *ops.ValueError {
+	if c.Offsets == nil {
+		return nil
+	}
+	rows, points := c.rows(), int64(c.Points.shape[0])
+	wrong := func(row int) *ops.ValueError {
+		return &ops.ValueError{Op: "Voxelize", Arg: "Offsets", Row: row, Kind: ops.ErrRows}
+	}
+	if c.Offsets.int(0) != 0 {
+		return wrong(0)
+	}
+	for b := range rows {
+		if end := c.Offsets.int(b + 1); end < c.Offsets.int(b) || end > points || b == rows-1 && end != points {
+			return wrong(b)
+		}
+	}
+	return nil
+}
+
+// solve has the oracle, or for large cases the CPU alone. The second run of a plan gives what the first gave.
+func (c *voxelizing) solve(*suite) (*ops.ValueError, func(*result) string) {
+	if fault := c.fault(); fault != nil || c.Large {
+		return fault, func(*result) string { return "" }
+	}
+	want := solveVoxels(c)
+	c.count = len(want.voxels)
+	var first *result
+	return nil, func(got *result) string {
+		switch {
+		case got.round > 0:
+			return got.same(first)
+		case got.round < 0:
+			return want.compare(c, got, c.count)
+		}
+		first = got
+		return want.compare(c, got, c.length())
+	}
+}
+
+// voxelCheck checks a case with the layout of its number, or both.
+func (s *suite) voxelCheck(t *testing.T, c *voxelizing) {
+	t.Helper()
+	if c.Planned {
+		s.check(t, c, layouts[c.Number%2])
+		return
+	}
+	s.check(t, c, layouts...)
+}
+
+// voxelized checks a case and returns the result of a call.
+func (s *suite) voxelized(t *testing.T, c *voxelizing) *result {
+	t.Helper()
+	s.voxelCheck(t, c)
+	got, err := c.call(s.dev)
+	require.NoError(t, err, c.describe())
+	return got
 }

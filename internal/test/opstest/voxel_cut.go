@@ -29,9 +29,6 @@ func (s *suite) cutSums(t *testing.T) {
 	sizes := []int{3, 16, 17, 257, 600}
 	for _, f := range []int{1, 3, 4} {
 		for first := range kinds {
-			if thin(first) {
-				continue
-			}
 			var xyz, v []float64
 			for cell, n := range sizes {
 				for i := range n {

@@ -9,17 +9,23 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
 
-// voxelDoubles: points and features of f64 are binned and reduced in float64, in every form.
-func (s *suite) voxelDoubles(t *testing.T) {
-	s.each(t, map[string]func(*suite, *testing.T){
-		"forms": (*suite).doubleForms, "specials": (*suite).doubleSpecials, "cut": (*suite).doubleCut, "rounded": (*suite).doubleRounded, "order": (*suite).doubleOrder,
-		"empty": (*suite).doubleEmpty, "outputs": (*suite).doubleOutputs, "poses": (*suite).doublePoses, "crowds": (*suite).doubleCrowds, "generated": (*suite).doubleGenerated,
-	})
+// doubleParts are those of Voxelize with points and features of f64, which are binned and reduced in float64, in every form.
+func doubleParts() parts {
+	return parts{
+		"forms":    (*suite).doubleForms,
+		"specials": (*suite).doubleSpecials,
+		"cut":      (*suite).doubleCut,
+		"rounded":  (*suite).doubleRounded,
+		"order":    (*suite).doubleOrder,
+		"empty":    (*suite).doubleEmpty,
+		"outputs":  (*suite).doubleOutputs,
+		"poses":    (*suite).doublePoses,
+		"crowds":   (*suite).doubleCrowds,
+	}
 }
 
 // northing is where float32 numbers are half a metre apart.
@@ -50,7 +56,7 @@ func (s *suite) doubleForms(t *testing.T) {
 		if opts.Reduce == ops.ReduceMajority {
 			c.Labels = arr(labels, n)
 		}
-		got := s.voxelCheck(t, c)
+		got := s.voxelized(t, c)
 		assert.EqualValues(t, n, got.found.InRange, "%+v", opts)
 		if c.reduction().OfFeatures() || opts.Mode == ops.VoxelHard {
 			for _, name := range []string{"Grid", "Values"} {
@@ -73,9 +79,6 @@ func (s *suite) doubleCells(t *testing.T, name string, cells [][]float64) {
 	for reduce := ops.ReduceSum; reduce <= ops.ReduceMin; reduce++ {
 		for _, mode := range []ops.VoxelMode{ops.VoxelDense, ops.VoxelSparse} {
 			for _, to := range []tensor.DType{tensor.F64, tensor.F32} {
-				if to == tensor.F32 && s.spare() {
-					continue
-				}
 				s.voxelCheck(t, &voxelizing{Name: name, Points: cloud(xyz...), Features: vals(tensor.F64, v, len(v)/2, 2), Box: box, To: to, Opts: ops.VoxelizeOptions{Mode: mode, Reduce: reduce}})
 			}
 		}
@@ -159,9 +162,6 @@ func (s *suite) doubleEmpty(t *testing.T) {
 	for _, empty := range []float64{0, .1, -7.5, math.NaN(), math.Inf(-1), math.Copysign(0, -1), math.SmallestNonzeroFloat64} {
 		for _, n := range []int{0, 1, 40} {
 			for _, offsets := range []*array{nil, arr([]int64{0, int64(n / 2), int64(n)}, 3)} {
-				if offsets != nil && s.spare() {
-					continue
-				}
 				c := &voxelizing{Name: fmt.Sprint("empty ", empty), Points: vals(tensor.F64, utm(rng(92), n), n, 3), Offsets: offsets, Box: utmBox, Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean, Empty: empty}}
 				c.Box.Size = [3]float64{.5, .25, 2. / 3}
 				s.voxelCheck(t, c)
@@ -180,9 +180,6 @@ func (s *suite) doubleOutputs(t *testing.T) {
 		for _, features := range []tensor.DType{0, tensor.F32, tensor.F64, tensor.F16, tensor.BF16} {
 			for _, to := range []tensor.DType{0, tensor.F32, tensor.F64} {
 				for _, points := range []tensor.DType{tensor.F32, tensor.F64} {
-					if s.spare() {
-						continue
-					}
 					c := &voxelizing{Name: "outputs", Points: vals(points, uniformValues(r, 3*n), n, 3), Box: cube(-8, 4, 4), Opts: opts, To: to}
 					if features != 0 {
 						c.Features = vals(features, uniformValues(r, 5*n), n, 5)
@@ -219,9 +216,6 @@ func (s *suite) doubleCrowds(t *testing.T) {
 			xyz[k] = math.Abs(r.NormFloat64()) * .4
 		}
 		for reduce := ops.ReduceSum; reduce <= ops.ReduceMin; reduce++ {
-			if s.spare() {
-				continue
-			}
 			c := &voxelizing{Name: "crowds", Points: vals(tensor.F64, xyz, n, 3), Features: doubleValues(r, n, f), Box: cube(0, 1, 2), Opts: ops.VoxelizeOptions{Reduce: reduce}}
 			if i%2 == 0 {
 				c.Opts.Mode = ops.VoxelSparse
@@ -279,22 +273,4 @@ func doubled(r *rand.Rand, c *voxelizing) *voxelizing {
 		c.To = 0
 	}
 	return c
-}
-
-func (s *suite) doubleGenerated(t *testing.T) {
-	n := 90 * max(s.cfg.More, 1)
-	if thorough.Long {
-		n *= 20
-	}
-	for i := range n {
-		if s.spare() || !s.cfg.picks(fmt.Sprint("double-", i)) {
-			continue
-		}
-		r := rng(uint64(5000 + i))
-		c := doubled(r, []func(*rand.Rand) *voxelizing{randomVoxels, contendedVoxels, reducedVoxels}[i%3](r))
-		c.Number, c.Planned = i, i >= 90
-		if s.voxelCheck(t, c); t.Failed() {
-			t.Fatalf("generated case %d", i)
-		}
-	}
 }

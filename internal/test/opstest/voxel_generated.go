@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -108,23 +107,20 @@ func randomVoxels(r *rand.Rand) *voxelizing {
 	return c
 }
 
-func (s *suite) voxelGenerated(t *testing.T) {
-	n := 150 * max(s.cfg.More, 1)
-	if thorough.Long {
-		n *= 20
-	}
-	for i := range n {
-		if s.spare() || !s.cfg.picks(fmt.Sprint("voxel-", i)) {
-			continue
-		}
+// drawVoxel draws the case of a number: of eight, five are of numbers of any dtype and three have doubles.
+func drawVoxel(number int) []trial {
+	i, kind := number/8*5+number%8, "voxel"
+	var c *voxelizing
+	if number%8 < 5 {
 		draw := []func(*rand.Rand) *voxelizing{randomVoxels, randomVoxels, contendedVoxels, randomVoxels, reducedVoxels, contendedVoxels, reducedVoxels, randomVoxels, reducedVoxels}[i%9]
-		c := draw(rng(uint64(1000 + i)))
-		c.Number, c.Planned = i, i >= 150
-		s.voxelCheck(t, c)
-		if t.Failed() {
-			t.Fatalf("generated case %d", i)
-		}
+		c = draw(rng(uint64(1000 + i)))
+	} else {
+		i, kind = number/8*3+number%8-5, "double"
+		r := rng(uint64(5000 + i))
+		c = doubled(r, []func(*rand.Rand) *voxelizing{randomVoxels, contendedVoxels, reducedVoxels}[i%3](r))
 	}
+	c.Name, c.Number, c.Planned = numbered(kind, i), number, number >= 240
+	return []trial{{c, layouts[number%2]}}
 }
 
 // permuted returns the case with its points in another order.

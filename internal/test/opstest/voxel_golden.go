@@ -37,9 +37,6 @@ func (s *suite) voxelGoldens(t *testing.T) {
 	require.NoError(t, json.Unmarshal(voxelGoldenJSON, &file))
 	require.NotEmpty(t, file.Cases)
 	for i, g := range file.Cases {
-		if thin(i) {
-			continue
-		}
 		t.Run(fmt.Sprintf("%s-%d", g.Oracle, i), func(t *testing.T) {
 			switch g.Oracle {
 			case "mmcv":
@@ -77,7 +74,7 @@ func (s *suite) goldenMMCV(t *testing.T, g *voxelGolden) {
 	require.NoError(t, err)
 	assert.Equal(t, [2]int{35, 20000}, [2]int{c.Opts.MaxPoints, c.Opts.MaxVoxels}, "mmcv's defaults")
 	c.Opts.MaxPoints, c.Opts.MaxVoxels = g.MaxPoints, g.MaxVoxels
-	got := s.voxelCheck(t, c)
+	got := s.voxelized(t, c)
 	assert.Equal(t, goldenBits(g.Values, tensor.F32), got.out["Values"].raw)
 	assert.Equal(t, goldenBits(g.Coords, tensor.I32), got.out["Coords"].raw)
 	assert.Equal(t, goldenBits(g.Counts, tensor.I32), got.out["Counts"].raw)
@@ -96,7 +93,7 @@ func (s *suite) goldenOpen3D(t *testing.T, g *voxelGolden) {
 	require.NoError(t, err)
 	c.Opts, err = ops.VoxelPreset("open3d")
 	require.NoError(t, err)
-	got := s.voxelCheck(t, c)
+	got := s.voxelized(t, c)
 	assert.Equal(t, goldenBits(g.Inverse, tensor.I32), got.out["PointVoxel"].raw)
 	want, counts := goldenBits(g.Values, tensor.F64), got.out["Counts"].raw
 	require.Len(t, got.out["Values"].raw, len(want))

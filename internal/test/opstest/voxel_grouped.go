@@ -8,9 +8,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -22,7 +19,7 @@ func (s *suite) groupedVoxels(t *testing.T) {
 		t.Skip("needs a GPU, or a simulated one: it is compared with the CPU")
 	}
 	n, times := 9_001, 1 // three tiles, the last of one row
-	if s.cfg.Slow <= 1 {
+	if !s.simulated {
 		n, times = 60_001, 30
 	}
 	cloud := packed(tensor.F32, largeCloud(n), n, 3)
@@ -140,31 +137,16 @@ func (s *suite) groupedVoxels(t *testing.T) {
 			cases[fmt.Sprintf("%s, %g cells a point", name, want)] = &copied
 		}
 	}
-	if s.cfg.Slow <= 1 { // more cells than a block takes of a bucket, and more than are dealt out
+	if !s.simulated { // more cells than a block takes of a bucket, and more than are dealt out
 		cases["two parts"] = &voxelizing{Points: cloud, Features: features(n, 1, tensor.F32), Box: cellsOf(300, 200, 145), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMax}, Once: true}
 		cases["large"] = &voxelizing{Points: cloud, Features: features(n, 4, tensor.F32), Box: cellsOf(330, 330, 330), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}, Once: true}
 	}
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
-		if s.rare() {
-			continue
-		}
-		c := cases[name]
-		if s.cfg.Slow > 1 {
-			c.Once = true
-		}
-		want, err := c.plan(s.cpu, 2*pairs, 64)
-		require.NoError(t, err, name)
-		got, err := c.plan(s.dev, 2*pairs, 64)
-		require.NoError(t, err, name)
-		assert.Empty(t, got.same(want), name)
+		s.large(t, name, cases[name], 2*pairs, layouts[0])
 	}
 	// A grid that does not begin at 16 bytes.
 	for _, cells := range []float64{near, far} {
 		name := fmt.Sprintf("mean of 4, %g cells a point", cells)
-		want, err := cases[name].plan(s.cpu, 0, 3)
-		require.NoError(t, err, name)
-		got, err := cases[name].plan(s.dev, 0, 3)
-		require.NoError(t, err, name)
-		assert.Empty(t, got.same(want), name)
+		s.large(t, name, cases[name], 0, layouts[1])
 	}
 }

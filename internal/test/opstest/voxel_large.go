@@ -6,9 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -16,6 +13,13 @@ import (
 // cellsOf returns a grid of x by y by z cells in the cube from -9 to 9.
 func cellsOf(x, y, z int) ops.VoxelGrid {
 	return ops.VoxelGrid{Min: [3]float64{-9, -9, -9}, Max: [3]float64{9, 9, 9}, Size: [3]float64{18 / float64(x), 18 / float64(y), 18 / float64(z)}}
+}
+
+// large checks a case against the CPU, with outputs of v voxels. On a simulated device its plan runs once.
+func (s *suite) large(t *testing.T, name string, c *voxelizing, v int, ls ...layout) {
+	t.Helper()
+	c.Name, c.Large, c.Once, c.V = name, true, c.Once || s.simulated, v
+	s.check(t, c, ls...)
 }
 
 // largeVoxels has clouds and grids of a size at which a backend may go another way, against the CPU: a slow device, if it has one
@@ -26,7 +30,7 @@ func (s *suite) largeVoxels(t *testing.T) {
 	}
 	points := func(n int) *array { return packed(tensor.F32, largeCloud(n), n, 3) }
 	n, tiles := 33_003, 50_003 // more than 2^15, from which on one multiprocessor deals them out; six tiles
-	if s.cfg.Slow <= 1 {
+	if !s.simulated {
 		n = 1<<22 + 1<<18 + 3
 		tiles = n
 	}
@@ -37,16 +41,8 @@ func (s *suite) largeVoxels(t *testing.T) {
 		1, 0, 0, 1e-3, 0, 1, 0, -1e-3, 0, 0, 1, 0, 0, 0, 0, 1}, 3, 4, 4)
 	rows := arr([]int64{0, 8197, int64(n) - 5, int64(n)}, 4)
 	wide := vals(tensor.F64, many.floats(), n, 3)
-	// compare runs a case's plan, whose grid begins some elements into its memory.
-	compare := func(name string, c *voxelizing, front int) {
-		got, err := c.plan(s.dev, 0, front)
-		require.NoError(t, err, name)
-		want, err := c.plan(s.cpu, 0, front)
-		require.NoError(t, err, name)
-		assert.Empty(t, got.same(want), "%s, %d elements into its memory", name, front)
-	}
 	some, great := 20_000, cellsOf(256, 300, 128)
-	if s.cfg.Slow > 1 {
+	if s.simulated {
 		some, great = 9_000, cellsOf(128, 150, 128)
 	}
 	few := points(some)
@@ -58,19 +54,11 @@ func (s *suite) largeVoxels(t *testing.T) {
 		"counts of rows of a few": {Points: few, Offsets: arr([]int64{0, int64(some) - 4_999, int64(some)}, 3), Box: cellsOf(40, 30, 20), Opts: countGrid},
 		"cells of a few":          {Points: few, Box: cellsOf(40, 30, 20), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceOccupancy}},
 	} {
-		fronts := []int{64, 3}
-		if s.cfg.Slow > 1 {
-			c.Once, fronts = true, fronts[len(name)%2:][:1]
-		} else {
-			want, err := c.call(s.cpu)
-			require.NoError(t, err, name)
-			got, err := c.call(s.dev)
-			require.NoError(t, err, name)
-			assert.Empty(t, got.same(want), name)
+		ls := layouts
+		if s.simulated {
+			ls = layouts[len(name)%2:][:1]
 		}
-		for _, front := range fronts {
-			compare(name, c, front)
-		}
+		s.large(t, name, c, 0, ls...)
 	}
 	two := slices.Clone(many.raw) // whole tiles in one cell of the second part
 	copy(two, slices.Repeat([]uint64{0, 0, uint64(math.Float32bits(8.5))}, 2*8192))
@@ -93,7 +81,7 @@ func (s *suite) largeVoxels(t *testing.T) {
 		ends[i] = int64(i * some / 512)
 	}
 	counts["512 rows"] = &voxelizing{Points: few, Offsets: arr(ends, 513), Box: cellsOf(2, 3, 2)}
-	if s.cfg.Slow <= 1 { // more tiles than voxel_count has threads
+	if !s.simulated { // more tiles than voxel_count has threads
 		counts["most"] = &voxelizing{Points: points(9_000_001), Box: cellsOf(128, 128, 128)}
 	}
 	least := leastPoints(n)
@@ -101,12 +89,9 @@ func (s *suite) largeVoxels(t *testing.T) {
 	counts["least coordinates, apart"] = &voxelizing{Points: least.restride([]int{5, 1}, 2, 1, poison(tensor.F32)), Box: leastBox(61, 33, 129)}
 	counts["far tiles"] = &voxelizing{Points: farTiles(), Box: cellsOf(61, 33, 129)}
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		if s.rare() {
-			continue
-		}
 		c := counts[name]
-		c.Opts.Reduce, c.Once = ops.ReduceCount, s.cfg.Slow > 1
-		compare("counts, "+name, c, 64)
+		c.Opts.Reduce = ops.ReduceCount
+		s.large(t, "counts, "+name, c, 0, layouts[0])
 	}
 }
 

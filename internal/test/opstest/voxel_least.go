@@ -39,7 +39,7 @@ func leastPoints(n int) *array {
 func (s *suite) leastCoordinates(t *testing.T) {
 	box := leastBox(3, 3, 3)
 	for _, opts := range voxelForms {
-		got := s.voxelCheck(t, &voxelizing{Points: leastPoints(60), Box: box, Opts: opts})
+		got := s.voxelized(t, &voxelizing{Points: leastPoints(60), Box: box, Opts: opts})
 		if got.found.InRange < 30 || got.found.OutOfRange == 0 {
 			t.Errorf("%+v: the cases tell no division from a product", got.found)
 		}

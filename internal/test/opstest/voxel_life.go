@@ -57,7 +57,7 @@ func (s *suite) voxelRig(t *testing.T, c *voxelizing, v int) *voxelRig {
 func (r *voxelRig) check(t *testing.T, s *suite, v int, what string) {
 	t.Helper()
 	want := solveVoxels(r.c)
-	got := &voxels{out: map[string]*array{}}
+	got := &result{out: map[string]*array{}}
 	var err error
 	got.found, err = r.plan.Counts()
 	require.NoError(t, err)
@@ -137,7 +137,7 @@ func (s *suite) voxelCalls(t *testing.T) {
 	var all sync.WaitGroup
 	for g := range 4 {
 		all.Go(func() {
-			for i := range max(s.cfg.scaled(50), 10) {
+			for i := range max(s.times(50), 10) {
 				bad := i%10 == 9
 				if err := s.wrongVoxels(50*g+i, bad); bad != errors.Is(err, errNone) || !bad && err != nil {
 					t.Errorf("call %d: %v", 50*g+i, err)
@@ -169,7 +169,7 @@ func (s *suite) voxelGrowth(t *testing.T) {
 	}
 	calls(20)
 	before, hostBefore := device(), heap()
-	calls(max(s.cfg.scaled(500), 50))
+	calls(max(s.times(500), 50))
 	assert.LessOrEqual(t, device(), before, "bytes of device memory in use")
 	// 800 bytes a call would be as much: a plan's scratch is more.
 	assert.Less(t, heap()-hostBefore, int64(400<<10), "bytes of host memory grown")

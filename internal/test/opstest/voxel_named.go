@@ -32,25 +32,12 @@ func diagonal(xs ...float64) *array {
 	return cloud(out...)
 }
 
-// voxelNamed runs the cases that have a name.
-func (s *suite) voxelNamed(t *testing.T) {
-	s.each(t, map[string]func(*suite, *testing.T){
-		"three-in-one": (*suite).threeInOne, "outside": (*suite).outside, "half-way": (*suite).halfWay, "axes": (*suite).axes,
-		"negative-max": (*suite).negativeMax, "mean": (*suite).meanCell, "not-finite": (*suite).notFinite, "below-min": (*suite).belowMin, "least": (*suite).leastCoordinates,
-		"lattice": (*suite).lattice, "upper-bound": (*suite).upperBound, "empty": (*suite).emptyVoxels, "no-rows": (*suite).voxelNoRows, "bad-grids": (*suite).badGrids,
-		"first-points": (*suite).firstPoints, "caps": (*suite).caps, "majority": (*suite).majority, "specials": (*suite).specialValues,
-		"huge-grid": (*suite).hugeGrid, "contended": (*suite).contended, "batches": (*suite).voxelBatches, "bad-offsets": (*suite).badOffsets,
-		"many-rows": (*suite).manyVoxelRows, "cut-sums": (*suite).cutSums, "conservation": (*suite).conservation, "posed-borders": (*suite).posedBorders, "posed-places": (*suite).posedPlaces, "first-cells": (*suite).firstCells,
-		"alone": (*suite).alone, "far": (*suite).farVoxels, "written": (*suite).written, "written-borders": (*suite).writtenBorders, "written-last": (*suite).writtenLast,
-	})
-}
-
 var countGrid = ops.VoxelizeOptions{Reduce: ops.ReduceCount}
 
 // dense runs a case and returns its grid.
 func (s *suite) dense(t *testing.T, c *voxelizing) *array {
 	t.Helper()
-	return s.voxelCheck(t, c).out["Grid"]
+	return s.voxelized(t, c).out["Grid"]
 }
 
 func (s *suite) threeInOne(t *testing.T) {
@@ -59,7 +46,7 @@ func (s *suite) threeInOne(t *testing.T) {
 }
 
 func (s *suite) outside(t *testing.T) {
-	got := s.voxelCheck(t, &voxelizing{Points: diagonal(100, -100), Box: cube(-10, .5, 64), Opts: countGrid})
+	got := s.voxelized(t, &voxelizing{Points: diagonal(100, -100), Box: cube(-10, .5, 64), Opts: countGrid})
 	assert.Equal(t, ops.VoxelCounts{Points: 2, OutOfRange: 2}, got.found)
 	for _, n := range got.out["Grid"].raw {
 		assert.Zero(t, n)
@@ -77,7 +64,7 @@ func (s *suite) axes(t *testing.T) {
 	for order, want := range map[ops.AxisOrder][3]int{ops.AxisZYX: {0, 0, 1}, ops.AxisXYZ: {1, 0, 0}} {
 		grid := s.dense(t, &voxelizing{Points: cloud(1.5, .5, .5), Box: box, Opts: ops.VoxelizeOptions{Order: order}})
 		assert.EqualValues(t, 1, grid.raw[grid.at(want[:]...)], "%v", order)
-		got := s.voxelCheck(t, &voxelizing{Points: cloud(1.5, .5, .5), Box: box, Opts: ops.VoxelizeOptions{Mode: ops.VoxelSparse, Order: order}})
+		got := s.voxelized(t, &voxelizing{Points: cloud(1.5, .5, .5), Box: box, Opts: ops.VoxelizeOptions{Mode: ops.VoxelSparse, Order: order}})
 		assert.Equal(t, []uint64{uint64(want[0]), uint64(want[1]), uint64(want[2])}, got.out["Coords"].raw, "%v", order)
 	}
 }
@@ -101,7 +88,7 @@ func (s *suite) meanCell(t *testing.T) {
 func (s *suite) notFinite(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for _, opts := range voxelForms {
-		got := s.voxelCheck(t, &voxelizing{Points: cloud(nan, 0, 0, 0, inf, 0, 0, 0, -inf, .5, .5, .5, nan, inf, 1e30, 1e30, 0, nan), Box: cube(0, 1, 2), Opts: opts})
+		got := s.voxelized(t, &voxelizing{Points: cloud(nan, 0, 0, 0, inf, 0, 0, 0, -inf, .5, .5, .5, nan, inf, 1e30, 1e30, 0, nan), Box: cube(0, 1, 2), Opts: opts})
 		assert.Equal(t, [4]int64{6, 1, 0, 5}, [4]int64{got.found.Points, got.found.InRange, got.found.OutOfRange, got.found.NotFinite}, "%+v", opts)
 	}
 }
@@ -113,7 +100,7 @@ var voxelForms = []ops.VoxelizeOptions{
 }
 
 func (s *suite) belowMin(t *testing.T) {
-	got := s.voxelCheck(t, &voxelizing{Points: cloud(-.25, .1, .1, .1, -.25, .1, .1, .1, -.25), Box: cube(0, .5, 4), Opts: countGrid})
+	got := s.voxelized(t, &voxelizing{Points: cloud(-.25, .1, .1, .1, -.25, .1, .1, .1, -.25), Box: cube(0, .5, 4), Opts: countGrid})
 	assert.Equal(t, ops.VoxelCounts{Points: 3, OutOfRange: 3}, got.found)
 }
 
@@ -133,7 +120,7 @@ func (s *suite) lattice(t *testing.T) {
 			}
 		}
 		box := ops.VoxelGrid{Max: [3]float64{401 * size, size, size}, Size: [3]float64{size, size, size}}
-		got := s.voxelCheck(t, &voxelizing{Name: fmt.Sprint(size), Points: cloud(xyz...), Box: box, Opts: ops.VoxelizeOptions{Mode: ops.VoxelHard, MaxPoints: 400}})
+		got := s.voxelized(t, &voxelizing{Name: fmt.Sprint(size), Points: cloud(xyz...), Box: box, Opts: ops.VoxelizeOptions{Mode: ops.VoxelHard, MaxPoints: 400}})
 		coords, inverse := got.out["Coords"], got.out["PointVoxel"]
 		for i, w := range want {
 			assert.Equal(t, w, coords.raw[coords.at(int(inverse.raw[i]), 2)], "size %v, %d", size, i+1)
@@ -145,13 +132,13 @@ func (s *suite) lattice(t *testing.T) {
 func (s *suite) upperBound(t *testing.T) {
 	grid := s.dense(t, &voxelizing{Points: diagonal(-1.2), Box: ops.VoxelGrid{Min: [3]float64{-2, -2, -2}, Max: [3]float64{-1.2, -1.2, -1.2}, Size: [3]float64{.1, .1, .1}}})
 	assert.EqualValues(t, 1, grid.raw[grid.at(7, 7, 7)])
-	got := s.voxelCheck(t, &voxelizing{Points: diagonal(4), Box: cube(0, 1, 4)})
+	got := s.voxelized(t, &voxelizing{Points: diagonal(4), Box: cube(0, 1, 4)})
 	assert.EqualValues(t, 1, got.found.OutOfRange, "a point on Max")
 }
 
 func (s *suite) emptyVoxels(t *testing.T) {
 	for _, opts := range voxelForms {
-		got := s.voxelCheck(t, &voxelizing{Points: cloud(), Box: cube(0, 1, 3), Opts: opts})
+		got := s.voxelized(t, &voxelizing{Points: cloud(), Box: cube(0, 1, 3), Opts: opts})
 		assert.Equal(t, ops.VoxelCounts{}, got.found)
 		s.voxelCheck(t, &voxelizing{Points: cloud(), Offsets: arr([]int64{0}, 1), Box: cube(0, 1, 3), Opts: opts})
 		s.voxelCheck(t, &voxelizing{Points: cloud(), Offsets: arr([]int64{0, 0, 0}, 3), Box: cube(0, 1, 3), Opts: opts})
@@ -198,7 +185,7 @@ func (s *suite) badGrids(t *testing.T) {
 
 // firstPoints are mmcv's rules on a few points: voxels as they are first met, points beyond the cap dropped.
 func (s *suite) firstPoints(t *testing.T) {
-	got := s.voxelCheck(t, &voxelizing{Points: diagonal(3.5, .5, 3.6, .6, 1.5, 3.7, 9, .7), Box: cube(0, 1, 4), Opts: ops.VoxelizeOptions{Mode: ops.VoxelHard, MaxPoints: 2, MaxVoxels: 2}})
+	got := s.voxelized(t, &voxelizing{Points: diagonal(3.5, .5, 3.6, .6, 1.5, 3.7, 9, .7), Box: cube(0, 1, 4), Opts: ops.VoxelizeOptions{Mode: ops.VoxelHard, MaxPoints: 2, MaxVoxels: 2}})
 	minus := uint64(math.MaxUint32)
 	assert.Equal(t, []uint64{0, 1, 0, 1, minus, minus, minus, minus}, got.out["PointVoxel"].raw)
 	assert.Equal(t, []uint64{3, 3, 3, 0, 0, 0}, got.out["Coords"].raw)
@@ -212,9 +199,6 @@ func (s *suite) caps(t *testing.T) {
 	for _, mode := range []ops.VoxelMode{ops.VoxelHard, ops.VoxelSparse} {
 		for _, v := range []int{0, 1, 5, 30, 1000} {
 			for _, most := range []int{0, 1, 7} {
-				if s.spare() {
-					continue
-				}
 				c := &voxelizing{Points: vals(tensor.F32, uniformValues(r, 600), 200, 3), Offsets: arr([]int64{0, 50, 50, 120, 200}, 5), Box: cube(-10, 4, 5), V: v,
 					Opts: ops.VoxelizeOptions{Mode: mode, MaxVoxels: most}}
 				if mode == ops.VoxelHard {
@@ -225,16 +209,15 @@ func (s *suite) caps(t *testing.T) {
 		}
 	}
 	c := &voxelizing{Points: diagonal(.5, 1.5), Box: cube(0, 1, 2), Opts: ops.VoxelizeOptions{Mode: ops.VoxelSparse}}
-	none, err := c.plan(s.dev, 0, 1)
-	require.NoError(t, err)
-	assert.Equal(t, ops.VoxelCounts{Points: 2, InRange: 2, DroppedVoxels: 2, DroppedPoints: 2}, none.found)
+	c.V = -1
+	assert.Equal(t, ops.VoxelCounts{Points: 2, InRange: 2, DroppedVoxels: 2, DroppedPoints: 2}, s.once(t, s.dev, c, layouts[1]).found)
 }
 
 func (s *suite) majority(t *testing.T) {
 	labels := []int32{7, 3, 3, 7, -1, math.MinInt32, math.MaxInt32, math.MaxInt32, 0, -5, 0, -5}
 	points := diagonal(.5, .5, .5, .5, .5, 1.5, 1.5, 1.5, 2.5, 2.5, 2.5, 2.5)
 	for _, mode := range []ops.VoxelMode{ops.VoxelDense, ops.VoxelSparse} {
-		got := s.voxelCheck(t, &voxelizing{Points: points, Labels: arr(labels, len(labels)), Box: cube(0, 1, 3), Opts: ops.VoxelizeOptions{Mode: mode, Reduce: ops.ReduceMajority}})
+		got := s.voxelized(t, &voxelizing{Points: points, Labels: arr(labels, len(labels)), Box: cube(0, 1, 3), Opts: ops.VoxelizeOptions{Mode: mode, Reduce: ops.ReduceMajority}})
 		if mode == ops.VoxelSparse {
 			minus5 := int32(-5)
 			assert.Equal(t, []uint64{3, math.MaxInt32, uint64(uint32(minus5))}, got.out["Values"].raw, "ties take the smaller label")
@@ -272,9 +255,6 @@ func (s *suite) specialValues(t *testing.T) {
 	for _, dtype := range []tensor.DType{tensor.F32, tensor.F16, tensor.BF16} {
 		for reduce := ops.ReduceSum; reduce <= ops.ReduceMin; reduce++ {
 			for _, mode := range []ops.VoxelMode{ops.VoxelDense, ops.VoxelSparse} {
-				if s.spare() && dtype != tensor.F32 {
-					continue
-				}
 				s.voxelCheck(t, &voxelizing{Name: fmt.Sprint(dtype), Points: cloud(xyz...), Features: vals(dtype, v, len(v)/2, 2), Box: box, Opts: ops.VoxelizeOptions{Mode: mode, Reduce: reduce}})
 			}
 		}
@@ -304,9 +284,6 @@ func (s *suite) contended(t *testing.T) {
 	r := rng(53)
 	for _, size := range [][2]int{{1000, 5}, {1000, 8}, {600, 33}, {600, 132}, {20000, 4}} {
 		n, f := size[0], size[1]
-		if n*f > 8000 && s.spare() {
-			continue
-		}
 		xyz := make([]float64, 3*n)
 		for i := range xyz {
 			xyz[i] = math.Abs(r.NormFloat64()) * .4
@@ -332,9 +309,6 @@ func (s *suite) voxelBatches(t *testing.T) {
 	poses := vals(tensor.F32, uniformValues(r, 5*16), 5, 4, 4)
 	for _, offsets := range [][]int64{{0, 100, 100, 170, 300, 300}, {0, 0, 0, 0, 0, 300}, {0, 300, 300, 300, 300, 300}} {
 		for _, opts := range voxelForms {
-			if s.spare() {
-				continue
-			}
 			c := &voxelizing{Points: points, Offsets: arr(offsets, 6), Box: cube(-20, 4, 10), Opts: opts}
 			s.voxelCheck(t, c)
 			c.Poses = poses
@@ -346,20 +320,12 @@ func (s *suite) voxelBatches(t *testing.T) {
 }
 
 func (s *suite) badOffsets(t *testing.T) {
-	for row, bad := range [][][]int64{{{1, 5, 10}, {0, -1, 10}, {0, 11, 10}, {0, math.MaxInt64, 10}, {math.MinInt64, 5, 10}}, {{0, 5, 9}, {0, 5, 11}, {0, 5, 4}, {0, 5, math.MinInt64}}} {
+	for _, bad := range [][][]int64{{{1, 5, 10}, {0, -1, 10}, {0, 11, 10}, {0, math.MaxInt64, 10}, {math.MinInt64, 5, 10}}, {{0, 5, 9}, {0, 5, 11}, {0, 5, 4}, {0, 5, math.MinInt64}}} {
 		for _, offsets := range bad {
+			clear(s.seen)
 			for _, opts := range voxelForms {
-				if s.spare() {
-					continue
-				}
 				c := &voxelizing{Points: vals(tensor.F32, count(1, 30), 10, 3), Offsets: arr(offsets, 3), Box: cube(0, 8, 4), Opts: opts}
-				for _, run := range []func() error{func() error { _, err := c.call(s.dev); return err }, func() error { _, err := c.plan(s.dev, 12, 1); return err }} {
-					var e *ops.ValueError
-					err := run()
-					if assert.True(t, errors.As(err, &e), "%v: got %v", offsets, err) {
-						assert.Equal(t, ops.ValueError{Op: "Voxelize", Arg: "Offsets", Row: row, Kind: ops.ErrRows}, *e, "%v", offsets)
-					}
-				}
+				s.check(t, c, layouts[1])
 			}
 		}
 	}

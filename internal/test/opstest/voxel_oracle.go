@@ -179,7 +179,7 @@ func (a *voxelAnswer) count(c *voxelizing, v int) ops.VoxelCounts {
 }
 
 // compare returns what is wrong with a result whose outputs hold v voxels, or "".
-func (a *voxelAnswer) compare(c *voxelizing, got *voxels, v int) string {
+func (a *voxelAnswer) compare(c *voxelizing, got *result, v int) string {
 	if want := a.count(c, v); got.found != want {
 		return fmt.Sprintf("counters: got %+v, want %+v", got.found, want)
 	}

@@ -1,11 +1,9 @@
 package opstest
 
 import (
+	"fmt"
 	"math"
 	"testing"
-
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
@@ -18,7 +16,7 @@ func (s *suite) sortedVoxels(t *testing.T) {
 		t.Skip("needs a GPU, or a simulated one: it is compared with the CPU")
 	}
 	n := 300_000
-	if s.cfg.Slow > 1 {
+	if s.simulated {
 		n = 17_000
 	}
 	few := packed(tensor.F32, largeCloud(n), n, 3)
@@ -43,19 +41,18 @@ func (s *suite) sortedVoxels(t *testing.T) {
 		"hard":              {Points: few, Box: cellsOf(64, 64, 64), Opts: ops.VoxelizeOptions{Mode: ops.VoxelHard, MaxPoints: 4, MaxVoxels: 5000}},
 		"sparse":            {Points: few, Features: features(4), Box: cellsOf(300, 300, 300), Opts: ops.VoxelizeOptions{Mode: ops.VoxelSparse}},
 	} {
-		want, err := c.call(s.cpu)
-		require.NoError(t, err, name)
-		got, err := c.call(s.dev)
-		require.NoError(t, err, name)
-		assert.Empty(t, got.same(want), name)
+		s.large(t, name, c, n, layouts[0])
 	}
 	// A thread takes most points where there are so many for each multiprocessor, of one or of 132. The last are those of each of its turns
 	// in one case, and so are the last in a cell, which are the last of all or not.
 	base := 15 * 512 * 132
-	if s.cfg.Slow > 1 {
+	if s.simulated {
 		base = 15 * 512
 	}
 	for k := range 24 {
+		if !s.long && k%5 > 0 {
+			continue
+		}
 		n := base + 32*(k%16) + 5
 		c := &voxelizing{Points: packed(tensor.F32, largeCloud(n), n, 3), Box: cellsOf(7, 6, 9), Once: true, Opts: ops.VoxelizeOptions{Mode: ops.VoxelSparse, Reduce: ops.ReduceCount}}
 		in := base - 256 + 32*(k%8) + 7
@@ -69,11 +66,6 @@ func (s *suite) sortedVoxels(t *testing.T) {
 			}
 			c.Points.raw[i] = uint64(math.Float32bits(v))
 		}
-		want, err := c.plan(s.cpu, 400, 3)
-		require.NoError(t, err)
-		got, err := c.plan(s.dev, 400, 3)
-		require.NoError(t, err)
-		assert.EqualValues(t, in, got.found.InRange)
-		assert.Empty(t, got.same(want), "%d points", n)
+		s.large(t, fmt.Sprint(n, " points, ", in, " of them in range"), c, 400, layouts[1])
 	}
 }

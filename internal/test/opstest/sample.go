@@ -1,0 +1,78 @@
+package opstest
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/robocache/robocache/internal/test/thorough"
+	"github.com/robocache/robocache/ops"
+)
+
+// trial is a generated case, and where its outputs lie.
+type trial struct {
+	operation
+	layout
+}
+
+// sampling is the generated cases of an operation. A number stands for the same cases every time.
+type sampling struct {
+	draw            func(number int) []trial
+	few, some, many int // how many numbers there are in the default set of a device that is simulated, in that of others, and in the long set
+}
+
+// samples are those of the operations, by their groups.
+var samples = map[string]sampling{
+	"resample": {drawResample, round, 4 * round, 12 * round},
+	"fuse":     {drawFuse, 24, 36, 192},
+	"backward": {drawBackward, 24, 36, 192},
+	"voxel":    {drawVoxel, 48, 80, 480},
+	"draw":     {drawDraw, 20, 200, 800},
+	"tally":    {drawTally, 2, 10, 40},
+}
+
+// generated runs the sample of an operation, up to the first number that fails.
+func generated(operation string) func(*suite, *testing.T) {
+	return func(s *suite, t *testing.T) {
+		a := samples[operation]
+		n := a.some
+		switch {
+		case s.long:
+			n = a.many
+		case s.simulated || watched || thorough.Raced:
+			n = a.few
+		}
+		for i := 0; i < n && !t.Failed(); i++ {
+			s.number(t, a, i)
+		}
+	}
+}
+
+// number runs the cases of a number.
+func (s *suite) number(t *testing.T, a sampling, number int) {
+	for _, c := range a.draw(number) {
+		s.run(t, c.operation, c.layout)
+	}
+}
+
+// Sample is the generated cases of an operation on a device, each in every form.
+type Sample struct {
+	s *suite
+	a sampling
+}
+
+// NewSample returns the sample of an operation, which is the name of a group: "resample", "fuse", "backward", "voxel", "draw" or "tally".
+func NewSample(t *testing.T, dev *ops.Device, operation string) *Sample {
+	s := newSuite(t, dev, Config{})
+	s.long = true
+	a, ok := samples[operation]
+	if !ok {
+		panic("opstest: no sample of " + operation)
+	}
+	return &Sample{s, a}
+}
+
+// Run runs the cases of a number, which is 0 or more.
+func (p *Sample) Run(t *testing.T, number int) { p.s.number(t, p.a, number) }
+
+// numbered names a case by its number.
+func numbered(of string, number int) string { return fmt.Sprint(of, " ", number) }
