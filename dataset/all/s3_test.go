@@ -1,8 +1,6 @@
 package all
 
 import (
-	"github.com/robocache/robocache/internal/test/thorough"
-
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -30,6 +28,7 @@ import (
 	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/s3test"
 	"github.com/robocache/robocache/internal/test/settest"
+	"github.com/robocache/robocache/internal/test/thorough"
 	_ "github.com/robocache/robocache/storage/s3"
 	"github.com/robocache/robocache/tensor"
 )

@@ -24,21 +24,21 @@ func Write[T string | []byte](t testing.TB, path string, content T) {
 	require.NoError(t, os.WriteFile(path, []byte(content), 0o666))
 }
 
-// NeedPrograms skips a test if PATH lacks one of the programs.
+// NeedPrograms skips a test if PATH lacks a program.
 func NeedPrograms(t testing.TB, names ...string) {
 	t.Helper()
 	for _, name := range names {
 		if _, err := exec.LookPath(name); err != nil {
-			t.Skip("a program is missing: ", err)
+			t.Skip("no such program in PATH: ", err)
 		}
 	}
 }
 
-// NeedRepository skips a test if the folder is no clone of git, or git is missing.
+// NeedRepository skips a test if git is missing, or the folder is no clone.
 func NeedRepository(t testing.TB, root string) {
 	t.Helper()
 	NeedPrograms(t, "git")
 	if _, err := os.Stat(filepath.Join(root, ".git")); err != nil {
-		t.Skip("no repository of git: ", err)
+		t.Skip("no git clone: ", err)
 	}
 }
