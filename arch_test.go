@@ -452,7 +452,7 @@ var layers = map[string][]string{
 	},
 	"dataset/lerobot/write": {
 		"doc error options", "output values statistics splits video_pool pictures", "feature", "series stream", "tasks episode_plan",
-		"planner plan_images plan_numbers video_files", "plan_video totals", "plan row_table episode_table", "new_dataset", "info", "complete", "writer",
+		"planner plan_images plan_lists plan_numbers video_files", "plan_video totals", "plan row_table episode_table", "new_dataset", "info", "complete", "writer",
 	},
 	"loader": {
 		"doc camera missing_samples normalise part picture", "batch camera_plan empty_error frame_cache options recordings stores", "report", "selection",
@@ -478,7 +478,7 @@ var layers = map[string][]string{
 		"examine report", "collector", "doctor",
 	},
 	"internal/parquet": {
-		"doc thrift decompress delta", "handle values schema", "page_values page_encoder", "leaf writer", "page_list page_body", "rows", "column", "file images",
+		"doc thrift decompress delta", "handle values schema", "page_values page_encoder", "leaf writer", "page_list page_body", "rows", "column lists", "file images",
 	},
 	"view": {
 		"doc request answer lazy jpeg clock table listing bookkeeping", "curve picture_cache", "entry", "episode_cache track", "server",

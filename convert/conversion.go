@@ -47,7 +47,9 @@ func New(ctx context.Context, inputs []string, out string, t Target, opt Options
 	if err != nil {
 		return nil, err
 	}
-	list, err := open(ctx, inputs, opt.Reading)
+	reading := opt.Reading
+	reading.Lists = t.Traits().Lists
+	list, err := open(ctx, inputs, reading)
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,12 @@ type leaf struct {
 	name   string
 	kind   string // of its values, as Column.Type
 
+	// Of a leaf of Lists: the definition levels of an element of each list around a value, the outermost first, the highest level of a
+	// value, and the innermost group that has the leaf before it, too.
+	inner  []int
+	most   int
+	shared *parquet.Column
+
 	mu     sync.Mutex
 	chunks map[int]*chunk
 	held   keptPage
