@@ -183,8 +183,8 @@ func TestARecordingInABucketIsThatOnDisk(t *testing.T) {
 	}
 }
 
-// TestTheSharedRecordingsInABucketAreThoseOnDisk opens each folder of them, and files: some of a folder that is a recording itself, because it gives
-// the others too, and up to 25 of the rest.
+// TestTheSharedRecordingsInABucketAreThoseOnDisk opens each folder, and its files: three if the folder is a recording itself, because that
+// gives the others too, and else up to 25.
 func TestTheSharedRecordingsInABucketAreThoseOnDisk(t *testing.T) {
 	root, err := filepath.Abs(filepath.FromSlash("../../../shared/data"))
 	require.NoError(t, err)
