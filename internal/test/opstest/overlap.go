@@ -33,7 +33,8 @@ func (s *suite) overlap(t *testing.T) {
 	}
 	for i := range 4 {
 		p := &placed{dev: s.dev}
-		c := newFuseCall(p.put)
+		c := &fuseCall{}
+		newFuseCall(maker{p.put}, c)
 		steps := 1 + n/8
 		targets, r := make([]float64, 2*steps), rng(uint64(i))
 		for k := range targets {
