@@ -76,7 +76,7 @@ func TestEveryTargetIsCountedOnce(t *testing.T) {
 	assert.Equal(t, dataset.Notes{{Code: dataset.CodeNoSamples, Subject: "quiet"}, {Code: dataset.CodeTooFewTimes, Subject: "one", Count: 1}, e.Notes[1]}, got.Report.Notes)
 	assert.Equal(t, &align.Dropouts{Count: 1, Seconds: .002}, got.Report.Dropouts)
 	assert.EqualValues(t, 7, got.Report.LostBytes)
-	assert.Contains(t, got.Report.String(), "clock: 21 targets at 20 Hz, 0.000 to 1.000 s (begins with a, ends with a)\n")
+	assert.Contains(t, got.Report.String(), "clock: 21 timestamps at 20 Hz, 0.000 to 1.000 s (begins with a, ends with a)\n")
 	assert.Contains(t, got.Report.String(), "0.200 to 0.700 s")
 	assert.Equal(t, 0.5, values(t, got.Streams[0].Values)[1])
 }
@@ -262,10 +262,10 @@ func ExampleResample() {
 	// Output:
 	// joints [0 2 4]
 	// camera [0 0 33]
-	// clock: 3 targets at 50 Hz, 0.000 to 0.040 s (begins with joints, ends with joints)
-	//   stream  samples      rate  gaps            covers  targets    valid  outside  in gaps  inexact  kinds
-	//   joints        5  100.0 Hz     0  0.000 to 0.040 s        3  100.0 %        0        0        0  linear
-	//   camera        3   30.3 Hz     0  0.000 to 0.066 s        3  100.0 %        0        0        0  previous
+	// clock: 3 timestamps at 50 Hz, 0.000 to 0.040 s (begins with joints, ends with joints)
+	//   stream  samples      rate  gaps             range  timestamps    valid  outside  in gaps  lossy  methods
+	//   joints        5  100.0 Hz     0  0.000 to 0.040 s           3  100.0 %        0        0      0  linear
+	//   camera        3   30.3 Hz     0  0.000 to 0.066 s           3  100.0 %        0        0      0  previous
 }
 
 // Of what float32 does not tell apart at the end of a long recording nothing is seen at its beginning: a tick takes no sample behind it.

@@ -9,15 +9,15 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Aligned is a stream on the common clock: its own columns, their values at the clock's times, and what was recorded.
+// Aligned is a stream on the common clock: its own columns, their values at the clock's times, and the recorded samples.
 type Aligned struct {
 	dataset.Stream                 // Times [T] and Values [T,D]
 	Valid          *tensor.Tensor  // [T] u8: 1 if the value is valid
-	Age            *tensor.Tensor  // [T] in the clock's dtype: the time from the sample at or before the target to the target
-	Pad            *tensor.Tensor  // [T] u8: 1 if the target is before or after all samples of the stream
-	Channels       []ops.Channel   // the kinds of the columns
-	How            Sampling        // the plan's with defaults and the chosen edge; Channels has the kinds
-	Recorded       *dataset.Stream // the taken columns, as recorded
+	Age            *tensor.Tensor  // [T] in the clock's dtype: the time since the last sample at or before the target
+	Pad            *tensor.Tensor  // [T] u8: 1 if the target is before the first or after the last sample
+	Channels       []ops.Channel   // the interpolation method for each column
+	How            Sampling        // the plan's settings with defaults and the chosen edge; Channels has the methods
+	Recorded       *dataset.Stream // the selected columns, as recorded
 }
 
 // Resampled is a recording with each stream on the common clock.
@@ -28,7 +28,7 @@ type Resampled struct {
 	Report  Report
 }
 
-// Fused is a recording with its streams side by side on the common clock. D is the number of columns of all streams, M the number of
+// Fused is a recording with its streams side by side on the common clock. D is the total number of columns, M the number of
 // streams.
 type Fused struct {
 	Clock   ops.Clock
@@ -37,11 +37,11 @@ type Fused struct {
 	Valid   *tensor.Tensor // [T,M] u8
 	Age     *tensor.Tensor // [T,M]
 	Pad     *tensor.Tensor // [T,M] u8
-	Streams []Aligned      // views of the tensors above
+	Streams []Aligned      // views into the tensors above
 	Report  Report
 }
 
-// Shown returns the values as float64 for a plot, with NaN, which is not drawn, if a target is not valid.
+// Shown returns the values as float64 for a plot, with NaN, which leaves a gap, at targets that are not valid.
 func (a *Aligned) Shown() (*tensor.Tensor, error) {
 	values, err := tensor.Floats(a.Values)
 	if err != nil {

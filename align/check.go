@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// Check returns a *PlanError if the plan has a mistake that needs no recording to be seen, for example a rate of -1.
+// Check returns a *PlanError for a mistake that is visible without a recording, for example a rate of -1.
 func (p *Plan) Check() error {
 	switch {
 	case p.Targets == nil && (!(p.Rate > 0) || math.IsInf(p.Rate, 1)):
@@ -92,14 +92,14 @@ const mostReach = time.Duration(1 << 60)
 
 func (s *Sampling) check(key string) error {
 	kinds := kindNames()
-	if err := named(key+".kind", s.Kind, kinds); err != nil {
+	if err := named(key+".method", s.Kind, kinds); err != nil {
 		return err
 	}
 	for _, k := range s.Kinds {
 		if k.Kind == "" {
-			return bad(key+".kind."+k.Columns, "none", oneOf(kinds))
+			return bad(key+".method."+k.Columns, "none", oneOf(kinds))
 		}
-		if err := named(key+".kind."+k.Columns, k.Kind, kinds); err != nil {
+		if err := named(key+".method."+k.Columns, k.Kind, kinds); err != nil {
 			return err
 		}
 	}

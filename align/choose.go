@@ -230,7 +230,7 @@ func (j *job) covers(e *dataset.Episode) error {
 		}
 		var err error
 		if t.channels, err = j.before.channels(t, e.Rotation); err != nil {
-			return j.at(t.index, "kind", err)
+			return j.at(t.index, "method", err)
 		}
 		for _, c := range t.channels {
 			if _, given := t.how.Window.Get(); c.Interp.Windowed() && !given {

@@ -95,12 +95,12 @@ func assigned(s *dataset.Stream, o *Sampling, custom dataset.Rotation) ([]*ops.C
 	set := make([]*ops.Channel, len(s.Columns))
 	for _, k := range o.Kinds {
 		wrong := func(got, want string) error {
-			return &StreamError{Stream: s.Name, Got: got, Want: want, key: "kind." + k.Columns}
+			return &StreamError{Stream: s.Name, Got: got, Want: want, key: "method." + k.Columns}
 		}
 		at := columns.Find(s.Columns, k.Columns)
 		if len(at) == 0 {
 			got, want := columns.NoColumn(s.Columns, k.Columns)
-			return nil, wrong("a kind for "+got, want)
+			return nil, wrong("a method for "+got, want)
 		}
 		kind, err := ops.ParseInterp(k.Kind)
 		if err != nil {
@@ -113,7 +113,7 @@ func assigned(s *dataset.Stream, o *Sampling, custom dataset.Rotation) ([]*ops.C
 		o.finish(c, cmp.Or(s.Columns[c.Lo].Rotation, custom))
 		for _, i := range at {
 			if set[i] != nil {
-				return nil, wrong(fmt.Sprintf("two kinds for column %s", s.Columns[i].Name), "one")
+				return nil, wrong(fmt.Sprintf("two methods for column %s", s.Columns[i].Name), "one")
 			}
 			set[i] = c
 		}
@@ -188,7 +188,7 @@ func byColumn(s *dataset.Stream, o *Sampling, own bool, custom dataset.Rotation)
 	}
 	if own && grouped && found == 0 {
 		return nil, &StreamError{Stream: s.Name, Got: fmt.Sprintf("%v for columns %s", kind, oneOf(columns.Names(cols))),
-			Want: fmt.Sprintf("an array of %s floats; in a plan a range of columns has a kind", map[int]string{3: "three", 4: "four", 6: "six"}[kind.Width()])}
+			Want: fmt.Sprintf("an array of %s floats; in a plan a range of columns has a method", map[int]string{3: "three", 4: "four", 6: "six"}[kind.Width()])}
 	}
 	return merged(list), nil
 }

@@ -75,7 +75,7 @@ func TestKindsFollowTheColumns(t *testing.T) {
 		"as many values as":        {Kind: "hermite"},
 		`column "z"`:               {Kinds: []ColumnKind{{"z", "next"}}},
 		"a multiple of 4":          {Kinds: []ColumnKind{{"x", "slerp"}}},
-		"two kinds for column x":   {Kinds: []ColumnKind{{"x", "next"}, {"0:1", "previous"}}},
+		"two methods for column x": {Kinds: []ColumnKind{{"x", "next"}, {"0:1", "previous"}}},
 	} {
 		_, err := channels(&dataset.Stream{Name: "s", Columns: columnsOf("x")}, &how, true, dataset.RotationNone)
 		var e *StreamError

@@ -7,8 +7,9 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Episode returns a recording, for a writer of recordings. Each stream has the values as NAME, and the columns valid (1 or 0) and age (in
-// the clock's unit) as NAME.valid. Both have a sample for each target. The episode shares memory with r.
+// Episode returns r as a recording, for packages that write recordings. Each stream NAME has the values, and a stream NAME.valid
+// has the columns valid (1 or 0) and age (in the clock's unit). Both have a sample for each target. The episode shares memory with
+// r.
 func (r *Resampled) Episode() (*dataset.Episode, error) {
 	e := &dataset.Episode{}
 	for i := range r.Streams {
@@ -24,8 +25,9 @@ func (r *Resampled) Episode() (*dataset.Episode, error) {
 	return e, nil
 }
 
-// Episode returns a recording of two streams, for a writer of recordings. The stream fused has the values, with columns STREAM.column. The
-// stream fused.valid has the columns STREAM.valid (1 or 0) and STREAM.age (in the clock's unit). The episode shares memory with f.
+// Episode returns f as a recording with two streams, for packages that write recordings. The stream fused has the values, with
+// columns STREAM.column. The stream fused.valid has the columns STREAM.valid (1 or 0) and STREAM.age (in the clock's unit). The
+// episode shares memory with f.
 func (f *Fused) Episode() (*dataset.Episode, error) {
 	values := dataset.Stream{Name: "fused", Times: f.Times, Values: f.Values}
 	var prefixes []string

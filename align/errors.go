@@ -8,11 +8,11 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// PlanError is a mistake in a plan.
+// PlanError reports a mistake in a plan.
 type PlanError struct {
 	Path         string // the file; empty for a plan made in a program
 	Line, Column int    // from 1; 0 for a plan made in a program
-	Key          string // where in the plan: "streams[0].edge"
+	Key          string // position in the plan: "streams[0].edge"
 	Got, Want    string
 }
 
@@ -42,14 +42,14 @@ func bad(key, got, want string) error { return &PlanError{Key: key, Got: got, Wa
 
 func oneOf(list []string) string { return strings.Join(list, ", ") }
 
-// StreamError is a stream that cannot be put on a clock by the plan.
+// StreamError reports a stream that the plan cannot put on a clock.
 type StreamError struct {
 	Stream    string
-	Arg       string // the argument of the operation, for example "SrcTimes"; empty if it is unknown, or in Err
+	Arg       string // the operation's argument, for example "SrcTimes"; empty if unknown or if Err has it
 	Got, Want string
 	Err       error // the operation's own error, or nil
 
-	key string // in the plan's stream, for example "kind.gripper" or "columns[1]"; empty if it is unknown
+	key string // in the plan's stream, for example "method.gripper" or "columns[1]"; empty if it is unknown
 }
 
 func (e *StreamError) Error() string {

@@ -12,8 +12,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Fuse puts the streams of the plan on the common clock, side by side, in one launch. A named stream without samples is filled and not
-// valid. Errors are the same as in Resample; more than ops.MaxStreams streams are an ops.ErrTooLarge too.
+// Fuse puts the plan's streams on the common clock, side by side, in one launch. A named stream without samples gets the fill value
+// and is not valid. Errors are the same as in Resample; more than ops.MaxStreams streams are an ops.ErrTooLarge too.
 func Fuse(ctx context.Context, device *ops.Device, e *dataset.Episode, plan Plan) (*Fused, error) {
 	j, err := prepare(e, plan, true)
 	if err != nil {

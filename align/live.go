@@ -15,12 +15,12 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Live puts samples on the plan's windows as they arrive, so that a policy has the same input at run time as in training. If the samples
-// that a target needs have arrived, its values have the same bits as [Fuse] of the whole recording. The kinds previous and the window kinds
-// need no sample after the target. Others do, so a caller asks for their windows that much later. A target without its samples is not
-// valid.
+// Live computes a plan's windows while samples arrive, so that a policy gets the same input at run time as in training. If all
+// samples for a target have arrived, its values equal [Fuse] of the whole recording bit for bit. The method previous and the
+// windowed methods need no sample after the target. Other methods do, so the caller asks for their windows later by that much. A
+// target without its samples is not valid.
 //
-// A Live is for one goroutine at a time. NewLive allocates its buffers by the rates; Push and Window allocate nothing.
+// A Live is for one goroutine at a time. NewLive allocates its buffers from the rates; Push and Window allocate nothing.
 type Live struct {
 	device  *ops.Device
 	queue   *ops.Queue
@@ -33,28 +33,28 @@ type Live struct {
 	closed  bool
 }
 
-// LiveStream is a stream that will arrive.
+// LiveStream describes a stream that will arrive.
 type LiveStream struct {
 	Name    string
 	Columns []dataset.Column // as in a recording
-	DType   tensor.DType     // of its values in recordings: F32 or F64
-	Hz      float64          // about the number of samples a second
-	// Shift, Scale, ClipMin and ClipMax [D] normalise the columns that the plan takes, as in ops.FuseStream.
+	DType   tensor.DType     // the dtype of its values in recordings: F32 or F64
+	Hz      float64          // approximate number of samples a second
+	// Shift, Scale, ClipMin and ClipMax [D] normalise the columns that the plan selects, as in ops.FuseStream.
 	Shift, Scale, ClipMin, ClipMax []float32
 }
 
-// LivePart is a stream of a window. The tensors are the same in each window.
+// LivePart is a stream in a window. Every window uses the same tensors.
 type LivePart struct {
 	Name   string
 	Values *tensor.Tensor // [T,D]
 	Valid  *tensor.Tensor // [T] u8
-	Pad    *tensor.Tensor // [T] u8: 1 if the target is outside the samples that have arrived; if no kind needs later ones, only before the first
+	Pad    *tensor.Tensor // [T] u8: 1 if the target is outside the arrived samples; if no method needs later ones, only before the first
 	Age    *tensor.Tensor // [T] i64, ns
 
-	// The counts of samples so far.
-	Taken     int // in order or not
-	Unordered int // taken, after a later sample
-	Late      int // left out, beyond the horizon
+	// Counts of samples so far.
+	Taken     int // accepted, in order or not
+	Unordered int // accepted after a later sample
+	Late      int // refused, because they came after the horizon
 }
 
 // liveStream is a stream with the samples that are kept.
@@ -81,9 +81,9 @@ type liveStream struct {
 // spare is the number of samples that are kept before the earliest target, because kinds need samples before it.
 const spare = 4
 
-// NewLive prepares a plan for streams that will arrive. A stream without a window in the plan has the anchor alone. The edge of a stream is
-// clamp unless the plan has another, because it is not known yet which streams are published on change. horizon is how much later than the
-// newest sample of any stream a sample may arrive; if it is 0, a second. A sample that arrives later is counted and left out.
+// NewLive prepares a plan for streams that will arrive. A stream without a window in the plan has only the anchor tick. The default
+// edge is clamp, because it is not yet known which streams are published on change. horizon is the longest accepted delay of a
+// sample behind the newest sample in any stream; 0 means a second. Samples with a longer delay are counted and left out.
 func NewLive(plan Plan, streams []LiveStream, horizon time.Duration) (*Live, error) {
 	if err := plan.Check(); err != nil {
 		return nil, err
@@ -206,9 +206,10 @@ func (l *Live) add(j *job, t *take, plan Plan, streams []LiveStream) error {
 	return nil
 }
 
-// Push takes a sample of a stream, with all columns of the recording, at a time in nanoseconds on the stream's own clock. If a later sample
-// has arrived before, it is inserted; beyond the horizon it is counted and left out. A wrong number of values, a time beyond 2^62 ns, and
-// many more samples than Hz are a *StreamError, and the sample is not taken. An unknown stream wraps dataset.ErrNotFound.
+// Push adds a sample to a stream, with all recorded columns, at a time in nanoseconds on the stream's own clock. If a later sample
+// arrived before, this one is inserted; if its delay exceeds the horizon, it is counted and left out. The error is a *StreamError,
+// and the sample is not added, if the number of values is wrong, if the time exceeds 2^62 ns, or if many more samples arrive than
+// Hz allows. For an unknown stream the error wraps dataset.ErrNotFound.
 func (l *Live) Push(stream string, at int64, values []float64) error {
 	found := false
 	for i := range l.streams { // the plan may take one stream twice, under two names
@@ -306,7 +307,7 @@ func (s *liveStream) expect(anchor int64) int {
 	return 1
 }
 
-// Window computes the window at an anchor, ns on the common clock, and returns its streams. The next call overwrites their tensors.
+// Window computes the window at an anchor, ns on the common clock, and returns its streams. The next call overwrites the tensors.
 func (l *Live) Window(ctx context.Context, anchor int64) ([]LivePart, error) {
 	if l.closed {
 		return nil, fmt.Errorf("align: Live: %w", dataset.ErrClosed)
@@ -341,5 +342,5 @@ func (l *Live) Close() error {
 	return errors.Join(append(errs, l.device.Close())...)
 }
 
-// Parts returns the streams of a window, with the counts of their samples so far.
+// Parts returns the streams in a window, with the counts of their samples so far.
 func (l *Live) Parts() []LivePart { return l.parts }

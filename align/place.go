@@ -18,7 +18,7 @@ func (p *Plan) said(stream int, key string) bool {
 	return ok
 }
 
-// OffsetOf returns the offset of a stream: its own, even if it is 0 in a plan file, or else the one in Defaults.
+// OffsetOf returns a stream's clock offset: its own, even if a plan file sets it to 0, or else the one in Defaults.
 func (p *Plan) OffsetOf(stream int) time.Duration {
 	if own := p.Streams[stream].Offset; own != 0 || p.said(stream, "offset") {
 		return own
@@ -26,8 +26,8 @@ func (p *Plan) OffsetOf(stream int) time.Duration {
 	return p.Defaults.Offset
 }
 
-// Key returns the key in a plan file for a field of stream number stream in Streams, for example "streams[0].kind". If only the defaults
-// have the field, it is their key, "defaults.kind".
+// Key returns the plan file's key for a field of Streams[stream], for example "streams[0].kind". If only the defaults have the
+// field, it returns their key, "defaults.kind".
 func (p *Plan) Key(stream int, key string) string {
 	place, of := p.placeOf(stream), "defaults."+key
 	if stream >= len(p.Streams) || place < 0 { // the plan names none, or not this one
@@ -43,7 +43,7 @@ func (p *Plan) Key(stream int, key string) string {
 	return own
 }
 
-// Mistake returns the error of a key, for example "windows.action", with its line and column if the plan was read from a file.
+// Mistake returns the error for a key, for example "windows.action", with its line and column if the plan comes from a file.
 func (p *Plan) Mistake(key, got, want string) *PlanError {
 	e := &PlanError{Key: key, Got: got, Want: want}
 	if o := p.origin; o != nil {
@@ -53,8 +53,8 @@ func (p *Plan) Mistake(key, got, want string) *PlanError {
 	return e
 }
 
-// At wraps err in a *clocks.InPlanError with the line and column of a key of stream number stream in Streams. It returns err itself if the
-// plan was not read from a file, or has no such key.
+// At wraps err in a *clocks.InPlanError with the line and column of a key of Streams[stream]. It returns err itself if the plan
+// does not come from a file, or the file lacks the key.
 func (p *Plan) At(stream int, key string, err error) error {
 	full := p.Key(stream, key)
 	o := p.origin
@@ -71,5 +71,5 @@ func (p *Plan) At(stream int, key string, err error) error {
 	return &clocks.InPlanError{Path: o.Path, Line: line, Column: column, Err: err}
 }
 
-// SetOrigin sets the lines and columns of the keys in the plan file, for errors. Package planfile calls it.
+// SetOrigin sets the lines and columns of the keys in the plan file, for error messages. Package planfile calls it.
 func (p *Plan) SetOrigin(o *planorigin.Origin) { p.origin = o }

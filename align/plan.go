@@ -13,30 +13,31 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Plan describes how a recording is put on a clock. A plan with only a Rate takes every stream.
+// Plan describes how to put a recording on a clock. A plan with only a Rate takes every stream.
 type Plan struct {
 	// Rate is the rate of the common clock, in Hz.
 	Rate float64
-	// Targets [T] are the times of the common clock, instead of a Rate, in the dtype of the streams' timestamps. A plan file cannot have
-	// them.
+	// Targets [T] are the times of the common clock, in place of a Rate, with the same dtype as the streams' timestamps. A plan
+	// file cannot have them.
 	Targets *tensor.Tensor
 	// Range is the time that the clock covers. It has no effect with Targets.
 	Range Range
-	// Snap is how near to a sample a target counts as on it; a microsecond unless given, ops.Within(0) for none.
+	// Snap is the largest distance at which a target counts as exactly on a sample; a microsecond by default, ops.Within(0) for
+	// none.
 	Snap ops.Limit
-	// Unordered is the rule for a stream with timestamps that step back or are no times: one of Unordereds, "drop" unless given.
+	// Unordered is the rule for a stream with timestamps that step back or are not finite: one of Unordereds, "drop" by default.
 	Unordered string
 	// Defaults fill the empty fields of each stream's Sampling.
 	Defaults Sampling
-	// Streams are the streams to take, in the order of the output. If there are none, all that can be put on a clock are taken.
+	// Streams are the streams to take, in the order of the output. An empty list takes all streams that can be put on a clock.
 	Streams []Stream
 
 	// The other fields are for a loader. Resample and Fuse only check them.
 
-	Windows map[string]Window // of streams by name: seconds from each anchor
-	Padding string            // one of Paddings: the values of a window beyond its episode
-	// PadAfter is how far windows may reach beyond the last tick of an episode's clock. Only the padding diffusion_policy has it, and needs
-	// it: see Anchors.
+	Windows map[string]Window // by stream name: the range around each anchor
+	Padding string            // one of Paddings: the values in the part of a window beyond its episode
+	// PadAfter is the longest reach of a window beyond the last tick of an episode. The padding diffusion_policy requires it, and
+	// no other padding allows it: see Anchors.
 	PadAfter ops.Limit
 	Shuffle  string // one of Shuffles
 	Filter   dataset.Filter
@@ -45,8 +46,8 @@ type Plan struct {
 	places []int              // of the streams in the file, if Pick has made the plan; nil if they are the same as in Streams
 }
 
-// Pick returns the plan with some of the streams, by their indices in Streams, in that order. Their errors keep their lines in the plan
-// file. Streams that are appended later have none.
+// Pick returns the plan with some streams, by their indices in Streams, in that order. Errors about them keep the lines in the plan
+// file. Streams that are appended later have no lines.
 func (p Plan) Pick(streams ...int) Plan {
 	q := p
 	q.Streams, q.places = nil, []int{}
@@ -67,12 +68,12 @@ func (p *Plan) placeOf(stream int) int {
 	return -1
 }
 
-// Stream is a stream to take.
+// Stream selects a stream.
 type Stream struct {
 	Name string `json:"name"` // in the output
-	From string `json:"-"`    // in the recording; Name unless given
-	// Columns are the columns to take, in order: a name, the name of an array for all its elements ("q" for q[0] to q[3]), or a range of
-	// indices without its end ("0:7"). If there are none, all are taken.
+	From string `json:"-"`    // name in the recording; empty means Name
+	// Columns are the columns to take, in order: a name, an array's name for all its elements ("q" for q[0] to q[3]), or a
+	// half-open range of indices ("0:7"). An empty list takes all.
 	Columns  []string `json:"columns"`
 	Sampling `json:"-"`
 }
@@ -85,47 +86,47 @@ func (s *Stream) source() string {
 	return s.Name
 }
 
-// Sampling describes how a stream's columns are put on the clock. Empty fields are taken from Plan.Defaults. If these are empty too, the
-// type of the column decides.
+// Sampling describes how a stream's columns are put on the clock. Empty fields come from Plan.Defaults. If these are empty too, the
+// column's type decides.
 type Sampling struct {
-	// Kind is the name of an interpolation: "linear", "previous", "slerp"; see ops.Interps. Whole numbers keep their previous value, unless
-	// the stream has only whole numbers and a Kind of its own. If a kind takes several columns together, as slerp takes 4, the stream needs
-	// arrays of as many floats.
+	// Kind is the name of an interpolation method: "linear", "previous", "slerp"; see ops.Interps. Whole numbers keep their
+	// previous value, unless the stream has only whole numbers and its own Kind. If a method uses several columns together, as
+	// slerp uses 4, the stream needs arrays with as many floats.
 	Kind string
-	// Kinds are for single columns, whole numbers too. ColumnKind.Columns is as in Stream.Columns; a range of indices counts the columns
-	// that are taken.
+	// Kinds are methods for single columns, also for whole numbers. ColumnKind.Columns has the form of Stream.Columns; a range of
+	// indices counts the selected columns.
 	Kinds []ColumnKind
-	// Quat is the order of quaternions: "xyzw" or "wxyz"; the recording's own unless given, and xyzw if it has none.
+	// Quat is the quaternion order: "xyzw" or "wxyz". The default is the recording's own order, or xyzw if it declares none.
 	Quat string
-	// Period is the period of angles; 2 pi unless given.
+	// Period is the period of angles; 2 pi by default.
 	Period float64
-	// Window is the length of time before each target that the window kinds reduce.
+	// Window is the time before each target over which windowed methods reduce samples.
 	Window ops.Limit
-	// Edge is the name of a rule for targets outside the samples: "clamp", "fill", "extrapolate", "hold", "error". It is clamp unless
-	// given, and hold for topics that are published on change.
+	// Edge is the rule for targets outside the samples: "clamp", "fill", "extrapolate", "hold" or "error". The default is clamp,
+	// and hold for topics that are published on change.
 	Edge string
-	// Fill is the value of targets without a value: NaN unless given, and 0 in Fuse.
+	// Fill is the value for targets without a value; the default is NaN in Resample and 0 in Fuse.
 	Fill ops.Fill
-	// MaxGap makes targets invalid if the samples around them are further apart, Tolerance if their sample is further away. FillGaps writes
-	// the fill value to both. Both may be AutoGap, and NoGap where Defaults have a limit.
+	// MaxGap makes a target invalid if the samples around it are further apart. Tolerance makes it invalid if its sample is further
+	// away. FillGaps writes the fill value to both. Both may be AutoGap, and NoGap cancels a limit in Defaults.
 	MaxGap, Tolerance ops.Limit
 	FillGaps          bool
-	// Offset corrects the stream's clock: stream time + Offset = common time. Only Fuse takes one.
+	// Offset corrects the stream's clock: stream time + Offset = common time. Only Fuse uses it.
 	Offset time.Duration
-	// Normalise is one of Normalisations. It is for a loader, because it needs the statistics of a dataset: Resample and Fuse add a note
-	// and leave it out.
+	// Normalise is one of Normalisations. It needs a dataset's statistics, so only a loader applies it; Resample and Fuse add a
+	// note and ignore it.
 	Normalise string
-	// DType is the dtype of the values. If it is not given, Resample keeps the stream's own. In Fuse all streams have one: f64 if any
-	// stream has it, else f32.
+	// DType is the dtype of the values. By default Resample keeps the stream's own. In Fuse all streams have one: f64 if any stream
+	// has it, else f32.
 	DType tensor.DType
 }
 
-// AutoGap is the limit that follows from a stream's own rate: dataset.GapLimit of its median step, and no limit for a stream without a rate,
-// or for commands that pause in more than a hundredth of their steps.
-// A loader has the longest such limit of its episodes. NoGap is no limit.
+// AutoGap is a limit that follows from a stream's own rate: dataset.GapLimit for its median step. It is no limit for a stream
+// without a rate, or for a command stream with pauses in more than one step in a hundred. A loader uses the longest such limit over
+// its episodes. NoGap is no limit.
 var AutoGap, NoGap = ops.Within(-1), ops.Within(-2)
 
-// GapText returns a MaxGap or Tolerance as a plan file has it: "auto", "none" or a length of time; empty if it is not given.
+// GapText returns a MaxGap or Tolerance in the form of a plan file: "auto", "none" or a duration; empty if it is not set.
 func GapText(limit ops.Limit) string {
 	d, given := limit.Get()
 	switch {
@@ -139,7 +140,7 @@ func GapText(limit ops.Limit) string {
 	return ""
 }
 
-// ParseGap returns the limit of a name in a plan file, and false for other text.
+// ParseGap returns AutoGap for "auto" and NoGap for "none", and false for other text.
 func ParseGap(name string) (limit ops.Limit, ok bool) {
 	for _, limit := range []ops.Limit{AutoGap, NoGap} {
 		if GapText(limit) == name {
@@ -149,19 +150,19 @@ func ParseGap(name string) (limit ops.Limit, ok bool) {
 	return limit, false
 }
 
-// ColumnKind is a kind for some columns.
+// ColumnKind is a method for some columns.
 type ColumnKind struct{ Columns, Kind string }
 
 // RangeMode is a rule for the beginning and end of a clock. Its String is the name in a plan file.
 type RangeMode = clocks.Mode
 
 const (
-	// RangeCommon is the time that all streams have in common. Topics that hold their value and streams that cover less than half of the
-	// recording do not narrow it. If nothing is common, it is RangeUnion.
+	// RangeCommon is the time that all streams have in common. Topics that hold their value, and streams that cover less than half
+	// of the recording, do not narrow it. If there is no common time, it is RangeUnion.
 	RangeCommon RangeMode = clocks.Common
-	// RangeIntersection is the time that all streams have in common, without exception. It is an error if there is none.
+	// RangeIntersection is the time that all streams have in common, without exception. If there is none, the result is an error.
 	RangeIntersection RangeMode = clocks.Intersection
-	// RangeUnion is from the first sample of any stream to the last.
+	// RangeUnion is the time from the first sample in any stream to the last.
 	RangeUnion RangeMode = clocks.Union
 	// RangeBetween is from Range.From to Range.To after the recording's first timestamp.
 	RangeBetween RangeMode = clocks.Between
@@ -173,14 +174,14 @@ type Range struct {
 	From, To time.Duration
 }
 
-// Between is the range of the mode RangeBetween.
+// Between returns a range with the mode RangeBetween.
 func Between(from, to time.Duration) Range { return Range{Mode: RangeBetween, From: from, To: to} }
 
-// Window is a range of time around an anchor. If To is at most 0, it has the ticks after From up to To, else the ticks from From to before
-// To.
+// Window is a time range around an anchor, LeRobot's delta_timestamps. If To is at most 0, it has the ticks after From up to and
+// including To; otherwise the ticks from From up to, not including, To.
 type Window struct{ From, To time.Duration }
 
-// UnmarshalJSON reads a list of both in seconds, as in a plan file, for example [-0.5, 0].
+// UnmarshalJSON reads a list with From and To in seconds, as in a plan file, for example [-0.5, 0].
 func (w *Window) UnmarshalJSON(text []byte) error {
 	var seconds []float64
 	if err := json.Unmarshal(text, &seconds); err != nil || len(seconds) != 2 {
@@ -194,13 +195,13 @@ func (w *Window) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// The names that a plan may use.
+// Names that a plan may use.
 var (
 	Normalisations = []string{"none", "mean-std", "min-max", "q01-q99", "q10-q90", "lerobot", "openpi", "octo", "gr00t", "robomimic"}
 	Paddings       = []string{"lerobot", "octo", "openpi", "robomimic", "diffusion_policy"}
 	Shuffles       = []string{"windows", "shards", "none"}
-	// Unordereds are the rules for a stream with timestamps out of order. "drop" leaves it out with a note, "sort" sorts its samples by
-	// time, and counts and leaves out samples without a time, and "error" returns an error.
+	// Unordereds are the rules for a stream with timestamps out of order. "drop" leaves it out with a note. "sort" sorts its
+	// samples by time, counts them, and leaves out samples without a time. "error" returns an error.
 	Unordereds = []string{"drop", "sort", "error"}
 )
 

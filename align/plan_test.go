@@ -29,7 +29,7 @@ streams:
   - name: observation.state
     from: state
     columns: ["0:7", gripper]
-    kind: {gripper: window-last, "4:8": slerp}
+    method: {gripper: window-last, "4:8": slerp}
     edge: clamp
     max_gap: 100ms
     tolerance: 20ms
@@ -42,7 +42,7 @@ streams:
     fill: .nan
     fill_gaps: true
   - name: action
-    kind: linear
+    method: linear
 windows:
   observation.state: [-1.0, 0.0]
   action: [0.0, 1]
@@ -99,11 +99,11 @@ func TestMistakesInAPlanFileAreToldWithTheirPlace(t *testing.T) {
 		{"edge: fill,", "edge: fil,", 5, 18, []string{"defaults.edge", `"fil"`, "clamp"}},
 		{"fill: -1", "fill: {}", 5, 30, []string{"defaults.fill", "a mapping", "a number"}},
 		{"    from: state", "    form: state", 8, 5, []string{"streams[0]", `"form"`, "from"}},
-		{"gripper: window-last", "gripper: previous", 19, 13, []string{"streams[0].window", "50ms without a kind that looks at it", "window-mean"}},
-		{"gripper: window-last", "gripper: prevoius", 10, 21, []string{"streams[0].kind.gripper", "prevoius", "previous"}},
+		{"gripper: window-last", "gripper: previous", 19, 13, []string{"streams[0].window", "50ms without a method that looks at it", "window-mean"}},
+		{"gripper: window-last", "gripper: prevoius", 10, 23, []string{"streams[0].method.gripper", "prevoius", "previous"}},
 		{"  - name: action", "  - from: action", 22, 5, []string{"streams[1].name", "none"}},
 		{"  - name: action", "  - name: observation.state", 22, 11, []string{"streams[1].name", "twice"}},
-		{"kind: linear", "kind: cubic", 23, 11, []string{"streams[1].kind", `"cubic"`, "linear"}},
+		{"method: linear", "method: cubic", 23, 13, []string{"streams[1].method", `"cubic"`, "linear"}},
 		{"dtype: f16", "dtype: i16", 16, 12, []string{"dtype", `"i16"`, "bf16"}},
 		{"normalise: mean-std", "normalise: best", 15, 16, []string{"normalise", "min-max"}},
 		{"fill_gaps: true", "fill_gaps: maybe", 21, 16, []string{"fill_gaps", "true or false"}},
@@ -151,7 +151,7 @@ func TestAPlanOfAProgramIsCheckedToo(t *testing.T) {
 		"rate":            {},
 		"range":           {Rate: 1, Range: align.Range{Mode: 9}},
 		"streams[0].edge": {Rate: 1, Streams: []align.Stream{{Name: "a", Sampling: align.Sampling{Edge: "Clamp"}}}},
-		"defaults.kind":   {Rate: 1, Defaults: align.Sampling{Kind: "cubic"}},
+		"defaults.method": {Rate: 1, Defaults: align.Sampling{Kind: "cubic"}},
 		"defaults.period": {Rate: 1, Defaults: align.Sampling{Period: -1}},
 		"defaults.window": {Rate: 1, Defaults: align.Sampling{Window: ops.Within(-1)}},
 		"defaults.dtype":  {Rate: 1, Defaults: align.Sampling{DType: tensor.I32}},
@@ -175,13 +175,13 @@ func TestWhatARecordingLacksIsToldWithThePlaceInThePlan(t *testing.T) {
 	}{
 		{"version: 1\nrate: 5\nstreams:\n  - name: airspede\n", 4, 11, []string{"p.yaml: line 4, column 11", `no stream "airspede"`, "did you mean airspeed?"}},
 		{"version: 1\nrate: 5\nstreams:\n  - name: airspeed\n    columns: [v, w]\n", 5, 18, []string{`column "w"`, "one of v"}},
-		{"version: 1\nrate: 5\nstreams:\n  - name: airspeed\n    kind: slerp\n", 5, 11, []string{"an array of four floats"}},
+		{"version: 1\nrate: 5\nstreams:\n  - name: airspeed\n    method: slerp\n", 5, 13, []string{"an array of four floats"}},
 		{"version: 1\nrate: 5\nstreams:\n  - name: airspeed\n    columns: [v,\n      v]\n", 6, 7, []string{"column v twice"}},
-		{"version: 1\nrate: 5\nstreams:\n  - name: airspeed\n    kind:\n      v: linear\n      gripper: window-last\n", 7, 7, []string{`a kind for column "gripper"`, "one of v"}},
-		{"version: 1\nrate: 5\nstreams:\n  - name: airspeed\n    kind: {v: linear, \"0:1\": previous}\n", 5, 23, []string{"two kinds for column v"}},
-		{"version: 1\nrate: 5\nstreams:\n  - name: airspeed\n    kind: {v: slerp}\n", 5, 12, []string{"a multiple of 4"}},
-		{"version: 1\nrate: 5\ndefaults:\n  kind: {w: previous}\nstreams:\n  - name: airspeed\n", 4, 10, []string{`a kind for column "w"`}},
-		{"version: 1\nrate: 5\ndefaults:\n  kind: {w: previous}\n", 4, 10, []string{`a kind for column "w"`}},
+		{"version: 1\nrate: 5\nstreams:\n  - name: airspeed\n    method:\n      v: linear\n      gripper: window-last\n", 7, 7, []string{`a method for column "gripper"`, "one of v"}},
+		{"version: 1\nrate: 5\nstreams:\n  - name: airspeed\n    method: {v: linear, \"0:1\": previous}\n", 5, 25, []string{"two methods for column v"}},
+		{"version: 1\nrate: 5\nstreams:\n  - name: airspeed\n    method: {v: slerp}\n", 5, 14, []string{"a multiple of 4"}},
+		{"version: 1\nrate: 5\ndefaults:\n  method: {w: previous}\nstreams:\n  - name: airspeed\n", 4, 12, []string{`a method for column "w"`}},
+		{"version: 1\nrate: 5\ndefaults:\n  method: {w: previous}\n", 4, 12, []string{`a method for column "w"`}},
 	} {
 		p, err := planfile.Parse("p.yaml", []byte(c.text))
 		require.NoError(t, err)
@@ -218,10 +218,10 @@ func FuzzParsePlan(f *testing.F) {
 
 func TestMistakesThatOnlyARecordingShowsHaveTheirPlace(t *testing.T) {
 	for text, want := range map[string]string{
-		"version: 1\nrate: 50\ndefaults: {kind: window-mean}\n":              "p.yaml: line 3, column 11: defaults.window: got none for window-mean",
-		"version: 1\nrate: 50\nstreams:\n- name: s\n  kind: window-max\n":    "p.yaml: line 4, column 3: streams[0].window: got none for window-max",
+		"version: 1\nrate: 50\ndefaults: {method: window-mean}\n":            "p.yaml: line 3, column 11: defaults.window: got none for window-mean",
+		"version: 1\nrate: 50\nstreams:\n- name: s\n  method: window-max\n":  "p.yaml: line 4, column 3: streams[0].window: got none for window-max",
 		"version: 1\nstreams: [{name: s}]\n":                                 "rate: got none, want the Hz of the common clock",
-		"version: 1\nrate: 50\ndefaults: {kind: angle, period: 0}\n":         "line 3, column 33: defaults.period: got 0, want a number above 0",
+		"version: 1\nrate: 50\ndefaults: {method: angle, period: 0}\n":       "line 3, column 35: defaults.period: got 0, want a number above 0",
 		"\ufeffversion: 1\nrate: 50\nstreams:\n- name: s\n  edge: outside\n": "line 5, column 9: streams[0].edge",
 	} {
 		plan, err := planfile.Parse("p.yaml", []byte(text))
@@ -253,7 +253,7 @@ func TestWindowsOfAPlanTakeDurations(t *testing.T) {
 func TestAPlanThatIsWrittenIsReadAsItWas(t *testing.T) {
 	for _, text := range []string{
 		whole, "version: 1\nrate: 0.1\n", "version: 1\nrate: 5\nrange: union\nunordered: sort\nfilter: {success: false}\npadding: diffusion_policy\npad_after: 0s\nsnap: 0s\n",
-		"version: 1\nrate: 5\ndefaults: {fill: -.inf, kind: {\"a \\\" b\": linear, \"0:2\": previous}}\nstreams: [{name: a, fill: .inf}, {name: b, fill: .nan}]\nshuffle: none\n",
+		"version: 1\nrate: 5\ndefaults: {fill: -.inf, method: {\"a \\\" b\": linear, \"0:2\": previous}}\nstreams: [{name: a, fill: .inf}, {name: b, fill: .nan}]\nshuffle: none\n",
 	} {
 		p, err := planfile.Parse("p.yaml", []byte(text))
 		require.NoError(t, err, text)
@@ -284,12 +284,12 @@ func TestAPlanThatIsWrittenIsReadAsItWas(t *testing.T) {
 // A window is for the kinds that look at one, be they of the stream or of the defaults.
 func TestAWindowThatNoKindLooksAtIsAMistake(t *testing.T) {
 	for text, column := range map[string]int{
-		"defaults: {window: 1s}":                                                          20,
-		"defaults: {kind: window-mean, window: 1s}":                                       0,
-		"defaults: {kind: window-mean}\nstreams: [{name: a, window: 1s}]":                 0,
-		"defaults: {window: 1s}\nstreams: [{name: a, kind: {x: window-last}}, {name: b}]": 0,
-		"defaults: {window: 1s, kind: window-mean}\nstreams: [{name: a, kind: linear}]":   0,
-		"streams: [{name: a, window: 1s}]":                                                29,
+		"defaults: {window: 1s}":                                                            20,
+		"defaults: {method: window-mean, window: 1s}":                                       0,
+		"defaults: {method: window-mean}\nstreams: [{name: a, window: 1s}]":                 0,
+		"defaults: {window: 1s}\nstreams: [{name: a, method: {x: window-last}}, {name: b}]": 0,
+		"defaults: {window: 1s, method: window-mean}\nstreams: [{name: a, method: linear}]": 0,
+		"streams: [{name: a, window: 1s}]":                                                  29,
 	} {
 		_, err := planfile.Parse("p.yaml", []byte("version: 1\nrate: 5\n"+text+"\n"))
 		if column == 0 {
@@ -299,6 +299,29 @@ func TestAWindowThatNoKindLooksAtIsAMistake(t *testing.T) {
 		var e *align.PlanError
 		require.ErrorAs(t, err, &e, text)
 		assert.Equal(t, []int{3, column}, []int{e.Line, e.Column}, text)
+	}
+}
+
+// Plan files on disks have the key kind, which is the old name of method. As the name of a stream or a column it stays.
+func TestTheOldKeyKindIsMethod(t *testing.T) {
+	parse := func(key string) (align.Plan, error) {
+		return planfile.Parse("p.yaml", []byte("version: 1\nrate: 5\ndefaults: {"+key+": previous}\nstreams:\n- name: kind\n  "+key+": {kind: slerp}\nwindows: {kind: [0, 1]}\n"))
+	}
+	old, err := parse("kind")
+	require.NoError(t, err)
+	plan, err := parse("method")
+	require.NoError(t, err)
+	old.SetOrigin(nil)
+	plan.SetOrigin(nil)
+	assert.Equal(t, plan, old)
+	assert.Equal(t, []align.ColumnKind{{Columns: "kind", Kind: "slerp"}}, old.Streams[0].Kinds)
+	text, err := planfile.JSON(&old)
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "method")
+	for text, want := range map[string]string{"kind: cubic": "defaults.method: got \"cubic\"", "kind: next, method: next": "each key once"} {
+		_, err = planfile.Parse("p.yaml", []byte("version: 1\nrate: 5\ndefaults: {"+text+"}\n"))
+		assert.ErrorContains(t, err, want)
+		assert.ErrorContains(t, err, "line 3")
 	}
 }
 
@@ -321,7 +344,7 @@ func TestAWrongValueIsToldInItsLine(t *testing.T) {
 			wrong++
 			var e *align.PlanError
 			require.ErrorAs(t, err, &e, "%s: %s", key, bad)
-			if e.Key == "streams[0].window" && strings.TrimSpace(key) == "kind" { // which the window is without then
+			if e.Key == "streams[0].window" && strings.TrimSpace(key) == "method" { // which the window is without then
 				continue
 			}
 			if strings.TrimSpace(key) == "name" || strings.TrimSpace(key) == "- name" { // which windows name

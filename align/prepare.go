@@ -9,8 +9,8 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// Prepare checks the plan against a recording and returns the input of [Fuse], without computing anything. Named streams without samples
-// are in it, empty. Errors are the same as in Fuse, but there may be any number of streams.
+// Prepare checks the plan against a recording and returns the input for [Fuse], without computing anything. Named streams without
+// samples are included, empty. Errors are the same as in Fuse, except that any number of streams is allowed.
 func (p *Preparer) Prepare(e *dataset.Episode) (*prepared.Recording, error) {
 	j, err := newJob(e, p, true)
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// Preparer prepares many recordings by one plan. It checks the plan once, and keeps the kinds of the columns of each stream, because
-// recordings with the same columns have the same kinds. Its method may be called from any goroutine. The streams that it returns share
-// Options.Channels, which may not be written.
+// Preparer prepares many recordings with one plan. It checks the plan once, and caches the interpolation methods for the columns of
+// each stream, because recordings with the same columns have the same methods. Its methods may be called from any goroutine. The
+// returned streams share Options.Channels, which must not be written.
 type Preparer struct {
-	Plan Plan // does not change
+	Plan Plan // must not change
 
 	checked sync.Once
 	wrong   error // of Plan.Check
@@ -27,8 +27,8 @@ func (p *Preparer) check() error {
 	return p.wrong
 }
 
-// CheckEpisode returns an error if no plan at this plan's Rate takes the recording: two streams have one name, or the timestamps count
-// steps.
+// CheckEpisode returns an error if no plan with this Rate can use the recording, because two streams have one name or the
+// timestamps count steps.
 func (p *Preparer) CheckEpisode(e *dataset.Episode) error {
 	if name, repeated := columns.Repeated(e.Names()); repeated {
 		return &StreamError{Stream: name, Got: "two streams of this name", Want: "each name once"}

@@ -18,26 +18,26 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Report counts what became of the samples of a recording. Its JSON names are a contract.
+// Report counts the fate of a recording's samples. Its JSON names do not change.
 type Report struct {
 	Clock struct {
 		DType   string  `json:"dtype"`
 		Hz      float64 `json:"hz,omitempty"`
 		Targets int     `json:"targets"`
-		// First and Last are the first and last target: int64 nanoseconds, or seconds as in the input; nil if there are no targets, or it
-		// is not finite.
+		// First and Last are the first and last target: int64 nanoseconds, or seconds as in the input; nil if there is none, or if
+		// it is not finite.
 		First any    `json:"first"`
 		Last  any    `json:"last"`
-		Range string `json:"range,omitempty"` // the name of the RangeMode
-		// BeginsWith and EndsWith are the streams that the clock begins and ends with.
+		Range string `json:"range,omitempty"` // name of the RangeMode
+		// BeginsWith and EndsWith are the streams that define the clock's beginning and end.
 		BeginsWith string `json:"begins_with,omitempty"`
 		EndsWith   string `json:"ends_with,omitempty"`
 	} `json:"clock"`
 	Streams   []StreamReport `json:"streams"`
-	AllValid  *int           `json:"all_valid,omitempty"` // of Fuse: targets at which every stream is valid
+	AllValid  *int           `json:"all_valid,omitempty"` // Fuse only: targets at which every stream is valid
 	Dropouts  *Dropouts      `json:"dropouts,omitempty"`  // losses that the recorder noted
-	LostBytes int64          `json:"lost_bytes"`          // of a broken file that was read as far as possible
-	// Notes are about streams of the recording that are not in the output (ClassLeftOut), then about damage, choices and changes that are
+	LostBytes int64          `json:"lost_bytes"`          // in a broken file that was read as far as possible
+	// Notes are about recorded streams that are not in the output (ClassLeftOut), then about damage, choices and changes that are
 	// not counted above. Package notetext has their sentences.
 	Notes dataset.Notes `json:"-"`
 }
@@ -45,29 +45,29 @@ type Report struct {
 // StreamReport counts the samples and targets of a stream. Targets = Valid + OutOfRange + Gapped + NotFinite.
 type StreamReport struct {
 	Name       string         `json:"name"`
-	Rows       int            `json:"rows"` // episodes of a batch
+	Rows       int            `json:"rows"` // episodes in a batch
 	Columns    int            `json:"columns"`
 	DType      string         `json:"dtype"`
-	Kinds      map[string]int `json:"kinds"` // columns by kind
+	Kinds      map[string]int `json:"methods"` // columns by method of interpolation
 	Edge       string         `json:"edge,omitempty"`
 	Samples    int            `json:"samples"`
-	FirstNS    *int64         `json:"first_ns"` // of the samples
+	FirstNS    *int64         `json:"first_ns"` // the first sample
 	LastNS     *int64         `json:"last_ns"`
 	Targets    int            `json:"targets"`
 	Valid      int            `json:"valid"`
 	ValidShare float64        `json:"valid_share"` // 0 without targets
 	OutOfRange int            `json:"out_of_range"`
-	Gapped     int            `json:"gapped"`             // in range, but in a gap beyond MaxGap or out of Tolerance
+	Gapped     int            `json:"gapped"`             // in range, but in a gap beyond MaxGap or outside Tolerance
 	NotFinite  int            `json:"not_finite"`         // targets that are NaN
-	Rate       float64        `json:"rate_hz"`            // 1 over the median step
+	Rate       float64        `json:"rate_hz"`            // 1 divided by the median step
 	Jitter     float64        `json:"jitter_s"`           // 95th percentile of the steps' distance from the median
-	Gaps       int            `json:"gaps"`               // steps of more than three times the median
-	LongestGap float64        `json:"longest_gap_s"`      // of those
+	Gaps       int            `json:"gaps"`               // steps longer than three times the median
+	LongestGap float64        `json:"longest_gap_s"`      // the longest such step
 	BackSteps  int            `json:"sorted_back_steps"`  // steps back in time, over which the samples were sorted
-	Stray      int            `json:"stray_samples"`      // samples that were left out, because their timestamps lie far from the others
-	Timeless   int            `json:"timeless_samples"`   // samples that were left out, because their timestamp is no time
-	Inexact    int            `json:"inexact_integers"`   // recorded integers that the dtype of the read values could not hold
-	Unfinite   int            `json:"not_finite_samples"` // samples with a value that is NaN or infinite; they are resampled unchanged
+	Stray      int            `json:"stray_samples"`      // samples left out, because their timestamp is far from the others
+	Timeless   int            `json:"timeless_samples"`   // samples left out, because their timestamp is not finite
+	Inexact    int            `json:"lossy_integers"`     // recorded integers that the values' dtype rounds
+	Unfinite   int            `json:"not_finite_samples"` // samples with a NaN or infinite value; they are resampled unchanged
 	precision.Loss
 }
 
@@ -77,7 +77,7 @@ type Dropouts struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// NewReport returns the report of a clock [T] or [B,T], without streams.
+// NewReport returns the report for a clock [T] or [B,T], without streams.
 func NewReport(targets *tensor.Tensor, hz float64) Report {
 	n := targets.Dim(targets.Rank() - 1)
 	r := Report{Streams: []StreamReport{}}
@@ -105,7 +105,7 @@ func timeAt(t *tensor.Tensor, i int) any {
 	return sec[i]
 }
 
-// Count adds an episode: the timestamps of its samples and its targets, both in one dtype, and the operation's valid flags.
+// Count adds an episode: its sample timestamps and targets, both in one dtype, and the operation's valid flags.
 func (s *StreamReport) Count(times, targets, valid *tensor.Tensor) error {
 	valid, err := valid.Contiguous()
 	if err != nil {
@@ -163,7 +163,7 @@ func countTargets[T int64 | float64 | float32](times, targets *tensor.Tensor, va
 	return outside, nan, nil
 }
 
-// Clock adds the rate, the gaps and the range of an episode's timestamps.
+// Clock adds the rate, gaps and range of an episode's timestamps.
 func (s *StreamReport) Clock(st dataset.Stats) {
 	s.Rate, s.Jitter = st.Rate, float64(st.Jitter)/1e9
 	s.Gaps += st.Gaps
@@ -209,12 +209,12 @@ func (s *StreamReport) covers() string {
 	return fmt.Sprintf("%.3f to %.3f s", float64(*s.FirstNS)/1e9, float64(*s.LastNS)/1e9)
 }
 
-// String returns the clock in a line, a table with a line for each stream, and the losses.
+// String returns the clock in one line, a table with a line per stream, and the losses.
 func (r Report) String() string {
 	var b strings.Builder
 	fmt.Fprintln(&b, r.clock())
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "stream\tsamples\trate\tgaps\tcovers\ttargets\tvalid\toutside\tin gaps\tinexact\t  kinds")
+	fmt.Fprintln(t, "stream\tsamples\trate\tgaps\trange\ttimestamps\tvalid\toutside\tin gaps\tlossy\t  methods")
 	for _, s := range r.Streams {
 		rate := "-"
 		if s.Rate > 0 {
@@ -226,14 +226,14 @@ func (r Report) String() string {
 	_ = t.Flush() // a strings.Builder does not fail
 	for _, s := range r.Streams {
 		if s.NotFinite > 0 {
-			fmt.Fprintf(&b, "%s: %s that are no times\n", printed.Text(s.Name), text.Count(s.NotFinite, "target"))
+			fmt.Fprintf(&b, "%s: %s that are no times\n", printed.Text(s.Name), text.Count(s.NotFinite, "timestamp"))
 		}
 		if lost := s.Lost(); lost != "" {
 			fmt.Fprintf(&b, "%s, in %s: %s\n", printed.Text(s.Name), s.DType, lost)
 		}
 	}
 	if n := r.AllValid; n != nil {
-		fmt.Fprintf(&b, "every stream is valid at %d of %d targets\n", *n, r.Clock.Targets)
+		fmt.Fprintf(&b, "every stream is valid at %d of %d timestamps\n", *n, r.Clock.Targets)
 	}
 	if d := r.Dropouts; d != nil && d.Count > 0 {
 		fmt.Fprintf(&b, "dropouts noted by the recorder: %d, %.3f s in all\n", d.Count, d.Seconds)
@@ -244,7 +244,7 @@ func (r Report) String() string {
 // clock returns a line about the clock.
 func (r *Report) clock() string {
 	c := &r.Clock
-	s := fmt.Sprintf("clock: %d targets", c.Targets)
+	s := fmt.Sprintf("clock: %d timestamps", c.Targets)
 	if c.Hz > 0 {
 		s += fmt.Sprintf(" at %g Hz", c.Hz)
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Resample puts each stream of the plan on the common clock, in one launch a stream. The error is a *PlanError if the plan has a mistake,
-// and a *StreamError if a stream cannot be put on the clock. It wraps dataset.ErrNotFound if the recording lacks a stream, ops.ErrTooLarge
-// if there are too many targets for a clock or for the memory, and ops.ErrMissing if the timestamps count steps and have no rate. Nothing
-// is computed then.
+// Resample puts each of the plan's streams on the common clock, with one launch per stream. The error is a *PlanError if the plan
+// has a mistake, and a *StreamError if a stream cannot be put on the clock. It wraps dataset.ErrNotFound if the recording lacks a
+// stream, ops.ErrTooLarge if there are too many targets for a clock or for the memory, and ops.ErrMissing if the timestamps count
+// steps and the rate is unknown. After such an error nothing was computed.
 func Resample(ctx context.Context, device *ops.Device, e *dataset.Episode, plan Plan) (*Resampled, error) {
 	j, err := prepare(e, plan, false)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// WriteArrays writes the arrays times [T], and for each stream NAME.values [T,D], NAME.valid [T], NAME.age [T] and NAME.columns [D]. The
-// writer, for example an *npz.Writer or a *safetensors.Writer, stays open.
+// WriteArrays writes the array times [T], and for each stream NAME.values [T,D], NAME.valid [T], NAME.age [T] and NAME.columns [D].
+// It does not close the writer, for example an *npz.Writer or a *safetensors.Writer.
 func (r *Resampled) WriteArrays(w arrayfile.Writer) error {
 	if err := w.Add("times", r.Times); err != nil {
 		return err
@@ -42,7 +42,7 @@ func add(w arrayfile.Writer, list []array) error {
 }
 
 // WriteArrays writes the arrays values [T,D], valid [T,M], age [T,M], times [T], the names of the M streams, and columns [D], named
-// STREAM.column. The writer, for example an *npz.Writer or a *safetensors.Writer, stays open.
+// STREAM.column. It does not close the writer, for example an *npz.Writer or a *safetensors.Writer.
 func (f *Fused) WriteArrays(w arrayfile.Writer) error {
 	var streams, columns []string
 	for i := range f.Streams {
@@ -61,12 +61,12 @@ func (f *Fused) WriteArrays(w arrayfile.Writer) error {
 	return w.AddStrings("columns", columns)
 }
 
-// WriteFile writes the arrays of WriteArrays to a file: safetensors if its name ends in ".safetensors", else npz. After an error there is
-// no file.
+// WriteFile writes the arrays of WriteArrays to a file: safetensors if its name ends in ".safetensors", else npz. After an error
+// the file does not exist.
 func (r *Resampled) WriteFile(path string) error { return writeFile(path, r.WriteArrays) }
 
-// WriteFile writes the arrays of WriteArrays to a file: safetensors if its name ends in ".safetensors", else npz. After an error there is
-// no file.
+// WriteFile writes the arrays of WriteArrays to a file: safetensors if its name ends in ".safetensors", else npz. After an error
+// the file does not exist.
 func (f *Fused) WriteFile(path string) error { return writeFile(path, f.WriteArrays) }
 
 func writeFile(path string, arrays func(arrayfile.Writer) error) error {

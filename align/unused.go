@@ -39,8 +39,8 @@ func (a *Aligned) fills() bool {
 	return edge == ops.EdgeFill.String() || edge == ops.EdgeHold.String() || a.How.FillGaps || a.Recorded != nil && a.Recorded.Len() == 0
 }
 
-// Unused returns a note about each option of s that has no effect on any of the streams in on, for example a period without angles. name is
-// the stream of the notes, or empty if s are a plan's defaults. The streams need How with its Edge, and Channels.
+// Unused returns a note for each option in s that has no effect on any stream in on, for example a period without angles. name is
+// the Subject of the notes, or empty if s are a plan's defaults. The streams need How.Edge and Channels.
 func (s Sampling) Unused(name string, on ...Aligned) (notes dataset.Notes) {
 	add := func(given bool, code dataset.Code, has func(*Aligned) bool) {
 		if given && len(on) > 0 && !slices.ContainsFunc(on, func(a Aligned) bool { return has(&a) }) {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Ticks returns the targets of a window at an anchor, in nanoseconds from it: the ticks j of the rate with From < j/rate <= To if To is at
-// most 0, else with From <= j/rate < To. Tick j is at floor(j*1e9/rate + 0.5).
+// Ticks returns the targets in a window, in nanoseconds relative to the anchor: the ticks j with From < j/rate <= To if To is at
+// most 0, otherwise with From <= j/rate < To. Tick j is at floor(j*1e9/rate + 0.5).
 func (w Window) Ticks(rate float64) []int64 {
 	lo, hi := w.span(rate)
 	var list []int64
@@ -50,13 +50,15 @@ func steps(d time.Duration, rate, tolerance float64) float64 {
 // diffusionPolicy is the padding that also chooses the windows.
 const diffusionPolicy = "diffusion_policy"
 
-// Anchors returns the number of an episode's ticks, from the first, that have a window. The plan is checked and has a rate. All ticks have
-// one, unless the padding is diffusion_policy: then no window reaches beyond the last tick by more than PadAfter.
+// Anchors returns how many ticks of an episode, from the first on, have a window. The plan must have passed Check and have a rate.
+// Without the padding diffusion_policy every tick has a window. With it, no window reaches beyond the last tick by more than
+// PadAfter.
 //
-// Source: the sequence sampler of the diffusion policy project, as published in 2023. From an episode of n steps it takes the sequences of
-// h steps that begin at steps -before to n-h+after; steps outside the episode are its first or last. Here h is the number of ticks from the
-// first of any window to the last, with the anchor. before is the number of ticks before the anchor, n_obs_steps-1 in its configurations,
-// so the first tick is an anchor. after is PadAfter, n_action_steps-1 steps in its configurations, which leaves out only the last anchors.
+// Source: the sequence sampler in the diffusion policy project, as published in 2023. From an episode with n steps it takes the
+// sequences of h steps that begin at steps -before to n-h+after; steps outside the episode repeat its first or last step. Here h is
+// the number of ticks from the first tick in any window to the last, including the anchor. before is the number of ticks before the
+// anchor, n_obs_steps-1 in its configurations, so the first tick is an anchor. after is PadAfter, n_action_steps-1 steps in its
+// configurations, which excludes only the last anchors.
 func (p *Plan) Anchors(ticks int) int {
 	if p.Padding != diffusionPolicy {
 		return ticks

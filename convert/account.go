@@ -13,8 +13,8 @@ const (
 	cloudsKind = "clouds"
 )
 
-// StreamAccount counts the samples of a stream, the frames of a media stream or the clouds of a series by their fate. Its JSON names are a
-// contract.
+// StreamAccount counts the samples of a stream, the frames of a media stream or the clouds of a series, by their fate. Its JSON
+// names do not change. Two sums hold:
 //
 //	Read = Used + the sum of Dropped
 //	Rows = Valid + OutOfRange + Gapped + NotFinite + Undecoded
@@ -23,24 +23,25 @@ type StreamAccount struct {
 	Kind     string        `json:"kind"` // "stream", "media" or "clouds"
 	Episodes int           `json:"episodes"`
 	Read     int           `json:"read"`
-	Used     int           `json:"used"`              // the written rows depend on them
-	Dropped  dataset.Notes `json:"dropped,omitempty"` // why; Count is the samples
-	Rows     int           `json:"rows"`              // that were written
+	Used     int           `json:"used"`              // samples that the written rows depend on
+	Dropped  dataset.Notes `json:"dropped,omitempty"` // the reasons; Count is the number of samples
+	Rows     int           `json:"rows"`              // written rows
 	Valid    int           `json:"valid"`
-	// OutOfRange, Gapped and NotFinite are as in align.StreamReport: rows that a plan made where there is nothing to trust.
+	// OutOfRange, Gapped and NotFinite are rows without a valid value, because a plan's clock has ticks there; see
+	// align.StreamReport.
 	OutOfRange int `json:"out_of_range"`
 	Gapped     int `json:"gapped"`
 	NotFinite  int `json:"not_finite"`
-	// Undecoded are rows of a camera with a frame that cannot be decoded, which is otherwise valid.
+	// Undecoded counts rows of a camera with a frame that cannot be decoded and is otherwise valid.
 	Undecoded int `json:"undecoded,omitempty"`
-	// AcrossGaps are the rows that were made in a gap, which is a step longer than dataset.Stats.Limit, be they valid or not.
+	// AcrossGaps counts rows inside a gap, a step longer than dataset.Stats.Limit, valid or not.
 	AcrossGaps int `json:"across_gaps"`
-	// Rounded counts recorded whole numbers that float64 does not hold, for example 1<<53+1: they were rounded.
+	// Rounded counts recorded whole numbers that float64 rounds, for example 1<<53+1.
 	Rounded int `json:"rounded_integers"`
 }
 
-// BalanceError is an account that does not add up, or that differs from the written samples. It is a defect of this program or of a reader.
-// The piece does not get its name.
+// BalanceError reports an account that does not add up, or differs from the written samples. It is a bug in this program or in a
+// reader. The piece is not written.
 type BalanceError struct {
 	Episode, Stream, Got, Want string
 }

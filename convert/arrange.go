@@ -73,7 +73,7 @@ func (c *Conversion) arrange(e *dataset.Episode) (*arranged, error) {
 				s.Kinds = noKinds
 			}
 			if s.Normalise = "none"; !slices.Contains(frameKinds, s.Kind) || len(s.Kinds)+len(s.Columns) > 0 {
-				got := fmt.Sprintf("kind %q of the camera %s, or columns of it", s.Kind, s.Name)
+				got := fmt.Sprintf("method %q of the camera %s, or columns of it", s.Kind, s.Name)
 				return nil, refuse("Plan", got, "previous, nearest or next: there is nothing between two frames")
 			}
 		} else if named {
@@ -139,8 +139,8 @@ func later(s *dataset.Stream, by time.Duration) (err error) {
 	return err
 }
 
-// Unwritten returns the streams and cameras that the options name and that no episode of the output has: those of Options.Media and of the plan. The shards
-// are all of the output.
+// Unwritten returns the streams and cameras that Options.Media or the plan names and that no episode in the output has. shards are
+// the reports of all shards.
 func Unwritten(shards []*Report, opt Options) (names []string) {
 	asked := slices.Clone(opt.Media)
 	if opt.Plan != nil {

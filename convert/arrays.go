@@ -16,12 +16,13 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// NPZ is numpy archives, one an episode: NAME.values [S,D], NAME.times [S] and NAME.columns [D] of each stream, or one times [T] where all
-// have one clock, and by a plan NAME.valid [T] and NAME.age [T] too. Whole numbers are of the type that they were recorded as, or the least
-// that holds a stream's columns. They have no frames and no clouds.
+// NPZ returns the target for numpy archives, one per episode. Each stream has NAME.values [S,D], NAME.times [S] and NAME.columns
+// [D]; if all streams have one clock, there is a single times [T]. With a plan there are also NAME.valid [T] and NAME.age [T].
+// Whole numbers keep their recorded type, or get the smallest type that holds the stream's columns. Frames and clouds are left out.
 func NPZ() Target { return arrays{"npz"} }
 
-// Safetensors is files of safetensors, one an episode, with the arrays of NPZ; the lists of columns are JSON in the metadata.
+// Safetensors returns the target for safetensors files, one per episode, with the same arrays as NPZ; the column names are JSON in
+// the metadata.
 func Safetensors() Target { return arrays{"safetensors"} }
 
 type arrays struct{ format string }

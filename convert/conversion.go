@@ -11,6 +11,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/fault"
+	"github.com/robocache/robocache/internal/schema"
 )
 
 // Conversion is a set of open inputs and the output to make from them. Its methods are for one goroutine at a time.
@@ -27,11 +28,11 @@ type Conversion struct {
 	own      bool // a shard has checked that all files at the output belong to this conversion
 }
 
-// New opens inputs and checks the options. Episodes are numbered one input after the other. Nothing is written.
+// New opens inputs and checks the options. Episodes are numbered across all inputs, in their order. Nothing is written.
 //
-// The output is a folder, unless the target writes files and the output has their ending, for example out.npz: then it is that file, which
-// is replaced. The inputs must have one episode then, unless a file of the target holds several. A mistake in the options is an
-// *OptionError or *align.PlanError, an input that cannot be opened an *InputError.
+// The output is a folder. If the target writes files and out has their extension, for example out.npz, the output is that file, and
+// an existing one is replaced. Then the inputs must have one episode in total, unless a file of the target holds several. If the
+// options are invalid, the error is an *OptionError or *align.PlanError; if an input cannot be opened, an *InputError.
 func New(ctx context.Context, inputs []string, out string, t Target, opt Options) (*Conversion, error) {
 	if err := opt.check(); err != nil {
 		return nil, err
@@ -46,7 +47,9 @@ func New(ctx context.Context, inputs []string, out string, t Target, opt Options
 	if err != nil {
 		return nil, err
 	}
-	list, err := open(ctx, inputs, opt.Reading)
+	reading := opt.Reading
+	reading.Lists = t.Traits().Lists
+	list, err := open(ctx, inputs, reading)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +69,7 @@ func New(ctx context.Context, inputs []string, out string, t Target, opt Options
 		err := refuse("output", fmt.Sprintf("%s, one file, for %d episodes in %d shards", out, c.episodes, opt.Shards), "the name of a folder")
 		return nil, errors.Join(err, c.Close())
 	}
-	c.head = Head{Version: version, Target: t.Name(), Settings: settings, Strict: opt.Reading.Strict, Rate: opt.Reading.Rate, Clock: opt.Reading.Clock,
+	c.head = Head{Schema: schema.Of(schema.Conversion), Version: version, Target: t.Name(), Settings: settings, Strict: opt.Reading.Strict, Rate: opt.Reading.Rate, Clock: opt.Reading.Clock,
 		Stretch: opt.Reading.Stretch, TaskFrom: opt.Reading.TaskFrom, Definitions: opt.Reading.Definitions, Media: opt.Media, KeepInvalid: opt.KeepInvalid, Plan: planText(opt.Plan), Shards: opt.Shards, Episodes: c.episodes, Listing: listing(list)}
 	return c, nil
 }
@@ -74,7 +77,7 @@ func New(ctx context.Context, inputs []string, out string, t Target, opt Options
 // Close closes the inputs. Close twice is fine.
 func (c *Conversion) Close() error { return closeAll(c.inputs) }
 
-// Episodes returns how many episodes a shard has.
+// Episodes returns the number of episodes in a shard.
 func (c *Conversion) Episodes(shard int) int { return c.begins[shard+1] - c.begins[shard] }
 
 func (c *Conversion) wantsMedia(name string) bool {

@@ -16,7 +16,7 @@ func TestDefaultsOfAPlanFileHoldAsInFuse(t *testing.T) {
 	in := write(t, recorded(t, 1, 40, true))
 	recording := episodes(t, in)[0]
 	column := recording.Stream("state").Columns[0].Name
-	plan, err := planfile.Parse("p.yaml", []byte("version: 1\nrate: 20\ndefaults: {offset: 100ms, kind: {\""+column+"\": previous}}\nstreams: [{name: state, offset: 0s}]\n"))
+	plan, err := planfile.Parse("p.yaml", []byte("version: 1\nrate: 20\ndefaults: {offset: 100ms, method: {\""+column+"\": previous}}\nstreams: [{name: state, offset: 0s}]\n"))
 	require.NoError(t, err)
 	out := filepath.Join(t.TempDir(), "out")
 	converts(t, out, MCAP(mcap.Protobuf), Options{Plan: &plan, Device: cpu(t)}, in)

@@ -64,7 +64,7 @@ func TestWhyAnEpisodeLacksAStream(t *testing.T) {
 func TestCamerasThatLeRobotCannotHaveHaveACode(t *testing.T) {
 	l := &leRobotWriter{}
 	times := []int64{0, 1}
-	_, why := l.media(context.Background(), &dataset.Media{Name: "m", Times: times, Encoding: "rgb16", Source: deepFrames{}}, times)
+	_, why := l.media(context.Background(), &dataset.Media{Name: "m", Times: times, Encoding: "8UC3", Source: deepFrames{}}, times)
 	assert.Equal(t, dataset.CodeFramesUndecoded, why.Code)
 }
 

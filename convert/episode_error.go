@@ -13,15 +13,15 @@ import (
 	"github.com/robocache/robocache/internal/video"
 )
 
-// RefusedError is an episode that a format cannot take.
+// RefusedError reports an episode that a format cannot hold.
 type RefusedError struct{ Err error }
 
 func (e *RefusedError) Error() string { return e.Err.Error() }
 
-// Unwrap returns why.
+// Unwrap returns the reason.
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// EpisodeError is an episode that ended a conversion.
+// EpisodeError reports an episode that ended a conversion.
 type EpisodeError struct {
 	Number int    // counted over all inputs
 	Input  string // its path
@@ -30,10 +30,11 @@ type EpisodeError struct {
 
 func (e *EpisodeError) Error() string { return fmt.Sprintf("%s: %v", e.Input, e.Err) }
 
-// Unwrap returns why.
+// Unwrap returns the reason.
 func (e *EpisodeError) Unwrap() error { return e.Err }
 
-// SpoiledError names written episodes that lost a stream, because a later episode has it. The piece is made again without them.
+// SpoiledError names written episodes that lack a stream, which became known because a later episode has it. The piece is made
+// again without them.
 type SpoiledError struct{ Episodes map[int]error }
 
 func (e *SpoiledError) Error() string { return e.Episodes[e.first()].Error() }

@@ -24,7 +24,7 @@ type input struct {
 	files []sources.File // hashes has some of them
 }
 
-// InputError is an input that cannot be opened.
+// InputError reports an input that cannot be opened.
 type InputError struct {
 	Path string
 	Err  error
@@ -32,7 +32,7 @@ type InputError struct {
 
 func (e *InputError) Error() string { return fmt.Sprintf("convert: %s: %v", e.Path, e.Err) }
 
-// Unwrap returns why.
+// Unwrap returns the reason.
 func (e *InputError) Unwrap() error { return e.Err }
 
 // open opens inputs; their episodes are numbered one input after the other.
@@ -153,7 +153,10 @@ func hashed(ctx context.Context, list []input, shard, shards int) ([]InputReport
 	j := 0
 	for i := range list {
 		in := &list[i]
-		r := InputReport{Path: in.path, Format: in.from.Format(), Episodes: in.from.Len(), Files: len(in.files), Absent: AbsentOf(in.info.Absent()), Hashed: []sources.File{}}
+		r := InputReport{Path: in.path, Format: in.from.Format(), Episodes: in.from.Len(), Files: len(in.files), Hashed: []sources.File{}}
+		if n := in.info.Absent(); n != nil {
+			r.Notes.Add(*n)
+		}
 		others := sha256.New()
 		for _, f := range in.files {
 			if j++; (j-1)%shards == shard {

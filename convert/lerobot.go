@@ -15,20 +15,20 @@ import (
 	lerobotwrite "github.com/robocache/robocache/dataset/lerobot/write"
 )
 
-// LeRobot is the target of LeRobot v3.0 datasets. A piece is one dataset.
+// LeRobot returns the target for LeRobot v3.0 datasets. A piece is one dataset.
 //
 // Frame i of an episode is at i/FPS. If it was recorded at another time, two kinds of columns keep that time in whole nanoseconds:
-// capture_time of the row, and capture_time.<camera> of the camera's frame. The dataset has them if the first episode is resampled or has
-// other times than i/FPS, or if an input has them; an episode without them gets the times of its rows. Videos of LeRobot datasets are
-// copied without decoding if each row has the next frame.
+// capture_time for the row, and capture_time.<camera> for the camera's frame. The dataset has them if the first episode is
+// resampled, or has times other than i/FPS, or if an input has them. An episode without them gets its row times. Videos from
+// LeRobot datasets are copied without decoding if each row has the next frame.
 //
-// Clouds, cameras of more than 8 bits (mostly depth) and video without a decoder are left out and listed. A stream with NaN or an infinity
-// in all episodes is left out too, because the statistics of a policy would be NaN. If the options name such a stream, or if its name is an
-// observation or action, the episode is refused instead.
+// Clouds, cameras with more than 8 bits (mostly depth) and video without a decoder are left out with a note. A stream with NaN or
+// infinite values in all episodes is left out too, because the statistics for a policy would be NaN. If the options name such a
+// stream, or if its name is an observation or action, the episode is refused instead.
 //
-// The first whole episode determines the streams of the dataset. An episode that lost some of them, because they are unreadable, unordered,
-// empty or not finite, is refused with that reason at any position. If a later episode shows the loss, a *SpoiledError makes the piece
-// again without it.
+// The first complete episode defines the dataset's streams. An episode that lost some of them, because they are unreadable,
+// unordered, empty or not finite, is refused with that reason in any position. If a later episode reveals the loss, a *SpoiledError
+// makes the piece again without the damaged episode.
 func LeRobot(opt LeRobotOptions) (Target, error) {
 	opt.Cameras, opt.Codec, opt.Extra = cmp.Or(opt.Cameras, Cameras[0]), cmp.Or(opt.Codec, "av1"), cmp.Or(opt.Extra, Extras[0])
 	switch {
@@ -62,7 +62,7 @@ type toLeRobot struct{ opt LeRobotOptions }
 func (t *toLeRobot) Name() string { return "lerobot" }
 
 func (t *toLeRobot) Traits() Traits {
-	return Traits{Rows: true, Whole: true, Unmasked: true, Integers: true}
+	return Traits{Rows: true, Whole: true, Unmasked: true, Integers: true, Lists: true}
 }
 
 func (t *toLeRobot) Settings() any { return t.opt }
@@ -197,7 +197,9 @@ func changed(before, after lerobotwrite.Report) (notes dataset.Notes) {
 	}
 	for i, n := range after.Notes {
 		if i >= len(before.Notes) || n.Count > before.Notes[i].Count {
-			n.Count = 1
+			if i < len(before.Notes) {
+				n.Count -= before.Notes[i].Count
+			}
 			notes = append(notes, n)
 		}
 	}

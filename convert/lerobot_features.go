@@ -13,11 +13,11 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// ExtraStreamError is an episode with a stream or camera that the first episode lacks, so that the dataset would lose it.
+// ExtraStreamError reports an episode with a stream or camera that the first episode lacks, so the dataset would lose it.
 type ExtraStreamError struct {
-	Streams []string // by their names in the recording
+	Streams []string // names in the recording
 	Episode string
-	Number  int // of the episode
+	Number  int // the episode's number
 	First   string
 }
 

@@ -116,7 +116,7 @@ func noteOf(r *Report, code dataset.Code) *dataset.Note {
 
 // The plan that a report has is one that can be read.
 func TestThePlanOfAReportIsAPlan(t *testing.T) {
-	plan, err := planfile.Parse("p.yaml", []byte("version: 1\nrate: 20\nstreams: [{name: s, from: state, kind: {\"0\": previous}, max_gap: 1s, fill: .nan}]\nfilter: {task: task 1}\nshuffle: none\n"))
+	plan, err := planfile.Parse("p.yaml", []byte("version: 1\nrate: 20\nstreams: [{name: s, from: state, method: {\"0\": previous}, max_gap: 1s, fill: .nan}]\nfilter: {task: task 1}\nshuffle: none\n"))
 	require.NoError(t, err)
 	out := filepath.Join(t.TempDir(), "out")
 	converts(t, out, NPZ(), Options{Plan: &plan, Device: cpu(t)}, write(t, recorded(t, 1, 40, false)))

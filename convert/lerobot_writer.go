@@ -12,34 +12,34 @@ import (
 	"github.com/robocache/robocache/internal/recognise"
 )
 
-// LeRobotOptions are the options for writing a LeRobot v3.0 dataset. The rate is the plan's, or that of the first episode.
+// LeRobotOptions are the settings for a LeRobot v3.0 dataset. The rate comes from the plan, or else from the first episode.
 type LeRobotOptions struct {
-	// RobotType is the robot's name in info.json. Empty is the inputs' own name, if they agree.
+	// RobotType is the robot's name in info.json. Empty takes the inputs' name if they agree.
 	RobotType string `json:"robot_type,omitempty"`
-	// Task is the task of episodes that have none.
+	// Task is the task for episodes without one.
 	Task string `json:"task,omitempty"`
-	// Names gives streams and media other names. A topic, "/arm/joint_states", is "arm.joint_states" unless it does, and a camera of one
-	// "observation.images.arm.camera", as one that a plan calls "wrist" is "observation.images.wrist"; others keep their names, with dots
-	// for slashes.
+	// Names renames streams and media. By default a topic "/arm/joint_states" becomes "arm.joint_states", a camera topic
+	// "/arm/camera" becomes "observation.images.arm.camera", and a camera that a plan calls "wrist" becomes
+	// "observation.images.wrist". Other names stay, with dots in place of slashes.
 	Names map[string]string `json:"names,omitempty"`
-	// State and Action are the streams that are joined, column by column, to observation.state and action, which LeRobot's policies read.
+	// State and Action are streams to join, column by column, into observation.state and action, which LeRobot's policies read.
 	State  []string `json:"state,omitempty"`
 	Action []string `json:"action,omitempty"`
-	// Cameras is the form of media that are no video of a LeRobot dataset: "video", "image", or "auto", which is the default: a frame that
-	// is PNG or JPEG and needs no plan stays an image, byte for byte, and the rest becomes video.
+	// Cameras is the form of media that are not videos in a LeRobot dataset: "video", "image" or "auto" (the default). With "auto",
+	// PNG and JPEG frames stay images, byte for byte, if there is no plan, and everything else becomes video.
 	Cameras string `json:"cameras,omitempty"`
-	// Extra is the rule for streams and cameras that the first written episode lacks, because all episodes of a dataset have the same: one
-	// of Extras, "error" unless given.
+	// Extra is the rule for streams and cameras that the first written episode lacks, because all episodes in a dataset must have
+	// the same. It is one of Extras; empty means "error".
 	Extra string `json:"extra,omitempty"`
-	// Codec is that of video: one of lerobotwrite.Codecs, av1 unless given, as in LeRobot.
+	// Codec is the video codec, one of lerobotwrite.Codecs; empty means av1, as in LeRobot.
 	Codec string `json:"codec,omitempty"`
 }
 
-// Extras are the values of LeRobotOptions.Extra: an *ExtraStreamError ends the conversion; the stream is left out of all episodes and
-// counted; or an episode with such a stream is skipped.
+// Extras are the values for LeRobotOptions.Extra. "error": an *ExtraStreamError ends the conversion. "drop": the stream is left out
+// of all episodes and counted. "skip": an episode with such a stream is skipped.
 var Extras = []string{"error", "drop", "skip"}
 
-// Cameras are the values of LeRobotOptions.Cameras.
+// Cameras are the values for LeRobotOptions.Cameras.
 var Cameras = []string{"auto", "video", "image"}
 
 // leRobotWriter writes a dataset. The first episode determines the rate and the features.

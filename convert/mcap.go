@@ -14,9 +14,9 @@ import (
 	"github.com/robocache/robocache/internal/video"
 )
 
-// MCAP is files of messages, one an episode: a topic of each stream, camera and series of clouds, as mcap.Writer.Episode writes them; by a
-// plan a topic NAME.valid of each stream too. A video that cannot be there as it is, since its packets need the head of its file or others
-// that the plan leaves out, is written as JPEG images, with a note.
+// MCAP returns the target for MCAP files, one per episode, with a topic for each stream, camera and cloud series, as
+// mcap.Writer.Episode writes them. With a plan there is also a topic NAME.valid for each stream. Some videos cannot be copied,
+// because their packets need the file header or frames that the plan leaves out. They are written as JPEG images, with a note.
 func MCAP(encoding mcap.Encoding) Target { return messages{encoding} }
 
 type messages struct{ encoding mcap.Encoding }

@@ -8,9 +8,9 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// LostError is an episode that lost streams or cameras that other episodes have, with the reasons.
+// LostError reports an episode that lost streams or cameras that other episodes have, with the reasons.
 type LostError struct {
-	Notes dataset.Notes // of each; Subject is its name in the recording
+	Notes dataset.Notes // one per stream or camera; Subject is its name in the recording
 }
 
 func (e *LostError) Error() string {

@@ -12,38 +12,41 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// MostShards is how many shards an output may have.
+// MostShards is the largest number of shards in an output.
 const MostShards = 99999
 
-// Options are the options of a conversion. The zero value keeps every recording on its own clocks.
+// Options are the settings of a conversion. The zero value keeps every recording on its own clocks.
 type Options struct {
-	// Reading is how inputs are opened. With Strict an episode that cannot be read or aligned is an error; else it is skipped and listed.
+	// Reading is used to open the inputs. With Strict, an episode that cannot be read or aligned is an error; otherwise it is
+	// skipped and listed.
 	Reading dataset.Options
-	// Plan puts every episode on one clock; nil keeps the clocks. Its windows, padding and normalisation are a loader's business.
+	// Plan puts every episode on one clock; nil keeps the recorded clocks. Its windows, padding and normalisation have no effect
+	// here, because they are for a loader.
 	Plan *align.Plan
-	// Device resamples. A plan needs it.
+	// Device runs the interpolation. A plan requires it.
 	Device *ops.Device
-	// Media are the media streams to take, by their names in the recordings; all unless given. An empty name takes none.
+	// Media are the media streams to take, by their names in the recordings; nil takes all, and a list with one empty name takes
+	// none.
 	Media []string
-	// KeepInvalid keeps the rows at the ends of a plan's clock in which not every stream is valid, if the target has no place for validity:
+	// KeepInvalid keeps the rows at both ends of a plan's clock where some stream is not valid, for targets that cannot mark them:
 	// see Traits.Unmasked.
 	KeepInvalid bool
-	// Shards is how many parts the output is made in, each of a run of episodes with about as many frames as any other; 0 is 1.
+	// Shards is the number of parts of the output. Each part is a run of episodes with about the same number of frames; 0 means 1.
 	Shards int
-	// Workers is how many episodes are worked on at a time; 0 is one a processor.
+	// Workers is the number of episodes in work at the same time; 0 means one per processor.
 	Workers int
-	// Progress is called whenever an episode is done, or was done before, by one goroutine at a time. It may be nil.
+	// Progress is called when an episode is finished, or was already finished, by one goroutine at a time. It may be nil.
 	Progress func(Progress)
 }
 
-// Progress is how far a shard is.
+// Progress is the state of a shard.
 type Progress struct {
 	Done, Of int // episodes
-	Samples  int // that were read, in those
-	Before   int // episodes of Done that an earlier conversion had done
+	Samples  int // samples that were read in Done episodes
+	Before   int // episodes in Done that an earlier conversion finished
 }
 
-// OptionError is an option, an input or an output that cannot be.
+// OptionError reports an invalid option, input or output.
 type OptionError = dataset.OptionError
 
 // refuse returns the *OptionError of an option.

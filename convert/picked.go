@@ -12,12 +12,12 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Picked is the source of a media stream on a plan's clock: row i has frame Frames[i] of Recorded, which may come several times or not at
-// all. Valid[i] is 0 where the plan trusts no frame. As a frame belongs to the tick that it was picked for, the stream's times are the
-// clock's; the frame's own is Recorded.Times[Frames[i]].
+// Picked is the source of a media stream on a plan's clock. Row i shows frame Frames[i] of Recorded; a frame may be shown several
+// times or not at all. Valid[i] is 0 if the plan has no valid frame there. The stream's times are the clock's, because a frame
+// belongs to its tick; the frame's own time is Recorded.Times[Frames[i]].
 //
-// A video's frames need others, so that those of a row cannot be taken out of it as they are: of a video the stream's encoding is rgb8, and
-// ReadFrame decodes, quickly when rows are asked for in order.
+// A video frame depends on other frames, so it cannot be copied alone. For a video the stream's encoding is rgb8, and ReadFrame
+// decodes, which is fast if rows are read in order.
 type Picked struct {
 	Recorded *dataset.Media
 	Frames   []int
@@ -30,7 +30,7 @@ type Picked struct {
 	stop func()
 }
 
-// ReadFrame returns the frame of row i.
+// ReadFrame returns the frame for row i.
 func (p *Picked) ReadFrame(ctx context.Context, i int) ([]byte, error) {
 	if !p.Recorded.IsVideo() {
 		return p.Recorded.Frame(ctx, p.Frames[i])
@@ -45,7 +45,7 @@ func (p *Picked) ReadFrame(ctx context.Context, i int) ([]byte, error) {
 	return slices.Clone(pixels), err
 }
 
-// DepthInfo returns that of the recording.
+// DepthInfo returns the recorded camera's DepthInfo.
 func (p *Picked) DepthInfo() string { return lerobotwrite.DepthInfo(p.Recorded) }
 
 // ahead is how many frames a decoder is let go on to the one that is wanted, before it begins anew there.

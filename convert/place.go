@@ -44,7 +44,7 @@ func placeOf(out string, t Traits, single bool, shard, shards int) place {
 	return p
 }
 
-// BusyError is an output that another program is making. It is an *OptionError, too.
+// BusyError reports an output that another program is making. errors.As also finds an *OptionError in it.
 type BusyError struct{ Option OptionError }
 
 func (e *BusyError) Error() string { return e.Option.Error() }

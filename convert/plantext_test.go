@@ -19,10 +19,10 @@ func TestPlansThatSayTheSameHaveTheSameText(t *testing.T) {
 		require.NoError(t, err)
 		return string(planText(&p))
 	}
-	a := "rate: 50\nstreams: [{name: a, kind: previous, max_gap: 100ms}]"
-	assert.Equal(t, text(a), text("# why\nrate: 50.0\nstreams:\n- name: a\n  kind: previous\n  max_gap: 0.1s\n"))
-	for _, other := range []string{"rate: 51\nstreams: [{name: a, kind: previous, max_gap: 100ms}]", "rate: 50\nstreams: [{name: a, kind: previous, max_gap: 101ms}]",
-		"rate: 50\nstreams: [{name: a, kind: previous}]", a + "\nfilter: {success: true}"} {
+	a := "rate: 50\nstreams: [{name: a, method: previous, max_gap: 100ms}]"
+	assert.Equal(t, text(a), text("# why\nrate: 50.0\nstreams:\n- name: a\n  method: previous\n  max_gap: 0.1s\n"))
+	for _, other := range []string{"rate: 51\nstreams: [{name: a, method: previous, max_gap: 100ms}]", "rate: 50\nstreams: [{name: a, method: previous, max_gap: 101ms}]",
+		"rate: 50\nstreams: [{name: a, method: previous}]", a + "\nfilter: {success: true}"} {
 		assert.NotEqual(t, text(a), text(other))
 	}
 	both := align.Plan{Rate: 1, Defaults: align.Sampling{Kind: "linear", Kinds: []align.ColumnKind{{Columns: "a", Kind: "next"}}}, Filter: dataset.Filter{Success: &yes}}

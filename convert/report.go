@@ -7,109 +7,96 @@ import (
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/schema"
 	"github.com/robocache/robocache/internal/sources"
 )
 
 // version is that of reports and journals.
-const version = 2
+const version = 3
 
-// Report lists the inputs of a shard and counts every sample that was read. It is written next to the pieces when the shard is done. It
-// depends on the inputs and the options only. Its JSON names are a contract.
+// Report lists the inputs of a shard and counts every sample that was read. It is written next to the pieces when the shard is
+// finished. It depends on the inputs and the options only. Its JSON names do not change.
 type Report struct {
 	Head
 	Inputs []InputReport `json:"inputs"`
-	// Read, Converted, Skipped and Filtered count the episodes: all of the shard, written, not readable or writable, and rejected by the
-	// plan's filter. Read is the sum of the others.
+	// Read, Converted, Skipped and Filtered count episodes: all in the shard, written, not readable or writable, and rejected by
+	// the plan's filter. Read is the sum of the other three.
 	Read      int `json:"episodes_read"`
 	Converted int `json:"episodes_converted"`
 	Skipped   int `json:"episodes_skipped"`
 	Filtered  int `json:"episodes_filtered"`
-	Rows      int `json:"rows"` // of the episodes' common clocks
-	// LeftOut counts rows at the ends of the clocks that were left out because not every stream is valid there. NotValid counts such rows
-	// among Rows, if the format has no place for validity.
+	Rows      int `json:"rows"` // rows on the episodes' common clocks
+	// LeftOut counts rows at the ends of the clocks that were left out because some stream is not valid there. NotValid counts such
+	// rows inside Rows, if the format cannot mark them.
 	LeftOut  int             `json:"rows_left_out"`
 	NotValid int             `json:"rows_not_valid"`
 	Streams  []StreamAccount `json:"streams"`
-	// Losses are notes about content that readers did not return: left out, broken, or lost by the recorder. Notes are choices and changes.
+	// Losses are notes about content that readers could not return: left out, broken, or lost by the recorder. Notes are choices
+	// and changes.
 	Losses dataset.EpisodeNotes `json:"losses"`
-	Notes  dataset.EpisodeNotes `json:"remarks"`
+	Notes  dataset.EpisodeNotes `json:"notes"`
 	Pieces []PieceReport        `json:"pieces"`
 
-	// Before is how many pieces were there already, whole. It is not written.
+	// Before is the number of pieces that were already complete. It is not written to the file.
 	Before int `json:"-"`
 }
 
-// Head is the request of a conversion. Shards belong together if their heads differ in Shard only.
+// Head is the request for a conversion. Shards belong together if their heads differ only in Shard.
 type Head struct {
+	Schema   schema.Schema   `json:"schema"`
 	Version  int             `json:"version"`
 	Target   string          `json:"target"`
-	Settings json.RawMessage `json:"settings"` // the target's
+	Settings json.RawMessage `json:"settings"` // the target's options
 	Strict   bool            `json:"strict,omitempty"`
-	Rate     float64         `json:"rate,omitempty"`  // of recordings without times
-	Clock    string          `json:"clock,omitempty"` // of those that recordings have
+	Rate     float64         `json:"rate,omitempty"`  // rate for recordings without times
+	Clock    string          `json:"clock,omitempty"` // clock to read, if recordings have several
 	Stretch  int             `json:"stretch,omitempty"`
 	TaskFrom string          `json:"task_from,omitempty"`
 	Media    []string        `json:"media,omitempty"`
-	// Definitions are folders and files of message definitions, as they were given.
+	// Definitions are the folders and files with message definitions, as given.
 	Definitions []string `json:"definitions,omitempty"`
 	KeepInvalid bool     `json:"keep_invalid,omitempty"`
-	// Plan is the part of the plan that affects the output, as in a plan file: planfile.Parse reads it.
+	// Plan is the part of the plan that affects the output, in the form of a plan file: planfile.Parse reads it.
 	Plan     json.RawMessage `json:"plan,omitempty"`
 	Shard    int             `json:"shard"` // from 0
 	Shards   int             `json:"shards"`
-	Episodes int             `json:"episodes"` // of the inputs, in all shards
-	Listing  string          `json:"listing"`  // SHA-256 of the names and sizes of all files of the inputs
+	Episodes int             `json:"episodes"` // in the inputs, over all shards
+	Listing  string          `json:"listing"`  // SHA-256 over the names and sizes of all input files
 }
 
-// InputReport is an input.
+// InputReport describes an input.
 type InputReport struct {
-	Path     string `json:"path"`
-	Format   string `json:"format"`
-	Episodes int    `json:"episodes"`
-	Files    int    `json:"files"`
-	// Absent counts declared episodes that are not there; nil if all are there.
-	Absent *Absent        `json:"absent,omitempty"`
-	Hashed []sources.File `json:"hashed"` // those files that this shard hashed: each file is hashed by one
-	// Modified is, of one of several shards, a SHA-256 of when the other files were written last.
+	Path     string         `json:"path"`
+	Format   string         `json:"format"`
+	Episodes int            `json:"episodes"`
+	Files    int            `json:"files"`
+	Notes    dataset.Notes  `json:"notes,omitempty"` // about declared episodes that are missing
+	Hashed   []sources.File `json:"hashed"`          // files that this shard hashed; each file is hashed by one shard
+	// Modified is a SHA-256 over the modification times of the other files, if there are several shards.
 	Modified string `json:"modified,omitempty"`
 }
 
-// Absent counts declared episodes of an input that are not there. Its JSON names are a contract.
-type Absent struct {
-	Episodes int    `json:"episodes"` // that are not there
-	Declared int    `json:"declared"` // out of this number
-	Why      string `json:"why"`      // the reason of the first
-}
-
-// AbsentOf returns the counts of a note, or nil if there is none.
-func AbsentOf(n *dataset.Note) *Absent {
-	if n == nil {
-		return nil
-	}
-	return &Absent{n.Count, n.Of, n.Cause.Error()}
-}
-
-// PieceReport is a file or folder of the output.
+// PieceReport describes a file or folder in the output.
 type PieceReport struct {
-	Path     string          `json:"path"` // below the output, with slashes; empty for the output itself, and where no episode is in it
+	Path     string          `json:"path"` // relative to the output, with slashes; empty for the output itself, and if it has no episode
 	Bytes    int64           `json:"bytes"`
-	SHA256   string          `json:"sha256"` // of the file; of a folder, of its files' names, sizes and hashes
+	SHA256   string          `json:"sha256"` // of the file; for a folder, over its file names, sizes and hashes
 	Episodes []EpisodeReport `json:"episodes"`
 }
 
-// EpisodeReport is an episode.
+// EpisodeReport describes an episode.
 type EpisodeReport struct {
 	Number   int           `json:"number"` // counted over all inputs
 	Input    int           `json:"input"`
-	Index    int           `json:"index"` // the input's own number
+	Index    int           `json:"index"` // number in the input
 	Name     string        `json:"name"`
 	Task     string        `json:"task,omitempty"`
 	Success  *bool         `json:"success,omitempty"`
 	Rows     int           `json:"rows"`
 	LeftOut  int           `json:"rows_left_out,omitempty"`  // as in Report
 	NotValid int           `json:"rows_not_valid,omitempty"` // as in Report
-	Skipped  *dataset.Note `json:"skipped,omitempty"`        // why it was not converted; nil if it was
-	// Filtered is the field of the plan's filter that it does not pass.
+	Skipped  *dataset.Note `json:"skipped,omitempty"`        // the reason why it was not converted; nil if it was
+	// Filtered is the field in the plan's filter that rejects the episode.
 	Filtered dataset.FilterField `json:"filtered,omitempty"`
 }
 
@@ -119,7 +106,7 @@ type entry struct {
 	Report  PieceReport          `json:"report"`
 	Streams []StreamAccount      `json:"streams"`
 	Losses  dataset.EpisodeNotes `json:"losses"`
-	Notes   dataset.EpisodeNotes `json:"remarks"`
+	Notes   dataset.EpisodeNotes `json:"notes"`
 }
 
 // converted reports whether there is an episode in the piece.
@@ -161,11 +148,11 @@ func (r *Report) check(episodes int) error {
 	return nil
 }
 
-// NothingError is a conversion without a converted episode.
+// NothingError reports a conversion without a converted episode.
 type NothingError struct {
 	Episodes int
-	First    *dataset.Note // why the first was not
-	Filtered bool          // none was skipped: the plan's filter wants none
+	First    *dataset.Note // why the first was not converted
+	Filtered bool          // no episode was skipped: the plan's filter rejects all
 }
 
 func (e *NothingError) Error() string {
@@ -200,11 +187,11 @@ func (r *Report) nothing() error {
 
 // SkippedInput is an input with skipped episodes.
 type SkippedInput struct {
-	Input    string        `json:"input"`    // its path
-	Episodes int           `json:"episodes"` // that it has in these shards
+	Input    string        `json:"input"`    // the input's path
+	Episodes int           `json:"episodes"` // number of its episodes in these shards
 	Skipped  int           `json:"skipped"`
-	First    *dataset.Note `json:"first"` // why the first was
-	Whole    bool          `json:"whole"` // all that it has, and that the plan wants, were
+	First    *dataset.Note `json:"first"` // why the first was skipped
+	Whole    bool          `json:"whole"` // all its episodes that the plan accepts were skipped
 }
 
 // SkippedInputs returns the inputs with skipped episodes, in input order.
@@ -239,7 +226,7 @@ func SkippedInputs(shards []*Report) []SkippedInput {
 	return list
 }
 
-// Total returns the accounts of several shards together, streams of the same name as one.
+// Total adds up the accounts of several shards, by stream name.
 func Total(shards []*Report) (all []StreamAccount) {
 	for _, r := range shards {
 		all = sum(all, r.Streams)

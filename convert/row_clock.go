@@ -10,10 +10,10 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// ClockError is an episode with several clocks for a format that needs one.
+// ClockError reports an episode with several clocks for a format that needs one.
 type ClockError struct {
 	Target, Episode string
-	A, B            string // two streams whose timestamps differ
+	A, B            string // two streams with different timestamps
 }
 
 func (e *ClockError) Error() string {
@@ -71,7 +71,7 @@ func rateOf(times []int64, said float64) float64 {
 	return whole
 }
 
-// ShortError is an episode with fewer frames of a camera than rows, for example because a video ends before its table.
+// ShortError reports an episode with fewer camera frames than rows, for example because a video ends before its table.
 type ShortError struct {
 	Camera       string
 	Frames, Rows int

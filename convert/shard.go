@@ -15,19 +15,20 @@ import (
 	"github.com/robocache/robocache/internal/inorder"
 )
 
-// Shard makes one shard of the output, counted from 0, and returns its report, which is in the output too, as convert.json or
-// convert-00003-of-00008.json, unless the output is one file. The bytes of the shards do not depend on the order or the number of programs
-// that make them.
+// Shard makes one shard of the output, counted from 0, and returns its report. The report is also written to the output as
+// convert.json or convert-00003-of-00008.json, unless the output is one file. The bytes of a shard do not depend on the other
+// shards, so several programs may make them in any order.
 //
-// If a shard was made before, all or in part, its whole pieces are kept, provided that the options and the inputs are the same. A journal
-// next to the output lists the whole pieces. If the inputs changed, or if a piece of a finished shard is missing, all of the shard is made
-// anew. If the output has several shards, an input file counts as changed if its hash differs from that in the report, or, without a hash,
-// if it was written since. Inputs with other names or sizes are an *OptionError, and so is an output with other files. If two programs make
-// one shard, the second returns a *BusyError; where files cannot be locked, one of them returns an error.
+// If the shard was made before, completely or in part, its complete pieces are kept if the options and the inputs are the same. A
+// journal next to the output lists them. If the inputs changed, or if a piece of a finished shard is missing, the whole shard is
+// made again. With several shards, an input file counts as changed if its hash differs from the report, or, without a hash, if it
+// was modified later. Inputs with other names or sizes are an *OptionError, and so is an output with foreign files. If two programs
+// make the same shard, the second returns a *BusyError; if files cannot be locked, one of them returns an error.
 //
-// An episode that breaks its format, or that the plan or the target cannot take, is skipped and listed, unless Options.Reading is strict.
-// If all are skipped, the error is a *NothingError. Any other failure is an error, for example a missing input, an *EpisodeError, or a full
-// disk, an *fs.PathError. Whole pieces and the journal remain, so that the next call goes on; nothing remains if no piece is whole.
+// If an episode breaks its format, or the plan or the target cannot use it, it is skipped and listed, unless Options.Reading is
+// strict. If all are skipped, the error is a *NothingError. Any other failure is an error, for example a missing input
+// (*EpisodeError) or a full disk (*fs.PathError). Complete pieces and the journal remain, so the next call continues; if no piece
+// is complete, nothing remains.
 func (c *Conversion) Shard(ctx context.Context, shard int) (*Report, error) {
 	if shard < 0 || shard >= c.opt.Shards {
 		return nil, refuse("shard", fmt.Sprint(shard), fmt.Sprintf("0 to %d", c.opt.Shards-1))

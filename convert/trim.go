@@ -10,10 +10,11 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// ApartError is an episode without a row in which every stream is valid, for example because the clocks of its streams do not overlap.
+// ApartError reports an episode without any row in which all streams are valid, for example because the clocks of its streams do
+// not overlap.
 type ApartError struct {
 	Rows    int
-	Streams []string // with the rows in which each has such a value
+	Streams []string // stream names, each with the rows where it is valid
 }
 
 func (e *ApartError) Error() string {

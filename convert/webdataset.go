@@ -20,10 +20,11 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// WebDataset is tar files of samples, one a shard. Each row of an episode is a sample EPISODE-ROW: STREAM.npy [D] of each stream,
-// CAMERA.jpg or CAMERA.png of each camera, as it was recorded or, of raw pixels, in a PNG of the same pixels; a video's frames are JPEG,
-// depth is CAMERA.npy [H,W,1], and frames without a decoder are as recorded, CAMERA.ENCODING. EPISODE-ROW.json has the numbers of episode
-// and row, the row's time in ns, the task, and by a plan which members are valid.
+// WebDataset returns the target for tar files with samples, one file per shard. Each row in an episode is a sample EPISODE-ROW.
+// STREAM.npy [D] has the values for each stream. CAMERA.jpg or CAMERA.png has the frame for each camera, as recorded, or a PNG of
+// raw pixels. Video frames become JPEG, depth becomes CAMERA.npy [H,W,1], and frames without a decoder stay as recorded,
+// CAMERA.ENCODING. EPISODE-ROW.json has the episode and row numbers, the row's time in ns, the task, and with a plan the list of
+// valid members.
 func WebDataset() Target { return samples{} }
 
 type samples struct{}

@@ -46,8 +46,23 @@ func bayerOrder(encoding string) (order string, size int) {
 	return "", 0
 }
 
+// eightBits rounds a 16-bit colour to 8 bits, so that 65535 becomes 255.
+func eightBits(v int) byte { return byte((v + 128) / 257) }
+
+// deep decodes colours of 16 bits, little-endian.
+func (m *Media) deep(b []byte, order []int) (*tensor.Tensor, *FormatError) {
+	if bad := m.sized(b, 2*len(order)); bad != nil {
+		return nil, bad
+	}
+	out := make([]byte, len(b)/2)
+	for i := range out {
+		out[i] = eightBits(int(binary.LittleEndian.Uint16(b[2*i:])))
+	}
+	return m.raw(out, order)
+}
+
 // mosaic decodes pixels that have one colour each, in 1 or 2 bytes, little-endian. The other two colours are the rounded means of the neighbours; a pixel
-// on the border repeats the next inside. 16-bit colours are rounded to 8 bits, so that 65535 becomes 255.
+// on the border repeats the next inside. 16-bit colours are rounded to 8 bits.
 func (m *Media) mosaic(b []byte, order string, size int) (*tensor.Tensor, *FormatError) {
 	if bad := m.sized(b, size); bad != nil {
 		return nil, bad
@@ -83,7 +98,7 @@ func (m *Media) mosaic(b []byte, order string, size int) (*tensor.Tensor, *Forma
 					v = (pixel(at-w-1) + pixel(at-w+1) + pixel(at+w-1) + pixel(at+w+1) + 2) >> 2
 				}
 				if size == 2 {
-					v = (v + 128) / 257
+					v = int(eightBits(v))
 				}
 				out = append(out, byte(v))
 			}

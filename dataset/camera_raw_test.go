@@ -79,3 +79,15 @@ func TestMosaicOfOneColour(t *testing.T) {
 	_, err := small.Decode(t.Context(), 0)
 	assert.ErrorIs(t, err, ErrUnsupported)
 }
+
+// Colours of 16 bits are rounded to the nearest of 8 bits: 257 times a value is that value.
+func TestColoursOf16BitsAreRounded(t *testing.T) {
+	frame := []byte{0, 0, 128, 0, 129, 0, 255, 255, 1, 2, 126, 127} // 0, 128, 129, 65535, 513, 32638
+	assert.Equal(t, []byte{0, 0, 1, 255, 2, 127}, decodedFrame(t, "rgb16", 2, 1, frame))
+	assert.Equal(t, []byte{1, 0, 0, 127, 2, 255}, decodedFrame(t, "bgr16", 2, 1, frame))
+	for _, n := range []int{6, 11} {
+		short := Media{Name: "camera", Encoding: "rgb16", Width: 2, Height: 1, Times: []int64{0}, Source: oneFrame(frame[:n])}
+		_, err := short.Decode(t.Context(), 0)
+		assert.ErrorIs(t, err, ErrCorrupt)
+	}
+}

@@ -2,8 +2,8 @@ package dataset
 
 import "image"
 
-// chroma is a plane of a JPEG's colour, which is brought to the size of the picture row by row as libjpeg-turbo does it (jdsample.c): a plane that is halved
-// across, down or both is interpolated, and any other is repeated, as is one that is halved across to fewer than three columns.
+// chroma is a colour plane of a JPEG. It is enlarged to the picture size row by row, like libjpeg-turbo (jdsample.c): a plane with
+// half the columns, rows or both is interpolated. Other planes are repeated, and also planes with fewer than three columns.
 type chroma struct {
 	samples      []byte
 	stride, last int  // last is the number of the last row

@@ -6,30 +6,30 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Cloud is a set of N points with the features measured at each.
+// Cloud is a set of N points with F features per point.
 type Cloud struct {
-	Points   *tensor.Tensor // [N,3] f32, or f64 where the file has one of x, y and z as doubles; in its unit, as a rule metres
-	Features *tensor.Tensor // [N,F] f32, or f64 where the file has one of them as doubles; also where F is 0
+	Points   *tensor.Tensor // [N,3] f32, or f64 if the file has a coordinate as double; in the file's unit, usually metres
+	Features *tensor.Tensor // [N,F] f32, or f64 if the file has a feature as double; not nil even if F is 0
 	Columns  []Column       // [F]
-	// An organised cloud has Height rows of Width points, as a depth camera's image has; any other has one row.
+	// An organised cloud, such as a depth image, has Height rows of Width points. Any other cloud has one row.
 	Width, Height int
-	Viewpoint     Viewpoint // as recorded; no point is moved by it
-	NotFinite     int       // points with a coordinate that is NaN or infinite; they are kept
-	Inexact       int       // values of the file that the dtype of their tensor could not hold: rounded to nearest even
-	Notes         Notes     // content of the file that is no part of the points, and points that were lost because the file is broken there
-	Trailing      int64     // bytes after the last point that the format does not explain, white space apart
+	Viewpoint     Viewpoint // as recorded; the points are not moved by it
+	NotFinite     int       // points with a NaN or infinite coordinate; they are kept
+	Inexact       int       // values that the tensors cannot hold exactly; they are rounded to nearest even
+	Notes         Notes     // content that is not points, and points lost to damage
+	Trailing      int64     // unexplained bytes after the last point, without white space
 }
 
-// Viewpoint is where a cloud was seen from: a position in the cloud's unit, and a quaternion in the order w, x, y, z.
+// Viewpoint is the sensor's pose: a position in the cloud's unit, and a quaternion in the order w, x, y, z.
 type Viewpoint struct {
 	Position    [3]float64
 	Orientation [4]float64
 }
 
-// Identity is the viewpoint of a file that names none.
+// Identity is the viewpoint in files without one.
 var Identity = Viewpoint{Orientation: [4]float64{1, 0, 0, 0}}
 
-// CloudError is the error of an invalid Cloud.
+// CloudError reports an invalid Cloud.
 type CloudError struct {
 	Arg       string // the field of Cloud
 	Kind      error  // one of this package's Err values
@@ -43,8 +43,8 @@ func (e *CloudError) Error() string {
 // Unwrap returns the kind.
 func (e *CloudError) Unwrap() error { return e.Kind }
 
-// NewCloud returns a cloud in one row over points, three numbers each, and features, one number a column and point. It keeps
-// the slices. Lengths that disagree are a *CloudError.
+// NewCloud returns a cloud with one row from points, three numbers each, and features, one number per point and column. It keeps
+// the slices. If the lengths disagree, the error is a *CloudError.
 func NewCloud(points, features []float32, columns []Column) (*Cloud, error) {
 	n, f := len(points)/3, len(columns)
 	if len(points) != 3*n {
@@ -64,8 +64,8 @@ func NewCloud(points, features []float32, columns []Column) (*Cloud, error) {
 	return CloudOf(p, q, columns)
 }
 
-// CloudOf returns a cloud in one row of points [N,3] and features [N,F] on the host, each f32 or f64, which it keeps. What does not go together
-// is a *CloudError.
+// CloudOf returns a cloud with one row from points [N,3] and features [N,F], f32 or f64 on the host. It keeps the tensors. If the
+// shapes disagree, the error is a *CloudError.
 func CloudOf(points, features *tensor.Tensor, columns []Column) (*Cloud, error) {
 	c := &Cloud{Points: points, Features: features, Columns: columns, Height: 1, Viewpoint: Identity}
 	if points != nil && points.Rank() == 2 {
@@ -87,8 +87,8 @@ func (c *Cloud) Column(name string) int { return columnNamed(c.Columns, name) }
 // Names returns the features' names.
 func (c *Cloud) Names() []string { return columnNames(c.Columns) }
 
-// Check returns a *CloudError unless the fields go together, as a writer needs them: Points [N,3] and Features [N,F], each f32 or f64,
-// on the host, F columns of different names, and Width*Height = N.
+// Check returns a *CloudError unless the fields fit each other: Points [N,3] and Features [N,F], each f32 or f64 on the host, F
+// columns with different names, and Width*Height = N. Writers require this.
 func (c *Cloud) Check() error {
 	if err := c.tensors(); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (c *Cloud) Check() error {
 	return nil
 }
 
-// tensors checks Points and Features, and that there is a column for each of these.
+// tensors checks Points and Features, and the number of columns.
 func (c *Cloud) tensors() error {
 	for _, a := range []struct {
 		name string
@@ -137,7 +137,7 @@ func (c *Cloud) tensors() error {
 	return nil
 }
 
-// Bounds returns the least and greatest coordinates of the points that are finite, and false if there are none.
+// Bounds returns the smallest and largest coordinates over finite points, and false if no point is finite.
 func (c *Cloud) Bounds() (lo, hi [3]float64, ok bool) {
 	n, err := c.finite(func(p [3]float64) {
 		if !ok {
@@ -150,7 +150,7 @@ func (c *Cloud) Bounds() (lo, hi [3]float64, ok bool) {
 	return lo, hi, n > 0 && err == nil
 }
 
-// finite gives use the points that are finite, counts the others in NotFinite, and returns how many it gave.
+// finite calls use for each finite point, sets NotFinite, and returns the number of finite points.
 func (c *Cloud) finite(use func(p [3]float64)) (n int, err error) {
 	if c.Points.DType() == tensor.F64 {
 		n, err = finite[float64](c.Points, use)

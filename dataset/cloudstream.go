@@ -2,16 +2,16 @@ package dataset
 
 import "context"
 
-// CloudStream is a series of point clouds with a clock of its own, such as a lidar's scans.
+// CloudStream is a series of point clouds with its own clock, such as a lidar's scans.
 type CloudStream struct {
 	Name  string
-	Type  string  // as that of Stream
+	Type  string  // the message type, like Stream.Type
 	Times []int64 // [S], nanoseconds, one for each cloud
 	// Source reads a cloud when Cloud is called.
 	Source CloudSource
 }
 
-// CloudSource reads clouds of a stream. Its methods may be called from any goroutine.
+// CloudSource reads the clouds in a stream. Its methods may be called from any goroutine.
 type CloudSource interface {
 	ReadCloud(ctx context.Context, i int) (*Cloud, error)
 }

@@ -1,188 +1,161 @@
 package dataset
 
-// Codes of ClassDamage: broken bytes that a reader passed over. Count is the number of broken parts, Bytes their size in the file, Cause the first error.
+// Codes of ClassDamage: broken bytes that a reader skipped. Count is the number of broken parts, Bytes their size in the file, and
+// Cause the first error.
 const (
-	// CodeHeaderBroken: the first record of a log, which is passed over.
-	// Example: "headers that are broken: 2, 38 bytes (first: ...)".
+	// CodeHeaderBroken: the first record of a log is broken, and the reader starts at the next one. Example: a bag with zeros
+	// after its first line.
 	CodeHeaderBroken = damage + "header-broken"
-	// CodeNotClosed: the log has no end or no index, because its recorder was killed or the file was cut.
-	// Example: "files that are cut, or were never closed: 2, 38 bytes (first: ...)".
+	// CodeNotClosed: the log has no end or no index, because its recorder was killed or the file was cut. Example: an MCAP
+	// file without a footer.
 	CodeNotClosed = damage + "file-not-closed"
-	// CodeNoDataEnd: the data section of a log has no end, though the file has.
-	// Example: "data sections without an end: 2, 38 bytes (first: ...)".
+	// CodeNoDataEnd: the data section of an MCAP file lacks its end record, although the file continues. Example: a log that a
+	// tool repaired.
 	CodeNoDataEnd = damage + "data-section-unended"
-	// CodeIndexBroken: the index or summary of a log is broken or does not fit the file, which was scanned instead.
-	// Example: "indexes that do not fit the file, which was scanned: 2, 38 bytes (first: ...)".
+	// CodeIndexBroken: the index or summary of a log is broken or contradicts the file, so the reader scanned the whole file
+	// instead. Example: an index with offsets after the end of the file.
 	CodeIndexBroken = damage + "index-broken"
-	// CodeNoRecords: stretches of a file that hold no whole records.
-	// Example: "stretches without whole records: 2, 38 bytes (first: ...)".
+	// CodeNoRecords: the bytes between two whole records are no record. Example: a block of zeros after a power failure.
 	CodeNoRecords = damage + "bytes-without-records"
-	// CodeRecordBroken: records that do not hold what their type requires: definitions, metadata, attachments, parameters, texts, tables.
-	// Example: "records that are broken: 2, 38 bytes (first: ...)".
+	// CodeRecordBroken: a record lacks fields that its type requires: a definition, metadata, an attachment, a parameter, a
+	// text or a table. Example: a schema record without a name.
 	CodeRecordBroken = damage + "record-broken"
-	// CodeRecordCut: the file ends inside a record.
-	// Example: "records that the end of the file cuts: 2, 38 bytes (first: ...)".
+	// CodeRecordCut: the file ends inside a record. Example: a copy that stopped early.
 	CodeRecordCut = damage + "record-cut"
-	// CodeRecordInterrupted: a recorder stopped inside a record, and another part was appended.
-	// Example: "messages that an appended part cut short: 2, 38 bytes (first: ...)".
+	// CodeRecordInterrupted: the recorder stopped inside a record, and another part was appended there. Example: a ULog file
+	// with appended data after a crash.
 	CodeRecordInterrupted = damage + "record-interrupted"
-	// CodeRecordMisplaced: records in a chunk that has no place for their type.
-	// Example: "records in chunks that have no place there: 2, 38 bytes (first: ...)".
+	// CodeRecordMisplaced: a chunk contains a record that may not be in chunks. Example: a footer inside an MCAP chunk.
 	CodeRecordMisplaced = damage + "record-misplaced"
-	// CodePartMisplaced: offsets of appended data that cannot be.
-	// Example: "appended parts that are not where they should be: 2, 38 bytes (first: ...)".
+	// CodePartMisplaced: the offset of an appended part is impossible. Example: a ULog offset after the end of the file.
 	CodePartMisplaced = damage + "part-misplaced"
-	// CodeChunkBroken: chunks that cannot be decompressed, or fail their checksum.
-	// Example: "chunks that are broken: 2, 38 bytes (first: ...)".
+	// CodeChunkBroken: a chunk cannot be decompressed, or fails its checksum. Example: one flipped bit in a compressed chunk.
 	CodeChunkBroken = damage + "chunk-broken"
-	// CodeChunkCut: the file ends inside a chunk, which gives its whole messages.
-	// Example: "chunks that are cut: 2, 38 bytes (first: ...)".
+	// CodeChunkCut: the file ends inside a chunk; its whole messages are read. Example: the last chunk of a recorder that was
+	// killed.
 	CodeChunkCut = damage + "chunk-cut"
-	// CodeChunkSize: chunks of another size than they declare.
-	// Example: "chunks of another size than they declare: 2, 38 bytes (first: ...)".
+	// CodeChunkSize: a chunk decompresses to another size than it declares. Example: 4096 bytes declared, 4000 found.
 	CodeChunkSize = damage + "chunk-size"
-	// CodeTopicRedefined: a channel or connection is defined twice, and not the same.
-	// Example: "topics that are defined twice, and not the same: 2, 38 bytes (first: ...)".
+	// CodeTopicRedefined: a channel or connection is defined twice with different contents. Example: channel 3 with two
+	// topics.
 	CodeTopicRedefined = damage + "topic-redefined"
-	// CodeMessageShort: messages of a wrong length.
-	// Example: "messages of a wrong length: 2, 38 bytes (first: ...)".
+	// CodeMessageShort: a message is shorter or longer than its type. Example: a ULog sample of 11 bytes with a definition of
+	// 12.
 	CodeMessageShort = damage + "message-short"
-	// CodeMessageType: messages with a column of a wrong type in the database.
-	// Example: "messages of a wrong kind: 2, 38 bytes (first: ...)".
+	// CodeMessageType: a message row in a database has a column with the wrong type. Example: a text in the column timestamp.
 	CodeMessageType = damage + "message-type"
-	// CodeMessageMismatch: messages that do not fit the type of their topic.
-	// Example: "messages that do not fit their type: 2, 38 bytes (first: ...)".
+	// CodeMessageMismatch: a message contradicts the type of its topic. Example: a list length greater than the message.
 	CodeMessageMismatch = damage + "message-mismatch"
-	// CodeMessageWithoutTopic: messages of a channel, connection or topic that is not there.
-	// Example: "messages of a topic that is not there: 2, 38 bytes (first: ...)".
+	// CodeMessageWithoutTopic: a message refers to a channel, connection or topic that the file does not define. Example:
+	// channel 9 in a file with channels 1 to 3.
 	CodeMessageWithoutTopic = damage + "message-without-topic"
-	// CodeMessageFormat: messages of a type with a definition that is broken.
-	// Example: "messages of a broken format: 2, 38 bytes (first: ...)".
+	// CodeMessageFormat: the definition of a message type is broken, so its messages are not read. Example: a ULog format
+	// without field names.
 	CodeMessageFormat = damage + "message-format"
-	// CodeMessageCompression: messages that cannot be decompressed.
-	// Example: "messages that cannot be decompressed: 2, 38 bytes (first: ...)".
+	// CodeMessageCompression: a message cannot be decompressed. Example: a truncated zstd frame in a rosbag2 database.
 	CodeMessageCompression = damage + "message-compression"
-	// CodeTimeOverflow: times that int64 nanoseconds do not hold.
-	// Example: "times beyond the clock: 2, 38 bytes (first: ...)".
+	// CodeTimeOverflow: a time exceeds int64 nanoseconds. Example: a log time after the year 2262.
 	CodeTimeOverflow = damage + "time-overflow"
-	// CodeFileShort: a database ends before its pages do.
-	// Example: "bytes missing at the end of the database: 2, 38 bytes (first: ...)".
+	// CodeFileShort: a database file is shorter than its header declares. Example: an SQLite file that was copied while it
+	// grew.
 	CodeFileShort = damage + "file-short"
-	// CodeWALBroken: the write-ahead log of a database is broken, and passed over.
-	// Example: "write-ahead logs that are broken: 2, 38 bytes (first: ...)".
+	// CodeWALBroken: the write-ahead log of a database is broken, so the database is read without it. Example: a -wal file
+	// with a wrong checksum.
 	CodeWALBroken = damage + "wal-broken"
-	// CodePageUnreadable: pages of a database that hold messages and cannot be read.
-	// Example: "pages of messages that cannot be read: 2, 38 bytes (first: ...)".
+	// CodePageUnreadable: a database page with messages cannot be read. Example: a page of zeros.
 	CodePageUnreadable = damage + "page-unreadable"
-	// CodeFileLost: files of a recording in several files that cannot be read.
-	// Example: "files that cannot be read: 2, 38 bytes (first: ...)".
+	// CodeFileLost: one file of a recording with several files cannot be read; the others are. Example: a missing run_1.mcap
+	// between run_0.mcap and run_2.mcap.
 	CodeFileLost = damage + "file-lost"
-	// CodeCompressionBroken: compressed files that are broken, and give what comes before.
-	// Example: "compressed files that are broken: 2, 38 bytes (first: ...)".
+	// CodeCompressionBroken: a compressed file is broken; the data before the broken part is read. Example: a .bag.bz2 file
+	// that was cut.
 	CodeCompressionBroken = damage + "compression-broken"
-	// CodeArrayBroken: arrays, features or datasets that cannot be read.
-	// Example: "arrays that are broken: 2, 38 bytes (first: ...)".
+	// CodeArrayBroken: an array, feature or dataset cannot be read. Example: an HDF5 chunk with a wrong checksum.
 	CodeArrayBroken = damage + "array-broken"
-	// CodeArrayCut: arrays that the file ends in.
-	// Example: "arrays that the file ends in: 2, 38 bytes (first: ...)".
+	// CodeArrayCut: the file ends inside an array. Example: an .npy file that was copied in part.
 	CodeArrayCut = damage + "array-cut"
-	// CodeAttributeBroken: attributes that cannot be read, or are not so.
-	// Example: "attributes that are broken: 2, 38 bytes (first: ...)".
+	// CodeAttributeBroken: an attribute cannot be read, or has an unexpected type. Example: an attribute success that is a
+	// list.
 	CodeAttributeBroken = damage + "attribute-broken"
-	// CodeColumnUnreadable: columns of a table that cannot be read.
-	// Example: "columns that cannot be read: 2, 38 bytes (first: ...)".
+	// CodeColumnUnreadable: a table column cannot be read. Example: a Parquet page that cannot be decompressed.
 	CodeColumnUnreadable = damage + "column-unreadable"
-	// CodeLineBroken: lines of a text that are no rows. Got is the name of the file if it has one beside the recording's.
-	// Example: "lines that are broken: 2, 38 bytes (first: ...)".
+	// CodeLineBroken: a line in a text file is no row. Got is the file name if the line is not in the recording itself.
+	// Example: a CSV row with a letter in a number.
 	CodeLineBroken = damage + "line-broken"
-	// CodeLineCut: the file ends inside a line.
-	// Example: "lines that the end of the file cuts: 2, 38 bytes (first: ...)".
+	// CodeLineCut: the file ends inside a line. Example: a last CSV row with half its columns.
 	CodeLineCut = damage + "line-cut"
-	// CodeLineLong: lines longer than a reader takes.
-	// Example: "lines that are too long: 2, 38 bytes (first: ...)".
+	// CodeLineLong: a line exceeds the reader's limit. Example: a file without line ends.
 	CodeLineLong = damage + "line-long"
-	// CodeBoxBroken: boxes of a video that are broken.
-	// Example: "broken boxes: 2, 38 bytes (first: ...)".
+	// CodeBoxBroken: a box of an MP4 file is broken. Example: a box with a size smaller than its header.
 	CodeBoxBroken = damage + "box-broken"
-	// CodeBoxCut: boxes of a video that end after the file.
-	// Example: "boxes that end behind the file: 2, 38 bytes (first: ...)".
+	// CodeBoxCut: a box of an MP4 file extends beyond the end of the file. Example: a video that was uploaded in part.
 	CodeBoxCut = damage + "box-cut"
-	// CodeNoBoxes: bytes of a video that are no boxes.
-	// Example: "bytes that are no boxes: 2, 38 bytes (first: ...)".
+	// CodeNoBoxes: bytes between the boxes of an MP4 file are no box. Example: text that a camera appended.
 	CodeNoBoxes = damage + "bytes-without-boxes"
-	// CodeFrameTableShort: tables of a video with fewer entries than they declare.
-	// Example: "tables of frames with fewer entries than they say: 2, 38 bytes (first: ...)".
+	// CodeFrameTableShort: a table in an MP4 file has fewer entries than it declares. Example: 90 frame sizes, 100 declared.
 	CodeFrameTableShort = damage + "frame-table-short"
-	// CodeFrameCut: frames of a video with bytes after the end of the file.
-	// Example: "frames whose bytes are not there: 2, 38 bytes (first: ...)".
+	// CodeFrameCut: a video frame has bytes beyond the end of the file. Example: the last frames in a video that was cut.
 	CodeFrameCut = damage + "frame-cut"
-	// CodeFrameUnlisted: frames that a table of a video leaves out.
-	// Example: "frames that a table leaves out: 2, 38 bytes (first: ...)".
+	// CodeFrameUnlisted: one table in an MP4 file has fewer frames than another, so the last frames are lost. Example: chunks
+	// for 90 frames, sizes for 100.
 	CodeFrameUnlisted = damage + "frame-unlisted"
-	// CodePointLost: points of a cloud.
-	// Example: "points: 2, 38 bytes (first: ...)".
+	// CodePointLost: points of a cloud are lost. Example: a PCD file that ends at point 900 of 1000.
 	CodePointLost = damage + "point-lost"
-	// CodeRowLost: rows of an element of a PLY file. Got is the name of the element.
-	// Example: "rows of face: 2, 38 bytes (first: ...)".
+	// CodeRowLost: rows of a PLY element are lost. Got is the element. Example: the last 5 rows of face.
 	CodeRowLost = damage + "row-lost"
-	// CodeFrameMissing: files of frames that are not there.
-	// Example: "frames that are not there: 2, 38 bytes (first: ...)".
+	// CodeFrameMissing: a frame's file is missing. Example: rgb/000017.png in a dataset of image files.
 	CodeFrameMissing = damage + "frame-missing"
-	// CodeFrameBroken: files of frames that cannot be read.
-	// Example: "frames that are broken: 2, 38 bytes (first: ...)".
+	// CodeFrameBroken: a frame's file cannot be read. Example: an .npz file with zero bytes.
 	CodeFrameBroken = damage + "frame-broken"
-	// CodeFrameWithoutArray: frames that lack an array that others have. Subject is the array.
-	// Example: "frames without the array: 2, 38 bytes (first: ...)".
+	// CodeFrameWithoutArray: a frame lacks an array that other frames have. Subject is the array. Example: a CALVIN frame
+	// without rgb_gripper.
 	CodeFrameWithoutArray = damage + "frame-without-array"
-	// CodeSampleUnlike: samples with another shape or type than most. Subject is the array.
-	// Example: "samples that are unlike the others: 2, 38 bytes (first: ...)".
+	// CodeSampleUnlike: a sample has another shape or type than most samples. Subject is the array. Example: [6] among rows
+	// [7].
 	CodeSampleUnlike = damage + "sample-unlike"
-	// CodeImageBroken: images with broken headers. Subject is the camera.
-	// Example: "images that are broken: 2, 38 bytes (first: ...)".
+	// CodeImageBroken: an image has a broken header. Subject is the camera. Example: a JPEG file without a size.
 	CodeImageBroken = damage + "image-broken"
-	// CodeVideoEmpty: a video that has no frames of the episode. Subject is the camera.
-	// Example: "videos without frames: 2, 38 bytes (first: ...)".
+	// CodeVideoEmpty: a video has no frames in the time of the episode. Subject is the camera. Example: a shared video file
+	// that ends before the episode begins.
 	CodeVideoEmpty = damage + "video-empty"
-	// CodeVideoTimes: the times of a video are not those of the rows, and its frames are counted. Subject is the camera.
-	// Example: "videos whose times are not those of the rows: their frames are counted: 2, 38 bytes (first: ...)".
+	// CodeVideoTimes: the frame times of a video differ from the row times, so frame n belongs to row n. Subject is the
+	// camera. Example: a video that was encoded at 25 Hz for rows at 30 Hz.
 	CodeVideoTimes = damage + "video-times"
-	// CodeFrameDrift: video frames that are more than 0.1 ms from their rows. Subject is the camera, Row the worst.
-	// Example: "video frames that are more than 0.1 ms from their rows: 2, 38 bytes (first: ...)".
+	// CodeFrameDrift: a video frame is more than 0.1 ms from its row. Subject is the camera, Row the row with the largest
+	// distance. Example: frame 299 is 3 ms late.
 	CodeFrameDrift = damage + "frame-drift"
-	// CodeRowWithoutFrame: rows that have no frame in the video. Subject is the camera.
-	// Example: "rows without a video frame: 2, 38 bytes (first: ...)".
+	// CodeRowWithoutFrame: a row has no frame in the video. Subject is the camera. Example: a video with 299 frames for 300
+	// rows.
 	CodeRowWithoutFrame = damage + "row-without-frame"
-	// CodeFrameWithoutRow: frames of a video that no row has. Subject is the camera.
-	// Example: "video frames without a row: 2, 38 bytes (first: ...)".
+	// CodeFrameWithoutRow: a video frame belongs to no row. Subject is the camera. Example: a video with 301 frames for 300
+	// rows.
 	CodeFrameWithoutRow = damage + "frame-without-row"
-	// CodeRowLengths: a column with rows of so many lengths that no array holds them. Subject is the column.
-	// Example: "columns of rows of different lengths: 2, 38 bytes (first: ...)".
+	// CodeRowLengths: the rows of a column have so many different lengths that no array [S,D] can hold them. Subject is the
+	// column. Example: a list with a random length in each row.
 	CodeRowLengths = damage + "row-lengths"
-	// CodeRowLength: rows of another length than the others, which become NaN. Subject is the column.
-	// Example: "rows of another length than the others, NaN here: 2, 38 bytes (first: ...)".
+	// CodeRowLength: a row has another length than the other rows and becomes NaN. Subject is the column. Example: 6 numbers
+	// in a column with 7.
 	CodeRowLength = damage + "row-length"
-	// CodeColumnWidth: a column with another width than declared. Subject is the column.
-	// Example: "columns of another width than declared: 2, 38 bytes (first: ...)".
+	// CodeColumnWidth: a column has another width than declared. Subject is the column. Example: 7 numbers, and features.json
+	// declares 8.
 	CodeColumnWidth = damage + "column-width"
-	// CodeIndexNotWhole: a column of bookkeeping that does not hold whole numbers. Subject is the column.
-	// Example: "columns of bookkeeping that are not whole numbers: 2, 38 bytes (first: ...)".
+	// CodeIndexNotWhole: an index column contains values that are no whole numbers. Subject is the column. Example:
+	// frame_index 2.5.
 	CodeIndexNotWhole = damage + "index-not-whole"
-	// CodeTimestampUnusable: a column of timestamps that is not used, because not all are finite seconds.
-	// Example: "columns of timestamps that are not seconds throughout, and not used: 2, 38 bytes (first: ...)".
+	// CodeTimestampUnusable: a timestamp column is not used, because some of its values are not finite seconds. Example: a NaN
+	// in timestamp.
 	CodeTimestampUnusable = damage + "timestamp-unusable"
-	// CodeTimesCounted: an episode without the timestamps that the dataset declares, so that its rows are counted.
-	// Example: "episodes without timestamps, whose rows are counted instead: 2, 38 bytes (first: ...)".
+	// CodeTimesCounted: an episode lacks the timestamps that the dataset declares, so row n is at n/rate. Example: a LeRobot
+	// episode without the column timestamp.
 	CodeTimesCounted = damage + "times-counted"
-	// CodeTaskUnlisted: numbers of tasks that the list of tasks lacks.
-	// Example: "tasks that the list of tasks lacks: 2, 38 bytes (first: ...)".
+	// CodeTaskUnlisted: a row has a task number that the task list lacks. Example: task_index 7 with 5 tasks.
 	CodeTaskUnlisted = damage + "task-unlisted"
-	// CodeEpisodeIndex: rows with the number of another episode. Row is the first.
-	// Example: "rows that say that they are of another episode: 2, 38 bytes (first: ...)".
+	// CodeEpisodeIndex: a row has the number of another episode. Row is the first such row. Example: episode_index 4 in the
+	// file for episode 3.
 	CodeEpisodeIndex = damage + "episode-index"
-	// CodeFrameIndex: steps of frame_index other than to the next number. Row is the first.
-	// Example: "steps of frame_index other than to the next number: 2, 38 bytes (first: ...)".
+	// CodeFrameIndex: frame_index does not increase by 1 from row to row. Row is the first such row. Example: 0, 1, 3.
 	CodeFrameIndex = damage + "frame-index"
-	// CodeRowIndex: steps of index other than to the next number. Row is the first.
-	// Example: "steps of index other than to the next number, by which LeRobot finds rows: 2, 38 bytes (first: ...)".
+	// CodeRowIndex: index does not increase by 1 from row to row, so LeRobot reads wrong rows. Row is the first such row.
+	// Example: 100, 101, 103.
 	CodeRowIndex = damage + "row-index"
 )

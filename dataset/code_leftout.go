@@ -1,325 +1,356 @@
 package dataset
 
-// Codes of ClassLeftOut: data of a recording that no stream has. Subject is its name in the file, Count the number of its elements or samples.
+// Codes of ClassLeftOut: data in a recording that no stream contains. Subject is its name in the file, Count the number of its
+// elements or samples. "It" is the Subject.
 const (
-	// CodeNoSamples: a stream, camera or feature has no samples. Example: a feature of an episode without rows.
+	// CodeNoSamples: a stream, camera or feature has no samples. Example: a feature in an episode without rows.
 	CodeNoSamples = leftOut + "no-samples"
-	// CodeNoMessages: a topic has no messages. Example: a topic that a recorder subscribed to and that was silent.
+	// CodeNoMessages: a topic has no messages. Example: a topic that a recorder subscribed to while its publisher was off.
 	CodeNoMessages = leftOut + "no-messages"
-	// CodeNoValues: an array has no numbers. Example: rows that are all null.
+	// CodeNoValues: an array contains no numbers. Example: a column that is null in every row.
 	CodeNoValues = leftOut + "no-values"
 	// CodeNoColumns: an array or stream has no columns. Example: shape [200,0].
 	CodeNoColumns = leftOut + "no-columns"
-	// CodeUnsupported: its type or format is one that the reader does not read. Cause is the error.
-	// Example: an array of records in records.
+	// CodeUnsupported: the reader cannot read its type or format. Cause is the error. Example: an array whose elements are
+	// nested records.
 	CodeUnsupported = leftOut + "unsupported"
-	// CodeBroken: it is broken, and is counted as damage too. Cause is the error. Example: an array whose bytes end early.
+	// CodeBroken: it is broken, and a note of ClassDamage counts it too. Cause is the error. Example: an array that ends
+	// early.
 	CodeBroken = leftOut + "broken"
-	// CodeInvalidStream: its times and values are not those of a stream. Cause is the error. Example: a timestamp that is NaN.
+	// CodeInvalidStream: its times and values cannot form a stream. Cause is the error. Example: a timestamp that is NaN.
 	CodeInvalidStream = leftOut + "invalid-stream"
-	// CodeArrayMismatch: its arrays do not fit each other. Cause is the error. Example: 99 timestamps of 100 samples.
+	// CodeArrayMismatch: its arrays contradict each other. Cause is the error. Example: 99 timestamps for 100 samples.
 	CodeArrayMismatch = leftOut + "array-mismatch"
-	// CodeArrayMissing: an array that completes the stream is missing. Got is the array, Names the missing one, Want the arrays that may replace it.
-	// Example: values [9,2] without an array pose.times.
+	// CodeArrayMissing: the stream lacks an array. Got is the array that was found, Names the missing one, Want the arrays
+	// that could replace it. Example: values [9,2] without pose.times.
 	CodeArrayMissing = leftOut + "array-missing"
-	// CodeClockMismatch: the only clock of the archive has another length. Got is the array, Names the missing clock, Want the clock, Of its timestamps.
-	// Example: values [9,2], and time has 8 timestamps.
+	// CodeClockMismatch: the only clock in the archive has another length. Got is the array, Names the missing clock, Want the
+	// clock that was found, Of its number of timestamps. Example: values [9,2], and time has 8 timestamps.
 	CodeClockMismatch = leftOut + "clock-mismatch"
-	// CodeClockField: records have no field that can be their clock, or several. Got is the array, Want the names of clocks, Names the fields.
-	// Example: records with x and y.
+	// CodeClockField: its records have no field that can be their clock, or several. Got is the array, Want the usual clock
+	// names, Names the fields. Example: records with the fields x and y.
 	CodeClockField = leftOut + "clock-field"
-	// CodeStreamName: its name is empty, no UTF-8 or has zero bytes. Got is the name. Example: an array called .values.
+	// CodeStreamName: its name is empty, is not UTF-8 or contains a zero byte. Got is the name. Example: an array with the
+	// name ".values".
 	CodeStreamName = leftOut + "stream-name"
-	// CodeNoStream: an array is no part of a stream. Got is the array, Want a stream's arrays.
-	// Example: an array weights [3] in an archive of streams.
+	// CodeNoStream: an array belongs to no stream. Got is the array, Want the arrays that a stream has. Example: weights [3]
+	// in an archive of streams.
 	CodeNoStream = leftOut + "no-stream"
-	// CodeOtherArray: another array makes the stream of its name. Got is the array, Names the other.
-	// Example: an array pose next to pose.values.
+	// CodeOtherArray: another array already makes the stream with this name. Got is the array, Names the other one. Example:
+	// pose next to pose.values.
 	CodeOtherArray = leftOut + "other-array"
-	// CodeBatchArray: an array of a batch, which resample reads. Got is the array. Example: lengths next to values and times.
+	// CodeBatchArray: an array for a batch, which only `robocache resample` reads. Got is the array. Example: lengths next to
+	// values and times.
 	CodeBatchArray = leftOut + "batch-array"
-	// CodeClockArray: an array of targets, which fuse reads. Got is the array. Example: an array targets [100].
+	// CodeClockArray: an array of target timestamps, which only `robocache fuse` reads. Got is the array. Example: targets
+	// [100].
 	CodeClockArray = leftOut + "clock-array"
-	// CodeCloudArray: an array of a point cloud, which voxelize reads. Got is the array. Example: an array points [500,3].
+	// CodeCloudArray: an array for a point cloud, which only `robocache voxelize` reads. Got is the array. Example: points
+	// [500,3].
 	CodeCloudArray = leftOut + "cloud-array"
-	// CodeNotArray: a file of an archive that is no array. Example: notes.txt in an .npz file.
+	// CodeNotArray: a file in an archive is no array. Example: notes.txt in an .npz file.
 	CodeNotArray = leftOut + "not-array"
-	// CodeColumnNames: the names of columns are no strings. Got is the array. Example: names that are numbers.
+	// CodeColumnNames: the column names are not strings, so columns have their indices as names. Got is the array. Example:
+	// numbers as names.
 	CodeColumnNames = leftOut + "column-names"
-	// CodeMask: the mask of valid samples is none, and all samples are taken. Got is the array or the value, or Cause the error.
-	// Example: a flag that is 2.
+	// CodeMask: the mask for valid samples cannot be used, so all samples are taken. Got is the array or the value, or Cause
+	// is the error. Example: a flag 2, where flags are 0 or 1.
 	CodeMask = leftOut + "mask"
-	// CodeMaskApplied: a mask that was applied to a stream and is none itself. Got is the stream. Example: /tf.valid of a resampled log.
+	// CodeMaskApplied: a mask stream that was applied to another stream, Got, and is therefore no stream itself. Example:
+	// /tf.valid in a resampled log.
 	CodeMaskApplied = leftOut + "mask-applied"
-	// CodeValueType: its values are no numbers. Got is their type. Example: strings, or complex64.
+	// CodeValueType: its values are not numbers. Got is their type. Example: strings, or complex64.
 	CodeValueType = leftOut + "value-type"
-	// CodeValueShape: its values have another shape than a stream's or image's. Got is the shape, Want that of streams and images.
-	// Example: [200,3,3] of an HDF5 file.
+	// CodeValueShape: its values have a shape that neither a stream nor an image can have. Got is the shape, Want the shapes
+	// that are possible. Example: [200,3,3] in an HDF5 file.
 	CodeValueShape = leftOut + "value-shape"
-	// CodeTooWide: it has more columns, fields or numbers than a stream may have. Want is the limit, Unit its unit, Got the number if it is known.
-	// Example: records of 300 fields.
+	// CodeTooWide: it has more columns, fields or numbers than a stream may have. Want is the limit, Unit its unit, Got the
+	// number if it is known. Example: records with 300 fields.
 	CodeTooWide = leftOut + "too-wide"
-	// CodeStepCount: an array has another number of rows than the episode has steps. Count is its rows, Of the steps.
-	// Example: a camera matrix of 3 rows in an episode of 200 steps.
+	// CodeStepCount: an array has another number of rows than the episode has steps. Count is its rows, Of the steps. Example:
+	// a camera matrix with 3 rows in an episode with 200 steps.
 	CodeStepCount = leftOut + "step-count"
-	// CodeSingleValue: one value and no series. Example: the seed of a simulation.
+	// CodeSingleValue: it is one value, not a series. Example: the seed of a simulation.
 	CodeSingleValue = leftOut + "single-value"
-	// CodeAlias: a second name of data that has another one. Example: a soft link in an HDF5 file.
+	// CodeAlias: it is a second name for data that is read under its first name. Example: a soft link in an HDF5 file.
 	CodeAlias = leftOut + "alias"
-	// CodeInitialState: the state before the first step. Example: initial_state of Isaac Lab.
+	// CodeInitialState: the state before the first step, which has no timestamp. Example: initial_state in Isaac Lab.
 	CodeInitialState = leftOut + "initial-state"
-	// CodeFrameLengths: the lengths of encoded frames, which a decoder does not need. Example: compress_len of ALOHA.
+	// CodeFrameLengths: the byte lengths of encoded frames, which a decoder does not need. Example: compress_len in ALOHA.
 	CodeFrameLengths = leftOut + "frame-lengths"
-	// CodeNotImages: rows of bytes that should be encoded images and are none. Example: raw bytes in observations/images.
+	// CodeNotImages: rows of bytes in place of encoded images. Example: raw bytes in observations/images.
 	CodeNotImages = leftOut + "not-images"
-	// CodeImageFormat: images that are neither JPEG nor PNG, nor TIFF of LeRobot. Got is the first bytes of the first, Row its index. Example: images of WebP.
+	// CodeImageFormat: images with an unsupported encoding: not JPEG or PNG, nor TIFF for LeRobot. Got is the first bytes of
+	// the first image, Row its index. Example: WebP images.
 	CodeImageFormat = leftOut + "image-format"
-	// CodeMixedImages: images of a stream have two encodings. Example: a camera whose first image is JPEG and whose second is PNG.
+	// CodeMixedImages: images with two encodings in one stream. Example: a camera with a JPEG image first and a PNG image
+	// next.
 	CodeMixedImages = leftOut + "mixed-images"
-	// CodeFramesDiffer: Count of Of frames are not like most, Want. Row is the first of them, and Got its size and encoding. Example: a camera that
-	// changed its resolution.
+	// CodeFramesDiffer: Count frames in Of differ from the majority, Want, in size or encoding. Row is the first such frame,
+	// Got its size and encoding. Example: a camera that changed its resolution.
 	CodeFramesDiffer = leftOut + "frames-differ"
 	// CodeEmptyImages: images that are null or have no bytes. Example: a camera that was off for 3 steps.
 	CodeEmptyImages = leftOut + "empty-images"
-	// CodeText: a column of text. Example: a column of labels in a CSV file.
+	// CodeText: a text column. Example: labels in a CSV file.
 	CodeText = leftOut + "text"
-	// CodeEmptyColumn: a column without a single number. Example: a column of a CSV file that has only commas.
+	// CodeEmptyColumn: a column without any number. Example: a CSV column between two commas in every line.
 	CodeEmptyColumn = leftOut + "empty-column"
-	// CodeEmptyFields: fields without a number, which become NaN. Example: three empty fields of a CSV file.
+	// CodeEmptyFields: fields without a number become NaN. Example: three empty fields in a CSV file.
 	CodeEmptyFields = leftOut + "empty-fields"
-	// CodeNullRows: rows that are null and become NaN. Example: a list that is null in two rows.
+	// CodeNullRows: rows that are null become NaN. Example: a list that is null in two rows.
 	CodeNullRows = leftOut + "null-rows"
-	// CodeNullValues: values that are null and become NaN. Example: two nulls of a Parquet column.
+	// CodeNullValues: values that are null become NaN. Example: two nulls in a Parquet column.
 	CodeNullValues = leftOut + "null-values"
-	// CodeNullTexts: texts that are null and become empty. Example: a task that is null in a row.
+	// CodeNullTexts: texts that are null become empty. Example: a task that is null in one row.
 	CodeNullTexts = leftOut + "null-texts"
-	// CodeTextLists: lists of texts. Example: a list of labels in each row.
+	// CodeTextLists: lists of texts. Example: several labels in each row.
 	CodeTextLists = leftOut + "text-lists"
-	// CodeLongTexts: texts that change and are longer together than an attribute may be. Example: a transcript in each row.
+	// CodeLongTexts: texts that change and together exceed the limit for an attribute, 64 kB. Example: a transcript in each
+	// row.
 	CodeLongTexts = leftOut + "long-texts"
-	// CodeNotUTF8: bytes that should be text and are no UTF-8. Row is the first step. Example: an instruction in Latin-1.
+	// CodeNotUTF8: bytes that should be text are not UTF-8. Row is the first such step. Example: an instruction in Latin-1.
 	CodeNotUTF8 = leftOut + "not-utf8"
-	// CodeRaggedRows: rows of different lengths. Got is the most frequent length. Example: rows of 7, 6 and 7 values.
+	// CodeRaggedRows: rows with different lengths. Got is the most frequent length. Example: rows with 7, 6 and 7 values.
 	CodeRaggedRows = leftOut + "ragged-rows"
-	// CodeMediaFileMissing: files of a camera that are listed and not there. Names is the first. Example: a video that was not copied.
+	// CodeMediaFileMissing: files of a camera are listed and missing. Names is the first. Example: a video that was not
+	// copied.
 	CodeMediaFileMissing = leftOut + "media-file-missing"
-	// CodeOtherEncoding: images of another encoding than the first. Want is that of the first. Example: a .jpg among .png files.
+	// CodeOtherEncoding: images with another encoding than the first image, Want. Example: one .jpg among .png files.
 	CodeOtherEncoding = leftOut + "other-encoding"
-	// CodeOtherTrack: a track of a file after its first video. Got is its kind. Example: the sound of a video.
+	// CodeOtherTrack: a track after the first video track in a file. Got is its kind. Example: the sound.
 	CodeOtherTrack = leftOut + "other-track"
-	// CodeVideoUnplaced: the dataset does not say in which file the video is. Cause says why.
-	// Example: meta/episodes without the video's file.
+	// CodeVideoUnplaced: the dataset does not declare which file contains the video. Cause is the reason. Example: a row in
+	// meta/episodes without the video's file.
 	CodeVideoUnplaced = leftOut + "video-unplaced"
-	// CodeFramesWithoutEpisode: frames of a shared video file that belong to no episode.
-	// Example: frames after the last episode of the file.
+	// CodeFramesWithoutEpisode: frames in a shared video file that belong to no episode. Example: frames after the last
+	// episode in the file.
 	CodeFramesWithoutEpisode = leftOut + "frames-without-episode"
-	// CodeUndeclared: a column or feature that a file, Want, does not declare or have. Example: a feature that features.json lacks.
+	// CodeUndeclared: a column or feature that the declaring file, Want, lacks. Example: a feature that features.json does not
+	// list.
 	CodeUndeclared = leftOut + "undeclared"
-	// CodeNotInEpisode: a declared feature that this episode does not have. Example: an optional feature of RLDS.
+	// CodeNotInEpisode: a declared feature that this episode lacks. Example: an optional RLDS feature.
 	CodeNotInEpisode = leftOut + "not-in-episode"
-	// CodeOutsideSteps: a sequence that has no place in the steps, or a feature of the steps that is no sequence.
-	// Example: a list of way-points of the episode.
+	// CodeOutsideSteps: a sequence outside the steps, or a step feature that is no sequence. Example: one list of way-points
+	// per episode.
 	CodeOutsideSteps = leftOut + "outside-steps"
-	// CodeNestedSequence: a sequence in a sequence that no stream can hold. Example: lists of texts in each step.
+	// CodeNestedSequence: a sequence inside a sequence that no stream can hold. Example: several texts in each step.
 	CodeNestedSequence = leftOut + "nested-sequence"
-	// CodeFeatureClass: a feature of a class that is not read. Got is the class. Example: Translation.
+	// CodeFeatureClass: a feature with an unsupported class. Got is the class. Example: Translation.
 	CodeFeatureClass = leftOut + "feature-class"
-	// CodeValueEncoding: values in an encoding that is not read. Got is the encoding. Example: lzma.
+	// CodeValueEncoding: values with an unsupported encoding. Got is the encoding. Example: lzma.
 	CodeValueEncoding = leftOut + "value-encoding"
 	// CodeOpenShape: a shape with several open dimensions. Example: [null,null,3].
 	CodeOpenShape = leftOut + "open-shape"
-	// CodeEpisodeImage: an image of the episode and not of a step. Example: a picture of the goal.
+	// CodeEpisodeImage: an image for the whole episode instead of a step. Example: a picture that shows the goal.
 	CodeEpisodeImage = leftOut + "episode-image"
-	// CodeEpisodeArray: an array of the episode that is too large for an attribute. Want is how many numbers one may have.
-	// Example: a map of 1000 numbers.
+	// CodeEpisodeArray: an array for the whole episode that is too large for an attribute. Want is the largest number of
+	// elements. Example: a map with 1000 numbers.
 	CodeEpisodeArray = leftOut + "episode-array"
-	// CodeTooLong: a record that is longer than the reader keeps. Bytes is its size. Example: metadata of 2 MB.
+	// CodeTooLong: a record is longer than the reader's limit. Bytes is its size. Example: metadata with 2 MB.
 	CodeTooLong = leftOut + "too-long"
-	// CodeAnnotationsWithoutFrames: annotations of frames that are all missing. Example: a sentence about frames that were not copied.
+	// CodeAnnotationsWithoutFrames: annotations for frames that are all missing. Example: a sentence about frames that were
+	// not copied.
 	CodeAnnotationsWithoutFrames = leftOut + "annotations-without-frames"
-	// CodeEmbeddings: embeddings of texts. Got is the array of each. Example: 384 numbers a sentence.
+	// CodeEmbeddings: text embeddings. Got is the array for each text. Example: 384 numbers per sentence.
 	CodeEmbeddings = leftOut + "embeddings"
-	// CodeNotPoints: elements of a file of points that are no points or no numbers of them. Example: the faces of a mesh.
+	// CodeNotPoints: elements in a point cloud file that are not points, or point properties that are not numbers. Example:
+	// the faces of a mesh.
 	CodeNotPoints = leftOut + "not-points"
 )
 
 // Codes of ClassLeftOut that readers of logs add: messages and their fields. Subject is the topic.
 const (
-	// CodeUndecodedMessages: messages that cannot be decoded. Cause is the error of the first. Example: messages that end early.
+	// CodeUndecodedMessages: messages that cannot be decoded. Cause is the first error. Example: messages that end early.
 	CodeUndecodedMessages = leftOut + "undecoded-messages"
-	// CodeNoDecoder: no decoder of the topic's messages. Cause is the error. Example: a schema that cannot be read.
+	// CodeNoDecoder: no decoder can be made for the topic. Cause is the error. Example: a schema that cannot be read.
 	CodeNoDecoder = leftOut + "no-decoder"
-	// CodeNoFit: none of the messages fits its type. Got is the type. Example: messages of an older definition.
+	// CodeNoFit: every message contradicts the declared type, Got. Example: messages from an older definition.
 	CodeNoFit = leftOut + "no-fit"
-	// CodeUndefinedType: the recording lacks the definition of a type. Got is the type.
-	// Example: a bag with messages of a package that is not installed.
+	// CodeUndefinedType: the recording lacks the definition of a type, Got. Example: a bag with messages from a package that
+	// is not installed.
 	CodeUndefinedType = leftOut + "undefined-type"
-	// CodeSparseMessages: the numbers take many times the memory of the messages, which lack most fields. Want is how many times.
-	// Example: JSON messages of one field each.
+	// CodeSparseMessages: the messages lack most fields, so a dense array would take more than Want times their memory.
+	// Example: JSON messages with one field each.
 	CodeSparseMessages = leftOut + "sparse-messages"
-	// CodeNoNumbers: messages without a field that is a number. Example: std_msgs/Empty.
+	// CodeNoNumbers: messages without numeric fields. Example: std_msgs/Empty.
 	CodeNoNumbers = leftOut + "no-numbers"
-	// CodeNoElements: a list that is empty in every message. Example: a trajectory that no message has.
+	// CodeNoElements: a list that is empty in every message. Example: a trajectory that is never filled.
 	CodeNoElements = leftOut + "no-elements"
-	// CodeData: data of bytes. Got is how many bytes a message has. Example: the payload of a serial port.
+	// CodeData: a byte array. Got is the number of bytes per message. Example: the payload of a serial port.
 	CodeData = leftOut + "data"
-	// CodeLabelSetLimit: a list of names has too many different sets. Got is the list, Want the limit.
-	// Example: joint names that change in each message.
+	// CodeLabelSetLimit: a name list has more different sets of names than the limit, Want. Got is the field. Example: joint
+	// names that change in each message.
 	CodeLabelSetLimit = leftOut + "label-set-limit"
-	// CodeLabelsChange: a list of names changes and does not name all elements. Got is the list. Example: 5 names of 7 positions.
+	// CodeLabelsChange: a name list changes between messages and does not name every element. Got is the field. Example: 5
+	// names for 7 positions.
 	CodeLabelsChange = leftOut + "labels-change"
-	// CodeListLength: a list has other lengths from message to message. Got is the range. Example: 3 to 5 detections.
+	// CodeListLength: a list changes its length between messages. Got is the range of lengths. Example: 3 to 5 detections.
 	CodeListLength = leftOut + "list-length"
-	// CodeTextFields: fields of text. Names is the fields. Example: frame_id.
+	// CodeTextFields: text fields. Names are the fields. Example: frame_id.
 	CodeTextFields = leftOut + "text-fields"
-	// CodeNullFields: fields that are null in each message. Names is the fields. Example: a field of JSON that is null.
+	// CodeNullFields: fields that are null in every message. Names are the fields. Example: a JSON field with null.
 	CodeNullFields = leftOut + "null-fields"
-	// CodeByteFields: fields of bytes. Names is the fields. Example: the payload of a packet.
+	// CodeByteFields: byte fields. Names are the fields. Example: the payload of a packet.
 	CodeByteFields = leftOut + "byte-fields"
-	// CodeFieldLimit: fields after the limit of columns. Names is the fields. Example: the last fields of a message of 5000 numbers.
+	// CodeFieldLimit: fields after the column limit. Names are the fields. Example: the last fields in a message with 5000
+	// numbers.
 	CodeFieldLimit = leftOut + "field-limit"
-	// CodeMixedFields: fields with values of several kinds. Names is the fields. Example: a field that is a number or a text.
+	// CodeMixedFields: fields with values of several types. Names are the fields. Example: a JSON field with a number in one
+	// message and a text in the next.
 	CodeMixedFields = leftOut + "mixed-fields"
-	// CodeNestedArrays: arrays in arrays. Names is the fields. Example: the points of each trajectory.
+	// CodeNestedArrays: arrays inside arrays. Names are the fields. Example: the points in each trajectory.
 	CodeNestedArrays = leftOut + "nested-arrays"
-	// CodeArraysWithoutNumbers: arrays of elements without numbers. Names is the fields. Example: a list of names.
+	// CodeArraysWithoutNumbers: arrays whose elements contain no numbers. Names are the fields. Example: a list of names.
 	CodeArraysWithoutNumbers = leftOut + "arrays-without-numbers"
-	// CodeHeaderRest: fields of a header other than its stamp. Names is the fields. Example: header.seq.
+	// CodeHeaderRest: header fields other than stamp. Names are the fields. Example: header.seq.
 	CodeHeaderRest = leftOut + "header-rest"
-	// CodeLayoutFields: the layout of an array. Names is the fields. Example: layout of std_msgs/Float32MultiArray.
+	// CodeLayoutFields: fields that describe the layout of an array. Names are the fields. Example: layout in
+	// std_msgs/Float32MultiArray.
 	CodeLayoutFields = leftOut + "layout-fields"
-	// CodeWideArrays: arrays of more elements than columns are made of. Names is the fields. Example: a grid of 10000 cells.
+	// CodeWideArrays: arrays with more elements than a stream may have columns. Names are the fields. Example: a grid with
+	// 10000 cells.
 	CodeWideArrays = leftOut + "wide-arrays"
-	// CodeMapFields: fields that are maps. Names is the fields. Example: a map of settings.
+	// CodeMapFields: map fields. Names are the fields. Example: a map from setting to value.
 	CodeMapFields = leftOut + "map-fields"
-	// CodeGroupFields: fields that are groups. Names is the fields. Example: a group of proto2.
+	// CodeGroupFields: proto2 group fields. Names are the fields. Example: optional group Pose.
 	CodeGroupFields = leftOut + "group-fields"
-	// CodeUndefinedFields: fields of a message that the schema lacks. Names is the fields. Example: a schema without its imports.
+	// CodeUndefinedFields: fields with a message type that the schema lacks. Names are the fields. Example: a schema without
+	// its imports.
 	CodeUndefinedFields = leftOut + "undefined-fields"
-	// CodeRecursiveFields: messages in messages of their own kind. Names is the fields. Example: a tree.
+	// CodeRecursiveFields: message types that contain themselves. Names are the fields. Example: the nodes in a tree.
 	CodeRecursiveFields = leftOut + "recursive-fields"
-	// CodeTwoTopics: its message id is that of another topic too. Example: a ULog with two subscriptions of id 3.
+	// CodeTwoTopics: its message id also belongs to another topic. Example: a ULog file with two subscriptions for id 3.
 	CodeTwoTopics = leftOut + "two-topics"
-	// CodeTwoIDs: it has two message ids. Example: a ULog that subscribes a topic twice.
+	// CodeTwoIDs: it has two message ids. Example: a ULog file that subscribes one topic instance twice.
 	CodeTwoIDs = leftOut + "two-ids"
-	// CodeBrokenDefinition: the definition of its messages is broken or missing. Example: a ULog whose formats are cut.
+	// CodeBrokenDefinition: the definition of its messages is broken or missing. Example: a ULog file whose formats are cut.
 	CodeBrokenDefinition = leftOut + "broken-definition"
 	// CodeUnreadSamples: none of its samples can be read. Example: samples that are shorter than their definition.
 	CodeUnreadSamples = leftOut + "unread-samples"
-	// CodeNoTimestamps: its samples have no timestamps. Example: a ULog topic without a field timestamp.
+	// CodeNoTimestamps: its samples have no timestamps. Example: a ULog topic without the field timestamp.
 	CodeNoTimestamps = leftOut + "no-timestamps"
 )
 
 // Codes of ClassLeftOut that packages which use recordings add.
 const (
-	// CodeFramesNotAligned: frames of a camera, which a clock of numbers does not sample. Got is the encoding.
-	// Example: 200 frames of h264.
+	// CodeFramesNotAligned: camera frames, which cannot be resampled like numbers. Got is the encoding. Example: 200 h264
+	// frames.
 	CodeFramesNotAligned = leftOut + "frames-not-aligned"
-	// CodeCloudsNotAligned: point clouds, which a clock of numbers does not sample. Example: 50 clouds of a lidar.
+	// CodeCloudsNotAligned: point clouds, which cannot be resampled like numbers. Example: 50 clouds from a lidar.
 	CodeCloudsNotAligned = leftOut + "clouds-not-aligned"
-	// CodeDisorder: its timestamps step back or are no times. Cause is the error. Example: a timestamp earlier than the one before.
+	// CodeDisorder: its timestamps step back or are not finite. Cause is the error. Example: a timestamp earlier than the
+	// previous one.
 	CodeDisorder = leftOut + "disorder"
-	// CodeTooFewTimes: fewer than two distinct timestamps. Example: a static transform.
+	// CodeTooFewTimes: it has fewer than two distinct timestamps. Example: a static transform.
 	CodeTooFewTimes = leftOut + "too-few-times"
-	// CodeSingleTimestamp: a single timestamp; a plan that names the stream holds its value. Example: a static transform.
+	// CodeSingleTimestamp: it has a single timestamp. If a plan names the stream, its value is held for the whole clock.
+	// Example: a static transform.
 	CodeSingleTimestamp = leftOut + "single-timestamp"
 	// CodeNeverFinite: its values are never finite. Example: a sensor that was not connected.
 	CodeNeverFinite = leftOut + "never-finite"
-	// CodeOnlyIdentifiers: its columns are times and identifiers. Example: timestamp and device_id.
+	// CodeOnlyIdentifiers: its columns are times and identifiers only. Example: timestamp and device_id.
 	CodeOnlyIdentifiers = leftOut + "only-identifiers"
-	// CodeFewEpisodes: few of the episodes have it. Of is the number of episodes. Example: a stream of 1 of 5 episodes.
+	// CodeFewEpisodes: only Count episodes in Of have it. Example: a stream in 1 of 5 episodes.
 	CodeFewEpisodes = leftOut + "few-episodes"
-	// CodeOfPrograms: by its name it is about the robot's programs and not about the robot. Example: /rosout.
+	// CodeOfPrograms: its name shows that it is about the robot's software instead of the robot. Example: /rosout.
 	CodeOfPrograms = leftOut + "of-programs"
-	// CodeNotState: by its name it is no state that a policy may see. Got is the kind that the name is of. Example: reward.
+	// CodeNotState: its name shows that a policy must not see it. Got is the kind of data. Example: reward.
 	CodeNotState = leftOut + "not-state"
-	// CodeColumnsNotState: as CodeNotState, of the columns Names of a stream. Example: leader_joint of observation.state.
+	// CodeColumnsNotState: like CodeNotState, for the columns Names in a stream. Example: leader_joint in observation.state.
 	CodeColumnsNotState = leftOut + "columns-not-state"
 	// CodeConstant: its values never change. Example: a camera matrix.
 	CodeConstant = leftOut + "constant"
-	// CodeFewSamples: it has fewer samples than the others, of which a plan takes Want; Unit is who takes them.
-	// Example: the 17th stream by samples.
+	// CodeFewSamples: it has fewer samples than the streams that were taken, because a plan takes at most Want. Unit is the
+	// operation with this limit. Example: the 17th stream by sample count.
 	CodeFewSamples = leftOut + "few-samples"
-	// CodeNameControl: its name or that of a column has control characters, which a plan file cannot hold.
-	// Example: a name with a line break.
+	// CodeNameControl: its name or a column name contains control characters, which a plan file cannot hold. Example: a name
+	// with a line break.
 	CodeNameControl = leftOut + "name-control"
 	// CodeStepTimes: its timestamps count steps, and the rate is unknown. Example: an HDF5 file without a rate.
 	CodeStepTimes = leftOut + "step-times"
-	// CodeCloudsNotPacked: point clouds, which a store does not hold. Example: the clouds of a lidar.
+	// CodeCloudsNotPacked: point clouds, which a packed dataset does not hold. Example: the clouds from a lidar.
 	CodeCloudsNotPacked = leftOut + "clouds-not-packed"
-	// CodeNameTaken: another stream or camera has its name. Got is which. Example: a camera with the name of a stream.
+	// CodeNameTaken: another stream or camera has its name. Got is the other one. Example: a camera and a stream that are both
+	// called wrist.
 	CodeNameTaken = leftOut + "name-taken"
-	// CodeTimeRefused: a timestamp that is no time in nanoseconds. Got is the timestamp, Row its sample. Example: 1e300 s.
+	// CodeTimeRefused: a timestamp cannot be converted to nanoseconds. Got is the timestamp, Row its sample. Example: 1e300 s.
 	CodeTimeRefused = leftOut + "time-refused"
-	// CodeColumnsRefused: it has not the columns that were selected. Cause is the error. Example: a column that another episode has.
+	// CodeColumnsRefused: it lacks columns that were selected. Cause is the error. Example: a column that only another episode
+	// has.
 	CodeColumnsRefused = leftOut + "columns-refused"
-	// CodeColumnsUnnamed: it has another number of unnamed columns than in other episodes. Got is its number, Want theirs.
-	// Example: 7 columns, and then 8.
+	// CodeColumnsUnnamed: it has unnamed columns, and their number differs between episodes. Got is its number, Want the other
+	// episodes' number. Example: 7 columns, and then 8.
 	CodeColumnsUnnamed = leftOut + "columns-unnamed"
-	// CodeColumnsLacking: it lacks columns of other episodes. Names is the missing ones, Got its own. Example: x without y.
+	// CodeColumnsLacking: it lacks columns that other episodes have. Names are the missing columns, Got its own. Example: x
+	// without y.
 	CodeColumnsLacking = leftOut + "columns-lacking"
-	// CodeQuaternionOrder: its quaternions have another order than in other episodes. Names is their columns.
-	// Example: qw first, and then last.
+	// CodeQuaternionOrder: its quaternions have another order than in other episodes. Names are their columns. Example: qw
+	// first in one episode and last in the next.
 	CodeQuaternionOrder = leftOut + "quaternion-order"
-	// CodeFrameSize: its frames have another encoding or size than in other episodes. Got is its own, Want theirs.
-	// Example: 320x240 pixels, and then 640x480.
+	// CodeFrameSize: its frames have another encoding or size than in other episodes. Got is its own, Want theirs. Example:
+	// 320x240 pixels, and then 640x480.
 	CodeFrameSize = leftOut + "frame-size"
-	// CodeVideoNotPacked: a video that needs its file, so a store does not hold its frames. Got is the encoding.
-	// Example: a video in an MP4 file.
+	// CodeVideoNotPacked: a packed dataset does not hold its frames, because they can only be decoded from the video file. Got
+	// is the encoding. Example: an MP4 file.
 	CodeVideoNotPacked = leftOut + "video-not-packed"
-	// CodeEncodingUnknown: the encoding of its frames is unknown. Example: images of a topic without a format.
+	// CodeEncodingUnknown: the encoding of its frames is unknown. Example: images on a topic without a format field.
 	CodeEncodingUnknown = leftOut + "encoding-unknown"
-	// CodeFramesUnread: frames that cannot be read. Of is the number of frames, Cause the first error.
-	// Example: 3 of 200 frames after a broken chunk.
+	// CodeFramesUnread: frames that cannot be read. Of is the number of frames, Cause the first error. Example: 3 frames in
+	// 200, after a broken chunk.
 	CodeFramesUnread = leftOut + "frames-unread"
-	// CodeNoStreamOfName: the recording has no stream of the name. Example: a plan's stream that one episode lacks.
+	// CodeNoStreamOfName: the recording has no stream with this name. Example: a stream in a plan that one episode lacks.
 	CodeNoStreamOfName = leftOut + "no-stream-of-name"
-	// CodeEpisodeRefused: an episode that a plan cannot take. Subject is its name, Cause the error.
-	// Example: an episode with a single timestamp.
+	// CodeEpisodeRefused: a plan cannot use the episode. Subject is its name, Cause the error. Example: an episode with a
+	// single timestamp.
 	CodeEpisodeRefused = leftOut + "episode-refused"
-	// CodeCameraRefused: a camera of an episode that has no place on the clock. Subject is the episode, Got the camera, Cause the error.
-	// Example: frames whose times step back.
+	// CodeCameraRefused: an episode's camera cannot be placed on the clock. Subject is the episode, Got the camera, Cause the
+	// error. Example: frame times that step back.
 	CodeCameraRefused = leftOut + "camera-refused"
-	// CodeEpisodeShort: an episode with fewer ticks than a policy sees and predicts. Subject is the episode.
-	// Example: got 3 ticks, want 17.
+	// CodeEpisodeShort: an episode has fewer ticks than a policy sees and predicts. Subject is the episode, Got its ticks,
+	// Want the least number. Example: 3 ticks where 17 are needed.
 	CodeEpisodeShort = leftOut + "episode-short"
-	// CodeNoPlace: a format has no place for it. Want is the format, Got what it is if the name does not say it.
-	// Example: point clouds of LeRobot.
+	// CodeNoPlace: the output format cannot hold this kind of data. Want is the format, Got the kind if the name does not show
+	// it. Example: point clouds in LeRobot.
 	CodeNoPlace = leftOut + "no-place"
-	// CodeUnheld: a format cannot hold its values. Unit is the format, Got its values, Want what the format holds.
-	// Example: a column of 2^64-1 in LeRobot.
+	// CodeUnheld: the output format cannot hold its values. Unit is the format, Got the values, Want the range of the format.
+	// Example: a column with 2^64-1 in LeRobot.
 	CodeUnheld = leftOut + "unheld"
 	// CodeBeforeClock: samples before the clock begins. Example: a log that starts earlier than the others.
 	CodeBeforeClock = leftOut + "before-clock"
 	// CodeAfterClock: samples after the clock ends. Example: a log that ends later than the others.
 	CodeAfterClock = leftOut + "after-clock"
-	// CodeBetweenTicks: samples that no tick uses, because the stream is faster than the clock. Example: 200 Hz on a clock of 50 Hz.
+	// CodeBetweenTicks: samples that no tick uses, because the stream is faster than the clock. Example: 200 Hz on a clock
+	// with 50 Hz.
 	CodeBetweenTicks = leftOut + "between-ticks"
 	// CodeStrayTime: samples with a timestamp far from all others. Example: 0 s before the clock was set.
 	CodeStrayTime = leftOut + "stray-time"
-	// CodeTimeInvalid: samples with a timestamp that is no time. Example: NaN.
+	// CodeTimeInvalid: samples with a timestamp that is not a time. Example: NaN.
 	CodeTimeInvalid = leftOut + "time-invalid"
-	// CodeNotInPlan: a plan does not take it. Example: a stream that a plan does not name.
+	// CodeNotInPlan: the plan does not name it. Example: /battery with a plan for /joint_states.
 	CodeNotInPlan = leftOut + "not-in-plan"
-	// CodeNotSelected: an option does not select it. Example: a camera that --media does not name.
+	// CodeNotSelected: an option selects others. Example: the camera wrist with --media front.
 	CodeNotSelected = leftOut + "not-selected"
-	// CodeNotInFirst: the first episode of a dataset, which declares its streams, does not have it.
-	// Example: a camera that was added later.
+	// CodeNotInFirst: the first episode declares the streams of the output and lacks it. Example: a camera that was added
+	// later.
 	CodeNotInFirst = leftOut + "not-in-first"
-	// CodeNotFiniteValue: a value that is not finite, which a policy's statistics cannot hold. Got is the value, Want its column.
+	// CodeNotFiniteValue: a value is not finite, so a policy cannot compute statistics. Got is the value, Want its column.
 	// Example: NaN in a joint.
 	CodeNotFiniteValue = leftOut + "not-finite-value"
-	// CodeFramesUndecoded: frames that cannot be decoded here. Got is their encoding, or Cause the error. Example: av1 without ffmpeg.
+	// CodeFramesUndecoded: frames that cannot be decoded here. Got is their encoding, or Cause the error. Example: av1 without
+	// ffmpeg.
 	CodeFramesUndecoded = leftOut + "frames-undecoded"
-	// CodeDeepPixels: pixels of more than 8 bits, which a format cannot hold. Want is the format. Example: depth of 16 bits in LeRobot.
+	// CodeDeepPixels: pixels with more than 8 bits, which the output format cannot hold. Want is the format. Example: 16-bit
+	// depth in LeRobot.
 	CodeDeepPixels = leftOut + "deep-pixels"
-	// CodeStreamRefused: a stream that a format cannot hold. Cause is the error. Example: a row of 10 MB.
+	// CodeStreamRefused: the output format cannot hold the stream. Cause is the error. Example: a row with 10 MB.
 	CodeStreamRefused = leftOut + "stream-refused"
-	// CodeRecordingBroken: parts of the recording that are broken, which may have had it. Cause is the damage. Example: a log that is cut.
+	// CodeRecordingBroken: the recording is broken, and the broken parts may have contained it. Cause is the damage. Example:
+	// a log that is cut.
 	CodeRecordingBroken = leftOut + "recording-broken"
-	// CodeSplitOrder: a split whose episodes do not follow each other. Count is its episodes, Want their range. Example: episodes 0 and 2.
+	// CodeSplitOrder: a split is not written, because its episodes are not consecutive. Count is its episodes, Want their
+	// range. Example: episodes 0 and 2.
 	CodeSplitOrder = leftOut + "split-order"
-	// CodeTransactionOpen: the last transaction in a write-ahead log has no end. Subject is the file. Example: a recorder that was killed, or a copy that
-	// was cut short.
+	// CodeTransactionOpen: the last transaction in a write-ahead log was never committed. Subject is the file. Example: a
+	// recorder that was killed.
 	CodeTransactionOpen = leftOut + "transaction-open"
 )

@@ -8,10 +8,10 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// CollapsedError says that float32 cannot hold a clock: distinct times have become one.
+// CollapsedError reports that float32 is too coarse for a clock: different times became equal.
 type CollapsedError struct {
-	Samples, Distinct int     // timestamps, and how many of them differ
-	Spacing           float64 // seconds between neighbouring float32 numbers there
+	Samples, Distinct int     // timestamps, and the number of different ones
+	Spacing           float64 // distance between neighbouring float32 numbers there, seconds
 }
 
 func (e *CollapsedError) Error() string {
@@ -19,8 +19,9 @@ func (e *CollapsedError) Error() string {
 		e.Spacing, e.Samples, e.Distinct)
 }
 
-// CheckSpacing returns a *CollapsedError if timestamps [S] are float32 seconds too large for their own steps, as epoch seconds are, which lie 128 s
-// apart: timestamps repeat then that were not recorded at one time. Other dtypes are always good. Timestamps need not be in order.
+// CheckSpacing returns a *CollapsedError if timestamps [S] are float32 seconds and float32 is too coarse for their steps. Example:
+// near 1.7e9 s, the time since 1970, float32 numbers are 128 s apart, so the timestamps repeat. Other dtypes always pass.
+// Timestamps need not be in order.
 func CheckSpacing(times *tensor.Tensor) error {
 	if times.DType() != tensor.F32 || times.Rank() != 1 || times.Len() == 0 {
 		return nil
@@ -50,7 +51,7 @@ func CheckSpacing(times *tensor.Tensor) error {
 	return &CollapsedError{len(list), len(list) - equal, spacing}
 }
 
-// spacingAt returns how far the next greater number is from a positive one.
+// spacingAt returns the distance from a positive number to the next larger one.
 func spacingAt(v float32) float64 {
 	return float64(math.Nextafter32(v, float32(math.Inf(1)))) - float64(v)
 }

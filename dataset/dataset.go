@@ -18,28 +18,28 @@ import (
 
 // Dataset is a series of episodes, read one at a time. Its methods may be called from any goroutine.
 type Dataset interface {
-	// Name is the dataset's own, or that of its file or folder.
+	// Name is the declared name, or else the name of the file or folder.
 	Name() string
-	// Format is the format's name: "ulog".
+	// Format is the format's name, for example "ulog".
 	Format() string
-	// Info returns the declarations of the dataset: features, tasks, splits and notes.
+	// Info returns the dataset's declarations: features, tasks, splits and notes.
 	Info() Info
 	// Len returns the number of episodes.
 	Len() int
 	// Episode reads episode i. If i is not from 0 to Len-1, the error is a *RangeError.
 	Episode(ctx context.Context, i int) (*Episode, error)
-	// Close releases files and memory of the dataset. Close twice is fine. Episodes stay valid.
+	// Close releases the dataset's files and memory. Close twice is fine. Episodes stay valid.
 	Close() error
 }
 
-// Weigher is a Dataset that has the sizes of its episodes without reading them.
+// Weigher is a Dataset that can estimate the size of each episode without reading it.
 type Weigher interface {
-	// Weights returns a number for each episode, 0 or more, all in one unit: rows, or bytes of its file. The caller owns the slice.
+	// Weights returns a number for each episode, 0 or more, all in one unit: rows, or file bytes. The caller owns the slice.
 	Weights() []int64
 }
 
-// Episodes reads one episode after the other. If an episode cannot be read, Episodes yields an *EpisodeError and goes on, so a caller that
-// needs all episodes stops at the first error. Only the end of ctx ends it early.
+// Episodes reads one episode after the other. If an episode cannot be read, Episodes yields an *EpisodeError and continues, so a
+// caller that needs all episodes stops at the first error. The loop ends early only if ctx ends.
 func Episodes(ctx context.Context, d Dataset) iter.Seq2[*Episode, error] {
 	return func(yield func(*Episode, error) bool) {
 		for i := range d.Len() {
@@ -54,13 +54,13 @@ func Episodes(ctx context.Context, d Dataset) iter.Seq2[*Episode, error] {
 	}
 }
 
-// episodeError returns the error of an episode, by its place.
+// episodeError returns the error of the episode with an index.
 func episodeError(d Dataset, place int, err error) *EpisodeError {
 	info := d.Info()
 	return &EpisodeError{Episode: info.Number(place), Err: err}
 }
 
-// EpisodeError is an episode that could not be read.
+// EpisodeError reports an episode that cannot be read.
 type EpisodeError struct {
 	Episode int // the dataset's own number: see Info.Numbers
 	Err     error
@@ -68,53 +68,59 @@ type EpisodeError struct {
 
 func (e *EpisodeError) Error() string { return fmt.Sprintf("episode %d: %v", e.Episode, e.Err) }
 
-// Unwrap returns why.
+// Unwrap returns the reason.
 func (e *EpisodeError) Unwrap() error { return e.Err }
 
-// Options are the settings of a reader. With the zero value, a broken file gives its whole parts, and Episode.Notes counts the lost ones.
+// Options are the settings of a reader. With the zero value, a broken file returns its intact parts, and Episode.Notes counts the
+// lost ones.
 type Options struct {
 	// Strict refuses a broken file: the first damage is an error.
 	Strict bool `json:"strict"`
-	// Rate is the number of steps a second, Hz, for formats without timestamps. It goes before the rate in the file.
+	// Rate is the number of steps a second, Hz, for formats without timestamps. It takes precedence over the rate in the file.
 	Rate float64 `json:"rate"`
-	// Clock selects the source of timestamps, one of Info.Clocks, if a format has several. Empty is the format's default.
+	// Clock selects the source of timestamps, one from Info.Clocks, if a format has several. Empty means the format's default.
 	Clock string `json:"clock"`
-	// Stretch chooses one of the stretches of a log whose recorder's clock was set back, from 1; see [SetBackError]. 0 is the whole log, which is an
-	// error if it has several, and -1 all of them, in the order of time.
+	// Stretch selects a part of a log whose recorder set its clock back, from 1; see [SetBackError]. If the log has several parts,
+	// 0 is an error, and -1 reads all of them in the order of their times.
 	Stretch int `json:"stretch"`
-	// TaskFrom is a log's topic, or a dataset's text column, that has the task. A row's task is the last text at or before its time. Rows before
-	// the first text have no task.
+	// TaskFrom is a log's topic, or a dataset's text column, that contains the task. The task of a row is the last text at or
+	// before the row's time. Rows before the first text have no task.
 	TaskFrom string `json:"task_from"`
-	// Definitions are folders and files of message definitions (.msg, in folders named for their packages), for recordings that lack some.
+	// Definitions are folders and files with message definitions (.msg files, in folders named after their packages), for
+	// recordings that lack some.
 	Definitions []string `json:"definitions"`
+	// Lists reads LeRobot's language columns into Episode.Lists. Without it they are left out, with a note.
+	Lists bool `json:"-"`
 }
 
 // Format is a file format that [Open] recognises. A format's package registers it in init.
 type Format struct {
 	Name       string   // "ulog"
-	Extensions []string // of its files, in lower case: ".ulg"
-	// Match recognises a file by its first HeadBytes bytes, or all bytes of a shorter file; nil if the format has no files.
+	Extensions []string // file name extensions in lower case: ".ulg"
+	// Match recognises a file by its first HeadBytes bytes, or by all bytes if it is shorter. Match is nil if the format has no
+	// files.
 	Match func(head []byte) bool
-	// Named recognises a file by its extension and the same bytes, if no format's Match does. It is for formats without a signature, such
-	// as CSV; nil if Match is enough.
+	// Named recognises a file by its extension and the same bytes, if Match of every format returned false. It is for formats
+	// without a signature, such as CSV. Named is nil if Match is enough.
 	Named func(head []byte) bool
-	// Inside recognises a file that Match takes by later content, for formats that share a container; nil if the first bytes are enough.
-	// Formats with Inside are tried first, because a file may match both a container and the format inside it.
+	// Inside recognises a file that Match accepts by its later content, for formats that share a container. Inside is nil if the
+	// first bytes are enough. Formats with Inside are tried first, because a file may match both a container and the format inside
+	// it.
 	Inside func(ctx context.Context, path string) (bool, error)
-	// Folder recognises a folder that is a dataset of the format; nil if the format has none. It is also called for the folders in a
-	// folder.
+	// Folder recognises a folder that is a dataset in this format; nil if the format has no folders. Open also calls it for the
+	// folders inside a folder.
 	Folder func(ctx context.Context, path string) bool
-	// Text is true if the files are plain text. Next to recordings of other formats in a folder they are no recordings.
+	// Text is true for plain text formats. A text file next to recordings in other formats is not a recording.
 	Text bool
 	Open func(ctx context.Context, path string, opt Options) (Dataset, error)
 }
 
-// named reports whether a file is called as the format's are.
+// named reports whether a file has one of the format's extensions.
 func (f *Format) named(path string) bool {
 	return slices.Contains(f.Extensions, strings.ToLower(filepath.Ext(path)))
 }
 
-// HeadBytes is how many bytes of a file Match sees.
+// HeadBytes is the number of bytes that Match gets.
 const HeadBytes = 4096
 
 var formats = struct {
@@ -122,7 +128,7 @@ var formats = struct {
 	list []Format
 }{}
 
-// Register adds a format. It panics if the name is taken.
+// Register adds a format. It panics if a format with this name is already registered.
 func Register(f Format) {
 	formats.Lock()
 	defer formats.Unlock()
@@ -140,18 +146,22 @@ func Formats() []Format {
 	return slices.Clone(formats.list)
 }
 
-// Open opens a file or folder, by its path or URL, of any registered format, which it recognises by its content, and by its name too only where that
-// does not say. URLs are those of package storage: file://, and s3:// in programs that import storage/s3.
+// Open opens a file or folder in any registered format. The path may be a URL for package storage: file://, or s3:// in programs
+// that import storage/s3. Open recognises the format by the content; the name decides only if the content is ambiguous, as with
+// CSV.
 //
-// A folder that is no dataset of a format itself is one of the recordings in it, if these are of one format: files, and folders that are datasets of
-// it, such as those of ros2 bag. It has the episodes of all, in the order of their names by [CompareNames]. What else is in it is ignored, and so are the
-// reports of package convert and what begins with a dot; the attribute "other files" names the rest. Folders are not looked into any further, and one that is no dataset and has files
-// that are called as recordings is a problem in Info.Notes. A recording that cannot be opened is one episode, which is an error; with Options.Strict it is
-// the error of all. So is a file that is called as the format's files are and cannot be read, is empty, or begins otherwise; of formats of text, only
-// the first two.
+// A folder that is a dataset itself is opened as one. Any other folder is a dataset of the recordings in it, if these have one
+// format. A recording is a file, or a folder that is a dataset, such as a ros2 bag. The episodes are in the order of their names by
+// [CompareNames]. Other files are ignored; the attribute "other files" lists them, except for the reports that package convert
+// writes and for names that begin with a dot. Deeper folders are not searched. If one of them contains files that look like
+// recordings, Info.Notes has a problem.
 //
-// What is of no format is a *FormatError that is ErrUnsupported and lists the formats there are. A clock of Options that the dataset does not have is
-// an *OptionError.
+// If a recording in a folder cannot be opened, its episode is an error; with Options.Strict, Open returns the error. The same holds
+// for a file that has the format's extension and is unreadable, empty or has a wrong beginning. In text formats a wrong beginning
+// is no error.
+//
+// If no registered format fits, the error is a *FormatError that is ErrUnsupported and lists the registered formats. If Options
+// selects a clock that the dataset lacks, it is an *OptionError.
 func Open(ctx context.Context, path string, opt Options) (Dataset, error) {
 	d, err := open(ctx, path, opt)
 	if err != nil && d != nil { // the file was taken for another because of an error of the system
@@ -243,8 +253,8 @@ func recognise(ctx context.Context, path string, head []byte) (Format, error) {
 	return f, StandIn(ctx, err, path)
 }
 
-// match returns the format of a file that begins with head, if it is of a known one: by its content, or with named by its name and content. A container
-// that is broken is an error, and of the format that takes what is left of such containers, if there is one.
+// match returns the format of a file that begins with head: by its content, or with named by its name and content. A broken
+// container is an error, unless a format accepts the remains of such containers.
 func match(ctx context.Context, path string, head []byte, named bool) (Format, bool, error) {
 	var rest Format
 	var broken error
@@ -299,7 +309,8 @@ func headOf(ctx context.Context, path string) ([]byte, error) {
 	return head[:n], nil
 }
 
-// Single is the dataset of one file that is one episode, which read reads whenever it is asked for. Its name is the file's without the extension.
+// Single returns a dataset with one file that is one episode. Each call of Episode calls read. The dataset's name is the file name
+// without its extension.
 func Single(format, path string, read func(ctx context.Context) (*Episode, error)) Dataset {
 	return &single{format: format, path: path, read: read}
 }
@@ -326,7 +337,7 @@ func (s *single) Episode(ctx context.Context, i int) (_ *Episode, err error) {
 	return s.read(ctx)
 }
 
-// BaseName returns a file's name without its folder and extension: what its episode is called.
+// BaseName returns a file name without its folder and extension: the name of its episode.
 func BaseName(path string) string {
 	base := storage.Base(path)
 	return strings.TrimSuffix(base, filepath.Ext(base))

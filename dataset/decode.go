@@ -13,30 +13,36 @@ import (
 	"io"
 	"iter"
 	"math"
+	"strings"
 
 	"github.com/robocache/robocache/internal/memory"
 	"github.com/robocache/robocache/tensor"
 )
 
-// FrameDecoder is a FrameSource that can decode its frames itself, such as a video's, whose frames need others.
+// FrameDecoder is a FrameSource that decodes its frames itself. Videos need it, because a video frame depends on other frames.
 type FrameDecoder interface {
 	FrameSource
-	// DecodeFrames decodes frames from to to-1, each as u8 [H,W,C], one after the other. An error ends it.
+	// DecodeFrames decodes the frames from to to-1 in order, each as u8 [H,W,C]. It stops at the first error.
 	DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tensor.Tensor, error]
 }
 
-// maxImage is how many pixels an image may say that it has, and maxPixelsPerByte how many of its own bytes may stand for: more than jpeg and png can
-// pack.
+// maxImage is the largest number of pixels in an image. maxPixelsPerByte is the largest number of pixels per encoded byte, which is
+// more than jpeg and png can achieve.
 const (
 	maxImage         = 1 << 28
 	maxPixelsPerByte = 1 << 14
 )
 
-// Decode returns frame i as u8 [H,W,C]: a row for each line from the top, and C is 1 for grey, 3 for red, green, blue, or 4 with alpha, which is not
-// multiplied in. It decodes jpeg, png and raw pixels (rgb8, bgr8, rgba8, bgra8, mono8, 8UC1, Bayer mosaics of 8 and 16 bits, 4:2:2; blue first is put in
-// order), and what the source decodes itself, as videos do. Raw images of wider numbers, most of them depth (16UC1, mono16, 16SC1, 32FC1), are f32 [H,W,1], which holds each of these
-// exactly, in the unit of the recording. The pixels of a jpeg are within 2 levels of those of libjpeg-turbo, which Pillow, OpenCV and TensorFlow use; one
-// value in ten thousand is off by 3. A frame of another encoding, or a png of more than 8 bits a channel, is an error that is ErrUnsupported.
+// Decode returns frame i as u8 [H,W,C], with the top line first. C is 1 for grey, 3 for red, green, blue, and 4 with alpha, which
+// is not premultiplied.
+//
+// It decodes jpeg, png, 8-bit raw pixels (rgb8, bgr8, rgba8, bgra8, mono8, 8UC1), 8- and 16-bit Bayer mosaics and 4:2:2,
+// rgb16 and bgr16 rounded to 8 bits, and all
+// encodings that the source decodes itself, such as videos. Blue-first pixels are reordered. Raw images with wider numbers, mostly
+// depth (16UC1, mono16, 16SC1, 32FC1), become f32 [H,W,1] in the recording's unit, which is exact.
+//
+// The pixels of a jpeg differ from libjpeg-turbo, which Pillow, OpenCV and TensorFlow use, by at most 2 levels; one value in ten
+// thousand differs by 3. Other encodings, and png with more than 8 bits per channel, return an error that is ErrUnsupported.
 func (m *Media) Decode(ctx context.Context, i int) (*tensor.Tensor, error) {
 	if i < 0 || i >= m.Len() {
 		return nil, &RangeError{What: "frame of " + m.Name, Got: i, Len: m.Len()}
@@ -47,9 +53,9 @@ func (m *Media) Decode(ctx context.Context, i int) (*tensor.Tensor, error) {
 	return nil, m.decodeError(i, ErrMissing, "nothing from the source", "a frame", nil)
 }
 
-// DecodeRange decodes frames from to to-1, one after the other, as Decode does; of a video that is much faster than one by one. Where each frame is
-// by itself, one that cannot be decoded is an error and the next follows; a video ends with its first error. The end of ctx ends both. A range that
-// there is not is a *RangeError.
+// DecodeRange decodes the frames from to to-1 in order, like Decode. For a video this is much faster than single calls of Decode.
+// If one image cannot be decoded, DecodeRange yields the error and continues with the next; a video stops at its first error. Both
+// stop if ctx ends. If the range exceeds the frames, the error is a *RangeError.
 func (m *Media) DecodeRange(ctx context.Context, from, to int) iter.Seq2[*tensor.Tensor, error] {
 	return func(yield func(*tensor.Tensor, error) bool) {
 		switch {
@@ -82,22 +88,22 @@ func (m *Media) decodeError(i int, kind error, got, want string, err error) *For
 	return &FormatError{Format: "dataset", Offset: -1, Kind: kind, Msg: fmt.Sprintf("frame %d of %s", i, m.Name), Got: got, Want: want, Err: err}
 }
 
-// IsVideo reports whether frames need others to be decoded, so that they cannot be taken one by one out of the stream.
+// IsVideo reports whether frames depend on other frames, so that a single encoded frame cannot be decoded.
 func (m *Media) IsVideo() bool {
 	_, itself := m.Source.(FrameDecoder)
 	return itself && m.decoder() == nil
 }
 
-// Decodes reports whether Decode takes frames of this encoding, or the source decodes them itself.
+// Decodes reports whether Decode supports the encoding, or the source decodes its frames itself.
 func (m *Media) Decodes() bool {
 	_, itself := m.Source.(FrameDecoder)
 	return itself || m.decoder() != nil
 }
 
-// decodeOne decodes a frame that is by itself.
+// decodeOne decodes a frame that depends on no other.
 func (m *Media) decodeOne(ctx context.Context, i int, decode func(b []byte) (*tensor.Tensor, *FormatError)) (*tensor.Tensor, error) {
 	if decode == nil {
-		return nil, m.decodeError(i, ErrUnsupported, fmt.Sprintf("encoding %q", m.Encoding), "jpeg, png, rgb8, bgr8, rgba8, bgra8, mono8, 8UC1, 16UC1, mono16, 16SC1, 32FC1, bayer_rggb8, bayer_rggb16, yuv422, or a source that decodes its frames", nil)
+		return nil, m.decodeError(i, ErrUnsupported, fmt.Sprintf("encoding %q", m.Encoding), "jpeg, png, rgb8, bgr8, rgba8, bgra8, rgb16, mono8, 8UC1, 16UC1, mono16, 16SC1, 32FC1, bayer_rggb8, bayer_rggb16, yuv422, or a source that decodes its frames", nil)
 	}
 	b, err := m.Frame(ctx, i)
 	if err != nil {
@@ -110,10 +116,10 @@ func (m *Media) decodeOne(ctx context.Context, i int, decode func(b []byte) (*te
 	return t, nil
 }
 
-// rawOrder says for each raw encoding where red, green, blue and alpha are, or grey.
+// rawOrder lists the positions of red, green, blue and alpha, or of grey, for each raw encoding.
 var rawOrder = map[string][]int{"rgb8": {0, 1, 2}, "bgr8": {2, 1, 0}, "rgba8": {0, 1, 2, 3}, "bgra8": {2, 1, 0, 3}, "mono8": {0}, "8UC1": {0}}
 
-// rawNumbers reads the pixels of raw images that are one number each, little-endian, with its size.
+// rawNumbers has the size and the conversion of raw pixels that are one little-endian number each.
 var rawNumbers = map[string]struct {
 	size int
 	read func(b []byte) float32
@@ -122,13 +128,17 @@ var rawNumbers = map[string]struct {
 
 func uint16Of(b []byte) float32 { return float32(binary.LittleEndian.Uint16(b)) }
 
-// decoder returns how a frame of the encoding is decoded by itself, nil if it is not. Its errors have what they got and wanted, not where.
+// decoder returns the function that decodes a single frame, or nil if the encoding has none. Its errors have Got and Want, and no
+// position.
 func (m *Media) decoder() func(b []byte) (*tensor.Tensor, *FormatError) {
 	if order, ok := rawOrder[m.Encoding]; ok {
 		return func(b []byte) (*tensor.Tensor, *FormatError) { return m.raw(b, order) }
 	}
 	if in, ok := rawNumbers[m.Encoding]; ok {
 		return func(b []byte) (*tensor.Tensor, *FormatError) { return m.numbers(b, in.size, in.read) }
+	}
+	if name, ok := strings.CutSuffix(m.Encoding, "16"); ok && rawOrder[name+"8"] != nil {
+		return func(b []byte) (*tensor.Tensor, *FormatError) { return m.deep(b, rawOrder[name+"8"]) }
 	}
 	if luma, ok := lumaFirst[m.Encoding]; ok {
 		return func(b []byte) (*tensor.Tensor, *FormatError) { return m.subsampled(b, luma) }
@@ -147,7 +157,7 @@ func (m *Media) decoder() func(b []byte) (*tensor.Tensor, *FormatError) {
 	return nil
 }
 
-// raw takes pixels as they are.
+// raw returns 8-bit pixels, red first.
 func (m *Media) raw(b []byte, order []int) (*tensor.Tensor, *FormatError) {
 	c := len(order)
 	if bad := m.sized(b, c); bad != nil {
@@ -161,7 +171,7 @@ func (m *Media) raw(b []byte, order []int) (*tensor.Tensor, *FormatError) {
 	return pixels(b, m.Height, m.Width, c)
 }
 
-// sized checks that a raw frame has as many bytes as its pixels take.
+// sized checks the byte count of a raw frame.
 func (m *Media) sized(b []byte, each int) *FormatError {
 	if want := int64(m.Width) * int64(m.Height) * int64(each); m.Width <= 0 || m.Height <= 0 || int64(len(b)) != want {
 		return &FormatError{Kind: ErrCorrupt, Got: fmt.Sprintf("%d bytes", len(b)), Want: fmt.Sprintf("%d for %dx%d pixels of %s", want, m.Width, m.Height, m.Encoding)}
@@ -169,7 +179,7 @@ func (m *Media) sized(b []byte, each int) *FormatError {
 	return nil
 }
 
-// numbers reads pixels of one number each.
+// numbers reads pixels with one number each.
 func (m *Media) numbers(b []byte, size int, read func(b []byte) float32) (*tensor.Tensor, *FormatError) {
 	if bad := m.sized(b, size); bad != nil {
 		return nil, bad
@@ -189,7 +199,7 @@ func pixels[T uint8 | float32](b []T, shape ...int) (*tensor.Tensor, *FormatErro
 	return t, nil
 }
 
-// decodeImage decodes a file of an image. What it says of its size is checked before it is believed.
+// decodeImage decodes an image file. It checks the size in the header first, because a broken header may declare any size.
 func decodeImage(b []byte, head func(r io.Reader) (image.Config, error), whole func(r io.Reader) (image.Image, error)) (*tensor.Tensor, *FormatError) {
 	config, err := head(bytes.NewReader(b))
 	if err != nil {

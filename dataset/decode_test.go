@@ -105,7 +105,7 @@ func TestDepthIsExactlyAsRecorded(t *testing.T) {
 		_, err = m.Decode(context.Background(), 1)
 		assert.ErrorIs(t, err, dataset.ErrCorrupt, encoding)
 	}
-	for _, encoding := range []string{"rgb16", "webp", "8UC3", "32FC2", "h264"} {
+	for _, encoding := range []string{"rgb32", "webp", "8UC3", "32FC2", "h264"} {
 		m := media(encoding, 1, 1, []byte{1})
 		assert.False(t, m.Decodes(), encoding)
 		_, err := m.Decode(context.Background(), 0)
@@ -178,7 +178,7 @@ func TestWhatCannotBeDecodedIsNamed(t *testing.T) {
 		assert.ErrorIs(t, err, dataset.ErrUnsupported, name)
 		assert.ErrorContains(t, err, "16 bits", name)
 	}
-	for _, encoding := range []string{"h264", "png-f32", "rgb16", ""} {
+	for _, encoding := range []string{"h264", "png-f32", "rgb32", ""} {
 		_, err := media(encoding, 3, 2, nil).Decode(ctx, 0)
 		assert.ErrorIs(t, err, dataset.ErrUnsupported)
 		assert.ErrorContains(t, err, `"`+encoding+`"`)

@@ -1,26 +1,30 @@
-// Package dataset is the model of recorded robot data: an [Episode] of named streams, each with a clock of its own, or a [Cloud] of points.
+// Package dataset reads recorded robot data: an [Episode] of named streams, each with its own clock, or a [Cloud] of points. Most
+// programs need three calls:
 //
-// A [Stream] has timestamps [S] as recorded, in int64 nanoseconds or in seconds, and a value tensor [S,D] with a named column for each of the D
-// features. S counts samples. Timestamps are neither sorted nor made unique: [Stats] says what a clock is like. A [Media] stream has frames as they
-// were encoded, which are read when they are asked for, and decoded by [Media.Decode] and [Media.DecodeRange]; [Resize] makes them another size.
-// [Attributes] are what a file says of the whole episode.
+//	import _ "github.com/robocache/robocache/dataset/all" // registers every format
 //
-// A [Dataset] is a series of episodes; a flight log is a dataset of one, a folder of them one of many. [Open] recognises files and folders by their
-// content, among the formats whose packages are imported:
-//
-//	import _ "github.com/robocache/robocache/dataset/ulog" // or dataset/all, for every format
-//
-//	d, err := dataset.Open(ctx, path, dataset.Options{})
+//	d, err := dataset.Open(ctx, path, dataset.Options{}) // a file, a folder or a URL, recognised by its content
 //	defer d.Close()
-//	for e, err := range dataset.Episodes(ctx, d) { // e.Streams, e.Media
+//	for e, err := range dataset.Episodes(ctx, d) { // *Episode: e.Streams, e.Media, e.Clouds, e.Notes
+//		pose := e.Stream("pose") // pose.Times [S], pose.Values [S,D], pose.Columns [D]
 //	}
 //
-// [Parallel] and [ParallelWithin] read episodes ahead, in the same order; package loader draws batches of windows from them.
+// A program that imports single formats, such as dataset/ulog, instead of dataset/all is smaller.
 //
-// A cloud has points [N,3] and a feature tensor [N,F] with a named column for each of the F features, each float32, or float64 where
-// the file has doubles.
+// A [Stream] has timestamps [S] as recorded, in int64 nanoseconds or in seconds, and a value tensor [S,D] with a named column for
+// each feature. S is the number of samples. Timestamps may repeat or step back, because readers keep them as they are:
+// [Stream.Stats] describes the clock. A [Media] stream has encoded frames, which are read when they are needed. [Media.Decode] and
+// [Media.DecodeRange] return pixels, and [Resize] changes their size. [Attributes] are values for the whole episode, such as the
+// task.
 //
-// The readers are in the folders below, one format each. They take whole files, block while they read, leave no goroutine behind (decoding a video
-// runs a program), and hand over host memory that belongs to the caller. What a file holds and a reader cannot give is an
-// error or a count, never silence. A file that breaks its format is a [*FormatError] with the byte where it does.
+// A [Dataset] is a series of episodes. A flight log has one episode, a folder of flight logs has many. [Parallel] and
+// [ParallelWithin] read episodes ahead, in the same order; package loader draws batches of windows from them.
+//
+// A cloud has points [N,3] and a feature tensor [N,F] with a named column for each feature. Both are float32, or float64 if the
+// file has doubles.
+//
+// The readers are in the folders below this one, one format each. A reader takes whole files and blocks while it reads. It leaves
+// no goroutine behind, and returns host memory that the caller owns. Decoding a video runs ffmpeg. Data that a reader cannot return
+// is an error or a counted [Note]; nothing is dropped silently. A file that breaks its format is a [*FormatError] with the byte
+// offset.
 package dataset

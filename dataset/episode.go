@@ -10,42 +10,54 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Episode is one recording: streams of numbers, of media and of point clouds, each with a clock of its own, and what is known of it.
+// Episode is one recording: streams of numbers, camera frames and point clouds, each with its own clock, and the values that
+// describe them.
 type Episode struct {
-	// Name is the episode's in its dataset: a file's name without its extension, "demo_3", "000017".
+	// Name identifies the episode in its dataset: a file name without its extension, "demo_3", "000017".
 	Name    string
 	Streams []Stream
 	Media   []Media
-	// Clouds are series of point clouds. CloudStream.Cloud reads a cloud.
+	// Clouds are series of point clouds. CloudStream.Cloud reads one cloud.
 	Clouds []CloudStream
-	// Texts are texts of the steps, such as an instruction that changes. Attributes have them too.
+	// Texts are texts that belong to steps, such as an instruction that changes. Attributes contains them too.
 	Texts []TextStream
-	// Frames is how many rows or steps the episode has, of formats that are tables of them; 0 for logs.
+	// Lists are LeRobot's language columns, if Options.Lists is set.
+	Lists []ListStream
+	// Frames is the number of rows or steps, for formats that store tables; 0 for logs.
 	Frames int
-	// Steps is true if the timestamps count steps, a second each, because the format has no times and no rate was given.
+	// Steps is true if the timestamps count steps of one second, because the format has no times and no rate was given.
 	Steps bool
-	// Rotation is the order that quaternions have in recordings of this kind, for columns that do not say; RotationNone if there is no custom.
+	// Rotation is the usual quaternion order in recordings of this format, for columns that do not declare theirs; RotationNone if
+	// there is none.
 	Rotation Rotation
-	// Attributes are values of the file about the episode as a whole.
+	// Attributes are the file's values about the whole episode.
 	Attributes Attributes
 
-	// Dropouts lists, in file order, the times at which the recorder noted lost data.
+	// Dropouts lists, in file order, when the recorder itself noted lost data.
 	Dropouts []Dropout
-	// Notes are facts about data that was damaged, left out or changed, and choices that a reader made, such as one of two clocks.
+	// Notes are facts about damaged, omitted or changed data, and choices that a reader made, such as one of two clocks.
 	Notes Notes
 	// Empty lists the streams that the recording declares and that have no samples.
 	Empty []EmptyStream
-	// Record is how many bytes of the file were in memory together while the episode was read, of formats that have its frames among them.
+	// Record is the size in bytes of the file part that was in memory while the episode was read, for formats that store frames in
+	// it; 0 for others.
 	Record int64
 }
 
-// TextStream is a text that may change within an episode: Values[i] holds from Times[i], ns, until the next.
+// TextStream is a text that may change within an episode: Values[i] holds from Times[i], ns, to the next time.
 type TextStream struct {
 	Name   string // as in Attributes.Other
-	Task   bool   // it is the instruction, in place of Attributes.Task
+	Task   bool   // the instruction, which replaces Attributes.Task
 	Times  []int64
 	Values []string
 	Later  bool // there is no text before the first time
+}
+
+// ListStream is a column of lists of structures, of a row at each of Times, ns.
+type ListStream struct {
+	Name  string
+	Times []int64
+	Rows  any // as the format keeps them: its writer takes them unchanged
 }
 
 // At returns the text at a time. Before the first time it returns the first text, or "" if Later is set.
@@ -60,7 +72,8 @@ func (t *TextStream) At(time int64) string {
 	return t.Values[i]
 }
 
-// TakeTask makes the texts with a name the episode's task, for Options.TaskFrom. If the name has no texts, it returns an *OptionError that lists the names.
+// TakeTask makes the texts with a name the episode's task, for Options.TaskFrom. If no texts have the name, it returns an
+// *OptionError that lists names.
 func (e *Episode) TakeTask(name string, names []string) error {
 	at := slices.IndexFunc(e.Texts, func(t TextStream) bool { return t.Name == name })
 	if at < 0 {
@@ -93,7 +106,7 @@ func (e *Episode) TextNames() []string {
 	return names
 }
 
-// TaskAt returns the task at a time, ns, and "" if there is none.
+// TaskAt returns the task at a time, ns, or "" if there is none.
 func (e *Episode) TaskAt(time int64) string {
 	for i := range e.Texts {
 		if e.Texts[i].Task {
@@ -103,15 +116,16 @@ func (e *Episode) TaskAt(time int64) string {
 	return e.Attributes.Task
 }
 
-// Attributes are the values of a file about an episode.
+// Attributes are a file's values about an episode.
 type Attributes struct {
-	Source  string            // the path or URL that it was read from; empty if the reader was not told
+	Source  string            // the path or URL of the file; empty if the reader does not know it
 	Task    string            // the instruction in words: "lift the cup"
-	Success *bool             // whether the task was done; nil if the file has no such value
-	Other   map[string]string // the other values by the file's names
+	Success *bool             // whether the task succeeded; nil if the file has no such value
+	Other   map[string]string // other values by their names in the file
 }
 
-// Say takes what a file says of an episode under the names task and success, this as "true" or "false". It reports whether that is what was said.
+// Say sets Task from the name "task", or Success from the name "success" and the text "true" or "false". It reports whether it set
+// one of them. Example: Say("success", "true") returns true, Say("operator", "ann") returns false.
 func (a *Attributes) Say(name, text string) bool {
 	switch name {
 	case "task":
@@ -127,20 +141,20 @@ func (a *Attributes) Say(name, text string) bool {
 	return false
 }
 
-// EmptyStream is a declared stream without samples, such as a topic that was silent. A note of the episode has the reason.
+// EmptyStream is a declared stream without samples, such as a silent topic. A note in the episode has the reason.
 type EmptyStream struct {
 	Name    string
 	Columns []Column
-	DType   tensor.DType // of its values; 0 if it is unknown
+	DType   tensor.DType // the type of its values; 0 if unknown
 }
 
-// Dropout is a loss that the recorder itself noted.
+// Dropout is a loss of data that the recorder itself noted.
 type Dropout struct {
-	Time     int64 // the latest timestamp recorded before it, nanoseconds
+	Time     int64 // the latest timestamp recorded before the loss, nanoseconds
 	Duration int64 // nanoseconds
 }
 
-// EmptyStream returns the empty stream of that name, or nil.
+// EmptyStream returns the empty stream with a name, or nil.
 func (e *Episode) EmptyStream(name string) *EmptyStream {
 	if i := slices.IndexFunc(e.Empty, func(s EmptyStream) bool { return s.Name == name }); i >= 0 {
 		return &e.Empty[i]
@@ -148,7 +162,7 @@ func (e *Episode) EmptyStream(name string) *EmptyStream {
 	return nil
 }
 
-// Stream returns the stream of that name, or nil.
+// Stream returns the stream with a name, or nil.
 func (e *Episode) Stream(name string) *Stream {
 	for i := range e.Streams {
 		if e.Streams[i].Name == name {
@@ -158,7 +172,7 @@ func (e *Episode) Stream(name string) *Stream {
 	return nil
 }
 
-// Bytes returns how much memory the episode's numbers and timestamps take. Frames and clouds are not among them.
+// Bytes returns the memory that the episode's numbers and timestamps occupy, without frames and clouds.
 func (e *Episode) Bytes() int64 {
 	n := 0
 	for i := range e.Streams {
@@ -177,7 +191,7 @@ func (e *Episode) Bytes() int64 {
 	return int64(n)
 }
 
-// Names returns the names of the streams of numbers, in file order.
+// Names returns the names of the numeric streams, in file order.
 func (e *Episode) Names() []string {
 	names := make([]string, len(e.Streams))
 	for i := range e.Streams {
@@ -186,7 +200,7 @@ func (e *Episode) Names() []string {
 	return names
 }
 
-// MediaStream returns the media stream of that name, or nil.
+// MediaStream returns the media stream with a name, or nil.
 func (e *Episode) MediaStream(name string) *Media {
 	for i := range e.Media {
 		if e.Media[i].Name == name {
@@ -196,7 +210,7 @@ func (e *Episode) MediaStream(name string) *Media {
 	return nil
 }
 
-// CloudStream returns the series of clouds of that name, or nil.
+// CloudStream returns the cloud series with a name, or nil.
 func (e *Episode) CloudStream(name string) *CloudStream {
 	for i := range e.Clouds {
 		if e.Clouds[i].Name == name {
@@ -206,29 +220,31 @@ func (e *Episode) CloudStream(name string) *CloudStream {
 	return nil
 }
 
-// Media is a stream of frames that are kept as they were encoded: a camera's images, or a video.
+// Media is a stream of encoded frames: a camera's images, or a video.
 type Media struct {
 	Name  string
-	Type  string  // as that of Stream
+	Type  string  // the message type, like Stream.Type
 	Times []int64 // [S], nanoseconds, one for each frame
-	// Encoding is the frames' format, in lower case: "jpeg", "png", "h264", "av1", or "rgb8", "bgr8", "mono8" and the like for raw pixels.
+	// Encoding is the frame encoding, in lower case: "jpeg", "png", "h264", "av1", or a name such as "rgb8", "bgr8" or "mono8" for
+	// raw pixels.
 	Encoding      string
 	Width, Height int // pixels; 0 if unknown
-	// Rate is frames a second by the clock of the video that they are in, whatever Times are; 0 where they are in none, or it has one frame.
+	// Rate is the frame rate by the video's own clock, frames a second, which may differ from Times; 0 without a video, or if it
+	// has one frame.
 	Rate float64
 	// Source reads the bytes of a frame when Frame or Decode is called.
 	Source FrameSource
 }
 
-// FrameSource reads frames of a media stream. Its methods may be called from any goroutine.
+// FrameSource reads the frames of a media stream. Its methods may be called from any goroutine.
 type FrameSource interface {
-	// ReadFrame returns frame i as it was encoded; the caller may keep and change the bytes.
+	// ReadFrame returns frame i as it is encoded. The caller may keep and change the bytes.
 	ReadFrame(ctx context.Context, i int) ([]byte, error)
 }
 
-// Checker is a FrameSource that does not read its frames when an episode is opened.
+// Checker is a FrameSource that does not read its frames when an episode is opened, so their damage is not yet known.
 type Checker interface {
-	// Check reads all frames, and returns notes of those that are empty or broken.
+	// Check reads all frames, and returns notes about empty and broken ones.
 	Check(ctx context.Context) (Notes, error)
 }
 
@@ -249,7 +265,7 @@ func (m *Media) Frame(ctx context.Context, i int) ([]byte, error) {
 // Stats returns the statistics of the frames' clock.
 func (m *Media) Stats() Stats { return StatsOf(m.Times) }
 
-// RangeError is an index out of range.
+// RangeError reports an index out of range.
 type RangeError struct {
 	What string // "episode", "frame of front_camera"
 	Got  int

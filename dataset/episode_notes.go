@@ -8,26 +8,26 @@ import (
 // EpisodeNote is a note with the episodes that have it.
 type EpisodeNote struct {
 	Note     Note   `json:"note"`
-	Episode  string `json:"episode"`  // the name of the first; empty if the note is about the dataset as a whole
-	Number   int    `json:"number"`   // of the first
-	Episodes int    `json:"episodes"` // that have it
+	Episode  string `json:"episode"`  // the name of the first; empty if the note concerns the whole dataset
+	Number   int    `json:"number"`   // the number of the first
+	Episodes int    `json:"episodes"` // how many episodes have it
 }
 
-// EpisodeNotes lists the notes of several episodes, in the order in which they were found. Notes of one code, subject and list of names share an entry,
-// which has the sums of their numbers, and the row, values and cause of the first.
+// EpisodeNotes lists notes from several episodes, in the order in which they were found. Notes with equal Code, Subject and Names
+// share an entry. The entry has the sums of Count, Of and Bytes, and the other fields of the first note.
 type EpisodeNotes struct {
 	List []EpisodeNote
-	at   map[string]int // of entries in List
+	at   map[string]int // indices in List
 }
 
-// Add adds the notes of an episode.
+// Add adds the notes from an episode.
 func (l *EpisodeNotes) Add(number int, episode string, notes Notes) {
 	for _, n := range notes {
 		l.Join(EpisodeNote{n, episode, number, 1})
 	}
 }
 
-// Join adds an entry of another list.
+// Join adds an entry from another list.
 func (l *EpisodeNotes) Join(e EpisodeNote) {
 	key := strings.Join(append([]string{string(e.Note.Code), e.Note.Subject}, e.Note.Names...), "\x00")
 	k, there := l.at[key]
@@ -45,7 +45,7 @@ func (l *EpisodeNotes) Join(e EpisodeNote) {
 	to.Note.Bytes += e.Note.Bytes
 }
 
-// JoinAll joins each entry of another list.
+// JoinAll adds each entry from another list.
 func (l *EpisodeNotes) JoinAll(other EpisodeNotes) {
 	for _, e := range other.List {
 		l.Join(e)

@@ -3,51 +3,53 @@ package dataset
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
 	"github.com/robocache/robocache/internal/caught"
 	"github.com/robocache/robocache/internal/errs"
+	"github.com/robocache/robocache/internal/memory"
 	"github.com/robocache/robocache/storage"
 	"github.com/robocache/robocache/tensor"
 )
 
-// The kinds of error of this package and of the readers, for errors.Is. Packages of this module that mean the same have the same values.
+// Kinds of errors in this package and the readers, for errors.Is. Packages in this module share the values with equal meaning.
 var (
-	// ErrTruncated: the file ends inside something that it began.
+	// ErrTruncated: the file ends inside a structure.
 	ErrTruncated = errors.New("truncated")
-	// ErrCorrupt: the bytes break the format's rules.
+	// ErrCorrupt: the bytes break the format.
 	ErrCorrupt = errors.New("corrupt")
-	// ErrUnsupported: the file may be right, but this reader does not take it.
+	// ErrUnsupported: the file may be valid, but this reader does not support it.
 	ErrUnsupported error = errs.Unsupported
-	// ErrTooLarge: a size that the file could not fill, or that the format has no room for.
+	// ErrTooLarge: a size exceeds the file or the format's limit.
 	ErrTooLarge error = errs.TooLarge
-	// ErrNotFound: the file has no member of that name.
+	// ErrNotFound: the file has no member with this name.
 	ErrNotFound error = errs.NotFound
 
-	// ErrOption: an option, or a name that is to be written, that the format or the package does not take.
+	// ErrOption: the format or the package does not accept an option or a name.
 	ErrOption error = errs.Option
-	// ErrMissing: nothing where something is needed, such as a nil tensor.
+	// ErrMissing: a required value is absent, such as a nil tensor.
 	ErrMissing error = errs.Missing
-	// ErrDType, ErrShape and ErrWrongDevice: a tensor that is not as a format or a Cloud needs it.
+	// ErrDType, ErrShape and ErrWrongDevice: a tensor does not fit a format or a Cloud.
 	ErrDType       error = errs.DType
 	ErrShape       error = errs.Shape
 	ErrWrongDevice error = errs.WrongDevice
-	// ErrClosed: the file was read after its Close.
+	// ErrClosed: the file was read after Close.
 	ErrClosed error = errs.Closed
 )
 
-// FormatError is the place where a file breaks its format, and the reason.
+// FormatError reports where a file breaks its format, and why. Example: "ulog: a.ulg: byte 16: header: corrupt: got ..., want ...".
 type FormatError struct {
 	Format string // the format's name: "ulog", "npy", "pcd"
-	Path   string // the file, or the member of an archive; empty where the reader was not told
-	Offset int64  // the byte, from the start of the file or member, of what is wrong; -1 where no byte is to blame
-	Line   int    // of a text file or header, from 1; 0 where there are no lines
+	Path   string // the file, or the member of an archive; empty if the reader does not know it
+	Offset int64  // the offset of the wrong byte in the file or member; -1 if the error has no position
+	Line   int    // the line in a text file or header, from 1; 0 in binary files
 	Kind   error  // one of this package's Err values
-	Msg    string // what was being read
+	Msg    string // the structure that was being read: "header"
 	Got    string
 	Want   string
-	Err    error // what lies below, or nil
+	Err    error // the cause, or nil
 }
 
 func (e *FormatError) Error() string {
@@ -77,7 +79,8 @@ func (e *FormatError) Error() string {
 	return s
 }
 
-// Bare returns an error with the text of err without the name of its format: "npz: array a: truncated" becomes "array a: truncated".
+// Bare returns an error with the text of err, without the format name. Example: "npz: array a: truncated" becomes "array a:
+// truncated".
 func Bare(err error) error { return bareError{err} }
 
 type bareError struct{ error }
@@ -92,7 +95,7 @@ func (e bareError) Error() string {
 
 func (e bareError) Unwrap() error { return e.error }
 
-// Unwrap returns the kind and the cause, so that errors.Is finds both.
+// Unwrap returns the kind and the cause, so errors.Is finds both.
 func (e *FormatError) Unwrap() []error {
 	var list []error
 	if e.Kind != nil {
@@ -104,8 +107,8 @@ func (e *FormatError) Unwrap() []error {
 	return list
 }
 
-// Watched begins a watch over reads at path; the caller defers the returned function. A system error at path becomes *err, even if the code between
-// passed over it or took it for damage.
+// Watched starts to watch reads at path; the caller defers the returned function. If a read at path failed with a system error,
+// that error becomes *err, even if the code in between ignored it or counted it as damage.
 //
 //	defer dataset.Watched(path, &err)()
 func Watched(path string, err *error) func() {
@@ -117,35 +120,52 @@ func Watched(path string, err *error) func() {
 	}
 }
 
-// Guard is Watched for a reader. It also turns a panic into a *FormatError, so that a mistake in a reader costs one file. Open and the Episode
-// methods of all readers defer it.
+// WatchedOpen is Watched for a function that opens *opened. If the watch has an error that the function did not return, it closes *opened.
+func WatchedOpen[D io.Closer](path string, opened *D, err *error) func() {
+	done := Watched(path, err)
+	return func() {
+		before := *err
+		if done(); before == nil && *err != nil {
+			*err = errors.Join(*err, (*opened).Close())
+			var none D
+			*opened = none
+		}
+	}
+}
+
+// Guard is Watched for a reader. It also turns a panic into a *FormatError, so a programming error in a reader affects one file
+// only. A *memory.Error that memory.Must panicked with becomes *err itself. Open and the Episode methods of all readers defer it.
 func Guard(format, path string, err *error) func() {
 	done := Watched(path, err)
 	return func() {
+		defer done()
 		if p := recover(); p != nil {
 			var one *caught.Panic
 			if asError, is := p.(error); is && errors.As(asError, &one) { // of another goroutine
 				p = one.Value
 			}
+			if none, is := p.(*memory.Error); is {
+				*err = none
+				return
+			}
 			*err = &FormatError{Format: format, Path: path, Offset: -1, Kind: ErrCorrupt, Msg: "reader", Got: fmt.Sprintf("a panic: %v", p), Want: "none: this is a mistake in the program"}
 		}
-		done()
 	}
 }
 
-// IsSystem is [storage.IsSystem]. Such an error ends every reading of a dataset; only damaged data is skipped.
+// IsSystem is [storage.IsSystem]. A system error stops every reader; only damaged data is skipped.
 func IsSystem(err error) bool { return storage.IsSystem(err) }
 
-// IsFatal reports whether an error ends every reading of a dataset: a system error, too little memory, or an option that an episode cannot have, such as
-// a name in Options.TaskFrom. With another machine or other options the same episode can be read, so no command skips it. Other errors concern one
-// damaged episode, and a command may skip that.
+// IsFatal reports whether an error must stop a command: a system error, too little memory, or an option that an episode cannot
+// satisfy, such as a name in Options.TaskFrom. Commands do not skip such an episode, because it can be read on another machine or
+// with other options. Other errors concern one damaged episode, which a command may skip.
 func IsFatal(err error) bool {
 	var option *OptionError
 	return IsSystem(err) || errors.Is(err, tensor.ErrOutOfMemory) || errors.As(err, &option)
 }
 
-// AsBroken returns the *FormatError in an error about a broken file, and false for other errors. A file is not broken if its format is not supported,
-// or if it does not fit the memory.
+// AsBroken returns the *FormatError if err reports a broken file, and false otherwise. A file with an unsupported format, or one
+// too large for the memory, is not broken.
 func AsBroken(err error) (*FormatError, bool) {
 	var bad *FormatError
 	if !errors.As(err, &bad) || errors.Is(err, ErrUnsupported) || errors.Is(err, errs.OutOfMemory) {

@@ -2,17 +2,17 @@ package dataset
 
 import "slices"
 
-// Filter chooses episodes. A field that is empty or nil chooses all.
+// Filter selects episodes. A field that is empty or nil selects all.
 type Filter struct {
-	Split   string // a name of Info.Splits
-	Task    string // the whole text of Attributes.Task
+	Split   string // a name from Info.Splits
+	Task    string // the complete text of Attributes.Task
 	Success *bool
 }
 
 // FilterField names a field of a Filter.
 type FilterField string
 
-// The fields of a Filter. NoField is the answer for an episode that passes.
+// Fields of a Filter. NoField is the result for an episode that passes.
 const (
 	NoField      FilterField = ""
 	SplitField   FilterField = "split"
@@ -20,7 +20,8 @@ const (
 	SuccessField FilterField = "success"
 )
 
-// Refuses returns the first field that an episode does not pass, or NoField if it passes. An episode without a known success passes no Filter with one.
+// Refuses returns the first field that an episode fails, or NoField if it passes. An episode with an unknown success fails every
+// Filter with a Success.
 func (f *Filter) Refuses(splits []string, task string, success *bool) FilterField {
 	switch {
 	case f.RefusesSplit(splits):
@@ -33,12 +34,12 @@ func (f *Filter) Refuses(splits []string, task string, success *bool) FilterFiel
 	return NoField
 }
 
-// RefusesSplit reports whether an episode does not pass because of its splits, which are known before it is read.
+// RefusesSplit reports whether an episode fails because of its splits, which are known before it is read.
 func (f *Filter) RefusesSplit(splits []string) bool {
 	return f.Split != "" && !slices.Contains(splits, f.Split)
 }
 
-// SplitsOf returns the names of the splits of each of n episodes.
+// SplitsOf returns the split names for each of n episodes.
 func (i *Info) SplitsOf(n int) [][]string {
 	list := make([][]string, n)
 	for _, s := range i.Splits {

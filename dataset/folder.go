@@ -14,7 +14,7 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// folder is the dataset of files and folders of one format. A few are open at a time: those that were last asked for.
+// folder is a dataset with the files and folders of one format. A few stay open: the most recently used.
 type folder struct {
 	path   string
 	format Format
@@ -23,7 +23,7 @@ type folder struct {
 	count  int // episodes
 	kind   string
 	info   Info
-	tasks  map[string]int // where each is in info
+	tasks  map[string]int // their indices in info
 
 	mu     sync.Mutex
 	open   []*shared // the last used is last
@@ -31,16 +31,16 @@ type folder struct {
 	closed bool
 }
 
-// part is a file or folder of a folder.
+// part is a file or folder in a folder.
 type part struct {
 	path  string
-	name  string // that of its episode, or before those of its episodes
-	first int    // of its episodes
+	name  string // the name of its episode, or the prefix of its episodes' names
+	first int    // index of its first episode
 	count int
-	bytes int64 // of a file; 0 of a folder
+	bytes int64 // size of a file; 0 for a folder
 }
 
-// index opens each file once, to know how many episodes it has and what it says of itself.
+// index opens each file once, to count its episodes and read its Info.
 func (d *folder) index(ctx context.Context) error {
 	type opened struct {
 		set Dataset
@@ -73,7 +73,7 @@ func (d *folder) index(ctx context.Context) error {
 	return nil
 }
 
-// add adds a file that was opened, or could not be.
+// add adds a file that was opened, or the error.
 func (d *folder) add(ctx context.Context, p *part, one Dataset, err error) error {
 	err = StandIn(ctx, err, p.path)
 	p.first, p.count = d.count, 1
@@ -92,7 +92,8 @@ func (d *folder) add(ctx context.Context, p *part, one Dataset, err error) error
 	return nil
 }
 
-// join adds what a file says of itself. Of what files say differently, only the first's features and attributes that all have are the folder's.
+// join merges a file's Info into the folder's. If files differ, the folder has the first file's features and the attributes that
+// all share.
 func (d *folder) join(p *part, one Dataset) {
 	info, base := one.Info(), storage.Base(p.path)
 	info.Notes = slices.Clone(info.Notes)
@@ -140,7 +141,7 @@ func (d *folder) Name() string   { return storage.Base(d.path) }
 func (d *folder) Format() string { return d.kind }
 func (d *folder) Len() int       { return d.count }
 
-// Weights returns how many bytes of their file the episodes take, each as much as any other of it. Those of folders are all alike.
+// Weights returns each episode's share of its file, in bytes. Episodes in folders all weigh 1.
 func (d *folder) Weights() []int64 {
 	list := make([]int64, 0, d.count)
 	for _, p := range d.parts {
@@ -181,7 +182,8 @@ func (d *folder) Episode(ctx context.Context, i int) (_ *Episode, err error) {
 	return e, nil
 }
 
-// CompareNames orders names as people do: numbers in them by their value, so that demo_2 comes before demo_10. It is 0 for equal names only.
+// CompareNames orders names with numbers by their value, so demo_2 comes before demo_10. It returns a negative number, 0 or a
+// positive one, like strings.Compare, and 0 only for equal names.
 func CompareNames(a, b string) int {
 	whole, other := a, b
 	for a != "" && b != "" {
@@ -205,7 +207,7 @@ func CompareNames(a, b string) int {
 	return cmp.Or(len(a)-len(b), strings.Compare(whole, other))
 }
 
-// digits returns how many there are at the beginning.
+// digits returns the number of leading digits.
 func digits(s string) int {
 	n := 0
 	for n < len(s) && s[n] >= '0' && s[n] <= '9' {

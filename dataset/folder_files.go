@@ -11,20 +11,21 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// maxOpen is how many files of a folder stay open that nobody reads.
+// maxOpen is the number of unused files in a folder that stay open.
 const maxOpen = 8
 
-// shared is an open file of a folder, or one that is being opened.
+// shared is an open file in a folder, or a file that is being opened.
 type shared struct {
 	Dataset
 	path   string
-	opened chan struct{} // closed when it is, or cannot be
-	err    error         // why it cannot be
-	used   int           // by how many, of which none may find it closed
+	opened chan struct{} // closed when opening has ended
+	err    error         // the reason if it failed
+	used   int           // number of users; the file stays open while it is not 0
 	shut   bool
 }
 
-// take returns a file for reading, and opens it if it is not open: once for all who ask, while others are read and opened. Give it back.
+// take returns a file for reading. If the file is not open, the first caller opens it and the others wait. The caller returns it
+// with give.
 func (d *folder) take(ctx context.Context, path string) (*shared, error) {
 	for {
 		f, first, err := d.reserve(path)
@@ -53,7 +54,7 @@ func (d *folder) take(ctx context.Context, path string) (*shared, error) {
 	}
 }
 
-// reserve returns a file that is used from now on, and whether the caller is to open it.
+// reserve marks a file as used, and reports whether the caller must open it.
 func (d *folder) reserve(path string) (f *shared, first bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -72,7 +73,7 @@ func (d *folder) reserve(path string) (f *shared, first bool, err error) {
 	return f, first, nil
 }
 
-// failed reports whether a file could not be opened.
+// failed reports whether opening failed.
 func (f *shared) failed() bool {
 	select {
 	case <-f.opened:
@@ -82,7 +83,7 @@ func (f *shared) failed() bool {
 	}
 }
 
-// give gives a file back, and closes those that were not used for the longest time. Of one that could not be opened there is nothing to keep.
+// give returns a file, and closes the least recently used ones. A file that could not be opened is removed.
 func (d *folder) give(f *shared) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -112,7 +113,7 @@ func (f *shared) shutDown() error {
 	return f.Close()
 }
 
-// Close closes the files that nobody reads at this moment; the others follow.
+// Close closes all unused files; the others are closed by give.
 func (d *folder) Close() (err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -126,7 +127,7 @@ func (d *folder) Close() (err error) {
 	return err
 }
 
-// again returns a file that was open, if it still is, for reading. Give it back.
+// again marks an open file as used, and reports false if it was closed. The caller returns it with give.
 func (d *folder) again(f *shared) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -137,19 +138,19 @@ func (d *folder) again(f *shared) bool {
 	return true
 }
 
-// folderSource is a source of an episode whose file may have been closed since: then it is opened and the episode read again.
+// folderSource is a source in an episode. If its file was closed in the meantime, it opens the file and reads the episode again.
 type folderSource[S any] struct {
 	folder  *folder
 	path    string
 	episode int
-	pick    func(e *Episode) (S, bool) // the source of that episode
+	pick    func(e *Episode) (S, bool) // returns the source from that episode
 
 	mu     sync.Mutex
 	from   *shared
 	source S
 }
 
-// current returns an open file and the source in it.
+// current returns an open file and its source.
 func (s *folderSource[S]) current(ctx context.Context) (from *shared, source S, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,7 +175,7 @@ func (s *folderSource[S]) current(ctx context.Context) (from *shared, source S, 
 	return from, source, nil
 }
 
-// folderFrames are the frames of a media stream.
+// folderFrames are the frames in a media stream.
 type folderFrames struct{ folderSource[FrameSource] }
 
 func (s *folderFrames) Check(ctx context.Context) (Notes, error) {
@@ -198,7 +199,7 @@ func (s *folderFrames) ReadFrame(ctx context.Context, i int) ([]byte, error) {
 	return source.ReadFrame(ctx, i)
 }
 
-// folderVideo are the frames of a source that decodes them itself.
+// folderVideo is a folderFrames for a source that decodes its frames itself.
 type folderVideo struct{ folderFrames }
 
 func (s *folderVideo) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tensor.Tensor, error] {
@@ -223,7 +224,7 @@ func (s *folderVideo) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[
 	}
 }
 
-// folderClouds are the clouds of a series.
+// folderClouds are the clouds in a series.
 type folderClouds struct{ folderSource[CloudSource] }
 
 func (s *folderClouds) ReadCloud(ctx context.Context, i int) (*Cloud, error) {
@@ -235,14 +236,15 @@ func (s *folderClouds) ReadCloud(ctx context.Context, i int) (*Cloud, error) {
 	return source.ReadCloud(ctx, i)
 }
 
-// Hold keeps the files and folders of a folder open until it is closed, if d is one, so that sources of its episodes are the format's own.
+// Hold keeps all files in a folder dataset open until Close, so that the sources in its episodes are the format's own types. It
+// does nothing for other datasets.
 func Hold(d Dataset) {
 	if f, ok := d.(*folder); ok {
 		f.held = true
 	}
 }
 
-// lasting makes sources of an episode that outlive its open file.
+// lasting replaces an episode's sources by ones that reopen their file when needed.
 func (d *folder) lasting(e *Episode, f *shared, path string, episode int) {
 	if d.held {
 		return

@@ -16,16 +16,16 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// reported tells what package convert writes beside its pieces: which of them are done, and its reports.
+// reported matches the files that package convert writes next to its output: the list of finished parts, and its reports.
 var reported = regexp.MustCompile(`^convert(-\d{5}-of-\d{5})?\.json$`)
 
-// passedOver reports whether a file or folder of a folder is none of its recordings, whatever is in it.
+// passedOver reports whether a name in a folder is never a recording.
 func passedOver(name string) bool {
 	return strings.HasPrefix(name, ".") || name == "lost+found" || reported.MatchString(name)
 }
 
-// openFolder opens a folder: a dataset of a format that has folders, or else recordings of one format, files and folders alike, of which each has
-// episodes. What else is in it is ignored, and so is text beside recordings of a format that is none.
+// openFolder opens a folder: a dataset in a folder format, or else all recordings in it if they have one format. Other files are
+// ignored, also text files next to recordings in a binary format.
 func openFolder(ctx context.Context, path string, opt Options) (Dataset, error) {
 	if f, ok := folderFormat(ctx, path, Format{}); ok {
 		return opened(f.Open(ctx, path, opt))
@@ -78,7 +78,7 @@ func openFolder(ctx context.Context, path string, opt Options) (Dataset, error) 
 	return d, nil
 }
 
-// folderFormat returns the format whose dataset a folder is, if it is one. One format is asked before the others.
+// folderFormat returns the folder format that recognises a folder, if any. It tries the format before first.
 func folderFormat(ctx context.Context, path string, before Format) (Format, bool) {
 	if before.Folder != nil && before.Folder(ctx, path) {
 		return before, true
@@ -91,24 +91,24 @@ func folderFormat(ctx context.Context, path string, before Format) (Format, bool
 	return Format{}, false
 }
 
-// sorting is the files and folders of a folder by what they are.
+// sorting classifies the files and folders in a folder.
 type sorting struct {
 	ctx     context.Context
 	path    string
 	formats map[string]Format
 	sets    map[string][]string // folders that are datasets, by the format's name
 	found   map[string][]string // files, likewise
-	broken  []string            // containers of which cannot be told what is inside
-	rest    Format              // takes them
-	others  []string            // of no format
-	lost    []string            // that cannot be read, such as links to what is not there
-	why     error               // the first of these cannot be read
-	folder  string              // the first that is no dataset
-	unread  Notes               // folders that are none, and have recordings in them
-	names   []string            // of all files and folders
+	broken  []string            // containers with unreadable content
+	rest    Format              // the format that accepts them
+	others  []string            // files without a format
+	lost    []string            // files that cannot be read, such as broken links
+	why     error               // the error of the first lost file
+	folder  string              // the first folder that is no dataset
+	unread  Notes               // notes about folders that are no dataset and contain recordings
+	names   []string            // names of all files and folders
 }
 
-// ignored returns the names of the files and folders that are none of some.
+// ignored returns the names of the files and folders that are not in paths.
 func (s *sorting) ignored(paths []string) (names []string) {
 	taken := make(map[string]bool, len(paths))
 	for _, path := range paths {
@@ -123,7 +123,8 @@ func (s *sorting) ignored(paths []string) (names []string) {
 	return names
 }
 
-// sortFolders looks at each folder, and not into those in it. As they are mostly alike, the format of the first is asked first.
+// sortFolders classifies each folder, without searching the folders in it. It tries the first folder's format first, because
+// folders are mostly alike.
 func (s *sorting) sortFolders(entries []storage.Info) error {
 	var paths []string
 	for i := range entries {
@@ -169,10 +170,10 @@ func (s *sorting) sortFolders(entries []storage.Info) error {
 	return nil
 }
 
-// mostUnread is how many names of a folder that is no dataset are looked at.
+// mostUnread is the largest number of names that are examined in a folder that is no dataset.
 const mostUnread = 1000
 
-// unread returns a note about the recordings in a folder that is no dataset, or about why it cannot be read; nil if it has none.
+// unread returns a note about the recordings in a folder that is no dataset, or about an error; nil if it has no recordings.
 func unread(ctx context.Context, path string) *Note {
 	list, err := storage.ReadNames(ctx, path, mostUnread)
 	if err != nil {
@@ -191,12 +192,12 @@ func unread(ctx context.Context, path string) *Note {
 	return &Note{Code: CodeFolderUnread, Count: len(names), Detail: Detail{Names: []string{text.Names(names)}}}
 }
 
-// recorded reports whether a file is called as recordings are that are no plain text.
+// recorded reports whether a file has the extension of a format that is not plain text.
 func recorded(name string) bool {
 	return slices.ContainsFunc(Formats(), func(f Format) bool { return !f.Text && f.named(name) })
 }
 
-// sort looks at each file: at what it holds, or with named at its name too.
+// sort classifies each file by its content, and with named also by its name.
 func (s *sorting) sort(entries []storage.Info, named bool) error {
 	var files []string
 	for i := range entries {
@@ -246,8 +247,8 @@ func (s *sorting) sort(entries []storage.Info, named bool) error {
 	return nil
 }
 
-// chosen returns the one format of the folder, and its files and folders: those of it, and files that seem to be and are broken, of which each costs
-// itself.
+// chosen returns the folder's one format and its files and folders. Files that have the format's extension and are broken are
+// included; each becomes an episode that is an error.
 func (s *sorting) chosen() (Format, []string, error) {
 	recordings := maps.Clone(s.found)
 	if maps.DeleteFunc(recordings, func(name string, _ []string) bool { return s.formats[name].Text }); len(recordings)+len(s.broken)+len(s.sets) > 0 {
@@ -293,7 +294,7 @@ func (s *sorting) chosen() (Format, []string, error) {
 	return f, paths, nil
 }
 
-// refused is the error of a folder with recordings of several formats, or none.
+// refused returns the error for a folder with recordings in several formats, or with none.
 func (s *sorting) refused(all map[string][]string) error {
 	got, want := "a folder without a recording of any that is known here", "files or folders of one: "+known()
 	switch {

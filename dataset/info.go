@@ -7,39 +7,40 @@ import (
 	"strconv"
 )
 
-// Info has the declarations of a dataset.
+// Info contains a dataset's declarations.
 type Info struct {
-	Version string // of the format that the data is in; empty where formats have none
-	// Rate is the number of steps a second, Hz, if the format has no timestamps; 0 if it has, or if the rate is unknown. RateFrom is the
-	// source of Rate: "file", "known datasets" or "caller".
+	Version string // the version of the dataset's format; empty if the format has none
+	// Rate is the number of steps a second, Hz, if the format has no timestamps; 0 if it has them, or if the rate is unknown.
+	// RateFrom is the source of Rate: "file", "known datasets" or "caller".
 	Rate       float64
 	RateFrom   string
 	Declared   float64           // the rate in the files, which Rate may replace; 0 if they have none
 	Clock      string            // the source of the timestamps, if a format has several: "frame_index"; empty if there is no choice
 	Clocks     []string          // valid values of Options.Clock, the default first; nil if there is no choice
 	Features   []Feature         // declared streams and media of each episode, in the dataset's order; nil if the format declares none
-	Tasks      []string          // the instructions of the episodes, if the dataset has a list of them
-	Frames     int               // rows or steps over all episodes, as declared or quickly counted; 0 if unknown
+	Tasks      []string          // the instructions for the episodes, if the dataset lists them
+	Frames     int               // rows or steps in all episodes, as declared or quickly counted; 0 if unknown
 	Numbers    []int             // the dataset's own episode numbers, ascending; nil if they are 0, 1, 2 and so on
-	Splits     []Split           // its parts, such as "train" and "valid"
-	Attributes map[string]string // other values by the file's names
-	Notes      Notes             // declarations that the data does not meet, and other facts
+	Splits     []Split           // parts such as "train" and "valid"
+	Attributes map[string]string // other values by their names in the file
+	Notes      Notes             // declarations that the data contradicts, and other facts
 }
 
 // Feature is the declaration of a stream or a media stream.
 type Feature struct {
 	Name  string
-	DType string   // by the dataset's own name: "float32", "video"
-	Shape []int    // of one sample
-	Names []string // of the columns; nil where there are none
-	Media bool     `json:",omitempty"` // it is a media stream: the frames of a camera
-	// Of a camera's video: pixels, and frames a second; 0 where nothing is declared. Encoding is by the name that Media has, empty where none is.
+	DType string   // the dataset's own type name: "float32", "video"
+	Shape []int    // the shape of one sample
+	Names []string // column names; nil if none are declared
+	Media bool     `json:",omitempty"` // true for a media stream: the frames of a camera
+	// Width, Height (pixels), Rate (frames a second) and Encoding (as in Media) describe a camera's video; 0 or empty if not
+	// declared.
 	Width, Height int
 	Rate          float64
 	Encoding      string
 }
 
-// SetNumbers sets Numbers to those of n episodes.
+// SetNumbers sets Numbers for n episodes, where of returns an episode's number by its index.
 func (i *Info) SetNumbers(n int, of func(place int) int) {
 	list, gaps := make([]int, n), false
 	for k := range list {
@@ -51,7 +52,8 @@ func (i *Info) SetNumbers(n int, of func(place int) int) {
 	}
 }
 
-// Number returns the dataset's own number of an episode, by its place: Dataset.Episode takes places. Example: 4 for the third of episodes 1, 2 and 4.
+// Number returns the dataset's own number for the episode with an index, because Dataset.Episode takes indices. Example: with the
+// episodes 1, 2 and 4, Number(2) is 4.
 func (i *Info) Number(place int) int {
 	if place >= 0 && place < len(i.Numbers) {
 		return i.Numbers[place]
@@ -59,7 +61,7 @@ func (i *Info) Number(place int) int {
 	return place
 }
 
-// Place returns the place of an episode with a number of the dataset's own, of n episodes; -1 if there is none.
+// Place returns the index of the episode with the dataset's own number, where the dataset has n episodes; -1 if there is none.
 func (i *Info) Place(number, n int) int {
 	place, found := number, number >= 0 && number < n
 	if i.Numbers != nil {
@@ -71,7 +73,7 @@ func (i *Info) Place(number, n int) int {
 	return place
 }
 
-// NumbersText returns the numbers of n episodes as text: "0 to 5", "1 to 7, without some".
+// NumbersText returns the numbers of n episodes as text. Examples: "0 to 5", "1 to 7, without some".
 func (i *Info) NumbersText(n int) string {
 	if n == 0 {
 		return "none"
@@ -83,13 +85,14 @@ func (i *Info) NumbersText(n int) string {
 	return s
 }
 
-// DeclaresMedia reports whether name is a media stream as the dataset declares it. Formats that declare nothing have media all the same.
+// DeclaresMedia reports whether the dataset declares a media stream with a name. Formats without declarations return false even for
+// media that episodes have.
 func (i *Info) DeclaresMedia(name string) bool {
 	return slices.ContainsFunc(i.Features, func(f Feature) bool { return f.Media && f.Name == name })
 }
 
-// ChooseRate sets Rate and RateFrom. The caller's rate goes first, then the rate of the file, then that of known datasets; 0 is no rate.
-// A caller's rate that cannot be is an *OptionError.
+// ChooseRate sets Rate and RateFrom to the first valid rate: the caller's, the file's, or the rate of a known dataset. 0 means no
+// rate. If the caller's rate is invalid, the error is an *OptionError.
 func (i *Info) ChooseRate(caller, file, known float64) error {
 	if caller != 0 && !IsRate(caller) {
 		return &OptionError{"Rate", strconv.FormatFloat(caller, 'g', -1, 64), "steps a second from 1e-6 to 1e9, or 0"}
@@ -110,11 +113,11 @@ func (i *Info) ChooseRate(caller, file, known float64) error {
 	return nil
 }
 
-// IsRate reports whether there can be so many steps a second: from 1e-6 to 1e9.
+// IsRate reports whether a rate is plausible: from 1e-6 to 1e9 steps a second.
 func IsRate(rate float64) bool { return rate >= 1e-6 && rate <= 1e9 }
 
-// StepTimes returns the timestamps of n steps, ns: round(i*1e9/rate). Rate 0 is for steps of which nobody says how many a second there are: a second
-// each. What int64 nanoseconds do not hold is an *OptionError.
+// StepTimes returns the timestamps for n steps, ns: round(i*1e9/rate). Rate 0 means an unknown rate and gives one step a second. If
+// a time exceeds 2^62 ns, the error is an *OptionError.
 func StepTimes(n int, rate float64) ([]int64, error) {
 	if _, err := stepTime(n, rate); err != nil {
 		return nil, err
@@ -126,7 +129,8 @@ func StepTimes(n int, rate float64) ([]int64, error) {
 	return times, nil
 }
 
-// StepTimesOf returns the timestamps of these steps, from 0 on, as StepTimes has them: of an episode that lacks some.
+// StepTimesOf returns the timestamps for a list of step numbers, which count from 0, by the formula of StepTimes. It is for an
+// episode that lacks some steps.
 func StepTimesOf(steps []int, rate float64) ([]int64, error) {
 	times := make([]int64, len(steps))
 	for i, step := range steps {
@@ -154,9 +158,9 @@ func stepTime(step int, rate float64) (int64, error) {
 	return int64(math.Round(at)), nil
 }
 
-// OptionError is an option that cannot be: a field of a struct of options, an input or an output, of this package or of one that draws, packs or
-// converts datasets. Arg is its name there, such as "Clock" or "Cameras[0]". A program that has another name for it, such as a flag, writes its own
-// message from the three fields. It is ErrOption.
+// OptionError reports an invalid option: a field in an options struct, an input or an output. This package and those that draw,
+// pack or convert datasets return it. Arg is the field's name, such as "Clock" or "Cameras[0]". A program with another name for it,
+// such as a flag, writes its own message from the three fields. errors.Is(err, ErrOption) is true.
 type OptionError struct{ Arg, Got, Want string }
 
 func (e *OptionError) Error() string {
@@ -169,15 +173,15 @@ func (e *OptionError) Unwrap() error { return ErrOption }
 // Split is a part of a dataset. Parts may share episodes.
 type Split struct {
 	Name     string
-	Episodes []int // as Dataset.Episode takes them
+	Episodes []int // indices for Dataset.Episode
 }
 
-// Problems returns the notes of problems and damage of the dataset as a whole, without those that Absent sums up.
+// Problems returns the notes about problems and damage in the whole dataset, without those that Absent adds up.
 func (i *Info) Problems() Notes {
 	return slices.DeleteFunc(i.Notes.Of(ClassProblem, ClassDamage), func(n Note) bool { return n.Code == CodeEpisodesAbsent })
 }
 
-// Absent returns a note of the declared episodes that are not there, with the sums over the datasets of a folder, or nil if all are there.
+// Absent returns one note about missing declared episodes, with the sums over all datasets in a folder, or nil if none is missing.
 func (i *Info) Absent() (sum *Note) {
 	for _, n := range i.Notes {
 		switch {

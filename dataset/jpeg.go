@@ -10,7 +10,8 @@ import (
 	"sync"
 )
 
-// ImageSize returns the pixels that the header of a JPEG or PNG states, without decoding it; 0 if b is neither or its header is cut.
+// ImageSize returns the width and height in the header of a JPEG or PNG image, without decoding it; 0 if b is neither, or if its
+// header is cut.
 func ImageSize(b []byte) (width, height int) {
 	if bytes.HasPrefix(b, []byte("\x89PNG")) && len(b) >= 24 {
 		return int(binary.BigEndian.Uint32(b[16:])), int(binary.BigEndian.Uint32(b[20:]))
@@ -26,7 +27,7 @@ type jpegHead struct {
 	tables        bool // whether Huffman tables come before it
 }
 
-// scanJPEG goes through the segments of a JPEG (ITU T.81, B.1.1.4) to the first scan.
+// scanJPEG reads the segments of a JPEG (ITU T.81, B.1.1.4) up to the first scan.
 func scanJPEG(b []byte) (h jpegHead) {
 	if !bytes.HasPrefix(b, []byte{0xff, 0xd8}) {
 		return h
@@ -49,8 +50,8 @@ func scanJPEG(b []byte) (h jpegHead) {
 	return h
 }
 
-// IsWhole reports whether the structure of a JPEG or PNG frame is whole, without decoding it: the chunks of a PNG have their checksums, and the
-// segments of a JPEG lead to the marker of the end. If it returns false, Decode decides: Motion-JPEG may lack that marker.
+// IsWhole reports whether a JPEG or PNG frame is complete, without decoding it: PNG chunks have their checksums, and JPEG segments
+// lead to the end marker. If it returns false, the frame may still decode, because Motion-JPEG may lack that marker.
 func (m *Media) IsWhole(frame []byte) bool {
 	w, h := ImageSize(frame)
 	pixels := int64(w) * int64(h)
@@ -106,7 +107,7 @@ func jpegEnd(b []byte, at int) int {
 	return 0
 }
 
-// standardTables returns the segment of the Huffman tables of ITU T.81, K.3, which Go's encoder writes into every file.
+// standardTables returns a segment with the Huffman tables in ITU T.81, K.3, which Go's encoder writes into every file.
 var standardTables = sync.OnceValue(func() []byte {
 	var b bytes.Buffer
 	_ = jpeg.Encode(&b, image.NewYCbCr(image.Rect(0, 0, 1, 1), image.YCbCrSubsampleRatio444), nil) // a buffer takes all
@@ -114,7 +115,7 @@ var standardTables = sync.OnceValue(func() []byte {
 	return segment[:2+int(binary.BigEndian.Uint16(segment[2:]))]
 })
 
-// decodeJPEG decodes a JPEG. Frames of Motion-JPEG may lack the Huffman tables, which are then the standard ones, and the marker of the end.
+// decodeJPEG decodes a JPEG. Motion-JPEG frames may lack the Huffman tables, which are then the standard ones, and the end marker.
 func decodeJPEG(b []byte) (image.Image, error) {
 	tables, head := []byte(nil), scanJPEG(b)
 	if head.scan > 0 && !head.tables {

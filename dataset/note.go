@@ -8,26 +8,29 @@ import (
 	"strings"
 )
 
-// Note is one fact about data that was skipped, damaged, lost, changed, absent or left out. Readers add notes to an [Episode] or an [Info]; packages that
-// use recordings add notes to their reports. A note holds a code, numbers and names. Package notetext has the sentence of each code.
+// Note is one fact about data that was skipped, damaged, lost, changed, absent or left out. Readers add notes to an [Episode] or an
+// [Info]; packages that process recordings add notes to their reports. A note holds a code, numbers and names. Package notetext has
+// the sentence for each code. Example for 3 images in 200, the first with index 17:
 //
-//	Note{Code: ImageUndecodable, Subject: "/camera", Count: 3, Row: At(17), Detail: Detail{Of: 200}} // 3 of 200 images, the first is number 17
+//	Note{Code: ImageUndecodable, Subject: "/camera", Count: 3, Row: At(17), Detail: Detail{Of: 200}}
 type Note struct {
 	Code Code
-	// Subject is the name of the stream, camera, topic, array, file or episode that the note is about; empty if it is about the recording as a whole.
+	// Subject is the stream, camera, topic, array, file or episode with the problem; empty if the note concerns the whole
+	// recording.
 	Subject string
-	// Count is the number of elements: samples, frames, rows, files or episodes (see the comment of the code); 0 if it is unknown.
+	// Count is the number of affected elements: samples, frames, rows, files or episodes, as the code's comment defines; 0 if
+	// unknown.
 	Count int
-	// Row is the first of these elements.
+	// Row is the first affected element.
 	Row Row
 	Detail
 }
 
-// Detail holds the numbers, names and units of a note. The comment of a code lists the fields that it uses; the others are zero.
+// Detail holds the numbers, names and units of a note. The comment on a code lists the fields that it uses; the others are zero.
 type Detail struct {
 	Of    int      // the number of all elements, if Count is a part of them
 	Bytes int64    // the size of the elements in the file
-	Got   string   // a value that was found: a shape, a type, a number, a name
+	Got   string   // the value that was found: a shape, a type, a number, a name
 	Want  string   // the value that was expected
 	Names []string // names of columns, fields or files
 	Unit  string   // the unit of Got and Want
@@ -37,34 +40,34 @@ type Detail struct {
 // Row is the index of a row, sample or frame. The zero value is "no row".
 type Row int
 
-// At returns the Row of an index that counts from 0.
+// At returns the Row for an index that counts from 0.
 func At(index int) Row { return Row(index + 1) }
 
 // Index returns the index, which counts from 0. It reports false if there is no row.
 func (r Row) Index() (int, bool) { return int(r) - 1, r > 0 }
 
-// Code names a kind of note: its class and its name, such as "left-out:no-samples". Programs compare codes. Tables in
-// JSON have the name alone.
+// Code identifies a kind of note by its class and its name, such as "left-out:no-samples". Programs compare codes. Tables in JSON
+// contain the name alone.
 type Code string
 
-// Class is the meaning of a note for the data.
+// Class is the effect of a note on the data.
 type Class string
 
 // The classes of notes.
 const (
-	// ClassDamage: bytes of a file break its format, and the reader passed over them.
+	// ClassDamage: bytes in a file break its format, and the reader skipped them.
 	ClassDamage Class = "damage"
 	// ClassProblem: a dataset declares something that is missing or different.
 	ClassProblem Class = "problem"
-	// ClassLeftOut: the recording has the data, and the streams do not.
+	// ClassLeftOut: the recording has the data, and the streams do not contain it.
 	ClassLeftOut Class = "left-out"
-	// ClassRemark: a package made a choice that a user may want to change, or changed values.
+	// ClassRemark: a package changed values, or made a choice that a user may want to change.
 	ClassRemark Class = "remark"
 	// ClassSkipped: an episode was not used.
 	ClassSkipped Class = "skipped"
 )
 
-// The beginnings of codes.
+// Prefixes of codes, one per class.
 const (
 	damage  = Code(ClassDamage + ":")
 	problem = Code(ClassProblem + ":")
@@ -73,16 +76,17 @@ const (
 	skipped = Code(ClassSkipped + ":")
 )
 
-// Class returns the class of a code.
+// Class returns the class: the part before the colon.
 func (c Code) Class() Class { return Class(c[:max(0, strings.IndexByte(string(c), ':'))]) }
 
-// String returns the name of a code without the class, for logs: "no-samples".
+// String returns the name without the class, for logs: "no-samples".
 func (c Code) String() string { return string(c[strings.IndexByte(string(c), ':')+1:]) }
 
-// MarshalText returns String. A [Note] in a file has the class too.
+// MarshalText returns String. In files a [Note] keeps the class.
 func (c Code) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// String returns the code and the fields of a note for logs: "image-undecodable /camera: 3 of 200". Package notetext returns sentences.
+// String returns the code and the fields for logs: "image-undecodable /camera: 3 of 200". Package notetext has sentences for
+// people.
 func (n Note) String() string {
 	s := n.Code.String()
 	if n.Subject != "" {
@@ -124,21 +128,21 @@ func (n Note) Reason() string {
 	return n.String()
 }
 
-// NoteError is an error that a note explains. Error returns the note's Reason; package notetext has the sentence.
+// NoteError is an error with a note as its reason. Error returns the note's Reason; package notetext has the sentence.
 type NoteError struct {
 	Note Note
-	Kind error // such as ErrUnsupported; may be nil
+	Kind error // for example ErrUnsupported; may be nil
 }
 
 func (e *NoteError) Error() string { return e.Note.Reason() }
 
-// Unwrap returns the kind. The cause of the note explains it and is no error of the caller's arguments, so errors.As does not find it.
+// Unwrap returns Kind. errors.As does not search the note's Cause, because the cause does not concern the caller's arguments.
 func (e *NoteError) Unwrap() error { return e.Kind }
 
 // ErrorNotes returns the note.
 func (e *NoteError) ErrorNotes() Notes { return Notes{e.Note} }
 
-// noteJSON is a note as files have it.
+// noteJSON is the JSON form of a note.
 type noteJSON struct {
 	Code    string   `json:"code"` // with the class
 	Subject string   `json:"subject"`
@@ -153,7 +157,7 @@ type noteJSON struct {
 	Cause   string   `json:"cause,omitempty"`
 }
 
-// MarshalJSON writes {"code", "subject", "count", "row"} and the fields of Detail that are not zero. Cause becomes its text.
+// MarshalJSON writes "code", "subject", "count", "row" and the Detail fields that are not zero. Cause becomes its text.
 func (n Note) MarshalJSON() ([]byte, error) {
 	j := noteJSON{Code: string(n.Code), Subject: n.Subject, Count: n.Count, Of: n.Of, Bytes: n.Bytes, Got: n.Got, Want: n.Want, Names: n.Names, Unit: n.Unit}
 	if i, ok := n.Row.Index(); ok {
@@ -165,7 +169,7 @@ func (n Note) MarshalJSON() ([]byte, error) {
 	return json.Marshal(j)
 }
 
-// UnmarshalJSON reads the output of MarshalJSON. Cause becomes an error that has the text alone.
+// UnmarshalJSON reads the output of MarshalJSON. Cause becomes an error with the text alone.
 func (n *Note) UnmarshalJSON(b []byte) error {
 	var j noteJSON
 	if err := json.Unmarshal(b, &j); err != nil {
@@ -193,8 +197,8 @@ func (l Notes) String() string {
 	return strings.Join(list, "; ")
 }
 
-// Add adds a note. If the list has one that differs in Count, Of, Row, Bytes and Cause alone, Add adds Count and Bytes to that one, which keeps its first
-// row and cause.
+// Add adds a note. If the list already has a note that differs only in Count, Of, Row, Bytes and Cause, Add merges the two: it sums
+// Count and Bytes, takes the larger Of, and keeps the first Row and Cause.
 func (l *Notes) Add(n Note) {
 	for i := range *l {
 		if o := &(*l)[i]; o.same(&n) {
@@ -205,7 +209,7 @@ func (l *Notes) Add(n Note) {
 	*l = append(*l, n)
 }
 
-// AddDamage adds one broken part of a file to the note of its code, with its size in the file and the error.
+// AddDamage adds a note about one broken part of a file, with its size in bytes and the error.
 func (l *Notes) AddDamage(code Code, bytes int64, cause *FormatError) {
 	n := Note{Code: code, Count: 1, Detail: Detail{Bytes: bytes}}
 	if cause != nil {
@@ -214,19 +218,19 @@ func (l *Notes) AddDamage(code Code, bytes int64, cause *FormatError) {
 	l.Add(n)
 }
 
-// same reports whether two notes are about the same thing.
+// same reports whether Add merges two notes.
 func (n *Note) same(o *Note) bool {
 	return n.Code == o.Code && n.Subject == o.Subject && n.Got == o.Got && n.Want == o.Want && n.Unit == o.Unit && slices.Equal(n.Names, o.Names)
 }
 
-// Join adds each note of another list.
+// Join adds each note from another list.
 func (l *Notes) Join(others Notes) {
 	for _, n := range others {
 		l.Add(n)
 	}
 }
 
-// Of returns the notes of some classes.
+// Of returns the notes in some classes.
 func (l Notes) Of(classes ...Class) (list Notes) {
 	for _, n := range l {
 		if slices.Contains(classes, n.Code.Class()) {
@@ -236,10 +240,10 @@ func (l Notes) Of(classes ...Class) (list Notes) {
 	return list
 }
 
-// Damage returns the notes of ClassDamage.
+// Damage returns the notes in ClassDamage.
 func (l Notes) Damage() Notes { return l.Of(ClassDamage) }
 
-// Find returns the first note of a code, or nil.
+// Find returns the first note with a code, or nil.
 func (l Notes) Find(code Code) *Note {
 	for i := range l {
 		if l[i].Code == code {
@@ -249,7 +253,7 @@ func (l Notes) Find(code Code) *Note {
 	return nil
 }
 
-// LeftOut returns the first note of ClassLeftOut with a subject, or nil.
+// LeftOut returns the first note in ClassLeftOut with a subject, or nil.
 func (l Notes) LeftOut(subject string) *Note {
 	for i := range l {
 		if l[i].Subject == subject && l[i].Code.Class() == ClassLeftOut {
@@ -259,7 +263,8 @@ func (l Notes) LeftOut(subject string) *Note {
 	return nil
 }
 
-// About returns the notes about streams, cameras or clouds, about their topics, and about the recording as a whole.
+// About returns the notes about the named streams, cameras and clouds, about the topics that they come from, and about the whole
+// recording.
 func (l Notes) About(names []string) (list Notes) {
 	sorted := slices.Sorted(slices.Values(names))
 	for _, n := range l {
@@ -270,7 +275,7 @@ func (l Notes) About(names []string) (list Notes) {
 	return list
 }
 
-// LostBytes returns the sum of Bytes over notes of ClassDamage.
+// LostBytes returns the sum of Bytes over the notes in ClassDamage.
 func (l Notes) LostBytes() (sum int64) {
 	for _, n := range l {
 		if n.Code.Class() == ClassDamage {
@@ -280,7 +285,7 @@ func (l Notes) LostBytes() (sum int64) {
 	return sum
 }
 
-// SetPath sets the path of each cause that is a *FormatError.
+// SetPath sets the path in each Cause that is a *FormatError.
 func (l Notes) SetPath(path string) {
 	for _, n := range l {
 		var bad *FormatError
@@ -290,7 +295,7 @@ func (l Notes) SetPath(path string) {
 	}
 }
 
-// anyIsOf reports whether sorted names of streams have the topic itself or one of its streams.
+// anyIsOf reports whether sorted stream names contain the topic itself or one of its streams.
 func anyIsOf(sorted []string, topic string) bool {
 	if _, is := slices.BinarySearch(sorted, topic); is {
 		return true

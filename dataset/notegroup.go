@@ -2,7 +2,7 @@ package dataset
 
 import "strconv"
 
-// Grouped returns a list in groups of equal keys, in the order of the first entry of each.
+// Grouped splits a list into groups with equal keys, in the order of each group's first entry.
 func Grouped[S ~[]E, E any, K comparable](list S, key func(*E) K) (groups []S) {
 	at := map[K]int{}
 	for i := range list {
@@ -15,7 +15,7 @@ func Grouped[S ~[]E, E any, K comparable](list S, key func(*E) K) (groups []S) {
 	return groups
 }
 
-// Groups returns groups of notes that differ in Subject, Count, Of and Row alone.
+// Groups returns groups of notes that differ only in Subject, Count, Of and Row.
 func (l Notes) Groups() []Notes {
 	return Grouped(l, func(n *Note) string {
 		alike := *n
@@ -24,7 +24,7 @@ func (l Notes) Groups() []Notes {
 	})
 }
 
-// Who returns the subjects of a group: "imu", or "imu and 3 more".
+// Who returns the subjects in a group: "imu", or "imu and 3 more".
 func (l Notes) Who() string {
 	if len(l) == 1 {
 		return l[0].Subject

@@ -2,8 +2,9 @@ package dataset
 
 import "github.com/robocache/robocache/tensor"
 
-// Numbers returns values of any dtype as a stream keeps them: floats as they are, whole numbers and truth values as f32 where that holds every number of
-// so many bits as they have in the file, which is up to 16, else as f64, with how many of them f64 does not hold: they are rounded.
+// Numbers converts a tensor to the dtype in which streams keep it. Floats stay as they are. Whole numbers and booleans become f32
+// if their type in the file has up to 16 bits, because f32 holds all of these exactly; else f64. inexact is the number of values
+// that f64 rounds. bits is the size in the file.
 func Numbers(t *tensor.Tensor, bits int) (values *tensor.Tensor, inexact int, err error) {
 	switch t.DType() {
 	case tensor.I64:
@@ -42,7 +43,7 @@ func floats[F float32 | float64, I int64 | int32 | uint8](data []I, shape []int)
 	return values, inexact, err
 }
 
-// Float returns a whole number as a float, rounded to nearest even, and whether it is that number exactly.
+// Float converts a whole number to a float, rounded to nearest even, and reports whether the result is exact.
 func Float[F float32 | float64, I int64 | uint64](v I) (f F, exact bool) {
 	above := F(0x1p63) // what is rounded to this does not convert back
 	if ^I(0) > 0 {

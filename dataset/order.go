@@ -7,11 +7,11 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// maxTime is as far as a timestamp may be from 0: 2^62 ns.
+// maxTime is the largest distance of a timestamp from 0: 2^62 ns.
 const maxTime = 1 << 62
 
-// Sorted returns the stream in the order of its timestamps; samples of one timestamp keep theirs. Samples whose timestamp is not finite, or beyond
-// 2^62 ns, have no place and are left out. It also returns how many steps back there were, and how many samples were left out.
+// Sorted returns the stream sorted by timestamp; equal timestamps keep their order. Samples with a timestamp that is not finite or
+// beyond 2^62 ns are removed. It also returns back, the number of steps back in time, and lost, the number of removed samples.
 func (s *Stream) Sorted() (sorted Stream, back, lost int, err error) {
 	rows, back, lost, err := Order(s.Times)
 	if err != nil {
@@ -27,8 +27,7 @@ func (s *Stream) Sorted() (sorted Stream, back, lost int, err error) {
 	return sorted, back, lost, err
 }
 
-// Order returns the samples of timestamps [S] in their order, without those that have no place in it, and how many steps back and samples without a place
-// there are; see [Stream.Sorted].
+// Order returns the indices that sort timestamps [S], with the rules and counts of [Stream.Sorted].
 func Order(times *tensor.Tensor) (rows []int, back, lost int, err error) {
 	switch times.DType() {
 	case tensor.F64:
@@ -59,7 +58,7 @@ func orderOf[T int64 | float64 | float32](clock *tensor.Tensor, limit T) (rows [
 	return rows, back, lost, nil
 }
 
-// InOrder returns indices that sort the times, or nil if they ascend already. Equal times keep their order.
+// InOrder returns indices that sort the times, or nil if they already ascend. Equal times keep their order.
 func InOrder(times []int64) []int {
 	if slices.IsSorted(times) {
 		return nil

@@ -8,18 +8,19 @@ import (
 	"github.com/robocache/robocache/internal/inorder"
 )
 
-// smallAhead is how many bytes of small episodes may be read ahead where the readers could else not be kept busy.
+// smallAhead is the size in bytes of small episodes that may be read ahead, because otherwise the readers would wait.
 const smallAhead = 4 << 20
 
-// Parallel is Episodes with up to workers episodes read at a time. They come in order all the same, and no more than workers of them, or 4 MiB of small
-// ones, are in memory besides the one that was handed over; what was dropped before may take as much again, until Go's collector runs (GOGC).
+// Parallel is Episodes with up to workers episodes read at the same time. They come in the same order. Besides the episode in use,
+// at most workers episodes, or 4 MiB of small ones, are in memory. Dropped episodes may take as much again until Go's garbage
+// collector runs (GOGC).
 func Parallel(ctx context.Context, d Dataset, workers int) iter.Seq2[*Episode, error] {
 	return ParallelWithin(ctx, d, workers, math.MaxInt64)
 }
 
-// ParallelWithin is Parallel that has no more episodes in memory than take room bytes together, each counted as the largest so far (its
-// [Episode.Bytes] and its Record), the one that was handed over among them, and always one: where two do not fit, the next is read when that is done
-// with. Where room has an end, the first episode is read alone.
+// ParallelWithin is Parallel with a memory limit, room, in bytes. It counts each episode, also the one in use, as large as the
+// largest so far ([Episode.Bytes] plus Record). If two do not fit, the next is read when the caller has finished with the current
+// one; one episode is always allowed. If there is a limit, the first episode is read alone, because the size is not yet known.
 func ParallelWithin(ctx context.Context, d Dataset, workers int, room int64) iter.Seq2[*Episode, error] {
 	if workers <= 1 {
 		return Episodes(ctx, d)

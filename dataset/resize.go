@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// SizeError is the error of a size that an image cannot get.
+// SizeError reports a tensor that Resize cannot use.
 type SizeError struct{ Arg, Got, Want string }
 
 func (e *SizeError) Error() string {
@@ -17,9 +17,10 @@ func (e *SizeError) Error() string {
 // Unwrap returns ErrOption.
 func (e *SizeError) Unwrap() error { return ErrOption }
 
-// Resize writes an image at another size: src u8 [H,W,C], dst u8 [H',W',C], both contiguous. Each pixel is the mean of those below a triangle (bilinear),
-// which is as wide as two source pixels, or two of the result where that is smaller, so that nothing is left out when an image shrinks. The bits are those of
-// Pillow's Image.resize(..., BILINEAR): first along the lines and then across them, weights rounded to 22 bits, each pass to 8.
+// Resize writes src to dst at another size: src u8 [H,W,C], dst u8 [H',W',C], both contiguous. Each pixel is a weighted mean under
+// a triangle filter (bilinear). The triangle is two source pixels wide, or two result pixels if the image shrinks, so every source
+// pixel counts. The result equals Pillow's Image.resize(..., BILINEAR) bit for bit: first along lines, then across them, with
+// weights rounded to 22 bits and each pass rounded to 8.
 func Resize(dst, src *tensor.Tensor) error {
 	for _, a := range []struct {
 		arg string
@@ -68,14 +69,14 @@ func Resize(dst, src *tensor.Tensor) error {
 // weightBits is the number of fractional bits of a weight.
 const weightBits = 22
 
-// taps are what the pixels of a line are made of: pixel i of weights[i*most:][:counts[i]] times those of the source from firsts[i] on.
+// taps are the weights for a line: pixel i is the sum of weights[i*most:][:counts[i]] times the source pixels from firsts[i] on.
 type taps struct {
 	firsts, counts []int
 	weights        []int32
 	most           int
 }
 
-// triangle makes n pixels of size.
+// triangle returns the taps that resize a line with size pixels to n pixels.
 func triangle(size, n int) *taps {
 	scale := float64(size) / float64(n)
 	reach := max(scale, 1)
@@ -98,7 +99,7 @@ func triangle(size, n int) *taps {
 	return t
 }
 
-// along makes a line of another, whose pixels have c bytes.
+// along resizes a line with c bytes per pixel.
 func (t *taps) along(to, from []byte, c int) {
 	for i, first := range t.firsts {
 		weights := t.weights[i*t.most:][:t.counts[i]]
@@ -122,7 +123,7 @@ func (t *taps) along(to, from []byte, c int) {
 	}
 }
 
-// across makes lines of others, which have width bytes.
+// across resizes columns: it makes lines with width bytes from other lines.
 func (t *taps) across(to, from []byte, width int) {
 	sums := make([]int32, width)
 	for i, first := range t.firsts {

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// SetBackError is the error of a recording whose recorder's clock was set back while it recorded: in the order of the file the log time of Subject goes
-// back and goes on from there. The recording is then of several stretches, and in the order of their times the samples of one would lie between those
-// of another. [Options.Stretch] reads one stretch; a clock other than the log's may keep its order.
+// SetBackError reports that the recorder's clock was set back during the recording: the log time of Subject jumps back in file
+// order and continues from there. The recording then has several stretches, with overlapping times, so sorting by time would mix
+// their samples. [Options.Stretch] selects one stretch. Another clock, such as the header time, may be in order.
 type SetBackError struct {
-	Subject   string        // topic of the first step back
-	Message   int           // number of the topic's first message after it, from 0
-	From, To  int64         // log time of the message before the step and of the one after it, nanoseconds
+	Subject   string        // topic with the first step back
+	Message   int           // index of the topic's first message after the step
+	From, To  int64         // log times of the messages before and after the step, nanoseconds
 	Overlap   time.Duration // time that both stretches of the topic cover
-	Stretches int           // number of stretches of the recording
-	// Read reads a stretch, from 1, as Options.Stretch does.
+	Stretches int           // number of stretches in the recording
+	// Read reads one stretch, from 1, like Options.Stretch.
 	Read func(ctx context.Context, stretch int) (*Episode, error)
 }
 
@@ -24,5 +24,5 @@ func (e *SetBackError) Error() string {
 		e.Subject, time.Duration(e.From-e.To), e.Message, e.From, e.To, e.Overlap, e.Stretches)
 }
 
-// Unwrap returns ErrUnsupported: the file is whole.
+// Unwrap returns ErrUnsupported, because the file itself is intact.
 func (e *SetBackError) Unwrap() error { return ErrUnsupported }

@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-// standIns are files that stand in place of others, by the text that they begin with, in lower case.
+// standIns are files that replace others, by their first bytes in lower case.
 var standIns = []struct{ begin, what string }{
 	{"version https://git-lfs", "a pointer of Git LFS stands for the file, which was not fetched"},
 	{"/annex/objects/", "a pointer of git-annex stands for the file, which was not fetched"},
@@ -18,8 +18,9 @@ var standIns = []struct{ begin, what string }{
 
 const webPage = "a web page stands for the file: a server answered the download with it"
 
-// StandIn returns err, or a *FormatError that names the stand-in, if err is about a file in whose place a pointer, a web page or an empty file is. path
-// is the file if err does not name it.
+// StandIn improves an error about a file that is not the recording itself but a Git LFS or git-annex pointer, a web page or empty.
+// It returns a *FormatError that names the replacement; any other err is returned unchanged. path is the file if err does not name
+// it.
 func StandIn(ctx context.Context, err error, path string) error {
 	var bad *FormatError
 	if !errors.As(err, &bad) {

@@ -2,18 +2,18 @@ package dataset
 
 import "context"
 
-// Stated has the statistics of a stream that a dataset has in its own files, over all episodes. Lists have an entry for each column, and
-// are nil if the file lacks them. A value that the file has and that is no number is NaN.
+// Stated contains statistics of a stream over all episodes, as a file in the dataset declares them. The lists have an entry per
+// column, or are nil if the file lacks them. An entry that is not a number in the file is NaN.
 type Stated struct {
 	Stream              string
-	Where               string // the file
+	Where               string // the file, for example "meta/stats.json"
 	Count               int    // samples; 0 if unknown
 	Min, Max, Mean, Std []float64
 }
 
-// Stating is a Dataset with statistics of its streams in its own files.
+// Stating is a Dataset that may declare statistics in its own files.
 type Stating interface {
-	// Stated returns the statistics: nil if the dataset has no file of them, and an empty list if the file has none of a stream. Notes have
-	// the parts that cannot be read. The error is that of ctx.
+	// Stated returns the declared statistics: nil if the dataset has no such file, and an empty list if the file covers no stream.
+	// The notes list parts that cannot be read. The only error is ctx.Err().
 	Stated(ctx context.Context) ([]Stated, Notes, error)
 }

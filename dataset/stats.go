@@ -7,35 +7,36 @@ import (
 	"github.com/robocache/robocache/internal/nth"
 )
 
-// GapFactor is how many times the median step a step must exceed to be a gap.
+// GapFactor defines a gap: a step longer than GapFactor times the median step.
 const GapFactor = 3
 
-// LeastGap is the shortest limit of gaps, because a busy computer delays a sample by as much.
+// LeastGap is the lower bound of the gap limit, because a busy computer can delay a sample by 20 ms.
 const LeastGap = 20 * time.Millisecond
 
-// evenShare is the least share of the steps of a steady clock that lie between half and twice the median.
+// evenShare is the least share of steps between half and twice the median on a steady clock.
 const evenShare = 0.9
 
-// GapLimit returns the longest step that is no gap of a steady clock with that median step: GapFactor times as long, and LeastGap at least.
+// GapLimit returns the longest step that is not a gap, for a steady clock with this median step in ns: GapFactor times the median,
+// and at least LeastGap. Example: 300ms for a median of 100ms.
 func GapLimit(median int64) time.Duration {
 	return max(LeastGap, time.Duration(GapFactor*min(median, math.MaxInt64/GapFactor)))
 }
 
-// Stats describes a clock. A step is the difference of neighbouring timestamps, in nanoseconds.
+// Stats describes a clock. A step is the difference between neighbouring timestamps, in nanoseconds.
 type Stats struct {
 	Samples     int
-	First, Last int64   // nanoseconds; 0 without samples. As recorded: the first and last in order, not the extremes
-	Median      int64   // of the steps above zero (the lower one of two); 0 if there is none
-	Rate        float64 // 1e9/Median, Hz; 0 if there is no step above zero
-	Jitter      int64   // 95th percentile (nearest rank) of |step - Median| over the steps above zero
-	Steady      bool    // the clock has a rate: evenShare of the steps above zero are near the median
-	Gaps        int     // steps above Limit; 0 without one
-	LongestGap  int64   // the longest of those; 0 if there is none
+	First, Last int64   // nanoseconds, in file order, so not always the smallest and largest; 0 without samples
+	Median      int64   // the median of positive steps (the lower one of two); 0 without positive steps
+	Rate        float64 // 1e9/Median, Hz; 0 without positive steps
+	Jitter      int64   // 95th percentile (nearest rank) of |step - Median| over positive steps
+	Steady      bool    // the clock has a rate: 90 % of positive steps are from half to twice the median
+	Gaps        int     // steps above Limit; 0 if the clock is not steady
+	LongestGap  int64   // the longest gap; 0 without gaps
 	Duplicates  int     // steps of zero
 	BackSteps   int     // steps below zero
 }
 
-// Limit returns the longest step that is no gap, in nanoseconds. A clock without a rate has no gaps, and the limit 0.
+// Limit returns the longest step that is not a gap, in nanoseconds; 0 if the clock is not steady, because such a clock has no gaps.
 func (s *Stats) Limit() int64 {
 	if !s.Steady {
 		return 0
@@ -43,10 +44,10 @@ func (s *Stats) Limit() int64 {
 	return int64(GapLimit(s.Median))
 }
 
-// Span is a stretch of time between two neighbouring samples, nanoseconds.
+// Span is the time between two neighbouring samples, nanoseconds.
 type Span struct{ From, To int64 }
 
-// StatsOf returns the statistics of a clock.
+// StatsOf returns the statistics of timestamps in nanoseconds.
 func StatsOf(times []int64) Stats {
 	s := Stats{Samples: len(times)}
 	if len(times) == 0 {
@@ -91,7 +92,7 @@ func StatsOf(times []int64) Stats {
 	return s
 }
 
-// evenly returns the step of timestamps that are all one step apart, 0 of others.
+// evenly returns the step of timestamps with one constant step, and 0 for others.
 func evenly(times []int64) int64 {
 	if len(times) < 2 {
 		return 0
@@ -105,7 +106,7 @@ func evenly(times []int64) int64 {
 	return max(d, 0)
 }
 
-// Gaps returns the steps that are longer than the given nanoseconds, in order.
+// Gaps returns the steps longer than a limit in nanoseconds, in order.
 func Gaps(times []int64, longer int64) []Span {
 	var gaps []Span
 	for i := 1; i < len(times); i++ {
@@ -116,7 +117,7 @@ func Gaps(times []int64, longer int64) []Span {
 	return gaps
 }
 
-// step returns b-a, held at the ends of int64.
+// step returns b-a, clamped to int64.
 func step(a, b int64) int64 {
 	d := b - a
 	if a < b && d < 0 {

@@ -11,23 +11,23 @@ import (
 // Column describes one feature of a stream.
 type Column struct {
 	Name string // flattened: "control[0]", "esc[2].rpm"
-	Type string // the file's own name of the type: "float", "uint8_t"
-	// Integer is true where the file holds whole numbers, truth values or characters: what must not be interpolated.
+	Type string // the type name in the file: "float", "uint8_t"
+	// Integer is true if the file has whole numbers, booleans or characters, which must not be interpolated.
 	Integer bool
-	// Rotation is set on each of the neighbouring columns that are one rotation together, where the format says so.
+	// Rotation is set on each of the neighbouring columns that form one rotation, if the format declares it.
 	Rotation Rotation
 }
 
-// SameColumns reports whether columns are the same, which of those that streams share is known at once.
+// SameColumns reports whether two column lists are equal. It is fast if they share memory.
 func SameColumns(a, b []Column) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
 }
 
-// Rotation is the form of a rotation in neighbouring columns.
+// Rotation is the representation of a rotation in neighbouring columns.
 type Rotation uint8
 
 const (
-	// RotationNone: the columns are none, or the format does not say.
+	// RotationNone: the columns are no rotation, or the format does not declare it.
 	RotationNone Rotation = iota
 	// RotationXYZW is a unit quaternion in four columns, the scalar last.
 	RotationXYZW
@@ -35,7 +35,7 @@ const (
 	RotationWXYZ
 )
 
-// String returns the rotation's name: "quaternion xyzw"; empty for none.
+// String returns the rotation's name, for example "quaternion xyzw"; empty for RotationNone.
 func (r Rotation) String() string {
 	switch r {
 	case RotationXYZW:
@@ -46,7 +46,7 @@ func (r Rotation) String() string {
 	return ""
 }
 
-// Width returns how many columns make one rotation, 0 for none.
+// Width returns the number of columns in one rotation: 4, or 0 for RotationNone.
 func (r Rotation) Width() int {
 	if r == RotationNone {
 		return 0
@@ -54,20 +54,21 @@ func (r Rotation) Width() int {
 	return 4
 }
 
-// Stream is one series of samples with a clock of its own.
+// Stream is a series of samples with its own clock.
 type Stream struct {
 	Name string
-	Type string // of the messages that it is made of, as a log names it: "sensor_msgs/msg/Imu"; empty where there are none
-	// Times [S] are the samples' timestamps, as recorded: i64 nanoseconds, or f64 or f32 seconds.
+	Type string // the message type, for example "sensor_msgs/msg/Imu"; empty in formats without messages
+	// Times [S] are the timestamps as recorded: i64 nanoseconds, or f64 or f32 seconds.
 	Times   *tensor.Tensor
-	Values  *tensor.Tensor // [S,D] on the host, of a float dtype; a reader takes f32 where that holds every column's type exactly, else f64
+	Values  *tensor.Tensor // [S,D] on the host, of a float dtype; readers use f32 if it holds every column's type exactly, else f64
 	Columns []Column       // [D]; streams of one type may share it, so do not write to it
-	Inexact int            // integers that the dtype of Values could not hold: rounded to nearest even there
-	// Integers [S,D] i64 are the whole numbers that Values are rounded from, of a reader that keeps them; nil where nothing is rounded, or it does not.
+	Inexact int            // number of integers that Values cannot hold exactly; they are rounded to nearest even
+	// Integers [S,D] i64 are the exact whole numbers before the rounding in Values. It is nil if nothing is rounded, or if the
+	// reader does not keep them.
 	Integers *tensor.Tensor
 }
 
-// StreamError is the error of an invalid Stream.
+// StreamError reports an invalid Stream.
 type StreamError struct {
 	Stream    string
 	Arg       string // the field of Stream
@@ -78,11 +79,11 @@ func (e *StreamError) Error() string {
 	return fmt.Sprintf("dataset: stream %s: %s: got %s, want %s", e.Stream, e.Arg, e.Got, e.Want)
 }
 
-// Unwrap returns ErrShape: the fields do not go together.
+// Unwrap returns ErrShape, because the fields contradict each other.
 func (e *StreamError) Unwrap() error { return ErrShape }
 
-// NewStream returns a stream of timestamps in nanoseconds and values [S,D], and keeps both. Without columns the features get their
-// indices as names. What does not go together is a *StreamError.
+// NewStream returns a stream with timestamps in nanoseconds and values [S,D], and keeps both. If columns is nil, the columns get
+// their indices as names. If the lengths disagree, the error is a *StreamError.
 func NewStream(name string, times []int64, values *tensor.Tensor, columns []Column) (Stream, error) {
 	clock, err := tensor.Of(times, len(times))
 	if err != nil {
@@ -98,8 +99,9 @@ func NewStream(name string, times []int64, values *tensor.Tensor, columns []Colu
 	return s, s.Check()
 }
 
-// Check returns a *StreamError unless the fields go together: Times [S] of a clock's dtype and Values [S,D] of a float dtype, both on the
-// host, and D columns; and a *CollapsedError if float32 cannot hold its clock. Whether timestamps are in order is not its business: see [Stats].
+// Check returns a *StreamError unless the fields fit each other: Times [S] with an i64, f64 or f32 dtype, Values [S,D] with a float
+// dtype, both on the host, and D columns. It returns a *CollapsedError if float32 is too coarse for the clock. Check does not test
+// the order of timestamps: see [Stream.Stats].
 func (s *Stream) Check() error {
 	bad := func(arg string, got any, want string) error {
 		return &StreamError{Stream: s.Name, Arg: arg, Got: fmt.Sprint(got), Want: want}
@@ -129,8 +131,8 @@ func (s *Stream) Len() int {
 	return s.Times.Len()
 }
 
-// Nanoseconds returns the timestamps in nanoseconds. Those in seconds are rounded, and held at the ends of int64; NaN becomes 0. Of a clock
-// in nanoseconds it is the tensor's own memory.
+// Nanoseconds returns the timestamps in nanoseconds. Seconds are rounded and clamped to int64; NaN becomes 0. If the clock is in
+// nanoseconds already, the slice shares the tensor's memory.
 func (s *Stream) Nanoseconds() []int64 {
 	if s.Len() == 0 {
 		return nil
@@ -177,8 +179,8 @@ func (s *Stream) AllInteger() bool {
 	return len(s.Columns) > 0
 }
 
-// Lossy returns Inexact, or 0 where the only numbers that are too large for float64 are nanoseconds of this century: rounded by 128 ns at most, which is
-// less than clocks tell apart.
+// Lossy returns Inexact, except if the only numbers that float64 cannot hold are nanosecond times between 2000 and 2100. Then it
+// returns 0, because the rounding is at most 128 ns, which is below the resolution of clocks.
 func (s *Stream) Lossy() int {
 	if s.Inexact == 0 || s.Values.DType() != tensor.F64 {
 		return s.Inexact
@@ -212,7 +214,7 @@ func columnNames(list []Column) []string {
 // Stats returns the statistics of the stream's clock.
 func (s *Stream) Stats() Stats { return StatsOf(s.Nanoseconds()) }
 
-// Gaps returns the steps that the statistics count as gaps.
+// Gaps returns the steps that Stats counts as gaps.
 func (s *Stream) Gaps() []Span {
 	st := s.Stats()
 	if st.Gaps == 0 {
@@ -221,7 +223,7 @@ func (s *Stream) Gaps() []Span {
 	return Gaps(s.Nanoseconds(), st.Limit())
 }
 
-// Indices returns the place of value i in a shape, row-major, as the name of a column: "[0][2]".
+// Indices returns the row-major position of value i in a shape, as a column name. Example: Indices(2, []int{2, 3}) is "[0][2]".
 func Indices(i int, shape []int) (s string) {
 	for d := len(shape) - 1; d >= 0; d-- {
 		s = fmt.Sprintf("[%d]%s", i%shape[d], s)

@@ -7,45 +7,46 @@ import (
 	"strings"
 )
 
-// Summary is what episodes hold together. The zero value is of none; Add takes them in, one at a time, and keeps none.
+// Summary adds up the content of episodes. The zero value is empty. Add adds one episode and keeps no reference to it.
 type Summary struct {
-	Episodes int // that were added
-	Frames   int // rows or steps of these; 0 for logs
-	// Shortest and Longest are the fewest and the most frames of an episode.
+	Episodes int // number of added episodes
+	Frames   int // rows or steps in all episodes; 0 for logs
+	// Shortest and Longest are the fewest and the most frames in an episode.
 	Shortest, Longest int
 	Streams           []StreamSummary
 	Media             []MediaSummary
 	Clouds            []CloudSummary
-	Tasks             []string         // what was to be done, each once, in the order in which it came
-	LeftOut           []LeftOutSummary // in the order in which they came
-	LostBytes         int64            // bytes of broken files that were lost
-	Notes             Notes            // problems: a stream has other columns in an episode than in the first
+	Tasks             []string         // different tasks, in the order of their first episodes
+	LeftOut           []LeftOutSummary // in the order of their first episodes
+	LostBytes         int64            // lost bytes in broken files
+	Notes             Notes            // problems: a stream has other columns than in its first episode
 
-	streams, media, clouds, left, tasks map[string]int // where each name is
+	streams, media, clouds, left, tasks map[string]int // indices by name
 }
 
-// StreamSummary is a stream over all episodes.
+// StreamSummary describes a stream over all episodes.
 type StreamSummary struct {
 	Name                        string
-	Type                        string // of the messages, in the first episode that has it
-	Episodes                    int    // that have it
+	Type                        string // the message type in its first episode
+	Episodes                    int    // number of episodes with the stream
 	Samples                     int
-	First, Last                 int64 // the least and greatest of the episodes' first and last timestamps, ns
-	Shortest, Longest           int64 // from the first to the last of an episode, ns
+	First, Last                 int64 // smallest first and largest last timestamp over episodes, ns
+	Shortest, Longest           int64 // shortest and longest time from the first to the last sample, ns
 	Gaps, Duplicates, BackSteps int
-	DType                       string // f32, f64; both where episodes differ: "f32, f64"
+	DType                       string // f32 or f64; "f32, f64" if episodes differ
 	Columns                     []Column
 	Inexact                     int
-	Lossy                       int // of Inexact, those of episodes in which they are not all nanoseconds of a clock; see Stream.Lossy
+	Lossy                       int // sum of Stream.Lossy
 
 	medians []int64
 	others  bool // an episode had other columns
 }
 
-// Rate returns 1e9 by the median of the episodes' median steps, Hz; 0 without steps.
+// Rate returns 1e9 divided by the median over the episodes' median steps, Hz; 0 without steps.
 func (s *StreamSummary) Rate() float64 { return rateOf(s.medians) }
 
-// Rates returns 1e9 by the longest and the shortest of the episodes' median steps, Hz; 0 without steps.
+// Rates returns the lowest and highest rate over episodes, Hz; each is 1e9 divided by an episode's median step, and 0 without
+// steps.
 func (s *StreamSummary) Rates() (lowest, highest float64) {
 	if len(s.medians) == 0 {
 		return 0, 0
@@ -53,7 +54,7 @@ func (s *StreamSummary) Rates() (lowest, highest float64) {
 	return 1e9 / float64(slices.Max(s.medians)), 1e9 / float64(slices.Min(s.medians))
 }
 
-// length is how long a clock goes on, held at what int64 has.
+// length is the duration of a clock, clamped to int64.
 func length(s Stats) int64 {
 	if d := s.Last - s.First; d >= 0 == (s.Last >= s.First) {
 		return d
@@ -61,37 +62,37 @@ func length(s Stats) int64 {
 	return math.MaxInt64
 }
 
-// MediaSummary is a media stream over all episodes.
+// MediaSummary describes a media stream over all episodes.
 type MediaSummary struct {
 	Name, Encoding string
-	Type           string // as that of StreamSummary
-	Episodes       int    // that have it
+	Type           string // the message type, like StreamSummary.Type
+	Episodes       int    // number of episodes with the stream
 	Frames         int
-	Width, Height  int  // of the first episode that says; 0 if none does
-	Undecoded      bool // whether Media.Decode does not take the frames of the first episode that has it
+	Width, Height  int  // the first known size, pixels; 0 if no episode has one
+	Undecoded      bool // true if Media.Decode cannot decode the frames in its first episode
 
 	medians []int64
 }
 
-// Rate is that of StreamSummary.
+// Rate returns the frame rate, computed like StreamSummary.Rate.
 func (m *MediaSummary) Rate() float64 { return rateOf(m.medians) }
 
-// CloudSummary is a series of point clouds over all episodes.
+// CloudSummary describes a point cloud series over all episodes.
 type CloudSummary struct {
 	Name     string
-	Type     string // as that of StreamSummary
-	Episodes int    // that have it
+	Type     string // the message type, like StreamSummary.Type
+	Episodes int    // number of episodes with the series
 	Clouds   int
 
 	medians []int64
 }
 
-// Rate is that of StreamSummary.
+// Rate returns the clouds' rate, computed like StreamSummary.Rate.
 func (c *CloudSummary) Rate() float64 { return rateOf(c.medians) }
 
-// LeftOutSummary is a note of ClassLeftOut over all episodes. A subject has one for each of its codes.
+// LeftOutSummary is a note of ClassLeftOut with its number of episodes. Each pair of subject and code has one entry.
 type LeftOutSummary struct {
-	Note     // of the first episode that has it
+	Note     // the note in the first episode with it
 	Episodes int
 }
 
@@ -103,7 +104,7 @@ func rateOf(medians []int64) float64 {
 	return 1e9 / float64(sorted[(len(sorted)-1)/2])
 }
 
-// place returns where a name is among those that came, and whether it is new.
+// place returns the index of a name in the order of first use, and whether the name is new.
 func place(names *map[string]int, name string) (at int, fresh bool) {
 	if *names == nil {
 		*names = map[string]int{}
@@ -116,7 +117,7 @@ func place(names *map[string]int, name string) (at int, fresh bool) {
 	return at, !there
 }
 
-// Add takes an episode in.
+// Add adds an episode.
 func (s *Summary) Add(e *Episode) {
 	s.Episodes++
 	s.Frames += e.Frames
@@ -214,7 +215,7 @@ func (s *Summary) stream(in *Stream) {
 	}
 }
 
-// other says what columns have that is otherwise in those of another episode.
+// other describes the first difference between columns and the columns in another episode.
 func other(columns, theirs []Column) string {
 	switch {
 	case len(columns) == len(theirs):

@@ -6,8 +6,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// OnlyValid leaves out the samples whose flag is 0, as rows that a clock has and a recording has not: flags has one for each sample, and no sample's values
-// are changed. It returns how many were left out. Another number of flags is a *StreamError.
+// OnlyValid removes the samples with flag 0, such as rows in a gap of a resampled recording. flags has one entry per sample. It
+// returns the number of removed samples. If the lengths differ, the error is a *StreamError.
 func (s *Stream) OnlyValid(flags []uint8) (lost int, err error) {
 	if len(flags) != s.Len() {
 		return 0, &StreamError{Stream: s.Name, Arg: "valid", Got: fmt.Sprintf("[%d]", len(flags)), Want: fmt.Sprintf("[%d], one flag a sample", s.Len())}

@@ -28,7 +28,7 @@ var advice = map[Kind]struct {
 	Spike:          {Warning, "Cut the samples out, or put the median of the neighbours in their place: one of them stretches the least and the greatest value, and with these what is normalised. A bit that was lost on a bus, or a sensor that answered nothing, does this."},
 	UnitJump:       {Error, "Convert the stretch into the unit of the others before it is used, or leave it out. A driver that was set up anew while it was recorded does this."},
 	QuaternionNorm: {Error, "Normalise the quaternions where they are not 0; leave samples of 0, 0, 0, 0 out: a tracker that lost its target writes these. Check that the columns are the quaternion's, and all four of them."},
-	QuaternionFlip: {Warning, "Resample them with kind: slerp, which takes the shorter arc. Where they are inputs or targets of a network, make the signs agree first, or use a rotation of 6 numbers."},
+	QuaternionFlip: {Warning, "Resample them with method: slerp, which takes the shorter arc. Where they are inputs or targets of a network, make the signs agree first, or use a rotation of 6 numbers."},
 	AngleWrap:      {Warning, ""},
 	Inexact:        {Warning, "Leave the columns out of what is trained on; they are counters or identifiers. Who needs them exactly reads the file's own integers."},
 

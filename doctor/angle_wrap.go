@@ -47,7 +47,7 @@ func (x *examiner) wraps(s *dataset.Stream, v *values, t *tally, c int) {
 		}
 		f := x.add(AngleWrap, s.Name, n, fmt.Sprintf("%s jumps by a turn of %s, %s", s.Columns[c].Name, unit, text.Count(n, "time", "times")))
 		x.show(f, s, v, []int{c}, rows)
-		f.WhatToDo = fmt.Sprintf("Give the column kind: angle%s in the plan, so that it is not interpolated through the turn; for a network, take its sine and cosine.", period)
+		f.WhatToDo = fmt.Sprintf("Give the column method: angle%s in the plan, so that it is not interpolated through the turn; for a network, take its sine and cosine.", period)
 		return
 	}
 }

@@ -82,7 +82,7 @@ func TestClockSetBackInterleaves(t *testing.T) {
 	dir := caseOf(t, "clock-set-back-interleaves")
 	for _, name := range []string{"ntp.mcap", "ntp.bag", "reset.mcap", "reset.bag"} {
 		path := filepath.Join(dir, name)
-		assert.Equal(t, []string{"back-step /arm"}, errorsOf(t, path), name)
+		assert.Equal(t, []string{"non-monotonic /arm"}, errorsOf(t, path), name)
 		d, err := dataset.Open(t.Context(), path, dataset.Options{})
 		require.NoError(t, err)
 		r, err := Examine(t.Context(), d, Options{Path: path})

@@ -93,8 +93,9 @@ func (c *clock) keepsTime() bool {
 	return math.Sqrt(off/float64(len(times))) <= min(mostOff, mostDrift*math.Sqrt(float64(len(times))))*step
 }
 
-// Gaps returns the gaps of a stream's clock by the rule of the kind Gap without MaxStep, and the longest step in nanoseconds that is no gap. times are
-// ascending; st are their statistics. A clock without a steady rate has no gaps, and 0 as the longest step.
+// Gaps returns the gaps in a stream's clock by the rule for the kind Gap without MaxStep, and longest, the longest step in
+// nanoseconds that is not a gap. times ascend, and st are their statistics. If the clock has no steady rate, there are no gaps and
+// longest is 0.
 func Gaps(stream string, times []int64, st dataset.Stats) (gaps []dataset.Span, longest int64) {
 	return gapsOf(times, st, steady(times, st.Median), roleOf(stream).command)
 }

@@ -12,8 +12,8 @@ import (
 // room is the most bytes of episodes that Examine has in memory, unless one episode alone has more.
 const room = 32 << 20
 
-// Examine reads every episode of d and returns the findings. An episode that cannot be read is a finding. Examine returns an error if ctx ends, and
-// for an error that ends every reading: see [dataset.IsFatal].
+// Examine reads every episode in d and returns the findings. An episode that cannot be read is a finding. Examine returns an error
+// if ctx ends, and for errors that stop every reader: see [dataset.IsFatal].
 func Examine(ctx context.Context, d dataset.Dataset, opt Options) (*Report, error) {
 	m := NewExamination(ctx, d, opt)
 	place := -1
@@ -40,7 +40,8 @@ func Examine(ctx context.Context, d dataset.Dataset, opt Options) (*Report, erro
 	return r, nil
 }
 
-// Examination examines the episodes of a dataset one after the other, for a program that reads them itself. Its methods are for one goroutine at a time.
+// Examination examines the episodes of a dataset one after the other, for a program that reads them itself: call Add for each
+// episode, and Compare after the last. Its methods are for one goroutine at a time.
 type Examination struct {
 	info     dataset.Info
 	opt      Options
@@ -51,7 +52,7 @@ type Examination struct {
 	fatal    error // the first error that ends the reading
 }
 
-// NewExamination returns an examination of d without episodes.
+// NewExamination returns an examination of d, before its first episode.
 func NewExamination(ctx context.Context, d dataset.Dataset, opt Options) *Examination {
 	r := &Report{Findings: []Finding{}, Checked: Checked{Rates: []Rate{}, Kinds: Kinds()}}
 	r.Checked.Paths = []Source{{Path: opt.Path, Name: d.Name(), Format: d.Format(), Episodes: d.Len()}}
@@ -66,8 +67,8 @@ func NewExamination(ctx context.Context, d dataset.Dataset, opt Options) *Examin
 	return m
 }
 
-// Add examines the next episode of the dataset, or adds the finding that it cannot be read if err is not nil. It returns the findings of the episode
-// alone, like [Episode]. ctx is for reading the stretches of a log whose clock was set back.
+// Add examines the next episode, or adds the finding that it cannot be read if err is not nil. It returns the findings about this
+// episode alone, like [Episode]. ctx is used to read the parts of a log after its clock was set back.
 func (m *Examination) Add(ctx context.Context, number int, e *dataset.Episode, err error) (list []Finding) {
 	stretches := []*dataset.Episode{e}
 	var back *dataset.SetBackError
@@ -109,8 +110,8 @@ func (m *Examination) unread(number int, err error) Finding {
 	return unread(number, err, m.opt.Path)
 }
 
-// Compare returns the findings about the dataset, and those about single episodes that come from a comparison with the others. It is called once, after
-// the last episode.
+// Compare returns the findings about the whole dataset, and findings about episodes that differ from the others. Call it once,
+// after the last episode.
 func (m *Examination) Compare() []Finding {
 	whole := append(Dataset(&m.info, m.opt), m.together.found()...)
 	if m.stated != nil {
@@ -160,13 +161,14 @@ func Unopened(path string, err error) *Report {
 	return &Report{Findings: []Finding{*f}, Checked: Checked{Paths: []Source{{Path: path, Name: dataset.BaseName(path)}}, Unread: 1, Rates: []Rate{}, Kinds: Kinds()}}
 }
 
-// Episode examines one episode. number is its number in its dataset; info is the dataset's, or nil. The findings are in order, errors first.
+// Episode examines one episode. number is its number in its dataset; info is the dataset's Info, or nil. The findings are sorted,
+// errors first.
 func Episode(e *dataset.Episode, number int, info *dataset.Info, opt Options) []Finding {
 	x := &examiner{e: e, n: number, info: info, opt: &opt, work: newWorkspace()}
 	return x.examine()
 }
 
-// Dataset returns the findings about a dataset that need no episode, for example that a declared file is missing.
+// Dataset returns the findings that need no episode, for example a missing file that the dataset declares.
 func Dataset(info *dataset.Info, opt Options) (list []Finding) {
 	for _, n := range info.Notes.Of(dataset.ClassProblem, dataset.ClassDamage) {
 		if n.Code == dataset.CodeEpisodesAbsent && n.Got == "" {

@@ -11,32 +11,33 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// Finding is one kind of fault in one stream of one episode, with all its occurrences.
+// Finding is one kind of fault in one stream in one episode, with all its occurrences.
 type Finding struct {
 	Kind     Kind     `json:"kind"`
 	Severity Severity `json:"severity"`
 	// Path is Options.Path.
 	Path string `json:"path,omitempty"`
-	// Episode is the episode's number in its dataset; Whole, which is null in JSON, if the finding is about the dataset.
+	// Episode is the episode's number in its dataset, or Whole, which is null in JSON, if the finding concerns the dataset.
 	Episode int `json:"episode"`
-	// Source is the file or URL of the episode if it differs from Path, for example one file of a folder.
+	// Source is the episode's file or URL if it differs from Path, for example one file in a folder.
 	Source string `json:"source,omitempty"`
-	// Stream is the name of the stream, the camera or the file; empty if the finding is about the episode or the dataset.
+	// Stream is the stream, the camera or the file; empty if the finding concerns the episode or the dataset.
 	Stream string `json:"stream"`
 	// Columns are the columns with the fault; nil if it is in the clock or in all columns.
 	Columns []string `json:"columns,omitempty"`
-	// Count is the number of occurrences: gaps, samples, frames, files; at least 1.
+	// Count is the number of occurrences (gaps, samples, frames or files), at least 1.
 	Count int `json:"count"`
-	// At has the times of the first MostTimes occurrences, nanoseconds on the recording's clock; empty if the fault has no time. Places has all.
+	// At has the times of the first MostTimes occurrences, nanoseconds on the recording's clock; empty if the fault has no time.
+	// Places covers all.
 	At []int64 `json:"at_ns"`
-	// Why describes the fault and its measurement, WhatToDo its correction, in a sentence or two.
+	// Why describes the fault with its measurement, and WhatToDo the correction, in a sentence or two.
 	Why      string `json:"why"`
 	WhatToDo string `json:"what_to_do"`
-	// Note is the note of a reader that the finding reports, with its String as Why; nil if doctor found the fault in the samples.
+	// Note is the reader's note that the finding reports, with its String as Why; nil if doctor found the fault in the samples.
 	Note *dataset.Note `json:"-"`
-	// Start is the time, in nanoseconds on the recording's clock, from which Plot counts seconds: the episode's beginning.
+	// Start is the beginning of the episode, in nanoseconds on the recording's clock. Plot counts seconds from it.
 	Start int64 `json:"-"`
-	// Plot is the picture of the finding; nil if it has none, or if a report has pictures of enough findings of its kind and stream.
+	// Plot is the picture of the finding; nil if it has none, or if the report already has enough pictures for its kind and stream.
 	Plot *Plot `json:"-"`
 
 	ranges []dataset.Span // all places; nil if they are At
@@ -44,10 +45,10 @@ type Finding struct {
 	draw drawing // makes Plot; nil if the finding has no picture, or when Plot is made
 }
 
-// MostTimes is the most times that a finding lists.
+// MostTimes is the largest number of times in Finding.At.
 const MostTimes = 256
 
-// Whole is the Episode of a finding about a dataset as a whole.
+// Whole is the Episode of a finding about the whole dataset.
 const Whole = -1
 
 // newFinding returns a finding with the severity and the advice of its kind.
@@ -66,8 +67,8 @@ func findingOf(kind Kind, n *dataset.Note) *Finding {
 // mostRanges is the most ranges of a finding. Places that lie nearer together than this part of their whole extent are one range.
 const mostRanges = 1000
 
-// Places returns the ranges of time with all occurrences, in ascending order and apart from each other. If these are more than 1000, neighbours are one
-// range. An occurrence in a single sample has a range from its time to its time.
+// Places returns time ranges that cover all occurrences, ascending and disjoint. If there are more than 1000, neighbours are
+// merged. An occurrence in a single sample is a range with equal ends.
 func (f *Finding) Places() []dataset.Span {
 	if f.ranges == nil {
 		for _, t := range f.At {
@@ -130,7 +131,7 @@ func joined(list []dataset.Span) (out []dataset.Span) {
 	return out
 }
 
-// Where names the episode for a person: "episode 11 (stuck.bag)"; "the dataset" for Whole.
+// Where names the episode for a person: "episode 11 (stuck.bag)", or "the dataset" for Whole.
 func (f Finding) Where() string {
 	switch {
 	case f.Episode == Whole:
@@ -141,7 +142,7 @@ func (f Finding) Where() string {
 	return fmt.Sprintf("episode %d", f.Episode)
 }
 
-// MarshalJSON writes null as the episode Whole, an empty list if there are no times, and the keys of the note.
+// MarshalJSON writes the episode Whole as null, an empty list if there are no times, and the keys of the note.
 func (f Finding) MarshalJSON() ([]byte, error) {
 	type plain Finding
 	out := struct {

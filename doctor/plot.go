@@ -6,14 +6,15 @@ const mostLines = 4
 // mostPlotted is how many points a line of a picture has: two for each of so many stretches, the least and the greatest value.
 const mostPlotted = 300
 
-// Plot is a picture of a finding: lines over an axis, and marks on it. It holds numbers only, and not the episode.
+// Plot is a picture for a finding: lines over an axis, and marks on it. It holds numbers only, so it does not keep the episode in
+// memory.
 type Plot struct {
-	X, Y  string // names of the axes, with units: "s" and "step, ms"
+	X, Y  string // axis labels with units: "s" and "step, ms"
 	Lines []Line
-	Marks []float64 // places on the axis X at which the fault was found
+	Marks []float64 // positions on the X axis where the fault is
 }
 
-// Line is a line of a [Plot]. X and Y have one value for each point; where Y is NaN, the line has a gap.
+// Line is a line in a [Plot]. X and Y have one value per point; if Y is NaN, the line has a gap.
 type Line struct {
 	Name string
 	X, Y []float64

@@ -4,18 +4,19 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// Report has the findings about datasets. Findings of a dataset as a whole come first, then those of each episode, errors first.
+// Report contains the findings about datasets. For each dataset, findings about the whole come first, then those about each
+// episode, errors first.
 type Report struct {
 	Findings []Finding `json:"findings"`
 	Checked  Checked   `json:"checked"`
-	// Notes are those of the readers about the datasets and the episodes that were read. Findings have the notes about faults.
+	// Notes are the readers' notes about the datasets and episodes. Notes about faults are also findings.
 	Notes dataset.EpisodeNotes `json:"-"`
 
 	together *schema // streams of the first dataset; nil if none was read
 }
 
-// Add appends the report on another dataset. If both are of one robot, because half of the names of their streams agree, Add also appends findings about
-// differences from the first dataset: columns, rates, missing streams.
+// Add appends the report on another dataset. If both datasets come from one robot, because half their stream names agree, Add also
+// appends findings about differences from the first dataset: columns, rates, missing streams.
 func (r *Report) Add(o *Report) {
 	if o.together != nil && r.together != nil {
 		r.Findings = append(r.Findings, o.together.compare(r.together)...)
@@ -39,7 +40,7 @@ func (r *Report) Add(o *Report) {
 	c.Kinds = d.Kinds
 }
 
-// Count returns the number of findings that are at least as bad as least.
+// Count returns the number of findings with at least a severity.
 func (r *Report) Count(least Severity) (n int) {
 	for i := range r.Findings {
 		if r.Findings[i].Severity.AtLeast(least) {
@@ -49,7 +50,7 @@ func (r *Report) Count(least Severity) (n int) {
 	return n
 }
 
-// Of returns the findings of one episode, or those of the dataset for Whole.
+// Of returns the findings about one episode, or about the dataset for Whole.
 func (r *Report) Of(episode int) (list []Finding) {
 	for _, f := range r.Findings {
 		if f.Episode == episode {
@@ -59,20 +60,20 @@ func (r *Report) Of(episode int) (list []Finding) {
 	return list
 }
 
-// Checked counts the contents that were examined.
+// Checked counts the examined content.
 type Checked struct {
 	Paths    []Source `json:"paths"`
 	Episodes int      `json:"episodes"` // episodes that were read
 	Unread   int      `json:"unread"`   // episodes that cannot be read; each is a finding
-	Streams  int      `json:"streams"`  // of numbers, over all episodes
+	Streams  int      `json:"streams"`  // numeric streams, over all episodes
 	Cameras  int      `json:"cameras"`  // media streams, over all episodes
-	Clouds   int      `json:"clouds"`   // series of point clouds, over all episodes
-	Samples  int      `json:"samples"`  // of the streams
-	Frames   int      `json:"frames"`   // of the cameras
+	Clouds   int      `json:"clouds"`   // point cloud series, over all episodes
+	Samples  int      `json:"samples"`  // in the streams
+	Frames   int      `json:"frames"`   // in the cameras
 	Values   int      `json:"values"`   // numbers that were examined
-	Rates    []Rate   `json:"rates"`    // of each clock; streams with the same timestamps share one
-	Kinds    []Kind   `json:"kinds"`    // of fault that the examination covers
-	Unlisted int      `json:"unlisted"` // findings beyond MostOfKind of one kind and stream
+	Rates    []Rate   `json:"rates"`    // one per clock; streams with equal timestamps share one
+	Kinds    []Kind   `json:"kinds"`    // faults that the examination looks for
+	Unlisted int      `json:"unlisted"` // findings beyond MostOfKind for a kind and stream
 }
 
 func (c *Checked) add(e *dataset.Episode, values int) {
@@ -89,13 +90,13 @@ func (c *Checked) add(e *dataset.Episode, values int) {
 	}
 }
 
-// Rate is the range of rates of a stream in its episodes.
+// Rate is the range of a stream's rates over its episodes.
 type Rate struct {
 	Path     string  `json:"path,omitempty"`
-	Stream   string  `json:"stream"` // the first stream of the clock
+	Stream   string  `json:"stream"` // the first stream on the clock
 	Episodes int     `json:"episodes"`
-	Lowest   float64 `json:"lowest_hz"`  // 1e9 by the median step of the slowest episode
-	Highest  float64 `json:"highest_hz"` // 1e9 by the median step of the fastest episode
+	Lowest   float64 `json:"lowest_hz"`  // 1e9 divided by the median step in the slowest episode
+	Highest  float64 `json:"highest_hz"` // 1e9 divided by the median step in the fastest episode
 	Jitter   int64   `json:"jitter_ns"`  // 95th percentile of |step - median|, in the worst episode
 }
 
@@ -107,5 +108,5 @@ type Source struct {
 	Episodes int    `json:"episodes"`
 }
 
-// MostOfKind is the number of findings that a report lists of one kind in one stream of a dataset. Checked.Unlisted counts the others.
+// MostOfKind is the largest number of findings that a report lists for one kind in one stream. Checked.Unlisted counts the others.
 const MostOfKind = 1000

@@ -54,7 +54,7 @@ func split(plan align.Plan, cameras []Camera) (align.Plan, *cameraPlan, error) {
 			s.Kind = "previous"
 		case "previous", "nearest", "next":
 		default:
-			return plan, nil, refuse("plan.streams."+c.Name+".kind", s.Kind, "previous, nearest or next: there is nothing between two frames")
+			return plan, nil, refuse("plan.streams."+c.Name+".method", s.Kind, "previous, nearest or next: there is nothing between two frames")
 		}
 		s.Normalise, s.DType = "none", tensor.F64
 		if !all && !slices.ContainsFunc(f.whole.Streams, func(o align.Stream) bool { return o.Name == c.Name }) {

@@ -190,6 +190,29 @@ func ExampleDevice_Resample_ragged() {
 	// [0.5 1.5 150]
 }
 
+// Windows from anchors in nanoseconds, on a recording whose times are in seconds: each target is divided by 1e9.
+func ExampleAnchored() {
+	dev, err := ops.Open("cpu")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer dev.Close()
+	out, err := dev.Resample(context.Background(), ops.ResampleArgs{
+		Src:      tensor.Must(tensor.Of([]float64{0, 1, 2}, 1, 3, 1)),
+		SrcTimes: tensor.Must(tensor.Of([]float64{10, 10.5, 11}, 3)),
+		Targets:  ops.Anchored(tensor.Must(tensor.Of([]int64{10_500_000_000}, 1)), tensor.Must(tensor.Of([]int64{-250_000_000, 0, 500_000_000}, 3))),
+	}, ops.ResampleOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	values, _ := tensor.Data[float64](out.Values)
+	fmt.Println(values)
+	// Output:
+	// [0.5 1 2]
+}
+
 // A force of 250 Hz brought down to 50 Hz: the largest and the mean of the samples since the last tick, side by side.
 func ExampleDevice_Resample_window() {
 	dev, err := ops.Open("cpu")

@@ -11,7 +11,7 @@ import (
 // causal makes a plan's streams those of a policy, which sees in training what it would see live: a stream whose kind the plan leaves open has its latest
 // sample, however old that is. What the plan says must look at nothing later than a target, or it is an *align.PlanError.
 func causal(p *align.Plan) error {
-	const want = "previous, or one of the window kinds: a policy sees no sample later than its time"
+	const want = "previous, or one of the window methods: a policy sees no sample later than its time"
 	for i := range p.Streams {
 		s := &p.Streams[i]
 		s.Kind = cmp.Or(s.Kind, p.Defaults.Kind, ops.InterpPrevious.String())
@@ -20,7 +20,7 @@ func causal(p *align.Plan) error {
 		}
 		for _, k := range append([]align.ColumnKind{{Kind: s.Kind}}, s.Kinds...) {
 			if kind, err := ops.ParseInterp(k.Kind); err != nil || !kind.LooksBack() {
-				return p.Mistake(p.Key(i, strings.TrimRight("kind."+k.Columns, ".")), k.Kind+", which looks ahead", want)
+				return p.Mistake(p.Key(i, strings.TrimRight("method."+k.Columns, ".")), k.Kind+", which looks ahead", want)
 			}
 		}
 		if edge := cmp.Or(s.Edge, p.Defaults.Edge, hold); edge != hold {

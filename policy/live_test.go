@@ -38,7 +38,7 @@ func TestAPolicySeesLiveWhatItSawInTraining(t *testing.T) {
 	for name, plan := range map[string]string{
 		"as it is": "",
 		"no older": "version: 1\nrate: 30\nstreams: [{name: state, tolerance: 200ms}, {name: action}, {name: fast, tolerance: 20ms, offset: -100ms}]\n",
-		"window":   "version: 1\nrate: 30\nstreams: [{name: state}, {name: action}, {name: fast, kind: window-mean, window: 100ms}]\n",
+		"window":   "version: 1\nrate: 30\nstreams: [{name: state}, {name: action}, {name: fast, method: window-mean, window: 100ms}]\n",
 	} {
 		t.Run(name, func(t *testing.T) { seesLive(t, plan) })
 	}
@@ -106,17 +106,17 @@ func seesLive(t *testing.T, plan string) {
 func TestAPlanThatLooksAheadIsRefused(t *testing.T) {
 	store := build(t, robots(t, 80, 80))
 	for state, want := range map[string]string{
-		"kind: linear":          "kind: got linear, which looks ahead, want previous, or one of the window kinds",
-		"kind: next":            "kind: got next, which looks ahead",
-		"kind: nearest":         "kind: got nearest, which looks ahead",
-		"kind: pchip":           "kind: got pchip, which looks ahead",
-		"kind: {elbow: linear}": "kind.elbow: got linear, which looks ahead",
-		"edge: clamp":           "edge: got clamp, want hold",
-		"edge: extrapolate":     "edge: got extrapolate",
-		"max_gap: 1s":           "max_gap: got 1s, which looks ahead, want tolerance",
-		"kind: previous":        "",
-		"edge: hold":            "",
-		"tolerance: 1s":         "",
+		"method: linear":          "method: got linear, which looks ahead, want previous, or one of the window methods",
+		"method: next":            "method: got next, which looks ahead",
+		"method: nearest":         "method: got nearest, which looks ahead",
+		"method: pchip":           "method: got pchip, which looks ahead",
+		"method: {elbow: linear}": "method.elbow: got linear, which looks ahead",
+		"edge: clamp":             "edge: got clamp, want hold",
+		"edge: extrapolate":       "edge: got extrapolate",
+		"max_gap: 1s":             "max_gap: got 1s, which looks ahead, want tolerance",
+		"method: previous":        "",
+		"edge: hold":              "",
+		"tolerance: 1s":           "",
 	} {
 		for _, plan := range []string{
 			"version: 1\nrate: 30\nstreams: [{name: state, " + state + "}, {name: action}]\n",

@@ -99,7 +99,7 @@ func TestAPlansCamerasAreLeftOutAndListed(t *testing.T) {
 	ctx := context.Background()
 	store := build(t, filmed{robots(t, 80, 80)})
 	const numbers = "version: 1\nrate: 30\nstreams: [{name: state}, {name: action}%s]\nwindows: {action: [0s, 300ms]%s}\n"
-	o := policy.Options{Steps: 1, Batch: 2, Plan: fmt.Sprintf(numbers, ", {name: eye, from: wrist camera, kind: nearest}, {name: front}", ", eye: [-1s, 1s]")}
+	o := policy.Options{Steps: 1, Batch: 2, Plan: fmt.Sprintf(numbers, ", {name: eye, from: wrist camera, method: nearest}, {name: front}", ", eye: [-1s, 1s]")}
 	with := trainer(t, "cpu", store, o)
 	assert.Equal(t, []policy.NotState{{Stream: "eye", Reason: policy.Camera}, {Stream: "front", Reason: policy.Camera}}, with.Config().NotStates)
 	train(t, with, 1)

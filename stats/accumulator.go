@@ -10,16 +10,16 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Quantiles are the shares that LeRobot, openpi, Octo and GR00T use.
+// Quantiles are the default quantiles, which LeRobot, openpi, Octo and GR00T use.
 var Quantiles = []float64{0.01, 0.10, 0.50, 0.90, 0.99}
 
-// ErrChanged is returned if the data of a later pass differs from the first.
+// ErrChanged is returned if the rows in a later pass differ from the rows in the first.
 var ErrChanged = summary.ErrChanged
 
-// ErrMismatch is returned if states, or data and a state, do not fit each other.
+// ErrMismatch is returned if two states, or a state and a dataset, do not fit each other.
 var ErrMismatch = errors.New("do not go together")
 
-// Accumulator gathers the statistics of the columns of one stream, pass by pass:
+// Accumulator computes the statistics of the columns in one stream, pass by pass:
 //
 //	for more := true; more; {
 //		... Add all rows, in any order and pieces ...
@@ -27,16 +27,16 @@ var ErrMismatch = errors.New("do not go together")
 //	}
 //	columns := a.Columns()
 //
-// It takes about 30 kB a column in the first pass. In those that follow it takes at most 512 kB for each value between the ranks of which a quantile
-// lies, and much less where there are few rows.
+// Each pass narrows the range of values that contain a quantile, so no rows are kept. The first pass takes about 30 kB per column.
+// Later passes take at most 512 kB for each range, and much less for few rows.
 type Accumulator struct {
 	exact *summary.Exact
 	width int
 	wide  bool
 }
 
-// NewAccumulator returns the statistics of no rows of width columns. Values of f64 need more bits, and so more passes, than f32, f16 and bf16. Without
-// quantiles, shares from 0 to 1, one pass is enough.
+// NewAccumulator returns an empty accumulator for rows with width columns. quantiles are shares from 0 to 1. Without quantiles one
+// pass is enough. f64 values have more bits than f32, f16 and bf16, and so need more passes.
 func NewAccumulator(width int, dtype tensor.DType, quantiles []float64) (*Accumulator, error) {
 	if !dtype.IsFloat() {
 		return nil, fmt.Errorf("stats: got dtype %v, want f32, f64, f16 or bf16", dtype)
@@ -54,7 +54,8 @@ func NewAccumulator(width int, dtype tensor.DType, quantiles []float64) (*Accumu
 // rowsAtOnce is how many rows a goroutine takes.
 const rowsAtOnce = 1 << 14
 
-// Add takes rows [N,D] on the host, of f64 if the accumulator is of that, else of f32, f16 or bf16. Several goroutines may call it at a time.
+// Add adds rows [N,D] on the host: f64 for an f64 accumulator, otherwise f32, f16 or bf16. Several goroutines may call it at the
+// same time.
 func (a *Accumulator) Add(values *tensor.Tensor) error { return a.add(values, 1) }
 
 // add shares the rows between so many goroutines.
@@ -120,23 +121,24 @@ func share[T tensor.Element](values *tensor.Tensor, width, workers int, take fun
 	return nil
 }
 
-// Next ends a pass. It reports whether another one over the same rows is needed for the quantiles. Rows that were not those of the first pass are
-// [ErrChanged]. Nothing is added meanwhile.
+// Next ends a pass. It reports whether the quantiles need another pass over the same rows. If the rows differ from the first pass,
+// the error is [ErrChanged]. No Add may run at the same time.
 func (a *Accumulator) Next() (more bool, err error) { return a.exact.Next() }
 
-// Column is the statistics of a column. Of no finite value all of them are NaN.
+// Column is the statistics of a column. They are NaN if no value is finite.
 type Column struct {
 	Name                string
-	Count, NotFinite    int64 // values that are finite, and those that are NaN or infinite and left out
+	Count, NotFinite    int64 // number of finite values, and of NaN and infinite values, which are left out
 	Mean, Std, Min, Max float64
-	Quantiles           []float64 // of the shares that were asked for; nil until all passes are over
-	// Binned are the [Quantiles] as LeRobot has them of a dataset, if they were asked for: of each episode linear inside one of 5000 bins between its
-	// extremes, in the values' own type; and of those of all episodes the smallest up to the median, the greatest above it. So the more the episodes differ,
-	// the further they are from the quantiles of all samples. Nil where an episode has a value that is not finite.
+	Quantiles           []float64 // in the order of the requested shares; nil until all passes are done
+	// Binned are the [Quantiles] as LeRobot computes them, if Options.Binned is set. For each episode they are interpolated in one
+	// of 5000 bins between its extremes, in the values' own type. Over all episodes, LeRobot takes the smallest result up to the
+	// median, and the largest above it. So they differ more from the true quantiles if episodes differ more. Binned is nil if an
+	// episode has a value that is not finite.
 	Binned []float64
 }
 
-// Columns returns the statistics of the first pass's rows, without names.
+// Columns returns the statistics of the rows in the first pass, without column names.
 func (a *Accumulator) Columns() []Column {
 	out := make([]Column, a.width)
 	for i, c := range a.exact.Columns() {

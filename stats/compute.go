@@ -16,23 +16,23 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Options select the data of statistics. With the zero value it is all samples of all streams as they were recorded.
+// Options select the data. The zero value takes all samples of all streams, as recorded.
 type Options struct {
-	// Plan chooses streams, columns and episodes, as they do for a loader: samples as they were recorded, not resampled. Nil takes all.
+	// Plan selects streams, columns and episodes, as in a loader, but the samples are not resampled. Nil takes all.
 	Plan *align.Plan
-	// Streams are the names of those to take, of the plan if there is one; nil for all.
+	// Streams are the names of the streams to take, by their names in the plan if there is one; nil for all.
 	Streams []string
-	// Quantiles are shares from 0 to 1: nil for [Quantiles], of length 0 for none, which saves the passes that they need.
+	// Quantiles are shares from 0 to 1. Nil means [Quantiles]; an empty list means none, which saves passes over the data.
 	Quantiles []float64
-	// Shard of Shards takes the episodes whose number leaves that remainder; Shards 0 takes all.
+	// Shard and Shards divide the work: episode number n belongs to shard n mod Shards. Shards 0 takes all.
 	Shard, Shards int
-	// Workers is how many goroutines read and add; 0 for one a processor. The result does not depend on it.
+	// Workers is the number of goroutines that read and add; 0 means one per processor. The result does not depend on it.
 	Workers int
-	// Binned computes the quantiles as LeRobot does, too: Column.Binned.
+	// Binned also computes the quantiles as LeRobot does, as Column.Binned.
 	Binned bool
-	// Strict makes an episode that cannot be read an error. Else it is one of State.Skipped.
+	// Strict returns an error if an episode cannot be read. Otherwise the episode is listed in Report.Skipped.
 	Strict bool
-	// Progress is told after each episode of a pass, counted from 1, how many are done.
+	// Progress is called after each episode with the pass, from 1, and the number of finished episodes.
 	Progress func(pass, done, of int)
 }
 
@@ -111,8 +111,8 @@ type done struct {
 	err      error
 }
 
-// Pass adds the episodes of the options' shard in the state's pass. The options are the same in all passes. A state that has been read goes on with
-// the next.
+// Pass adds the episodes in the options' shard to the current pass. All passes need the same options. A state from [Read] continues
+// with its next pass.
 func (s *State) Pass(ctx context.Context, d dataset.Dataset, opt Options) error {
 	if err := s.begin(d, &opt); err != nil {
 		return err

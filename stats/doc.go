@@ -1,11 +1,16 @@
-// Package stats computes the statistics that training normalises with: of every column of a recording or dataset the number of values, mean, standard
-// deviation, minimum, maximum and quantiles.
+// Package stats computes the statistics for normalising training data: for every column in a recording or dataset the number of
+// values, mean, standard deviation, minimum, maximum and quantiles. Most programs need three calls:
 //
-// They are exact. Mean and deviation are those of the real numbers, computed without rounding and rounded once to float64; the deviation is that of the
-// population, divided by the number of values. Quantiles are those of the sorted values, linear between the ranks as numpy's. So the bits depend on no
-// order, no number of workers and no cut into shards. NaN and infinite values are counted and left out.
+//	report, err := stats.Compute(ctx, d, stats.Options{})        // d is from dataset.Open
+//	action := report.Stream("action")                            // action.Columns[0].Mean, .Std, .Quantiles
+//	_, err = report.WriteForm(file, stats.Form{Name: "lerobot"}) // meta/stats.json
 //
-// All but the quantiles need one pass over the data, the quantiles of float32 one more, those of float64 up to three more, and no pass keeps rows: see
-// [Accumulator]. A [State] has partial results after passes over some shards; it can be written, read and merged with those of other
-// shards.
+// The results are exact. Mean and deviation are computed without rounding, and rounded once to float64. The deviation is the
+// population's, divided by the number of values. Quantiles come from the sorted values, with linear interpolation between ranks as
+// in numpy. So the result does not depend on the order of rows, the number of workers or the division into shards. NaN and infinite
+// values are counted and left out.
+//
+// Everything except the quantiles needs one pass over the data. The quantiles of float32 need one more pass, those of float64 up to
+// three more. No pass keeps rows: see [Accumulator]. A [State] holds the partial results for some shards. It can be written to a
+// file, read, and merged with the states of other shards.
 package stats

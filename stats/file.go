@@ -17,7 +17,7 @@ import (
 // magic is the beginning of the file of a state.
 const magic = "robocache stats 1\n"
 
-// ErrState is returned if a file is no state, or is cut.
+// ErrState is returned if a file is not a state, or is cut.
 var ErrState = errors.New("not the state of statistics, as robocache stats --shard writes it, or not whole")
 
 // header is the JSON of a state's file, before the accumulators of its streams.
@@ -27,8 +27,9 @@ type header struct {
 	Streams []streamAbout
 }
 
-// WriteTo writes the state: a line that says what the file is, the length of a JSON object and the object, the bits of each stream, and a SHA-256 of all
-// that. No values are in it, but as many of a column as [Accumulator] says, where few share the bits that decide a quantile.
+// WriteTo writes the state: a line that identifies the format, the length of a JSON object and the object, the counts for each
+// stream, and a SHA-256 over all of it. The file contains no values, except for columns where few values share the bits that decide
+// a quantile; see [Accumulator].
 func (s *State) WriteTo(w io.Writer) (int64, error) {
 	h := header{about: s.about, Number: s.number}
 	list := s.streams()
@@ -48,7 +49,7 @@ func (s *State) WriteTo(w io.Writer) (int64, error) {
 	return int64(n), err
 }
 
-// Read reads the file of a state. What is none is [ErrState].
+// Read reads a state from a file. If the file is not a state, the error is [ErrState].
 func Read(path string) (*State, error) {
 	b, err := fault.ReadFile(path)
 	if err != nil {

@@ -14,26 +14,28 @@ import (
 // bareNumber matches statistics that are not finite, which JSON has as text. What normalises by them is lost, so they are not kept.
 var bareNumber = regexp.MustCompile(`"-?(NaN|Infinity)"`)
 
-// Form is a file that another project reads statistics from.
+// Form is a statistics file in another project's format.
 type Form struct {
 	Name string // one of Forms
-	// State and Action name the streams that openpi and Octo ask for. Empty is the first of the usual names that there is: see StateNames, ActionNames.
+	// State and Action name the streams that openpi and Octo need. If empty, they are the first name in StateNames or ActionNames
+	// that the report contains.
 	State, Action string
-	// Keep is a LeRobot stats.json, whose entries of features that the report does not have, such as images, are taken over; nil for none.
+	// Keep is an existing LeRobot stats.json. Its entries for features outside the report, such as images, are copied. Nil copies
+	// nothing.
 	Keep []byte
 }
 
-// Forms are the files that [Report.WriteForm] writes: LeRobot's and GR00T's meta/stats.json, openpi's norm_stats.json and Octo's
-// dataset_statistics_HASH.json, by their loaders of 2026.
+// Forms are the valid names for [Report.WriteForm]: LeRobot's and GR00T's meta/stats.json, openpi's norm_stats.json and Octo's
+// dataset_statistics_HASH.json, as their loaders read them in 2026.
 var Forms = []string{"lerobot", "gr00t", "openpi", "octo"}
 
-// The usual names of what a policy is told and of what it commands.
+// StateNames and ActionNames are the usual names for a policy's input and output.
 var (
 	StateNames  = []string{"observation.state", "state", "observation/state", "observation/proprio", "proprio", "observations/qpos", "qpos"}
 	ActionNames = []string{"action", "actions"}
 )
 
-// FormError is a report that cannot be written in a form.
+// FormError reports statistics that a form cannot hold.
 type FormError struct {
 	Form, Stream string
 	Got, Want    string
@@ -47,8 +49,8 @@ func (e *FormError) Error() string {
 	return fmt.Sprintf("stats: form %s%s: got %s, want %s", e.Form, at, e.Got, e.Want)
 }
 
-// WriteForm writes the statistics in a form, and returns the names of the features that were taken over. Quantiles must be known, and be those of
-// [Quantiles] or more. What the form cannot hold is a *FormError, and then nothing is written.
+// WriteForm writes the statistics in a form, and returns the names of the features that it copied from Keep. The quantiles must be
+// known and include [Quantiles]. If the form cannot hold the report, the error is a *FormError and nothing is written.
 func (r *Report) WriteForm(w io.Writer, f Form) (kept []string, err error) {
 	bad := func(stream, got, want string) error { return &FormError{f.Name, stream, got, want} }
 	if !r.Known {

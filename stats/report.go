@@ -9,32 +9,33 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// Report is the statistics of a dataset.
+// Report contains the statistics of a dataset.
 type Report struct {
 	Dataset   string    `json:"dataset"`
 	Format    string    `json:"format"`
-	Episodes  int       `json:"episodes"` // of the dataset
-	Read      int       `json:"read"`     // those that the statistics are of
-	Filtered  int       `json:"filtered"` // those that the plan does not take
-	Damaged   int       `json:"damaged"`  // of those read, of which something could not be read
-	Skipped   []Skipped `json:"skipped"`  // those that could not be read
+	Episodes  int       `json:"episodes"` // in the dataset
+	Read      int       `json:"read"`     // in the statistics
+	Filtered  int       `json:"filtered"` // rejected by the plan's filter
+	Damaged   int       `json:"damaged"`  // in Read, with parts that could not be read
+	Skipped   []Skipped `json:"skipped"`  // episodes that could not be read
 	Quantiles []float64 `json:"quantiles"`
-	Known     bool      `json:"known"` // the quantiles are: no other pass is needed
+	Known     bool      `json:"known"` // true if the quantiles need no further pass
 	Streams   []Stream  `json:"streams"`
-	// Notes are those of the readers about the episodes read. Package notetext has their sentences.
+	// Notes are the readers' notes about the episodes. Package notetext has their sentences.
 	Notes dataset.EpisodeNotes `json:"-"`
 }
 
-// Stream is the statistics of a stream. A dataset whose episodes have streams of one name with other columns, or of f64 and of less, has several.
+// Stream is the statistics of a stream. A name has several entries if its columns differ between episodes, or if some episodes have
+// f64 values and others do not.
 type Stream struct {
 	Name     string   `json:"name"`
-	F64      bool     `json:"f64"` // values are of float64
+	F64      bool     `json:"f64"` // values are float64
 	Episodes int      `json:"episodes"`
 	Rows     int64    `json:"rows"`
 	Columns  []Column `json:"columns"`
 }
 
-// Report returns the statistics as far as they are known.
+// Report returns the statistics that are known so far.
 func (s *State) Report() *Report {
 	r := &Report{Dataset: s.Dataset, Format: s.Format, Episodes: s.Episodes, Read: s.Read, Filtered: s.Filtered, Damaged: s.Damaged, Skipped: append([]Skipped{}, s.Skipped...),
 		Quantiles: s.Quantiles, Known: s.number < 0, Streams: []Stream{}, Notes: s.Notes}
@@ -52,7 +53,7 @@ func (s *State) Report() *Report {
 	return r
 }
 
-// Stream returns the statistics of the only stream of that name, nil if there is none or if there are several.
+// Stream returns the statistics of the stream with a name; nil if there is none or if there are several.
 func (r *Report) Stream(name string) *Stream {
 	var found *Stream
 	for i := range r.Streams {
@@ -66,7 +67,7 @@ func (r *Report) Stream(name string) *Stream {
 	return found
 }
 
-// QuantileName returns what LeRobot calls a quantile: "q01", "q50", and "q99.9" of what is no whole percent.
+// QuantileName returns LeRobot's name for a quantile: "q01", "q50", or "q99.9" for a fraction of a percent.
 func QuantileName(share float64) string {
 	text := strconv.FormatFloat(math.Round(share*1e11)/1e9, 'f', -1, 64)
 	if whole, _, _ := strings.Cut(text, "."); len(whole) < 2 {

@@ -11,9 +11,9 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Resident returns the statistics of the columns of values [N,D], f32, f16 or bf16, that lie on a device or are copied there. They have the bits that an
-// [Accumulator] gives. It takes one pass of [ops.Device.Tally] for all but the quantiles, minimum and maximum, and two more for these, each of which
-// brings 16 kB a column and prefix to the host. Columns have no names.
+// Resident computes the statistics of values [N,D] in f32, f16 or bf16 on a device. Values on the host are copied there. The result
+// equals an [Accumulator]'s bit for bit. It runs [ops.Device.Tally] once for the mean and deviation, and twice more for the
+// quantiles, minimum and maximum. Each run copies 16 kB per column and prefix to the host. Columns have no names.
 func Resident(ctx context.Context, dev *ops.Device, values *tensor.Tensor, quantiles []float64) (columns []Column, err error) {
 	if values == nil || values.Rank() != 2 {
 		return nil, fmt.Errorf("stats: got values %v, want [N,D]", values)

@@ -11,7 +11,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// State has the partial statistics of a dataset after passes over some of its shards. [Begin] starts one and [Read] reads one.
+// State holds the partial statistics of a dataset after passes over some shards. [Begin] creates one, and [Read] reads one from a
+// file.
 type State struct {
 	about
 	number int // of passes that have ended; -1 when all is known
@@ -38,12 +39,12 @@ type about struct {
 
 // Skipped is an episode that could not be read.
 type Skipped struct {
-	Episode int    `json:"episode"` // its number in the dataset
+	Episode int    `json:"episode"` // number in the dataset
 	Name    string `json:"name"`
 	Reason  string `json:"reason"`
 }
 
-// MarshalJSON adds "code", which is that of dataset.CodeEpisodeUnread.
+// MarshalJSON adds "code", the code dataset.CodeEpisodeUnread.
 func (s Skipped) MarshalJSON() ([]byte, error) {
 	type plain Skipped
 	return json.Marshal(struct {
@@ -212,8 +213,8 @@ func (s *State) names() []string {
 	return list
 }
 
-// Next ends a pass, to which all shards have been added, or else it is [ErrMismatch]. It reports whether another one is needed for the quantiles. Data
-// that was not that of the first pass is [ErrChanged].
+// Next ends a pass, and reports whether the quantiles need another one. If a shard is missing, the error is [ErrMismatch]. If the
+// data differs from the first pass, it is [ErrChanged].
 func (s *State) Next() (more bool, err error) {
 	switch {
 	case s.number < 0:
@@ -241,7 +242,7 @@ func (s *State) Next() (more bool, err error) {
 	return more, nil
 }
 
-// Merge adds a state of other shards of the same pass.
+// Merge adds the state of other shards in the same pass. If the two do not fit each other, the error is [ErrMismatch].
 func (s *State) Merge(o *State) error {
 	bad := mismatch("states")
 	switch {

@@ -1,5 +1,10 @@
-// Package storage opens files by path or URL: a path and file:// are local, another scheme, such as s3://, is that of a package that registered it.
+// Package storage opens files by path or URL. A plain path and file:// are local. Other schemes, such as s3://, come from packages
+// that register them.
 //
-// Readers of recordings take their files from here, so that each of them reads from object stores too. What a URL's file holds is read by ranges,
-// never downloaded whole.
+//	f, err := storage.Open(ctx, "s3://bucket/run.mcap") // needs import _ "github.com/robocache/robocache/storage/s3"
+//	defer f.Close()
+//	n, err := f.ReadAt(b, 0)
+//
+// All readers of recordings open files through this package, so they can read from object stores too. Files at a URL are read by
+// ranges and never downloaded as a whole.
 package storage

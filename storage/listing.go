@@ -2,13 +2,13 @@ package storage
 
 import "context"
 
-// Listing tells which files there are, by reading each folder once: to ask of each name whether there is such a file takes long of an object store. The
-// zero value is ready. It is for one goroutine.
+// Listing reports which files exist. It lists each folder once, because a separate request for each name is slow in an object
+// store. The zero value is ready. It is for one goroutine.
 type Listing struct {
 	folders map[string]map[string]bool
 }
 
-// Has reports whether a name is a file's, through links too. A folder that cannot be read has none.
+// Has reports whether a name is a file; links are followed. If the folder cannot be read, it returns false.
 func (l *Listing) Has(ctx context.Context, name string) bool {
 	dir := Dir(name)
 	files, known := l.folders[dir]

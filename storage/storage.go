@@ -13,37 +13,41 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/robocache/robocache/internal/memory"
 )
 
-// File is an open file. ReadAt may be called from any goroutine. It may still be used when the context of Open has ended; see [Bound].
+// File is an open file. ReadAt may be called from any goroutine, and also after the context of Open has ended; see [Bound].
 type File interface {
 	io.ReaderAt
 	io.Closer
-	// Size returns the file's size when it was opened, bytes.
+	// Size returns the file size at the time of opening, bytes.
 	Size() int64
 }
 
-// Info is what is known of a file or folder.
+// Info describes a file or folder.
 type Info struct {
 	Name string // without its folder
-	Size int64  // bytes; 0 of a folder
+	Size int64  // bytes; 0 for a folder
 	Mode fs.FileMode
-	// Modified is when it was written last, in whole seconds of object stores. It is zero where that is not known, as of folders there, and in ReadNames.
+	// Modified is the time of the last write, in whole seconds for object stores. It is zero if unknown, for example for folders in
+	// object stores, and in results from ReadNames.
 	Modified time.Time
 }
 
-// IsDir reports whether it is a folder.
+// IsDir reports whether the name is a folder.
 func (i Info) IsDir() bool { return i.Mode.IsDir() }
 
-// IsRegular reports whether it is a file, not a folder, a pipe or a device.
+// IsRegular reports whether the name is a file instead of a folder, a pipe or a device.
 func (i Info) IsRegular() bool { return i.Mode.IsRegular() }
 
-// Store has the files of one scheme. Names are whole URLs. A file that there is not is an error that is fs.ErrNotExist. Its methods may be called from
-// any goroutine.
+// Store opens the files for one scheme. Names are complete URLs. If a file does not exist, the error is fs.ErrNotExist. The methods
+// may be called from any goroutine.
 type Store interface {
 	Open(ctx context.Context, url string) (File, error)
 	Stat(ctx context.Context, url string) (Info, error)
-	// List returns what is in a folder, by name, but no more than most entries if that is not negative; an empty folder is one that there is not.
+	// List returns the content of a folder, sorted by name. If most is not negative, it returns at most that many entries. An empty
+	// folder does not exist.
 	List(ctx context.Context, url string, most int) ([]Info, error)
 }
 
@@ -52,7 +56,7 @@ var stores = struct {
 	list map[string]Store
 }{list: map[string]Store{}}
 
-// Register adds a scheme: "s3". It panics if the scheme is taken.
+// Register adds a scheme such as "s3". It panics if the scheme is already registered.
 func Register(scheme string, s Store) {
 	stores.Lock()
 	defer stores.Unlock()
@@ -62,7 +66,7 @@ func Register(scheme string, s Store) {
 	stores.list[scheme] = s
 }
 
-// Schemes returns those that are registered, by name.
+// Schemes returns the registered schemes, sorted.
 func Schemes() []string {
 	stores.Lock()
 	defer stores.Unlock()
@@ -74,7 +78,7 @@ func Schemes() []string {
 	return names
 }
 
-// Local returns the path of a local file, which file:// names too, and false for a URL of another scheme.
+// Local returns the path of a local file, also for file://, and false for a URL with another scheme.
 func Local(name string) (string, bool) {
 	if scheme, rest, url := strings.Cut(name, "://"); url {
 		if scheme == "file" {
@@ -100,14 +104,14 @@ func storeOf(name string) (Store, bool, error) {
 	return s, true, nil
 }
 
-// SchemeError is a scheme of which nobody has registered a store. It is errors.ErrUnsupported.
+// SchemeError reports a URL scheme without a registered store. It is errors.ErrUnsupported.
 type SchemeError struct{ Scheme string }
 
 func (e *SchemeError) Error() string {
 	return fmt.Sprintf("got scheme %s://, want %s", e.Scheme, e.Want())
 }
 
-// Want names what there is: "a path, or file://".
+// Want lists the valid forms: "a path, or file://, s3://".
 func (e *SchemeError) Want() string {
 	want := "a path, or file://"
 	for _, s := range Schemes() {
@@ -119,7 +123,7 @@ func (e *SchemeError) Want() string {
 // Unwrap returns errors.ErrUnsupported.
 func (e *SchemeError) Unwrap() error { return errors.ErrUnsupported }
 
-// Open opens a file. A local name that is no regular file, such as a pipe, is refused.
+// Open opens a file. If a local name is not a regular file, for example a pipe, the error is a *NotFileError.
 func Open(ctx context.Context, name string) (File, error) {
 	s, is, err := storeOf(name)
 	if err != nil {
@@ -138,7 +142,7 @@ func Open(ctx context.Context, name string) (File, error) {
 	})
 }
 
-// Stat says what a name is.
+// Stat describes a file or folder.
 func Stat(ctx context.Context, name string) (Info, error) {
 	s, is, err := storeOf(name)
 	if err != nil {
@@ -157,7 +161,7 @@ func Stat(ctx context.Context, name string) (Info, error) {
 	})
 }
 
-// ReadDir returns what is in a folder, by name. Links are followed; what a link leads to nothing is there with the link's own mode.
+// ReadDir returns the content of a folder, sorted by name. Links are followed. A broken link is listed with the link's own mode.
 func ReadDir(ctx context.Context, name string) ([]Info, error) {
 	s, is, err := storeOf(name)
 	if err != nil {
@@ -185,8 +189,8 @@ func ReadDir(ctx context.Context, name string) ([]Info, error) {
 	})
 }
 
-// ReadNames returns what is in a folder as the folder has it, without sizes, and with links as links: of large folders it is faster than ReadDir. If
-// most is not negative it stops at so many entries, which are then in no order.
+// ReadNames returns the content of a folder without sizes, and with links as links, which is faster than ReadDir for large folders.
+// If most is not negative, it stops after that many entries, and they are not sorted.
 func ReadNames(ctx context.Context, name string, most int) ([]Info, error) {
 	s, is, err := storeOf(name)
 	if err != nil {
@@ -230,7 +234,8 @@ func namesIn(ctx context.Context, path string, most int) ([]Info, error) {
 	return list, nil
 }
 
-// AtOnce is how many files of a folder are best looked at or opened at a time: one of local ones, and several of an object store, where each takes long.
+// AtOnce returns how many files in a folder should be opened at the same time: 1 for local files and 8 for object stores, because
+// each request is slow there.
 func AtOnce(name string) int {
 	if _, local := Local(name); local {
 		return 1
@@ -245,7 +250,10 @@ func ReadFile(ctx context.Context, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	b := make([]byte, f.Size())
+	b, err := memory.Make[byte](name, int(f.Size()))
+	if err != nil {
+		return nil, err
+	}
 	n, err := Bound(ctx, f).ReadAt(b, 0)
 	if n == len(b) {
 		return b, nil
@@ -259,12 +267,12 @@ func ReadFile(ctx context.Context, name string) ([]byte, error) {
 // Reader reads an open file from its beginning.
 func Reader(f File) io.ReadSeeker { return io.NewSectionReader(f, 0, f.Size()) }
 
-// ContextReaderAt is a File whose reads can be ended, such as that of a network.
+// ContextReaderAt is a File with reads that can be cancelled, for example over a network.
 type ContextReaderAt interface {
 	ReadAtContext(ctx context.Context, p []byte, off int64) (int, error)
 }
 
-// Bound returns the same file, whose reads end with ctx too.
+// Bound returns the same file, but its reads also end with ctx.
 func Bound(ctx context.Context, f File) File {
 	if r, is := f.(ContextReaderAt); is {
 		return &bound{f, r, ctx}
@@ -280,8 +288,8 @@ type bound struct {
 
 func (b *bound) ReadAt(p []byte, off int64) (int, error) { return b.r.ReadAtContext(b.ctx, p, off) }
 
-// Join joins the elements of a name, as filepath.Join does of a path. A URL's name stays as it is, but for slashes at its end; what is joined to it is
-// cleaned, and .. takes the last element.
+// Join joins the elements of a name, like filepath.Join for paths. A URL keeps its form, except for slashes at its end; the joined
+// elements are cleaned, and .. removes the last element.
 func Join(name string, elem ...string) string {
 	if path, local := Local(name); local {
 		return filepath.Join(append([]string{path}, elem...)...)
@@ -300,7 +308,7 @@ func Join(name string, elem ...string) string {
 	return name
 }
 
-// Base returns the last element of a name.
+// Base returns the last element in a name.
 func Base(name string) string {
 	if p, local := Local(name); local {
 		return filepath.Base(p)
@@ -308,7 +316,7 @@ func Base(name string) string {
 	return path.Base(name)
 }
 
-// Dir returns a name without its last element. That of a URL without a path is itself.
+// Dir returns a name without its last element. For a URL without a path, it returns the URL.
 func Dir(name string) string {
 	if p, local := Local(name); local {
 		return filepath.Dir(p)
@@ -321,7 +329,7 @@ func Dir(name string) string {
 	return scheme + "://" + rest
 }
 
-// Abs returns the absolute path of a local name, and a URL as it is.
+// Abs returns the absolute path for a local name, and a URL unchanged.
 func Abs(name string) (string, error) {
 	if p, local := Local(name); local {
 		return filepath.Abs(p)

@@ -9,32 +9,28 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 
 	"github.com/robocache/robocache/internal/errs"
 	"github.com/robocache/robocache/internal/fault"
 )
 
-// ErrSystem is an error in a store or on the way to it, as opposed to damaged bytes. The errors of a [Store] wrap it.
+// ErrSystem is an error in a store or in the connection to it, in contrast to damaged data. The errors from a [Store] wrap it.
 var ErrSystem = errors.New("error of the system")
 
-// ofNames are system errors that a wrong name in a dataset causes.
-var ofNames = []error{fs.ErrNotExist, syscall.ENOTDIR, syscall.EISDIR, syscall.ENAMETOOLONG, syscall.ELOOP, syscall.EINVAL}
-
-// IsSystem reports whether the system or the network caused an error, so that a later try may succeed: no free descriptor, a failing disk, a missing
-// permission, a time limit, an object store without an answer. A missing file and damaged bytes are no system errors.
+// IsSystem reports whether the system or the network caused an error, so that a later try may succeed. Examples: no free
+// descriptor, a failing disk, a missing permission, a timeout, an object store that does not answer. Missing files and damaged data
+// are not system errors.
 func IsSystem(err error) bool {
 	for _, kind := range []error{ErrSystem, fs.ErrPermission, os.ErrDeadlineExceeded, context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, kind) {
 			return true
 		}
 	}
-	var code syscall.Errno
-	return errors.As(err, &code) && !slices.ContainsFunc(ofNames, func(name error) bool { return errors.Is(code, name) })
+	return fault.Failed(err)
 }
 
-// Watch keeps the first system error that this package meets at a file, or below a folder. So no reader can hide an error by passing over it, or by
-// reporting a failing disk as a damaged file.
+// Watch keeps the first system error that this package meets at a file, or below a folder. So no reader can hide it by skipping
+// data, or by reporting a failing disk as a damaged file.
 type Watch struct {
 	name string
 	err  error // guarded by watches
@@ -45,7 +41,7 @@ var watches struct {
 	list []*Watch
 }
 
-// NewWatch begins to watch a file, or a folder and all below it. The caller calls Stop.
+// NewWatch starts a watch at a file, or at a folder and everything below it. The caller calls Stop.
 func NewWatch(name string) *Watch {
 	w := &Watch{name: name}
 	watches.Lock()
@@ -97,7 +93,7 @@ func call[T any](op, name string, do func() (T, error)) (T, error) {
 	return x, observed(name, err)
 }
 
-// LocalFile is a File of this machine.
+// LocalFile is a File on this machine.
 type LocalFile struct {
 	File *os.File
 	size int64
@@ -135,7 +131,7 @@ func (e *NotFileError) Error() string {
 // Unwrap returns dataset.ErrUnsupported.
 func (e *NotFileError) Unwrap() error { return errs.Unsupported }
 
-// Size returns the file's size when it was opened, bytes.
+// Size returns the file size at the time of opening, bytes.
 func (f *LocalFile) Size() int64 { return f.size }
 
 // Close closes the file.

@@ -29,10 +29,10 @@ func floats[T Element](t *Tensor, f func(T) float64) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := roomFor("Floats", F64, len(data), t.Shape()); err != nil {
+	out, err := zeros[float64]("Floats", len(data), t.Shape())
+	if err != nil {
 		return nil, err
 	}
-	out := make([]float64, len(data))
 	for i, v := range data {
 		out[i] = f(v)
 	}

@@ -13,10 +13,21 @@ func Available() int64 { return memory.Available().Bytes }
 
 // roomFor returns an error if host memory does not have n elements. Go itself would end the program, or the system would.
 func roomFor(op string, dtype DType, n int, shape []int) error {
-	bytes := int64(n) * int64(dtype.Size())
+	return refused(memory.Fits(op, int64(n)*int64(dtype.Size())), dtype, n, shape)
+}
+
+// zeros is memory.Make for the elements of a shape.
+func zeros[T Element](op string, n int, shape []int) ([]T, error) {
+	data, err := memory.Make[T](op, n)
+	return data, refused(err, DTypeOf[T](), n, shape)
+}
+
+// refused returns a *memory.Error as an *Error.
+func refused(err error, dtype DType, n int, shape []int) error {
 	var none *memory.Error
-	if errors.As(memory.Fits(op, bytes), &none) {
-		return &Error{Op: op, Kind: ErrOutOfMemory, Got: fmt.Sprintf("%s %s, %d bytes", dtype, FormatShape(shape), bytes),
+	if errors.As(err, &none) {
+		bytes := int64(n) * int64(dtype.Size())
+		return &Error{Op: none.What, Kind: ErrOutOfMemory, Got: fmt.Sprintf("%s %s, %d bytes", dtype, FormatShape(shape), bytes),
 			Want: fmt.Sprintf("at most %d bytes, which are available", none.Limit.Bytes)}
 	}
 	return nil

@@ -53,25 +53,33 @@ type hosted[T Element] struct {
 
 // New returns a host tensor of zeros, contiguous. One that is larger than what is Available is an error, ErrOutOfMemory.
 func New(dtype DType, shape ...int) (*Tensor, error) {
-	n, err := Fits(dtype, shape...)
+	n, err := sized("New", dtype, shape)
 	if err != nil {
 		return nil, err
 	}
 	switch dtype {
 	case F32:
-		return host(make([]float32, n), shape), nil
+		return create[float32](n, shape)
 	case F64:
-		return host(make([]float64, n), shape), nil
+		return create[float64](n, shape)
 	case F16:
-		return host(make([]Float16, n), shape), nil
+		return create[Float16](n, shape)
 	case BF16:
-		return host(make([]BFloat16, n), shape), nil
+		return create[BFloat16](n, shape)
 	case I32:
-		return host(make([]int32, n), shape), nil
+		return create[int32](n, shape)
 	case I64:
-		return host(make([]int64, n), shape), nil
+		return create[int64](n, shape)
 	}
-	return host(make([]uint8, n), shape), nil
+	return create[uint8](n, shape)
+}
+
+func create[T Element](n int, shape []int) (*Tensor, error) {
+	data, err := zeros[T]("New", n, shape)
+	if err != nil {
+		return nil, err
+	}
+	return host(data, shape), nil
 }
 
 // Fits returns how many elements a tensor has that New would return, or the error that it would.

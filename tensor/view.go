@@ -164,10 +164,11 @@ func gather[T Element](t *Tensor, op string, dim int, at []int) (*Tensor, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := roomFor(op, t.dtype, n, shape); err != nil {
+	out, err := zeros[T](op, n, shape)
+	if err != nil {
 		return nil, err
 	}
-	out := make([]T, 0, n)
+	out = out[:0]
 	last := len(shape) - 1
 	index := make([]int, last)
 	for len(out) < n {

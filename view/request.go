@@ -28,11 +28,11 @@ func (e *missing) Error() string { return "no " + e.what }
 // errBusy is the error of a request while the server works on another one.
 var errBusy = errors.New("another resampling is at work: try again in a second")
 
-// fail writes an error as JSON for the page: {"error": "no stream"}.
+// fail writes an error as JSON for the page: {"error": "no stream", "system": false}. system is true if the system or the network caused it.
 func fail(w http.ResponseWriter, status int, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]string{"error": message}) // an error here means that the client has gone
+	_ = json.NewEncoder(w).Encode(map[string]any{"error": message, "system": status == http.StatusServiceUnavailable}) // an error here means that the client has gone
 }
 
 // failWith writes an error with the status of its type.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/caught"
 )
 
@@ -49,6 +50,9 @@ func (s *Server) thumbnail(ctx context.Context, e *entry) (made *rendering) {
 			m, c := &e.Media[k], &e.mediaOrder[k]
 			if n := len(c.times); n > 0 && m.Decodes() {
 				t, err := m.Decode(ctx, c.index(n/2))
+				if dataset.IsFatal(err) {
+					return err
+				}
 				if err != nil {
 					continue
 				}

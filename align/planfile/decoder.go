@@ -100,7 +100,7 @@ func shortened(s string) string {
 // fields calls the function for each key of a mapping. Keys that are not known or come twice are errors.
 func (d *decoder) fields(n ast.Node, key string, known map[string]func(n ast.Node, key string)) {
 	names := slices.Sorted(maps.Keys(known))
-	d.entries(n, key, func(k ast.Node, name string, v ast.Node) {
+	d.entries(n, key, true, func(k ast.Node, name string, v ast.Node) {
 		set, ok := known[name]
 		if !ok {
 			d.failed(k, key, describe(k)+text.DidYouMean(name, names), "one of "+strings.Join(names, ", "))
@@ -117,8 +117,8 @@ func join(key, name string) string {
 	return key + "." + name
 }
 
-// entries calls the function for each entry of a mapping.
-func (d *decoder) entries(n ast.Node, key string, each func(k ast.Node, name string, v ast.Node)) {
+// entries calls the function for each entry of a mapping. If fields is set, the names are keys of a plan, else names of streams or columns.
+func (d *decoder) entries(n ast.Node, key string, fields bool, each func(k ast.Node, name string, v ast.Node)) {
 	d.at[key] = n
 	var values []*ast.MappingValueNode
 	switch n := n.(type) {
@@ -136,6 +136,9 @@ func (d *decoder) entries(n ast.Node, key string, each func(k ast.Node, name str
 		if !ok {
 			d.fail(v.Key, key, "a name")
 			return
+		}
+		if fields && name == "kind" { // the old name, which plan files on disks have
+			name = "method"
 		}
 		if seen[name] {
 			d.fail(v.Key, key, "each key once")

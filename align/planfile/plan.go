@@ -20,7 +20,7 @@ func (d *decoder) plan(n ast.Node) (p align.Plan) {
 		},
 		"windows": func(n ast.Node, key string) {
 			p.Windows = map[string]align.Window{}
-			d.entries(n, key, func(_ ast.Node, name string, v ast.Node) {
+			d.entries(n, key, false, func(_ ast.Node, name string, v ast.Node) {
 				from, to := d.pair(v, join(key, name))
 				p.Windows[name] = align.Window{From: from, To: to}
 			})
@@ -79,12 +79,12 @@ func (d *decoder) sampling(s *align.Sampling) map[string]func(ast.Node, string) 
 		"max_gap": d.gap(&s.MaxGap), "tolerance": d.gap(&s.Tolerance), "fill_gaps": d.truth(&s.FillGaps),
 		"offset": d.duration(&s.Offset), "normalise": d.text(&s.Normalise),
 		"fill": func(n ast.Node, key string) { s.Fill = ops.FillWith(d.float(n, key, "a number")) },
-		"kind": func(n ast.Node, key string) {
+		"method": func(n ast.Node, key string) {
 			if _, ok := scalar(n); ok {
 				d.text(&s.Kind)(n, key)
 				return
 			}
-			d.entries(n, key, func(_ ast.Node, name string, v ast.Node) {
+			d.entries(n, key, false, func(_ ast.Node, name string, v ast.Node) {
 				kind := align.ColumnKind{Columns: name}
 				d.text(&kind.Kind)(v, join(key, name))
 				s.Kinds = append(s.Kinds, kind)

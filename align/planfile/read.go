@@ -17,8 +17,8 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// Read reads a plan file: YAML, of version 1. An unknown key, a wrong value or a mistake in the YAML is an
-// *align.PlanError with line and column.
+// Read reads a plan file: YAML, version 1. An unknown key, a wrong value or invalid YAML is an *align.PlanError with its line and
+// column.
 func Read(path string) (align.Plan, error) {
 	text, err := fault.ReadFile(path)
 	if err != nil {
@@ -33,7 +33,7 @@ const maxPlan = 1 << 20
 // maxDepth is how deep a plan may nest: the parser's memory grows with the square.
 const maxDepth = 100
 
-// Parse reads a plan file's text. The path is for errors.
+// Parse reads the text of a plan file. path is used in errors.
 func Parse(path string, text []byte) (align.Plan, error) {
 	d := &decoder{path: path, at: map[string]ast.Node{}, keys: map[string]ast.Node{}}
 	if len(text) > maxPlan {
@@ -100,7 +100,7 @@ func checkWindows(p *align.Plan) error {
 	}
 	wrong := func(key string, window ops.Limit) error {
 		d, _ := window.Get()
-		return &align.PlanError{Key: key, Got: d.String() + " without a kind that looks at it", Want: "a kind such as window-mean, or no window"}
+		return &align.PlanError{Key: key, Got: d.String() + " without a method that looks at it", Want: "a method such as window-mean, or no window"}
 	}
 	defaults := windowed(p.Defaults.Kind, p.Defaults.Kinds)
 	some := defaults

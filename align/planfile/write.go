@@ -12,8 +12,8 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// JSON returns the plan as a plan file has it, which Parse reads: JSON is YAML too. What a file cannot say is an *align.PlanError: targets, and a kind of a
-// stream beside kinds of its columns.
+// JSON returns the plan in the form of a plan file, which Parse can read, because JSON is valid YAML. If a file cannot hold the
+// plan, the error is an *align.PlanError: for Targets, and for a stream with both a Kind and Kinds.
 func JSON(p *align.Plan) ([]byte, error) {
 	if p.Targets != nil {
 		return nil, &align.PlanError{Key: "targets", Got: "times of their own", Want: "a rate, in a file"}
@@ -91,15 +91,15 @@ func (o *given) limit(key string, l ops.Limit) {
 func (o *given) sampling(key string, s *align.Sampling) error {
 	switch {
 	case s.Kind != "" && len(s.Kinds) > 0:
-		return &align.PlanError{Key: key + ".kind", Got: s.Kind + " beside kinds of columns", Want: "one or the other, in a file"}
+		return &align.PlanError{Key: key + ".method", Got: s.Kind + " beside methods of columns", Want: "one or the other, in a file"}
 	case len(s.Kinds) > 0:
 		var kinds given
 		for _, k := range s.Kinds {
 			kinds.Add(k.Columns, k.Kind)
 		}
-		o.Add("kind", kinds)
+		o.Add("method", kinds)
 	default:
-		o.text("kind", s.Kind)
+		o.text("method", s.Kind)
 	}
 	o.text("quat", s.Quat)
 	if s.Period != 0 {

@@ -11,24 +11,24 @@ import (
 	"github.com/robocache/robocache/internal/recognise"
 )
 
-// Suggestion is a first plan for recordings, made by looking at them.
+// Suggestion is a first plan for recordings, made from their content.
 type Suggestion struct {
-	// Text is the plan as a file, whose comments give reasons; Plan is what planfile.Parse makes of it.
+	// Text is the plan as a YAML file with comments that give reasons. Plan is the result of planfile.Parse on it.
 	Text []byte
 	Plan align.Plan
-	// Policy says that there are an action and states, so that the plan is one for training: it looks at no sample later than a target.
+	// Policy is true if there are states and an action, so the plan is for training: it uses no sample later than a target.
 	Policy  bool
 	Reasons []Reason
-	// Notes are about streams that the plan does not take (ClassLeftOut), streams that differ between episodes (ClassProblem), episodes that
-	// cannot be read, and choices that a user may want to change (ClassRemark).
+	// Notes are about streams that the plan does not take (ClassLeftOut), streams that differ between episodes (ClassProblem),
+	// episodes that cannot be read, and choices that a user may want to change (ClassRemark).
 	Notes dataset.Notes
-	// Episodes is how many the dataset has, Looked how many of them were read.
+	// Episodes is the number of episodes in the dataset, and Looked the number that were read.
 	Episodes, Looked int
 }
 
-// Reason says why a plan has a value.
+// Reason explains a value in a plan.
 type Reason struct {
-	Key    string `json:"key"` // as a PlanError has it: "rate", "streams[0].kind.q"
+	Key    string `json:"key"` // the key, as in PlanError: "rate", "streams[0].kind.q"
 	Stream string `json:"stream,omitempty"`
 	Why    string `json:"why"`
 }

@@ -29,7 +29,7 @@ func ExamplePlan() {
 	// Output:
 	// true 30 Hz
 	// rate: as the dataset declares
-	// defaults.kind: the latest sample: a policy sees nothing later than its time
+	// defaults.method: the latest sample: a policy sees nothing later than its time
 	// defaults.tolerance: three usual steps, 20 ms at least: a sample that is older is not valid
 	// defaults.normalise: (x - mean) * (1 / std) of the episodes that are drawn from; train has its own
 	// windows.observation.state: 6 ticks

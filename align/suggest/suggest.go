@@ -7,22 +7,22 @@ import (
 	"github.com/robocache/robocache/internal/clocks"
 )
 
-// Options say what Plan looks at.
+// Options are the settings of Plan.
 type Options struct {
-	// Episodes is how many episodes of a dataset are read, evenly over it, the first and the last among them; 16 unless given.
+	// Episodes is the number of episodes to read, evenly spread, with the first and the last; 16 by default.
 	Episodes int
-	// Action is the stream that a policy predicts; one that is called action or actions unless given.
+	// Action is the stream that a policy predicts; the default is one with the name action or actions.
 	Action string
-	// Sentence returns the text of a note in the plan's comments: notetext.Text. It is dataset.Note.Reason unless given.
+	// Sentence returns the text of a note for the plan's comments, for example notetext.Text. The default is dataset.Note.Reason.
 	Sentence func(dataset.Note) string
-	// Progress is told how many are read, after each.
+	// Progress is called after each episode with the number of episodes that were read.
 	Progress func(done, of int)
 }
 
-// Plan looks at a dataset and returns a first plan for it: the rate of the clock, the streams with what their columns are, gaps, and for a dataset
-// of states and actions the windows and the normalisation of a policy. What it recognises is in docs/plans.md. A dataset without a stream that can be
-// put on a clock is an error; it wraps ops.ErrMissing if the timestamps count steps, and dataset.ErrNotFound if there is no Action. An episode that cannot
-// be read is a note, unless none can be.
+// Plan reads some episodes and returns a first plan for a dataset: the clock's rate, the streams with the methods for their
+// columns, gap limits, and, if there are states and actions, a policy's windows and normalisation. docs/plans.md lists the rules.
+// If no stream can be put on a clock, the result is an error. It wraps ops.ErrMissing if the timestamps count steps, and
+// dataset.ErrNotFound if Options.Action does not exist. An episode that cannot be read is a note, unless all are unreadable.
 func Plan(ctx context.Context, d dataset.Dataset, opt Options) (*Suggestion, error) {
 	look := opt.Episodes
 	if look <= 0 {

@@ -154,8 +154,8 @@ func TestAPlanOfALogSaysWhatItsColumnsAre(t *testing.T) {
 		why[r.Key] += r.Why
 		assert.Contains(t, strings.ToLower(string(got.Text)), strings.ToLower(strings.Fields(r.Why)[0]), "each reason is in the file")
 	}
-	assert.Contains(t, why["streams[0].kind.heading"], "goes around 4 times")
-	assert.Contains(t, why["streams[0].kind.quat"], "quaternion wxyz, by its name")
+	assert.Contains(t, why["streams[0].method.heading"], "goes around 4 times")
+	assert.Contains(t, why["streams[0].method.quat"], "quaternion wxyz, by its name")
 	assert.Contains(t, why["rate"], "10 to 400 Hz")
 	for _, line := range strings.Split(string(got.Text), "\n") {
 		assert.LessOrEqual(t, len(line), 120)
@@ -353,7 +353,7 @@ func TestWhatIsOddIsSaidInThePlan(t *testing.T) {
 	assert.Equal(t, "fast", got.Notes.Find(dataset.CodeTimeUnit).Subject)
 	assert.Contains(t, text, "as microseconds they would be 200")
 	assert.Contains(t, text, "In 1 of 2 episodes")
-	assert.Contains(t, text, "kind: {cog: angle}           # an angle, which goes around 8 times")
+	assert.Contains(t, text, "method: {cog: angle}         # an angle, which goes around 8 times")
 	assert.Equal(t, 360., got.Plan.Streams[1].Period)
 
 	broken := streamtest.Sampled(t, "broken", 20, 300, "a b c d e", func(row, k int) float64 {

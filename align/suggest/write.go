@@ -78,10 +78,10 @@ func (g *draft) head(t *planText, chosen []*candidate) {
 	if slices.ContainsFunc(chosen, func(s *candidate) bool {
 		return !s.whole && slices.ContainsFunc(s.columns(), func(c dataset.Column) bool { return c.Integer })
 	}) {
-		t.above(0, "Whole numbers keep their last value, whatever the kind of their stream.")
+		t.above(0, "Whole numbers keep their last value, whatever the method of their stream.")
 	}
 	if g.policy {
-		t.above(0, "It is for training a policy. For resampling alone, kinds that look ahead are better: linear, and slerp for quaternions.")
+		t.above(0, "It is for training a policy. For resampling alone, methods that look ahead are better: linear, and slerp for quaternions.")
 	}
 }
 
@@ -120,8 +120,8 @@ func (g *draft) defaults(t *planText, chosen []*candidate) (shared time.Duration
 		t.WriteString("\ndefaults:\n")
 	}
 	if g.policy {
-		t.value(2, "kind: "+previous, whyPrevious)
-		t.because("defaults.kind", "", whyPrevious)
+		t.value(2, "method: "+previous, whyPrevious)
+		t.because("defaults.method", "", whyPrevious)
 	}
 	if shared > 0 {
 		t.value(2, fmt.Sprintf("%s: %v", key, shared), why)
@@ -212,7 +212,7 @@ func (g *draft) writeStream(t *planText, i int, s *candidate, shared time.Durati
 
 // writeKinds writes the kinds of a stream's columns.
 func (g *draft) writeKinds(t *planText, i int, s *candidate) {
-	key := fmt.Sprintf("streams[%d].kind", i)
+	key := fmt.Sprintf("streams[%d].method", i)
 	kind, ok := s.uniform()
 	if ok && g.policy && kind == previous { // as all have it
 		return
@@ -224,20 +224,20 @@ func (g *draft) writeKinds(t *planText, i int, s *candidate) {
 				why = c
 			}
 		}
-		t.value(4, "kind: "+kind, why)
+		t.value(4, "method: "+kind, why)
 		t.because(key, s.from, why)
 		return
 	}
 	groups := s.groups()
 	if len(groups) == 1 {
-		t.value(4, fmt.Sprintf("kind: {%s: %s}", quoted(groups[0].entry, true), groups[0].kind), groups[0].why)
+		t.value(4, fmt.Sprintf("method: {%s: %s}", quoted(groups[0].entry, true), groups[0].kind), groups[0].why)
 		t.because(key+"."+groups[0].entry, s.from, groups[0].why)
 		return
 	}
 	if len(groups) == 0 {
 		return
 	}
-	t.value(4, "kind:", "")
+	t.value(4, "method:", "")
 	for _, g := range groups {
 		t.value(6, quoted(g.entry, false)+": "+g.kind, g.why)
 		t.because(key+"."+g.entry, s.from, g.why)

@@ -37,15 +37,17 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 	f.Var(cli.Hertz(&r.Rate), "hz", "rate of the clock to make")
 	f.Var(&r.span, "range", "the time that --hz covers: common (default; topics that hold and short streams do not narrow it), intersection or union")
 	f.StringVar(&r.planFile, "plan", "", "a plan file that says all of the following, instead of flags; docs/plans.md has its keys")
-	f.Var(&r.kind, "kind", strings.Join(r.kind.Names(), ", ")+" (default linear)")
+	f.Var(&r.method, "method", strings.Join(r.method.Names(), ", ")+" (default linear)")
+	f.Var(&r.method, "kind", "")
+	f.Lookup("kind").Hidden = true // the old name of --method, which job scripts have
 	f.Var(&r.quat, "quat", "order of quaternions where the recording does not say: xyzw or wxyz (default wxyz for .ulg, else xyzw)")
-	f.Var(&cli.PositiveFlag{To: &r.Defaults.Period, Unit: "PERIOD"}, "period", "period of --kind angle (default 2 pi)")
-	f.Var(&cli.LimitFlag{To: &r.Defaults.Window, Above: true}, "window", "the window kinds reduce the samples of this long up to each target")
+	f.Var(&cli.PositiveFlag{To: &r.Defaults.Period, Unit: "PERIOD"}, "period", "period of --method angle (default 2 pi)")
+	f.Var(&cli.LimitFlag{To: &r.Defaults.Window, Above: true}, "window", "the window methods reduce the samples of this long up to each timestamp of the clock")
 	f.Var(&r.edge, "edge", "outside the recorded range: clamp (default), fill, extrapolate, error, or hold: the last sample stays valid")
-	f.Var(&cli.LimitFlag{To: &r.Snap}, "snap", "a target this near to a sample counts as on it, no more than half a step of --hz; 0: none does")
+	f.Var(&cli.LimitFlag{To: &r.Snap}, "snap", "a timestamp of the clock this near to a sample counts as on it, no more than half a step of --hz; 0: none does")
 	f.Lookup("snap").DefValue = clocks.Snap.String()
 	gapsFlag(f, &r.Defaults.MaxGap)
-	f.BoolVar(&r.Defaults.FillGaps, "fill-gaps", false, "write the fill value where --max-gap, --tolerance or an empty window make a target not valid")
+	f.BoolVar(&r.Defaults.FillGaps, "fill-gaps", false, "write the fill value where --max-gap, --tolerance or an empty window make a timestamp not valid")
 	f.Var(&cli.LimitFlag{To: &r.Defaults.Tolerance}, "tolerance", "previous, next and nearest samples further away than this are not valid")
 	readingFlags(f, &r.reading)
 	f.Var(&r.episode, "episode", "which episode of a dataset of several, by the dataset's own number, from 0 where it has none")
@@ -57,7 +59,7 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 
 // completions registers the shell completions for flags, and for stream names from IN.
 func (r *request) completions(cmd *cobra.Command) {
-	complete(cmd, "kind", r.kind.Names)
+	complete(cmd, "method", r.method.Names)
 	complete(cmd, "quat", r.quat.Names)
 	complete(cmd, "edge", r.edge.Names)
 	complete(cmd, "range", r.span.Names)
@@ -73,7 +75,7 @@ func (r *request) completions(cmd *cobra.Command) {
 	}
 }
 
-// completeStream completes the input's stream names without repeats. After a name and a colon it completes the kinds.
+// completeStream completes the input's stream names without repeats. After a name and a colon it completes the methods.
 func (r *request) completeStream(args []string, word string) []string {
 	if len(args) != 1 {
 		return nil
@@ -86,7 +88,7 @@ func (r *request) completeStream(args []string, word string) []string {
 			columns, rest = rest[:strings.IndexByte(rest, ']')+1], rest[strings.IndexByte(rest, ']')+1:]
 		}
 		if strings.HasPrefix(rest, ":") {
-			for _, k := range r.kind.Names() {
+			for _, k := range r.method.Names() {
 				list = append(list, name+columns+":"+k)
 			}
 		}

@@ -39,7 +39,7 @@ func grip(t *testing.T) string {
 }
 
 func TestWholeNumbersOfArraysKeepTheirPreviousValue(t *testing.T) {
-	for _, args := range [][]string{nil, {"--kind=linear"}, {"--stream=arm", "--stream=gripper"}, {"--stream=arm:linear", "--stream=gripper:previous"}, {"--kind=next", "--stream=arm:linear", "--stream=gripper"}} {
+	for _, args := range [][]string{nil, {"--method=linear"}, {"--stream=arm", "--stream=gripper"}, {"--stream=arm:linear", "--stream=gripper:previous"}, {"--method=next", "--stream=arm:linear", "--stream=gripper"}} {
 		f := fuseTo(t, grip(t), append([]string{"--hz=20"}, args...)...)
 		assert.Equal(t, []float32{0, 0, 5, 0, 10, 0, 15, 0, 20, 1, 25, 1, 30, 1, 35, 1, 40, 2}, array[float32](t, f, "values"), args)
 	}
@@ -53,9 +53,9 @@ func TestWholeNumbersOfABatchKeepTheirPreviousValueUnlessAKindIsAskedFor(t *test
 	stdout, _ := good(t, "resample", in, "-o", out, "--backend=cpu", "--json")
 	assert.Equal(t, []float64{0, 0, 1 << 53, 4, 4, 6}, array[float64](t, open(t, out), "values"))
 	line := unmarshal(t, stdout)["streams"].([]any)[0].(map[string]any)
-	assert.Equal(t, map[string]any{"previous": 1.0}, line["kinds"])
-	assert.Equal(t, 1.0, line["inexact_integers"], "2^53+1")
-	f := resampleTo(t, in, "--kind=linear")
+	assert.Equal(t, map[string]any{"previous": 1.0}, line["methods"])
+	assert.Equal(t, 1.0, line["lossy_integers"], "2^53+1")
+	f := resampleTo(t, in, "--method=linear")
 	assert.Equal(t, []float64{0, 1 << 52, 1 << 53, 4, 5, 6}, array[float64](t, f, "values"))
 	stdout, _ = good(t, "resample", in, "-o", out, "--backend=cpu", "--json", "--dtype=f16")
 	line = unmarshal(t, stdout)["streams"].([]any)[0].(map[string]any)
@@ -280,7 +280,7 @@ func TestClocksOfArraysThatAreNotClean(t *testing.T) {
 	run := func(values *tensor.Tensor, times []float64, args ...string) (f *npz.File, stderr string) {
 		in := writeNPZ(t, map[string]*tensor.Tensor{"values": values, "times": vec(times...)})
 		out := filepath.Join(t.TempDir(), "o.npz")
-		_, stderr = good(t, append([]string{"resample", in, "-o", out, "--backend=cpu", "--kind=previous", "--hz=30"}, args...)...)
+		_, stderr = good(t, append([]string{"resample", in, "-o", out, "--backend=cpu", "--method=previous", "--hz=30"}, args...)...)
 		return open(t, out), stderr
 	}
 	_, stderr := run(column(frames...), times)

@@ -16,7 +16,7 @@ alone. The dataset is read once and kept on the device, or read meanwhile; a sto
 pack has made of it is read more quickly, and --check-fresh DATASET refuses one that was made of
 other files than the dataset has now.
 
-A plan file says which streams, windows and kinds; without one --hz is the rate of the clock, that
+A plan file says which streams, windows and methods; without one --hz is the rate of the clock, that
 of the dataset if it declares one, all streams are taken, and --window NAME=FROM:TO gives a stream a
 window, such as action=0s:1s; others have the anchor alone. Streams called action or actions have a
 second from the anchor on.
@@ -98,7 +98,7 @@ func (a *app) batchesCommand() *cobra.Command {
 	f.Var(&b.format, "format", "what --out writes: safetensors, a file a batch, or webdataset, tar files of samples; safetensors unless given")
 	f.IntVar(&b.tarSamples, "tar-samples", 10_000, "samples of a tar file at most")
 	f.Var(&cli.PositiveFlag{To: &b.tarBytes, Max: 1e15, Unit: "BYTES"}, "tar-bytes", "bytes of a tar file's samples, with the pixels of their frames, at most")
-	f.BoolVar(&b.episodes, "episodes", false, "list the windows of each episode; --json always does")
+	f.BoolVar(&b.episodes, "list", false, "list the windows of each episode; --json always does")
 	f.StringVar(&b.metrics, "metrics", "", "tell Prometheus what is done, at this `ADDRESS`: :9100 for this machine alone, 0.0.0.0:9100 for others")
 	f.StringVar(&b.Fresh, "check-fresh", "", "refuse a store that was packed from other files than this `DATASET` has now")
 	nameFlag(cmd, &b.Shuffle, "shuffle", "", "the `ORDER` of an epoch: windows, all of them shuffled; shards, some at a time; or none; windows unless given", align.Shuffles...)
@@ -126,7 +126,7 @@ func (a *app) batches(b *asking) error {
 		return err
 	}
 	if b.digest && (a.JSON || b.episodes) {
-		return usagef("--digest: got it with --json or --episodes, want one of them")
+		return usagef("--digest: got it with --json or --list, want one of them")
 	}
 	devices, err := ops.OpenAll(b.backend)
 	if err != nil {
@@ -150,7 +150,7 @@ func (a *app) batchesOn(b *asking, devices []*ops.Device) (err error) {
 		return err
 	}
 	defer unlock()
-	d := &drawing{app: a, asking: b, out: &batched{Input: b.Paths[0], Inputs: b.Paths, Output: b.out, Remarks: []string{}}}
+	d := &drawing{app: a, asking: b, out: &batched{Input: b.Paths[0], Inputs: b.Paths, Output: b.out, noteList: newNotes()}}
 	for _, dev := range devices {
 		d.out.Devices = append(d.out.Devices, deviceOf(dev.Info()))
 	}
@@ -161,7 +161,7 @@ func (a *app) batchesOn(b *asking, devices []*ops.Device) (err error) {
 		}
 		defer m.close()
 		d.meter = m
-		d.remark("metrics at http://%s/metrics", m.at)
+		d.remark("metrics", "metrics at http://%s/metrics", m.at)
 	}
 	defer d.close()
 	if err := d.begin(devices); err != nil {
@@ -190,7 +190,7 @@ one dataset none again before all of its windows have been drawn, over epochs.`
 
 const camerasHelp = `--camera NAME=WIDTHxHEIGHT adds frames of a camera, or of a video, decoded and resized: NAME.frames
 [B,T,HEIGHT,WIDTH,3] uint8, red, green and blue. A target has the frame at or before it, unless a
-plan asks for kind: nearest, and --window NAME=-100ms:0s gives a camera a window as a stream. Frames
+plan asks for method: nearest, and --window NAME=-100ms:0s gives a camera a window as a stream. Frames
 are decoded by the processors ahead of need. A video needs ffmpeg, and --streaming of the recordings.`
 
 const streamingHelp = `--streaming reads the dataset while batches are drawn, and keeps but a small part of it on the device:

@@ -97,7 +97,7 @@ func TestEveryWindowIsAccountedForByEpisode(t *testing.T) {
 			}
 		}
 	}
-	stdout, _ := good(t, "batches", kindsRLDS, "--rate=10", "--hz=30", "--batch=1", "--backend=cpu", "--stream=action", "--episodes")
+	stdout, _ := good(t, "batches", kindsRLDS, "--rate=10", "--hz=30", "--batch=1", "--backend=cpu", "--stream=action", "--list")
 	assert.Regexp(t, `(?m)^ +number +episode +windows +drawn +dropped +padded +invalid *$`, stdout)
 	assert.Regexp(t, fmt.Sprintf(`(?m)^ +0 +train_0 +%d +%[1]d +0 +\d+ +\d+ *$`, whole.ByEpisode[0].Windows), stdout)
 }

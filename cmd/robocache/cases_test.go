@@ -79,7 +79,7 @@ func each(t *testing.T, name string, run func(c *aCase)) {
 
 func TestAngleMixesTwoRanges(t *testing.T) {
 	each(t, "angle-mixes-two-ranges", func(c *aCase) {
-		f, _, _ := c.good("resample", c.in("heading.npz"), "--kind", "angle", "--period", "360")
+		f, _, _ := c.good("resample", c.in("heading.npz"), "--method", "angle", "--period", "360")
 		assert.Equal(c, same(6, 350), c.floats(f, "values"), "one number, of the recording's own range")
 	})
 }
@@ -128,7 +128,7 @@ func TestFuseDefaultF32LosesLatlon(t *testing.T) {
 
 func TestHz30PreviousRepeatsFrames(t *testing.T) {
 	each(t, "hz30-previous-repeats-frames", func(c *aCase) {
-		f, _, _ := c.good("resample", c.in("episode.npz"), "--hz", "30", "--kind", "previous")
+		f, _, _ := c.good("resample", c.in("episode.npz"), "--hz", "30", "--method", "previous")
 		want := make([]float64, 60)
 		for i := range want {
 			want[i] = float64(i)
@@ -297,7 +297,7 @@ func TestUnionWithAZeroStamp(t *testing.T) {
 		said := c.bad(exitInput, "resample", c.in("flight.ulg"), "--hz", "10", "--range", "union")
 		assert.Contains(c, said, "rtl covers 0.000 to ")
 		_, stdout, stderr := c.good("resample", c.in("flight.ulg"), "--hz", "10")
-		assert.Regexp(c, `clock: \d\d targets`, stdout)
+		assert.Regexp(c, `clock: \d\d timestamps`, stdout)
 		assert.Contains(c, stderr, "rtl: a timestamp of 0.000 s lies ")
 	})
 }

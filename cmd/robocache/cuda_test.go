@@ -31,11 +31,11 @@ func TestCUDAWritesTheSameArrays(t *testing.T) {
 	needGPU(t)
 	for _, args := range [][]string{
 		{"testdata/ramp.npz"},
-		{"testdata/padded.npz", "--kind=nearest", "--dtype=f16"},
+		{"testdata/padded.npz", "--method=nearest", "--dtype=f16"},
 		{"testdata/padded.npz", "--hz=1000", "--max-gap=15ms", "--fill-gaps"},
 		{"testdata/ends.npz", "--edge=extrapolate"},
 		{"testdata/bf16.npz", "--in-dtype=bf16"},
-		{flight, "--hz=200", "--kind=linear", "--range=union", "--edge=fill"},
+		{flight, "--hz=200", "--method=linear", "--range=union", "--edge=fill"},
 	} {
 		var files [2]*npz.File
 		for i, backend := range []string{"cpu", "cuda:0"} {

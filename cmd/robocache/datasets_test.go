@@ -67,7 +67,7 @@ func (s *set) fuse(t *testing.T, backend string) {
 			continue // an episode without a step has nothing to fuse
 		}
 		out := filepath.Join(t.TempDir(), "o.npz")
-		args := append([]string{"fuse", s.path, "-o", out, "--backend", backend, "--json", "--kind=previous", fmt.Sprint("--hz=", s.rate), fmt.Sprint("--episode=", indexOf(t, d, e))}, s.args...)
+		args := append([]string{"fuse", s.path, "-o", out, "--backend", backend, "--json", "--method=previous", fmt.Sprint("--hz=", s.rate), fmt.Sprint("--episode=", indexOf(t, d, e))}, s.args...)
 		for _, name := range s.streams {
 			args = append(args, "--stream", name)
 		}

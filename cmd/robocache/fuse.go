@@ -14,15 +14,15 @@ time, times, t or stamp are a stream by themselves, on that clock. The clock of 
 array targets [T] of the archive, or that of --hz over the time that the streams share.
 
 --stream names the streams, in the order of their columns; without it all are taken in file
-order, if they are no more than 16. NAME:kind gives one a kind of its own, NAME:kind:max-gap or
+order, if they are no more than 16. NAME:method gives one a method of its own, NAME:method:max-gap or
 NAME::max-gap a limit too, NAME[x,y] some of its columns.
-Integers keep their previous value, unless a stream of nothing else is given a kind of its own.
+Integers keep their previous value, unless a stream of nothing else is given a method of its own.
 Quaternions go by slerp, as in resample.
 
 OUT.npz holds values [T,D of all streams], valid [T,M] and age [T,M] of the M streams, times [T],
 streams [M], and columns, which are named STREAM.column; OUT.safetensors the same, the two lists of
 names as JSON in its metadata; OUT.mcap topics fused and fused.valid, with a message for each
-target. What --edge fill and --fill-gaps write
+timestamp. What --edge fill and --fill-gaps write
 is 0 unless --fill says otherwise: valid tells it from a recorded 0. A stream without samples is
 filled and not valid. What --dtype cannot hold is counted for each stream, in what is printed and
 under --json: integers and doubles that are rounded, and finite numbers that become infinite.`

@@ -74,12 +74,12 @@ func TestFuseMakesAClockOverTheSharedTime(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "o.npz")
 	stdout, stderr := good(t, "fuse", in, "-o", out, "--backend=cpu", "--stream=ramp")
 	assert.Contains(t, stderr, "not used: ")
-	assert.Contains(t, stdout, "every stream is valid at 3 of 4 targets\n")
+	assert.Contains(t, stdout, "every stream is valid at 3 of 4 timestamps\n")
 	stdout, _ = good(t, "fuse", in, "-o", out, "--backend=cpu", "--stream=ramp", "--stream=count:nearest", "--json")
 	r := unmarshal(t, stdout)
 	assert.Equal(t, 3.0, r["all_valid"])
 	lines := r["streams"].([]any)
-	assert.Equal(t, map[string]any{"nearest": 1.0}, lines[1].(map[string]any)["kinds"])
+	assert.Equal(t, map[string]any{"nearest": 1.0}, lines[1].(map[string]any)["methods"])
 	assert.Equal(t, 3.0, lines[1].(map[string]any)["valid"])
 	_, stderr = good(t, "fuse", in, "-o", out, "--backend=cpu", "--stream=ramp", "--fill=3")
 	assert.Contains(t, stderr, "fill has no effect")
@@ -201,7 +201,7 @@ func TestExitCodesOfFuse(t *testing.T) {
 
 func TestHelpAndCompletionOfFuse(t *testing.T) {
 	stdout, _ := good(t, "fuse", "--help")
-	for _, flag := range []string{"--stream", "--kind", "--edge", "--fill", "--max-gap", "--fill-gaps", "--dtype", "--backend", "--hz", "--range", "--plot", "--json", "--output"} {
+	for _, flag := range []string{"--stream", "--method", "--edge", "--fill", "--max-gap", "--fill-gaps", "--dtype", "--backend", "--hz", "--range", "--plot", "--json", "--output"} {
 		assert.Contains(t, stdout, flag+" ")
 	}
 	assert.NotContains(t, stdout, "default nan")

@@ -89,7 +89,7 @@ func TestStreamsAreNamedAlikeInBothCommands(t *testing.T) {
 		assert.EqualValues(t, 2, at(0)["columns"], command)
 		assert.EqualValues(t, 0, at(0)["gapped"], command)
 		assert.EqualValues(t, 8, at(1)["gapped"], command)
-		assert.Equal(t, map[string]any{"linear": 4.0}, at(2)["kinds"], command)
+		assert.Equal(t, map[string]any{"linear": 4.0}, at(2)["methods"], command)
 		for arg, want := range map[string]string{"airspeed[x": "brackets", "airspeed[]": "brackets", "[x]": "NAME", "airspeed::soon": "max-gap", "airspeed[x]:cubic": "cubic"} {
 			code, _, stderr := execute(command, flight, "-o", out, "--hz=50", "--stream="+arg)
 			assert.Equal(t, exitUsage, code, arg)
@@ -163,11 +163,11 @@ func TestInspectSaysHowManyWholeNumbersAreRounded(t *testing.T) {
 	rounded := map[string]any{}
 	for _, s := range got["streams"].([]any) {
 		s := s.(map[string]any)
-		rounded[s["name"].(string)] = s["inexact_integers"]
+		rounded[s["name"].(string)] = s["lossy_integers"]
 	}
 	assert.EqualValues(t, 3+2+1, rounded["obs/large"], "every second one from 2^53 on, of 7, 5 and 3 steps")
 	assert.EqualValues(t, 0, rounded["obs/small"])
-	assert.Contains(t, got["remarks"], map[string]any{"code": dataset.CodeIntegersRounded.String(), "subject": "obs/large", "count": 6., "row": nil, "episode": "", "episodes": 0.,
+	assert.Contains(t, got["notes"], map[string]any{"class": "remark", "first": 0., "code": dataset.CodeIntegersRounded.String(), "subject": "obs/large", "count": 6., "row": nil, "episode": "", "episodes": 0.,
 		"text": "obs/large: whole numbers that are rounded since f64 does not hold them: 6"})
 }
 

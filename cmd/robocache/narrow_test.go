@@ -31,7 +31,7 @@ func TestWhatANarrowOutputLosesIsCounted(t *testing.T) {
 	} {
 		for _, command := range []string{"resample", "fuse"} {
 			out := filepath.Join(t.TempDir(), "o.npz")
-			args := []string{command, log, "-o", out, "--hz=1", "--backend=cpu", "--kind=previous", "--dtype", c.dtype}
+			args := []string{command, log, "-o", out, "--hz=1", "--backend=cpu", "--method=previous", "--dtype", c.dtype}
 			stdout, _ := good(t, append(args, "--json")...)
 			got := map[string][2]int{}
 			for _, s := range unmarshal(t, stdout)["streams"].([]any) {
@@ -76,7 +76,7 @@ func TestLossesAreCountedInPieces(t *testing.T) {
 	in := writeNPZ(t, map[string]*tensor.Tensor{
 		"values": tensor.Must(tensor.Of([]float32{1, 2, 1e5, 3}, 2, 2)), "times": vec(0, float64(n-1)),
 	})
-	stdout, _ := good(t, "resample", in, "-o", filepath.Join(t.TempDir(), "o.npz"), "--backend=cpu", "--json", "--hz=1", "--dtype=f16", "--kind=next")
+	stdout, _ := good(t, "resample", in, "-o", filepath.Join(t.TempDir(), "o.npz"), "--backend=cpu", "--json", "--hz=1", "--dtype=f16", "--method=next")
 	stream := unmarshal(t, stdout)["streams"].([]any)[0].(map[string]any)
 	assert.EqualValues(t, n-1, stream["overflowed"], "all but the first")
 }

@@ -80,7 +80,7 @@ func loadNPZ(r *request) (_ *work, err error) {
 	return &work{j}, nil
 }
 
-// readValues reads values as floats. Whole numbers keep their previous value unless --kind is given.
+// readValues reads values as floats. Whole numbers keep their previous value unless --method is given.
 func (j *npzJob) readValues(file *npz.File, r *request) error {
 	head, err := file.Header("values")
 	if err != nil {
@@ -98,20 +98,19 @@ func (j *npzJob) readValues(file *npz.File, r *request) error {
 		return j.fail("values", &head, "uint16, the bits of bf16, for --in-dtype bf16")
 	}
 	if len(j.columns) > 0 && j.columns[0].Integer {
-		j.remarks = appendBits(j.remarks, "values", &head)
-		if !r.kind.Given {
-			r.kind.Value = ops.InterpPrevious
+		j.remarks.bits("values", &head)
+		if !r.method.Given {
+			r.method.Value = ops.InterpPrevious
 		}
 	}
 	return nil
 }
 
-// appendBits appends a remark if a whole-number array may be bf16, because RoboCache writes bf16 as uint16.
-func appendBits(remarks []string, array string, head *npy.Header) []string {
-	if !strings.HasSuffix(head.Descr, "u2") {
-		return remarks
+// bits adds a remark if a whole-number array may be bf16, because RoboCache writes bf16 as uint16.
+func (l *noteList) bits(array string, head *npy.Header) {
+	if strings.HasSuffix(head.Descr, "u2") {
+		l.remark("uint16-values", "%s: uint16 taken as whole numbers; --in-dtype bf16 reads them as bf16", array)
 	}
-	return append(remarks, array+": uint16 taken as whole numbers; --in-dtype bf16 reads them as bf16")
 }
 
 func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
@@ -132,15 +131,15 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 	}
 	j.out = out
 	res := &result{Input: r.in, Output: r.out, Plot: r.plot, Report: align.NewReport(j.targets, r.Rate)}
-	res.Ignored, res.Remarks, res.Notes = append([]string{}, j.ignored...), j.remarks, j.notes
-	channels := []ops.Channel{{Hi: j.values.Dim(j.values.Rank() - 1), Interp: r.kind.Value, Period: r.Defaults.Period}}
+	res.Ignored, res.noteList, res.Notes = append([]string{}, j.ignored...), j.remarks, j.notes
+	channels := []ops.Channel{{Hi: j.values.Dim(j.values.Rank() - 1), Interp: r.method.Value, Period: r.Defaults.Period}}
 	res.Notes.Join(plausible.Degrees("values", j.values, channels))
 	how := r.sampling()
 	how.Edge = r.edge.Value.String()
 	res.Notes.Join(r.sampling().Unused("", align.Aligned{How: how, Channels: channels}))
 	d := j.values.Dim(j.values.Rank() - 1)
 	line := align.StreamReport{Name: "values", Rows: j.batch(), Columns: d, DType: out.Values.DType().String(), Inexact: j.inexact, BackSteps: j.sorted, Stray: j.strays, Edge: r.edge.Value.String(), Timeless: j.timeless,
-		Kinds: map[string]int{r.kind.Value.String(): d}}
+		Kinds: map[string]int{r.method.Value.String(): d}}
 	for b := range j.batch() {
 		timestamps, err := j.row(b)
 		if err != nil {
@@ -188,7 +187,7 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 	res.Streams = append(res.Streams, line)
 	res.NoteUnfinite()
 	if r.plot != "" && j.batch() > maxPanels {
-		res.Remarks = append(res.Remarks, fmt.Sprintf("the figure shows the first %d of %d rows", maxPanels, j.batch()))
+		res.remark("rows-undrawn", "the figure shows the first %d of %d rows", maxPanels, j.batch())
 	}
 	return res, nil
 }

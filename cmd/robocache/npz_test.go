@@ -65,10 +65,10 @@ func TestKindsBetweenSamples(t *testing.T) {
 	for kind, want := range map[string][]float32{
 		"linear": {3, 4.111111}, "previous": {1, 5}, "next": {5, 3}, "nearest": {1, 5}, "angle": {3 + math.Pi, 4.111111},
 	} {
-		f := resampleTo(t, "testdata/uneven.npz", "--kind", kind)
+		f := resampleTo(t, "testdata/uneven.npz", "--method", kind)
 		assert.InDeltaSlice(t, want, array[float32](t, f, "values"), 1e-6, kind)
 	}
-	f := resampleTo(t, "testdata/uneven.npz", "--kind", "angle", "--period", "4")
+	f := resampleTo(t, "testdata/uneven.npz", "--method", "angle", "--period", "4")
 	// 1 to 5 is no way at all modulo 4; 5 to 3 is half a period.
 	assert.InDelta(t, 1, array[float32](t, f, "values")[0], 1e-6)
 }
@@ -83,16 +83,16 @@ func TestFramesAreTheRowsOfTheirClock(t *testing.T) {
 		}
 		in := writeNPZ(t, map[string]*tensor.Tensor{"values": tensor.Must(tensor.Of(want, n, 1)), "times": vec(times...)})
 		for _, kind := range []string{"previous", "next", "linear"} {
-			f := resampleTo(t, in, "--hz", fmt.Sprint(rate), "--kind", kind)
+			f := resampleTo(t, in, "--hz", fmt.Sprint(rate), "--method", kind)
 			assert.Equal(t, want, array[float32](t, f, "values"), "%g Hz, %s", rate, kind)
 			assert.Equal(t, bytes.Repeat([]byte{1}, n), array[uint8](t, f, "valid"), "%g Hz, %s", rate, kind)
 		}
 	}
 	frames, times := tensor.Must(tensor.Of([]float32{0, 1, 2}, 3, 1)), vec(0., 1./30, 2./30)
-	both := fuseTo(t, writeNPZ(t, map[string]*tensor.Tensor{"camera.values": frames, "camera.times": times}), "--hz=30", "--kind=previous")
+	both := fuseTo(t, writeNPZ(t, map[string]*tensor.Tensor{"camera.values": frames, "camera.times": times}), "--hz=30", "--method=previous")
 	assert.Equal(t, []float32{0, 1, 2}, array[float32](t, both, "values"), "fused")
 	in := writeNPZ(t, map[string]*tensor.Tensor{"values": frames, "times": vec[int64](0, 33_333_334, 66_666_668)})
-	f := resampleTo(t, in, "--hz=30", "--kind=previous", "--snap=0")
+	f := resampleTo(t, in, "--hz=30", "--method=previous", "--snap=0")
 	assert.Equal(t, []float32{0, 0, 1}, array[float32](t, f, "values"), "nothing snaps: ticks are a nanosecond or so before their frames")
 }
 
@@ -106,7 +106,7 @@ func TestFramesOfAnEpochAndOfAUnionAreTheRowsOfTheirClock(t *testing.T) {
 	}
 	frames := tensor.Must(tensor.Of(want, n, 1))
 	for _, kind := range []string{"previous", "next", "linear", "nearest"} {
-		f := resampleTo(t, writeNPZ(t, map[string]*tensor.Tensor{"values": frames, "times": vec(epoch...)}), "--hz=30", "--kind", kind)
+		f := resampleTo(t, writeNPZ(t, map[string]*tensor.Tensor{"values": frames, "times": vec(epoch...)}), "--hz=30", "--method", kind)
 		assert.Equal(t, want, array[float32](t, f, "values"), "epoch seconds, %s", kind)
 		assert.Equal(t, bytes.Repeat([]byte{1}, n), array[uint8](t, f, "valid"), "epoch seconds, %s", kind)
 	}
@@ -114,7 +114,7 @@ func TestFramesOfAnEpochAndOfAUnionAreTheRowsOfTheirClock(t *testing.T) {
 		slow[i] = int64(i) * 1e9 // to 3 s, when the camera has ended
 	}
 	in := writeNPZ(t, map[string]*tensor.Tensor{"camera.values": frames, "camera.times": vec(camera...), "slow.values": tensor.Must(tensor.Of([]float32{0, 1, 2, 3}, 4, 1)), "slow.times": vec(slow...)})
-	f := fuseTo(t, in, "--hz=30", "--kind=previous", "--range=union", "--stream=camera", "--stream=slow")
+	f := fuseTo(t, in, "--hz=30", "--method=previous", "--range=union", "--stream=camera", "--stream=slow")
 	values, valid := array[float32](t, f, "values"), array[uint8](t, f, "valid")
 	require.Len(t, values, 2*91, "ticks of 0 to 3 s")
 	for i := range 91 {
@@ -132,7 +132,7 @@ func TestAnglesKeepTheirRange(t *testing.T) {
 		{[]float32{720, 730, 720, 900}, []float32{720, 725, 730, 725, 720, 810, 900}},
 	} {
 		in := writeNPZ(t, map[string]*tensor.Tensor{"values": tensor.Must(tensor.Of(c.in, 4, 1)), "times": vec(0., 1, 2, 3)})
-		f := resampleTo(t, in, "--hz=2", "--kind=angle", "--period=360")
+		f := resampleTo(t, in, "--hz=2", "--method=angle", "--period=360")
 		assert.Equal(t, c.want, array[float32](t, f, "values"), "%v", c.in)
 	}
 }
@@ -149,7 +149,7 @@ func TestInfiniteSamplesStayInfinite(t *testing.T) {
 func TestEdgeHoldKeepsTheLastSample(t *testing.T) {
 	in := writeNPZ(t, map[string]*tensor.Tensor{"values": tensor.Must(tensor.Of([]float32{1, 2}, 2, 1)), "times": vec[int64](2e9, 5e9), "targets": vec[int64](1e9, 4e9, 7e9)})
 	out := filepath.Join(t.TempDir(), "o.npz")
-	stdout, _ := good(t, "resample", in, "-o", out, "--backend=cpu", "--json", "--kind=previous", "--edge=hold", "--fill=-1")
+	stdout, _ := good(t, "resample", in, "-o", out, "--backend=cpu", "--json", "--method=previous", "--edge=hold", "--fill=-1")
 	f := open(t, out)
 	assert.Equal(t, []float32{-1, 1, 2}, array[float32](t, f, "values"))
 	assert.Equal(t, []uint8{0, 1, 1}, array[uint8](t, f, "valid"))
@@ -175,7 +175,7 @@ func TestSlerpReadsTheOrderAsked(t *testing.T) {
 		in := writeNPZ(t, map[string]*tensor.Tensor{
 			"values": tensor.Must(tensor.Of(o.data, 2, 4)), "times": vec[int64](0, 2e9), "targets": vec[int64](1e9),
 		})
-		f := resampleTo(t, in, append(o.args, "--kind", "slerp")...)
+		f := resampleTo(t, in, append(o.args, "--method", "slerp")...)
 		assert.InDeltaSlice(t, o.want, array[float32](t, f, "values"), 1e-6)
 	}
 }
@@ -261,7 +261,7 @@ func TestGapsAndTolerance(t *testing.T) {
 		{[]string{"--max-gap", "0.2s"}, []float32{.5, 1.4, 2}, []uint8{1, 1, 1}},
 		{[]string{"--max-gap", "50ms"}, []float32{.5, 1.4, 2}, []uint8{1, 0, 1}},
 		{[]string{"--max-gap", "50ms", "--fill-gaps", "--fill", "-1"}, []float32{.5, -1, 2}, []uint8{1, 0, 1}},
-		{[]string{"--kind=nearest", "--tolerance", "10ms"}, []float32{0, 1, 2}, []uint8{1, 0, 1}},
+		{[]string{"--method=nearest", "--tolerance", "10ms"}, []float32{0, 1, 2}, []uint8{1, 0, 1}},
 	} {
 		f := resampleTo(t, in, c.args...)
 		assert.Equal(t, c.want, array[float32](t, f, "values"), c.args)
@@ -277,14 +277,14 @@ func TestWindowsOfArrays(t *testing.T) {
 	for kind, want := range map[string][]float32{
 		"window-mean": {0, 3, 5, nan, 2}, "window-min": {0, 1, 5, nan, 2}, "window-max": {0, 5, 5, nan, 2}, "window-last": {0, 5, 5, nan, 2},
 	} {
-		f := resampleTo(t, in, "--kind", kind, "--window", "20ms")
+		f := resampleTo(t, in, "--method", kind, "--window", "20ms")
 		got := array[float32](t, f, "values")
 		assert.True(t, math.IsNaN(float64(got[3])), "%s: the window of target 3 is empty", kind)
 		got[3], want[3] = 0, 0
 		assert.Equal(t, want, got, kind)
 		assert.Equal(t, []uint8{1, 1, 1, 0, 1}, array[uint8](t, f, "valid"), kind)
 	}
-	f := resampleTo(t, in, "--kind", "window-max", "--window", "20ms", "--fill-gaps", "--fill", "-1")
+	f := resampleTo(t, in, "--method", "window-max", "--window", "20ms", "--fill-gaps", "--fill", "-1")
 	assert.Equal(t, float32(-1), array[float32](t, f, "values")[3])
 	out := filepath.Join(t.TempDir(), "o.npz")
 	_, stderr := good(t, "resample", in, "-o", out, "--window=20ms")
@@ -312,9 +312,9 @@ func TestNothingToDoIsDone(t *testing.T) {
 func TestTableOfArrays(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "o.npz")
 	stdout, stderr := good(t, "resample", "testdata/padded.npz", "-o", out, "--backend=cpu", "--hz=100")
-	assert.Equal(t, `clock: 5 targets at 100 Hz, 0.010 to 0.050 s
-  stream  samples  rate  gaps            covers  targets    valid  outside  in gaps  inexact  kinds
-  values        8     -     0  0.000 to 0.080 s       10  100.0 %        0        0        0  linear
+	assert.Equal(t, `clock: 5 timestamps at 100 Hz, 0.010 to 0.050 s
+  stream  samples  rate  gaps             range  timestamps    valid  outside  in gaps  lossy  methods
+  values        8     -     0  0.000 to 0.080 s          10  100.0 %        0        0      0  linear
 wrote `+out+`, computed on cpu
 `, stdout)
 	assert.Equal(t, "robocache: not used: targets, note\n", stderr, "--hz goes before targets, and says so")

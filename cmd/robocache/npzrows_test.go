@@ -74,7 +74,7 @@ func TestRowsOfOneFeatureNeedNoThirdDimension(t *testing.T) {
 	in := writeNPZ(t, map[string]*tensor.Tensor{"values": tensor.Must(tensor.Of([]int32{0, 1, 2, 3, 4, 5}, 2, 3)), "times": tensor.Must(tensor.Of([]int64{0, 10e6, 20e6, 100e6, 110e6, 120e6}, 2, 3)),
 		"targets": tensor.Must(tensor.Of([]int64{5e6, 110e6}, 2, 1))})
 	out := filepath.Join(t.TempDir(), "o.npz")
-	stdout, _ := good(t, "resample", in, "-o", out, "--backend=cpu", "--json", "--kind=linear")
+	stdout, _ := good(t, "resample", in, "-o", out, "--backend=cpu", "--json", "--method=linear")
 	f := open(t, out)
 	assert.Equal(t, []int{2, 1, 1}, shape(t, f, "values"))
 	assert.Equal(t, []float64{.5, 4}, array[float64](t, f, "values"))

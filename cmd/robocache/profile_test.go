@@ -39,7 +39,7 @@ func TestProfileCountsWhatALaunchDid(t *testing.T) {
 
 func TestProfileWritesWhereItIsTold(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "o.npz")
-	good(t, "profile", "resample", "testdata/ramp.npz", "-o", out, "--kind=nearest")
+	good(t, "profile", "resample", "testdata/ramp.npz", "-o", out, "--method=nearest")
 	assert.NotEmpty(t, open(t, out).Names())
 }
 

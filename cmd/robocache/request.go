@@ -29,7 +29,7 @@ type request struct {
 	streams       []string
 	reading       dataset.Options
 	episode       episodeFlag // -1 if it is not given
-	kind          cli.Choice[ops.Interp]
+	method        cli.Choice[ops.Interp]
 	quat          cli.Choice[ops.QuatOrder]
 	edge          cli.Choice[ops.Edge]
 	dtype         cli.Setting[tensor.DType]
@@ -44,7 +44,7 @@ type request struct {
 func (r *request) options(snap ops.Limit) ops.ResampleOptions {
 	s := r.sampling()
 	return ops.ResampleOptions{
-		Interp: r.kind.Value, Quat: r.quat.Value, Period: s.Period, Window: s.Window, Edge: r.edge.Value, Fill: s.Fill, Snap: snap,
+		Interp: r.method.Value, Quat: r.quat.Value, Period: s.Period, Window: s.Window, Edge: r.edge.Value, Fill: s.Fill, Snap: snap,
 		MaxGap: s.MaxGap, Tolerance: s.Tolerance, FillGaps: s.FillGaps, DType: s.DType,
 	}
 }
@@ -79,8 +79,8 @@ func (r *request) messages() bool { return strings.EqualFold(filepath.Ext(r.out)
 
 // windowed returns a flag with a window kind, or "".
 func (r *request) windowed() string {
-	if r.kind.Value.Windowed() {
-		return "--kind " + r.kind.Value.String()
+	if r.method.Value.Windowed() {
+		return "--method " + r.method.Value.String()
 	}
 	for _, f := range r.streams {
 		if s, err := parseStream(f, nil); err == nil && s.Kind != "" {
@@ -106,8 +106,8 @@ func (r *request) checkFor(form string) error {
 	case form == "npz":
 	case r.from.Given:
 		return usagef("--in-dtype is for .npz files, got %q", r.in)
-	case r.kind.Value.Width() > 1 && r.kind.Value != ops.InterpSlerp:
-		return usagef("--kind %v: %s does not say where it has such features, want --stream NAME:%v", r.kind.Value, whatIs(form), r.kind.Value)
+	case r.method.Value.Width() > 1 && r.method.Value != ops.InterpSlerp:
+		return usagef("--method %v: %s does not say where it has such features, want --stream NAME:%v", r.method.Value, whatIs(form), r.method.Value)
 	case r.Rate == 0 && r.planFile == "":
 		return usagef("no clock given: %s has no targets, want --hz", whatIs(form))
 	}
@@ -141,11 +141,11 @@ func (r *request) makePlan(names []string) (align.Plan, error) {
 // sampling returns the flags' options for all streams.
 func (r *request) sampling() align.Sampling {
 	s := r.Defaults
-	s.Fill, s.Kind, s.Edge, s.Quat = r.fill.Fill, r.kind.String(), r.edge.String(), r.quat.String()
+	s.Fill, s.Kind, s.Edge, s.Quat = r.fill.Fill, r.method.String(), r.edge.String(), r.quat.String()
 	return s
 }
 
-// parseStreams parses the --stream values: NAME[COLUMN,...]:kind:max-gap, where only the name is required. names are the recording's
+// parseStreams parses the --stream values: NAME[COLUMN,...]:method:max-gap, where only the name is required. names are the recording's
 // streams, because a name may contain colons and brackets.
 func (r *request) parseStreams(names []string) ([]align.Stream, error) {
 	var list []align.Stream
@@ -194,7 +194,7 @@ func (r *request) sortable(err error) error {
 func newRequest(op string) *request {
 	r := &request{
 		op: op, episode: -1,
-		kind:     cli.ChoiceOf("KIND", ops.Interps()...),
+		method:   cli.ChoiceOf("METHOD", ops.Interps()...),
 		quat:     cli.ChoiceOf("ORDER", ops.QuatXYZW, ops.QuatWXYZ),
 		edge:     cli.ChoiceOf("RULE", ops.EdgeClamp, ops.EdgeFill, ops.EdgeExtrapolate, ops.EdgeError, ops.EdgeHold),
 		from:     cli.ChoiceOf("DTYPE", tensor.BF16),

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"testing"
@@ -12,11 +13,12 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 // An argument of a request is a flag of batches and an argument of Python's Loader, but for these.
 func TestArgumentsOfARequestAreFlagsAndArgumentsOfPython(t *testing.T) {
-	noFlag := []string{"paths", "plan_name", "normalise", "statistics", "age"} // paths are no flag, and a plan has the others, or the Loader alone
+	noFlag := []string{"paths", "plan_name", "normalise", "statistics", "age", "episodes"} // paths are no flag, and a plan has the others, or the Loader alone
 	notOfPython := []string{"plan_name", "fresh"}
 	flags := (&app{}).batchesCommand().Flags()
 	python, err := os.ReadFile("../../python/robocache/_loader.py")
@@ -57,4 +59,21 @@ func TestErrorsOfArgumentsNameTheFlag(t *testing.T) {
 	}
 	input := &inputError{Path: "a", Err: &dataset.OptionError{Arg: "Clock", Got: "1", Want: "2"}}
 	assert.Equal(t, error(input), inFlags(f, input), "it is the input's")
+}
+
+// Job scripts on disks have the old name of --method, which no help and no completion lists.
+func TestKindIsAHiddenNameOfMethod(t *testing.T) {
+	for _, command := range []string{"resample", "fuse"} {
+		in := twoStreams(t, nil)
+		out := [2]string{filepath.Join(t.TempDir(), "a.npz"), filepath.Join(t.TempDir(), "b.npz")}
+		for i, flag := range []string{"--kind", "--method"} {
+			good(t, command, in, "-o", out[i], "--backend=cpu", "--hz=50", flag, "previous")
+		}
+		assert.Equal(t, filetest.Read(t, out[0]), filetest.Read(t, out[1]))
+		help, _ := good(t, command, "--help")
+		assert.NotContains(t, help, "--kind")
+		assert.Contains(t, help, "--method")
+		list, _ := good(t, "__complete", command, in, "--ki")
+		assert.NotContains(t, list, "--kind")
+	}
 }

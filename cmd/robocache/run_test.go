@@ -57,7 +57,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"resample", ramp}, exitUsage, []string{"-o OUT.npz"}},
 		{[]string{"resample", ramp, "-o", "out.txt"}, exitUsage, []string{"out.txt", ".npz"}},
 		{to(ramp, "--plot", "p.jpg"), exitUsage, []string{"p.jpg", ".png"}},
-		{to(ramp, "--kind", "cubic"), exitUsage, []string{"cubic", "linear, previous"}},
+		{to(ramp, "--method", "cubic"), exitUsage, []string{"cubic", "linear, previous"}},
 		{to(ramp, "--quat", "wxy"), exitUsage, []string{"wxy", "xyzw, wxyz"}},
 		{to(ramp, "--edge", "wrap"), exitUsage, []string{"wrap", "clamp, fill"}},
 		{to(ramp, "--dtype", "i32"), exitUsage, []string{"i32", "f32, f64"}},
@@ -75,9 +75,9 @@ func TestExitCodes(t *testing.T) {
 		{to(ramp, "--tolerance", "-5ms"), exitUsage, []string{"-5ms", "negative"}},
 		{to(ramp, "--window", "0s"), exitUsage, []string{"0s", "above 0"}},
 		{to(ramp, "--window", "5"), exitUsage, []string{`"5"`, "50ms"}},
-		{to(ramp, "--kind", "window-mean"), exitUsage, []string{"--kind window-mean", "--window"}},
+		{to(ramp, "--method", "window-mean"), exitUsage, []string{"--method window-mean", "--window"}},
 		{to(flight, "--hz=50", "--stream=airspeed:window-max"), exitUsage, []string{"--stream airspeed:window-max", "--window"}},
-		{to(flight, "--hz=50", "--kind=rotvec"), exitUsage, []string{"--kind rotvec", "--stream NAME:rotvec"}},
+		{to(flight, "--hz=50", "--method=rotvec"), exitUsage, []string{"--method rotvec", "--stream NAME:rotvec"}},
 		{to(ramp, "--range", "outer"), exitUsage, []string{"outer", "union"}},
 		{to(ramp, "--stream", "a"), exitInput, []string{`no stream "a"`, "NAME.values"}},
 		{to(flight, "--hz=50", "--in-dtype=bf16"), exitUsage, []string{".npz"}},
@@ -104,8 +104,8 @@ func TestExitCodes(t *testing.T) {
 		{to("testdata/unsorted.npz"), exitInput, []string{"times", "backwards", "row 0, index 2"}},
 		{to("testdata/unsorted.npz", "--hz=10"), exitInput, []string{"times", "backwards", "row 0, index 2"}},
 		{to("testdata/ends.npz", "--edge=error"), exitInput, []string{"targets", "outside", "index 0"}},
-		{to(ramp, "--kind=slerp"), exitInput, []string{"multiple of 4"}},
-		{to(ramp, "--kind=rotvec"), exitInput, []string{"multiple of 3"}},
+		{to(ramp, "--method=slerp"), exitInput, []string{"multiple of 4"}},
+		{to(ramp, "--method=rotvec"), exitInput, []string{"multiple of 3"}},
 		{to(flight, "--hz=50", "--stream=airspeed:rot6d"), exitInput, []string{"airspeed", "six floats"}},
 		{to(flight, "--hz=50", "--stream=vehicle_attitude:hermite"), exitInput, []string{"as many values as velocities"}},
 		{to(ramp, "--in-dtype=bf16"), exitInput, []string{"values"}},
@@ -215,7 +215,7 @@ func TestInfoAndVersion(t *testing.T) {
 
 func TestHelpAndCompletion(t *testing.T) {
 	stdout, _ := good(t, "resample", "--help")
-	for _, flag := range []string{"--stream", "--kind", "--quat", "--period", "--edge", "--fill", "--max-gap", "--fill-gaps", "--tolerance", "--dtype",
+	for _, flag := range []string{"--stream", "--method", "--quat", "--period", "--edge", "--fill", "--max-gap", "--fill-gaps", "--tolerance", "--dtype",
 		"--in-dtype", "--backend", "--hz", "--range", "--plot", "--json", "--output"} {
 		assert.Contains(t, stdout, flag+" ")
 	}
@@ -223,7 +223,7 @@ func TestHelpAndCompletion(t *testing.T) {
 		stdout, _ = good(t, "completion", shell)
 		assert.Contains(t, stdout, "robocache")
 	}
-	stdout, _ = good(t, "__complete", "resample", "x.npz", "--kind", "")
+	stdout, _ = good(t, "__complete", "resample", "x.npz", "--method", "")
 	assert.Contains(t, stdout, "pchip\n")
 }
 

@@ -48,7 +48,7 @@ func TestAllStreamsAndThoseLeftOut(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "o.npz")
 	stdout, stderr := good(t, "resample", flight, "-o", out, "--hz=50", "--backend=cpu")
 	assert.Contains(t, stdout, "begins with differential_pressure_1, ends with telemetry_status_1")
-	assert.Contains(t, stdout, "yaw_estimator_status        8    5.0 Hz     0  22.785 to 23.822 s      208   25.0 %", "a second of six does not narrow the clock")
+	assert.Contains(t, stdout, "yaw_estimator_status        8    5.0 Hz     0  22.785 to 23.822 s         208   25.0 %", "a second of six does not narrow the clock")
 	assert.Contains(t, stdout, "previous, held\n", "a topic under one message a second holds its value")
 	assert.Contains(t, stdout, "dropouts noted by the recorder: 1, 0.030 s in all")
 	assert.Contains(t, stderr, "left out, no samples: vehicle_local_position_setpoint, sensor_mag_2")
@@ -64,11 +64,11 @@ func TestTableOfStreams(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "o.npz")
 	stdout, _ := good(t, "resample", flight, "-o", out, "--hz=50", "--backend=cpu", "--max-gap=50ms",
 		"--stream=airspeed", "--stream=vehicle_attitude", "--stream=vehicle_gps_position:nearest")
-	assert.Equal(t, `clock: 310 targets at 50 Hz, 20.471648 to 26.651648 s (begins with vehicle_gps_position, ends with vehicle_gps_position)
-                stream  samples      rate  gaps              covers  targets   valid  outside  in gaps  inexact  kinds
-              airspeed      595   93.6 Hz     1  20.319 to 26.823 s      310  99.7 %        0        1        0  linear
-      vehicle_attitude     1298  204.6 Hz     1  20.327 to 26.823 s      310  99.7 %        0        1        0  8 slerp, 1 previous
-  vehicle_gps_position       32    5.0 Hz     0  20.472 to 26.659 s      310   0.3 %        0      309        0  13 nearest, 11 previous
+	assert.Equal(t, `clock: 310 timestamps at 50 Hz, 20.471648 to 26.651648 s (begins with vehicle_gps_position, ends with vehicle_gps_position)
+                stream  samples      rate  gaps               range  timestamps   valid  outside  in gaps  lossy  methods
+              airspeed      595   93.6 Hz     1  20.319 to 26.823 s         310  99.7 %        0        1      0  linear
+      vehicle_attitude     1298  204.6 Hz     1  20.327 to 26.823 s         310  99.7 %        0        1      0  8 slerp, 1 previous
+  vehicle_gps_position       32    5.0 Hz     0  20.472 to 26.659 s         310   0.3 %        0      309      0  13 nearest, 11 previous
 dropouts noted by the recorder: 1, 0.030 s in all
 wrote `+out+`, computed on cpu
 `, stdout)
@@ -82,7 +82,7 @@ func TestJSONCountsAddUp(t *testing.T) {
 	r := unmarshal(t, stdout)
 	assert.Equal(t, "cpu", r["device"].(map[string]any)["name"])
 	assert.Equal(t, map[string]any{"count": 1.0, "seconds": 0.03}, r["dropouts"])
-	assert.Empty(t, r["left_out"])
+	assert.Empty(t, leftOutOf(t, r))
 	streams := r["streams"].([]any)
 	require.Len(t, streams, 3)
 	assert.Equal(t, []any{"mission", "hold", 0.0}, []any{streams[1].(map[string]any)["name"], streams[1].(map[string]any)["edge"], streams[1].(map[string]any)["valid"]},
@@ -96,7 +96,7 @@ func TestJSONCountsAddUp(t *testing.T) {
 	// Airspeed runs from 20.319245 s to 26.822731 s, the receiver from 20.471648 s to 26.658637 s:
 	// ticks 0 to 7 are before it, 317 to 325 after.
 	assert.Equal(t, 17.0, gps["out_of_range"])
-	assert.Equal(t, map[string]any{"linear": 13.0, "previous": 11.0}, gps["kinds"])
+	assert.Equal(t, map[string]any{"linear": 13.0, "previous": 11.0}, gps["methods"])
 }
 
 func TestIntegersKeepTheirLastValue(t *testing.T) {
@@ -107,7 +107,7 @@ func TestIntegersKeepTheirLastValue(t *testing.T) {
 	for _, kind := range []string{"", "linear", "next", "nearest", "pchip"} {
 		args := []string{"--hz", "4000"}
 		if kind != "" {
-			args = append(args, "--kind", kind)
+			args = append(args, "--method", kind)
 		}
 		f := resampleTo(t, in, args...)
 		assert.Equal(t, []float64{1, 1, 1, 1, 5, 5, 5, 5, 9}, array[float64](t, f, "count.values"), kind)
@@ -209,7 +209,7 @@ rate: 50
 defaults: {max_gap: 50ms}
 streams:
   - {name: speed, from: airspeed, columns: [true_airspeed_m_s]}
-  - {name: vehicle_attitude, columns: [q], kind: {q: slerp}}
+  - {name: vehicle_attitude, columns: [q], method: {q: slerp}}
 `), 0o644))
 	f := resampleTo(t, flight, "--plan", plan)
 	want := resampleTo(t, flight, "--hz=50", "--max-gap=50ms", "--stream=airspeed", "--stream=vehicle_attitude")

@@ -15,6 +15,7 @@ import (
 	"github.com/robocache/robocache/dataset/pcd"
 	"github.com/robocache/robocache/dataset/ply"
 	"github.com/robocache/robocache/internal/inspection"
+	"github.com/robocache/robocache/internal/schema"
 	"github.com/robocache/robocache/view"
 )
 
@@ -102,7 +103,7 @@ func (a *app) serveView(ctx context.Context, ended func() bool, s *view.Server, 
 	}
 	url := s.URL(net.JoinHostPort(host, strconv.Itoa(at.Port)))
 	if a.JSON {
-		if err := a.WriteJSON(map[string]any{"url": url, "loopback": at.IP.IsLoopback()}); err != nil {
+		if err := a.WriteJSON(schema.View, map[string]any{"url": url, "loopback": at.IP.IsLoopback()}); err != nil {
 			return err
 		}
 	} else if _, err := fmt.Fprintf(a.Out, "%s\n", url); err != nil {
@@ -137,7 +138,8 @@ func openBrowser(url string) {
 }
 
 // openViewed opens the view input: a recording, a dataset, or a file with one point cloud.
-func openViewed(ctx context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {
+func openViewed(ctx context.Context, path string, opt dataset.Options) (_ dataset.Dataset, err error) {
+	defer dataset.Watched(path, &err)()
 	read := map[string]func(string, dataset.Options) (*dataset.Cloud, error){"pcd": pcd.ReadFile, "ply": ply.ReadFile}
 	form, none := cloudFormat(path, false)
 	if none != nil || read[form] == nil {

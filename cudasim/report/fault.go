@@ -9,25 +9,25 @@ import (
 type Check uint
 
 const (
-	CheckUninitialised Check = 1 << iota // reads of memory that was never written
-	CheckRaces                           // unordered accesses of two threads
-	CheckAll           = CheckUninitialised | CheckRaces
+	CheckUninitialised Check                             = 1 << iota // reads of memory that was never written
+	CheckRaces                                                       // unordered accesses of two threads
+	CheckAll           = CheckUninitialised | CheckRaces             // both
 )
 
 // FaultKind is the kind of error in a kernel.
 type FaultKind int
 
 const (
-	OutOfBounds FaultKind = iota + 1
-	Misaligned
-	UseAfterFree
-	Uninitialised
-	Race
-	DivergentBarrier
-	Trap
-	Timeout
-	Undefined
-	NeverWaited // a dependent launch has ended without a wait for the launch before it
+	OutOfBounds      FaultKind = iota + 1 // an access outside every allocation
+	Misaligned                            // an address that is no multiple of the access's size
+	UseAfterFree                          // an access to an allocation that was freed
+	Uninitialised                         // a read of memory that was never written
+	Race                                  // unordered accesses of two threads, one of them a write
+	DivergentBarrier                      // a barrier or vote that the threads of a warp do not reach together, or with other members
+	Trap                                  // the kernel executed trap
+	Timeout                               // a block ran for more than MaxSteps steps
+	Undefined                             // operands for which PTX leaves the result undefined
+	NeverWaited                           // a dependent launch has ended without a wait for the launch before it
 )
 
 var faultNames = map[FaultKind]string{

@@ -1,8 +1,9 @@
-// Package all registers every format of recordings that RoboCache reads, for programs that open whatever they are given:
+// Package all registers every recording format in RoboCache, for programs that open any of them:
 //
 //	import _ "github.com/robocache/robocache/dataset/all"
 //
-// A program that reads one format imports the package of that one, and links no other.
+// A program for one format imports that format's package instead, such as dataset/ulog, and is smaller because it links no other
+// reader.
 package all
 
 import (

@@ -33,5 +33,6 @@ var layout = h5episode.Layout{
 
 func init() { layout.Register() }
 
-// Open opens a file: one episode, called as the file without its extension. One of another layout is an error that is dataset.ErrUnsupported.
+// Open opens a file with one episode, which has the file's name without the extension. If the file has another layout, the error is
+// dataset.ErrUnsupported.
 func Open(path string, opt dataset.Options) (dataset.Dataset, error) { return layout.Open(path, opt) }

@@ -62,9 +62,11 @@ type place struct {
 	span  *span // the annotation that it is; nil for play
 }
 
-// Open opens a dataset's folder, or that of one split, or that of a split's annotations. It reads which frames there are, and no frame. Strict refuses what is not as declared: frames that
-// are not there, lengths that disagree, annotations outside the episodes; and with an episode, frames that are broken or unlike the others.
-func Open(ctx context.Context, path string, opt dataset.Options) (*Set, error) {
+// Open opens the folder of a dataset, of one split, or of a split's annotations. It lists the frames and reads none. Strict turns
+// differences from the declarations into errors: missing frames, lengths that disagree, annotations outside the episodes. When an
+// episode is read, it also refuses frames that are broken or differ from the others.
+func Open(ctx context.Context, path string, opt dataset.Options) (opened *Set, err error) {
+	defer dataset.WatchedOpen(path, &opened, &err)()
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -194,7 +196,7 @@ func (s *Set) Format() string { return format }
 // Len returns the number of episodes.
 func (s *Set) Len() int { return len(s.episodes) }
 
-// Info returns the rate, the splits, the texts of the annotations as Tasks, how many frames there are, and what is not as declared.
+// Info returns the rate, the splits, the annotation texts as Tasks, the number of frames, and notes about wrong declarations.
 func (s *Set) Info() dataset.Info {
 	info := s.info
 	info.Tasks, info.Splits, info.Notes = slices.Clone(info.Tasks), slices.Clone(info.Splits), slices.Clone(info.Notes)
@@ -202,7 +204,7 @@ func (s *Set) Info() dataset.Info {
 	return info
 }
 
-// Close ends reading. Close twice is fine; frames of episodes cannot be read after it.
+// Close ends reading. Close twice is fine. After it, the frames in episodes cannot be read.
 func (s *Set) Close() error {
 	s.closed.Store(true)
 	return nil

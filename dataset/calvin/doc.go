@@ -1,20 +1,24 @@
-// Package calvin reads datasets in CALVIN's layout: a folder with training and validation, or one of the two, in which each frame is a file of its own,
+// Package calvin reads datasets in CALVIN's layout: a folder with training and validation, or one of the two. Each frame is a file,
 // episode_0000000.npz.
 //
-// The rows of ep_start_end_ids.npy are the episodes, their first frame and their last, inclusive: hours of play, which are the splits "training" and
-// "validation". An episode names the spans of it that are annotated with language: Attributes.Task has their texts, and Attributes.Other["language"] a
-// JSON list of {"task","text","first","last"}, the last two as rows of the episode.
+//	d, err := calvin.Open(ctx, "calvin_debug_dataset/training", dataset.Options{})
+//	e, err := d.Episode(ctx, 0) // e.Stream("rel_actions"), e.MediaStream("rgb_static")
 //
-// The folder of a split's annotations, training/lang_annotations, is a dataset as well: each span is an episode of its own, with its text as the task, as
-// policies are trained on that are told what to do.
+// The rows in ep_start_end_ids.npy are the episodes, as first and last frame, inclusive. An episode is hours of play, and the
+// splits are "training" and "validation". Attributes.Task has the texts of the episode's language annotations.
+// Attributes.Other["language"] has them as a JSON list of {"task","text","first","last"}, where first and last are rows of the
+// episode.
 //
-// Arrays of numbers are streams by their own names, as wide as they are and of the files' dtype: CALVIN's documents say float32, its files have
-// float64. Arrays rgb_ and depth_ are media, raw pixels that are read when they are asked for: "rgb8", "mono8", and otherwise as OpenCV and ROS name
-// them, little-endian: "8UC6" for the six channels of rgb_tactile, "32FC1" for depths in metres.
+// The folder with a split's annotations, training/lang_annotations, is a dataset as well. There each annotated span is an episode
+// with its text as the task, which is the form for policies that follow instructions.
 //
-// The format has no times. CALVIN records 30 frames a second, unless the caller says otherwise; a frame's time is its number's, so that one that is
-// not there, or is broken, leaves a gap.
+// Numeric arrays are streams with their own names, in their own width and dtype. CALVIN's documents declare float32, and its files
+// have float64. The arrays rgb_* and depth_* are media with raw pixels that are read when needed. Encodings are "rgb8", "mono8",
+// and otherwise the little-endian names in OpenCV and ROS: "8UC6" for the six channels in rgb_tactile, "32FC1" for depth in metres.
 //
-// Annotations are pickles, which package pickle reads without running anything. Their embeddings are left out. Frames are read by several goroutines,
-// none of which outlives the call.
+// The format has no times. CALVIN records 30 frames a second, and Options.Rate overrides it. A frame's time follows from its
+// number, so a missing or broken frame leaves a gap.
+//
+// Annotations are pickles. Package pickle reads them without running code. Their embeddings are left out. Several goroutines read
+// frames, and all of them end before the call returns.
 package calvin

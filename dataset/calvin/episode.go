@@ -9,8 +9,9 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Episode reads the numbers of an episode. Images are read when they are asked for. A frame that is not there or is broken is counted in Damage, and
-// so are samples of another type or shape than the array's others; with Strict they are a *dataset.FormatError. None of an episode's frames is one.
+// Episode reads the numbers in an episode. Images are read when they are needed. Missing and broken frames, and samples that differ
+// in type or shape from the array's other samples, are counted in Notes; with Strict they are a *dataset.FormatError. If no frame
+// is left, the error is also a *dataset.FormatError.
 func (s *Set) Episode(ctx context.Context, i int) (_ *dataset.Episode, err error) {
 	defer dataset.Guard("calvin", s.path, &err)()
 	if err := s.checkOpen(); err != nil {

@@ -38,7 +38,7 @@ type Set struct {
 	info   dataset.Info
 }
 
-// Open opens a file. Its separator, header, columns and clock are told by its first 256 KiB.
+// Open opens a file. It finds the separator, header, columns and clock in the first 256 KiB.
 func Open(path string, opt dataset.Options) (*Set, error) {
 	head, whole, ended, err := texttable.ReadHead(path, lookedAt)
 	if err != nil {
@@ -79,7 +79,7 @@ func Open(path string, opt dataset.Options) (*Set, error) {
 	return s, nil
 }
 
-// Info returns the clock, and those that there are besides.
+// Info returns the chosen clock, and all clocks that Options.Clock may select.
 func (s *Set) Info() dataset.Info {
 	info := s.info
 	info.Clocks, info.Attributes, info.Notes = slices.Clone(info.Clocks), maps.Clone(info.Attributes), slices.Clone(info.Notes)

@@ -1,18 +1,24 @@
-// Package csv reads tables of text: fields separated by commas, semicolons, tabs or spaces, a line a row, of which one column is the clock.
+// Package csv reads text tables: one row per line, with fields separated by commas, semicolons, tabs or spaces. One column is the
+// clock.
 //
-// A file is an episode of one stream, "data", of float64: the name is the same in every file, so that a plan for one file of a folder is one for all.
-// Its columns are the file's that hold numbers or truth values; a unit in brackets behind a name, as in "p_RS_R_x [m]", becomes part of Column.Type.
-// A column whose every field is whole is Integer. Columns of text, and empty ones, are left out by name. Fields that are empty, or say NA, null or
-// None, are NaN, and Notes counts them. Four columns that are called as a quaternion are marked as one: q_RS_w, q_RS_x, q_RS_y, q_RS_z; qx to qw.
-// Lines that begin with # or % are comments, except that the last before the rows may be the header.
+//	d, err := csv.Open("run.csv", dataset.Options{Clock: "time_us"}) // an empty Clock takes the default
+//	e, err := d.Episode(ctx, 0)                                      // e.Stream("data")
 //
-// The clock is the first column that is called timestamp, time, t, stamp, ts or the like, alone or with a unit: "#timestamp [ns]", time_us, t_ms;
-// or the last part of a name, as in header.stamp; or a pair sec and nsec (nanosec). It may hold dates as ISO 8601 has them, which are UTC where they
-// have no zone. Timestamps become nanoseconds as their digits say. Where the name says no unit, the first values do: it is the one in which they are
-// dates from 2000 to 2100 at most 100 s apart, else the largest in which steps take a second at most. That is a judgement: Info.Clock and the
-// attribute "clock" tell it, and Options.Clock overrides it by one of Info.Clocks, which also has other columns whose numbers only rise. A file
-// without such a column has no times: its rows are steps, as of any format without times, at Options.Rate a second; so they are with Options.Clock
-// "steps".
+// A file is an episode with one float64 stream, "data". The name is the same for every file, so that one plan fits all files in a
+// folder. Its columns are the file's columns with numbers or booleans. A unit in brackets after a name, as in "p_RS_R_x [m]",
+// becomes part of Column.Type. If all fields in a column are whole numbers, the column is Integer. Text columns and empty columns
+// are left out with a note. A field that is empty, NA, null or None is NaN, and Notes counts it. Four columns with quaternion names
+// are marked as one: q_RS_w, q_RS_x, q_RS_y, q_RS_z, or qx to qw. Lines that begin with # or % are comments, but the last comment
+// before the rows may be the header.
 //
-// A line that is broken, because it has another number of fields or text where numbers are, costs itself alone, and Damage counts it.
+// The clock is the first column with a clock name: timestamp, time, t, stamp, ts and similar names, alone or with a unit
+// ("#timestamp [ns]", time_us, t_ms), also as the last part of a name (header.stamp), or a pair sec and nsec (nanosec). It may hold
+// ISO 8601 dates, which are UTC if they have no zone. Decimal digits are converted to nanoseconds exactly.
+//
+// If the name has no unit, the first values decide: the unit in which they are dates from 2000 to 2100 at most 100 s apart, or else
+// the largest unit in which steps take at most a second. Because this is a guess, Info.Clock and the attribute "clock" report it,
+// and Options.Clock overrides it with one from Info.Clocks. That list also has other columns with rising numbers. A file without
+// such a column has no times: its rows are steps at Options.Rate a second. Options.Clock "steps" selects the same.
+//
+// If a line has another number of fields, or text in a numeric column, only this line is lost, and Notes counts it.
 package csv

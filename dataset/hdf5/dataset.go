@@ -10,19 +10,20 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// Dataset is an array with a name. It may be read from several goroutines.
+// Dataset is an array with a name. Several goroutines may read it.
 type Dataset struct {
 	object
 	Values
 }
 
-// Attr is an attribute: values with a name, of a group, a dataset or a type.
+// Attr is an attribute on a group, a dataset or a type: values with a name.
 type Attr struct {
 	Name string
 	Values
 }
 
-// ChunkRows returns how many rows the chunks of the dataset have, 1 where there are none: rows are best read in multiples of it.
+// ChunkRows returns the number of rows per chunk, or 1 without chunks. Reading multiples of ChunkRows is fastest, because a chunk
+// is decompressed as a whole.
 func (d *Dataset) ChunkRows() int {
 	if c, ok := d.data.(*chunked); ok {
 		return c.dims[0]
@@ -30,7 +31,7 @@ func (d *Dataset) ChunkRows() int {
 	return 1
 }
 
-// Filters returns by which filters chunks were written, the first first.
+// Filters returns the filters of the chunks, in the order of writing; nil without chunks.
 func (d *Dataset) Filters() []Filter {
 	if c, ok := d.data.(*chunked); ok {
 		return slices.Clone(c.filters)

@@ -10,20 +10,20 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Kind is what an element is.
+// Kind is the class of an element's type.
 type Kind uint8
 
-// The kinds. What follows Sequence has no values that are read, only bytes.
+// Kinds of types. From Opaque on, values cannot be converted, and only their bytes can be read.
 const (
 	Int Kind = iota + 1
 	Uint
 	Float
-	Bool      // an enumeration of FALSE and TRUE in one byte, as h5py writes bool
-	String    // of a fixed size
-	VarString // of any length
+	Bool      // an enumeration with FALSE and TRUE in one byte, as h5py writes bool
+	String    // with a fixed size
+	VarString // with a variable length
 	Compound
 	Array
-	Sequence // of any length, of elements that are no characters
+	Sequence // variable length, with elements other than characters
 	Opaque
 	Bitfield
 	Reference
@@ -45,19 +45,19 @@ func (k Kind) String() string {
 type Type struct {
 	Kind   Kind
 	Size   int  // bytes in the file
-	Big    bool // of numbers: the most significant byte comes first
+	Big    bool // numbers have their most significant byte first
 	Enum   []Member
-	Fields []Field // of a compound, in order
-	Dims   []int   // of an array
-	Elem   *Type   // of an array or a sequence
-	Tag    string  // of opaque bytes
+	Fields []Field // for a compound, in order
+	Dims   []int   // for an array
+	Elem   *Type   // for an array or a sequence
+	Tag    string  // for opaque bytes
 
 	padding int    // of strings
 	brain   bool   // a float of 2 bytes is a bfloat16
 	odd     string // why it is not read, or empty
 }
 
-// Member is a value of an enumeration and its name.
+// Member is a value in an enumeration with its name.
 type Member struct {
 	Name  string
 	Value int64
@@ -66,11 +66,11 @@ type Member struct {
 // Field is a member of a compound.
 type Field struct {
 	Name   string
-	Offset int // bytes from the element's first
+	Offset int // bytes from the start of the element
 	Type   *Type
 }
 
-// String names the type: "float32", "int16 big-endian", "string of 7", "compound (t, x, y)".
+// String describes the type: "float32", "int16 big-endian", "string of 7", "compound (t, x, y)".
 func (t *Type) String() string {
 	switch {
 	case t.odd != "":
@@ -104,7 +104,7 @@ func (t *Type) String() string {
 	return t.Kind.String()
 }
 
-// DType returns the dtype of the tensor that Read gives, and false for what it does not read.
+// DType returns the dtype of the tensor that Read returns, or false if Read does not support the type.
 func (t *Type) DType() (tensor.DType, bool) {
 	if t.odd != "" {
 		return 0, false
@@ -134,7 +134,7 @@ func (t *Type) order() binary.ByteOrder {
 	return binary.LittleEndian
 }
 
-// Flat returns the type of the numbers in an array, through arrays of arrays, and the dimensions of all.
+// Flat returns the number type in nested arrays, with the dimensions of all levels.
 func (t *Type) Flat() (*Type, []int) {
 	var dims []int
 	for ; t.Kind == Array; t = t.Elem {

@@ -16,7 +16,7 @@ import (
 
 const magic = "\x89HDF\r\n\x1a\n"
 
-// File is an open file. Its methods, and those of what it holds, may be called from several goroutines, Close apart.
+// File is an open file. Several goroutines may use it and its objects, but Close must be the last call.
 type File struct {
 	*source
 	closer   io.Closer
@@ -30,7 +30,7 @@ type File struct {
 	spent int64                  // bytes of these
 }
 
-// Open opens a file. Close it after use.
+// Open opens a file. The caller closes it.
 func Open(path string) (*File, error) {
 	r, err := storage.Open(context.Background(), path)
 	if err != nil {
@@ -44,7 +44,7 @@ func Open(path string) (*File, error) {
 	return f, nil
 }
 
-// NewReader reads a file of size bytes from r, which must outlive it.
+// NewReader reads a file with size bytes from r, which must stay open.
 func NewReader(r io.ReaderAt, size int64) (*File, error) { return open(r, size, "") }
 
 func open(r io.ReaderAt, size int64, path string) (*File, error) {
@@ -70,7 +70,7 @@ func (s *source) file() (*File, error) {
 	return f, nil
 }
 
-// Close closes what Open opened. Close twice is fine; reading after it is an error that is dataset.ErrClosed.
+// Close closes the file that Open opened. Close twice is fine; reading after it is an error that is dataset.ErrClosed.
 func (f *File) Close() error {
 	f.chunks.close()
 	if f.closer == nil {
@@ -82,13 +82,13 @@ func (f *File) Close() error {
 	return nil
 }
 
-// Root returns the group that holds all others.
+// Root returns the root group.
 func (f *File) Root() *Group { return f.root }
 
-// Size returns how many bytes the file has.
+// Size returns the file size in bytes.
 func (f *File) Size() int64 { return f.size }
 
-// Warnings says what is odd of the file as a whole, and does not hinder reading: that it was not closed, or is cut.
+// Warnings returns problems with the whole file that do not prevent reading: it was not closed, or it is cut.
 func (f *File) Warnings() []string { return slices.Clone(f.warnings) }
 
 func (f *File) warn(format string, args ...any) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/memory"
 )
 
 const (
@@ -23,7 +24,7 @@ var filterNames = map[int]string{
 // filtersRead is in the error of a filter that is not read, with the command of HDF5's tools that writes one that is.
 const filtersRead = "deflate, shuffle, fletcher32 or lzf; h5repack -f GZIP=1 IN OUT makes them deflate"
 
-// Filter is a step by which chunks are written.
+// Filter is a step in the encoding of chunks, such as deflate.
 type Filter struct {
 	ID     int
 	Name   string
@@ -123,6 +124,9 @@ func expand(s *source, what func() string, at int64, data []byte, want int, spac
 	}
 	if want/c.ratio > len(data) {
 		return nil, s.fail(at, dataset.ErrCorrupt, what(), fmt.Sprintf("%d bytes of %s", len(data), f.Name), fmt.Sprintf("enough for %d", want))
+	}
+	if err := memory.Fits(what(), int64(want)); err != nil {
+		return nil, err
 	}
 	out := space.other(data, want)
 	if in, err := c.expand(out, data); err != nil {

@@ -1,5 +1,7 @@
 package hdf5
 
+import "github.com/robocache/robocache/internal/memory"
+
 // shortRun is how many bytes of a chunk lie together in the array where it is quicker to gather rows first.
 const shortRun = 64
 
@@ -26,7 +28,7 @@ func (g *gathered) begin(v *Values, d *chunked, row, lo, hi int) {
 	g.from, g.to = max(row, lo), min(row+d.dims[0], v.space.shape[0], hi)
 	n := (g.to - g.from) * v.perRow() * v.stored
 	if cap(g.buf) < n {
-		g.buf = make([]byte, n)
+		g.buf = memory.Must[byte](v.name, n)
 	}
 	g.data = g.buf[:n]
 }

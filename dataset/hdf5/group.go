@@ -11,22 +11,22 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// LinkKind is how a group names an object.
+// LinkKind is the type of a link from a group to an object.
 type LinkKind uint8
 
-// The kinds of links.
+// Kinds of links.
 const (
 	Hard     LinkKind = iota // by its address
 	Soft                     // by a path in the same file
-	External                 // by a path in another file, which is not followed
-	Other                    // as a program defines
+	External                 // by a path in another file; such links are not followed
+	Other                    // user-defined
 )
 
-// Link is a name in a group.
+// Link is a named entry in a group.
 type Link struct {
 	Name   string
 	Kind   LinkKind
-	Target string // of a soft link, the path; of an external one, the file, a colon and the path
+	Target string // for a soft link the path; for an external link the file, a colon and the path
 
 	addr    uint64
 	created int64    // order of creation; -1 where it is not known
@@ -35,7 +35,7 @@ type Link struct {
 
 // Object is a *Group, a *Dataset or a *NamedType.
 type Object interface {
-	// Path returns the path by which the object was opened.
+	// Path returns the path that opened the object.
 	Path() string
 	// Attrs returns the attributes in name order.
 	Attrs() ([]*Attr, error)
@@ -52,17 +52,18 @@ type object struct {
 
 func (o *object) Path() string { return o.path }
 
-// Group is a group of named objects.
+// Group is a group with named objects.
 type Group struct {
 	object
 	links []Link // in name order
 	lost  error
 }
 
-// Lost says why the group may have had more names or attributes: a file that is cut has lost them. It is nil where the group is whole.
+// Lost returns the reason why names or attributes may be missing from the group, for example a cut file. It is nil if the group is
+// intact.
 func (g *Group) Lost() error { return g.lost }
 
-// NamedType is a type that a file keeps under a name.
+// NamedType is a type that the file stores under a name.
 type NamedType struct {
 	object
 	Type *Type
@@ -71,7 +72,7 @@ type NamedType struct {
 // Links returns the group's links in name order.
 func (g *Group) Links() []Link { return slices.Clone(g.links) }
 
-// Names returns the names in the group, in the order of their bytes: "demo_10" is before "demo_2".
+// Names returns the names in the group in byte order: "demo_10" comes before "demo_2".
 func (g *Group) Names() []string {
 	names := make([]string, len(g.links))
 	for i, l := range g.links {
@@ -80,7 +81,7 @@ func (g *Group) Names() []string {
 	return names
 }
 
-// Created returns the names in the order in which they were created, and false where the file does not say.
+// Created returns the names in creation order, or false if the file does not record it.
 func (g *Group) Created() ([]string, bool) {
 	links := g.Links()
 	slices.SortStableFunc(links, func(a, b Link) int { return cmp.Compare(a.created, b.created) })
@@ -93,7 +94,7 @@ func (g *Group) Created() ([]string, bool) {
 	return names, true
 }
 
-// Has reports whether the group itself has a name.
+// Has reports whether the group contains a name.
 func (g *Group) Has(name string) bool { return g.find(name) != nil }
 
 func (g *Group) find(name string) *Link {
@@ -104,10 +105,10 @@ func (g *Group) find(name string) *Link {
 	return &g.links[i]
 }
 
-// Group returns the group at a path from here, "a/b/c", or from the root, "/a/b/c".
+// Group returns the group at a relative path, "a/b/c", or at an absolute one, "/a/b/c".
 func (g *Group) Group(path string) (*Group, error) { return objectAt[*Group](g, path, "a group") }
 
-// Dataset returns the dataset at a path from here or from the root.
+// Dataset returns the dataset at a relative or absolute path.
 func (g *Group) Dataset(path string) (*Dataset, error) {
 	return objectAt[*Dataset](g, path, "a dataset")
 }
@@ -138,8 +139,8 @@ func describe(o Object) string {
 // maxLinks is how many soft links may lead to an object.
 const maxLinks = 16
 
-// Open returns the object at a path from here or from the root. A name that is not there is an error that is dataset.ErrNotFound, an external link
-// one that is dataset.ErrUnsupported.
+// Open returns the object at a relative or absolute path. If a name is missing, the error is dataset.ErrNotFound; for an external
+// link it is dataset.ErrUnsupported.
 func (g *Group) Open(path string) (Object, error) {
 	left := maxLinks
 	return g.open(path, &left)
@@ -187,8 +188,9 @@ func (g *Group) child(name string, left *int) (Object, error) {
 	return nil, g.f.fail(-1, dataset.ErrUnsupported, path, "a link that a program defines", "a hard or a soft one")
 }
 
-// Walk calls fn for each object below the group, in name order, a group before what is in it, each once however many links it has. In a group hard
-// links go before others, so that an object has the name by which it was made rather than that of a soft link beside it. Where one cannot be opened, fn is told the error. An error that fn returns ends the walk, except [fs.SkipDir], which passes over what is in a group.
+// Walk calls fn for each object below the group, in name order. A group comes before its content, and each object comes once even
+// if it has several links. Hard links come before soft links, so an object appears under its original name. If an object cannot be
+// opened, fn gets the error. If fn returns an error, Walk stops and returns it; [fs.SkipDir] only skips the content of a group.
 func (g *Group) Walk(fn func(path string, o Object, err error) error) error {
 	return g.walk(map[uint64]bool{g.header.addr: true}, fn)
 }

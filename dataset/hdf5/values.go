@@ -8,11 +8,12 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/memory"
 	"github.com/robocache/robocache/internal/raw"
 	"github.com/robocache/robocache/tensor"
 )
 
-// Values is what a dataset or an attribute holds. Rows are its parts along the first dimension; what has no dimensions is one row.
+// Values are the elements in a dataset or an attribute. A row is a part along the first dimension; a scalar is one row.
 type Values struct {
 	f      *File
 	name   string // for errors
@@ -34,13 +35,13 @@ type stored interface {
 	whole(v *Values, lo, hi int) (bool, error)
 }
 
-// Shape returns the dimensions. Those of an array in each element are not among them; Read appends them.
+// Shape returns the dimensions, without the dimensions of arrays in each element; Read appends those.
 func (v *Values) Shape() []int { return slices.Clone(v.space.shape) }
 
-// Type returns the type of the elements.
+// Type returns the element type.
 func (v *Values) Type() *Type { return v.typ }
 
-// IsNull reports whether the file says that there are no elements, not even one without dimensions. The shape is then [0].
+// IsNull reports whether the file declares that there are no elements, not even a scalar. The shape is then [0].
 func (v *Values) IsNull() bool { return v.space.empty }
 
 // Len returns the number of rows.
@@ -64,7 +65,7 @@ func (v *Values) fail(kind error, msg, got, want string) *dataset.FormatError {
 	return v.f.fail(v.at, kind, v.name+msg, got, want)
 }
 
-// Field returns the values of one field of a compound. A field in a field is that of the first one's values.
+// Field returns the values of one field in a compound. For a nested field, call Field again on the result.
 func (v *Values) Field(name string) (*Values, error) {
 	for _, f := range v.typ.Fields {
 		if f.Name == name {
@@ -114,13 +115,14 @@ func (v *Values) check(lo, hi, n int) (int, error) {
 	if row > 0 && hi-lo > most/row/n {
 		return 0, v.fail(dataset.ErrTooLarge, "", fmt.Sprintf("%d rows of %d elements, %d bytes each", hi-lo, row, n), fmt.Sprintf("at most %d bytes at once, of a file of %d", most, v.f.size))
 	}
-	return (hi - lo) * row, nil
+	return (hi - lo) * row, memory.Fits(v.name, int64(hi-lo)*int64(row*n))
 }
 
 // Read returns all numbers.
 func (v *Values) Read() (*tensor.Tensor, error) { return v.Rows(0, v.Len()) }
 
-// Rows returns the numbers of rows lo to hi, of the dtype that Type says. It reads only the chunks that hold these rows, all of each.
+// Rows returns the numbers in rows lo to hi-1, with the dtype that Type.DType returns. It reads only the chunks that contain these
+// rows.
 func (v *Values) Rows(lo, hi int) (*tensor.Tensor, error) {
 	n, err := v.check(lo, hi, max(v.typ.Size, 8))
 	if err != nil {
@@ -177,7 +179,7 @@ func (v *Values) direct(lo, hi int, out []byte) (bool, error) {
 	return false, nil
 }
 
-// Raw returns the bytes of rows lo to hi as they are in the file, filters undone.
+// Raw returns the bytes of rows lo to hi-1 as stored, after the filters are undone.
 func (v *Values) Raw(lo, hi int) ([]byte, error) {
 	n, err := v.check(lo, hi, v.typ.Size)
 	if err != nil {
@@ -224,7 +226,7 @@ func (v *Values) Raw(lo, hi int) ([]byte, error) {
 // ReadStrings returns all strings, in row-major order.
 func (v *Values) ReadStrings() ([]string, error) { return v.Strings(0, v.Len()) }
 
-// Strings returns the strings of rows lo to hi, in row-major order, without what fills them up to their size.
+// Strings returns the strings in rows lo to hi-1, in row-major order, without padding.
 func (v *Values) Strings(lo, hi int) ([]string, error) {
 	base, dims := v.typ.Flat()
 	if v.err == nil && base.Kind != String && base.Kind != VarString {
@@ -241,7 +243,8 @@ func (v *Values) Strings(lo, hi int) ([]string, error) {
 	})
 }
 
-// Bytes returns elements of variable length in rows lo to hi, in row-major order: strings whole, sequences as their elements are in the file.
+// Bytes returns the variable-length elements in rows lo to hi-1, in row-major order: strings as bytes, sequences as their stored
+// elements.
 func (v *Values) Bytes(lo, hi int) ([][]byte, error) {
 	base, dims := v.typ.Flat()
 	if v.err == nil && base.Kind != Sequence && base.Kind != VarString {

@@ -1,11 +1,15 @@
-// Package isaaclab reads demonstrations in the HDF5 layout of Isaac Lab: a group data with a group demo_N for each episode, as robomimic has it,
-// with the simulation's states in groups of groups.
+// Package isaaclab reads demonstrations in the HDF5 layout of Isaac Lab: a group data with a group demo_N for each episode, like
+// robomimic, and with the simulation's states in nested groups.
 //
-// A file is told from robomimic's by a demonstration that has a group initial_state, or states as a group, or by sim_args in env_args. Of an episode
-// every dataset of numbers [T] or [T,D] is a stream that is called as the file has it: "actions", "obs/eef_pos",
-// "states/articulation/robot/joint_position". Images are media. What initial_state holds is one row, of before the first step, and is left out by
-// name; so is what has another length than actions. What is beside the demonstrations is named by the dataset's attribute "other objects".
+//	d, err := isaaclab.Open("dataset.hdf5", dataset.Options{})
+//	e, err := d.Episode(ctx, 0) // e.Stream("actions"), e.Stream("states/articulation/robot/joint_position")
 //
-// The attribute success of a demonstration is Attributes.Success. Timestamps beside the data are its clock. Otherwise the rate is
-// 1/(dt*decimation) of sim_args in the file's env_args, else that of the caller; else the timestamps count steps, a second each.
+// A file is Isaac Lab's instead of robomimic's if a demonstration has a group initial_state or a group states, or if env_args
+// contains sim_args. Every numeric dataset [T] or [T,D] in an episode is a stream with its name in the file: "actions",
+// "obs/eef_pos", "states/articulation/robot/joint_position". Images are media. initial_state is one row from before the first step,
+// so it is left out with a note, and so is data with another length than actions. The dataset's attribute "other objects" names
+// objects outside the demonstrations.
+//
+// The attribute success is Attributes.Success. If timestamps are stored next to the data, they are the clock. Otherwise the rate is
+// Options.Rate, or else 1/(dt*decimation) from sim_args in env_args. Without a rate the timestamps count steps of one second.
 package isaaclab

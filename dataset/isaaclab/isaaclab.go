@@ -29,7 +29,7 @@ var layout = h5episode.Layout{
 
 func init() { layout.Register() }
 
-// Open opens a file. One of another layout is an error that is dataset.ErrUnsupported.
+// Open opens a file. If the file has another layout, the error is dataset.ErrUnsupported.
 func Open(path string, opt dataset.Options) (dataset.Dataset, error) { return layout.Open(path, opt) }
 
 // fits looks into the first demonstrations, since one may be broken.

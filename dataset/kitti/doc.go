@@ -1,13 +1,17 @@
-// Package kitti reads the point clouds of the KITTI data sets, and of those that followed them: files of nothing but
-// float32 numbers in little-endian order, x, y, z and the features of one point after the other.
+// Package kitti reads point clouds in the format of the KITTI data sets and their successors: files with little-endian float32
+// numbers only, x, y, z and the features for one point after the other.
 //
-// A file does not say how many numbers a point has, and one number more would turn features into coordinates without a sign of it. Options.Columns
-// names them. Without it the reader knows four kinds: x, y, z; with intensity, as KITTI has it; with intensity and ring, as nuScenes (.pcd.bin) has
-// it; and with the time within the sweep besides. It takes one if the size allows it, its columns hold what they are called (coordinates within
-// 10 km, intensities that are not negative, rings as small whole numbers, times that pass), and rows of its width, of all widths up to 16 numbers,
-// have columns that differ from one another and do not change from point to point. Where that is none, as with a handful of points, it returns an
-// error that names what is possible.
+//	c, err := kitti.ReadFile("000000.bin", kitti.Options{Columns: []string{"x", "y", "z", "intensity"}})
 //
-// That is a judgement of numbers, and can be wrong. It is meant to find the width of scans as sensors and surfaces make them. It cannot tell a
-// feature from another that holds the like: labels may pass for intensities or rings, and second returns beside the first for points.
+// A file does not declare how many numbers a point has, and a wrong count would turn features into coordinates unnoticed.
+// Options.Columns names the numbers. Without it the reader tries four layouts: x, y, z; the same with intensity, as in KITTI; with
+// intensity and ring, as in nuScenes (.pcd.bin); and with the time within the sweep as a sixth number.
+//
+// The reader accepts a layout if the size is a multiple of its width, if the values fit the columns, and if the width explains the
+// numbers better than every other width up to 16. Values fit if coordinates are within 10 km, intensities are not negative, rings
+// are small whole numbers and times increase. If no layout passes, for example for a handful of points, the error names the
+// possible layouts.
+//
+// This statistical test can be wrong. It finds the width for typical scans from real sensors. It cannot distinguish features with
+// similar values: labels may pass for intensities or rings, and second returns next to the first may pass for points.
 package kitti

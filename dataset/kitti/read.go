@@ -12,16 +12,16 @@ import (
 	"github.com/robocache/robocache/internal/records"
 )
 
-// Options say what a file holds, which it does not say itself, and how strict the reader is.
+// Options describe the layout of a file, which the file does not declare, and the strictness.
 type Options struct {
-	// Columns are the names of a point's numbers: x, y and z, anywhere among them, and features. Nil leaves it to the reader to find them.
+	// Columns are the names of a point's numbers: x, y and z in any place, and features. If it is nil, the reader guesses them.
 	Columns []string
 	// Strict refuses a file that ends inside a point.
 	Strict bool
 }
 
-// ReadFile reads a file. Without Columns, one whose name ends in ".pcd.bin" has nuScenes' five. A *dataset.FormatError carries the path, and so
-// does the damage.
+// ReadFile reads a file. If Columns is nil and the name ends in ".pcd.bin", the file has nuScenes' five columns. A
+// *dataset.FormatError and the damage notes contain the path.
 func ReadFile(path string, opt Options) (*dataset.Cloud, error) {
 	return records.ReadFile(path, func(data []byte) (*dataset.Cloud, error) {
 		if opt.Columns == nil && strings.HasSuffix(strings.ToLower(path), ".pcd.bin") {
@@ -39,9 +39,9 @@ func Read(r io.Reader, opt Options) (*dataset.Cloud, error) {
 	return records.Read(r, func(data []byte) (*dataset.Cloud, error) { return Parse(data, opt) })
 }
 
-// Parse reads a file's bytes. It keeps no reference to them. Where no columns are given and none, or more than one list of them, can be what the
-// numbers are, it returns a *dataset.FormatError that is dataset.ErrUnsupported; columns that are none are a *dataset.CloudError. Of a file that
-// ends inside a point it keeps the whole ones, and counts that one as damage; where there are none, or with opt.Strict, it returns a
+// Parse reads the bytes of a file, and keeps no reference to them. If Columns is nil and no layout fits, or several do, it returns
+// a *dataset.FormatError that is dataset.ErrUnsupported. If Columns is invalid, the error is a *dataset.CloudError. If the file
+// ends inside a point, that point is counted as damage. If there is no whole point, or with opt.Strict, the error is a
 // *dataset.FormatError that is dataset.ErrTruncated.
 func Parse(data []byte, opt Options) (*dataset.Cloud, error) {
 	names := opt.Columns
@@ -60,6 +60,9 @@ func Parse(data []byte, opt Options) (*dataset.Cloud, error) {
 	set, err := records.NewSet(fields, n)
 	if slices.Contains(names, "") {
 		err = errors.New("a name of no letters")
+	}
+	if records.NoRoom(err) {
+		return nil, err
 	}
 	if err != nil {
 		return nil, &dataset.CloudError{Arg: "Columns", Kind: dataset.ErrOption, Got: err.Error(), Want: "x, y and z, and each name once"}

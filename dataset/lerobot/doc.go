@@ -1,38 +1,45 @@
-// Package lerobot reads datasets of LeRobot, versions 2.0, 2.1 and 3.0: a folder with meta/info.json, tables in Parquet, and videos in mp4.
+// Package lerobot reads LeRobot datasets, versions 2.0, 2.1 and 3.0: a folder with meta/info.json, Parquet tables, and mp4 videos.
 //
-// Of an episode every feature of numbers is a stream [T,D] that is called as the dataset has it, "observation.state", with the names of
-// info.json as columns. A feature of more than one dimension is flattened, and its columns are called by their indices, "[0][2]", unless
-// it has a name for each. Values are cast to the type that info.json declares, as LeRobot does when it loads a table, and values that
-// change are counted in Notes. A declared type of whole numbers that does not hold all values is not taken. Values are f32 where that
-// holds the type, else f64; null values are NaN and counted. The columns timestamp, frame_index, episode_index, index and task_index are
-// no streams: they give the clock and the task, and are checked. A task that changes within an episode makes a stream task_index as well,
-// of places in Info.Tasks. A text that all rows share is an attribute; one that changes has a line for each change, "7: lift the cup"
-// from row 7 on. Other columns are left out by name.
+//	d, err := lerobot.Open(ctx, "pusht", lerobot.Options{})
+//	e, err := d.Episode(ctx, 0) // e.Stream("observation.state"), e.MediaStream("observation.images.top")
 //
-// LeRobot writes the timestamps as frame_index/fps in float32. The clock is therefore round(frame_index*1e9/fps) ns, exact. An episode whose
-// timestamps depart from that by more than 0.1 ms, LeRobot's own tolerance, and by more than float32 rounds, has them as its clock, and a remark in
-// Notes says so. If each of their steps is that of frame_index/fps within this tolerance, LeRobot takes the rows by number, so the clock is
-// frame_index/fps from the first timestamp on. Options.Clock chooses one of the two for all episodes, or the column capture_time where there is
-// one: nanoseconds, which a Writer keeps of a recording, and capture_time.<camera> of a camera's frames. Without frame_index the rows are counted.
+// Every numeric feature is a stream [T,D] with its name in the dataset, "observation.state", and the column names in info.json. A
+// feature with several dimensions is flattened; its columns are named by their indices, "[0][2]", unless it has a name for each.
+// Values are cast to the type that info.json declares, as LeRobot does, and Notes counts the values that change. If a declared
+// whole-number type cannot hold all values, it is ignored. Values are f32 if it holds the type, else f64. Null values are NaN and
+// counted.
 //
-// Episodes are those that there is data of. In version 2 an episode is the file of its number; in version 3 it is the rows with its episode_index,
-// wherever they lie, and meta/episodes is only compared with that. LeRobot itself goes by position: there a missing row shifts every episode behind
-// it. What is declared and not there or not so is in Info.Notes. A data file that cannot be read, such as one that a killed recorder left without
-// its footer, costs the episodes in it: they are there, and reading one gives the file's error.
+// The columns timestamp, frame_index, episode_index, index and task_index are no streams: they provide the clock and the task, and
+// are checked. If the task changes within an episode, task_index is a stream too, with indices into Info.Tasks. A text that is
+// equal in all rows is an attribute. A text that changes has a line for each change, for example "7: lift the cup" from row 7 on.
+// Other columns are left out with a note. With Options.Lists, the language columns are Episode.Lists, which package write takes.
 //
-// Videos and images are media, whose frames are read when they are asked for. Their Times are those of the rows, for that is how LeRobot pairs them.
-// The frame of a row is found by its time in the file: the one nearest to the row's timestamp, counted from where the episode begins, if it is within
-// half the time of a frame. Damage counts frames that are more than 0.1 ms from their rows, rows without a frame and frames without a row. Where the
-// file's times are not the rows' at all, or have drifted so far that an episode begins with a frame of another, frames are counted instead, and Damage
-// says that too. What is broken in a video is told by the episodes that lack frames of it. An image without bytes is read from its path within the
-// dataset.
+// LeRobot writes timestamps as frame_index/fps in float32. The clock is therefore round(frame_index*1e9/fps) ns, which is exact. If
+// an episode's timestamps differ from this by more than 0.1 ms, LeRobot's own tolerance, and by more than float32 rounding, they
+// are the clock, and Notes has a remark. If only the first timestamp differs and the steps agree within the tolerance, the clock is
+// frame_index/fps from the first timestamp on, because LeRobot pairs rows by number. Options.Clock selects "frame_index" or
+// "timestamp" for all episodes, or the column capture_time if it exists: nanoseconds that a Writer keeps from a recording, with
+// capture_time.<camera> for a camera's frames. Without frame_index the rows are counted.
 //
-// Read: Parquet as package internal/parquet lists it; videos of h264, hevc, av1, vp9, vp8 and mpeg4 in mp4; images of JPEG and PNG.
-// Pixels of more than 8 bits in videos and TIFF, which LeRobot writes for depth, are read as they are encoded and not decoded. Refused:
-// storage formats other than Parquet, such as Lance.
+// The episodes are found in the data. In version 2 an episode is the file with its number. In version 3 it is the rows with its
+// episode_index, in any place, and meta/episodes is only compared with them. LeRobot itself uses positions, so a missing row shifts
+// every later episode there. Declarations that contradict the data are in Info.Notes. If a data file cannot be read, for example
+// because a killed recorder left no footer, its episodes exist, and reading one returns the file's error.
 //
-// The slices that GR00T names in meta/modality.json are attributes of the dataset: "modality.state.left_arm" is "observation.state[0:7]".
+// Videos and images are media, and their frames are read when needed. Their Times are the row times, because LeRobot pairs frames
+// with rows. A row's frame is the one with the nearest time in the video, counted from the episode's start, if it is within half a
+// frame period. Notes counts frames more than 0.1 ms from their rows, rows without a frame, and frames without a row. If the
+// video's times do not match the rows, or have drifted so far that an episode would begin with another episode's frame, frame n
+// belongs to row n instead, and Notes reports it. Damage in a video is reported by the episodes that lose frames. An image without
+// bytes is read from its path in the dataset.
 //
-// A dataset takes some hundred bytes of memory for each episode. Reading an episode takes memory in proportion to its rows: other rows of a file are
-// decoded a page at a time. Four data files and sixteen videos are kept open at most.
+// Supported: Parquet as listed in package internal/parquet; videos with h264, hevc, av1, vp9, vp8 and mpeg4 in mp4; JPEG and PNG
+// images. Videos with more than 8 bits and TIFF, which LeRobot writes for depth, are returned encoded and not decoded. Not
+// supported: storage formats other than Parquet, such as Lance.
+//
+// The slices that GR00T names in meta/modality.json are attributes of the dataset: "modality.state.left_arm" is
+// "observation.state[0:7]".
+//
+// A dataset takes some hundred bytes of memory per episode. Reading an episode takes memory in proportion to its rows, because
+// other rows in the file are decoded one page at a time. At most four data files and sixteen videos are open.
 package lerobot

@@ -11,8 +11,8 @@ import (
 	"github.com/robocache/robocache/internal/parquet"
 )
 
-// Episode reads episode i: its numbers. Its frames are read when they are asked for. A column that is broken costs itself and is counted in Damage;
-// an episode of which no column can be read is an error.
+// Episode reads the numbers in episode i. Its frames are read when they are needed. A broken column loses only itself, and Notes
+// counts it. If no column can be read, the result is an error.
 func (s *Set) Episode(ctx context.Context, i int) (_ *dataset.Episode, err error) {
 	defer dataset.Guard("lerobot", s.root, &err)()
 	if i < 0 || i >= len(s.episodes) {
@@ -104,6 +104,12 @@ func (r *reader) column(ctx context.Context, first *parquet.File, name string) e
 		return r.video(ctx, name)
 	case c.Kind == parquet.Images, c.Kind == parquet.Texts && c.Rank == 0 && f != nil && f.DType == "image":
 		return r.images(ctx, name, f)
+	case r.set.opt.Lists && slices.Contains(layout.Language, name):
+		v, err := r.values(ctx, name)
+		if v != nil {
+			r.e.Lists = append(r.e.Lists, dataset.ListStream{Name: name, Times: r.times, Rows: v.Lists})
+		}
+		return err
 	case c.Kind == parquet.Other:
 		r.leave(name, r.rows, dataset.CodeValueType, dataset.Detail{Got: c.Type})
 		return nil

@@ -66,9 +66,10 @@ const (
 	maxVideos = 16
 )
 
-// Open opens a dataset: its folder, or its meta/info.json. It reads what the dataset says of itself and the footers of all data files, and finds out
-// which rows are of which episode. A version other than 2.x and 3.x, or a storage other than Parquet, is dataset.ErrUnsupported.
-func Open(ctx context.Context, path string, opt Options) (*Set, error) {
+// Open opens a dataset by its folder, or by its meta/info.json. It reads the declarations and the footers of all data files, and
+// finds the rows of each episode. If the version is not 2.x or 3.x, or the storage is not Parquet, the error is
+// dataset.ErrUnsupported.
+func Open(ctx context.Context, path string, opt Options) (opened *Set, err error) {
 	header := storage.Join(path, "meta", "info.json")
 	root := path
 	if st, err := storage.Stat(ctx, path); err != nil {
@@ -76,6 +77,7 @@ func Open(ctx context.Context, path string, opt Options) (*Set, error) {
 	} else if !st.IsDir() {
 		header, root = path, storage.Join(storage.Dir(path), "..")
 	}
+	defer dataset.WatchedOpen(root, &opened, &err)()
 	rows, err := readDataset(ctx, root, header, opt)
 	if err != nil {
 		return nil, err

@@ -8,7 +8,8 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// Modality returns the text of meta/modality.json, with which GR00T finds its parts of states and actions; nil of a dataset without.
+// Modality returns the text of meta/modality.json, where GR00T finds its parts of states and actions; nil if the dataset has no
+// such file.
 func (s *Set) Modality(ctx context.Context) (_ []byte, err error) {
 	defer dataset.Watched(s.root, &err)()
 	path := s.path(layout.ModalityFile)

@@ -20,8 +20,9 @@ const (
 	clockCaptured = "capture_time"
 )
 
-// Options are dataset's. Strict refuses a dataset with a problem in Info.Notes, and an episode with Damage. Rate goes before fps of info.json, and the
-// timestamps are not compared with it then. Clock is "frame_index" or "timestamp", or "capture_time" where there is such a column.
+// Options are the options of package dataset. Strict refuses a dataset with a problem in Info.Notes, and an episode with damage.
+// Rate overrides fps in info.json, and the timestamps are then not compared with it. Clock is "frame_index" or "timestamp", or
+// "capture_time" if the column exists.
 type Options = dataset.Options
 
 // Set is an open dataset. Its methods may be called from any goroutine.
@@ -65,7 +66,7 @@ func (s *Set) Name() string {
 // Format returns "lerobot".
 func (s *Set) Format() string { return "lerobot" }
 
-// Info returns what the dataset says of itself, the rows that there are, and what is not as it says.
+// Info returns the declarations, the number of rows in the data, and notes about contradictions.
 func (s *Set) Info() dataset.Info {
 	info := s.info
 	info.Features, info.Tasks, info.Clocks = slices.Clone(info.Features), slices.Clone(info.Tasks), slices.Clone(info.Clocks)
@@ -73,10 +74,10 @@ func (s *Set) Info() dataset.Info {
 	return info
 }
 
-// Len returns the number of episodes that there are.
+// Len returns the number of episodes in the data.
 func (s *Set) Len() int { return len(s.episodes) }
 
-// Weights returns how many rows each episode has.
+// Weights returns the number of rows in each episode.
 func (s *Set) Weights() []int64 {
 	list := make([]int64, len(s.episodes))
 	for i := range s.episodes {
@@ -85,7 +86,7 @@ func (s *Set) Weights() []int64 {
 	return list
 }
 
-// Close closes the files. Close twice is fine. Episodes that were read stay; their frames cannot be read any more.
+// Close closes the files. Close twice is fine. Numbers in episodes stay valid; frames can no longer be read.
 func (s *Set) Close() error {
 	s.data.Close()
 	s.videos.Close()

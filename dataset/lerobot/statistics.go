@@ -13,8 +13,8 @@ import (
 	"github.com/robocache/robocache/internal/summary"
 )
 
-// Stated returns the statistics of meta/stats.json, or of version 2.1 those of meta/episodes_stats.jsonl, joined over the episodes that there is data of.
-// The columns of bookkeeping are left out. Without either file it is nil; of a file that has none it is empty.
+// Stated returns the statistics in meta/stats.json, or for version 2.1 those in meta/episodes_stats.jsonl, merged over the episodes
+// in the data. Index columns are left out. Without the file the list is nil; if the file contains no statistics, the list is empty.
 func (s *Set) Stated(ctx context.Context) (list []dataset.Stated, notes dataset.Notes, err error) {
 	read, where := s.statedOfAll, "meta/stats.json"
 	if s.header.major == 2 && s.header.version != "v2.0" {

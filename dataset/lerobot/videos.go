@@ -197,8 +197,8 @@ func rateOf(track *mp4.Track) float64 {
 	return float64(last) * float64(timescale) / float64(to-from)
 }
 
-// Cut returns rows from to to-1 of a media stream that is the video of a LeRobot dataset, with their own times, so that a Writer copies its frames; and
-// false if it is no such stream, which nobody can copy from.
+// Cut returns rows from to to-1 of a media stream that is a video in a LeRobot dataset. The result has its own times, and a Writer
+// copies its frames without encoding them. Cut returns false for other media streams, because their frames cannot be copied.
 func Cut(m *dataset.Media, from, to int) (cut dataset.Media, ok bool) {
 	source, ok := m.Source.(*footage.Source)
 	if !ok || from < 0 || from > to || to > len(source.Frames) {

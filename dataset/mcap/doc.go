@@ -1,19 +1,23 @@
-// Package mcap reads and writes MCAP files: recordings of the messages of many topics.
+// Package mcap reads and writes MCAP files, which record messages on many topics.
 //
-// As a dataset, a file is one episode, of which each topic is a stream; docs/robot-logs.md says what messages become, the same for all logs. Files with
-// an index are read by it, others are scanned; messages that no index mentions are found too. Chunks are decompressed (zstd, lz4) and checked by their
-// CRC, and the summary by its own. That of the data section is not checked, since it would take the whole file at once, nor are those of
-// attachments, which are named and not read. What is broken costs itself: a chunk, a record, a message. A file that was cut gives its whole chunks, and
-// the whole records of the last one.
+//	d, err := mcap.Open(ctx, "run.mcap", dataset.Options{Clock: "header"})
+//	e, err := d.Episode(ctx, 0) // e.Stream("/imu"), e.MediaStream("/camera/image_raw/compressed")
 //
-// [Writer] writes records in chunks, with indexes and a summary, and [Writer.Episode] an episode:
+// As a dataset, a file is one episode, and each topic becomes one or more streams. docs/robot-logs.md describes the conversion,
+// which is the same for all logs. Files with an index are read by it, others are scanned; messages that the index lacks are found
+// too. Chunks are decompressed (zstd, lz4), and their CRC and the summary's CRC are verified. The data section's CRC is not
+// verified, because that would require reading the whole file at once. Attachments are listed and not read. Broken data loses only
+// itself: a chunk, a record or a message. If a file was cut, its whole chunks are read, and the whole records in the last one.
+//
+// [Writer] writes records in chunks, with indexes and a summary, and [Writer.Episode] writes an episode:
 //
 //	err := mcap.WriteFile("run.mcap", mcap.WriterOptions{}, func(w *mcap.Writer) error {
 //		return w.Episode(ctx, episode, mcap.Protobuf)
 //	})
 //
-// Read: chunks without compression, of zstd and of lz4; schemas ros1msg, ros2msg, ros2idl, omgidl, protobuf and jsonschema, and JSON
-// without a schema. Refused with ErrUnsupported: other compressions. Channels of other encodings are left out.
+// Supported: chunks without compression, with zstd and with lz4; schemas ros1msg, ros2msg, ros2idl, omgidl, protobuf and
+// jsonschema, and JSON without a schema. Other compressions are an error that is ErrUnsupported. Channels with other encodings are
+// left out with a note.
 //
 // The format is described at https://mcap.dev/spec.
 package mcap

@@ -15,17 +15,17 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Encoding is how the messages of an episode are encoded.
+// Encoding is the message encoding that Writer.Episode uses.
 type Encoding uint8
 
-// The encodings. Protobuf keeps every number to the bit. JSON keeps every number too, as the shortest text that is read back as it, but of NaN only that it
-// is one: "NaN", and "Infinity" and "-Infinity", are texts.
+// Encodings. Protobuf keeps every number bit for bit. JSON keeps every number as the shortest text that reads back as the same
+// number; NaN and infinities are the texts "NaN", "Infinity" and "-Infinity", so a NaN loses its payload bits.
 const (
 	Protobuf Encoding = iota
 	JSON
 )
 
-// String returns what the format calls it: "protobuf", "json".
+// String returns the format's name for the encoding: "protobuf", "json".
 func (e Encoding) String() string {
 	if e == JSON {
 		return "json"
@@ -88,13 +88,17 @@ func (h *tracks) Pop() any {
 	return last
 }
 
-// Episode writes an episode: each stream as a channel of its name, whose messages have a field for each column, images and video as foxglove.RawImage,
-// foxglove.CompressedImage or foxglove.CompressedVideo, and clouds as foxglove.PointCloud. Messages are in the order of their time, which is both their log
-// time and publish time. Columns, and the attributes, are in metadata as well, so that the episode is read back as it was: but for timestamps in seconds,
-// which are rounded to nanoseconds, for samples out of order, which are sorted, for float16 and bfloat16, which become float32, for streams without
-// samples, and for a stream NAME.valid of the columns valid and age beside a stream NAME: samples of NAME that it calls not valid are no samples for who
-// reads the file. What MCAP has no place for, such as times before 1970, is an *Error of "stream NAME", "media NAME" or "clouds NAME", before anything
-// is written.
+// Episode writes an episode. Each stream becomes a channel with its name and one message field per column. Images and video become
+// foxglove.RawImage, foxglove.CompressedImage or foxglove.CompressedVideo, and clouds become foxglove.PointCloud. Messages are
+// sorted by time, which is both their log time and publish time.
+//
+// Columns and attributes are also written as metadata, so reading the file returns the same episode, with these exceptions:
+// timestamps in seconds are rounded to nanoseconds; samples out of order are sorted; float16 and bfloat16 become float32; streams
+// without samples are lost. A stream NAME.valid with the columns valid and age next to a stream NAME is a mask: readers skip the
+// samples that it marks invalid.
+//
+// If MCAP cannot hold something, such as times before 1970, Episode returns an *Error about "stream NAME", "media NAME" or "clouds
+// NAME" before it writes anything.
 func (w *Writer) Episode(ctx context.Context, e *dataset.Episode, encoding Encoding) error {
 	if encoding > JSON {
 		return &Error{"episode", dataset.ErrOption, fmt.Sprintf("encoding %d", encoding), "Protobuf or JSON"}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/logs/topics"
+	"github.com/robocache/robocache/internal/memory"
 	"github.com/robocache/robocache/storage"
 )
 
@@ -375,7 +376,10 @@ func (l *fileLog) message(ctx context.Context, at topics.At) ([]byte, error) {
 		if op != OpMessage || n > uint64(p.size-at.Offset-headSize) || n < messageHead {
 			return nil, wrong
 		}
-		b := make([]byte, n-messageHead)
+		b, err := memory.Make[byte]("message", int(n-messageHead))
+		if err != nil {
+			return nil, err
+		}
 		return b, readAt(file, b, p.at+at.Offset+headSize+messageHead)
 	}
 	var data []byte

@@ -29,7 +29,7 @@ func init() {
 	}
 }
 
-// Open opens a file, which is one episode.
+// Open opens a file as a dataset with one episode.
 func Open(ctx context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {
 	info, _, err := topics.Check(ctx, opt)
 	if err != nil {

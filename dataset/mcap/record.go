@@ -4,13 +4,13 @@ import (
 	"fmt"
 )
 
-// Magic begins and ends a file.
+// Magic is the text at the beginning and the end of a file.
 const Magic = "\x89MCAP0\r\n"
 
-// Opcode says what a record is.
+// Opcode is the type of a record.
 type Opcode uint8
 
-// The opcodes. Those from 0x80 on are private; the others are reserved.
+// Opcodes. Those from 0x80 on are private; the others are reserved.
 const (
 	OpHeader          Opcode = 0x01
 	OpFooter          Opcode = 0x02
@@ -32,7 +32,7 @@ const (
 var opcodeNames = [...]string{"", "Header", "Footer", "Schema", "Channel", "Message", "Chunk", "MessageIndex", "ChunkIndex", "Attachment", "AttachmentIndex",
 	"Statistics", "Metadata", "MetadataIndex", "SummaryOffset", "DataEnd"}
 
-// String returns the record's name: "ChunkIndex"; "0x80" of one that has none.
+// String returns the record's name, such as "ChunkIndex", or "0x80" for an opcode without a name.
 func (o Opcode) String() string {
 	if int(o) < len(opcodeNames) && o > 0 {
 		return opcodeNames[o]
@@ -40,9 +40,9 @@ func (o Opcode) String() string {
 	return fmt.Sprintf("0x%02x", uint8(o))
 }
 
-// Record is one of *Header, *Footer, *Schema, *Channel, *Message, *Chunk, *MessageIndex, *ChunkIndex, *Attachment, *AttachmentIndex, *Statistics,
-// *Metadata, *MetadataIndex, *SummaryOffset and *DataEnd. Offsets count bytes from the file's beginning, unless named otherwise; times are
-// nanoseconds, as a rule since 1970.
+// Record is *Header, *Footer, *Schema, *Channel, *Message, *Chunk, *MessageIndex, *ChunkIndex, *Attachment, *AttachmentIndex,
+// *Statistics, *Metadata, *MetadataIndex, *SummaryOffset or *DataEnd. Offsets are bytes from the beginning of the file unless noted
+// otherwise; times are nanoseconds, usually since 1970.
 type Record interface {
 	Opcode() Opcode
 	append(b []byte) []byte
@@ -56,26 +56,26 @@ type parser interface {
 
 // Header is the first record.
 type Header struct {
-	Profile string // such as "ros2"; empty for none
-	Library string // that wrote the file
+	Profile string // for example "ros2"; empty for none
+	Library string // name of the program that wrote the file
 }
 
-// Footer is the last record. SummaryStart is 0 where there is no summary.
+// Footer is the last record. SummaryStart is 0 if there is no summary.
 type Footer struct {
 	SummaryStart       uint64
 	SummaryOffsetStart uint64
-	SummaryCRC         uint32 // of the summary and of the footer up to here; 0 for none
+	SummaryCRC         uint32 // over the summary and the footer up to this field; 0 for none
 }
 
-// Schema describes what messages hold. IDs begin at 1.
+// Schema describes the content of messages. IDs begin at 1.
 type Schema struct {
 	ID       uint16
-	Name     string // such as "sensor_msgs/msg/Imu"
-	Encoding string // of Data: "ros2msg", "ros1msg", "protobuf", "jsonschema"
+	Name     string // for example "sensor_msgs/msg/Imu"
+	Encoding string // the encoding of Data: "ros2msg", "ros1msg", "protobuf", "jsonschema"
 	Data     []byte
 }
 
-// Channel is a series of messages of one topic. SchemaID is 0 where messages have no schema.
+// Channel is a series of messages on one topic. SchemaID is 0 if messages have no schema.
 type Channel struct {
 	ID, SchemaID    uint16
 	Topic           string
@@ -83,7 +83,7 @@ type Channel struct {
 	Metadata        map[string]string
 }
 
-// Message is one message of a channel.
+// Message is one message on a channel.
 type Message struct {
 	ChannelID            uint16
 	Sequence             uint32
@@ -91,53 +91,53 @@ type Message struct {
 	Data                 []byte
 }
 
-// Chunk holds schemas, channels and messages. Records are they, compressed.
+// Chunk holds schemas, channels and messages, compressed in Records.
 type Chunk struct {
-	StartTime, EndTime uint64 // the least and greatest log time of its messages; 0 without any
+	StartTime, EndTime uint64 // smallest and largest log time in the chunk; 0 without messages
 	UncompressedSize   uint64
 	UncompressedCRC    uint32 // 0 for none
 	Compression        string // "", "lz4" or "zstd"
 	Records            []byte
 }
 
-// MessageIndex says where a channel's messages are in the chunk before it.
+// MessageIndex locates a channel's messages in the chunk before it.
 type MessageIndex struct {
 	ChannelID uint16
 	Entries   []IndexEntry
 }
 
-// IndexEntry is where a message of a channel is: Offset counts from the beginning of the chunk's uncompressed records.
+// IndexEntry locates a message: Offset counts from the beginning of the chunk's uncompressed records.
 type IndexEntry struct{ LogTime, Offset uint64 }
 
-// ChunkIndex says where a chunk is.
+// ChunkIndex locates a chunk.
 type ChunkIndex struct {
 	StartTime, EndTime  uint64
-	ChunkStart          uint64 // of the Chunk record, its opcode
-	ChunkLength         uint64 // of the whole record
+	ChunkStart          uint64 // offset of the Chunk record's opcode
+	ChunkLength         uint64 // length of the whole record
 	MessageIndexOffsets map[uint16]uint64
-	MessageIndexLength  uint64 // of all MessageIndex records behind it
+	MessageIndexLength  uint64 // length of all MessageIndex records after the chunk
 	Compression         string
 	CompressedSize      uint64
 	UncompressedSize    uint64
 }
 
-// Attachment is a file in the file.
+// Attachment is a file that is stored in the MCAP file, such as a calibration.
 type Attachment struct {
 	LogTime, CreateTime uint64
 	Name, MediaType     string
 	Data                []byte
-	CRC                 uint32 // of what is before it; 0 for none. A Writer makes its own
+	CRC                 uint32 // over the fields before it; 0 for none. A Writer computes it
 }
 
-// AttachmentIndex says where an attachment is, and what.
+// AttachmentIndex locates and describes an attachment.
 type AttachmentIndex struct {
-	Offset, Length      uint64 // of the whole record
+	Offset, Length      uint64 // the whole record
 	LogTime, CreateTime uint64
 	DataSize            uint64
 	Name, MediaType     string
 }
 
-// Statistics count what is in a file.
+// Statistics counts the content of a file.
 type Statistics struct {
 	MessageCount                     uint64
 	SchemaCount                      uint16
@@ -149,19 +149,19 @@ type Statistics struct {
 	ChannelMessageCounts             map[uint16]uint64
 }
 
-// Metadata is a map of texts.
+// Metadata is a named map from text to text.
 type Metadata struct {
 	Name     string
 	Metadata map[string]string
 }
 
-// MetadataIndex says where a Metadata record is.
+// MetadataIndex locates a Metadata record.
 type MetadataIndex struct {
-	Offset, Length uint64 // of the whole record
+	Offset, Length uint64 // the whole record
 	Name           string
 }
 
-// SummaryOffset says where the records of one opcode are in the summary.
+// SummaryOffset locates the records with one opcode in the summary.
 type SummaryOffset struct {
 	GroupOpcode             Opcode
 	GroupStart, GroupLength uint64
@@ -169,7 +169,7 @@ type SummaryOffset struct {
 
 // DataEnd ends the data section.
 type DataEnd struct {
-	DataSectionCRC uint32 // of all before the record; 0 for none
+	DataSectionCRC uint32 // over all bytes before the record; 0 for none
 }
 
 // Opcode returns OpHeader.

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/memory"
 	"github.com/robocache/robocache/storage"
 )
 
@@ -61,7 +62,7 @@ func (w *walker) bytes(at int64, n int) ([]byte, error) {
 	}
 	size := min(int64(max(n, w.ahead)), w.file.Size()-at)
 	if int64(cap(w.buf)) < size {
-		w.buf = make([]byte, size)
+		w.buf = memory.Must[byte]("record", int(size))
 	}
 	w.buf, w.from = w.buf[:size], at
 	if err := readAt(w.file, w.buf, at); err != nil {
@@ -324,7 +325,7 @@ func (w *walker) summaryBytes(start, footerAt int64, f *Footer) ([]byte, error) 
 	if footerAt-start > maxChunk {
 		return nil, broken(dataset.ErrTooLarge, footerAt+headSize, "summary", fmt.Sprintf("%d bytes", footerAt-start), fmt.Sprintf("at most %d", maxChunk))
 	}
-	b := make([]byte, footerAt-start)
+	b := memory.Must[byte]("summary", int(footerAt-start))
 	if err := readAt(w.file, b, start); err != nil {
 		return nil, err
 	}

@@ -12,49 +12,50 @@ import (
 	"github.com/robocache/robocache/internal/atomicfile"
 )
 
-// Compression is how chunks are compressed.
+// Compression is the compression of chunks.
 type Compression uint8
 
-// The compressions.
+// Compressions.
 const (
 	Zstd Compression = iota
 	LZ4
 	NoCompression
 )
 
-// Omit says what a file is to lack. All of it can be done without, and most readers are the slower for it.
+// Omit is a set of optional parts that a file leaves out. Files are valid without them, but most readers become slower.
 type Omit uint16
 
-// What can be omitted.
+// Parts that can be omitted.
 const (
-	OmitChunks       Omit = 1 << iota // messages stand for themselves, uncompressed
-	OmitMessageIndex                  // of each chunk
-	OmitChunkIndex                    // in the summary, as all that follows
+	OmitChunks       Omit = 1 << iota // messages are written outside chunks, uncompressed
+	OmitMessageIndex                  // the message index after each chunk
+	OmitChunkIndex                    // this and the following parts are in the summary
 	OmitStatistics
 	OmitSchemas
 	OmitChannels
 	OmitAttachmentIndex
 	OmitMetadataIndex
 	OmitSummaryOffsets
-	OmitCRC // of chunks, the data section and the summary
-	// OmitSummary is the whole summary.
+	OmitCRC // CRCs of chunks, the data section and the summary
+	// OmitSummary omits the whole summary.
 	OmitSummary = OmitChunkIndex | OmitStatistics | OmitSchemas | OmitChannels | OmitAttachmentIndex | OmitMetadataIndex | OmitSummaryOffsets
 )
 
-// WriterOptions say how a file is written. The zero value is a file with all its indexes, in chunks of 4 MiB compressed by zstd.
+// WriterOptions are the settings of a Writer. The zero value writes all indexes, and chunks of 4 MiB compressed with zstd.
 type WriterOptions struct {
-	Profile     string // such as "ros2"
-	Library     string // that writes the file
+	Profile     string // for example "ros2"
+	Library     string // name of the program that writes the file
 	Compression Compression
-	ChunkSize   int // bytes of records after which a chunk ends, uncompressed; 0 is 4 MiB
+	ChunkSize   int // uncompressed bytes after which a chunk ends; 0 means 4 MiB
 	Omit        Omit
 }
 
 // defaultChunk is that of ChunkSize.
 const defaultChunk = 4 << 20
 
-// Writer writes a file: its schemas and channels first, then messages, attachments and metadata in any order. Each chunk has the schemas and channels of
-// its messages, so that it can be read by itself. A Writer is not for use from several goroutines at once. After a failed write every call returns its error.
+// Writer writes a file. Schemas and channels come first, then messages, attachments and metadata in any order. Each chunk repeats
+// the schemas and channels of its messages, so it can be read alone. A Writer is for one goroutine at a time. After a failed write
+// every call returns its error.
 type Writer struct {
 	out      *bufio.Writer
 	opt      WriterOptions
@@ -91,9 +92,9 @@ type openChunk struct {
 	schemas    map[uint16]bool // that it defines
 }
 
-// Error says why something cannot be written. The file goes on without it.
+// Error reports content that cannot be written. The Writer leaves it out and can continue.
 type Error struct {
-	What      string // "channel /imu", "attachment calibration.yaml"
+	What      string // for example "channel /imu", "attachment calibration.yaml"
 	Kind      error  // dataset.ErrOption, dataset.ErrTooLarge or dataset.ErrClosed
 	Got, Want string
 }
@@ -105,7 +106,7 @@ func (e *Error) Error() string {
 // Unwrap returns the kind.
 func (e *Error) Unwrap() error { return e.Kind }
 
-// NewWriter begins a file. Close it to complete the file; out is not closed.
+// NewWriter begins a file. Close completes it, and does not close out.
 func NewWriter(out io.Writer, opt WriterOptions) (*Writer, error) {
 	if opt.ChunkSize == 0 {
 		opt.ChunkSize = defaultChunk
@@ -125,7 +126,7 @@ func NewWriter(out io.Writer, opt WriterOptions) (*Writer, error) {
 	return w, w.err
 }
 
-// WriteFile writes a file that is there whole or not at all. fill writes what is in it, and does not close the writer.
+// WriteFile writes a file atomically: it appears complete or not at all. fill writes the content, and does not close the Writer.
 func WriteFile(path string, opt WriterOptions, fill func(w *Writer) error) error {
 	return atomicfile.WriteFile(path, func(out io.Writer) error {
 		w, err := NewWriter(out, opt)
@@ -167,7 +168,7 @@ func (w *Writer) record(r Record) (at, length uint64) {
 	return at, w.at - at
 }
 
-// AddSchema adds a schema, and returns its id, from 1. The data is kept.
+// AddSchema adds a schema, and returns its id, from 1. The Writer keeps data.
 func (w *Writer) AddSchema(name, encoding string, data []byte) (uint16, error) {
 	if err := w.ready("schema " + name); err != nil {
 		return 0, err
@@ -183,7 +184,8 @@ func (w *Writer) AddSchema(name, encoding string, data []byte) (uint16, error) {
 	return s.ID, nil
 }
 
-// AddChannel adds a channel, and returns its id, from 1. schema is that of AddSchema, 0 for none; the metadata, which may be nil, is kept.
+// AddChannel adds a channel, and returns its id, from 1. schema is an id from AddSchema, or 0 for none. The Writer keeps metadata,
+// which may be nil.
 func (w *Writer) AddChannel(topic, encoding string, schema uint16, metadata map[string]string) (uint16, error) {
 	what := "channel " + topic
 	if err := w.ready(what); err != nil {
@@ -200,7 +202,7 @@ func (w *Writer) AddChannel(topic, encoding string, schema uint16, metadata map[
 	return c.ID, nil
 }
 
-// Message writes a message, whose channel is one of AddChannel.
+// Message writes a message. Its ChannelID is an id from AddChannel.
 func (w *Writer) Message(m *Message) error {
 	if err := w.ready("message"); err != nil {
 		return err
@@ -290,7 +292,7 @@ func (w *Writer) endChunk() {
 	*k = openChunk{records: k.records[:0], schemas: k.schemas}
 }
 
-// Attachment writes an attachment. Its CRC is computed.
+// Attachment writes an attachment, and computes its CRC.
 func (w *Writer) Attachment(a *Attachment) error {
 	what := "attachment " + a.Name
 	if err := w.ready(what); err != nil {
@@ -306,7 +308,7 @@ func (w *Writer) Attachment(a *Attachment) error {
 	return w.err
 }
 
-// Metadata writes a map of texts.
+// Metadata writes a named map from text to text.
 func (w *Writer) Metadata(m *Metadata) error {
 	if err := w.ready("metadata " + m.Name); err != nil {
 		return err
@@ -318,7 +320,7 @@ func (w *Writer) Metadata(m *Metadata) error {
 	return w.err
 }
 
-// Close completes the file. After a failed write it returns that error, and the file is not complete.
+// Close completes the file. After a failed write it returns that error, and the file is incomplete.
 func (w *Writer) Close() error {
 	if w.closed {
 		return w.err

@@ -13,12 +13,13 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// DecodeFrames decodes frames from to to-1, each u8 [H,W,3] in the order red, green, blue, without the rotation that the file may ask for. Video that
-// says that it has more than 8 bits is an error that is dataset.ErrUnsupported.
+// DecodeFrames decodes the frames from to to-1, each as u8 [H,W,3] in the order red, green, blue. The rotation in the file is not
+// applied. Video with more than 8 bits per channel is an error that is dataset.ErrUnsupported.
 //
-// It runs the program ffmpeg, from PATH or as the variable ROBOCACHE_FFMPEG says, and without it returns an error that is dataset.ErrUnsupported. The
-// program gets the frames from the key frame before on, each with its number for a time, and returns the numbers with the pictures: a frame that it
-// leaves out or cannot decode is an error and never another frame in its place. The first error ends it, and so does the end of ctx.
+// It runs ffmpeg from PATH, or from the environment variable ROBOCACHE_FFMPEG. Without ffmpeg the error is dataset.ErrUnsupported.
+// ffmpeg gets the frames from the previous key frame on, with frame numbers as times, and returns the numbers with the pictures. So
+// a frame that it cannot decode is an error and never replaced by another frame. DecodeFrames stops at the first error, and if ctx
+// ends.
 func (t *Track) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tensor.Tensor, error] {
 	return func(yield func(*tensor.Tensor, error) bool) {
 		switch {

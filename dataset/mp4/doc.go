@@ -1,15 +1,22 @@
-// Package mp4 finds the frames of a video in an mp4 or mov file, and has them decoded.
+// Package mp4 locates the video frames in an mp4 or mov file, and decodes them with ffmpeg.
 //
-// It reads the boxes of ISO/IEC 14496-12 (moov and what is in it, before or behind the media) and keeps for each frame of the first video track where
-// its bytes lie, when it is shown, and whether it is a key frame. Frames are counted in presentation order, the order of their times, which is not
-// that of the file where there are B-frames. Times are exact fractions of the track's timescale with the edit list applied, as ffprobe's pts_time:
-// the first frame that the list shows is at the start of its edit, also if the edit begins inside a frame. Frames that the edit list cuts off are not
-// counted among the frames; Track.Hidden says how many there are.
+//	f, err := mp4.Open("front.mp4")
+//	defer f.Close()
+//	t, err := f.Video()                                  // t.Len(), t.Times()
+//	for image, err := range t.DecodeFrames(ctx, 0, 30) { // u8 [H,W,3]
+//	}
 //
-// Frames come as they are encoded. A frame of h264 or hevc is its NAL units, each behind its length in big-endian bytes, mostly 4 (the configuration
-// says how many); Track.Config is the decoder's configuration, the content of the box avcC, hvcC, av1C, vpcC or esds. Decoding runs the program
-// ffmpeg, any since 4.1, which is looked for in PATH, or where the variable ROBOCACHE_FFMPEG says.
+// It reads the boxes in ISO/IEC 14496-12 (moov and its content, before or after the media). For each frame in the first video track
+// it keeps the position of its bytes, its presentation time, and whether it is a key frame. Frames are numbered in presentation
+// order, which differs from file order if there are B-frames. Times are exact fractions in the track's timescale, after the edit
+// list is applied, and equal ffprobe's pts_time: the first visible frame is at the start of its edit, even if the edit begins
+// inside a frame. Frames that the edit list hides have no number; Track.Hidden counts them.
 //
-// A file that was cut off gives the frames that are whole, and Track.Notes counts the rest. Fragmented files (moof), media in other files, edits
-// that change the speed or show a frame twice, and tracks that change their codec are refused by name, and so is decoding more than 8 bits a channel.
+// Frames are returned as encoded. An h264 or hevc frame is its NAL units, each after its big-endian length, usually in 4 bytes (the
+// configuration has the size). Track.Config is the decoder configuration, the content of the box avcC, hvcC, av1C, vpcC or esds.
+// Decoding runs ffmpeg 4.1 or later, from PATH or from the environment variable ROBOCACHE_FFMPEG.
+//
+// If a file was cut, the whole frames are available, and Track.Notes counts the others. Not supported, with an error that names the
+// feature: fragmented files (moof), media in other files, edits that change the speed or repeat a frame, tracks that change their
+// codec, and decoding more than 8 bits per channel.
 package mp4

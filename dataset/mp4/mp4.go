@@ -26,8 +26,9 @@ type File struct {
 	damage dataset.Notes
 }
 
-// Open opens a file. One without moov, which ffmpeg writes last, is a *dataset.FormatError.
-func Open(path string) (*File, error) {
+// Open opens a file. If it has no moov box, which ffmpeg writes last, the error is a *dataset.FormatError.
+func Open(path string) (opened *File, err error) {
+	defer dataset.WatchedOpen(path, &opened, &err)()
 	file, err := storage.Open(context.Background(), path)
 	if err != nil {
 		return nil, err
@@ -40,7 +41,7 @@ func Open(path string) (*File, error) {
 	return f, nil
 }
 
-// NewReader opens a file of that many bytes.
+// NewReader opens a file with size bytes.
 func NewReader(r io.ReaderAt, size int64) (*File, error) {
 	f := &File{source: source{r: r, size: size}}
 	if err := f.open(); err != nil {
@@ -49,7 +50,7 @@ func NewReader(r io.ReaderAt, size int64) (*File, error) {
 	return f, nil
 }
 
-// Close closes what Open opened. Close twice is fine; frames cannot be read any more.
+// Close closes the file that Open opened. Close twice is fine; frames can no longer be read.
 func (f *File) Close() error {
 	if f.closer == nil {
 		return nil
@@ -60,7 +61,7 @@ func (f *File) Close() error {
 	return nil
 }
 
-// Video returns the first video track, the same at each call. A file without one is an error that is dataset.ErrNotFound.
+// Video returns the first video track; every call returns the same one. If there is none, the error is dataset.ErrNotFound.
 func (f *File) Video() (*Track, error) { return f.video() }
 
 func (f *File) open() error {
@@ -102,16 +103,16 @@ func (f *File) fragmented(b box) error {
 	return f.fail(b.at, dataset.ErrUnsupported, "layout", "a fragmented file ("+b.kind+")", "one with all frames listed in moov; ffmpeg -i IN -c copy OUT makes one")
 }
 
-// Track is a video track. Its methods may be called from any goroutine; do not write to its fields. Time and Key of a frame that there is not panic,
-// as the elements of a slice do.
+// Track is a video track. Its methods may be called from any goroutine; do not write to its fields. Time and Key panic if frame i
+// does not exist, like a slice index.
 type Track struct {
-	Codec         string // "h264", "hevc", "av1", "vp9", "mpeg4", else the four letters by which the file names it, without spaces
-	Width, Height int    // pixels, before a rotation that the file may ask for
+	Codec         string // "h264", "hevc", "av1", "vp9", "mpeg4", or the file's four-letter code without spaces
+	Width, Height int    // pixels, before the rotation in the file
 	Timescale     uint32 // ticks a second
-	Config        []byte // the decoder's configuration, as it is in avcC, hvcC, av1C, vpcC or esds; nil where there is none
-	Bits          int    // of a colour channel, as Config says; 0 if it does not
-	Hidden        int    // frames that are in the file and that the edit list does not show
-	// Notes are frames that were lost because the file is broken or cut off, and the file's other tracks.
+	Config        []byte // decoder configuration: the content of avcC, hvcC, av1C, vpcC or esds; nil without one
+	Bits          int    // bits per colour channel from Config; 0 if unknown
+	Hidden        int    // frames in the file that the edit list does not show
+	// Notes counts frames that were lost because the file is broken or cut, and lists the file's other tracks.
 	Notes dataset.Notes
 
 	file    *File
@@ -131,10 +132,10 @@ type sample struct {
 // Len returns the number of frames.
 func (t *Track) Len() int { return len(t.order) }
 
-// Time returns when frame i is shown: ticks/timescale seconds, exactly.
+// Time returns the presentation time of frame i: exactly ticks/timescale seconds.
 func (t *Track) Time(i int) (ticks int64, timescale uint32) { return t.ticks[i], t.Timescale }
 
-// Times returns the frames' times in nanoseconds, each rounded to the nearest from its exact fraction. They do not decrease.
+// Times returns the frame times in nanoseconds, each rounded to nearest from its exact fraction. They never decrease.
 func (t *Track) Times() []int64 {
 	out := make([]int64, len(t.ticks))
 	for i := range out {
@@ -173,8 +174,8 @@ func rescale(v int64, mul, div uint64) (int64, bool) {
 // maxTime is as far as a time may be from 0, in ticks and in nanoseconds: 146 years in the latter.
 const maxTime = 1 << 62
 
-// Nearest returns the frame whose time is nearest to a time in nanoseconds, the earlier of two, and how much later than that it is shown. A track
-// without frames gives -1.
+// Nearest returns the frame nearest to a time in nanoseconds (the earlier one in a tie), and off, the frame's time minus ns.
+// Without frames it returns -1.
 func (t *Track) Nearest(ns int64) (frame int, off int64) {
 	if len(t.ticks) == 0 {
 		return -1, 0
@@ -187,14 +188,14 @@ func (t *Track) Nearest(ns int64) (frame int, off int64) {
 	return i, t.nanoseconds(i) - ns
 }
 
-// Key reports whether frame i is a key frame, which decodes without another.
+// Key reports whether frame i is a key frame, which decodes without other frames.
 func (t *Track) Key(i int) bool { return t.samples[t.order[i]].key }
 
-// Decoded returns the place of frame i in the order of decoding, which is the file's.
+// Decoded returns the position of frame i in decoding order, which is file order.
 func (t *Track) Decoded(i int) int { return int(t.order[i]) }
 
-// ReadFrame returns frame i as it is encoded; see the package comment for what the bytes are. The caller may keep them. A number that there is not is
-// a *dataset.RangeError.
+// ReadFrame returns the encoded bytes of frame i; the package comment describes them. The caller may keep them. If frame i does not
+// exist, the error is a *dataset.RangeError.
 func (t *Track) ReadFrame(ctx context.Context, i int) ([]byte, error) {
 	if err := t.check(i); err != nil {
 		return nil, err
@@ -274,7 +275,7 @@ func (f *File) timescale(b box, name string) (uint32, error) {
 	return scale, nil
 }
 
-// Bytes returns how many bytes frames from to to-1 have, those that they need not counted.
+// Bytes returns the total size of the frames from to to-1, without the frames that they depend on.
 func (t *Track) Bytes(from, to int) (n int64) {
 	for _, i := range t.order[from:to] {
 		n += int64(t.samples[i].size)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/memory"
 )
 
 // read reads the track from its boxes.
@@ -152,7 +153,7 @@ func (t *Track) place(stbl map[string]box) error {
 		lost.Count++
 		lost.Bytes += int64(size)
 	}
-	t.samples = make([]sample, 0, n)
+	t.samples = memory.Must[sample]("samples", n)[:0]
 	before := int64(-1)
 	for run := range stsc.n {
 		from, to := int64(stsc.u32(run, 0))-1, int64(chunks.n)

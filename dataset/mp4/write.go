@@ -2,6 +2,7 @@ package mp4
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -17,14 +18,15 @@ import (
 // Boxes, as in the file that ffmpeg reads.
 var atom, words = video.Atom, video.Words
 
-// Writer writes a file of one video track from frames of others, as they are encoded there: nothing is decoded. Frame i of the file is shown at i/rate
-// seconds, whatever its time was, so that files are joined without a drift. It is not for use from several goroutines at once.
+// Writer writes a file with one video track by copying encoded frames from other tracks; nothing is decoded. Frame i in the new
+// file is shown at i/rate seconds, independent of its original time, so joined files do not drift. A Writer is for one goroutine at
+// a time.
 //
 //	w, err := mp4.NewWriter(out, 30)
 //	first, err := w.Append(ctx, track, 0, track.Len()) // for each
 //	err = w.Close()
 //
-// Memory grows by 17 bytes for each frame. The same frames give the same bytes.
+// Memory grows by 17 bytes per frame. Equal frames give equal bytes.
 type Writer struct {
 	out    io.Writer
 	rate   float64
@@ -55,7 +57,8 @@ type description struct {
 // The rates that a Writer takes: so that a frame's time fits into a table's 32 bits.
 const minWriteRate, maxWriteRate = 1e-3, 1e6
 
-// NewWriter begins a file of rate frames a second, and writes it to out. A rate below 0.001 or above 1e6 is a *dataset.OptionError.
+// NewWriter begins a file with rate frames a second, and writes it to out. If rate is below 0.001 or above 1e6, the error is a
+// *dataset.OptionError.
 func NewWriter(out io.Writer, rate float64) (*Writer, error) {
 	if !(rate >= minWriteRate && rate <= maxWriteRate) {
 		return nil, &dataset.OptionError{Arg: "rate", Got: strconv.FormatFloat(rate, 'g', -1, 64), Want: "frames a second from 0.001 to 1e6"}
@@ -68,22 +71,23 @@ func NewWriter(out io.Writer, rate float64) (*Writer, error) {
 	return w, w.err
 }
 
-// Len returns how many frames the file has, those among them that others need.
+// Len returns the number of frames in the file, with the frames that others depend on.
 func (w *Writer) Len() int { return len(w.sizes) }
 
-// Size returns how many bytes were written.
+// Size returns the number of written bytes.
 func (w *Writer) Size() int64 { return w.size }
 
-// Fits reports whether frames of a track can follow those that were written: of one codec, size and configuration of the decoder. Any can be the first.
+// Fits reports whether frames from a track can follow the written frames, which requires equal codec, size and decoder
+// configuration. Every track fits an empty file.
 func (w *Writer) Fits(t *Track) bool {
 	of := describe(t)
 	return w.entry == nil || of.codec == w.of.codec && of.width == w.of.width && of.height == w.of.height && bytes.Equal(of.boxes, w.of.boxes)
 }
 
-// Append writes frames from to to-1 of a track, and returns which frame of the file the first of them is. Where that is no key frame, those that it
-// needs come before it, from the last key frame on. A range that there is not is a *dataset.RangeError; a track that does not fit, frames that lack
-// others that they need, and frames between which the edit list hides some, are a *dataset.FormatError, and leave the file as it was. After a failure
-// to write, every call returns it.
+// Append writes the frames from to to-1 of a track, and returns the number of the first of them in the new file. If that frame is
+// no key frame, the frames since the last key frame are written before it. If the range exceeds the track, the error is a
+// *dataset.RangeError. If the track does not fit, if required frames are missing, or if the edit list hides frames in between, it
+// is a *dataset.FormatError and the file is unchanged. After a failed write every call returns its error.
 func (w *Writer) Append(ctx context.Context, t *Track, from, to int) (first int, err error) {
 	switch {
 	case w.err != nil:
@@ -132,7 +136,7 @@ func (w *Writer) Append(ctx context.Context, t *Track, from, to int) (first int,
 
 // copy writes a sample's bytes.
 func (w *Writer) copy(ctx context.Context, t *Track, s sample) error {
-	if w.err = ctx.Err(); w.err != nil {
+	if w.err = cmp.Or(w.err, ctx.Err()); w.err != nil {
 		return w.err
 	}
 	b, err := t.file.read("frame", s.at, int64(s.size))
@@ -157,7 +161,8 @@ func (w *Writer) tick(frame int) int64 {
 	return int64(math.Round(float64(frame) * float64(w.scale) / w.rate))
 }
 
-// Close writes the tables that complete the file. The output is not closed. A file without frames is an error that is dataset.ErrMissing.
+// Close writes the tables that complete the file, and does not close the output. If there are no frames, the error is
+// dataset.ErrMissing.
 func (w *Writer) Close() error {
 	if w.err == nil && len(w.sizes) == 0 {
 		w.err = fmt.Errorf("mp4: %w: got no frames, want at least one", dataset.ErrMissing)

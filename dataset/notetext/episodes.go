@@ -9,8 +9,9 @@ import (
 // mostLines is the number of lines that EpisodeLines returns, besides one that counts the others.
 const mostLines = 20
 
-// EpisodeLines returns the lines of notes of a dataset with a number of episodes: "episode run_3 and 2 more: /imu: the log is cut". Notes of the same
-// episodes with the same sentence share a line. Beyond 20 lines, the last has the number of the others.
+// EpisodeLines returns one line per group of notes in a dataset with a number of episodes. Example: "episode run_3 and 2 more:
+// /imu: the log is cut". Notes with the same sentence and the same episodes share a line. If there are more than 20 lines, the last
+// one counts the others.
 func EpisodeLines(list []dataset.EpisodeNote, episodes int) []string {
 	groups := Groups(list)
 	lines := []string{}
@@ -23,14 +24,14 @@ func EpisodeLines(list []dataset.EpisodeNote, episodes int) []string {
 	return lines
 }
 
-// Group has the notes of the same episodes with the same sentence.
+// Group contains notes with the same sentence and the same episodes.
 type Group struct {
-	Line  string // of all their subjects
+	Line  string // the sentence with all subjects
 	First dataset.EpisodeNote
 	Count int // the sum of their counts
 }
 
-// Groups returns the groups in the order of the first note of each.
+// Groups returns the groups in the order of their first notes.
 func Groups(list []dataset.EpisodeNote) (groups []Group) {
 	type key struct {
 		text, episode    string
@@ -60,18 +61,32 @@ func who(n *dataset.EpisodeNote, episodes int) string {
 	return fmt.Sprintf("episode %s and %d more: ", n.Episode, n.Episodes-1)
 }
 
-// EpisodeEntry is a note of several episodes in the JSON of the command line.
+// EpisodeEntry is an entry of the list notes in the JSON of the command line. Its text begins with the subject, as a line on standard error does.
 type EpisodeEntry struct {
 	Entry
-	Episode  string `json:"episode"`  // the first; empty if the note is about the dataset as a whole
-	Episodes int    `json:"episodes"` // that have it
+	Episode  string `json:"episode"`           // the first; empty if the note is about the dataset as a whole
+	First    int    `json:"first"`             // the number of the first
+	Episodes int    `json:"episodes"`          // that have it
+	Dataset  int    `json:"dataset,omitempty"` // the index of the dataset, if there are several
 }
+
+// ofWhole returns notes about a recording or dataset as a whole.
+func ofWhole(notes dataset.Notes) []dataset.EpisodeNote {
+	list := make([]dataset.EpisodeNote, len(notes))
+	for i, n := range notes {
+		list[i].Note = n
+	}
+	return list
+}
+
+// NoteEntries returns the entries of notes about a recording or dataset as a whole.
+func NoteEntries(notes dataset.Notes) []EpisodeEntry { return EpisodeEntries(ofWhole(notes)) }
 
 // EpisodeEntries returns the entries of notes, an empty list if there are none.
 func EpisodeEntries(list []dataset.EpisodeNote) []EpisodeEntry {
 	entries := []EpisodeEntry{}
 	for _, n := range list {
-		e := EpisodeEntry{EntryOf(n.Note), n.Episode, n.Episodes}
+		e := EpisodeEntry{Entry: EntryOf(n.Note), Episode: n.Episode, First: n.Number, Episodes: n.Episodes}
 		e.Text = beginnings[n.Note.Code.Class()] + Line(n.Note)
 		entries = append(entries, e)
 	}

@@ -6,23 +6,6 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// Reason is a note in JSON lists that have names and reasons.
-type Reason struct {
-	Name     string       `json:"name"`
-	Reason   string       `json:"reason"`
-	Episodes int          `json:"episodes,omitempty"` // how many have it
-	Code     dataset.Code `json:"code"`
-}
-
-// Reasons returns the entries of notes. The list is not nil.
-func Reasons(notes dataset.Notes) []Reason {
-	list := make([]Reason, len(notes))
-	for i, n := range notes {
-		list[i] = Reason{Name: n.Subject, Reason: Text(n), Code: n.Code}
-	}
-	return list
-}
-
 // LeftOutLines returns a line for each sentence of notes of ClassLeftOut, with their subjects: "left out, no samples: /imu, /odom".
 func LeftOutLines(notes dataset.Notes) (lines []string) {
 	for _, group := range dataset.Grouped(notes.Of(dataset.ClassLeftOut), func(n *dataset.Note) string { return Text(*n) }) {
@@ -35,8 +18,9 @@ func LeftOutLines(notes dataset.Notes) (lines []string) {
 	return lines
 }
 
-// ErrorText returns the text of an error, with the sentence of each note that the error or one that it wraps holds in place of the note's code:
-// "no stream: /imu (no-messages)" becomes "no stream: /imu (no messages)". Such errors have a method ErrorNotes.
+// ErrorText returns an error's text with the sentences of its notes in place of their codes. Example: "no stream: /imu
+// (no-messages)" becomes "no stream: /imu (no messages)". It finds notes in err and in every wrapped error with a method
+// ErrorNotes.
 func ErrorText(err error) string {
 	text := err.Error()
 	eachError(err, func(err error) {

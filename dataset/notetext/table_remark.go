@@ -62,16 +62,16 @@ var remarkTexts = map[dataset.Code]string{
 	dataset.CodeTimesCoarse:      "its timestamps are whole multiples of {unit}, so that {count} of {of} targets lie beside their sample, by up to {got}; a snap of {want} puts them on it",
 	dataset.CodeNotFinite:        "stream {subject}: {count} of {of} samples are not finite, and are resampled as they are: valid",
 
-	dataset.CodeToleranceUnused:   "tolerance has no effect: it is for the kinds previous, next and nearest",
-	dataset.CodePeriodUnused:      "period has no effect: it is for the kind angle",
-	dataset.CodeQuatUnused:        "quat has no effect: it is for the kind slerp",
-	dataset.CodeWindowUnused:      "window has no effect: it is for the window kinds, such as window-mean",
-	dataset.CodeExtrapolateUnused: "edge extrapolate has no effect: only the kind linear goes on, others hold their end sample",
+	dataset.CodeToleranceUnused:   "tolerance has no effect: it is for the methods previous, next and nearest",
+	dataset.CodePeriodUnused:      "period has no effect: it is for the method angle",
+	dataset.CodeQuatUnused:        "quat has no effect: it is for the method slerp",
+	dataset.CodeWindowUnused:      "window has no effect: it is for the window methods, such as window-mean",
+	dataset.CodeExtrapolateUnused: "edge extrapolate has no effect: only the method linear goes on, others hold their end sample",
 	dataset.CodeFillGapsUnused:    "fill_gaps has no effect: no max_gap, tolerance or window makes a gap",
 	dataset.CodeFillUnused:        "fill has no effect: it is written with edge fill or hold, and with fill_gaps",
-	dataset.CodeKindGroups:        "kind {got} has no effect: it takes {want} columns together, and no names or types say which; in a plan a range of columns has a kind",
+	dataset.CodeKindGroups:        "method {got} has no effect: it takes {want} columns together, and no names or types say which; in a plan a range of columns has a method",
 	dataset.CodeChunkShort:        "{count tick} {is|are} predicted and not {of}, because episodes are short: nine in ten have {got} or more; windows of a plan say another number",
-	dataset.CodeKindUnused:        "kind {got} has no effect: no column takes it, as they are whole numbers or have kinds of their own",
+	dataset.CodeKindUnused:        "method {got} has no effect: no column takes it, as they are whole numbers or have methods of their own",
 
 	dataset.CodeSuggestedWithout: "episode {row} cannot be read: {cause}",
 	dataset.CodeStreamsDiffer:    "the recordings differ: no stream is in half of the {count} that were looked at, so not every one fits the plan",
@@ -94,6 +94,8 @@ var remarkTexts = map[dataset.Code]string{
 	dataset.CodeFramesJPEG:       "the frames of a video are images in JPEG of quality {got}",
 	dataset.CodeFramesEncoded:    "its frames are encoded as {got}",
 	dataset.CodeFramesMoved:      "frames of a copied video were moved to the times of their rows",
+	dataset.CodeEventsMoved:      "the events of {count row} are in the first row after, because their own was not written",
+	dataset.CodeListTimes:        "timestamps in the lists of {count row} count from {got} s before the first row that was written",
 	dataset.CodeNameUnused:       "a name is given for {subject}, and there is no such stream or camera",
 	dataset.CodeModalityDiffers:  "left out: meta/modality.json: the inputs have not the same",
 	dataset.CodeModalityUnread:   modality + "{cause}",
@@ -104,8 +106,8 @@ var remarkTexts = map[dataset.Code]string{
 
 	dataset.CodeColumnsReordered:  "columns {list} come in another order than in the first episode, and are taken by their names",
 	dataset.CodeColumnsExtra:      "columns {list} are left out, which the first episode does not have",
-	dataset.CodeColumnsFractional: "columns {list} have fractions, and hold their last value unless a kind is asked for: they are whole numbers in the first episode",
-	dataset.CodeColumnsWhole:      "columns {list} are whole numbers, and are interpolated unless a kind is asked for: they have fractions in the first episode",
+	dataset.CodeColumnsFractional: "columns {list} have fractions, and hold their last value unless a method is asked for: they are whole numbers in the first episode",
+	dataset.CodeColumnsWhole:      "columns {list} are whole numbers, and are interpolated unless a method is asked for: they have fractions in the first episode",
 }
 
 // The beginnings and ends that several sentences share.

@@ -8,7 +8,8 @@ import (
 	"github.com/robocache/robocache/internal/text"
 )
 
-// Text returns the sentence of a note without its subject: "3 of 200 images cannot be decoded". For a code without a sentence it is the note's String.
+// Text returns a note's sentence without its subject. Example: "3 of 200 images cannot be decoded". If the code has no sentence, it
+// returns the note's String.
 func Text(n dataset.Note) string {
 	t, ok := templateOf(n.Code)
 	if !ok {
@@ -26,7 +27,7 @@ func Text(n dataset.Note) string {
 // damageEnd is the end of each sentence about damage.
 const damageEnd = "[: {count}][, {bytes} bytes][ ({cause})]"
 
-// Line returns the sentence of a note with its subject: "/camera: 3 of 200 images cannot be decoded".
+// Line returns a note's sentence with its subject. Example: "/camera: 3 of 200 images cannot be decoded".
 func Line(n dataset.Note) string { return line(Text(n), []string{subjectOf(&n)}) }
 
 // subjectOf returns the subject for the beginning of a line. It is empty if the sentence contains the subject.
@@ -50,38 +51,38 @@ func line(sentence string, subjects []string) string {
 // beginnings has the first words of the lines of a class: "lost: points: 1, 12 bytes (pcd: ...)", "left out: split odd: ...".
 var beginnings = map[dataset.Class]string{dataset.ClassDamage: "lost: ", dataset.ClassLeftOut: "left out: "}
 
-// Lines returns the lines of notes in their order. Notes with the same sentence share a line: "messages without a header have the clock log: /imu, /odom".
+// Lines returns a line for each different sentence, in the order of the notes, with all subjects. Example: "messages without a
+// header have the clock log: /imu, /odom".
 func Lines(notes dataset.Notes) []string {
-	list := make([]dataset.EpisodeNote, len(notes))
-	for i, n := range notes {
-		list[i].Note = n
-	}
-	lines := make([]string, 0, len(list))
-	for _, g := range Groups(list) {
+	lines := []string{}
+	for _, g := range Groups(ofWhole(notes)) {
 		lines = append(lines, g.Line)
 	}
 	return lines
 }
 
-// Entry is a note in the JSON of the command line. It is embedded in the entries of lists such as left_out.
+// Entry is a note in JSON for users. Programs select notes by class and code; people read the text.
 type Entry struct {
-	Code    dataset.Code `json:"code"`
-	Subject string       `json:"subject"`
-	Count   int          `json:"count"`
-	Row     *int         `json:"row"` // from 0; null if the note is about no row
-	Text    string       `json:"text"`
+	Class   dataset.Class `json:"class"`
+	Code    dataset.Code  `json:"code"`
+	Subject string        `json:"subject"`
+	Count   int           `json:"count"`
+	Of      int           `json:"of,omitempty"`    // the number of all elements, if Count is a part of them
+	Bytes   int64         `json:"bytes,omitempty"` // the size of the elements in the file
+	Row     *int          `json:"row"`             // from 0; null if the note is about no row
+	Text    string        `json:"text"`
 }
 
-// EntryOf returns the entry of a note.
+// EntryOf returns the entry for a note.
 func EntryOf(n dataset.Note) Entry {
-	e := Entry{Code: n.Code, Subject: n.Subject, Count: n.Count, Text: Text(n)}
+	e := Entry{Class: n.Code.Class(), Code: n.Code, Subject: n.Subject, Count: n.Count, Of: n.Of, Bytes: n.Bytes, Text: Text(n)}
 	if i, ok := n.Row.Index(); ok {
 		e.Row = &i
 	}
 	return e
 }
 
-// Entries returns the entries of notes, an empty list if there are none.
+// Entries returns an entry for each note. The list is never nil.
 func Entries(notes dataset.Notes) []Entry {
 	list := make([]Entry, len(notes))
 	for i, n := range notes {

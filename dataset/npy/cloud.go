@@ -4,12 +4,13 @@ import (
 	"io"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/memory"
 	"github.com/robocache/robocache/internal/records"
 )
 
-// ReadCloud reads records with the fields x, y and z, [N] or of an organised cloud [H,W], as points; their other numbers are features. The packed
-// colours rgb and rgba become red, green, blue and, for rgba, alpha, as numbers from 0 to 255. Other fields are in Notes. An array that is no
-// such records is a *dataset.FormatError that is dataset.ErrUnsupported.
+// ReadCloud reads records with the fields x, y and z as a point cloud: [N], or [H,W] for an organised cloud. Other numeric fields
+// are features. The packed colours rgb and rgba become red, green, blue and, for rgba, alpha, as numbers from 0 to 255. Notes lists
+// other fields. If the array has no such records, the error is a *dataset.FormatError that is dataset.ErrUnsupported.
 func ReadCloud(r io.Reader) (*dataset.Cloud, error) {
 	h, err := ReadHeader(r)
 	if err != nil {
@@ -37,6 +38,9 @@ func ReadCloud(r io.Reader) (*dataset.Cloud, error) {
 	}
 	data = h.rowMajor(data)
 	set, err := records.NewSet(fields, h.count)
+	if records.NoRoom(err) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, &dataset.FormatError{Format: "npy", Offset: h.size, Kind: dataset.ErrUnsupported, Msg: "records", Got: err.Error(), Want: want}
 	}
@@ -58,7 +62,7 @@ func (h *Header) rowMajor(data []byte) []byte {
 	if !h.Fortran || len(h.Shape) != 2 || h.count == 0 {
 		return data
 	}
-	out := make([]byte, 0, len(data))
+	out := memory.Must[byte]("records", len(data))[:0]
 	rows := h.Shape[0]
 	for i := range rows {
 		for k := i; k < h.count; k += rows {

@@ -1,6 +1,9 @@
 // Package npy reads and writes numpy's .npy arrays (file versions 1, 2 and 3) as tensors.
 //
-// [Read] gives contiguous host tensors in row-major order, whatever order and byte order the file has:
+//	t, err := npy.ReadFile("actions.npy") // [S,D]
+//	err = npy.Write(file, t)
+//
+// [Read] returns contiguous host tensors in row-major order, for any order and byte order in the file:
 //
 //	f2 f4 f8        f16 f32 f64, bit for bit
 //	i4 i8 u1        i32 i64 u8
@@ -11,13 +14,14 @@
 //	M8, m8          i64 nanoseconds, by ReadTimes
 //	records         features by ReadTable, points by ReadCloud
 //
-// [ReadTable] gives floats whatever the numbers are, and says which were whole. Records are numpy's structured types: their fields in order, an
-// array in a field as "acc[0]", a nested field as "pose.x"; of titles nothing is kept, padding is skipped. A field of no number is said to be left
-// out, and so is an array in one that is too wide.
+// [ReadTable] converts all numbers to floats, and marks the columns with whole numbers. Records are numpy's structured types: their
+// fields in order, an array in a field as "acc[0]", a nested field as "pose.x". Titles are ignored, and padding is skipped. A field
+// without numbers, or with too wide an array, is left out with a note.
 //
-// numpy has no bfloat16: a bf16 tensor is written as uint16 and read back by ReadBF16. Any other type, such as complex numbers and objects, is an
-// error that is [dataset.ErrUnsupported]. Writing is little-endian and row-major, and the same tensor always gives the same bytes.
+// numpy has no bfloat16, so a bf16 tensor is written as uint16, and ReadBF16 reads it back. Any other type, such as complex numbers
+// and objects, is an error that is [dataset.ErrUnsupported]. Files are written little-endian and row-major, and equal tensors give
+// equal bytes.
 //
-// A reader allocates as data arrives, so that a header cannot make it take more than the file fills. Functions block as
-// their reader or writer does; nothing here keeps a reference to either.
+// A reader allocates memory as data arrives, so a header cannot make it allocate more than the file contains. Functions block as
+// long as their reader or writer blocks, and keep no reference to it.
 package npy

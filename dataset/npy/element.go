@@ -125,7 +125,7 @@ func (e element) name() string {
 	return "an array too wide"
 }
 
-// DType returns the dtype of the tensor that Read gives, and false for what it does not take.
+// DType returns the dtype of the tensor that Read returns, or false if Read does not support the type.
 func (h *Header) DType() (tensor.DType, bool) {
 	s, ok := h.scalar()
 	if h.kind == bf16Kind {

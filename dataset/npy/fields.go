@@ -12,24 +12,24 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Field is a number of a record, or what else one holds.
+// Field is a number in a record, or a field of another type.
 type Field struct {
-	Name string // "x"; of an array or a nested record with its place: "acc[0]", "pose.x"
+	Name string // "x"; in an array or a nested record with its place: "acc[0]", "pose.x"
 	at   int    // bytes from the record's start
 	element
 	wide bool // an array that is too large to be columns
 }
 
-// Type is numpy's name of the field's type: "float32".
+// Type returns numpy's name for the field's type, such as "float32".
 func (f *Field) Type() string { return f.name() }
 
-// IsNumber reports whether the field is a number that Table gives.
+// IsNumber reports whether the field becomes a column in a Table.
 func (f *Field) IsNumber() bool {
 	_, ok := f.scalar()
 	return ok
 }
 
-// IsClock reports whether a field of that type can be a clock: see ReadTimes.
+// IsClock reports whether the field's type can hold timestamps: see ReadTimes.
 func (f *Field) IsClock() bool { return f.clock() }
 
 // note is about a field that makes no column, of count records.

@@ -19,13 +19,13 @@ const (
 	maxRank   = 64      // numpy's own
 )
 
-// Header is what a file says of its array.
+// Header describes the array in a file.
 type Header struct {
 	Version int    // 1, 2 or 3
-	Descr   string // numpy's name of the type with its byte order: "<f4"; of records, the list of their fields
-	Fortran bool   // the first dimension is the fastest in the file
+	Descr   string // numpy's type name with the byte order, "<f4"; for records, the list of fields
+	Fortran bool   // the first dimension varies fastest in the file
 	Shape   []int
-	Fields  []Field // of records: their numbers and what else they hold, in order, nested fields and arrays one by one; nil otherwise
+	Fields  []Field // the fields of records in order, nested fields and array elements one by one; nil for other types
 
 	dtype dtype
 	size  int64 // bytes before the data
@@ -36,24 +36,24 @@ type Header struct {
 // Len returns the number of elements.
 func (h *Header) Len() int { return h.count }
 
-// ItemSize returns how many bytes an element takes, as numpy's itemsize.
+// ItemSize returns the size of an element in bytes, like numpy's itemsize.
 func (h *Header) ItemSize() int { return h.item }
 
-// IsRecords reports whether the elements are records of fields, numpy's structured types.
+// IsRecords reports whether the elements are records, numpy's structured types.
 func (h *Header) IsRecords() bool { return h.kind == recordKind }
 
 // IsString reports whether the array holds strings.
 func (h *Header) IsString() bool { return h.kind == 'U' || h.kind == 'S' }
 
-// IsClock reports whether the type can be that of timestamps: see ReadTimes.
+// IsClock reports whether the type can hold timestamps: see ReadTimes.
 func (h *Header) IsClock() bool { return h.clock() }
 
-// String is the type, as numpy calls it, and the shape: "float32 [8,100,7]".
+// String returns numpy's type name and the shape: "float32 [8,100,7]".
 func (h *Header) String() string {
 	return h.Type() + " " + tensor.FormatShape(h.Shape)
 }
 
-// Type is numpy's name of the type without its byte order, "float32", or of records the beginning of their fields: "records (t, x, y)".
+// Type returns numpy's type name without the byte order, "float32", or for records their first fields: "records (t, x, y)".
 func (h *Header) Type() string {
 	if !h.IsRecords() {
 		return h.name()
@@ -69,8 +69,8 @@ func (h *Header) Type() string {
 	return "records (" + strings.Join(names, ", ") + ")"
 }
 
-// ReadHeader reads up to the first byte of the data. It returns a *dataset.FormatError for a header that is cut, broken
-// or of a type whose elements have no fixed size.
+// ReadHeader reads up to the first byte of the data. It returns a *dataset.FormatError if the header is cut or broken, or if the
+// elements have no fixed size.
 func ReadHeader(r io.Reader) (Header, error) {
 	h, at, err := parseHeader(r)
 	if err != nil {
@@ -79,8 +79,8 @@ func ReadHeader(r io.Reader) (Header, error) {
 	return h, h.resolve(at)
 }
 
-// ReadObjectHeader reads up to the first byte of the data of an array of Python objects, which is a pickle of the whole array. An array of anything
-// else is a *dataset.FormatError that is dataset.ErrUnsupported.
+// ReadObjectHeader reads up to the first data byte of an array with Python objects. Its data is one pickle with the whole array.
+// For an array of any other type the error is a *dataset.FormatError that is dataset.ErrUnsupported.
 func ReadObjectHeader(r io.Reader) (Header, error) {
 	h, at, err := parseHeader(r)
 	if err != nil {
@@ -127,11 +127,11 @@ func parseHeader(r io.Reader) (h Header, text int64, err error) {
 	return h, at, p.header(&h)
 }
 
-// BF16 is what HeaderOf takes for bfloat16, which numpy has no name for.
+// BF16 is the type name for bfloat16 in HeaderOf, because numpy has no name for it.
 const BF16 = "bf16"
 
-// HeaderOf is the header of an array of numbers that lies in a file of another format, from byte at on, little-endian and in row-major order. The
-// descr is numpy's name of the type, "<f4", or [BF16]. Errors are those of ReadHeader.
+// HeaderOf returns the header for a numeric array inside a file of another format, little-endian and row-major, from byte at on.
+// descr is numpy's type name, such as "<f4", or [BF16]. It returns the same errors as ReadHeader.
 func HeaderOf(descr string, at int64, shape ...int) (Header, error) {
 	h := Header{Shape: shape, dtype: dtype{text: descr}, size: at}
 	if descr == BF16 {

@@ -21,8 +21,8 @@ import (
 
 const chunk = 1 << 16 // bytes read and converted at a time
 
-// ReadFile reads a file that holds one array and nothing else: bytes after it are an error that is dataset.ErrCorrupt. A
-// *dataset.FormatError carries its path.
+// ReadFile reads a file with exactly one array; extra bytes after it are an error that is dataset.ErrCorrupt. A
+// *dataset.FormatError contains the path.
 func ReadFile(path string) (*tensor.Tensor, error) {
 	f, err := storage.Open(context.Background(), path)
 	if err != nil {
@@ -47,8 +47,8 @@ func ReadFile(path string) (*tensor.Tensor, error) {
 	return t, nil
 }
 
-// Read reads one array and stops after its last byte. The tensor has the file's shape; the package comment says which
-// dtype. It returns a *dataset.FormatError for what breaks the format or has no dtype here.
+// Read reads one array and stops after its last byte. The tensor has the file's shape; the package comment lists the dtypes. If the
+// data breaks the format, or the type is unsupported, the error is a *dataset.FormatError.
 func Read(r io.Reader) (*tensor.Tensor, error) {
 	h, err := ReadHeader(r)
 	if err != nil {
@@ -57,7 +57,7 @@ func Read(r io.Reader) (*tensor.Tensor, error) {
 	return ReadData(r, &h)
 }
 
-// ReadData reads the array whose header ReadHeader has just read from r, or that HeaderOf made, as Read does.
+// ReadData reads an array like Read, after ReadHeader has read its header from r, or with a header from HeaderOf.
 func ReadData(r io.Reader, h *Header) (*tensor.Tensor, error) {
 	if h.kind == bf16Kind {
 		return bf16(r, h)
@@ -105,7 +105,7 @@ func floats(r io.Reader, h *Header, s records.Scalar) (*tensor.Tensor, error) {
 	return array(r, h, func(b []byte) float64 { return math.Float64frombits(o.Uint64(b)) })
 }
 
-// ReadBF16 reads an array of uint16, or of two opaque bytes (V2), as the bits of bf16. Any other type is an error that is
+// ReadBF16 reads an array of uint16, or of two opaque bytes (V2), as bf16 bit patterns. Any other type is an error that is
 // dataset.ErrUnsupported.
 func ReadBF16(r io.Reader) (*tensor.Tensor, error) {
 	h, err := ReadHeader(r)
@@ -128,8 +128,8 @@ func (h *Header) isBF16() bool {
 	return h.kind == bf16Kind || h.item == 2 && (h.kind == 'u' || h.kind == 'V')
 }
 
-// ReadStrings reads an array of strings of rank 0 or 1. As in numpy, zero bytes at a string's end are not part of it.
-// Strings of bytes (S) are taken as they are, and need not be UTF-8.
+// ReadStrings reads a string array with rank 0 or 1. Zero bytes at the end of a string are removed, as in numpy. Byte strings (S)
+// are returned unchanged, and need not be UTF-8.
 func ReadStrings(r io.Reader) ([]string, error) {
 	h, err := ReadHeader(r)
 	if err != nil {
@@ -145,7 +145,10 @@ func ReadStrings(r io.Reader) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := make([]string, h.count)
+	list, err := memory.Make[string]("strings", h.count)
+	if err != nil {
+		return nil, err
+	}
 	order := h.order()
 	var text []byte
 	for i := range list {
@@ -205,7 +208,11 @@ func elements[T tensor.Element](r io.Reader, n, size int, base int64, get func([
 	if l, ok := r.(interface{ Len() int }); ok {
 		first = max(first, l.Len())
 	}
-	data := make([]T, 0, min(n, first/size))
+	data, err := memory.Make[T]("array data", min(n, first/size))
+	if err != nil {
+		return nil, err
+	}
+	data = data[:0]
 	var buf []byte
 	if get != nil {
 		buf = make([]byte, min(n, chunk/size)*size)
@@ -214,12 +221,11 @@ func elements[T tensor.Element](r io.Reader, n, size int, base int64, get func([
 		more := min(n-len(data), chunk/size)
 		if need := len(data) + more; need > cap(data) {
 			room := min(n, max(need, 2*cap(data)))
-			if err := memory.Fits("array data", int64(room)*int64(size)); err != nil {
+			grown, err := memory.Make[T]("array data", room)
+			if err != nil {
 				return nil, err
 			}
-			grown := make([]T, len(data), room)
-			copy(grown, data)
-			data = grown
+			data = grown[:copy(grown, data)]
 		}
 		next := data[len(data) : len(data)+more]
 		want := buf[:min(len(buf), more*size)]

@@ -11,31 +11,33 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Table is an array as features: what a stream or a batch of streams holds.
+// Table is an array converted to features, for a stream or a batch of streams.
 type Table struct {
-	// Values are floats: f16, f32 and f64 as the file has them. Whole numbers of 8 and 16 bits and truth values are f32, longer ones f64; records,
-	// f32 where that holds all their numbers, else f64. Of records [S] they are [S,D], of an array [S] they are [S,1], otherwise of its shape.
+	// Values are floats: f16, f32 and f64 as in the file. Whole numbers with 8 and 16 bits and booleans become f32, longer ones
+	// f64. Records become f32 if it holds all their numbers, else f64. The shape is [S,D] for records [S], [S,1] for an array [S],
+	// and otherwise the array's shape.
 	Values *tensor.Tensor
-	// Columns are those of the last dimension: of records the fields, otherwise the indices. Type is numpy's name of the type: "uint8".
+	// Columns describe the last dimension: the fields of records, otherwise the indices. Type is numpy's type name, such as
+	// "uint8".
 	Columns []dataset.Column
-	Inexact int // whole numbers that Values could not hold: rounded to nearest even
-	// Integers are the int64 that Values are rounded from, of its shape; nil where nothing is rounded, and of records.
+	Inexact int // whole numbers that Values cannot hold exactly; they are rounded to nearest even
+	// Integers are the exact int64 values before rounding, in the same shape; nil if nothing is rounded, and for records.
 	Integers *tensor.Tensor
-	// Times [S] is the field of records that was asked for as their clock, as ReadTimes gives it; nil without.
+	// Times [S] is the record field that TableOptions.Clock selects, as ReadTimes returns it; nil without one.
 	Times *tensor.Tensor
-	Notes dataset.Notes // of the fields that are no numbers
+	Notes dataset.Notes // fields without numbers
 }
 
-// TableOptions say how an array becomes a Table.
+// TableOptions are the settings of ReadTable.
 type TableOptions struct {
-	BF16  bool   // uint16 and V2 are the bits of bf16
-	Clock string // the field of records that is their clock, and no column
+	BF16  bool   // read uint16 and V2 as bf16 bit patterns
+	Clock string // the record field that is the clock instead of a column
 }
 
 // maxWidth is how many columns an array without rows may have.
 const maxWidth = 1 << 20
 
-// ReadTable reads numbers, whole ones too, or records [S] as features. What is neither, and a clock that the records do not have, are a
+// ReadTable reads numbers or records [S] as features. If the array is neither, or the records lack the clock, the error is a
 // *dataset.FormatError that is dataset.ErrUnsupported.
 func ReadTable(r io.Reader, opt TableOptions) (*Table, error) {
 	h, err := ReadHeader(r)
@@ -45,7 +47,7 @@ func ReadTable(r io.Reader, opt TableOptions) (*Table, error) {
 	return ReadTableData(r, &h, opt)
 }
 
-// ReadTableData reads the array of a header as ReadTable does, from its first byte on; see [ReadData].
+// ReadTableData is ReadTable for an array with a known header, from its first data byte on; see [ReadData].
 func ReadTableData(r io.Reader, h *Header, opt TableOptions) (*Table, error) {
 	if h.IsRecords() {
 		return recordTable(r, h, opt.Clock)

@@ -15,9 +15,10 @@ const maxTime = 1 << 62
 
 const clockTypes = "int64 or uint64 nanoseconds, datetime64 or timedelta64 of ns, us, ms, s, m, h, D or W, or float64 or float32 seconds"
 
-// ReadTimes reads timestamps: datetime64, timedelta64 and uint64 as i64 nanoseconds, exactly; int64, float64 and float32 as they are. A datetime64 or
-// timedelta64 that is NaT, without a unit, or with one that is no fixed number of nanoseconds, and a number of the three beyond +-2^62 ns, are a
-// *dataset.FormatError that is dataset.ErrUnsupported, and so is any other type: whole numbers of 32 bits hold 4 s of nanoseconds.
+// ReadTimes reads timestamps. datetime64, timedelta64 and uint64 become i64 nanoseconds, exactly; int64, float64 and float32 stay
+// as they are. The error is a *dataset.FormatError that is dataset.ErrUnsupported if a datetime64 or timedelta64 is NaT, has no
+// unit or a calendar unit such as months, or if a time exceeds +-2^62 ns. All other types are refused too, because 32-bit
+// nanoseconds span only 4 s.
 func ReadTimes(r io.Reader) (*tensor.Tensor, error) {
 	h, err := ReadHeader(r)
 	if err != nil {
@@ -26,7 +27,7 @@ func ReadTimes(r io.Reader) (*tensor.Tensor, error) {
 	return ReadTimesData(r, &h)
 }
 
-// ReadTimesData reads the array of a header as ReadTimes does, from its first byte on; see [ReadData].
+// ReadTimesData is ReadTimes for an array with a known header, from its first data byte on; see [ReadData].
 func ReadTimesData(r io.Reader, h *Header) (*tensor.Tensor, error) {
 	if !h.clock() {
 		return nil, unsupported(h, clockTypes)

@@ -35,8 +35,9 @@ func wholeOf(name string) (whole, bool) {
 	return wholes[k], true
 }
 
-// WholeType returns the least type that holds columns of whole numbers, by numpy's name: "bool", "uint8", "int64". Types are called as in C, too,
-// "uint8_t"; one of another name, and several that no type holds, make it int64. It is empty if not all columns are whole numbers.
+// WholeType returns the smallest numpy type that holds all columns with whole numbers: "bool", "uint8", "int64". Column types may
+// have C names too, such as "uint8_t". Unknown type names, and combinations that no type holds, give int64. If a column is not
+// Integer, the result is empty.
 func WholeType(columns []dataset.Column) string {
 	low, high := 0.0, 0.0
 	for _, c := range columns {
@@ -59,7 +60,8 @@ func WholeType(columns []dataset.Column) string {
 	return "int64"
 }
 
-// HoldsWhole reports whether a type holds all elements of a host tensor [S,...]: i64, or floats that are whole numbers.
+// HoldsWhole reports whether a numpy type holds all elements of a host tensor [S,...] exactly. The tensor is i64, or floats with
+// whole numbers.
 func HoldsWhole(typ string, t *tensor.Tensor) (bool, error) {
 	w, known := wholeOf(typ)
 	if !known || t.DType() == tensor.I64 {
@@ -79,7 +81,7 @@ func HoldsWhole(typ string, t *tensor.Tensor) (bool, error) {
 
 var errFraction = fmt.Errorf("npy: %w", dataset.ErrDType)
 
-// WriteWhole writes the whole numbers of a host tensor as a type holds them, as [HoldsWhole] has it, in a version 1.0 file.
+// WriteWhole writes a host tensor's whole numbers as a numpy type in a version 1.0 file. The type must hold them; see [HoldsWhole].
 func WriteWhole(w io.Writer, typ string, t *tensor.Tensor) error {
 	to, known := wholeOf(typ)
 	if !known || t.Rank() > maxRank {
@@ -91,7 +93,7 @@ func WriteWhole(w io.Writer, typ string, t *tensor.Tensor) error {
 	return WriteWholeData(w, typ, t)
 }
 
-// WriteWholeData writes what [WriteWhole] does without a header: little-endian and in row-major order.
+// WriteWholeData writes the elements like [WriteWhole], without a header: little-endian and row-major.
 func WriteWholeData(w io.Writer, typ string, t *tensor.Tensor) error {
 	to, _ := wholeOf(typ)
 	if t.DType() == tensor.I64 {
@@ -142,7 +144,8 @@ func eachFloat(t *tensor.Tensor, do func(v float64) error) error {
 	return nil
 }
 
-// WholeDescr returns how a type of whole numbers is called in an array's header, and how many bytes an element takes; false for what is none.
+// WholeDescr returns the name of a whole-number type in an array header, and its size in bytes. Example: WholeDescr("int16")
+// returns "<i2" and 2. ok is false for other types.
 func WholeDescr(typ string) (descr string, size int, ok bool) {
 	w, ok := wholeOf(typ)
 	return w.descr, w.size, ok

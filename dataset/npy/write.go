@@ -15,7 +15,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Error says why a value cannot be written.
+// Error is the reason why a value cannot be written.
 type Error struct {
 	Op        string // the function
 	Kind      error  // one of package dataset's Err values
@@ -27,8 +27,8 @@ func (e *Error) Error() string { return "npy." + e.Op + ": got " + e.Got + ", wa
 // Unwrap returns the kind.
 func (e *Error) Unwrap() error { return e.Kind }
 
-// Write writes a host tensor, of any strides, as a version 1.0 file. Bf16 is written as uint16. A tensor on a device or
-// closed is a *tensor.Error, one of more than 64 dimensions an *Error, and nothing is written.
+// Write writes a host tensor with any strides as a version 1.0 file. bf16 is written as uint16. If the tensor is on a device or
+// closed, the error is a *tensor.Error, and if it has more than 64 dimensions, an *Error; nothing is written then.
 func Write(w io.Writer, t *tensor.Tensor) error {
 	if t == nil {
 		return &Error{Op: "Write", Kind: dataset.ErrMissing, Got: "no tensor", Want: "a host tensor"}
@@ -46,8 +46,8 @@ func Write(w io.Writer, t *tensor.Tensor) error {
 	return write(w)
 }
 
-// WriteData writes the elements of a host tensor, of any strides, without a header: little-endian and in row-major order. A tensor on a device or closed
-// is a *tensor.Error, and nothing is written.
+// WriteData writes the elements of a host tensor with any strides, without a header: little-endian and row-major. If the tensor is
+// on a device or closed, the error is a *tensor.Error and nothing is written.
 func WriteData(w io.Writer, t *tensor.Tensor) error {
 	_, write, err := content(t)
 	if err != nil {
@@ -108,8 +108,8 @@ func contentOf[T tensor.Element](t *tensor.Tensor, descr string, put func([]byte
 	}, err
 }
 
-// WriteStrings writes a list of strings as an array of rank 1 and type U. A string that is not UTF-8, or that ends in a
-// zero byte, which numpy would drop, is an *Error, and nothing is written.
+// WriteStrings writes a list of strings as an array with rank 1 and type U. If a string is not UTF-8 or ends in a zero byte, which
+// numpy would drop, the error is an *Error and nothing is written.
 func WriteStrings(w io.Writer, list []string) error {
 	width := 1
 	for i, s := range list {

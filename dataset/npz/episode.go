@@ -12,32 +12,34 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// EpisodeOptions say how an archive becomes an episode.
+// EpisodeOptions are the settings of Episode.
 type EpisodeOptions struct {
-	// BF16 reads uint16 values as bf16.
+	// BF16 reads uint16 values as bf16 bit patterns.
 	BF16 bool
-	// Streams are those to read; unless given all that can be, and Episode.Notes lists the others. One that there is not is ErrNotFound, and one that
-	// cannot be read an error.
+	// Streams are the streams to read; nil reads all, and Episode.Notes lists the arrays that are left out. If a named stream does
+	// not exist, the error is ErrNotFound, and if it cannot be read, it is an error too.
 	Streams []string
-	// Strict makes it an error, too, that arrays of another stream are broken or do not go together. Values of a type that no stream has, such as images
-	// and texts, are left out all the same.
+	// Strict makes broken arrays and arrays that contradict each other an error, also in other streams. Values that no stream can
+	// hold, such as images and texts, are still left out with a note.
 	Strict bool
 }
 
-// Episode reads the streams of an archive: of each, NAME.values and NAME.times [S], and if it is there NAME.columns [D], names; columns without, or
-// with such as are no strings, are called by their indices. Values are [S,D], or [S] of one column, or records [S] that name their columns; see
-// npy.ReadTable. Where there is an array NAME.valid [S] of bool or uint8, as resampled streams are written with one, samples that it is 0 of are left out,
-// and a remark counts them. Times are as npy.ReadTimes takes them; values without have the clock that the archive's one array [S] of [Clocks] is. An array NAME of
-// records with a field that is a clock, one of [Clocks], is a stream too, unless there is a NAME.values.
+// Episode reads the streams in an archive. A stream NAME is the arrays NAME.values and NAME.times [S], and optionally NAME.columns
+// [D] with the column names. Without names, or with names that are not strings, columns are named by their indices. Values are
+// [S,D], [S] for one column, or records [S] with their own column names; see npy.ReadTable. Times are read by npy.ReadTimes.
 //
-// A stream that cannot be used costs itself: Episode.Notes has the reason, and what is broken. Notes has fields that are no
-// numbers, too, "NAME.field". Episode returns the names of the arrays that streams were read from or that Notes is about as well. Arrays that make
-// no stream are a *StreamError where that is an error; a failure of the reader below is returned as it is.
+// If values have no times, their clock is the single array [S] in the archive that has a name in [Clocks]. An array NAME of records
+// with one clock field, also named in [Clocks], is a stream too, unless NAME.values exists. If there is a mask NAME.valid [S], bool
+// or uint8, as in resampled files, the samples with 0 are left out, and a remark counts them.
+//
+// A stream that cannot be used loses only itself, and Episode.Notes has the reason. Notes also lists fields that are not numbers,
+// as "NAME.field". Episode also returns the names of all arrays that it used or that Notes mentions. If arrays that must form a
+// stream do not, the error is a *StreamError. Errors from the underlying reader are returned unchanged.
 func (f *File) Episode(opt EpisodeOptions) (*dataset.Episode, []string, error) {
 	return f.archive().Episode(opt)
 }
 
-// Episode reads the streams of an archive; see [File.Episode].
+// Episode reads the streams in an archive; see [File.Episode].
 func (f *Archive) Episode(opt EpisodeOptions) (*dataset.Episode, []string, error) {
 	all := len(opt.Streams) == 0
 	var list []candidate
@@ -127,12 +129,12 @@ func (f *Archive) mask(name string) (flags []uint8, why dataset.Note, err error)
 	return flags, why, nil
 }
 
-// StreamError says which array of an archive makes no stream.
+// StreamError reports an array that cannot be part of a stream.
 type StreamError struct {
-	Format        string // the archive's: "npz"
+	Format        string // the archive format: "npz"
 	Stream, Array string
 	Got, Want     string
-	Err           error // what lies below; dataset.ErrUnsupported for an array that is no stream's, dataset.ErrShape for arrays that do not go together
+	Err           error // the cause: dataset.ErrUnsupported if the array fits no stream, dataset.ErrShape if lengths differ
 
 	foreign bool // the array is of a type that no stream has
 }
@@ -144,7 +146,7 @@ func (e *StreamError) Error() string {
 	return fmt.Sprintf("%s: array %s: got %s, want %s", e.Format, e.Array, e.Got, e.Want)
 }
 
-// Unwrap returns what lies below, or the kind.
+// Unwrap returns the cause or the kind.
 func (e *StreamError) Unwrap() error { return e.Err }
 
 // stream reads a stream, and says what of it is left out, and how many samples that are not valid.
@@ -237,8 +239,8 @@ func init() {
 	})
 }
 
-// ReadFile reads the streams of an archive; see [File.Episode]. The file's name becomes the episode's, and arrays task and success of one text, as
-// "pick up the bottle" and "true", become its attributes.
+// ReadFile reads the streams in an archive; see [File.Episode]. The episode gets the file's name, and arrays task and success with
+// one text each, such as "pick up the bottle" and "true", become its attributes.
 func ReadFile(path string, opt dataset.Options) (*dataset.Episode, error) {
 	f, err := Open(path)
 	if err != nil {

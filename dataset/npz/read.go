@@ -29,7 +29,7 @@ type File struct {
 	closer  io.Closer
 }
 
-// Open opens a file. Close it when done; the tensors it gave stay.
+// Open opens a file. The caller closes it; tensors from it stay valid.
 func Open(path string) (*File, error) {
 	f, err := storage.Open(context.Background(), path)
 	if err != nil {
@@ -44,7 +44,7 @@ func Open(path string) (*File, error) {
 	return z, nil
 }
 
-// NewReader reads an archive of size bytes from r, which must stay open as long as the File is used.
+// NewReader reads an archive with size bytes from r, which must stay open while the File is used.
 func NewReader(r io.ReaderAt, size int64) (*File, error) { return open(r, size, "") }
 
 func open(r io.ReaderAt, size int64, path string) (*File, error) {
@@ -76,13 +76,13 @@ func open(r io.ReaderAt, size int64, path string) (*File, error) {
 // Names returns the arrays' names, in file order, each once. The caller owns the slice.
 func (f *File) Names() []string { return append([]string(nil), f.names...) }
 
-// Others returns the names of the members that are not arrays, which are left alone.
+// Others returns the names of the files in the archive that are not arrays. They are ignored.
 func (f *File) Others() []string { return append([]string(nil), f.others...) }
 
-// Has reports whether the archive holds an array of that name.
+// Has reports whether the archive contains an array with a name.
 func (f *File) Has(name string) bool { return f.members[name] != nil }
 
-// Header returns what an array says of itself, without reading its data.
+// Header returns the header of an array, without reading its data.
 func (f *File) Header(name string) (npy.Header, error) {
 	var h npy.Header
 	err := f.with(name, func(r *member) (err error) {
@@ -92,11 +92,12 @@ func (f *File) Header(name string) (npy.Header, error) {
 	return h, err
 }
 
-// Tensor reads an array of numbers, as npy.Read does. No such name is a *dataset.FormatError that is dataset.ErrNotFound.
+// Tensor reads a numeric array, like npy.Read. If the name does not exist, the error is a *dataset.FormatError that is
+// dataset.ErrNotFound.
 func (f *File) Tensor(name string) (*tensor.Tensor, error) { return whole(f, name, npy.Read) }
 
-// Checked reads an array of numbers, as npy.Read does, if check takes its header; else the data are not read. Of an error of check that is a
-// *dataset.FormatError the path is set.
+// Checked reads a numeric array like npy.Read, but calls check with its header first. If check returns an error, the data is not
+// read. If that error is a *dataset.FormatError, Checked sets its path.
 func (f *File) Checked(name string, check func(npy.Header) error) (*tensor.Tensor, error) {
 	return whole(f, name, func(r io.Reader) (*tensor.Tensor, error) {
 		h, err := npy.ReadHeader(r)
@@ -110,7 +111,7 @@ func (f *File) Checked(name string, check func(npy.Header) error) (*tensor.Tenso
 	})
 }
 
-// Size returns how many bytes the archive says that an array has, its header and what is packed included; 0 if there is none of that name.
+// Size returns the declared size of an array in bytes, uncompressed and with its header; 0 if the name does not exist.
 func (f *File) Size(name string) int64 {
 	if m := f.members[name]; m != nil {
 		return int64(min(m.UncompressedSize64, math.MaxInt64))
@@ -118,21 +119,21 @@ func (f *File) Size(name string) int64 {
 	return 0
 }
 
-// Times reads timestamps, as npy.ReadTimes does.
+// Times reads timestamps, like npy.ReadTimes.
 func (f *File) Times(name string) (*tensor.Tensor, error) { return whole(f, name, npy.ReadTimes) }
 
-// Table reads numbers or records as features, as npy.ReadTable does.
+// Table reads numbers or records as features, like npy.ReadTable.
 func (f *File) Table(name string, opt npy.TableOptions) (*npy.Table, error) {
 	return whole(f, name, func(r io.Reader) (*npy.Table, error) { return npy.ReadTable(r, opt) })
 }
 
-// Cloud reads records as points, as npy.ReadCloud does.
+// Cloud reads records as points, like npy.ReadCloud.
 func (f *File) Cloud(name string) (*dataset.Cloud, error) { return whole(f, name, npy.ReadCloud) }
 
-// BF16 reads an array of uint16 as the bits of bf16, as npy.ReadBF16 does.
+// BF16 reads a uint16 array as bf16 bit patterns, like npy.ReadBF16.
 func (f *File) BF16(name string) (*tensor.Tensor, error) { return whole(f, name, npy.ReadBF16) }
 
-// Strings reads an array of strings, as npy.ReadStrings does.
+// Strings reads a string array, like npy.ReadStrings.
 func (f *File) Strings(name string) ([]string, error) { return whole(f, name, npy.ReadStrings) }
 
 // Close closes the file that Open opened. Close twice is fine; reading after it is an error that is dataset.ErrClosed.
@@ -232,7 +233,7 @@ func packing(m *zip.File) string {
 	return fmt.Sprintf("compressed with method %d", m.Method)
 }
 
-// Stored returns how many bytes of the archive an array takes.
+// Stored returns the size of an array in the archive in bytes, compressed.
 func (f *File) Stored(name string) int64 {
 	if m := f.members[name]; m != nil {
 		return int64(min(m.CompressedSize64, uint64(f.size)))

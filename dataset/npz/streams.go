@@ -14,7 +14,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Clocks are the names of a clock that comes without a stream's name: of a field of records, or of the array that is the clock of several streams.
+// Clocks returns the names that mark a clock without a stream's name: for a field in records, or for one array that is the clock of
+// several streams.
 func Clocks() []string { return []string{"timestamp", "timestamps", "time", "times", "t", "stamp"} }
 
 // clockOf returns the field that is the clock of records, or a note about its absence.
@@ -51,21 +52,22 @@ type candidate struct {
 	why           dataset.Note // this is none, if it has a code; its subject is the array to blame
 }
 
-// Archive is a file of named arrays, of whatever format, as a source of streams.
+// Archive is a file with named arrays, in any format, as a source of streams. Package safetensors uses it too.
 type Archive struct {
-	Format, Path string // for errors; the path is empty where there is none
+	Format, Path string // for error messages; Path is empty if there is none
 	Arrays
 }
 
-// Arrays are what an Archive holds. A failure of the reader below is returned as it is; any other error is a *dataset.FormatError.
+// Arrays is the content of an Archive. Errors from the underlying reader are returned unchanged; any other error is a
+// *dataset.FormatError.
 type Arrays interface {
 	Names() []string                                             // in file order, each once
-	Has(name string) bool                                        // lists of strings may be there that Names does not have
+	Has(name string) bool                                        // also true for string lists that Names does not contain
 	Header(name string) (npy.Header, error)                      // without reading the data
-	Times(name string) (*tensor.Tensor, error)                   // as npy.ReadTimes does
-	Strings(name string) ([]string, error)                       // as npy.ReadStrings does
-	Stored(name string) int64                                    // how many bytes of the file an array takes
-	Table(name string, opt npy.TableOptions) (*npy.Table, error) // as npy.ReadTable does
+	Times(name string) (*tensor.Tensor, error)                   // like npy.ReadTimes
+	Strings(name string) ([]string, error)                       // like npy.ReadStrings
+	Stored(name string) int64                                    // the stored size of an array in bytes
+	Table(name string, opt npy.TableOptions) (*npy.Table, error) // like npy.ReadTable
 }
 
 // archive is f as a source of streams.
@@ -132,7 +134,7 @@ func (f *Archive) head(array string) (h npy.Header, wrong dataset.Note, err erro
 	return h, wrong, err
 }
 
-// ArrayNote returns the note about an array that an error keeps from being a stream.
+// ArrayNote returns the note about an array that cannot be a stream because of err.
 func ArrayNote(name string, err error) dataset.Note {
 	n := dataset.Note{Code: dataset.CodeInvalidStream, Subject: name, Detail: dataset.Detail{Cause: dataset.Bare(err)}}
 	_, broken := dataset.AsBroken(err)
@@ -185,8 +187,8 @@ func (c *sharedClock) of(values *npy.Header, own string) (clock string, why data
 	return c.names[0], dataset.Note{}
 }
 
-// StreamNames returns the names of the streams, in file order: NAME of arrays NAME.values and NAME.times, of NAME.values with as many samples as the
-// archive's one array of [Clocks] has timestamps, and of records NAME with a clock.
+// StreamNames returns the names of the streams, in file order: NAME for arrays NAME.values and NAME.times, for NAME.values with as
+// many samples as the archive's one array in [Clocks] has timestamps, and for records NAME with a clock field.
 func (f *File) StreamNames() []string { return f.archive().StreamNames() }
 
 // StreamNames returns the names of the streams, in file order; see [File.StreamNames].

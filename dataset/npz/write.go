@@ -12,12 +12,12 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Options say how an archive is written. The zero value stores arrays as they are, as numpy.savez does.
+// Options are the settings of a Writer. The zero value stores arrays without compression, like numpy.savez.
 type Options struct {
-	Compress bool // deflate, as numpy.savez_compressed does
+	Compress bool // deflate, like numpy.savez_compressed
 }
 
-// Writer writes an archive, one array after the other. It is not for use from several goroutines at once.
+// Writer writes an archive, one array after the other. It is for one goroutine at a time.
 type Writer struct {
 	z      *zip.Writer
 	method uint16
@@ -29,7 +29,7 @@ type Writer struct {
 // maxName is how long a name may be: a zip archive counts its bytes, ".npy" among them, in 16 bits.
 const maxName = 1<<16 - 1 - len(".npy")
 
-// Error says why an array cannot be added.
+// Error is the reason why an array cannot be added.
 type Error struct {
 	Name      string
 	Kind      error // dataset.ErrClosed or dataset.ErrOption
@@ -43,7 +43,7 @@ func (e *Error) Error() string {
 // Unwrap returns the kind.
 func (e *Error) Unwrap() error { return e.Kind }
 
-// NewWriter writes an archive to w. Close it to complete the archive; w is not closed.
+// NewWriter writes an archive to w. Close completes the archive, and does not close w.
 func NewWriter(w io.Writer, opt Options) *Writer {
 	z := &Writer{z: zip.NewWriter(w), method: zip.Store, names: map[string]bool{}}
 	if opt.Compress {
@@ -52,18 +52,19 @@ func NewWriter(w io.Writer, opt Options) *Writer {
 	return z
 }
 
-// Add writes a host tensor under a name, without ".npy": any text but an empty one, as numpy takes a name for a name, "/observations/qpos" too. A
-// name that was used, or that numpy could not read back, is an *Error. After a failed write every call returns its error.
+// Add writes a host tensor under a name, without ".npy". Any text that is not empty is valid, also "/observations/qpos", because
+// numpy does not use names as paths. If the name was used before, or numpy could not read it back, the error is an *Error. After a
+// failed write every call returns its error.
 func (w *Writer) Add(name string, t *tensor.Tensor) error {
 	return w.add(name, func(out io.Writer) error { return npy.Write(out, t) })
 }
 
-// AddWhole writes whole numbers as an array of a type of numpy's, "bool" or "int16", which must hold them; see npy.HoldsWhole.
+// AddWhole writes whole numbers as an array with a numpy type such as "bool" or "int16", which must hold them; see npy.HoldsWhole.
 func (w *Writer) AddWhole(name, typ string, t *tensor.Tensor) error {
 	return w.add(name, func(out io.Writer) error { return npy.WriteWhole(out, typ, t) })
 }
 
-// AddStrings writes a list of strings as an array of rank 1.
+// AddStrings writes a list of strings as an array with rank 1.
 func (w *Writer) AddStrings(name string, list []string) error {
 	return w.add(name, func(out io.Writer) error { return npy.WriteStrings(out, list) })
 }
@@ -90,7 +91,7 @@ func (w *Writer) add(name string, fill func(io.Writer) error) error {
 	return nil
 }
 
-// Close completes the archive. After a failed write it returns that error, and the output is no archive.
+// Close completes the archive. After a failed write it returns that error, and the output is invalid.
 func (w *Writer) Close() error {
 	if w.closed {
 		return w.err

@@ -13,7 +13,7 @@ import (
 	"github.com/robocache/robocache/internal/records"
 )
 
-// ReadFile reads a file. A *dataset.FormatError carries its path, and so does the damage.
+// ReadFile reads a file. A *dataset.FormatError and the damage notes contain its path.
 func ReadFile(path string, opt dataset.Options) (*dataset.Cloud, error) {
 	return records.ReadFile(path, func(data []byte) (*dataset.Cloud, error) { return Parse(data, opt) })
 }
@@ -23,9 +23,9 @@ func Read(r io.Reader, opt dataset.Options) (*dataset.Cloud, error) {
 	return records.Read(r, func(data []byte) (*dataset.Cloud, error) { return Parse(data, opt) })
 }
 
-// Parse reads a file's bytes. It keeps no reference to them. Of a file that is cut it keeps the points before that, and of one with broken lines of
-// ascii data those in the others, in one row, and counts the rest as damage; where there are none, or more lines are broken than not, or with
-// opt.Strict, it returns the first *dataset.FormatError.
+// Parse reads the bytes of a file, and keeps no reference to them. If the file is cut, it keeps the points before the cut; if lines
+// of ascii data are broken, it keeps the points in the others. The cloud then has one row, and its notes count the lost points. If
+// no point is left, if most lines are broken, or with opt.Strict, it returns the first *dataset.FormatError.
 func Parse(data []byte, opt dataset.Options) (*dataset.Cloud, error) {
 	h, err := readHeader(data)
 	if err != nil {
@@ -83,7 +83,9 @@ func (p *parser) lose(whole int, bytes int, err error) error {
 // begin makes room for n points. The caller has made sure that the file can hold as many.
 func (p *parser) begin(n int) error {
 	var err error
-	if p.set, err = records.NewSet(p.fields, n); err != nil {
+	if p.set, err = records.NewSet(p.fields, n); records.NoRoom(err) {
+		return err
+	} else if err != nil {
 		return &dataset.FormatError{Format: "pcd", Offset: -1, Kind: dataset.ErrUnsupported, Msg: "FIELDS", Got: err.Error(), Want: "x, y and z, and each field once"}
 	}
 	return nil
@@ -152,10 +154,10 @@ func (p *parser) compressed() error {
 	if err := p.begin(p.n); err != nil {
 		return err
 	}
-	if err := memory.Fits("points", int64(plain)); err != nil {
+	out, err := memory.Make[byte]("points", int(plain))
+	if err != nil {
 		return err
 	}
-	out := make([]byte, plain)
 	if at, err := lzf.Decompress(out, body[8:8+packed]); err != nil {
 		return fail(8+at, dataset.ErrCorrupt, "compressed data", err.Error(), "")
 	}

@@ -1,16 +1,19 @@
-// Package ply reads and writes PLY files, ascii and binary of either byte order (format version 1.0), as clouds of points.
+// Package ply reads and writes PLY files (format version 1.0, ascii and binary in both byte orders) as point clouds.
 //
-// The element vertex holds the points: its properties x, y and z (or X, Y and Z), in any place and of any type, and every other scalar
-// property as a feature, in file order. What else a file holds, such as a mesh's faces or a list in a vertex, is read over and listed in Notes
-// with its count; comments and obj_info are not looked at. In ascii data a row is a line, or several lines, each row alike.
+//	c, err := ply.ReadFile("scan.ply", dataset.Options{})
+//	err = ply.Write(file, c, ply.Options{ASCII: true})
 //
-// Of a file that is cut or broken the points before that are kept, all of them if it is in a later element, and Cloud.Notes counts the others and
-// the rows of later elements. Where each point is a line, as the first is, a line that cannot be read costs itself alone, unless such lines are more
-// than the others.
+// The element vertex holds the points: its properties x, y and z (or X, Y and Z), in any place and type, and every other scalar
+// property as a feature, in file order. Other content, such as a mesh's faces or a list in a vertex, is skipped, and Notes has its
+// count. comment and obj_info lines are ignored. In ascii data a row is one line, or several lines if every row has the same
+// number.
 //
-// Points are float32 in memory, or float64 where the file has doubles among x, y and z, and so are features, by theirs; Inexact counts
-// the numbers that these could not hold. A reader takes the whole file, and nothing in one makes it take more memory than a fixed multiple of the
-// file's size.
+// If a file is cut or broken, the points before that place are kept, and Cloud.Notes counts the lost points and the lost rows in
+// later elements. If each point is one line, a broken line loses only its point, unless most lines are broken.
+//
+// Points are float32 in memory, or float64 if x, y or z is a double in the file. The same rule holds for the features. Inexact
+// counts the numbers that these types cannot hold. The reader takes the whole file. Its memory is at most a fixed multiple of the
+// file size, so a malicious file cannot exhaust it.
 //
 // The format is described by Greg Turk, "The PLY Polygon File Format", 1994.
 package ply

@@ -13,7 +13,7 @@ import (
 	"github.com/robocache/robocache/internal/records"
 )
 
-// ReadFile reads a file. A *dataset.FormatError carries its path, and so does the damage.
+// ReadFile reads a file. A *dataset.FormatError and the damage notes contain its path.
 func ReadFile(path string, opt dataset.Options) (*dataset.Cloud, error) {
 	return records.ReadFile(path, func(data []byte) (*dataset.Cloud, error) { return Parse(data, opt) })
 }
@@ -23,9 +23,9 @@ func Read(r io.Reader, opt dataset.Options) (*dataset.Cloud, error) {
 	return records.Read(r, func(data []byte) (*dataset.Cloud, error) { return Parse(data, opt) })
 }
 
-// Parse reads a file's bytes. It keeps no reference to them. Of a file that is cut or broken it keeps the points before that, and counts what
-// follows, points and rows of later elements, as damage; where each point is a line of text, a broken one costs itself alone. Where there are no
-// points, or more lines of them are broken than not, or with opt.Strict, it returns the first *dataset.FormatError.
+// Parse reads the bytes of a file, and keeps no reference to them. If the file is cut or broken, it keeps the points before that
+// place, and counts the lost points and rows as damage. If each point is one line of text, a broken line loses only its point. If
+// no point is left, if most lines are broken, or with opt.Strict, it returns the first *dataset.FormatError.
 func Parse(data []byte, opt dataset.Options) (*dataset.Cloud, error) {
 	h, err := readHeader(data)
 	if err != nil {
@@ -124,6 +124,9 @@ func (p *parser) vertices(e *element) (whole int, err error) {
 	if least > 0 {
 		// The first row that cannot be there has room, for reading it is the error.
 		set, bad = records.NewSet(fields, min(e.n, (len(p.data)-p.at+1)/least+1))
+	}
+	if records.NoRoom(bad) {
+		return 0, bad
 	}
 	if bad != nil {
 		return 0, &dataset.FormatError{Format: "ply", Offset: e.offset, Line: e.line, Kind: dataset.ErrUnsupported, Msg: "element vertex",

@@ -10,14 +10,15 @@ import (
 	"github.com/robocache/robocache/internal/records"
 )
 
-// Options say how a file is written. The zero value is binary_little_endian.
+// Options are the settings of Write. The zero value writes binary_little_endian.
 type Options struct {
 	ASCII bool
 }
 
-// Write writes a cloud as the element vertex, so that reading gives equal points, features and names. Whole-number features are
-// written as uchar or int where these hold them, all else as float, or as double from tensors of f64. The format has no rows of an organised cloud, and no
-// viewpoint. A cloud that is none, or has a name that the header cannot hold, is a *dataset.CloudError, and nothing is written.
+// Write writes a cloud as the element vertex, so that reading it returns equal points, features and names. Features with whole
+// numbers are written as uchar or int if these types hold them, others as float, or as double if the tensor is f64. The rows of an
+// organised cloud and the viewpoint are not written, because the format cannot hold them. If the cloud is invalid, or the header
+// cannot hold a name, the error is a *dataset.CloudError and nothing is written.
 func Write(w io.Writer, c *dataset.Cloud, opt Options) error {
 	out, err := records.OutOf(c)
 	if err != nil {

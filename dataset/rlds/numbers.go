@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/memory"
 	"github.com/robocache/robocache/internal/raw"
 	"github.com/robocache/robocache/internal/records"
 	"github.com/robocache/robocache/tensor"
@@ -126,11 +127,11 @@ func (v *values) tensor(rows, width int) (*tensor.Tensor, error) {
 func (v *values) room(n int, shared []float32) {
 	switch {
 	case v.wide:
-		v.double = make([]float64, 0, n)
+		v.double = memory.Must[float64]("values", n)[:0]
 	case cap(shared) >= n:
 		v.narrow = shared
 	default:
-		v.narrow = make([]float32, 0, n)
+		v.narrow = memory.Must[float32]("values", n)[:0]
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/memory"
 	"github.com/robocache/robocache/storage"
 )
 
@@ -175,9 +176,15 @@ func (p *packed) read(ctx context.Context, at, n int64) (data []byte, err error)
 			p.shut() // where it stands is not known any more
 		}
 	}()
-	var b bytes.Buffer // grows with what there is
+	var b bytes.Buffer
 	if p.file == nil || p.at > at {
 		err = p.open()
+	}
+	if err == nil {
+		if err = memory.Check("record", n, p.file.Size()); err != nil {
+			return nil, err
+		}
+		b.Grow(int(n)) // index has seen as many
 	}
 	if err == nil {
 		err = p.take(ctx, io.Discard, at-p.at)

@@ -16,8 +16,9 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// Options are dataset's. Strict refuses what is broken: a file that ends early, a shard that is missing of a split or has another number of records
-// than dataset_info.json says, a feature that does not go with the number of steps. Rate goes before that of a well-known dataset.
+// Options are the options of package dataset. Strict refuses broken data: a file that ends early, a missing shard, a record count
+// that differs from dataset_info.json, a feature that disagrees with the number of steps. Rate overrides the rate of a well-known
+// dataset.
 type Options = dataset.Options
 
 // Set is an open dataset. Its methods may be called from any goroutine.
@@ -59,8 +60,9 @@ var rates = map[string]float64{
 // maxOpen is how many shards stay open while nobody reads them.
 const maxOpen = 16
 
-// Open opens the folder of a dataset's version, the one above it, of which it takes the newest version, or one of its files of records, which needs
-// features.json beside it. It finds the records by their lengths, which takes one small read a record, and of a compressed file reading all of it.
+// Open opens the folder of a version, the folder above it, where it takes the newest version, or a single record file next to
+// features.json. It finds the records by their lengths, which takes one small read per record; a compressed file is read
+// completely.
 func Open(ctx context.Context, path string, opt Options) (*Set, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -98,16 +100,16 @@ func Open(ctx context.Context, path string, opt Options) (*Set, error) {
 	return s, nil
 }
 
-// Name returns what dataset_info.json calls the dataset.
+// Name returns the dataset's name in dataset_info.json.
 func (s *Set) Name() string { return s.name }
 
 // Format returns "rlds".
 func (s *Set) Format() string { return "rlds" }
 
-// Len returns the number of episodes of all splits.
+// Len returns the number of episodes in all splits.
 func (s *Set) Len() int { return s.len }
 
-// Info returns what the dataset says of itself, its features and splits, and what is not as it says: files that are not there, and counts that differ.
+// Info returns the declarations, features and splits, and notes about contradictions: missing files, and counts that differ.
 func (s *Set) Info() dataset.Info {
 	info := s.info
 	info.Features, info.Splits, info.Notes = slices.Clone(info.Features), slices.Clone(info.Splits), slices.Clone(info.Notes)
@@ -115,10 +117,11 @@ func (s *Set) Info() dataset.Info {
 	return info
 }
 
-// Damage is what was lost because files of records are broken; Info.Notes has it too. An episode has its own damage.
+// Damage returns notes about losses in broken record files; Info.Notes contains them too. Damage inside an episode is in the
+// episode's notes.
 func (s *Set) Damage() dataset.Notes { return slices.Clone(s.damage) }
 
-// Close gives back what is open. Close twice is fine; episodes that were read stay.
+// Close closes all files. Close twice is fine; episodes stay valid.
 func (s *Set) Close() error {
 	s.closed.Store(true)
 	for _, f := range s.shards {
@@ -130,8 +133,8 @@ func (s *Set) Close() error {
 	return nil
 }
 
-// Episode reads an episode: one record. A record whose checksum is not that of its data, or that is no tf.Example, is a *dataset.FormatError; the
-// others can be read all the same.
+// Episode reads an episode: one record. If the record's checksum is wrong, or its data is no tf.Example, the error is a
+// *dataset.FormatError. Other episodes can still be read.
 func (s *Set) Episode(ctx context.Context, i int) (_ *dataset.Episode, err error) {
 	defer dataset.Guard("rlds", s.path, &err)()
 	switch {

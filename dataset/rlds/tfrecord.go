@@ -11,6 +11,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/openfiles"
+	"github.com/robocache/robocache/internal/memory"
 	"github.com/robocache/robocache/storage"
 )
 
@@ -198,7 +199,10 @@ func readFrom(file storage.File, path string, at, n int64, room []byte) ([]byte,
 		if file.Size()-at < n {
 			return nil, formatError(dataset.ErrTruncated, path, at, "file", fmt.Sprintf("%d bytes", file.Size()), fmt.Sprintf("%d, as there were when it was opened", at+n))
 		}
-		room = make([]byte, n)
+		var err error
+		if room, err = memory.Make[byte]("record", int(n)); err != nil {
+			return nil, err
+		}
 	}
 	data := room[:n]
 	if err := readAt(file, data, at); err != nil {

@@ -15,7 +15,8 @@ import (
 // versionName is what TensorFlow Datasets calls the folder of a version.
 var versionName = regexp.MustCompile(`^\d+\.\d+\.\d+$`)
 
-// Folder tells a folder of a dataset: that of a version, or one that has these below it, or builder configs that have.
+// Folder reports whether a folder is a dataset: one version, or a folder with versions, or a folder with builder configs that have
+// versions.
 func Folder(ctx context.Context, path string) bool {
 	return isVersion(ctx, path) || len(versions(ctx, path)) > 0 || len(configs(ctx, path)) > 0
 }

@@ -32,5 +32,5 @@ var layout = h5episode.Layout{
 
 func init() { layout.Register() }
 
-// Open opens a file. A file without a group data that has groups demo_N is an error that is dataset.ErrUnsupported.
+// Open opens a file. If the file has no group data with groups demo_N, the error is dataset.ErrUnsupported.
 func Open(path string, opt dataset.Options) (dataset.Dataset, error) { return layout.Open(path, opt) }

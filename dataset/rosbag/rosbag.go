@@ -32,8 +32,8 @@ func init() {
 	})
 }
 
-// Open opens a bag, or a folder with the pieces of one recording. Its one episode is read when it is asked for. Its images and clouds can be read
-// until the dataset is closed.
+// Open opens a bag, or a folder with the pieces of one recording. Episode(ctx, 0) reads it. Its images and clouds can be read until
+// the dataset is closed.
 func Open(ctx context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {
 	st, err := storage.Stat(ctx, path)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/robocache/robocache/dataset"
+	limits "github.com/robocache/robocache/internal/memory"
 	"github.com/robocache/robocache/storage"
 )
 
@@ -114,7 +115,7 @@ func (w *window) at(pos int64, n int) ([]byte, error) {
 	}
 	size := int(min(int64(max(n, cmp.Or(w.least, windowBytes))), w.size-pos))
 	if cap(w.buf) < size {
-		w.buf = make([]byte, size)
+		w.buf = limits.Must[byte]("record", size)
 	}
 	w.buf, w.from = w.buf[:size], pos
 	if got, err := w.file.ReadAt(w.buf, pos); got < size {
@@ -151,7 +152,10 @@ func (w *window) isRecord(pos int64) bool {
 
 // bytes reads a stretch of the file, which the caller keeps.
 func (w *window) bytes(from, to int64) ([]byte, error) {
-	b := make([]byte, to-from)
+	b, err := limits.Make[byte]("record", int(to-from))
+	if err != nil {
+		return nil, err
+	}
 	if n, err := w.file.ReadAt(b, from); n < len(b) {
 		return nil, readError(err)
 	}

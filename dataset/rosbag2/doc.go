@@ -1,23 +1,30 @@
-// Package rosbag2 reads the recordings of ROS 2: a folder of .db3 or .mcap files with metadata.yaml, or a lone .db3 file.
+// Package rosbag2 reads ROS 2 recordings: a folder with .db3 or .mcap files and metadata.yaml, or a single .db3 file.
 //
-// A folder is one episode of all its files, in the order in which metadata.yaml lists them; its topics become streams, media and clouds as the package
-// topics says. Without metadata.yaml, a folder is a bag if its .db3 files are one, or the numbered pieces of one: run_0.db3, run_1.db3. Files that are
-// compressed, .db3.zstd and .mcap.zstd, are decompressed to temporary files without a name where the system allows that, which are gone with the
-// dataset; messages that are compressed one by one are decompressed as they are read. Of the decompressed files the eight that were used last stay, so
-// that a bag takes no more room than these: images and clouds that are read here and there in more of them cost a decompressed file each, and in the
-// order of the recording each file once.
+//	import _ "github.com/robocache/robocache/dataset/rosbag2/sqlite" // for .db3
 //
-// .db3 files are read by [github.com/robocache/robocache/dataset/rosbag2/sqlite], which a program has to import, as dataset/all does. Those that older
-// versions of ROS wrote lack the definitions of their messages: these are then of Options.Definitions, or the built-in ones of ROS' common messages, by
-// the distribution that wrote the file, where it says so.
+//	d, err := rosbag2.Open(ctx, "rosbag2_2024_05_01", dataset.Options{})
+//	e, err := d.Episode(ctx, 0) // e.Stream("/joint_states.position")
 //
-// Read: storage sqlite3, of databases in any encoding of text and page size, with a write-ahead log, and mcap; compression_mode FILE and MESSAGE with
-// compression_format zstd, and the chunks of mcap with lz4 and zstd; messages in CDR of version 1, and of version 2 of final types, of both byte orders;
-// definitions in .msg and in IDL.
+// A folder is one episode with all its files, in the order in metadata.yaml. Its topics become streams, media and clouds by the
+// rules in package topics. A folder without metadata.yaml is a bag if its .db3 files are a single file or numbered pieces:
+// run_0.db3, run_1.db3.
 //
-// Refused with an error, or left out with a note if other topics can be read: other storages, such as rosbag_v2; other compression formats; the
-// serialization formats other than cdr; CDR of mutable and appendable types; topics whose type has no definition. A transaction at the end of a write-ahead
-// log that did not end is left out with a note, as SQLite leaves it out.
+// Compressed files, .db3.zstd and .mcap.zstd, are decompressed to temporary files, which have no name if the system allows that and
+// disappear with the dataset. The eight most recently used files stay, so a bag needs no more disk space than these. Reading images
+// in recording order decompresses each file once; reading them at random decompresses again. Messages with their own compression
+// are decompressed when read.
 //
-// A file that is missing, or that metadata.yaml describes otherwise, is a problem that Info tells; counts that disagree are a remark of the episode.
+// [github.com/robocache/robocache/dataset/rosbag2/sqlite] reads .db3 files. A program must import it, as dataset/all does. Files
+// from older ROS versions lack message definitions. The reader then uses Options.Definitions, or its built-in definitions for
+// common ROS messages from the distribution that wrote the file, if the file names it.
+//
+// Supported: storage sqlite3 in any text encoding and page size, with a write-ahead log, and mcap; compression_mode FILE and
+// MESSAGE with compression_format zstd, and mcap chunks with lz4 and zstd; messages in CDR version 1, and version 2 with final
+// types, in both byte orders; definitions in .msg and IDL.
+//
+// Not supported: other storages such as rosbag_v2; other compression formats; serialization formats other than cdr; CDR with
+// mutable or appendable types; topics with an undefined type. They are an error, or a note if other topics can be read. An
+// unfinished transaction at the end of a write-ahead log is left out with a note, as SQLite does.
+//
+// If a file is missing or contradicts metadata.yaml, Info has a problem. If message counts disagree, the episode has a remark.
 package rosbag2

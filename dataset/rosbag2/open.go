@@ -55,7 +55,7 @@ func inside(ctx context.Context, path string) (bool, error) {
 	return string(head[:n]) == sqliteMagic || bytes.HasPrefix(head[:n], []byte("\x89MCAP0\r\n")), nil
 }
 
-// Set is a bag, a dataset of one episode.
+// Set is an open bag, a dataset with one episode.
 type Set struct {
 	dataset.Dataset
 	path     string
@@ -70,8 +70,8 @@ type Set struct {
 	close    sync.Once
 }
 
-// Open opens a bag's folder, or a lone file. Files that metadata.yaml lists and that are not there are problems, or with Options.Strict an error; if
-// none is there, an error.
+// Open opens a bag's folder, or a single file. If files that metadata.yaml lists are missing, Info has problems, or with
+// Options.Strict the result is an error. If all are missing, it is always an error.
 func Open(ctx context.Context, path string, opt dataset.Options) (*Set, error) {
 	s := &Set{path: path, opt: opt}
 	s.Dataset = dataset.Single("rosbag2", path, s.episode)
@@ -98,17 +98,17 @@ func Open(ctx context.Context, path string, opt dataset.Options) (*Set, error) {
 	return s, nil
 }
 
-// Name is that of the folder, or of the file without its extensions.
+// Name returns the name of the folder, or of the file without its extensions.
 func (s *Set) Name() string { return nameOf(s.path) }
 
-// Info says what metadata.yaml says, and where it is wrong.
+// Info returns the declarations in metadata.yaml, and problems if they are wrong.
 func (s *Set) Info() dataset.Info {
 	info := s.info
 	info.Notes, info.Attributes = slices.Clone(info.Notes), maps.Clone(info.Attributes)
 	return info
 }
 
-// Close closes the files. Media and clouds of the episode cannot be read after it.
+// Close closes the files. After it, the episode's media and clouds cannot be read.
 func (s *Set) Close() error {
 	s.close.Do(func() {
 		s.cache.Close()

@@ -22,7 +22,7 @@ func init() {
 	})
 }
 
-// Match tells a file by its first bytes: a header's length, and the beginning of an object.
+// Match recognises a file by its first bytes: a header length, and the beginning of a JSON object.
 func Match(head []byte) bool {
 	if len(head) < prefix+2 || head[prefix] != '{' || binary.LittleEndian.Uint64(head) > maxHeader {
 		return false
@@ -46,9 +46,9 @@ func (a arrays) Table(name string, opt npy.TableOptions) (*npy.Table, error) {
 	return read(a.File, name, func(r io.Reader, h *npy.Header) (*npy.Table, error) { return npy.ReadTableData(r, h, opt) })
 }
 
-// ReadFile reads the streams of a file: of each NAME.values and NAME.times, and if they are there the names of its columns, NAME.columns in the
-// metadata; see [npz.File.Episode]. Tensors that are no stream's are left out, and the other metadata become attributes, task and success the episode's own. The file's name becomes the
-// episode's.
+// ReadFile reads the streams in a file: NAME.values and NAME.times, and optionally the column names, NAME.columns in the metadata;
+// see [npz.File.Episode]. Other tensors are left out with a note. Metadata becomes attributes; task and success set the episode's
+// own. The episode gets the file's name.
 func ReadFile(path string, opt dataset.Options) (*dataset.Episode, error) {
 	f, err := Open(path)
 	if err != nil {

@@ -27,14 +27,14 @@ const (
 	metadataKey = "__metadata__"
 )
 
-// Header is what a file says of a tensor.
+// Header describes a tensor in a file.
 type Header struct {
-	DType      string // the format's name: "F32"
+	DType      string // the format's dtype name: "F32"
 	Shape      []int
-	Begin, End int64 // the tensor's first byte in the file, and the one after its last
+	Begin, End int64 // byte range in the file; End is exclusive
 }
 
-// String is the dtype and the shape: "F32 [8,7]".
+// String returns the dtype and the shape: "F32 [8,7]".
 func (h Header) String() string { return h.DType + " " + tensor.FormatShape(h.Shape) }
 
 // dtype is a type of the format.

@@ -13,13 +13,14 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Map opens a file as Open does, and maps it into memory. A tensor whose dtype is one of package tensor's, and which lies at a multiple of its element's
-// size as those of a Writer do, is a view of the file then: it may not be written, and it is closed with the file. Any other is read, and stays. So are all
-// where the system maps no files, where numbers have other bytes first, and of a URL's file, which is read by ranges.
+// Map opens a file like Open, and maps it into memory. A tensor is then a view of the file if package tensor has its dtype and if
+// it is aligned to its element size, as Writer does. A view may not be written, and is closed with the file. Any other tensor is
+// read and stays valid. All tensors are read if the system cannot map files, on big-endian machines, and for a URL, which is read
+// by ranges.
 //
-// A file that is cut short after this, which no program should do to a file that is in use, takes the elements with it: to read them is a fault, which ends
-// the program. In [File.Guard] it is an error, and [File.Whole] tells before. A file that is replaced, as WriteFile does it, stays as it was for those who
-// have it open.
+// If another program cuts the file short after this, reading the lost elements is a memory fault that ends the program. Inside
+// [File.Guard] it is an error, and [File.Whole] detects it in advance. A file that is replaced, as WriteFile does, stays unchanged
+// for programs that have it open.
 func Map(path string) (*File, error) {
 	s, err := Open(path)
 	if err != nil {
@@ -40,8 +41,9 @@ func Map(path string) (*File, error) {
 	return s, nil
 }
 
-// Guard calls do, which may read the elements of the file's tensors in this goroutine, and returns its error; of a file that was cut short under it, a
-// *dataset.FormatError that is dataset.ErrTruncated. Close waits for it. After Close it is an error that is dataset.ErrClosed.
+// Guard calls do and returns its error. do may read tensor elements in this goroutine. If the file was cut short meanwhile, Guard
+// returns a *dataset.FormatError that is dataset.ErrTruncated instead of a memory fault. Close waits until do returns. After Close
+// the error is dataset.ErrClosed.
 func (f *File) Guard(do func() error) error {
 	if f.views == nil {
 		return do()
@@ -53,7 +55,8 @@ func (f *File) Guard(do func() error) error {
 	return done
 }
 
-// Whole returns the error that Guard has if the file is shorter now than when Map opened it, or closed. Of another file it is nil.
+// Whole returns the error that Guard would return if the file is now shorter than when Map opened it, or closed. It is nil for
+// files that are not mapped.
 func (f *File) Whole() error {
 	if f.views == nil {
 		return nil

@@ -30,8 +30,8 @@ type File struct {
 	sums   *sums  // nil of a file without
 }
 
-// Open opens a file and reads its header. Close it when done; the tensors it gave stay. A header that breaks the format's rules is a
-// *dataset.FormatError; a file that ends before its last tensor does is none.
+// Open opens a file and reads its header. The caller closes it; tensors from it stay valid. If the header breaks the format, the
+// error is a *dataset.FormatError. A file that ends before its last tensor is no error here.
 func Open(path string) (*File, error) {
 	f, err := storage.Open(context.Background(), path)
 	if err != nil {
@@ -46,7 +46,7 @@ func Open(path string) (*File, error) {
 	return s, nil
 }
 
-// NewReader reads a file of size bytes from r, which must stay open as long as the File is used.
+// NewReader reads a file with size bytes from r, which must stay open while the File is used.
 func NewReader(r io.ReaderAt, size int64) (*File, error) { return open(r, size, "") }
 
 func open(r io.ReaderAt, size int64, path string) (*File, error) {
@@ -64,16 +64,17 @@ func open(r io.ReaderAt, size int64, path string) (*File, error) {
 // Names returns the tensors' names, in the header's order. The caller owns the slice.
 func (f *File) Names() []string { return slices.Clone(f.names) }
 
-// Has reports whether the file holds a tensor of that name.
+// Has reports whether the file contains a tensor with a name.
 func (f *File) Has(name string) bool {
 	_, ok := f.tensors[name]
 	return ok
 }
 
-// Metadata returns the texts that the header has besides, by name. The caller owns the map.
+// Metadata returns the header's texts by name. The caller owns the map.
 func (f *File) Metadata() map[string]string { return maps.Clone(f.metadata) }
 
-// Header returns what the file says of a tensor. No such name is a *dataset.FormatError that is dataset.ErrNotFound.
+// Header returns the description of a tensor. If the name does not exist, the error is a *dataset.FormatError that is
+// dataset.ErrNotFound.
 func (f *File) Header(name string) (Header, error) {
 	h, ok := f.tensors[name]
 	if !ok {
@@ -87,8 +88,9 @@ func (f *File) Header(name string) (Header, error) {
 	return h, nil
 }
 
-// Tensor reads a tensor; the package comment says as which dtype. A dtype that is not read is a *dataset.FormatError that is dataset.ErrUnsupported, and
-// a tensor that the file ends in, dataset.ErrTruncated. Of a file that [Map] opened it is a view of the file, where that can be.
+// Tensor reads a tensor; the package comment lists the dtypes. If the dtype is unsupported, the error is a *dataset.FormatError
+// that is dataset.ErrUnsupported, and if the file ends inside the tensor, dataset.ErrTruncated. For a file from [Map] the tensor is
+// a view of the file if possible.
 func (f *File) Tensor(name string) (*tensor.Tensor, error) {
 	if f.views != nil {
 		if t, err := f.views.tensor(f, name); t != nil || err != nil {
@@ -98,7 +100,7 @@ func (f *File) Tensor(name string) (*tensor.Tensor, error) {
 	return read(f, name, npy.ReadData)
 }
 
-// Times reads timestamps: I64 and U64 nanoseconds as i64, F64 and F32 seconds as they are. Any other dtype is dataset.ErrUnsupported.
+// Times reads timestamps: I64 and U64 nanoseconds as i64, F64 and F32 seconds unchanged. Any other dtype is dataset.ErrUnsupported.
 func (f *File) Times(name string) (*tensor.Tensor, error) {
 	return read(f, name, func(r io.Reader, a *npy.Header) (*tensor.Tensor, error) {
 		if h := f.tensors[name]; !a.IsClock() {
@@ -108,8 +110,8 @@ func (f *File) Times(name string) (*tensor.Tensor, error) {
 	})
 }
 
-// Strings returns a list of strings, as Writer.AddStrings writes one: a JSON list in the metadata. What is there and is none is a *dataset.FormatError
-// that is dataset.ErrUnsupported.
+// Strings returns a string list from Writer.AddStrings: a JSON list in the metadata. If the metadata has another text there, the
+// error is a *dataset.FormatError that is dataset.ErrUnsupported.
 func (f *File) Strings(name string) ([]string, error) {
 	text, ok := f.metadata[name]
 	if !ok {
@@ -136,7 +138,7 @@ func (f *File) Close() error {
 	return nil
 }
 
-// Stored returns how many bytes of a tensor the file has.
+// Stored returns the number of bytes of a tensor that the file contains.
 func (f *File) Stored(name string) int64 {
 	h := f.tensors[name]
 	return max(0, min(h.End, f.size)-h.Begin)

@@ -11,9 +11,10 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// ReadRows reads as many rows of a tensor [N,...] as dst has, from row lo on: dst is contiguous, on the host, and of the tensor's dtype and shape but for N. It
-// reads from the file, also from one that Map opened, whose memory it does not touch. What does not fit is a *dataset.FormatError that is
-// dataset.ErrUnsupported, as is a machine with other bytes first; rows that are not there are dataset.ErrTruncated.
+// ReadRows reads rows lo, lo+1 and so on of a tensor [N,...] until dst is full. dst is contiguous, on the host, and has the
+// tensor's dtype and shape except for N. It reads from the file even if Map opened it, and does not touch the mapped memory. If dst
+// does not fit, or on a big-endian machine, the error is a *dataset.FormatError that is dataset.ErrUnsupported; if the rows are
+// missing from the file, dataset.ErrTruncated.
 func (f *File) ReadRows(dst *tensor.Tensor, name string, lo int) error {
 	h, err := f.Header(name)
 	if err != nil {

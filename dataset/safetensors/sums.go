@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// SumsName is the name of the tensor with a file's checksums, see [Writer.AddSums].
+// SumsName is the name of the tensor with a file's checksums; see [Writer.AddSums].
 const SumsName = "robocache.sums"
 
 const (

@@ -22,7 +22,7 @@ import (
 // alignment is what the first tensor's byte in a file is a multiple of, as memory is that processors and devices read in lines.
 const alignment = 64
 
-// Writer writes a file. It is not for use from several goroutines at once.
+// Writer writes a file. It is for one goroutine at a time.
 type Writer struct {
 	w        io.Writer
 	list     []named
@@ -50,7 +50,7 @@ func (n *named) bytes() (int, error) {
 	return count * n.size, err
 }
 
-// Error says why a tensor or a text cannot be added.
+// Error is the reason why a tensor or a text cannot be added.
 type Error struct {
 	Name      string
 	Kind      error // one of package dataset's Err values
@@ -64,12 +64,14 @@ func (e *Error) Error() string {
 // Unwrap returns the kind.
 func (e *Error) Unwrap() error { return e.Kind }
 
-// NewWriter writes a file to w when it is closed: the header, which comes first, says where each tensor ends. w is not closed.
+// NewWriter returns a Writer that writes the file to w in Close, because the header comes first and contains all positions. It does
+// not close w.
 func NewWriter(w io.Writer) *Writer {
 	return &Writer{w: w, names: map[string]bool{}, metadata: map[string]string{}}
 }
 
-// WriteFile writes a file with what fill adds. It is there whole or not at all: it is written beside its name, read back, compared and renamed.
+// WriteFile writes a file with the tensors that fill adds. The file is written under a temporary name, read back, compared and
+// renamed, so it appears complete or not at all.
 func WriteFile(path string, fill func(*Writer) error) error {
 	return atomicfile.WriteFile(path, func(out io.Writer) error {
 		w := NewWriter(out)
@@ -80,8 +82,8 @@ func WriteFile(path string, fill func(*Writer) error) error {
 	})
 }
 
-// Add keeps a host tensor, of any strides, to be written by Close: its elements may not change before. A name that was used, that is not UTF-8, or that
-// the format keeps for itself, is an *Error, and so is a tensor that is not on the host.
+// Add keeps a host tensor with any strides until Close writes it; its elements must not change before. If the name was used before,
+// is not UTF-8 or is reserved, or if the tensor is not on the host, the error is an *Error.
 func (w *Writer) Add(name string, t *tensor.Tensor) error {
 	switch {
 	case t == nil:
@@ -94,8 +96,8 @@ func (w *Writer) Add(name string, t *tensor.Tensor) error {
 	return w.AddData(name, t.DType(), t.Shape(), func(w io.Writer) error { return npy.WriteData(w, t) })
 }
 
-// AddData keeps what writes the elements of a tensor, little-endian and in row-major order, when Close comes to them. To write more or less than the shape
-// takes is an *Error of Close.
+// AddData keeps a function that writes a tensor's elements, little-endian and row-major, when Close calls it. If it writes more or
+// fewer bytes than the shape needs, Close returns an *Error.
 func (w *Writer) AddData(name string, dtype tensor.DType, shape []int, write func(io.Writer) error) error {
 	if ofTensor[dtype] == "" {
 		return &Error{Name: name, Kind: dataset.ErrDType, Got: dtype.String(), Want: "a dtype of tensors"}
@@ -103,7 +105,7 @@ func (w *Writer) AddData(name string, dtype tensor.DType, shape []int, write fun
 	return w.add(named{name, ofTensor[dtype], dtype.Size(), slices.Clone(shape), write})
 }
 
-// AddWhole keeps whole numbers to be written as a tensor of a type of numpy's, "bool" or "int16", which must hold them; see npy.HoldsWhole.
+// AddWhole keeps whole numbers for a tensor with a numpy type such as "bool" or "int16", which must hold them; see npy.HoldsWhole.
 func (w *Writer) AddWhole(name, typ string, t *tensor.Tensor) error {
 	descr, size, ok := npy.WholeDescr(typ)
 	if !ok {
@@ -133,7 +135,7 @@ func (w *Writer) add(n named) error {
 	return nil
 }
 
-// AddText adds a text to the metadata. Names and texts are UTF-8, and no name is one of a tensor too.
+// AddText adds a text to the metadata. Names and texts must be UTF-8, and a name must differ from all tensor names.
 func (w *Writer) AddText(name, text string) error {
 	if !utf8.ValidString(text) {
 		return &Error{Name: name, Kind: dataset.ErrOption, Got: fmt.Sprintf("the text %.60q", text), Want: "UTF-8"}
@@ -155,8 +157,9 @@ func (w *Writer) AddStrings(name string, list []string) error {
 	return w.AddText(name, string(text(append([]string{}, list...))))
 }
 
-// AddSums adds the tensor [SumsName] after all others, with which a [File] notices damage. Its bytes are CRC-32C checksums, each four bytes,
-// little-endian: one of the header with its length, one of each 64 KiB of the tensors, of which the last may be shorter, and one of these sums.
+// AddSums adds the tensor [SumsName] after all others, so that a [File] detects damage. Its content is CRC-32C checksums, four
+// little-endian bytes each: one for the header with its length, one for each 64 KiB of the tensors (the last block may be shorter),
+// and one for these sums.
 func (w *Writer) AddSums() error {
 	w.sums = &sumWriter{}
 	return w.take(SumsName)
@@ -181,7 +184,7 @@ func (w *Writer) take(name string) error {
 	return nil
 }
 
-// Close writes the file. After a failure it returns that error, and the output is no file.
+// Close writes the file. After a failure it returns that error, and the output is invalid.
 func (w *Writer) Close() error {
 	if w.closed {
 		return w.err

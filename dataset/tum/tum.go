@@ -123,7 +123,7 @@ type source struct {
 	columns      []string
 }
 
-// Open opens a trajectory, or a folder of the benchmark.
+// Open opens a trajectory, or a folder in the benchmark's layout.
 func Open(path string, opt dataset.Options) (*Set, error) {
 	st, err := storage.Stat(context.Background(), path)
 	if err != nil {
@@ -177,7 +177,7 @@ func (s *Set) Name() string {
 	return storage.Base(s.path)
 }
 
-// Info returns what is listed and not there.
+// Info returns problems with listed files that are missing.
 func (s *Set) Info() dataset.Info {
 	info := s.info
 	info.Notes = slices.Clone(info.Notes)

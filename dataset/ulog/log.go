@@ -10,54 +10,54 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// Options are dataset's. A file version or a flag that this reader does not know is an error whatever they say.
+// Options are the options of package dataset. An unknown file version or flag is an error even without Strict.
 type Options = dataset.Options
 
-// Log is a file's content. Everything is in file order; times are nanoseconds of the recorder's clock.
+// Log is the content of a file. All lists are in file order; times are nanoseconds on the recorder's clock.
 type Log struct {
-	// Streams, what was left out and the recorder's dropouts.
+	// Episode has the streams, the notes and the recorder's dropouts.
 	dataset.Episode
 	Version    int
 	Start      int64 // the header's timestamp
 	Info       []Info
 	MultiInfo  []MultiInfo
-	Parameters []Parameter // the initial ones, then each change
+	Parameters []Parameter // initial values, then each change
 	Defaults   []Default
 	Messages   []Message
-	// Unsubscribed lists the streams that the recorder said it would no longer log.
+	// Unsubscribed lists the streams that the recorder announced to stop logging.
 	Unsubscribed []string
 	Syncs        int // synchronisation messages
-	Unknown      int // messages of a type that is not in the format's description, which asks readers to skip them
+	Unknown      int // messages of types outside the format's description, which readers must skip
 }
 
-// Info is a fact about the log. Value is a string for text (char[n]), int64, uint64, float64 or bool for a single
-// number, and the bytes as recorded ([]byte) for any other type.
+// Info is a fact about the log, such as sys_name. Value is a string for text (char[n]), int64, uint64, float64 or bool for a single
+// number, and the recorded bytes ([]byte) for any other type.
 type Info struct {
 	Name, Type string
 	Value      any
 }
 
-// MultiInfo is a fact given in parts, such as a console's output: one value for each time it was given.
+// MultiInfo is a fact in several parts, such as a console's output: one value per part.
 type MultiInfo struct {
 	Name, Type string
 	Values     [][]byte // as recorded; continued parts are joined
 }
 
-// Parameter is a setting of the vehicle. Time is the start of the log, or the latest timestamp before a change.
+// Parameter is a setting of the vehicle, such as MC_ROLL_P. Time is the start of the log, or the latest timestamp before a change.
 type Parameter struct {
 	Name, Type string
 	Value      float64 // exact: parameters are float or int32_t
 	Time       int64
 }
 
-// Default is the default of a parameter, for the system, for the configuration, or both.
+// Default is the default value of a parameter, for the system, for the configuration, or both.
 type Default struct {
 	Name, Type            string
 	Value                 float64
 	System, Configuration bool
 }
 
-// Message is a line of text that was logged. Level is the letter of the format, '0' (emergency) to '7' (debug).
+// Message is a logged line of text. Level is the format's digit, '0' (emergency) to '7' (debug).
 type Message struct {
 	Time   int64
 	Level  byte
@@ -66,7 +66,7 @@ type Message struct {
 	Text   string
 }
 
-// InfoValue returns the value of an Info by name, the last one given, or nil.
+// InfoValue returns the last value of the Info with a name, or nil.
 func (l *Log) InfoValue(name string) any {
 	for i := len(l.Info) - 1; i >= 0; i-- {
 		if l.Info[i].Name == name {
@@ -76,7 +76,7 @@ func (l *Log) InfoValue(name string) any {
 	return nil
 }
 
-// Parameter returns the initial value of a parameter, and false if the log has none of that name.
+// Parameter returns the initial value of a parameter, or false if the log lacks it.
 func (l *Log) Parameter(name string) (float64, bool) {
 	for _, p := range l.Parameters {
 		if p.Name == name {
@@ -102,8 +102,8 @@ func init() {
 	})
 }
 
-// ReadFile reads a file, whose name becomes the episode's. A *dataset.FormatError carries its path. It takes little more memory than the log that it
-// returns: the file is read in parts.
+// ReadFile reads a file, and gives the episode the file's name. A *dataset.FormatError contains the path. The file is read in
+// parts, so ReadFile needs little more memory than the log that it returns.
 func ReadFile(path string, opt Options) (*Log, error) {
 	return readPath(context.Background(), path, opt)
 }
@@ -135,7 +135,7 @@ func Read(r io.Reader, opt Options) (*Log, error) {
 	return Parse(data, opt)
 }
 
-// Parse reads a file's bytes. It keeps no reference to them.
+// Parse reads the bytes of a file, and keeps no reference to them.
 func Parse(data []byte, opt Options) (*Log, error) {
 	return parseFile(inMemory(data), opt)
 }

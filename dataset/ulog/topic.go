@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/memory"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -151,11 +152,11 @@ func (p *parser) sample(m message) (dataset.Code, error) {
 		}
 		v := p.volumes[id]
 		n := min(v.messages, v.bytes/f.need)
-		t.times = make([]int64, 0, n)
+		t.times = memory.Must[int64](t.name, n)[:0]
 		if f.wide {
-			t.f64 = make([]float64, 0, n*len(f.leaves))
+			t.f64 = memory.Must[float64](t.name, n*len(f.leaves))[:0]
 		} else {
-			t.f32 = make([]float32, 0, n*len(f.leaves))
+			t.f32 = memory.Must[float32](t.name, n*len(f.leaves))[:0]
 		}
 	}
 	t.lost--

@@ -1,7 +1,12 @@
-// Package webdataset writes samples as tar files that WebDataset and its kin read.
+// Package webdataset writes samples as tar files for WebDataset and compatible loaders.
 //
-// A sample is the members of one key, which lie one behind the other: "0000-000000017.action.npy", "0000-000000017.front.jpg". The key is a member's name
-// up to the first dot; what follows is the name that the sample has it by. Readers take its letters as small ones.
+//	w := webdataset.NewWriter(file)
+//	err := w.Add("0000-000000017", webdataset.Member{Ext: "action.npy", Data: npy}, webdataset.Member{Ext: "front.jpg", Data: jpeg})
+//	err = w.Close()
 //
-// The same samples give the same bytes: members have no owner, mode 0444 and the time 0. Names that ustar has no room for are in headers of pax.
+// A sample is a run of members with the same key: "0000-000000017.action.npy", "0000-000000017.front.jpg". The key is the member's
+// name up to the first dot; the rest is the name of the field in the sample. Loaders convert it to lower case.
+//
+// Equal samples give equal bytes, because members have no owner, mode 0444 and time 0. Names that are too long for ustar use pax
+// headers.
 package webdataset

@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// Member is a part of a sample: what its name ends in, "action.npy", and its bytes.
+// Member is one field of a sample: the end of its name, such as "action.npy", and its bytes.
 type Member struct {
 	Ext  string
 	Data []byte
@@ -32,8 +32,9 @@ func NewWriter(w io.Writer) *Writer { return &Writer{tar: tar.NewWriter(w), keys
 // maxName is how long a member's name may be, bytes: as long as file systems take.
 const maxName = 255
 
-// Add writes a sample. What readers would not find back under its names is a *dataset.FormatError that is ErrOption, and nothing is written: a key that
-// is empty, has a dot, a slash at its beginning or was there before; a member without a name, with a slash, or with that of another in other letters.
+// Add writes a sample. If loaders could not read the sample under these names, it writes nothing and returns a *dataset.FormatError
+// that is ErrOption. Invalid keys are empty, contain a dot, begin with a slash or were used before. Invalid members have an empty
+// name, a slash in it, or a name that differs from another's only in upper and lower case.
 func (w *Writer) Add(key string, members ...Member) error {
 	if w.err != nil {
 		return w.err
@@ -93,10 +94,10 @@ func printable(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return r == '\\' || !unicode.IsPrint(r) })
 }
 
-// Len returns how many samples were written.
+// Len returns the number of written samples.
 func (w *Writer) Len() int { return w.samples }
 
-// Close ends the tar file. It does not close the writer below.
+// Close ends the tar file. It does not close the underlying writer.
 func (w *Writer) Close() error {
 	if w.err != nil {
 		return w.err
@@ -105,8 +106,8 @@ func (w *Writer) Close() error {
 	return w.err
 }
 
-// Ext returns a name, such as a stream's, as what a member's name can have: slashes, and other letters that file systems do not take, become _, and at its
-// beginning nothing: "/joint_states.position" is "joint_states.position".
+// Ext converts a name, such as a stream's, to a valid member name: slashes, spaces and other characters that file systems refuse
+// become _, and leading slashes and dots are removed. Example: "/joint_states.position" becomes "joint_states.position".
 func Ext(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || !unicode.IsPrint(r) || strings.ContainsRune(`/\:*?"<>|`, r) || unicode.IsSpace(r) {

@@ -1,4 +1,4 @@
-// Package page writes a report of package doctor as an HTML page with pictures.
+// Package page writes a report from package doctor as an HTML page with pictures.
 //
 //	report, err := doctor.Examine(ctx, d, doctor.Options{})
 //	err = page.Write(w, report)

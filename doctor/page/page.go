@@ -28,8 +28,8 @@ type group struct {
 	findings []*doctor.Finding
 }
 
-// Write writes a report as one page, which needs no network and no other file: the findings by kind, the worst first, with pictures of the first findings
-// of each kind and stream. The page has the sentences of package notetext for findings with a Note.
+// Write writes a report as one page, which needs no network and no other file. Findings are grouped by kind, the most severe first,
+// with pictures for the first findings of each kind and stream. Findings with a Note show its sentence from package notetext.
 func Write(w io.Writer, r *doctor.Report) error {
 	groups := map[doctor.Kind]*group{}
 	for i := range r.Findings {

@@ -13,15 +13,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const printed = `clock: 326 targets at 50 Hz, 20.319245 to 26.819245 s (begins with airspeed, ends with actuators)
-         stream  samples      rate  gaps              covers  targets   valid  outside  in gaps  inexact  kinds
-           gyro     1298  204.6 Hz     1  20.327 to 26.823 s      326  97.2 %        1        8        0  window-mean
-  accelerometer     1298  204.6 Hz     1  20.327 to 26.823 s      326  97.2 %        1        8        0  window-mean
-       attitude     1298  204.6 Hz     1  20.327 to 26.823 s      326  97.2 %        1        8        0  slerp
-      actuators     1812  403.9 Hz     1  20.327 to 26.826 s      326  97.2 %        1        8        0  previous
-       position      636  102.3 Hz     1  20.322 to 26.818 s      326  96.9 %        2        8        0  pchip
-       airspeed      595   93.6 Hz     1  20.319 to 26.823 s      326  97.5 %        0        8        0  linear
-every stream is valid at 316 of 326 targets
+const printed = `clock: 326 timestamps at 50 Hz, 20.319245 to 26.819245 s (begins with airspeed, ends with actuators)
+         stream  samples      rate  gaps               range  timestamps   valid  outside  in gaps  lossy  methods
+           gyro     1298  204.6 Hz     1  20.327 to 26.823 s         326  97.2 %        1        8      0  window-mean
+  accelerometer     1298  204.6 Hz     1  20.327 to 26.823 s         326  97.2 %        1        8      0  window-mean
+       attitude     1298  204.6 Hz     1  20.327 to 26.823 s         326  97.2 %        1        8      0  slerp
+      actuators     1812  403.9 Hz     1  20.327 to 26.826 s         326  97.2 %        1        8      0  previous
+       position      636  102.3 Hz     1  20.322 to 26.818 s         326  96.9 %        2        8      0  pchip
+       airspeed      595   93.6 Hz     1  20.319 to 26.823 s         326  97.5 %        0        8      0  linear
+every stream is valid at 316 of 326 timestamps
 dropouts noted by the recorder: 1, 0.030 s in all
           gyro  ..################################################################
  accelerometer  ..################################################################

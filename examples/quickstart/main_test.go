@@ -13,13 +13,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const printed = `clock: 301 targets at 50 Hz, 20.32875 to 26.32875 s (begins with manual_control_setpoint, ends with vehicle_control_mode)
-                   stream  samples      rate  gaps              covers  targets    valid  outside  in gaps  inexact  kinds
-      actuator_controls_0     1812  403.9 Hz     1  20.327 to 26.826 s      301   97.0 %        0        9        0  8 linear, 1 previous
-         vehicle_attitude     1298  204.6 Hz     1  20.327 to 26.823 s      301   97.3 %        0        8        0  8 slerp, 1 previous
-                 airspeed      595   93.6 Hz     1  20.319 to 26.823 s      301   97.3 %        0        8        0  linear
-  manual_control_setpoint       33    5.0 Hz     0  20.329 to 26.727 s      301  100.0 %        0        0        0  16 previous, 11 linear
-     vehicle_control_mode       14    2.0 Hz     0  20.221 to 26.338 s      301  100.0 %        0        0        0  previous
+const printed = `clock: 301 timestamps at 50 Hz, 20.32875 to 26.32875 s (begins with manual_control_setpoint, ends with vehicle_control_mode)
+                   stream  samples      rate  gaps               range  timestamps    valid  outside  in gaps  lossy  methods
+      actuator_controls_0     1812  403.9 Hz     1  20.327 to 26.826 s         301   97.0 %        0        9      0  8 linear, 1 previous
+         vehicle_attitude     1298  204.6 Hz     1  20.327 to 26.823 s         301   97.3 %        0        8      0  8 slerp, 1 previous
+                 airspeed      595   93.6 Hz     1  20.319 to 26.823 s         301   97.3 %        0        8      0  linear
+  manual_control_setpoint       33    5.0 Hz     0  20.329 to 26.727 s         301  100.0 %        0        0      0  16 previous, 11 linear
+     vehicle_control_mode       14    2.0 Hz     0  20.221 to 26.338 s         301  100.0 %        0        0      0  previous
 dropouts noted by the recorder: 1, 0.030 s in all
 computed on cpu; wrote quickstart.npz and quickstart.png
 `

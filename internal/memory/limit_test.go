@@ -98,3 +98,16 @@ func TestBytesHaveUnits(t *testing.T) {
 		assert.Error(t, err, text)
 	}
 }
+
+func TestMakeReturnsElementsOrAnError(t *testing.T) {
+	list, err := Make[int32]("numbers", 7)
+	assert.NoError(t, err)
+	assert.Equal(t, make([]int32, 7), list)
+	Set(64 << 20)
+	defer Set(0)
+	var refused *Error
+	_, err = Make[float64]("numbers", 8<<20)
+	assert.ErrorAs(t, err, &refused)
+	assert.Equal(t, "numbers", refused.What)
+	assert.EqualValues(t, 64<<20, refused.Bytes)
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"reflect"
 	"runtime"
 	"runtime/metrics"
 	"strconv"
@@ -21,7 +22,10 @@ const (
 	Multiple = 1032
 
 	small = 32 << 20 // bytes that are refused for the input's size only: reading the limits takes some time
-	apart = 96 << 20 // address space that threads' stacks and C need
+
+	// Go maps its memory in arenas, and each thread a stack, bytes.
+	arena = 64 << 20
+	stack = 8 << 20
 )
 
 // Error is memory that was refused.
@@ -52,7 +56,7 @@ const (
 
 var (
 	most  atomic.Int64 // of --max-memory; 0 without
-	start = sync.OnceValue(func() Room { return addressSpace(root) })
+	large sync.Mutex   // held by Make
 	root  = os.DirFS("/")
 	own   = sync.OnceValue(func() []level { return levels(root) })
 )
@@ -91,22 +95,23 @@ func Parse(text string) (int64, error) {
 
 // InUse returns the bytes that Go holds from the system.
 func InUse() int64 {
-	total, _ := inUse()
+	total, _, _ := inUse()
 	return total
 }
 
-// inUse also returns the part without objects.
-func inUse() (total, idle int64) {
-	s := [...]metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}, {Name: "/memory/classes/heap/free:bytes"}}
+// inUse also returns the part without objects, and the bytes without objects that were given back, which stay address space.
+func inUse() (total, idle, released int64) {
+	s := [...]metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/free:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(s[:])
-	return int64(s[0].Value.Uint64() - s[1].Value.Uint64()), int64(s[2].Value.Uint64())
+	released = int64(s[2].Value.Uint64())
+	return int64(s[0].Value.Uint64()) - released, int64(s[1].Value.Uint64()), released
 }
 
 // Available returns the bytes that the process may still take.
 func Available() Room {
-	total, idle := inUse()
+	total, idle, _ := inUse()
 	room := free(root, own())
-	room = Room{room.Bytes + idle, room.From}.least(Room{start().Bytes - total + idle, start().From})
+	room = Room{room.Bytes + idle, room.From}.least(mappable())
 	if n := most.Load(); n > 0 {
 		room = room.least(Room{n - total + idle, flag})
 	}
@@ -114,12 +119,18 @@ func Available() Room {
 	return room
 }
 
+// mappable returns the bytes that RLIMIT_AS leaves. The address space without objects counts half, because it lies in pieces.
+func mappable() Room {
+	room := addressSpace(root)
+	_, idle, released := inUse()
+	return Room{max(room.Bytes, (idle+released)/2), room.From}
+}
+
 // Limit returns the bytes that Go may take in all.
 func Limit() Room {
-	total, _ := inUse()
-	room := free(root, own())
+	total, _, _ := inUse()
+	room := free(root, own()).least(mappable())
 	room.Bytes += total
-	room = room.least(start())
 	if n := most.Load(); n > 0 {
 		room = room.least(Room{n, flag})
 	}
@@ -157,4 +168,27 @@ func Fits(what string, n int64) error {
 		return &Error{what, n, room}
 	}
 	return nil
+}
+
+// Make returns n zero elements, or an *Error if they are more than Available. Large allocations are made one after the other: two that fit, but not
+// beside each other, do not both pass the check.
+func Make[T any](what string, n int) ([]T, error) {
+	bytes := int64(n) * int64(reflect.TypeFor[T]().Size())
+	if bytes >= small {
+		large.Lock()
+		defer large.Unlock()
+	}
+	if err := Fits(what, bytes); err != nil {
+		return nil, err
+	}
+	return make([]T, n), nil
+}
+
+// Must is Make for readers, inside dataset.Guard: it panics with the *Error, which Guard returns.
+func Must[T any](what string, n int) []T {
+	list, err := Make[T](what, n)
+	if err != nil {
+		panic(err)
+	}
+	return list
 }

@@ -3,12 +3,14 @@ package memory
 import (
 	"io/fs"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 )
 
-// addressSpace returns the bytes that RLIMIT_AS leaves for Go: the limit less all mappings that are not Go's.
+// addressSpace returns the bytes that RLIMIT_AS leaves for one more array of Go: the limit less all mappings, and less the space for the stacks of
+// threads to come and for the part of an array by which Go rounds up its own mappings.
 func addressSpace(root fs.FS) Room {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_AS, &limit); err != nil || limit.Cur > 1<<50 {
@@ -20,6 +22,6 @@ func addressSpace(root fs.FS) Room {
 	}
 	pages, _, _ := strings.Cut(string(text), " ")
 	mapped, _ := strconv.ParseInt(pages, 10, 64)
-	total, _ := inUse()
-	return Room{max(int64(limit.Cur)-mapped*int64(os.Getpagesize())+total-apart, 0), "RLIMIT_AS"}
+	apart := int64(arena + stack*(8+2*runtime.GOMAXPROCS(0)))
+	return Room{max(int64(limit.Cur)-mapped*int64(os.Getpagesize())-apart, 0), "RLIMIT_AS"}
 }

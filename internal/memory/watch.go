@@ -3,6 +3,7 @@ package memory
 import (
 	"math"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -28,8 +29,8 @@ func Watch(over func(*Error)) (stop func()) {
 			case <-done:
 				return
 			case <-ticks.C:
-				if InUse() > limit.Bytes/20*19 {
-					over(&Error{What: "the process", Limit: limit})
+				if full, room := spent(limit); full {
+					over(&Error{What: "the process", Limit: room})
 					return
 				}
 			}
@@ -41,4 +42,17 @@ func Watch(over func(*Error)) (stop func()) {
 			debug.SetMemoryLimit(before)
 		}
 	})
+}
+
+// spent reports whether almost all of a limit, or of the address space, is taken.
+func spent(limit Room) (bool, Room) {
+	if total := InUse(); total > limit.Bytes/20*19 {
+		return true, limit
+	}
+	room := mappable()
+	if room.Bytes < small {
+		runtime.GC()
+		room = mappable()
+	}
+	return room.Bytes < small, Room{InUse() + room.Bytes, room.From}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unsafe"
 
+	"github.com/robocache/robocache/internal/memory"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -96,11 +97,18 @@ const (
 )
 
 // Memory returns n bytes that may hold anything, for callers that write all of them. Of 4 MiB and more the system is asked to back them with huge
-// pages: new memory is then a fault for each 2 MiB, not for each 4 KiB.
+// pages: new memory is then a fault for each 2 MiB, not for each 4 KiB. It panics as memory.Must does.
 func Memory(n int) []byte {
+	if err := memory.Fits("memory", int64(n)); err != nil {
+		panic(err)
+	}
 	if n < large {
 		return make([]byte, n)
 	}
+	return uncleared(n)
+}
+
+func uncleared(n int) []byte {
 	var b strings.Builder // the one allocation of the standard library that is not cleared
 	b.Grow(n)
 	b.WriteByte(0)
@@ -132,5 +140,5 @@ func New(dtype tensor.DType, shape ...int) (*tensor.Tensor, error) {
 	if err != nil || n*dtype.Size() < large {
 		return tensor.New(dtype, shape...)
 	}
-	return Over(Memory(n*dtype.Size()), nil, dtype, shape...) // which begins with a page, so is aligned
+	return Over(uncleared(n*dtype.Size()), nil, dtype, shape...) // which begins with a page, so is aligned
 }

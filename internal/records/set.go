@@ -2,6 +2,7 @@ package records
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/memory"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -53,12 +55,13 @@ type table struct {
 }
 
 // room allocates n rows.
-func (t *table) room(n int) {
+func (t *table) room(n int) (err error) {
 	if t.wide {
-		t.double = make([]float64, n*t.width)
+		t.double, err = memory.Make[float64]("points", n*t.width)
 	} else {
-		t.narrow = make([]float32, n*t.width)
+		t.narrow, err = memory.Make[float32]("points", n*t.width)
 	}
+	return err
 }
 
 // load is loadAll into a column of the table.
@@ -90,7 +93,7 @@ func axesOf(fields []Field) map[string]int {
 	return axes
 }
 
-// NewSet returns a set of n points. The error names an axis that is missing, or a field that occurs twice.
+// NewSet returns a set of n points. The error names an axis that is missing, or a field that occurs twice, or is a *memory.Error.
 func NewSet(fields []Field, n int) (*Set, error) {
 	s := &Set{fields: fields, n: n, to: make([]int, len(fields))}
 	axes := axesOf(fields)
@@ -137,9 +140,7 @@ func NewSet(fields []Field, n int) (*Set, error) {
 		}
 	}
 	s.points.width, s.features.width = 3, len(s.columns)
-	s.points.room(n)
-	s.features.room(n)
-	return s, nil
+	return s, errors.Join(s.points.room(n), s.features.room(n))
 }
 
 // tableOf returns the table of field i, and column its first column there.
@@ -314,3 +315,6 @@ func (s *Set) Cloud() (*dataset.Cloud, error) {
 	c.Inexact = s.inexact
 	return c, nil
 }
+
+// NoRoom reports whether an error of NewSet is about memory.
+func NoRoom(err error) bool { return errors.Is(err, tensor.ErrOutOfMemory) }

@@ -20,7 +20,9 @@ func Table(data []byte, n, stride int, parts []Part) (*tensor.Tensor, int, error
 	for _, p := range parts {
 		t.wide = t.wide || !p.Scalar.FitsF32()
 	}
-	t.room(n)
+	if err := t.room(n); err != nil {
+		return nil, 0, err
+	}
 	inexact := 0
 	for i, p := range parts {
 		inexact += t.load(0, i, n, p.Scalar, data, p.At, stride, p.Order)

@@ -73,7 +73,8 @@
 // absent tensor is nil. Strides are in elements, row-major by default. For compute, "at" is the tensor's offset in the arena, a multiple of 64. For plans,
 // "align" is its address modulo 16, 0 by default.
 //
-//	clock    {"start":ns,"rate":hz,"count":n}: a uniform clock, if no tensor gives the targets
+//	clock    {"start":ns,"rate":hz,"count":n}: a uniform clock, if no tensor gives the targets. "Targets.Anchors" and "Targets.Deltas" are int64
+//	         nanoseconds, and refused beside "SrcTimes" in seconds
 //	options  resample:
 //	         {"interp","quat","period","window","channels":[{"lo","hi","interp","quat","period","window"}],"edge","fill","snap","max_gap","tolerance",
 //	         "fill_gaps","trust_times"}. Package ops parses the names. Durations are integer nanoseconds, fill is a number, "nan", "inf" or "-inf". An

@@ -122,7 +122,19 @@ func ReadOperation(text []byte) (*Operation, error) {
 	for _, name := range slices.Sorted(maps.Keys(r.tensors)) {
 		return nil, &RequestError{Arg: "tensors." + name, Got: "a tensor that " + k.name + " does not take"}
 	}
-	return o, nil
+	return o, o.checkUnits()
+}
+
+// checkUnits returns an *ops.ArgError if anchors are beside times in seconds. Package ops converts them, but a client that has all of its times in seconds
+// may mean seconds.
+func (o *Operation) checkUnits() error {
+	has := func(name string, dtypes ...tensor.DType) bool {
+		return slices.ContainsFunc(o.Tensors, func(t Tensor) bool { return strings.HasSuffix(t.Name, name) && slices.Contains(dtypes, t.DType) })
+	}
+	if has("Targets.Anchors", tensor.I64) && has("SrcTimes", tensor.F64, tensor.F32) {
+		return &ops.ArgError{Op: o.Name, Arg: "Targets", Kind: ops.ErrOption, Got: "anchors in nanoseconds beside times in seconds", Want: "times in int64 nanoseconds"}
+	}
+	return nil
 }
 
 // read checks the description of a tensor.

@@ -139,7 +139,7 @@ func TestAlignSendsWhatResampleAndFuseGive(t *testing.T) {
 	}{{&got.Times, fused.Times}, {got.Values, fused.Values}, {got.Valid, fused.Valid}, {got.Age, fused.Age}, {got.Pad, fused.Pad}} {
 		assertSent(t, memory, *x.sent, x.want, "fuse")
 	}
-	assert.Contains(t, got.Text, "clock: 682 targets at 50 Hz")
+	assert.Contains(t, got.Text, "clock: 682 timestamps at 50 Hz")
 }
 
 func TestClockStatisticsAreThoseOfTheDataset(t *testing.T) {
@@ -235,7 +235,7 @@ func TestWhatIsWrongWithARecordingIsToldWithItsPlace(t *testing.T) {
 	f = c.bad("open", object{"path": flightLog, "clock": "sundial"})
 	assert.Equal(t, []string{"OptionError", "Clock", "sundial"}, []string{f.Class, f.Arg, f.Got})
 	h2 := c.open(flightLog)
-	f = c.bad("align", object{"handle": h2, "plan": `{version: 1, rate: 50, defaults: {kind: linaer}}`})
+	f = c.bad("align", object{"handle": h2, "plan": `{version: 1, rate: 50, defaults: {method: linaer}}`})
 	assert.Equal(t, []string{"PlanError", "kind", "0"}, []string{f.Class, f.Arg, string(rune('0' + f.Line))})
 	f = c.bad("align", object{"handle": h2, "plan": "version: 1\nrate: 50\nstreams:\n- name: none", "plan_path": "p.yaml"})
 	assert.Equal(t, []any{"PlanError", "none", 4}, []any{f.Class, f.Stream, f.Line})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net"
 	"os"
@@ -177,7 +178,11 @@ func TestAnOperationThatCannotBeIsRefusedWithItsField(t *testing.T) {
 		"a limit below 0": {func(r, _ object) { r["options"] = object{"max_gap": -1} }, Failure{Class: "ArgError", Op: "Resample", Arg: "Options.MaxGap", Kind: "wrong option"}},
 		"fill":            {func(r, _ object) { r["options"] = object{"fill": "none"} }, Failure{Class: "RequestError", Got: `"none"`}},
 		"a fill too far":  {func(r, _ object) { r["options"] = object{"fill": json.Number("1e400")} }, Failure{Class: "RequestError", Got: "1e400"}},
-		"a rate of none":  {func(r, _ object) { r["clock"] = object{"rate": 0, "count": 2} }, Failure{Class: "ArgError", Op: "Resample", Arg: "Targets.Rate", Kind: "wrong option", Got: "0"}},
+		"anchors beside seconds": {func(r, _ object) {
+			at := object{"dtype": "i64", "shape": []int{1}, "at": 192}
+			maps.Copy(r["tensors"].(object), object{"SrcTimes": object{"dtype": "f64", "shape": []int{2}, "at": 64}, "Targets.Anchors": at, "Targets.Deltas": at})
+		}, Failure{Class: "ArgError", Op: "Resample", Arg: "Targets", Kind: "wrong option", Got: "anchors in nanoseconds beside times in seconds", Want: "times in int64 nanoseconds"}},
+		"a rate of none": {func(r, _ object) { r["clock"] = object{"rate": 0, "count": 2} }, Failure{Class: "ArgError", Op: "Resample", Arg: "Targets.Rate", Kind: "wrong option", Got: "0"}},
 	} {
 		request := simple()
 		test.change(request, request["tensors"].(object)["Src"].(object))

@@ -13,6 +13,7 @@ type Subset struct {
 	Places []int // in the whole dataset
 }
 
+// Len returns the number of episodes in the subset.
 func (s Subset) Len() int { return len(s.Places) }
 
 // Info returns the whole dataset's, with the numbers of these episodes.
@@ -23,6 +24,7 @@ func (s Subset) Info() dataset.Info {
 	return info
 }
 
+// Episode reads the episode of the whole dataset at Places[i].
 func (s Subset) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 	return s.Dataset.Episode(ctx, s.Places[i])
 }

@@ -157,8 +157,7 @@ const (
 
 var launchNames = []string{"default", "dependent", "ready"}
 
-// String returns the name in lower case, and so do those of the other types here; Parse functions read it, and Valid reports whether a value is
-// one of the constants.
+// String returns the name in lower case, for example "linear". The Parse functions read it. So do the String methods of the types below.
 func (k Interp) String() string     { return nameOf(interpNames, int(k), "interpolation") }
 func (e Edge) String() string       { return nameOf(edgeNames, int(e), "edge") }
 func (q QuatOrder) String() string  { return nameOf(quatNames, int(q), "quaternion order") }
@@ -168,22 +167,52 @@ func (o AxisOrder) String() string  { return nameOf(axisNames, int(o), "order") 
 func (l LastBatch) String() string  { return nameOf(lastNames, int(l), "last") }
 func (m LaunchMode) String() string { return nameOf(launchNames, int(m), "launch") }
 
-func (k Interp) Valid() bool     { return int(k) < len(interpNames) }
-func (e Edge) Valid() bool       { return int(e) < len(edgeNames) }
-func (q QuatOrder) Valid() bool  { return int(q) < len(quatNames) }
-func (m VoxelMode) Valid() bool  { return int(m) < len(voxelModeNames) }
-func (r Reduce) Valid() bool     { return int(r) < len(reduceNames) }
-func (o AxisOrder) Valid() bool  { return int(o) < len(axisNames) }
-func (l LastBatch) Valid() bool  { return int(l) < len(lastNames) }
+// Valid reports whether k is an interpolation method that has a constant.
+func (k Interp) Valid() bool { return int(k) < len(interpNames) }
+
+// Valid reports whether e is an edge mode that has a constant.
+func (e Edge) Valid() bool { return int(e) < len(edgeNames) }
+
+// Valid reports whether q is a quaternion order that has a constant.
+func (q QuatOrder) Valid() bool { return int(q) < len(quatNames) }
+
+// Valid reports whether m is a mode that has a constant.
+func (m VoxelMode) Valid() bool { return int(m) < len(voxelModeNames) }
+
+// Valid reports whether r is a reduction that has a constant.
+func (r Reduce) Valid() bool { return int(r) < len(reduceNames) }
+
+// Valid reports whether o is an axis order that has a constant.
+func (o AxisOrder) Valid() bool { return int(o) < len(axisNames) }
+
+// Valid reports whether l is a mode for the last batch that has a constant.
+func (l LastBatch) Valid() bool { return int(l) < len(lastNames) }
+
+// Valid reports whether m is a launch mode that has a constant.
 func (m LaunchMode) Valid() bool { return int(m) < len(launchNames) }
 
-func (Interp) Names() []string     { return interpNames }
-func (Edge) Names() []string       { return edgeNames }
-func (QuatOrder) Names() []string  { return quatNames }
-func (VoxelMode) Names() []string  { return voxelModeNames }
-func (Reduce) Names() []string     { return reduceNames }
-func (AxisOrder) Names() []string  { return axisNames }
-func (LastBatch) Names() []string  { return lastNames }
+// Names returns the names of all interpolation methods, in the order of the constants.
+func (Interp) Names() []string { return interpNames }
+
+// Names returns the names of all edge modes, in the order of the constants.
+func (Edge) Names() []string { return edgeNames }
+
+// Names returns the names of all quaternion orders, in the order of the constants.
+func (QuatOrder) Names() []string { return quatNames }
+
+// Names returns the names of all modes, in the order of the constants.
+func (VoxelMode) Names() []string { return voxelModeNames }
+
+// Names returns the names of all reductions, in the order of the constants.
+func (Reduce) Names() []string { return reduceNames }
+
+// Names returns the names of all axis orders, in the order of the constants.
+func (AxisOrder) Names() []string { return axisNames }
+
+// Names returns the names of all modes for the last batch, in the order of the constants.
+func (LastBatch) Names() []string { return lastNames }
+
+// Names returns the names of all launch modes, in the order of the constants.
 func (LaunchMode) Names() []string { return launchNames }
 
 // UnmarshalText reads a name, in JSON for example.

@@ -110,6 +110,7 @@ func (b *Backend) parallel(t *task) {
 	}
 }
 
+// Name returns "cpu", or "cpu:exact" for a backend in which networks are computed without bfloat16.
 func (b *Backend) Name() string {
 	if b.exact {
 		return "cpu:exact"
@@ -117,10 +118,12 @@ func (b *Backend) Name() string {
 	return "cpu"
 }
 
+// Describe reports the processor's architecture and the number of threads.
 func (b *Backend) Describe() backend.Info {
 	return backend.Info{Backend: "cpu", Name: b.Name(), Product: fmt.Sprintf("%s, %d threads", runtime.GOARCH, b.workers)}
 }
 
+// Alloc returns a contiguous tensor in Go memory, or a *MemoryError if the memory is short.
 func (b *Backend) Alloc(dtype tensor.DType, shape []int) (*tensor.Tensor, error) {
 	return backend.NewHost(dtype, shape)
 }
@@ -130,6 +133,7 @@ func (b *Backend) AllocHost(dtype tensor.DType, shape []int) (*tensor.Tensor, er
 	return b.Alloc(dtype, shape)
 }
 
+// Copy copies src to dst, which have one dtype and one shape, before it returns.
 func (b *Backend) Copy(dst, src *tensor.Tensor) error { return copyTensor(dst, src) }
 
 func copyTensor(dst, src *tensor.Tensor) error {
@@ -157,6 +161,7 @@ func copyHost[T tensor.Element](dst, src *tensor.Tensor) error {
 	return errors.Join(err1, err2)
 }
 
+// Close ends the worker threads. Close twice is fine.
 func (b *Backend) Close() error {
 	b.close.Do(func() { close(b.work) })
 	return nil
@@ -176,6 +181,7 @@ type queue struct {
 	closed   bool
 }
 
+// NewQueue returns a queue that runs work in the caller's goroutine: Run returns when the work is done, and Synchronize returns its errors.
 func (b *Backend) NewQueue() (backend.Queue, error) { return &queue{}, nil }
 
 func (s *queue) Synchronize(ctx context.Context) error {

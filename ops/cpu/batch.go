@@ -31,6 +31,7 @@ func oneByOne(t *task) {
 	}
 }
 
+// Batch joins plans of this backend into one plan, which runs them in their order.
 func (b *Backend) Batch(plans []backend.Plan, _ backend.BatchOptions) (backend.Plan, error) {
 	m := &batchPlan{backend: b, errs: make([]error, len(plans))}
 	for i, p := range plans {

@@ -44,6 +44,7 @@ type fusePlan[C clockElement] struct {
 	checks, work task
 }
 
+// Fuse plans the fusion of several streams onto one clock.
 func (b *Backend) Fuse(job *backend.FuseJob) (backend.Plan, error) {
 	switch job.Clock {
 	case tensor.I64:

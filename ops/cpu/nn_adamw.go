@@ -47,6 +47,7 @@ func fold(sums *[foldWidth]float32) float32 {
 	return sums[0]
 }
 
+// GradientNorm plans the sum of the gradients of all ranks and the squares that AdamW clips by.
 func (b *Backend) GradientNorm(job *backend.GradientNormJob) (backend.Plan, error) {
 	var errs []error
 	p := gradientsOf(job.Gradients, job.Scale, &errs)
@@ -99,6 +100,7 @@ type adamWPiece struct {
 	bad      bool // an element was left out
 }
 
+// AdamW plans one step of the AdamW optimiser.
 func (b *Backend) AdamW(job *backend.AdamWJob) (backend.Plan, error) {
 	var errs []error
 	list := func(t *tensor.Tensor) []float32 { return elementsOf[float32](t, &errs) }

@@ -30,6 +30,7 @@ type attentionBackwardScratch struct {
 	words  []uint16             // keys and keys
 }
 
+// AttentionBackward plans the gradients of Attention.
 func (b *Backend) AttentionBackward(job *backend.AttentionBackwardJob) (backend.Plan, error) {
 	if !b.exact {
 		return b.fastAttentionBackward(job)

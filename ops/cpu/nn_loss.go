@@ -25,6 +25,7 @@ type loss[W working] struct {
 	fault      atomic.Uint64
 }
 
+// Loss plans a loss between a prediction and its target, with the loss's gradient.
 func (b *Backend) Loss(job *backend.LossJob) (backend.Plan, error) {
 	if b.exact {
 		return planLoss[tensor.BFloat16](b, job)

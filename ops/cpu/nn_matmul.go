@@ -23,6 +23,7 @@ type matMulScratch struct {
 	factors []tensorcore.Decoded
 }
 
+// MatMul plans a matrix product with its epilogue.
 func (b *Backend) MatMul(job *backend.MatMulJob) (backend.Plan, error) {
 	if !b.exact {
 		return b.fastMatMul(job)

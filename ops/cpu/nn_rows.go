@@ -25,6 +25,7 @@ func (b *Backend) plan(bound backend.Bound, errs []error, tasks ...*task) (*nnPl
 	return &nnPlan{boundPlan: boundPlan{bound: bound}, backend: b, tasks: tasks}, errors.Join(errs...)
 }
 
+// Norm plans a LayerNorm.
 func (b *Backend) Norm(job *backend.NormJob) (backend.Plan, error) {
 	if b.exact {
 		return planNorm[tensor.BFloat16](b, job)
@@ -52,6 +53,7 @@ func planNorm[W working](b *Backend, job *backend.NormJob) (backend.Plan, error)
 	}})
 }
 
+// NormBackward plans the gradients of Norm.
 func (b *Backend) NormBackward(job *backend.NormBackwardJob) (backend.Plan, error) {
 	if b.exact {
 		return planNormBackward[tensor.BFloat16](b, job)
@@ -98,6 +100,7 @@ func planNormBackward[W working](b *Backend, job *backend.NormBackwardJob) (back
 	return p, nil
 }
 
+// Embed plans the sum of position and table rows that is a network's first layer.
 func (b *Backend) Embed(job *backend.EmbedJob) (backend.Plan, error) {
 	var errs []error
 	f32 := func(t *tensor.Tensor) matrix[float32] { return matrixOf[float32](t, &errs) }

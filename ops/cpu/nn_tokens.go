@@ -39,6 +39,7 @@ type affine struct {
 	relative     []int32
 }
 
+// Tokens plans a network's input and targets for a batch of windows.
 func (b *Backend) Tokens(job *backend.TokensJob) (backend.Plan, error) {
 	if b.exact {
 		return planTokens[tensor.BFloat16](b, job)

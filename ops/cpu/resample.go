@@ -38,6 +38,7 @@ const (
 	selectedCheck = 64      // rows of a selection, whose timestamps are checked with them
 )
 
+// Resample plans the interpolation of one stream at new timestamps.
 func (b *Backend) Resample(job *backend.ResampleJob) (backend.Plan, error) {
 	switch job.ClockType() {
 	case tensor.I64:

@@ -30,14 +30,14 @@ def same(a, b):
     "flags, rules",
     [
         ([], {}),
-        (["--kind", "nearest", "--tolerance", "20ms"], dict(kind="nearest", tolerance=0.02)),
-        (["--kind", "pchip", "--edge", "fill", "--fill", "-7.5"], dict(kind="pchip", edge="fill", fill=-7.5)),
+        (["--method", "nearest", "--tolerance", "20ms"], dict(kind="nearest", tolerance=0.02)),
+        (["--method", "pchip", "--edge", "fill", "--fill", "-7.5"], dict(kind="pchip", edge="fill", fill=-7.5)),
         (
-            ["--kind", "window-mean", "--window", "300ms", "--edge", "hold"],
+            ["--method", "window-mean", "--window", "300ms", "--edge", "hold"],
             dict(kind="window-mean", window=0.3, edge="hold"),
         ),
         (["--max-gap", "250ms", "--fill-gaps", "--dtype", "bf16"], dict(max_gap=0.25, fill_gaps=True, dtype="bf16")),
-        (["--kind", "slerp", "--quat", "wxyz"], dict(kind="slerp", quat="wxyz")),
+        (["--method", "slerp", "--quat", "wxyz"], dict(kind="slerp", quat="wxyz")),
     ],
 )
 def test_resample_of_an_archive(tmp_path, flags, rules):

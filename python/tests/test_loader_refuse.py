@@ -66,7 +66,7 @@ def test_a_plan_may_be_a_file_or_a_dict(tmp_path):
     }
     file = tmp_path / "plan.yaml"
     file.write_text(
-        "version: 1\nrate: 50\nstreams: [{name: action, kind: previous}]\nwindows: {action: [0, 0.2]}\nshuffle: none\n"
+        "version: 1\nrate: 50\nstreams: [{name: action, method: previous}]\nwindows: {action: [0, 0.2]}\nshuffle: none\n"
     )
     with Loader(G1, plan=plan, framework="numpy") as a, Loader(G1, plan=file, framework="numpy") as b:
         assert rows(a.next()) == rows(b.next())

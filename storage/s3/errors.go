@@ -16,11 +16,11 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// Error is what the service, or the way to it, did not give. An *fs.PathError around it has the URL.
+// Error is a failed request. An *fs.PathError around it has the URL.
 type Error struct {
-	Kind      error // fs.ErrNotExist, fs.ErrPermission, fs.ErrInvalid, or nil: then it is storage.ErrSystem
+	Kind      error // fs.ErrNotExist, fs.ErrPermission, fs.ErrInvalid, or nil for storage.ErrSystem
 	Got, Want string
-	Err       error // the SDK's; nil if there is none that says more
+	Err       error // the SDK's error; nil if it adds nothing
 }
 
 func (e *Error) Error() string {
@@ -61,10 +61,10 @@ type answer struct {
 func (a *answer) Error() string { return a.text }
 func (a *answer) Unwrap() error { return a.err }
 
-// ChangedError is an object that is another one than when it was opened.
-type ChangedError struct{ Was, Is string } // ETags; Is is empty where the service does not say
+// ChangedError reports an object that changed after it was opened.
+type ChangedError struct{ Was, Is string } // ETags; Is is empty if the service does not return it
 
-// Unwrap returns storage.ErrSystem: another try reads the object as it is now.
+// Unwrap returns storage.ErrSystem, because another try reads the new object.
 func (e *ChangedError) Unwrap() error { return storage.ErrSystem }
 
 func (e *ChangedError) Error() string {

@@ -15,5 +15,5 @@ var layout = h5episode.Layout{
 
 func init() { layout.Register() }
 
-// Open opens a file of any layout.
+// Open opens an HDF5 file in any layout.
 func Open(path string, opt dataset.Options) (dataset.Dataset, error) { return layout.Open(path, opt) }

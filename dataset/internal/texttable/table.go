@@ -12,6 +12,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/decimal"
+	"github.com/robocache/robocache/internal/memory"
 	"github.com/robocache/robocache/storage"
 )
 
@@ -131,9 +132,9 @@ func Read(ctx context.Context, r io.Reader, l Layout, rows int, strict bool) (*T
 		}
 	}
 	p.width = len(p.table.Columns)
-	p.table.Values = make([]float64, 0, rows*p.width)
+	p.table.Values = memory.Must[float64]("rows", rows*p.width)[:0]
 	if p.clock {
-		p.table.Times = make([]int64, 0, rows)
+		p.table.Times = memory.Must[int64]("rows", rows)[:0]
 	}
 	if err := p.all(ctx, strict); err != nil {
 		return nil, err

@@ -1,9 +1,14 @@
-// Package write writes LeRobot datasets of version 3.0. Package lerobot reads them.
+// Package write writes LeRobot datasets, version 3.0. Package lerobot reads them.
 //
-// A [Writer] adds one episode after the other to a folder next to the dataset's name, and Commit gives the folder that name. An episode is
-// planned first: the streams become columns of one clock, images are read and videos are encoded, so that an episode that cannot be written
-// costs itself only. Then its rows are a row group of data/, its videos follow others in their files, and its statistics are a row of
-// meta/episodes.
+//	w, err := write.Create("pick_place", write.Options{FPS: 30})
+//	defer w.Close()
+//	err = w.Add(ctx, episode) // once for each episode
+//	err = w.Commit(ctx)       // the dataset appears
 //
-// Memory is bounded by an episode. Calls block while they read, encode and write.
+// A [Writer] adds episodes to a temporary folder next to the dataset's path, and Commit renames the folder. Each episode is planned
+// first: its streams become columns on one clock, images are read and videos are encoded. So an episode that cannot be written is
+// refused as a whole and does no harm. Then its rows become a row group in data/, its videos are appended to the video files, and
+// its statistics become a row in meta/episodes.
+//
+// Memory is bounded by one episode. Calls block while they read, encode and write.
 package write

@@ -6,21 +6,21 @@ import (
 )
 
 var (
-	// ErrNotAligned: streams that are not on one clock of the dataset's FPS.
+	// ErrNotAligned: the streams are not on one clock with the dataset's FPS.
 	ErrNotAligned = errors.New("not on one clock")
-	// ErrNoEpisodes: a dataset of none.
+	// ErrNoEpisodes: the dataset has no episodes.
 	ErrNoEpisodes = errors.New("no episodes")
-	// ErrNotFinite: NaN or an infinity, which would make the statistics by which training normalises NaN.
+	// ErrNotFinite: a NaN or an infinity, which would make the normalisation statistics NaN.
 	ErrNotFinite = errors.New("not finite")
-	// ErrReadBack: a file that does not have the bytes that were written.
+	// ErrReadBack: a file does not contain the bytes that were written.
 	ErrReadBack = errors.New("read back wrong")
 )
 
-// Error is why an episode or a dataset cannot be written.
+// Error is the reason why an episode or a dataset cannot be written.
 type Error struct {
-	Episode int    // counted as they were added, from 0; -1 where it is none's
-	Feature string // the stream or media stream, by its name in the dataset, or its own where that is at fault; empty where it is none's
-	Kind    error  // one of this package's or package dataset's Err values
+	Episode int    // index in the order of Add, from 0; -1 if no episode is at fault
+	Feature string // the name of the stream or media stream, in the dataset or before renaming; empty if none is at fault
+	Kind    error  // an Err value from this package or package dataset
 	Got     string
 	Want    string
 	Err     error // the cause, or nil
@@ -47,7 +47,7 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Unwrap returns the kind and the cause, so that errors.Is finds both.
+// Unwrap returns the kind and the cause, so errors.Is finds both.
 func (e *Error) Unwrap() []error {
 	if e.Err == nil {
 		return []error{e.Kind}

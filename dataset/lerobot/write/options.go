@@ -14,62 +14,62 @@ import (
 	ffmpeg "github.com/robocache/robocache/internal/video"
 )
 
-// Options are how a dataset is written.
+// Options are the settings of a new dataset.
 type Options struct {
-	// FPS is how many rows a second there are. Row i of an episode gets the timestamp i/FPS: LeRobot keeps no other time.
+	// FPS is the number of rows a second. Row i of an episode gets the timestamp i/FPS, because LeRobot keeps no other time.
 	FPS float64
-	// RobotType is the robot's name in info.json; empty is null there.
+	// RobotType is the robot's name in info.json; empty is written as null.
 	RobotType string
-	// Task is the task of episodes without one.
+	// Task is the task for episodes without one.
 	Task string
-	// Tasks are the texts of the numbers in a stream "task_index": dataset.Info.Tasks of the dataset that the episodes come from. The
-	// stream gives the task of each row, if it changes within an episode. Without Tasks such a stream is refused.
+	// Tasks are the texts for the numbers in a stream "task_index": dataset.Info.Tasks from the dataset that the episodes come
+	// from. The stream gives each row its task, if the task changes within an episode. Without Tasks such a stream is refused.
 	Tasks []string
-	// FirstTasks are tasks that the dataset has first, in this order, whether an episode has them or not: columns of annotations may have
-	// their numbers.
+	// FirstTasks are the first tasks in the dataset's list, in this order, even if no episode has them. They keep task numbers
+	// valid that annotation columns refer to.
 	FirstTasks []string
-	// Names gives streams and media the names that LeRobot's policies look for: {"obs/joint_pos": "observation.state", "actions":
-	// "action"}. Others keep their names, but slashes become dots, because LeRobot refuses slashes. Report.Renamed has all names that
-	// changed.
+	// Names renames streams and media to the names that LeRobot's policies expect. Example: {"obs/joint_pos": "observation.state",
+	// "actions": "action"}. Other names stay, but slashes become dots, because LeRobot refuses slashes. Report.Renamed lists all
+	// changed names.
 	Names map[string]string
-	// Overwrite replaces a LeRobot dataset or an empty folder that has the name, when the new one is whole.
+	// Overwrite replaces an existing LeRobot dataset or an empty folder at the path, but only after the new dataset is complete.
 	Overwrite bool
-	// DataFileMB is how large a file of a table may grow before the next begins, in MiB; 0 is LeRobot's 100. An episode is in one file,
-	// whatever its size.
+	// DataFileMB is the size in MiB after which a new data file begins; 0 means LeRobot's default, 100. An episode is never split.
 	DataFileMB int
-	// VideoFileMB is how large a file of a video may grow before the next begins, in MiB; 0 is LeRobot's 200.
+	// VideoFileMB is the size in MiB after which a new video file begins; 0 means LeRobot's default, 200.
 	VideoFileMB int
-	// Codec, one of Codecs, makes videos of all media but those that can be copied: ffmpeg encodes them. Without it images stay images, and
-	// a video that cannot be copied is refused.
+	// Codec, one of Codecs, makes ffmpeg encode all media as videos, except for videos that can be copied. Without it images stay
+	// images, and a video that cannot be copied is refused.
 	Codec string
-	// Modality is meta/modality.json, with which GR00T finds its parts of states and actions; none unless given.
+	// Modality is the content of meta/modality.json, where GR00T finds its parts of states and actions; nil writes no such file.
 	Modality json.RawMessage
-	// KeepImages copies PNG and JPEG images, also with a Codec.
+	// KeepImages copies PNG and JPEG images even if Codec is set.
 	KeepImages bool
 }
 
-// EpisodeOptions are how one episode is written, and its data that are no streams.
+// EpisodeOptions are the settings for one episode, and its data outside streams.
 type EpisodeOptions struct {
-	// Splits are the parts of the dataset that the episode is in. Where no episode is in any, all are in "train". LeRobot has ranges of
-	// episodes: a split whose episodes do not follow each other is left out, and is in the report.
+	// Splits are the dataset parts that contain the episode. If no episode has a split, all are in "train". LeRobot stores ranges
+	// of episodes, so a split with gaps is left out, and Report.Notes lists it.
 	Splits []string
-	// Times are columns of whole numbers by their names, one for each row: times in nanoseconds, which a stream's float64 has no room for.
-	// LeRobot's own timestamp is always i/FPS; these columns may keep the recorded times.
+	// Times are columns with whole numbers by their names, one number per row: nanosecond times, which a float64 stream cannot hold
+	// exactly. LeRobot's own timestamp is always i/FPS; these columns may keep the recorded times.
 	Times map[string][]int64
-	// Tasks are Options.Tasks for this episode alone: datasets that are merged have lists of their own.
+	// Tasks replaces Options.Tasks for this episode, because merged datasets have different task lists.
 	Tasks []string
-	// Names goes before Options.Names.
+	// Names takes precedence over Options.Names.
 	Names map[string]string
-	// Undecoded is called for each row with a frame that is damaged, missing or of another size than the first. The row gets the frame before it, or the first
-	// good one. If Undecoded is nil, or if more than half of a camera's frames are bad, the episode is an *Error.
+	// Undecoded is called for each row with a frame that is damaged, missing or of another size than the first. The row shows the
+	// frame before it, or else the first good frame. If Undecoded is nil, or if more than half the frames of a camera are bad, the
+	// episode is an *Error.
 	Undecoded func(media string, row int, err error)
-	// RowTasks is the task of each row, in place of Attributes.Task; nil if there is one.
+	// RowTasks is the task of each row, and replaces Attributes.Task; nil if the episode has one task.
 	RowTasks []string
-	// Texts are features of strings.
+	// Texts are string features.
 	Texts []TextFeature
 }
 
-// TextFeature is a text of each row. Attribute is its name in dataset.Attributes.
+// TextFeature is a text for each row. Attribute is its name in dataset.Attributes.
 type TextFeature struct {
 	Name, Attribute string
 	Rows            []string
@@ -115,7 +115,7 @@ func (opt *Options) check() error {
 }
 
 // reserved are the names that LeRobot uses for columns or adds to a row itself.
-var reserved = append([]string{"task", "language_persistent", "language_events"}, layout.Standard...)
+var reserved = slices.Concat([]string{"task"}, layout.Language, layout.Standard)
 
 // maxName is how long a name may be, bytes: a video's is that of a folder.
 const maxName = 200
@@ -155,17 +155,18 @@ type Report struct {
 	Episodes, Frames, Tasks int
 	Files                   int
 	Bytes                   int64
-	// Shift is the largest distance of a timestamp from its row's i/FPS after the episode's first: at most LeRobot's tolerance, 0.1 ms.
+	// Shift is the largest difference between a timestamp and its row's i/FPS, measured from the episode's first: at most 0.1 ms,
+	// LeRobot's tolerance.
 	Shift time.Duration
-	// Moved is the largest distance of a video's frame, from the first of its episode, from where it is now: at i/FPS exactly.
+	// Moved is the largest shift of a video frame to its new time, exactly i/FPS, measured from the episode's first frame.
 	Moved time.Duration
-	// Inexact counts the integers that the streams had already rounded.
+	// Inexact counts the integers that were already rounded in the streams.
 	Inexact int
-	// Renamed has the names that features got, by those of the streams and media, where they differ.
+	// Renamed maps the names of streams and media to their new names, if these differ.
 	Renamed map[string]string
-	// Notes are about content of the episodes that the format has no place for. Count is the number of episodes.
+	// Notes list content that the format cannot hold. Count is the number of episodes.
 	Notes dataset.Notes
 }
 
-// Codecs lists the values of Options.Codec.
+// Codecs lists the valid values for Options.Codec.
 func Codecs() []string { return ffmpeg.Encodings() }

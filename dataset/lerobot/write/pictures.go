@@ -40,7 +40,7 @@ type picture struct {
 
 func (p *picture) shape() []int { return []int{p.height, p.width, p.channels} }
 
-// DepthInfo returns the info that the dataset of a depth map of LeRobot has of it, a JSON object; "" of other media.
+// DepthInfo returns the description of a depth camera from its LeRobot dataset, a JSON object; "" for other media.
 func DepthInfo(m *dataset.Media) string {
 	if s, ok := m.Source.(interface{ DepthInfo() string }); ok {
 		return s.DepthInfo()

@@ -8,8 +8,8 @@ import (
 	"github.com/robocache/robocache/internal/summary"
 )
 
-// CheckStream returns an *Error if a dataset has no place for a stream under any name: for a stream without columns, and for numbers beyond
-// its type, such as unsigned ones from 2^63 on. NaN and infinities, which Add refuses, are none of these.
+// CheckStream returns an *Error if a LeRobot dataset cannot hold a stream under any name: if it has no columns, or if numbers
+// exceed its type, such as unsigned ones from 2^63 on. CheckStream accepts NaN and infinities, although Add refuses them.
 func CheckStream(s *dataset.Stream) error {
 	f, bad := newFeature(s.Name, s)
 	if bad == nil && f.dtype != dtypeBool && f.dtype != dtypeInt64 {

@@ -14,34 +14,34 @@ import (
 	"github.com/robocache/robocache/internal/parquet"
 )
 
-// Writer writes a LeRobot v3.0 dataset, episode by episode. It is not for use from several goroutines at once.
+// Writer writes a LeRobot v3.0 dataset, episode by episode. It is for one goroutine at a time.
 //
 //	w, err := write.Create(path, write.Options{FPS: 30})
 //	defer w.Close()
 //	err = w.Add(ctx, episode) // for each
 //	err = w.Commit(ctx)
 //
-// Everything is written into a folder next to the name. Commit reads all files back, compares their bytes with those that were written, and
-// only then gives the folder its name; until then, and after any error, there is nothing under it. The same episodes give the same bytes: a
-// dataset does not record when, where or from which file it was made.
+// All files are written to a temporary folder next to path. Commit reads them back, compares them with the written bytes, and then
+// renames the folder. Before that, and after any error, nothing exists at path. Equal episodes give equal bytes, because a dataset
+// does not record when, where or from which file it was made.
 //
-// The statistics of an episode, in meta/episodes, are to the bit those that LeRobot computes of the same rows. stats.json is of all rows,
-// and exact: LeRobot merges those of the episodes, so that its means and deviations have the rounding errors of float32 sums, and its
-// quantiles are the least or the largest of the episodes'. Statistics of images and videos are of the frames and pixels that LeRobot
-// samples, in exact arithmetic; JPEG and video decoders differ by a level here and there. Those of videos that were copied are merged as
-// LeRobot does, where the dataset states them.
+// The statistics per episode, in meta/episodes, equal LeRobot's bit for bit. stats.json covers all rows and is exact. LeRobot
+// instead merges the episodes' statistics, so its means and deviations contain float32 rounding errors, and its quantiles are the
+// smallest or largest among the episodes. Image and video statistics use the frames and pixels that LeRobot samples, in exact
+// arithmetic; JPEG and video decoders may differ by one level. For copied videos the source dataset's statistics are merged as
+// LeRobot does, if it declares them.
 //
-// Memory is bounded by an episode, its rows as float64 beside what is written and twice its encoded images; a file's list of row groups,
-// which is written at its end, takes about 1 kB for each column of each episode in it, and an episode that is in a finished file a few
-// hundred bytes.
+// Memory is bounded by one episode: its rows as float64, the encoded form, and twice its encoded images. In addition each open file
+// keeps its list of row groups, about 1 kB for each column and episode, until it is complete. An episode in a finished file takes a
+// few hundred bytes.
 type Writer struct {
 	newDataset
 	err    error // that broke the output
 	closed bool
 }
 
-// Create begins a dataset that Commit will name path. The folder that it lies in must exist. A name that is taken is an *fs.PathError that
-// is fs.ErrExist, unless Overwrite is set; then a folder that is neither empty nor a LeRobot dataset is one.
+// Create begins a dataset that Commit will name path. The parent folder must exist. If path exists, the error is an *fs.PathError
+// that is fs.ErrExist. With Overwrite this is only an error if path is neither an empty folder nor a LeRobot dataset.
 func Create(path string, opt Options) (*Writer, error) {
 	if err := opt.check(); err != nil {
 		return nil, err
@@ -64,26 +64,26 @@ func Create(path string, opt Options) (*Writer, error) {
 	return w, nil
 }
 
-// Add writes an episode: each stream becomes a column, each media stream a column of images or a video, and
-// Attributes.Task the task.
+// Add writes an episode: each stream becomes a column, each media stream a column of images or a video, and Attributes.Task the
+// task.
 //
-// All of them must have the same T rows on one clock of FPS; else it is an *Error that is ErrNotAligned. Columns that all hold whole
-// numbers become int64, truth values bool; others float32 or float64 as Values are, with half-precision as float32. The first episode
-// decides the features of the dataset, and every other must have the same. PNG and JPEG images of 8 bits in grey or colour are kept byte
-// for byte, and raw ones become PNG.
+// All streams must have the same T rows on one clock with rate FPS; otherwise the error is an *Error that is ErrNotAligned. A
+// column with whole numbers becomes int64, with booleans bool; others become float32 or float64 like Values, and half precision
+// becomes float32. The first episode defines the features, and every other episode must have the same. PNG and JPEG images with 8
+// bits in grey or colour are kept byte for byte, and raw images become PNG.
 //
-// A video that was read from a LeRobot dataset stays one: its frames are copied as they are encoded, with the statistics that the dataset
-// states. If it states none, or statistics that cannot be, ffmpeg decodes the video. Episodes lie in a file one after the other, frame i
-// of the file at i/FPS exactly, so that writing mends videos that were joined with a drift. Where rows lack frames, or take one twice, as
-// at another rate, they must be encoded anew, which takes Options.Codec.
+// A video from a LeRobot dataset is copied without encoding, together with the statistics that the dataset declares. If these are
+// missing or invalid, ffmpeg decodes the video to compute them. Episodes follow each other in a video file, with frame i at exactly
+// i/FPS, which repairs videos that were joined with a drift. If rows lack frames or share one, for example after a change of rate,
+// the frames must be encoded again, which requires Options.Codec.
 //
-// An episode that cannot be written is an *Error, costs itself only, and leaves the Writer as it was. After a failure to write the files,
-// and after the end of ctx while a video is copied, every call returns it.
+// If an episode cannot be written, the error is an *Error and the Writer is unchanged. After a failed write, or if ctx ends while a
+// video is copied, every call returns that error.
 func (w *Writer) Add(ctx context.Context, e *dataset.Episode) error {
 	return w.AddWith(ctx, e, EpisodeOptions{})
 }
 
-// AddWith is Add with options of the episode's own.
+// AddWith is Add with options for this episode.
 func (w *Writer) AddWith(ctx context.Context, e *dataset.Episode, b EpisodeOptions) error {
 	if err := w.usable(); err != nil {
 		return err
@@ -93,7 +93,7 @@ func (w *Writer) AddWith(ctx context.Context, e *dataset.Episode, b EpisodeOptio
 	}
 	p := &episodePlan{splits: b.Splits, undecoded: b.Undecoded}
 	defer p.clean()
-	next := planner{opt: &w.opt, out: w.out, tasks: &w.tasks, episode: w.report.Episodes, frames: w.report.Frames}
+	next := planner{opt: &w.opt, out: w.out, tasks: &w.tasks, lists: w.lists, episode: w.report.Episodes, frames: w.report.Frames}
 	for _, f := range w.features {
 		next.features = append(next.features, f.feature)
 	}
@@ -115,11 +115,12 @@ func (w *Writer) usable() error {
 	return w.err
 }
 
-// Err returns the error that broke the output, which every later call also returns; nil while episodes can be added.
+// Err returns the error that broke the output, which every later call returns too; nil while episodes can be added.
 func (w *Writer) Err() error { return w.usable() }
 
-// Commit completes the files, reads them back, compares, and gives the dataset its name. Without episodes it is an *Error that is
-// ErrNoEpisodes. After an error the name is free or has its earlier content, unless the error states that the new folder has its name.
+// Commit completes the files, reads them back, compares them, and renames the folder to the dataset's path. Without episodes the
+// error is an *Error that is ErrNoEpisodes. After an error the path is free or has its earlier content, unless the error states
+// that the new folder is already there.
 func (w *Writer) Commit(ctx context.Context) error {
 	if err := w.usable(); err != nil {
 		return err
@@ -137,14 +138,14 @@ func (w *Writer) Commit(ctx context.Context) error {
 	return nil
 }
 
-// Close removes a dataset without a commit. Close twice is fine.
+// Close removes the dataset if Commit was not called. Close twice is fine.
 func (w *Writer) Close() error {
 	w.closed = true
 	w.abandon()
 	return w.out.Close()
 }
 
-// Report returns the report so far.
+// Report returns the counts and losses so far.
 func (w *Writer) Report() Report {
 	r := w.report
 	r.Tasks, r.Files, r.Bytes = len(w.tasks.texts), w.out.files, w.out.bytes

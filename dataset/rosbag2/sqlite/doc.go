@@ -1,12 +1,13 @@
-// Package sqlite reads the .db3 files of rosbag2 bags, which are SQLite databases:
+// Package sqlite reads .db3 files in rosbag2 bags, which are SQLite databases. It exports nothing; importing it registers the
+// reader:
 //
 //	import _ "github.com/robocache/robocache/dataset/rosbag2/sqlite"
 //
-// The tables are read from the pages of their trees (https://www.sqlite.org/fileformat2.html), through package storage: from a disk, and from an object
-// store by ranges, without a copy. Columns are found by their names, in any order, by the CREATE TABLE statements of the schema; columns that ALTER
-// TABLE added have their default in older rows. Text is UTF-8 or UTF-16. Tables WITHOUT ROWID are not supported.
+// It reads the B-tree pages (https://www.sqlite.org/fileformat2.html) through package storage: from a disk, and from an object
+// store by ranges, without a copy. The CREATE TABLE statements in the schema give the column names, so columns may have any order.
+// Older rows use the default for a column that ALTER TABLE added. Text is UTF-8 or UTF-16. Tables WITHOUT ROWID are not supported.
 //
-// Nothing is written next to the recording. The transactions that a recorder left in a write-ahead log, the file whose name ends in -wal, are laid over
-// the file's pages as SQLite does, up to the last that is whole. A file that is broken or cut off gives the messages whose pages can be reached, and
-// damage names the numbers of the others.
+// Nothing is written next to the recording. If the recorder left a write-ahead log (a file with the suffix -wal), its committed
+// transactions replace pages in the database, as in SQLite. A file that is broken or cut returns the messages on reachable pages,
+// and the damage notes list the numbers of the others.
 package sqlite

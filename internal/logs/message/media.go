@@ -353,6 +353,9 @@ func (d *ros) Cloud(data []byte) (*dataset.Cloud, error) {
 		width, height = 0, 1
 	}
 	set, err := records.NewSet(fields, int(n))
+	if records.NoRoom(err) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, w.fail(dataset.ErrUnsupported, "fields", err.Error(), "x, y and z, and each field once")
 	}

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"runtime/debug"
 
+	"github.com/robocache/robocache/internal/memory"
 	"github.com/robocache/robocache/internal/raw"
 )
 
@@ -33,7 +34,7 @@ func (b *blocks[T]) len() int { return b.n }
 
 func (b *blocks[T]) add(list []T) {
 	if !b.all && b.n+len(list) <= b.expect && b.n >= max(b.expect/32, lastBlock) {
-		last := b.copyTo(make([]T, 0, b.expect))
+		last := b.copyTo(memory.Must[T]("samples", b.expect)[:0])
 		*b = blocks[T]{last: last, n: b.n, expect: b.expect, all: true}
 	}
 	for len(list) > 0 {

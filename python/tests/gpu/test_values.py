@@ -226,7 +226,7 @@ def test_the_command_line_gives_the_same_file():
             values, times, targets = job(13, (6, 200, 120, 14), "f32", "i64")
             np.savez(path / "in.npz", values=values.numpy(), times=times.numpy(), targets=targets.numpy())
             subprocess.run(
-                [binary, "resample", "in.npz", "-o", "out.npz", "--backend", "cpu", "--kind", kind, "--snap", "0s"] + flags,
+                [binary, "resample", "in.npz", "-o", "out.npz", "--backend", "cpu", "--method", kind, "--snap", "0s"] + flags,
                 cwd=folder, check=True, stdout=subprocess.DEVNULL,
             )  # fmt: skip
             got = rc.resample(on_device(values), on_device(times), on_device(targets), kind=kind, valid=True, age=True, **more)
