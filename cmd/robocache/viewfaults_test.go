@@ -26,10 +26,10 @@ import (
 	"github.com/robocache/robocache/internal/test/thorough"
 )
 
-// answers are those of view to the requests of its page, by path. A status other than 200 precedes the text.
+// answers maps the paths that the page requests to the answers from view. A status other than 200 precedes the text.
 type answers map[string]string
 
-// ofRun are the parts of an answer that differ between two programs.
+// ofRun matches the parts in an answer that differ between two programs.
 var ofRun = regexp.MustCompile(`"run":"\w+"`)
 
 // get makes a request and keeps the answer.
@@ -53,7 +53,7 @@ func (p answers) get(t *testing.T, address, path string) string {
 	return text
 }
 
-// browse makes the requests of the page, one at a time, after the list is complete. first is the page of an undisturbed program, or nil.
+// browse sends the page's requests, one at a time, after the list is complete. first is the page from an undisturbed program, or nil.
 func browse(t *testing.T, address string, first answers) answers {
 	t.Helper()
 	p := answers{}
@@ -161,7 +161,7 @@ func sweepView(t *testing.T, path string) {
 	}
 }
 
-// check compares the answers with those of an undisturbed program.
+// check compares the answers with the answers from an undisturbed program.
 func (p answers) check(t *testing.T, whole answers, errno error, what string) {
 	t.Helper()
 	shown := false
