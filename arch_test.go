@@ -35,7 +35,7 @@ var rules = map[string][]string{
 	"cudadrv":                {purego + "/...", "internal/errs"},
 	"cudasim":                {"cudadrv", "cudasim/internal/driver", "cudasim/internal/exec", "cudasim/report"},
 	"nn":                     {"nn/ranks", "tensor", "ops", "ops/backend", "dataset/safetensors"},
-	"nn/ranks":               {},
+	"nn/ranks":               {"internal/fault"},
 	"policy":                 {"nn", "nn/ranks", "loader/...", "align", "align/planfile", "dataset/...", "ops", "ops/backend", "tensor", "internal/..."},
 	"ptx":                    {"internal/ptxparse"},
 	"storage":                {"internal/errs", "internal/fault", "internal/memory"},
@@ -49,6 +49,7 @@ var rules = map[string][]string{
 	"dataset/hdf5":           {"tensor", "dataset/...", "storage", "internal/memory", "internal/raw", "github.com/klauspost/compress/..."},
 	"dataset/safetensors":    {"tensor", "dataset/...", "storage", "internal/atomicfile", "internal/mapped", "internal/raw"},
 	"dataset/lerobot":        {"tensor", "dataset/...", "storage", "internal/inorder", "internal/orderjson", "internal/parquet", "internal/summary"},
+	"internal/schema":        {},
 	"internal/sources":       {"storage"},
 	"internal/summary":       {},
 	"align/planfile":         {"align", "internal/caught", "internal/decimal", "internal/fault", "internal/orderjson", "internal/planorigin", "internal/text", "ops", "tensor", "github.com/goccy/go-yaml/..."},
@@ -56,7 +57,7 @@ var rules = map[string][]string{
 	"align":                  {"dataset/...", "internal/arrayfile", "internal/atomicfile", "internal/clocks", "internal/columns", "internal/cover", "internal/plausible", "internal/planorigin", "internal/precision", "internal/prepared", "internal/printed", "internal/recognise", "internal/text", "ops", "tensor"},
 	"loader":                 {"dataset", "dataset/npy", "loader/store", "align", "ops", "stats", "tensor", "internal/caught", "internal/clocks", "internal/inorder", "internal/plausible", "internal/prepared", "internal/raw", "internal/text"},
 	"loader/store":           {"dataset/...", "storage", "align", "tensor", "internal/atomicfile", "internal/columns", "internal/raw", "internal/sources", "internal/text", "internal/video"},
-	"convert":                {"tensor", "dataset/...", "align", "align/planfile", "ops", "internal/arrayfile", "internal/atomicfile", "internal/clocks", "internal/fault", "internal/inorder", "internal/inspection", "internal/orderjson", "internal/recognise", "internal/sources", "internal/video"},
+	"convert":                {"tensor", "dataset/...", "align", "align/planfile", "ops", "internal/arrayfile", "internal/atomicfile", "internal/clocks", "internal/fault", "internal/inorder", "internal/inspection", "internal/orderjson", "internal/recognise", "internal/schema", "internal/sources", "internal/video"},
 	"doctor":                 {"tensor", "dataset/...", "internal/cover", "internal/nth", "internal/plausible", "internal/recognise", "internal/summary", "internal/text"},
 	"doctor/page":            {"doctor", "dataset/notetext", "internal/text"},
 	"stats":                  {"tensor", "dataset/...", "align", "ops", "internal/fault", "internal/inorder", "internal/orderjson", "internal/summary"},
@@ -102,17 +103,17 @@ var rules = map[string][]string{
 	"internal/raw":           {"internal/memory", "tensor"},
 	"internal/serve":         {"public", "internal/...", "golang.org/x/sys/..."},
 	"internal/text":          {},
-	"internal/tuned":         {},
-	"internal/video":         {"tensor", "dataset"},
+	"internal/tuned":         {"internal/fault"},
+	"internal/video":         {"tensor", "dataset", "internal/fault"},
 
 	"cudasim/internal/driver":    {"cudadrv", "cudasim/internal/exec", "cudasim/internal/memory", "cudasim/internal/program", "cudasim/report"},
 	"cudasim/internal/exec":      {"cudasim/internal/memory", "cudasim/report", "internal/tensorcore"},
 	"cudasim/internal/memory":    {},
 	"cudasim/internal/program":   {"cudasim/internal/exec", "cudasim/internal/memory", "cudasim/report", "internal/ptxparse", "internal/tensorcore"},
 	"cudasim/report":             {},
-	"dataset/lerobot/internal":   {"tensor", "dataset/internal/openfiles", "dataset/mp4", "internal/summary"},
+	"dataset/lerobot/internal":   {"tensor", "dataset", "dataset/internal/openfiles", "dataset/mp4", "internal/summary"},
 	"dataset/lerobot/write":      {"tensor", "dataset", "dataset/mp4", "dataset/lerobot/internal/...", "internal/atomicfile", "internal/fault", "internal/orderjson", "internal/parquet", "internal/summary", "internal/video"},
-	"cmd/robocache/internal/cli": {"ops", "internal/atomicfile", "internal/decimal", "internal/printed", "github.com/schollz/progressbar/..."},
+	"cmd/robocache/internal/cli": {"ops", "internal/atomicfile", "internal/decimal", "internal/printed", "internal/schema", "github.com/schollz/progressbar/..."},
 }
 
 // unsafeFiles lists the only files that may import unsafe, and why each needs to.
@@ -448,7 +449,7 @@ var layers = map[string][]string{
 	},
 	"dataset/lerobot/write": {
 		"doc error options", "output values statistics splits video_pool pictures", "feature", "series stream", "tasks episode_plan",
-		"planner plan_images plan_numbers video_files", "plan_video totals", "plan row_table episode_table", "new_dataset", "info", "complete", "writer",
+		"planner plan_images plan_lists plan_numbers video_files", "plan_video totals", "plan row_table episode_table", "new_dataset", "info", "complete", "writer",
 	},
 	"loader": {
 		"doc camera missing_samples normalise part picture", "batch camera_plan empty_error frame_cache options recordings stores", "report", "selection",
@@ -474,7 +475,7 @@ var layers = map[string][]string{
 		"examine report", "collector", "doctor",
 	},
 	"internal/parquet": {
-		"doc thrift decompress delta", "handle values schema", "page_values page_encoder", "leaf writer", "page_list page_body", "rows", "column", "file images",
+		"doc thrift decompress delta", "handle values schema", "page_values page_encoder", "leaf writer", "page_list page_body", "rows", "column lists", "file images",
 	},
 	"view": {
 		"doc request answer lazy jpeg clock table listing bookkeeping", "curve picture_cache", "entry", "episode_cache track", "server",

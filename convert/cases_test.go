@@ -1,6 +1,8 @@
 package convert
 
 import (
+	"github.com/robocache/robocache/internal/test/thorough"
+
 	"archive/tar"
 	"bytes"
 	"context"
@@ -102,6 +104,9 @@ func TestOneBadJpegLosesEpisode(t *testing.T) {
 		for file, want := range map[string][]int{ // rows, valid, undecoded
 			"nodht.mcap": {60, 60, 0}, "noeoi.mcap": {60, 60, 0}, "cut.mcap": {60, 59, 1}, "empty.mcap": {58, 58, 0}, "size.mcap": {60, 60, 0},
 		} {
+			if cameras == "image" && want[2] == 0 && !thorough.Long {
+				continue
+			}
 			out, r := made(t, leRobot(t, LeRobotOptions{Cameras: cameras}), Options{Plan: &align.Plan{Rate: 30}}, caseOf(t, "one-bad-jpeg-loses-episode/"+file))
 			for _, a := range r.Streams {
 				if a.Kind == mediaKind {

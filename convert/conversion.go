@@ -11,6 +11,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/fault"
+	"github.com/robocache/robocache/internal/schema"
 )
 
 // Conversion is a set of open inputs and the output to make from them. Its methods are for one goroutine at a time.
@@ -46,7 +47,9 @@ func New(ctx context.Context, inputs []string, out string, t Target, opt Options
 	if err != nil {
 		return nil, err
 	}
-	list, err := open(ctx, inputs, opt.Reading)
+	reading := opt.Reading
+	reading.Lists = t.Traits().Lists
+	list, err := open(ctx, inputs, reading)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +69,7 @@ func New(ctx context.Context, inputs []string, out string, t Target, opt Options
 		err := refuse("output", fmt.Sprintf("%s, one file, for %d episodes in %d shards", out, c.episodes, opt.Shards), "the name of a folder")
 		return nil, errors.Join(err, c.Close())
 	}
-	c.head = Head{Version: version, Target: t.Name(), Settings: settings, Strict: opt.Reading.Strict, Rate: opt.Reading.Rate, Clock: opt.Reading.Clock,
+	c.head = Head{Schema: schema.Of(schema.Conversion), Version: version, Target: t.Name(), Settings: settings, Strict: opt.Reading.Strict, Rate: opt.Reading.Rate, Clock: opt.Reading.Clock,
 		Stretch: opt.Reading.Stretch, TaskFrom: opt.Reading.TaskFrom, Definitions: opt.Reading.Definitions, Media: opt.Media, KeepInvalid: opt.KeepInvalid, Plan: planText(opt.Plan), Shards: opt.Shards, Episodes: c.episodes, Listing: listing(list)}
 	return c, nil
 }

@@ -153,7 +153,10 @@ func hashed(ctx context.Context, list []input, shard, shards int) ([]InputReport
 	j := 0
 	for i := range list {
 		in := &list[i]
-		r := InputReport{Path: in.path, Format: in.from.Format(), Episodes: in.from.Len(), Files: len(in.files), Absent: AbsentOf(in.info.Absent()), Hashed: []sources.File{}}
+		r := InputReport{Path: in.path, Format: in.from.Format(), Episodes: in.from.Len(), Files: len(in.files), Hashed: []sources.File{}}
+		if n := in.info.Absent(); n != nil {
+			r.Notes.Add(*n)
+		}
 		others := sha256.New()
 		for _, f := range in.files {
 			if j++; (j-1)%shards == shard {

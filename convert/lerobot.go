@@ -62,7 +62,7 @@ type toLeRobot struct{ opt LeRobotOptions }
 func (t *toLeRobot) Name() string { return "lerobot" }
 
 func (t *toLeRobot) Traits() Traits {
-	return Traits{Rows: true, Whole: true, Unmasked: true, Integers: true}
+	return Traits{Rows: true, Whole: true, Unmasked: true, Integers: true, Lists: true}
 }
 
 func (t *toLeRobot) Settings() any { return t.opt }
@@ -197,7 +197,9 @@ func changed(before, after lerobotwrite.Report) (notes dataset.Notes) {
 	}
 	for i, n := range after.Notes {
 		if i >= len(before.Notes) || n.Count > before.Notes[i].Count {
-			n.Count = 1
+			if i < len(before.Notes) {
+				n.Count -= before.Notes[i].Count
+			}
 			notes = append(notes, n)
 		}
 	}

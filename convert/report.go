@@ -7,11 +7,12 @@ import (
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/schema"
 	"github.com/robocache/robocache/internal/sources"
 )
 
 // version is that of reports and journals.
-const version = 2
+const version = 3
 
 // Report lists the inputs of a shard and counts every sample that was read. It is written next to the pieces when the shard is
 // finished. It depends on the inputs and the options only. Its JSON names do not change.
@@ -33,7 +34,7 @@ type Report struct {
 	// Losses are notes about content that readers could not return: left out, broken, or lost by the recorder. Notes are choices
 	// and changes.
 	Losses dataset.EpisodeNotes `json:"losses"`
-	Notes  dataset.EpisodeNotes `json:"remarks"`
+	Notes  dataset.EpisodeNotes `json:"notes"`
 	Pieces []PieceReport        `json:"pieces"`
 
 	// Before is the number of pieces that were already complete. It is not written to the file.
@@ -42,6 +43,7 @@ type Report struct {
 
 // Head is the request for a conversion. Shards belong together if their heads differ only in Shard.
 type Head struct {
+	Schema   schema.Schema   `json:"schema"`
 	Version  int             `json:"version"`
 	Target   string          `json:"target"`
 	Settings json.RawMessage `json:"settings"` // the target's options
@@ -64,30 +66,14 @@ type Head struct {
 
 // InputReport describes an input.
 type InputReport struct {
-	Path     string `json:"path"`
-	Format   string `json:"format"`
-	Episodes int    `json:"episodes"`
-	Files    int    `json:"files"`
-	// Absent counts declared episodes that are missing; nil if none is missing.
-	Absent *Absent        `json:"absent,omitempty"`
-	Hashed []sources.File `json:"hashed"` // files that this shard hashed; each file is hashed by one shard
+	Path     string         `json:"path"`
+	Format   string         `json:"format"`
+	Episodes int            `json:"episodes"`
+	Files    int            `json:"files"`
+	Notes    dataset.Notes  `json:"notes,omitempty"` // about declared episodes that are missing
+	Hashed   []sources.File `json:"hashed"`          // files that this shard hashed; each file is hashed by one shard
 	// Modified is a SHA-256 over the modification times of the other files, if there are several shards.
 	Modified string `json:"modified,omitempty"`
-}
-
-// Absent counts declared episodes that are missing from an input. Its JSON names do not change.
-type Absent struct {
-	Episodes int    `json:"episodes"` // missing episodes
-	Declared int    `json:"declared"` // declared episodes
-	Why      string `json:"why"`      // the reason for the first
-}
-
-// AbsentOf returns the counts in a note; nil for nil.
-func AbsentOf(n *dataset.Note) *Absent {
-	if n == nil {
-		return nil
-	}
-	return &Absent{n.Count, n.Of, n.Cause.Error()}
 }
 
 // PieceReport describes a file or folder in the output.
@@ -120,7 +106,7 @@ type entry struct {
 	Report  PieceReport          `json:"report"`
 	Streams []StreamAccount      `json:"streams"`
 	Losses  dataset.EpisodeNotes `json:"losses"`
-	Notes   dataset.EpisodeNotes `json:"remarks"`
+	Notes   dataset.EpisodeNotes `json:"notes"`
 }
 
 // converted reports whether there is an episode in the piece.

@@ -31,6 +31,8 @@ type Traits struct {
 	Unmasked bool
 	// Integers is set if the format writes Stream.Integers, so whole numbers are not rounded.
 	Integers bool
+	// Lists is set if the format writes Episode.Lists.
+	Lists bool
 	// Ext is the extension of a piece, for example ".npz"; empty for a folder. If Whole is set and Ext is empty, the output of a
 	// conversion with one shard is the piece itself.
 	Ext string

@@ -86,14 +86,14 @@ func (w *work) giveUp() error {
 		return nil
 	}
 	if w.whole {
-		if list, err := os.ReadDir(w.out); err == nil && len(list) > 0 {
-			return nil
+		if list, err := fault.ReadDir(w.out); dataset.IsSystem(err) || len(list) > 0 {
+			return err // a journal that is left is of use, and a lost one is not
 		}
 		return w.remove(w.journal)
 	}
 	for piece := range w.pieces() {
-		if _, err := os.Lstat(filepath.Join(w.out, w.name(piece))); err == nil {
-			return nil
+		if _, err := fault.Lstat(filepath.Join(w.out, w.name(piece))); err == nil || dataset.IsSystem(err) {
+			return err
 		}
 	}
 	_ = os.Remove(w.out) // unless other shards are in it

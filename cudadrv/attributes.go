@@ -13,18 +13,8 @@ const (
 )
 
 // isDefault reports whether it is a default launch, which cuLaunchKernel can do.
-func (g *LaunchConfig) isDefault() bool { return g.attributes() == launchAttributes{} }
-
-// launchAttributes is the part of a launch configuration that becomes attributes, and that the update of a graph's node cannot change.
-type launchAttributes struct {
-	cluster     [3]uint32
-	dependent   bool
-	cooperative bool
-	priority    int32
-}
-
-func (g *LaunchConfig) attributes() launchAttributes {
-	return launchAttributes{cluster: g.Cluster, dependent: g.Dependent, cooperative: g.Cooperative, priority: g.Priority}
+func (g *LaunchConfig) isDefault() bool {
+	return g.Cluster == [3]uint32{} && !g.Dependent && !g.Cooperative && g.Priority == 0
 }
 
 // DependentLaunch reports whether launches can be [LaunchConfig.Dependent]: the device is sm_90 or newer and the driver

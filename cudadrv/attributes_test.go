@@ -129,51 +129,26 @@ func TestClustersFitTheGrid(t *testing.T) {
 }
 
 func TestGraphsKeepLaunchAttributes(t *testing.T) {
-	for _, lossy := range []bool{false, true} {
-		k := newFake()
-		k.lossy = lossy
-		c := k.open(t)
-		s := stream(t, c)
-		kern := k.kernel(t, c, "fill")
-		a, err := kern.Bind(everything, fillArgs()...)
-		require.NoError(t, err)
-		b, err := kern.Bind(one, fillArgs()...)
-		require.NoError(t, err)
-		g, err := s.Capture(func(s *Stream) error { return errors.Join(a.Run(s), b.Run(s)) })
-		require.NoError(t, err)
-		x, err := g.Instantiate()
-		require.NoError(t, err)
-		require.NoError(t, x.Launch(s))
-		require.Len(t, k.runs, 2)
-		assert.Equal(t, everythingAttrs, k.runs[0].attrs)
-		assert.Nil(t, k.runs[1].attrs)
-
-		more := everything
-		more.Grid[0] = 16
-		require.NoError(t, a.SetConfig(more))
-		require.NoError(t, x.UpdateLaunch(a))
-		require.NoError(t, x.Launch(s))
-		assert.EqualValues(t, 16, k.runs[2].config[0])
-		assert.Equal(t, everythingAttrs, k.runs[2].attrs)
-		more.Cluster = [3]uint32{2}
-		require.NoError(t, a.SetConfig(more))
-		var e *ValueError
-		require.ErrorAs(t, x.UpdateLaunch(a), &e, "a node's cluster cannot change")
-		require.NoError(t, b.SetConfig(LaunchConfig{Grid: one.Grid, Block: one.Block, Dependent: true}))
-		require.ErrorAs(t, x.UpdateLaunch(b), &e)
-		for _, y := range []interface{ Close() error }{x, g, s, kern.mod, c} {
-			require.NoError(t, y.Close())
-		}
-	}
 	k := newFake()
-	k.lossy, k.version = true, 12020
 	c := k.open(t)
-	kern := k.kernel(t, c, "null")
-	require.NoError(t, kern.Declare(nil))
-	l, err := kern.Bind(one)
+	s := stream(t, c)
+	kern := k.kernel(t, c, "fill")
+	a, err := kern.Bind(everything, fillArgs()...)
 	require.NoError(t, err)
-	_, err = stream(t, c).Capture(l.Run)
-	assert.NoError(t, err, "only UpdateLaunch needs to know the node")
+	b, err := kern.Bind(one, fillArgs()...)
+	require.NoError(t, err)
+	g, err := s.Capture(func(s *Stream) error { return errors.Join(a.Run(s), b.Run(s)) })
+	require.NoError(t, err)
+	x, err := g.Instantiate()
+	require.NoError(t, err)
+	require.NoError(t, x.Launch(s))
+	require.Len(t, k.runs, 2)
+	assert.Equal(t, everythingAttrs, k.runs[0].attrs)
+	assert.Nil(t, k.runs[1].attrs)
+
+	for _, y := range []interface{ Close() error }{x, g, s, kern.mod, c} {
+		require.NoError(t, y.Close())
+	}
 }
 
 func TestLaunchWithAttributesBindsTheContextWhereTheDriverWantsIt(t *testing.T) {

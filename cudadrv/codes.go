@@ -58,7 +58,6 @@ const (
 	// What the package tells in another way.
 	codeStubLibrary Code = 34  // ErrDriverStub
 	codeNoDevice    Code = 100 // ErrNoGPU
-	codeLossyQuery  Code = 402
 
 	codeMissing Code = -1      // ours: the driver lacks the function
 	codeOfPush  Code = 1 << 20 // ours, added to a code: the call was not made, because cuCtxPushCurrent gave it

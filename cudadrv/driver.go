@@ -17,7 +17,6 @@ type Driver struct {
 	devices []*Device
 	texts   sync.Map // Code -> [2]string
 	leaks   leakList
-	capture captures
 }
 
 var opened struct {

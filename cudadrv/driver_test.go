@@ -39,11 +39,6 @@ func TestStructLayouts(t *testing.T) {
 		"dstX": 56, "dstY": 64, "dstType": 72, "dstHost": 80, "dstDevice": 88, "dstArray": 96, "dstPitch": 104, "width": 112, "height": 120} {
 		assert.Equal(t, want, at[name], name)
 	}
-	size, at = offsets(kernelNodeParams{})
-	assert.EqualValues(t, 72, size)
-	for name, want := range map[string]uintptr{"function": 0, "grid": 8, "block": 20, "shared": 32, "params": 40, "extra": 48, "kernel": 56, "context": 64} {
-		assert.Equal(t, want, at[name], name)
-	}
 	size, at = offsets(launchParams{})
 	assert.EqualValues(t, 56, size)
 	for name, want := range map[string]uintptr{"grid": 0, "block": 12, "shared": 24, "stream": 32, "attrs": 40, "count": 48} {

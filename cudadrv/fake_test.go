@@ -30,11 +30,9 @@ type fake struct {
 	held    map[uintptr]chan struct{}
 	capture *fakeCapture
 	graphs  map[uintptr]*fakeCapture
-	last    []byte // keeps the node list of the last capture info
 	runs    []fakeRun
 	poison  Code                // what every call answers once set
 	opened  [][3]uint32         // what cuMemPoolSetAccess was given
-	lossy   bool                // the old form of the capture's query refuses
 	pinned  map[uintptr]uintptr // registered memory: size | flags<<48, by address
 }
 
@@ -333,25 +331,6 @@ func (k *fake) graph(name string, a []uintptr) Code {
 	case "cuStreamBeginCapture_v2":
 		k.capture = &fakeCapture{stream: a[0], runs: map[uintptr]fakeRun{}}
 		return Success
-	case "cuStreamGetCaptureInfo_v3":
-		return k.graph("newer", slices.Delete(slices.Clone(a), 5, 6))
-	case "cuStreamGetCaptureInfo_v2", "newer":
-		if k.lossy && name != "newer" {
-			return codeLossyQuery
-		}
-		c := k.capture
-		if c == nil || c.stream != a[0] {
-			return put32(a[1], 0)
-		}
-		put32(a[1], 1)
-		put64(a[2], 7)
-		if n := len(c.nodes); n > 0 {
-			k.last = make([]byte, 8)
-			put64(Addr(k.last), uint64(c.nodes[n-1]))
-			put64(a[4], uint64(Addr(k.last)))
-			put64(a[5], 1)
-		}
-		return Success
 	case "cuStreamEndCapture":
 		c := k.capture
 		k.capture = nil
@@ -386,22 +365,6 @@ func (k *fake) graph(name string, a []uintptr) Code {
 		for i := range x.nodes {
 			x.runs[x.nodes[i]] = g.runs[g.nodes[i]]
 		}
-		return Success
-	case "cuGraphExecKernelNodeSetParams_v2", "cuGraphExecKernelNodeSetParams":
-		p := View(a[2], 56)
-		kern := uintptr(binary.LittleEndian.Uint64(p))
-		if kern == 0 {
-			kern = uintptr(binary.LittleEndian.Uint64(View(a[2], 72)[56:]))
-		}
-		r, ok := k.graphs[a[0]].runs[a[1]]
-		if !ok {
-			return ErrInvalidValue
-		}
-		r.name, r.args = k.packed(kern, uintptr(binary.LittleEndian.Uint64(p[40:])))
-		for i := range r.config {
-			r.config[i] = uintptr(binary.LittleEndian.Uint32(p[8+4*i:]))
-		}
-		k.graphs[a[0]].runs[a[1]] = r
 		return Success
 	}
 	return Success

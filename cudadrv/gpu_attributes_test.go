@@ -106,28 +106,6 @@ func dependentChains(t *testing.T) {
 	}
 }
 
-func TestGPUUpdatesDependentNodes(t *testing.T) { gputest.Both(t, updatesDependentNodes) }
-
-func updatesDependentNodes(t *testing.T) {
-	r := newRig90(t, chainKernel)
-	m := r.malloc(64)
-	cfg := config(1, 32)
-	cfg.Dependent = true
-	a := r.bind("chain", cfg, m.Ptr(), m.Ptr(), m.Ptr()+32, uint32(1), uint32(0), uint64(0))
-	b := r.bind("chain", cfg, m.Ptr()+4, m.Ptr(), m.Ptr()+32, uint32(1), uint32(0), uint64(0))
-	require.NoError(t, r.c.CopyToDevice(context.Background(), m.Ptr(), words(16, func(i int) uint32 { return uint32(i) })))
-	g, err := r.s.Capture(func(s *cudadrv.Stream) error { return errors.Join(a.Run(s), b.Run(s)) })
-	require.NoError(t, err)
-	defer g.Close()
-	x, err := g.Instantiate()
-	require.NoError(t, err)
-	defer x.Close()
-	require.NoError(t, b.SetPtr(2, m.Ptr()+36))
-	require.NoError(t, x.UpdateLaunch(b), "the capture told the node of a dependent launch")
-	require.NoError(t, x.Launch(r.s))
-	assert.Equal(t, words(2, func(i int) uint32 { return []uint32{8, 33}[i] }), r.read(m.Ptr(), 8))
-}
-
 func TestGPUClusters(t *testing.T) {
 	r := newRig90(t, kernels90)
 	out := r.malloc(8 * 32)

@@ -50,9 +50,6 @@ func (r *rig) graphs() {
 	require.NoError(t, r.c.Memset8(context.Background(), at(3), 0, 4*n))
 	require.NoError(t, x.Launch(r.s))
 	expect(3, 12, "a graph has a copy of the arguments")
-	require.NoError(t, x.UpdateLaunch(second))
-	require.NoError(t, x.Launch(r.s))
-	expect(4, 21, "after the update of one launch")
 
 	require.NoError(t, first.SetPtr(0, at(1)))
 	next, err := r.s.Capture(record)
@@ -97,8 +94,6 @@ func TestGPUCaptureJoinsStreams(t *testing.T) {
 	x, err := g.Instantiate()
 	require.NoError(t, err)
 	defer x.Close()
-	require.NoError(t, b.SetUint64(0, 2000))
-	require.NoError(t, x.UpdateLaunch(b), "a launch on a joined stream is known too")
 	require.NoError(t, x.Launch(r.s))
 	require.NoError(t, r.s.Synchronize(context.Background()))
 	_, err = r.s.Capture(func(s *cudadrv.Stream) error {

@@ -276,13 +276,7 @@ func (l *Launch) Run(s *Stream) error {
 	if code == ErrInvalidContext {
 		code = l.runBound(c, h)
 	}
-	if code != Success {
-		return c.dev.check(l.fn, code)
-	}
-	if c.drv.capture.active.Load() > 0 {
-		return c.drv.capture.record(s.ctx, l, h)
-	}
-	return nil
+	return c.dev.check(l.fn, code)
 }
 
 // begin keeps the module and the stream open until end, and gives the stream's handle.

@@ -14,7 +14,6 @@ type frame struct {
 	out  [8]uint64
 	buf  [256]byte
 	copy memcpy2D
-	node kernelNodeParams
 	tile tensorArgs
 	keep [2][]byte // caller's memory that the call reads or writes
 }
@@ -37,19 +36,6 @@ type memcpy2D struct {
 	dstPitch   uint64
 	width      uint64
 	height     uint64
-}
-
-// kernelNodeParams is CUDA_KERNEL_NODE_PARAMS_v2; its head, up to extra, is the first version.
-type kernelNodeParams struct {
-	function uintptr
-	grid     [3]uint32
-	block    [3]uint32
-	shared   uint32
-	_        uint32
-	params   uintptr
-	extra    uintptr
-	kernel   uintptr
-	context  uintptr
 }
 
 // launchParams is CUlaunchConfig.
@@ -125,15 +111,10 @@ func (f *frame) bytesAddr(i int, b []byte) uintptr {
 	return Addr(b)
 }
 
-// copyAddr and nodeAddr give the addresses of the two structures.
+// copyAddr gives the address of the structure.
 func (f *frame) copyAddr() uintptr {
 	// SAFETY: as outAddr.
 	return uintptr(unsafe.Pointer(&f.copy))
-}
-
-func (f *frame) nodeAddr() uintptr {
-	// SAFETY: as outAddr.
-	return uintptr(unsafe.Pointer(&f.node))
 }
 
 // tensorArgs is what cuTensorMapEncodeTiled reads, and room for what it writes at an address that is a multiple of 64.

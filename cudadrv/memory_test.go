@@ -175,7 +175,7 @@ func TestFailedCallsLeaveNothingOpen(t *testing.T) {
 		}
 		defer g.Close()
 		if x, err := g.Instantiate(); err == nil {
-			_ = x.UpdateLaunch(l)
+			_ = x.Update(g)
 			_ = x.Close()
 		}
 	}

@@ -244,6 +244,11 @@ const (
 	// CodeFramesMoved: the frames of a copied video get the times of their rows. Example: a video that starts 10 ms after its
 	// episode.
 	CodeFramesMoved = remark + "frames-moved"
+	// CodeEventsMoved: the events of Count rows are in the next written row. Example: 30 Hz converted to a clock of 10 Hz.
+	CodeEventsMoved = remark + "events-moved"
+	// CodeListTimes: timestamps in the lists of Count rows count from the recording's first row, Got s before the first written
+	// row. Example: the first row has no value.
+	CodeListTimes = remark + "list-times"
 	// CodeNameUnused: an option names a stream that does not exist. Example: --name stat=observation.state for a dataset
 	// without stat.
 	CodeNameUnused = remark + "name-unused"

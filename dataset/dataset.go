@@ -89,6 +89,8 @@ type Options struct {
 	// Definitions are folders and files with message definitions (.msg files, in folders named after their packages), for
 	// recordings that lack some.
 	Definitions []string `json:"definitions"`
+	// Lists reads LeRobot's language columns into Episode.Lists. Without it they are left out, with a note.
+	Lists bool `json:"-"`
 }
 
 // Format is a file format that [Open] recognises. A format's package registers it in init.

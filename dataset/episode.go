@@ -21,6 +21,8 @@ type Episode struct {
 	Clouds []CloudStream
 	// Texts are texts that belong to steps, such as an instruction that changes. Attributes contains them too.
 	Texts []TextStream
+	// Lists are LeRobot's language columns, if Options.Lists is set.
+	Lists []ListStream
 	// Frames is the number of rows or steps, for formats that store tables; 0 for logs.
 	Frames int
 	// Steps is true if the timestamps count steps of one second, because the format has no times and no rate was given.
@@ -49,6 +51,13 @@ type TextStream struct {
 	Times  []int64
 	Values []string
 	Later  bool // there is no text before the first time
+}
+
+// ListStream is a column of lists of structures, of a row at each of Times, ns.
+type ListStream struct {
+	Name  string
+	Times []int64
+	Rows  any // as the format keeps them: its writer takes them unchanged
 }
 
 // At returns the text at a time. Before the first time it returns the first text, or "" if Later is set.

@@ -3,6 +3,7 @@ package dataset
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
@@ -115,6 +116,19 @@ func Watched(path string, err *error) func() {
 	return func() {
 		if met := w.Stop(); met != nil && !IsSystem(*err) {
 			*err = met
+		}
+	}
+}
+
+// WatchedOpen is Watched for a function that opens *opened. If the watch has an error that the function did not return, it closes *opened.
+func WatchedOpen[D io.Closer](path string, opened *D, err *error) func() {
+	done := Watched(path, err)
+	return func() {
+		before := *err
+		if done(); before == nil && *err != nil {
+			*err = errors.Join(*err, (*opened).Close())
+			var none D
+			*opened = none
 		}
 	}
 }

@@ -2,6 +2,7 @@ package loader_test
 
 import (
 	"context"
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"strings"
@@ -98,4 +99,26 @@ func TestAStoreKnowsWhenItIsStale(t *testing.T) {
 	var stale *store.StaleError
 	require.ErrorAs(t, err, &stale)
 	assert.ElementsMatch(t, []string{"a", "b", "d"}, stale.Changed)
+}
+
+// Stores on disks have the old name of lossy.
+func TestInexactOfAnOlderStoreIsLossy(t *testing.T) {
+	packed := inMemory(t, recordings(t))
+	packed.Streams[0].Inexact = 3
+	path := filepath.Join(t.TempDir(), "s.safetensors")
+	require.NoError(t, packed.Save(path))
+	whole := string(filetest.Read(t, path))
+	require.Contains(t, whole, `\"lossy\":3`)
+	old := strings.Replace(whole, `\"lossy\":3`, `\"inexact\":3      `, 1) // the header grows by 8 bytes
+	length := binary.LittleEndian.AppendUint64(nil, binary.LittleEndian.Uint64([]byte(whole))+8)
+	filetest.Write(t, path, filetest.Reseal(t, append(length, old[8:]...)))
+	for range 2 { // the second store is written with the new name
+		s, err := store.Open(path)
+		require.NoError(t, err)
+		assert.Equal(t, 3, s.Streams[0].Inexact)
+		path = filepath.Join(t.TempDir(), "s.safetensors")
+		require.NoError(t, s.Save(path))
+		require.NoError(t, s.Close())
+	}
+	assert.NotContains(t, string(filetest.Read(t, path)), "inexact")
 }

@@ -1,6 +1,8 @@
 package loader_test
 
 import (
+	"github.com/robocache/robocache/internal/test/thorough"
+
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -87,7 +89,7 @@ func TestStreamingIsResidentWhateverTheRecordings(t *testing.T) {
 	ctx := context.Background()
 	r := rand.New(rand.NewPCG(11, 12))
 	drawn, withFrames := 0, 0
-	for k := range 150 {
+	for k := range thorough.Of(60, 150) {
 		m := odd(t, r)
 		p := align.Plan{Rate: []float64{10, 50, 33.3}[r.IntN(3)], Shuffle: []string{"shards", "shards", "none"}[r.IntN(3)], Unordered: []string{"", "sort"}[r.IntN(2)]}
 		if r.IntN(2) == 0 {

@@ -1,6 +1,8 @@
 package loader_test
 
 import (
+	"github.com/robocache/robocache/internal/test/thorough"
+
 	"bytes"
 	"context"
 	"encoding/binary"
@@ -112,6 +114,9 @@ func TestADamagedByteOfAStoreIsAnError(t *testing.T) {
 				require.NoError(t, os.WriteFile(path, whole, 0o600))
 				whole[at] ^= mask
 				for how, open := range opens {
+					if !thorough.Long && (how == "as a store") != (at%2 == 0) {
+						continue
+					}
 					err := readStore(open)
 					var bad *dataset.FormatError
 					require.ErrorAs(t, err, &bad, "byte %d ^ %#x, %s", at, mask, how)

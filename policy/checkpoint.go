@@ -12,6 +12,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/fault"
+	"github.com/robocache/robocache/internal/schema"
 )
 
 // The files of a checkpoint.
@@ -56,12 +57,12 @@ func Exists(dir string) (bool, error) {
 
 // write writes config.json.
 func (c *Config) write(dir string) error {
-	text, err := json.MarshalIndent(c, "", "  ")
+	text, err := schema.JSON(schema.Checkpoint, c, "  ")
 	if err != nil {
 		return err
 	}
 	return atomicfile.WriteFile(in(dir, configFile), func(w io.Writer) error {
-		_, err := w.Write(append(text, '\n'))
+		_, err := w.Write(text)
 		return err
 	})
 }
@@ -75,14 +76,20 @@ func readConfig(dir string) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Config{}
+	c := &struct {
+		Config
+		Old dataset.Notes `json:"left_out"` // the old name of notes, which checkpoints on disks have
+	}{}
 	if err := json.Unmarshal(text, c); err != nil {
 		return nil, &CheckpointError{dir, configFile, err.Error(), "what robocache train has written"}
+	}
+	if c.LeftOut == nil {
+		c.LeftOut = c.Old
 	}
 	if c.Version != 1 || c.Policy != Kind {
 		return nil, &CheckpointError{dir, configFile, fmt.Sprintf("policy %q, version %d", c.Policy, c.Version), Kind + ", version 1"}
 	}
-	return c, c.sound(dir)
+	return &c.Config, c.sound(dir)
 }
 
 // sound finds what a config cannot be, since anybody may have written it.

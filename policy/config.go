@@ -59,7 +59,7 @@ type Config struct {
 	// Filtered is how many episodes the plan's filter leaves out, of those that are not held out.
 	Filtered int `json:"filtered,omitempty"`
 	// LeftOut are episodes that are too short to be trained on or compared with: they are in neither list.
-	LeftOut dataset.Notes `json:"left_out"`
+	LeftOut dataset.Notes `json:"notes"`
 	// Choices are notes about values that were chosen by the episodes.
 	Choices dataset.Notes `json:"choices,omitempty"`
 

@@ -360,3 +360,19 @@ func TestARateThatCannotBeIsRefused(t *testing.T) {
 		assert.ErrorContains(t, err, "config.json: rate: got "+rate[:1])
 	}
 }
+
+// Checkpoints on disks have the old name of notes.
+func TestLeftOutOfAnOlderConfigIsNotes(t *testing.T) {
+	dir := saved(t, build(t, robots(t, 60)), policy.Options{Steps: 4, Batch: 4})
+	path := filepath.Join(dir, "config.json")
+	text := string(filetest.Read(t, path))
+	const none, note = `"notes": []`, `[{"code": "skipped:too-short", "subject": "e9", "count": 3, "row": null}]`
+	require.Contains(t, text, none)
+	for _, key := range []string{`"left_out": `, `"notes": `} {
+		filetest.Write(t, path, strings.Replace(text, none, key+note, 1))
+		p, err := policy.Open(context.Background(), open(t, "cpu"), dir)
+		require.NoError(t, err)
+		assert.Equal(t, dataset.Notes{{Code: "skipped:too-short", Subject: "e9", Count: 3}}, p.Config().LeftOut)
+		require.NoError(t, p.Close())
+	}
+}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 
 	"github.com/robocache/robocache/internal/errs"
 	"github.com/robocache/robocache/internal/fault"
@@ -17,9 +16,6 @@ import (
 
 // ErrSystem is an error in a store or in the connection to it, in contrast to damaged data. The errors from a [Store] wrap it.
 var ErrSystem = errors.New("error of the system")
-
-// ofNames are system errors that a wrong name in a dataset causes.
-var ofNames = []error{fs.ErrNotExist, syscall.ENOTDIR, syscall.EISDIR, syscall.ENAMETOOLONG, syscall.ELOOP, syscall.EINVAL}
 
 // IsSystem reports whether the system or the network caused an error, so that a later try may succeed. Examples: no free
 // descriptor, a failing disk, a missing permission, a timeout, an object store that does not answer. Missing files and damaged data
@@ -30,8 +26,7 @@ func IsSystem(err error) bool {
 			return true
 		}
 	}
-	var code syscall.Errno
-	return errors.As(err, &code) && !slices.ContainsFunc(ofNames, func(name error) bool { return errors.Is(code, name) })
+	return fault.Failed(err)
 }
 
 // Watch keeps the first system error that this package meets at a file, or below a folder. So no reader can hide it by skipping

@@ -27,8 +27,6 @@ type (
 		Clouds     []mediaJSON       `json:"clouds"`
 		Paths      []track           `json:"paths"`
 		Findings   []findingJSON     `json:"findings"`
-		Remarks    []string          `json:"remarks"`
-		LeftOut    []string          `json:"left_out"`
 		Notes      []notetext.Entry  `json:"notes"` // all of the reader
 	}
 	streamJSON struct {
@@ -97,8 +95,7 @@ func newFinding(f *doctor.Finding) findingJSON {
 func (s *Server) serveEpisode(w http.ResponseWriter, r *http.Request, e *entry) {
 	out := episodeJSON{Number: e.number, Name: e.Name, Start: strconv.FormatInt(e.start, 10), Seconds: e.seconds(e.end), Steps: e.Steps, Frames: e.Frames,
 		Task: e.Attributes.Task, Success: e.Attributes.Success, Attributes: e.Attributes.Other, Streams: []streamJSON{}, Media: []mediaJSON{}, Clouds: []mediaJSON{},
-		Paths: e.tracks(), Findings: []findingJSON{}, Remarks: notetext.Lines(e.Notes.Of(dataset.ClassRemark)),
-		LeftOut: []string{}, Notes: notetext.Entries(e.Notes)}
+		Paths: e.tracks(), Findings: []findingJSON{}, Notes: notetext.Entries(e.Notes)}
 	for i := range e.Streams {
 		out.Streams = append(out.Streams, e.streamJSON(i))
 	}
@@ -120,9 +117,6 @@ func (s *Server) serveEpisode(w http.ResponseWriter, r *http.Request, e *entry) 
 			j.Ranges = append(j.Ranges, [2]float64{e.seconds(p.From), e.seconds(p.To)})
 		}
 		out.Findings = append(out.Findings, j)
-	}
-	for _, n := range e.Notes.Of(dataset.ClassLeftOut) {
-		out.LeftOut = append(out.LeftOut, notetext.Line(n))
 	}
 	writeJSON(w, &out)
 }

@@ -16,9 +16,6 @@ func TestDeclaredEpisodesThatAreNotThereAreTold(t *testing.T) {
 	require.NoError(t, os.CopyFS(in, os.DirFS(kindsRLDS)))
 	const gone = "kinds-train.tfrecord-00001-of-00002"
 	require.NoError(t, os.Remove(filepath.Join(in, gone)))
-	want := func(input string) []any {
-		return []any{map[string]any{"input": input, "episodes": 3.0, "declared": 5.0, "why": gone + ": is not there"}}
-	}
 	told := ": 3 of 5 declared episodes are not there: " + gone + ": is not there"
 	for _, c := range []struct {
 		input string
@@ -31,27 +28,28 @@ func TestDeclaredEpisodesThatAreNotThereAreTold(t *testing.T) {
 		{in, []string{"convert", in, "-o", out, "--to=npz", "--rate=10"}},
 	} {
 		stdout, _ := good(t, append(c.args, "--json")...)
-		assert.Equal(t, want(c.input), unmarshal(t, stdout)["absent"], "%v", c.args)
+		assert.Contains(t, unmarshal(t, stdout)["notes"], map[string]any{"class": "problem", "code": "episodes-absent", "subject": c.input, "count": 3.0, "of": 5.0, "row": nil,
+			"text": c.input + told, "episode": "", "first": 0.0, "episodes": 0.0}, "%v", c.args)
 		_, stderr := good(t, c.args...)
 		assert.Contains(t, stderr, c.input+told, "%v", c.args)
 	}
 	report, err := os.ReadFile(filepath.Join(out, "convert.json"))
 	require.NoError(t, err)
 	inputs := unmarshal(t, string(report))["inputs"].([]any)
-	assert.Equal(t, 3.0, inputs[0].(map[string]any)["absent"].(map[string]any)["episodes"])
+	assert.Equal(t, 3.0, inputs[0].(map[string]any)["notes"].([]any)[0].(map[string]any)["count"])
 	code, _, stderr := execute("convert", in, "-o", out+"2", "--to=npz", "--rate=10", "--strict")
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, gone)
 	assert.NoDirExists(t, out+"2")
 	stdout, _ := good(t, "stats", kindsRLDS, "--rate=10", "--json")
-	assert.Empty(t, unmarshal(t, stdout)["absent"])
+	assert.NotContains(t, stdout, "episodes-absent")
 
 	// inspect and doctor list the same as notes.
 	stdout, _ = good(t, "inspect", in, "--json", "--rate=10")
 	problems := unmarshal(t, stdout)["problems"].([]any)
 	require.Len(t, problems, 2)
 	text := "3 of 5 declared episodes are not there: " + gone + ": is not there"
-	assert.Equal(t, map[string]any{"where": "dataset_info.json", "what": text, "code": "episodes-absent", "subject": "dataset_info.json", "count": 3.0, "row": nil, "text": text}, problems[1])
+	assert.Equal(t, map[string]any{"where": "dataset_info.json", "what": text, "class": "problem", "of": 5.0, "code": "episodes-absent", "subject": "dataset_info.json", "count": 3.0, "row": nil, "text": text}, problems[1])
 	_, stdout, _ = execute("doctor", in, "--json", "--rate=10")
 	for _, f := range unmarshal(t, stdout)["findings"].([]any) {
 		for _, key := range []string{"code", "subject", "count", "row", "text"} {

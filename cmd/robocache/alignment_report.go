@@ -2,13 +2,13 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/arrayfile"
+	"github.com/robocache/robocache/internal/schema"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/viz"
 )
@@ -20,23 +20,23 @@ type result struct {
 	Plot   string     `json:"plot,omitempty"`
 	Device deviceInfo `json:"device"`
 	align.Report
-	Remarks []string          `json:"remarks"`  // lines on standard error
-	LeftOut []notetext.Reason `json:"left_out"` // streams that are not in the output, and why
-	Ignored []string          `json:"ignored"`  // unused arrays of an .npz file
+	noteList
+	Ignored []string `json:"ignored"` // unused arrays of an .npz file
 }
 
 // resampled writes the result: a table to standard output, and the notes to standard error.
 func (a *app) resampled(r *result) error {
-	remarks := []string{} // empty, not nil, in JSON
+	all := newNotes()
 	if len(r.Ignored) > 0 {
-		remarks = append(remarks, "not used: "+strings.Join(r.Ignored, ", "))
+		all.remark("arrays-unused", "not used: %s", strings.Join(r.Ignored, ", "))
 	}
-	r.LeftOut = notetext.Reasons(r.Notes.Of(dataset.ClassLeftOut))
-	r.Remarks = slices.Concat(remarks, notetext.LeftOutLines(r.Notes), notetext.Lines(r.Notes.Of(dataset.ClassDamage, dataset.ClassRemark)), r.Remarks)
-	if a.JSON {
-		return a.WriteJSON(r)
+	all.add(notetext.NoteEntries(r.Notes.Of(dataset.ClassLeftOut)), notetext.LeftOutLines(r.Notes)...)
+	all.notes(r.Notes.Of(dataset.ClassDamage, dataset.ClassRemark))
+	all.add(r.Entries, r.lines...)
+	if r.noteList = all; a.JSON {
+		return a.WriteJSON(schema.Alignment, r)
 	}
-	a.Remarks(r.Remarks)
+	r.print(a)
 	wrote := r.Output
 	if r.Plot != "" {
 		wrote += " and " + r.Plot

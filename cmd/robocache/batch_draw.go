@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/internal/printed"
+	"github.com/robocache/robocache/internal/schema"
 	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/tensor"
@@ -45,7 +46,7 @@ func (d *drawing) draw() error {
 		}
 	}
 	if d.over(state) {
-		d.remark("nothing is left to draw: %s has all of %s", d.state, text.Count(d.epochs, "epoch"))
+		d.remark("all-drawn", "nothing is left to draw: %s has all of %s", d.state, text.Count(d.epochs, "epoch"))
 	}
 	bar := d.app.Rating("drawing batches", d.left(state), "windows")
 	defer bar.Done()
@@ -93,7 +94,7 @@ func (d *drawing) lastShard(s *loader.State) error {
 		}
 		return d.keep(*s)
 	}
-	d.remark("%d batches of a shard that was begun are left out: who goes on from %s draws them again", d.shards.filled, d.state)
+	d.remark("batches-left-out", "%d batches of a shard that was begun are left out: who goes on from %s draws them again", d.shards.filled, d.state)
 	d.step -= int64(d.shards.filled)
 	d.shards.drop()
 	*s = d.saved
@@ -168,6 +169,10 @@ func (d *drawing) batchAfter(ctx context.Context, state loader.State) (loader.St
 	d.out.Steps++
 	if whole {
 		err = d.keep(state)
+		if !d.met && d.state == "" && d.world > 1 { // of ranks that began at the same time, one finds the first batch of the other
+			d.met = true
+			err = errors.Join(err, d.earlier(state, false))
+		}
 	}
 	since(&at, &d.out.Write)
 	return state, err
@@ -203,7 +208,7 @@ func (d *drawing) line(host []*loader.Batch) ([]byte, error) {
 func (d *drawing) drew() error {
 	a, out := d.app, d.out
 	if a.JSON {
-		return a.WriteJSON(out)
+		return a.WriteJSON(schema.Batches, out)
 	}
 	if d.digest {
 		return nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -19,6 +18,7 @@ import (
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/inspection"
+	"github.com/robocache/robocache/internal/schema"
 	"github.com/robocache/robocache/internal/serve"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/ops"
@@ -36,14 +36,15 @@ type drawing struct {
 	shards *shards        // nil if no samples are written
 	begun  spot           // where this program and its other ranks started
 	step   int64          // of the next batch
+	met    bool           // the first batches of other ranks were looked for
 	saved  loader.State   // in the state file, or where this program started
 	out    *batched
 }
 
-// remark prints a line on standard error and adds it to the JSON report.
-func (d *drawing) remark(format string, args ...any) {
-	d.out.Remarks = append(d.out.Remarks, fmt.Sprintf(format, args...))
-	d.app.Remark(format, args...)
+// remark adds a note of the command to the report, and prints it.
+func (d *drawing) remark(code dataset.Code, format string, args ...any) {
+	d.out.remark(code, format, args...)
+	d.out.print(d.app)
 }
 
 // remarks prints the notes about data that is not drawn from. The JSON report has all of them in lists.
@@ -51,23 +52,22 @@ func (d *drawing) remarks() {
 	tell := func(what string, list []dataset.Notes) {
 		for i := range list {
 			if i == inspection.MostRemarks {
-				d.remark("%s: %d reasons more", what, len(list)-i)
+				d.app.Remark("%s: %d reasons more", what, len(list)-i)
 				break
 			}
-			d.remark("%s: episode %s: %s", what, list[i].Who(), notetext.Text(list[i][0]))
+			d.app.Remark("%s: episode %s: %s", what, list[i].Who(), notetext.Text(list[i][0]))
 		}
 	}
 	tell("skipped", d.out.skipped.Groups())
 	tell("left out", d.out.Report.Notes.Groups())
-	for _, text := range serve.LoaderLines(&d.out.Report) {
-		d.remark("%s", text)
-	}
+	d.out.add(serve.LoaderEntries(&d.out.Report), serve.LoaderLines(&d.out.Report)...)
+	d.out.print(d.app)
 	if d.out.Rounded > 0 {
 		list, more := d.out.rounded, ""
 		if n := len(list); n > inspection.MostRemarks {
 			list, more = list[:inspection.MostRemarks], fmt.Sprintf(" and %d streams more", n-inspection.MostRemarks)
 		}
-		d.remark("%d values were rounded, of streams %s%s", d.out.Rounded, strings.Join(list, ", "), more)
+		d.remark("values-rounded", "%d values were rounded, of streams %s%s", d.out.Rounded, strings.Join(list, ", "), more)
 	}
 }
 
@@ -76,7 +76,7 @@ func (d *drawing) begin(devices []*ops.Device) error {
 	ctx := context.Background() // a signal may end the program here, because nothing is written yet
 	began := time.Now()
 	var err error
-	if d.source, err = batching.Open(ctx, &d.Request, d.app.watch(d.remark)); err != nil {
+	if d.source, err = batching.Open(ctx, &d.Request, d.app.watch(&d.out.noteList)); err != nil {
 		return err
 	}
 	if err := d.load(ctx, devices); err != nil {
@@ -102,7 +102,8 @@ func (d *drawing) begin(devices []*ops.Device) error {
 	}
 	d.step, d.begun = at.Step, begun
 	d.out.of(d.source.Stores, d.group)
-	d.out.Absent, d.out.Problems = absentInputs(d.source.Absent), inspection.Problems(d.source.Problems)
+	d.out.add(notetext.NoteEntries(d.source.Absent))
+	d.out.Problems = inspection.Problems(d.source.Problems)
 	d.out.Read = time.Since(began).Seconds()
 	d.remarks()
 	return nil
@@ -130,12 +131,14 @@ func (d *drawing) load(ctx context.Context, devices []*ops.Device) error {
 	if d.group, err = d.source.Make(ctx, devices, plan); err != nil {
 		return err
 	}
-	d.l, d.run = d.group.Loaders()[0], d.runOf(&plan)
-	return nil
+	d.l = d.group.Loaders()[0]
+	state, err := d.group.State(ctx)
+	d.run = d.runOf(&plan, state.Episodes)
+	return err
 }
 
-// runOf returns a hash of the datasets and the plan. It does not depend on the batch size or the number of ranks.
-func (d *drawing) runOf(plan *align.Plan) string {
+// runOf returns a hash of the datasets, the plan and the drawn episodes. It does not depend on the batch size or the number of ranks.
+func (d *drawing) runOf(plan *align.Plan, episodes string) string {
 	h := sha256.New()
 	say := func(values ...any) { fmt.Fprintf(h, "%+v\n", values) }
 	for _, s := range d.source.Stores {
@@ -160,7 +163,7 @@ func (d *drawing) runOf(plan *align.Plan) string {
 	for _, m := range r.Mixture {
 		say(m.Windows, m.Share)
 	}
-	say(r.Episodes, r.Windows, r.ShardWindows, r.MixShards)
+	say(r.Episodes, r.Windows, r.ShardWindows, r.MixShards, episodes)
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
@@ -183,7 +186,7 @@ func (d *drawing) tell(s loader.State) {
 		gauge("robocache_epoch_windows", "Windows of an epoch.", float64(o.Windows)),
 		gauge("robocache_episodes", "Episodes that windows are drawn from.", float64(o.Episodes)),
 		gauge("robocache_skipped_episodes", "Episodes that could not be read.", float64(len(o.Skipped))),
-		gauge("robocache_left_out_episodes", "Episodes that the plan cannot take.", float64(len(o.DrawnNotes.LeftOut))),
+		gauge("robocache_left_out_episodes", "Episodes that the plan cannot take.", float64(len(o.Report.Notes))),
 		gauge("robocache_device_bytes", "Bytes of the dataset and the batches on the devices.", float64(o.Bytes)),
 		gauge("robocache_read_seconds", "Seconds until the dataset was read and on the device.", o.Read),
 	}
@@ -216,7 +219,7 @@ func (d *drawing) describe() error {
 		}
 		about.Members = append(about.Members, describedPart{Member: member, Camera: c.Name, Shape: []int{c.Targets, c.Height, c.Width, 3}, DType: tensor.U8.String()})
 	}
-	return d.beside(samplesFile, about)
+	return d.beside(samplesFile, schema.Samples, about)
 }
 
 // statisticsFile is the file with statistics in each folder.
@@ -227,12 +230,12 @@ func (d *drawing) statistics() error {
 	if d.asking.out == "" || len(d.out.Normalised) == 0 {
 		return nil
 	}
-	return d.beside(statisticsFile, map[string]any{"version": 1, "normalised": d.out.Normalised})
+	return d.beside(statisticsFile, schema.Statistics, map[string]any{"version": 1, "normalised": d.out.Normalised})
 }
 
 // beside writes a JSON file to the folders in --out, and removes temporary files that killed programs left.
-func (d *drawing) beside(file string, value any) error {
-	text, err := json.MarshalIndent(value, "", "  ")
+func (d *drawing) beside(file string, name schema.Name, value any) error {
+	text, err := schema.JSON(name, value, "  ")
 	if err != nil {
 		return err
 	}
@@ -242,7 +245,7 @@ func (d *drawing) beside(file string, value any) error {
 			return unwritten(err)
 		}
 		err := atomicfile.WriteFile(filepath.Join(folder, file), func(w io.Writer) error {
-			_, err := w.Write(append(text, '\n'))
+			_, err := w.Write(text)
 			return err
 		})
 		if err != nil {
@@ -259,12 +262,12 @@ func (d *drawing) ended() {
 		w := d.group.Waits()
 		d.out.Reading = &reading{w.Read, w.Bytes, w.Reading.Seconds(), w.Slots.Seconds()}
 		if n := d.out.Streaming.Unread; n > 0 {
-			d.remark("%d windows were given as rows without one: their episodes could not be read again", n)
+			d.remark("windows-unread", "%d windows were given as rows without one: their episodes could not be read again", n)
 		}
 	}
 	for _, c := range d.out.Cameras {
 		if c.Bad > 0 {
-			d.remark("camera %s: %d frames could not be decoded, the first: %s", c.Name, c.Bad, c.FirstBad)
+			d.remark("frames-undecoded", "camera %s: %d frames could not be decoded, the first: %s", c.Name, c.Bad, c.FirstBad)
 		}
 	}
 }

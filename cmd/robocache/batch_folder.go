@@ -3,12 +3,14 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/safetensors"
 	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/internal/fault"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/tensor"
 )
@@ -145,66 +147,62 @@ type named struct {
 	t    *tensor.Tensor
 }
 
-// earlier returns an error if a folder in --out has batches from another run, because the runs would be mixed. After a resume, the earlier
-// batches may have another size and another number of ranks. Only the first and the last batch are checked, because a run numbers its
-// batches in sequence.
+// earlier returns an error if a folder in --out has batches from another run, because the runs would be mixed: folders of this number of ranks, which
+// may be other ranks' and show that they draw from other episodes, and unless the run goes on, folders of another number. After a resume, the earlier
+// batches may have another size. Only the first and the last batch of a folder are checked, because a run numbers its batches in sequence.
 func (b *asking) earlier(begin loader.State, goesOn bool) error {
 	if b.out == "" {
 		return nil
 	}
-	for device := range b.devices {
-		files, err := b.files(b.folder(device))
-		if err != nil {
-			return err
-		}
-		for i, file := range files {
-			if i > 0 && i < len(files)-1 {
-				continue
-			}
-			if err := b.sameRun(file, begin, device, goesOn); err != nil {
-				return err
-			}
-		}
+	list, err := fault.ReadDir(b.out)
+	if err != nil {
+		return unwritten(err)
 	}
-	if goesOn {
-		return nil
+	folders := map[string]int{b.out: 1} // with the number of ranks
+	for _, entry := range list {
+		var rank, of int
+		if _, err := fmt.Sscanf(entry.Name(), "rank-%d-of-%d", &rank, &of); err == nil && entry.Name() == rankFolder(rank, of) {
+			folders[filepath.Join(b.out, entry.Name())] = of
+		}
 	}
 	_, ranks := b.rank(0)
-	folders, err := filepath.Glob(filepath.Join(quoted(b.out), "rank-?????-of-?????"))
-	if err != nil {
-		return err
-	}
-	for _, folder := range append(folders, b.out) {
-		of := 1
-		_, _ = fmt.Sscanf(strings.TrimPrefix(filepath.Base(folder), "rank-"), "%d-of-%d", new(int), &of)
-		if folder == b.out {
-			of = 1
-		}
-		if of == ranks {
+	for _, folder := range slices.Sorted(maps.Keys(folders)) {
+		if folders[folder] != ranks && goesOn {
 			continue
 		}
 		files, err := b.files(folder)
 		if err != nil {
 			return err
 		}
-		if len(files) > 0 {
-			return b.anotherRun(files[0], "ranks", fmt.Sprint(ranks), fmt.Sprint(of))
+		for i, file := range files {
+			if folders[folder] != ranks {
+				return b.anotherRun(file, "ranks", fmt.Sprint(ranks), fmt.Sprint(folders[folder]))
+			}
+			if i > 0 && i < len(files)-1 {
+				continue
+			}
+			if err := b.sameRun(file, begin, goesOn); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
 // sameRun checks that a file is a batch from this run.
-func (b *asking) sameRun(file string, begin loader.State, device int, goesOn bool) error {
+func (b *asking) sameRun(file string, begin loader.State, goesOn bool) error {
 	of := batchOf
 	if b.format.Value == samplesFormat {
 		of = firstBatch
 	}
 	had, err := of(file)
+	if dataset.IsSystem(err) {
+		return readError(file, err)
+	}
 	if err != nil {
 		return b.anotherRun(file, "batch", "a file that can be read", err.Error())
 	}
-	want := b.index(begin, had.Step, device)
+	want := b.index(begin, had.Step, 0)
 	for _, c := range []struct {
 		what, got, want string
 		always          bool

@@ -27,7 +27,7 @@ type batchIndex struct {
 	World   int    `json:"world"`
 	Batch   int    `json:"batch"`                   // rows
 	Last    string `json:"last"`                    // as in --last
-	Run     string `json:"run"`                     // the same for all batches of the same plan and datasets
+	Run     string `json:"run"`                     // the same for all batches of the same plan, datasets and episodes
 	Shard   int    `json:"shard_batches,omitempty"` // batches in a file of samples
 }
 
@@ -113,9 +113,4 @@ func firstBatch(path string) (index batchIndex, err error) {
 		return index, fmt.Errorf("%s: got a batch of version %d, want 1", head.Name, s.Batch.Version)
 	}
 	return s.Batch, nil
-}
-
-// quoted escapes a path for filepath.Glob.
-func quoted(path string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }

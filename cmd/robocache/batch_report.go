@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/serve"
@@ -21,12 +20,10 @@ type batched struct {
 	Inputs []string `json:"inputs"`           // all datasets
 	Output string   `json:"output,omitempty"` // the folder of --out
 	loader.Report
-	Hz      float64      `json:"hz"` // the rate of the windows' clock
-	Devices []deviceInfo `json:"devices"`
-	serve.DrawnNotes
+	Hz       float64              `json:"hz"` // the rate of the windows' clock
+	Devices  []deviceInfo         `json:"devices"`
 	Skipped  []serve.Skipped      `json:"skipped"`  // episodes that cannot be read
 	Problems []inspection.Problem `json:"problems"` // of the datasets as a whole
-	Absent   []absentInput        `json:"absent"`   // inputs that lack declared episodes
 	Rounded  int                  `json:"rounded"`  // values that do not fit the store's dtype
 	rounded  []string             // the streams with such values
 	skipped  dataset.Notes
@@ -43,12 +40,11 @@ type batched struct {
 	Reading *reading `json:"reading,omitempty"` // nil without --streaming
 	Bound   string   `json:"bound_by"`          // the largest share of the time, as a sentence
 	// Normalised has the statistics that normalised the streams. A policy needs them to invert that.
-	Normalised []batching.Normalised   `json:"normalised"`
-	ByEpisode  []episodeWindows        `json:"by_episode"`
-	State      loader.State            `json:"state"`
-	Ended      bool                    `json:"ended_by_signal"`
-	Remarks    []string                `json:"remarks"`
-	Entries    []notetext.EpisodeEntry `json:"said"` // Report.EpisodeNotes with sentences
+	Normalised []batching.Normalised `json:"normalised"`
+	ByEpisode  []episodeWindows      `json:"by_episode"`
+	State      loader.State          `json:"state"`
+	Ended      bool                  `json:"ended_by_signal"`
+	noteList
 }
 
 // on returns the device names.
@@ -64,11 +60,10 @@ func (out *batched) on() string {
 func (out *batched) of(stores []*store.Store, g *loader.Group) {
 	l := g.Loaders()[0]
 	out.Report = batching.Listed(g.Report())
-	out.Entries = notetext.EpisodeEntries(out.EpisodeNotes)
 	if out.ByEpisode != nil {
 		return
 	}
-	out.DrawnNotes, out.Skipped = serve.NotesOf(&out.Report), []serve.Skipped{}
+	out.Skipped = []serve.Skipped{}
 	for i, s := range stores {
 		for k, skipped := range serve.SkippedOf(s.Skipped) {
 			n := s.Skipped[k]

@@ -101,8 +101,10 @@ func (b *asking) folder(device int) string {
 	if ranks == 1 {
 		return b.out
 	}
-	return filepath.Join(b.out, fmt.Sprintf("rank-%05d-of-%05d", rank, ranks))
+	return filepath.Join(b.out, rankFolder(rank, ranks))
 }
+
+func rankFolder(rank, ranks int) string { return fmt.Sprintf("rank-%05d-of-%05d", rank, ranks) }
 
 func (b *asking) batchFile(step int64, device int) string {
 	return filepath.Join(b.folder(device), batchName(step))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/fault"
+	"github.com/robocache/robocache/internal/schema"
 	"github.com/robocache/robocache/loader"
 )
 
@@ -190,12 +191,12 @@ func (b *asking) save(s loader.State, step, shard int64, begun spot) error {
 	if b.state == "" {
 		return nil
 	}
-	text, err := json.Marshal(kept{s, &step, shard, b.Batch * b.devices, &begun})
+	text, err := schema.JSON(schema.State, kept{s, &step, shard, b.Batch * b.devices, &begun}, "")
 	if err != nil {
 		return err
 	}
 	return unwritten(atomicfile.WriteFile(stateFile(b.state, b.number, b.world), func(w io.Writer) error {
-		_, err := w.Write(append(text, '\n'))
+		_, err := w.Write(text)
 		return err
 	}))
 }

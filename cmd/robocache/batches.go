@@ -150,7 +150,7 @@ func (a *app) batchesOn(b *asking, devices []*ops.Device) (err error) {
 		return err
 	}
 	defer unlock()
-	d := &drawing{app: a, asking: b, out: &batched{Input: b.Paths[0], Inputs: b.Paths, Output: b.out, Remarks: []string{}}}
+	d := &drawing{app: a, asking: b, out: &batched{Input: b.Paths[0], Inputs: b.Paths, Output: b.out, noteList: newNotes()}}
 	for _, dev := range devices {
 		d.out.Devices = append(d.out.Devices, deviceOf(dev.Info()))
 	}
@@ -161,7 +161,7 @@ func (a *app) batchesOn(b *asking, devices []*ops.Device) (err error) {
 		}
 		defer m.close()
 		d.meter = m
-		d.remark("metrics at http://%s/metrics", m.at)
+		d.remark("metrics", "metrics at http://%s/metrics", m.at)
 	}
 	defer d.close()
 	if err := d.begin(devices); err != nil {

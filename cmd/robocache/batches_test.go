@@ -169,7 +169,7 @@ func TestTheClockIsThatOfTheDataset(t *testing.T) {
 	stdout, _ = good(t, "batches", kindsRLDS, "--rate=10", "--batch=4", "--backend=cpu", "--json")
 	got := unmarshal(t, stdout)
 	assert.EqualValues(t, 10, got["hz"])
-	assert.Contains(t, got["remarks"], "the clock has 10 Hz, as the dataset has; --hz takes another")
+	assert.Contains(t, noteTexts(got), "the clock has 10 Hz, as the dataset has; --hz takes another")
 	code, _, stderr := execute("batches", twoStreams(t, nil), "--backend=cpu")
 	assert.Equal(t, exitUsage, code)
 	assert.Contains(t, stderr, "--hz: got none, want the rate of the clock, or --plan: ")

@@ -164,7 +164,7 @@ func TestDamagedFramesAreCountedAndTold(t *testing.T) {
 			bad = append(bad, cam["bad"].(float64))
 			if cam["bad"] == 1.0 {
 				assert.Contains(t, cam["first_bad"], "frame 1 of "+camera)
-				assert.Contains(t, r["remarks"], "camera "+camera+": 1 frames could not be decoded, the first: "+cam["first_bad"].(string))
+				assert.Contains(t, noteTexts(r), "camera "+camera+": 1 frames could not be decoded, the first: "+cam["first_bad"].(string))
 			}
 		}
 		assert.Equal(t, []float64{0, 1, 1, 1}, bad, "the second batch alone has it")

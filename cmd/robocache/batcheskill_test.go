@@ -157,7 +157,7 @@ func TestKilledRanksGoOnAsAnyNumberOfRanks(t *testing.T) {
 			if at == windows*epochs {
 				break
 			}
-			world, batch := []int{1, 2, 4, 7}[try%4], 1+r.IntN(3)
+			world, batch := []int{1, 2, 4, 7}[try%4], 1+r.IntN(thorough.Of(8, 3))
 			lines, ends := make([][]string, world), make([]bool, world)
 			begins := make([]goOn, world)
 			var wait sync.WaitGroup

@@ -12,6 +12,7 @@ import (
 
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/benchmark"
+	"github.com/robocache/robocache/internal/schema"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 	"github.com/spf13/cobra"
@@ -230,7 +231,7 @@ func (a *app) showBench(r *benchRequest, report *benchmark.Report) error {
 	}
 	switch {
 	case a.JSON:
-		return a.WriteJSON(report)
+		return a.WriteJSON(schema.Bench, report)
 	case r.benchstat:
 		return report.WriteBenchstat(a.Out)
 	}
@@ -266,7 +267,7 @@ func (a *app) listJobs(jobs []benchmark.Job) error {
 			fields["suite"], fields["name"] = j.Suite(), j.Name()
 			list = append(list, fields)
 		}
-		return a.WriteJSON(map[string]any{"jobs": list})
+		return a.WriteJSON(schema.BenchJobs, map[string]any{"jobs": list})
 	}
 	for _, j := range jobs {
 		if _, err := fmt.Fprintf(a.Out, "%-10s %s\n", j.Suite(), j.Name()); err != nil {
@@ -295,7 +296,7 @@ func (a *app) profileRuns(dev *ops.Device, jobs []benchmark.Job, n int) error {
 		list = append(list, jobRuns{j.Suite(), j.Name(), n, read, written})
 	}
 	if a.JSON {
-		return a.WriteJSON(map[string]any{"runs": list})
+		return a.WriteJSON(schema.BenchRuns, map[string]any{"runs": list})
 	}
 	for _, p := range list {
 		if _, err := fmt.Fprintf(a.Out, "%s %s: %d runs, %d bytes read, %d written, at least, each\n", p.Suite, p.Job, p.Runs, p.Read, p.Written); err != nil {
@@ -317,7 +318,7 @@ func (a *app) firstResult(dev *ops.Device) error {
 	}
 	ms := time.Since(started).Seconds() * 1e3
 	if a.JSON {
-		return a.WriteJSON(map[string]any{"first_result_ms": ms, "device": dev.Info().Name, "kernels": dev.Info().Kernels})
+		return a.WriteJSON(schema.BenchStart, map[string]any{"first_result_ms": ms, "device": dev.Info().Name, "kernels": dev.Info().Kernels})
 	}
 	_, err = fmt.Fprintf(a.Out, "start to first result: %.0f ms on %s %s\n", ms, dev.Info().Name, dev.Info().Kernels)
 	return err

@@ -297,7 +297,7 @@ func TestUnionWithAZeroStamp(t *testing.T) {
 		said := c.bad(exitInput, "resample", c.in("flight.ulg"), "--hz", "10", "--range", "union")
 		assert.Contains(c, said, "rtl covers 0.000 to ")
 		_, stdout, stderr := c.good("resample", c.in("flight.ulg"), "--hz", "10")
-		assert.Regexp(c, `clock: \d\d targets`, stdout)
+		assert.Regexp(c, `clock: \d\d timestamps`, stdout)
 		assert.Contains(c, stderr, "rtl: a timestamp of 0.000 s lies ")
 	})
 }

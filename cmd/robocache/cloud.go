@@ -12,7 +12,6 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/kitti"
-	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/dataset/pcd"
@@ -29,7 +28,7 @@ type cloud struct {
 	names    []string       // [F] names of the features, or nil
 	offsets  *tensor.Tensor // [B+1] i64; nil for one cloud
 	times    *tensor.Tensor // [B] i64, ns, of a batch of clouds from a recording; else nil
-	remarks  []string
+	noteList
 }
 
 // cloudFormats are the extensions for point cloud files.
@@ -70,7 +69,7 @@ func loadCloud(path string, opt kitti.Options) (_ *cloud, err error) {
 	if opt.Columns != nil && form != "bin" {
 		return nil, usagef("--columns is for .bin files, which do not name their columns, got a .%s file", form)
 	}
-	c := &cloud{path: path}
+	c := &cloud{path: path, noteList: newNotes()}
 	var read *dataset.Cloud
 	switch form {
 	case "pcd":
@@ -110,25 +109,21 @@ func (c *cloud) take(read *dataset.Cloud) {
 	}
 	c.inexact(read.Inexact)
 	for _, n := range read.Notes.Of(dataset.ClassLeftOut) {
-		c.remark("not used: %d of %s", n.Count, n.Subject)
+		c.remark("columns-unused", "not used: %d of %s", n.Count, n.Subject)
 	}
 	c.trailing(read.Trailing)
-	c.remarks = append(c.remarks, notetext.Lines(read.Notes.Damage())...)
-}
-
-func (c *cloud) remark(format string, args ...any) {
-	c.remarks = append(c.remarks, fmt.Sprintf(format, args...))
+	c.notes(read.Notes.Damage())
 }
 
 func (c *cloud) inexact(n int) {
 	if n > 0 {
-		c.remark("%d numbers were rounded to float32", n)
+		c.remark("values-rounded", "%d numbers were rounded to float32", n)
 	}
 }
 
 func (c *cloud) trailing(n int64) {
 	if n > 0 {
-		c.remark("%d bytes after the points were not read", n)
+		c.remark("bytes-unread", "%d bytes after the points were not read", n)
 	}
 }
 
@@ -219,7 +214,7 @@ func (c *cloud) npz() (found *dataset.Cloud, err error) {
 		}
 	}
 	if len(unused) > 0 {
-		c.remark("not used: %s", strings.Join(unused, ", "))
+		c.remark("arrays-unused", "not used: %s", strings.Join(unused, ", "))
 	}
 	points, features, offsets := read["points"], read["features"], read["offsets"]
 	if points.Rank() != 2 || points.Dim(1) != 3 {

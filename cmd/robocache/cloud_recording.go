@@ -8,7 +8,6 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/kitti"
-	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/tensor"
 )
@@ -65,8 +64,8 @@ func (r *voxelRequest) recorded(ctx context.Context, d dataset.Dataset) (*cloud,
 		return nil, &inputError{Path: r.in, Stream: name, Msg: fmt.Sprintf("no series of clouds of that name, want %s", orOf(names)), Want: orOf(names)}
 	}
 	s := e.CloudStream(name)
-	c := &cloud{path: r.in}
-	c.remarks = append(c.remarks, notetext.Lines(e.Notes.Damage())...)
+	c := &cloud{path: r.in, noteList: newNotes()}
+	c.notes(e.Notes.Damage())
 	if r.one < 0 {
 		return c, c.all(ctx, s, r.reading.Strict)
 	}
@@ -148,10 +147,10 @@ func (c *cloud) all(ctx context.Context, s *dataset.CloudStream, strict bool) er
 	}
 	c.inexact(inexact)
 	if lost > 0 {
-		c.remark("%d of %d clouds cannot be read and have no points, the first: %v", lost, s.Len(), why)
+		c.remark("clouds-unread", "%d of %d clouds cannot be read and have no points, the first: %v", lost, s.Len(), why)
 	}
 	if others > 0 {
-		c.remark("of fields that are no numbers, or broken points, %d were left out", others)
+		c.remark("values-left-out", "of fields that are no numbers, or broken points, %d were left out", others)
 	}
 	return nil
 }

@@ -86,7 +86,7 @@ func TestVoxelizeTakesTheCloudsOfARecording(t *testing.T) {
 	assert.False(t, one.Has("times"))
 
 	stdout, _ := good(t, "inspect", drive)
-	assert.Contains(t, stdout, "/points  3        1.0 Hz                       foxglove.PointCloud  clouds, the first of 2 points with ring")
+	assert.Contains(t, stdout, "/points  3        1.0 Hz                      foxglove.PointCloud  clouds, the first of 2 points with ring")
 	stdout, _ = good(t, "inspect", drive, "--json", "--clock=header")
 	assert.Equal(t, []any{map[string]any{"name": "/points", "type": "foxglove.PointCloud", "episodes": 1.0, "clouds": 3.0, "points": 2.0, "columns": []any{map[string]any{"name": "ring", "type": "float32"}}}},
 		unmarshal(t, stdout)["clouds"], "all at one time by that clock")

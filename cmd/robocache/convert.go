@@ -8,8 +8,10 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/convert"
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/mcap"
 	"github.com/robocache/robocache/dataset/notetext"
+	"github.com/robocache/robocache/internal/schema"
 	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/ops"
 	"github.com/spf13/cobra"
@@ -128,7 +130,7 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 		return c.explain(err)
 	}
 	defer work.Close()
-	all := &converted{Output: c.out, Absent: []absentInput{}}
+	all := &converted{Output: c.out, noteList: newNotes()}
 	defer a.OnSignal(func() {
 		what := "what is whole of it stays, and the same command goes on"
 		if c.to == "lerobot" {
@@ -153,16 +155,17 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 		if err != nil {
 			return c.explain(err)
 		}
-		all.Shards, all.Reports, all.Before = append(all.Shards, r), append(all.Reports, shardReport{r, shardNotes(r.Losses), shardNotes(r.Notes)}), append(all.Before, r.Before)
+		all.Shards, all.Reports, all.Before = append(all.Shards, r), append(all.Reports, shardReport{r, notetext.EpisodeEntries(r.Losses.List), notetext.EpisodeEntries(r.Notes.List)}), append(all.Before, r.Before)
 	}
 	all.Skipped = convert.SkippedInputs(all.Shards)
 	for _, in := range all.Shards[0].Inputs {
-		if in.Absent != nil {
-			all.Absent = append(all.Absent, absentInput{in.Path, *in.Absent})
+		for _, n := range in.Notes {
+			n.Subject = in.Path
+			all.notes(dataset.Notes{n})
 		}
 	}
 	if a.JSON {
-		err = a.WriteJSON(all)
+		err = a.WriteJSON(schema.Convert, all)
 	} else {
 		err = a.converted(all)
 	}

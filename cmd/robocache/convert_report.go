@@ -20,33 +20,15 @@ type converted struct {
 	Reports []shardReport     `json:"shards"` // the same with the sentences of their notes
 	Before  []int             `json:"before"` // complete pieces before this run, by shard
 	// Skipped are the inputs with skipped episodes in these shards.
-	Skipped []convert.SkippedInput `json:"skipped"`
-	Absent  []absentInput          `json:"absent"` // inputs that lack declared episodes
+	Skipped  []convert.SkippedInput `json:"skipped"`
+	noteList                        // about inputs that lack declared episodes
 }
 
 // shardReport is a shard with its notes' sentences.
 type shardReport struct {
 	*convert.Report
-	Losses  []shardNote `json:"losses"`
-	Remarks []shardNote `json:"remarks"`
-}
-
-// shardNote is a note about some episodes.
-type shardNote struct {
-	notetext.Entry
-	First    int   `json:"first"` // number of the first episode
-	Episodes int   `json:"episodes"`
-	Bytes    int64 `json:"bytes,omitempty"` // bytes lost in the file
-}
-
-func shardNotes(list dataset.EpisodeNotes) []shardNote {
-	notes := []shardNote{}
-	for _, m := range list.List {
-		e := shardNote{notetext.EntryOf(m.Note), m.Number, m.Episodes, m.Note.Bytes}
-		e.Text = notetext.Line(m.Note)
-		notes = append(notes, e)
-	}
-	return notes
+	Losses []notetext.EpisodeEntry `json:"losses"`
+	Notes  []notetext.EpisodeEntry `json:"notes"`
 }
 
 // mostReasons bounds the skipped episodes, losses and remarks that are printed, each.
@@ -54,9 +36,7 @@ const mostReasons = 20
 
 // converted prints the report: a table with the streams, and why samples were dropped.
 func (a *app) converted(all *converted) error {
-	for _, in := range all.Absent {
-		a.Remark("%v", in)
-	}
+	all.print(a)
 	t := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "stream\tread\tused\tdropped\trows\tvalid\tacross gaps")
 	total := convert.Total(all.Shards)

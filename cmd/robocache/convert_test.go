@@ -76,14 +76,14 @@ func TestConvertSaysWhatItsReportDoes(t *testing.T) {
 	var keys, printed map[string]any
 	require.NoError(t, json.Unmarshal(written, &keys))
 	require.NoError(t, json.Unmarshal(said.Shards[0], &printed))
-	remarks := printed["remarks"].([]any) // with sentences, and as notes in the report
-	assert.Len(t, keys["remarks"], len(remarks))
+	remarks := printed["notes"].([]any) // with sentences, and as notes in the report
+	assert.Len(t, keys["notes"], len(remarks))
 	for _, r := range remarks {
 		assert.Contains(t, []any{"episode_metadata/id", "tfds_id"}, r.(map[string]any)["subject"])
 	}
-	printed["remarks"] = keys["remarks"]
+	printed["notes"] = keys["notes"]
 	assert.Equal(t, keys, printed)
-	for _, key := range []string{"streams", "losses", "remarks", "pieces", "inputs"} {
+	for _, key := range []string{"streams", "losses", "notes", "pieces", "inputs"} {
 		assert.NotNil(t, keys[key], key)
 	}
 	var r convert.Report

@@ -5,7 +5,6 @@ import (
 	"os"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/ops"
 	"github.com/spf13/pflag"
@@ -30,9 +29,12 @@ func (a *app) ranked(rank, world *int, f *pflag.FlagSet) error {
 	return nil
 }
 
-// watch prints the progress and the remarks while datasets are opened.
-func (a *app) watch(remark func(format string, args ...any)) batching.Watch {
-	return batching.Watch{Step: a.Step, Note: func(n dataset.Note) { remark("%s", notetext.Line(n)) }, Counting: func(what string, of int) (one, done func()) {
+// watch prints the progress and the notes while datasets are opened.
+func (a *app) watch(notes *noteList) batching.Watch {
+	return batching.Watch{Step: a.Step, Note: func(n dataset.Note) {
+		notes.notes(dataset.Notes{n})
+		notes.print(a)
+	}, Counting: func(what string, of int) (one, done func()) {
 		bar := a.Counting(what, of)
 		return func() { bar.Add(1) }, bar.Done
 	}}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/robocache/robocache/internal/schema"
 	"github.com/robocache/robocache/ops"
 	"github.com/spf13/cobra"
 
@@ -96,7 +97,7 @@ func (a *app) doctor(ctx context.Context, p *physician) error {
 	}
 	report := func() error {
 		if a.JSON {
-			return a.WriteJSON(struct {
+			return a.WriteJSON(schema.Doctor, struct {
 				*doctor.Report
 				Notes []notetext.EpisodeEntry `json:"notes"`
 			}{all, notetext.EpisodeEntries(all.Notes.List)})

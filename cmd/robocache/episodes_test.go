@@ -25,7 +25,7 @@ func TestDemonstrations(t *testing.T) {
 		got := unmarshal(t, stdout)
 		assert.Equal(t, c.format, got["format"])
 		assert.EqualValues(t, c.episodes, got["episodes"], c.path)
-		remarks := got["remarks"].([]any)
+		remarks := got["notes"].([]any)
 		assert.Equal(t, dataset.CodeStepsOnly.String(), remarks[len(remarks)-1].(map[string]any)["code"])
 		stdout, _ = good(t, "inspect", c.path, "--json", "--episode=0")
 		assert.Equal(t, c.episode, unmarshal(t, stdout)["episode"].(map[string]any)["name"])

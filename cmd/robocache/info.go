@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/robocache/robocache/internal/schema"
 	"github.com/robocache/robocache/ops"
 	"github.com/spf13/cobra"
 )
@@ -66,7 +67,7 @@ func survey() infoResult {
 
 func (a *app) info(r infoResult, asked string) error {
 	if a.JSON {
-		return a.WriteJSON(r)
+		return a.WriteJSON(schema.Info, r)
 	}
 	fmt.Fprintln(a.Out, r.buildVersion)
 	for _, d := range r.Devices {

@@ -11,6 +11,7 @@ import (
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/inspection"
+	"github.com/robocache/robocache/internal/schema"
 	"github.com/robocache/robocache/internal/serve"
 	"github.com/robocache/robocache/viz"
 	"github.com/spf13/cobra"
@@ -76,7 +77,7 @@ func (a *app) inspect(ctx context.Context, in *inspector) error {
 	}
 	report := func() error {
 		if a.JSON {
-			return a.WriteJSON(serve.InspectionReport{Report: found, Remarks: notetext.EpisodeEntries(found.Notes.List)})
+			return a.WriteJSON(schema.Inspect, serve.InspectionReport{Report: found, Entries: notetext.EpisodeEntries(found.Notes.List)})
 		}
 		if err := found.Print(a.Out, in.columns); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/robocache/robocache/internal/benchmark"
+	"github.com/robocache/robocache/internal/schema"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/cuda"
 )
@@ -29,7 +30,7 @@ func (a *app) explainJobs(dev *ops.Device, jobs []benchmark.Job, mode ops.Launch
 		list = append(list, explained{j.Suite(), j.Name(), why, launches})
 	}
 	if a.JSON {
-		return a.WriteJSON(map[string]any{"kernels": dev.Info().Kernels, "shapes": dev.Info().Shapes, "jobs": list})
+		return a.WriteJSON(schema.Launches, map[string]any{"kernels": dev.Info().Kernels, "shapes": dev.Info().Shapes, "jobs": list})
 	}
 	t := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "job\tkernel\tblocks\tthreads\tshared\tregisters\tlocal\tblocks an SM\twaves\tchosen\tby\tlaunch")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -67,11 +68,11 @@ func languageSet(t testing.TB) string {
 	return dir
 }
 
-// Each target has a counted note about LeRobot's language columns, because none of them has a place for lists of structures.
+// Each target but LeRobot has a counted note about LeRobot's language columns, because it has no place for lists of structures.
 func TestLanguageColumnsAreLeftOutWithANote(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	in, dir := languageSet(t), t.TempDir()
-	for _, to := range []string{"lerobot", "npz", "safetensors", "mcap", "webdataset"} {
+	for _, to := range []string{"npz", "safetensors", "mcap", "webdataset"} {
 		for name, rate := range map[string][]string{"whole": nil, "resampled": {"--hz=5"}} {
 			_, stderr := good(t, append([]string{"convert", in, "-o", filepath.Join(dir, to, name), "--to", to}, rate...)...)
 			assert.Contains(t, stderr, "values of a structure: language_persistent, language_events: 240 (in 3 episodes)", to)
@@ -87,4 +88,83 @@ func TestLanguageColumnsAreLeftOutWithANote(t *testing.T) {
 		{Code: dataset.CodeValueType, Subject: "language_persistent", Count: 40, Detail: dataset.Detail{Got: "a structure"}},
 		{Code: dataset.CodeValueType, Subject: "language_events", Count: 40, Detail: dataset.Detail{Got: "a structure"}},
 	}, e.Notes.Of(dataset.ClassLeftOut))
+}
+
+// spokenRow is a row of LeRobot's language columns.
+type spokenRow struct {
+	Episode    int `json:"episode_index"`
+	Row        int `json:"frame_index"`
+	Persistent any `json:"language_persistent"`
+	Events     any `json:"language_events"`
+}
+
+// spokenRows reads the language columns of a dataset by the library's own reader.
+func spokenRows(t *testing.T, dir string) (rows []spokenRow) {
+	files, err := filepath.Glob(filepath.Join(dir, "data", "*", "*.parquet"))
+	require.NoError(t, err)
+	for _, file := range files {
+		list, err := parquet.ReadFile[any](file)
+		require.NoError(t, err)
+		text, err := json.Marshal(list)
+		require.NoError(t, err)
+		var of []spokenRow
+		require.NoError(t, json.Unmarshal(text, &of))
+		rows = append(rows, of...)
+	}
+	return rows
+}
+
+// LeRobot's language columns go to a LeRobot dataset as they are, also in shards that are joined, and of the episodes that a plan's filter takes.
+// At another rate their notes count what has moved and what is left out.
+func TestLanguageColumnsGoToLeRobot(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
+	const in = "../../dataset/lerobot/testdata/language" // by arrow-rs; dataset/lerobot/write compares it with its golden values
+	dir := t.TempDir()
+	out := func(name string, args ...string) (string, string) {
+		to := filepath.Join(dir, name)
+		_, stderr := good(t, append([]string{"convert", "-o", to, "--to", "lerobot"}, args...)...)
+		return to, stderr
+	}
+	want := spokenRows(t, in)
+	require.Len(t, want, 62)
+	whole, stderr := out("whole", in)
+	assert.Equal(t, want, spokenRows(t, whole))
+	assert.NotContains(t, stderr, "language")
+	stdout, _ := good(t, "doctor", whole)
+	assert.Contains(t, stdout, "0 errors and 0 warnings in 4 episodes")
+	good(t, "inspect", whole)
+	good(t, "stats", whole)
+
+	parts, _ := out("parts", in, "--shards=3")
+	joined, _ := out("joined", parts)
+	for _, name := range []string{"data/chunk-000/file-000.parquet", "data/chunk-000/file-001.parquet", "data/chunk-000/file-002.parquet", "meta/info.json"} {
+		assert.Equal(t, filetest.Read(t, filepath.Join(whole, name)), filetest.Read(t, filepath.Join(joined, name)), name)
+	}
+
+	plan := filepath.Join(dir, "plan.yaml")
+	filetest.Write(t, plan, "version: 1\nrate: 20\nfilter: {split: late}\nstreams: [{name: observation.state}]\n")
+	late := filepath.Join(dir, "late-in")
+	require.NoError(t, os.CopyFS(late, os.DirFS(in)))
+	info := filepath.Join(late, "meta", "info.json")
+	filetest.Write(t, info, strings.Replace(string(filetest.Read(t, info)), `"train": "0:4"`, `"train": "0:1", "late": "1:4"`, 1))
+	filtered, stderr := out("filtered", late, "--plan", plan)
+	assert.NotContains(t, stderr, "language")
+	got := spokenRows(t, filtered)
+	require.Len(t, got, 50)
+	for i := range got {
+		assert.Equal(t, want[12+i].Persistent, got[i].Persistent)
+		assert.Equal(t, want[12+i].Events, got[i].Events)
+	}
+
+	_, stderr = out("slow", in, "--hz=5")
+	assert.Contains(t, stderr, "language_events: the events of 4 rows are in the first row after, because their own was not written (in 2 episodes)")
+	assert.Contains(t, stderr, "left out: language_events: after the clock ends: 1 (in 1 episode)")
+	assert.Contains(t, stderr, "left out: language_persistent: between ticks: the stream is faster than the clock: 31 (in 2 episodes)")
+
+	plain := numberedSet(t, false)
+	_, stderr = out("first", plain, languageSet(t))
+	assert.Contains(t, stderr, "the first episode that was written has it not: language_persistent, language_events")
+	both, stderr := out("both", languageSet(t), plain)
+	assert.NotContains(t, stderr, "language")
+	assert.Len(t, spokenRows(t, both), 240)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -52,12 +53,12 @@ func TestPythonClockNotKept(t *testing.T) {
 			}
 			stdout, _ := good(t, args...)
 			var ran struct {
-				Skill   map[string]float64 `json:"skill"`
-				Remarks []string           `json:"remarks"`
+				Skill map[string]float64 `json:"skill"`
+				noteList
 			}
 			require.NoError(t, json.Unmarshal([]byte(stdout), &ran))
 			same := chosen == "" || chosen == clock
-			assert.Equal(t, same, !strings.Contains(strings.Join(ran.Remarks, " "), "the timestamps come from the clock"), "%q, then %q", trained, chosen)
+			assert.Equal(t, same, !slices.ContainsFunc(ran.Entries, func(n notetext.EpisodeEntry) bool { return n.Code == "clock-other" }), "%q, then %q", trained, chosen)
 			if same {
 				assert.Equal(t, said.Skill, ran.Skill, "%q, then %q", trained, chosen)
 			} else {

@@ -62,15 +62,15 @@ func whenWriting(dir string, much bool, ended chan struct{}) {
 // A signal at any moment ends each command with that signal, and no incomplete file stays.
 func TestASignalLeavesNothing(t *testing.T) {
 	thorough.SkipRace(t, thorough.OneRoutine)
-	values := tensor.Must(tensor.New(tensor.F32, 200_000, 4))
-	times := make([]int64, 200_000)
+	values := tensor.Must(tensor.New(tensor.F32, 100_000, 4))
+	times := make([]int64, 100_000)
 	for i := range times {
 		times[i] = int64(i) * 1e6
 	}
 	clock := tensor.Must(tensor.Of(times, len(times)))
 	batch := writeNPZ(t, map[string]*tensor.Tensor{"values": values, "times": clock})
 	streams := writeNPZ(t, map[string]*tensor.Tensor{"a.values": values, "a.times": clock})
-	points := writeNPZ(t, map[string]*tensor.Tensor{"points": tensor.Must(tensor.New(tensor.F32, 200_000, 3))})
+	points := writeNPZ(t, map[string]*tensor.Tensor{"points": tensor.Must(tensor.New(tensor.F32, 100_000, 3))})
 	for name, args := range map[string][]string{
 		"resample": {"resample", batch, "--hz=5000"}, "fuse": {"fuse", streams, "--hz=5000"},
 		"voxelize": {"voxelize", points, "--size=.01", "--min=0,0,0", "--max=4,4,4"}, "profile": {"profile", "resample", batch, "--hz=5"},

@@ -41,7 +41,7 @@ func TestSamplesThatAreNotFiniteAreCountedAndSaid(t *testing.T) {
 			assert.NotContains(t, stderr, "finite", args)
 			continue
 		}
-		assert.Equal(t, []any{c.remark}, res["remarks"], args)
+		assert.Equal(t, []any{c.remark}, noteTexts(res), args)
 		assert.Equal(t, "robocache: "+c.remark+"\n", stderr, args)
 	}
 }

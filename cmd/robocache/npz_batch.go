@@ -18,7 +18,7 @@ type npzJob struct {
 	sorted, timeless       int              // samples out of order, and samples without a time
 	inexact                int              // whole numbers that the dtype of values cannot represent
 	lengths                *tensor.Tensor   // nil if all rows are full
-	remarks                []string
+	remarks                noteList
 	notes                  dataset.Notes
 	ignored                []string
 	clock                  ops.Clock

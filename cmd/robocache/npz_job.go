@@ -98,7 +98,7 @@ func (j *npzJob) readValues(file *npz.File, r *request) error {
 		return j.fail("values", &head, "uint16, the bits of bf16, for --in-dtype bf16")
 	}
 	if len(j.columns) > 0 && j.columns[0].Integer {
-		j.remarks = appendBits(j.remarks, "values", &head)
+		j.remarks.bits("values", &head)
 		if !r.method.Given {
 			r.method.Value = ops.InterpPrevious
 		}
@@ -106,12 +106,11 @@ func (j *npzJob) readValues(file *npz.File, r *request) error {
 	return nil
 }
 
-// appendBits appends a remark if a whole-number array may be bf16, because RoboCache writes bf16 as uint16.
-func appendBits(remarks []string, array string, head *npy.Header) []string {
-	if !strings.HasSuffix(head.Descr, "u2") {
-		return remarks
+// bits adds a remark if a whole-number array may be bf16, because RoboCache writes bf16 as uint16.
+func (l *noteList) bits(array string, head *npy.Header) {
+	if strings.HasSuffix(head.Descr, "u2") {
+		l.remark("uint16-values", "%s: uint16 taken as whole numbers; --in-dtype bf16 reads them as bf16", array)
 	}
-	return append(remarks, array+": uint16 taken as whole numbers; --in-dtype bf16 reads them as bf16")
 }
 
 func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
@@ -132,7 +131,7 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 	}
 	j.out = out
 	res := &result{Input: r.in, Output: r.out, Plot: r.plot, Report: align.NewReport(j.targets, r.Rate)}
-	res.Ignored, res.Remarks, res.Notes = append([]string{}, j.ignored...), j.remarks, j.notes
+	res.Ignored, res.noteList, res.Notes = append([]string{}, j.ignored...), j.remarks, j.notes
 	channels := []ops.Channel{{Hi: j.values.Dim(j.values.Rank() - 1), Interp: r.method.Value, Period: r.Defaults.Period}}
 	res.Notes.Join(plausible.Degrees("values", j.values, channels))
 	how := r.sampling()
@@ -188,7 +187,7 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 	res.Streams = append(res.Streams, line)
 	res.NoteUnfinite()
 	if r.plot != "" && j.batch() > maxPanels {
-		res.Remarks = append(res.Remarks, fmt.Sprintf("the figure shows the first %d of %d rows", maxPanels, j.batch()))
+		res.remark("rows-undrawn", "the figure shows the first %d of %d rows", maxPanels, j.batch())
 	}
 	return res, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/tensor"
 	"github.com/stretchr/testify/assert"
@@ -22,14 +23,25 @@ func beside(t *testing.T, arrays map[string]*tensor.Tensor) string {
 	return writeNPZ(t, all)
 }
 
-// leftOutOf returns a result's left_out under --json, reasons by name.
+// leftOutOf returns a result's notes about data that is left out, reasons by subject.
 func leftOutOf(t *testing.T, result map[string]any) map[string]string {
 	m := map[string]string{}
-	for _, l := range result["left_out"].([]any) {
-		l := l.(map[string]any)
-		m[l["name"].(string)] = l["reason"].(string)
+	for _, l := range result["notes"].([]any) {
+		if l := l.(map[string]any); l["class"] == string(dataset.ClassLeftOut) {
+			reason, is := strings.CutPrefix(l["text"].(string), "left out: "+l["subject"].(string)+": ")
+			assert.True(t, is, l)
+			m[l["subject"].(string)] = reason
+		}
 	}
 	return m
+}
+
+// noteTexts returns the texts of a result's notes.
+func noteTexts(result map[string]any) (list []any) {
+	for _, n := range result["notes"].([]any) {
+		list = append(list, n.(map[string]any)["text"])
+	}
+	return list
 }
 
 func TestABadStreamOfAnArchiveCostsItselfInEveryCommand(t *testing.T) {
@@ -44,7 +56,7 @@ func TestABadStreamOfAnArchiveCostsItselfInEveryCommand(t *testing.T) {
 		res := unmarshal(t, stdout)
 		assert.Equal(t, map[string]string{"b": reason}, leftOutOf(t, res), command)
 		assert.Equal(t, []any{"note"}, res["ignored"], command)
-		assert.Equal(t, []any{"not used: note", "left out, " + reason + ": b"}, res["remarks"], "%s: in one wording", command)
+		assert.Equal(t, []any{"not used: note", "left out: b: " + reason}, noteTexts(res), "%s: in one wording", command)
 		assert.Len(t, res["streams"], 1, command)
 		plan := filepath.Join(t.TempDir(), "plan.yaml")
 		require.NoError(t, os.WriteFile(plan, []byte("version: 1\nrate: 2\nstreams:\n  - name: x\n    from: b\n"), 0o644))

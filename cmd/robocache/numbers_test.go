@@ -69,7 +69,7 @@ func TestEpisodesHaveTheNumbersOfTheDataset(t *testing.T) {
 	_, stderr = good(t, "plan", dir)
 	assert.Contains(t, stderr, "episode 7 cannot be read")
 	stdout, _ = good(t, "plan", dir, "--json")
-	assert.Contains(t, fmt.Sprint(unmarshal(t, stdout)["remarks"]), "episode 7 cannot be read")
+	assert.Contains(t, fmt.Sprint(noteTexts(unmarshal(t, stdout))), "episode 7 cannot be read")
 	stdout, _ = good(t, "batches", dir, "--hz=10", "--backend=cpu", "--json")
 	var numbers []any
 	for _, e := range unmarshal(t, stdout)["by_episode"].([]any) {

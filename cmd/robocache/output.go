@@ -52,12 +52,23 @@ func writable(inputs []string, outputs ...output) error {
 			return err
 		}
 		for _, in := range inputs {
-			if at, local := storage.Local(in); local && in != "" && atomicfile.Overlap(datasetOf(at), o.path) {
+			at, local := storage.Local(in)
+			if !local || in == "" {
+				continue
+			}
+			if is, err := atomicfile.Overlap(datasetOf(at), o.path); err != nil {
+				return unwritten(err)
+			} else if is {
 				return usagef("%s: %q is the input %q, or in it, or around it, want one elsewhere", o.flag, o.path, in)
 			}
 		}
 		for _, other := range outputs[:i] {
-			if other.path != "" && !other.folder && !o.folder && atomicfile.Overlap(other.path, o.path) {
+			if other.path == "" || other.folder || o.folder {
+				continue
+			}
+			if is, err := atomicfile.Overlap(other.path, o.path); err != nil {
+				return unwritten(err)
+			} else if is {
 				return usagef("%s: %q is the output %q, want another file", o.flag, o.path, other.path)
 			}
 		}

@@ -9,24 +9,23 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/internal/schema"
 	"github.com/robocache/robocache/internal/serve"
 	"github.com/robocache/robocache/loader/store"
 )
 
 // packed is the pack report.
 type packed struct {
-	Input    string            `json:"input"`
-	Output   string            `json:"output"`
-	Episodes int               `json:"episodes"`
-	Skipped  []serve.Skipped   `json:"skipped"` // episodes that cannot be read
-	Absent   []absentInput     `json:"absent"`  // the input, if it lacks declared episodes
-	Streams  []packedStream    `json:"streams"`
-	Media    []packedMedia     `json:"media"`
-	LeftOut  []notetext.Reason `json:"left_out"`
-	Remarks  []string          `json:"remarks"`
-	Shards   int               `json:"shards"`        // files of the store if it is a folder; 0 for one file
-	Packed   []int             `json:"packed_shards"` // shards packed by this run, from 0
-	Fresh    []int             `json:"fresh_shards"`  // shards that were packed before
+	Input    string          `json:"input"`
+	Output   string          `json:"output"`
+	Episodes int             `json:"episodes"`
+	Skipped  []serve.Skipped `json:"skipped"` // episodes that cannot be read
+	Streams  []packedStream  `json:"streams"`
+	Media    []packedMedia   `json:"media"`
+	noteList
+	Shards int   `json:"shards"`        // files of the store if it is a folder; 0 for one file
+	Packed []int `json:"packed_shards"` // shards packed by this run, from 0
+	Fresh  []int `json:"fresh_shards"`  // shards that were packed before
 }
 
 type packedStream struct {
@@ -47,55 +46,46 @@ type packedMedia struct {
 }
 
 func packedOf(ctx context.Context, in, out string, store *store.Store) (*packed, error) {
-	r := &packed{Input: in, Output: out, Episodes: store.Len(), Skipped: serve.SkippedOf(store.Skipped), Absent: absentIn(in, store), Streams: []packedStream{}, Media: []packedMedia{}, LeftOut: []notetext.Reason{}, Remarks: []string{}, Packed: []int{}, Fresh: []int{}}
-	for _, a := range r.Absent {
-		r.Remarks = append(r.Remarks, a.String())
-	}
+	r := &packed{Input: in, Output: out, Episodes: store.Len(), Skipped: serve.SkippedOf(store.Skipped), Streams: []packedStream{}, Media: []packedMedia{}, noteList: newNotes(), Packed: []int{}, Fresh: []int{}}
+	r.notes(absentIn(in, store))
 	for i := range store.Streams {
 		s := &store.Streams[i]
 		r.Streams = append(r.Streams, packedStream{s.Name, s.Samples(), len(s.Columns), s.DType().String(), s.Rounded, s.Overflowed, s.Inexact})
 		if s.Rounded > 0 {
-			r.Remarks = append(r.Remarks, fmt.Sprintf("%s: %d values are rounded to %v", s.Name, s.Rounded, s.DType()))
+			r.remark("values-rounded", "%s: %d values are rounded to %v", s.Name, s.Rounded, s.DType())
 		}
 	}
 	for i := range store.Media {
 		m := &store.Media[i]
 		r.Media = append(r.Media, packedMedia{m.Name, m.Encoding, m.Len(), m.Bytes()})
 	}
-	at := map[string]int{}
+	var left dataset.EpisodeNotes
 	for _, e := range store.Episodes {
-		for _, n := range e.Notes.Of(dataset.ClassLeftOut, dataset.ClassDamage) {
-			key, l := n.Subject, notetext.Reason{Name: n.Subject, Reason: notetext.Text(n), Code: n.Code}
-			if n.Code.Class() == dataset.ClassDamage {
-				key, l = "damage "+string(n.Code)+n.Subject, notetext.Reason{Name: "damage", Reason: notetext.Line(n), Code: n.Code}
-			}
-			k, there := at[key]
-			if !there {
-				k = len(r.LeftOut)
-				at[key], r.LeftOut = k, append(r.LeftOut, l)
-			}
-			r.LeftOut[k].Episodes++
-		}
+		left.Add(e.Number, e.Name, e.Notes.Of(dataset.ClassLeftOut, dataset.ClassDamage))
 	}
 	notes, err := batching.StoreNotes(ctx, store)
 	if err != nil {
 		return nil, err
 	}
-	r.Remarks = append(r.Remarks, notetext.EpisodeLines(notes, store.Len())...)
+	r.add(notetext.EpisodeEntries(notes), notetext.EpisodeLines(notes, store.Len())...)
 	for _, g := range store.Skipped.Groups() {
-		r.Remarks = append(r.Remarks, fmt.Sprintf("skipped: episode %s: %s", g.Who(), notetext.Text(g[0])))
+		r.add(nil, fmt.Sprintf("skipped: episode %s: %s", g.Who(), notetext.Text(g[0])))
+	}
+	for i, e := range notetext.EpisodeEntries(left.List) {
+		line := e.Text
+		if e.Class == dataset.ClassLeftOut {
+			line = fmt.Sprintf("left out: %s, %s", e.Subject, notetext.Text(left.List[i].Note))
+		}
+		r.add([]notetext.EpisodeEntry{e}, fmt.Sprintf("%s (in %s)", line, episodes(e.Episodes)))
 	}
 	return r, nil
 }
 
 func (a *app) packed(r *packed) error {
 	if a.JSON {
-		return a.WriteJSON(r)
+		return a.WriteJSON(schema.Pack, r)
 	}
-	a.Remarks(r.Remarks)
-	for _, l := range r.LeftOut {
-		a.Remark("left out: %s, %s (in %s)", l.Name, l.Reason, episodes(l.Episodes))
-	}
+	r.print(a)
 	samples := 0
 	for _, s := range r.Streams {
 		samples += s.Samples

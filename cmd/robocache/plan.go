@@ -15,6 +15,7 @@ import (
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/clocks"
+	"github.com/robocache/robocache/internal/schema"
 	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/loader/store"
 )
@@ -34,17 +35,17 @@ Of a dataset of many episodes it looks at 16, evenly over all. Without -o the pl
 
 // planned is the plan report.
 type planned struct {
-	Input    string            `json:"input"`
-	Output   string            `json:"output,omitempty"`
-	Rate     float64           `json:"rate"`
-	Policy   bool              `json:"policy"`
-	Episodes int               `json:"episodes"`
-	Looked   int               `json:"looked"`
-	Streams  []string          `json:"streams"`
-	Reasons  []suggest.Reason  `json:"reasons"`
-	LeftOut  []notetext.Reason `json:"left_out"`
-	Remarks  []string          `json:"remarks"`
-	Plan     string            `json:"plan"`
+	Input    string           `json:"input"`
+	Output   string           `json:"output,omitempty"`
+	Rate     float64          `json:"rate"`
+	Policy   bool             `json:"policy"`
+	Episodes int              `json:"episodes"`
+	Looked   int              `json:"looked"`
+	Streams  []string         `json:"streams"`
+	Reasons  []suggest.Reason `json:"reasons"`
+	noteList
+	Plan string `json:"plan"`
+	left int    // streams that are not taken
 }
 
 // planning has the plan flags.
@@ -94,8 +95,11 @@ func (a *app) plan(ctx context.Context, p *planning) error {
 		return err
 	}
 	r := &planned{Input: in, Output: p.out, Rate: found.Plan.Rate, Policy: found.Policy, Episodes: found.Episodes, Looked: found.Looked,
-		Streams: []string{}, Reasons: append([]suggest.Reason{}, found.Reasons...), LeftOut: notetext.Reasons(found.Notes.Of(dataset.ClassLeftOut)),
-		Remarks: notetext.Lines(found.Notes.Of(dataset.ClassProblem, dataset.ClassRemark)), Plan: string(found.Text)}
+		Streams: []string{}, Reasons: append([]suggest.Reason{}, found.Reasons...), noteList: newNotes(), Plan: string(found.Text)}
+	left := found.Notes.Of(dataset.ClassLeftOut)
+	r.left = len(left)
+	r.add(notetext.NoteEntries(left))
+	r.notes(found.Notes.Of(dataset.ClassProblem, dataset.ClassRemark))
 	for _, s := range found.Plan.Streams {
 		r.Streams = append(r.Streams, s.Name)
 	}
@@ -151,9 +155,9 @@ func (a *app) suggest(ctx context.Context, p *planning, d dataset.Dataset) (*sug
 // planned prints the plan, or a summary if it was written to a file.
 func (a *app) planned(r *planned) error {
 	if a.JSON {
-		return a.WriteJSON(r)
+		return a.WriteJSON(schema.Plan, r)
 	}
-	a.Remarks(r.Remarks)
+	r.print(a)
 	if r.Output == "" {
 		_, err := io.WriteString(a.Out, r.Plan)
 		return err
@@ -162,8 +166,8 @@ func (a *app) planned(r *planned) error {
 	if r.Policy {
 		what += ", for training"
 	}
-	if n := len(r.LeftOut); n > 0 {
-		what += fmt.Sprintf("; %d not taken", n)
+	if r.left > 0 {
+		what += fmt.Sprintf("; %d not taken", r.left)
 	}
 	_, err := fmt.Fprintf(a.Out, "wrote %s: %g Hz, %s\n", r.Output, r.Rate, what)
 	return err

@@ -66,12 +66,12 @@ func TestARangeNeedsAClock(t *testing.T) {
 }
 
 func TestRemarksAreInJSONAndTrue(t *testing.T) {
-	run := func(args ...string) any {
+	run := func(args ...string) []any {
 		args = append([]string{"resample", flight, "-o", filepath.Join(t.TempDir(), "o.npz"), "--hz=50", "--json", "--backend=cpu"}, args...)
 		stdout, _ := good(t, args...)
-		return unmarshal(t, stdout)["remarks"]
+		return noteTexts(unmarshal(t, stdout))
 	}
-	assert.Equal(t, []any{"window has no effect: it is for the window kinds, such as window-mean", "fill has no effect: it is written with edge fill or hold, and with fill_gaps"}, run("--stream=airspeed", "--fill=-7", "--window=20ms"))
+	assert.Equal(t, []any{"window has no effect: it is for the window methods, such as window-mean", "fill has no effect: it is written with edge fill or hold, and with fill_gaps"}, run("--stream=airspeed", "--fill=-7", "--window=20ms"))
 	assert.Empty(t, run("--stream=vehicle_attitude[q[0]]:window-mean", "--window=20ms"))
 	assert.Empty(t, run("--stream=multirotor_motor_limits", "--range=union", "--fill=-7"), "it holds, and before its first sample the fill value stands")
 }

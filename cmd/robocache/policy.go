@@ -76,10 +76,10 @@ func (a *app) policy(p *acting) (err error) {
 	}
 	defer func() { err = errors.Join(err, pol.Close()) }()
 	w := &actor{app: a, acting: p, policy: pol, out: &acted{Policy: p.dir, Input: p.path, Output: p.out, Plot: p.plot, Device: deviceOf(device.Info()),
-		Says: pol.Config().Says, Trained: []int{}, Skill: map[string]float64{}, Seen: map[string]float64{}, Remarks: []string{}}}
+		Says: pol.Config().Says, Trained: []int{}, Skill: map[string]float64{}, Seen: map[string]float64{}, noteList: newNotes()}}
 	trained := pol.Config().Clock
 	p.request.Prefer, p.request.PreferRate = trained, pol.Config().Rate
-	source, err := batching.Open(ctx, &p.request, a.watch(w.remark))
+	source, err := batching.Open(ctx, &p.request, a.watch(&w.out.noteList))
 	if err != nil {
 		return err
 	}
@@ -87,10 +87,11 @@ func (a *app) policy(p *acting) (err error) {
 	w.store, w.out.Problems = source.Store, inspection.Problems(source.Problems)
 	known := p.request.Clock == "" && slices.Contains(strings.Split(trained, ", "), w.store.Clock()) // of those that episodes had in training
 	if got := w.store.Clock(); got != trained && got != "" && trained != "" && !known {
-		w.remark("the timestamps come from the clock %s, and those that the policy was trained on from %s", got, trained)
+		w.out.remark("clock-other", "the timestamps come from the clock %s, and those that the policy was trained on from %s", got, trained)
 	}
 	if got, rate := w.store.Info().Rate, pol.Config().Rate; rate > 0 && got > 0 && got != rate {
-		w.remark("the recordings have %g steps a second, and those that the policy was trained on %g", got, rate)
+		w.out.remark("rate-other", "the recordings have %g steps a second, and those that the policy was trained on %g", got, rate)
 	}
+	w.out.print(a)
 	return p.explain(explainDrawn(&p.request, w.run(ctx)))
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/inspection"
+	"github.com/robocache/robocache/internal/schema"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/policy"
@@ -75,7 +76,7 @@ type acted struct {
 	Problems   []inspection.Problem `json:"problems"` // of the dataset as a whole
 	Latency    latency              `json:"latency"`
 	Live       *lived               `json:"live,omitempty"`
-	Remarks    []string             `json:"remarks"`
+	noteList
 }
 
 // latency is the time for one prediction, from the arrived samples to the actions on the host.
@@ -103,11 +104,6 @@ type actor struct {
 	policy *policy.Policy
 	store  *store.Store
 	out    *acted
-}
-
-func (w *actor) remark(format string, args ...any) {
-	w.out.Remarks = append(w.out.Remarks, fmt.Sprintf(format, args...))
-	w.app.Remark(format, args...)
 }
 
 func (w *actor) run(ctx context.Context) error {
@@ -323,7 +319,7 @@ func (w *actor) play(ctx context.Context, e *dataset.Episode, number int, live b
 func (w *actor) write() error {
 	o := w.out
 	if w.app.JSON {
-		return w.app.WriteJSON(o)
+		return w.app.WriteJSON(schema.Policy, o)
 	}
 	var b bytes.Buffer
 	if o.Evaluation != nil {

@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/robocache/robocache/cudasim"
+	"github.com/robocache/robocache/internal/schema"
 	"github.com/robocache/robocache/ops/sim"
 	"github.com/spf13/cobra"
 )
@@ -149,7 +150,7 @@ func (a *app) profile(root func(*app) *cobra.Command, args []string) error {
 	mu.Lock()
 	defer mu.Unlock()
 	if a.JSON {
-		return a.WriteJSON(r)
+		return a.WriteJSON(schema.Profile, r)
 	}
 	return r.write(a.Out)
 }

@@ -30,7 +30,7 @@ type recording struct {
 	plan    align.Plan
 	used    []string // arrays of an .npz file that are used
 	ignored []string // and the other arrays
-	remarks []string
+	notes   noteList
 	fused   *align.Fused
 	apart   *align.Resampled
 }
@@ -50,11 +50,11 @@ func loadRecording(r *request) (*work, error) {
 	}
 	j := &recording{path: r.in, form: d.Format(), episode: e, plan: plan}
 	if r.reading.Rate > 0 && d.Info().RateFrom != "caller" {
-		j.remarks = append(j.remarks, "rate has no effect: it is for recordings that have no times and do not say")
+		j.notes.remark("rate-unused", "rate has no effect: it is for recordings that have no times and do not say")
 	}
 	info := d.Info()
 	if list := inspection.Problems(info.Notes); len(list) > 0 {
-		j.remarks = append(j.remarks, fmt.Sprintf("problems of the dataset, which robocache inspect lists: %d, the first: %s: %s", len(list), list[0].Where, list[0].What))
+		j.notes.remark("problems", "problems of the dataset, which robocache inspect lists: %d, the first: %s: %s", len(list), list[0].Where, list[0].What)
 	}
 	return &work{j}, d.Close()
 }
@@ -99,12 +99,12 @@ func loadStreams(r *request) (_ *work, err error) {
 		bits = bits || s.Columns[0].Type == tensor.BF16.String()
 		if s.Columns[0].Type == "uint16" {
 			if head, err := file.Header(s.Name + ".values"); err == nil {
-				j.remarks = appendBits(j.remarks, s.Name+".values", &head)
+				j.notes.bits(s.Name+".values", &head)
 			}
 		}
 	}
 	if r.from.Given && !bits {
-		j.remarks = append(j.remarks, "in-dtype has no effect: no array is uint16")
+		j.notes.remark("in-dtype-unused", "in-dtype has no effect: no array is uint16")
 	}
 	if names == nil { // without an explicit list, streams without samples would be missing
 		for _, s := range j.episode.Streams {
@@ -172,7 +172,7 @@ func (j *recording) run(r *request, device *ops.Device) (*result, error) {
 		res.Notes = append(res.Notes, j.episode.Notes.Of(dataset.ClassLeftOut)...)
 	}
 	res.NoteUnfinite()
-	res.Remarks = j.remarks
+	res.noteList = j.notes
 	return res, nil
 }
 

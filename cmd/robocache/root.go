@@ -13,6 +13,7 @@ import (
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/memory"
 	"github.com/robocache/robocache/internal/printed"
+	"github.com/robocache/robocache/internal/schema"
 	"github.com/spf13/cobra"
 )
 
@@ -45,7 +46,7 @@ func (a *app) fail(err error, json bool, usage func()) int {
 	var cut *cutError // its JSON is already written, as is that of foundError
 	var found *foundError
 	if !errors.As(err, &cut) && !errors.As(err, &found) && (a.JSON || json) {
-		if failed := a.WriteJSON(map[string]any{"error": report}); failed == nil {
+		if failed := a.WriteJSON(schema.Error, map[string]any{"error": report}); failed == nil {
 			return report.Code
 		}
 	}
@@ -130,7 +131,7 @@ func wantsJSON(args []string) bool {
 func (a *app) version() error {
 	v := versionOf()
 	if a.JSON {
-		return a.WriteJSON(v)
+		return a.WriteJSON(schema.Version, v)
 	}
 	_, err := fmt.Fprintln(a.Out, v)
 	return err

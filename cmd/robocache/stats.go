@@ -18,6 +18,7 @@ import (
 	"github.com/robocache/robocache/internal/fault"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/printed"
+	"github.com/robocache/robocache/internal/schema"
 	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/stats"
 	"github.com/spf13/cobra"
@@ -33,8 +34,7 @@ type statistics struct {
 	form             stats.Form
 	read             dataset.Options
 	opt              stats.Options
-	absent           []absentInput // missing episodes, after the dataset is read
-	problems         dataset.Notes // of the dataset as a whole, likewise
+	absent, problems dataset.Notes // of the dataset as a whole, after it is read
 }
 
 // computed is the stats report.
@@ -43,10 +43,8 @@ type computed struct {
 	Output string   `json:"output,omitempty"`
 	Kept   []string `json:"kept"` // features copied from the earlier file of statistics
 	*stats.Report
-	Notes    []notetext.EpisodeEntry `json:"notes"`    // Report.Notes with sentences
-	Problems []inspection.Problem    `json:"problems"` // of the dataset as a whole
-	Absent   []absentInput           `json:"absent"`   // the dataset, if it lacks declared episodes
-	Remarks  []string                `json:"remarks"`
+	noteList
+	Problems []inspection.Problem `json:"problems"` // of the dataset as a whole
 }
 
 func (a *app) statsCommand() *cobra.Command {
@@ -140,29 +138,27 @@ func (a *app) stats(s *statistics) error {
 		return err
 	}
 	r := &computed{Input: s.paths, Output: s.out, Kept: []string{}, Report: state.Report(),
-		Notes:  notetext.EpisodeEntries(state.Notes.List),
-		Absent: append([]absentInput{}, s.absent...), Problems: inspection.Problems(s.problems), Remarks: notetext.Lines(s.problems)}
-	for _, a := range s.absent {
-		r.Remarks = append(r.Remarks, a.String())
-	}
+		noteList: newNotes(), Problems: inspection.Problems(s.problems)}
+	r.add(nil, notetext.Lines(s.problems)...)
+	r.notes(s.absent)
 	if !r.Known && s.shard.count == 0 {
-		r.Remarks = append(r.Remarks, "quantiles are not known yet: run each shard again with --after and this state, and merge")
+		r.remark("quantiles-unknown", "quantiles are not known yet: run each shard again with --after and this state, and merge")
 	}
 	switch {
 	case len(r.Streams) == 0 && r.Filtered > 0 && r.Filtered == r.Episodes:
-		r.Remarks = append(r.Remarks, fmt.Sprintf("the plan's filter wants none of %s", episodes(r.Episodes)))
+		r.remark("filter-empty", "the plan's filter wants none of %s", episodes(r.Episodes))
 	case len(r.Streams) == 0:
-		r.Remarks = append(r.Remarks, "no streams of numbers: robocache inspect says what there is")
+		r.remark("no-streams", "no streams of numbers: robocache inspect says what there is")
 	}
 	for i := 0; s.opt.Plan != nil && s.opt.Streams == nil && r.Read > 0 && i < len(s.opt.Plan.Streams); i++ {
 		name := s.opt.Plan.Streams[i].Name
 		if !slices.ContainsFunc(r.Streams, func(o stats.Stream) bool { return o.Name == name }) {
-			r.Remarks = append(r.Remarks, fmt.Sprintf("the plan's stream %s has no numbers in any episode, as cameras have none", name))
+			r.remark("no-numbers", "the plan's stream %s has no numbers in any episode, as cameras have none", name)
 		}
 	}
-	r.Remarks = append(r.Remarks, notetext.EpisodeLines(state.Notes.List, r.Episodes)...)
+	r.add(notetext.EpisodeEntries(state.Notes.List), notetext.EpisodeLines(state.Notes.List, r.Episodes)...)
 	for _, k := range r.Skipped {
-		r.Remarks = append(r.Remarks, fmt.Sprintf("skipped: episode %d %s: %s", k.Episode, k.Name, k.Reason))
+		r.add(nil, fmt.Sprintf("skipped: episode %d %s: %s", k.Episode, k.Name, k.Reason))
 	}
 	report := func() error { return a.computed(r) }
 	if s.out == "" {
@@ -174,12 +170,12 @@ func (a *app) stats(s *statistics) error {
 			return err
 		}
 		if s.merge && s.form.Keep == nil && r.Format == "lerobot" && s.form.Name != "openpi" && s.form.Name != "octo" {
-			r.Remarks = append(r.Remarks, "states have the streams alone: what the dataset's statistics say of images, indices and times is taken over with -o DATASET/meta/stats.json")
+			r.remark("streams-alone", "states have the streams alone: what the dataset's statistics say of images, indices and times is taken over with -o DATASET/meta/stats.json")
 		}
 		fill = func(w io.Writer) error {
 			kept, err := r.WriteForm(w, s.form)
 			if r.Kept = append(r.Kept, kept...); len(kept) > 0 {
-				r.Remarks = append(r.Remarks, "taken over from the statistics that there were: "+strings.Join(kept, ", "))
+				r.remark("kept", "taken over from the statistics that there were: %s", strings.Join(kept, ", "))
 			}
 			return err
 		}
@@ -291,9 +287,9 @@ func (s *statistics) earlier() ([]byte, error) {
 
 func (a *app) computed(r *computed) error {
 	if a.JSON {
-		return a.WriteJSON(r)
+		return a.WriteJSON(schema.Stats, r)
 	}
-	a.Remarks(r.Remarks)
+	r.print(a)
 	w := tabwriter.NewWriter(a.Out, 0, 8, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(w, "%s, %s: %s of %d\n", printed.Text(r.Dataset), r.Format, episodes(r.Read), r.Episodes)
 	for i := range r.Streams {

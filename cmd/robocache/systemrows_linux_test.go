@@ -23,12 +23,16 @@ func TestTenDescriptorsAreNoSmallerDataset(t *testing.T) {
 	require.NoError(t, err)
 	turtles, err := filepath.Abs("../../examples/data/turtles2/turtles2_0.mcap")
 	require.NoError(t, err)
+	size := "--size=small"
+	if thorough.Long {
+		size = "--size=seed"
+	}
 	set := t.TempDir()
 	for i := range 8 {
 		require.NoError(t, os.Symlink(turtles, filepath.Join(set, fmt.Sprintf("%d.mcap", i))))
 	}
 	for _, args := range [][]string{{"stats", set}, {"pack", set, "-o", "OUT"}, {"batches", set, "--hz=10", "--batch=2", "--steps=2", "--backend=cpu"}, {"doctor", set}, {"inspect", set},
-		{"train", g1, "--size=seed", "--steps=1", "--batch=2", "--hold-out=1", "--backend=cpu", "--out", "OUT"}} {
+		{"train", g1, size, "--steps=1", "--batch=2", "--hold-out=1", "--backend=cpu", "--out", "OUT"}} {
 		for _, limit := range []int{10, 9, 11}[:thorough.Of(1, 3)] {
 			out := t.TempDir()
 			cmd, _ := program(t, strings.Split(strings.ReplaceAll(strings.Join(args, "\x00"), "OUT", filepath.Join(out, "o.safetensors")), "\x00")...)

@@ -74,3 +74,33 @@ func TestRanksThatDrawFromOtherEpisodesAreRefused(t *testing.T) {
 	assert.Contains(t, stderr, fmt.Sprintf("got %d, of episodes with hash %s", first.Windows, first.Episodes))
 	assert.Regexp(t, "of 3 episodes with hash [0-9a-f]{16}", stderr)
 }
+
+// Ranks of batches that have no state share --out alone: the one that finds batches of other episodes ends, before its first batch if they are there.
+func TestRanksThatWriteOtherEpisodesToOneFolderAreRefused(t *testing.T) {
+	data, err := os.ReadFile(numpyStreams)
+	require.NoError(t, err)
+	for _, format := range []string{"safetensors", "webdataset"} {
+		dir := t.TempDir()
+		set, out := filepath.Join(dir, "set"), filepath.Join(dir, "out")
+		require.NoError(t, os.Mkdir(set, 0o700))
+		put := func(name string) {
+			require.NoError(t, os.WriteFile(filepath.Join(set, name), data, 0o600))
+		}
+		run := func(rank int) (code int, stderr string) {
+			code, _, stderr = execute("batches", set, "--hz=10", "--batch=1", "--steps=1", "--backend=cpu", "--out", out, "--format", format, "--world=2", fmt.Sprintf("--rank=%d", rank))
+			return code, stderr
+		}
+		put("0.npz")
+		put("1.npz")
+		code, stderr := run(0)
+		require.Equal(t, exitGood, code, stderr)
+		require.NoError(t, os.Rename(filepath.Join(set, "1.npz"), filepath.Join(set, "2.npz"))) // as many episodes and windows
+		code, stderr = run(1)
+		assert.Equal(t, exitUsage, code, stderr)
+		assert.Regexp(t, "rank-00000-of-00002.* is a batch of another run: plan or dataset [0-9a-f]{16}, where this one has [0-9a-f]{16};", stderr)
+		assert.NoDirExists(t, filepath.Join(out, "rank-00001-of-00002"))
+		require.NoError(t, os.Rename(filepath.Join(set, "2.npz"), filepath.Join(set, "1.npz")))
+		code, stderr = run(1)
+		assert.Equal(t, exitGood, code, stderr)
+	}
+}

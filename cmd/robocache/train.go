@@ -7,7 +7,10 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/internal/fault"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/policy"
@@ -125,7 +128,10 @@ func (a *app) train(t *training) (err error) {
 			err = errors.Join(err, d.Close())
 		}
 	}()
-	_, absent := os.Stat(t.out)
+	_, absent := fault.Stat(t.out)
+	if dataset.IsSystem(absent) {
+		return unwritten(absent)
+	}
 	unlock, err := t.alone()
 	if err != nil {
 		return err
@@ -141,19 +147,20 @@ func (a *app) train(t *training) (err error) {
 			}
 		}
 	}()
-	w := &trainer{app: a, training: t, ranks: all, out: &trained{Input: t.path, Output: t.out, Skill: map[string]float64{}, RidgeSkill: map[string]float64{}, MeanSkill: map[string]float64{}, Remarks: []string{}}}
+	w := &trainer{app: a, training: t, ranks: all, out: &trained{Input: t.path, Output: t.out, Skill: map[string]float64{}, RidgeSkill: map[string]float64{}, MeanSkill: map[string]float64{}, noteList: newNotes()}}
 	for _, d := range devices {
 		w.out.Devices = append(w.out.Devices, deviceOf(d.Info()))
 	}
 	if err := w.devicesOfAll(ctx); err != nil {
 		return err
 	}
-	source, err := batching.Open(ctx, &w.request, a.watch(w.remark))
+	source, err := batching.Open(ctx, &w.request, a.watch(&w.out.noteList))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
-	w.out.Absent, w.out.Problems = absentInputs(source.Absent), inspection.Problems(source.Problems)
+	w.out.add(notetext.NoteEntries(source.Absent))
+	w.out.Problems = inspection.Problems(source.Problems)
 	done := a.Step("preparing a step of training")
 	tr, err := policy.NewTrainer(ctx, devices, source.Store, t.Options)
 	done()

@@ -41,66 +41,62 @@ func (w *trainer) describe(tr *policy.Trainer, store *store.Store) error {
 		if c.NotStates[0].Code() != dataset.CodePlanCamera {
 			text += "; a plan that names them takes them"
 		}
-		w.remark("%s", text)
+		w.remark("not-states", "%s", text)
 	}
-	for _, line := range notetext.Lines(c.Choices) {
-		w.remark("%s", line)
-	}
+	w.out.notes(c.Choices)
 	if c.Filtered > 0 {
-		w.remark("%s not held out and not trained on: left out by the plan's filter", text.Count(c.Filtered, "episode"))
+		w.remark("filtered", "%s not held out and not trained on: left out by the plan's filter", text.Count(c.Filtered, "episode"))
 	}
 	if list := c.Times(); len(list) > 0 {
 		var names []string
 		for _, x := range list {
 			names = append(names, x.Name+" of "+x.Stream)
 		}
-		w.remark("columns that are times or indices by their names, and no states or actions: %s; a plan can leave them out, as that of robocache plan does", text.List(names, 4))
+		w.remark("time-columns", "columns that are times or indices by their names, and no states or actions: %s; a plan can leave them out, as that of robocache plan does", text.List(names, 4))
 	}
 	if rate := store.Info().Rate; rate > 0 && c.Hz > 1.001*rate {
-		w.remark("the clock has %g ticks a second, and the recordings have %g steps: several ticks have the same sample", c.Hz, rate)
+		w.remark("clock-repeats", "the clock has %g ticks a second, and the recordings have %g steps: several ticks have the same sample", c.Hz, rate)
 	}
 	if list := c.Copies(); len(list) > 0 {
 		var pairs []string
 		for _, p := range list {
 			pairs = append(pairs, fmt.Sprintf("%d is %d", p[0], p[1]))
 		}
-		w.remark("held-out episodes that have the samples of one that is trained on, so that their skill says nothing: %s", text.List(pairs, 4))
+		w.remark("held-out-copies", "held-out episodes that have the samples of one that is trained on, so that their skill says nothing: %s", text.List(pairs, 4))
 	}
 	normalised, err := c.Normalised()
 	if err != nil {
 		return err
 	}
 	if len(normalised) > 0 {
-		w.remark("normalise of the plan is left out, a policy normalises by itself: %s", strings.Join(normalised, ", "))
+		w.remark("normalise-unused", "normalise of the plan is left out, a policy normalises by itself: %s", strings.Join(normalised, ", "))
 	}
-	o.Skipped, o.LeftOut = serve.SkippedOf(store.Skipped), notetext.Reasons(slices.Concat(r.Notes, c.LeftOut))
-	if n := len(o.Skipped); n > 0 {
-		w.remark("skipped: %s: the first, episode %d: %s", text.Count(n, "episode"), o.Skipped[0].Number, o.Skipped[0].Reason)
+	if o.Skipped = serve.SkippedOf(store.Skipped); len(o.Skipped) > 0 {
+		o.add(nil, fmt.Sprintf("skipped: %s: the first, episode %d: %s", text.Count(len(o.Skipped), "episode"), o.Skipped[0].Number, o.Skipped[0].Reason))
 	}
-	for _, text := range serve.LoaderLines(&r) {
-		w.remark("%s", text)
-	}
+	o.add(serve.LoaderEntries(&r), serve.LoaderLines(&r)...)
 	if list := c.Floored(); len(list) > 0 {
 		var names []string
 		for _, y := range list {
 			names = append(names, fmt.Sprintf("%s (%.3g)", y.Name, y.Std))
 		}
-		w.remark("%d of %s of the action hardly vary, and are measured by more than their standard deviation: %s; --floor sets by what",
+		w.remark("action-still", "%d of %s of the action hardly vary, and are measured by more than their standard deviation: %s; --floor sets by what",
 			len(list), text.Count(len(c.Targets), "column"), text.List(names, 4))
 	}
 	if o.Recipe.WarmUp >= o.Recipe.Steps {
-		w.remark("the learning rate rises in all of the %s, and never falls: they are the warm-up alone", text.Count(o.Recipe.Steps, "step"))
+		w.remark("warm-up-alone", "the learning rate rises in all of the %s, and never falls: they are the warm-up alone", text.Count(o.Recipe.Steps, "step"))
 	}
-	if n := len(o.LeftOut); n > 0 {
-		w.remark("left out: %s: the first, %s: %s", text.Count(n, "episode"), o.LeftOut[0].Name, o.LeftOut[0].Reason)
+	if left := slices.Concat(r.Notes, c.LeftOut); len(left) > 0 {
+		o.add(notetext.NoteEntries(c.LeftOut), fmt.Sprintf("left out: %s: the first, %s: %s", text.Count(len(left), "episode"), left[0].Subject, notetext.Text(left[0])))
 	}
 	turned, err := c.Rotations(store)
 	if err != nil {
 		return err
 	}
 	if n := len(turned); n > 0 {
-		w.remark("rotations: %s of the action, %s to %s, are of quaternions, and each is predicted by itself: q and -q are two targets, and what is predicted has no length of 1",
+		w.remark("action-rotations", "rotations: %s of the action, %s to %s, are of quaternions, and each is predicted by itself: q and -q are two targets, and what is predicted has no length of 1",
 			text.Count(n, "column"), turned[0], turned[n-1])
 	}
+	o.print(w.app)
 	return nil
 }

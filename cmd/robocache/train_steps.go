@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/internal/schema"
 	"github.com/robocache/robocache/policy"
 	"github.com/robocache/robocache/viz"
 )
@@ -73,7 +74,7 @@ func recent(tr *policy.Trainer) float64 {
 func (w *trainer) progress() error {
 	o := w.out
 	if w.app.JSON {
-		return w.line(map[string]any{"step": o.Steps, "loss": o.Loss, "steps_per_second": o.Speed})
+		return w.line(schema.TrainStep, map[string]any{"step": o.Steps, "loss": o.Loss, "steps_per_second": o.Speed})
 	}
 	_, err := fmt.Fprintf(w.app.Out, "step %d of %d: loss %.4f, %.0f steps a second\n", o.Steps, o.Recipe.Steps, o.Loss, o.Speed)
 	return err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/robocache/robocache/internal/schema"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/policy"
 )
@@ -14,16 +15,16 @@ import (
 // run trains, evaluates and writes the results.
 func (w *trainer) run(ctx context.Context, tr *policy.Trainer, store *store.Store) error {
 	if w.anew {
-		w.remark("--resume: there is no checkpoint in %s, training begins with the first step", w.training.out)
+		w.remark("no-checkpoint", "--resume: there is no checkpoint in %s, training begins with the first step", w.training.out)
 	}
 	if w.training.out == "" {
-		w.remark("nothing is kept, want --out DIR for the policy")
+		w.remark("not-kept", "nothing is kept, want --out DIR for the policy")
 	}
 	if w.resume {
 		if err := tr.Resume(ctx, w.training.out); err != nil {
 			return w.explain(err)
 		}
-		w.remark("goes on after step %d of %d", tr.Steps(), tr.Config().Recipe.Steps)
+		w.remark("resumed", "goes on after step %d of %d", tr.Steps(), tr.Config().Recipe.Steps)
 	}
 	if err := w.describe(tr, store); err != nil {
 		return err
@@ -55,7 +56,7 @@ func (w *trainer) run(ctx context.Context, tr *policy.Trainer, store *store.Stor
 func (w *trainer) ended(tr *policy.Trainer) error {
 	cut := &cutError{When: fmt.Sprintf("after step %d", tr.Steps()), Kept: w.training.out}
 	if w.app.JSON {
-		if err := w.line(w.out); err != nil {
+		if err := w.line(schema.Train, w.out); err != nil {
 			return err
 		}
 	}
@@ -83,7 +84,7 @@ func (w *trainer) compare(ctx context.Context, tr *policy.Trainer, store *store.
 	ridge, err := policy.Ridge(ctx, tr.Config(), store)
 	var option *policy.OptionError
 	if errors.As(err, &option) {
-		w.remark("no ridge: got %s, want %s", option.Got, option.Want)
+		w.remark("no-ridge", "no ridge: got %s, want %s", option.Got, option.Want)
 		return nil
 	}
 	if err != nil {
@@ -97,7 +98,7 @@ func (w *trainer) compare(ctx context.Context, tr *policy.Trainer, store *store.
 func (w *trainer) write() error {
 	o := w.out
 	if w.app.JSON {
-		return w.line(o)
+		return w.line(schema.Train, o)
 	}
 	var b bytes.Buffer
 	n := len(o.Devices)

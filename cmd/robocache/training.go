@@ -2,16 +2,16 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
 
-	"github.com/robocache/robocache/dataset/notetext"
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/fault"
 	"github.com/robocache/robocache/internal/inspection"
+	"github.com/robocache/robocache/internal/schema"
 	"github.com/robocache/robocache/internal/serve"
 	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/nn"
@@ -151,11 +151,9 @@ type trained struct {
 	Ridge      *policy.Evaluation   `json:"ridge,omitempty"`
 	Mean       *policy.Evaluation   `json:"mean,omitempty"`
 	Problems   []inspection.Problem `json:"problems"` // of the dataset as a whole
-	Absent     []absentInput        `json:"absent"`   // the input, if it lacks declared episodes
 	Skipped    []serve.Skipped      `json:"skipped"`
-	LeftOut    []notetext.Reason    `json:"left_out"`
 	Ended      bool                 `json:"ended_by_signal"`
-	Remarks    []string             `json:"remarks"`
+	noteList
 }
 
 // seen is a stream of the policy.
@@ -177,18 +175,19 @@ type trainer struct {
 	out    *trained
 }
 
-func (w *trainer) remark(format string, args ...any) {
-	w.out.Remarks = append(w.out.Remarks, fmt.Sprintf(format, args...))
-	w.app.Remark(format, args...)
+// remark adds a note of the command, and prints it.
+func (w *trainer) remark(code dataset.Code, format string, args ...any) {
+	w.out.remark(code, format, args...)
+	w.out.print(w.app)
 }
 
 // line writes a JSON line.
-func (w *trainer) line(v any) error {
-	text, err := json.Marshal(v)
+func (w *trainer) line(name schema.Name, v any) error {
+	text, err := schema.JSON(name, v, "")
 	if err != nil {
 		return err
 	}
-	_, err = w.app.Out.Write(w.app.Pipe.JSON(append(text, '\n')))
+	_, err = w.app.Out.Write(w.app.Pipe.JSON(text))
 	return err
 }
 

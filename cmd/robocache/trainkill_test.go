@@ -33,7 +33,7 @@ func signalEndsTraining(t *testing.T, backend string) {
 		if signal.Ignored(sig) {
 			continue
 		}
-		cmd, temp := program(t, "train", g1, "--hold-out=0", "--steps=3000", "--batch=1", "--backend", backend, "--json", "--resume", "--out", out)
+		cmd, temp := program(t, "train", g1, "--hold-out=0", "--steps=1500", "--batch=1", "--backend", backend, "--json", "--resume", "--out", out)
 		stdout, err := cmd.StdoutPipe()
 		require.NoError(t, err)
 		require.NoError(t, cmd.Start())
@@ -52,7 +52,7 @@ func signalEndsTraining(t *testing.T, backend string) {
 		assert.Equal(t, true, last["ended_by_signal"])
 		assert.Greater(t, last["steps"], step)
 		step = last["steps"].(float64)
-		assert.Contains(t, last["remarks"].([]any)[0], []string{"--resume: there is no checkpoint in", "goes on after step"}[i])
+		assert.Contains(t, noteTexts(last)[0], []string{"--resume: there is no checkpoint in", "goes on after step"}[i])
 		assert.Empty(t, listed(t, temp))
 		assert.Equal(t, []string{"config.json", "loss.png", "model.safetensors", "training.safetensors"}, listed(t, out))
 	}
@@ -77,14 +77,14 @@ func TestAPipeThatNobodyReadsLeavesACheckpoint(t *testing.T) {
 	assert.Equal(t, []string{"config.json", "loss.png", "model.safetensors", "training.safetensors"}, listed(t, out))
 	printed, _ := good(t, append(args, "--resume")...)
 	list := lines(t, printed)
-	assert.Regexp(t, `^goes on after step \d+ of 200$`, list[len(list)-1]["remarks"].([]any)[0])
+	assert.Regexp(t, `^goes on after step \d+ of 200$`, noteTexts(list[len(list)-1])[0])
 	assert.EqualValues(t, 200, list[len(list)-1]["steps"])
 }
 
 // If two programs write one checkpoint, the second fails at once.
 func TestOneProgramMakesACheckpoint(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "policy")
-	args := []string{"train", g1, "--hold-out=0", "--steps=100000", "--batch=1", "--backend=cpu", "--json", "--out", out}
+	args := []string{"train", g1, "--hold-out=0", "--steps=10000", "--batch=1", "--backend=cpu", "--json", "--out", out}
 	first, _ := program(t, args...)
 	stdout, err := first.StdoutPipe()
 	require.NoError(t, err)

@@ -259,3 +259,29 @@ func TestTheProgramsOfALauncherMeet(t *testing.T) {
 	t.Setenv("TMPDIR", "/"+strings.Repeat("long", 25))
 	assert.LessOrEqual(t, len(point("a", "1")), longestSocket)
 }
+
+// Ranks that train on other episodes end before the first step: each prints both hashes and the other rank. They meet at their socket, also without a
+// folder that they share.
+func TestRanksThatTrainOnOtherEpisodesEnd(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
+	out := filepath.Join(t.TempDir(), "policy")
+	all := launched(t, []int{0}, 2, "train", g1, "--size=seed", "--steps=1", "--batch=2", "--hold-out=1", "--backend=cpu", "--out", out)
+	env := all[0].Env
+	cmd, _ := program(t, "train", g1, "--size=seed", "--steps=1", "--batch=2", "--hold-out=2", "--backend=cpu", "--out", out)
+	p := &rankProgram{Cmd: cmd}
+	for _, v := range env {
+		if v != "RANK=0" && v != "LOCAL_RANK=0" {
+			p.Env = append(p.Env, v)
+		}
+	}
+	p.Env = append(p.Env, "RANK=1", "LOCAL_RANK=1")
+	p.Stdout, p.Stderr = &p.out, &p.err
+	require.NoError(t, p.Start())
+	t.Cleanup(func() { _ = p.Process.Kill() })
+	all = append(all, p)
+	for i, code := range ended(t, all) {
+		assert.NotEqual(t, exitGood, code)
+		assert.Regexp(t, fmt.Sprintf("another dataset or other options in rank %d than in rank %d: [0-9]+ episodes with hash [0-9a-f]{16}, want the same in all: [0-9]+ episodes with hash [0-9a-f]{16}", 1-i, i), all[i].err.String())
+	}
+	assert.NoDirExists(t, out)
+}

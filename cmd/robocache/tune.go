@@ -8,6 +8,7 @@ import (
 
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/benchmark"
+	"github.com/robocache/robocache/internal/schema"
 	"github.com/robocache/robocache/internal/tuned"
 	"github.com/robocache/robocache/ops"
 	"github.com/spf13/cobra"
@@ -116,7 +117,7 @@ func (a *app) tuneOn(r *tuneRequest, dev *ops.Device, jobs []benchmark.Job) erro
 		}
 	}
 	if a.JSON {
-		err = a.WriteJSON(report)
+		err = a.WriteJSON(schema.Tune, report)
 	} else if err = report.WriteTable(a.Out); err == nil && len(report.Rows) > 0 {
 		_, err = fmt.Fprintf(a.Out, "\n%s has %d keys\n", path, report.Keys)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/robocache/robocache/dataset/pcd"
 	"github.com/robocache/robocache/dataset/ply"
 	"github.com/robocache/robocache/internal/inspection"
+	"github.com/robocache/robocache/internal/schema"
 	"github.com/robocache/robocache/view"
 )
 
@@ -102,7 +103,7 @@ func (a *app) serveView(ctx context.Context, ended func() bool, s *view.Server, 
 	}
 	url := s.URL(net.JoinHostPort(host, strconv.Itoa(at.Port)))
 	if a.JSON {
-		if err := a.WriteJSON(map[string]any{"url": url, "loopback": at.IP.IsLoopback()}); err != nil {
+		if err := a.WriteJSON(schema.View, map[string]any{"url": url, "loopback": at.IP.IsLoopback()}); err != nil {
 			return err
 		}
 	} else if _, err := fmt.Fprintf(a.Out, "%s\n", url); err != nil {

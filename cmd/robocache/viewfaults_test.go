@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -104,11 +105,15 @@ func TestAnErrorOfTheSystemIsAnAnswerOfView(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(folder, fmt.Sprintf("%d.npz", i)), streams, 0o600))
 	}
 	s3test.Shared().PutFolder(t, "view", "set", folder)
-	for _, path := range []string{
+	list := []string{
 		folder, g1, "../../examples/data/turtles2", data + "/aloha/testdata/jpeg.hdf5", data + "/rlds/testdata/kinds", data + "/mcap/testdata/zstd.mcap",
 		data + "/calvin/testdata/small", data + "/ply/testdata/lidar.ply", data + "/ulog/testdata/sample_log_small.ulg",
 		"s3://view/set",
-	} {
+	}
+	if _, err := exec.LookPath("ffmpeg"); err == nil {
+		list = append(list, greyLog(t, 0))
+	}
+	for _, path := range list {
 		t.Run(filepath.Base(path), func(t *testing.T) { sweepView(t, path) })
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/robocache/robocache/internal/arrayfile"
 	"github.com/robocache/robocache/internal/printed"
+	"github.com/robocache/robocache/internal/schema"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 	"github.com/robocache/robocache/viz"
@@ -28,7 +29,7 @@ type voxelJob struct {
 // voxelReport is the report of voxelize: the point counts, and the lines on standard error.
 type voxelReport struct {
 	counters
-	Remarks []string `json:"remarks"`
+	noteList
 }
 
 type counters struct {
@@ -141,7 +142,7 @@ func (j *voxelJob) picture() (viz.Voxels, error) {
 		return v, &inputError{Path: j.cloud.path, Msg: "no points in the grid, want at least one to draw"}
 	}
 	if shown < n {
-		j.cloud.remark("the picture shows the first of %d clouds", j.cloud.offsets.Len()-1)
+		j.cloud.remark("clouds-undrawn", "the picture shows the first of %d clouds", j.cloud.offsets.Len()-1)
 	}
 	if v.Coords, err = tensor.Of(zyx, shown, 3); err != nil {
 		return v, err
@@ -167,9 +168,9 @@ func (a *app) voxelized(j *voxelJob, device ops.Info) error {
 	f := j.out.Found
 	n := counters{f.Points, f.InRange, f.OutOfRange, f.NotFinite, f.DroppedPoints, f.DroppedVoxels}
 	if a.JSON {
-		return a.WriteJSON(voxelReport{n, append([]string{}, j.cloud.remarks...)})
+		return a.WriteJSON(schema.Voxelize, voxelReport{n, j.cloud.noteList})
 	}
-	a.Remarks(j.cloud.remarks)
+	j.cloud.print(a)
 	cells, err := j.grid.Cells()
 	if err != nil {
 		return err

@@ -41,7 +41,7 @@ func voxelizeTo(t *testing.T, in string, args ...string) (*npz.File, counters) {
 	d := json.NewDecoder(strings.NewReader(stdout))
 	d.DisallowUnknownFields()
 	require.NoError(t, d.Decode(&n))
-	assert.NotNil(t, n.Remarks)
+	assert.NotNil(t, n.Entries)
 	assert.Equal(t, n.Points, n.InRange+n.OutOfRange+n.NotFinite)
 	return open(t, out), n.counters
 }
@@ -425,7 +425,7 @@ func TestFilesSayWhatWasNotUsed(t *testing.T) {
 func TestPictureOfVoxels(t *testing.T) {
 	thorough.SkipRace(t, thorough.Simulates)
 	dir := t.TempDir()
-	for _, mode := range []string{"count", "occupancy", "mean", "hard", "sparse"} {
+	for _, mode := range []string{"count", "mean", "sparse", "occupancy", "hard"}[:thorough.Of(3, 5)] {
 		for _, order := range []string{"zyx", "xyz"} {
 			picture := filepath.Join(dir, mode+order+".png")
 			good(t, "voxelize", lidar, "-o", filepath.Join(dir, "o.npz"), "--size=1", "--mode", mode, "--order", order, "--plot", picture)

@@ -65,7 +65,8 @@ type place struct {
 // Open opens the folder of a dataset, of one split, or of a split's annotations. It lists the frames and reads none. Strict turns
 // differences from the declarations into errors: missing frames, lengths that disagree, annotations outside the episodes. When an
 // episode is read, it also refuses frames that are broken or differ from the others.
-func Open(ctx context.Context, path string, opt dataset.Options) (*Set, error) {
+func Open(ctx context.Context, path string, opt dataset.Options) (opened *Set, err error) {
+	defer dataset.WatchedOpen(path, &opened, &err)()
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

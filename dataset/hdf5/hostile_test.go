@@ -127,7 +127,10 @@ func TestBrokenBytesAreErrorsOrData(t *testing.T) {
 			// Some bytes, spread over the file: a step that is no multiple of what the format's structures are.
 			step := max(1, len(data)/60) | 1
 			for at := 0; at < len(data); at += step {
-				for _, x := range []byte{0xff, 1, 0x80} {
+				for k, x := range []byte{0xff, 1, 0x80} {
+					if len(data) > 100_000 && (at/step+k)%thorough.Of(3, 1) != 0 {
+						continue
+					}
 					data[at] ^= x
 					within(t, fmt.Sprintf("byte %d with %#x", at, x), data)
 					data[at] ^= x

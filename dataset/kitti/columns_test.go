@@ -82,7 +82,7 @@ func TestTheColumnsOfAScanAreFound(t *testing.T) {
 	rows := realScan(t)
 	r := rand.New(rand.NewPCG(3, 1))
 	for width := 3; width <= 6; width++ {
-		right, parts := 0, thorough.Of(30, 100)
+		right, parts := 0, thorough.Of(15, 100)
 		for range parts {
 			part := slices.Clone(rows)
 			r.Shuffle(len(part), func(i, j int) { part[i], part[j] = part[j], part[i] })

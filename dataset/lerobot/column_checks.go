@@ -3,9 +3,11 @@ package lerobot
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
 	"github.com/robocache/robocache/internal/parquet"
 )
 
@@ -13,7 +15,9 @@ import (
 func (x *indexer) compareSchema(f *parquet.File, name string) {
 	var b strings.Builder
 	for _, c := range f.Columns() {
-		fmt.Fprintf(&b, "%s %s %d\n", c.Name, c.Type, c.Rank)
+		if !slices.Contains(layout.Language, c.Name) { // LeRobot derives the type of these from the values of a file
+			fmt.Fprintf(&b, "%s %s %d\n", c.Name, c.Type, c.Rank)
+		}
 	}
 	if x.of != "" {
 		if b.String() != x.schema {

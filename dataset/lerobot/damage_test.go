@@ -299,6 +299,9 @@ func TestAFileThatEndsAnywhereIsReadAsFarAsItGoes(t *testing.T) {
 	everywhere := func(dir, name string, at func(n int)) {
 		whole := filetest.Read(t, m.path(name))
 		for n := range whole {
+			if near := min(n, len(whole)-n); near > 32 && n%97 != 0 && n%thorough.Of(8, 1) != 0 {
+				continue
+			}
 			filetest.Write(t, m.path(name), whole[:n])
 			readAll(t, dir, lerobot.Options{})
 			if n%97 == 0 {

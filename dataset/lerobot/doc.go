@@ -12,7 +12,7 @@
 // The columns timestamp, frame_index, episode_index, index and task_index are no streams: they provide the clock and the task, and
 // are checked. If the task changes within an episode, task_index is a stream too, with indices into Info.Tasks. A text that is
 // equal in all rows is an attribute. A text that changes has a line for each change, for example "7: lift the cup" from row 7 on.
-// Other columns are left out with a note.
+// Other columns are left out with a note. With Options.Lists, the language columns are Episode.Lists, which package write takes.
 //
 // LeRobot writes timestamps as frame_index/fps in float32. The clock is therefore round(frame_index*1e9/fps) ns, which is exact. If
 // an episode's timestamps differ from this by more than 0.1 ms, LeRobot's own tolerance, and by more than float32 rounding, they

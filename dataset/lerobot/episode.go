@@ -104,6 +104,12 @@ func (r *reader) column(ctx context.Context, first *parquet.File, name string) e
 		return r.video(ctx, name)
 	case c.Kind == parquet.Images, c.Kind == parquet.Texts && c.Rank == 0 && f != nil && f.DType == "image":
 		return r.images(ctx, name, f)
+	case r.set.opt.Lists && slices.Contains(layout.Language, name):
+		v, err := r.values(ctx, name)
+		if v != nil {
+			r.e.Lists = append(r.e.Lists, dataset.ListStream{Name: name, Times: r.times, Rows: v.Lists})
+		}
+		return err
 	case c.Kind == parquet.Other:
 		r.leave(name, r.rows, dataset.CodeValueType, dataset.Detail{Got: c.Type})
 		return nil

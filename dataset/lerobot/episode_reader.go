@@ -10,6 +10,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/openfiles"
+	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
 	"github.com/robocache/robocache/internal/parquet"
 	"github.com/robocache/robocache/tensor"
 )
@@ -74,7 +75,7 @@ func (r *reader) leave(name string, count int, code dataset.Code, d dataset.Deta
 
 // values reads a column over all runs. What is broken is counted and gives nil.
 func (r *reader) values(ctx context.Context, name string) (*parquet.Values, error) {
-	v := &parquet.Values{}
+	v := &parquet.Values{AsLists: r.set.opt.Lists && slices.Contains(layout.Language, name)}
 	typ := ""
 	for _, at := range r.of.runs {
 		f, err := r.file(at)

@@ -1,6 +1,8 @@
 package lerobot_test
 
 import (
+	"github.com/robocache/robocache/internal/test/thorough"
+
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -179,6 +181,10 @@ func TestFramesOfAVideoAreThoseOfTheirRows(t *testing.T) {
 	for i := range s.Len() {
 		e := episode(t, s, i)
 		require.Len(t, e.Media, 2)
+		if i%thorough.Of(3, 1) != 0 { // tests of mp4 decode each frame of these files
+			index += e.Frames
+			continue
+		}
 		for k := range e.Media {
 			m := &e.Media[k]
 			assert.Equal(t, e.Streams[0].Nanoseconds(), m.Times)

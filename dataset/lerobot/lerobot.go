@@ -69,7 +69,7 @@ const (
 // Open opens a dataset by its folder, or by its meta/info.json. It reads the declarations and the footers of all data files, and
 // finds the rows of each episode. If the version is not 2.x or 3.x, or the storage is not Parquet, the error is
 // dataset.ErrUnsupported.
-func Open(ctx context.Context, path string, opt Options) (*Set, error) {
+func Open(ctx context.Context, path string, opt Options) (opened *Set, err error) {
 	header := storage.Join(path, "meta", "info.json")
 	root := path
 	if st, err := storage.Stat(ctx, path); err != nil {
@@ -77,6 +77,7 @@ func Open(ctx context.Context, path string, opt Options) (*Set, error) {
 	} else if !st.IsDir() {
 		header, root = path, storage.Join(storage.Dir(path), "..")
 	}
+	defer dataset.WatchedOpen(root, &opened, &err)()
 	rows, err := readDataset(ctx, root, header, opt)
 	if err != nil {
 		return nil, err

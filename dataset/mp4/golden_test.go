@@ -214,7 +214,7 @@ func TestDecodedFramesAreThoseOfFFmpeg(t *testing.T) {
 			check(0, v.Len())
 			step := thorough.Of(23, 11)
 			if strings.Contains(name, "open") || strings.Contains(name, "refresh") {
-				step = thorough.Of(7, 3) // key frames that do not do for all that follow
+				step = thorough.Of(13, 3) // key frames that do not do for all that follow
 			}
 			for from := 1; from < v.Len(); from += step {
 				check(from, min(from+2, v.Len()))

@@ -27,7 +27,8 @@ type File struct {
 }
 
 // Open opens a file. If it has no moov box, which ffmpeg writes last, the error is a *dataset.FormatError.
-func Open(path string) (*File, error) {
+func Open(path string) (opened *File, err error) {
+	defer dataset.WatchedOpen(path, &opened, &err)()
 	file, err := storage.Open(context.Background(), path)
 	if err != nil {
 		return nil, err

@@ -71,6 +71,9 @@ func TestEveryDecodedFrameIsTheFrameThatWasAskedFor(t *testing.T) {
 	thorough.SkipRace(t, thorough.OneRoutine)
 	needFFmpeg(t)
 	for name, first := range spelling {
+		if first > 0 && !thorough.Long {
+			continue // more frames of the camera that file-000 is of
+		}
 		t.Run(name, func(t *testing.T) {
 			v := openVideo(t, shared(t, name))
 			m := dataset.Media{Name: "camera", Times: v.Times(), Encoding: v.Codec, Width: v.Width, Height: v.Height, Source: v}
@@ -81,7 +84,7 @@ func TestEveryDecodedFrameIsTheFrameThatWasAskedFor(t *testing.T) {
 				i++
 			}
 			assert.Equal(t, v.Len(), i)
-			for _, i := range []int{0, 1, 2, 3, 100, 101, v.Len() - 2, v.Len() - 1} {
+			for _, i := range []int{0, 3, 101, v.Len() - 1, 1, 2, 100, v.Len() - 2}[:thorough.Of(4, 8)] {
 				frame, err := m.Decode(context.Background(), i)
 				require.NoError(t, err)
 				assert.Equal(t, first+i, spelled(t, frame))

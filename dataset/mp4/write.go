@@ -2,6 +2,7 @@ package mp4
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -135,7 +136,7 @@ func (w *Writer) Append(ctx context.Context, t *Track, from, to int) (first int,
 
 // copy writes a sample's bytes.
 func (w *Writer) copy(ctx context.Context, t *Track, s sample) error {
-	if w.err = ctx.Err(); w.err != nil {
+	if w.err = cmp.Or(w.err, ctx.Err()); w.err != nil {
 		return w.err
 	}
 	b, err := t.file.read("frame", s.at, int64(s.size))

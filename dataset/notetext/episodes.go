@@ -61,18 +61,32 @@ func who(n *dataset.EpisodeNote, episodes int) string {
 	return fmt.Sprintf("episode %s and %d more: ", n.Episode, n.Episodes-1)
 }
 
-// EpisodeEntry is a note about several episodes in the command line's JSON.
+// EpisodeEntry is an entry of the list notes in the JSON of the command line. Its text begins with the subject, as a line on standard error does.
 type EpisodeEntry struct {
 	Entry
-	Episode  string `json:"episode"`  // the first; empty if the note concerns the whole dataset
-	Episodes int    `json:"episodes"` // how many episodes have it
+	Episode  string `json:"episode"`           // the first; empty if the note is about the dataset as a whole
+	First    int    `json:"first"`             // the number of the first
+	Episodes int    `json:"episodes"`          // that have it
+	Dataset  int    `json:"dataset,omitempty"` // the index of the dataset, if there are several
 }
 
-// EpisodeEntries returns an entry for each note. The list is never nil.
+// ofWhole returns notes about a recording or dataset as a whole.
+func ofWhole(notes dataset.Notes) []dataset.EpisodeNote {
+	list := make([]dataset.EpisodeNote, len(notes))
+	for i, n := range notes {
+		list[i].Note = n
+	}
+	return list
+}
+
+// NoteEntries returns the entries of notes about a recording or dataset as a whole.
+func NoteEntries(notes dataset.Notes) []EpisodeEntry { return EpisodeEntries(ofWhole(notes)) }
+
+// EpisodeEntries returns the entries of notes, an empty list if there are none.
 func EpisodeEntries(list []dataset.EpisodeNote) []EpisodeEntry {
 	entries := []EpisodeEntry{}
 	for _, n := range list {
-		e := EpisodeEntry{EntryOf(n.Note), n.Episode, n.Episodes}
+		e := EpisodeEntry{Entry: EntryOf(n.Note), Episode: n.Episode, First: n.Number, Episodes: n.Episodes}
 		e.Text = beginnings[n.Note.Code.Class()] + Line(n.Note)
 		entries = append(entries, e)
 	}

@@ -6,25 +6,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// Reason is a note in JSON lists with names and reasons.
-type Reason struct {
-	Name     string       `json:"name"`
-	Reason   string       `json:"reason"`
-	Episodes int          `json:"episodes,omitempty"` // how many episodes have it
-	Code     dataset.Code `json:"code"`
-}
-
-// Reasons returns an entry for each note. The list is never nil.
-func Reasons(notes dataset.Notes) []Reason {
-	list := make([]Reason, len(notes))
-	for i, n := range notes {
-		list[i] = Reason{Name: n.Subject, Reason: Text(n), Code: n.Code}
-	}
-	return list
-}
-
-// LeftOutLines returns a line for each different sentence among the notes in ClassLeftOut, with all subjects. Example: "left out,
-// no samples: /imu, /odom".
+// LeftOutLines returns a line for each sentence of notes of ClassLeftOut, with their subjects: "left out, no samples: /imu, /odom".
 func LeftOutLines(notes dataset.Notes) (lines []string) {
 	for _, group := range dataset.Grouped(notes.Of(dataset.ClassLeftOut), func(n *dataset.Note) string { return Text(*n) }) {
 		line := "left out, " + Text(group[0]) + ": " + group[0].Subject

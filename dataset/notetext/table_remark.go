@@ -94,6 +94,8 @@ var remarkTexts = map[dataset.Code]string{
 	dataset.CodeFramesJPEG:       "the frames of a video are images in JPEG of quality {got}",
 	dataset.CodeFramesEncoded:    "its frames are encoded as {got}",
 	dataset.CodeFramesMoved:      "frames of a copied video were moved to the times of their rows",
+	dataset.CodeEventsMoved:      "the events of {count row} are in the first row after, because their own was not written",
+	dataset.CodeListTimes:        "timestamps in the lists of {count row} count from {got} s before the first row that was written",
 	dataset.CodeNameUnused:       "a name is given for {subject}, and there is no such stream or camera",
 	dataset.CodeModalityDiffers:  "left out: meta/modality.json: the inputs have not the same",
 	dataset.CodeModalityUnread:   modality + "{cause}",

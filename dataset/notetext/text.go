@@ -54,29 +54,28 @@ var beginnings = map[dataset.Class]string{dataset.ClassDamage: "lost: ", dataset
 // Lines returns a line for each different sentence, in the order of the notes, with all subjects. Example: "messages without a
 // header have the clock log: /imu, /odom".
 func Lines(notes dataset.Notes) []string {
-	list := make([]dataset.EpisodeNote, len(notes))
-	for i, n := range notes {
-		list[i].Note = n
-	}
-	lines := make([]string, 0, len(list))
-	for _, g := range Groups(list) {
+	lines := []string{}
+	for _, g := range Groups(ofWhole(notes)) {
 		lines = append(lines, g.Line)
 	}
 	return lines
 }
 
-// Entry is a note in the command line's JSON. Lists such as left_out embed it in their entries.
+// Entry is a note in JSON for users. Programs select notes by class and code; people read the text.
 type Entry struct {
-	Code    dataset.Code `json:"code"`
-	Subject string       `json:"subject"`
-	Count   int          `json:"count"`
-	Row     *int         `json:"row"` // from 0; null if the note has no row
-	Text    string       `json:"text"`
+	Class   dataset.Class `json:"class"`
+	Code    dataset.Code  `json:"code"`
+	Subject string        `json:"subject"`
+	Count   int           `json:"count"`
+	Of      int           `json:"of,omitempty"`    // the number of all elements, if Count is a part of them
+	Bytes   int64         `json:"bytes,omitempty"` // the size of the elements in the file
+	Row     *int          `json:"row"`             // from 0; null if the note is about no row
+	Text    string        `json:"text"`
 }
 
 // EntryOf returns the entry for a note.
 func EntryOf(n dataset.Note) Entry {
-	e := Entry{Code: n.Code, Subject: n.Subject, Count: n.Count, Text: Text(n)}
+	e := Entry{Class: n.Code.Class(), Code: n.Code, Subject: n.Subject, Count: n.Count, Of: n.Of, Bytes: n.Bytes, Text: Text(n)}
 	if i, ok := n.Row.Index(); ok {
 		e.Row = &i
 	}

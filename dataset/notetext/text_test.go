@@ -59,5 +59,5 @@ func TestLinesNameTheEpisodes(t *testing.T) {
 	}
 	lines := EpisodeLines(list, 30)
 	assert.Equal(t, "8 remarks more of recordings", lines[len(lines)-1])
-	assert.Equal(t, EpisodeEntry{Entry{Code: "x", Subject: "/a", Text: "/a: no header"}, "e0", 3}, EpisodeEntries(list)[0])
+	assert.Equal(t, EpisodeEntry{Entry: Entry{Code: "x", Subject: "/a", Text: "/a: no header"}, Episode: "e0", Episodes: 3}, EpisodeEntries(list)[0])
 }

@@ -334,7 +334,7 @@ func TestEveryByteOfWhatDescribesADatasetMayBeWrong(t *testing.T) {
 	require.NoError(t, err)
 	for _, name := range []string{infoFile, featuresFile} {
 		path, b := filepath.Join(dir, name), []byte(files[name])
-		for i := range b {
+		for i := 0; i < len(b); i += thorough.Of(5, 1) {
 			x := []byte{0x01, 0x80, 0xff}[i%3]
 			b[i] ^= x
 			filetest.Write(t, path, b)
@@ -357,7 +357,10 @@ func TestEveryByteOfARecordMayBeWrong(t *testing.T) {
 	require.NoError(t, err)
 	data := shard[headSize : headSize+binary.LittleEndian.Uint64(shard)]
 	for i := range data {
-		for _, x := range []byte{0x01, 0x02, 0x80, 0xff} {
+		for k, x := range []byte{0x01, 0x02, 0x80, 0xff} {
+			if (i+k)%thorough.Of(4, 1) != 0 {
+				continue
+			}
 			data[i] ^= x
 			sound(t, features, data)
 			data[i] ^= x

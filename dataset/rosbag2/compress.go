@@ -14,6 +14,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/internal/memory"
 	"github.com/robocache/robocache/storage"
 )
 
@@ -123,6 +124,9 @@ func decompressMessage(z *zstd.Decoder, data, into []byte) ([]byte, error) {
 	if most := uint64(len(data)) * blockGrowth; head.HasFCS && head.FrameContentSize > min(most, mostMessage) {
 		return nil, &dataset.FormatError{Format: "rosbag2", Offset: -1, Kind: dataset.ErrTooLarge, Msg: "decompressed message",
 			Got: fmt.Sprintf("%d bytes of %d", head.FrameContentSize, len(data))}
+	}
+	if err := memory.Check("message", int64(head.FrameContentSize), int64(len(data))); err != nil {
+		return nil, err
 	}
 	out, err := z.DecodeAll(data, into[:0])
 	if err != nil {

@@ -1,6 +1,8 @@
 package ulog
 
 import (
+	"github.com/robocache/robocache/internal/test/thorough"
+
 	"encoding/binary"
 	"math/rand/v2"
 	"slices"
@@ -22,7 +24,7 @@ func TestBytesMissingFromARealLogCostTheSamplesThere(t *testing.T) {
 	first := slices.IndexFunc(list, func(m message) bool { return m.kind == 'D' })
 	random := rand.New(rand.NewPCG(1, 2))
 	spliced, most := 0, 0
-	const trials = 60
+	trials := thorough.Of(30, 60)
 	for trial := range trials {
 		from := list[first].off + random.IntN(len(whole)-list[first].off-5000)
 		to := from + 1 + random.IntN(2000)
@@ -59,7 +61,7 @@ func TestAWrongSizeInARealLogCostsAFewSamples(t *testing.T) {
 	first := slices.IndexFunc(list, func(m message) bool { return m.kind == 'D' })
 	random := rand.New(rand.NewPCG(3, 4))
 	most := 0
-	for range 60 {
+	for range thorough.Of(30, 60) {
 		m := list[first+random.IntN(len(list)-first)]
 		data := slices.Clone(whole)
 		binary.LittleEndian.PutUint16(data[m.off:], uint16(random.Uint32()))

@@ -40,7 +40,10 @@ func create(path string) (*file, error) {
 	if err != nil {
 		return nil, named(path, err)
 	}
-	old, err := os.Stat(target)
+	old, err := fault.Stat(target)
+	if fault.Failed(err) {
+		return nil, named(path, err)
+	}
 	if err == nil && !old.Mode().IsRegular() {
 		what := "is no regular file"
 		if old.IsDir() {
@@ -95,22 +98,29 @@ func claimBeside(target string, do func(name string) error) (release func(), err
 		if err != nil {
 			return nil, err
 		}
-		held, free := hold(name)
+		held, free, err := hold(name, target)
 		if free {
 			return func() {
 				release()
 				held.Close() // of nil is an error, and nothing else
 			}, nil
 		}
-		os.RemoveAll(name) // a Sweep came between
+		os.RemoveAll(name)
 		release()
+		if err != nil {
+			return nil, err
+		}
+		// A Sweep came between.
 	}
 }
 
 // Follow returns the file that a name stands for, through symbolic links, be it there or not.
 func Follow(path string) (string, error) {
 	for range 40 {
-		st, err := os.Lstat(path)
+		st, err := fault.Lstat(path)
+		if fault.Failed(err) {
+			return "", err
+		}
 		if err != nil || st.Mode()&fs.ModeSymlink == 0 {
 			return path, nil // what is not there will be made
 		}
@@ -276,9 +286,11 @@ func renameAll(files []*file) error {
 // Check returns the error that writing a file would meet from the start: no such folder, no permission, a folder of that name. It leaves nothing, and
 // removes the temporaries that killed programs left.
 func Check(path string) error {
-	if target, err := Follow(path); err == nil {
-		sweepBeside(target)
+	target, err := Follow(path)
+	if err != nil {
+		return named(path, err)
 	}
+	sweepBeside(target)
 	f, err := create(path)
 	if err != nil {
 		return err

@@ -144,7 +144,10 @@ func (f *Folder) rename() error {
 	old := ""
 	if f.replace {
 		old = f.temporary + replaced
-		held, _ := hold(f.target) // against a Sweep
+		held, _, err := hold(f.target, f.target) // against a Sweep
+		if err != nil {
+			return named(f.path, err)
+		}
 		defer held.Close()
 		if err := os.Rename(f.target, old); errors.Is(err, fs.ErrNotExist) {
 			old = ""

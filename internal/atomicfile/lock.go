@@ -4,14 +4,17 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"syscall"
+
+	"github.com/robocache/robocache/internal/fault"
 )
 
 // ErrLocked says that another holds a lock.
 var ErrLocked = errors.New("locked")
 
 // Lock makes a file that whoever works on something holds meanwhile, and removes it at unlock, or [Abandon] does. Where another holds it, the error is [ErrLocked]; one that
-// a program has left which was killed is taken over. Where files cannot be locked, or this one not be made, as on a disk that is read alone, there is no
-// lock, and no error.
+// a program has left which was killed is taken over. Where files cannot be locked, or this one not be made for want of a folder or a permission, there is
+// no lock and no error. Any other error of the system is returned, because two programs could then write one output.
 func Lock(path string) (unlock func(), err error) {
 	none := func() {}
 	for {
@@ -24,7 +27,7 @@ func Lock(path string) (unlock func(), err error) {
 		switch {
 		case again:
 			continue
-		case errors.Is(err, ErrLocked):
+		case errors.Is(err, ErrLocked), fault.Failed(err) && !unlockable(err):
 			return nil, err
 		case err != nil:
 			return none, nil
@@ -37,9 +40,14 @@ func Lock(path string) (unlock func(), err error) {
 	}
 }
 
+// unlockable reports whether an error is that of a file that this user or its disk cannot lock.
+func unlockable(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, errors.ErrUnsupported)
+}
+
 // lock makes a file and locks it. The error is ErrLocked if another program holds the lock; again is set if that program has removed the file meanwhile.
 func lock(path string) (f *os.File, again bool, err error) {
-	f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|noFollow, 0o666)
+	f, err = fault.Call("lock", path, func() (*os.File, error) { return os.OpenFile(path, os.O_RDWR|os.O_CREATE|noFollow, 0o666) })
 	if err != nil {
 		return nil, false, err
 	}
@@ -73,21 +81,26 @@ func same(f *os.File, path string) error {
 }
 
 // hold opens and locks a temporary file or folder. The lock lasts until held is closed or the program ends; held is nil if the system cannot lock it. free
-// is false if another program holds the lock, or has removed the file.
-func hold(path string) (held *os.File, free bool) {
+// is false if another program holds the lock, or has removed the file. target is the name of the output.
+func hold(path, target string) (held *os.File, free bool, err error) {
 	for _, mode := range []int{os.O_RDWR, os.O_RDONLY} { // the first fails for a folder, and the second cannot lock on some networks
-		f, err := os.OpenFile(path, mode|noFollow, 0)
-		if err != nil {
+		f, err := fault.Call("lock", target, func() (*os.File, error) { return os.OpenFile(path, mode|noFollow, 0) })
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, false, nil
+		case fault.Failed(err) && !unlockable(err):
+			return nil, false, err
+		case err != nil:
 			continue
 		}
 		held, possible := tryLock(f)
 		if held && same(f, path) == nil {
-			return f, true
+			return f, true, nil
 		}
 		f.Close()
 		if held || possible {
-			return nil, false
+			return nil, false, nil
 		}
 	}
-	return nil, true
+	return nil, true, nil
 }

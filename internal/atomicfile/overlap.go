@@ -1,28 +1,50 @@
 package atomicfile
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/robocache/robocache/internal/fault"
 )
 
 // Overlap reports whether an output is an input, lies below it, or contains it. Symbolic and hard links are resolved, also inside an input folder if the
-// output exists. Neither path needs to exist.
-func Overlap(in, out string) bool {
-	in, out = resolved(in), resolved(out)
-	return within(in, out) || within(out, in) || linked(in, out)
+// output exists. Neither path needs to exist. The error is that of a call that failed, so that the answer is not known.
+func Overlap(in, out string) (is bool, err error) {
+	var p paths
+	in, out = p.resolved(in), p.resolved(out)
+	return p.within(in, out) || p.within(out, in) || p.linked(in, out), p.failed
+}
+
+// paths compares paths, and keeps the first error of the system.
+type paths struct{ failed error }
+
+func (p *paths) note(err error) {
+	if p.failed == nil && fault.Failed(err) {
+		p.failed = err
+	}
+}
+
+// stat returns nil if there is no file.
+func (p *paths) stat(path string) fs.FileInfo {
+	st, err := fault.Stat(path)
+	p.note(err)
+	return st
 }
 
 // resolved returns an absolute path without symbolic links, except in the end that does not exist.
-func resolved(path string) string {
-	if target, err := Follow(path); err == nil {
+func (p *paths) resolved(path string) string {
+	target, err := Follow(path)
+	if p.note(err); err == nil {
 		path = target
 	}
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs
 	}
 	for at, rest := path, ""; ; at, rest = filepath.Dir(at), filepath.Join(filepath.Base(at), rest) {
-		if real, err := filepath.EvalSymlinks(at); err == nil {
+		real, err := filepath.EvalSymlinks(at)
+		if p.note(err); err == nil {
 			return filepath.Join(real, rest)
 		}
 		if at == filepath.Dir(at) {
@@ -32,11 +54,10 @@ func resolved(path string) string {
 }
 
 // within reports whether a file is a folder, or lies below it.
-func within(folder, file string) bool {
-	is, absent := os.Stat(folder)
+func (p *paths) within(folder, file string) bool {
+	is := p.stat(folder)
 	for ; ; file = filepath.Dir(file) {
-		st, err := os.Stat(file)
-		if file == folder || err == nil && absent == nil && os.SameFile(st, is) {
+		if st := p.stat(file); file == folder || st != nil && is != nil && os.SameFile(st, is) {
 			return true
 		}
 		if file == filepath.Dir(file) {
@@ -46,16 +67,22 @@ func within(folder, file string) bool {
 }
 
 // linked reports whether a folder has a link to a file, or to a folder above it.
-func linked(folder, file string) (found bool) {
-	is, err := os.Stat(file)
-	if err != nil || !is.Mode().IsRegular() {
+func (p *paths) linked(folder, file string) (found bool) {
+	is := p.stat(file)
+	if is == nil || !is.Mode().IsRegular() {
 		return false
 	}
 	_ = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.Type()&fs.ModeSymlink == 0 && (!d.Type().IsRegular() || links(is) == 1) {
-			return nil // a folder that cannot be listed cannot be read either
+		if err == nil && d.IsDir() {
+			err = fault.Check("list", path)
 		}
-		if found = within(resolved(path), file); found {
+		if !errors.Is(err, fs.ErrPermission) { // a folder that this user cannot list cannot be read either
+			p.note(err)
+		}
+		if err != nil || d.Type()&fs.ModeSymlink == 0 && (!d.Type().IsRegular() || links(is) == 1) {
+			return nil
+		}
+		if found = p.within(p.resolved(path), file); found {
 			return filepath.SkipAll
 		}
 		return nil

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/robocache/robocache/internal/fault"
 )
 
 // Sweep removes from a folder what programs that were killed have left of files and folders that they were writing there, of names that the caller knows
@@ -30,14 +32,19 @@ func sweep(dir string, own func(name string) bool, locked bool) error {
 			continue
 		}
 		path := filepath.Join(dir, entry.Name())
-		held, free := hold(path)
+		held, free, err := hold(path, path)
 		held.Close()
+		if err != nil {
+			return named(path, err)
+		}
 		if !free || locked && held == nil {
 			continue
 		}
 		if strings.HasSuffix(path, replaced) {
 			name := filepath.Join(dir, of)
-			if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+			if _, err := fault.Lstat(name); fault.Failed(err) {
+				return named(name, err)
+			} else if err != nil {
 				if err := os.Rename(path, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 					return named(name, err)
 				}

@@ -23,7 +23,7 @@ func MkdirAll(path string) error {
 	defer temporary.Unlock()
 	var made []string
 	for dir := filepath.Clean(path); ; dir = filepath.Dir(dir) {
-		if _, err := os.Lstat(dir); err == nil || dir == filepath.Dir(dir) {
+		if _, err := os.Lstat(dir); err == nil || fault.Failed(err) || dir == filepath.Dir(dir) {
 			break
 		}
 		made = append(made, dir)

@@ -38,13 +38,18 @@ func Remarks(r *loader.Report, sentence func(dataset.Note) string) (list []strin
 			list = append(list, fmt.Sprintf("%d reasons more why episodes have no samples of a stream", len(lacking)-i))
 			break
 		}
-		who, have := "episode "+s.first.Episode, "has"
-		if s.episodes > 1 {
-			who, have = fmt.Sprintf("%s and %d more", who, s.episodes-1), "have"
-		}
-		list = append(list, fmt.Sprintf("stream %s: %s %s no samples of it (%s): in the %d windows there it has the fill value, and is not valid", s.first.Stream, who, have, sentence(s.first.Note), s.windows))
+		list = append(list, LackingLine(s.first, s.episodes, s.windows, sentence))
 	}
 	return list
+}
+
+// LackingLine returns the line about a stream without samples in some episodes, the first of which l is about.
+func LackingLine(l *loader.Lacking, episodes, windows int, sentence func(dataset.Note) string) string {
+	who, have := "episode "+l.Episode, "has"
+	if episodes > 1 {
+		who, have = fmt.Sprintf("%s and %d more", who, episodes-1), "have"
+	}
+	return fmt.Sprintf("stream %s: %s %s no samples of it (%s): in the %d windows there it has the fill value, and is not valid", l.Stream, who, have, sentence(l.Note), windows)
 }
 
 // Notes returns the notes about samples that are not finite, and about windows in gaps whose values are valid.

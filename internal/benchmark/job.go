@@ -128,7 +128,8 @@ func Sweep(n int, seed uint64, names ...string) ([]Job, error) {
 // The fields are those of the suite's job type; what is left out has the job's default, and a name is not read.
 func ReadShapes(in io.Reader) ([]Job, error) {
 	var file struct {
-		Jobs []json.RawMessage `json:"jobs"`
+		Schema json.RawMessage   `json:"schema"` // of bench --list --json
+		Jobs   []json.RawMessage `json:"jobs"`
 	}
 	if err := strict(in, &file); err != nil {
 		return nil, &InputError{"the shapes", err.Error(), `{"jobs": [{"suite": NAME, ...}]}`}

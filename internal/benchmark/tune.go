@@ -68,11 +68,13 @@ func Tune(ctx context.Context, dev *ops.Device, jobs []Job, opt Options, told fu
 		return nil, nil, &InputError{"tune", dev.Name(), "a GPU: the CPU launches no kernels"}
 	}
 	t := &tuner{device: device}
+	if t.before, _ = device.Tuned(); t.before.Unread != nil {
+		return nil, nil, t.before.Unread
+	}
 	if t.rig, err = newRig(dev, opt); err != nil {
 		return nil, nil, err
 	}
 	t.ctx = ctx
-	t.before, _ = device.Tuned()
 	defer func() { err = errors.Join(err, device.Tune(t.before), t.close()) }()
 	report = &TuneReport{Report: Report{Device: deviceOf(dev), Launch: opt.Launch.String()}}
 	report.Skipped, report.Cut, err = t.inTurn(jobs, func(k int, j Job) error {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -200,4 +201,15 @@ func TestTuneMeasures(t *testing.T) {
 			assert.Positive(t, row.HeuristicTime.Median, row.Job)
 		}
 	})
+}
+
+// What the device's table had is kept: tuning does not begin from a table that the system did not read.
+func TestTuningDoesNotReplaceATableThatWasNotRead(t *testing.T) {
+	x := newTuning(t)
+	table, _ := x.device.Tuned()
+	table.Unread = syscall.EIO
+	require.NoError(t, x.device.Tune(table))
+	_, got, err := x.run(tunedJobs(), func(int, int) float64 { return 1 })
+	assert.ErrorIs(t, err, syscall.EIO)
+	assert.Nil(t, got)
 }

@@ -53,8 +53,17 @@ func unset(ns []int64) int {
 		return 0
 	}
 	if zeros == 1 {
+		first, slow := ns[1]/strayZero, 0 // the limit of the median, and how many steps are no shorter
+		for i := 2; i < len(ns); i++ {
+			if ns[i]-ns[i-1] >= first {
+				slow++
+			}
+		}
+		if 2*slow > len(ns)-2 {
+			return 0
+		}
 		others := dataset.StatsOf(ns[1:])
-		if others.Samples > strayOthers && others.Gaps == 0 && ns[1]/strayZero > others.Median {
+		if others.Samples > strayOthers && others.Gaps == 0 && first > others.Median {
 			return 1
 		}
 		return 0

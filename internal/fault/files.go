@@ -20,6 +20,11 @@ func Stat(path string) (fs.FileInfo, error) {
 	return Call("stat", path, func() (fs.FileInfo, error) { return os.Stat(path) })
 }
 
+// Lstat is os.Lstat, as one call.
+func Lstat(path string) (fs.FileInfo, error) {
+	return Call("stat", path, func() (fs.FileInfo, error) { return os.Lstat(path) })
+}
+
 // MkdirAll is os.MkdirAll, as one call.
 func MkdirAll(path string, mode fs.FileMode) error {
 	_, err := Call("create", path, func() (_ any, err error) { return nil, os.MkdirAll(path, mode) })

@@ -41,8 +41,8 @@ func TestOpenListsEveryArrayOfAnArchive(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, path, e.Attributes.Source)
 		assert.Equal(t, []string{"imu"}, e.Names())
-		require.Len(t, found.LeftOut, 2)
-		assert.Contains(t, []dataset.Code{found.LeftOut[0].Code, found.LeftOut[1].Code}, dataset.CodeClockArray)
+		require.Len(t, found.Notes.List, 2)
+		assert.Contains(t, []dataset.Code{found.Notes.List[0].Note.Code, found.Notes.List[1].Note.Code}, dataset.CodeClockArray)
 		assert.NoError(t, d.Close())
 	}
 }
@@ -108,8 +108,8 @@ func TestArraysThatCommandsTakeAreNamed(t *testing.T) {
 	found, _, err := Look(context.Background(), path, d, Options{Episode: -1})
 	require.NoError(t, err)
 	codes := map[string]dataset.Code{}
-	for _, l := range found.LeftOut {
-		codes[l.Name] = l.Code
+	for _, l := range found.Notes.List {
+		codes[l.Note.Subject] = l.Note.Code
 	}
 	assert.Equal(t, map[string]dataset.Code{"imu": dataset.CodeOtherArray, "times": dataset.CodeBatchArray, "values": dataset.CodeBatchArray, "lengths": dataset.CodeBatchArray,
 		"points": dataset.CodeCloudArray, "notes.txt": dataset.CodeNotArray}, codes)

@@ -92,6 +92,9 @@ func Look(ctx context.Context, path string, d dataset.Dataset, opt Options) (*Re
 	}
 	found := reportOf(path, opt.Episode >= 0, d, &sum, firsts)
 	found.Problems = append(found.Problems, unread...)
+	for _, l := range sum.LeftOut {
+		notes.List = append(notes.List, dataset.EpisodeNote{Note: l.Note, Episodes: l.Episodes})
+	}
 	for i := range sum.Streams {
 		if s := &sum.Streams[i]; s.Lossy > 0 {
 			notes.Join(dataset.EpisodeNote{Note: dataset.Note{Code: dataset.CodeIntegersRounded, Subject: s.Name, Count: s.Lossy, Detail: dataset.Detail{Got: s.DType}}})

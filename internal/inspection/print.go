@@ -8,6 +8,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/printed"
 	"github.com/robocache/robocache/internal/text"
 )
@@ -62,8 +64,10 @@ func (f *Report) Print(w io.Writer, columns bool) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	for _, l := range f.LeftOut {
-		fmt.Fprintf(w, "left out: %s%s\n", printed.Text(l.Name+", "+l.Text), in(l.Episodes))
+	for _, l := range f.Notes.List {
+		if l.Note.Code.Class() == dataset.ClassLeftOut {
+			fmt.Fprintf(w, "left out: %s%s\n", printed.Text(l.Note.Subject+", "+notetext.Text(l.Note)), in(l.Episodes))
+		}
 	}
 	for i, p := range f.Problems {
 		if i == MostRemarks {

@@ -27,11 +27,10 @@ type Report struct {
 	Media      []Media           `json:"media"`
 	Clouds     []Clouds          `json:"clouds"`
 	Tasks      []string          `json:"tasks"`
-	LeftOut    []leftOut         `json:"left_out"`
 	Problems   []Problem         `json:"problems"`
 	LostBytes  int64             `json:"lost_bytes"` // of broken files that were read all the same
 	Plot       string            `json:"plot,omitempty"`
-	// Notes are choices of readers, and damage. Package notetext has their sentences.
+	// Notes are damage, choices of readers, and data that no stream has. Package notetext has their sentences.
 	Notes dataset.EpisodeNotes `json:"-"`
 }
 
@@ -57,14 +56,6 @@ type Episode struct {
 type Problem struct {
 	Where string `json:"where"`
 	What  string `json:"what"`
-	notetext.Entry
-}
-
-// leftOut is a note in the list left_out.
-type leftOut struct {
-	Name     string `json:"name"`
-	Reason   string `json:"reason"`
-	Episodes int    `json:"episodes,omitempty"` // that have it
 	notetext.Entry
 }
 
@@ -125,7 +116,6 @@ func reportOf(path string, one bool, d dataset.Dataset, sum *dataset.Summary, fi
 		Path: path, Name: d.Name(), Format: d.Format(), Version: info.Version, Episodes: d.Len(), Rate: info.Rate, RateFrom: info.RateFrom,
 		Clock: info.Clock, Clocks: info.Clocks, Attributes: info.Attributes, LostBytes: sum.LostBytes,
 		Splits: []Split{}, Features: Features(&info), Streams: []Stream{}, Media: []Media{}, Clouds: []Clouds{}, Tasks: info.Tasks,
-		LeftOut: []leftOut{},
 	}
 	f.Shortest, f.Longest = sum.Shortest, sum.Longest
 	switch {
@@ -159,10 +149,6 @@ func reportOf(path string, one bool, d dataset.Dataset, sum *dataset.Summary, fi
 			line.Columns = []Column{}
 		}
 		f.Clouds = append(f.Clouds, line)
-	}
-	for _, l := range sum.LeftOut {
-		entry := notetext.EntryOf(l.Note)
-		f.LeftOut = append(f.LeftOut, leftOut{l.Subject, entry.Text, l.Episodes, entry})
 	}
 	f.Problems = Problems(append(info.Notes, sum.Notes...))
 	return f

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/robocache/robocache/dataset"
 )
@@ -32,6 +33,7 @@ type Column struct {
 	leaf  *leaf // of numbers and texts
 	bytes *leaf // of images
 	paths *leaf
+	lists *Lists // without rows; nil if it cannot be read
 }
 
 // Integer reports whether the values are whole numbers or truth values.
@@ -39,12 +41,15 @@ func (c *Column) Integer() bool {
 	return c.Kind == Numbers && (c.Type == "bool" || isWhole(c.Type))
 }
 
-// newColumn returns the column of a field. A structure with one member counts as that member.
-func newColumn(f *handle, field *parquet.Column) *Column {
+// newColumn returns the column of a field, with the elements of its schema. A structure with one member counts as that member.
+func newColumn(f *handle, field *parquet.Column, schema []format.SchemaElement) *Column {
 	c := &Column{Name: field.Name(), Type: "a structure", file: f}
 	below := field
 	for !below.Leaf() && len(below.Columns()) == 1 {
 		below = below.Columns()[0]
+	}
+	if below.MaxRepetitionLevel() > 0 {
+		c.lists = newLists(f, field, schema)
 	}
 	if !below.Leaf() {
 		b, p := field.Column("bytes"), field.Column("path")
@@ -110,6 +115,9 @@ func (c *Column) number(b []byte) (float64, bool) {
 
 // Read appends rows [from,to) of a row group to v. What v has is of the same column.
 func (c *Column) Read(ctx context.Context, group int, from, to int64, v *Values) error {
+	if v.AsLists {
+		return c.readLists(ctx, group, from, to, v)
+	}
 	if c.leaf == nil {
 		return c.file.bad(dataset.ErrUnsupported, -1, "column "+c.Name, c.Type, "numbers or texts", nil)
 	}

@@ -110,8 +110,11 @@ func (f *File) describe() error {
 		f.groups = append(f.groups, Group{f.rows, g.NumRows})
 		f.rows += g.NumRows
 	}
+	at := 1
 	for _, c := range f.parsed.Root().Columns() {
-		f.columns = append(f.columns, newColumn(&f.handle, c))
+		n := elements(c)
+		f.columns = append(f.columns, newColumn(&f.handle, c, meta.Schema[at:at+n]))
+		at += n
 	}
 	return nil
 }

@@ -19,6 +19,12 @@ type leaf struct {
 	name   string
 	kind   string // of its values, as Column.Type
 
+	// Of a leaf of Lists: the definition levels of an element of each list around a value, the outermost first, the highest level of a
+	// value, and the innermost group that has the leaf before it, too.
+	inner  []int
+	most   int
+	shared *parquet.Column
+
 	mu     sync.Mutex
 	chunks map[int]*chunk
 	held   keptPage
@@ -103,11 +109,7 @@ func (l *leaf) nullFree(group int) bool {
 	if meta == nil || meta.Statistics.NullCount != 0 {
 		return false
 	}
-	at := l.column.Index()
-	for _, g := range l.file.parsed.Metadata().RowGroups[:group] {
-		at += len(g.Columns)
-	}
-	return at < len(l.file.counts) && l.file.counts[at]
+	return group < len(l.file.counts) && l.column.Index() < len(l.file.counts[group]) && l.file.counts[group][l.column.Index()]
 }
 
 // chunk is the leaf's part of a row group: an optional dictionary and pages.

@@ -114,12 +114,9 @@ func cutRuns(data []byte, width, n int) ([]byte, error) {
 		if size <= 0 {
 			return nil, fmt.Errorf("runs of %d numbers, want %d", uint64(n)-left, n)
 		}
-		unit, room := uint64(1), uint64(width+7)/8
-		if head&1 != 0 {
-			unit = 8
-		}
-		length := min(head>>1, (left+unit-1)/unit) // in units
-		if unit == 8 {
+		shift, room := head&1*3, uint64(width+7)/8 // a packed run is counted in units of 8 numbers
+		length := min(head>>1, (left+1<<shift-1)>>shift)
+		if shift > 0 {
 			room = length * uint64(width)
 		}
 		if length != head>>1 { // as many bytes as before
@@ -132,7 +129,7 @@ func cutRuns(data []byte, width, n int) ([]byte, error) {
 			return nil, errors.New("a run that ends behind the page")
 		}
 		at += int(room)
-		left -= min(left, length*unit)
+		left -= min(left, length<<shift)
 	}
 	return data[:at], nil
 }

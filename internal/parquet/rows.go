@@ -69,7 +69,7 @@ func (r *rows) page(p *decodedPage) error {
 	if p.n == 0 {
 		return nil
 	}
-	if p.width == 0 {
+	if p.width == 0 || r.v.part != nil {
 		return r.slow(p)
 	}
 	count := int64(p.n / p.width)
@@ -109,7 +109,9 @@ func (r *rows) slow(p *decodedPage) error {
 			} else if r.v.Rows == r.had {
 				return r.leaf.file.bad(dataset.ErrCorrupt, -1, "page of "+r.leaf.name, "a value of no row", "one", nil)
 			}
-			if value {
+			if r.v.part != nil {
+				r.v.part.add(reps[i], defs[i], p, at, there)
+			} else if value {
 				r.v.grow()
 				if there {
 					p.appendTo(r.v, at, at+1)

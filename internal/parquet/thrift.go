@@ -172,8 +172,8 @@ func (s *skimmer) has(kind byte, path []int) (found bool, err error) {
 }
 
 // checkFooter returns an error unless a footer's lists fit into it, its columns form a tree that is not deep, and each row group can have
-// them all. counted reports of each column chunk, group after group, whether it states its number of nulls.
-func checkFooter(b []byte) (counted []bool, err error) {
+// them all. counted reports of each column chunk of each row group whether it states its number of nulls.
+func checkFooter(b []byte) (counted [][]bool, err error) {
 	s := &skimmer{b: b}
 	elements, groups := 0, 0
 	var open []int64 // how many columns are still to come, of each group of columns that is open
@@ -193,6 +193,7 @@ func checkFooter(b []byte) (counted []bool, err error) {
 				continue
 			}
 			if id == 4 {
+				var group []bool
 				err = s.structure(func(id int, kind byte) error {
 					if id != 1 || kind != kindList {
 						return s.skip(kind, 0, false)
@@ -201,10 +202,11 @@ func checkFooter(b []byte) (counted []bool, err error) {
 					for ; err == nil && n > 0; n-- {
 						var found bool
 						found, err = s.has(kind, nullCount)
-						counted = append(counted, found)
+						group = append(group, found)
 					}
 					return err
 				})
+				counted = append(counted, group)
 				continue
 			}
 			children := int64(0)

@@ -1,7 +1,5 @@
 package parquet
 
-import ()
-
 // Values are rows of a column. The values of all rows stand one after the other in one of the lists: Float32 and Float64 of columns of that
 // type, Float32 of float16 too, Int64 of whole numbers and truth values, Texts of texts.
 type Values struct {
@@ -14,10 +12,17 @@ type Values struct {
 	Texts   []string
 	Images  []Image // of a Writer; Column.Images reads them
 	Nulls   []int   // which values are null, in order: NaN, 0 or empty
+
+	AsLists bool   // Read makes Lists
+	Lists   *Lists // rows of such a column
+	part    *listPart
 }
 
 // Len returns the number of values.
 func (v *Values) Len() int {
+	if v.part != nil {
+		return v.part.values
+	}
 	return len(v.Float32) + len(v.Float64) + len(v.Int64) + len(v.Texts)
 }
 

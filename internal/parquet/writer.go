@@ -47,6 +47,17 @@ const (
 func NewWriter(out io.Writer, fields []Field, metadata map[string]string) *Writer {
 	schema := schemaOf(fields)
 	w := &Writer{fields: fields, out: bufio.NewWriterSize(out, buffered), meta: emptyMetadata(schema), paths: schema.Columns()}
+	at := 1
+	for _, c := range fields { // the library changes types of lists
+		n := 1 + 2*c.depth()
+		switch {
+		case c.Lists != nil:
+			n = copy(w.meta.Schema[at:], c.Lists.schema)
+		case c.Type == "image":
+			n += 2
+		}
+		at += n
+	}
 	for _, k := range slices.Sorted(maps.Keys(metadata)) { // so that equal files have equal bytes
 		w.SetMetadata(k, metadata[k])
 	}
@@ -100,6 +111,12 @@ func (w *Writer) WriteGroup(n int, data []Values) error {
 	}
 	group := format.RowGroup{NumRows: int64(n), FileOffset: w.size, Ordinal: int16(w.Groups())}
 	for i, c := range w.fields {
+		if c.Lists != nil {
+			if w.err = w.writeLists(c, data[i].Lists.Rows, &group); w.err != nil {
+				return w.err
+			}
+			continue
+		}
 		for k, d := range leavesOf(c.Type, &data[i]) {
 			want := n * c.width()
 			if c.Ragged {
@@ -115,15 +132,48 @@ func (w *Writer) WriteGroup(n int, data []Values) error {
 			if w.err != nil {
 				return w.err
 			}
-			chunk.MetaData.PathInSchema = w.paths[len(group.Columns)]
-			group.Columns = append(group.Columns, chunk)
-			group.TotalByteSize += chunk.MetaData.TotalUncompressedSize
-			group.TotalCompressedSize += chunk.MetaData.TotalCompressedSize
+			w.add(&group, chunk)
 		}
 	}
 	w.meta.RowGroups = append(w.meta.RowGroups, group)
 	w.meta.NumRows += int64(n)
 	return nil
+}
+
+// add adds a column chunk to a row group.
+func (w *Writer) add(group *format.RowGroup, chunk format.ColumnChunk) {
+	chunk.MetaData.PathInSchema = w.paths[len(group.Columns)]
+	group.Columns = append(group.Columns, chunk)
+	group.TotalByteSize += chunk.MetaData.TotalUncompressedSize
+	group.TotalCompressedSize += chunk.MetaData.TotalCompressedSize
+}
+
+// writeLists writes a column of lists of structures, which the library encodes in memory.
+func (w *Writer) writeLists(c Field, rows []ListRow, group *format.RowGroup) error {
+	var b bytes.Buffer
+	out := parquet.NewWriter(&b, schemaOf([]Field{c}), parquet.DataPageVersion(1))
+	for _, row := range rows {
+		if _, err := out.WriteRows([]parquet.Row{slices.Concat(row...)}); err != nil {
+			return err
+		}
+	}
+	if err := out.Close(); err != nil {
+		return err
+	}
+	for _, chunk := range out.File().Metadata().RowGroups[0].Columns {
+		m := &chunk.MetaData
+		if m.Type < 0 { // the library's type of nulls
+			m.Type = format.Int32
+		}
+		at := m.DataPageOffset
+		if m.DictionaryPageOffset > 0 {
+			at, m.DictionaryPageOffset = m.DictionaryPageOffset, w.size
+		}
+		m.DataPageOffset += w.size - at
+		w.write(b.Bytes()[at : at+m.TotalCompressedSize])
+		w.add(group, format.ColumnChunk{MetaData: *m})
+	}
+	return w.err
 }
 
 // writeLeaf writes n rows of a column of the file, one of those of column c. lengths are those of its rows, if it is Ragged. images is set

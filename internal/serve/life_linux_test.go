@@ -240,7 +240,7 @@ func TestTheChildDoesNotGrowWithRequests(t *testing.T) {
 	resample := object{"op": "resample", "clock": object{"start": 0, "rate": 1e9, "count": 100}, "tensors": object{
 		"Src": c.put(of(ramp(500, 1), 100, 5)), "SrcTimes": c.put(of(ticks(100, 1), 100)), "Dst": c.place(tensor.F32, 100, 5)}}
 	work := func() {
-		for range 500 {
+		for range thorough.Of(250, 500) {
 			c.good("compute", object{"request": voxels})
 			c.good("compute", object{"request": resample})
 			c.bad("compute", object{"request": object{"op": "none"}})

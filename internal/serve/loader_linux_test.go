@@ -292,7 +292,7 @@ func TestALoaderReportsMeanwhile(t *testing.T) {
 		c.good("report", nil, &got)
 	}
 	assert.Positive(t, got.Waits["bytes"])
-	for _, name := range []string{"left_out", "streams", "cameras", "mixture"} {
+	for _, name := range []string{"notes", "streams", "cameras", "mixture"} {
 		assert.IsType(t, []any{}, got.Report[name], name)
 	}
 }

@@ -17,10 +17,10 @@ import (
 
 // loading is the loader of a connection. It draws into slots, or it is recorded and replayed on a GPU.
 type loading struct {
-	source  *batching.Source
-	plan    align.Plan
-	loader  *loader.Loader
-	remarks []string
+	source *batching.Source
+	plan   align.Plan
+	loader *loader.Loader
+	notes  dataset.Notes // of opening the datasets
 }
 
 // openLoading opens the datasets of a request for a loader.
@@ -33,7 +33,7 @@ func openLoading(ctx context.Context, c *Conn, ask *loaderRequest) (*loading, er
 		return nil, &loaderError{err}
 	}
 	l := &loading{}
-	watch := batching.Watch{Note: func(n dataset.Note) { l.remarks = append(l.remarks, notetext.Line(n)) }}
+	watch := batching.Watch{Note: func(n dataset.Note) { l.notes.Add(n) }}
 	if l.source, err = batching.Open(ctx, &ask.Request, watch); err != nil {
 		return nil, &loaderError{err}
 	}
@@ -62,21 +62,7 @@ func LoaderLines(r *loader.Report) []string {
 // drawnReport is a loader's report with the sentences of its notes.
 type drawnReport struct {
 	loader.Report
-	DrawnNotes
-	Entries []notetext.EpisodeEntry `json:"said"`
-}
-
-// DrawnNotes are the notes of a loader's report in JSON.
-type DrawnNotes struct {
-	LeftOut []notetext.Reason `json:"left_out"` // episodes that the plan cannot use
-	Lacks   []Lacking         `json:"lacking"`  // episodes without samples of a stream
-}
-
-// Lacking is a stream without samples in an episode, with the sentence of its note.
-type Lacking struct {
-	loader.Lacking
-	Reason string       `json:"reason"`
-	Code   dataset.Code `json:"code"`
+	Entries []notetext.EpisodeEntry `json:"notes"`
 }
 
 // Skipped is an episode that cannot be read.
@@ -86,13 +72,18 @@ type Skipped struct {
 	Code   dataset.Code `json:"code"`
 }
 
-// NotesOf returns the notes of a loader's report in JSON.
-func NotesOf(r *loader.Report) DrawnNotes {
-	d := DrawnNotes{LeftOut: notetext.Reasons(r.Notes), Lacks: []Lacking{}}
+// LoaderEntries returns the notes of a loader's report: those of the recordings, episodes that the plan cannot use, streams without samples in an episode,
+// with the number of its windows as the count, and samples that are not finite.
+func LoaderEntries(r *loader.Report) []notetext.EpisodeEntry {
+	list := append(notetext.EpisodeEntries(r.EpisodeNotes), notetext.NoteEntries(r.Notes)...)
 	for _, l := range r.Lacking {
-		d.Lacks = append(d.Lacks, Lacking{l, notetext.Text(l.Note), l.Note.Code})
+		n := l.Note
+		n.Subject, n.Count = l.Stream, l.Windows
+		e := notetext.EpisodeEntry{Entry: notetext.EntryOf(n), Episode: l.Episode, Episodes: 1, Dataset: l.Dataset}
+		e.Text = batching.LackingLine(&l, 1, l.Windows, notetext.Text)
+		list = append(list, e)
 	}
-	return d
+	return append(list, notetext.NoteEntries(batching.Notes(r))...)
 }
 
 // SkippedOf returns the episodes that the notes are about.
@@ -105,11 +96,11 @@ func SkippedOf(notes dataset.Notes) []Skipped {
 	return list
 }
 
-func reportOf(l *loader.Loader) drawnReport {
-	r := batching.Listed(l.Report())
-	d := drawnReport{r, NotesOf(&r), notetext.EpisodeEntries(r.EpisodeNotes)}
-	for i := range d.LeftOut {
-		d.LeftOut[i].Reason = byArguments.Replace(d.LeftOut[i].Reason)
+func (l *loading) report() drawnReport {
+	r := batching.Listed(l.loader.Report())
+	d := drawnReport{r, append(notetext.NoteEntries(l.notes), LoaderEntries(&r)...)}
+	for i := range d.Entries {
+		d.Entries[i].Text = byArguments.Replace(d.Entries[i].Text)
 	}
 	return d
 }
@@ -131,7 +122,6 @@ type loaderReply struct {
 	Problems   []inspection.Problem  `json:"problems"` // of the datasets as a whole
 	Normalised []batching.Normalised `json:"normalised"`
 	Streams    []align.Stream        `json:"streams"` // with the names of all columns
-	Remarks    []string              `json:"remarks"`
 	// Tasks are the tasks of the episodes, in order: the text is Texts[Text] from the time From on, ns.
 	Tasks []taskReply `json:"tasks"`
 	Texts []string    `json:"texts"`
@@ -164,13 +154,9 @@ func (out *loaderReply) tasks(l *loader.Loader) {
 // describe describes the loader.
 func (l *loading) describe() loaderReply {
 	o := &l.source.Options
-	out := loaderReply{Rank: o.Rank, World: o.Ranks, Batch: o.Batch, Last: o.Last.String(), Hz: l.plan.Rate, State: l.loader.StateAt(0, 0), Report: reportOf(l.loader),
-		Problems: inspection.Problems(l.source.Problems), Skipped: []Skipped{}, Rounded: map[string]int{}, Normalised: batching.NormalisedBy(l.loader, l.source.Given), Remarks: append([]string{}, l.remarks...)}
+	out := loaderReply{Rank: o.Rank, World: o.Ranks, Batch: o.Batch, Last: o.Last.String(), Hz: l.plan.Rate, State: l.loader.StateAt(0, 0), Report: l.report(),
+		Problems: inspection.Problems(l.source.Problems), Skipped: []Skipped{}, Rounded: map[string]int{}, Normalised: batching.NormalisedBy(l.loader, l.source.Given)}
 	out.tasks(l.loader)
-	out.Remarks = append(out.Remarks, LoaderLines(&out.Report.Report)...)
-	for _, n := range out.Report.LeftOut {
-		out.Remarks = append(out.Remarks, fmt.Sprintf("episode %s is left out: %s", n.Name, n.Reason))
-	}
 	for _, s := range l.source.Stores {
 		out.Skipped = append(out.Skipped, SkippedOf(s.Skipped)...)
 		for _, p := range s.Streams {
@@ -291,7 +277,7 @@ func reportLoader(_ context.Context, c *Conn, r *Request, _ Do) (*Reply, error) 
 		return nil, noLoader(r)
 	}
 	w := l.loader.Waits()
-	return &Reply{Value: map[string]any{"report": reportOf(l.loader), "waits": map[string]any{
+	return &Reply{Value: map[string]any{"report": l.report(), "waits": map[string]any{
 		"frames_seconds": w.Frames.Seconds(), "shards_seconds": w.Shards.Seconds(), "slots_seconds": w.Slots.Seconds(), "reading_seconds": w.Reading.Seconds(), "bytes": w.Bytes, "shards": w.Read,
 	}}}, nil
 }

@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/robocache/robocache/align"
@@ -43,8 +44,7 @@ type aligned struct {
 // alignReport is a report with the sentences of its notes.
 type alignReport struct {
 	*align.Report
-	Remarks []string          `json:"remarks"`
-	LeftOut []notetext.Reason `json:"left_out"`
+	Entries []notetext.EpisodeEntry `json:"notes"`
 }
 
 type alignedStream struct {
@@ -84,8 +84,9 @@ func alignRecording(ctx context.Context, c *Conn, r *Request, q alignRequest) (*
 	var text strings.Builder
 	text.WriteString(out.Report.String())
 	notes := out.Report.Notes
-	out.Report.LeftOut, out.Report.Remarks = notetext.Reasons(notes.Of(dataset.ClassLeftOut)), notetext.Lines(notes.Of(dataset.ClassDamage, dataset.ClassRemark))
-	for _, line := range append(notetext.LeftOutLines(notes), out.Report.Remarks...) {
+	others := notes.Of(dataset.ClassDamage, dataset.ClassRemark)
+	out.Report.Entries = notetext.NoteEntries(slices.Concat(notes.Of(dataset.ClassLeftOut), others))
+	for _, line := range append(notetext.LeftOutLines(notes), notetext.Lines(others)...) {
 		text.WriteString(printed.Text(byArguments.Replace(line)) + "\n")
 	}
 	out.Text = text.String()

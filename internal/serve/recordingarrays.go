@@ -107,7 +107,6 @@ type episodeReply struct {
 	LeftOut    []sentLeftOut     `json:"left_out"`
 	Dropouts   []sentDropout     `json:"dropouts"`
 	Damage     []sentDamage      `json:"damage"`
-	Remarks    []string          `json:"remarks"`
 	Notes      []notetext.Entry  `json:"notes"` // all of the reader
 	// Columns are the recording's column lists after the first Known.
 	Columns [][]inspection.Column `json:"columns"`
@@ -161,7 +160,7 @@ func readEpisode(ctx context.Context, c *Conn, r *Request, q episodeRequest) (*R
 	var a arrays
 	out := episodeReply{Number: rec.info.Number(q.Episode), Name: e.Name, Frames: e.Frames, Steps: e.Steps, Source: e.Attributes.Source, Task: e.Attributes.Task,
 		Success: e.Attributes.Success, Attributes: e.Attributes.Other, Streams: []sentStream{}, Media: []sentMedia{}, Clouds: []sentClouds{}, LeftOut: leftOutOf(e), Dropouts: []sentDropout{},
-		Damage: []sentDamage{}, Remarks: notetext.Lines(e.Notes.Of(dataset.ClassRemark)), Notes: notetext.Entries(e.Notes),
+		Damage: []sentDamage{}, Notes: notetext.Entries(e.Notes),
 		Columns: [][]inspection.Column{}}
 	for i := range e.Streams {
 		s := &e.Streams[i]

@@ -295,16 +295,17 @@ func inspect(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 // InspectionReport is a report with the sentences of its notes.
 type InspectionReport struct {
 	*inspection.Report
-	Remarks []notetext.EpisodeEntry `json:"remarks"`
+	Entries []notetext.EpisodeEntry `json:"notes"`
 }
 
-// InspectionLines returns a line for each note in a report.
+// InspectionLines returns the lines of a report's notes. Print has those about data that is left out.
 func InspectionLines(r *inspection.Report) []string {
 	episodes := r.Episodes
 	if r.Episode != nil {
 		episodes = 1
 	}
-	return notetext.EpisodeLines(r.Notes.List, episodes)
+	others := slices.DeleteFunc(slices.Clone(r.Notes.List), func(n dataset.EpisodeNote) bool { return n.Note.Code.Class() == dataset.ClassLeftOut })
+	return notetext.EpisodeLines(others, episodes)
 }
 
 type statsRequest struct {

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/robocache/robocache/internal/fault"
 )
 
 // Policy is one way to launch a job: a variant, by its kernel's name, and the numbers that it leaves free. No result depends on it.
@@ -114,7 +116,9 @@ type Identity struct {
 
 // Table holds the entries for one identity. It is not changed while a backend uses it.
 type Table struct {
-	For     Identity
+	For Identity
+	// Unread is an error of the system at the file of the table, which is then empty and must not replace the file.
+	Unread  error
 	entries map[Key]Entry
 }
 
@@ -140,7 +144,7 @@ func (t *Table) Set(e Entry) { t.entries[e.Key] = e }
 func (t *Table) Drop(c Key) { delete(t.entries, c) }
 
 // Clone returns a table that may be changed.
-func (t *Table) Clone() *Table { return &Table{t.For, maps.Clone(t.entries)} }
+func (t *Table) Clone() *Table { return &Table{t.For, t.Unread, maps.Clone(t.entries)} }
 
 // Entries lists the entries in the order of their keys.
 func (t *Table) Entries() []Entry {
@@ -226,7 +230,7 @@ func Find(id Identity, cache bool) (t *Table, how string) {
 	if path == "" {
 		return nil, "the heuristic: " + why
 	}
-	f, err := os.Open(path)
+	f, err := fault.Call("open", path, func() (*os.File, error) { return os.Open(path) })
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, "the heuristic: there is no " + path
 	}
@@ -234,8 +238,12 @@ func Find(id Identity, cache bool) (t *Table, how string) {
 		t, err = read(f, id)
 		f.Close()
 	}
+	if fault.Failed(err) {
+		t = New(id)
+		t.Unread = err
+	}
 	if err != nil {
-		return nil, fmt.Sprintf("the heuristic: %s is not used: %v", path, err)
+		return t, fmt.Sprintf("the heuristic: %s is not used: %v", path, err)
 	}
 	return t, fmt.Sprintf("tuned for %d keys by %s, else the heuristic", len(t.entries), path)
 }

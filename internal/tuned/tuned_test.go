@@ -2,11 +2,16 @@ package tuned
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/fault"
 )
 
 var gpu = Identity{"NVIDIA H200", "9.0", "0123"}
@@ -72,4 +77,21 @@ func TestTablesThatDoNotFitAreRefused(t *testing.T) {
 		assert.ErrorContains(t, err, c.want, what)
 		assert.NotErrorIs(t, err, ErrStale, what)
 	}
+}
+
+// A table that the system does not read is not taken for none, because a new one would replace it.
+func TestATableThatCannotBeReadIsNoEmptyOne(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "table.json")
+	t.Setenv("ROBOCACHE_TUNED", path)
+	table, _ := some()
+	require.NoError(t, os.WriteFile(path, []byte(written(t, table)), 0o600))
+	restore := fault.Inject(func(string, string) error { return syscall.EMFILE })
+	got, how := Find(gpu, false)
+	restore()
+	assert.Contains(t, how, "the heuristic: "+path+" is not used: ")
+	require.NotNil(t, got)
+	assert.ErrorIs(t, got.Unread, syscall.EMFILE)
+	assert.Empty(t, got.Entries())
+	got, _ = Find(gpu, false)
+	assert.Equal(t, table, got)
 }

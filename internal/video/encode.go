@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/fault"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -63,7 +64,7 @@ func (e Encoding) Encode(ctx context.Context, path string, pictures iter.Seq2[*t
 	var errs tail
 	cmd.Stderr, cmd.WaitDelay = &errs, 2*time.Second
 	cmd.Env = append(cmd.Environ(), "SVT_LOG=1") // errors only
-	in, err := cmd.StdinPipe()
+	in, err := fault.Call("start", program, cmd.StdinPipe)
 	if err == nil {
 		err = cmd.Start()
 	}

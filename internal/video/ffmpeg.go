@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/fault"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -150,7 +151,7 @@ func (j *Job) start(ctx context.Context) (*process, error) {
 	p.cmd = exec.CommandContext(ctx, path, args...)
 	p.cmd.Stdin, p.cmd.Stderr = p.feed, &p.errors
 	p.cmd.WaitDelay = 2 * time.Second // a script around ffmpeg may leave it behind with the pipes
-	stdout, err := p.cmd.StdoutPipe()
+	stdout, err := fault.Call("start", path, p.cmd.StdoutPipe)
 	if err == nil {
 		err = p.cmd.Start()
 	}

@@ -151,7 +151,7 @@ func (s *Store) open(path string) error {
 		return bad(dataset.ErrCorrupt, "shard", why, "one of so many, with the episodes that are its own")
 	}
 	for _, in := range x.Streams {
-		p := Stream{Name: in.Name, Columns: in.Columns, Rounded: in.Rounded, Overflowed: in.Overflowed, Inexact: in.Inexact}
+		p := Stream{Name: in.Name, Columns: in.Columns, Rounded: in.Rounded, Overflowed: in.Overflowed, Inexact: in.Lossy + in.Inexact}
 		if s.Stream(p.Name) != nil {
 			return bad(dataset.ErrCorrupt, "stream "+in.Name, "the name twice", "each name once")
 		}

@@ -50,7 +50,8 @@ type indexStream struct {
 	Columns    []dataset.Column `json:"columns"`
 	Rounded    int              `json:"rounded,omitempty"`
 	Overflowed int              `json:"overflowed,omitempty"`
-	Inexact    int              `json:"inexact,omitempty"`
+	Lossy      int              `json:"lossy,omitempty"`
+	Inexact    int              `json:"inexact,omitempty"` // the old name of lossy, which stores on disks have
 }
 
 type indexMedia struct {
@@ -67,7 +68,7 @@ func (s *Store) index() *index {
 		Streams: []indexStream{}, Episodes: append([]Episode{}, s.Episodes...), Skipped: s.Skipped, Sources: s.Sources, Shard: s.Shard}
 	for k := range s.Streams {
 		p := &s.Streams[k]
-		x.Streams = append(x.Streams, indexStream{p.Name, p.Columns, p.Rounded, p.Overflowed, p.Inexact})
+		x.Streams = append(x.Streams, indexStream{p.Name, p.Columns, p.Rounded, p.Overflowed, p.Inexact, 0})
 	}
 	for k := range s.Media {
 		m := &s.Media[k]

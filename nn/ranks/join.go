@@ -8,7 +8,10 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
+
+	"github.com/robocache/robocache/internal/fault"
 )
 
 // JoinError says why ranks did not come together.
@@ -79,7 +82,7 @@ func (g *Group) gather(ctx context.Context, path string) error {
 	}
 	fail := func(got, want string, err error) error { return &JoinError{Path: path, Got: got, Want: want, Err: err} }
 	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := fault.MkdirAll(dir, 0o700); err != nil {
 		return fail("no folder for the socket", "one that can be made", err)
 	}
 	if err := private(dir); err != nil {
@@ -134,9 +137,13 @@ func listen(ctx context.Context, path string) (net.Listener, error) {
 		return nil, fail("a folder that cannot be locked", "one that can", err)
 	}
 	defer unlock()
-	if conn, err := net.Dial("unix", path); err == nil {
+	conn, err := dial(ctx, path)
+	if err == nil {
 		_ = conn.Close()
 		return nil, fail("a rank 0 that is there already", "one", nil)
+	}
+	if failed(err) || errors.Is(err, syscall.EAGAIN) { // as of a rank 0 whose queue is full
+		return nil, fail("a socket that cannot be looked at", "one that can", err)
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fail("something that is there already", "nothing", err)
@@ -148,9 +155,18 @@ func listen(ctx context.Context, path string) (net.Listener, error) {
 	return listener, nil
 }
 
+func dial(ctx context.Context, path string) (net.Conn, error) {
+	return fault.Call("open", path, func() (net.Conn, error) { return new(net.Dialer).DialContext(ctx, "unix", path) })
+}
+
+// failed reports whether a dial says nothing about the other end.
+func failed(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.EACCES)
+}
+
 // private makes a folder its owner's alone, which nobody else may do. A link may lead to anybody's.
 func private(dir string) error {
-	st, err := os.Lstat(dir)
+	st, err := fault.Lstat(dir)
 	if err == nil && !st.IsDir() {
 		err = errors.New("it is no folder")
 	}
@@ -196,10 +212,13 @@ func (g *Group) greet(l *link) (int, error) {
 func (g *Group) reach(ctx context.Context, path string) error {
 	fail := func(got, want string, err error) error { return &JoinError{Path: path, Got: got, Want: want, Err: err} }
 	for {
-		conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
+		conn, err := dial(ctx, path)
 		if err == nil {
 			g.links[0] = newLink(conn)
 			break
+		}
+		if failed(err) {
+			return fail("no socket", "one", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -5,11 +5,13 @@ package ranks
 import (
 	"os"
 	"syscall"
+
+	"github.com/robocache/robocache/internal/fault"
 )
 
 // lock waits until no other program has locked a folder, and locks it until unlock or the end of the program.
 func lock(dir string) (unlock func(), err error) {
-	f, err := os.Open(dir)
+	f, err := fault.Call("lock", dir, func() (*os.File, error) { return os.Open(dir) })
 	if err != nil {
 		return nil, err
 	}

@@ -8,11 +8,14 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/fault"
 )
 
 // socket is a path that is short enough for one.
@@ -231,4 +234,35 @@ func TestJoinsThatCannotBe(t *testing.T) {
 	assert.ErrorContains(t, first, "no rank 1")
 	assert.ErrorIs(t, first, context.DeadlineExceeded)
 	assert.ErrorContains(t, wrong, "got rank 1 of 2, want one of 3")
+}
+
+// A rank without a free descriptor ends at once, and rank 0 does not take the socket of another for one that was left.
+func TestARankWithoutADescriptorEnds(t *testing.T) {
+	path := socket(t)
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	l, err := net.Listen("unix", path)
+	require.NoError(t, err)
+	defer l.Close()
+	for _, op := range []string{"open", "lock", "stat", "create"} {
+		for rank := range 2 {
+			if rank == 1 && op != "open" {
+				continue // only rank 0 makes the socket
+			}
+			restore := fault.Inject(func(o, _ string) error {
+				if o == op {
+					return syscall.EMFILE
+				}
+				return nil
+			})
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			_, err := Join(ctx, path, rank, 2)
+			restore()
+			assert.NoError(t, ctx.Err(), "rank %d waits", rank)
+			cancel()
+			var bad *JoinError
+			require.ErrorAs(t, err, &bad)
+			assert.ErrorIs(t, err, syscall.EMFILE)
+			assert.FileExists(t, path)
+		}
+	}
 }

@@ -68,7 +68,7 @@ func TestEveryImage(t *testing.T) {
 			require.NoError(t, err)
 			defer dev.Close()
 			assert.Contains(t, dev.Info().Kernels, force)
-			opstest.Run(t, dev, opstest.Config{Skip: map[string]bool{"life": true, "misuse": true}})
+			opstest.Run(t, dev, opstest.Config{}, opstest.Operations...)
 		})
 	}
 }

@@ -119,11 +119,17 @@ func TestNoChoiceChangesAResult(t *testing.T) {
 			assert.NoError(t, v.queue.Close())
 			assert.NoError(t, dev.Close())
 		})
-		slow := 4
-		if simulated {
-			slow = thorough.Of(48, 24)
+		for operation, n := range map[string]int{"resample": 168, "fuse": 96} {
+			sample := opstest.NewSample(t, dev, operation)
+			for number := range n {
+				sample.Run(t, number)
+			}
 		}
-		opstest.Run(t, dev, opstest.Config{Slow: slow, Both: true, More: 2, Only: map[string]bool{"named": !simulated, "generated": true, "unaligned": !simulated, "unaligned-rounding": true, "unaligned-f32": true, "unaligned-bf16": true, "unaligned-timestamps at once": true, "fuse-generated": true, "fuse-named": true}, Skip: map[string]bool{"life": true, "misuse": true}})
+		parts := []string{"resample/small", "resample/snaps", "unaligned/rounding", "unaligned/f32", "unaligned/bf16", "unaligned/timestamps at once"}
+		if !simulated {
+			parts = []string{"resample", "unaligned", "fuse/generated"}
+		}
+		opstest.Run(t, dev, opstest.Config{}, parts...)
 		for _, kernel := range []string{"resample", "resample_f64", "resample_channels", "resample_channels_f64", "resample_curves", "resample_curves_f64", "resample_fast", "resample_small",
 			"resample_unaligned", "resample_thread_per_row", "fuse", "fuse_chunks", "fuse_fast", "fuse_unaligned", "fuse_small"} {
 			assert.GreaterOrEqual(t, v.others[kernel], 10, kernel)

@@ -23,28 +23,24 @@ import (
 // Few points are made to voxels by each algorithm that supports it, and nothing changes: by one plan after the other in turn, and by each alone.
 func TestEachWayGivesTheSameVoxels(t *testing.T) {
 	thorough.SkipRace(t, thorough.Simulates)
-	testVoxelsBy(t, "each in turn", cuda.VoxelizeInTurn, "voxel-named", "voxel-properties")
+	testVoxelsBy(t, "each in turn", cuda.VoxelizeInTurn, "voxel")
 	for _, algorithm := range cuda.VoxelAlgorithms() {
 		if algorithm != "fill" && algorithm != "write" { // which take all that they can
-			testVoxelsBy(t, algorithm, func(b backend.Backend) backend.Backend { return cuda.VoxelizeBy(b, algorithm) }, "voxel-generated")
+			testVoxelsBy(t, algorithm, func(b backend.Backend) backend.Backend { return cuda.VoxelizeBy(b, algorithm) }, "voxel/generated")
 		}
 	}
 }
 
-func testVoxelsBy(t *testing.T, name string, by func(backend.Backend) backend.Backend, simulatedGroups ...string) {
+func testVoxelsBy(t *testing.T, name string, by func(backend.Backend) backend.Backend, parts ...string) {
 	t.Run(name, func(t *testing.T) {
 		eachDevice(t, func(t *testing.T, b backend.Backend, simulated bool) {
 			dev, err := ops.NewDevice(by(b))
 			require.NoError(t, err)
 			t.Cleanup(func() { assert.NoError(t, dev.Close()) })
-			config := opstest.Config{Slow: 20, OneOf: thorough.Of(12, 4), Only: map[string]bool{}}
-			for _, group := range simulatedGroups {
-				config.Only[group] = true
-			}
 			if !simulated {
-				config = opstest.Config{Slow: 4, Only: map[string]bool{"voxel": true}, Skip: map[string]bool{"voxel-misuse": true, "voxel-life": true, "voxel-sorted": true}}
+				parts = []string{"voxel", "doubles", "large/voxels", "large/grouped"}
 			}
-			opstest.Run(t, dev, config)
+			opstest.Run(t, dev, opstest.Config{}, parts...)
 		})
 	})
 }

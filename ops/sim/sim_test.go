@@ -52,13 +52,6 @@ func memoryInUse(t testing.TB, dev *ops.Device) func() int64 {
 	}
 }
 
-// slow keeps the suite under a minute on two cores: a launch takes milliseconds here, so there are fewer repeated calls and
-// fewer generated cases, and nothing else is left out.
-const slow = 20
-
-// of is of how many of the cases made by hand one is run, where what differs is not how they are computed.
-var of = thorough.Of(4, 1)
-
 // The conformance suite, on a device as large as a GPU and on one of a single multiprocessor, which takes some ways that are else for large jobs. Together they
 // launch every kernel.
 func TestSim(t *testing.T) {
@@ -71,8 +64,6 @@ func TestSim(t *testing.T) {
 		defer mu.Unlock()
 		launches[l.Kernel]++
 	}
-	large := map[string]bool{"speculative": true, "backward-edges": true, "backward-shapes": true, "backward-dtypes": true, "unaligned-lone infinities": true, "unaligned-lone infinities in a fusion": true, "voxel-large": true, "voxel-sorted": true, "voxel-grouped": true,
-		"draw-values": true, "tally-large": true}
 	t.Run("devices", func(t *testing.T) {
 		t.Run("resample", func(t *testing.T) {
 			t.Parallel()
@@ -83,21 +74,19 @@ func TestSim(t *testing.T) {
 			require.NoError(t, err)
 			d.Watch(saw)
 			defer d.Watch(nil)
-			opstest.Run(t, dev, opstest.Config{Slow: slow, OneOf: of, Skip: map[string]bool{"misuse": true, "life": true, "fuse": true, "voxel": true, "tally-large": true,
-				"backward-generated": true}}) // TestAnyOrderOfBlocksAndWarpsGivesTheSameBits has them
+			opstest.Run(t, dev, opstest.Config{}, "resample", "unaligned", "backward", "draw", "tally")
 		})
 		t.Run("others", func(t *testing.T) {
 			t.Parallel()
 			dev, d := device(t, cudasim.Config{})
 			d.Watch(saw)
-			opstest.Run(t, dev, opstest.Config{Slow: slow, OneOf: of, Only: map[string]bool{"fuse": true, "voxel": true},
-				Skip: map[string]bool{"misuse": true, "life": true, "voxel-large": true, "voxel-sorted": true, "voxel-grouped": true}})
+			opstest.Run(t, dev, opstest.Config{}, "fuse", "voxel", "doubles")
 		})
 		t.Run("one", func(t *testing.T) {
 			t.Parallel()
 			dev, d := device(t, cudasim.Config{Multiprocessors: 1})
 			d.Watch(saw)
-			opstest.Run(t, dev, opstest.Config{Slow: slow, OneOf: of, Only: large})
+			opstest.Run(t, dev, opstest.Config{}, opstest.Few...)
 		})
 	})
 	if t.Failed() || strings.Contains(flag.Lookup("test.run").Value.String(), "/") {
@@ -115,11 +104,11 @@ func TestSim(t *testing.T) {
 // The rest counts what is allocated, and so runs beside no other test.
 func TestSimLife(t *testing.T) {
 	dev, _ := device(t, cudasim.Config{})
-	groups := map[string]bool{"misuse": true, "life": true, "*-misuse": true, "*-life": true}
-	if thorough.Raced {
-		groups = map[string]bool{"life": true}
+	parts := []string{"life"}
+	if thorough.Raced { // which follows what goroutines do
+		parts = opstest.Concurrent
 	}
-	opstest.Run(t, dev, opstest.Config{MemoryInUse: memoryInUse(t, dev), Slow: slow, Only: groups})
+	opstest.Run(t, dev, opstest.Config{MemoryInUse: memoryInUse(t, dev)}, parts...)
 }
 
 // A job that is large for its device is cut into blocks of many targets.
@@ -127,7 +116,7 @@ func TestLargeJobs(t *testing.T) {
 	thorough.SkipRace(t, thorough.Simulates)
 	t.Parallel()
 	dev, _ := device(t, cudasim.Config{Multiprocessors: 1})
-	opstest.Run(t, dev, opstest.Config{Slow: slow, Only: map[string]bool{"unaligned-f32": true, "unaligned-bf16": true, "unaligned-f16": true, "unaligned-rounding": true}})
+	opstest.Run(t, dev, opstest.Config{}, "unaligned/f32", "unaligned/bf16", "unaligned/f16", "unaligned/rounding")
 }
 
 // The older architecture's PTX gives the same bits.
@@ -136,21 +125,15 @@ func TestOlderImage(t *testing.T) {
 	t.Setenv("ROBOCACHE_KERNELS", "sm_80.ptx")
 	dev, _ := device(t, cudasim.Config{})
 	assert.Contains(t, dev.Info().Kernels, "sm_80.ptx")
-	opstest.Run(t, dev, opstest.Config{Slow: thorough.Of(3, 1) * slow, OneOf: of, Skip: handmade, Only: map[string]bool{"values": true, "golden": true, "generated": true, "backward-generated": true, "voxel-golden": true,
-		"voxel-generated": true, "draw-golden": true, "draw-generated": true, "tally-generated": true}})
+	opstest.Run(t, dev, opstest.Config{}, "resample/values", "resample/golden", "resample/generated", "backward/generated", "voxel/golden", "voxel/generated", "draw/golden", "draw/generated", "tally/generated")
 }
-
-// handmade are the groups that a second run of the suite leaves out, those of Voxelize as well.
-var handmade = map[string]bool{"named": true, "misuse": true, "properties": true, "life": true, "voxel-large": true, "voxel-grouped": true}
 
 // The order in which blocks and warps take their turns changes nothing.
 func TestAnyOrderOfBlocksAndWarpsGivesTheSameBits(t *testing.T) {
 	thorough.SkipRace(t, thorough.Simulates)
 	t.Parallel()
-	for seed := range uint64(1) {
-		dev, _ := device(t, cudasim.Config{Seed: seed + 1})
-		opstest.Run(t, dev, opstest.Config{Slow: thorough.Of(2, 1) * slow, OneOf: of, Skip: handmade, Only: map[string]bool{"golden": true, "generated": true, "backward-generated": true, "voxel": true, "draw": true}})
-	}
+	dev, _ := device(t, cudasim.Config{Seed: 1})
+	opstest.Run(t, dev, opstest.Config{}, "resample/golden", "resample/generated", "backward/generated", "voxel/golden", "voxel/generated", "large/sorted", "draw")
 }
 
 func TestInfoSaysThatItIsSimulated(t *testing.T) {

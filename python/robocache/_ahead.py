@@ -28,18 +28,21 @@ class Ahead:
     is known where the process is not there any more.
     """
 
-    def __init__(self, request: Dict[str, Any], framework: str, prefetch: int, restart: bool) -> None:
+    def __init__(
+        self, request: Dict[str, Any], framework: str, prefetch: int, restart: bool, max_memory: str = ""
+    ) -> None:
         self.prefetch = prefetch
         self.restart = restart
         self._request = dict(request, slots=prefetch + SPARE)
         self._framework = framework
+        self._max_memory = max_memory
         self._torn = False
         self._place: Optional[Place] = None
         self._start()
 
     def _start(self) -> None:
         """Starts a helper process, and has it draw from where this loader is."""
-        child = Child()
+        child = Child(self._max_memory)
         try:
             reply, _, fd = child.request("loader", **self._request)
             try:
@@ -157,7 +160,7 @@ class Staged(Ahead):
     is returned, if it is drawn by then.
     """
 
-    def __init__(self, request: Dict[str, Any], device: Any, prefetch: int, restart: bool) -> None:
+    def __init__(self, request: Dict[str, Any], device: Any, prefetch: int, restart: bool, max_memory: str = "") -> None:
         import torch
 
         from ._replay import replayer
@@ -172,7 +175,7 @@ class Staged(Ahead):
         ] = None  # the memory, the event behind the copy, and the place behind the batch
         # Events, and the slots that are read until then. They are not torch's, which somebody's capture would refuse.
         self._copying: List[Tuple[Any, int]] = []
-        super().__init__(request, "torch", prefetch, restart)
+        super().__init__(request, "torch", prefetch, restart, max_memory)
 
     def _start(self) -> None:
         self._forget()

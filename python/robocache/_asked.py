@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from datetime import timedelta
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
@@ -30,6 +31,17 @@ def whole(name: str, value: Any, least: int, most: int = (1 << 63) - 1) -> int:
         )
         raise wrong(name, value, want)
     return int(value)
+
+
+def memory(name: str, value: Any) -> str:
+    """Returns a number of bytes as the helper process reads it, "" without one."""
+    if value is None:
+        return ""
+    text = str(value)
+    large = text.isdigit() and int(text) >= 1 << 20
+    if not large and not re.fullmatch(r"\d+(\.\d+)? ?[MGT](i?B)?", text, re.IGNORECASE):
+        raise wrong(name, value, 'bytes, such as 2 << 30 or "2GiB"')
+    return text
 
 
 def wrong(name: str, got: Any, want: str) -> ArgumentError:

@@ -91,10 +91,12 @@ class Child:
 
     lock is held around each request, and may be held around several that belong together, such as those that use the
     arena. memo is for what callers know of this one process, such as the numbers of its targets; it is gone with it.
-    busy says, under the lock, that a request is under way: on this thread, then, whose destructors must make no other.
+    max_memory is the memory that the process may take, in bytes or such as "2GiB"; the system's limits, and
+    ROBOCACHE_MAX_MEMORY, unless given. busy says, under the lock, that a request is under way: on this thread, then,
+    whose destructors must make no other.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, max_memory: str = "") -> None:
         self.lock = threading.RLock()
         self.memo: Dict[Any, Any] = {}
         self.hello: Dict[str, Any] = {}
@@ -109,7 +111,7 @@ class Child:
             log = _log_file()
             # A session of its own: Ctrl-C in the terminal is this process's to handle.
             self._process = subprocess.Popen(
-                [binary, "serve", "--fd", str(theirs.fileno())],
+                [binary, "serve", "--fd", str(theirs.fileno())] + (["--max-memory", max_memory] if max_memory else []),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=log,

@@ -96,6 +96,8 @@ class Loader:
         prefetch: batches that are drawn ahead.
         restart: starts another helper process where one was killed, and goes on behind the last batch that was
             returned.
+        max_memory: bytes that the helper process of this loader may take, also such as "2GiB"; ROBOCACHE_MAX_MEMORY,
+            and the limits of the system, unless given.
 
     A batch is a dict, with the names that LeRobot uses where it has them:
         ``name``: values [B,T,D]. ``name_is_pad`` [B,T] bool: beyond what the episode has; the end sample is repeated
@@ -165,9 +167,10 @@ class Loader:
         device: Any = None,
         prefetch: int = 2,
         restart: bool = False,
+        max_memory: Union[None, int, str] = None,
     ) -> None:
         given = dict(locals())  # all arguments but those of Python alone are the helper process's
-        for name in ("self", "shuffle", "streaming", "framework", "device", "prefetch", "restart"):
+        for name in ("self", "shuffle", "streaming", "framework", "device", "prefetch", "restart", "max_memory"):
             del given[name]
         _refuse_workers()
         if streaming not in (True, False, "auto"):
@@ -175,6 +178,7 @@ class Loader:
         if streaming == "auto" and shuffle is None and plan is None:
             shuffle = "shards"  # the same order, whether it fits or not
         prefetch = whole("prefetch", prefetch, 1, 1000)
+        self._max_memory = _asked.memory("max_memory", max_memory)
         request = _asked.request(**given, shuffle=shuffle)
         self.framework = framework or _slots.default_framework()
         self._tasks: Optional[Dict[Tuple[int, int], List[Tuple[int, str]]]] = None
@@ -193,15 +197,15 @@ class Loader:
         def ahead(streaming: bool) -> Ahead:
             asked = dict(request, streaming=streaming)
             if self.device is None or self.device.type == "cpu":
-                return Ahead(asked, self.framework, prefetch, restart)
-            return Staged(asked, self.device, prefetch, restart)
+                return Ahead(asked, self.framework, prefetch, restart, self._max_memory)
+            return Staged(asked, self.device, prefetch, restart, self._max_memory)
 
         if streaming is True:
             return ahead(True)
         try:
             if self.device is None or self.device.type == "cpu" or "cameras" in request:
                 return ahead(False)
-            return Resident(request, self.device)
+            return Resident(request, self.device, self._max_memory)
         except OutOfMemoryError as e:
             if streaming != "auto" or len(request["paths"]) > 1 or "weights" in request:  # which cannot be streamed
                 raise
@@ -322,7 +326,7 @@ class Loader:
         with self._alone():
             self._check()
             now, first = self._way.report(), self._way.reply
-        more = {name: first[name] for name in ("skipped", "rounded", "remarks", "problems")}
+        more = {name: first[name] for name in ("skipped", "rounded", "problems")}
         return dict(now["report"], waits=now["waits"], **more)
 
     def state_dict(self) -> Dict[str, Any]:

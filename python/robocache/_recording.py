@@ -113,8 +113,8 @@ class Episode(Named):
         self.frames = int(reply["frames"])
         self.steps = bool(reply["steps"])
         self.attributes: Dict[str, str] = dict(reply["attributes"] or {})
-        self.remarks: List[str] = list(reply["remarks"])
-        self.notes = [Note(**x) for x in reply["notes"]]
+        self.remarks = [_line(n) for n in reply["notes"] if n["class"] == "remark"]
+        self.notes = [Note(n["code"], n["subject"], n["count"], n["row"], n["text"]) for n in reply["notes"]]
         self.left_out = [LeftOut(**x) for x in reply["left_out"]]
         self.damage = [Damage(**x) for x in reply["damage"]]
         self.dropouts = [Dropout(**x) for x in reply["dropouts"]]
@@ -172,6 +172,11 @@ class Episode(Named):
         return "<Episode {}: {} streams, {} cameras{}>".format(
             self.name, len(self.streams), len(self.media), ", {} series of clouds".format(len(self.clouds)) if self.clouds else ""
         )
+
+
+def _line(note: Mapping[str, Any]) -> str:
+    """Returns the sentence of a note with its subject."""
+    return str(note["text"] if note["subject"] in note["text"] else "{subject}: {text}".format(**note))
 
 
 def _free(names: Mapping[str, Any], name: str) -> str:

@@ -22,7 +22,7 @@ class Resident:
     where there was a capture, the place is read from the device.
     """
 
-    def __init__(self, request: Dict[str, Any], device: Any) -> None:
+    def __init__(self, request: Dict[str, Any], device: Any, max_memory: str = "") -> None:
         import torch
 
         from ._replay import replayer
@@ -34,7 +34,7 @@ class Resident:
         self._torn = False  # the device is a batch further than _place, which nobody got
         self._on = replayer(device.index)
         self._session = Session(self._on)
-        child = Child()
+        child = Child(max_memory)
         try:
             self.reply = self._upload(child, request)
         except BaseException:

@@ -258,7 +258,7 @@ class Report(Dict[str, Any]):
     """What became of a recording: every target and every sample is counted. Its keys are those of ``robocache resample --json``.
 
     "streams" has for each stream its targets, those that are valid, out of range, gapped and not finite, and the samples that
-    were sorted or left out; "left_out" the streams that are not there, and why; "remarks" what one may want otherwise.
+    were sorted or left out; "notes" has the streams that are not there, and what one may want otherwise, each with a "code".
     print(report) is a table.
     """
 
@@ -272,7 +272,7 @@ class Report(Dict[str, Any]):
     @property
     def remarks(self) -> List[str]:
         """What one may want otherwise, in words."""
-        return list(self["remarks"])
+        return [n["text"] for n in self["notes"] if n["class"] != "left-out"]
 
 
 class AlignedStream(_Table):

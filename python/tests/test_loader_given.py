@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from loader_data import G1, binary, rows, shared
-from robocache._errors import ArgumentError, DataError, RecordingError, ServerError
+from robocache._errors import ArgumentError, DataError, OutOfMemoryError, RecordingError, ServerError
 from robocache._loader import Loader
 
 WINDOWS = {"observation.state": (-1.0, 0.0), "action": (0.0, 1.0)}
@@ -184,6 +184,9 @@ def test_a_gap_may_be_too_long(tmp_path):
         ({"hz": "50"}, "hz: got '50', want a number"),
         ({"frame_cache": -2}, "frame_cache: got -2, want 1 byte or more"),
         ({"frame_cache": 0.5}, "frame_cache: got 0.5, want a whole number"),
+        ({"max_memory": "much"}, "max_memory: got 'much', want bytes, such as 2 << 30 or \"2GiB\""),
+        ({"max_memory": 1000}, "max_memory: got 1000, want bytes"),
+        ({"max_memory": True}, "max_memory: got True, want bytes"),
         ({"age": 1}, "age: got 1, want true or false"),
         ({"unordered": "keep"}, 'unordered: got "keep", want drop, sort, error'),
         ({"max_gap": "1"}, "max_gap: got '1', want seconds"),
@@ -195,6 +198,17 @@ def test_what_cannot_be_is_an_argument_error(options, text):
     with pytest.raises(ArgumentError) as caught:
         g1(**options)
     assert text in str(caught.value)
+
+
+@pytest.mark.parametrize("most", ["128MiB", 128 << 20])
+def test_max_memory_is_the_limit_of_the_helper_process(tmp_path, most):
+    rows = 5_000_000
+    np.savez_compressed(tmp_path / "a.npz", **{"arm.times": np.arange(rows) / 1e3, "arm.values": np.zeros((rows, 6))})
+    given = {"paths": tmp_path / "a.npz", "windows": {"arm": (0.0, 1.0)}}
+    with pytest.raises(OutOfMemoryError, match="out of memory: got .* MiB \\(--max-memory\\)"):
+        g1(max_memory=most, **given)
+    with g1(max_memory="4GiB", **given) as loader:
+        assert loader.next()["arm"].shape == (32, 50, 6)
 
 
 def test_other_names_of_arguments_are_told():

@@ -20,8 +20,9 @@ function draw() {
   if (e.success !== null) facts.push(e.success ? 'success' : 'failure');
   section('Episode', facts);
   section('Metadata', Object.entries(e.attributes ?? {}).map(([k, v]) => `${k}: ${v.length > 200 ? v.slice(0, 200) + ' …' : v}`));
-  section('Remarks', e.remarks);
-  section('Left out', e.left_out);
+  const notes = kind => e.notes.filter(n => n.class === kind).map(n => n.text.includes(n.subject) ? n.text : `${n.subject}: ${n.text}`);
+  section('Remarks', notes('remark'));
+  section('Left out', notes('left-out'));
 }
 
 function section(title, lines) {

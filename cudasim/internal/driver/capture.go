@@ -15,7 +15,6 @@ const (
 
 // capture records the work of a stream, and of the streams that events join to it. Device.mu guards it.
 type capture struct {
-	id      uint64
 	mode    uintptr
 	thread  int
 	origin  *stream

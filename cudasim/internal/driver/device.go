@@ -43,7 +43,6 @@ type driver struct {
 	texts    map[string][]byte // C strings that programs have pointers to
 	current  map[int][]uintptr // contexts current on a thread, the latest last
 	captures map[*capture]struct{}
-	lastID   uint64 // of a capture
 }
 
 // New makes n devices of one driver, 1 to 64.

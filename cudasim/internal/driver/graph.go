@@ -20,7 +20,6 @@ type node struct {
 // graphExec is a graph ready to launch.
 type graphExec struct {
 	mu    sync.Mutex
-	index map[uintptr]int // by the handle of a node in the source graph
 	after [][]int
 	now   *execution // updates replace it and never change it, because a running launch uses the old one
 }

@@ -1,7 +1,6 @@
 package driver
 
 import (
-	"encoding/binary"
 	"slices"
 	"sync"
 
@@ -39,11 +38,8 @@ func cuGraphInstantiateWithFlags(d *Device, g *graph, a []uintptr) code {
 	if a[2] != 0 {
 		return cudadrv.ErrUnsupported
 	}
-	x := &graphExec{index: map[uintptr]int{}, after: g.edges()}
+	x := &graphExec{after: g.edges()}
 	x.now = &execution{running: new(sync.Mutex), ops: g.ops(), after: x.after, seed: d.cfg.Seed}
-	for i, n := range g.nodes {
-		x.index[n.handle] = i
-	}
 	return put64(a[0], uint64(d.add(kindGraphExec, x, 0)))
 }
 
@@ -96,49 +92,6 @@ func (d *Device) updateGraph(x *graphExec, from, result uintptr) code {
 		}
 	}
 	put32(result, 0)
-	x.now = &execution{running: x.now.running, ops: ops, after: x.after, seed: d.cfg.Seed}
-	return cudadrv.Success
-}
-
-func cuGraphExecKernelNodeSetParams(d *Device, x *graphExec, a []uintptr) code {
-	const v2Bytes = 72
-	return d.setNode(x, a[1], cudadrv.View(a[2], v2Bytes))
-}
-
-func cuGraphExecKernelNodeSetParamsV1(d *Device, x *graphExec, a []uintptr) code {
-	const v1Bytes = 56
-	return d.setNode(x, a[1], cudadrv.View(a[2], v1Bytes))
-}
-
-// setNode reads CUDA_KERNEL_NODE_PARAMS: a function, grid, block, shared bytes, parameters, extra and, in its second
-// version, a kernel and a context.
-func (d *Device) setNode(x *graphExec, node uintptr, b []byte) code {
-	if b == nil {
-		return cudadrv.ErrInvalidValue
-	}
-	u64 := func(at int) uintptr { return uintptr(binary.NativeEndian.Uint64(b[at:])) }
-	u32 := func(i int) uint32 { return binary.NativeEndian.Uint32(b[8+4*i:]) }
-	h := u64(0)
-	if h == 0 && len(b) > 56 {
-		h = u64(56)
-	}
-	f, ok := lookup[*function](d, h)
-	if !ok {
-		return cudadrv.ErrInvalidHandle
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	i, ok := x.index[node]
-	if !ok || x.now.ops[i].kind != taskLaunch {
-		return cudadrv.ErrInvalidValue
-	}
-	o := &task{kind: taskLaunch, dev: x.now.ops[i].dev}
-	o.launch.Early = x.now.ops[i].launch.Early
-	if c := o.launch.set(f, [3]uint32{u32(0), u32(1), u32(2)}, [3]uint32{u32(3), u32(4), u32(5)}, u32(6), u64(40)); c != cudadrv.Success {
-		return c
-	}
-	ops := slices.Clone(x.now.ops)
-	ops[i] = o
 	x.now = &execution{running: x.now.running, ops: ops, after: x.after, seed: d.cfg.Seed}
 	return cudadrv.Success
 }

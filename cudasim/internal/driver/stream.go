@@ -27,7 +27,6 @@ type stream struct {
 	// While the stream is captured; d.mu guards both.
 	capture *capture
 	after   []*node // the dependencies of the next node
-	depsOut []byte  // the last output of cuStreamGetCaptureInfo
 }
 
 // push queues work, and waits first if the queue is full.

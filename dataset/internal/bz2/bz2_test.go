@@ -1,6 +1,8 @@
 package bz2
 
 import (
+	"github.com/robocache/robocache/internal/test/thorough"
+
 	"bytes"
 	"compress/bzip2"
 	"io"
@@ -70,7 +72,7 @@ func TestMutantsAreAsTheStandardLibraryHasThem(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var d Decoder
 	whole := 0
-	for range 500 {
+	for range thorough.Of(150, 500) {
 		for name, packed := range list {
 			if len(packed) > 3000 {
 				continue

@@ -59,7 +59,8 @@ func (l *Layout) Open(path string, opt dataset.Options) (dataset.Dataset, error)
 	return l.open(context.Background(), path, opt)
 }
 
-func (l *Layout) open(ctx context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {
+func (l *Layout) open(ctx context.Context, path string, opt dataset.Options) (opened dataset.Dataset, err error) {
+	defer dataset.WatchedOpen(path, &opened, &err)()
 	file, err := hdf5.Open(path)
 	if err != nil {
 		return nil, err

@@ -45,6 +45,7 @@ func (w *newDataset) write(ctx context.Context, p *episodePlan) error {
 	w.report.Frames += p.rows
 	w.report.Inexact += p.inexact
 	w.report.Shift = max(w.report.Shift, p.shift)
+	w.report.Notes.Join(p.notes)
 	for _, name := range p.left {
 		w.report.Notes.Add(dataset.Note{Code: dataset.CodeNoPlace, Subject: name, Count: 1, Detail: dataset.Detail{Want: "LeRobot", Unit: "it"}})
 	}

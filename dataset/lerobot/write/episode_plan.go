@@ -14,7 +14,9 @@ import (
 
 // episodePlan is an episode that was checked and can be written.
 type episodePlan struct {
-	features  []plannedFeature // in the order of the dataset's; the standard ones last
+	features  []plannedFeature          // in the order of the dataset's; the standard ones last
+	lists     map[string]*parquet.Lists // the language columns
+	times     []int64                   // of the rows
 	rows      int
 	tasks     []string // in the order in which they come
 	taskOf    []int    // which of them each row has; nil if there is one
@@ -23,6 +25,7 @@ type episodePlan struct {
 	names     map[string]string // features by streams
 	start     int64             // the first timestamp, ns
 	left      []string          // streams and media without a place
+	notes     dataset.Notes     // about other content
 	splits    []string
 	temporary []string                               // files that are removed when it is written
 	undecoded func(media string, row int, err error) // as EpisodeOptions.Undecoded

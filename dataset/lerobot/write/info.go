@@ -27,6 +27,11 @@ func (w *newDataset) info() orderjson.Object {
 		}
 		features.Add(f.name, feature)
 	}
+	for _, name := range layout.Language {
+		if w.lists[name] != nil {
+			features.Add(name, orderjson.Of("dtype", "language", "shape", []int{1}, "names", nil))
+		}
+	}
 	var robot any
 	if w.opt.RobotType != "" {
 		robot = w.opt.RobotType

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/parquet"
 	"github.com/robocache/robocache/internal/summary"
 )
 
@@ -12,7 +13,8 @@ import (
 type newDataset struct {
 	opt      Options
 	out      *outputFolder
-	features []*featureTotals // nil before the first episode
+	features []*featureTotals          // nil before the first episode
+	lists    map[string]*parquet.Lists // the language columns, of the first episode
 	rows     *rowTable
 	episodes *episodeTable
 	tasks    taskList
@@ -24,6 +26,7 @@ type newDataset struct {
 
 // begin makes the features and tables of the dataset, which are those of the first episode.
 func (w *newDataset) begin(p *episodePlan) {
+	w.lists = p.lists
 	for _, f := range p.features {
 		all := &featureTotals{feature: f.feature}
 		switch {

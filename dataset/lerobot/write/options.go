@@ -115,7 +115,7 @@ func (opt *Options) check() error {
 }
 
 // reserved are the names that LeRobot uses for columns or adds to a row itself.
-var reserved = append([]string{"task", "language_persistent", "language_events"}, layout.Standard...)
+var reserved = slices.Concat([]string{"task"}, layout.Language, layout.Standard)
 
 // maxName is how long a name may be, bytes: a video's is that of a folder.
 const maxName = 200

@@ -94,6 +94,7 @@ func (next *planner) plan(ctx context.Context, e *dataset.Episode, b EpisodeOpti
 		return fail(err.Feature, err)
 	}
 	p.addStandard(next)
+	p.addLists(next, e)
 	if err := p.summarise(); err != nil {
 		return fail(err.Feature, err)
 	}

@@ -40,7 +40,8 @@ func (p *episodePlan) clock(fps float64, e *dataset.Episode) *Error {
 		return &Error{Feature: clocks[0].name, Kind: dataset.ErrMissing, Got: "no rows", Want: "at least one"}
 	}
 	const align = ": align the recording to the dataset's rate first"
-	start := clocks[0].times[0]
+	p.times = clocks[0].times
+	start := p.times[0]
 	p.start = start
 	for _, c := range clocks {
 		if len(c.times) != p.rows {

@@ -2,6 +2,8 @@ package write
 
 import (
 	"slices"
+
+	"github.com/robocache/robocache/internal/parquet"
 )
 
 // planner plans the next episode of a dataset.
@@ -9,9 +11,10 @@ type planner struct {
 	opt      *Options
 	out      *outputFolder
 	tasks    *taskList
-	features []*feature // of the dataset; nil before its first episode
-	episode  int        // its number
-	frames   int        // that the dataset has before it
+	features []*feature                // of the dataset; nil before its first episode
+	lists    map[string]*parquet.Lists // the language columns of the dataset
+	episode  int                       // its number
+	frames   int                       // that the dataset has before it
 }
 
 // quantiles reports whether a feature has quantiles in the episodes before, so that all must.

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
 	"github.com/robocache/robocache/internal/orderjson"
 	"github.com/robocache/robocache/internal/parquet"
 )
@@ -26,6 +27,11 @@ func (t *rowTable) write(p *episodePlan) error {
 	for i, f := range t.features {
 		if f.dtype != dtypeVideo { // which has files of its own
 			features, list, data = append(features, f.feature), append(list, f.column()), append(data, p.features[i].data)
+		}
+	}
+	for _, name := range layout.Language {
+		if l := p.lists[name]; l != nil {
+			list, data = append(list, parquet.Field{Name: name, Lists: l}), append(data, parquet.Values{Lists: l})
 		}
 	}
 	if err := t.room(p.rows, list, map[string]string{"huggingface": huggingface(features)}); err != nil {

@@ -3,6 +3,7 @@ package write
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
 	"github.com/robocache/robocache/internal/parquet"
@@ -17,16 +18,18 @@ type series struct {
 	chunk, file int   // of the one that is being written, or that would be next
 	out         *hashedFile
 	table       *parquet.Writer
-	rows        int      // in it
-	finished    []string // the files that are complete
+	fields      []parquet.Field // of it
+	rows        int             // in it
+	finished    []string        // the files that are complete
 }
 
 // room makes sure that a file is open that takes n rows: that with them, at its mean size of a row, it stays below the limit,
-// and has not too many row groups.
+// and has not too many row groups. Lists of another schema begin the next file.
 func (s *series) room(n int, list []parquet.Field, metadata map[string]string) error {
 	if s.table != nil {
 		size := s.table.Size()
-		if float64(size)+float64(size)/float64(s.rows)*float64(n) >= float64(s.limit) || s.table.Groups() == s.groups {
+		if float64(size)+float64(size)/float64(s.rows)*float64(n) >= float64(s.limit) || s.table.Groups() == s.groups ||
+			!slices.EqualFunc(s.fields, list, func(a, b parquet.Field) bool { return a.Lists.SameSchema(b.Lists) }) {
 			if err := s.finish(); err != nil {
 				return err
 			}
@@ -42,7 +45,7 @@ func (s *series) room(n int, list []parquet.Field, metadata map[string]string) e
 	if err != nil {
 		return err
 	}
-	s.out, s.rows = out, 0
+	s.out, s.rows, s.fields = out, 0, list
 	s.table = parquet.NewWriter(out, list, metadata)
 	return nil
 }

@@ -93,7 +93,7 @@ func (w *Writer) AddWith(ctx context.Context, e *dataset.Episode, b EpisodeOptio
 	}
 	p := &episodePlan{splits: b.Splits, undecoded: b.Undecoded}
 	defer p.clean()
-	next := planner{opt: &w.opt, out: w.out, tasks: &w.tasks, episode: w.report.Episodes, frames: w.report.Frames}
+	next := planner{opt: &w.opt, out: w.out, tasks: &w.tasks, lists: w.lists, episode: w.report.Episodes, frames: w.report.Frames}
 	for _, f := range w.features {
 		next.features = append(next.features, f.feature)
 	}

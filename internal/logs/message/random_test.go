@@ -283,9 +283,9 @@ var decodings = []struct {
 // thousand types anywhere, one of the others in one place.
 func TestAnyTypeDecodesToWhatWasWritten(t *testing.T) {
 	thorough.SkipRace(t, thorough.OneRoutine)
-	for seed := range uint64(10_000) {
+	for seed := range uint64(thorough.Of(5_000, 10_000)) {
 		e := decodings[seed%uint64(len(decodings))]
-		if thorough.Long || seed < 1000 {
+		if thorough.Long || seed < 500 {
 			for _, e := range decodings {
 				anyType(t, seed, e.encoding, e.schema, e.start(), true)
 			}

@@ -38,8 +38,6 @@ var quiet = map[string]string{
 	"cuCtxPopCurrent_v2":  "the thread's own context comes back with the next call that binds",
 	"cuDeviceGetUuid_v2":  "the identity is for people",
 	"cuDeviceGetPCIBusId": "the address is for people",
-
-	"cuStreamGetCaptureInfo_v2": "an instance of the graph then says that it does not know a launch",
 }
 
 // polled tells calls that are made until they say yes, so that their number differs from run to run.

@@ -326,7 +326,7 @@ func TestSuitesAreOfTheFamilies(t *testing.T) {
 	assert.ElementsMatch(t, families, slices.Collect(maps.Keys(suites)))
 	for family, suite := range suites {
 		if pinned(suite) != "nn" {
-			assert.NotEmpty(t, generatedOf[suite], family)
+			assert.NotEmpty(t, samples[suite], family)
 		}
 	}
 }

@@ -29,7 +29,7 @@ type Task struct {
 	Family   string
 	Line     int
 	New      string                   // the line
-	Cases    []string                 // generated ones that run it
+	Cases    []string                 // generated ones that run it: numbers of a sample, or names of nntest
 	Work     map[string][]pins.Launch // what good kernels do in the operation's pinned shapes
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/gob"
 	"encoding/json"
 	"os"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -19,26 +20,27 @@ import (
 	"github.com/robocache/robocache/ptx"
 )
 
-// more is how many times the generated cases of a fast device a trial chooses from, by suite.
-var more = map[string]int{"resample": 6, "fuse": 16, "backward": 16, "voxel": 8, "draw": 4, "tally": 2}
+// samples are how many numbers of an operation's generated cases a trial chooses from.
+var samples = map[string]int{"resample": 6000, "fuse": 1536, "backward": 1536, "voxel": 1920, "draw": 1600, "tally": 40}
 
-// generatedOf and the rest of the groups that look at results, by suite.
-var (
-	generatedOf = map[string]string{"resample": "generated", "fuse": "fuse-generated", "backward": "backward-generated", "voxel": "voxel-generated", "draw": "draw-generated", "tally": "tally-generated"}
-	groupsOf    = map[string][]string{
-		"resample": {"named", "values", "golden", "properties", "generated", "unaligned"},
-		"fuse":     {"fuse", "unaligned"},
-		"backward": {"backward"},
-		"voxel":    {"voxel-named", "voxel-golden", "voxel-properties", "voxel-generated"},
-		"draw":     {"draw-named", "draw-values", "draw-golden", "draw-order", "draw-generated"},
-		"tally":    {"tally-named", "tally-generated"},
-	}
-	// largeOf are the groups that run once more where one multiprocessor makes small jobs large.
-	largeOf = map[string][]string{"resample": {"unaligned", "speculative"}, "fuse": {"unaligned"}, "backward": {"backward-edges", "backward-shapes", "backward-tiles", "backward-dtypes"},
-		"voxel": {"voxel-large", "voxel-sorted", "voxel-grouped"}, "draw": {"draw-values"}, "tally": {"tally-large"}}
-	// manyOf are the groups whose blocks, where there are many multiprocessors, look back at many others, which are not done.
-	manyOf = map[string][]string{"voxel": {"voxel-sorted"}}
-)
+// partsOf are the parts that look at results, by suite.
+var partsOf = map[string][]string{
+	"resample": {"resample", "unaligned"},
+	"fuse":     {"fuse", "unaligned"},
+	"backward": {"backward"},
+	"voxel":    {"voxel", "doubles"},
+	"draw":     {"draw"},
+	"tally":    {"tally"},
+}
+
+// fewOf are the parts that run once more where one multiprocessor makes small jobs large.
+var fewOf = map[string][]string{
+	"resample": {"unaligned", "resample/speculative"}, "fuse": {"unaligned"}, "backward": {"backward/edges", "backward/shapes", "backward/tiles", "backward/dtypes"},
+	"voxel": {"large/voxels", "large/sorted", "large/grouped"}, "draw": {"draw/values"}, "tally": {"large/tally"},
+}
+
+// manyOf are the parts whose blocks, where there are many multiprocessors, look back at many others, which are not done.
+var manyOf = map[string][]string{"voxel": {"large/sorted"}}
 
 // trial is a task that is being done.
 type trial struct {
@@ -67,30 +69,34 @@ func TestTrial(t *testing.T) {
 		t.Setenv("ROBOCACHE_KERNELS", "sm_90.ptx")
 	}
 	r.wanted = set(r.Cases)
-	if pinned(r.Suite) != "nn" && (len(r.Cases) > 0 || r.found != nil) {
+	if n := samples[r.Suite]; n > 0 && (len(r.Cases) > 0 || r.found != nil) {
 		// Few multiprocessors: jobs are cut as large ones are elsewhere.
 		for i, few := range []bool{false, true} {
-			asked := 0
-			pick := func(name string) bool {
-				asked++
-				return asked/8%2 == i && r.pick(name)
-			}
-			r.part(t, []string{"drawn", "drawn-few"}[i], 1, few, opstest.Config{More: more[r.Suite], Pick: pick, Only: map[string]bool{generatedOf[r.Suite]: true}})
+			r.on(t, []string{"drawn", "drawn-few"}[i], 1, few, func(t *testing.T, dev *ops.Device) {
+				sample := opstest.NewSample(t, dev, r.Suite)
+				for number := range n {
+					if number/8%2 == i && r.pick(strconv.Itoa(number)) {
+						sample.Run(t, number)
+					}
+				}
+			})
 		}
 	}
 	if pinned(r.Suite) == "nn" {
 		for i, few := range []bool{false, true} {
-			r.on(t, []string{"suite", "few"}[i], uint64(i), few, func(t *testing.T, dev *ops.Device) { nntest.Pick(t, dev, r.pick, r.Suite) })
+			r.on(t, []string{"suite", "few"}[i], uint64(i), few, func(t *testing.T, dev *ops.Device) {
+				nntest.Pick(t, dev, func(name string) bool { return !nntest.Long(name) && r.pick(name) }, r.Suite)
+			})
 		}
 	}
 	r.at = ""
 	switch {
 	case r.Shard > 0 || pinned(r.Suite) == "nn":
 	default:
-		r.part(t, "suite", 0, false, opstest.Config{Slow: 20, Only: set(groupsOf[r.Suite])})
-		r.part(t, "large", 0, true, opstest.Config{Slow: 20, Only: set(largeOf[r.Suite])})
+		r.parts(t, "suite", 0, false, partsOf[r.Suite])
+		r.parts(t, "few", 0, true, fewOf[r.Suite])
 		if many := manyOf[r.Suite]; many != nil {
-			r.part(t, "many", 1, false, opstest.Config{Slow: 20, Only: set(many)})
+			r.parts(t, "many", 1, false, many)
 		}
 	}
 	if r.found == nil {
@@ -141,9 +147,9 @@ func (r *trial) config() cudasim.Config {
 	return conf
 }
 
-// part runs some of the suite on a device of its own.
-func (r *trial) part(t *testing.T, name string, seed uint64, few bool, cfg opstest.Config) {
-	r.on(t, name, seed, few, func(t *testing.T, dev *ops.Device) { opstest.Run(t, dev, cfg) })
+// parts runs some of the suite on a device of its own.
+func (r *trial) parts(t *testing.T, name string, seed uint64, few bool, parts []string) {
+	r.on(t, name, seed, few, func(t *testing.T, dev *ops.Device) { opstest.Run(t, dev, opstest.Config{}, parts...) })
 }
 
 // on runs a test on a device of its own.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // Seed is an input that is right, or nearly so, of which mutants are made.
@@ -31,7 +33,7 @@ type Mutant struct {
 type Plan struct {
 	Seeds []Seed
 	Words []string // what matters in a text of the format, to be put anywhere; nil for binary formats
-	Few   int      // how many mutants there are where ROBOCACHE_MUTANTS does not say
+	Few   int      // the number of mutants with ROBOCACHE_LONG=1; half of them by default
 	Most  uint64   // bytes that may be taken for a mutant, all allocations together
 	// Try reads a mutant, and fails the test where that goes wrong.
 	Try func(Mutant)
@@ -43,7 +45,7 @@ const slow = 20 * time.Second
 // Run tries all mutants of a plan, and names the one that fails.
 func Run(t *testing.T, p Plan) {
 	t.Helper()
-	first, last := numbers(os.Getenv("ROBOCACHE_MUTANTS"), p.Few)
+	first, last := numbers(os.Getenv("ROBOCACHE_MUTANTS"), thorough.Of((p.Few+1)/2, p.Few))
 	seed, _ := strconv.ParseUint(os.Getenv("ROBOCACHE_SEED"), 10, 64)
 	began, n, name := time.Now(), first, ""
 	var most uint64

@@ -3,7 +3,6 @@ package nntest
 import (
 	"fmt"
 	"math"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -163,17 +162,6 @@ func matMulCases() (list []matMulCase) {
 		add("everything_back", 130, n, 80, rest|plain|normBack)
 	}
 	return list
-}
-
-// inOtherLayout tells the large products that are made in both layouts, in the one of them that takes longer or is had by the others: each layout has
-// three of the six. Large tails are made in neither.
-func inOtherLayout(name string) bool {
-	for _, other := range []string{"nn/large/", "nt/large_rows/", "nn/large_depth/", "nt/large_gate/", "nt/large_everything/", "nn/large_gelu/", "nt/large_tail/", "nn/large_tail/"} {
-		if strings.HasPrefix(name, other) {
-			return true
-		}
-	}
-	return false
 }
 
 func matMul(t *testing.T, d *Bench) {

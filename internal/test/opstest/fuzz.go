@@ -17,7 +17,7 @@ import (
 // suites pairs each device with the CPU to compare bits with. The first device is the CPU.
 func suites(devs []*ops.Device) (out []*suite) {
 	for i, d := range devs {
-		s := &suite{dev: d}
+		s := &suite{dev: d, long: true}
 		if i > 0 {
 			s.cpu = devs[0]
 		}

@@ -418,22 +418,23 @@ func mistake(fault *ops.ValueError, compare func(*result) string, got *result, e
 }
 
 // forms are whether a case runs by a call, in which its work is launched plainly, and the layouts and launch modes of its plans. In the default set of a
-// simulated device a case takes the call or its plan in the first layout by turns, in no step with the loops that cases come from.
+// simulated device a case takes the call or its plan in the first layout by turns, or one launch mode if it is only planned, in no step with the loops
+// that cases come from.
 func (s *suite) forms(tr *traits, ls []layout) (call bool, plans []layout, modes []ops.LaunchMode) {
 	modes = tr.modes
 	if s.cpu == nil {
 		modes = modes[:1]
 	}
-	if tr.planned {
-		return false, ls, modes
+	if !tr.planned {
+		modes = modes[len(modes)-max(len(modes)-1, 1):]
 	}
-	modes = modes[len(modes)-max(len(modes)-1, 1):]
 	if s.long || !s.simulated || len(ls) == 0 {
-		return true, ls, modes
+		return !tr.planned, ls, modes
 	}
 	s.turns++
-	if s.turns*0x9e3779b1>>31 > 0 {
-		return false, ls, modes
+	turn := int(s.turns * 0x9e3779b1 >> 31)
+	if tr.planned {
+		return false, ls, modes[min(turn, len(modes)-1):][:1]
 	}
-	return true, ls[1:], modes
+	return turn == 0, ls[1-turn:], modes
 }

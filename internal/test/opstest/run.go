@@ -41,23 +41,25 @@ type group struct {
 func groups() []group {
 	return []group{
 		{"resample", resampleParts()}, {"unaligned", unalignedParts()}, {"fuse", fuseParts()}, {"backward", backwardParts()},
-		{"voxel", voxelParts()}, {"doubles", doubleParts()}, {"draw", drawParts()}, {"tally", tallyParts()}, {"life", lifeParts()},
+		{"voxel", voxelParts()}, {"doubles", doubleParts()}, {"draw", drawParts()}, {"tally", tallyParts()},
+		{"large", largeParts()}, {"life", lifeParts()},
 	}
 }
 
 // Few lists the parts that run on a device of one multiprocessor too, which takes other ways.
 var Few = []string{
 	"resample/speculative", "unaligned/lone infinities", "unaligned/lone infinities in a fusion", "backward/edges", "backward/shapes", "backward/dtypes", "backward/tiles",
-	"voxel/large", "voxel/sorted", "voxel/grouped", "draw/values", "tally/large",
+	"draw/values", "large",
 }
+
+// Concurrent lists the parts that use a device from several goroutines.
+var Concurrent = []string{"life/four goroutines on four queues", "life/64 goroutines on one device"}
 
 // repeated are the parts whose launches are those of other parts, or that have thousands of millions of accesses.
 var repeated = []string{"resample/unsorted", "resample/huge", "resample/whole-range", "resample/values", "resample/properties", "fuse/values", "backward/values", "voxel/properties", "draw/values", "life"}
 
 // Operations lists the groups of cases of operations.
-func Operations() []string {
-	return []string{"resample", "unaligned", "fuse", "backward", "voxel", "doubles", "draw", "tally"}
-}
+var Operations = []string{"resample", "unaligned", "fuse", "backward", "voxel", "doubles", "draw", "tally", "large"}
 
 // newSuite tests a device. A real GPU runs all cases, as any device does with ROBOCACHE_LONG=1.
 func newSuite(t testing.TB, dev *ops.Device, config Config) *suite {
@@ -190,4 +192,9 @@ func resampleParts() parts {
 		"properties":           (*suite).properties,
 		"generated":            generated("resample"),
 	}
+}
+
+// largeParts have jobs of a size at which a backend may go another way: a device of one multiprocessor, sooner.
+func largeParts() parts {
+	return parts{"voxels": (*suite).largeVoxels, "sorted": (*suite).sortedVoxels, "grouped": (*suite).groupedVoxels, "tally": (*suite).tallyLarge}
 }

@@ -30,7 +30,6 @@ func tallyParts() parts {
 	return parts{
 		"named":     (*suite).tallyNamed,
 		"generated": generated("tally"),
-		"large":     (*suite).tallyLarge,
 	}
 }
 

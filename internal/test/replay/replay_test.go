@@ -3,7 +3,6 @@ package replay_test
 import (
 	"context"
 	"flag"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -67,19 +66,17 @@ func TestSim(t *testing.T) {
 		defer mu.Unlock()
 		launches[l.Kernel]++
 	}
-	others := map[string]bool{"unaligned": true, "fuse": true, "voxel": true}
-	skip := map[string]bool{"life": true, "voxel-large": true, "voxel-grouped": true, "voxel-named": true, "voxel-sorted": true, "draw-named": true}
-	rest := maps.Clone(skip)
-	maps.Copy(rest, others)
 	t.Run("devices", func(t *testing.T) {
-		for name, cfg := range map[string]opstest.Config{"others": {Only: others, Skip: skip}, "rest": {Skip: rest}} {
+		for name, parts := range map[string][]string{
+			"others": {"unaligned", "fuse", "voxel/generated", "voxel/golden", "voxel/properties", "doubles"},
+			"rest":   {"resample", "backward", "draw/generated", "draw/golden", "draw/values", "tally"},
+		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				d, drv := simulated(t, cudasim.Config{})
 				d.Watch(saw)
 				dev, _ := open(t, drv, simKernels)
-				cfg.Slow, cfg.OneOf = 200, 8
-				opstest.Run(t, dev, cfg)
+				opstest.Run(t, dev, opstest.Config{}, parts...)
 			})
 		}
 		t.Run("one multiprocessor", func(t *testing.T) {
@@ -140,7 +137,7 @@ func TestSimLife(t *testing.T) {
 	_, drv := simulated(t, cudasim.Config{})
 	dev, memory := open(t, drv, simKernels)
 	opened.driver, opened.kernels = drv, simKernels
-	opstest.Run(t, dev, opstest.Config{MemoryInUse: memory, Slow: 200, Only: map[string]bool{"life": true, "*-life": true}})
+	opstest.Run(t, dev, opstest.Config{MemoryInUse: memory}, "life")
 }
 
 // The conformance suite as a whole, on a GPU.

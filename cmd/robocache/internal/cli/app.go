@@ -1,12 +1,11 @@
 package cli
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 
 	"github.com/robocache/robocache/internal/printed"
+	"github.com/robocache/robocache/internal/schema"
 )
 
 // App is one run of the program.
@@ -29,15 +28,12 @@ func New(in io.Reader, out, err io.Writer) *App {
 }
 
 // WriteJSON writes one indented JSON object to standard output. It returns the error of the encoder or of the writer.
-func (a *App) WriteJSON(v any) error {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(v); err != nil {
+func (a *App) WriteJSON(name schema.Name, v any) error {
+	text, err := schema.JSON(name, v, "  ")
+	if err != nil {
 		return err
 	}
-	_, err := a.Out.Write(a.Pipe.JSON(b.Bytes()))
+	_, err = a.Out.Write(a.Pipe.JSON(text))
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/openfiles"
 	"github.com/robocache/robocache/dataset/mp4"
 	"github.com/robocache/robocache/internal/summary"
@@ -17,7 +18,8 @@ type File struct {
 }
 
 // Open opens a file of MP4 and finds its video.
-func Open(path string) (*File, error) {
+func Open(path string) (opened *File, err error) {
+	defer dataset.WatchedOpen(path, &opened, &err)()
 	file, err := mp4.Open(path)
 	if err != nil {
 		return nil, err

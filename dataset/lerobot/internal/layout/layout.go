@@ -31,6 +31,9 @@ const Tolerance = int64(100 * time.Microsecond)
 // Standard are the columns that every dataset has, in the order of LeRobot. They are no streams: they count rows, and name their task.
 var Standard = []string{"timestamp", "frame_index", "episode_index", "index", "task_index"}
 
+// Language are the columns of lists of structures in LeRobot 0.6: values that hold on, which each row repeats, and events, each in its row.
+var Language = []string{"language_persistent", "language_events"}
+
 // StatNames are the statistics of a feature in LeRobot's order. The last are the quantiles.
 var StatNames = append([]string{"min", "max", "mean", "std", "count"}, summary.QuantileNames[:]...)
 

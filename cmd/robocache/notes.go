@@ -1,0 +1,49 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/notetext"
+)
+
+// noteList is the list of notes in a report, with the lines for standard error.
+type noteList struct {
+	Entries []notetext.EpisodeEntry `json:"notes"`
+	lines   []string                // that are not printed yet
+}
+
+// newNotes returns a list that is empty, not null, in JSON.
+func newNotes() noteList { return noteList{Entries: []notetext.EpisodeEntry{}} }
+
+// add adds notes, and the lines in which people read them.
+func (l *noteList) add(entries []notetext.EpisodeEntry, lines ...string) {
+	l.Entries, l.lines = append(l.Entries, entries...), append(l.lines, lines...)
+}
+
+// notes adds notes about a recording or dataset as a whole.
+func (l *noteList) notes(notes dataset.Notes) {
+	l.add(notetext.NoteEntries(notes), notetext.Lines(notes)...)
+}
+
+// remark adds a note of the command itself, such as "resumed", with its sentence.
+func (l *noteList) remark(code dataset.Code, format string, args ...any) {
+	line := fmt.Sprintf(format, args...)
+	l.add([]notetext.EpisodeEntry{{Entry: notetext.Entry{Class: dataset.ClassRemark, Code: code, Text: line}}}, line)
+}
+
+// print prints the lines that are new.
+func (l *noteList) print(a *app) {
+	a.Remarks(l.lines)
+	l.lines = nil
+}
+
+// absentIn returns a note about the declared episodes that a dataset lacks. There is none if all episodes are there.
+func absentIn(path string, d dataset.Dataset) (notes dataset.Notes) {
+	info := d.Info()
+	if n := info.Absent(); n != nil {
+		n.Subject = path
+		notes.Add(*n)
+	}
+	return notes
+}

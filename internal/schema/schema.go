@@ -1,0 +1,75 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// Name is the name of a kind of object. The file docs/schema/NAME.json describes it.
+type Name string
+
+// The objects that commands print with --json.
+const (
+	Alignment  Name = "robocache.alignment" // resample and fuse
+	Batches    Name = "robocache.batches"
+	Bench      Name = "robocache.bench"
+	BenchJobs  Name = "robocache.bench-jobs"
+	BenchRuns  Name = "robocache.bench-runs"
+	BenchStart Name = "robocache.bench-start"
+	Convert    Name = "robocache.convert"
+	Doctor     Name = "robocache.doctor"
+	Error      Name = "robocache.error"
+	Info       Name = "robocache.info"
+	Inspect    Name = "robocache.inspect"
+	Launches   Name = "robocache.launches" // bench --explain
+	Pack       Name = "robocache.pack"
+	Plan       Name = "robocache.plan"
+	Policy     Name = "robocache.policy"
+	Profile    Name = "robocache.profile"
+	Stats      Name = "robocache.stats"
+	Train      Name = "robocache.train"
+	TrainStep  Name = "robocache.train-step"
+	Tune       Name = "robocache.tune"
+	Version    Name = "robocache.version"
+	View       Name = "robocache.view"
+	Voxelize   Name = "robocache.voxelize"
+)
+
+// The objects in files.
+const (
+	Checkpoint Name = "robocache.checkpoint" // config.json of train --out
+	Conversion Name = "robocache.conversion" // convert.json
+	Samples    Name = "robocache.samples"    // samples.json of batches --out
+	State      Name = "robocache.state"      // batches --state
+	Statistics Name = "robocache.statistics" // statistics.json of batches --out
+)
+
+// Schema is the value of the key "schema", which is the first of each object.
+type Schema struct {
+	Name    Name `json:"name"`
+	Version int  `json:"version"`
+}
+
+// Of returns the present schema of a name.
+func Of(name Name) Schema { return Schema{name, 1} }
+
+// JSON returns a value, which is an object in JSON, with its schema as the first key and a newline at the end. The indent of a level is empty for one line.
+func JSON(name Name, v any, indent string) ([]byte, error) {
+	var body, out bytes.Buffer
+	e := json.NewEncoder(&body)
+	e.SetEscapeHTML(false)
+	head, err := json.Marshal(map[string]Schema{"schema": Of(name)})
+	if err == nil {
+		err = e.Encode(v)
+	}
+	if err != nil {
+		return nil, err
+	}
+	head[len(head)-1] = ',' // in place of the brace
+	text := append(head, body.Bytes()[1:]...)
+	if indent == "" {
+		return text, nil
+	}
+	err = json.Indent(&out, text, "", indent)
+	return out.Bytes(), err
+}
