@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 func TestActionsArePinnedAndPermissionsAreStated(t *testing.T) {
@@ -31,6 +33,8 @@ func TestActionsArePinnedAndPermissionsAreStated(t *testing.T) {
 // fuzzTargets returns what .clusterfuzzlite/build.sh lists of each fuzz target: its folder, function and program.
 func fuzzTargets(t *testing.T) (targets [][]string) {
 	t.Helper()
+	filetest.NeedPrograms(t, "bash", "sed")
+	filetest.NeedRepository(t, ".")
 	list, err := exec.Command("bash", ".clusterfuzzlite/build.sh", "--list").Output()
 	require.NoError(t, err)
 	for line := range strings.Lines(string(list)) {
