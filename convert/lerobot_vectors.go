@@ -9,7 +9,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// joined returns stream names, some of which a flag split at their commas. A name of the episode wins over its parts.
+// joined returns stream names after a flag split them at commas. If the episode has a name with a comma, that name wins over its
+// parts.
 func joined(list []string, e *Episode) (names []string) {
 	for len(list) > 0 {
 		n := 1

@@ -12,7 +12,8 @@ import (
 	nearest "github.com/robocache/robocache/internal/text"
 )
 
-// bareNumber matches statistics that are not finite, which JSON has as text. What normalises by them is lost, so they are not kept.
+// bareNumber matches statistics that are not finite, which JSON holds as text. They are not kept, because normalising by them makes
+// NaN.
 var bareNumber = regexp.MustCompile(`"-?(NaN|Infinity)"`)
 
 // Form is a statistics file in another project's format.
