@@ -134,8 +134,8 @@ const (
 	// CodeOtherStretches: Count messages of a log were not read, because they lie outside stretch Got (from 1) of Of. Example:
 	// a clock that was set back once makes two stretches.
 	CodeOtherStretches = remark + "other-stretches"
-	// CodeClockStill: all Count timestamps on the clock Got are Unit ns. Want is another clock whose times move, or empty.
-	// Example: a log time that is always 0.
+	// CodeClockStill: all Count timestamps on the clock Got are Unit ns. Want is another clock that moves, or empty. Example: a log
+	// time that is always 0.
 	CodeClockStill = remark + "clock-still"
 	// CodeHeaderEpoch: header times and log times have different epochs or units. Got is the first header time, Want the first
 	// log time, in ns, Unit the smaller one's unit if it is known. Example: 1.7e12, which is milliseconds since 1970.

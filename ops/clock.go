@@ -29,7 +29,8 @@ func Uniform(start int64, rate float64, count int) Clock {
 	return Clock{Start: start, Rate: rate, Count: count}
 }
 
-// Anchored returns the clock of windows: the same deltas [T] from an anchor a row [B]. Both are i64 nanoseconds whatever the dtype of the source times is.
+// Anchored returns the clock for windows: the same deltas [T] relative to one anchor per row [B]. Both are i64 nanoseconds, also if the source times have
+// another dtype.
 // Source times in seconds (f64 or f32) are not converted: the targets are, (anchor + delta) / 1e9, rounded in float64 and then to the times' dtype.
 func Anchored(anchors, deltas *tensor.Tensor) Clock { return Clock{Anchors: anchors, Deltas: deltas} }
 

@@ -31,7 +31,7 @@ const (
 	nested   = 100_000   // brackets
 )
 
-// zeros is a stream of n zeros.
+// zeros is n zeros as a stream.
 func zeros(n int64) io.Reader { return io.LimitReader(zeroReader{}, n) }
 
 type zeroReader struct{}
@@ -56,7 +56,7 @@ func squeezed(t *testing.T, codec string, in io.Reader) []byte {
 	return out.Bytes()
 }
 
-// mcapRecord is a record of MCAP: an opcode, a length, and fields. Texts and slices have their length before them.
+// mcapRecord is an MCAP record: an opcode, a length, and fields. Texts and slices have their length before them.
 func mcapRecord(op byte, fields ...any) []byte {
 	var b []byte
 	for _, f := range fields {
@@ -76,7 +76,7 @@ func mcapRecord(op byte, fields ...any) []byte {
 	return append(binary.LittleEndian.AppendUint64([]byte{op}, uint64(len(b))), b...)
 }
 
-// mcapBomb is a file of one chunk, which begins with a channel of an empty message type.
+// mcapBomb is a file with one chunk, which begins with a channel for empty messages.
 func mcapBomb(t *testing.T, codec string, size int64, messages io.Reader) []byte {
 	begin := append(mcapRecord(3, uint16(1), "std_msgs/msg/Empty", "ros2msg", ""), mcapRecord(4, uint16(1), uint16(1), "/a", "cdr", uint32(0))...)
 	packed := squeezed(t, codec, io.MultiReader(bytes.NewReader(begin), messages))
@@ -94,10 +94,10 @@ func repeated(record []byte, n int) io.Reader {
 	return io.MultiReader(readers...)
 }
 
-// bz2Zeros is a bzip2 stream of 45,000,000 zeros.
+// bz2Zeros is 45,000,000 zeros in bzip2.
 const bz2Zeros = "425a6839314159265359c901b6c80158ab4020c00010000008200030cc0529a65248526c5492149e2ee48a70a12192036d90"
 
-// bagBomb is a bag of one chunk of bzip2.
+// bagBomb is a bag with one bzip2 chunk.
 func bagBomb(t *testing.T, times int) []byte {
 	one, err := hex.DecodeString(bz2Zeros)
 	require.NoError(t, err)
@@ -115,7 +115,7 @@ func bagBomb(t *testing.T, times int) []byte {
 	return append(file, record(data, "op=\x05", "compression=bz2", size)...)
 }
 
-// zipBomb is an archive of an array of zeros.
+// zipBomb is an archive with one array, all zeros.
 func zipBomb(t *testing.T, path string) {
 	f, err := os.Create(path)
 	require.NoError(t, err)
@@ -157,7 +157,7 @@ func npyHead(n int) []byte {
 	return append([]byte("\x93NUMPY\x01\x00"), append(binary.LittleEndian.AppendUint16(nil, uint16(len(head))), head...)...)
 }
 
-// bigMessage is a record of bombSize zeros.
+// bigMessage is a record with bombSize zeros.
 func bigMessage() io.Reader {
 	return io.MultiReader(bytes.NewReader(binary.LittleEndian.AppendUint64([]byte{5}, bombSize)), strings.NewReader("\x01\x00"), zeros(bombSize-2))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/robocache/robocache/internal/test/thorough"
 )
 
-// What docs/limits.md says a command needs on two processors, KiB, and 512 MiB more.
+// The address space that docs/limits.md states for two processors, KiB, and 512 MiB more.
 const (
 	leastSpace  = "2000000"
 	littleSpace = "2524288"
