@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pngBomb is an image of 16,384x16,384 grey pixels, with a text that makes the file large enough for them.
+// pngBomb is an image with 16,384x16,384 grey pixels, with a text that makes the file large enough for them.
 func pngBomb(t *testing.T) []byte {
 	const side = 16_384
 	var data bytes.Buffer
@@ -41,7 +41,7 @@ func pngBomb(t *testing.T) []byte {
 	return out
 }
 
-// parquetBomb makes the page of every column a frame of zstd that becomes almost as many bytes as a page may have.
+// parquetBomb makes every column's page a zstd frame that becomes almost as many bytes as a page may have.
 func parquetBomb(t *testing.T, file []byte) []byte {
 	protocol := &thrift.CompactProtocol{}
 	var meta format.FileMetaData
@@ -67,7 +67,7 @@ func parquetBomb(t *testing.T, file []byte) []byte {
 	return append(binary.LittleEndian.AppendUint32(out, uint32(len(footer))), "PAR1"...)
 }
 
-// pcdBomb is a cloud of n points of zeros, compressed by LZF: one zero, and copies of 264 bytes of it.
+// pcdBomb is a cloud with n points of zeros, compressed by LZF: one zero, and copies of it, 264 bytes each.
 func pcdBomb(n int) []byte {
 	packed := []byte{0, 0}
 	rest := 12*n - 1
@@ -83,7 +83,7 @@ func pcdBomb(n int) []byte {
 	return append(binary.LittleEndian.AppendUint32(b, uint32(12*n)), packed...)
 }
 
-// recordBomb is a file of TFRecord, packed by gzip, with one record of size zeros.
+// recordBomb is a TFRecord file, packed by gzip, with one record that is size zeros.
 func recordBomb(t *testing.T, size int64) []byte {
 	masked := func(sum uint32) uint32 { return (sum>>15 | sum<<17) + 0xa282ead8 }
 	table := crc32.MakeTable(crc32.Castagnoli)
@@ -100,7 +100,7 @@ func recordBomb(t *testing.T, size int64) []byte {
 	return out.Bytes()
 }
 
-// logBomb is a log of ULog with n samples of 200 numbers of one byte, each of which becomes four.
+// logBomb is a ULog file with n samples, each with 200 numbers in one byte that become four bytes.
 func logBomb(n int) []byte {
 	message := func(kind byte, body string) string {
 		return string(binary.LittleEndian.AppendUint16(nil, uint16(len(body)))) + string(kind) + body

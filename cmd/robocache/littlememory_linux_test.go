@@ -14,7 +14,7 @@ import (
 	"github.com/robocache/robocache/internal/test/thorough"
 )
 
-// What docs/limits.md says a command needs on two processors, KiB, and 512 MiB more.
+// The memory for a command on two processors in docs/limits.md, KiB, plus 512 MiB.
 const (
 	leastSpace  = "2000000"
 	littleSpace = "2524288"

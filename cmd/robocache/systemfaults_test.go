@@ -125,7 +125,7 @@ func sweep(t *testing.T, command string) {
 			f := faultyCall{error: errno}
 			f.k.Store(k)
 			code, batches, stderr, left := run(&f)
-			if code == exitGood && (strings.Contains(command, "--streaming") || strings.Contains(command, "--camera")) { // the call was one ahead of need
+			if code == exitGood && (strings.Contains(command, "--streaming") || strings.Contains(command, "--camera")) { // the call was one ahead
 				require.NotEmpty(t, written)
 				assert.True(t, slices.Equal(written, batches), "call %d of %d: the batches are others", k, n)
 				continue
@@ -134,7 +134,7 @@ func sweep(t *testing.T, command string) {
 				continue // fewer calls than before
 			}
 			if *f.op.Load() == "lock" && errno == syscall.EACCES {
-				continue // as of a disk that cannot lock
+				continue // as on a disk that cannot lock
 			}
 			name := filepath.Base(strings.Replace(*f.path.Load(), out, "OUT", 1))
 			if strings.HasPrefix(name, "encoding-") { // which a video is copied from: the error has its name or that of the video

@@ -184,7 +184,7 @@ func TestARecordingInABucketIsThatOnDisk(t *testing.T) {
 	}
 }
 
-// TestTheSharedRecordingsInABucketAreThoseOnDisk opens each folder of them, and files: some of a folder that is a recording itself, because it gives
+// TestTheSharedRecordingsInABucketAreThoseOnDisk opens each folder with recordings, and files: some in a folder that is a recording itself, because it gives
 // the others too, and up to 25 of the rest.
 func TestTheSharedRecordingsInABucketAreThoseOnDisk(t *testing.T) {
 	root, err := filepath.Abs(filepath.FromSlash("../../../shared/data"))

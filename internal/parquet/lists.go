@@ -14,7 +14,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// Lists are rows of a column of lists of structures, with its schema.
+// Lists are rows in a column with lists of structures, with the column's schema.
 type Lists struct {
 	*parquet.Column
 	Rows   []ListRow
@@ -25,7 +25,7 @@ type Lists struct {
 // ListRow is a row: for each leaf, its values and nulls with their levels.
 type ListRow [][]parquet.Value
 
-// elements returns how many elements of a schema a field has.
+// elements counts a field's elements in a schema.
 func elements(field *parquet.Column) int {
 	n := 1
 	for _, below := range field.Columns() {
@@ -34,7 +34,7 @@ func elements(field *parquet.Column) int {
 	return n
 }
 
-// newLists returns the schema of a column without rows; nil if a leaf has a type that is not written.
+// newLists returns a column's schema without rows; nil if a leaf has a type that is not written.
 func newLists(f *handle, field *parquet.Column, schema []format.SchemaElement) *Lists {
 	l := &Lists{Column: field, schema: schema}
 	good := true
@@ -52,7 +52,7 @@ func newLists(f *handle, field *parquet.Column, schema []format.SchemaElement) *
 		if field.Leaf() {
 			own := newLeaf(f, field)
 			own.inner, own.shared, own.most = inner, shared, field.MaxDefinitionLevel()
-			if field.Type().Kind() < 0 { // a column of nulls, as pyarrow writes a field that no element has
+			if field.Type().Kind() < 0 { // only nulls: pyarrow writes a field that no element has
 				own.kind, own.most = "int32", own.most-1
 			}
 			l.leaves = append(l.leaves, own)
@@ -65,7 +65,7 @@ func newLists(f *handle, field *parquet.Column, schema []format.SchemaElement) *
 	return l
 }
 
-// Fields returns the fields of a structure.
+// Fields returns a structure's fields.
 func (l *Lists) Fields() (list []parquet.Field) {
 	for _, c := range l.Columns() {
 		list = append(list, &Lists{Column: c})
@@ -84,7 +84,7 @@ func (l *Lists) Encoding() encoding.Encoding {
 // Compression returns the compression to write.
 func (l *Lists) Compression() compress.Codec { return &parquet.Snappy }
 
-// SameSchema reports whether other lists have the schema of these. It is true without lists.
+// SameSchema reports whether other lists have the same schema. It is true without lists.
 func (l *Lists) SameSchema(o *Lists) bool { return l == nil || reflect.DeepEqual(l.schema, o.schema) }
 
 func (c *Column) readLists(ctx context.Context, group int, from, to int64, v *Values) error {
@@ -93,7 +93,7 @@ func (c *Column) readLists(ctx context.Context, group int, from, to int64, v *Va
 		v.Lists = &copied
 	}
 	if c.lists == nil || !c.lists.SameSchema(v.Lists) {
-		return c.file.bad(dataset.ErrUnsupported, -1, "column "+c.Name, c.Type, "lists of structures, of one schema", nil)
+		return c.file.bad(dataset.ErrUnsupported, -1, "column "+c.Name, c.Type, "lists of structures with one schema", nil)
 	}
 	first, count := len(v.Lists.Rows), 0
 	v.Lists.Rows = append(v.Lists.Rows, make([]ListRow, to-from)...)
@@ -102,7 +102,7 @@ func (c *Column) readLists(ctx context.Context, group int, from, to int64, v *Va
 		if err := l.read(ctx, group, from, to, &Values{part: part}); err != nil {
 			return err
 		}
-		count = part.values // those of all leaves are limited together
+		count = part.values // all leaves share one limit
 		for k, values := range part.rows {
 			row := &v.Lists.Rows[first+k]
 			if *row = append(*row, values); !c.lists.fits(*row, i) {
@@ -113,7 +113,7 @@ func (c *Column) readLists(ctx context.Context, group int, from, to int64, v *Va
 	return nil
 }
 
-// fits reports whether part i of a row has levels that a list can have, and the list of the part before.
+// fits reports whether part i in a row has levels that a list can have, and the same list as the previous part.
 func (l *Lists) fits(row ListRow, i int) bool {
 	of := l.leaves[i]
 	for k, x := range row[i] {
@@ -133,7 +133,7 @@ func (l *Lists) fits(row ListRow, i int) bool {
 	return i == 0 || slices.Equal(shared(row[i]), shared(row[i-1]))
 }
 
-// Join returns a list of the elements of rows that have some; an empty list of none.
+// Join returns one list with the elements from all rows; it is empty if no row has any.
 func (l *Lists) Join(rows ...int) ListRow {
 	joined := make(ListRow, len(l.leaves))
 	for i := range joined {
@@ -149,24 +149,24 @@ func (l *Lists) Join(rows ...int) ListRow {
 	return joined
 }
 
-// HasElements reports whether the list of a row has elements.
+// HasElements reports whether a row's list has elements.
 func (l *Lists) HasElements(row int) bool {
 	return l.Rows[row][0][0].DefinitionLevel() >= l.leaves[0].inner[0]
 }
 
-// Repeats reports whether the list of a row is that of the row before.
+// Repeats reports whether a row's list equals the previous row's.
 func (l *Lists) Repeats(row int) bool {
 	return row > 0 && slices.EqualFunc(l.Rows[row], l.Rows[row-1], func(a, b []parquet.Value) bool { return slices.EqualFunc(a, b, parquet.DeepEqual) })
 }
 
-// listPart collects a leaf's values of rows.
+// listPart collects a leaf's values by row.
 type listPart struct {
 	leaf   int
 	rows   [][]parquet.Value
 	values int
 }
 
-// add adds a value of a page, or a null, to its row, which a repetition level of 0 begins.
+// add adds a value from a page, or a null, to its row. A repetition level 0 begins a row.
 func (l *listPart) add(rep, def byte, p *decodedPage, at int, there bool) {
 	if rep == 0 {
 		l.rows = append(l.rows, nil)

@@ -25,7 +25,7 @@ var languageFiles = []string{
 
 var languageColumns = []string{"language_persistent", "language_events"}
 
-// lists reads rows of a column of lists, some rows at a time.
+// lists reads rows from a column with lists, some rows at a time.
 func lists(t testing.TB, path, column string, from, to, step int64) (*Lists, error) {
 	f, err := Open("lerobot", path)
 	if err != nil {
@@ -45,7 +45,7 @@ func lists(t testing.TB, path, column string, from, to, step int64) (*Lists, err
 	return v.Lists, nil
 }
 
-// written returns a file of the lists.
+// written returns a file with the lists.
 func written(t testing.TB, columns ...*Lists) string {
 	fields, data := []Field{{Name: "n", Type: "int64"}}, []Values{{Int64: make([]int64, len(columns[0].Rows))}}
 	for _, l := range columns {
@@ -60,7 +60,7 @@ func written(t testing.TB, columns ...*Lists) string {
 	return path
 }
 
-// Lists are written as they were read: the library's own reader has the same rows of both files.
+// Lists are written as they were read: the library's own reader returns the same rows for both files.
 func TestListsAreWrittenAsTheyWereRead(t *testing.T) {
 	for i, path := range languageFiles {
 		rows := []int64{19, 40, 3}[i]

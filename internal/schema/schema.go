@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// Name is the name of a kind of object. The file docs/schema/NAME.json describes it.
+// Name identifies a kind of JSON object. The file docs/schema/NAME.json describes it.
 type Name string
 
 // The objects that commands print with --json.
@@ -37,23 +37,24 @@ const (
 
 // The objects in files.
 const (
-	Checkpoint Name = "robocache.checkpoint" // config.json of train --out
+	Checkpoint Name = "robocache.checkpoint" // config.json, by train --out
 	Conversion Name = "robocache.conversion" // convert.json
-	Samples    Name = "robocache.samples"    // samples.json of batches --out
+	Samples    Name = "robocache.samples"    // samples.json, by batches --out
 	State      Name = "robocache.state"      // batches --state
-	Statistics Name = "robocache.statistics" // statistics.json of batches --out
+	Statistics Name = "robocache.statistics" // statistics.json, by batches --out
 )
 
-// Schema is the value of the key "schema", which is the first of each object.
+// Schema is the value for "schema", the first key in each object.
 type Schema struct {
 	Name    Name `json:"name"`
 	Version int  `json:"version"`
 }
 
-// Of returns the present schema of a name.
+// Of returns the present schema for a name.
 func Of(name Name) Schema { return Schema{name, 1} }
 
-// JSON returns a value, which is an object in JSON, with its schema as the first key and a newline at the end. The indent of a level is empty for one line.
+// JSON encodes a value, which must be an object in JSON, with its schema as the first key and a newline at the end. indent is for one
+// level; if it is empty, the result is one line.
 func JSON(name Name, v any, indent string) ([]byte, error) {
 	var body, out bytes.Buffer
 	e := json.NewEncoder(&body)
@@ -65,7 +66,7 @@ func JSON(name Name, v any, indent string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	head[len(head)-1] = ',' // in place of the brace
+	head[len(head)-1] = ',' // replaces the brace
 	text := append(head, body.Bytes()[1:]...)
 	if indent == "" {
 		return text, nil
