@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	nearest "github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -53,7 +54,7 @@ func beside(e *Episode, name string, parts []string) (s dataset.Stream, err erro
 				return s, fmt.Errorf("%s: its stream %s was left out: %w", name, part, &dataset.NoteError{Note: why})
 			}
 			return s, &dataset.FormatError{Format: "convert", Offset: -1, Kind: dataset.ErrNotFound, Msg: name, Got: fmt.Sprintf("no stream %q", part),
-				Want: "one of " + fmt.Sprint(e.Names())}
+				Want: "one of " + nearest.Closest(part, e.Names())}
 		}
 		if from[i].Values.DType() == tensor.F64 {
 			dtype = tensor.F64

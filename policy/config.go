@@ -15,6 +15,7 @@ import (
 	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/recognise"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
@@ -236,7 +237,7 @@ func (c *Config) streams(p *align.Plan, named bool, o *Options) error {
 	}
 	switch {
 	case c.Action.Name == "":
-		return &StreamError{"action", "none of that name among " + strings.Join(append(names, unnamed...), ", "), "a stream called action or actions, or which one it is: --action NAME, or in a plan {name: action, from: NAME}"}
+		return &StreamError{"action", "none of that name among " + text.Closest("action", append(names, unnamed...)), "a stream called action or actions, or which one it is: --action NAME, or in a plan {name: action, from: NAME}"}
 	case len(c.States) == 0:
 		return &StreamError{"state", "none beside " + strings.Join(append([]string{c.Action.Name}, others...), "; "), "a stream of states; a plan can name any stream as one"}
 	case len(c.States)+2 > backend.MaxTokenSources && !named:

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
@@ -104,7 +103,7 @@ func (c *Config) choose(store *store.Store, p *align.Plan, o *Options) error {
 		if slices.Contains(names, name) {
 			return nil
 		}
-		return refuse(arg, fmt.Sprintf("%q", name)+text.DidYouMean(name, names), "one of "+strings.Join(names, ", "))
+		return refuse(arg, fmt.Sprintf("%q", name)+text.DidYouMean(name, names), "one of "+text.Closest(name, names))
 	}
 	if o.Action != "" {
 		if err := there("Action", o.Action); err != nil {

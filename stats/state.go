@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/robocache/robocache/dataset"
+	nearest "github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -184,7 +185,7 @@ func (s *State) missing() error {
 	there := s.names()
 	for _, name := range s.Streams {
 		if s.Read > 0 && !slices.Contains(there, name) {
-			return &dataset.StreamError{Stream: name, Arg: "name", Got: "no such stream", Want: fmt.Sprintf("one of those there are: %q", append(there, s.Others...))}
+			return &dataset.StreamError{Stream: name, Arg: "name", Got: "no such stream", Want: "one of those there are: " + nearest.Closest(name, append(there, s.Others...))}
 		}
 	}
 	return nil

@@ -29,7 +29,6 @@ type chunked struct {
 	plainEdges bool // boxes that reach over the array's end have no filters
 	size       uint64
 	mask       uint32 // of a single chunk
-	pageBits   int
 
 	dims  []int // of a chunk, in elements
 	grid  []int // chunks along each dimension

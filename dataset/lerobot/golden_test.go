@@ -1,8 +1,6 @@
 package lerobot_test
 
 import (
-	"github.com/robocache/robocache/internal/test/thorough"
-
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -22,6 +20,7 @@ import (
 	"github.com/robocache/robocache/dataset/lerobot"
 	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/settest"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 

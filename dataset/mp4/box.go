@@ -9,6 +9,7 @@ import (
 	"iter"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/memory"
 )
 
 // maxBoxes is how many boxes of one file are looked at: a film has some dozens.
@@ -40,7 +41,10 @@ func (s *source) read(what string, at, n int64) ([]byte, error) {
 	if at < 0 || n < 0 || at > s.size || n > s.size-at {
 		return nil, s.fail(min(max(at, 0), s.size), dataset.ErrTruncated, what, fmt.Sprintf("%d bytes to the file's end", max(s.size-at, 0)), fmt.Sprint(n))
 	}
-	data := make([]byte, n)
+	data, err := memory.Make[byte](what, int(n))
+	if err != nil {
+		return nil, err
+	}
 	return data, s.into(what, data, at)
 }
 

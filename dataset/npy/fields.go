@@ -23,12 +23,6 @@ type Field struct {
 // Type returns numpy's name for the field's type, such as "float32".
 func (f *Field) Type() string { return f.name() }
 
-// IsNumber reports whether the field becomes a column in a Table.
-func (f *Field) IsNumber() bool {
-	_, ok := f.scalar()
-	return ok
-}
-
 // IsClock reports whether the field's type can hold timestamps: see ReadTimes.
 func (f *Field) IsClock() bool { return f.clock() }
 

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Tuple
 
 import numpy as np
 
-from loader_data import G1, ROOT, binary
+from loader_data import G1, LONG, ROOT, binary
 from loader_data import SHARED as ABOVE
 
 FLIGHT = ROOT / "examples/data/flight.ulg"
@@ -40,7 +40,8 @@ def paths() -> List[pathlib.Path]:
         if folder.is_dir():
             own.append(folder)
             own += sorted(p for p in folder.iterdir() if p.suffix not in (".zip", ".md", ".json") and "LICENSE" not in p.name)
-    return own
+    # One file unpacks to far more than the others, and is in the folder, which is read too.
+    return [p for p in own if LONG or p.name != "isssue-523.hdf5"]
 
 
 def name_of(path: pathlib.Path) -> str:

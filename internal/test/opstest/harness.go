@@ -156,6 +156,7 @@ type guarded struct {
 	name string
 	*array
 	base, view *tensor.Tensor
+	begun      []uint64 // the buffer before the first run
 }
 
 // layout says how outputs lie in their buffers.
@@ -225,6 +226,7 @@ func (g *guarded) read(dev *ops.Device) ([]uint64, error) {
 type placed struct {
 	dev     *ops.Device
 	open    []*tensor.Tensor
+	bases   map[*array]*tensor.Tensor // of the inputs
 	outputs []*guarded
 	counts  func() (ops.VoxelCounts, error) // of the plan, if it counts
 	err     error
@@ -239,7 +241,10 @@ func (p *placed) put(a *array) *tensor.Tensor {
 		p.err = err
 		return nil
 	}
-	p.open = append(p.open, base)
+	if p.bases == nil {
+		p.bases = map[*array]*tensor.Tensor{}
+	}
+	p.open, p.bases[a] = append(p.open, base), base
 	return a.view(base)
 }
 
@@ -255,8 +260,9 @@ func (p *placed) out(name string, a *array, end int, begin ...uint64) *tensor.Te
 	}
 	g.name = name
 	p.open, p.outputs = append(p.open, g.base), append(p.outputs, g)
-	if len(begin) > 0 {
-		p.err = p.dev.Copy(context.Background(), g.view, packed(a.dtype, begin, a.shape...).host())
+	if g.begun = slices.Clone(g.raw); len(begin) > 0 {
+		g.each(func(n, at int) { g.begun[at] = begin[n] })
+		p.err = p.dev.Copy(context.Background(), g.base, tensorOf(a.dtype, g.begun))
 	}
 	return g.view
 }

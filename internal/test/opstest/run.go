@@ -135,7 +135,6 @@ func resampleParts() parts {
 		"strides":              (*suite).strides,
 		"empty":                (*suite).empty,
 		"no-features":          (*suite).noFeatures,
-		"memory":               (*suite).memory,
 		"unsorted":             (*suite).unsorted,
 		"huge":                 (*suite).huge,
 		"slerp-orders":         (*suite).slerpOrders,
