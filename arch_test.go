@@ -131,7 +131,7 @@ var noTemplates = []string{"text/template", "html/template"}
 // skipWords are what a test may miss. A skip's message holds the one that is missing, so that a log tells what was not run.
 var skipWords = []string{
 	"GPU", "driver", "/dev/full", "race detector", "clang", "ptxas", "nvcc", "gcc", "python", "root", "ffmpeg", "qemu", "shared recordings", "Chromium",
-	"program in PATH", "git clone",
+	"program in PATH", "git clone", "zip",
 }
 
 // ruleOf returns the rule for a folder: its own, or that of the nearest folder above.
@@ -463,9 +463,9 @@ var layers = map[string][]string{
 		"doc errors media pool rows", "columns shard source subset", "store", "episode index", "file", "join pack", "format pack_media", "build", "pack_shard",
 	},
 	"cmd/robocache": {
-		"doc absent backends version errors time_shares heap policy_skills npz_batch",
+		"doc notes backends version errors time_shares heap policy_skills npz_batch",
 		"flag_errors arguments shard_flag voxel_flags lerobot_flags batch_flags", "recording_flags stream_flag device_info output",
-		"app input dataset_watch", "request alignment_report batch_index batch_request batch_metrics cloud bench_run absent",
+		"app input dataset_watch", "request alignment_report batch_index batch_request batch_metrics cloud bench_run",
 		"recording npz_rows npz_job batch_report batch_state batch_folder batch_samples",
 		"pack_report policy_run alignment batch_drawing conversion convert_report training voxel_request cloud_points",
 		"batch_draw train_describe train_ranks train_steps cloud_recording voxel_job pack_shards kernel_choice", "trainer",

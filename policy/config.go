@@ -57,8 +57,7 @@ type Config struct {
 	HoldOut []int   `json:"hold_out"`
 	// LeaveOut are the numbers of episodes that were left out by option.
 	LeaveOut []int `json:"leave_out,omitempty"`
-	// Filtered is how many episodes the plan's filter leaves out, of those that are not held out.
-	Filtered int `json:"filtered,omitempty"`
+	Filtered int `json:"filtered,omitempty"` // episodes that the plan's filter leaves out, without held-out ones
 	// LeftOut are episodes that are too short to be trained on or compared with: they are in neither list.
 	LeftOut dataset.Notes `json:"notes"`
 	// Choices are notes about values that were chosen by the episodes.
