@@ -131,7 +131,7 @@ var noTemplates = []string{"text/template", "html/template"}
 // skipWords are what a test may miss. A skip's message holds the one that is missing, so that a log tells what was not run.
 var skipWords = []string{
 	"GPU", "driver", "/dev/full", "race detector", "clang", "ptxas", "nvcc", "gcc", "python", "root", "ffmpeg", "qemu", "shared recordings", "Chromium",
-	"program in PATH", "git clone",
+	"program in PATH", "git clone", "zip",
 }
 
 // ruleOf returns the rule for a folder: its own, or that of the nearest folder above.

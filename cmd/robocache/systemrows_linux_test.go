@@ -76,9 +76,6 @@ func TestAPipeInPlaceOfAFileIsRefused(t *testing.T) {
 // name, and a command that finds no recording ends with 3. None waits.
 func TestAFolderOfTheKernelIsNoSpecialCase(t *testing.T) {
 	for folder, codes := range map[string][]int{"/proc/self": {exitOther}, "/sys/class": {exitInput}, "/proc/self/mem": {exitOther, exitInput}} {
-		if _, err := os.ReadDir(filepath.Dir(folder)); err != nil {
-			t.Skip("this system has no ", folder)
-		}
 		for _, command := range []string{"inspect", "doctor", "stats"} {
 			ended := make(chan struct{})
 			go func() {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/robocache/robocache/dataset"
@@ -21,6 +20,7 @@ type names struct {
 	records  map[string]Record
 	channels []topics.Channel
 	ids      []uint16        // of the channels
+	taken    map[uint16]bool // has the ids
 	numbers  map[defined]int // of channels
 	summary  *defs
 	defs     []*defs // of each part that was read; nil before
@@ -92,7 +92,7 @@ func (n *names) number(d defined) (number int, conflict bool) {
 		return i, false
 	}
 	if n.numbers == nil {
-		n.numbers = map[defined]int{}
+		n.numbers, n.taken = map[defined]int{}, map[uint16]bool{}
 	}
 	c := topics.Channel{Topic: d.channel.Topic, Encoding: d.channel.MessageEncoding, Metadata: d.channel.Metadata}
 	if s := d.schema; s != nil {
@@ -100,8 +100,8 @@ func (n *names) number(d defined) (number int, conflict bool) {
 	}
 	n.channels = append(n.channels, c)
 	n.numbers[d] = len(n.channels) - 1
-	conflict = slices.Contains(n.ids, d.channel.ID)
-	n.ids = append(n.ids, d.channel.ID)
+	conflict = n.taken[d.channel.ID]
+	n.ids, n.taken[d.channel.ID] = append(n.ids, d.channel.ID), true
 	return len(n.channels) - 1, conflict
 }
 

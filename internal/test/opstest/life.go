@@ -51,7 +51,7 @@ func lifeParts() parts {
 	}
 }
 
-// ofEach runs a test of the subject of each operation.
+// ofEach runs a test on the subject for each operation.
 func ofEach(run func(s *suite, t *testing.T, subject func() *subject)) func(*suite, *testing.T) {
 	return func(s *suite, t *testing.T) {
 		for _, subject := range subjects() {
@@ -64,7 +64,7 @@ func ofEach(run func(s *suite, t *testing.T, subject func() *subject)) func(*sui
 // reuse: a plan runs many times, on its queue and in graphs on any queue, with the inputs that there are then, and allocates nothing.
 func (s *suite) reuse(t *testing.T, subject func() *subject) {
 	r, st, other := s.rig(t, subject()), s.stream(t), s.stream(t)
-	r.runs(t, st, 1, "first", r.on(st)) // outside of a graph, so that whatever a first run loads is there
+	r.runs(t, st, 1, "first", r.on(st)) // outside a graph, so that whatever a first run loads is there
 	before := r.bits(t)
 	g, twice := capture(t, st, r.on(st)), capture(t, st, func() error { return errors.Join(r.plan.Run(st), r.plan.Run(st)) })
 	require.NoError(t, st.Synchronize(background))
@@ -89,7 +89,7 @@ func (s *suite) reuse(t *testing.T, subject func() *subject) {
 	assert.ErrorIs(t, g.Launch(st), ops.ErrClosed)
 }
 
-// errorsOnce: an error in values comes at the next Synchronize of its queue, and once, and the plan works again when the values do.
+// errorsOnce: an error in values comes at its queue's next Synchronize, and once, and the plan works again when the values do.
 func (s *suite) errorsOnce(t *testing.T, subject func() *subject) {
 	r, good, st, other := s.rig(t, subject()), s.rig(t, subject()), s.stream(t), s.stream(t)
 	if r.bad == nil {
@@ -270,7 +270,7 @@ func fewestAllocations(t *testing.T, st *ops.Queue, run func() error) float64 {
 	return least
 }
 
-// allocations has plans of every kind, of every dtype and clock in turn; the long set has all of them.
+// allocations has plans for every kind, with every dtype and clock in turn; the long set has all.
 func (s *suite) allocations(t *testing.T) {
 	st, r := s.stream(t), rng(7)
 	for k, kind := range ops.Interps() {

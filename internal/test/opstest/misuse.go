@@ -21,7 +21,7 @@ func (e elsewhere) Size() int64    { return e.size }
 func (e elsewhere) Device() string { return "elsewhere:0" }
 func (e elsewhere) Close() error   { return nil }
 
-// maker makes the tensors of calls, on a device or the host.
+// maker makes tensors for calls, on a device or the host.
 type maker struct {
 	put func(*array) *tensor.Tensor
 }
@@ -78,7 +78,7 @@ const (
 	byCall
 )
 
-// misuses are the wrong calls of an operation, of which C has the arguments and the options.
+// misuses are wrong calls to an operation, of which C has the arguments and the options.
 type misuses[C any] struct {
 	op         string
 	good       func(m maker, c *C) // makes a call that works, with m in it
@@ -199,7 +199,7 @@ func Misuse(t *testing.T, dev *ops.Device) {
 	assert.ErrorIs(t, err, ops.ErrOption)
 }
 
-// refuses: a backend gives the errors of package ops on.
+// refuses: a backend returns the errors from package ops.
 func (s *suite) refuses(t *testing.T) {
 	x := resampleMisuses()
 	x.run(t, s, x.all()[1:2])

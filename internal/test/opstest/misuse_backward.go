@@ -8,14 +8,14 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// gradientCall is a FuseBackward of two streams: B 2, T 4, widths 8 and 3, times f64.
+// gradientCall is a FuseBackward with two streams: B 2, T 4, widths 8 and 3, times f64.
 type gradientCall struct {
 	maker
 	args ops.FuseBackwardArgs
 	opts ops.FuseOptions
 }
 
-// fuseBackwardMisuses are the wrong calls of FuseBackward.
+// fuseBackwardMisuses are wrong calls to FuseBackward.
 func fuseBackwardMisuses() *misuses[gradientCall] {
 	x := &misuses[gradientCall]{
 		op: "FuseBackward",
@@ -102,7 +102,7 @@ type backwardCall struct {
 	opts ops.ResampleOptions
 }
 
-// resampleBackwardMisuses are those of ResampleBackward that have names or rules of its own.
+// resampleBackwardMisuses are the ones for ResampleBackward with its own names or rules.
 func resampleBackwardMisuses() *misuses[backwardCall] {
 	x := &misuses[backwardCall]{
 		op: "ResampleBackward",

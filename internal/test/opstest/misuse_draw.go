@@ -8,14 +8,14 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// drawCall is a Draw of 3 episodes of 5 windows, two streams, batches of 2.
+// drawCall is a Draw from 3 episodes with 5 windows, two streams, 2 windows per batch.
 type drawCall struct {
 	maker
 	args ops.DrawArgs
 	opts ops.DrawOptions
 }
 
-// drawMisuses are the wrong calls of Draw.
+// drawMisuses are wrong calls to Draw.
 func drawMisuses() *misuses[drawCall] {
 	x := &misuses[drawCall]{
 		op: "Draw",

@@ -9,7 +9,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// fuseCall is a Fuse of two streams: B 2, T 4, widths 8 and 3, times f64.
+// fuseCall is a Fuse with two streams: B 2, T 4, widths 8 and 3, times f64.
 type fuseCall struct {
 	maker
 	args ops.FuseArgs
@@ -26,7 +26,7 @@ func newFuseCall(m maker, c *fuseCall) {
 	c.args.Dst, c.args.Valid, c.args.Age = c.new(tensor.F32, 2, 4, 11), c.new(tensor.U8, 2, 4, 2), c.new(tensor.F64, 2, 4, 2)
 }
 
-// fuseMisuses are the wrong calls of Fuse.
+// fuseMisuses are wrong calls to Fuse.
 func fuseMisuses() *misuses[fuseCall] {
 	x := &misuses[fuseCall]{
 		op: "Fuse", good: newFuseCall,

@@ -9,14 +9,14 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// resampleCall is a Resample of B 2, S 3, T 4, D 8, values f32, times f64 and lengths for both sides.
+// resampleCall is a Resample with B 2, S 3, T 4, D 8, values f32, times f64 and lengths for both sides.
 type resampleCall struct {
 	maker
 	ops.ResampleArgs
 	opts ops.ResampleOptions
 }
 
-// resampleMisuses are the wrong calls of Resample.
+// resampleMisuses are wrong calls to Resample.
 func resampleMisuses() *misuses[resampleCall] {
 	x := &misuses[resampleCall]{
 		op: "Resample",
@@ -129,7 +129,7 @@ func resampleMisuses() *misuses[resampleCall] {
 	return x
 }
 
-// rowMisuses are those of selections of rows, anchored clocks and padding.
+// rowMisuses are the ones for row selections, anchored clocks and padding.
 func rowMisuses(add func(name, arg string, kind error, spoil func(*resampleCall))) {
 	selected := func(c *resampleCall) { // rows of 6 packed samples, which would work
 		c.Src, c.SrcTimes, c.SrcStarts, c.SrcLengths = c.new(tensor.F32, 6, 8), c.new(tensor.F64, 6), c.ints(1, 0), c.ints(3, 2)

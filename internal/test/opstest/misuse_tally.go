@@ -8,14 +8,14 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// tallyCall is a Tally of 4 rows of 3.
+// tallyCall is a Tally over 4 rows by 3 columns.
 type tallyCall struct {
 	maker
 	args ops.TallyArgs
 	opts ops.TallyOptions
 }
 
-// tallyMisuses are the wrong calls of Tally: those of the first pass and of a later one.
+// tallyMisuses are wrong calls to Tally: those of the first pass and of a later one.
 func tallyMisuses() []*misuses[tallyCall] {
 	of := func(known int) *misuses[tallyCall] {
 		return &misuses[tallyCall]{

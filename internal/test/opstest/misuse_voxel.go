@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// voxelCall is a Voxelize of 4 points, 2 rows, 2 features, 8 voxels.
+// voxelCall is a Voxelize with 4 points, 2 rows, 2 features, 8 voxels.
 type voxelCall struct {
 	ops.VoxelizeArgs
 	maker
@@ -34,7 +34,7 @@ func newVoxelCall(m maker, c *voxelCall, opts ops.VoxelizeOptions) {
 	}
 }
 
-// voxelMisuses are the wrong calls of Voxelize: a table for each kind of voxels, with the tensors that it has.
+// voxelMisuses are wrong calls to Voxelize: a table for each kind of voxels, with the tensors that it has.
 func voxelMisuses() (all []*misuses[voxelCall]) {
 	tables := map[ops.VoxelizeOptions]*misuses[voxelCall]{}
 	table := func(opts ops.VoxelizeOptions, names ...string) {
