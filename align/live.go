@@ -83,7 +83,7 @@ const spare = 4
 
 // NewLive prepares a plan for streams that will arrive. A stream without a window in the plan has only the anchor tick. The default
 // edge is clamp, because it is not yet known which streams are published on change. horizon is the longest accepted delay of a
-// sample behind the newest sample in any stream; 0 means a second. Samples with a longer delay are counted and left out.
+// sample after the newest sample in any stream; 0 means a second. Samples with a longer delay are counted and left out.
 func NewLive(plan Plan, streams []LiveStream, horizon time.Duration) (*Live, error) {
 	if err := plan.Check(); err != nil {
 		return nil, err

@@ -29,8 +29,9 @@ func (e *ExtraStreamError) Error() string {
 // Unwrap returns dataset.ErrMissing.
 func (e *ExtraStreamError) Unwrap() error { return dataset.ErrMissing }
 
-// compare finds the streams that an episode has beyond the first, and those that it lacks. If an episode lost a stream, that episode is
-// dropped, be it this one or an earlier one. A stream that the first never had is left out if LeRobotOptions.Extra is "drop".
+// compare finds the streams that an episode has in addition to the first, and the ones that it lacks. The episode that lost a
+// stream is dropped, either this one or an earlier one. If LeRobotOptions.Extra is "drop", a stream that the first episode never
+// had is left out.
 func (l *leRobotWriter) compare(e *Episode, own *dataset.Episode, names map[string]string, kept *Kept) error {
 	if l.has == nil {
 		return nil

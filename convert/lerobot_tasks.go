@@ -35,7 +35,7 @@ func (l *leRobotWriter) annotated() (list []string) {
 	return list
 }
 
-// renumbered gives a column of tasks of an input the numbers that these have in the dataset. What is no number of a task stays as it is.
+// renumbered converts an input's task numbers to the numbers in the new dataset. Values that are not task numbers stay.
 func (l *leRobotWriter) renumbered(s dataset.Stream, tasks []string) (dataset.Stream, error) {
 	all := l.annotated()
 	if len(tasks) <= len(all) && slices.Equal(tasks, all[:len(tasks)]) {

@@ -143,7 +143,7 @@ func (c *Conversion) byPlan(ctx context.Context, r *ready) error {
 	if err := c.trim(r, got); err != nil {
 		return err
 	}
-	r.notes = slices.DeleteFunc(slices.Clone(got.Report.Notes), func(n dataset.Note) bool { // those that are losses already
+	r.notes = slices.DeleteFunc(slices.Clone(got.Report.Notes), func(n dataset.Note) bool { // already among the losses
 		return slices.ContainsFunc(r.losses, func(o dataset.Note) bool { return o.String() == n.String() })
 	})
 	own := *r.e.Recorded

@@ -158,9 +158,9 @@ func stepTime(step int, rate float64) (int64, error) {
 	return int64(math.Round(at)), nil
 }
 
-// OptionError reports an invalid option: a field in an options struct, an input or an output. This package and those that draw,
-// pack or convert datasets return it. Arg is the field's name, such as "Clock" or "Cameras[0]". A program with another name for it,
-// such as a flag, writes its own message from the three fields. errors.Is(err, ErrOption) is true.
+// OptionError reports an invalid option: a field in an options struct, an input or an output. This package returns it, and also the
+// packages that draw, pack or convert datasets. Arg is the field's name, such as "Clock" or "Cameras[0]". A program with another
+// name for it, such as a flag, writes its own message from the three fields. errors.Is(err, ErrOption) is true.
 type OptionError struct{ Arg, Got, Want string }
 
 func (e *OptionError) Error() string {

@@ -127,7 +127,8 @@ func (x *examiner) noted() {
 	x.empty()
 }
 
-// besides reports whether an array has so many other rows than the episode has steps that it is no series of it, such as a camera's matrix.
+// besides reports whether an array has so few or so many rows, compared with the episode's steps, that it is no series, such as a
+// camera matrix.
 func besides(n *dataset.Note) bool {
 	return n.Code == dataset.CodeStepCount && (n.Count < n.Of-n.Of/2 || n.Count/2 > n.Of)
 }

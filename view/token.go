@@ -39,5 +39,8 @@ func (s *Server) welcome(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusSeeOther)
 }
 
-// crossSite reports whether a page of another site made a request.
-func crossSite(r *http.Request) bool { return r.Header.Get("Sec-Fetch-Site") == "cross-site" }
+// crossSite reports whether another site's or origin's page made a request. Browsers without Sec-Fetch-Site send Origin if a script requests.
+func crossSite(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	return r.Header.Get("Sec-Fetch-Site") == "cross-site" || origin != "" && origin != "http://"+r.Host && origin != "https://"+r.Host
+}

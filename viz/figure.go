@@ -30,14 +30,13 @@ const (
 type sheet struct {
 	panels   []panel
 	opt      Options
-	from     origin
 	lo, hi   float64 // what the left side shows, seconds
 	dlo, dhi float64 // what the detail shows
 }
 
 // figure decides which times are shown.
-func figure(panels []panel, opt Options, from origin) *sheet {
-	s := &sheet{panels: panels, opt: opt, from: from, lo: math.Inf(1), hi: math.Inf(-1)}
+func figure(panels []panel, opt Options) *sheet {
+	s := &sheet{panels: panels, opt: opt, lo: math.Inf(1), hi: math.Inf(-1)}
 	for _, p := range panels {
 		for _, x := range [][]float64{p.recorded.x, p.resampled.x} {
 			if lo, hi, ok := extent(x); ok {

@@ -86,7 +86,7 @@ func WritePNG(w io.Writer, panels []Panel, opt Options) error {
 		}
 		drawn[i] = *p
 	}
-	return figure(drawn, opt, from).write(w)
+	return figure(drawn, opt).write(w)
 }
 
 // Pick chooses up to MaxCurves features of values [S,D] to draw: ones that vary, of a similar magnitude, so that one axis shows

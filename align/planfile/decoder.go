@@ -69,7 +69,7 @@ func (d *decoder) failed(n ast.Node, key, got, want string) {
 	}
 }
 
-// describe writes what a node is, in a line.
+// describe describes a node in one line.
 func describe(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.MappingNode, *ast.MappingValueNode:

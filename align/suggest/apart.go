@@ -11,8 +11,9 @@ import (
 	"github.com/robocache/robocache/internal/text"
 )
 
-// apart tells chosen streams that share no moment with the others of an episode, as a clock of another computer leaves them: on one clock, no target has
-// both. A stream that comes when something happens may speak before the others do, unless it is further away than they are long.
+// apart reports chosen streams that have no common time with the other streams in an episode, for example because another
+// computer's clock was wrong. On one clock no target would have both. A stream that is published on change may end before the
+// others begin, unless the distance exceeds their length.
 func (g *draft) apart(chosen []*candidate) {
 	type gap struct {
 		other    string

@@ -26,11 +26,16 @@ func execute(args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), err.String()
 }
 
-// good runs a command line that must succeed on the CPU, and returns its output.
+// good runs a command line that must succeed on the CPU, and returns its output. It compares objects of --json with their schemas.
 func good(t *testing.T, args ...string) (stdout, stderr string) {
 	t.Helper()
 	code, stdout, stderr := execute(args...)
 	require.Equal(t, exitGood, code, stderr)
+	if strings.HasPrefix(stdout, "{") && slices.Contains(args, "--json") {
+		for _, object := range objectsIn(t, stdout) {
+			checkObject(t, object)
+		}
+	}
 	return stdout, stderr
 }
 

@@ -161,3 +161,29 @@ func TestAPortThatIsTakenIsFoundBeforeTheWork(t *testing.T) {
 	assert.Equal(t, exitOther, code)
 	assert.Regexp(t, `^robocache: --metrics: cannot listen on 127\.0\.0\.1:\d+: .*in use\n$`, stderr, "not that there is no dataset")
 }
+
+// The listener has no token, so it answers with numbers alone.
+func TestMetricsServeNumbersAlone(t *testing.T) {
+	m, err := newMeter(":0")
+	require.NoError(t, err)
+	defer m.close()
+	host, _, err := net.SplitHostPort(m.at)
+	require.NoError(t, err)
+	assert.Equal(t, "127.0.0.1", host)
+	for _, path := range []string{"/", "/metrics/", "/metrics/../go.mod", "/debug/pprof/", "/doc.go"} {
+		r, err := http.Get("http://" + m.at + path)
+		require.NoError(t, err)
+		require.NoError(t, r.Body.Close())
+		assert.Equal(t, http.StatusNotFound, r.StatusCode, path)
+	}
+	r, err := http.Post("http://"+m.at+"/metrics", "text/plain", nil)
+	require.NoError(t, err)
+	require.NoError(t, r.Body.Close())
+	assert.Equal(t, http.StatusMethodNotAllowed, r.StatusCode)
+	r, err = http.Get("http://" + m.at + "/metrics")
+	require.NoError(t, err)
+	text, err := io.ReadAll(r.Body)
+	require.NoError(t, err)
+	require.NoError(t, r.Body.Close())
+	assert.Regexp(t, `^(# (HELP|TYPE) robocache_.*\n|robocache_\w+(\{(\w+="[^"\n]*",?)+\})? [0-9.e+-]+\n)+$`, string(text))
+}

@@ -61,7 +61,7 @@ func TestErrorsOfArgumentsNameTheFlag(t *testing.T) {
 	assert.Equal(t, error(input), inFlags(f, input), "it is the input's")
 }
 
-// Job scripts on disks have the old name of --method, which no help and no completion lists.
+// Job scripts on disks have --kind, the old name for --method. Neither help nor completion lists it.
 func TestKindIsAHiddenNameOfMethod(t *testing.T) {
 	for _, command := range []string{"resample", "fuse"} {
 		in := twoStreams(t, nil)

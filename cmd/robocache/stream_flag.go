@@ -31,7 +31,7 @@ func (g *gapFlag) Set(s string) error {
 	return g.LimitFlag.Set(s)
 }
 
-const gapHelp = "timestamps of the clock between samples further apart than this are not valid: auto, three usual steps of a stream with a rate, 20 ms at least; none; or a length of time"
+const gapHelp = "timestamps between samples further apart than this are not valid: auto, three usual steps of a stream with a rate, 20 ms at least; none; or a length of time"
 
 // gapsFlag adds --max-gap, which is auto unless it is given.
 func gapsFlag(f *pflag.FlagSet, to *ops.Limit) {

@@ -90,7 +90,7 @@ func ended(t *testing.T, all []*rankProgram) (codes []int) {
 	for i, p := range all {
 		wait.Go(func() {
 			late := time.AfterFunc(3*time.Minute, func() { _ = p.Process.Kill() })
-			_ = p.Wait() // whose error is the code
+			_ = p.Wait() // its error is the code
 			late.Stop()
 			codes[i] = p.ProcessState.ExitCode()
 		})
@@ -260,8 +260,8 @@ func TestTheProgramsOfALauncherMeet(t *testing.T) {
 	assert.LessOrEqual(t, len(point("a", "1")), longestSocket)
 }
 
-// Ranks that train on other episodes end before the first step: each prints both hashes and the other rank. They meet at their socket, also without a
-// folder that they share.
+// Ranks that train on other episodes end before the first step: each prints both hashes and the other rank. They meet at their socket, also without a shared
+// folder.
 func TestRanksThatTrainOnOtherEpisodesEnd(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	out := filepath.Join(t.TempDir(), "policy")

@@ -16,7 +16,7 @@ import (
 
 const (
 	format    = "calvin"
-	boundsFit = "ep_start_end_ids.npy" // tells a split's folder
+	boundsFit = "ep_start_end_ids.npy" // the file that identifies a split's folder
 	rate      = 30                     // Hz: how fast CALVIN records
 )
 
@@ -37,7 +37,7 @@ func isSplit(ctx context.Context, path string) bool {
 	return err == nil && st.IsRegular()
 }
 
-// isLanguage tells the folder of a split's annotations.
+// isLanguage reports whether a folder contains a split's annotations.
 func isLanguage(ctx context.Context, path string) bool {
 	full, err := storage.Abs(path)
 	return err == nil && strings.HasPrefix(storage.Base(full), languagePrefix) && isDir(full) && isSplit(ctx, storage.Dir(full))
@@ -46,7 +46,7 @@ func isLanguage(ctx context.Context, path string) bool {
 // Set is an open dataset. Its methods may be called from any goroutine.
 type Set struct {
 	path     string
-	language string // the folder of annotations whose spans are the episodes; empty where these are the rows
+	language string // the annotation folder, if its spans are the episodes; empty if the rows are
 	strict   bool
 	info     dataset.Info
 	episodes []place

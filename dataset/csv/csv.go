@@ -13,7 +13,7 @@ import (
 
 const (
 	stream   = "data"
-	lookedAt = 256 << 10 // bytes of a file by which its columns are told
+	lookedAt = 256 << 10 // bytes at the beginning of a file that define its columns
 )
 
 func init() {
@@ -115,7 +115,7 @@ func (s *Set) read(ctx context.Context) (*dataset.Episode, error) {
 	return e, t.AddTo(e, stream, times, units)
 }
 
-// layout says how the file is read, and which columns are text.
+// layout returns the settings for reading the file, and the text columns.
 func (s *Set) layout() (l texttable.Layout, text []string) {
 	l = texttable.Layout{Format: "csv", Sep: s.shape.sep, End: s.shape.head.End, Quotes: true, Comments: comments, Header: s.shape.in}
 	if s.clock != nil {

@@ -73,7 +73,7 @@ func (r *reader) leave(name string, count int, code dataset.Code, d dataset.Deta
 	r.e.Notes = append(r.e.Notes, dataset.Note{Code: code, Subject: name, Count: count, Detail: d})
 }
 
-// values reads a column over all runs. What is broken is counted and gives nil.
+// values reads a column over all runs. If the column is broken, that is counted, and the result is nil.
 func (r *reader) values(ctx context.Context, name string) (*parquet.Values, error) {
 	v := &parquet.Values{AsLists: r.set.opt.Lists && slices.Contains(layout.Language, name)}
 	typ := ""
@@ -212,7 +212,7 @@ func (r *reader) texts(name string, v *parquet.Values) {
 	}
 }
 
-// task finds out what is to be done, by task_index, or by meta/episodes where there is none.
+// task finds the instruction by task_index, or else in meta/episodes.
 func (r *reader) task(ctx context.Context, first *parquet.File) error {
 	d := r.set.declared[r.of.number]
 	var listed []string

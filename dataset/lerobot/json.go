@@ -29,7 +29,7 @@ func formatError(kind error, path string, at int64, msg, got, want string) *data
 // openParquet opens a table of the dataset.
 func openParquet(path string) (*parquet.File, error) { return parquet.Open("lerobot", path) }
 
-// readObject reads a file that is a JSON object, whose members keep their order.
+// readObject reads a file with a JSON object, and keeps the order of its members.
 func readObject(path string) ([]orderjson.Member, error) {
 	st, err := storage.Stat(context.Background(), path)
 	if err != nil {

@@ -220,7 +220,7 @@ func (*DataEnd) Opcode() Opcode { return OpDataEnd }
 // headSize is that of a record's opcode and length.
 const headSize = 9
 
-// recordHead returns a record's opcode, and the length of what follows.
+// recordHead returns a record's opcode, and the length of its content.
 func recordHead(b []byte) (Opcode, uint64) {
 	return Opcode(b[0]), le.Uint64(b[1:])
 }

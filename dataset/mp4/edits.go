@@ -56,7 +56,7 @@ func (t *Track) present(mvhd, edts box) error {
 		}
 		start += e.length
 	}
-	// What the first edit shows begins with it, also if the edit begins inside a frame.
+	// The first visible frame starts with its edit, even if the edit begins inside a frame.
 	if late := first - empty; at >= 0 && any && late > 0 {
 		for i := range t.ticks {
 			t.ticks[i] -= late

@@ -68,7 +68,7 @@ var scalars = map[string]records.Scalar{
 	"u1": records.U8, "u2": records.U16, "u4": records.U32, "u8": records.U64,
 }
 
-// scalar returns the type of a number, and false for what is none.
+// scalar returns a number's type, or false if the element is not a number.
 func (e element) scalar() (records.Scalar, bool) {
 	s, ok := scalars[string(e.kind)+strconv.Itoa(e.item)]
 	return s, ok

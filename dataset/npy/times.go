@@ -50,7 +50,7 @@ var units = map[string]time.Duration{
 	"ns": 1, "us": time.Microsecond, "ms": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour, "D": 24 * time.Hour, "W": 7 * 24 * time.Hour,
 }
 
-// step returns how many nanoseconds a datetime64 or timedelta64 counts in, 0 for what is none: that of "10us" is 10,000.
+// step returns the unit of a datetime64 or timedelta64 in nanoseconds, and 0 for other types. Example: 10,000 for "10us".
 func (e element) step() int64 {
 	digits := 0
 	for digits < len(e.unit) && e.unit[digits] >= '0' && e.unit[digits] <= '9' {

@@ -7,8 +7,9 @@ import (
 	"github.com/robocache/robocache/internal/records"
 )
 
-// layout is how an element's rows lie in lines. A row is one line, or several, as some cameras' programs write it; then the first row says before
-// which properties a line begins, and the others do alike, so that a number that is missing does not go unseen. Lists may be broken anywhere.
+// layout describes how an element's rows are divided into lines. A row is one line, or several, as some cameras' programs write it.
+// The first row defines before which properties a line begins. All other rows must agree, so a missing number is noticed. Lists may
+// be broken anywhere.
 type layout struct {
 	lines  *records.Lines
 	breaks []bool // [properties]

@@ -31,7 +31,7 @@ func checksum(b []byte) uint32 {
 	return (c>>15 | c<<17) + 0xa282ead8
 }
 
-// record is where the data of a record lies in its file, or in what a compressed one holds.
+// record is the position of a record's data in its file, or in the decompressed content.
 type record struct{ at, size int64 }
 
 // head returns the length that a record begins with, and whether the checksum is its own.
@@ -51,7 +51,7 @@ type shard struct {
 	episode int // which of all
 }
 
-// openShard finds the records of a file by their lengths. What is broken is damage; the error is one of reading.
+// openShard finds the records in a file by their lengths. Broken parts are damage; the error is from reading.
 func openShard(ctx context.Context, path string) (*shard, dataset.Notes, error) {
 	file, err := storage.Open(ctx, path)
 	if err != nil {
@@ -155,7 +155,8 @@ func readAt(r io.ReaderAt, b []byte, at int64) error {
 	return err
 }
 
-// read returns the data of a record, whose checksum it holds against them. Of a file that is not compressed they are in room, if that is enough.
+// read returns the data of a record, and verifies its checksum. For a file without compression it uses room if that is large
+// enough.
 func (s *shard) read(ctx context.Context, i int, room []byte) ([]byte, error) {
 	rec := s.records[i]
 	if rec.size > maxRecord {

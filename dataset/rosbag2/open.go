@@ -34,7 +34,7 @@ func init() {
 	})
 }
 
-// inside tells a database, compressed or not, and an MCAP file that is compressed.
+// inside recognises a database, compressed or not, and a compressed MCAP file.
 func inside(ctx context.Context, path string) (bool, error) {
 	f, err := storage.Open(ctx, path)
 	if err != nil {
@@ -168,7 +168,7 @@ func (s *Set) read(ctx context.Context, b *bag) (e *dataset.Episode, notes datas
 	return e, append(notes, wrong...), err
 }
 
-// named is an error that says in which bag it is.
+// named adds the bag's path to an error.
 func (s *Set) named(err error) error {
 	var bad *dataset.FormatError
 	if errors.As(err, &bad) && bad.Path == "" {

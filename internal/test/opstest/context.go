@@ -51,6 +51,9 @@ func (s *suite) endedCalls(t *testing.T) {
 			assert.Equal(t, ops.DrawResult{}, got)
 			return err
 		},
+		"Tally": func() error {
+			return s.dev.Tally(ctx, tallySubject().operation.(*tallying).args((*array).host, func(_ string, a *array) *tensor.Tensor { return a.host() }), ops.TallyOptions{})
+		},
 		"Copy":   func() error { return s.dev.Copy(ctx, dst, src) },
 		"Upload": func() error { _, err := s.dev.Upload(ctx, src); return err },
 	} {

@@ -101,20 +101,19 @@ func (s *suite) heavy(t *testing.T) *ops.Plan {
 // queuesWait: a plan on one queue sees what a copy behind long work on another queue brought, and no later copy overtakes the plan, whether the queues
 // wait for each other or for marks.
 func (s *suite) queuesWait(t *testing.T) {
-	r, slow := s.rig(t), s.heavy(t)
-	defer r.close()
+	r, slow := s.rig(t, steps()), s.heavy(t)
+	src := flat(r.tensor("Src"), 5, 2)
 	load, work := s.stream(t), s.stream(t)
 	in := s.pinned(t, tensor.F32, 5, 2)
 	loaded, worked := s.mark(t), s.mark(t)
 	for i, points := range [][2]ops.Point{{load, work}, {loaded, worked}} {
 		for round := range 3 {
-			scale := float64(10*i + round + 2)
-			r.change(t, -1)
 			r.wipe(t)
-			r.src = vals(tensor.F32, []float64{0, 5 * scale, scale, 4 * scale, 2 * scale, 3 * scale, 3 * scale, 2 * scale, 4 * scale, scale}, 5, 2)
-			fill(t, in, r.src)
+			r.set(t, "Src", scaled(float64(10*i+round+2)))
+			fill(t, in, *r.inputs["Src"])
+			require.NoError(t, s.dev.Copy(background, src, scaled(-1).host()))
 			require.NoError(t, slow.Run(load))
-			require.NoError(t, load.Copy(r.args.Src, in))
+			require.NoError(t, load.Copy(src, in))
 			require.NoError(t, load.Mark(loaded))
 			require.NoError(t, work.After(points[0]))
 			require.NoError(t, slow.Run(load)) // behind the mark, and not waited for
@@ -124,12 +123,12 @@ func (s *suite) queuesWait(t *testing.T) {
 			require.NoError(t, loaded.Wait(background))
 			fill(t, in, vals(tensor.F32, make([]float64, 10), 5, 2)) // free again
 			require.NoError(t, load.After(points[1]))
-			require.NoError(t, load.Copy(r.args.Src, in)) // not before the plan has read
+			require.NoError(t, load.Copy(src, in)) // not before the plan has read
 			require.NoError(t, worked.Wait(background))
-			r.check(t, fmt.Sprintf("%T, round %d", points[0], round))
+			r.check(t, 1, fmt.Sprintf("%T, round %d", points[0], round))
 			require.NoError(t, load.Synchronize(background))
 			require.NoError(t, work.Synchronize(background))
-			assert.Equal(t, make([]uint64, 10), s.read(t, r.args.Src))
+			assert.Equal(t, make([]uint64, 10), s.read(t, src))
 		}
 	}
 	require.NoError(t, work.After(work), "a queue may wait for itself")
@@ -145,21 +144,18 @@ func (s *suite) pipeline(t *testing.T) {
 	var in, out [places]*tensor.Tensor
 	var loaded, worked [places]*ops.Mark
 	for i := range places {
-		rigs[i] = s.rig(t)
-		defer rigs[i].close()
+		rigs[i] = s.rig(t, steps())
 		in[i], out[i] = s.pinned(t, tensor.F32, 5, 2), s.pinned(t, tensor.F32, 4, 2)
 		loaded[i], worked[i] = s.mark(t), s.mark(t)
 	}
-	want := func(round int) []float64 {
-		x := float64(round + 1)
-		return []float64{0, 5 * x, x, 4 * x, 2 * x, 3 * x, 3 * x, 2 * x, 4 * x, x}
-	}
+	want := func(round int) *array { return scaled(float64(round + 1)) }
 	check := func(round int) {
 		i := round % places
 		require.NoError(t, worked[i].Wait(background))
-		c := &resampling{Src: vals(tensor.F32, want(round), 5, 2), Times: rigs[i].times, Targets: rigs[i].targets}
+		c := *rigs[i].operation.(*resampling)
+		c.Src = want(round)
 		got := bitsOf(out[i])
-		for k, w := range solve(c).dst {
+		for k, w := range solve(&c).dst {
 			assert.True(t, w.ok(tensor.F32, got[k]), "round %d, element %d: got %s, want %s", round, k, show(tensor.F32, got[k]), w.show(tensor.F32))
 		}
 	}
@@ -170,13 +166,13 @@ func (s *suite) pipeline(t *testing.T) {
 			check(round - places)
 		}
 		require.NoError(t, loaded[i].Wait(background), "a mark that nothing set stands for no work")
-		fill(t, in[i], vals(tensor.F32, want(round), 5, 2))
+		fill(t, in[i], want(round))
 		require.NoError(t, load.After(worked[i]))
-		require.NoError(t, load.Copy(rigs[i].args.Src, in[i]))
+		require.NoError(t, load.Copy(flat(rigs[i].tensor("Src"), 5, 2), in[i]))
 		require.NoError(t, load.Mark(loaded[i]))
 		require.NoError(t, work.After(loaded[i]))
 		require.NoError(t, rigs[i].plan.Run(work))
-		require.NoError(t, work.Copy(out[i], rigs[i].args.Dst))
+		require.NoError(t, work.Copy(out[i], rigs[i].tensor("Dst")))
 		require.NoError(t, work.Mark(worked[i]))
 	}
 	for round := rounds - places; round < rounds; round++ {
@@ -186,32 +182,29 @@ func (s *suite) pipeline(t *testing.T) {
 
 // copyGraphs: a graph copies what the buffers hold when it is launched.
 func (s *suite) copyGraphs(t *testing.T) {
-	r, st := s.rig(t), s.stream(t)
-	defer r.close()
+	r, st := s.rig(t, steps()), s.stream(t)
+	src, dst := flat(r.tensor("Src"), 5, 2), r.tensor("Dst")
 	in, out := s.pinned(t, tensor.F32, 5, 2), s.pinned(t, tensor.F32, 4, 2)
 	spare := s.room(t, tensor.F32, 5, 2)
 	require.NoError(t, r.plan.Run(st))
 	require.NoError(t, st.Synchronize(background))
-	before := s.read(t, r.args.Src)
+	before := s.read(t, src)
 	g, err := st.Capture(func() error {
-		return errors.Join(st.Copy(spare, in), st.Copy(r.args.Src, spare), r.plan.Run(st), st.Copy(out, r.args.Dst))
+		return errors.Join(st.Copy(spare, in), st.Copy(src, spare), r.plan.Run(st), st.Copy(out, dst))
 	})
 	require.NoError(t, err)
 	require.NoError(t, st.Synchronize(background))
-	assert.Equal(t, before, s.read(t, r.args.Src), "capturing ran a copy")
+	assert.Equal(t, before, s.read(t, src), "capturing ran a copy")
 	for i := range 3 {
-		x := float64(i + 2)
-		r.src = vals(tensor.F32, []float64{0, 5 * x, x, 4 * x, 2 * x, 3 * x, 3 * x, 2 * x, 4 * x, x}, 5, 2)
-		fill(t, in, r.src)
-		r.wipe(t)
-		require.NoError(t, g.Launch(st))
-		require.NoError(t, st.Synchronize(background))
-		r.check(t, fmt.Sprint("launch ", i))
-		assert.Equal(t, s.read(t, r.args.Dst), bitsOf(out))
+		r.set(t, "Src", scaled(float64(i+2)))
+		fill(t, in, *r.inputs["Src"])
+		require.NoError(t, s.dev.Copy(background, src, scaled(-1).host()))
+		r.runs(t, st, 1, fmt.Sprint("launch ", i), func() error { return g.Launch(st) })
+		assert.Equal(t, s.read(t, dst), bitsOf(out))
 	}
 	held := bitsOf(out)
 	r.wipe(t)
-	wiped := s.read(t, r.args.Dst)
+	wiped := s.read(t, dst)
 	require.NoError(t, in.Close())
 	var arg *ops.ArgError
 	require.ErrorAs(t, g.Launch(st), &arg)
@@ -219,7 +212,7 @@ func (s *suite) copyGraphs(t *testing.T) {
 	assert.Equal(t, "src", arg.Arg)
 	require.NoError(t, st.Synchronize(background))
 	assert.Equal(t, held, bitsOf(out))
-	assert.Equal(t, wiped, s.read(t, r.args.Dst), "a launch that was refused ran some of the work")
+	assert.Equal(t, wiped, s.read(t, dst), "a launch that was refused ran some of the work")
 	require.NoError(t, g.Close())
 }
 
@@ -315,6 +308,11 @@ func (s *suite) copyMisuse(t *testing.T) {
 	assert.Equal(t, before, bitsOf(host))
 }
 
+// flat is a base as a tensor with a shape.
+func flat(base *tensor.Tensor, shape ...int) *tensor.Tensor {
+	return packed(base.DType(), nil, shape...).view(base)
+}
+
 func second[T any](_ T, err error) error { return err }
 
 // copyAllocations: a pipeline allocates nothing. The simulated driver does for what it records, and devices made for tests may for copies.
@@ -333,7 +331,7 @@ func (s *suite) copyAllocations(t *testing.T) {
 		most float64
 	}{
 		"to the device":      {func() error { return st.Copy(a, host) }, 0},
-		"within it":          {func() error { return firstError(st.Copy(a, host), st.Copy(b, a)) }, 0},
+		"within it":          {func() error { return errors.Join(st.Copy(a, host), st.Copy(b, a)) }, 0},
 		"to the host":        {func() error { return st.Copy(host, a) }, 0},
 		"Mark":               {func() error { return st.Mark(m) }, recorded},
 		"After a mark":       {func() error { return st.After(m) }, 0},

@@ -231,16 +231,10 @@ func (s *suite) earlyFaults(t *testing.T) {
 		st := s.stream(t)
 		var rigs []*rig
 		for range 6 {
-			r := s.rig(t)
-			defer func() { r.close() }()
-			require.NoError(t, r.plan.Close())
-			var err error
-			r.plan, err = s.dev.PlanResample(r.args, ops.ResampleOptions{Launch: mode})
-			require.NoError(t, err)
-			rigs = append(rigs, r)
+			rigs = append(rigs, s.rigIn(t, steps(), mode))
 		}
-		rigs[1].change(t, 1, 0, 10, 5, 30, 40)
-		rigs[4].change(t, 1, 0, 10, 20, 30, 1<<62+1)
+		rigs[1].set(t, "SrcTimes", arr([]int64{0, 10, 5, 30, 40}, 5))
+		rigs[4].set(t, "SrcTimes", arr([]int64{0, 10, 20, 30, 1<<62 + 1}, 5))
 		run := func() (err error) {
 			for _, r := range rigs {
 				err = errors.Join(err, r.plan.Run(st))
@@ -259,7 +253,7 @@ func (s *suite) earlyFaults(t *testing.T) {
 				assert.NoError(t, st.Synchronize(background))
 			}
 			for _, i := range []int{0, 2, 3, 5} {
-				rigs[i].check(t, fmt.Sprintf("%v, %s, plan %d", mode, what, i))
+				rigs[i].check(t, 1, fmt.Sprintf("%v, %s, plan %d", mode, what, i))
 			}
 		}
 		require.NoError(t, g.Close())

@@ -17,253 +17,197 @@ import (
 
 var background = context.Background()
 
-// rig is a plan on device tensors whose inputs can be changed: one row of 5 samples, 4 targets, 2 features.
-type rig struct {
-	s                   *suite
-	args                ops.ResampleArgs
-	plan                *ops.Plan
-	src, times, targets *array
-}
-
-func (s *suite) rig(t *testing.T) *rig {
-	t.Helper()
-	r := &rig{s: s}
-	r.src = vals(tensor.F32, []float64{0, 5, 1, 4, 2, 3, 3, 2, 4, 1}, 5, 2)
-	r.times, r.targets = arr([]int64{0, 10, 20, 30, 40}, 5), arr([]int64{0, 15, 25, 40}, 4)
-	r.args = ops.ResampleArgs{Dst: s.alloc(t, tensor.F32, 4, 2), Src: s.upload(t, r.src), SrcTimes: s.upload(t, r.times), Targets: ops.At(s.upload(t, r.targets))}
-	var err error
-	r.plan, err = s.dev.PlanResample(r.args, ops.ResampleOptions{})
-	require.NoError(t, err)
-	return r
-}
-
-func (s *suite) alloc(t *testing.T, dtype tensor.DType, shape ...int) *tensor.Tensor {
-	t.Helper()
-	x, err := s.dev.Alloc(dtype, shape...)
-	require.NoError(t, err)
-	return x
-}
-
-func (s *suite) upload(t *testing.T, a *array) *tensor.Tensor {
-	t.Helper()
-	x, err := s.dev.Upload(context.Background(), a.host())
-	require.NoError(t, err)
-	return x
-}
-
-// change writes new source values, which scale the answer, and new timestamps.
-func (r *rig) change(t *testing.T, scale float64, times ...int64) {
-	t.Helper()
-	r.src = vals(tensor.F32, []float64{0, 5 * scale, scale, 4 * scale, 2 * scale, 3 * scale, 3 * scale, 2 * scale, 4 * scale, scale}, 5, 2)
-	require.NoError(t, r.s.dev.Copy(context.Background(), r.args.Src, r.src.host()))
-	if len(times) > 0 {
-		r.times = arr(times, 5)
-		require.NoError(t, r.s.dev.Copy(context.Background(), r.args.SrcTimes, r.times.host()))
-	}
-}
-
-// check compares Dst with what the inputs now give.
-func (r *rig) check(t *testing.T, what string) {
-	t.Helper()
-	c := &resampling{Name: what, Src: r.src, Times: r.times, Targets: r.targets}
-	want := solve(c)
-	require.Nil(t, want.err)
-	got := r.s.read(t, r.args.Dst)
-	for i, w := range want.dst {
-		assert.True(t, w.ok(tensor.F32, got[i]), "%s, element %d: got %s, want %s", what, i, show(tensor.F32, got[i]), w.show(tensor.F32))
-	}
-}
-
-func (r *rig) wipe(t *testing.T) {
-	t.Helper()
-	raw := make([]uint64, 8)
-	for i := range raw {
-		raw[i] = poison(tensor.F32)
-	}
-	require.NoError(t, r.s.dev.Copy(context.Background(), r.args.Dst, packed(tensor.F32, raw, 4, 2).host()))
-}
-
-func (r *rig) close() {
-	r.plan.Close()
-	for _, x := range []*tensor.Tensor{r.args.Dst, r.args.Src, r.args.SrcTimes, r.args.Targets.Times} {
-		x.Close()
-	}
-}
-
-func (s *suite) stream(t *testing.T) *ops.Queue {
-	t.Helper()
-	st, err := s.dev.NewQueue()
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, st.Close()) })
-	return st
-}
-
 // lifeParts are about queues, plans, graphs, batches and their ends.
 func lifeParts() parts {
 	return parts{
+		"a wrong call is refused":                                       (*suite).refuses,
+		"plans and graphs run many times with changed inputs":           ofEach((*suite).reuse),
+		"an error surfaces at the next Synchronize and once":            ofEach((*suite).errorsOnce),
+		"what is closed says so":                                        ofEach((*suite).closedArguments),
+		"calls leave nothing behind":                                    ofEach((*suite).calls),
+		"closed queues and devices say so":                              (*suite).closed,
 		"four goroutines on four queues":                                (*suite).fourStreams,
 		"64 goroutines on one device":                                   (*suite).manyGoroutines,
-		"a plan runs many times with changed inputs":                    (*suite).planReuse,
-		"an error surfaces at the next Synchronize and once":            (*suite).errorsOnce,
-		"an error stays on its queue":                                   (*suite).errorsStay,
-		"errors of two plans are both returned":                         (*suite).errorsJoin,
-		"a graph runs many times with changed inputs":                   (*suite).graphs,
+		"two plans' errors are both returned":                           (*suite).errorsJoin,
 		"a capture that fails leaves the queue usable":                  (*suite).captureFails,
 		"Synchronize honours its context":                               (*suite).contexts,
 		"a call whose context has ended writes nothing":                 (*suite).endedCalls,
 		"a call whose context ends while it runs leaves nothing behind": (*suite).endingCalls,
-		"what is closed says so":                                        (*suite).closed,
-		"Run and Launch allocate nothing":                               (*suite).allocations,
+		"Run allocates nothing with any kind":                           (*suite).allocations,
 		"plans on many queues at once":                                  (*suite).overlap,
+		"plans that share a cursor take turns":                          (*suite).drawTurns,
 		"a chain of operations launched early gives the same bits":      (*suite).dependentChain,
 		"operations ready behind one that waits give the same bits":     (*suite).readyBehind,
 		"independent operations launched early give the same bits":      (*suite).readyInputs,
-		"faults of operations launched early are reported":              (*suite).earlyFaults,
-		"a queue copies":                              (*suite).queueCopies,
-		"a queue waits for another":                   (*suite).queuesWait,
-		"a pipeline of two buffers":                   (*suite).pipeline,
-		"a graph copies":                              (*suite).copyGraphs,
-		"copies and waits that cannot be are refused": (*suite).copyMisuse,
-		"copies, marks and waits allocate nothing":    (*suite).copyAllocations,
-		"a batch gives what its plans give":           (*suite).batches,
-		"a batch of clouds gives what they give":      (*suite).voxelBatch,
-		"errors of a batch name their plan":           (*suite).batchFaults,
-		"what cannot be a batch is refused":           (*suite).batchMisuse,
-		"a batch's Run allocates nothing":             (*suite).batchAllocations,
-		"1000 calls, every tenth bad":                 (*suite).everyTenth,
-		"10,000 calls leave nothing behind":           (*suite).noGrowth,
-		"fuse":                                        (*suite).fuseLife,
-		"backward":                                    (*suite).gradientLife,
-		"voxel":                                       (*suite).voxelLife,
-		"draw":                                        (*suite).drawLife,
-		"tally":                                       (*suite).tallyLife,
+		"faults after early launches are reported":                      (*suite).earlyFaults,
+		"a queue copies":                                                (*suite).queueCopies,
+		"a queue waits for another":                                     (*suite).queuesWait,
+		"a pipeline of two buffers":                                     (*suite).pipeline,
+		"a graph copies":                                                (*suite).copyGraphs,
+		"copies, marks and waits allocate nothing":                      (*suite).copyAllocations,
+		"a batch gives what its plans give":                             (*suite).batches,
+		"errors of a batch name their plan":                             (*suite).batchFaults,
+		"10,000 calls leave nothing behind":                             (*suite).noGrowth,
 	}
 }
 
-func (s *suite) planReuse(t *testing.T) {
-	r, st := s.rig(t), s.stream(t)
-	defer r.close()
-	for i := range 5 {
-		r.change(t, float64(i+1), 0, 10, 20, 30, 40+int64(i))
-		require.NoError(t, r.plan.Run(st))
-		require.NoError(t, st.Synchronize(background))
-		r.check(t, fmt.Sprint("run ", i))
-	}
-}
-
-func wantFault(t *testing.T, err error, kind error, row, index int) {
-	t.Helper()
-	var e *ops.ValueError
-	if assert.True(t, errors.As(err, &e), "got %v, want a *ValueError", err) {
-		assert.ErrorIs(t, err, kind)
-		assert.Equal(t, [2]int{row, index}, [2]int{e.Row, e.Index}, "%v", err)
-	}
-}
-
-func (s *suite) errorsOnce(t *testing.T) {
-	r, st := s.rig(t), s.stream(t)
-	defer r.close()
-	r.change(t, 1, 0, 10, 5, 30, 40)
-	for range 3 {
-		require.NoError(t, r.plan.Run(st), "Run gives no error in values")
-		wantFault(t, st.Synchronize(background), ops.ErrUnsorted, 0, 2)
-		assert.NoError(t, st.Synchronize(background), "the same error twice")
-	}
-	r.change(t, 2, 0, 10, 20, 30, 40)
-	require.NoError(t, r.plan.Run(st))
-	require.NoError(t, st.Synchronize(background))
-	r.check(t, "after the errors")
-}
-
-func (s *suite) errorsStay(t *testing.T) {
-	bad, good := s.rig(t), s.rig(t)
-	defer bad.close()
-	defer good.close()
-	a, b := s.stream(t), s.stream(t)
-	bad.change(t, 1, 0, 10, 20, 30, 29)
-	require.NoError(t, bad.plan.Run(a))
-	require.NoError(t, good.plan.Run(b))
-	assert.NoError(t, b.Synchronize(background))
-	assert.NoError(t, s.dev.Synchronize(background))
-	good.check(t, "beside a bad plan")
-	wantFault(t, a.Synchronize(background), ops.ErrUnsorted, 0, 4)
-}
-
-func (s *suite) errorsJoin(t *testing.T) {
-	one, two, good := s.rig(t), s.rig(t), s.rig(t)
-	defer one.close()
-	defer two.close()
-	defer good.close()
-	st := s.stream(t)
-	one.change(t, 1, 0, 10, 5, 30, 40)
-	two.change(t, 1, 0, 10, 20, 30, 1<<62+1)
-	require.NoError(t, one.plan.Run(st))
-	require.NoError(t, good.plan.Run(st))
-	require.NoError(t, two.plan.Run(st))
-	err := st.Synchronize(background)
-	assert.ErrorIs(t, err, ops.ErrUnsorted)
-	assert.ErrorIs(t, err, ops.ErrTimeRange)
-	good.check(t, "between two bad plans")
-	assert.NoError(t, st.Synchronize(background))
-}
-
-func (s *suite) graphs(t *testing.T) {
-	a, b, st := s.rig(t), s.rig(t), s.stream(t)
-	defer a.close()
-	defer b.close()
-	// Once outside, so that whatever a first run loads is there.
-	require.NoError(t, a.plan.Run(st))
-	require.NoError(t, st.Synchronize(background))
-	a.wipe(t)
-	before := s.read(t, a.args.Dst)
-	g, err := st.Capture(func() error { return errors.Join(a.plan.Run(st), b.plan.Run(st)) })
-	require.NoError(t, err)
-	require.NoError(t, st.Synchronize(background))
-	assert.Equal(t, before, s.read(t, a.args.Dst), "capturing ran the work")
-	other := s.stream(t)
-	for i := range 4 {
-		for _, on := range []*ops.Queue{st, other} {
-			a.change(t, float64(i+2))
-			b.change(t, float64(-i))
-			a.wipe(t)
-			require.NoError(t, g.Launch(on))
-			require.NoError(t, on.Synchronize(background))
-			a.check(t, fmt.Sprint("launch ", i))
-			b.check(t, fmt.Sprint("launch ", i))
+// ofEach tests each operation's subject.
+func ofEach(run func(s *suite, t *testing.T, subject func() *subject)) func(*suite, *testing.T) {
+	return func(s *suite, t *testing.T) {
+		for _, subject := range subjects() {
+			x := subject()
+			t.Run(x.op+", "+x.name(), func(t *testing.T) { run(s, t, subject) })
 		}
 	}
-	a.change(t, 1, 0, 10, 5, 30, 40)
-	require.NoError(t, g.Launch(st))
-	wantFault(t, st.Synchronize(background), ops.ErrUnsorted, 0, 2)
-	a.change(t, 3, 0, 10, 20, 30, 40)
-	require.NoError(t, g.Launch(st))
+}
+
+// reuse: a plan runs many times, on its queue and in graphs on any queue, with the inputs that there are then, and allocates nothing.
+func (s *suite) reuse(t *testing.T, subject func() *subject) {
+	r, st, other := s.rig(t, subject()), s.stream(t), s.stream(t)
+	r.runs(t, st, 1, "first", r.on(st)) // not in a graph: kernels are loaded
+	before := r.bits(t)
+	g, twice := capture(t, st, r.on(st)), capture(t, st, func() error { return errors.Join(r.plan.Run(st), r.plan.Run(st)) })
 	require.NoError(t, st.Synchronize(background))
-	a.check(t, "after an error")
-	require.NoError(t, b.plan.Close())
-	a.wipe(t)
+	assert.Equal(t, before, r.bits(t), "capturing ran the work")
+	for round := range 3 {
+		r.vary(t, round+1)
+		r.runs(t, st, 1, "run", r.on(st))
+		r.runs(t, st, 1, "in a graph", func() error { return g.Launch(st) })
+		r.runs(t, other, 1, "in a graph on another queue", func() error { return g.Launch(other) })
+		r.runs(t, st, 2, "twice in a graph", func() error { return twice.Launch(st) })
+	}
+	assert.Zero(t, fewestAllocations(t, st, r.on(st)), "Run")
+	assert.Zero(t, fewestAllocations(t, st, func() error { return g.Launch(st) }), "Launch")
+	require.NoError(t, r.plan.Close())
+	r.wipe(t)
+	before = r.bits(t)
 	assert.ErrorIs(t, g.Launch(st), ops.ErrClosed, "of a plan")
 	require.NoError(t, st.Synchronize(background))
-	assert.Equal(t, before, s.read(t, a.args.Dst), "a launch that was refused ran some of the work")
+	assert.Equal(t, before, r.bits(t), "a launch that was refused ran some of the work")
 	require.NoError(t, g.Close())
-	require.NoError(t, g.Close())
+	require.NoError(t, g.Close(), "twice")
 	assert.ErrorIs(t, g.Launch(st), ops.ErrClosed)
 }
 
+// errorsOnce: an error in values comes at its queue's next Synchronize, and once, and the plan works again with right values.
+func (s *suite) errorsOnce(t *testing.T, subject func() *subject) {
+	r, good, st, other := s.rig(t, subject()), s.rig(t, subject()), s.stream(t), s.stream(t)
+	if r.bad == nil {
+		return
+	}
+	g := capture(t, st, r.on(st))
+	right := *r.inputs[r.badIn]
+	r.set(t, r.badIn, r.bad)
+	for _, launch := range []func() error{r.on(st), func() error { return g.Launch(st) }, r.on(st)} {
+		require.NoError(t, launch(), "no error in values")
+		good.runs(t, other, 1, "beside a bad plan", good.on(other))
+		r.wantFault(t, st.Synchronize(background))
+		assert.NoError(t, st.Synchronize(background), "the same error twice")
+	}
+	r.set(t, r.badIn, packed(right.dtype, right.raw, right.shape...))
+	r.wipe(t)
+	r.runs(t, st, 1, "after the errors", r.on(st))
+	r.runs(t, st, 1, "after the errors, in a graph", func() error { return g.Launch(st) })
+}
+
+// closedArguments: a plan names the argument that is closed.
+func (s *suite) closedArguments(t *testing.T, subject func() *subject) {
+	st := s.stream(t)
+	for name := range subject().inputs {
+		r := s.rig(t, subject())
+		x := r.tensor(name)
+		require.NoError(t, x.Close())
+		require.NoError(t, x.Close(), "twice")
+		var e *ops.ArgError
+		err := r.plan.Run(st)
+		if assert.ErrorAs(t, err, &e, name) {
+			assert.ErrorIs(t, err, ops.ErrClosed)
+			assert.Equal(t, [2]string{r.op, name}, [2]string{e.Op, e.Arg})
+		}
+		assert.NoError(t, st.Synchronize(background))
+	}
+	r := s.rig(t, subject())
+	assert.Error(t, r.plan.Run(nil), "a nil queue")
+	require.NoError(t, r.plan.Close())
+	require.NoError(t, r.plan.Close(), "twice")
+	assert.ErrorIs(t, r.plan.Run(st), ops.ErrClosed, "a closed plan")
+}
+
+// calls: good and bad calls in any order, from four goroutines, give what they should, and leave nothing behind.
+func (s *suite) calls(t *testing.T, fresh func() *subject) {
+	good, bad := fresh(), fresh()
+	if bad.bad != nil {
+		*bad.inputs[bad.badIn] = bad.bad
+	}
+	one := func(x *subject) func() string {
+		fault, compare := x.solve(s)
+		return func() string {
+			got, err := x.call(s.dev)
+			return mistake(fault, compare, got, err)
+		}
+	}
+	right, wrong := one(good), one(bad)
+	some := func(n int) {
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				for i := range n {
+					if i%5 == 4 {
+						assert.Empty(t, wrong())
+					}
+					assert.Empty(t, right())
+				}
+			})
+		}
+		all.Wait()
+	}
+	some(1)
+	hostBefore, deviceBefore := heap(), s.memoryInUse()
+	some(max(s.times(25), 5))
+	assert.LessOrEqual(t, s.memoryInUse(), deviceBefore, "bytes of device memory in use")
+	assert.Less(t, heap()-hostBefore, int64(400<<10), "bytes of host memory grown")
+}
+
+func heap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+func (s *suite) memoryInUse() int64 {
+	if s.cfg.MemoryInUse == nil {
+		return 0
+	}
+	return s.cfg.MemoryInUse()
+}
+
+func (s *suite) errorsJoin(t *testing.T) {
+	one, two, good, st := s.rig(t, steps()), s.rig(t, steps()), s.rig(t, steps()), s.stream(t)
+	one.set(t, "SrcTimes", arr([]int64{0, 10, 5, 30, 40}, 5))
+	two.set(t, "SrcTimes", arr([]int64{0, 10, 20, 30, 1<<62 + 1}, 5))
+	for _, r := range []*rig{one, good, two} {
+		require.NoError(t, r.plan.Run(st))
+	}
+	err := st.Synchronize(background)
+	assert.ErrorIs(t, err, ops.ErrUnsorted)
+	assert.ErrorIs(t, err, ops.ErrTimeRange)
+	good.check(t, 1, "between two bad plans")
+	assert.NoError(t, st.Synchronize(background))
+}
+
 func (s *suite) captureFails(t *testing.T) {
-	r, st := s.rig(t), s.stream(t)
-	defer r.close()
+	r, st := s.rig(t, steps()), s.stream(t)
 	own := errors.New("mine")
 	g, err := st.Capture(func() error { return errors.Join(r.plan.Run(st), own) })
 	assert.ErrorIs(t, err, own)
 	assert.Nil(t, g)
-	require.NoError(t, r.plan.Run(st))
-	require.NoError(t, st.Synchronize(background))
-	r.check(t, "after a failed capture")
+	r.runs(t, st, 1, "after a failed capture", r.on(st))
 }
 
 func (s *suite) contexts(t *testing.T) {
-	r, st := s.rig(t), s.stream(t)
-	defer r.close()
+	r, st := s.rig(t, steps()), s.stream(t)
 	ctx, cancel := context.WithCancel(background)
 	cancel()
 	require.NoError(t, r.plan.Run(st))
@@ -272,11 +216,11 @@ func (s *suite) contexts(t *testing.T) {
 		assert.ErrorIs(t, err, context.Canceled)
 	}
 	require.NoError(t, st.Synchronize(background))
-	r.check(t, "after a context that ended")
+	r.check(t, 1, "after a context that ended")
 }
 
 func (s *suite) closed(t *testing.T) {
-	r := s.rig(t)
+	r := s.rig(t, steps())
 	st, err := s.dev.NewQueue()
 	require.NoError(t, err)
 	wantClosed := func(err error, what string) {
@@ -285,51 +229,31 @@ func (s *suite) closed(t *testing.T) {
 		assert.True(t, errors.As(err, &e), "%s: got %v, want an *ArgError", what, err)
 		assert.ErrorIs(t, err, ops.ErrClosed, what)
 	}
-	assert.Error(t, r.plan.Run(nil), "a nil stream")
-	for name, x := range map[string]*tensor.Tensor{"Dst": r.args.Dst, "Src": r.args.Src, "SrcTimes": r.args.SrcTimes, "Targets": r.args.Targets.Times} {
-		fresh := s.rig(t)
-		which := map[*tensor.Tensor]*tensor.Tensor{r.args.Dst: fresh.args.Dst, r.args.Src: fresh.args.Src, r.args.SrcTimes: fresh.args.SrcTimes, r.args.Targets.Times: fresh.args.Targets.Times}[x]
-		require.NoError(t, which.Close())
-		require.NoError(t, which.Close(), "Close twice")
-		err := fresh.plan.Run(st)
-		wantClosed(err, name)
-		var e *ops.ArgError
-		if errors.As(err, &e) {
-			assert.Equal(t, name, e.Arg)
-		}
-		assert.NoError(t, st.Synchronize(background))
-		fresh.close()
-	}
 	require.NoError(t, st.Close())
 	require.NoError(t, st.Close(), "Close twice")
-	wantClosed(r.plan.Run(st), "Run on a closed stream")
-	wantClosed(st.Synchronize(background), "Synchronize of a closed stream")
+	wantClosed(r.plan.Run(st), "Run on a closed queue")
+	wantClosed(st.Synchronize(background), "Synchronize of a closed queue")
 	_, err = st.Capture(func() error { return nil })
-	assert.Error(t, err, "Capture of a closed stream")
-	require.NoError(t, r.plan.Close())
-	require.NoError(t, r.plan.Close(), "Close twice")
-	wantClosed(r.plan.Run(s.dev.Queue()), "Run of a closed plan")
-	r.close()
-
+	assert.Error(t, err, "Capture of a closed queue")
 	dev, err := ops.Open(s.dev.Name())
 	require.NoError(t, err)
 	require.NoError(t, dev.Close())
 	require.NoError(t, dev.Close(), "Close twice")
-	_, err = dev.Alloc(tensor.F32, 1)
-	wantClosed(err, "Alloc")
-	_, err = dev.Upload(context.Background(), tensor.Must(tensor.New(tensor.F32, 1)))
-	wantClosed(err, "Upload")
-	_, err = dev.NewQueue()
-	wantClosed(err, "NewQueue")
-	_, err = dev.Resample(context.Background(), ops.ResampleArgs{}, ops.ResampleOptions{})
-	wantClosed(err, "Resample")
-	_, err = dev.PlanResample(ops.ResampleArgs{}, ops.ResampleOptions{})
-	wantClosed(err, "PlanResample")
-	wantClosed(dev.Synchronize(background), "Synchronize")
-	wantClosed(dev.Copy(context.Background(), nil, nil), "Copy")
+	for name, call := range map[string]func() error{
+		"Alloc":        func() error { return second(dev.Alloc(tensor.F32, 1)) },
+		"Upload":       func() error { return second(dev.Upload(background, tensor.Must(tensor.New(tensor.F32, 1)))) },
+		"NewQueue":     func() error { return second(dev.NewQueue()) },
+		"Resample":     func() error { return second(dev.Resample(background, ops.ResampleArgs{}, ops.ResampleOptions{})) },
+		"PlanResample": func() error { return second(dev.PlanResample(ops.ResampleArgs{}, ops.ResampleOptions{})) },
+		"Draw":         func() error { return second(dev.Draw(background, ops.DrawArgs{}, ops.DrawOptions{})) },
+		"PlanDraw":     func() error { return second(dev.PlanDraw(ops.DrawArgs{}, ops.DrawOptions{})) },
+		"Synchronize":  func() error { return dev.Synchronize(background) },
+		"Copy":         func() error { return dev.Copy(background, nil, nil) },
+	} {
+		wantClosed(call(), name)
+	}
 }
 
-// allocations runs a plan of every kind, dtype and clock.
 // fewestAllocations counts what ten calls allocate each, at the best of a few times: the runtime itself may allocate at any time.
 func fewestAllocations(t *testing.T, st *ops.Queue, run func() error) float64 {
 	t.Helper()
@@ -346,30 +270,23 @@ func fewestAllocations(t *testing.T, st *ops.Queue, run func() error) float64 {
 	return least
 }
 
+// allocations has a plan for every kind, with every dtype and clock in turn; the long set has all combinations.
 func (s *suite) allocations(t *testing.T) {
-	st := s.stream(t)
-	count := func(run func() error) float64 { return fewestAllocations(t, st, run) }
-	r := rng(7)
-	for _, kind := range ops.Interps() {
-		for _, dtype := range valueDTypes {
-			for _, clock := range clockDTypes {
+	st, r := s.stream(t), rng(7)
+	for k, kind := range ops.Interps() {
+		for i, dtype := range valueDTypes {
+			for j, clock := range clockDTypes {
+				if !s.long && (k%4 != i || k%3 != j) {
+					continue
+				}
 				timestamps, between := count0(40), count0(40)
 				for i := range timestamps {
 					timestamps[i], between[i] = 10*timestamps[i], 10*between[i]+float64(i%3) // on samples and between them
 				}
-				times := vals(clock, timestamps, 40)
-				p := &placed{dev: s.dev}
-				args := ops.ResampleArgs{Src: p.put(vals(dtype, uniformValues(r, 40*12), 40, 12)), SrcTimes: p.put(times), Targets: ops.At(p.put(vals(clock, between, 40)))}
-				require.NoError(t, p.err)
-				args.Dst, args.Valid, args.Age = s.alloc(t, dtype, 40, 12), s.alloc(t, tensor.U8, 40), s.alloc(t, clock, 40)
-				p.open = append(p.open, args.Dst, args.Valid, args.Age)
-				plan, err := s.dev.PlanResample(args, ops.ResampleOptions{Interp: kind, Window: anyWindow})
-				require.NoError(t, err)
-				assert.Zero(t, count(func() error { return plan.Run(st) }), "Run: %v %v %v", kind, dtype, clock)
-				g, err := st.Capture(func() error { return plan.Run(st) })
-				require.NoError(t, err)
-				assert.Zero(t, count(func() error { return g.Launch(st) }), "Launch: %v %v %v", kind, dtype, clock)
-				require.NoError(t, errors.Join(g.Close(), plan.Close(), p.close()))
+				c := &resampling{Name: fmt.Sprint(kind, dtype, clock), Src: vals(dtype, uniformValues(r, 40*12), 40, 12), Times: vals(clock, timestamps, 40), Targets: vals(clock, between, 40),
+					Opts: ops.ResampleOptions{Interp: kind, Window: anyWindow}}
+				plan := s.rig(t, &subject{operation: c})
+				assert.Zero(t, fewestAllocations(t, st, plan.on(st)), c.Name)
 			}
 		}
 	}
@@ -379,9 +296,11 @@ func count0(n int) []float64 { return count(0, n-1) }
 
 func (s *suite) fourStreams(t *testing.T) {
 	var all sync.WaitGroup
+	var rigs []*rig
 	for i := range 4 {
-		r, st := s.rig(t), s.stream(t)
-		r.change(t, float64(i+1))
+		r, st := s.rig(t, steps()), s.stream(t)
+		r.vary(t, i+1)
+		rigs = append(rigs, r)
 		all.Go(func() {
 			for range 50 {
 				if !assert.NoError(t, r.plan.Run(st)) || !assert.NoError(t, st.Synchronize(background)) {
@@ -389,30 +308,11 @@ func (s *suite) fourStreams(t *testing.T) {
 				}
 			}
 		})
-		defer func() {
-			all.Wait()
-			r.check(t, fmt.Sprint("stream ", i))
-			r.close()
-		}()
 	}
 	all.Wait()
-}
-
-// wrong returns what is wrong with one convenient call, a good one or a bad one.
-func (s *suite) wrong(seed int, bad bool) error {
-	r := rng(uint64(seed))
-	times := ascending(r, 20, 0)
-	x := between(r, 9, times)
-	if bad {
-		times[1+seed%19] = -1
+	for i, r := range rigs {
+		r.check(t, 50, fmt.Sprint("queue ", i))
 	}
-	c := &resampling{Name: fmt.Sprint("call ", seed), Src: vals(tensor.F32, uniformValues(r, 60), 20, 3), Times: arr(times, 20), Targets: arr(x, 9)}
-	got, err := c.call(s.dev)
-	fault, compare := c.solve(s)
-	if msg := mistake(fault, compare, got, err); msg != "" {
-		return errors.New(msg)
-	}
-	return err
 }
 
 func (s *suite) manyGoroutines(t *testing.T) {
@@ -420,29 +320,43 @@ func (s *suite) manyGoroutines(t *testing.T) {
 	for i := range 64 {
 		all.Go(func() {
 			for k := range 4 {
-				assert.NoError(t, s.wrong(i*10+k, false))
+				seed := i*10 + k
+				r := rng(uint64(seed))
+				times := ascending(r, 20, 0)
+				c := &resampling{Src: vals(tensor.F32, uniformValues(r, 60), 20, 3), Times: arr(times, 20), Targets: arr(between(r, 9, times), 9)}
+				got, err := c.call(s.dev)
+				fault, compare := c.solve(s)
+				assert.Empty(t, mistake(fault, compare, got, err), "call %d", seed)
 			}
 		})
 	}
 	all.Wait()
 }
 
-func (s *suite) everyTenth(t *testing.T) {
-	faults, right := 0, 0
-	n := s.times(1000) / 10 * 10
-	for i := range n {
-		err := s.wrong(i, i%10 == 9)
-		var e *ops.ValueError
-		switch {
-		case err == nil:
-			right++
-		case errors.As(err, &e) && errors.Is(err, ops.ErrUnsorted):
-			faults++
-		default:
-			t.Errorf("call %d: %v", i, err)
-		}
+// drawTurns: two plans with one cursor draw one batch after the other.
+func (s *suite) drawTurns(t *testing.T) {
+	one, two, st := s.rig(t, drawn(31)), s.rig(t, drawn(31)), s.stream(t)
+	require.NoError(t, two.plan.Close())
+	c := two.operation.(*drawing)
+	args := c.args(two.p.put)
+	for _, x := range c.outputs(&args) {
+		*x.at = two.tensor(x.name)
 	}
-	assert.Equal(t, [2]int{n / 10, n - n/10}, [2]int{faults, right}, "errors, right results")
+	args.Cursor = one.tensor("Cursor")
+	var err error
+	two.plan, err = s.dev.PlanDraw(args, c.Opts)
+	require.NoError(t, err)
+	for k := range 4 {
+		one.runs(t, st, 1, "the first", one.on(st))
+		require.NoError(t, two.plan.Run(st))
+		require.NoError(t, st.Synchronize(background))
+		require.NoError(t, s.dev.Copy(background, two.tensor("Cursor"), packed(tensor.I64, s.read(t, one.tensor("Cursor")), 2).host()))
+		two.round = 2*k + 1
+		two.check(t, 1, "the second")
+		one.round++
+	}
+	_, err = s.dev.PlanBatch([]*ops.Plan{one.plan, two.plan}, ops.BatchOptions{})
+	assert.ErrorIs(t, err, ops.ErrOverlap, "they have no order in a batch")
 }
 
 func (s *suite) noGrowth(t *testing.T) {
@@ -455,21 +369,8 @@ func (s *suite) noGrowth(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
-	heap := func() int64 {
-		runtime.GC()
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
-	}
-	device := func() int64 {
-		if s.cfg.MemoryInUse == nil {
-			return 0
-		}
-		return s.cfg.MemoryInUse()
-	}
 	calls(200)
-	hostBefore, deviceBefore, goroutines := heap(), device(), runtime.NumGoroutine()
+	hostBefore, deviceBefore, goroutines := heap(), s.memoryInUse(), runtime.NumGoroutine()
 	if tool != "" {
 		calls(500) // each takes milliseconds, and the tool looks for other faults
 		return
@@ -477,6 +378,15 @@ func (s *suite) noGrowth(t *testing.T) {
 	calls(s.times(10_000))
 	// 40 bytes a call would be 400 kB: a leak of anything shows, the runtime's own noise does not.
 	assert.Less(t, heap()-hostBefore, int64(400<<10), "bytes of host memory grown")
-	assert.LessOrEqual(t, device(), deviceBefore, "bytes of device memory in use")
+	assert.LessOrEqual(t, s.memoryInUse(), deviceBefore, "bytes of device memory in use")
 	assert.LessOrEqual(t, runtime.NumGoroutine(), goroutines+2, "goroutines")
+}
+
+func wantFault(t *testing.T, err error, kind error, row, index int) {
+	t.Helper()
+	var e *ops.ValueError
+	if assert.True(t, errors.As(err, &e), "got %v, want a *ValueError", err) {
+		assert.ErrorIs(t, err, kind)
+		assert.Equal(t, [2]int{row, index}, [2]int{e.Row, e.Index}, "%v", err)
+	}
 }

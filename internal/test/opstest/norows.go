@@ -106,15 +106,16 @@ func (s *suite) voxelNoRows(t *testing.T) {
 			s.run(t, &voxelizing{Points: cloud(), Offsets: arr([]int64{x}, 1), Box: cube(0, 1, 3), Opts: opts}, layouts[1])
 		}
 		// The plan works again when the offset does.
-		rig, st := s.voxelRig(t, &voxelizing{Points: cloud(), Offsets: arr([]int64{0}, 1), Box: cube(0, 1, 3), Opts: opts}, 2), s.stream(t)
+		c := &voxelizing{Points: cloud(), Offsets: arr([]int64{0}, 1), Box: cube(0, 1, 3), Opts: opts, V: 2}
+		r, st := s.rig(t, &subject{operation: c, op: "Voxelize", inputs: map[string]**array{"Offsets": &c.Offsets}, badIn: "Offsets"}), s.stream(t)
 		for _, x := range []int64{0, 7, 0} {
-			assert.NoError(t, s.dev.Copy(context.Background(), rig.args.Offsets, arr([]int64{x}, 1).host()))
-			assert.NoError(t, rig.plan.Run(st))
-			if err := st.Synchronize(background); x == 0 {
-				assert.NoError(t, err)
-			} else {
-				wantFault(t, err, ops.ErrRows, 0, 0)
+			r.set(t, "Offsets", arr([]int64{x}, 1))
+			if x == 0 {
+				r.runs(t, st, 1, "no rows", r.on(st))
+				continue
 			}
+			assert.NoError(t, r.plan.Run(st))
+			r.wantFault(t, st.Synchronize(background))
 		}
 	}
 }

@@ -1,11 +1,9 @@
 package opstest
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/internal/test/thorough"
@@ -20,58 +18,36 @@ func (s *suite) overlap(t *testing.T) {
 	if s.isCPU() { // whose queues are threads, of which few points are enough
 		n = thorough.Of(n/4, n)
 	}
-	type job struct {
-		plan  *ops.Plan
-		on    *ops.Queue
-		check func()
-	}
-	var jobs []job
+	var rigs []*rig
 	for i, opts := range voxelForms {
-		c := &voxelizing{Points: vals(tensor.F32, uniformValues(rng(uint64(90+i)), 3*n), n, 3), Box: cube(-8, 4, 4), Opts: opts}
-		rig := s.voxelRig(t, c, n)
-		jobs = append(jobs, job{&rig.plan.Plan, s.stream(t), func() { rig.check(t, s, n, fmt.Sprintf("%+v", opts)) }})
+		c := &voxelizing{Name: fmt.Sprintf("%+v", opts), Points: vals(tensor.F32, uniformValues(rng(uint64(90+i)), 3*n), n, 3), Box: cube(-8, 4, 4), Opts: opts, V: n}
+		rigs = append(rigs, s.rig(t, &subject{operation: c, op: "Voxelize"}))
 	}
 	for i := range 4 {
-		p := &placed{dev: s.dev}
-		c := newFuseCall(p.put)
-		steps := 1 + n/8
-		targets, r := make([]float64, 2*steps), rng(uint64(i))
+		r, steps := rng(uint64(i)), 1+n/8
+		targets := make([]float64, 2*steps)
 		for k := range targets {
 			targets[k] = 4 * r.Float64()
 		}
-		c.args.Targets = ops.At(c.put(vals(tensor.F64, targets, 2, steps)))
-		c.args.DstLengths, c.args.Valid, c.args.Age = nil, nil, nil
-		c.args.Dst = c.new(tensor.F32, 2, steps, 11)
-		for m, row := range [][]float64{{0, 1, 2, 0, 2, 3}, {0, 1, 2, 3, 4}} {
-			x := &c.args.Streams[m]
-			require.NoError(t, s.dev.Copy(context.Background(), x.SrcTimes, vals(tensor.F64, row, x.SrcTimes.Shape()...).host()))
-			count := x.Src.Len()
-			require.NoError(t, s.dev.Copy(context.Background(), x.Src, vals(x.Src.DType(), uniformValues(rng(uint64(10*i+m)), count), x.Src.Shape()...).host()))
+		stream := func(dtype tensor.DType, d, samples int, times *array) *part {
+			return &part{resampling: resampling{Src: vals(dtype, uniformValues(r, 2*samples*d), 2, samples, d), Times: times}}
 		}
-		c.args.Streams[1].Scale = []float32{1, 2, 3}
-		require.NoError(t, p.err)
-		plan, err := s.dev.PlanFuse(c.args, c.opts)
-		require.NoError(t, err)
-		st := s.stream(t)
-		require.NoError(t, plan.Run(st))
-		require.NoError(t, st.Synchronize(background))
-		alone := s.read(t, c.args.Dst)
-		require.NoError(t, s.dev.Copy(context.Background(), c.args.Dst, tensor.Must(tensor.New(tensor.F32, 2, steps, 11))))
-		jobs = append(jobs, job{plan, st, func() { assert.Equal(t, alone, s.read(t, c.args.Dst), "Fuse %d", i) }})
-		t.Cleanup(func() {
-			assert.NoError(t, plan.Close())
-			assert.NoError(t, p.close())
-		})
+		one, two := stream(tensor.F32, 8, 3, vals(tensor.F64, []float64{0, 1, 2, 0, 2, 3}, 2, 3)), stream(tensor.BF16, 3, 5, vals(tensor.F64, count0(5), 5))
+		two.Scale = []float32{1, 2, 3}
+		f := &fusing{Name: fmt.Sprint("fusion ", i), Out: tensor.F32, Streams: []*part{one, two}, Targets: vals(tensor.F64, targets, 2, steps)}
+		rigs = append(rigs, s.rig(t, &subject{operation: f, op: "Fuse"}))
+	}
+	var queues []*ops.Queue
+	for range rigs {
+		queues = append(queues, s.stream(t))
 	}
 	for range rounds {
-		for _, j := range jobs {
-			require.NoError(t, j.plan.Run(j.on))
+		for i, r := range rigs {
+			require.NoError(t, r.plan.Run(queues[i]))
 		}
 	}
-	for _, j := range jobs {
-		require.NoError(t, j.on.Synchronize(background))
-	}
-	for _, j := range jobs {
-		j.check()
+	for i, r := range rigs {
+		require.NoError(t, queues[i].Synchronize(background))
+		r.check(t, rounds, "beside others")
 	}
 }

@@ -2,15 +2,11 @@ package opstest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/big"
 	"slices"
 	"testing"
-
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
@@ -25,7 +21,7 @@ type tallying struct {
 	runs     int       // of the plan; 1 unless given
 }
 
-// tallyParts are those of Tally.
+// tallyParts test Tally.
 func tallyParts() parts {
 	return parts{
 		"named":     (*suite).tallyNamed,
@@ -54,7 +50,7 @@ func (c *tallying) begun() *tallied {
 	return w
 }
 
-// after adds so many times by the meaning of numbers, where the backends look at bits.
+// after adds so many times by the numbers' meaning, where backends look at bits.
 func (c *tallying) after(runs int) *tallied {
 	w := c.begun()
 	p := 1
@@ -96,7 +92,7 @@ func (c *tallying) after(runs int) *tallied {
 	return w
 }
 
-// args are the inputs and the outputs; out makes an output of what it begins with.
+// args are the inputs and the outputs; out makes an output that begins with an array.
 func (c *tallying) args(put func(*array) *tensor.Tensor, out func(name string, a *array) *tensor.Tensor) (a ops.TallyArgs) {
 	w := c.begun()
 	d, p := c.src.shape[1], 1
@@ -186,29 +182,4 @@ func (s *suite) tallyPasses(t *testing.T, c *tallying) {
 	for _, pass := range c.passes() {
 		s.check(t, pass, layouts[1])
 	}
-}
-
-// tallyLife: plans add again each time, in a graph too, and run beside each other.
-func (s *suite) tallyLife(t *testing.T) {
-	c := &tallying{title: "again and again", src: robot(tensor.F32, 200, 5, 3), runs: 3}
-	s.tallyPasses(t, c)
-	p := &placed{dev: s.dev}
-	a := c.args(p.put, func(_ string, a *array) *tensor.Tensor { return p.put(a) })
-	require.NoError(t, p.err)
-	plan, err := s.dev.PlanTally(a, ops.TallyOptions{})
-	require.NoError(t, err)
-	require.NoError(t, plan.Close())
-	assert.ErrorIs(t, plan.Run(s.dev.Queue()), ops.ErrClosed, "a closed plan")
-	plan, err = s.dev.PlanTally(a, ops.TallyOptions{})
-	require.NoError(t, err)
-	require.NoError(t, p.close())
-	var e *ops.ArgError
-	err = plan.Run(s.dev.Queue())
-	require.True(t, errors.As(err, &e), "closed tensors: %v", err)
-	assert.Equal(t, "Tally", e.Op)
-	require.NoError(t, plan.Close())
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	a = c.args((*array).host, func(_ string, a *array) *tensor.Tensor { return a.host() })
-	assert.ErrorIs(t, s.dev.Tally(ctx, a, ops.TallyOptions{}), context.Canceled)
 }

@@ -1,15 +1,10 @@
 package opstest
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-
-	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -82,7 +77,7 @@ func (a *array) column(c int) *array {
 	return &b
 }
 
-// drawTally draws the passes of a number.
+// drawTally draws a number's passes.
 func drawTally(i int) (all []trial) {
 	g := &generator{Rand: rng(8000 + uint64(i))}
 	n, d := 1+g.IntN(1+g.IntN(3000)), 1+g.IntN(1+g.IntN(40))
@@ -107,101 +102,4 @@ func (s *suite) tallyLarge(t *testing.T) {
 		src.raw[i] = encode(tensor.F32, 0x1.fffffep0)
 	}
 	s.check(t, &tallying{title: "many rows", src: src}, layouts[1])
-}
-
-// tallyMisuse: every wrong call is a typed error that names the argument before anything is written.
-func (s *suite) tallyMisuse(t *testing.T) {
-	type wrong struct {
-		name, arg string
-		kind      error
-		spoil     func(c *call, a *ops.TallyArgs, o *ops.TallyOptions)
-	}
-	var all []wrong
-	add := func(name, arg string, kind error, spoil func(*call, *ops.TallyArgs, *ops.TallyOptions)) {
-		all = append(all, wrong{name, arg, kind, spoil})
-	}
-	for _, slot := range []struct {
-		name  string
-		dtype tensor.DType
-		shape []int
-		known int
-		at    func(*ops.TallyArgs) **tensor.Tensor
-	}{
-		{"Src", tensor.F32, []int{4, 3}, 0, func(a *ops.TallyArgs) **tensor.Tensor { return &a.Src }},
-		{"Counts", tensor.I64, []int{3, 1, 2048}, 0, func(a *ops.TallyArgs) **tensor.Tensor { return &a.Counts }},
-		{"Sums", tensor.I64, []int{3, 512, 3}, 0, func(a *ops.TallyArgs) **tensor.Tensor { return &a.Sums }},
-		{"Prefixes", tensor.I64, []int{3, 2}, 11, func(a *ops.TallyArgs) **tensor.Tensor { return &a.Prefixes }},
-		{"Counts", tensor.I64, []int{3, 2, 2048}, 22, func(a *ops.TallyArgs) **tensor.Tensor { return &a.Counts }},
-	} {
-		set := func(what string, kind error, make func(*call) *tensor.Tensor) {
-			add(slot.name+" "+what, slot.name, kind, func(c *call, a *ops.TallyArgs, o *ops.TallyOptions) {
-				tallyOf(c, a, o, slot.known)
-				*slot.at(a) = make(c)
-			})
-		}
-		set("missing", ops.ErrMissing, func(*call) *tensor.Tensor { return nil })
-		set("closed", ops.ErrClosed, func(c *call) *tensor.Tensor { return c.closed(slot.dtype, slot.shape...) })
-		set("of another device", ops.ErrWrongDevice, func(c *call) *tensor.Tensor { return c.foreign(slot.dtype, slot.shape...) })
-		set("of f64", ops.ErrDType, func(c *call) *tensor.Tensor { return c.new(tensor.F64, slot.shape...) })
-		set("of i32", ops.ErrDType, func(c *call) *tensor.Tensor { return c.new(tensor.I32, slot.shape...) })
-		set("not contiguous", ops.ErrStride, func(c *call) *tensor.Tensor { return c.apart(slot.dtype, slot.shape...) })
-		set("of rank 1", ops.ErrShape, func(c *call) *tensor.Tensor { return c.new(slot.dtype, 12) })
-		if slot.name != "Src" {
-			set("of another width", ops.ErrShape, func(c *call) *tensor.Tensor {
-				return c.new(slot.dtype, append([]int{slot.shape[0] + 1}, slot.shape[1:]...)...)
-			})
-		}
-	}
-	for _, known := range []int{-1, 1, 10, 12, 32, 33} {
-		add(fmt.Sprint(known, " bits known"), "Options.Known", ops.ErrOption, func(c *call, a *ops.TallyArgs, o *ops.TallyOptions) { tallyOf(c, a, o, 0); o.Known = known })
-	}
-	add("17 prefixes", "Prefixes", ops.ErrShape, func(c *call, a *ops.TallyArgs, o *ops.TallyOptions) {
-		tallyOf(c, a, o, 11)
-		a.Prefixes = c.new(tensor.I64, 3, 17)
-	})
-	add("prefixes of nothing", "Prefixes", ops.ErrOption, func(c *call, a *ops.TallyArgs, o *ops.TallyOptions) {
-		tallyOf(c, a, o, 0)
-		a.Prefixes = c.new(tensor.I64, 3, 2)
-	})
-	add("sums of a later pass", "Sums", ops.ErrOption, func(c *call, a *ops.TallyArgs, o *ops.TallyOptions) {
-		tallyOf(c, a, o, 11)
-		a.Sums = c.new(tensor.I64, 3, 512, 3)
-	})
-	add("outputs in one memory", "Sums", ops.ErrOverlap, func(c *call, a *ops.TallyArgs, o *ops.TallyOptions) {
-		tallyOf(c, a, o, 0)
-		a.Sums = tensor.Must(a.Counts.AsStrided([]int{3, 512, 3}, []int{1536, 3, 1}, 0))
-	})
-	add("prefixes in the counts", "Counts", ops.ErrOverlap, func(c *call, a *ops.TallyArgs, o *ops.TallyOptions) {
-		tallyOf(c, a, o, 11)
-		a.Prefixes = tensor.Must(a.Counts.AsStrided([]int{3, 2}, []int{2, 1}, 5))
-	})
-	p := &placed{dev: s.dev}
-	defer func() { assert.NoError(t, p.close()) }()
-	for _, m := range all {
-		check := func(form string, put func(*array) *tensor.Tensor, run func(a ops.TallyArgs, o ops.TallyOptions) error) {
-			var a ops.TallyArgs
-			var o ops.TallyOptions
-			m.spoil(&call{put: put}, &a, &o)
-			s.refused(t, m.name+", "+form, "Tally", m.arg, m.kind, func() error { return run(a, o) }, a.Counts)
-		}
-		check("plan", p.put, func(a ops.TallyArgs, o ops.TallyOptions) error { _, err := s.dev.PlanTally(a, o); return err })
-		check("call", (*array).host, func(a ops.TallyArgs, o ops.TallyOptions) error { return s.dev.Tally(context.Background(), a, o) })
-	}
-	require.NoError(t, p.err)
-	for _, known := range []int{0, 11, 22} {
-		var a ops.TallyArgs
-		var o ops.TallyOptions
-		tallyOf(&call{put: (*array).host}, &a, &o, known)
-		require.NoError(t, s.dev.Tally(context.Background(), a, o), "the call that was spoiled")
-	}
-}
-
-// tallyOf is a Tally that would work, to be spoiled: 4 rows of 3.
-func tallyOf(c *call, a *ops.TallyArgs, o *ops.TallyOptions, known int) {
-	*a, *o = ops.TallyArgs{Src: c.new(tensor.F32, 4, 3)}, ops.TallyOptions{Known: known}
-	if known == 0 {
-		a.Counts, a.Sums = c.new(tensor.I64, 3, 1, 2048), c.new(tensor.I64, 3, 512, 3)
-		return
-	}
-	a.Counts, a.Prefixes = c.new(tensor.I64, 3, 2, 2048), c.new(tensor.I64, 3, 2)
 }

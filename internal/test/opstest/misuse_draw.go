@@ -3,75 +3,45 @@ package opstest
 import (
 	"context"
 	"math"
-	"testing"
-
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
 
-// drawCall is a Draw that would work, to be spoiled: 3 episodes of 5 windows, two streams, batches of 2.
+// drawCall is a Draw with 3 episodes, 5 windows, two streams and two rows a batch.
 type drawCall struct {
-	call // its put and its ways to make tensors
+	maker
 	args ops.DrawArgs
 	opts ops.DrawOptions
 }
 
-func newDrawCall(put func(*array) *tensor.Tensor) *drawCall {
-	c := &drawCall{call: call{put: put}, opts: ops.DrawOptions{Rate: 50, Count: 5, Batch: 2}}
-	c.args.Windows, c.args.Begins, c.args.Cursor = c.ints(0, 2, 2, 5), c.ints(0, 0, 0), c.ints(0, 0)
-	c.args.Episodes, c.args.Ticks, c.args.Anchors = c.ints(7, 7), c.ints(7, 7), c.ints(7, 7)
-	for range 2 {
-		c.args.Streams = append(c.args.Streams, ops.DrawStream{Starts: c.ints(7, 7), Lengths: c.ints(7, 7), Offsets: c.ints(0, 1, 2, 3)})
+// drawMisuses spoil Draw.
+func drawMisuses() *misuses[drawCall] {
+	x := &misuses[drawCall]{
+		op: "Draw",
+		good: func(m maker, c *drawCall) {
+			c.maker, c.opts = m, ops.DrawOptions{Rate: 50, Count: 5, Batch: 2}
+			c.args.Windows, c.args.Begins, c.args.Cursor = c.ints(0, 2, 2, 5), c.ints(0, 0, 0), c.ints(0, 0)
+			c.args.Episodes, c.args.Ticks, c.args.Anchors = c.ints(7, 7), c.ints(7, 7), c.ints(7, 7)
+			for range 2 {
+				c.args.Streams = append(c.args.Streams, ops.DrawStream{Starts: c.ints(7, 7), Lengths: c.ints(7, 7), Offsets: c.ints(0, 1, 2, 3)})
+			}
+		},
+		places: func(c *drawCall) []place {
+			a := &c.args
+			one, two := &a.Streams[0], &a.Streams[1]
+			return []place{{"Episodes", &a.Episodes}, {"Ticks", &a.Ticks}, {"Anchors", &a.Anchors}, {"Cursor", &a.Cursor}, {"Streams[1].Starts", &two.Starts}, {"Streams[0].Lengths", &one.Lengths},
+				{"Streams[1].Offsets", &two.Offsets}, {"Windows", &a.Windows}, {"Begins", &a.Begins}}
+		},
+		free: []string{"Windows"}, needed: []string{"Cursor", "Streams[1].Offsets", "Windows", "Begins"}, made: []string{"Anchors", "Streams[1].Starts", "Streams[0].Lengths"},
+		plan: func(dev *ops.Device, c *drawCall) error { _, err := dev.PlanDraw(c.args, c.opts); return err },
+		call: func(dev *ops.Device, c *drawCall) error {
+			_, err := dev.Draw(context.Background(), c.args, c.opts)
+			return err
+		},
 	}
-	return c
-}
-
-type drawMisuse struct {
-	name, arg string
-	kind      error
-	spoil     func(*drawCall)
-	plan      bool // only the plan refuses it
-}
-
-func drawMisuses() (all []drawMisuse) {
 	add := func(name, arg string, kind error, spoil func(*drawCall)) {
-		all = append(all, drawMisuse{name: name, arg: arg, kind: kind, spoil: spoil})
-	}
-	for _, slot := range []struct {
-		name     string
-		n        int
-		made, no bool // by the call if it is missing; optional
-		at       func(*ops.DrawArgs) **tensor.Tensor
-	}{
-		{"Episodes", 2, true, true, func(a *ops.DrawArgs) **tensor.Tensor { return &a.Episodes }},
-		{"Ticks", 2, true, true, func(a *ops.DrawArgs) **tensor.Tensor { return &a.Ticks }},
-		{"Anchors", 2, true, false, func(a *ops.DrawArgs) **tensor.Tensor { return &a.Anchors }},
-		{"Cursor", 2, false, false, func(a *ops.DrawArgs) **tensor.Tensor { return &a.Cursor }},
-		{"Streams[1].Starts", 2, true, false, func(a *ops.DrawArgs) **tensor.Tensor { return &a.Streams[1].Starts }},
-		{"Streams[0].Lengths", 2, true, false, func(a *ops.DrawArgs) **tensor.Tensor { return &a.Streams[0].Lengths }},
-		{"Streams[1].Offsets", 4, false, false, func(a *ops.DrawArgs) **tensor.Tensor { return &a.Streams[1].Offsets }},
-		{"Windows", 4, false, false, func(a *ops.DrawArgs) **tensor.Tensor { return &a.Windows }},
-		{"Begins", 3, false, false, func(a *ops.DrawArgs) **tensor.Tensor { return &a.Begins }},
-	} {
-		set := func(what string, kind error, make func(*drawCall) *tensor.Tensor) {
-			add(slot.name+" "+what, slot.name, kind, func(c *drawCall) { *slot.at(&c.args) = make(c) })
-		}
-		set("closed", ops.ErrClosed, func(c *drawCall) *tensor.Tensor { return c.closed(tensor.I64, slot.n) })
-		set("of another device", ops.ErrWrongDevice, func(c *drawCall) *tensor.Tensor { return c.foreign(tensor.I64, slot.n) })
-		set("of i32", ops.ErrDType, func(c *drawCall) *tensor.Tensor { return c.new(tensor.I32, slot.n) })
-		set("not contiguous", ops.ErrStride, func(c *drawCall) *tensor.Tensor { return c.apart(tensor.I64, slot.n) })
-		set("of rank 2", ops.ErrShape, func(c *drawCall) *tensor.Tensor { return c.new(tensor.I64, 1, slot.n) })
-		set("of rank 0", ops.ErrShape, func(c *drawCall) *tensor.Tensor { return c.put(packed(tensor.I64, []uint64{0})) })
-		if slot.name != "Windows" { // which decides the others' length
-			set("too long", ops.ErrShape, func(c *drawCall) *tensor.Tensor { return c.new(tensor.I64, slot.n+1) })
-		}
-		if !slot.no {
-			set("missing", ops.ErrMissing, func(*drawCall) *tensor.Tensor { return nil })
-			all[len(all)-1].plan = slot.made
-		}
+		x.wrong = append(x.wrong, wrong[drawCall]{name: name, arg: arg, kind: kind, spoil: spoil})
 	}
 	option := func(name, arg string, edit func(*ops.DrawOptions)) {
 		add(name, "Options."+arg, ops.ErrOption, func(c *drawCall) { edit(&c.opts) })
@@ -126,31 +96,5 @@ func drawMisuses() (all []drawMisuse) {
 		c.args.Streams[1].Lengths = tensor.Must(c.args.Begins.Slice(0, 0, 2))
 	})
 	add("a cursor in a table", "Cursor", ops.ErrOverlap, func(c *drawCall) { c.args.Cursor = tensor.Must(c.args.Streams[0].Offsets.Slice(0, 2, 4)) })
-	return all
-}
-
-// drawMisuse: every wrong call is a typed error that names the argument before anything is written.
-func (s *suite) drawMisuse(t *testing.T) {
-	p := &placed{dev: s.dev}
-	defer func() { assert.NoError(t, p.close()) }()
-	for _, m := range drawMisuses() {
-		check := func(form string, c *drawCall, run func() error) {
-			m.spoil(c)
-			s.refused(t, m.name+", "+form, "Draw", m.arg, m.kind, run, c.args.Episodes, c.args.Ticks, c.args.Anchors, c.args.Cursor)
-		}
-		c := newDrawCall(p.put)
-		check("plan", c, func() error { _, err := s.dev.PlanDraw(c.args, c.opts); return err })
-		if !m.plan {
-			c := newDrawCall((*array).host)
-			check("call", c, func() error { _, err := s.dev.Draw(context.Background(), c.args, c.opts); return err })
-		}
-	}
-	require.NoError(t, p.err)
-	c := newDrawCall((*array).host)
-	out, err := s.dev.Draw(context.Background(), c.args, c.opts)
-	require.NoError(t, err, "the call that was spoiled")
-	assert.Equal(t, ops.DrawResult{Episodes: c.args.Episodes, Ticks: c.args.Ticks, Anchors: c.args.Anchors, Streams: c.args.Streams}, out, "a call that makes nothing returns what it was given")
-	assert.Equal(t, []uint64{0, 2}, bitsOf(c.args.Cursor))
-	_, err = ops.ParseLastBatch("some")
-	assert.ErrorIs(t, err, ops.ErrOption)
+	return x
 }
