@@ -37,9 +37,11 @@ const (
 	// InterpWindowMean is the mean of the samples: summed in order in float64, divided by their number and rounded
 	// once.
 	InterpWindowMean = backend.InterpWindowMean
-	// InterpWindowMin is the smallest sample. -0 is less than +0, and if there is a NaN, the result is NaN.
+	// InterpWindowMin is the smallest sample in the window. -0 is less than +0, and if there is a NaN, the result is
+	// NaN.
 	InterpWindowMin = backend.InterpWindowMin
-	// InterpWindowMax is the largest sample, with the same rules for -0 and NaN.
+	// InterpWindowMax is the largest sample in the window. -0 is less than +0, and if there is a NaN, the result is
+	// NaN.
 	InterpWindowMax = backend.InterpWindowMax
 	// InterpWindowLast is the last sample in the window: like InterpPrevious, but it reaches back no further than the
 	// window.
@@ -185,7 +187,7 @@ const (
 	LaunchInputsReady = backend.LaunchInputsReady
 )
 
-// Interps returns every interpolation, in order.
+// Interps returns all interpolations, in the order of their constants.
 func Interps() []Interp { return backend.Interps() }
 
 // ParseInterp returns the interpolation with a name from String. Example: "linear".
