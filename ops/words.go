@@ -190,32 +190,37 @@ const (
 // Interps returns all interpolations, in the order of their constants.
 func Interps() []Interp { return backend.Interps() }
 
-// ParseInterp returns the interpolation with a name from String. Example: "linear".
+// ParseInterp returns the interpolation for a name, which is the reverse of String. Example: "linear" gives
+// InterpLinear.
 func ParseInterp(name string) (Interp, error) { return backend.Parse[Interp]("interpolation", name) }
 
-// ParseEdge returns the edge rule with a name from String. Example: "clamp".
+// ParseEdge returns the edge rule for a name, which is the reverse of String. Example: "clamp" gives EdgeClamp.
 func ParseEdge(name string) (Edge, error) { return backend.Parse[Edge]("edge", name) }
 
-// ParseQuatOrder returns the quaternion order with a name from String. Example: "xyzw".
+// ParseQuatOrder returns the quaternion order for a name, which is the reverse of String. Example: "xyzw" gives
+// QuatXYZW.
 func ParseQuatOrder(name string) (QuatOrder, error) {
 	return backend.Parse[QuatOrder]("quaternion order", name)
 }
 
-// ParseVoxelMode returns the voxel mode with a name from String. Example: "sparse".
+// ParseVoxelMode returns the voxel mode for a name, which is the reverse of String. Example: "sparse" gives
+// VoxelSparse.
 func ParseVoxelMode(name string) (VoxelMode, error) { return backend.Parse[VoxelMode]("mode", name) }
 
-// ParseReduce returns the reduction with a name from String. Example: "mean".
+// ParseReduce returns the reduction for a name, which is the reverse of String. Example: "mean" gives ReduceMean.
 func ParseReduce(name string) (Reduce, error) { return backend.Parse[Reduce]("reduce", name) }
 
-// ParseAxisOrder returns the axis order with a name from String. Example: "zyx".
+// ParseAxisOrder returns the axis order for a name, which is the reverse of String. Example: "zyx" gives AxisZYX.
 func ParseAxisOrder(name string) (AxisOrder, error) { return backend.Parse[AxisOrder]("order", name) }
 
-// ParseLastBatch returns the last-batch rule with a name from String. Example: "drop".
+// ParseLastBatch returns the last batch rule for a name, which is the reverse of String. Example: "drop" gives
+// LastDrop.
 func ParseLastBatch(name string) (LastBatch, error) {
 	return backend.Parse[LastBatch]("last batch", name)
 }
 
-// ParseLaunchMode returns the launch mode with a name from String.
+// ParseLaunchMode returns the launch mode for a name, which is the reverse of String. Example: "dependent" gives
+// LaunchDependent.
 func ParseLaunchMode(name string) (LaunchMode, error) {
 	return backend.Parse[LaunchMode]("launch mode", name)
 }

@@ -23,7 +23,7 @@ const (
 	UseAfterFree                          // an access to an allocation that was freed
 	Uninitialised                         // a read from memory that was never written
 	Race                                  // unordered accesses by two threads, at least one a write
-	DivergentBarrier                      // a barrier or vote that a warp's threads do not reach together, or for which they name different members
+	DivergentBarrier                      // a barrier or vote that a warp's threads do not reach together, or with different members
 	Trap                                  // the kernel executed trap
 	Timeout                               // a block ran for more than Config.MaxSteps instructions
 	Undefined                             // operands for which PTX leaves the result undefined

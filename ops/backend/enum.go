@@ -239,8 +239,8 @@ func all[T ~uint8](names []string) []T {
 	return list
 }
 
-// Parse returns the value with a name from String. For an unknown name the error is an *ArgError that lists the valid
-// names.
+// Parse returns the value for a name, which is the reverse of String. If the name is unknown, the error is an *ArgError
+// that lists the valid names.
 func Parse[T interface {
 	~uint8
 	Names() []string
