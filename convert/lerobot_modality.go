@@ -36,7 +36,7 @@ func modality(ctx context.Context, list []input) (text []byte, notes dataset.Not
 			}
 		}
 		if i > 0 && !bytes.Equal(own.Bytes(), text) {
-			return nil, dataset.Notes{{Code: dataset.CodeModalityDiffers}}, nil
+			return nil, dataset.Notes{{Code: dataset.CodeInputsDiffer, Subject: "meta/modality.json"}}, nil
 		}
 		text = own.Bytes()
 	}

@@ -22,13 +22,13 @@ const (
 	trainingFile = "training.safetensors"
 )
 
-// IsFile reports whether a name is that of a file of a checkpoint.
+// IsFile reports whether name is a file name in a checkpoint: config.json, model.safetensors or training.safetensors.
 func IsFile(name string) bool { return name == configFile || name == modelFile || name == trainingFile }
 
 func in(dir, name string) string { return filepath.Join(dir, name) }
 
-// Exists reports whether a folder has a checkpoint. One that has something else is a *CheckpointError; what a program that was killed in its first Save has
-// left is nothing.
+// Exists reports whether a folder has a checkpoint. It returns false if the folder does not exist, is empty, or has only the
+// files that a program left when it was killed in its first Save. A folder with other files is a *CheckpointError.
 func Exists(dir string) (bool, error) {
 	list, err := fault.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -23,67 +23,68 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Config is all of a policy but its weights: config.json of a checkpoint. Its JSON names are a contract.
+// Config is config.json in a checkpoint: everything in a policy except its weights. Its JSON names are a contract.
 type Config struct {
-	Version int    `json:"version"` // 1
-	Policy  string `json:"policy"`  // Kind
+	Version int    `json:"version"` // always 1
+	Policy  string `json:"policy"`  // always [Kind]
 	Says    string `json:"says"`
 	Recipe  Recipe `json:"recipe"`
 	Seed    uint64 `json:"seed"`
-	Devices int    `json:"devices"`        // that it was trained on, each with a batch of its own
-	NCCL    bool   `json:"nccl,omitempty"` // which added up their gradients
-	// Plan is the text of a plan: how streams are put on the clock, and which, if it names them. The windows are History's and Chunk's.
+	Devices int    `json:"devices"`        // how many trained the policy, each with its own batch
+	NCCL    bool   `json:"nccl,omitempty"` // whether the library NCCL added up the gradients
+	// Plan is the text of a plan, which puts the streams on the clock. Recipe.History and Recipe.Chunk replace its windows.
 	Plan string  `json:"plan"`
-	Hz   float64 `json:"hz"` // of the clock
-	// Clock is where the timestamps of the recordings came from, where they have several clocks: one of dataset.Info.Clocks. Where the policy runs they
-	// are to come from there too.
+	Hz   float64 `json:"hz"` // the rate of the clock
+	// Clock is the source of the recordings' timestamps, one of dataset.Info.Clocks, if they have several clocks. Example: "header". When
+	// the policy runs, the timestamps must come from the same clock.
 	Clock     string     `json:"clock,omitempty"`
-	Rate      float64    `json:"rate,omitempty"` // steps a second that the caller gave to recordings that say none
+	Rate      float64    `json:"rate,omitempty"` // the sample rate in Hz that the caller supplied, if the recordings have none
 	States    []Stream   `json:"states"`
 	Action    Stream     `json:"action"`
-	NotStates []NotState `json:"not_states"` // streams and columns of the dataset that are none, of a plan that names no streams, or cameras of one that does
-	// Inputs are the columns of a token: those of the states, and with Differences those of the action before its tick, then, of the last token alone, those
-	// of the last action as it is.
+	NotStates []NotState `json:"not_states"` // not used as states; only cameras, if the plan names streams
+	// Inputs are the columns of a token: first the columns of the states. With Recipe.Differences, the action columns of the tick before
+	// the token's tick follow. After them come the columns of the last action, unchanged; only the last token has them.
 	Inputs []Column `json:"inputs"`
-	// Targets are the columns of the action: what is predicted is (action - last action)/std with Differences, else (action - mean)/std.
+	// Targets are the action's columns. The network predicts (action - last action)/std with Recipe.Differences, else (action - mean)/std.
 	Targets []Column `json:"targets"`
-	Dataset string   `json:"dataset"` // its name
-	Trained []int    `json:"trained"` // the numbers of the episodes that it was trained on, and held out
-	// Contents are hashes of the samples of these episodes that the policy takes, by number.
+	Dataset string   `json:"dataset"` // the dataset's name
+	Trained []int    `json:"trained"` // the numbers of the training episodes
+	// Contents maps episode numbers to hashes of the samples that the policy takes. Copies of an episode have equal hashes.
 	Contents map[int]string `json:"contents"`
-	// Floor is the least standard deviation that columns of the action are measured by, in their unit: 0.05 for joints and a thousandth of the range of others
-	// unless given.
+	// Floor is the smallest standard deviation that scales an action column, in the column's unit. If it is 0, the smallest is 0.05 for
+	// joints and a thousandth of the range for other columns.
 	Floor   float64 `json:"floor,omitempty"`
 	HoldOut []int   `json:"hold_out"`
-	// LeaveOut are the numbers of episodes that were left out by option.
+	// LeaveOut are the numbers of the episodes in Options.LeaveOut.
 	LeaveOut []int `json:"leave_out,omitempty"`
-	Filtered int `json:"filtered,omitempty"` // episodes that the plan's filter leaves out, without held-out ones
-	// LeftOut are episodes that are too short to be trained on or compared with: they are in neither list.
+	Filtered int   `json:"filtered,omitempty"` // how many episodes the plan's filter excludes, without held-out ones
+	// LeftOut has a note for each episode that is too short for one window. Such episodes are in neither list.
 	LeftOut dataset.Notes `json:"notes"`
-	// Choices are notes about values that were chosen by the episodes.
+	// Choices has notes about settings that the episodes decided. Example: a shorter Chunk for short episodes.
 	Choices dataset.Notes `json:"choices,omitempty"`
 
 	planName string
 	chunked  bool // the plan says the Chunk
 }
 
-// Says is what a policy of this kind is not.
+// Says is a sentence about the limits of a policy, for printed reports.
 const Says = "state only: no cameras, no VAE; the error is open loop, which does not rank policies"
 
-// Stream is a stream that a policy takes.
+// Stream is the name and the columns of a stream that a policy takes.
 type Stream struct {
 	Name    string   `json:"name"`
 	Columns []string `json:"columns"`
 }
 
-// Column says what an input, or a target, is: (x - r - mean) * (1 / std) in float32, where r is column Relative of the last action, or 0 where it is -1.
+// Column is an input or a target of the network. An input x becomes (x - r - mean) * (1 / std) in float32. r is the value in column
+// Relative of the last action, or 0 if Relative is -1. Example: with Relative 2, a state is measured from action column 2.
 type Column struct {
 	Stream   string  `json:"stream"`
 	Name     string  `json:"name"`
 	Relative int     `json:"relative"`
 	Mean     float64 `json:"mean"`
 	Std      float64 `json:"std"`
-	// Floored says of a target that its standard deviation is less than Std, which is the least that it is measured by.
+	// Floored is set on a target if its standard deviation is below the floor; Std is then the floor. See Config.Floor.
 	Floored bool `json:"floored,omitempty"`
 }
 
@@ -193,7 +194,8 @@ func (c *Config) parse() (align.Plan, error) {
 	return p, causal(&p)
 }
 
-// Normalised returns how the plan normalises streams, "mean-std of action", which is left out: a policy normalises by itself what it takes.
+// Normalised returns the normalisations in the plan, for example "mean-std of action". A policy ignores them, because it normalises its
+// inputs and targets itself.
 func (c *Config) Normalised() (list []string, err error) {
 	p, err := c.readPlan()
 	if err != nil {
@@ -328,8 +330,7 @@ func (c *Config) drawn(ctx context.Context, devices []*ops.Device, rank int, sto
 	return loader.NewGroup(devices, o, func(d *ops.Device, o loader.Options) (*loader.Loader, error) { return loader.New(ctx, d, store, p, o) })
 }
 
-// episodes says which are trained on: those that the plan's filter takes, and that are neither held out nor left out. What is held out is, whatever the
-// filter says.
+// episodes sets Trained: the episodes that pass the plan's filter and are neither held out nor left out. HoldOut ignores the filter.
 func (c *Config) episodes(from *store.Store, o *Options, f dataset.Filter) error {
 	for _, of := range []struct {
 		option  string
@@ -466,8 +467,7 @@ func (c *Config) enough(ctx context.Context, device *ops.Device, store *store.St
 // errShorter means that the chunk is another now.
 var errShorter = errors.New("policy: a shorter chunk")
 
-// shorten makes the chunk shorter, so that nine in ten episodes of these lengths, or the longest, have as many ticks as are seen and predicted, and reports
-// whether it could. A chunk of a plan stays.
+// shorten reduces the chunk so that nine in ten episodes, or the longest, have a window, and reports if it could. A plan's chunk stays.
 func (c *Config) shorten(lengths []int) bool {
 	r := &c.Recipe
 	slices.Sort(lengths)

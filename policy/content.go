@@ -92,7 +92,8 @@ func content(sum hash.Hash, e *dataset.Episode, s *dataset.Stream, takes Stream)
 	return nil
 }
 
-// Copies are the episodes that are held out and have the samples of one that is trained on, by their numbers, and that one's: their skill says nothing.
+// Copies returns pairs of episode numbers: a held-out episode, and a training episode with the same samples. The skill on such a
+// held-out episode proves nothing, because the policy was trained on its samples.
 func (c *Config) Copies() (list [][2]int) {
 	trained := map[string]int{}
 	for _, n := range slices.Backward(c.Trained) {
@@ -106,8 +107,9 @@ func (c *Config) Copies() (list [][2]int) {
 	return list
 }
 
-// TrainedOn returns those of some episodes of a store, by their numbers, that the policy was trained on: whose samples are the same, whatever the dataset is
-// called and however its episodes are numbered. A stream that is not there, or a value that is not finite, is a *StreamError.
+// TrainedOn returns the numbers, among the given episodes of a store, that the policy was trained on. It compares hashes of the
+// samples, so it also finds a training episode in a renamed dataset or under another number. A missing stream and a value that is
+// not finite are a *StreamError.
 func (p *Policy) TrainedOn(ctx context.Context, store *store.Store, numbers []int) ([]int, error) {
 	c := p.config
 	known := map[string]bool{}

@@ -13,23 +13,24 @@ import (
 // evaluated is how many windows are compared at a time.
 const evaluated = 64
 
-// Skill is how good predictions are so many ticks ahead: see the package. Its JSON names are a contract.
+// Skill is the quality of the predictions at one horizon, Ticks. The package comment has the formula. Its JSON names are a
+// contract.
 type Skill struct {
 	Ticks   int     `json:"ticks"`
-	Windows int     `json:"windows"` // that have an action there
+	Windows int     `json:"windows"` // the number of windows with a recorded action at the horizon
 	MSE     float64 `json:"mse"`
 	Hold    float64 `json:"mse_hold"`
 	Skill   float64 `json:"skill"`
-	Lambda  float64 `json:"lambda,omitempty"` // of a ridge
-	// Columns are those of the action, of a policy; a ridge has none.
+	Lambda  float64 `json:"lambda,omitempty"` // the chosen lambda, if a ridge made the predictions
+	// Columns has the skill for each action column. It is empty for a ridge.
 	Columns []ColumnSkill `json:"columns,omitempty"`
 }
 
-// ColumnSkill is the skill of a column of the action by itself, which does not depend on what it is measured by.
+// ColumnSkill is the skill for one action column. Skill does not depend on Std, because Std cancels in the quotient.
 type ColumnSkill struct {
 	Name  string  `json:"name"`
-	Std   float64 `json:"std"` // what it is measured by
-	MSE   float64 `json:"mse"` // in its unit, squared
+	Std   float64 `json:"std"` // the divisor of this column's errors in Skill.MSE
+	MSE   float64 `json:"mse"` // in the column's unit, squared
 	Hold  float64 `json:"mse_hold"`
 	Skill float64 `json:"skill"`
 }
@@ -42,13 +43,13 @@ func (s Skill) of() Skill {
 	return s
 }
 
-// Evaluation is the skill at each horizon.
+// Evaluation is the skill on some episodes, at each horizon.
 type Evaluation struct {
-	Episodes []int   `json:"episodes"` // their numbers
+	Episodes []int   `json:"episodes"` // the numbers of the episodes
 	Skills   []Skill `json:"skills"`
 }
 
-// At is the skill at a horizon, 0 if there is none.
+// At returns the skill at a horizon in ticks, or 0 if there is none.
 func (e *Evaluation) At(ticks int) float64 {
 	for _, s := range e.Skills {
 		if s.Ticks == ticks {
@@ -171,7 +172,7 @@ func evaluate(ctx context.Context, c *Config, m *nn.Model, store *store.Store, e
 	return t.done(episodes), nil
 }
 
-// Mean is the skill of predicting, at each tick, the mean action of the training episodes.
+// Mean returns the skill on the held-out episodes if the prediction for every tick is the mean action of the training episodes.
 func Mean(ctx context.Context, c *Config, store *store.Store) (_ Evaluation, err error) {
 	device, err := ops.Open("cpu")
 	if err != nil {

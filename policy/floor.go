@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Floor is the least standard deviation, in rad, that the action of a joint is measured by.
+// Floor is the smallest standard deviation, in rad, that scales the action of a joint. See Config.Floor.
 const Floor = 0.05
 
 // joints are the words that the names of a robot's joints have.
@@ -55,7 +55,7 @@ func (y *Column) measure(m *moments, floor float64) {
 	}
 }
 
-// Floored are the columns of the action that vary less than what they are measured by.
+// Floored returns the action columns with a standard deviation below their floor. See Config.Floor.
 func (c *Config) Floored() (list []Column) {
 	for _, y := range c.Targets {
 		if y.Floored {

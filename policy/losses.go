@@ -10,7 +10,8 @@ import (
 // lossesText are the losses of all steps, as a checkpoint has them: float32, little-endian, in base64.
 const lossesText = "robocache.losses"
 
-// Losses are those of all steps, from the first, those of a checkpoint that was resumed too. They are not to be written.
+// Losses returns the loss at each step from the first on. After Resume it includes the steps in the checkpoint. The caller must
+// not modify the slice.
 func (t *Trainer) Losses() []float32 { return t.losses }
 
 func lossesTo(list []float32) string {

@@ -8,33 +8,37 @@ import (
 	"github.com/robocache/robocache/nn"
 )
 
-// Kind is the kind of policy that there is.
+// Kind is the name of the only kind of policy.
 const Kind = "bc-transformer"
 
-// Sizes are the names of recipes, of which the first is the default.
+// Sizes are the names of the recipes. The first is the default.
 var Sizes = []string{"small", "seed"}
 
-// Recipe is a network and how it is trained. Its JSON names are a contract.
+// Recipe is the shape of a network and the settings that train it. Its JSON names are a contract.
 type Recipe struct {
 	Size string `json:"size"`
-	// History is how many ticks the network sees, a token each, the anchor's the last; Chunk is how many actions it predicts, from the anchor's on.
+	// History is the number of ticks that the network reads. Each is a token, and the anchor's tick is the last. Chunk is the
+	// number of actions that it predicts, from the anchor on.
 	History int `json:"history"`
 	Chunk   int `json:"chunk"`
-	// PerToken says that each token predicts the action of its own tick, seeing those before it; else all tokens together predict the chunk.
+	// PerToken is set if each token predicts the action in its own tick and reads only earlier tokens. Otherwise all tokens
+	// together predict the chunk.
 	PerToken bool `json:"per_token"`
-	// Differences says that the actions of the past are inputs too, and that states and actions are differences to the last action: see Column.
+	// Differences is set if past actions are inputs too, and if states and actions are relative to the last action. See Column.
 	Differences bool `json:"differences"`
 
-	Width   int     `json:"width"`
-	Layers  int     `json:"layers"`
-	Heads   int     `json:"heads"`
-	FFN     int     `json:"ffn"`
-	PreNorm bool    `json:"pre_norm"` // without a norm behind the last layer: the states have a linear way through
+	Width  int `json:"width"`
+	Layers int `json:"layers"`
+	Heads  int `json:"heads"`
+	FFN    int `json:"ffn"`
+	// PreNorm puts each norm before its layer and none after the last layer, so the states have a linear path to the output.
+	PreNorm bool    `json:"pre_norm"`
 	Dropout float64 `json:"dropout"`
 
-	Batch       int     `json:"batch"` // windows of a step, of each device
-	Steps       int     `json:"steps"`
-	Rate        float64 `json:"lr"` // at its highest: it rises over WarmUp steps, then falls by half a cosine to 0 at Steps
+	Batch int `json:"batch"` // the number of windows in a step, on each device
+	Steps int `json:"steps"`
+	// Rate is the highest learning rate. The rate rises linearly over WarmUp steps, then falls by half a cosine to 0 at Steps.
+	Rate        float64 `json:"lr"`
 	WarmUp      int     `json:"warm_up"`
 	WeightDecay float64 `json:"weight_decay"`
 }
@@ -47,7 +51,7 @@ var recipes = map[string]Recipe{
 		Batch: 32, Steps: 2000, Rate: 1e-4, WarmUp: 100, WeightDecay: 1e-2},
 }
 
-// RecipeOf returns the recipe of a size, or an *OptionError.
+// RecipeOf returns the recipe with a name from Sizes. Another name is an *OptionError.
 func RecipeOf(size string) (Recipe, error) {
 	r, ok := recipes[size]
 	if !ok {
@@ -107,7 +111,8 @@ func (r *Recipe) products(inputs, actions int) (tokens, out float64) {
 	return tokens, out
 }
 
-// FLOP is how many operations a step takes on each device, forward and backward counted as three times two of each weight of a product for each token that it sees.
+// FLOP returns the number of floating-point operations in a step on each device. Each weight costs six for each token that it
+// multiplies: a product and a sum, in the forward pass once and in the backward pass twice.
 func (r *Recipe) FLOP(inputs, actions int) float64 {
 	tokens, out := r.products(inputs, actions)
 	if r.PerToken {
@@ -116,7 +121,7 @@ func (r *Recipe) FLOP(inputs, actions int) float64 {
 	return 6 * float64(r.Batch) * (tokens*float64(r.History) + out)
 }
 
-// Horizons are the ticks at which skill is told: a third, two thirds and all of the chunk.
+// Horizons returns the ticks at which the skill is reported: a third, two thirds and all of the chunk. Example: 10, 20 and 30.
 func (r *Recipe) Horizons() []int {
 	return slices.Compact([]int{max(1, r.Chunk/3), max(1, 2*r.Chunk/3), r.Chunk})
 }

@@ -23,9 +23,13 @@ func ridgeLambdas() (list []float64) {
 	return list
 }
 
-// Ridge is the skill of ridge regression on the policy's inputs, of all tokens side by side and each with deviation 1, to the same targets, for each horizon by
-// itself. Cross-validation over the training episodes chooses lambda: the episodes are dealt out to 8 folds, and of each fold's windows the error is
-// taken that a regression on the others leaves. It is computed in float64, from sums over the windows, of no more than about 20,000 of them.
+// Ridge returns the skill of ridge regression on the held-out episodes, as a baseline. It predicts the policy's targets from the
+// policy's inputs, with the tokens side by side, and has a separate fit for each horizon. Inputs are scaled to standard deviation
+// 1.
+//
+// Cross-validation over the training episodes chooses lambda: the episodes are dealt out to at most 8 folds, and each fold's
+// error comes from a fit to the others. Sums are float64. If the training episodes have more than 20,000 windows, only every n-th
+// of them is used, so that at most about 20,000 remain. More than 1024 inputs are an *OptionError.
 func Ridge(ctx context.Context, c *Config, store *store.Store) (Evaluation, error) {
 	return ridge(ctx, c, store, nil)
 }

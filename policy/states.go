@@ -14,10 +14,11 @@ import (
 	"github.com/robocache/robocache/loader/store"
 )
 
-// NotState is a stream of a dataset, or a column, that is not taken as a state. A policy may not see it, and no plan names it; or it is a camera of a plan.
+// NotState is a stream in a dataset, or one column in it, that is not used as a state. Usually the policy may not read it, for
+// example because it is a reward, and the plan names no streams. It can also be a camera that the plan names.
 type NotState struct {
 	Stream string `json:"stream"`
-	Column string `json:"column,omitempty"` // empty for all of the stream
+	Column string `json:"column,omitempty"` // empty if it is the whole stream
 	Reason string `json:"reason"`
 }
 
@@ -41,7 +42,7 @@ func (n NotState) Code() dataset.Code {
 	return dataset.CodeNotState
 }
 
-// MarshalJSON adds "code".
+// MarshalJSON adds the key "code".
 func (n NotState) MarshalJSON() ([]byte, error) {
 	type plain NotState
 	return json.Marshal(struct {
@@ -50,7 +51,8 @@ func (n NotState) MarshalJSON() ([]byte, error) {
 	}{plain(n), n.Code()})
 }
 
-// Camera is the Reason of a stream that a plan names and a policy cannot take; conversions and batches by the same plan have it.
+// Camera is the Reason for a camera in a plan. A policy leaves it out instead of failing, because conversions and batches by the
+// same plan use it.
 const Camera = "a camera, of which a policy has none"
 
 // findCameras notes which streams of the plan the dataset declares as cameras.
@@ -81,7 +83,7 @@ func (c *Config) passOver(p *align.Plan) {
 	}
 }
 
-// Times are the columns of states and of the action that are times or indices by their names.
+// Times returns the columns in the states and the action that are times or indices by their names, for example "frame_index".
 func (c *Config) Times() (list []Column) {
 	for _, s := range append(slices.Clone(c.States), c.Action) {
 		for _, name := range s.Columns {

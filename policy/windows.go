@@ -9,14 +9,15 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Window is a window of a recording on the host, before it is normalised.
+// Window is a window of a recording in host memory, before it is normalised.
 type Window struct {
-	Episode int       // its number in the dataset
-	Tick    int64     // of the anchor
-	Anchor  int64     // its time, ns
-	Last    []float64 // [A], the action of the tick before the anchor, if it is known
-	Known   bool
-	// Actions [C,A] are those that were recorded from the anchor on, and Counts says which of the C there are.
+	Episode int   // the episode's number in the dataset
+	Tick    int64 // the number of the anchor's tick
+	Anchor  int64 // the anchor's time, ns
+	// Last [A] is the action in the tick before the anchor. It is valid if Known is true.
+	Last  []float64
+	Known bool
+	// Actions [C,A] are the recorded actions from the anchor on. Counts [C] is false for ticks without a recorded action.
 	Actions []float64
 	Counts  []bool
 

@@ -43,6 +43,9 @@ type Options struct {
 	Codec string
 	// Modality is the content of meta/modality.json, where GR00T finds its parts of states and actions; nil writes no such file.
 	Modality json.RawMessage
+	// Tools is the value for "tools" in info.json, the definitions of tools that calls in language columns refer to; nil writes
+	// no such key.
+	Tools json.RawMessage
 	// KeepImages copies PNG and JPEG images even if Codec is set.
 	KeepImages bool
 }
@@ -103,8 +106,13 @@ func (opt *Options) check() error {
 	if !utf8.ValidString(opt.RobotType) {
 		return bad("RobotType", strconv.Quote(opt.RobotType), "UTF-8")
 	}
-	if len(opt.Modality) > 0 && !json.Valid(opt.Modality) {
-		return bad("Modality", fmt.Sprintf("%d bytes", len(opt.Modality)), "JSON")
+	for _, text := range []struct {
+		arg   string
+		value json.RawMessage
+	}{{"Modality", opt.Modality}, {"Tools", opt.Tools}} {
+		if len(text.value) > 0 && !json.Valid(text.value) {
+			return bad(text.arg, fmt.Sprintf("%d bytes", len(text.value)), "JSON")
+		}
 	}
 	for _, task := range opt.FirstTasks {
 		if !utf8.ValidString(task) {

@@ -8,14 +8,14 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// drawCall is a Draw from 3 episodes with 5 windows, two streams, 2 windows per batch.
+// drawCall is a Draw with 3 episodes, 5 windows, two streams and two rows a batch.
 type drawCall struct {
 	maker
 	args ops.DrawArgs
 	opts ops.DrawOptions
 }
 
-// drawMisuses are wrong calls to Draw.
+// drawMisuses spoil Draw.
 func drawMisuses() *misuses[drawCall] {
 	x := &misuses[drawCall]{
 		op: "Draw",

@@ -16,24 +16,24 @@ import (
 type subject struct {
 	operation
 	op     string
-	inputs map[string]**array // by argument names
-	change func(round int)    // changes the arrays of some inputs; nil: nothing
-	bad    *array             // a wrong value in an input, if any is an error
+	inputs map[string]**array // by argument
+	change func(round int)    // changes some inputs' arrays; nil: nothing
+	bad    *array             // a wrong input, if any is an error
 	badIn  string             // its name
-	goesOn bool               // a run begins with the previous run's outputs
+	goesOn bool               // a run begins with the outputs that the last one left
 }
 
-// subjects make a subject for each operation: for Voxelize, one in each form.
+// subjects make a subject for each operation: for Voxelize, one for each form.
 func subjects() []func() *subject {
 	list := []func() *subject{steps, fused, func() *subject { return gradientSubject(true) }, func() *subject { return gradientSubject(false) },
-		func() *subject { return drawn(3) }, func() *subject { return drawn(31) }, tallySubject} // batches in one block, and in several
+		func() *subject { return drawn(3) }, func() *subject { return drawn(31) }, tallySubject} // one block, and several
 	for i := range voxelForms {
 		list = append(list, func() *subject { return voxels(i) })
 	}
 	return list
 }
 
-// voxels is a Voxelize in a form.
+// voxels is a Voxelize in one form.
 func voxels(form int) *subject {
 	r := rng(uint64(60 + form))
 	cloud := func() *array { return vals(tensor.F32, uniformValues(r, 900), 300, 3) }
@@ -73,7 +73,7 @@ func fused() *subject {
 		change: func(round int) { one.Src = packed(tensor.F32, scaled(float64(round+1)).raw, 1, 5, 2) }, bad: arr([]int64{5, 4, 30}, 3), badIn: "Streams[1].SrcTimes"}
 }
 
-// gradientSubject is the gradient for a Resample, or for a Fuse around it.
+// gradientSubject is a ResampleBackward, or a FuseBackward with the same stream.
 func gradientSubject(alone bool) *subject {
 	times := arr([]int64{0, 10, 20}, 3)
 	b := single(&resampling{Name: "gradient", Src: vals(tensor.F32, make([]float64, 3), 3, 1), Times: times, Targets: arr([]int64{0, 5, 20, 25}, 4)}, vals(tensor.F32, []float64{1, 2, 4, 8}, 4, 1))
@@ -99,7 +99,7 @@ type rig struct {
 	s     *suite
 	p     *placed
 	plan  *ops.Plan
-	round int // the plan's runs since its outputs were reset
+	round int // how often the plan ran since its outputs were as they began
 }
 
 func (s *suite) rig(t *testing.T, x *subject) *rig { return s.rigIn(t, x, ops.LaunchDefault) }
@@ -118,7 +118,7 @@ func (s *suite) rigIn(t *testing.T, x *subject, mode ops.LaunchMode) *rig {
 	return r
 }
 
-// tensor is an input or an output in the plan.
+// tensor is an input or an output.
 func (r *rig) tensor(name string) *tensor.Tensor {
 	for _, g := range r.p.outputs {
 		if g.name == name {
@@ -196,7 +196,7 @@ func (r *rig) runs(t *testing.T, q *ops.Queue, runs int, what string, launch fun
 // on returns a function that runs the plan on a queue.
 func (r *rig) on(q *ops.Queue) func() error { return func() error { return r.plan.Run(q) } }
 
-// bits are the outputs' bits.
+// bits are the outputs'.
 func (r *rig) bits(t *testing.T) (all [][]uint64) {
 	t.Helper()
 	got, err := r.p.read()
