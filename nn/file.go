@@ -14,8 +14,9 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// SaveFile writes the parameters to a safetensors file, F32, with torch's names and shapes, and texts of the caller's. It is there whole or not at
-// all, and not at all if a parameter is not finite. The queues that train the model have been synchronised.
+// SaveFile writes the parameters to a safetensors file, F32, with torch's names and shapes, and adds the caller's texts. It
+// writes the whole file or nothing. If a parameter is not finite, it writes nothing. The caller must have synchronised the queues
+// that train the model.
 func (m *Model) SaveFile(ctx context.Context, path string, texts map[string]string) error {
 	return safetensors.WriteFile(path, func(w *safetensors.Writer) error {
 		if err := addTexts(w, texts); err != nil {
@@ -25,8 +26,9 @@ func (m *Model) SaveFile(ctx context.Context, path string, texts map[string]stri
 	})
 }
 
-// LoadFile reads parameters that SaveFile, or torch, wrote, and returns the file's texts. The file has all of them, of their shapes, F32, BF16, F16
-// or F64, all finite, and no others, or nothing is changed and the *Error says what is wrong. Moments and the number of steps stay.
+// LoadFile reads parameters from a file by SaveFile or torch, and returns its texts. Moments and the number of steps do not
+// change. The file must have exactly the model's parameters, in their shapes, as F32, BF16, F16 or F64, and all finite. Otherwise
+// nothing is changed, and the *Error has the reason.
 func (m *Model) LoadFile(ctx context.Context, path string) (map[string]string, error) {
 	f, err := safetensors.Open(path)
 	if err != nil {
@@ -49,9 +51,9 @@ const (
 	ofText   = "robocache.training" // settings, as JSON
 )
 
-// SaveState writes all that training goes on from to one file: parameters, moments, how many steps there were, and so the schedule's place, and the
-// settings of training; texts are the caller's, such as the loader's place. It is there whole or not at all. The queue of the step has been
-// synchronised.
+// SaveState writes one file with everything that training needs to continue: parameters, moments, the number of steps, and the
+// settings of the training. It adds the caller's texts, for example the loader's position. It writes the whole file or nothing.
+// The caller must have synchronised the step's queue.
 func (s *Step) SaveState(ctx context.Context, path string, texts map[string]string) error {
 	settings, err := s.settings("SaveState")
 	if err != nil {
@@ -85,8 +87,9 @@ func (s *Step) SaveState(ctx context.Context, path string, texts map[string]stri
 	})
 }
 
-// LoadState goes on from what SaveState wrote, to the bit, and returns the caller's texts. The file is of the same network and the same Training, or
-// nothing is changed and the *Error says what differs. Nothing runs on the step's queue.
+// LoadState reads a file by SaveState and returns its texts. Training then continues with the same bits as without the
+// interruption. The file must have the same network and the same Training; otherwise nothing is changed, and the *Error has the
+// difference. No work may be running on the step's queue.
 func (s *Step) LoadState(ctx context.Context, path string) (map[string]string, error) {
 	settings, err := s.settings("LoadState")
 	if err != nil {

@@ -13,12 +13,15 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Group trains a network on several devices of one machine, each with a copy of it and a batch of its own: a step is one graph over all of them. The
-// gradient is the mean of theirs. Each device does AdamW for a part of the parameters, reading the others' gradients and writing their parameters
-// itself, so that all have the same bits after each step, and the same in each run. With [Training.NCCL] that library adds up the gradients, and each
-// device does AdamW for all parameters. Its methods are for one goroutine at a time.
+// Group trains a network on several devices of one machine. Each device has a copy of the network and its own batch. A step is
+// one graph over all devices, and its gradient is the mean of the devices' gradients. Its methods must not be called
+// concurrently.
 //
-// Where the devices are those of several processes, [NewRank] makes a group of each.
+// Each device runs AdamW for one part of the parameters: it reads the others' gradients, and writes the new parameters to all
+// devices. All devices therefore have the same bits after each step and in each run. With [Training.NCCL], that library adds up
+// the gradients instead, and each device runs AdamW for all parameters.
+//
+// If the devices belong to several processes, [NewRank] makes a Group in each.
 type Group struct {
 	steps  []*Step // of this process
 	queues []*ops.Queue
@@ -27,9 +30,10 @@ type Group struct {
 	joined *joined // nil if all ranks are of this process
 }
 
-// NewGroup compiles models, of one network, each on a device of its own that [ops.Connect] has connected to the others unless NCCL is asked for, for b rows of t tokens each.
-// Options are one for each model: Before, Tokens, IDs and Pad are its device's, the others are the same in all. Parameters are made those of the
-// first model. Dropout differs from rank to rank. The caller closes the group before the models.
+// NewGroup compiles copies of one network for batches with b rows of t tokens each. Each model is on its own device, and
+// [ops.Connect] must have connected the devices, unless Training.NCCL is set. opts has one element for each model: Before,
+// Tokens, IDs and Pad belong to the device, and the other options must be equal. All models take the first model's parameters.
+// Each device has other random numbers for dropout. The caller closes the Group before the models.
 func NewGroup(ctx context.Context, models []*Model, b, t int, opts []StepOptions) (g *Group, err error) {
 	fail := func(arg string, kind error, got any, want string) (*Group, error) {
 		return nil, &Error{Op: "NewGroup", Arg: arg, Kind: kind, Got: fmt.Sprint(got), Want: want}
@@ -191,10 +195,11 @@ func across(ctx context.Context, to *ops.Device, dst *tensor.Tensor, from *ops.D
 	return to.Copy(ctx, dst, host)
 }
 
-// Steps are the ranks' own, whose batches are to be filled. They are not run by themselves.
+// Steps returns the step of each device, so that the caller can fill their batches. Do not run them separately.
 func (g *Group) Steps() []*Step { return g.steps }
 
-// Run gives all devices a step and returns before they have finished: one launch, which allocates nothing; with NCCL some for each device.
+// Run enqueues one step on all devices and returns before they have finished. It needs one launch and allocates nothing. With
+// NCCL it needs a few launches for each device.
 func (g *Group) Run() error {
 	switch {
 	case g.queues == nil:
@@ -209,7 +214,7 @@ func (g *Group) Run() error {
 	return err
 }
 
-// Progress waits for the steps and is what Step.Progress is; losses are the mean of the ranks'.
+// Progress waits for the steps and returns the same as Step.Progress. Losses are means over the devices.
 func (g *Group) Progress(ctx context.Context) (Progress, error) {
 	if g.queues == nil {
 		return Progress{}, &Error{Op: "Progress", Arg: "group", Kind: ops.ErrClosed, Got: "a group after Close"}
@@ -239,7 +244,7 @@ func (g *Group) Progress(ctx context.Context) (Progress, error) {
 	return all, errors.Join(errs...)
 }
 
-// Forgive is Step.Forgive of all ranks.
+// Forgive calls Step.Forgive for each device.
 func (g *Group) Forgive(ctx context.Context) error {
 	var errs []error
 	for _, s := range g.steps {
@@ -248,8 +253,8 @@ func (g *Group) Forgive(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// SaveState writes what training goes on from, as Step.SaveState does; a group of as many devices goes on from it to the bit. Of several processes the first
-// writes.
+// SaveState writes a file as Step.SaveState does. A Group with the same number of devices continues from it with the same bits.
+// With several processes, the first one writes the file.
 func (g *Group) SaveState(ctx context.Context, path string, texts map[string]string) error {
 	views := g.steps
 	if g.joined != nil {
@@ -278,7 +283,7 @@ func (g *Group) SaveState(ctx context.Context, path string, texts map[string]str
 	return err
 }
 
-// LoadState goes on from what SaveState wrote. Of several processes the first reads it.
+// LoadState continues from a file by SaveState. With several processes, the first one reads it and sends it to the others.
 func (g *Group) LoadState(ctx context.Context, path string) (texts map[string]string, err error) {
 	said, err := g.First(ctx, "what to go on from", func() (said []byte, err error) {
 		if texts, err = g.steps[0].LoadState(ctx, path); err == nil {
@@ -310,7 +315,7 @@ type loaded struct {
 	First int64 // steps that were done
 }
 
-// Close releases the group. Close twice is fine.
+// Close releases the Group. A second Close does nothing.
 func (g *Group) Close() error {
 	var errs []error
 	if g.graph != nil {

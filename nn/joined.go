@@ -24,7 +24,7 @@ type joined struct {
 	held  held          // what it has of the others, and the meeting
 }
 
-// RankError is an error that another process of a group has had.
+// RankError is an error in another process of a group. Rank is the process, and Text is its error message.
 type RankError struct {
 	Rank int
 	Text string
@@ -32,10 +32,13 @@ type RankError struct {
 
 func (e *RankError) Error() string { return fmt.Sprintf("nn: rank %d: %s", e.Rank, e.Text) }
 
-// NewRank is NewGroup where each rank is a process with a device of its own, this one with the model's: all call it with the same network, batch and
-// settings, and so all methods of the group, as often and in the same order; what is another in one of them is an error in all. It has the bits of a
-// NewGroup of as many devices. A rank that ends is a *ranks.LostError in the others. The model's parameters lie from here on in memory that the ranks
-// share, so the caller closes the group, and only then the model. Close waits for the other ranks: who ends by an error of its own calls all.Leave before.
+// NewRank makes a Group from several processes, each with one device: the device of m in this process. All processes call NewRank
+// with the same network, batch shape and settings, and later call the Group's methods in the same order. A difference is an error
+// in all. The results have the same bits as NewGroup with the same number of devices.
+//
+// If a process ends, the others get a *ranks.LostError. NewRank moves the model's parameters into memory that the processes
+// share, so the caller closes the Group before the model. Close waits for the other processes. A process that stops because of an
+// error must call all.Leave before Close.
 func NewRank(ctx context.Context, all *ranks.Group, m *Model, b, t int, o StepOptions) (g *Group, err error) {
 	fail := func(arg string, kind error, got, want string) (*Group, error) {
 		return nil, &Error{Op: "NewRank", Arg: arg, Kind: kind, Got: got, Want: want}
@@ -253,8 +256,9 @@ func (j *joined) progress(ctx context.Context, p Progress, err error) (Progress,
 	return p, err
 }
 
-// First makes the first rank do something, such as write a file, while the others wait, and gives all what it returned. An error of the first is a *RankError
-// in the others. In a group of one process it does no more than call fn. what names it, in errors too.
+// First calls fn in the first process, for example to write a file, and returns its result in all processes. The others wait
+// meanwhile. An error from fn is a *RankError in the others. In a Group with one process, First only calls fn. what is a name for
+// the action, which error messages contain.
 func (g *Group) First(ctx context.Context, what string, fn func() ([]byte, error)) ([]byte, error) {
 	j := g.joined
 	if j == nil {

@@ -10,13 +10,13 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Config is a network: the columns of its input, and its layers.
+// Config is the architecture of a network: the number of input columns, and the layers.
 type Config struct {
 	In     int
 	Layers []Layer
 }
 
-// Model is a network's parameters on a device. Its methods are for one goroutine at a time.
+// Model is the parameters of a network on a device. Its methods must not be called concurrently.
 type Model struct {
 	device  *ops.Device
 	nn      backend.NN
@@ -29,19 +29,19 @@ type Model struct {
 	state   *tensor.Tensor // [StateWords] of the steps that train
 }
 
-// Parameter is a weight or a vector of a model, with torch's name and shape.
+// Parameter is a weight matrix or a vector in a model, with torch's name and shape.
 type Parameter struct {
 	Name  string
 	Shape []int
-	// Offset is where it begins in the arena: row i is there Stride elements further than row i-1. It is a multiple of 64.
+	// Offset is the index of the first element in the arena, a multiple of 64. Row i begins Stride elements after row i-1.
 	Offset, Stride int
 }
 
 // alignment of parameters in the arena, in elements.
 const alignment = 64
 
-// NewModel makes a network's parameters on a device, initialised as torch does, from the seed. The caller closes it. A network that cannot be is an
-// *Error, and too little memory an *ops.MemoryError.
+// NewModel allocates the parameters of a network on a device and initialises them by torch's distributions, from the seed. The
+// caller closes the Model. An invalid network is an *Error. Too little device memory is an *ops.MemoryError.
 func NewModel(ctx context.Context, device *ops.Device, c Config, seed uint64) (*Model, error) {
 	if device == nil {
 		return nil, &Error{Op: "NewModel", Arg: "device", Kind: ops.ErrMissing, Got: "nil", Want: "a device"}
@@ -158,10 +158,10 @@ func (m *Model) moments(ctx context.Context) (err error) {
 	return err
 }
 
-// Device is the model's.
+// Device returns the device with the parameters.
 func (m *Model) Device() *ops.Device { return m.device }
 
-// Count is how many parameters there are, without padding.
+// Count returns the number of parameters, without padding.
 func (m *Model) Count() int {
 	n := 0
 	for _, p := range m.net.parameters {
@@ -170,7 +170,7 @@ func (m *Model) Count() int {
 	return n
 }
 
-// Parameters lists the parameters, in the order of the arena. The caller owns the list.
+// Parameters returns the parameters in the order of the arena. The caller may modify the list.
 func (m *Model) Parameters() []Parameter {
 	var list []Parameter
 	for _, p := range m.net.parameters {
@@ -193,7 +193,7 @@ func (p *parameter) stride() int {
 	return pad(p.columns)
 }
 
-// Close releases the parameters. Its steps have been closed before. Close twice is fine.
+// Close releases the parameters. The caller must close the model's steps before. A second Close does nothing.
 func (m *Model) Close() error { return m.held.close() }
 
 // held are tensors and plans to close, the last first.

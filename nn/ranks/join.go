@@ -14,11 +14,11 @@ import (
 	"github.com/robocache/robocache/internal/fault"
 )
 
-// JoinError says why ranks did not come together.
+// JoinError is the reason why the ranks could not join.
 type JoinError struct {
-	Path      string // of the socket
+	Path      string // the path of the socket
 	Got, Want string
-	Err       error // nil if there is none beneath
+	Err       error // the underlying error, or nil
 }
 
 func (e *JoinError) Error() string {
@@ -31,7 +31,7 @@ func (e *JoinError) Error() string {
 
 func (e *JoinError) Unwrap() error { return e.Err }
 
-// OwnerError reports a process of another user at a rank's socket.
+// OwnerError means that the process at the other end of a socket belongs to another user.
 type OwnerError struct{ Got, Want int } // user IDs
 
 func (e *OwnerError) Error() string {
@@ -43,8 +43,9 @@ const (
 	greeting = 10 * time.Second      // in which who connects has said who it is
 )
 
-// Join waits until all ranks have joined at a path, the same for all, where rank 0 makes a socket in a folder that is the user's alone; it is gone once all
-// are there. A rank that has joined already, or that counts otherwise, is refused. The caller sets ctx an end and calls Leave. The error is a *JoinError.
+// Join waits until all ranks have joined at a path, which must be the same for all. Rank 0 makes a socket there; its folder must
+// belong to the user alone. The socket is removed when all have joined. Join rejects a rank that has joined already or has
+// another count. The caller gives ctx a deadline and calls Leave at the end. The error is a *JoinError.
 func Join(ctx context.Context, path string, rank, count int) (*Group, error) {
 	if count < 1 || count > MaxCount || rank < 0 || rank >= count {
 		return nil, &JoinError{Path: path, Got: fmt.Sprintf("rank %d of %d", rank, count), Want: fmt.Sprintf("a rank of 1 to %d", MaxCount)}

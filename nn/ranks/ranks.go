@@ -8,10 +8,11 @@ import (
 	"sync"
 )
 
-// MaxCount is how many ranks there can be.
+// MaxCount is the largest number of ranks.
 const MaxCount = 16
 
-// Group is the processes as one of them knows them. Exchange is for one goroutine at a time; the other methods may be called from any.
+// Group is a rank's connection to the others. Exchange must not be called concurrently; the other methods may be called from any
+// goroutine.
 type Group struct {
 	rank, count int
 	links       []*link // of rank 0 to each other, by rank; of the others one, to rank 0
@@ -23,40 +24,41 @@ type Group struct {
 	readers sync.WaitGroup
 }
 
-// LostError says that a rank is not there any more, which ends the group.
+// LostError means that a rank has ended, which ends the group.
 type LostError struct {
 	Rank int
-	Why  string // its own words; empty where it ended without any, as who is killed does
+	Why  string // the rank's own reason; empty if it gave none, for example because it was killed
 }
 
 func (e *LostError) Error() string {
 	return fmt.Sprintf("ranks: rank %d has ended: %s", e.Rank, cmp.Or(e.Why, "without a word, as a process that was killed does"))
 }
 
-// ApartError says that ranks do not do the same.
+// ApartError means that two ranks are at different points in the program.
 type ApartError struct {
 	Ranks     [2]int
-	Got, Want string // what the second does, and what the first does
+	Got, Want string // the occasion of the second rank, and of the first
 }
 
 func (e *ApartError) Error() string {
 	return fmt.Sprintf("ranks: rank %d is at %q, rank %d at %q, want all to do the same", e.Ranks[0], e.Want, e.Ranks[1], e.Got)
 }
 
-// Rank is the number of this process.
+// Rank returns the number of this process, from 0.
 func (g *Group) Rank() int { return g.rank }
 
-// Count is how many processes there are.
+// Count returns the number of processes.
 func (g *Group) Count() int { return g.count }
 
-// Err is why the group has ended: a *LostError or an *ApartError; nil while it has not.
+// Err returns the reason why the group has ended: a *LostError, an *ApartError, or the error of an ended ctx. It is nil while the
+// group works.
 func (g *Group) Err() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.err
 }
 
-// Watch makes the group call fn once, on a goroutine of its own, when it ends: at once if it has.
+// Watch arranges one call of fn, on a separate goroutine, when the group ends. If it has ended already, the call happens at once.
 func (g *Group) Watch(fn func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -106,8 +108,9 @@ func (g *Group) end(err error, tell func(l *link) error) {
 	g.watches = nil
 }
 
-// Exchange gives what this rank has to say to all, and returns what each has said, by rank: it waits for all. what names the occasion, which has to be
-// the same for all: else it is an *ApartError, and the group has ended. After a *LostError, or when ctx ends, it has too.
+// Exchange sends mine to all ranks, waits for all, and returns their bytes by rank. what is a name for the occasion, for example
+// "the end of step 5", and must be the same in all ranks. If it differs, the error is an *ApartError. An *ApartError, a
+// *LostError and the end of ctx also end the group.
 func (g *Group) Exchange(ctx context.Context, what string, mine []byte) ([][]byte, error) {
 	if len(what)+len(mine) > maxFrame/MaxCount {
 		return nil, fmt.Errorf("ranks: %s: got %d bytes, want at most %d", what, len(mine), maxFrame/MaxCount-len(what))
@@ -187,7 +190,8 @@ func (g *Group) next(ctx context.Context, l *link) ([]byte, error) {
 	}
 }
 
-// Leave ends this rank's part in the group: with why, if it is not nil, the others' too, who learn of it. Leave twice is fine.
+// Leave ends this rank's part in the group. If why is not nil, it also ends the group, and the other ranks get why in a
+// *LostError. A second Leave does nothing.
 func (g *Group) Leave(why error) {
 	if why == nil {
 		g.end(&LostError{Rank: g.rank, Why: "it has left"}, func(l *link) error { return l.write(done, nil) })
