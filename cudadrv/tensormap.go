@@ -6,17 +6,18 @@ import (
 	"math"
 )
 
-// TensorMap describes a tensor in device memory to the copy engine of a multiprocessor (CUtensorMap): a kernel names
-// a box of it, and the engine copies the box to or from shared memory. It holds an address, not memory: what it describes
-// stays open as long as kernels use it. Its value may be copied. A kernel takes it as an argument of 128 bytes, or
-// from device memory at an address that is a multiple of 64, to which [TensorMap.Bytes] is copied; each block then needs
-// fence.proxy.tensormap before its first use.
+// TensorMap describes a tensor in device memory to the copy engine of a multiprocessor (CUtensorMap). A kernel names a box inside
+// the tensor, and the engine copies the box to or from shared memory. A TensorMap holds an address, not memory: the tensor must
+// stay open as long as kernels use it. The value may be copied.
 //
-// The box that a kernel names may begin and end outside of the tensor, but its first coordinate must be a multiple of 16 bytes.
-// With another the device stops with CUDA_ERROR_ILLEGAL_INSTRUCTION, and is lost.
+// A kernel receives it as an argument of 128 bytes. It can also read it from device memory, at a multiple of 64, to which
+// [TensorMap.Bytes] is copied; then each block needs fence.proxy.tensormap before its first use.
+//
+// A box may begin and end outside the tensor, but its first coordinate must be a multiple of 16 bytes. Otherwise the device stops
+// with CUDA_ERROR_ILLEGAL_INSTRUCTION and is lost.
 type TensorMap struct{ opaque [16]uint64 }
 
-// Bytes gives a copy of the 128 bytes.
+// Bytes returns a copy of the 128 bytes.
 func (m *TensorMap) Bytes() []byte {
 	var b []byte
 	for _, w := range m.opaque {
@@ -45,7 +46,7 @@ const (
 	TensorTF32FTZ
 )
 
-// Size is the size of an element in bytes, 0 for a type that is not listed.
+// Size returns the size of an element in bytes, 0 for a type that is not listed.
 func (t TensorType) Size() int64 {
 	sizes := [...]int64{1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4}
 	if int(t) >= len(sizes) {
@@ -54,8 +55,8 @@ func (t TensorType) Size() int64 {
 	return sizes[t]
 }
 
-// Swizzle is how a box lies in shared memory (CUtensorMapSwizzle): SwizzleNone as it is, the others with the 16-byte pieces
-// of each span of that many bytes permuted, so that columns meet no bank conflicts.
+// Swizzle is the layout of a box in shared memory (CUtensorMapSwizzle). SwizzleNone keeps the order. The others permute the
+// 16-byte pieces in each span, which has as many bytes as the name states, so that reading columns causes no bank conflicts.
 type Swizzle uint32
 
 // Swizzles.
@@ -66,23 +67,23 @@ const (
 	Swizzle128
 )
 
-// TensorTile describes a tensor and the box that one copy moves. Dimensions come in the driver's order: the one whose elements
-// lie side by side is first.
+// TensorTile describes a tensor and the box that one copy moves. Dimensions are in the driver's order: the first one has adjacent
+// elements.
 type TensorTile struct {
 	Type    TensorType
 	Address DevicePtr // a multiple of 16
 	Sizes   []int64   // elements, 1 to 5 dimensions of 1 to 2^32
-	Strides []int64   // bytes from one index to the next, for every dimension but the first: multiples of 16, below 2^40
-	Box     []int     // elements of the box, 1 to 256 in each dimension; the first a multiple of 16 bytes
+	Strides []int64   // from one index to the next in bytes, without the first dimension: multiples of 16, below 2^40
+	Box     []int     // elements in the box, 1 to 256 in each dimension; the first row a multiple of 16 bytes
 	Steps   []int     // take every n-th element, 1 to 8; nil is 1 everywhere
 
-	Swizzle   Swizzle // its span must hold the box's first dimension
-	Promotion int     // bytes that a read fetches into L2: 0, 64, 128 or 256
-	NaN       bool    // elements outside the tensor read as NaN; else as 0. Floating-point types only
+	Swizzle   Swizzle // its span must be at least as long as the box's first dimension
+	Promotion int     // how many bytes a read fetches into L2: 0, 64, 128 or 256
+	NaN       bool    // elements outside the tensor read as NaN, else as 0; floating-point types only
 }
 
-// EncodeTensorMap makes the description that kernels take. It touches no memory of the device. What the driver would refuse is
-// a *[ValueError]; a driver before CUDA 12.0 or a device before sm_90 is an *[UnsupportedError].
+// EncodeTensorMap returns the description that kernels use. It does not touch device memory. A tile that the driver would reject
+// is a *[ValueError]; a driver before CUDA 12.0 or a device before sm_90 is an *[UnsupportedError].
 func (c *Context) EncodeTensorMap(t TensorTile) (TensorMap, error) {
 	var m TensorMap
 	if err := t.check(); err != nil {
