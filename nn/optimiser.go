@@ -12,9 +12,9 @@ import (
 // form).
 type Training struct {
 	Schedule    Schedule
-	Beta1       float64 // 0 is 0.9
-	Beta2       float64 // 0 is 0.999
-	Eps         float64 // 0 is 1e-8
+	Beta1       float64 // the decay of the gradients' mean; 0 means 0.9
+	Beta2       float64 // the decay of the mean of squared gradients; 0 means 0.999
+	Eps         float64 // the smallest divisor; 0 means 1e-8
 	WeightDecay float64 // by default 0; torch.optim.AdamW has 0.01
 	// MaxNorm limits the norm over all gradients. If the norm is greater, all gradients are scaled down to it, as by
 	// torch.nn.utils.clip_grad_norm_. 0 is no limit.

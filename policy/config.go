@@ -55,7 +55,7 @@ type Config struct {
 	// joints and a thousandth of the range for other columns.
 	Floor   float64 `json:"floor,omitempty"`
 	HoldOut []int   `json:"hold_out"`
-	// LeaveOut are the numbers of the episodes in Options.LeaveOut.
+	// LeaveOut are the numbers of the episodes that Options.LeaveOut excluded.
 	LeaveOut []int `json:"leave_out,omitempty"`
 	Filtered int   `json:"filtered,omitempty"` // how many episodes the plan's filter excludes, without held-out ones
 	// LeftOut has a note for each episode that is too short for one window. Such episodes are in neither list.

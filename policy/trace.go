@@ -27,7 +27,7 @@ type Trace struct {
 	ridge    []float64
 }
 
-// NewTrace returns an empty Trace for the episode with a number.
+// NewTrace returns an empty Trace for an episode, by its number in the dataset.
 func NewTrace(c *Config, episode int) *Trace {
 	return &Trace{config: c, episode: episode, ticks: c.Recipe.Chunk}
 }

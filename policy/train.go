@@ -213,7 +213,7 @@ func (t *Trainer) Steps() int { return int(t.at) }
 func (t *Trainer) Done() bool { return t.Steps() >= t.config.Recipe.Steps }
 
 // Run trains for the given number of steps and returns the loss at each step: the mean over all targets in the batch that have a
-// recorded action. It trains fewer steps if Recipe.Steps or 1024 in one call is reached.
+// recorded action. It stops at Recipe.Steps, and after 1024 steps in one call.
 //
 // If ctx ends, Run stops after a whole step; if that is before the first step, it returns ctx.Err(). Several processes do not
 // stop early, because they must train the same number of steps. A value that is not finite is an *ops.ValueError or

@@ -15,7 +15,7 @@ type Voxels struct {
 	Values *tensor.Tensor // [V], shown as colours; if nil, the cell centre's height
 	// Label is the text beside the colours. If Values is nil, it is "height (m)".
 	Label string
-	// ^Counts is set if Values are numbers of points. If they differ much, the colours then follow their logarithms.
+	// Counts is set if Values are numbers of points. If they differ much, the colours then follow their logarithms.
 	Counts    bool
 	Min, Size [3]float64 // x, y, z in metres: the grid's origin, and the size of a cell
 }
