@@ -49,7 +49,7 @@ func (e *NotFiniteError) Error() string {
 	return fmt.Sprintf("nn: a value, a loss or a gradient of step %d is not finite: nothing was trained since", e.Step)
 }
 
-// orderOfLayers is the Arg where a layer cannot stand where it does.
+// orderOfLayers is the Arg if a layer must not follow the layer before it.
 const orderOfLayers = "the order of layers"
 
 func option(layer, arg string, got any, want string) error {

@@ -42,13 +42,13 @@ func (m *Model) LoadFile(ctx context.Context, path string) (map[string]string, e
 	return f.Metadata(), m.write(ctx, host)
 }
 
-// The parts of a checkpoint: prefixes of the parameters' names, and the tensor of the state's words.
+// The contents of a checkpoint: prefixes of parameter names, the tensor with the state, and a text.
 const (
 	ofParams = "parameters."
 	ofM      = "adamw.m."
 	ofV      = "adamw.v."
 	ofState  = "state"
-	ofText   = "robocache.training" // settings, as JSON
+	ofText   = "robocache.training" // the settings, as JSON
 )
 
 // SaveState writes one file with everything that training needs to continue: parameters, moments, the number of steps, and the
@@ -134,10 +134,11 @@ func (s *Step) LoadState(ctx context.Context, path string) (map[string]string, e
 	return texts, errors.Join(m.write(ctx, parts[0]), m.device.Copy(ctx, m.m, parts[1]), m.device.Copy(ctx, m.v, parts[2]), m.device.Copy(ctx, m.state, state))
 }
 
-// mostSteps is how many steps a checkpoint may have behind it: a computer makes no more, and places in the ring can be counted.
+// mostSteps limits the number of steps in a checkpoint: more are impossible in practice, and positions in the ring stay
+// countable.
 const mostSteps = 1 << 53
 
-// settings are those of training, as text.
+// settings returns the training settings as text.
 func (s *Step) settings(op string) (string, error) {
 	if s.opts.Train == nil {
 		return "", &Error{Op: op, Arg: "Train", Kind: ops.ErrMissing, Got: "a step that does not train", Want: "one that does"}
@@ -168,7 +169,7 @@ func (m *Model) names(prefix string) []string {
 	return list
 }
 
-// view is a parameter in an arena, without padding.
+// view returns a parameter in an arena, without padding.
 func (p *parameter) view(arena *tensor.Tensor) (*tensor.Tensor, error) {
 	if p.columns == 0 {
 		return arena.Slice(0, p.offset, p.offset+p.rows)
@@ -204,7 +205,7 @@ func (m *Model) add(ctx context.Context, w *safetensors.Writer, prefix string, a
 	return nil
 }
 
-// finiteAll finds a number that is not finite: weights that have one are of no use to anybody.
+// finiteAll returns an *Error if a number is not finite, because such weights are useless.
 func finiteAll(op, name string, list []float64) error {
 	for i, v := range list {
 		if !finite(float32(v)) {
@@ -214,7 +215,7 @@ func finiteAll(op, name string, list []float64) error {
 	return nil
 }
 
-// read reads an arena from a file that has tensors of these names and no others.
+// read reads an arena from a file with exactly the named tensors.
 func (m *Model) read(f *safetensors.File, op, prefix string, names []string) (*tensor.Tensor, error) {
 	for _, name := range f.Names() {
 		if !slices.Contains(names, name) {

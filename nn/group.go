@@ -23,11 +23,11 @@ import (
 //
 // If the devices belong to several processes, [NewRank] makes a Group in each.
 type Group struct {
-	steps  []*Step // of this process
+	steps  []*Step // in this process
 	queues []*ops.Queue
 	graph  *ops.Graph
-	nccl   *halves // instead of the graph
-	joined *joined // nil if all ranks are of this process
+	nccl   *halves // used instead of graph
+	joined *joined // nil if all ranks are in this process
 }
 
 // NewGroup compiles copies of one network for batches with b rows of t tokens each. Each model is on its own device, and
@@ -75,7 +75,7 @@ func NewGroup(ctx context.Context, models []*Model, b, t int, opts []StepOptions
 		if err := s.check(); err != nil {
 			return g, err
 		}
-		s.opts.Train.Seed += uint64(i) // which was copied
+		s.opts.Train.Seed += uint64(i) // check has copied Train
 		g.steps = append(g.steps, s)
 		if err := s.compile(ctx); err != nil {
 			return g, err
@@ -107,8 +107,8 @@ func NewGroup(ctx context.Context, models []*Model, b, t int, opts []StepOptions
 	return g, err
 }
 
-// phases are what a rank does in a step: what it does by itself; its part of the norm of all ranks' gradients; and its part of the optimiser's step.
-// Before the second and the third all ranks have done the one before.
+// phases are the parts of a rank's step: its own work; its part of the gradients' norm; and its part of the optimiser. Before the
+// second and the third phase, all ranks have finished the one before.
 var phases = []func(s *Step, q *ops.Queue) error{
 	func(s *Step, q *ops.Queue) error {
 		if err := s.begins(q); err != nil {
@@ -125,7 +125,7 @@ var phases = []func(s *Step, q *ops.Queue) error{
 	func(s *Step, q *ops.Queue) error { return run(s.apply, q) },
 }
 
-// record gives the queues a step, or its first phases.
+// record enqueues phases of a step.
 func (g *Group) record(phases []func(s *Step, q *ops.Queue) error) error {
 	for k, phase := range phases {
 		if k > 0 {
@@ -139,7 +139,7 @@ func (g *Group) record(phases []func(s *Step, q *ops.Queue) error) error {
 			}
 		}
 	}
-	if g.joined != nil { // whose next step begins when all have written the parameters, as a graph's does by itself
+	if g.joined != nil { // the next step begins after all have written the parameters; a graph ensures this itself
 		return g.meet()
 	}
 	return nil
@@ -162,7 +162,7 @@ func (g *Group) meet() error {
 	return nil
 }
 
-// spread copies the first rank's parameters, moments and state to the others, by the host.
+// spread copies the first rank's parameters, moments and state to the others, through host memory.
 func (g *Group) spread(ctx context.Context) error {
 	for _, s := range g.steps[1:] {
 		s.first = g.steps[0].first
@@ -183,7 +183,7 @@ func (m *Model) become(ctx context.Context, first *Model) error {
 	return nil
 }
 
-// across copies a tensor of a device to another's.
+// across copies a tensor from one device to another.
 func across(ctx context.Context, to *ops.Device, dst *tensor.Tensor, from *ops.Device, src *tensor.Tensor) error {
 	host, err := tensor.New(src.DType(), src.Shape()...)
 	if err != nil {
@@ -209,7 +209,7 @@ func (g *Group) Run() error {
 	}
 	err := g.graph.Launch(g.queues[0])
 	if err != nil && g.joined != nil {
-		g.joined.Leave(err) // the others wait for this step
+		g.joined.Leave(err) // because the others wait for this step
 	}
 	return err
 }
@@ -227,7 +227,7 @@ func (g *Group) Progress(ctx context.Context) (Progress, error) {
 	var errs []error
 	for i, s := range g.steps {
 		p, err := s.Progress(ctx, g.queues[i])
-		if err != nil && !slices.ContainsFunc(errs, func(e error) bool { return e.Error() == err.Error() }) { // that of one stops all
+		if err != nil && !slices.ContainsFunc(errs, func(e error) bool { return e.Error() == err.Error() }) { // one rank's error stops all
 			errs = append(errs, err)
 		}
 		if i == 0 {
@@ -258,14 +258,14 @@ func (g *Group) Forgive(ctx context.Context) error {
 func (g *Group) SaveState(ctx context.Context, path string, texts map[string]string) error {
 	views := g.steps
 	if g.joined != nil {
-		if _, err := g.joined.Exchange(ctx, "what to save", nil); err != nil { // all have done their steps
+		if _, err := g.joined.Exchange(ctx, "what to save", nil); err != nil { // all have finished their steps
 			return err
 		}
 		views = g.joined.views
 	}
 	_, err := g.First(ctx, "what was saved", func() ([]byte, error) {
 		first := views[0].model
-		for i, s := range views[1:] { // each rank has the moments of its part, or of all
+		for i, s := range views[1:] { // each rank has the moments for its part, or for all
 			from, to := s.part(len(views), i+1)
 			for _, pair := range [][2]*tensor.Tensor{{first.m, s.model.m}, {first.v, s.model.v}} {
 				dst, err1 := pair[0].Slice(0, from, to)
@@ -309,10 +309,10 @@ func (g *Group) LoadState(ctx context.Context, path string) (texts map[string]st
 	return l.Texts, err
 }
 
-// loaded is what the first of several processes has read.
+// loaded is the part of a checkpoint that the first process sends to the others.
 type loaded struct {
 	Texts map[string]string
-	First int64 // steps that were done
+	First int64 // the number of steps before
 }
 
 // Close releases the Group. A second Close does nothing.

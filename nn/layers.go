@@ -9,7 +9,7 @@ import (
 
 // Layer is a part of a network. Only types in this package implement it, for example [Linear].
 type Layer interface {
-	// add adds the layer behind a value and returns what it gives.
+	// add adds the layer after a value and returns the layer's result.
 	add(n *network, x *value) (*value, error)
 }
 
@@ -119,7 +119,7 @@ func (l Embedding) add(n *network, x *value) (*value, error) {
 	return x, nil
 }
 
-// tabled returns the product to whose result a row of a table is added.
+// tabled returns the product with a result to which a table's rows are added.
 func tabled(name string, count int, std float64, x *value) (*product, error) {
 	p, ok := x.from.(*product)
 	switch {
@@ -147,7 +147,7 @@ func (l MultiHeadAttention) add(n *network, x *value) (*value, error) {
 	return attend(n, x, nil, l, 0)
 }
 
-// attend adds attention whose result has dropout and a residual.
+// attend adds attention with dropout and a residual.
 func attend(n *network, x, residual *value, l MultiHeadAttention, dropout float32) (*value, error) {
 	switch d := x.width; {
 	case l.Heads < 1 || d%l.Heads != 0:
@@ -310,5 +310,5 @@ func chance(name string, p float32) error {
 	return nil
 }
 
-// maxWidth is the greatest width of a layer: its matrices' elements can be counted in 32 bits.
+// maxWidth limits the width of a layer, so that 32 bits can count a matrix's elements.
 const maxWidth = 1 << 15

@@ -61,10 +61,10 @@ func (s Schedule) At(step int) float64 {
 	return s.Rate + (s.Least-s.Rate)*part
 }
 
-// maxSteps is the greatest length of a schedule.
+// maxSteps limits the length of a schedule.
 const maxSteps = 1 << 24
 
-// check fills in the defaults.
+// check fills in the defaults and returns an *Error for an invalid setting.
 func (t *Training) check() error {
 	fail := func(arg string, got any, want string) error {
 		return &Error{Op: "NewStep", Arg: "Train." + arg, Kind: ops.ErrOption, Got: fmt.Sprint(got), Want: want}
@@ -104,7 +104,7 @@ func (t *Training) check() error {
 	return nil
 }
 
-// table is the schedule as AdamWJob has it, long enough for its last row to be that of every later step.
+// table returns the schedule for AdamWJob. It is so long that its last row applies to every later step.
 func (t *Training) table() (*tensor.Tensor, error) {
 	var rows []float32
 	last := max(t.Schedule.WarmUp, 1)

@@ -48,18 +48,18 @@ type Step struct {
 	opts  StepOptions
 	b, t  int
 	held  held
-	plans []backend.Plan // all but the optimiser's, which are measure and apply; see update
+	plans []backend.Plan // all except the optimiser's, which are measure and apply: see update
 
 	measure, apply backend.Plan
 	graph          *ops.Graph
 	state          *tensor.Tensor
 	ring           *tensor.Tensor // [Ring] F32
-	first          int64          // steps that were done when this one began
+	first          int64          // the number of steps before this Step began
 	norm           *tensor.Tensor // [1] F32, or nil
 
-	squares *tensor.Tensor // of all ranks' parts
+	squares *tensor.Tensor // sums of squares, with a part for each rank
 
-	sum *tensor.Tensor // [P] F32, the gradients; nil of a step that does not train
+	sum *tensor.Tensor // [P] F32, the gradients; nil if the step does not train
 
 	// Values [B,T,In] F32 is the batch, and TargetValues [B,C,D] F32 its targets, if StepOptions.Tokens is nil. C is Chunk times
 	// T, or Chunk after LastToken or Flatten. D is the prediction's width divided by Chunk.
@@ -124,7 +124,7 @@ func (s *Step) give(q *ops.Queue) error {
 	return errors.Join(run(s.measure, q), run(s.apply, q))
 }
 
-// run gives a queue a plan, if there is one.
+// run enqueues a plan, if it is not nil.
 func run(p backend.Plan, q *ops.Queue) error {
 	if p == nil {
 		return nil
@@ -210,7 +210,7 @@ func (s *Step) Close() error {
 	return errors.Join(append(errs, s.held.close())...)
 }
 
-// capture makes one graph of what comes before and of the plans.
+// capture makes one graph with Before and the plans.
 func (s *Step) capture() error {
 	q, err := s.model.device.NewQueue()
 	if err != nil {
@@ -225,7 +225,7 @@ func (s *Step) capture() error {
 	return errors.Join(err, q.Close())
 }
 
-// begins gives a queue what comes before the step.
+// begins enqueues the work by Before.
 func (s *Step) begins(q *ops.Queue) error {
 	if s.opts.Before == nil {
 		return nil
@@ -233,7 +233,7 @@ func (s *Step) begins(q *ops.Queue) error {
 	return s.opts.Before(q)
 }
 
-// download reads a contiguous tensor of the device.
+// download reads a contiguous tensor from the device.
 func download[T tensor.Element](ctx context.Context, d *ops.Device, t *tensor.Tensor) ([]T, error) {
 	host, err := tensor.New(t.DType(), t.Shape()...)
 	if err != nil {
@@ -245,7 +245,7 @@ func download[T tensor.Element](ctx context.Context, d *ops.Device, t *tensor.Te
 	return tensor.Data[T](host)
 }
 
-// upload writes one.
+// upload writes a contiguous tensor to the device.
 func upload[T tensor.Element](ctx context.Context, d *ops.Device, t *tensor.Tensor, data []T) error {
 	host, err := tensor.Of(data, t.Shape()...)
 	if err != nil {

@@ -15,12 +15,12 @@ const MaxCount = 16
 // goroutine.
 type Group struct {
 	rank, count int
-	links       []*link // of rank 0 to each other, by rank; of the others one, to rank 0
+	links       []*link // rank 0 has a link to each other rank, by rank; the others have one, to rank 0
 
 	mu      sync.Mutex
 	err     error
 	watches []func()
-	broken  chan struct{} // closed with err
+	broken  chan struct{} // closed when err is set
 	readers sync.WaitGroup
 }
 
@@ -70,7 +70,7 @@ func (g *Group) Watch(fn func()) {
 	}
 }
 
-// fail ends the group, the first time; rank 0 tells the others, before it does anything else.
+// fail ends the group, if it has not ended. Rank 0 first informs the others.
 func (g *Group) fail(err error) {
 	g.end(err, func(l *link) error {
 		if g.rank != 0 {
@@ -82,7 +82,8 @@ func (g *Group) fail(err error) {
 	})
 }
 
-// end ends the group, the first time, and returns when it has. Who does not hear what is told is gone, or will find that this rank is.
+// end ends the group, if it has not ended, and returns when it has. A rank that misses the message is gone, or will notice that
+// this rank is gone.
 func (g *Group) end(err error, tell func(l *link) error) {
 	g.mu.Lock()
 	first := g.err == nil
@@ -169,7 +170,7 @@ func (g *Group) exchange(ctx context.Context, what string, mine []byte) ([][]byt
 	return all, nil
 }
 
-// next is what a link brings next. What was said before the group ended is still heard.
+// next returns the next frame from a link. Frames from before the end of the group are still returned.
 func (g *Group) next(ctx context.Context, l *link) ([]byte, error) {
 	var err error
 	select {
@@ -197,7 +198,7 @@ func (g *Group) Leave(why error) {
 		g.end(&LostError{Rank: g.rank, Why: "it has left"}, func(l *link) error { return l.write(done, nil) })
 	} else {
 		lost := &LostError{Rank: g.rank, Why: why.Error()}
-		errors.As(why, &lost) // of which the others know
+		errors.As(why, &lost) // an error that the others already know stays as it is
 		g.fail(lost)
 		if g.rank != 0 {
 			_ = g.links[0].write(left, appendLeft(nil, lost))
