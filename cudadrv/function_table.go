@@ -120,7 +120,6 @@ const (
 	fnOccupancyMaxBlocks
 	fnLaunchKernel
 	fnLaunchKernelEx
-	fnTensorMapEncodeTiled
 	fnStreamBeginCapture
 	fnStreamEndCapture
 	fnGraphInstantiate
@@ -206,7 +205,6 @@ var symbols = [slotCount]symbol{
 	fnOccupancyMaxBlocks:      {"cuOccupancyMaxActiveBlocksPerMultiprocessor", 6050, false},
 	fnLaunchKernel:            {"cuLaunchKernel", 4000, true},
 	fnLaunchKernelEx:          {"cuLaunchKernelEx", 11060, false},
-	fnTensorMapEncodeTiled:    {"cuTensorMapEncodeTiled", 12000, false},
 	fnStreamBeginCapture:      {"cuStreamBeginCapture_v2", 10010, false},
 	fnStreamEndCapture:        {"cuStreamEndCapture", 10000, false},
 	fnGraphInstantiate:        {"cuGraphInstantiateWithFlags", 11040, false},

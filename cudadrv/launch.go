@@ -43,7 +43,7 @@ type Launch struct {
 	call  [11]uintptr // the arguments of cuLaunchKernel
 	sizes []int
 	at    []int     // where each argument starts in words
-	words []uint64  // the arguments, each from a word's start, those of 64 bytes' multiples from a multiple of 64
+	words []uint64  // the arguments, each from a word's start
 	ptrs  []uintptr // their addresses, which the driver is given
 
 	fn     slot       // the function that the configuration needs: fnLaunchKernel, or fnLaunchKernelEx
@@ -52,8 +52,8 @@ type Launch struct {
 }
 
 // Bind packs the arguments for the kernel. Each must have the size that the kernel declares for its position: 1 byte for int8 and
-// uint8; 2 for int16 and uint16; 4 for int32, uint32 and float32; 8 for int64, uint64, float64 and [DevicePtr]; 128 for
-// [TensorMap]; any size for []byte, which holds a structure. int, uint and Go pointers are rejected.
+// uint8; 2 for int16 and uint16; 4 for int32, uint32 and float32; 8 for int64, uint64, float64 and [DevicePtr]; any
+// size for []byte, which holds a structure. int, uint and Go pointers are rejected.
 //
 // An unsuitable argument is an *[ArgError] with its position and both types. An invalid configuration is a *[ValueError]. If the
 // driver does not report the parameters and [Kernel.Declare] was not called, the error is ErrParamsUnknown.
@@ -68,14 +68,12 @@ func (k *Kernel) Bind(cfg LaunchConfig, args ...any) (*Launch, error) {
 	l := &Launch{k: k, sizes: sizes, at: make([]int, len(sizes)), ptrs: make([]uintptr, len(sizes))}
 	n := 0
 	for _, s := range sizes {
-		n += (s+7)/8 + alignWords(s)
+		n += (s + 7) / 8
 	}
 	l.words = make([]uint64, n)
 	base := Addr(wordBytes(l.words))
 	n = 0
 	for i, s := range sizes {
-		for ; alignWords(s) > 0 && (base+uintptr(8*n))%64 != 0; n++ {
-		}
 		l.at[i], l.ptrs[i] = n, base+uintptr(8*n)
 		n += (s + 7) / 8
 		if err := l.set(i, args[i]); err != nil {
@@ -88,14 +86,6 @@ func (k *Kernel) Bind(cfg LaunchConfig, args ...any) (*Launch, error) {
 		return nil, err
 	}
 	return l, nil
-}
-
-// alignWords is how many words an argument of that size may have to move to start at a multiple of 64 bytes.
-func alignWords(size int) int {
-	if size > 0 && size%64 == 0 {
-		return 7
-	}
-	return 0
 }
 
 // configure checks a launch configuration and takes it over.
@@ -181,8 +171,6 @@ func (l *Launch) set(i int, arg any) error {
 		}
 		copy(wordBytes(l.words)[8*l.at[i]:], v)
 		return nil
-	case TensorMap:
-		return l.tensorMap(i, &v)
 	}
 	if i < 0 || i >= len(l.sizes) {
 		return l.fits(i, 0, "")
@@ -213,21 +201,6 @@ func (l *Launch) SetUint32(i int, v uint32) error { return l.locked(i, uint64(v)
 // SetFloat32 changes argument i.
 func (l *Launch) SetFloat32(i int, v float32) error {
 	return l.locked(i, uint64(math.Float32bits(v)), 4, "float32")
-}
-
-// SetTensorMap changes argument i.
-func (l *Launch) SetTensorMap(i int, m *TensorMap) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.tensorMap(i, m)
-}
-
-func (l *Launch) tensorMap(i int, m *TensorMap) error {
-	if err := l.fits(i, 8*len(m.opaque), "TensorMap"); err != nil {
-		return err
-	}
-	copy(l.words[l.at[i]:], m.opaque[:])
-	return nil
 }
 
 func (l *Launch) locked(i int, bits uint64, size int, typ string) error {

@@ -14,7 +14,6 @@ type frame struct {
 	out  [8]uint64
 	buf  [256]byte
 	copy memcpy2D
-	tile tensorArgs
 	keep [2][]byte // caller's memory that the call reads or writes
 }
 
@@ -115,25 +114,6 @@ func (f *frame) bytesAddr(i int, b []byte) uintptr {
 func (f *frame) copyAddr() uintptr {
 	// SAFETY: as outAddr.
 	return uintptr(unsafe.Pointer(&f.copy))
-}
-
-// tensorArgs is what cuTensorMapEncodeTiled reads, and room for what it writes at an address that is a multiple of 64.
-type tensorArgs struct {
-	room    [24]uint64
-	sizes   [5]uint64
-	strides [4]uint64
-	box     [5]uint32
-	steps   [5]uint32
-}
-
-// addrs gives the addresses of the map and of the four lists.
-func (t *tensorArgs) addrs() (room, sizes, strides, box, steps uintptr) {
-	// SAFETY: t is part of a frame; as outAddr.
-	room = (uintptr(unsafe.Pointer(&t.room)) + 63) &^ 63
-	// SAFETY: as above.
-	sizes, strides = uintptr(unsafe.Pointer(&t.sizes)), uintptr(unsafe.Pointer(&t.strides))
-	// SAFETY: as above.
-	return room, sizes, strides, uintptr(unsafe.Pointer(&t.box)), uintptr(unsafe.Pointer(&t.steps))
 }
 
 // escape makes the compiler place what b points to on the heap.

@@ -120,7 +120,7 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 			}
 		}
 		if _, there := p.at[name]; !there && len(p.streamNames) > 0 && s.Shard == nil { // Any explains a store without streams
-			return nil, refuse("Streams", fmt.Sprintf("%q, which no episode has", name), "streams of the dataset: "+text.Closest(name, p.streamNames))
+			return nil, refuse("Streams", fmt.Sprintf("%q, which no episode has", name), "streams of the dataset: ["+text.Closest(name, p.streamNames)+"]")
 		}
 	}
 	for _, name := range opt.Media {

@@ -33,7 +33,7 @@ func (e *MediaError) Unwrap() error { return dataset.ErrMissing }
 func UnknownMedia(arg, name string, names []string) error {
 	want := "a dataset with media streams"
 	if len(names) > 0 {
-		want = "media streams of the dataset: " + text.Closest(name, names)
+		want = "media streams of the dataset: [" + text.Closest(name, names) + "]"
 	}
 	return refuse(arg, fmt.Sprintf("%q, which no episode has", name), want)
 }

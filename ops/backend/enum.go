@@ -34,13 +34,14 @@ var interpNames = []string{"linear", "previous", "next", "nearest", "slerp", "an
 // Interps returns every interpolation, in order.
 func Interps() []Interp { return all[Interp](interpNames) }
 
-// Windowed reports whether it reduces a window, and so needs the length of one.
+// Windowed reports whether the interpolation reduces a window, and so needs a window length.
 func (k Interp) Windowed() bool { return k >= InterpWindowMean && k <= InterpWindowLast }
 
-// LooksBack reports whether the interpolation looks at no sample after its target.
+// LooksBack reports whether the interpolation reads no sample after its target.
 func (k Interp) LooksBack() bool { return k == InterpPrevious || k.Windowed() }
 
-// Width is how many features are made together: a channel has a multiple of them.
+// Width returns the number of features that are interpolated together. A channel has a multiple of it. Example: 4 for
+// InterpSlerp.
 func (k Interp) Width() int {
 	switch k {
 	case InterpSlerp:
@@ -72,7 +73,7 @@ var edgeNames = []string{"clamp", "fill", "extrapolate", "error", "hold"}
 // QuatOrder is ops.QuatOrder.
 type QuatOrder uint8
 
-// The orders of quaternions, as in package ops.
+// The quaternion orders, as in package ops.
 const (
 	QuatXYZW QuatOrder = iota
 	QuatWXYZ
@@ -83,7 +84,7 @@ var quatNames = []string{"xyzw", "wxyz"}
 // VoxelMode is ops.VoxelMode.
 type VoxelMode uint8
 
-// The modes of Voxelize, as in package ops.
+// The modes for Voxelize, as in package ops.
 const (
 	VoxelDense VoxelMode = iota
 	VoxelHard
@@ -95,7 +96,7 @@ var voxelModeNames = []string{"dense", "hard", "sparse"}
 // Reduce is ops.Reduce.
 type Reduce uint8
 
-// The reductions of Voxelize, as in package ops.
+// The reductions for Voxelize, as in package ops.
 const (
 	ReduceDefault Reduce = iota
 	ReduceOccupancy
@@ -109,10 +110,11 @@ const (
 
 var reduceNames = []string{"default", "occupancy", "count", "sum", "mean", "max", "min", "majority"}
 
-// OfFeatures reports whether the reduction is of features, and so of a float dtype.
+// OfFeatures reports whether the reduction uses features, so that its result has a float dtype.
 func (r Reduce) OfFeatures() bool { return r >= ReduceSum && r <= ReduceMin }
 
-// DType returns the dtype of the result: u8 for occupancy, i32 for counts and labels, else f32, or f64 where what is reduced or the output is.
+// DType returns the result's dtype: u8 for occupancy, i32 for counts and labels, else f32. If the values or the output
+// are f64, the result is f64 instead; see VoxelizeJob.ValueType.
 func (r Reduce) DType() tensor.DType {
 	switch {
 	case r.OfFeatures():
@@ -126,7 +128,7 @@ func (r Reduce) DType() tensor.DType {
 // AxisOrder is ops.AxisOrder.
 type AxisOrder uint8
 
-// The orders of axes, as in package ops.
+// The axis orders, as in package ops.
 const (
 	AxisZYX AxisOrder = iota
 	AxisXYZ
@@ -137,7 +139,7 @@ var axisNames = []string{"zyx", "xyz"}
 // LastBatch is ops.LastBatch.
 type LastBatch uint8
 
-// What becomes of an epoch's last batch, as in package ops.
+// The rules for an epoch's last batch, as in package ops.
 const (
 	LastDrop LastBatch = iota
 	LastShort
@@ -236,7 +238,8 @@ func all[T ~uint8](names []string) []T {
 	return list
 }
 
-// Parse returns the value of a name, as String writes it. Another name is an *ArgError that lists those there are.
+// Parse returns the value with a name from String. For an unknown name the error is an *ArgError that lists the valid
+// names.
 func Parse[T interface {
 	~uint8
 	Names() []string
