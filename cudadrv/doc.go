@@ -42,29 +42,24 @@
 //  1. The arguments have the number and the sizes that the kernel declares. Bind checks this against the driver's list or the
 //     declared one. It cannot check types: a float32 argument for an int32 parameter passes.
 //  2. A [DevicePtr] argument points into memory that is large enough and stays open until the stream has passed the launch.
-//
-// Nothing
-//
-//	checks this. Use [DeviceMem.CloseAsync] to close memory after the queued work that uses it.
-//
-// 3. The module is open. Running a [Launch] after its module is closed is an error. Queued work must have run before Close. 4. If
-// other streams use the same memory, events or waits order them. Memory from [Context.MallocAsync] belongs to its stream
-//
-//	until then.
+//     Nothing checks this. Use [DeviceMem.CloseAsync] to close memory after the queued work that uses it.
+//  3. The module is open. Running a [Launch] after its module is closed is an error. Queued work must have run before Close.
+//  4. If other streams use the same memory, events or waits order them. Memory from [Context.MallocAsync] belongs to its
+//     stream until then.
 //  5. Go code does not touch the bytes of a [HostMem] while a copy or kernel that uses them may run. Registered memory
 //     ([Context.RegisterHost]) stays mapped, and its HostMem open, until then.
-//  6. A graph holds addresses and kernels, and keeps nothing alive. Rules 2 to 5 therefore hold as long as an instance of it may
-//     be launched.
-//  7. In a kernel with [LaunchConfig.Dependent], at least one thread executes griddepcontrol.wait. A thread executes it before its
-//     first read from memory that earlier work on the stream may write, and before its first write to global memory. It waits for
-//     the end of the kernel before, and through that kernel's own wait for all earlier ones. If a kernel ends without it, the next
-//     kernel may overtake all earlier work. In an ordinary launch both griddepcontrol instructions do nothing, so one kernel works
-//     both ways. Nothing checks this.
+//  6. A graph holds addresses and kernels, and keeps nothing alive. Rules 2 to 5 therefore hold as long as an instance of it
+//     may be launched.
+//  7. In a kernel with [LaunchConfig.Dependent], at least one thread executes griddepcontrol.wait. A thread executes it before
+//     its first read from memory that earlier work on the stream may write, and before its first write to global memory. It
+//     waits for the end of the kernel before, and through that kernel's own wait for all earlier ones. If a kernel ends
+//     without it, the next kernel may overtake all earlier work. In an ordinary launch both griddepcontrol instructions do
+//     nothing, so one kernel works both ways. Nothing checks this.
 //  8. Before its wait, a dependent kernel reads only memory that its caller knows to be ready. Memory is ready if the host has
-//     waited for the work that wrote it before queueing the launch. It is also ready if an ordinary launch, an event wait or a copy
-//     lies on the stream between the write and the launch. A writer two kernels earlier is not enough, because it may still run in
-//     a chain of dependent launches. griddepcontrol.launch_dependents promises nothing about memory, and may be the kernel's first
-//     instruction.
+//     waited for the work that wrote it before queueing the launch. It is also ready if an ordinary launch, an event wait or a
+//     copy lies on the stream between the write and the launch. A writer two kernels earlier is not enough, because it may
+//     still run in a chain of dependent launches. griddepcontrol.launch_dependents promises nothing about memory, and may be
+//     the kernel's first instruction.
 //
 // # Streams and the default stream
 //
