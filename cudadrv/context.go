@@ -38,7 +38,7 @@ func (dev *Device) Primary() (*Context, error) {
 		var err error
 		if *s, err = c.newStream(StreamOptions{}); err != nil {
 			if c.inner != nil {
-				err = errors.Join(err, c.inner.destroy())
+				err = errors.Join(err, c.inner.release())
 			}
 			dev.drv.call(fnPrimaryCtxRelease, f, dev.h)
 			return nil, err
@@ -66,7 +66,7 @@ func (c *Context) Close() error {
 		return &InUseError{Open: open}
 	}
 	c.closed = true
-	errStream := errors.Join(c.inner.destroy(), c.memory.destroy())
+	errStream := errors.Join(c.inner.release(), c.memory.release())
 	lost := c.dev.Lost() != nil
 	f := getFrame()
 	defer f.put()
