@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Event is a point in a stream's work: it orders streams, is waited for, and tells the time.
+// Event marks a point in a stream's work. Other streams and the host can wait for it, and two events measure the time between
+// them.
 type Event struct {
 	child
 	mu     sync.RWMutex // held for reading while a driver call uses h
@@ -16,12 +17,12 @@ type Event struct {
 	closed bool
 }
 
-// EventOptions are an event's options.
+// EventOptions are the options of an event.
 type EventOptions struct {
-	NoTiming bool // cheaper; Elapsed is an error
+	NoTiming bool // makes the event cheaper; Elapsed is then an error
 }
 
-// NewEvent makes an event. Until it is recorded it counts as done.
+// NewEvent makes an event. Before its first Record it counts as done.
 func (c *Context) NewEvent(o EventOptions) (*Event, error) {
 	if err := c.enter("NewEvent"); err != nil {
 		return nil, err
@@ -59,7 +60,7 @@ func (e *Event) begin(op string) (uintptr, error) {
 
 func (e *Event) end() { e.mu.RUnlock() }
 
-// Close destroys the event. Streams that were told to wait for it still do. Closing twice is fine.
+// Close destroys the event. Streams that already wait for it still do. A second Close does nothing.
 func (e *Event) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -77,7 +78,7 @@ func (e *Event) Close() error {
 	return c.dev.check(fnEventDestroy, c.free(fnEventDestroy, f, e.h))
 }
 
-// Query reports whether the work recorded last is done.
+// Query reports whether the work before the latest Record is done.
 func (e *Event) Query() (bool, error) {
 	h, err := e.begin("Query")
 	if err != nil {
@@ -93,7 +94,7 @@ func (e *Event) Query() (bool, error) {
 	return code == Success, e.ctx.dev.check(fnEventQuery, code)
 }
 
-// Synchronize waits for the work recorded last; see [Stream.Synchronize] for how.
+// Synchronize waits for the work before the latest Record. See [Stream.Synchronize] for the kinds of wait.
 func (e *Event) Synchronize(ctx context.Context) error {
 	if cancellable(ctx) {
 		return e.ctx.dev.poller.wait(ctx, e)
@@ -108,8 +109,8 @@ func (e *Event) Synchronize(ctx context.Context) error {
 	return e.ctx.dev.check(fnEventSynchronize, e.ctx.free(fnEventSynchronize, f, h))
 }
 
-// Elapsed is the time on the device from since to e. Both must be recorded and done (ErrNotReady, ErrInvalidHandle).
-// The driver's resolution is about half a microsecond.
+// Elapsed returns the device time from since to e. If an event is not done, the error is ErrNotReady; if it was never recorded,
+// ErrInvalidHandle. The driver's resolution is about half a microsecond.
 func (e *Event) Elapsed(since *Event) (time.Duration, error) {
 	h, err := e.begin("Elapsed")
 	if err != nil {

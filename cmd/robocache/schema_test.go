@@ -137,15 +137,15 @@ type (
 		Text    string       `json:"text"`
 	}
 	columnOfFile struct {
-		Name      string     `json:"name"`
-		Count     int64      `json:"count"`
-		NotFinite int64      `json:"not_finite"`
-		Mean      *float64   `json:"mean"`
-		Std       *float64   `json:"std"`
-		Min       *float64   `json:"min"`
-		Max       *float64   `json:"max"`
-		Quantiles []*float64 `json:"quantiles"`
-		Binned    []float64  `json:"lerobot_quantiles,omitempty"`
+		Name      string      `json:"name"`
+		Count     int64       `json:"count"`
+		NotFinite int64       `json:"not_finite"`
+		Mean      *float64    `json:"mean"`
+		Std       *float64    `json:"std"`
+		Min       *float64    `json:"min"`
+		Max       *float64    `json:"max"`
+		Quantiles *[]*float64 `json:"quantiles"` // null if they are not known yet
+		Binned    []float64   `json:"lerobot_quantiles,omitempty"`
 	}
 )
 
