@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"os"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
@@ -138,13 +137,7 @@ func (f *File) Strings(name string) ([]string, error) { return whole(f, name, np
 
 // Close closes the file that Open opened. Close twice is fine; reading after it is an error that is dataset.ErrClosed.
 func (f *File) Close() error {
-	if f.closer == nil {
-		return nil
-	}
-	if err := f.closer.Close(); !errors.Is(err, os.ErrClosed) {
-		return err
-	}
-	return nil
+	return storage.CloseOnce(f.closer)
 }
 
 // whole reads a member and makes sure that nothing follows the array and that the checksum holds.

@@ -40,9 +40,8 @@ type VoxelizeJob struct {
 	Cells     [3]int // x, y, z
 	N, B, F   int    // points, rows, features: those of Values less x, y, z if hard, those reduced otherwise
 	P, V      int    // points a voxel, and the voxels that fit the outputs; 0 if dense
-	RowVoxels int    // the most voxels of a row: MaxVoxels, or 2^31-1
+	RowVoxels int    // the most voxels of a row
 
-	MaxVoxels              int
 	PointStep, FeatureStep int
 	PoseBatch              int // 16, or 0 for one pose for all rows
 	Batched                bool

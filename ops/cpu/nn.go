@@ -22,13 +22,7 @@ type nnPlan struct {
 	end     func() error // after them, or nil: the error is that of bad values
 }
 
-func (p *nnPlan) Run(q backend.Queue) error {
-	own, err := p.usable(q)
-	if err != nil {
-		return err
-	}
-	return own.give(p)
-}
+func (p *nnPlan) Run(q backend.Queue) error { return p.run(q, p) }
 
 func (p *nnPlan) execute() error {
 	if p.begin != nil {
