@@ -50,11 +50,7 @@ func open(r io.ReaderAt, size int64, path string) (*File, error) {
 	z, err := zip.NewReader(&source{r, size}, size)
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
 		err = explain(err, -1)
-		var bad *dataset.FormatError
-		if errors.As(err, &bad) {
-			bad.Path = path
-		}
-		return nil, err
+		return nil, dataset.InFile(err, path)
 	}
 	f := &File{path: path, size: size, members: make(map[string]*zip.File, len(z.File)), twice: map[string]bool{}}
 	for _, m := range z.File {
@@ -184,11 +180,7 @@ func (f *File) with(name string, fn func(*member) error) error {
 	} else {
 		err = explain(err, -1)
 	}
-	var bad *dataset.FormatError
-	if errors.As(err, &bad) {
-		bad.Path = f.member(m)
-	}
-	return err
+	return dataset.InFile(err, f.member(m))
 }
 
 // member is the path of a member, as errors have it.

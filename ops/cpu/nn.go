@@ -13,6 +13,14 @@ func (b *Backend) Working() tensor.DType {
 	return tensor.F32
 }
 
+// byWorking plans a job in the type that the backend works in.
+func byWorking[J any](b *Backend, job J, exact, fast func(*Backend, J) (backend.Plan, error)) (backend.Plan, error) {
+	if b.exact {
+		return exact(b, job)
+	}
+	return fast(b, job)
+}
+
 // nnPlan is a job of a network bound to host memory: tasks one after the other, each in pieces for all threads.
 type nnPlan struct {
 	boundPlan
