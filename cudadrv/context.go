@@ -39,7 +39,7 @@ func (dev *Device) Primary() (*Context, error) {
 		var err error
 		if *s, err = c.newStream(StreamOptions{}); err != nil {
 			if c.inner != nil {
-				err = errors.Join(err, c.inner.destroy())
+				err = errors.Join(err, c.inner.release())
 			}
 			dev.drv.call(fnPrimaryCtxRelease, f, dev.h)
 			return nil, err
@@ -67,7 +67,7 @@ func (c *Context) Close() error {
 		return &InUseError{Open: open}
 	}
 	c.closed = true
-	errStream := errors.Join(c.inner.destroy(), c.memory.destroy())
+	errStream := errors.Join(c.inner.release(), c.memory.release())
 	lost := c.dev.Lost() != nil
 	f := getFrame()
 	defer f.put()
@@ -152,8 +152,8 @@ func (c *Context) enter(op string) error {
 
 func (c *Context) leave() { c.mu.RUnlock() }
 
-// bound calls a function with the context current: the goroutine keeps its thread for the length of the
-// call, and the thread gets back what was current before.
+// bound calls a function with the context current. The goroutine keeps its thread during the call, and the thread's earlier
+// context is restored.
 func (c *Context) bound(s slot, f *frame, args ...uintptr) Code {
 	unbind, code := c.makeCurrent()
 	if code != Success {

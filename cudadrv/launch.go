@@ -47,7 +47,7 @@ type Launch struct {
 	ptrs  []uintptr // their addresses, which the driver is given
 
 	fn     slot       // the function that the configuration needs: fnLaunchKernel, or fnLaunchKernelEx
-	ex     *extended  // what the second reads; nil if it was never needed
+	ex     *extended  // for cuLaunchKernelEx; nil if not needed so far
 	callEx [4]uintptr // the arguments of cuLaunchKernelEx
 }
 
@@ -256,7 +256,7 @@ func (l *Launch) Run(s *Stream) error {
 
 // begin keeps the module and the stream open until end, and gives the stream's handle.
 func (l *Launch) begin(s *Stream) (uintptr, error) {
-	if err := l.k.mod.begin("Run"); err != nil {
+	if _, err := l.k.mod.begin("Run"); err != nil {
 		return 0, err
 	}
 	h, err := s.begin("Run")
