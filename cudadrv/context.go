@@ -39,7 +39,7 @@ func (dev *Device) Primary() (*Context, error) {
 		var err error
 		if *s, err = c.newStream(StreamOptions{}); err != nil {
 			if c.inner != nil {
-				err = errors.Join(err, c.inner.destroy())
+				err = errors.Join(err, c.inner.release())
 			}
 			dev.drv.call(fnPrimaryCtxRelease, f, dev.h)
 			return nil, err
@@ -67,7 +67,7 @@ func (c *Context) Close() error {
 		return &InUseError{Open: open}
 	}
 	c.closed = true
-	errStream := errors.Join(c.inner.destroy(), c.memory.destroy())
+	errStream := errors.Join(c.inner.release(), c.memory.release())
 	lost := c.dev.Lost() != nil
 	f := getFrame()
 	defer f.put()

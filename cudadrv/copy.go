@@ -139,18 +139,6 @@ func (s *Stream) hostCopy(op string, fn slot, m *HostMem, off, n int64, write bo
 	return s.do(op, fn, func(f *frame, h uintptr) Code { return call(f, h, host) })
 }
 
-// do runs one call with the stream's handle.
-func (s *Stream) do(op string, fn slot, call func(f *frame, h uintptr) Code) error {
-	h, err := s.begin(op)
-	if err != nil {
-		return err
-	}
-	defer s.end()
-	f := getFrame()
-	defer f.put()
-	return s.ctx.dev.check(fn, call(f, h))
-}
-
 // CopyDevice queues a copy of n bytes on the device. The ranges must not overlap.
 func (s *Stream) CopyDevice(dst, src DevicePtr, n int64) error {
 	if err := count("CopyDevice", n); err != nil || n == 0 {

@@ -47,7 +47,7 @@ func (k *Kernel) Device() *Device { return k.mod.ctx.dev }
 func (k *Kernel) readParams(f *frame) error {
 	c := k.mod.ctx
 	s := fnFuncGetParamInfo
-	if k.mod.library != 0 {
+	if k.mod.library {
 		s = fnKernelGetParamInfo
 	}
 	if !c.drv.has(s) {
@@ -113,7 +113,7 @@ func (k *Kernel) sizes() ([]int, error) {
 
 // Attribute reads one attribute.
 func (k *Kernel) Attribute(a FuncAttr) (int, error) {
-	if err := k.mod.begin("Attribute"); err != nil {
+	if _, err := k.mod.begin("Attribute"); err != nil {
 		return 0, err
 	}
 	defer k.mod.end()
@@ -125,7 +125,7 @@ func (k *Kernel) attribute(a FuncAttr) (int, error) {
 	f := getFrame()
 	defer f.put()
 	s, code := fnFuncGetAttribute, Success
-	if k.mod.library != 0 {
+	if k.mod.library {
 		s = fnKernelGetAttribute
 		code = c.bound(s, f, f.outAddr(0), uintptr(a), k.h, c.dev.h)
 	} else {
@@ -154,7 +154,7 @@ func (k *Kernel) AllowLargeClusters() error {
 }
 
 func (k *Kernel) setAttribute(op string, a FuncAttr, value int) error {
-	if err := k.mod.begin(op); err != nil {
+	if _, err := k.mod.begin(op); err != nil {
 		return err
 	}
 	defer k.mod.end()
@@ -162,7 +162,7 @@ func (k *Kernel) setAttribute(op string, a FuncAttr, value int) error {
 	f := getFrame()
 	defer f.put()
 	s, code := fnFuncSetAttribute, Success
-	if k.mod.library != 0 {
+	if k.mod.library {
 		s = fnKernelSetAttribute
 		code = c.bound(s, f, uintptr(a), uintptr(uint32(int32(value))), k.h, c.dev.h)
 	} else {
@@ -174,7 +174,7 @@ func (k *Kernel) setAttribute(op string, a FuncAttr, value int) error {
 // Occupancy returns the number of blocks that a multiprocessor holds at once, if each has blockThreads threads and shared bytes
 // of dynamic shared memory.
 func (k *Kernel) Occupancy(blockThreads, shared int) (int, error) {
-	if err := k.mod.begin("Occupancy"); err != nil {
+	if _, err := k.mod.begin("Occupancy"); err != nil {
 		return 0, err
 	}
 	defer k.mod.end()

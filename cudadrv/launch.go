@@ -256,7 +256,7 @@ func (l *Launch) Run(s *Stream) error {
 
 // begin keeps the module and the stream open until end, and gives the stream's handle.
 func (l *Launch) begin(s *Stream) (uintptr, error) {
-	if err := l.k.mod.begin("Run"); err != nil {
+	if _, err := l.k.mod.begin("Run"); err != nil {
 		return 0, err
 	}
 	h, err := s.begin("Run")

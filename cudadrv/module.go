@@ -4,16 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"runtime"
-	"sync"
 )
 
 // Module is a loaded image with kernels.
 type Module struct {
-	child
-	mu      sync.RWMutex // held for reading while a driver call uses a handle of the module
-	library uintptr      // where the driver has the library API (12.0)
-	module  uintptr      // else
-	closed  bool
+	handle           // of a library where the driver has them (12.0), else of a module
+	library bool     // whether it is one of a library
 	jit     *jitLogs // the driver may write to them as long as the module is loaded
 	kernels map[string]*Kernel
 }
@@ -70,11 +66,11 @@ func (c *Context) LoadModule(image []byte) (*Module, error) {
 		if err := fail(fnLibraryLoadData, c.bound(fnLibraryLoadData, f, f.outAddr(0), code, options, values, 4, 0, 0, 0)); err != nil {
 			return nil, err
 		}
-		m.library = uintptr(f.out[0])
+		m.library, m.h = true, uintptr(f.out[0])
 		// A library may be loaded lazily; asking for its module loads it, so that a bad image shows here.
 		if c.drv.has(fnLibraryGetModule) {
-			if err := fail(fnLibraryGetModule, c.bound(fnLibraryGetModule, f, f.outAddr(1), m.library)); err != nil {
-				c.bound(fnLibraryUnload, f, m.library)
+			if err := fail(fnLibraryGetModule, c.bound(fnLibraryGetModule, f, f.outAddr(1), m.h)); err != nil {
+				c.bound(fnLibraryUnload, f, m.h)
 				return nil, err
 			}
 		}
@@ -82,7 +78,7 @@ func (c *Context) LoadModule(image []byte) (*Module, error) {
 		if err := fail(fnModuleLoadDataEx, c.bound(fnModuleLoadDataEx, f, f.outAddr(0), code, 4, options, values)); err != nil {
 			return nil, err
 		}
-		m.module = uintptr(f.out[0])
+		m.h = uintptr(f.out[0])
 	}
 	m.child = c.adopt(kindModule, int64(len(image)))
 	return m, nil
@@ -94,41 +90,12 @@ func (m *Module) Log() string { return m.jit.text(m.jit.info) }
 // Close unloads the module. No launch of its kernels may be queued or running, and no graph with its kernels may be launched
 // later. A [Launch] from a closed module is an error. A second Close does nothing.
 func (m *Module) Close() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.closed {
-		return nil
+	s := fnModuleUnload
+	if m.library {
+		s = fnLibraryUnload
 	}
-	m.closed = true
-	defer m.drop()
-	c := m.ctx
-	if c.dev.Lost() != nil {
-		return nil
-	}
-	f := getFrame()
-	defer f.put()
-	s, h := fnModuleUnload, m.module
-	if m.library != 0 {
-		s, h = fnLibraryUnload, m.library
-	}
-	return c.dev.check(s, c.bound(s, f, h))
+	return m.destroy(s, m.ctx.bound)
 }
-
-// begin keeps the module loaded until end.
-func (m *Module) begin(op string) error {
-	m.mu.RLock()
-	if m.closed {
-		m.mu.RUnlock()
-		return &ClosedError{Op: op, What: "module"}
-	}
-	if err := m.ctx.dev.Lost(); err != nil {
-		m.mu.RUnlock()
-		return err
-	}
-	return nil
-}
-
-func (m *Module) end() { m.mu.RUnlock() }
 
 // Kernel returns the kernel with that name, the same one each time. An unknown name is ErrNotFound.
 func (m *Module) Kernel(name string) (*Kernel, error) {
@@ -147,15 +114,15 @@ func (m *Module) Kernel(name string) (*Kernel, error) {
 	k := &Kernel{mod: m, name: name}
 	f := getFrame()
 	defer f.put()
-	s, owner := fnModuleGetFunction, m.module
-	if m.library != 0 {
-		s, owner = fnLibraryGetKernel, m.library
+	s := fnModuleGetFunction
+	if m.library {
+		s = fnLibraryGetKernel
 	}
-	if err := c.dev.check(s, c.bound(s, f, f.outAddr(0), owner, f.bytesAddr(0, cstring(name)))); err != nil {
+	if err := c.dev.check(s, c.bound(s, f, f.outAddr(0), m.h, f.bytesAddr(0, cstring(name)))); err != nil {
 		return nil, fmt.Errorf("cudadrv: kernel %q: %w", name, err)
 	}
 	k.h = uintptr(f.out[0])
-	if m.library != 0 && c.drv.has(fnKernelGetFunction) { // loads the code now, not at the first launch
+	if m.library && c.drv.has(fnKernelGetFunction) { // loads the code now, not at the first launch
 		if err := c.dev.check(fnKernelGetFunction, c.bound(fnKernelGetFunction, f, f.outAddr(0), k.h)); err != nil {
 			return nil, fmt.Errorf("cudadrv: kernel %q: %w", name, err)
 		}

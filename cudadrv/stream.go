@@ -2,18 +2,13 @@ package cudadrv
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 )
 
 // Stream is a queue of work on the device. Work on one stream runs in order. Streams do not wait for each other or for the
 // driver's default stream; events order them.
 type Stream struct {
-	child
-	mu        sync.RWMutex // held for reading while a driver call uses h
-	h         uintptr
-	closed    bool
-	own       bool // of the context itself: not counted
+	handle
 	capturing atomic.Bool
 }
 
@@ -49,24 +44,8 @@ func (c *Context) newStream(o StreamOptions) (*Stream, error) {
 	if err := c.dev.check(fnStreamCreate, c.bound(fnStreamCreate, f, f.outAddr(0), nonBlocking, uintptr(uint32(int32(o.Priority))))); err != nil {
 		return nil, err
 	}
-	return &Stream{child: child{ctx: c}, h: uintptr(f.out[0])}, nil
+	return &Stream{handle: handle{child: child{ctx: c, kind: kindStream}, h: uintptr(f.out[0])}}, nil
 }
-
-// begin gives the handle, which stays valid until end.
-func (s *Stream) begin(op string) (uintptr, error) {
-	s.mu.RLock()
-	if s.closed {
-		s.mu.RUnlock()
-		return 0, &ClosedError{Op: op, What: "stream"}
-	}
-	if err := s.ctx.dev.Lost(); err != nil {
-		s.mu.RUnlock()
-		return 0, err
-	}
-	return s.h, nil
-}
-
-func (s *Stream) end() { s.mu.RUnlock() }
 
 // owns checks that a stream is there and belongs to the context's device.
 func (c *Context) owns(op string, s *Stream) error {
@@ -91,33 +70,10 @@ func (s *Stream) Close() error {
 	s.ctx.streamMu.Lock()
 	delete(s.ctx.streams, s)
 	s.ctx.streamMu.Unlock()
-	s.mu.RLock()
-	closed := s.closed
-	s.mu.RUnlock()
-	if closed {
-		return nil
-	}
-	return s.destroy()
+	return s.release()
 }
 
-func (s *Stream) destroy() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return nil
-	}
-	s.closed = true
-	c := s.ctx
-	if !s.own {
-		defer s.drop()
-	}
-	if c.dev.Lost() != nil {
-		return nil
-	}
-	f := getFrame()
-	defer f.put()
-	return c.dev.check(fnStreamDestroy, c.free(fnStreamDestroy, f, s.h))
-}
+func (s *Stream) release() error { return s.destroy(fnStreamDestroy, s.ctx.free) }
 
 func (s *Stream) isClosed() bool {
 	s.mu.RLock()
@@ -130,18 +86,7 @@ func (s *Stream) Query() (bool, error) {
 	if s.capturing.Load() {
 		return false, &CaptureError{Op: "Query", Err: ErrCaptureUnsupported}
 	}
-	h, err := s.begin("Query")
-	if err != nil {
-		return false, err
-	}
-	defer s.end()
-	f := getFrame()
-	defer f.put()
-	code := s.ctx.free(fnStreamQuery, f, h)
-	if code == ErrNotReady {
-		return false, nil
-	}
-	return code == Success, s.ctx.dev.check(fnStreamQuery, code)
+	return s.query(fnStreamQuery)
 }
 
 // Synchronize waits until all work queued so far is done. It returns an error if that work failed.

@@ -1,11 +1,9 @@
 package viz
 
 import (
-	"bufio"
 	"cmp"
 	"fmt"
 	"image/color"
-	"image/png"
 	"io"
 	"math"
 
@@ -114,12 +112,7 @@ func (c *curves) write(w io.Writer, names []dataset.Column, show []int, opt Opti
 	foot := style(9.5, false)
 	foot.XAlign = text.XCenter
 	write(page, width/2, 7, foot, "time since the first timestamp (s)")
-	buf := bufio.NewWriter(w)
-	enc := png.Encoder{CompressionLevel: png.BestCompression}
-	if err := enc.Encode(buf, indexed(img.Image())); err != nil {
-		return err
-	}
-	return buf.Flush()
+	return writePNG(w, indexed(img.Image()))
 }
 
 // plot returns the axes and curves of column j.

@@ -1,10 +1,8 @@
 package viz
 
 import (
-	"bufio"
 	"cmp"
 	"fmt"
-	"image/png"
 	"io"
 	"math"
 
@@ -124,12 +122,7 @@ func (s *sheet) write(w io.Writer) error {
 		foot.XAlign = text.XCenter
 		write(page, (side.at.Min.X+side.at.Max.X)/2+12, 7, foot, "time since the first timestamp (s)")
 	}
-	buf := bufio.NewWriter(w)
-	enc := png.Encoder{CompressionLevel: png.BestCompression}
-	if err := enc.Encode(buf, indexed(img.Image())); err != nil {
-		return err
-	}
-	return buf.Flush()
+	return writePNG(w, indexed(img.Image()))
 }
 
 // head writes the title and the legend of the marks.

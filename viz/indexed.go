@@ -1,12 +1,25 @@
 package viz
 
 import (
+	"bufio"
 	"cmp"
 	"image"
 	"image/color"
 	"image/draw"
+	"image/png"
+	"io"
 	"slices"
 )
+
+// writePNG writes an image as a PNG with the best compression.
+func writePNG(w io.Writer, img image.Image) error {
+	buf := bufio.NewWriter(w)
+	enc := png.Encoder{CompressionLevel: png.BestCompression}
+	if err := enc.Encode(buf, img); err != nil {
+		return err
+	}
+	return buf.Flush()
+}
 
 // indexed returns the image with a palette: its 256 most frequent colours, and for each pixel the nearest. A figure has few
 // colours and blends between them, so this divides the file size by three without a visible difference.

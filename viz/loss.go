@@ -1,10 +1,8 @@
 package viz
 
 import (
-	"bufio"
 	"cmp"
 	"fmt"
-	"image/png"
 	"io"
 	"math"
 
@@ -68,12 +66,7 @@ func WriteLossPNG(w io.Writer, first int, losses []float32, opt Options) error {
 	lossAxes(p, points, mean)
 	img := vgimg.NewWith(vgimg.UseWH(7*vg.Inch, 4*vg.Inch), vgimg.UseDPI(cmp.Or(opt.DPI, 120)))
 	p.Draw(draw.Crop(draw.New(img), 6, -12, 6, -8))
-	buf := bufio.NewWriter(w)
-	enc := png.Encoder{CompressionLevel: png.BestCompression}
-	if err := enc.Encode(buf, indexed(img.Image())); err != nil {
-		return err
-	}
-	return buf.Flush()
+	return writePNG(w, indexed(img.Image()))
 }
 
 // addLosses draws each loss. If there are many, it draws the range in each column.

@@ -1,10 +1,8 @@
 package viz
 
 import (
-	"bufio"
 	"cmp"
 	"fmt"
-	"image/png"
 	"io"
 	"math"
 	"slices"
@@ -71,12 +69,7 @@ func WriteTimelinePNG(w io.Writer, rows []Timeline, opt Options) error {
 	for i := range rows {
 		t.row(&rows[i], height-headHeight-vg.Length(i+1)*timelineRow)
 	}
-	buf := bufio.NewWriter(w)
-	enc := png.Encoder{CompressionLevel: png.BestCompression}
-	if err := enc.Encode(buf, indexed(img.Image())); err != nil {
-		return err
-	}
-	return buf.Flush()
+	return writePNG(w, indexed(img.Image()))
 }
 
 // timeline is a page with a time axis between left and right.

@@ -1,12 +1,10 @@
 package viz
 
 import (
-	"bufio"
 	"cmp"
 	"fmt"
 	"image"
 	stddraw "image/draw"
-	"image/png"
 	"io"
 	"math"
 
@@ -116,12 +114,7 @@ func (s *voxelSheet) write(w io.Writer) error {
 	s.fromAbove(aroundMap.crop(draw.Crop(body, cubes, -barRoom, 0, 0)))
 	s.bar(draw.Crop(body, inner+8, 0, 0, 0))
 
-	buf := bufio.NewWriter(w)
-	enc := png.Encoder{CompressionLevel: png.BestCompression}
-	if err := enc.Encode(buf, s.img); err != nil {
-		return err
-	}
-	return buf.Flush()
+	return writePNG(w, s.img)
 }
 
 // summary returns a text with the number and the size of the drawn voxels.
