@@ -71,7 +71,7 @@ func split(plan align.Plan, cameras []Camera) (align.Plan, *cameraPlan, error) {
 	}
 	plan = plan.Pick(others...)
 	if !all && len(plan.Streams) == 0 {
-		return plan, nil, refuse("plan.streams", "cameras alone", "a stream of numbers, over which anchors are")
+		return plan, nil, refuse("plan.streams", "cameras alone", "a stream of numbers, to place anchors over")
 	}
 	return plan, f, f.whole.Check()
 }

@@ -152,7 +152,7 @@ func (l *Loader) Window(ctx context.Context, store dataset.Dataset, b *Batch, ro
 	}
 	s := host.Stream(stream)
 	if s == nil || row < 0 || row >= len(episodes) || episodes[row] < 0 {
-		return nil, nil, refuse("Window", fmt.Sprintf("row %d of stream %q", row, stream), "a row that holds a window, and a stream of the batch")
+		return nil, nil, refuse("Window", fmt.Sprintf("row %d of stream %q", row, stream), "a row that holds a window, and a stream in the batch")
 	}
 	e, err := store.Episode(ctx, l.EpisodeOf(episodes[row]))
 	if err != nil {

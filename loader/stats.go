@@ -62,7 +62,7 @@ func (s *Statistics) affine(p *part) (*affine, error) {
 	}
 	for i := range a.shift {
 		if v := a.shift[i] + a.scale[i]; v-v != 0 {
-			return nil, refuse("Statistics["+p.name+"]", "no finite numbers of what the rule "+strconv.Quote(p.normalise)+" needs, of column "+p.columns[i].Name,
+			return nil, refuse("Statistics["+p.name+"]", "no finite numbers for the rule "+strconv.Quote(p.normalise)+" needs, of column "+p.columns[i].Name,
 				"mean and std, min and max, or the quantiles q01 to q99, by the rule; or shift and scale")
 		}
 	}
@@ -75,7 +75,7 @@ func statistics(parts []part, given map[string]Statistics, pass func(visitor) er
 	for name, s := range given {
 		m := slices.IndexFunc(parts, func(p part) bool { return p.name == name })
 		if m < 0 {
-			return refuse("Statistics["+name+"]", "those of a stream that is not taken", "of streams of the batches")
+			return refuse("Statistics["+name+"]", "for a stream that is not taken", "for streams in the batches")
 		}
 		if err := s.check(&parts[m]); err != nil {
 			return err

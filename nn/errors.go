@@ -44,7 +44,7 @@ type NotFiniteError struct {
 }
 
 func (e *NotFiniteError) Error() string {
-	return fmt.Sprintf("nn: a value, a loss or a gradient of step %d is not finite: nothing was trained since", e.Step)
+	return fmt.Sprintf("nn: a value, a loss or a gradient in step %d is not finite: nothing was trained since", e.Step)
 }
 
 // orderOfLayers is the Arg where a layer cannot stand where it does.

@@ -280,7 +280,7 @@ func (g *Group) SaveState(ctx context.Context, path string, texts map[string]str
 
 // LoadState goes on from what SaveState wrote. Of several processes the first reads it.
 func (g *Group) LoadState(ctx context.Context, path string) (texts map[string]string, err error) {
-	said, err := g.First(ctx, "what to go on from", func() (said []byte, err error) {
+	said, err := g.First(ctx, "a state to resume from", func() (said []byte, err error) {
 		if texts, err = g.steps[0].LoadState(ctx, path); err == nil {
 			said, err = json.Marshal(loaded{texts, g.steps[0].first})
 		}
@@ -300,7 +300,7 @@ func (g *Group) LoadState(ctx context.Context, path string) (texts map[string]st
 	if err := g.joined.take(ctx); err != nil {
 		return nil, err
 	}
-	_, err = g.joined.Exchange(ctx, "what was taken over", nil)
+	_, err = g.joined.Exchange(ctx, "the state taken over", nil)
 	return l.Texts, err
 }
 

@@ -81,7 +81,7 @@ func readConfig(dir string) (*Config, error) {
 		Old dataset.Notes `json:"left_out"` // the old name of notes, which checkpoints on disks have
 	}{}
 	if err := json.Unmarshal(text, c); err != nil {
-		return nil, &CheckpointError{dir, configFile, err.Error(), "what robocache train has written"}
+		return nil, &CheckpointError{dir, configFile, err.Error(), "the output of robocache train"}
 	}
 	if c.LeftOut == nil {
 		c.LeftOut = c.Old

@@ -114,7 +114,7 @@ func newConfig(store *store.Store, o *Options) (*Config, error) {
 	case o.Unordered != "" && !slices.Contains(align.Unordereds, o.Unordered):
 		return nil, refuse("Unordered", o.Unordered, strings.Join(align.Unordereds, ", "))
 	case c.Plan != "" && (o.Hz != 0 || o.Action != "" || len(o.States) > 0 || o.Unordered != ""):
-		return nil, refuse("Plan", "one, and Hz, Action, States or Unordered", "one of the two: a plan has the rate of the clock and names streams")
+		return nil, refuse("Plan", "one, and Hz, Action, States or Unordered", "one of the two: a plan has the clock's rate and names streams")
 	case c.Plan == "":
 		if c.Plan, err = planOf(cmp.Or(o.Hz, store.Info().Rate)); err != nil {
 			return nil, err
@@ -161,7 +161,7 @@ func newConfig(store *store.Store, o *Options) (*Config, error) {
 // planOf is a plan on a clock of a rate.
 func planOf(rate float64) (string, error) {
 	if rate == 0 {
-		return "", refuse("Hz", "none, and a dataset that says no rate", "the rate of the clock, or a plan that has it")
+		return "", refuse("Hz", "none, and a dataset without a rate", "the clock's rate, or a plan that has it")
 	}
 	return fmt.Sprintf("version: 1\nrate: %s\n", strconv.FormatFloat(rate, 'f', -1, 64)), nil
 }
@@ -383,7 +383,7 @@ func there(store *store.Store, option string, n int) error {
 		return nil
 	}
 	if k := slices.IndexFunc(store.Skipped, func(s dataset.Note) bool { return s.Row == dataset.At(n) }); k >= 0 {
-		return refuse(option, fmt.Sprintf("%d, which could not be read: %v", n, store.Skipped[k].Cause), "the number of an episode that can")
+		return refuse(option, fmt.Sprintf("%d, which could not be read: %v", n, store.Skipped[k].Cause), "an episode's number that can")
 	}
 	return refuse(option, strconv.Itoa(n), fmt.Sprintf("the number of an episode, %d to %d", slices.Min(numbers), slices.Max(numbers)))
 }
@@ -426,7 +426,7 @@ func (c *Config) enough(ctx context.Context, device *ops.Device, store *store.St
 	}
 	r := &c.Recipe
 	least := r.History + r.Chunk
-	want := fmt.Sprintf("%d or more: %d that are seen and %d that are predicted, as the windows of a plan can say", least, r.History, r.Chunk)
+	want := fmt.Sprintf("%d or more: %d for states and %d for predictions, as a plan's windows can set", least, r.History, r.Chunk)
 	var short []int
 	var longest EpisodeError
 	most, all := -1, l.Report().Episodes

@@ -301,7 +301,7 @@ func TestShortEpisodesAreLeftOutAndListed(t *testing.T) {
 	assert.Equal(t, []int{3}, c.HoldOut)
 	require.Len(t, c.LeftOut, 2)
 	assert.Equal(t, []any{dataset.CodeEpisodeShort, "e1"}, []any{c.LeftOut[0].Code, c.LeftOut[0].Subject})
-	assert.Equal(t, "episode-short: 20, got 20 ticks of 30 Hz, want 35 or more: 5 that are seen and 30 that are predicted, as the windows of a plan can say", c.LeftOut[0].Reason())
+	assert.Equal(t, "episode-short: 20, got 20 ticks of 30 Hz, want 35 or more: 5 for states and 30 for predictions, as a plan's windows can set", c.LeftOut[0].Reason())
 	assert.Equal(t, "e2", c.LeftOut[1].Subject)
 	assert.Equal(t, 2, tr.Report().Episodes)
 	e, err := tr.Evaluate(context.Background(), nil)

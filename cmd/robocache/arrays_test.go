@@ -101,13 +101,13 @@ func TestInspectSaysOfEveryArrayWhatItIs(t *testing.T) {
 		assert.Regexp(t, line, stdout)
 	}
 	stdout, _ = good(t, "inspect", "testdata/padded.npz")
-	assert.Contains(t, stdout, "left out: values, float32 [2,5,2], values of the batch that robocache resample takes\n")
-	assert.Contains(t, stdout, "left out: lengths, int64 [2], lengths of the batch that robocache resample takes\n")
+	assert.Contains(t, stdout, "left out: values, float32 [2,5,2], values in the batch that robocache resample takes\n")
+	assert.Contains(t, stdout, "left out: lengths, int64 [2], lengths in the batch that robocache resample takes\n")
 	in := writeNPZ(t, map[string]*tensor.Tensor{"a.values": column[uint8](1, 2), "b.times": vec[int64](1), "c.columns": vec[int64](1), "targets": vec[int64](1), "points": tensor.Must(tensor.New(tensor.F32, 1, 3))})
 	stdout, _ = good(t, "inspect", in)
 	for _, line := range []string{
 		"a.values, uint8 [2,1] without an array a.times", "b.times, int64 [1] without an array b.values", "c.columns, int64 [1] without an array c.values",
-		"targets, int64 [1], the clock that robocache fuse takes without --hz", "points, float32 [1,3], points of the cloud that robocache voxelize takes",
+		"targets, int64 [1], the clock that robocache fuse takes without --hz", "points, float32 [1,3], points in the cloud that robocache voxelize takes",
 	} {
 		assert.Contains(t, stdout, "left out: "+line+"\n")
 	}

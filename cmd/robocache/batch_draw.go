@@ -94,7 +94,7 @@ func (d *drawing) lastShard(s *loader.State) error {
 		}
 		return d.keep(*s)
 	}
-	d.remark("batches-left-out", "%d batches of a shard that was begun are left out: who goes on from %s draws them again", d.shards.filled, d.state)
+	d.remark("batches-left-out", "%d batches in an unfinished shard are left out: a run that resumes from %s draws them again", d.shards.filled, d.state)
 	d.step -= int64(d.shards.filled)
 	d.shards.drop()
 	*s = d.saved

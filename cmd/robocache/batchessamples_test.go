@@ -209,7 +209,7 @@ func TestSamplesThatCannotBeWrittenAreRefused(t *testing.T) {
 		"--tar-samples: got 0":                           {"--out", out, "--tar-samples=0"},
 		"got values of bf16 in action":                   {"--out", filepath.Join(dir, "other"), "--dtype=bf16"},
 		"seed 0, where this one has 1;":                  {"--out", out, "--seed=1"},
-		"batches of a shard 2500, where this one has 1;": {"--out", out, "--tar-samples=4"},
+		"batches in a shard 2500, where this one has 1;": {"--out", out, "--tar-samples=4"},
 		"plan or dataset":                                {"--out", out, "--stream=reward"},
 	} {
 		code, _, stderr := execute(append(slices.Clip(args), other...)...)

@@ -64,7 +64,7 @@ func TestConvertSilentOnVideoOffsets(t *testing.T) {
 		require.NoError(t, err)
 		assert.Contains(t, string(report), "video-overlap")
 		_, stderr := good(t, "convert", in, "-o", filepath.Join(dir, "again"), "--to=lerobot")
-		assert.Contains(t, stderr, "episodes whose videos begin before that of another in the file ends: 1-2")
+		assert.Contains(t, stderr, "episodes with videos that overlap in their file: 1-2")
 		for _, command := range [][]string{{"batches", "--backend=cpu"}, {"stats"}} {
 			stdout, _ = good(t, append(command, in, "--json")...)
 			assert.Contains(t, fmt.Sprint(unmarshal(t, stdout)["problems"]), "video-overlap", command)

@@ -96,7 +96,7 @@ func TestPackShards(t *testing.T) {
 	got := unmarshal(t, stdout)
 	assert.Equal(t, []any{8., []any{}, []any{0.}}, []any{got["shards"], got["packed_shards"], got["fresh_shards"]})
 	_, stderr = pack("-o", many, "--shard=4/8", "--stream=none", "--replace")
-	assert.Contains(t, stderr, "no episode of this shard has stream none")
+	assert.Contains(t, stderr, "no episode in this shard has stream none")
 }
 
 func TestPackShardsRefusesWhatCannotBe(t *testing.T) {

@@ -80,7 +80,7 @@ func TestTrainKeepsWhatPolicyRuns(t *testing.T) {
 	assert.Len(t, columns, 26)
 
 	stdout, _ = good(t, "policy", out, g1, "--backend=cpu")
-	assert.Regexp(t, `(?s)^skill on episode 2, .*\n 30 ticks ahead: [^\n]*\nit was trained on episodes 0, 1: skill there, -?\d\.\d+, -?\d\.\d+, -?\d\.\d+, says nothing\n\d+ predictions, each in .*state only: no cameras, no VAE`, stdout)
+	assert.Regexp(t, `(?s)^skill on episode 2, .*\n 30 ticks ahead: [^\n]*\nit was trained on episodes 0, 1: skill there, -?\d\.\d+, -?\d\.\d+, -?\d\.\d+, means nothing\n\d+ predictions, each in .*state only: no cameras, no VAE`, stdout)
 	stdout, _ = good(t, "train", g1, "--steps=2", "--backend=cpu")
 	assert.Regexp(t, `(?s)^states: observation\.state \(26 columns\); action: action \(26 columns\)\nstep 1 of 2: loss .*trained bc-transformer small, 289228 parameters, 2 steps of 16 windows of 3 episodes, 42 MFLOP a step, on cpu\nstate only: no cameras, no VAE`, stdout)
 }
@@ -199,7 +199,7 @@ func TestTrainAndPolicyRefuseWhatCannotBe(t *testing.T) {
 		"--episode: got 5":                                                       {exitUsage, []string{"policy", filepath.Join(dir, "policy"), g1, "--episode=5"}},
 		"-o: got \"o.csv\"":                                                      {exitUsage, []string{"policy", filepath.Join(dir, "policy"), g1, "-o", "o.csv"}},
 		"--live: got it with -o":                                                 {exitUsage, []string{"policy", filepath.Join(dir, "policy"), g1, "--live", "-o", "o.npz"}},
-		"--hz: got none, and a dataset that says no rate":                        {exitUsage, []string{"train", flight}},
+		"--hz: got none, and a dataset without a rate":                        {exitUsage, []string{"train", flight}},
 		`--action: got "actoin" (did you mean action?), want one o`:              {exitUsage, []string{"train", g1, "--action=actoin"}},
 		`--state: got "state", want one of observation.state, acti`:              {exitUsage, []string{"train", g1, "--state=state"}},
 		`--state: got "action" twice, or as the action too, want e`:              {exitUsage, []string{"train", g1, "--state=action"}},

@@ -120,7 +120,7 @@ func (b *bag) load(ctx context.Context, i int, buf *buffers, damage *dataset.Not
 	case err == errUnknown:
 		return nil, &dataset.FormatError{Offset: p.at, Kind: dataset.ErrUnsupported, Msg: "chunk's compression", Got: fmt.Sprintf("%.20q", r.compression), Want: "none, bz2 or lz4"}
 	case err == errLarge:
-		return nil, &dataset.FormatError{Offset: p.at, Kind: dataset.ErrTooLarge, Msg: "chunk", Got: "more when unpacked", Want: fmt.Sprintf("the %d bytes that it says, and at most %d", r.size, maxChunk)}
+		return nil, &dataset.FormatError{Offset: p.at, Kind: dataset.ErrTooLarge, Msg: "chunk", Got: "more when unpacked", Want: fmt.Sprintf("the %d bytes that it declares, and at most %d", r.size, maxChunk)}
 	case err != nil && !p.open:
 		return nil, &dataset.FormatError{Offset: p.at, Kind: dataset.ErrCorrupt, Msg: r.compression + " chunk", Err: err}
 	case !p.open && len(buf.plain) != int(r.size):

@@ -79,7 +79,7 @@ func (b *bag) index(head record) (missing bool, err error) {
 		}
 	}
 	if len(b.parts) != int(head.chunks) || conns != int(head.conns) {
-		return false, bad(begin, dataset.ErrCorrupt, fmt.Sprintf("%d chunks and %d connections", len(b.parts), conns), fmt.Sprintf("%d and %d, as the bag's header says", head.chunks, head.conns))
+		return false, bad(begin, dataset.ErrCorrupt, fmt.Sprintf("%d chunks and %d connections", len(b.parts), conns), fmt.Sprintf("%d and %d, by the bag's header", head.chunks, head.conns))
 	}
 	for conn := range used {
 		if _, ok := b.byConn[conn]; !ok {

@@ -294,7 +294,7 @@ func (e *NothingError) Error() string {
 		if len(e.Skipped) > 0 {
 			why = ": " + text.Join(e.Skipped.Groups(), 5, "; ", func(g *dataset.Notes) string { return "episode " + g.Who() + ": " + (*g)[0].Reason() })
 		}
-		return fmt.Sprintf("loader: no streams to pack: no episode that can be read, of %d", len(e.Skipped)) + why
+		return fmt.Sprintf("loader: no streams to pack: none of %d episodes can be read", len(e.Skipped)) + why
 	}
 	if len(e.Notes) == 0 {
 		message := fmt.Sprintf("loader: no streams to pack: none of %d episodes has any", e.Episodes)

@@ -148,7 +148,7 @@ func (s *Store) open(path string) error {
 	}
 	s.name, s.format, s.info, s.Episodes, s.Skipped, s.Sources, s.Shard = x.Name, x.Format, x.info(), x.Episodes, x.Skipped, x.Sources, x.Shard
 	if why := s.Shard.check(s); why != "" {
-		return bad(dataset.ErrCorrupt, "shard", why, "one of so many, with the episodes that are its own")
+		return bad(dataset.ErrCorrupt, "shard", why, "one shard number, with its own episodes")
 	}
 	for _, in := range x.Streams {
 		p := Stream{Name: in.Name, Columns: in.Columns, Rounded: in.Rounded, Overflowed: in.Overflowed, Inexact: in.Lossy + in.Inexact}
@@ -214,7 +214,7 @@ func (p *Stream) check(episodes int) string {
 	case t.DType() != tensor.I64 || t.Rank() != 1 || t.Dim(0) != v.Dim(0):
 		return fmt.Sprintf("times %v of values %v", t, v)
 	case slices.ContainsFunc(p.Columns, func(c dataset.Column) bool { return c.Rotation > dataset.RotationWXYZ }):
-		return "columns with a rotation that there is not"
+		return "columns for a rotation, which is missing"
 	}
 	return checkOffsets(p.Offsets, episodes, v.Dim(0))
 }
@@ -338,7 +338,7 @@ func (h *Shard) check(s *Store) string {
 		last = s.Episodes[i].Number
 	}
 	if n := len(s.Episodes) + len(s.Skipped); n != end-begin {
-		return fmt.Sprintf("%d episodes, those that were skipped among them, where it has %d", n, end-begin)
+		return fmt.Sprintf("%d episodes, with the skipped ones, where it has %d", n, end-begin)
 	}
 	if mine := (h.Files - h.Index + h.Count - 1) / h.Count; len(s.Sources) != max(mine, 0) {
 		return fmt.Sprintf("%d sources of %d files", len(s.Sources), h.Files)

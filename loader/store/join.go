@@ -128,7 +128,7 @@ func (s *Store) shardDifference(first *Store) (what, got, want string) {
 	}
 	a.Index = b.Index
 	if other := (&Store{name: s.name, format: s.format, info: s.info, Shard: &a}); other.head() != first.head() {
-		return "what the dataset says of itself", "something", "the same"
+		return "the dataset's metadata", "something", "the same"
 	}
 	return "", "", ""
 }

@@ -86,7 +86,7 @@ func (g *Group) gather(ctx context.Context, path string) error {
 		return fail("no folder for the socket", "one that can be made", err)
 	}
 	if err := private(dir); err != nil {
-		return fail("a folder of somebody else", "one of this user", err)
+		return fail("another user's folder", "one of this user", err)
 	}
 	listener, err := listen(ctx, path)
 	if err != nil {
@@ -227,10 +227,10 @@ func (g *Group) reach(ctx context.Context, path string) error {
 		}
 	}
 	if err := checkOwner(g.links[0].conn); err != nil {
-		return fail("a rank 0 of somebody else", "one of this user", err)
+		return fail("another user's rank 0", "one of this user", err)
 	}
 	if err := private(filepath.Dir(path)); err != nil { // whoever listens there may say what memory is to be opened
-		return fail("a folder of somebody else", "one of this user", err)
+		return fail("another user's folder", "one of this user", err)
 	}
 	l := g.links[0]
 	stop := context.AfterFunc(ctx, func() { _ = l.conn.Close() })
