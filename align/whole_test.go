@@ -143,7 +143,7 @@ func TestWhatStreamsCannotBeTogetherIsSaid(t *testing.T) {
 		e    *dataset.Episode
 		want string
 	}{
-		{twice, "stream a: got two streams of this name, want each name once"},
+		{twice, "stream a: got two streams with this name, want each name once"},
 		{clocks, "stream b: got timestamps of f64, want i64, as in a: streams with one clock dtype"},
 		{collapsed, "stream a: got float32 seconds that lie 128 s apart"},
 	} {

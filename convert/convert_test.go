@@ -305,7 +305,7 @@ func TestAnOutputOfOtherThingsIsRefused(t *testing.T) {
 			return err
 		},
 		"shards 1":            func() error { _, err := all(out, NPZ(), Options{Shards: 2}, in); return err },
-		"files of the inputs": func() error { _, err := all(out, NPZ(), Options{}, other); return err },
+		"input files": func() error { _, err := all(out, NPZ(), Options{}, other); return err },
 		"no conversion's":     func() error { _, err := all(in, NPZ(), Options{}, in); return err },
 	} {
 		var option *OptionError

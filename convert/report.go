@@ -157,7 +157,7 @@ type NothingError struct {
 
 func (e *NothingError) Error() string {
 	if e.Filtered {
-		return fmt.Sprintf("convert: the plan's filter wants none of %d episodes", e.Episodes)
+		return fmt.Sprintf("convert: the plan's filter leaves out all %d episodes", e.Episodes)
 	}
 	return fmt.Sprintf("convert: no episode among %d could be converted: %s", e.Episodes, e.First.Reason())
 }

@@ -40,7 +40,7 @@ type StreamsReport struct {
 	DType   string `json:"dtype"`
 	Stray   int    `json:"stray_samples"`
 	Empty   int    `json:"empty"`           // episodes without samples of it
-	InGaps  int    `json:"windows_in_gaps"` // windows of an epoch whose anchors lie in gaps of its samples: dataset.Stats.Limit
+	InGaps  int    `json:"windows_in_gaps"` // windows in an epoch whose anchors lie in gaps of its samples: dataset.Stats.Limit
 	// Unlimited is set if neither a MaxGap nor a Tolerance makes values in gaps not valid.
 	Unlimited bool `json:"-"`
 	// NotFinite counts the samples with NaN or an infinite value, which are drawn as they are; nil if a store's samples are not

@@ -55,7 +55,7 @@ func NewGroup(ctx context.Context, models []*Model, b, t int, opts []StepOptions
 		case *o.Train != *opts[0].Train || o.Loss != opts[0].Loss || o.Chunk != opts[0].Chunk || o.Ring != opts[0].Ring:
 			return fail(fmt.Sprintf("opts[%d]", i), ops.ErrOption, "other settings than the first", "the same training")
 		case slices.ContainsFunc(models[:i], func(o *Model) bool { return o.device == m.device }):
-			return fail(fmt.Sprintf("models[%d]", i), ops.ErrOption, "a second model of "+m.device.Name(), "a device of its own")
+			return fail(fmt.Sprintf("models[%d]", i), ops.ErrOption, "a second model on "+m.device.Name(), "its own device")
 		case m.nn.Working() != models[0].nn.Working():
 			return fail(fmt.Sprintf("models[%d]", i), ops.ErrWrongDevice, m.device.Name()+" beside "+models[0].device.Name(), "devices of one kind")
 		}

@@ -231,7 +231,7 @@ func (c *Config) streams(p *align.Plan, named bool, o *Options) error {
 		case !o.isAction(in.Name):
 			c.States = append(c.States, Stream{Name: in.Name, Columns: in.Columns})
 		case c.Action.Name != "":
-			return &StreamError{in.Name, "a second stream of actions beside " + c.Action.Name, "one: a plan names those to take"}
+			return &StreamError{in.Name, "a second action stream beside " + c.Action.Name, "one: a plan names those to take"}
 		default:
 			c.Action.Name = in.Name
 		}
@@ -240,7 +240,7 @@ func (c *Config) streams(p *align.Plan, named bool, o *Options) error {
 	case c.Action.Name == "":
 		return &StreamError{"action", "none of that name among " + text.Closest("action", append(names, unnamed...)), "a stream called action or actions, or which one it is: --action NAME, or in a plan {name: action, from: NAME}"}
 	case len(c.States) == 0:
-		return &StreamError{"state", "none beside " + strings.Join(append([]string{c.Action.Name}, others...), "; "), "a stream of states; a plan can name any stream as one"}
+		return &StreamError{"state", "none beside " + strings.Join(append([]string{c.Action.Name}, others...), "; "), "a state stream; a plan can name any stream as one"}
 	case len(c.States)+2 > backend.MaxTokenSources && !named:
 		return refuse("States", fmt.Sprintf("none, and %d streams that can be states", len(c.States)), fmt.Sprintf("at most %d of them", backend.MaxTokenSources-2))
 	case len(c.States)+2 > backend.MaxTokenSources:
@@ -347,7 +347,7 @@ func (c *Config) episodes(from *store.Store, o *Options, f dataset.Filter) error
 	}
 	for _, n := range o.LeaveOut {
 		if slices.Contains(o.HoldOut, n) {
-			return refuse("LeaveOut", fmt.Sprintf("%d, which is held out", n), "the numbers of other episodes")
+			return refuse("LeaveOut", fmt.Sprintf("%d, which is held out", n), "other episodes' numbers")
 		}
 	}
 	var others []*store.Episode
@@ -385,7 +385,7 @@ func there(store *store.Store, option string, n int) error {
 	if k := slices.IndexFunc(store.Skipped, func(s dataset.Note) bool { return s.Row == dataset.At(n) }); k >= 0 {
 		return refuse(option, fmt.Sprintf("%d, which could not be read: %v", n, store.Skipped[k].Cause), "an episode's number that can")
 	}
-	return refuse(option, strconv.Itoa(n), fmt.Sprintf("the number of an episode, %d to %d", slices.Min(numbers), slices.Max(numbers)))
+	return refuse(option, strconv.Itoa(n), fmt.Sprintf("an episode number, %d to %d", slices.Min(numbers), slices.Max(numbers)))
 }
 
 // adopt takes the streams' columns from a loader's batch.

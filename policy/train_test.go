@@ -247,7 +247,7 @@ func TestWhatCannotBeTrainedOnIsNamed(t *testing.T) {
 		"batch of all":           {good, policy.Options{Batch: 1000}, "Batch"},
 		"rate":                   {good, policy.Options{Rate: math.NaN()}, "Rate: got NaN"},
 		"no action":              {renamed, policy.Options{}, "none of that name among state, command, want a stream called action or actions"},
-		"two actions":            {twice, policy.Options{}, "a second stream of actions beside action"},
+		"two actions":            {twice, policy.Options{}, "a second action stream beside action"},
 		"no state":               {alone, policy.Options{}, "stream state: got none beside action"},
 		"episode that is not":    {good, policy.Options{HoldOut: []int{7}}, "HoldOut: got 7, want the number of an episode, 0 to"},
 		"episode held out twice": {good, policy.Options{HoldOut: []int{1, 1}}, "HoldOut: got 1 twice"},

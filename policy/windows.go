@@ -31,7 +31,7 @@ func (c *Config) newWindow() *Window {
 	return &Window{Last: make([]float64, a), Actions: make([]float64, r.Chunk*a), Counts: make([]bool, r.Chunk), inputs: make([]float64, n), there: make([]bool, n)}
 }
 
-// all visits the windows of an epoch of a loader, which are in memory that the visitor may not keep.
+// all visits the windows in an epoch of a loader, which are in memory that the visitor may not keep.
 func (c *Config) all(ctx context.Context, l *loader.Loader, visit func(w *Window) error) error {
 	w := c.newWindow()
 	for b, err := range l.Epoch(ctx) {

@@ -224,7 +224,7 @@ func (d *drawing) drew() error {
 			return err
 		}
 	}
-	fmt.Fprintf(&b, "%d windows of an epoch in %s, %d batches, %d dropped, %d rows missing; %.1f MiB on %s\n",
+	fmt.Fprintf(&b, "%d windows per epoch in %s, %d batches, %d dropped, %d rows missing; %.1f MiB on %s\n",
 		out.Windows, episodes(out.Episodes), out.Batches, out.Dropped, out.Missing, float64(out.Bytes)/(1<<20), out.on())
 	fmt.Fprintf(&b, "drew %d windows in %d steps, %.0f a second; %d targets padded, %d not valid; read in %.2f s\n", out.Drawn, out.Steps, out.Rate, out.Padded, out.Invalid, out.Read)
 	out.writeMixture(&b)

@@ -104,7 +104,7 @@ func (a *app) batchesCommand() *cobra.Command {
 	nameFlag(cmd, &b.Shuffle, "shuffle", "", "the `ORDER` of an epoch: windows, all of them shuffled; shards, some at a time; or none; windows unless given", align.Shuffles...)
 	nameFlag(cmd, &b.Unordered, "unordered", "", "a stream if its timestamps step back or are no times: drop (default; the episode lacks it), sort, or error", align.Unordereds...)
 	f.Var((*weightsFlag)(&b.Weights), "weight", "how often windows of a dataset are drawn relative to the others; one for each, in their order")
-	f.IntVar(&b.EpochWindows, "epoch-windows", 0, "windows of an epoch, with --weight; 0 for as many as there are")
+	f.IntVar(&b.EpochWindows, "epoch-windows", 0, "windows per epoch, with --weight; 0 for as many as there are")
 	f.BoolVar(&b.Streaming, "streaming", false, "read the dataset while batches are drawn: for one that does not fit the device")
 	f.IntVar(&b.Workers, "workers", 0, "goroutines that read; 0 for as many as there are processors")
 	f.IntVar(&b.ShardWindows, "shard-windows", 0, "windows in a shard, for --order shards; 0 for 4096")

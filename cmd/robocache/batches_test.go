@@ -66,7 +66,7 @@ func TestBatchesSaysWhatItDrew(t *testing.T) {
 	assert.Equal(t, got["windows"], got["windows_drawn"])
 	assert.EqualValues(t, 0, got["dropped"])
 	stdout, _ = good(t, "batches", kindsRLDS, "--rate=10", "--hz=20", "--batch=4", "--backend=cpu", "--stream=action")
-	assert.Regexp(t, `(?s)windows of an epoch in \d+ episodes.*drew \d+ windows`, stdout)
+	assert.Regexp(t, `(?s)windows per epoch in \d+ episodes.*drew \d+ windows`, stdout)
 	plan := filepath.Join(t.TempDir(), "plan.yaml")
 	require.NoError(t, os.WriteFile(plan, []byte("version: 1\nrate: 20\nstreams:\n  - name: act\n    from: action\n    normalise: mean-std\nwindows:\n  act: [0.0, 0.5]\nfilter: {task: do 0}\n"), 0o600))
 	stdout, _ = good(t, "batches", kindsRLDS, "--rate=10", "--plan", plan, "--batch=2", "--backend=cpu", "--json")

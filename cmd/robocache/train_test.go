@@ -181,7 +181,7 @@ func TestTrainAndPolicyRefuseWhatCannotBe(t *testing.T) {
 		"--steps: got -1":                                                        {exitUsage, []string{"train", g1, "--steps=-1"}},
 		"--lr: got 7, want above 0, at most 1":                                   {exitUsage, []string{"train", g1, "--lr=7"}},
 		"--resume: got it without --out":                                         {exitUsage, []string{"train", g1, "--resume"}},
-		"--hold-out: got 9, want the number of an episode, 0 to 2":               {exitUsage, []string{"train", g1, "--hold-out=9"}},
+		"--hold-out: got 9, want an episode number, 0 to 2":               {exitUsage, []string{"train", g1, "--hold-out=9"}},
 		`--hold-out: got "a", want whole numbers, with commas`:                   {exitUsage, []string{"train", g1, "--hold-out=a"}},
 		`--lr: got "abc", want a number`:                                         {exitUsage, []string{"train", g1, "--lr=abc"}},
 		`--seed: got "-1", want a whole number from 0`:                           {exitUsage, []string{"train", g1, "--seed=-1"}},

@@ -153,7 +153,7 @@ func (b *bag) chunkHead(ctx context.Context, p *part) (c chunk, data, end int64,
 	case err != nil:
 		return c, 0, 0, err
 	case wrong == "" && r.op != opChunk:
-		wrong = fmt.Sprintf("a record of op %d", r.op)
+		wrong = fmt.Sprintf("a record with op %d", r.op)
 	}
 	if wrong != "" {
 		return c, 0, 0, &dataset.FormatError{Offset: p.at, Kind: dataset.ErrCorrupt, Msg: "chunk", Got: wrong, Want: "its header"}

@@ -44,7 +44,7 @@ func (b *bag) index(head record) (missing bool, err error) {
 			return false, bad(at, kind, wrong, "a record")
 		}
 		if r.op != opConnection && r.op != opChunkInfo { // reported before its data is read
-			return false, bad(at, kind, fmt.Sprintf("a record of op %d", r.op), "connections and chunks")
+			return false, bad(at, kind, fmt.Sprintf("a record with op %d", r.op), "connections and chunks")
 		}
 		topic := bytes.Clone(r.topic)
 		data, err := w.bytes(w.data, next)

@@ -257,7 +257,7 @@ func TestTheChildDoesNotGrowWithRequests(t *testing.T) {
 	c.unmap()
 }
 
-// resident is how much memory of its own a process has.
+// resident is how much its own memory a process has.
 func resident(t testing.TB, pid int) int {
 	t.Helper()
 	text := filetest.Read(t, fmt.Sprintf("/proc/%d/smaps_rollup", pid))

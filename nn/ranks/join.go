@@ -35,7 +35,7 @@ func (e *JoinError) Unwrap() error { return e.Err }
 type OwnerError struct{ Got, Want int } // user IDs
 
 func (e *OwnerError) Error() string {
-	return fmt.Sprintf("got a process of user %d, want one of user %d", e.Got, e.Want)
+	return fmt.Sprintf("got a process from user %d, want one from user %d", e.Got, e.Want)
 }
 
 const (
@@ -100,7 +100,7 @@ func (g *Group) gather(ctx context.Context, path string) error {
 		conn, err := listener.Accept()
 		if err != nil {
 			if ctx.Err() != nil {
-				return fail(fmt.Sprintf("no rank %d", g.missing()), fmt.Sprintf("%d ranks, all of this machine and of one launcher", g.count), errors.Join(refused, ctx.Err()))
+				return fail(fmt.Sprintf("no rank %d", g.missing()), fmt.Sprintf("%d ranks, all from this machine and one launcher", g.count), errors.Join(refused, ctx.Err()))
 			}
 			return fail("no connection", "one", err)
 		}
@@ -222,7 +222,7 @@ func (g *Group) reach(ctx context.Context, path string) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fail("no rank 0", "one, of this machine and of the same launcher", errors.Join(err, ctx.Err()))
+			return fail("no rank 0", "one from this machine and the same launcher", errors.Join(err, ctx.Err()))
 		case <-time.After(again):
 		}
 	}

@@ -101,7 +101,7 @@ func TestWhatASessionCannotExportIsRefused(t *testing.T) {
 	}{
 		"bad":                            {func(int, int64, int64, []byte) error { return bad }, nil},
 		"its memory was written":         {none, func(w *record.Work, src, _ *tensor.Tensor) { w.Arguments[0].Tensor = src }},
-		"the memory of another argument": {none, func(w *record.Work, _, _ *tensor.Tensor) { w.Arguments = append(w.Arguments, w.Arguments[0]) }},
+		"the another argument's memory": {none, func(w *record.Work, _, _ *tensor.Tensor) { w.Arguments = append(w.Arguments, w.Arguments[0]) }},
 		"not on the session's device": {none, func(w *record.Work, _, _ *tensor.Tensor) {
 			w.Arguments[0].Tensor = tensor.Must(tensor.New(tensor.F32, 3))
 		}},
