@@ -27,7 +27,8 @@ func batchesOf(t *testing.T, in string, args ...string) string {
 	return stdout
 }
 
-// The digests of an epoch are those of its positions: from a dataset or its store, by one program or several, in one go or resumed.
+// An epoch's digests belong to its positions. They are equal from a dataset or its store, by one program or several, uninterrupted or
+// resumed.
 func TestBatchesHaveOneOrder(t *testing.T) {
 	dir := t.TempDir()
 	store := filepath.Join(dir, "kinds.safetensors")
@@ -132,7 +133,7 @@ func TestStreamsOfBatchesHaveColumnsAndWindows(t *testing.T) {
 		"each has a --stream of its own": "--stream=action,reward",
 		`column "9"`:                     "--stream=action[9]",
 		"want columns in brackets":       "--stream=action[]",
-		"or in numbers of seconds":       "--window=action=soon:1",
+		"or in seconds":       "--window=action=soon:1",
 	} {
 		code, _, stderr := execute(append(args, "--hz=10", flag)...)
 		assert.NotZero(t, code)
@@ -142,7 +143,7 @@ func TestStreamsOfBatchesHaveColumnsAndWindows(t *testing.T) {
 	good(t, "pack", kindsRLDS, "--rate=10", "-o", store)
 	code, _, stderr := execute("batches", store, "--backend=cpu", "--stream=action,reward")
 	assert.NotZero(t, code)
-	assert.Contains(t, stderr, "each stream has a --stream of its own")
+	assert.Contains(t, stderr, "each stream needs its own --stream")
 }
 
 // A finished command that is started again reports that nothing is left.
@@ -176,7 +177,7 @@ func TestTheClockIsThatOfTheDataset(t *testing.T) {
 	assert.Contains(t, stderr, "declares no rate")
 }
 
-// The digests are those of the positions, on every device, for any number of ranks, and with batches of any size.
+// Digests belong to positions: on every device, for any number of ranks, and with any batch size.
 func TestDigestsAreThoseOfThePositions(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	args := []string{"batches", kindsRLDS, "--rate=10", "--hz=20", "--seed=3", "--digest", "--last=short", "--window=action=-100ms:200ms", "--stream=action", "--stream=reward", "--epochs=2"}

@@ -220,7 +220,7 @@ func TestSamplesThatCannotBeWrittenAreRefused(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(out, "shard-000000.tar"), []byte("no tar"), 0o600))
 	code, _, stderr := execute(append(args, "--out", out)...)
 	assert.Equal(t, exitUsage, code)
-	assert.Contains(t, stderr, "shard-000000.tar is a batch of another run")
+	assert.Contains(t, stderr, "shard-000000.tar is a batch from another run")
 }
 
 // readByNumpy groups members by the rule of WebDataset and reads the arrays.

@@ -69,7 +69,7 @@ func TestConvertSilentOnVideoOffsets(t *testing.T) {
 			stdout, _ = good(t, append(command, in, "--json")...)
 			assert.Contains(t, fmt.Sprint(unmarshal(t, stdout)["problems"]), "video-overlap", command)
 			_, stderr = good(t, append(command, in)...)
-			assert.Contains(t, stderr, "videos begin before", command)
+			assert.Contains(t, stderr, "with videos that overlap", command)
 		}
 	}
 }
@@ -87,7 +87,7 @@ func TestProblemsOfAFolderReachEachCommand(t *testing.T) {
 	}
 }
 
-// holes writes episodes of 20 Hz, the first with a hole of 10 s.
+// holes writes episodes at 20 Hz. The first has a hole of 10 s.
 func holes(t *testing.T, dir string, episodes int) {
 	for e := range episodes {
 		var times []int64
@@ -113,16 +113,16 @@ func TestPythonHolesValid(t *testing.T) {
 	assert.NotContains(t, stderr, "in gaps")
 	stdout, _ = good(t, append(draw, "--json", "--max-gap=none")...)
 	assert.EqualValues(t, 0, unmarshal(t, stdout)["invalid"])
-	const remark = "stream action: 200 of 1200 windows are anchored in gaps of its samples"
+	const remark = "stream action: 200 of 1200 windows are anchored in sample gaps"
 	_, stderr = good(t, append(draw, "--max-gap=none")...)
 	assert.Contains(t, stderr, remark)
 	_, stderr = good(t, append(draw, "--max-gap=none", "--streaming")...)
 	assert.Contains(t, stderr, remark)
 	_, stderr = good(t, "train", dir, "--hz=20", "--hold-out=2", "--steps=2", "--backend=cpu")
-	assert.Contains(t, stderr, "200 of 800 windows are anchored in gaps")
+	assert.Contains(t, stderr, "200 of 800 windows are anchored in sample gaps")
 }
 
-// A table of another format: 12 s are missing, and nothing of it is called 100 % valid.
+// If a table in another format lacks 12 s, nothing is reported as 100 % valid.
 func TestATableWithAHoleIsNotAllValid(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("timestamp,x\n")

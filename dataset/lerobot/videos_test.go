@@ -203,7 +203,7 @@ func TestADriftOfMoreThanAFrameStillFindsTheFrames(t *testing.T) {
 		shows(t, list[24*i:24*i+24], &e.Media[0])
 		require.Len(t, e.Notes.Damage(), 1)
 		assert.Equal(t, dataset.CodeVideoTimes, e.Notes.Damage()[0].Code)
-		assert.Contains(t, e.Notes.Damage()[0].Cause.(*dataset.FormatError).Want, fmt.Sprintf("%d: those before", 24*i))
+		assert.Contains(t, e.Notes.Damage()[0].Cause.(*dataset.FormatError).Want, fmt.Sprintf("%d: the ones before", 24*i))
 	}
 }
 

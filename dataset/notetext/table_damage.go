@@ -43,7 +43,7 @@ var damageTexts = map[dataset.Code]string{
 	dataset.CodeFrameCut:            "frames with missing bytes",
 	dataset.CodeFrameUnlisted:       "frames missing from a table",
 	dataset.CodePointLost:           "points",
-	dataset.CodeRowLost:             "{got} rows",
+	dataset.CodeRowLost:             "rows of {got}",
 	dataset.CodeFrameMissing:        "missing frames",
 	dataset.CodeFrameBroken:         "broken frames",
 	dataset.CodeFrameWithoutArray:   "frames without the array",

@@ -24,7 +24,7 @@ var leftOutTexts = map[dataset.Code]string{
 	dataset.CodeColumnNames:              "got {got}, want strings [D]: columns are named by their indices",
 	dataset.CodeMask:                     "[got {got}][{cause}], want bool or uint8 [S], 0 or 1: all samples are taken",
 	dataset.CodeMaskApplied:              "valid in {got} was applied, and the ages are not read",
-	dataset.CodeValueType:                "{got} values",
+	dataset.CodeValueType:                "values of {got}",
 	dataset.CodeValueShape:               "values {got}, want {want}",
 	dataset.CodeTooWide:                  "more than {want} {unit}[: {got}]",
 	dataset.CodeStepCount:                "{count} samples, want {total}, one for each step",
