@@ -248,7 +248,7 @@ func recognise(ctx context.Context, path string, head []byte) (Format, error) {
 		err = &FormatError{Format: "dataset", Path: path, Offset: -1, Kind: ErrTruncated, Msg: "file", Got: "0 bytes", Want: "a recording"}
 	case err == nil:
 		err = &FormatError{Format: "dataset", Path: path, Offset: -1, Kind: ErrUnsupported, Msg: "format",
-			Got: "a file of none that is known here", Want: known()}
+			Got: "a file in no known format", Want: known()}
 	}
 	return f, StandIn(ctx, err, path)
 }

@@ -77,9 +77,9 @@ func (t *TextStream) At(time int64) string {
 func (e *Episode) TakeTask(name string, names []string) error {
 	at := slices.IndexFunc(e.Texts, func(t TextStream) bool { return t.Name == name })
 	if at < 0 {
-		want := "none: the recording has no topic or column of text"
+		want := "none: the recording has no text topic or column"
 		if len(names) > 0 {
-			want = "a topic or column of text: " + text.Closest(name, names)
+			want = "a text topic or column: " + text.Closest(name, names)
 		}
 		got := name
 		if e.Stream(name) != nil || e.MediaStream(name) != nil || e.CloudStream(name) != nil || e.Notes.LeftOut(name) != nil {

@@ -94,7 +94,7 @@ func Open(ctx context.Context, path string, opt Options) (*Set, error) {
 		s.info.Notes.Add(s.absent)
 	}
 	if len(s.shards) == 0 {
-		return nil, formatError(dataset.ErrNotFound, path, -1, "dataset", "none of its files of records", "one")
+		return nil, formatError(dataset.ErrNotFound, path, -1, "dataset", "no record files", "one")
 	}
 	return s, nil
 }
