@@ -29,6 +29,7 @@ func batchesOf(t *testing.T, in string, args ...string) string {
 
 // The digests of an epoch are those of its positions: from a dataset or its store, by one program or several, in one go or resumed.
 func TestBatchesHaveOneOrder(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	dir := t.TempDir()
 	store := filepath.Join(dir, "kinds.safetensors")
 	stdout, _ := good(t, "pack", kindsRLDS, "-o", store, "--rate=10")

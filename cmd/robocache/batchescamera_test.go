@@ -14,6 +14,7 @@ import (
 	"github.com/robocache/robocache/internal/test/filetest"
 
 	"github.com/robocache/robocache/dataset/safetensors"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // Frames come with the windows: of recordings, of a store that has them, and read meanwhile, the same.
@@ -105,6 +106,7 @@ func TestCamerasThatCannotBeDecodedAreRefused(t *testing.T) {
 
 // A damaged video has the same message as in inspect. A missing ffmpeg is an error before batches are drawn.
 func TestVideosThatCannotBeReadAreToldWhy(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	recording := "../../../shared/data/lerobot_v3_g1"
 	if _, err := os.Stat(recording); err != nil {
 		t.Skip("the shared recordings are not here: ", recording)

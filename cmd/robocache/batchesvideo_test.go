@@ -14,6 +14,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/mcap"
 	"github.com/robocache/robocache/dataset/safetensors"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -49,6 +50,7 @@ func greyLog(t *testing.T, without int) string {
 
 // The frames of a log's video come with the windows: of the recording, of a store that has its packets, and read meanwhile, the same.
 func TestALogsVideoHasFrames(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	if _, err := exec.LookPath("ffmpeg"); err != nil {
 		t.Skip("ffmpeg is not here: ", err)
 	}
