@@ -168,6 +168,7 @@ func TestTheChildEndsOnSIGTERMAndLeavesInterruptsToItsParent(t *testing.T) {
 
 // A child that is killed in the midst of its work never makes a wrong value a right one: a reply is there when all of the output is, and else there is none.
 func TestAKilledChildIsAnErrorAndNeverAWrongValue(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	const rounds, n = 100, 20_000
 	files, arenas := openFiles(t), map[uint64]bool{}
 	src, times := of(ramp(n, 1), n, 1), of(ticks(n, 1000), n)
