@@ -65,7 +65,7 @@ type lossy struct {
 	lost   map[string]dataset.Note
 }
 
-// needs reports whether a stream is one that the options name or that a policy looks for, so that a dataset is none without it.
+// needs reports whether the options name a stream, or policies look for it, so that a dataset without it is useless.
 func (l *leRobotWriter) needs(stream string) bool {
 	name := l.name(stream, "")
 	_, named := l.opt.Names[stream]

@@ -150,12 +150,7 @@ func (d *folder) Weights() []int64 {
 	return list
 }
 
-func (d *folder) Info() Info {
-	info := d.info
-	info.Tasks, info.Splits, info.Notes = slices.Clone(info.Tasks), slices.Clone(info.Splits), slices.Clone(info.Notes)
-	info.Attributes = maps.Clone(info.Attributes)
-	return info
-}
+func (d *folder) Info() Info { return d.info.Clone() }
 
 func (d *folder) Episode(ctx context.Context, i int) (_ *Episode, err error) {
 	if i < 0 || i >= d.count {

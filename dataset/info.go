@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -38,6 +39,13 @@ type Feature struct {
 	Width, Height int
 	Rate          float64
 	Encoding      string
+}
+
+// Clone returns a copy that shares no list and no map with i.
+func (i Info) Clone() Info {
+	i.Clocks, i.Features, i.Tasks, i.Numbers = slices.Clone(i.Clocks), slices.Clone(i.Features), slices.Clone(i.Tasks), slices.Clone(i.Numbers)
+	i.Splits, i.Attributes, i.Notes = slices.Clone(i.Splits), maps.Clone(i.Attributes), slices.Clone(i.Notes)
+	return i
 }
 
 // SetNumbers sets Numbers for n episodes, where of returns an episode's number by its index.

@@ -18,10 +18,10 @@ const batchAtOnce = 8
 // the batch is captured in a graph, they run one after the other. [BatchErrors] extracts the errors of single plans.
 //
 // The batch refers to its plans: they and their tensors must stay open as long as the batch is run, and the rules for
-// their tensors still hold. A plan may also run by itself between runs of the batch. Errors, in values too, are
-// *BatchErrors with the plan's index. If one plan writes memory that another plan reads or writes, PlanBatch returns an
-// error; it compares the ranges from each tensor's first to its last element. Closing the batch leaves the plans open.
-// A batch cannot contain another batch.
+// their tensors still hold. A plan may also run by itself between runs of the batch. If a plan fails, the error is a
+// *BatchError with the plan's index, also for an error in values. If one plan writes memory that another plan reads or
+// writes, PlanBatch returns an error; it compares the ranges from each tensor's first to its last element. Closing the
+// batch leaves the plans open. A batch cannot contain another batch.
 func (d *Device) PlanBatch(plans []*Plan, opts BatchOptions) (*Plan, error) {
 	if err := d.open("PlanBatch"); err != nil {
 		return nil, err

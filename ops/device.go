@@ -98,8 +98,8 @@ func OpenAll(names string) (devices []*Device, err error) {
 	return devices, nil
 }
 
-// Names returns the names of the devices that [OpenAll] would open, without opening them. Example: "cuda:all" gives
-// cuda:0 and cuda:1.
+// Names returns the names of the devices that [OpenAll] would open, without opening them. Example: on a machine with
+// two GPUs, "cuda:all" gives cuda:0 and cuda:1.
 func Names(names string) (list []string, err error) {
 	for name := range strings.SplitSeq(names, ",") {
 		each, err := named(name)

@@ -2,10 +2,10 @@
 //
 // Three calls do most jobs: open a device, put one stream on a clock, put several streams on one clock.
 //
-//	dev, err := ops.Open("auto")                  // a GPU if a backend finds one, else the CPU
+//	dev, err := ops.Open("auto") // a GPU if a backend finds one, else the CPU
 //	one, err := dev.Resample(ctx, ops.ResampleArgs{
-//		Src:      values,                     // [S,D] samples
-//		SrcTimes: times,                      // [S] int64 nanoseconds
+//		Src:      values,                      // [S,D] samples
+//		SrcTimes: times,                       // [S] int64 nanoseconds
 //		Targets:  ops.Uniform(start, 50, 100), // 100 ticks at 50 Hz
 //	}, ops.ResampleOptions{})
 //	all, err := dev.Fuse(ctx, ops.FuseArgs{Streams: streams, Targets: ops.Uniform(start, 50, 100)}, ops.FuseOptions{})

@@ -10,8 +10,8 @@ import (
 //
 // A store is packed: for each stream, the samples from all episodes lie one after another, and Offsets holds the
 // position where each episode begins. An episode has one window for each anchor. Its anchors are the ticks at Rate from
-// the episode's beginning. Windows counts them as running sums: example: two episodes with 3 and 2 windows have Windows
-// [0 3 5]. All tensors are i64 and contiguous. Inputs may overlap each other.
+// the episode's beginning. Windows counts them as running sums. Example: for two episodes with 3 and 2 windows, Windows
+// is [0 3 5]. All tensors are i64 and contiguous. Inputs may overlap each other.
 type DrawArgs struct {
 	Episodes *tensor.Tensor // [B], optional: the episode of each window, or -1 if the row has no window
 	Ticks    *tensor.Tensor // [B], optional: the anchor's number in its episode, or -1 if the row has no window
@@ -39,7 +39,7 @@ type DrawStream = backend.DrawStream
 // DrawResult is the result of [Device.Draw], except for the cursor, which Draw updates in place. [DrawArgs] describes
 // the tensors.
 type DrawResult struct {
-	Episodes, Ticks, Anchors *tensor.Tensor // [B]
+	Episodes, Ticks, Anchors *tensor.Tensor // the outputs [B] from DrawArgs
 	Streams                  []DrawStream   // Starts and Lengths [B] for each stream
 }
 

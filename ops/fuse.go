@@ -70,9 +70,9 @@ type FuseResult struct {
 type FuseOptions struct {
 	// DType is the dtype for a Dst that Device.Fuse allocates. The default is f64 if any stream is f64, else f32.
 	DType tensor.DType
-	// TrustTimes applies to all streams, as in ResampleOptions.
+	// TrustTimes skips the same checks as in ResampleOptions, for all streams.
 	TrustTimes bool
-	// Launch is as in ResampleOptions.
+	// Launch has the same meaning as in ResampleOptions.
 	Launch LaunchMode
 }
 

@@ -12,8 +12,8 @@ import (
 // buffer it waits for the mark. The methods may be called from any goroutine.
 type Mark struct{ mark backend.Mark }
 
-// Point is something that a queue can wait for: a *[Mark], or a *[Queue], which stands for all work that has been
-// enqueued on it so far.
+// Point is something that a queue can wait for. A *[Mark] stands for the work before it, and a *[Queue] for all work
+// that has been enqueued on it so far.
 type Point interface {
 	// at returns a mark that stands for the work.
 	at() (backend.Mark, error)

@@ -10,10 +10,10 @@ import (
 
 // Sizes of the tensors for a Tally, per column.
 const (
-	TallyDigits      = backend.TallyDigits   // one count for each number with 11 bits
-	TallyBins        = backend.TallyBins     // one bin for each sign and exponent
+	TallyDigits      = backend.TallyDigits   // counts per prefix, one for each 11-bit number
+	TallyBins        = backend.TallyBins     // bins, one for each sign and exponent
 	TallyWords       = backend.TallyWords    // sums in each bin
-	MaxTallyPrefixes = backend.TallyPrefixes // the most prefixes in a pass
+	MaxTallyPrefixes = backend.TallyPrefixes // the most prefixes in one pass
 )
 
 // TallyArgs has the tensors for [Device.Tally]. P is the number of prefixes.
@@ -36,7 +36,8 @@ type TallyArgs struct {
 
 // TallyOptions are the options of [Device.Tally].
 type TallyOptions struct {
-	// Known is the number of bits in the prefixes: 0 in the first pass, then 11, then 22.
+	// Known is the number of bits in the prefixes: 0 in the first pass, then 11, then 22. Example: to find an exact
+	// median, package stats makes three passes, and each finds the next bits of its value.
 	Known int
 }
 

@@ -2,8 +2,8 @@ package ops
 
 import "github.com/robocache/robocache/ops/backend"
 
-// What follows are names for types of package backend, which jobs are made of, as package os has names for those of io/fs. All have String, which writes
-// a value's name, and a function that reads it.
+// The types below are aliases for types in package backend, as package os has aliases for types in io/fs. Each has a String method that returns a
+// value's name, and a Parse function that reads the name.
 
 // Interp is an interpolation, the rule that computes a target's value from the samples around it. If a target is
 // exactly on a sample, every kind except the windows returns that sample, bit for bit.
@@ -29,16 +29,19 @@ const (
 	// have the same timestamp, one curve ends and another begins.
 	InterpPchip = backend.InterpPchip
 
-	// The windows reduce the samples in (x-w, x], w being the channel's Window: the way to bring a fast stream down to a slow
-	// clock without leaving samples out. x itself is in its window, so on a sample they reduce too. A target with an empty
-	// window is not valid and gets NaN, or under FillGaps the fill value. Outside the samples' times the edge rule holds.
+	// The windows reduce the samples in (x-w, x], where x is the target and w the channel's Window. Use them to resample a
+	// fast stream to a slow clock without skipping samples. Because x is in its own window, a target on a sample is reduced
+	// too. If a window is empty, the target is not valid and gets NaN, or with FillGaps the fill value. Outside the
+	// samples' times the edge rule applies.
 
 	// InterpWindowMean is the mean of the samples: summed in order in float64, divided by their number and rounded
 	// once.
 	InterpWindowMean = backend.InterpWindowMean
-	// InterpWindowMin is the smallest sample. -0 is less than +0, and if there is a NaN, the result is NaN.
+	// InterpWindowMin is the smallest sample in the window. -0 is less than +0, and if there is a NaN, the result is
+	// NaN.
 	InterpWindowMin = backend.InterpWindowMin
-	// InterpWindowMax is the largest sample, with the same rules for -0 and NaN.
+	// InterpWindowMax is the largest sample in the window. -0 is less than +0, and if there is a NaN, the result is
+	// NaN.
 	InterpWindowMax = backend.InterpWindowMax
 	// InterpWindowLast is the last sample in the window: like InterpPrevious, but it reaches back no further than the
 	// window.
@@ -184,35 +187,40 @@ const (
 	LaunchInputsReady = backend.LaunchInputsReady
 )
 
-// Interps returns every interpolation, in order.
+// Interps returns all interpolations, in the order of their constants.
 func Interps() []Interp { return backend.Interps() }
 
-// ParseInterp returns the interpolation with a name from String. Example: "linear".
+// ParseInterp returns the interpolation for a name, which is the reverse of String. Example: "linear" gives
+// InterpLinear.
 func ParseInterp(name string) (Interp, error) { return backend.Parse[Interp]("interpolation", name) }
 
-// ParseEdge returns the edge rule with a name from String. Example: "clamp".
+// ParseEdge returns the edge rule for a name, which is the reverse of String. Example: "clamp" gives EdgeClamp.
 func ParseEdge(name string) (Edge, error) { return backend.Parse[Edge]("edge", name) }
 
-// ParseQuatOrder returns the quaternion order with a name from String. Example: "xyzw".
+// ParseQuatOrder returns the quaternion order for a name, which is the reverse of String. Example: "xyzw" gives
+// QuatXYZW.
 func ParseQuatOrder(name string) (QuatOrder, error) {
 	return backend.Parse[QuatOrder]("quaternion order", name)
 }
 
-// ParseVoxelMode returns the voxel mode with a name from String. Example: "sparse".
+// ParseVoxelMode returns the voxel mode for a name, which is the reverse of String. Example: "sparse" gives
+// VoxelSparse.
 func ParseVoxelMode(name string) (VoxelMode, error) { return backend.Parse[VoxelMode]("mode", name) }
 
-// ParseReduce returns the reduction with a name from String. Example: "mean".
+// ParseReduce returns the reduction for a name, which is the reverse of String. Example: "mean" gives ReduceMean.
 func ParseReduce(name string) (Reduce, error) { return backend.Parse[Reduce]("reduce", name) }
 
-// ParseAxisOrder returns the axis order with a name from String. Example: "zyx".
+// ParseAxisOrder returns the axis order for a name, which is the reverse of String. Example: "zyx" gives AxisZYX.
 func ParseAxisOrder(name string) (AxisOrder, error) { return backend.Parse[AxisOrder]("order", name) }
 
-// ParseLastBatch returns the last-batch rule with a name from String. Example: "drop".
+// ParseLastBatch returns the last batch rule for a name, which is the reverse of String. Example: "drop" gives
+// LastDrop.
 func ParseLastBatch(name string) (LastBatch, error) {
 	return backend.Parse[LastBatch]("last batch", name)
 }
 
-// ParseLaunchMode returns the launch mode with a name from String.
+// ParseLaunchMode returns the launch mode for a name, which is the reverse of String. Example: "dependent" gives
+// LaunchDependent.
 func ParseLaunchMode(name string) (LaunchMode, error) {
 	return backend.Parse[LaunchMode]("launch mode", name)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/robocache/robocache/internal/schema"
 )
 
-// The files of a checkpoint.
+// The files in a checkpoint.
 const (
 	configFile   = "config.json"
 	modelFile    = "model.safetensors"
@@ -78,7 +78,7 @@ func readConfig(dir string) (*Config, error) {
 	}
 	c := &struct {
 		Config
-		Old dataset.Notes `json:"left_out"` // the old name of notes, which checkpoints on disks have
+		Old dataset.Notes `json:"left_out"` // the old name of notes, in existing checkpoints
 	}{}
 	if err := json.Unmarshal(text, c); err != nil {
 		return nil, &CheckpointError{dir, configFile, err.Error(), "what robocache train has written"}
@@ -92,7 +92,7 @@ func readConfig(dir string) (*Config, error) {
 	return &c.Config, c.sound(dir)
 }
 
-// sound finds what a config cannot be, since anybody may have written it.
+// sound checks that a config is consistent, because config.json may come from anywhere.
 func (c *Config) sound(dir string) error {
 	bad := func(what, got, want string) error { return &CheckpointError{dir, configFile + ": " + what, got, want} }
 	if err := c.Recipe.check(); err != nil {

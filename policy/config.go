@@ -55,7 +55,7 @@ type Config struct {
 	// joints and a thousandth of the range for other columns.
 	Floor   float64 `json:"floor,omitempty"`
 	HoldOut []int   `json:"hold_out"`
-	// LeaveOut are the numbers of the episodes in Options.LeaveOut.
+	// LeaveOut are the numbers of the episodes that Options.LeaveOut excluded.
 	LeaveOut []int `json:"leave_out,omitempty"`
 	Filtered int   `json:"filtered,omitempty"` // how many episodes the plan's filter excludes, without held-out ones
 	// LeftOut has a note for each episode that is too short for one window. Such episodes are in neither list.
@@ -64,7 +64,7 @@ type Config struct {
 	Choices dataset.Notes `json:"choices,omitempty"`
 
 	planName string
-	chunked  bool // the plan says the Chunk
+	chunked  bool // the plan sets Chunk
 }
 
 // Says is a sentence about the limits of a policy, for printed reports.
@@ -88,7 +88,7 @@ type Column struct {
 	Floored bool `json:"floored,omitempty"`
 }
 
-// isAction reports whether a stream is what is predicted.
+// isAction reports whether a stream is the predicted one.
 func (o *Options) isAction(stream string) bool {
 	if o.Action != "" {
 		return stream == o.Action
@@ -96,7 +96,7 @@ func (o *Options) isAction(stream string) bool {
 	return recognise.IsAction(stream)
 }
 
-// newConfig is a policy by the options, of a store's streams; what their columns and statistics are is missing still.
+// newConfig returns the config for a store and options, without the columns and their statistics.
 func newConfig(store *store.Store, o *Options) (*Config, error) {
 	recipe, err := RecipeOf(cmp.Or(o.Size, Sizes[0]))
 	if err != nil {
@@ -135,7 +135,7 @@ func newConfig(store *store.Store, o *Options) (*Config, error) {
 		if err := c.choose(store, &p, o); err != nil {
 			return nil, err
 		}
-		if err := p.Check(); err != nil { // whose windows name streams
+		if err := p.Check(); err != nil { // also checks that windows name streams
 			if bad := (*align.PlanError)(nil); errors.As(err, &bad) {
 				return nil, p.Mistake(bad.Key, bad.Got, bad.Want)
 			}
@@ -158,7 +158,7 @@ func newConfig(store *store.Store, o *Options) (*Config, error) {
 	return c, c.episodes(store, o, p.Filter)
 }
 
-// planOf is a plan on a clock of a rate.
+// planOf returns the text of a plan with a rate and nothing else.
 func planOf(rate float64) (string, error) {
 	if rate == 0 {
 		return "", refuse("Hz", "none, and a dataset that says no rate", "the rate of the clock, or a plan that has it")
@@ -166,12 +166,12 @@ func planOf(rate float64) (string, error) {
 	return fmt.Sprintf("version: 1\nrate: %s\n", strconv.FormatFloat(rate, 'f', -1, 64)), nil
 }
 
-// readPlan reads the plan's text.
+// readPlan parses the plan's text.
 func (c *Config) readPlan() (align.Plan, error) {
 	return planfile.Parse(cmp.Or(c.planName, "plan"), []byte(c.Plan))
 }
 
-// parse is the plan with what a policy makes of it: the streams that were chosen, if it names none, and else no cameras, none normalised, and see causal.
+// parse returns the plan for a policy: with the chosen streams if it names none, without cameras and normalisation, and after causal.
 func (c *Config) parse() (align.Plan, error) {
 	p, err := c.readPlan()
 	if err != nil {
@@ -213,7 +213,7 @@ func (c *Config) Normalised() (list []string, err error) {
 	return list, nil
 }
 
-// streams says which of the plan's streams are states, and which the action. They are named by the text of the plan, or chosen.
+// streams sorts the plan's streams into states and the action. named is set if the plan's text names them.
 func (c *Config) streams(p *align.Plan, named bool, o *Options) error {
 	c.Hz = p.Rate
 	var names, others, unnamed []string
@@ -249,7 +249,7 @@ func (c *Config) streams(p *align.Plan, named bool, o *Options) error {
 	return nil
 }
 
-// windows takes those of the plan, if it has some: states' as many ticks as are seen, up to the anchor, and the action's as many as are predicted.
+// windows reads History and Chunk from the plan's windows, if it has any. States end at the anchor, and the action begins there.
 func (c *Config) windows(p *align.Plan) error {
 	history := 0
 	for i := range p.Streams {
@@ -283,8 +283,8 @@ func (c *Config) windows(p *align.Plan) error {
 	return nil
 }
 
-// plan is the plan with the policy's windows: states up to the anchor, and the action from the tick before the first of them on, ahead says how far: to the
-// end of the chunk, or up to the last action alone, which is all that is known where a policy runs. There are no actions to predict after the last.
+// plan returns the plan with the policy's windows: the states up to the anchor, and the action from the tick before the first state on. If
+// ahead is set, the action reaches to the end of the chunk, and no further than the recording. If not, it ends at the last known action.
 func (c *Config) plan(ahead bool) (align.Plan, error) {
 	p, err := c.parse()
 	if err != nil {
@@ -292,7 +292,7 @@ func (c *Config) plan(ahead bool) (align.Plan, error) {
 	}
 	ticks := func(n int) time.Duration { return time.Duration(math.Round(float64(n) * 1e9 / c.Hz)) }
 	p.Windows, p.Defaults.DType = map[string]align.Window{}, tensor.F32
-	p.Filter = dataset.Filter{} // which Trained has passed, and others are asked for by their numbers
+	p.Filter = dataset.Filter{} // Trained has passed it, and other episodes are requested by number
 	for _, s := range c.States {
 		p.Windows[s.Name] = align.Window{From: -ticks(c.Recipe.History)}
 	}
@@ -309,7 +309,7 @@ func (c *Config) plan(ahead bool) (align.Plan, error) {
 	return p, nil
 }
 
-// loader draws all windows of some episodes, in their order.
+// loader returns a loader that draws all windows from some episodes, in their order.
 func (c *Config) loader(ctx context.Context, device *ops.Device, store *store.Store, episodes []int) (*loader.Loader, error) {
 	p, err := c.plan(true)
 	if err != nil {
@@ -319,7 +319,7 @@ func (c *Config) loader(ctx context.Context, device *ops.Device, store *store.St
 	return loader.New(ctx, device, store, p, loader.Options{Batch: evaluated, Seed: c.Seed, Episodes: [][]int{episodes}, Last: ops.LastShort})
 }
 
-// drawn draws windows of the training episodes, a batch for each device, of which the first is that of a rank of all.
+// drawn returns a group that draws windows from the training episodes, a batch for each device. rank is the first device's.
 func (c *Config) drawn(ctx context.Context, devices []*ops.Device, rank int, store *store.Store) (*loader.Group, error) {
 	p, err := c.plan(true)
 	if err != nil {
@@ -373,7 +373,7 @@ func (c *Config) episodes(from *store.Store, o *Options, f dataset.Filter) error
 	return nil
 }
 
-// there refuses the number of an episode that a store has not.
+// there returns an *OptionError if the store has no episode with a number.
 func there(store *store.Store, option string, n int) error {
 	numbers := []int{}
 	for i := range store.Episodes {
@@ -388,7 +388,7 @@ func there(store *store.Store, option string, n int) error {
 	return refuse(option, strconv.Itoa(n), fmt.Sprintf("the number of an episode, %d to %d", slices.Min(numbers), slices.Max(numbers)))
 }
 
-// adopt takes the streams' columns from a loader's batch.
+// adopt sets the streams' columns, the inputs and the targets from a loader's batch.
 func (c *Config) adopt(l *loader.Loader) {
 	for i := range c.States {
 		c.States[i].Columns = columnsOf(l, c.States[i].Name)
@@ -417,8 +417,8 @@ func (c *Config) adopt(l *loader.Loader) {
 	}
 }
 
-// enough opens a loader of those of some episodes that have as many ticks as are seen and predicted, takes the others off the list, and lists them in LeftOut.
-// It is an *EpisodeError if none is left, or errShorter if the chunk was made shorter for that reason.
+// enough returns a loader for the episodes that have at least one window, and removes the others from the list and adds them to LeftOut.
+// If none is left, the error is an *EpisodeError, or errShorter if the chunk was reduced and the caller must try again.
 func (c *Config) enough(ctx context.Context, device *ops.Device, store *store.Store, episodes *[]int) (*loader.Loader, error) {
 	l, err := c.loader(ctx, device, store, *episodes)
 	if err != nil {
@@ -464,7 +464,7 @@ func (c *Config) enough(ctx context.Context, device *ops.Device, store *store.St
 	return c.loader(ctx, device, store, *episodes)
 }
 
-// errShorter means that the chunk is another now.
+// errShorter means that shorten has reduced the chunk.
 var errShorter = errors.New("policy: a shorter chunk")
 
 // shorten reduces the chunk so that nine in ten episodes, or the longest, have a window, and reports if it could. A plan's chunk stays.
@@ -489,7 +489,7 @@ func columnsOf(l *loader.Loader, stream string) []string {
 	return list
 }
 
-// fits refuses a loader whose streams have other columns than those that the policy was trained with.
+// fits returns a *StreamError if a loader's streams have other columns than the policy was trained with.
 func (c *Config) fits(l *loader.Loader) error {
 	for _, s := range append(slices.Clone(c.States), c.Action) {
 		if got := columnsOf(l, s.Name); !slices.Equal(got, s.Columns) {

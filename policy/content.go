@@ -18,8 +18,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// contents reads what the policy takes of some episodes, by their numbers, and returns a hash of each: so an episode of a copy is known, whatever its name and
-// number are there. A value that is not finite is a *StreamError that says where it is.
+// contents returns a hash of the samples that the policy takes, for each of some episodes by number. Copies of an episode have the same
+// hash, under any name and number. A value that is not finite is a *StreamError with its position.
 func (c *Config) contents(ctx context.Context, store *store.Store, numbers []int) (map[int]string, error) {
 	p, err := c.parse()
 	if err != nil {
@@ -59,7 +59,7 @@ func (c *Config) contents(ctx context.Context, store *store.Store, numbers []int
 	return all, nil
 }
 
-// content takes the samples of a stream's columns into a hash: nothing of one that the episode does not have.
+// content adds the samples in a stream's columns to a hash. If the episode lacks the stream, it adds only the names.
 func content(sum hash.Hash, e *dataset.Episode, s *dataset.Stream, takes Stream) error {
 	fmt.Fprintf(sum, "%q %q ", takes.Name, takes.Columns)
 	if s == nil {
@@ -138,7 +138,7 @@ func (p *Policy) TrainedOn(ctx context.Context, store *store.Store, numbers []in
 	return list, nil
 }
 
-// numbersOf are the numbers of the episodes that a loader draws from.
+// numbersOf returns the numbers of the episodes that a loader draws from.
 func numbersOf(l *loader.Loader) (list []int) {
 	for e := range l.Report().Episodes {
 		_, n := l.Known(int64(e))

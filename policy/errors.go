@@ -11,7 +11,7 @@ import (
 // OptionError is an invalid option. Arg is a field of Options.
 type OptionError = dataset.OptionError
 
-// refuse returns the *OptionError of an option.
+// refuse returns an *OptionError.
 func refuse(arg, got, want string) error { return &OptionError{Arg: arg, Got: got, Want: want} }
 
 // StreamError is a stream that the policy needs, and that a recording lacks or has in an unsuitable form, for example with other

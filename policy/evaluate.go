@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// evaluated is how many windows are compared at a time.
+// evaluated is the number of windows in a batch that is compared.
 const evaluated = 64
 
 // Skill is the quality of the predictions at one horizon, Ticks. The package comment has the formula. Its JSON names are a
@@ -35,7 +35,7 @@ type ColumnSkill struct {
 	Skill float64 `json:"skill"`
 }
 
-// of computes the skill, 0 where nothing moves.
+// of sets Skill. It is 0 if nothing moves.
 func (s Skill) of() Skill {
 	if s.Skill = 0; s.Hold > 0 {
 		s.Skill = 1 - s.MSE/s.Hold
@@ -59,7 +59,7 @@ func (e *Evaluation) At(ticks int) float64 {
 	return 0
 }
 
-// tally adds up errors at the horizons.
+// tally adds up the errors at each horizon.
 type tally struct {
 	c      *Config
 	skills []Skill
@@ -77,7 +77,7 @@ func newTally(c *Config) *tally {
 	return t
 }
 
-// add adds a window and the chunk that was predicted, [C,A].
+// add adds a window and its predicted chunk [C,A].
 func (t *tally) add(w *Window, chunk []float64) {
 	a := len(t.c.Targets)
 	for i := range t.skills {
@@ -117,8 +117,8 @@ func (t *tally) done(episodes []int) Evaluation {
 	return e
 }
 
-// evaluate compares a model's predictions with what was recorded in some episodes of a store. Visit, if it is not nil, has each window and the chunk [C,A]
-// that was predicted, in the action's own unit; it may keep neither.
+// evaluate compares a model's predictions with the recorded actions in some episodes of a store. visit, if not nil, is called with each
+// window and its predicted chunk [C,A], in the action's unit. Both are reused.
 func evaluate(ctx context.Context, c *Config, m *nn.Model, store *store.Store, episodes []int, visit func(w *Window, chunk []float64) error) (_ Evaluation, err error) {
 	t := newTally(c)
 	if len(episodes) == 0 {
@@ -204,7 +204,7 @@ func Mean(ctx context.Context, c *Config, store *store.Store) (_ Evaluation, err
 	return t.done(c.HoldOut), err
 }
 
-// actions takes what a network predicts for a chunk back into the action's unit. What is not finite is a *PredictionError.
+// actions converts a predicted chunk to the action's unit. A value that is not finite is a *PredictionError.
 func (c *Config) actions(predicted []float32, last, chunk []float64) error {
 	for i := range chunk {
 		y := &c.Targets[i%len(c.Targets)]

@@ -18,7 +18,7 @@ type Feed struct {
 
 type fed struct {
 	name   string
-	offset int64 // of its clock
+	offset int64 // the plan's offset for its clock
 	action bool
 	times  []int64
 	values []float64

@@ -37,11 +37,11 @@ func Open(ctx context.Context, device *ops.Device, dir string) (*Policy, error) 
 	if err != nil {
 		return nil, err
 	}
-	if n := c.Recipe.weights(len(c.Inputs), len(c.Targets)); float64(info.Size()) < 2*n { // before there is memory for so many
+	if n := c.Recipe.weights(len(c.Inputs), len(c.Targets)); float64(info.Size()) < 2*n { // before memory is allocated for the weights
 		return nil, &CheckpointError{dir, modelFile, fmt.Sprintf("%d bytes", info.Size()), fmt.Sprintf("those of %.0f weights", n)}
 	}
 	p := &Policy{config: c}
-	if p.model, err = newModel(ctx, device, c); errors.Is(err, ops.ErrOption) { // as anybody may have written it
+	if p.model, err = newModel(ctx, device, c); errors.Is(err, ops.ErrOption) { // because config.json may come from anywhere
 		return nil, &CheckpointError{dir, configFile + ": recipe", err.Error(), "one of a network"}
 	}
 	if err != nil {
@@ -71,14 +71,14 @@ type Runner struct {
 	policy *Policy
 	live   *align.Live
 	net    *network
-	parts  []part // of the network's batch of one, in the order of the live's
+	parts  []part // the network's batch of one, in the order of live.Parts
 	last   []float64
 	chunk  []float64
 
 	missing []string
 }
 
-// part is a stream on the device, [1,T,D] and [1,T].
+// part is a stream on the device: values [1,T,D] and valid [1,T].
 type part struct {
 	name          string
 	values, valid *tensor.Tensor
@@ -210,7 +210,7 @@ func (r *Runner) Act(ctx context.Context, anchor int64) ([]float64, error) {
 	return r.chunk, nil
 }
 
-// look finds out whether a state is there at the anchor.
+// look adds a state to missing if it is not valid at the anchor.
 func (r *Runner) look(l align.LivePart) error {
 	valid, err := tensor.Data[uint8](l.Valid)
 	if err == nil && valid[len(valid)-1] == 0 {

@@ -43,7 +43,8 @@ type Recipe struct {
 	WeightDecay float64 `json:"weight_decay"`
 }
 
-// recipes: "small" is for a recording of minutes, and was chosen on the G1's (docs/train.md says how); "seed" has the shape that training is timed at.
+// recipes are the sizes. "small" is for recordings of minutes and was chosen on the G1's: see docs/train.md. "seed" has the shape that
+// training benchmarks use.
 var recipes = map[string]Recipe{
 	"small": {Size: "small", History: 5, Chunk: 30, Differences: true, Width: 64, Layers: 1, Heads: 2, FFN: 128, PreNorm: true, Dropout: 0.3,
 		Batch: 16, Steps: 1000, Rate: 1e-3, WarmUp: 100, WeightDecay: 4},
@@ -60,7 +61,7 @@ func RecipeOf(size string) (Recipe, error) {
 	return r, nil
 }
 
-// check returns an *OptionError for settings that cannot be.
+// check returns an *OptionError for an invalid setting.
 func (r *Recipe) check() error {
 	for _, n := range []struct {
 		name      string
@@ -76,7 +77,7 @@ func (r *Recipe) check() error {
 	return nil
 }
 
-// layers are those of the network, for actions of so many columns.
+// layers returns the network's layers, for actions with the given number of columns.
 func (r *Recipe) layers(actions int) []nn.Layer {
 	layer := nn.TransformerEncoderLayer{Heads: r.Heads, FFN: r.FFN, PreNorm: r.PreNorm, Dropout: float32(r.Dropout), Causal: r.PerToken}
 	list := []nn.Layer{nn.Linear{Name: "input", Out: r.Width}, nn.Positions{Name: "position", Count: r.History, Std: 0.02}}
@@ -90,18 +91,19 @@ func (r *Recipe) layers(actions int) []nn.Layer {
 	return append(list, nn.Flatten{Tokens: r.History}, nn.Linear{Name: "output", Out: r.Chunk * actions, Zero: true})
 }
 
-// training is how a step trains.
+// training returns the settings for a training step.
 func (r *Recipe) training(seed uint64) *nn.Training {
 	return &nn.Training{Schedule: nn.Schedule{Rate: r.Rate, WarmUp: r.WarmUp, Decay: nn.Cosine, Steps: r.Steps}, WeightDecay: r.WeightDecay, Seed: seed}
 }
 
-// weights is how many weights the products of a network and its table of positions have, in float64 since anybody may have written the recipe.
+// weights returns the number of weights in matrices and in the table of positions. It is a float64, because a recipe from a file may
+// overflow.
 func (r *Recipe) weights(inputs, actions int) float64 {
 	tokens, out := r.products(inputs, actions)
 	return tokens + out + float64(r.History)*float64(r.Width)
 }
 
-// products is how many weights each token meets, and how many the last layer has.
+// products returns the number of weights that each token is multiplied by, and the number in the last layer.
 func (r *Recipe) products(inputs, actions int) (tokens, out float64) {
 	width, ffn := float64(r.Width), float64(r.FFN)
 	tokens, out = float64(inputs)*width+float64(r.Layers)*(4*width*width+2*width*ffn), width*float64(actions)

@@ -9,7 +9,7 @@ import (
 	"github.com/robocache/robocache/loader/store"
 )
 
-// component is how the columns of a quaternion are called, where they are not an array that says so.
+// component matches the usual names of quaternion components, for example "qw".
 var component = regexp.MustCompile(`(^|[^a-z])q[wxyz]$`)
 
 // Rotations returns the action columns that are components of quaternions, by the recording's metadata or by their names, for

@@ -17,7 +17,7 @@ import (
 // does, but at the caller's anchors, which need not be ticks of the clock.
 type Score struct {
 	config *Config
-	live   *align.Live // of the actions, all of which have arrived
+	live   *align.Live // the actions, which have all arrived
 	window *Window
 	tally  *tally
 }
@@ -45,7 +45,7 @@ func NewScore(c *Config, e *dataset.Episode) (_ *Score, err error) {
 		return nil, err
 	}
 	times, width := stream.Nanoseconds(), len(stream.Columns)
-	span := time.Second + time.Duration(slices.Max(times)-slices.Min(times)) // all are kept
+	span := time.Second + time.Duration(slices.Max(times)-slices.Min(times)) // so that all samples are kept
 	rate := float64(len(times)) / span.Seconds()
 	s := &Score{config: c, window: c.newWindow(), tally: newTally(c)}
 	s.live, err = align.NewLive(plan, []align.LiveStream{{Name: from, Columns: stream.Columns, DType: stream.Values.DType(), Hz: rate}}, span)

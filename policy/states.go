@@ -55,7 +55,7 @@ func (n NotState) MarshalJSON() ([]byte, error) {
 // same plan use it.
 const Camera = "a camera, of which a policy has none"
 
-// findCameras notes which streams of the plan the dataset declares as cameras.
+// findCameras adds the plan's streams that the dataset declares as cameras to NotStates.
 func (c *Config) findCameras(info dataset.Info) error {
 	p, err := c.readPlan()
 	if err != nil {
@@ -72,7 +72,7 @@ func (c *Config) findCameras(info dataset.Info) error {
 	return nil
 }
 
-// passOver takes the cameras out of a plan that names streams.
+// passOver removes the cameras from a plan that names streams.
 func (c *Config) passOver(p *align.Plan) {
 	if len(p.Streams) == 0 {
 		return
@@ -95,7 +95,7 @@ func (c *Config) Times() (list []Column) {
 	return list
 }
 
-// choose takes the streams of a store that the options name, or that can be states, and the action, for a plan that names none.
+// choose adds streams to a plan that names none: the action, and the states in the options or, without them, all that can be states.
 func (c *Config) choose(store *store.Store, p *align.Plan, o *Options) error {
 	var names []string
 	for i := range store.Streams {
@@ -137,8 +137,8 @@ func (c *Config) choose(store *store.Store, p *align.Plan, o *Options) error {
 	return nil
 }
 
-// exclude lists in NotStates why a policy may not see a stream or some of its columns, and returns the names of the others, nil for all columns. all reports
-// that no column is left, or that a plan cannot name the others.
+// exclude adds the reasons why a policy may not read a stream, or some of its columns, to NotStates. It returns the names of the other
+// columns, or nil for all. all reports that no column is left, or that a plan cannot select the others by name.
 func (c *Config) exclude(info *dataset.Info, s *store.Stream) (rest []string, all bool) {
 	list := recognise.Exclusions(info, s.Name, s.Columns)
 	if len(list) == 0 {

@@ -18,16 +18,16 @@ type Trace struct {
 	config   *Config
 	episode  int
 	ticks    int
-	times    []int64 // of the recorded actions
+	times    []int64 // the times of the recorded actions
 	recorded []float64
-	ahead    []int64 // of those that were predicted
+	ahead    []int64 // the times of the predicted actions
 	made     []float64
-	held     []float64 // the last actions, which were known when the others were predicted
-	fitted   []int64   // of a ridge's
+	held     []float64 // the last action known at each prediction
+	fitted   []int64   // the times of the ridge's predictions
 	ridge    []float64
 }
 
-// NewTrace returns an empty Trace for the episode with a number.
+// NewTrace returns an empty Trace for an episode, by its number in the dataset.
 func NewTrace(c *Config, episode int) *Trace {
 	return &Trace{config: c, episode: episode, ticks: c.Recipe.Chunk}
 }
@@ -67,7 +67,7 @@ func (t *Trace) Ridge(ctx context.Context, store *store.Store) (Evaluation, erro
 	})
 }
 
-// after is how long so many ticks take, ns.
+// after returns the duration of the given number of ticks, ns.
 func (t *Trace) after(ticks int) int64 { return int64(math.Round(float64(ticks) * 1e9 / t.config.Hz)) }
 
 // Seconds returns how long before its time an action was predicted: Recipe.Chunk ticks. The newest action known at that moment is

@@ -62,13 +62,13 @@ type Trainer struct {
 	config *Config
 	store  *store.Store
 	loader *loader.Group
-	models []*nn.Model // one a device, with the same parameters
+	models []*nn.Model // one for each device, with equal parameters
 	held   constants
 	group  *nn.Group
 	ranks  *ranks.Group
 	at     int64
-	losses []float32 // of all steps
-	broken error     // of a step
+	losses []float32 // at all steps
+	broken error     // the error of a failed step
 }
 
 // NewTrainer prepares training on one device, or on several that [ops.Connect] can connect. It chooses the streams, computes the
@@ -133,7 +133,7 @@ func NewTrainer(ctx context.Context, devices []*ops.Device, store *store.Store, 
 	return t, err
 }
 
-// alike finds out whether all processes train the same.
+// alike returns an error unless all processes have the same settings.
 func (t *Trainer) alike(ctx context.Context) error {
 	if t.ranks == nil {
 		return nil
@@ -156,10 +156,10 @@ func (t *Trainer) alike(ctx context.Context) error {
 	return nil
 }
 
-// ring is how many losses are kept on the device.
+// ring is the number of losses that the device keeps.
 const ring = 1024
 
-// learn finds the columns of the streams and their statistics, on the CPU, and a chunk that the episodes allow.
+// learn sets the streams' columns and their statistics, computed on the CPU, and a chunk that fits the episodes.
 func (c *Config) learn(ctx context.Context, store *store.Store) (err error) {
 	trained := slices.Clone(c.Trained)
 	defer func() {
@@ -213,7 +213,7 @@ func (t *Trainer) Steps() int { return int(t.at) }
 func (t *Trainer) Done() bool { return t.Steps() >= t.config.Recipe.Steps }
 
 // Run trains for the given number of steps and returns the loss at each step: the mean over all targets in the batch that have a
-// recorded action. It trains fewer steps if Recipe.Steps or 1024 in one call is reached.
+// recorded action. It stops at Recipe.Steps, and after 1024 steps in one call.
 //
 // If ctx ends, Run stops after a whole step; if that is before the first step, it returns ctx.Err(). Several processes do not
 // stop early, because they must train the same number of steps. A value that is not finite is an *ops.ValueError or
@@ -253,7 +253,7 @@ func (t *Trainer) Evaluate(ctx context.Context, visit func(w *Window, chunk []fl
 	return evaluate(ctx, t.config, t.models[0], t.store, t.config.HoldOut, visit)
 }
 
-// placeText is the loader's place, as a checkpoint has it.
+// placeText is the key for the loader's state in a checkpoint.
 const placeText = "robocache.loader"
 
 // Save writes a checkpoint into a folder and creates it if necessary. It writes training.safetensors first, which Resume reads.
@@ -319,10 +319,10 @@ func (t *Trainer) Resume(ctx context.Context, dir string) error {
 	return t.broken
 }
 
-// stepText is the step that the weights of model.safetensors are of. A file that another program has written is without it.
+// stepText is the key for the step number in model.safetensors. Files by other programs lack it.
 const stepText = "robocache.step"
 
-// ours refuses a checkpoint whose model.safetensors another program has written, as it would be written over.
+// ours returns a *CheckpointError if another program wrote model.safetensors, because Save would overwrite it.
 func ours(dir string) error {
 	f, err := safetensors.Open(in(dir, modelFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -338,7 +338,7 @@ func ours(dir string) error {
 	return nil
 }
 
-// place takes the loader to its place in a checkpoint, and returns how many steps there were.
+// place moves the loader to its state in a checkpoint, and returns the number of steps.
 func (t *Trainer) place(ctx context.Context, dir, text string) (int64, error) {
 	var s loader.State
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
@@ -351,7 +351,7 @@ func (t *Trainer) place(ctx context.Context, dir, text string) (int64, error) {
 	return p.Step, err
 }
 
-// usable reports why the trainer cannot be used: a step has failed, or it is closed.
+// usable returns an error if a step has failed or the trainer is closed.
 func (t *Trainer) usable(op string) error {
 	if t.group == nil {
 		return &ops.ArgError{Op: op, Arg: "trainer", Kind: ops.ErrClosed}

@@ -88,7 +88,7 @@ func Forces() []string { return []string{"cubin", "sm_90.ptx", "sm_80.ptx"} }
 // and never selected; the selected image's Reason then mentions it.
 //
 // If force is not empty, it must be one of [Forces], and only that image is considered. The errors are
-// *UnknownFamilyError, *ForceError, and *NoImageError if no image fits. Example: Choose("resample", 9, 0, 12040, "")
+// *UnknownFamilyError, *ForceError, and *NoImageError if no image fits. Example: Choose("resample", 9, 0, 13000, "")
 // selects the cubin for an H100.
 func Choose(family string, ccMajor, ccMinor, driverVersion int, force string) (Choice, error) {
 	if force != "" && !slices.Contains(Forces(), force) {

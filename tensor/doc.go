@@ -3,8 +3,8 @@
 // Three calls do most jobs: wrap a slice, take a view, read the elements.
 //
 //	t, err := tensor.Of([]float32{1, 2, 3, 4, 5, 6}, 2, 3) // a tensor [2,3] over the slice
-//	row, err := t.Slice(0, 1, 2)                          // a view [1,3], the second row
-//	values, err := tensor.Data[float32](row)              // []float32{4, 5, 6}, not copied
+//	row, err := t.Slice(0, 1, 2)                           // a view [1,3], the second row
+//	values, err := tensor.Data[float32](row)               // []float32{4, 5, 6}, not copied
 //
 // # Memory
 //

@@ -40,7 +40,7 @@ func (d DType) String() string {
 // IsFloat reports whether the dtype is f32, f64, f16 or bf16.
 func (d DType) IsFloat() bool { return d == F32 || d == F64 || d == F16 || d == BF16 }
 
-// ParseDType returns the dtype with a short name from String, for example "f32".
+// ParseDType returns the dtype for a short name, which is the reverse of String. Example: "f32" gives F32.
 func ParseDType(name string) (DType, error) {
 	for i, d := range dtypes {
 		if i > 0 && d.name == name {

@@ -92,7 +92,7 @@ func TestATopicThatIsNoTaskIsRefused(t *testing.T) {
 	assert.Contains(t, stderr, "have no texts that change")
 }
 
-// Columns of text of LeRobot and RLDS are the task, too.
+// Text columns in LeRobot and RLDS can be the task too.
 func TestAColumnIsTheTask(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	folder := inCases(t, "language-lost-without-a-word")

@@ -10,10 +10,10 @@ type Counters struct {
 	GlobalRead        Traffic
 	GlobalWrite       Traffic
 	Prefetched        uint64   // prefetched lines in global memory, 128 bytes each, each counted once
-	BankConflicts     uint64   // extra passes for accesses to shared memory
-	Atomics           uint64   // per thread, on global and shared memory
-	AtomicsOnOne      uint64   // the most on one address in global memory
-	AtomicAddress     uint64   // that address
+	BankConflicts     uint64   // extra passes over shared memory, because a warp's threads accessed different words in one bank
+	Atomics           uint64   // atomic operations by threads, on global and shared memory
+	AtomicsOnOne      uint64   // the most atomic operations on one address in global memory
+	AtomicAddress     uint64   // the address with AtomicsOnOne
 	Barriers          uint64   // barriers that a block completed
 	Branches          uint64   // branches by warps
 	DivergentBranches uint64   // branches that split a warp
@@ -22,8 +22,8 @@ type Counters struct {
 
 // Traffic is the traffic between warps and global memory.
 type Traffic struct {
-	Requests uint64 // instructions by warps
-	Bytes    uint64 // requested by threads
+	Requests uint64 // memory instructions by warps
+	Bytes    uint64 // bytes that threads requested
 	Sectors  uint64 // sectors, 32 bytes each, each counted once per request
 }
 

@@ -23,11 +23,11 @@ const (
 	UseAfterFree                          // an access to an allocation that was freed
 	Uninitialised                         // a read from memory that was never written
 	Race                                  // unordered accesses by two threads, at least one a write
-	DivergentBarrier                      // a barrier or vote that a warp's threads do not reach together, or with other members
+	DivergentBarrier                      // a barrier or vote that a warp's threads do not reach together, or with different members
 	Trap                                  // the kernel executed trap
-	Timeout                               // a block ran for more than MaxSteps steps
+	Timeout                               // a block ran for more than Config.MaxSteps instructions
 	Undefined                             // operands for which PTX leaves the result undefined
-	NeverWaited                           // a dependent launch has ended without a wait for the launch before it
+	NeverWaited                           // a launch that began early has ended without a wait for the launch before it
 )
 
 var faultNames = map[FaultKind]string{

@@ -197,12 +197,7 @@ func (s *Set) Format() string { return format }
 func (s *Set) Len() int { return len(s.episodes) }
 
 // Info returns the rate, the splits, the annotation texts as Tasks, the number of frames, and notes about wrong declarations.
-func (s *Set) Info() dataset.Info {
-	info := s.info
-	info.Tasks, info.Splits, info.Notes = slices.Clone(info.Tasks), slices.Clone(info.Splits), slices.Clone(info.Notes)
-	info.Attributes = maps.Clone(info.Attributes)
-	return info
-}
+func (s *Set) Info() dataset.Info { return s.info.Clone() }
 
 // Close ends reading. Close twice is fine. After it, the frames in episodes cannot be read.
 func (s *Set) Close() error {

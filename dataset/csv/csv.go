@@ -3,8 +3,6 @@ package csv
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
@@ -80,11 +78,7 @@ func Open(path string, opt dataset.Options) (*Set, error) {
 }
 
 // Info returns the chosen clock, and all clocks that Options.Clock may select.
-func (s *Set) Info() dataset.Info {
-	info := s.info
-	info.Clocks, info.Attributes, info.Notes = slices.Clone(info.Clocks), maps.Clone(info.Attributes), slices.Clone(info.Notes)
-	return info
-}
+func (s *Set) Info() dataset.Info { return s.info.Clone() }
 
 // read reads the file. If more lines are broken than whole, or with Options.Strict, the first broken one is a *dataset.FormatError.
 func (s *Set) read(ctx context.Context) (*dataset.Episode, error) {

@@ -76,7 +76,7 @@ func (r *reader) clock(ctx context.Context, f *parquet.File) error {
 	return r.setTimes(frames, stamps, typ)
 }
 
-// capturedOf returns a column of times in nanoseconds, nil if there is none that can be used.
+// capturedOf returns a column with times in nanoseconds; nil if it is missing or cannot be used.
 func (r *reader) capturedOf(ctx context.Context, name string) ([]int64, error) {
 	if !r.set.header.captures(name) {
 		return nil, nil

@@ -97,7 +97,8 @@ func (r *reader) values(ctx context.Context, name string) (*parquet.Values, erro
 	return v, nil
 }
 
-// passOver leaves out a column that cannot be read, unless that is refused. An error that is none of the file's is one.
+// passOver leaves out a column that cannot be read, unless Strict refuses it. It returns errors that do not come from the file's
+// content.
 func (r *reader) passOver(name string, err error) error {
 	bad, broken := dataset.AsBroken(err)
 	if r.first == nil {

@@ -229,8 +229,8 @@ func sizeIn(shape []int, names []string) (height, width int) {
 	return 0, 0
 }
 
-// namesOf flattens names, which come as a list, a list of lists, or an object of such. Those of an object with several members begin with the
-// member's key and a dot.
+// namesOf flattens names: a list, a list of lists, or an object with lists. If an object has several members, their names begin
+// with the member's key and a dot.
 func namesOf(raw json.RawMessage, prefix string, depth int) (names []string) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || depth > 5 {

@@ -1,7 +1,6 @@
 package lerobot
 
 import (
-	"maps"
 	"slices"
 	"sync"
 
@@ -67,12 +66,7 @@ func (s *Set) Name() string {
 func (s *Set) Format() string { return "lerobot" }
 
 // Info returns the declarations, the number of rows in the data, and notes about contradictions.
-func (s *Set) Info() dataset.Info {
-	info := s.info
-	info.Features, info.Tasks, info.Clocks = slices.Clone(info.Features), slices.Clone(info.Tasks), slices.Clone(info.Clocks)
-	info.Numbers, info.Splits, info.Attributes, info.Notes = slices.Clone(info.Numbers), slices.Clone(info.Splits), maps.Clone(info.Attributes), slices.Clone(info.Notes)
-	return info
-}
+func (s *Set) Info() dataset.Info { return s.info.Clone() }
 
 // Len returns the number of episodes in the data.
 func (s *Set) Len() int { return len(s.episodes) }

@@ -40,7 +40,8 @@ func (s *catalog) videoOf(number int64, key string) (name string, at video, why 
 	return name, at, ""
 }
 
-// countFrames finds out which number the first frame of each episode has in its file, where each row has a frame, and whether episodes overlap there.
+// countFrames computes the number of each episode's first frame in its file, if each row has a frame, and finds overlapping
+// episodes.
 func (s *catalog) countFrames() {
 	half := 0.5
 	if s.header.fps > 0 {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sort"
 	"strconv"
@@ -110,12 +109,7 @@ func (s *Set) Format() string { return "rlds" }
 func (s *Set) Len() int { return s.len }
 
 // Info returns the declarations, features and splits, and notes about contradictions: missing files, and counts that differ.
-func (s *Set) Info() dataset.Info {
-	info := s.info
-	info.Features, info.Splits, info.Notes = slices.Clone(info.Features), slices.Clone(info.Splits), slices.Clone(info.Notes)
-	info.Attributes = maps.Clone(info.Attributes)
-	return info
-}
+func (s *Set) Info() dataset.Info { return s.info.Clone() }
 
 // Damage returns notes about losses in broken record files; Info.Notes contains them too. Damage inside an episode is in the
 // episode's notes.

@@ -102,11 +102,7 @@ func Open(ctx context.Context, path string, opt dataset.Options) (*Set, error) {
 func (s *Set) Name() string { return nameOf(s.path) }
 
 // Info returns the declarations in metadata.yaml, and problems if they are wrong.
-func (s *Set) Info() dataset.Info {
-	info := s.info
-	info.Notes, info.Attributes = slices.Clone(info.Notes), maps.Clone(info.Attributes)
-	return info
-}
+func (s *Set) Info() dataset.Info { return s.info.Clone() }
 
 // Close closes the files. After it, the episode's media and clouds cannot be read.
 func (s *Set) Close() error {

@@ -3,7 +3,6 @@ package tum
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -178,11 +177,7 @@ func (s *Set) Name() string {
 }
 
 // Info returns problems with listed files that are missing.
-func (s *Set) Info() dataset.Info {
-	info := s.info
-	info.Notes = slices.Clone(info.Notes)
-	return info
-}
+func (s *Set) Info() dataset.Info { return s.info.Clone() }
 
 // episode reads the numbers in the episode. Its frames are read when they are needed.
 func (s *Set) episode(ctx context.Context) (*dataset.Episode, error) {

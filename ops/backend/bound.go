@@ -6,7 +6,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Bound lists a plan's tensors, which are checked before each run.
+// Bound lists a plan's tensors with their names in the operation's arguments. They are checked before each run, because
+// a closed tensor must not be used.
 type Bound struct {
 	op      string
 	names   []string

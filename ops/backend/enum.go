@@ -159,7 +159,8 @@ const (
 
 var launchNames = []string{"default", "dependent", "ready"}
 
-// String returns the name in lower case, for example "linear". The Parse functions read it. So do the String methods of the types below.
+// String returns the name in lower case, for example "linear". A Parse function in package ops reads it. The String
+// methods below do the same for their types.
 func (k Interp) String() string     { return nameOf(interpNames, int(k), "interpolation") }
 func (e Edge) String() string       { return nameOf(edgeNames, int(e), "edge") }
 func (q QuatOrder) String() string  { return nameOf(quatNames, int(q), "quaternion order") }
@@ -169,28 +170,28 @@ func (o AxisOrder) String() string  { return nameOf(axisNames, int(o), "order") 
 func (l LastBatch) String() string  { return nameOf(lastNames, int(l), "last") }
 func (m LaunchMode) String() string { return nameOf(launchNames, int(m), "launch") }
 
-// Valid reports whether k is an interpolation method that has a constant.
+// Valid reports whether k is one of the interpolation constants.
 func (k Interp) Valid() bool { return int(k) < len(interpNames) }
 
-// Valid reports whether e is an edge mode that has a constant.
+// Valid reports whether e is one of the edge constants.
 func (e Edge) Valid() bool { return int(e) < len(edgeNames) }
 
-// Valid reports whether q is a quaternion order that has a constant.
+// Valid reports whether q is one of the quaternion order constants.
 func (q QuatOrder) Valid() bool { return int(q) < len(quatNames) }
 
-// Valid reports whether m is a mode that has a constant.
+// Valid reports whether m is one of the voxel mode constants.
 func (m VoxelMode) Valid() bool { return int(m) < len(voxelModeNames) }
 
-// Valid reports whether r is a reduction that has a constant.
+// Valid reports whether r is one of the reduction constants.
 func (r Reduce) Valid() bool { return int(r) < len(reduceNames) }
 
-// Valid reports whether o is an axis order that has a constant.
+// Valid reports whether o is one of the axis order constants.
 func (o AxisOrder) Valid() bool { return int(o) < len(axisNames) }
 
-// Valid reports whether l is a mode for the last batch that has a constant.
+// Valid reports whether l is one of the last batch constants.
 func (l LastBatch) Valid() bool { return int(l) < len(lastNames) }
 
-// Valid reports whether m is a launch mode that has a constant.
+// Valid reports whether m is one of the launch mode constants.
 func (m LaunchMode) Valid() bool { return int(m) < len(launchNames) }
 
 // Names returns the names of all interpolation methods, in the order of the constants.
@@ -202,7 +203,7 @@ func (Edge) Names() []string { return edgeNames }
 // Names returns the names of all quaternion orders, in the order of the constants.
 func (QuatOrder) Names() []string { return quatNames }
 
-// Names returns the names of all modes, in the order of the constants.
+// Names returns the names of all voxel modes, in the order of the constants.
 func (VoxelMode) Names() []string { return voxelModeNames }
 
 // Names returns the names of all reductions, in the order of the constants.
@@ -211,7 +212,7 @@ func (Reduce) Names() []string { return reduceNames }
 // Names returns the names of all axis orders, in the order of the constants.
 func (AxisOrder) Names() []string { return axisNames }
 
-// Names returns the names of all modes for the last batch, in the order of the constants.
+// Names returns the names of all rules for the last batch, in the order of the constants.
 func (LastBatch) Names() []string { return lastNames }
 
 // Names returns the names of all launch modes, in the order of the constants.
@@ -238,8 +239,8 @@ func all[T ~uint8](names []string) []T {
 	return list
 }
 
-// Parse returns the value with a name from String. For an unknown name the error is an *ArgError that lists the valid
-// names.
+// Parse returns the value for a name, which is the reverse of String. If the name is unknown, the error is an *ArgError
+// that lists the valid names.
 func Parse[T interface {
 	~uint8
 	Names() []string

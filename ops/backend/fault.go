@@ -16,7 +16,7 @@ const (
 	FaultTargets
 )
 
-// The fault reasons.
+// The fault reasons. Example: FaultUnsorted in the class FaultTimes is a timestamp that is less than the one before it.
 const (
 	FaultSrcRows Fault = iota
 	FaultDstRows

@@ -29,7 +29,7 @@ type AttentionJob struct {
 	Dropout         Dropout        // on the probabilities, with the number ((b*Heads+h)*TQ+q)*TK+k
 }
 
-// AttentionBlock is the number of keys that share one maximum.
+// AttentionBlock is the number of keys that Attention handles at once. Their greatest score may update ref.
 const AttentionBlock = 32
 
 // AttentionBackwardJob is the gradient of Attention. With bfloat16, for each query q and key k, with s, a, E and f as

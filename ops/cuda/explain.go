@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/ops/backend"
 )
 
-// Launch is a kernel launch in a plan, with the numbers chosen for the job's shape.
+// Launch is a kernel launch in a plan. It has the kernel, the launch configuration, and the reasons for both.
 type Launch struct {
 	Kernel      string
 	Grid, Block [3]uint32

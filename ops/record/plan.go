@@ -31,7 +31,7 @@ type Argument struct {
 	Name    string `json:"name"`
 	Bytes   int64  `json:"bytes"`   // from the supplied address; may be 0
 	Written bool   `json:"written"` // if true, it shares no memory with other arguments
-	Align   int    `json:"align"`   // the lowest four bits of the address, which the plan requires
+	Align   int    `json:"align"`   // the required lowest four bits of the address
 }
 
 // Image is a kernel image from [ptx.Images].
@@ -42,7 +42,7 @@ type Image struct {
 	Bytes  int64  `json:"bytes"`
 }
 
-// The buffer kinds.
+// The kinds for Buffer.Kind.
 const (
 	// Memory is device memory, with an address that is a multiple of 256.
 	Memory = "memory"

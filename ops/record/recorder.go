@@ -66,7 +66,7 @@ func (r *Recorder) Plan(op string, tensors []Tensor, fn PlanFunc) (*Plan, error)
 	return r.plan(op, tensors, fn.job)
 }
 
-// PlanJob is like Plan for a job in package ops/backend.
+// PlanJob is like [Recorder.Plan] for a function that plans a job in package ops/backend.
 func (r *Recorder) PlanJob(op string, tensors []Tensor, fn JobFunc) (*Plan, error) {
 	return r.plan(op, tensors, func(*side) JobFunc { return fn })
 }
@@ -94,7 +94,7 @@ func (r *Recorder) Explain(tensors []Tensor, fn PlanFunc, fault uint64, read fun
 	return r.explain(tensors, fn.job(r.sides[0]), fault, read)
 }
 
-// ExplainJob is like Explain for a job in package ops/backend.
+// ExplainJob is like [Recorder.Explain] for a function that plans a job in package ops/backend.
 func (r *Recorder) ExplainJob(tensors []Tensor, fn JobFunc, fault uint64, read func(tensor int, at int64, dst []byte) error) error {
 	return r.explain(tensors, fn, fault, read)
 }
@@ -129,7 +129,7 @@ func (r *Recorder) Counts(tensors []Tensor, fn PlanFunc, state []byte) (ops.Voxe
 	return r.CountsJob(tensors, fn.job(r.sides[0]), state)
 }
 
-// CountsJob is like Counts for a job in package ops/backend.
+// CountsJob is like [Recorder.Counts] for a function that plans a job in package ops/backend.
 func (r *Recorder) CountsJob(tensors []Tensor, fn JobFunc, state []byte) (counts ops.VoxelCounts, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

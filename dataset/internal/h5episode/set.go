@@ -3,9 +3,7 @@ package h5episode
 import (
 	"context"
 	"errors"
-	"maps"
 	"math"
-	"slices"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/hdf5"
@@ -67,7 +65,8 @@ func (s *Set) Problem(code dataset.Code, subject string, detail dataset.Detail) 
 	s.About.Notes.Add(dataset.Note{Code: code, Subject: subject, Count: 1, Detail: detail})
 }
 
-// Broken notes an error of something that costs itself only, and returns one that is none of the file's.
+// Broken adds a note about an object that is broken and loses only itself. It returns errors that do not come from the file's
+// content.
 func (s *Set) Broken(where string, err error) error {
 	if ignorable(err) {
 		s.Problem(dataset.CodeUnreadable, where, dataset.Detail{Cause: err})
@@ -117,12 +116,7 @@ func (s *Set) Name() string { return dataset.BaseName(s.path) }
 func (s *Set) Format() string { return s.Kind }
 
 // Info returns the file's declarations, and notes about missing parts.
-func (s *Set) Info() dataset.Info {
-	info := s.About
-	info.Tasks, info.Splits, info.Notes = slices.Clone(info.Tasks), slices.Clone(info.Splits), slices.Clone(info.Notes)
-	info.Attributes = maps.Clone(info.Attributes)
-	return info
-}
+func (s *Set) Info() dataset.Info { return s.About.Clone() }
 
 // Len returns the number of episodes.
 func (s *Set) Len() int { return len(s.Parts) }

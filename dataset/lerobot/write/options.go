@@ -78,7 +78,7 @@ type TextFeature struct {
 	Rows            []string
 }
 
-// check returns a *dataset.OptionError unless the options can be, and sets LeRobot's own where there are none.
+// check returns a *dataset.OptionError if an option is invalid, and sets LeRobot's defaults.
 func (opt *Options) check() error {
 	bad := func(arg string, got any, want string) error {
 		return &dataset.OptionError{Arg: arg, Got: fmt.Sprint(got), Want: want}
@@ -125,7 +125,7 @@ func (opt *Options) check() error {
 // reserved are the names that LeRobot uses for columns or adds to a row itself.
 var reserved = slices.Concat([]string{"task"}, layout.Language, layout.Standard)
 
-// maxName is how long a name may be, bytes: a video's is that of a folder.
+// maxName is the longest name, bytes, because a video's name is also a folder's.
 const maxName = 200
 
 // featureName returns the name that a stream has in the dataset. LeRobot refuses names with a slash and puts a dot where other formats have

@@ -27,7 +27,7 @@ func (l *taskList) numbersOf(tasks []string) []int {
 	return list
 }
 
-// add adds those of an episode's tasks that are new.
+// add adds an episode's new tasks.
 func (l *taskList) add(tasks []string) {
 	for i, n := range l.numbersOf(tasks) {
 		if n >= len(l.texts) {

@@ -61,7 +61,7 @@ type Dataset interface {
 	Len() int // episodes
 	// Info returns the declared pixel format of a feature.
 	Info(feature string) Info
-	// Stats returns the statistics of an episode's video, and false if there are none that can be true.
+	// Stats returns the statistics of an episode's video, and false if they are missing or implausible.
 	Stats(ctx context.Context, feature string, episode int64) (Stats, bool)
 	// Levels returns the levels of all frames of a feature, and false if the dataset has none.
 	Levels(ctx context.Context, feature string) (Levels, bool)
