@@ -20,7 +20,6 @@ import (
 	"github.com/robocache/robocache/dataset/lerobot"
 	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
 	"github.com/robocache/robocache/internal/test/settest"
-	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -384,7 +383,6 @@ func TestTheSameEpisodesGiveTheSameBytes(t *testing.T) {
 
 // TestAFileThatIsFullBeginsTheNext has LeRobot's rule: the next begins where this one would reach the limit.
 func TestAFileThatIsFullBeginsTheNext(t *testing.T) {
-	thorough.SkipRace(t, thorough.OneRoutine)
 	ctx := context.Background()
 	w, path := created(t, Options{})
 	w.limit = 4000
