@@ -14,6 +14,7 @@ import (
 
 // bundle lays out a bundle as gpu_bundle.sh does, with shell scripts in place of test binaries.
 func bundle(t *testing.T, packages map[string]string) string {
+	filetest.NeedPrograms(t, "bash", "sed", "awk", "grep", "find")
 	dir := t.TempDir()
 	script := filetest.Read(t, "scripts/gpu_run.sh")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "run.sh"), script, 0o755))

@@ -122,6 +122,9 @@ func TestDocumentsDoWhatTheySay(t *testing.T) {
 				case "program":
 					cmd = exec.Command(programOf(t, p.text))
 				case "commands":
+					if strings.Contains(p.text, "grep ") {
+						filetest.NeedPrograms(t, "grep")
+					}
 					cmd = exec.Command("sh", "-ec", p.text)
 				}
 				cmd.Dir = where

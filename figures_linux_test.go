@@ -15,6 +15,7 @@ import (
 
 // figures runs figures.sh with scripts in place of robocache and python, into a folder.
 func figures(t *testing.T, robocache, python, to string, args ...string) (string, int) {
+	filetest.NeedPrograms(t, "bash")
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "robocache"), []byte("#!/bin/sh\n"+robocache), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "python"), []byte("#!/bin/sh\n"+python), 0o755))

@@ -9,10 +9,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/filetest"
 )
 
 // profile runs profile.sh with scripts in place of robocache and ncu.
 func profile(t *testing.T, robocache, ncu string, args ...string) (string, int) {
+	filetest.NeedPrograms(t, "bash", "awk", "sed", "grep")
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "robocache"), []byte("#!/bin/sh\n"+robocache), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "ncu"), []byte("#!/bin/sh\n"+ncu), 0o755))

@@ -198,7 +198,7 @@ func TestWhatCannotBeDoneIsSaid(t *testing.T) {
 		want []string
 	}{
 		{e, align.Plan{}, new(*align.PlanError), []string{"rate: got 0"}},
-		{e, take("b"), new(*clocks.MissingError), []string{`no stream "b"`, "here are a, back, seconds"}},
+		{e, take("b"), new(*clocks.MissingError), []string{`no stream "b"`, "here are a, back, broken and 1 more"}},
 		{e, take("secnds"), new(*clocks.MissingError), []string{"did you mean seconds?"}},
 		{e, columns, new(*align.StreamError), []string{`stream a: got column "w"`, "one of v"}},
 		{e, take("back"), new(*align.StreamError), []string{"stream back", "backwards", "sample 1"}},

@@ -72,7 +72,7 @@ func (p *Plan) checkLoading(names map[string]bool) error {
 			return bad(key, fmt.Sprintf("%v to %v, %.4g ticks of %g Hz", w.From, w.To, hi-lo+1, p.Rate), fmt.Sprintf("at most %d, none more than %d from the anchor", maxWindow, clocks.MaxTargets))
 		}
 		if len(names) > 0 && !names[name] {
-			return bad(key, fmt.Sprintf("%q", name), "a stream of the plan: "+oneOf(sortedKeys(names)))
+			return bad(key, fmt.Sprintf("%q", name), "a stream of the plan: "+text.Closest(name, sortedKeys(names)))
 		}
 	}
 	if err := named("padding", p.Padding, Paddings); err != nil {

@@ -30,7 +30,7 @@ func (j *job) makeClock() error {
 	return err
 }
 
-// makeTargets writes out the clock, if there is room for what comes of it.
+// makeTargets writes the clock's targets, if the memory holds the result.
 func (j *job) makeTargets() error {
 	if j.plan.Targets != nil {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/robocache/robocache/internal/planorigin"
 )
 
-// said reports whether a plan that was read from a file has a key of a stream, even if its value is zero.
+// said reports whether the plan file has a key for a stream, even if its value is zero.
 func (p *Plan) said(stream int, key string) bool {
 	if p.origin == nil {
 		return false

@@ -25,7 +25,7 @@ func (p *Preparer) Prepare(e *dataset.Episode) (*prepared.Recording, error) {
 		o := j.options(t)
 		o.DType = 0
 		out.Streams = append(out.Streams, prepared.Stream{Stream: *t.stream, From: t.from, Normalise: t.how.Normalise, DType: t.how.DType, Offset: t.how.Offset, Options: o,
-			OnChange: t.onChange, Stray: t.strays, Late: t.sorting.late, Timeless: t.sorting.lost})
+			OnChange: t.onChange, Stray: t.strays})
 	}
 	return out, nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/internal/cover"
 )
 
-// beside returns the streams of the recording that are not taken and have sorted timestamps.
+// beside returns the recorded streams that the plan does not take and that have sorted timestamps.
 func (j *job) beside(e *dataset.Episode) (list []clocks.Source) {
 	for i := range e.Streams {
 		s := &e.Streams[i]

@@ -47,7 +47,7 @@ func (c *Conversion) arrange(e *dataset.Episode) (*arranged, error) {
 		clock = own.Streams[0].Times.DType()
 	}
 	named := len(a.plan.Streams) > 0
-	var keep []int // of the plan's streams: cameras that nobody asked for are none
+	var keep []int // of the plan's streams, without cameras that are not selected
 	for k := range a.plan.Streams {
 		if s := &a.plan.Streams[k]; e.MediaStream(fromOf(s)) == nil || c.wantsMedia(fromOf(s)) {
 			keep = append(keep, k)
@@ -164,7 +164,7 @@ func Unwritten(shards []*Report, opt Options) (names []string) {
 	return names
 }
 
-// isMedia reports whether a name is that of a media stream.
+// isMedia reports whether a media stream has a name.
 func (r *Report) isMedia(name string) bool {
 	return slices.ContainsFunc(r.Streams, func(a StreamAccount) bool { return a.Name == name && a.Kind == mediaKind })
 }

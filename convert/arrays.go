@@ -115,7 +115,7 @@ func (w *arraysWriter) write(e *Episode) error {
 	return nil
 }
 
-// say writes a text unless it is empty: in npz as an array.
+// say writes a text unless it is empty; in npz it is an array.
 func (w *arraysWriter) say(name, text string) error {
 	text = strings.TrimRight(strings.ToValidUTF8(text, "\uFFFD"), "\x00")
 	if text == "" {

@@ -65,8 +65,8 @@ func open(ctx context.Context, paths []string, opt dataset.Options) (list []inpu
 	return list, nil
 }
 
-// known returns an *OptionError if media are asked for that no episode has. Inputs that declare cameras are not read, and others as far as
-// it takes to find all: all of them where a name is wrong.
+// known returns an *OptionError if a selected media stream exists in no episode. Inputs that declare cameras are not read. Other
+// inputs are read until all names are found, so completely if a name is wrong.
 func known(ctx context.Context, list []input, media []string) error {
 	names := map[string]bool{"": true}
 	lacking := func() int { return slices.IndexFunc(media, func(name string) bool { return !names[name] }) }

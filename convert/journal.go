@@ -137,7 +137,7 @@ type journal struct {
 	keep func()
 }
 
-// add writes that a piece is done. What is lost of it, because the machine stopped, costs the piece's being made again.
+// add records that a piece is finished. If the record is lost because the machine stopped, the piece is made again.
 func (j *journal) add(n *entry) error {
 	if j.f == nil {
 		return nil

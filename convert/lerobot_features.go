@@ -29,8 +29,9 @@ func (e *ExtraStreamError) Error() string {
 // Unwrap returns dataset.ErrMissing.
 func (e *ExtraStreamError) Unwrap() error { return dataset.ErrMissing }
 
-// compare finds the streams that an episode has beyond the first, and those that it lacks. If an episode lost a stream, that episode is
-// dropped, be it this one or an earlier one. A stream that the first never had is left out if LeRobotOptions.Extra is "drop".
+// compare finds the streams that an episode has in addition to the first, and the ones that it lacks. The episode that lost a
+// stream is dropped, either this one or an earlier one. If LeRobotOptions.Extra is "drop", a stream that the first episode never
+// had is left out.
 func (l *leRobotWriter) compare(e *Episode, own *dataset.Episode, names map[string]string, kept *Kept) error {
 	if l.has == nil {
 		return nil
@@ -82,8 +83,8 @@ func (l *leRobotWriter) compare(e *Episode, own *dataset.Episode, names map[stri
 	return nil
 }
 
-// spoiled returns a *SpoiledError of the written episodes that lost a stream of this episode: a found stream that the first episode lacks,
-// or a stream that is left out because its numbers are not finite, if those of this episode are finite.
+// spoiled returns a *SpoiledError about the written episodes that lost a stream, because this episode has it: a stream that the
+// first episode lacks, or a stream that is left out because its numbers are not finite, if they are finite here.
 func (l *leRobotWriter) spoiled(e *Episode, found []string) error {
 	for name := range l.left {
 		if _, lost := e.Lost[name]; !lost && e.Stream(name) != nil {

@@ -15,8 +15,8 @@ func isAnnotation(s *dataset.Stream) bool {
 	return strings.HasPrefix(s.Name, annotation) && s.AllInteger()
 }
 
-// annotated returns the tasks of all inputs, each once, if one of them has columns of their numbers: the dataset has all of them in this
-// order then, so that those of the first input keep their numbers.
+// annotated returns the tasks of all inputs, each once, if an input has annotation columns with task numbers. The dataset then
+// lists them in this order, so the first input's numbers stay valid.
 func (l *leRobotWriter) annotated() (list []string) {
 	there := false
 	for _, in := range l.piece.Inputs {
@@ -35,7 +35,7 @@ func (l *leRobotWriter) annotated() (list []string) {
 	return list
 }
 
-// renumbered gives a column of tasks of an input the numbers that these have in the dataset. What is no number of a task stays as it is.
+// renumbered converts an input's task numbers to the numbers in the new dataset. Values that are not task numbers stay.
 func (l *leRobotWriter) renumbered(s dataset.Stream, tasks []string) (dataset.Stream, error) {
 	all := l.annotated()
 	if len(tasks) <= len(all) && slices.Equal(tasks, all[:len(tasks)]) {

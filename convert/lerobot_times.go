@@ -9,7 +9,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// captureTime is the column of when a row was recorded; captureTime.CAMERA is that of the frame that a camera's row shows.
+// captureTime is the column with the recorded times of the rows. captureTime.CAMERA has the recorded times of a camera's frames.
 const captureTime = "capture_time"
 
 // isCapture reports whether a column of a dataset is one of these.
@@ -66,8 +66,8 @@ func (l *leRobotWriter) captures(e *Episode, own *dataset.Episode, names map[str
 	})
 }
 
-// captured returns the columns of times of an episode: its own where it has them, else those of its frames or rows. What it has besides is
-// left out.
+// captured returns an episode's time columns: its own if it has them, otherwise the times of its frames or rows. Other time columns
+// are left out.
 func (l *leRobotWriter) captured(e *Episode, names map[string]string, recorded map[string][]int64, kept *Kept) map[string][]int64 {
 	list := map[string][]int64{}
 	for _, column := range l.capture {

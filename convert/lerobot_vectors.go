@@ -5,10 +5,12 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	nearest "github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/tensor"
 )
 
-// joined returns stream names, some of which a flag split at their commas. A name of the episode wins over its parts.
+// joined returns stream names after a flag split them at commas. If the episode has a name with a comma, that name wins over its
+// parts.
 func joined(list []string, e *Episode) (names []string) {
 	for len(list) > 0 {
 		n := 1
@@ -52,7 +54,7 @@ func beside(e *Episode, name string, parts []string) (s dataset.Stream, err erro
 				return s, fmt.Errorf("%s: its stream %s was left out: %w", name, part, &dataset.NoteError{Note: why})
 			}
 			return s, &dataset.FormatError{Format: "convert", Offset: -1, Kind: dataset.ErrNotFound, Msg: name, Got: fmt.Sprintf("no stream %q", part),
-				Want: "one of " + fmt.Sprint(e.Names())}
+				Want: "one of " + nearest.Closest(part, e.Names())}
 		}
 		if from[i].Values.DType() == tensor.F64 {
 			dtype = tensor.F64

@@ -17,11 +17,13 @@ import (
 	"github.com/robocache/robocache/dataset"
 	lerobotwrite "github.com/robocache/robocache/dataset/lerobot/write"
 	"github.com/robocache/robocache/internal/test/settest"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
 // TestShardsJoinedAreTheBytesOfOne converts in three shards, joins them, and has what a conversion in one has: tables, videos and statistics.
 func TestShardsJoinedAreTheBytesOfOne(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	list := []*dataset.Episode{}
 	for i := range 7 {
 		list = append(list, recorded(t, i+1, 20+i, false))

@@ -128,7 +128,7 @@ func (w *work) attempt(ctx context.Context, broken map[int]error) (*entry, error
 	return p.n, p.commit(ctx)
 }
 
-// make makes the pieces that there are not yet.
+// make makes the missing pieces.
 func (w *work) make(ctx context.Context, j *journal) error {
 	done := make([]*entry, w.pieces())
 	for i := range w.entries {

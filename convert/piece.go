@@ -16,7 +16,7 @@ import (
 type piece struct {
 	*work
 	n      *entry
-	writer Writer // nil before the first episode that there is
+	writer Writer // nil before the first episode
 }
 
 // add writes an episode, or notes why not.

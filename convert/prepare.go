@@ -62,7 +62,8 @@ func (c *Conversion) filtered(r *ready, splits []string) bool {
 	return r.about.Filtered != dataset.NoField
 }
 
-// unread is an episode that cannot be had: it costs itself, unless the conversion is strict, or the reason is no matter of this episode.
+// unread handles an episode that cannot be read. It is skipped, unless the conversion is strict or the error does not concern this
+// episode.
 func (c *Conversion) unread(ctx context.Context, r ready, err error) ready {
 	if ctx.Err() != nil {
 		err = ctx.Err()
@@ -143,7 +144,7 @@ func (c *Conversion) byPlan(ctx context.Context, r *ready) error {
 	if err := c.trim(r, got); err != nil {
 		return err
 	}
-	r.notes = slices.DeleteFunc(slices.Clone(got.Report.Notes), func(n dataset.Note) bool { // those that are losses already
+	r.notes = slices.DeleteFunc(slices.Clone(got.Report.Notes), func(n dataset.Note) bool { // already among the losses
 		return slices.ContainsFunc(r.losses, func(o dataset.Note) bool { return o.String() == n.String() })
 	})
 	own := *r.e.Recorded

@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// ready is an episode that was read and aligned, or why there is none.
+// ready is an episode that was read and aligned, or the reason why it was not.
 type ready struct {
 	e        *Episode
 	about    EpisodeReport
@@ -78,7 +78,7 @@ func (r *ready) untaken(taken map[string]bool, left dataset.Notes, c *Conversion
 	}
 }
 
-// unknown adds a note for each camera that was asked for and is not there.
+// unknown adds a note for each selected camera that is missing.
 func (r *ready) unknown(c *Conversion) {
 	for _, name := range c.opt.Media {
 		if name != "" && r.e.Recorded.MediaStream(name) == nil {
@@ -87,7 +87,8 @@ func (r *ready) unknown(c *Conversion) {
 	}
 }
 
-// withoutLast drops the last sample of streams that have one more than the others, and their times before it: what was observed after the last step.
+// withoutLast drops the last sample in streams that have one more than the others, together with its time. It is the observation
+// after the last step.
 func (r *ready) withoutLast(e *dataset.Episode) (err error) {
 	var rows []int64
 	for i := range e.Streams {

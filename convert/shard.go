@@ -82,7 +82,7 @@ func (w *work) resume(ctx context.Context) (*Report, error) {
 		return nil, err
 	}
 	same := before != nil && before.head == text(w.report.Head)
-	if !same && !w.own { // which reads something of every shard that there is
+	if !same && !w.own { // it reads a part of every existing shard
 		if err := w.foreign(w.report.Head); err != nil {
 			return nil, err
 		}

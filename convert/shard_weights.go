@@ -35,8 +35,8 @@ func weights(list []input) []float64 {
 	return all
 }
 
-// runs returns where each of so many shards begins, and where the last ends: an episode is in the shard that its middle falls into when the
-// sum of the weights is cut into equal parts.
+// runs returns the first episode of each shard, and the end of the last. The weights are cut into equal parts, and an episode
+// belongs to the shard that contains its middle.
 func runs(weights []float64, shards int) []int {
 	total := 0.0
 	for _, w := range weights {

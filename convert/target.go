@@ -90,7 +90,7 @@ type Episode struct {
 	// Aligned also has the validity and age of each value, in the order of Streams; nil without a plan.
 	Aligned *align.Resampled
 
-	renamed map[string]string // recorded names of streams and media, by the names that a plan gives them; without those that keep theirs
+	renamed map[string]string // recorded names of streams and media by their names in the plan; without names that did not change
 	// Lost has the reasons why recorded streams and cameras are missing from Streams and Media, by their names. The empty name has
 	// the losses in a damaged recording. Lost is never nil.
 	Lost map[string]dataset.Note

@@ -8,7 +8,7 @@ import (
 	lerobotwrite "github.com/robocache/robocache/dataset/lerobot/write"
 )
 
-// leaveAttributes notes what a file says of an episode that a format has no place for, but for the texts of the steps if held is true.
+// leaveAttributes adds notes about attributes that a format cannot hold. If held is true, it can hold the texts that change.
 func (k *Kept) leaveAttributes(e *Episode, format string, held bool) {
 	for _, name := range slices.Sorted(maps.Keys(e.Attributes.Other)) {
 		text := slices.ContainsFunc(e.Texts, func(t dataset.TextStream) bool { return t.Name == name })
@@ -28,7 +28,8 @@ func (k *Kept) leaveTexts(e *Episode, format string) {
 	}
 }
 
-// texts sets the task of each row if it changes, and the features of strings: those of the first episode. An episode without one of them has empty texts.
+// texts sets the task of each row if it changes, and the string features, which the first episode defines. An episode without one
+// of them has empty texts.
 func (l *leRobotWriter) texts(e *Episode, b *lerobotwrite.EpisodeOptions) {
 	rows := func(at func(time int64) string) []string {
 		list := make([]string, len(e.Times))

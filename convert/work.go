@@ -65,7 +65,7 @@ func (w *work) hash(ctx context.Context, n *entry) error {
 	return hash(ctx, w.path(&n.Report), &n.Report)
 }
 
-// tell reports the progress of the shard.
+// tell reports the shard's progress.
 func (w *work) tell(n *entry, before bool) {
 	w.progress.Done += len(n.Report.Episodes)
 	if before {
@@ -100,8 +100,8 @@ func (w *work) giveUp() error {
 	return w.remove(w.journal)
 }
 
-// there returns an error if a piece is gone, or the journal is another: a program that began to make the same shard meanwhile has removed
-// what it did not find in its journal.
+// there returns an error if a piece is missing or the journal was replaced. That happens if another program began to make the same
+// shard, because it removes files that its journal lacks.
 func (w *work) there(j *journal) error {
 	if j.f != nil {
 		now, err := fault.Stat(w.journal)

@@ -17,15 +17,15 @@ func (g *LaunchConfig) isDefault() bool {
 	return g.Cluster == [3]uint32{} && !g.Dependent && !g.Cooperative && g.Priority == 0
 }
 
-// DependentLaunch reports whether launches can be [LaunchConfig.Dependent]: the device is sm_90 or newer and the driver
-// has the function.
+// DependentLaunch reports whether [LaunchConfig.Dependent] works: the device must be sm_90 or newer, and the driver must have the
+// function.
 func (dev *Device) DependentLaunch() bool {
 	major, _ := dev.ComputeCapability()
 	return major >= 9 && dev.drv.has(fnLaunchKernelEx)
 }
 
-// checkAttributes refuses what the driver or the device cannot do, and a cluster that does not fit the grid. The configuration's zeros
-// are ones by now, those of an absent cluster apart.
+// checkAttributes returns an error if the driver or the device lacks a requested feature, or if the cluster does not fit the
+// grid. Zeros in the configuration have become ones before, except in an absent cluster.
 func (k *Kernel) checkAttributes(cfg *LaunchConfig) error {
 	if cfg.isDefault() {
 		return nil

@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// The synchronous copies run on a stream of their own and return when the bytes have arrived. They do not wait
-// for work queued on other streams: synchronise that first.
+// The synchronous copies run on their own stream and return when the bytes have arrived. They do not wait for work on other
+// streams: synchronise that first.
 //
-// Each begins nothing if ctx has ended, and returns ctx's error if it ends before the work does. A copy of the host's memory
-// then has stopped, with a part of the bytes copied; what the device does alone goes on.
+// If ctx has ended, a copy does not begin. If ctx ends during a copy, the copy returns its error. A copy from or to host memory
+// has then stopped and has copied a part of the bytes. Work on the device alone continues.
 
 // copyPart is how many bytes of the host's memory are copied at a time where ctx may end: some milliseconds.
 const copyPart = 64 << 20
@@ -93,8 +93,8 @@ func (c *Context) callAndWait(op string, fn func(f *frame, h uintptr) (slot, Cod
 	return c.dev.check(fnStreamSynchronize, done)
 }
 
-// arrived waits for the inner stream. A wait that fails is tried once more, so that what the copy refers to is not taken back
-// under it for an error that passes; the first error is the one that counts.
+// arrived waits for the inner stream. If a wait fails, it tries once more, so that a temporary error does not release memory that
+// the copy still uses. It returns the first error.
 func (c *Context) arrived(f *frame, h uintptr) Code {
 	code := c.free(fnStreamSynchronize, f, h)
 	if code != Success && !code.sticky() {
@@ -139,18 +139,6 @@ func (s *Stream) hostCopy(op string, fn slot, m *HostMem, off, n int64, write bo
 	return s.do(op, fn, func(f *frame, h uintptr) Code { return call(f, h, host) })
 }
 
-// do runs one call with the stream's handle.
-func (s *Stream) do(op string, fn slot, call func(f *frame, h uintptr) Code) error {
-	h, err := s.begin(op)
-	if err != nil {
-		return err
-	}
-	defer s.end()
-	f := getFrame()
-	defer f.put()
-	return s.ctx.dev.check(fn, call(f, h))
-}
-
 // CopyDevice queues a copy of n bytes on the device. The ranges must not overlap.
 func (s *Stream) CopyDevice(dst, src DevicePtr, n int64) error {
 	if err := count("CopyDevice", n); err != nil || n == 0 {
@@ -188,12 +176,13 @@ func count(op string, n int64) error {
 	return nil
 }
 
-// Plane is one side of a two-dimensional copy: rows Pitch bytes apart, on the device, or in pinned memory if Host is set.
+// Plane is the source or the destination of a two-dimensional copy. It is in pinned memory if Host is set, else on the device.
+// Its rows are Pitch bytes apart.
 type Plane struct {
 	Device DevicePtr
 	Host   *HostMem
-	Offset int64 // bytes into Host
-	Pitch  int64 // bytes from one row to the next, at least the width
+	Offset int64 // the first byte in Host
+	Pitch  int64 // from one row to the next in bytes, at least the width
 }
 
 // Copy2D queues a copy of height rows of width bytes. The rules are those of the other asynchronous copies.

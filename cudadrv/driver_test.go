@@ -49,10 +49,6 @@ func TestStructLayouts(t *testing.T) {
 	assert.EqualValues(t, 8, at["value"])
 	_, at = offsets(extended{})
 	assert.EqualValues(t, 56, at["attrs"])
-	size, _ = offsets(TensorMap{})
-	assert.EqualValues(t, 128, size)
-	_, at = offsets(tensorArgs{})
-	assert.EqualValues(t, []uintptr{0, 192, 232, 264, 284}, []uintptr{at["room"], at["sizes"], at["strides"], at["box"], at["steps"]})
 	assert.EqualValues(t, 8, reflect.TypeFor[uintptr]().Size())
 }
 

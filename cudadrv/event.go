@@ -4,24 +4,21 @@ import (
 	"context"
 	"encoding/binary"
 	"math"
-	"sync"
 	"time"
 )
 
-// Event is a point in a stream's work: it orders streams, is waited for, and tells the time.
+// Event marks a point in a stream's work. Other streams and the host can wait for it, and two events measure the time between
+// them.
 type Event struct {
-	child
-	mu     sync.RWMutex // held for reading while a driver call uses h
-	h      uintptr
-	closed bool
+	handle
 }
 
-// EventOptions are an event's options.
+// EventOptions are the options of an event.
 type EventOptions struct {
-	NoTiming bool // cheaper; Elapsed is an error
+	NoTiming bool // makes the event cheaper; Elapsed is then an error
 }
 
-// NewEvent makes an event. Until it is recorded it counts as done.
+// NewEvent makes an event. Before its first Record it counts as done.
 func (c *Context) NewEvent(o EventOptions) (*Event, error) {
 	if err := c.enter("NewEvent"); err != nil {
 		return nil, err
@@ -36,80 +33,32 @@ func (c *Context) NewEvent(o EventOptions) (*Event, error) {
 	if err := c.dev.check(fnEventCreate, c.bound(fnEventCreate, f, f.outAddr(0), flags)); err != nil {
 		return nil, err
 	}
-	e := &Event{h: uintptr(f.out[0])}
-	e.child = c.adopt(kindEvent, 0)
-	return e, nil
+	return &Event{handle{child: c.adopt(kindEvent, 0), h: uintptr(f.out[0])}}, nil
 }
 
 func (e *Event) begin(op string) (uintptr, error) {
 	if e == nil {
 		return 0, &ValueError{Op: op, What: "the event", Kind: ErrMissing, Got: "nil", Want: "an event"}
 	}
-	e.mu.RLock()
-	if e.closed {
-		e.mu.RUnlock()
-		return 0, &ClosedError{Op: op, What: "event"}
-	}
-	if err := e.ctx.dev.Lost(); err != nil {
-		e.mu.RUnlock()
-		return 0, err
-	}
-	return e.h, nil
+	return e.handle.begin(op)
 }
 
-func (e *Event) end() { e.mu.RUnlock() }
+// Close destroys the event. Streams that already wait for it still do. A second Close does nothing.
+func (e *Event) Close() error { return e.destroy(fnEventDestroy, e.ctx.free) }
 
-// Close destroys the event. Streams that were told to wait for it still do. Closing twice is fine.
-func (e *Event) Close() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
-		return nil
-	}
-	e.closed = true
-	defer e.drop()
-	c := e.ctx
-	if c.dev.Lost() != nil {
-		return nil
-	}
-	f := getFrame()
-	defer f.put()
-	return c.dev.check(fnEventDestroy, c.free(fnEventDestroy, f, e.h))
-}
+// Query reports whether the work before the latest Record is done.
+func (e *Event) Query() (bool, error) { return e.query(fnEventQuery) }
 
-// Query reports whether the work recorded last is done.
-func (e *Event) Query() (bool, error) {
-	h, err := e.begin("Query")
-	if err != nil {
-		return false, err
-	}
-	defer e.end()
-	f := getFrame()
-	defer f.put()
-	code := e.ctx.free(fnEventQuery, f, h)
-	if code == ErrNotReady {
-		return false, nil
-	}
-	return code == Success, e.ctx.dev.check(fnEventQuery, code)
-}
-
-// Synchronize waits for the work recorded last; see [Stream.Synchronize] for how.
+// Synchronize waits for the work before the latest Record. See [Stream.Synchronize] for the kinds of wait.
 func (e *Event) Synchronize(ctx context.Context) error {
 	if cancellable(ctx) {
 		return e.ctx.dev.poller.wait(ctx, e)
 	}
-	h, err := e.begin("Synchronize")
-	if err != nil {
-		return err
-	}
-	defer e.end()
-	f := getFrame()
-	defer f.put()
-	return e.ctx.dev.check(fnEventSynchronize, e.ctx.free(fnEventSynchronize, f, h))
+	return e.do("Synchronize", fnEventSynchronize, func(f *frame, h uintptr) Code { return e.ctx.free(fnEventSynchronize, f, h) })
 }
 
-// Elapsed is the time on the device from since to e. Both must be recorded and done (ErrNotReady, ErrInvalidHandle).
-// The driver's resolution is about half a microsecond.
+// Elapsed returns the device time from since to e. If an event is not done, the error is ErrNotReady; if it was never recorded,
+// ErrInvalidHandle. The driver's resolution is about half a microsecond.
 func (e *Event) Elapsed(since *Event) (time.Duration, error) {
 	h, err := e.begin("Elapsed")
 	if err != nil {

@@ -2,7 +2,6 @@ package cudadrv
 
 import (
 	"encoding/binary"
-	"fmt"
 )
 
 // launch is cuLaunchKernel.
@@ -61,29 +60,6 @@ func (k *fake) extended(name string, a []uintptr) Code {
 		}
 		delete(k.pinned, a[0])
 		return Success
-	case "cuTensorMapEncodeTiled":
-		if a[0]%64 != 0 {
-			return ErrInvalidValue
-		}
-		n := int(a[2])
-		text := fmt.Sprint(a[1], a[3], words64(a[4], n), words64(a[5], n-1), words32(a[6], n), words32(a[7], n), a[8:12])
-		copy(View(a[0], 128), make([]byte, 128))
-		copy(View(a[0], 128), text)
-		return Success
 	}
 	return k.graph(name, a)
-}
-
-func words64(at uintptr, n int) (w []uint64) {
-	for i := range n {
-		w = append(w, binary.LittleEndian.Uint64(View(at+uintptr(8*i), 8)))
-	}
-	return w
-}
-
-func words32(at uintptr, n int) (w []uint32) {
-	for i := range n {
-		w = append(w, binary.LittleEndian.Uint32(View(at+uintptr(4*i), 4)))
-	}
-	return w
 }

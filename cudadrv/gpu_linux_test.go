@@ -77,41 +77,6 @@ func TestGPULostDevice(t *testing.T) {
 	}
 }
 
-// A box may reach outside of the tensor on every side. Its first coordinate is a multiple of 16 bytes: the device is lost on
-// another, which is tried last.
-func TestGPUTensorMapCopiesABox(t *testing.T) {
-	r := newRig90(t, kernels90)
-	if !child(t) {
-		return
-	}
-	const columns, rows = 100, 50
-	m := r.malloc(4*columns*rows + 512)
-	require.NoError(t, r.c.CopyToDevice(context.Background(), m.Ptr(), words(columns*rows, func(i int) uint32 { return uint32(i) })))
-	tiles, err := r.c.EncodeTensorMap(cudadrv.TensorTile{Type: cudadrv.TensorUint32, Address: m.Ptr(), Sizes: []int64{columns, rows},
-		Strides: []int64{4 * columns}, Box: []int{16, 8}})
-	require.NoError(t, err)
-	out := m.Ptr() + 4*columns*rows
-	l := r.bind("box", config(1, 128), tiles, out, int32(0), int32(0))
-	for _, at := range [][2]int32{{0, 0}, {8, 3}, {84, 42}, {96, 47}, {-8, -3}} {
-		require.NoError(t, errors.Join(l.SetInt32(2, at[0]), l.SetInt32(3, at[1]), l.Run(r.s)))
-		want := words(128, func(i int) uint32 {
-			x, y := at[0]+int32(i%16), at[1]+int32(i/16)
-			if x < 0 || y < 0 || x >= columns || y >= rows {
-				return 0
-			}
-			return uint32(y*columns + x)
-		})
-		require.NoError(t, r.s.Synchronize(context.Background()), "at %v", at)
-		require.Equal(t, want, r.read(out, 512), "at %v", at)
-		t.Logf("right at %v", at)
-	}
-	require.NoError(t, errors.Join(l.SetInt32(2, 7), l.Run(r.s)))
-	err = r.s.Synchronize(context.Background())
-	var lost *cudadrv.LostError
-	require.ErrorAs(t, err, &lost, "28 bytes into a row")
-	assert.Equal(t, "CUDA_ERROR_ILLEGAL_INSTRUCTION", lost.First.Name)
-}
-
 // action is what the system holds for a signal.
 type action struct{ handler, flags uint64 }
 

@@ -48,7 +48,7 @@ func (r *rig) bind(name string, cfg cudadrv.LaunchConfig, args ...any) *cudadrv.
 	require.NoError(r.t, err)
 	if _, known := k.Params(); !known {
 		sizes := map[string][]int{"null": {}, "wild": {}, "spin": {8}, "vector_add": {8, 8, 8, 4}, "shared": {8, 4}, "mixed": {8, 1, 2, 4, 4, 8, 8, 12},
-			"chain": {8, 8, 8, 4, 4, 8}, "clusters": {8}, "meet": {8, 8}, "box": {128, 8, 4, 4}}
+			"chain": {8, 8, 8, 4, 4, 8}, "clusters": {8}, "meet": {8, 8}}
 		require.NoError(r.t, k.Declare(sizes[name]))
 	}
 	l, err := k.Bind(cfg, args...)

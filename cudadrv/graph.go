@@ -2,23 +2,20 @@ package cudadrv
 
 import (
 	"errors"
-	"sync"
 )
 
-// Graph is work that was recorded from a stream and not run. It holds addresses, not memory: what its nodes use
-// stays open as long as an instance of it may be launched.
+// Graph is work that was recorded from a stream and has not run. It holds addresses, not memory: everything that its nodes use
+// must stay open as long as an instance of the graph may be launched.
 type Graph struct {
-	child
-	h    uintptr
-	mu   sync.RWMutex
-	open bool
+	handle
 }
 
-// Capture records what fn queues on s, and on streams that fn joins to it by events, as a graph; nothing of it
-// runs. The streams may be of several devices of the driver: each node runs where it was queued. The goroutine keeps its OS thread meanwhile. Calls that wait for s are refused, and so are driver calls
-// that the driver does not allow in a capture; the capture then ends, s is as before, and the error is a
-// *[CaptureError]. So it is if fn returns an error. Calls that do not go to a captured stream, such as Malloc and the
-// synchronous copies, are not recorded: they run at once.
+// Capture records the work that fn queues on s as a graph and runs none of it. Work on other streams is recorded too if fn
+// connects them to s by events. The streams may belong to several devices; each node runs on the device where it was queued.
+//
+// During fn, the goroutine keeps its OS thread. Waits for s and driver calls that a capture does not allow fail; then, or if fn
+// returns an error, the capture ends, s is as before, and the error is a *[CaptureError]. Calls without a captured stream, such
+// as Malloc and the synchronous copies, are not recorded and run at once.
 func (s *Stream) Capture(fn func(*Stream) error) (*Graph, error) {
 	c := s.ctx
 	if !c.drv.has(fnStreamBeginCapture, fnStreamEndCapture, fnGraphDestroy) {
@@ -68,69 +65,36 @@ func (s *Stream) Capture(fn func(*Stream) error) (*Graph, error) {
 		}
 		return nil, &CaptureError{Op: symbols[fnStreamEndCapture].name, Err: err}
 	}
-	g := &Graph{h: graph, open: true}
-	g.child = c.adopt(kindGraph, 0)
-	return g, nil
+	return &Graph{handle{child: c.adopt(kindGraph, 0), h: graph}}, nil
 }
 
-func (g *Graph) begin(op string) error {
-	g.mu.RLock()
-	if !g.open {
-		g.mu.RUnlock()
-		return &ClosedError{Op: op, What: "graph"}
-	}
-	if err := g.ctx.dev.Lost(); err != nil {
-		g.mu.RUnlock()
-		return err
-	}
-	return nil
-}
-
-// Nodes is the number of the graph's nodes.
+// Nodes returns the number of the graph's nodes.
 func (g *Graph) Nodes() (int, error) {
-	if err := g.begin("Nodes"); err != nil {
-		return 0, err
-	}
-	defer g.mu.RUnlock()
-	f := getFrame()
-	defer f.put()
-	err := g.ctx.dev.check(fnGraphGetNodes, g.ctx.free(fnGraphGetNodes, f, g.h, 0, f.outAddr(0)))
-	return int(f.out[0]), err
+	n := 0
+	err := g.do("Nodes", fnGraphGetNodes, func(f *frame, h uintptr) Code {
+		code := g.ctx.free(fnGraphGetNodes, f, h, 0, f.outAddr(0))
+		n = int(f.out[0])
+		return code
+	})
+	return n, err
 }
 
-// Close gives the graph up. Instances made from it stay usable. Closing twice is fine.
-func (g *Graph) Close() error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if !g.open {
-		return nil
-	}
-	g.open = false
-	defer g.drop()
-	c := g.ctx
-	if c.dev.Lost() != nil {
-		return nil
-	}
-	f := getFrame()
-	defer f.put()
-	return c.dev.check(fnGraphDestroy, c.free(fnGraphDestroy, f, g.h))
-}
+// Close releases the graph. Instances made from it stay usable. A second Close does nothing.
+func (g *Graph) Close() error { return g.destroy(fnGraphDestroy, g.ctx.free) }
 
 // GraphExec is a graph ready to launch. It may be used from any goroutine; calls on one wait for each other.
 type GraphExec struct {
-	child
-	mu     sync.Mutex
-	h      uintptr
-	closed bool
-	call   [2]uintptr // the arguments of cuGraphLaunch
+	handle
+	call [2]uintptr // the arguments of cuGraphLaunch
 }
 
 // Instantiate makes the graph ready to launch.
 func (g *Graph) Instantiate() (*GraphExec, error) {
-	if err := g.begin("Instantiate"); err != nil {
+	h, err := g.begin("Instantiate")
+	if err != nil {
 		return nil, err
 	}
-	defer g.mu.RUnlock()
+	defer g.end()
 	c := g.ctx
 	if err := c.enter("Instantiate"); err != nil {
 		return nil, err
@@ -138,29 +102,23 @@ func (g *Graph) Instantiate() (*GraphExec, error) {
 	defer c.leave()
 	f := getFrame()
 	defer f.put()
-	if err := c.dev.check(fnGraphInstantiate, c.bound(fnGraphInstantiate, f, f.outAddr(0), g.h, 0)); err != nil {
+	if err := c.dev.check(fnGraphInstantiate, c.bound(fnGraphInstantiate, f, f.outAddr(0), h, 0)); err != nil {
 		return nil, err
 	}
-	x := &GraphExec{h: uintptr(f.out[0])}
-	x.child = c.adopt(kindExec, 0)
-	return x, nil
+	return &GraphExec{handle: handle{child: c.adopt(kindExec, 0), h: uintptr(f.out[0])}}, nil
 }
 
 // begin locks x for one call; the caller unlocks it if there is no error.
 func (x *GraphExec) begin(op string) error {
 	x.mu.Lock()
-	if x.closed {
+	err := x.usable(op)
+	if err != nil {
 		x.mu.Unlock()
-		return &ClosedError{Op: op, What: "graph exec"}
 	}
-	if err := x.ctx.dev.Lost(); err != nil {
-		x.mu.Unlock()
-		return err
-	}
-	return nil
+	return err
 }
 
-// Launch queues the whole graph on s. It allocates nothing. Launches of one instance run one after the other.
+// Launch queues the whole graph on s. It allocates nothing. Launches of one instance run one after another.
 func (x *GraphExec) Launch(s *Stream) error {
 	c := x.ctx
 	if err := c.owns("Launch", s); err != nil {
@@ -192,14 +150,15 @@ func (x *GraphExec) launch(h uintptr) Code {
 	return x.ctx.free(fnGraphLaunch, f, x.h, h)
 }
 
-// Update takes the parameters of g over: same nodes in the same order, other arguments and addresses. What was
-// launched before keeps the old ones. A graph that does not fit is a *[GraphUpdateError]:
-// instantiate that graph instead.
+// Update gives the instance the parameters of g, which must have the same nodes in the same order but may have other arguments
+// and addresses. Launches that are already queued keep the old ones. If g does not fit, the error is a *[GraphUpdateError];
+// instantiate g instead.
 func (x *GraphExec) Update(g *Graph) error {
-	if err := g.begin("Update"); err != nil {
+	h, err := g.begin("Update")
+	if err != nil {
 		return err
 	}
-	defer g.mu.RUnlock()
+	defer g.end()
 	if err := x.begin("Update"); err != nil {
 		return err
 	}
@@ -207,38 +166,21 @@ func (x *GraphExec) Update(g *Graph) error {
 	c := x.ctx
 	f := getFrame()
 	defer f.put()
-	s, code, reason := fnGraphExecUpdate, Success, 0
+	s, code := fnGraphExecUpdate, Success
 	if c.drv.has(fnGraphExecUpdate) {
 		// CUgraphExecUpdateResultInfo is a 4-byte result and two node handles: cells 0 to 2.
 		f.out[1], f.out[2] = 0, 0
-		code = c.bound(s, f, x.h, g.h, f.outAddr(0))
-		reason = int(uint32(f.out[0]))
+		code = c.bound(s, f, x.h, h, f.outAddr(0))
 	} else {
 		s = fnGraphExecUpdateV1
-		code = c.bound(s, f, x.h, g.h, f.outAddr(1), f.outAddr(0))
-		reason = int(uint32(f.out[0]))
+		code = c.bound(s, f, x.h, h, f.outAddr(1), f.outAddr(0))
 	}
-	err := c.dev.check(s, code)
+	err = c.dev.check(s, code)
 	if code == ErrGraphUpdateFailure {
-		return &GraphUpdateError{Err: err, Reason: reason}
+		return &GraphUpdateError{Err: err, Reason: int(uint32(f.out[0]))}
 	}
 	return err
 }
 
-// Close destroys the instance. No launch of it may be queued or running. Closing twice is fine.
-func (x *GraphExec) Close() error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.closed {
-		return nil
-	}
-	x.closed = true
-	defer x.drop()
-	c := x.ctx
-	if c.dev.Lost() != nil {
-		return nil
-	}
-	f := getFrame()
-	defer f.put()
-	return c.dev.check(fnGraphExecDestroy, c.free(fnGraphExecDestroy, f, x.h))
-}
+// Close destroys the instance. No launch of it may be queued or running. A second Close does nothing.
+func (x *GraphExec) Close() error { return x.destroy(fnGraphExecDestroy, x.ctx.free) }

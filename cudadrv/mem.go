@@ -7,14 +7,13 @@ import (
 	"unsafe"
 )
 
-// frame is the memory of one driver call: its argument list, and room for what the driver reads and
-// writes. Frames live on the heap, which does not move, and are used again.
+// frame is the memory for one driver call: its argument list, and buffers that the driver reads and writes. Frames are on the
+// heap, which does not move, and are reused.
 type frame struct {
 	args [16]uintptr
 	out  [8]uint64
 	buf  [256]byte
 	copy memcpy2D
-	tile tensorArgs
 	keep [2][]byte // caller's memory that the call reads or writes
 }
 
@@ -57,7 +56,7 @@ type launchAttr struct {
 	value [8]uint64
 }
 
-// extended is what cuLaunchKernelEx reads. It lives in a [Launch], on the heap.
+// extended is the structure that cuLaunchKernelEx reads. It is in a [Launch], on the heap.
 type extended struct {
 	params launchParams
 	attrs  [maxLaunchAttrs]launchAttr
@@ -75,7 +74,7 @@ var frames = sync.Pool{New: func() any { return new(frame) }}
 
 func getFrame() *frame { return frames.Get().(*frame) }
 
-// put gives the frame back. Its last use keeps the frame, and what it keeps, alive until here.
+// put returns the frame for reuse. Until then, it keeps the frame and its memory alive.
 func (f *frame) put() {
 	f.keep = [2][]byte{}
 	frames.Put(f)
@@ -117,30 +116,11 @@ func (f *frame) copyAddr() uintptr {
 	return uintptr(unsafe.Pointer(&f.copy))
 }
 
-// tensorArgs is what cuTensorMapEncodeTiled reads, and room for what it writes at an address that is a multiple of 64.
-type tensorArgs struct {
-	room    [24]uint64
-	sizes   [5]uint64
-	strides [4]uint64
-	box     [5]uint32
-	steps   [5]uint32
-}
-
-// addrs gives the addresses of the map and of the four lists.
-func (t *tensorArgs) addrs() (room, sizes, strides, box, steps uintptr) {
-	// SAFETY: t is part of a frame; as outAddr.
-	room = (uintptr(unsafe.Pointer(&t.room)) + 63) &^ 63
-	// SAFETY: as above.
-	sizes, strides = uintptr(unsafe.Pointer(&t.sizes)), uintptr(unsafe.Pointer(&t.strides))
-	// SAFETY: as above.
-	return room, sizes, strides, uintptr(unsafe.Pointer(&t.box)), uintptr(unsafe.Pointer(&t.steps))
-}
-
-// escape makes the compiler place what b points to on the heap.
+// escape forces the compiler to allocate b's memory on the heap.
 var escape []byte
 
-// Addr returns the address of b's first byte, 0 if b is empty. The memory is on the heap; it stays valid
-// only as long as something else refers to b.
+// Addr returns the address of b's first byte, or 0 if b is empty. It stays valid only as long as the program still refers to b,
+// because b is on Go's heap.
 func Addr(b []byte) uintptr {
 	if len(b) == 0 {
 		return 0
@@ -183,9 +163,9 @@ func elementBytes[T Element](list []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(list))), int64(len(list))*elementSize[T]())
 }
 
-// View shows n bytes of memory at an address that a driver call was given, or gave. It is for function tables
-// written in Go: argument i of a [Proc] that is a pointer to n bytes is View(args[i], n). The bytes may be
-// used until the Proc returns, or as long as whoever owns the memory says. Address 0 gives nil.
+// View returns n bytes of memory at an address, for function tables written in Go. Example: if argument i of a [Proc] is a
+// pointer to n bytes, they are View(args[i], n). The bytes may be used until the Proc returns, or as long as the memory's owner
+// permits. Address 0 returns nil.
 func View(addr uintptr, n int) []byte {
 	if addr == 0 || n <= 0 {
 		return nil

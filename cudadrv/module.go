@@ -4,16 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"runtime"
-	"sync"
 )
 
-// Module is a loaded image of kernels.
+// Module is a loaded image with kernels.
 type Module struct {
-	child
-	mu      sync.RWMutex // held for reading while a driver call uses a handle of the module
-	library uintptr      // where the driver has the library API (12.0)
-	module  uintptr      // else
-	closed  bool
+	handle           // of a library where the driver has them (12.0), else of a module
+	library bool     // whether it is one of a library
 	jit     *jitLogs // the driver may write to them as long as the module is loaded
 	kernels map[string]*Kernel
 }
@@ -43,9 +39,8 @@ func (j *jitLogs) text(b []byte) string {
 	return string(bytes.TrimSpace(b))
 }
 
-// LoadModule loads a cubin or PTX text. PTX is compiled by the driver, which keeps the result in its own cache on
-// disk; the first time takes milliseconds. An image that the driver refuses is a *[ModuleError] with what its
-// compiler said.
+// LoadModule loads a cubin or PTX text. The driver compiles PTX and keeps the result in its cache on disk; the first time takes
+// milliseconds. If the driver rejects the image, the error is a *[ModuleError] with its compiler's message.
 func (c *Context) LoadModule(image []byte) (*Module, error) {
 	if len(image) == 0 {
 		return nil, &ValueError{Op: "LoadModule", What: "the image", Kind: ErrMissing, Got: "empty", Want: "PTX or a cubin"}
@@ -71,11 +66,11 @@ func (c *Context) LoadModule(image []byte) (*Module, error) {
 		if err := fail(fnLibraryLoadData, c.bound(fnLibraryLoadData, f, f.outAddr(0), code, options, values, 4, 0, 0, 0)); err != nil {
 			return nil, err
 		}
-		m.library = uintptr(f.out[0])
+		m.library, m.h = true, uintptr(f.out[0])
 		// A library may be loaded lazily; asking for its module loads it, so that a bad image shows here.
 		if c.drv.has(fnLibraryGetModule) {
-			if err := fail(fnLibraryGetModule, c.bound(fnLibraryGetModule, f, f.outAddr(1), m.library)); err != nil {
-				c.bound(fnLibraryUnload, f, m.library)
+			if err := fail(fnLibraryGetModule, c.bound(fnLibraryGetModule, f, f.outAddr(1), m.h)); err != nil {
+				c.bound(fnLibraryUnload, f, m.h)
 				return nil, err
 			}
 		}
@@ -83,55 +78,26 @@ func (c *Context) LoadModule(image []byte) (*Module, error) {
 		if err := fail(fnModuleLoadDataEx, c.bound(fnModuleLoadDataEx, f, f.outAddr(0), code, 4, options, values)); err != nil {
 			return nil, err
 		}
-		m.module = uintptr(f.out[0])
+		m.h = uintptr(f.out[0])
 	}
 	m.child = c.adopt(kindModule, int64(len(image)))
 	return m, nil
 }
 
-// Log is what the driver's compiler said when it compiled the image; empty for a cubin.
+// Log returns the messages of the driver's compiler for the image. It is empty for a cubin.
 func (m *Module) Log() string { return m.jit.text(m.jit.info) }
 
-// Close unloads the module. No launch of its kernels may be queued or running, and no graph that holds them be
-// launched later; a [Launch] of a closed module is an error. Closing twice is fine.
+// Close unloads the module. No launch of its kernels may be queued or running, and no graph with its kernels may be launched
+// later. A [Launch] from a closed module is an error. A second Close does nothing.
 func (m *Module) Close() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.closed {
-		return nil
+	s := fnModuleUnload
+	if m.library {
+		s = fnLibraryUnload
 	}
-	m.closed = true
-	defer m.drop()
-	c := m.ctx
-	if c.dev.Lost() != nil {
-		return nil
-	}
-	f := getFrame()
-	defer f.put()
-	s, h := fnModuleUnload, m.module
-	if m.library != 0 {
-		s, h = fnLibraryUnload, m.library
-	}
-	return c.dev.check(s, c.bound(s, f, h))
+	return m.destroy(s, m.ctx.bound)
 }
 
-// begin keeps the module loaded until end.
-func (m *Module) begin(op string) error {
-	m.mu.RLock()
-	if m.closed {
-		m.mu.RUnlock()
-		return &ClosedError{Op: op, What: "module"}
-	}
-	if err := m.ctx.dev.Lost(); err != nil {
-		m.mu.RUnlock()
-		return err
-	}
-	return nil
-}
-
-func (m *Module) end() { m.mu.RUnlock() }
-
-// Kernel gives the kernel with that name, the same one each time. An unknown name is ErrNotFound.
+// Kernel returns the kernel with that name, the same one each time. An unknown name is ErrNotFound.
 func (m *Module) Kernel(name string) (*Kernel, error) {
 	m.mu.Lock() // for the map, too
 	defer m.mu.Unlock()
@@ -148,15 +114,15 @@ func (m *Module) Kernel(name string) (*Kernel, error) {
 	k := &Kernel{mod: m, name: name}
 	f := getFrame()
 	defer f.put()
-	s, owner := fnModuleGetFunction, m.module
-	if m.library != 0 {
-		s, owner = fnLibraryGetKernel, m.library
+	s := fnModuleGetFunction
+	if m.library {
+		s = fnLibraryGetKernel
 	}
-	if err := c.dev.check(s, c.bound(s, f, f.outAddr(0), owner, f.bytesAddr(0, cstring(name)))); err != nil {
+	if err := c.dev.check(s, c.bound(s, f, f.outAddr(0), m.h, f.bytesAddr(0, cstring(name)))); err != nil {
 		return nil, fmt.Errorf("cudadrv: kernel %q: %w", name, err)
 	}
 	k.h = uintptr(f.out[0])
-	if m.library != 0 && c.drv.has(fnKernelGetFunction) { // loads the code now, not at the first launch
+	if m.library && c.drv.has(fnKernelGetFunction) { // loads the code now, not at the first launch
 		if err := c.dev.check(fnKernelGetFunction, c.bound(fnKernelGetFunction, f, f.outAddr(0), k.h)); err != nil {
 			return nil, fmt.Errorf("cudadrv: kernel %q: %w", name, err)
 		}

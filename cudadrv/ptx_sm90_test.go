@@ -59,8 +59,8 @@ LAST:
 
 `
 
-// kernels90 is PTX for the tests of what only a GPU of sm_90 or newer does: the simulated device has neither clusters, nor
-// cooperative launches, nor tensor maps.
+// kernels90 is PTX for the tests of what only a GPU of sm_90 or newer does: the simulated device has neither clusters nor
+// cooperative launches.
 const kernels90 = `
 .version 8.0
 .target sm_90
@@ -108,46 +108,6 @@ MET:
 	mul.wide.u32 %rd3, %r5, 4;
 	add.s64 %rd4, %rd2, %rd3;
 	st.global.u32 [%rd4], %r4;
-	ret;
-}
-
-// box copies a box of 16 by 8 words at column x and row y of what map describes to out. It has 128 threads. 4 * x is a multiple
-// of 16; x and y may lie outside.
-.visible .entry box(.param .align 64 .b8 map[128], .param .u64 out, .param .s32 x, .param .s32 y)
-{
-	.reg .pred %p<3>;
-	.reg .b32 %r<10>;
-	.reg .b64 %rd<6>;
-	.shared .align 128 .b8 room[512];
-	.shared .align 8 .b8 bar[8];
-	ld.param.u64 %rd1, [out];
-	cvta.to.global.u64 %rd1, %rd1;
-	ld.param.u32 %r1, [x];
-	ld.param.u32 %r2, [y];
-	mov.u32 %r3, %tid.x;
-	mov.u32 %r4, room;
-	mov.u32 %r5, bar;
-	setp.ne.u32 %p1, %r3, 0;
-	@%p1 bra TOGETHER;
-	mbarrier.init.shared.b64 [%r5], 1;
-	fence.proxy.async.shared::cta;
-	mov.u32 %r6, 512;
-	mbarrier.arrive.expect_tx.shared.b64 _, [%r5], %r6;
-	mov.b64 %rd2, map;
-	cvta.param.u64 %rd3, %rd2;
-	cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r4], [%rd3, {%r1, %r2}], [%r5];
-TOGETHER:
-	bar.sync 0;
-	mov.u32 %r7, 0;
-WAIT:
-	mbarrier.try_wait.parity.shared.b64 %p2, [%r5], %r7;
-	@!%p2 bra WAIT;
-	shl.b32 %r8, %r3, 2;
-	add.u32 %r4, %r4, %r8;
-	ld.shared.u32 %r9, [%r4];
-	mul.wide.u32 %rd4, %r3, 4;
-	add.s64 %rd5, %rd1, %rd4;
-	st.global.u32 [%rd5], %r9;
 	ret;
 }
 `

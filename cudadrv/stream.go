@@ -2,24 +2,20 @@ package cudadrv
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 )
 
-// Stream is a queue of work on the device. Work on one stream runs in order. Streams do not wait for each
-// other, nor for the driver's default stream; events order them.
+// Stream is a queue of work on the device. Work on one stream runs in order. Streams do not wait for each other or for the
+// driver's default stream; events order them.
 type Stream struct {
-	child
-	mu        sync.RWMutex // held for reading while a driver call uses h
-	h         uintptr
-	closed    bool
-	own       bool // of the context itself: not counted
+	handle
 	capturing atomic.Bool
 }
 
-// StreamOptions are a stream's options.
+// StreamOptions are the options of a stream.
 type StreamOptions struct {
-	// Priority: lower goes first. Values outside [Context.StreamPriorities] are moved into it.
+	// Priority is the stream's priority: a smaller number comes first. Values outside [Context.StreamPriorities] are clamped to
+	// that range.
 	Priority int
 }
 
@@ -48,24 +44,8 @@ func (c *Context) newStream(o StreamOptions) (*Stream, error) {
 	if err := c.dev.check(fnStreamCreate, c.bound(fnStreamCreate, f, f.outAddr(0), nonBlocking, uintptr(uint32(int32(o.Priority))))); err != nil {
 		return nil, err
 	}
-	return &Stream{child: child{ctx: c}, h: uintptr(f.out[0])}, nil
+	return &Stream{handle: handle{child: child{ctx: c, kind: kindStream}, h: uintptr(f.out[0])}}, nil
 }
-
-// begin gives the handle, which stays valid until end.
-func (s *Stream) begin(op string) (uintptr, error) {
-	s.mu.RLock()
-	if s.closed {
-		s.mu.RUnlock()
-		return 0, &ClosedError{Op: op, What: "stream"}
-	}
-	if err := s.ctx.dev.Lost(); err != nil {
-		s.mu.RUnlock()
-		return 0, err
-	}
-	return s.h, nil
-}
-
-func (s *Stream) end() { s.mu.RUnlock() }
 
 // owns checks that a stream is there and belongs to the context's device.
 func (c *Context) owns(op string, s *Stream) error {
@@ -78,11 +58,11 @@ func (c *Context) owns(op string, s *Stream) error {
 	return nil
 }
 
-// Context gives the context that the stream was made in.
+// Context returns the context that the stream was made in.
 func (s *Stream) Context() *Context { return s.ctx }
 
-// Close destroys the stream. Work queued on it still runs. It waits for calls on the stream that are in
-// progress, among them Synchronize without a cancellable context. Closing twice is fine.
+// Close destroys the stream. Work that is queued on it still runs. It waits for calls on the stream that are in progress, for
+// example a Synchronize without a cancellable context. A second Close does nothing.
 func (s *Stream) Close() error {
 	if s.capturing.Load() {
 		return &CaptureError{Op: "Close", Err: ErrCaptureUnsupported}
@@ -90,33 +70,10 @@ func (s *Stream) Close() error {
 	s.ctx.streamMu.Lock()
 	delete(s.ctx.streams, s)
 	s.ctx.streamMu.Unlock()
-	s.mu.RLock()
-	closed := s.closed
-	s.mu.RUnlock()
-	if closed {
-		return nil
-	}
-	return s.destroy()
+	return s.release()
 }
 
-func (s *Stream) destroy() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return nil
-	}
-	s.closed = true
-	c := s.ctx
-	if !s.own {
-		defer s.drop()
-	}
-	if c.dev.Lost() != nil {
-		return nil
-	}
-	f := getFrame()
-	defer f.put()
-	return c.dev.check(fnStreamDestroy, c.free(fnStreamDestroy, f, s.h))
-}
+func (s *Stream) release() error { return s.destroy(fnStreamDestroy, s.ctx.free) }
 
 func (s *Stream) isClosed() bool {
 	s.mu.RLock()
@@ -129,26 +86,14 @@ func (s *Stream) Query() (bool, error) {
 	if s.capturing.Load() {
 		return false, &CaptureError{Op: "Query", Err: ErrCaptureUnsupported}
 	}
-	h, err := s.begin("Query")
-	if err != nil {
-		return false, err
-	}
-	defer s.end()
-	f := getFrame()
-	defer f.put()
-	code := s.ctx.free(fnStreamQuery, f, h)
-	if code == ErrNotReady {
-		return false, nil
-	}
-	return code == Success, s.ctx.dev.check(fnStreamQuery, code)
+	return s.query(fnStreamQuery)
 }
 
-// Synchronize waits until all work queued so far is done, and returns an error that this work met.
+// Synchronize waits until all work queued so far is done. It returns an error if that work failed.
 //
-// With a nil ctx, or one that cannot be cancelled, the wait is the driver's own: the fastest, and it holds an
-// OS thread. With one that can be cancelled it asks the driver for a short while, then leaves the asking to one
-// goroutine for the whole device, so that a thousand waits hold no thread; it costs up to a millisecond at the
-// end of a long wait. When ctx ends first its error is returned; the work goes on.
+// If ctx is nil or cannot be cancelled, the driver waits: this is fastest, but holds an OS thread. If ctx can be cancelled,
+// Synchronize polls the driver for a short time. Then one goroutine polls for the whole device, so that a thousand waits hold no
+// thread; this adds up to a millisecond to a long wait. If ctx ends first, its error is returned, and the work continues.
 func (s *Stream) Synchronize(ctx context.Context) error {
 	if s.capturing.Load() {
 		return &CaptureError{Op: "Synchronize", Err: ErrCaptureUnsupported}
@@ -164,7 +109,7 @@ func (s *Stream) wait() error {
 	return s.do("Synchronize", fnStreamSynchronize, func(f *frame, h uintptr) Code { return s.ctx.free(fnStreamSynchronize, f, h) })
 }
 
-// WaitEvent makes work queued on s from now on wait for the work that e recorded last, which may be that of another device of the driver.
+// WaitEvent makes later work on s wait for the work before the latest Record of e. e may belong to another device of the driver.
 func (s *Stream) WaitEvent(e *Event) error {
 	h, err := s.begin("WaitEvent")
 	if err != nil {
@@ -184,7 +129,7 @@ func (s *Stream) WaitEvent(e *Event) error {
 	return s.ctx.dev.check(fnStreamWaitEvent, s.ctx.free(fnStreamWaitEvent, f, h, eh, 0))
 }
 
-// Record makes e, an event of the same device, stand for the work queued on s so far.
+// Record sets e, an event of the same device, to the work queued on s so far.
 func (s *Stream) Record(e *Event) error {
 	h, err := s.begin("Record")
 	if err != nil {

@@ -11,8 +11,7 @@ const (
 	CodeNoValues = leftOut + "no-values"
 	// CodeNoColumns: an array or stream has no columns. Example: shape [200,0].
 	CodeNoColumns = leftOut + "no-columns"
-	// CodeUnsupported: the reader cannot read its type or format. Cause is the error. Example: an array whose elements are
-	// nested records.
+	// CodeUnsupported: the reader cannot read its type or format. Cause is the error. Example: an array of nested records.
 	CodeUnsupported = leftOut + "unsupported"
 	// CodeBroken: it is broken, and a note of ClassDamage counts it too. Cause is the error. Example: an array that ends
 	// early.
@@ -200,7 +199,7 @@ const (
 	CodeMixedFields = leftOut + "mixed-fields"
 	// CodeNestedArrays: arrays inside arrays. Names are the fields. Example: the points in each trajectory.
 	CodeNestedArrays = leftOut + "nested-arrays"
-	// CodeArraysWithoutNumbers: arrays whose elements contain no numbers. Names are the fields. Example: a list of names.
+	// CodeArraysWithoutNumbers: arrays with elements that contain no numbers. Names are the fields. Example: a list of names.
 	CodeArraysWithoutNumbers = leftOut + "arrays-without-numbers"
 	// CodeHeaderRest: header fields other than stamp. Names are the fields. Example: header.seq.
 	CodeHeaderRest = leftOut + "header-rest"
@@ -223,7 +222,7 @@ const (
 	CodeTwoTopics = leftOut + "two-topics"
 	// CodeTwoIDs: it has two message ids. Example: a ULog file that subscribes one topic instance twice.
 	CodeTwoIDs = leftOut + "two-ids"
-	// CodeBrokenDefinition: the definition of its messages is broken or missing. Example: a ULog file whose formats are cut.
+	// CodeBrokenDefinition: the definition of its messages is broken or missing. Example: a ULog file with formats that are cut.
 	CodeBrokenDefinition = leftOut + "broken-definition"
 	// CodeUnreadSamples: none of its samples can be read. Example: samples that are shorter than their definition.
 	CodeUnreadSamples = leftOut + "unread-samples"

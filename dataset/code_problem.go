@@ -102,8 +102,8 @@ const (
 	// CodeEpisodeApart: the rows of an episode are not consecutive. Row is the first such episode, Got the dataset row where
 	// it continues. Example: episode 2 in rows 3 to 4 and again from row 7.
 	CodeEpisodeApart = problem + "episode-apart"
-	// CodeRowGroupUnplaced: row groups in a file belong to unknown episodes. Cause is the first error. Example: a row group
-	// whose episode_index cannot be read.
+	// CodeRowGroupUnplaced: row groups in a file belong to unknown episodes. Cause is the first error. Example: episode_index
+	// cannot be read in a row group.
 	CodeRowGroupUnplaced = problem + "row-group-unplaced"
 	// CodeColumnUnused: a column cannot be used, so the episode list takes its place. Cause is the error. Example:
 	// episode_index with text.

@@ -134,8 +134,8 @@ const (
 	// CodeOtherStretches: Count messages of a log were not read, because they lie outside stretch Got (from 1) of Of. Example:
 	// a clock that was set back once makes two stretches.
 	CodeOtherStretches = remark + "other-stretches"
-	// CodeClockStill: all Count timestamps on the clock Got are Unit ns. Want is another clock whose times move, or empty.
-	// Example: a log time that is always 0.
+	// CodeClockStill: all Count timestamps on the clock Got are Unit ns. Want is another clock that moves, or empty. Example: a log
+	// time that is always 0.
 	CodeClockStill = remark + "clock-still"
 	// CodeHeaderEpoch: header times and log times have different epochs or units. Got is the first header time, Want the first
 	// log time, in ns, Unit the smaller one's unit if it is known. Example: 1.7e12, which is milliseconds since 1970.
@@ -252,8 +252,9 @@ const (
 	// CodeNameUnused: an option names a stream that does not exist. Example: --name stat=observation.state for a dataset
 	// without stat.
 	CodeNameUnused = remark + "name-unused"
-	// CodeModalityDiffers: the inputs have different files meta/modality.json. Example: two robots.
-	CodeModalityDiffers = remark + "modality-differs"
+	// CodeInputsDiffer: the inputs have different values, so none is written. Subject is the file or the key. Example:
+	// meta/modality.json, for two robots.
+	CodeInputsDiffer = remark + "inputs-differ"
 	// CodeModalityUnread: meta/modality.json, or its part Subject, cannot be read, because of Cause. Example: a file that is
 	// cut.
 	CodeModalityUnread = remark + "modality-unread"

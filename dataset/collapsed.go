@@ -31,7 +31,7 @@ func CheckSpacing(times *tensor.Tensor) error {
 		return err
 	}
 	equal, spacing := 0, 0.0 // neighbours that are equal, and how far apart numbers are there
-	var steps []float64      // those forward, as multiples of what float32 tells apart
+	var steps []float64      // positive steps, as multiples of the distance between float32 numbers
 	for i := 1; i < len(list); i++ {
 		a, b := list[i-1], list[i]
 		switch {
@@ -43,7 +43,8 @@ func CheckSpacing(times *tensor.Tensor) error {
 		}
 	}
 	slices.Sort(steps)
-	// What was rounded to one number lies within neighbouring ones; and where most are one number, a millisecond is more than sensors take.
+	// Times that were rounded to one number lie next to each other. If most times are equal, a resolution of a millisecond is too
+	// coarse for a sensor.
 	neighbours := len(steps) > 0 && steps[len(steps)/2] < 2
 	if equal == 0 || !neighbours && !(2*equal >= len(list)-1 && spacing > 1e-3) {
 		return nil

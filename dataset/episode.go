@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -79,7 +79,7 @@ func (e *Episode) TakeTask(name string, names []string) error {
 	if at < 0 {
 		want := "none: the recording has no topic or column of text"
 		if len(names) > 0 {
-			want = "a topic or column of text: " + strings.Join(names, ", ")
+			want = "a topic or column of text: " + text.Closest(name, names)
 		}
 		got := name
 		if e.Stream(name) != nil || e.MediaStream(name) != nil || e.CloudStream(name) != nil || e.Notes.LeftOut(name) != nil {

@@ -49,7 +49,7 @@ func (d *folder) index(ctx context.Context) error {
 	n := storage.AtOnce(d.path)
 	ahead, stop := context.WithCancel(ctx)
 	defer stop()
-	var failed error // after which what was opened ahead is closed, and nothing more opened
+	var failed error // after it, opened files are closed and no more are opened
 	for i, o := range inorder.Each(ahead, len(d.parts), n, n, func(opened) int { return n }, func(ctx context.Context, i int) (o opened) {
 		if o.err = ctx.Err(); o.err == nil {
 			o.set, o.err = d.format.Open(ctx, d.parts[i].path, d.opt)
@@ -150,12 +150,7 @@ func (d *folder) Weights() []int64 {
 	return list
 }
 
-func (d *folder) Info() Info {
-	info := d.info
-	info.Tasks, info.Splits, info.Notes = slices.Clone(info.Tasks), slices.Clone(info.Splits), slices.Clone(info.Notes)
-	info.Attributes = maps.Clone(info.Attributes)
-	return info
-}
+func (d *folder) Info() Info { return d.info.Clone() }
 
 func (d *folder) Episode(ctx context.Context, i int) (_ *Episode, err error) {
 	if i < 0 || i >= d.count {

@@ -103,7 +103,7 @@ func (d *folder) give(f *shared) {
 			i++
 			continue
 		}
-		_ = d.open[i].shutDown() // it was read only, and what was read of it was right
+		_ = d.open[i].shutDown() // it was only read, so an error here is harmless
 		d.open = slices.Delete(d.open, i, i+1)
 	}
 }

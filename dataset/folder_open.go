@@ -44,7 +44,7 @@ func openFolder(ctx context.Context, path string, opt Options) (Dataset, error) 
 			return nil, err
 		}
 		if len(s.found)+len(s.broken)+len(s.sets) > 0 {
-			break // what only its name tells is one of the other files
+			break // files that only their names identify are other files
 		}
 	}
 	f, paths, err := s.chosen()
@@ -271,7 +271,7 @@ func (s *sorting) chosen() (Format, []string, error) {
 		f, paths = s.formats[name], all[name]
 	}
 	if f.Text && len(s.found) == 0 {
-		return f, paths, nil // text beside folders is no recording, whatever it is called
+		return f, paths, nil // text files next to folders are no recordings
 	}
 	for _, file := range s.broken {
 		if len(s.sets) == 0 || f.named(file) {

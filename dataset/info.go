@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -38,6 +39,13 @@ type Feature struct {
 	Width, Height int
 	Rate          float64
 	Encoding      string
+}
+
+// Clone returns a copy that shares no list and no map with i.
+func (i Info) Clone() Info {
+	i.Clocks, i.Features, i.Tasks, i.Numbers = slices.Clone(i.Clocks), slices.Clone(i.Features), slices.Clone(i.Tasks), slices.Clone(i.Numbers)
+	i.Splits, i.Attributes, i.Notes = slices.Clone(i.Splits), maps.Clone(i.Attributes), slices.Clone(i.Notes)
+	return i
 }
 
 // SetNumbers sets Numbers for n episodes, where of returns an episode's number by its index.
@@ -158,9 +166,9 @@ func stepTime(step int, rate float64) (int64, error) {
 	return int64(math.Round(at)), nil
 }
 
-// OptionError reports an invalid option: a field in an options struct, an input or an output. This package and those that draw,
-// pack or convert datasets return it. Arg is the field's name, such as "Clock" or "Cameras[0]". A program with another name for it,
-// such as a flag, writes its own message from the three fields. errors.Is(err, ErrOption) is true.
+// OptionError reports an invalid option: a field in an options struct, an input or an output. This package returns it, and also the
+// packages that draw, pack or convert datasets. Arg is the field's name, such as "Clock" or "Cameras[0]". A program with another
+// name for it, such as a flag, writes its own message from the three fields. errors.Is(err, ErrOption) is true.
 type OptionError struct{ Arg, Got, Want string }
 
 func (e *OptionError) Error() string {

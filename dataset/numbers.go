@@ -45,7 +45,7 @@ func floats[F float32 | float64, I int64 | int32 | uint8](data []I, shape []int)
 
 // Float converts a whole number to a float, rounded to nearest even, and reports whether the result is exact.
 func Float[F float32 | float64, I int64 | uint64](v I) (f F, exact bool) {
-	above := F(0x1p63) // what is rounded to this does not convert back
+	above := F(0x1p63) // numbers that round to it cannot be converted back
 	if ^I(0) > 0 {
 		above *= 2
 	}

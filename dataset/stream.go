@@ -145,7 +145,7 @@ func (s *Stream) Nanoseconds() []int64 {
 	}
 	list, err := tensor.Data[int64](s.Times)
 	if err != nil {
-		return nil // a closed tensor, or one of another dtype: Check says so
+		return nil // closed, or with another dtype: Check reports it
 	}
 	return list
 }

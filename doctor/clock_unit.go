@@ -37,7 +37,7 @@ func (x *examiner) noTimes(c *clock) bool {
 	return true
 }
 
-// stillClock reports a clock of which all timestamps are one.
+// stillClock reports whether all timestamps of a clock are equal.
 func (x *examiner) stillClock(c *clock) bool {
 	n := len(c.times)
 	if n < 2 || c.times[0] != 0 && int64(float64(float32(float64(c.times[0])/1e9))*1e9) == c.times[0] || // which is float32Clock's

@@ -29,7 +29,7 @@ func newCollector(r *Report) *collector {
 		moving: map[string]int{}}
 }
 
-// addStill counts the streams of an episode that change and those that are constant.
+// addStill counts the changing and the constant streams in an episode.
 func (k *collector) addStill(x *examiner) {
 	for _, f := range x.still {
 		if k.constant[f.Stream]++; k.constant[f.Stream] <= MostOfKind {

@@ -7,11 +7,11 @@ import (
 // The rules of correlations.
 const (
 	sameMotion = 0.95
-	sameStill  = 0.5   // without the lag: it is less than a sixth of the motion's period, and no speed beside a position
+	sameStill  = 0.5   // without the lag: less than a sixth of the motion's period, and not a position with its speed
 	otherPeaks = 0.6   // of the peak: a motion that repeats itself has no one lag
 	otherTimes = 0.9   // of the peak, where the correlation is good without the lag
 	leastLoss  = 0.005 // of correlation without the lag
-	sharper    = 4     // times what the correlation lacks at its peak, it must lack without the lag
+	sharper    = 4     // 1 minus the correlation must be this many times larger without the lag than at the peak
 )
 
 // differences are the changes of a column over some steps, and the prefix sums of their squares.

@@ -142,7 +142,7 @@ func checkFrames(ctx context.Context, e *dataset.Episode) (*dataset.Episode, err
 	return &checked, nil
 }
 
-// readStretches reads the stretches of a log whose clock was set back.
+// readStretches reads the parts of a log after its clock was set back.
 func readStretches(ctx context.Context, back *dataset.SetBackError) (list []*dataset.Episode, err error) {
 	for n := range back.Stretches {
 		e, err := back.Read(ctx, n+1)

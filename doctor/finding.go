@@ -114,7 +114,8 @@ func (f *Finding) whole(times []int64) {
 	}
 }
 
-// joined sorts ranges in place, and returns others: it joins those that overlap; of more than mostRanges also those that are near.
+// joined sorts ranges in place and returns a new list, where overlapping ranges are merged. If there are more than mostRanges, near
+// ones are merged too.
 func joined(list []dataset.Span) (out []dataset.Span) {
 	slices.SortFunc(list, func(a, b dataset.Span) int { return cmp.Compare(a.From, b.From) })
 	near := int64(0)

@@ -233,7 +233,7 @@ func (m *motion) differ(column int) *differences {
 	return &differences{list, squares, room}
 }
 
-// interpolate writes the values at places of a column, whose samples are apart elements apart.
+// interpolate writes the values of a column at places. Its samples are apart elements apart.
 func interpolate[T number](to []float64, places []samplePosition, column []T, apart int) {
 	after := -1
 	var v0, change float64

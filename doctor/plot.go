@@ -3,7 +3,8 @@ package doctor
 // mostLines is how many columns a picture has.
 const mostLines = 4
 
-// mostPlotted is how many points a line of a picture has: two for each of so many stretches, the least and the greatest value.
+// mostPlotted is the largest number of parts that a line is divided into. Each part is drawn as two points, the smallest and the
+// largest value.
 const mostPlotted = 300
 
 // Plot is a picture for a finding: lines over an axis, and marks on it. It holds numbers only, so it does not keep the episode in

@@ -47,7 +47,7 @@ var problemKinds = map[dataset.Code]noteFinding{
 	dataset.CodeColumnIsVideo: {kind: Schema}, dataset.CodeSliceBeyond: {kind: Schema},
 }
 
-// remarkKinds has the kinds of findings about remarks. A choice of a reader that is no fault is not among them.
+// remarkKinds has the kinds of findings for remarks. Choices of a reader that are no fault have none.
 var remarkKinds = map[dataset.Code]noteFinding{
 	dataset.CodeFrameTimeOwn: {kind: FrameTime}, dataset.CodeFrameTimeSteps: {kind: FrameTime}, dataset.CodeFrameTimeUnsorted: {kind: FrameTime},
 	dataset.CodeHeaderTimeZero:  {kind: StrayTime, severity: Warning},
@@ -127,7 +127,8 @@ func (x *examiner) noted() {
 	x.empty()
 }
 
-// besides reports whether an array has so many other rows than the episode has steps that it is no series of it, such as a camera's matrix.
+// besides reports whether an array has so few or so many rows, compared with the episode's steps, that it is no series, such as a
+// camera matrix.
 func besides(n *dataset.Note) bool {
 	return n.Code == dataset.CodeStepCount && (n.Count < n.Of-n.Of/2 || n.Count/2 > n.Of)
 }

@@ -102,7 +102,7 @@ func (v *values) moving(t *tally) []int {
 	return list[:min(len(list), mostLines)]
 }
 
-// scan fills a tally, whose buffers may be those of another stream.
+// scan fills a tally. Its buffers may come from another stream.
 func (v *values) scan(t *tally) {
 	*t = tally{columns: slices.Grow(t.columns[:0], v.width)[:v.width], runs: t.runs[:0]}
 	if v.f32 != nil {

@@ -12,7 +12,7 @@ import (
 
 // The rules of values that jump.
 const (
-	farJump     = 10    // a jump is so many times the usual change (the third quartile), a spike so many times any other change
+	farJump     = 10    // a jump exceeds the usual change (the third quartile) by this factor, a spike any other change
 	spikeLong   = 3     // most samples of a spike
 	fewJumps    = 0.01  // largest share of rows with jumps; more are the motion itself
 	sampledRows = 60    // rows from which the usual change is computed
@@ -99,8 +99,8 @@ func changesOf[T number](list []float64, data []T, width, apart int, part float6
 	return list, zeros
 }
 
-// jumps appends the indices of values whose step is beyond the limit of the column, in ascending order. It ends after the row in which the list has more
-// than most.
+// jumps appends the indices of values with a step beyond the column's limit, in ascending order. It stops after the row in which
+// the list exceeds most.
 func (v *values) jumps(list []int, limits []float64, most int) []int {
 	if v.f32 != nil {
 		narrow := make([]float32, len(limits))

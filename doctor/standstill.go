@@ -19,7 +19,7 @@ const (
 	mostIgnored  = 2   // standstills; a robot with more ignores small commands
 	leastMoves   = 20  // least number of changes of a moving stream
 	mostRests    = 5   // most standstills of a lively stream
-	movesPerRest = 200 // or one in so many changes
+	movesPerRest = 200 // or one in this many changes
 )
 
 // stuck reports standstills that begin or end in the middle of a motion, in a stream that changes elsewhere. A robot that comes to rest slows down first,
@@ -214,8 +214,8 @@ func (v *values) stepSizes() []stepSize {
 	return list
 }
 
-// stepsOf appends the absolute changes of a column other than 0, at every every-th row. It counts those that the next change continues (on) or reverses
-// (back).
+// stepsOf appends the absolute changes of a column, except zeros, at every every-th row. It counts the changes that the next one
+// continues (on) or reverses (back).
 func stepsOf[T number](list []float64, data []T, width, every int) (steps []float64, on, back int) {
 	for i := width; i < len(data); i += every * width {
 		x := float64(data[i])

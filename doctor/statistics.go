@@ -132,8 +132,8 @@ func (t *statistics) found(path string, all bool) (list []Finding) {
 	return list
 }
 
-// compareStated returns the first difference between stated and computed statistics, and the number of columns with one. A value that is not finite
-// is one, whatever the data has.
+// compareStated returns the first difference between declared and computed statistics, and the number of columns with a difference.
+// A declared value that is not finite is always a difference.
 func compareStated(st *dataset.Stated, of []moments) (wrong string, n int) {
 	for _, k := range []struct {
 		what   string

@@ -12,12 +12,14 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/ops"
 )
 
 // A store may have more streams, each with a clock of its own, than one Draw takes: it is drawn from as one that is read meanwhile, and gone on with.
 func TestMoreStreamsThanADrawTakes(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	ctx := context.Background()
 	r := rand.New(rand.NewPCG(1, 2))
 	var m made

@@ -1,8 +1,6 @@
 package loader_test
 
 import (
-	"github.com/robocache/robocache/internal/test/thorough"
-
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
@@ -89,7 +88,11 @@ func TestStreamingIsResidentWhateverTheRecordings(t *testing.T) {
 	ctx := context.Background()
 	r := rand.New(rand.NewPCG(11, 12))
 	drawn, withFrames := 0, 0
-	for k := range thorough.Of(60, 150) {
+	cases := thorough.Of(60, 150)
+	if thorough.Raced {
+		cases = 30
+	}
+	for k := range cases {
 		m := odd(t, r)
 		p := align.Plan{Rate: []float64{10, 50, 33.3}[r.IntN(3)], Shuffle: []string{"shards", "shards", "none"}[r.IntN(3)], Unordered: []string{"", "sort"}[r.IntN(2)]}
 		if r.IntN(2) == 0 {

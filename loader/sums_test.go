@@ -1,8 +1,6 @@
 package loader_test
 
 import (
-	"github.com/robocache/robocache/internal/test/thorough"
-
 	"bytes"
 	"context"
 	"encoding/binary"
@@ -17,6 +15,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/tensor"
@@ -90,6 +89,7 @@ func (f frameList) ReadFrame(_ context.Context, i int) ([]byte, error) { return 
 
 // A store with a damaged byte is an error of the format, whichever byte it is, and however the store is read.
 func TestADamagedByteOfAStoreIsAnError(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	ctx := context.Background()
 	for _, c := range []struct{ rows, step int }{{3, 1}, {20000, 7001}} {
 		path := packedRows(t, c.rows)

@@ -49,7 +49,7 @@ func TestTrainingLeavesNothing(t *testing.T) {
 	for _, c := range []struct {
 		backends       string
 		steps, between int
-	}{{"cpu", thorough.Of(1200, 10000), thorough.Of(200, 1000)}, {"cpu,cpu", thorough.Of(600, 2000), thorough.Of(200, 500)}, {"sim:0,sim:1", 6, 2}, {"cuda:0", 10000, 1000}, {"cuda:0,cuda:1", 10000, 1000}} {
+	}{{"cpu", thorough.Of(1200, 10000), thorough.Of(200, 1000)}, {"cpu,cpu", thorough.Of(600, 2000), thorough.Of(200, 500)}, {"sim:0,sim:1", thorough.Of(3, 6), thorough.Of(1, 2)}, {"cuda:0", 10000, 1000}, {"cuda:0,cuda:1", 10000, 1000}} {
 		t.Run(c.backends, func(t *testing.T) {
 			if testing.Short() {
 				c.steps, c.between = c.steps/10+4, max(c.between/10, 2)

@@ -18,6 +18,8 @@ import (
 
 const script = "../scripts/build_ptx.sh"
 
+var scriptNeeds = []string{"bash", "grep", "sed", "gzip"}
+
 // needClang skips without the one clang whose PTX is checked in.
 func needClang(t *testing.T) {
 	out, err := exec.Command("clang++-19", "--version").Output()
@@ -34,6 +36,7 @@ func copyTree(t *testing.T) string {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("no go here to describe images of clang with: ", err)
 	}
+	filetest.NeedPrograms(t, scriptNeeds...)
 	root := t.TempDir()
 	for _, pattern := range []string{"../go.mod", "../go.sum", "../CONTRIBUTING.md", script, "copy.cu", "common.cuh", "copy.*.ptx.gz", "internal/*/*.go", "../internal/ptxparse/*.go"} {
 		files, err := filepath.Glob(pattern)
@@ -191,6 +194,7 @@ func TestSpillsAreRefused(t *testing.T) {
 }
 
 func TestScriptExplainsItself(t *testing.T) {
+	filetest.NeedPrograms(t, scriptNeeds...)
 	out, err := runScript("..", nil, "--help")
 	require.NoError(t, err)
 	for _, option := range []string{"--check", "--cubin DIR", "--adopt DIR", "--nvcc"} {

@@ -58,7 +58,7 @@ const rowsAtOnce = 1 << 14
 // same time.
 func (a *Accumulator) Add(values *tensor.Tensor) error { return a.add(values, 1) }
 
-// add shares the rows between so many goroutines.
+// add divides the rows between several goroutines.
 func (a *Accumulator) add(values *tensor.Tensor, workers int) error {
 	if values.Rank() != 2 || values.Dim(1) != a.width || !values.DType().IsFloat() || (values.DType() == tensor.F64) != a.wide {
 		want := "f32, f16 or bf16"

@@ -83,7 +83,7 @@ func (b *binned) column(c int) []float64 {
 	return slices.Clone(b.Columns[c])
 }
 
-// fits reports whether the quantiles are of so many columns.
+// fits reports whether the quantiles have width columns.
 func (b *binned) fits(width int) bool {
 	return b.Columns == nil || len(b.Columns) == width && !slices.ContainsFunc(b.Columns, func(list []float64) bool { return len(list) != len(summary.Quantiles) })
 }

@@ -88,7 +88,7 @@ type piece struct {
 	values  *tensor.Tensor
 }
 
-// keptBytes is how much of the first pass's values is kept for those that follow, so that little data is read once.
+// keptBytes is the size of the first pass's values that are kept for later passes, so that a small dataset is read only once.
 const keptBytes = 256 << 20
 
 // pass has the inputs of a pass over a dataset.
@@ -102,7 +102,7 @@ type pass struct {
 	workers  int // of an episode
 }
 
-// done is what became of an episode.
+// done is the result of an episode.
 type done struct {
 	name     string
 	filtered bool
@@ -172,7 +172,7 @@ type streamError struct {
 func (e *streamError) Error() string { return fmt.Sprintf("stream %s: %v", e.Stream, e.Err) }
 func (e *streamError) Unwrap() error { return e.Err }
 
-// episode reads the episode at a place and adds its values, or those that were kept of it.
+// episode reads the episode with an index and adds its values, or adds its kept values.
 func (p *pass) episode(ctx context.Context, i int) (r done) {
 	number := p.info.Number(i)
 	if kept := p.state.keptOf(number); kept != nil {

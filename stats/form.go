@@ -9,9 +9,11 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/internal/orderjson"
+	nearest "github.com/robocache/robocache/internal/text"
 )
 
-// bareNumber matches statistics that are not finite, which JSON has as text. What normalises by them is lost, so they are not kept.
+// bareNumber matches statistics that are not finite, which JSON holds as text. They are not kept, because normalising by them makes
+// NaN.
 var bareNumber = regexp.MustCompile(`"-?(NaN|Infinity)"`)
 
 // Form is a statistics file in another project's format.
@@ -139,7 +141,7 @@ func (r *Report) WriteForm(w io.Writer, f Form) (kept []string, err error) {
 func (r *Report) choose(f *Form, key, given string, usual []string) (string, error) {
 	if given != "" {
 		if r.Stream(given) == nil {
-			return "", &FormError{f.Name, given, "none, or several, of that name", fmt.Sprintf("one of %q", r.names())}
+			return "", &FormError{f.Name, given, "none, or several, of that name", "one of " + nearest.Closest(given, r.names())}
 		}
 		return given, nil
 	}
@@ -148,7 +150,7 @@ func (r *Report) choose(f *Form, key, given string, usual []string) (string, err
 			return name, nil
 		}
 	}
-	return "", &FormError{f.Name, "", fmt.Sprintf("no stream for %s: streams %q", key, r.names()), fmt.Sprintf("one of %q, or the name of another", usual)}
+	return "", &FormError{f.Name, "", fmt.Sprintf("no stream for %s: streams %s", key, nearest.Closest(key, r.names())), fmt.Sprintf("one of %q, or the name of another", usual)}
 }
 
 func (r *Report) names() []string {

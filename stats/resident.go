@@ -91,7 +91,7 @@ func (r *resident) download(t *tensor.Tensor) ([]int64, error) {
 	return tensor.Data[int64](host)
 }
 
-// tally counts values by the bits behind prefixes [D,P] of so many bits, and in the first pass sums them.
+// tally counts values by the bits after prefixes [D,P] with known bits, and in the first pass sums them.
 func (r *resident) tally(known int, prefixes []int64) (counts, sums []int64, err error) {
 	p := 1
 	a := ops.TallyArgs{Src: r.values}

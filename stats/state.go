@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/robocache/robocache/dataset"
+	nearest "github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -17,7 +18,7 @@ type State struct {
 	about
 	number int // of passes that have ended; -1 when all is known
 	mu     sync.Mutex
-	by     map[string]*stream // by what must be the same
+	by     map[string]*stream // by streamAbout.key
 	kept   map[int][]piece    // values of the first pass's episodes
 }
 
@@ -26,13 +27,13 @@ type about struct {
 	Dataset, Format string
 	Episodes        int                  // of the dataset
 	Quantiles       []float64            // the shares
-	Selection       string               // the streams, columns and episodes that were asked for
-	Streams         []string             // the names that were asked for; nil for all
-	Others          []string             // names of streams that were not asked for, sorted
-	Shards          int                  // that there are; 0 where there is one, of all episodes
+	Selection       string               // the selected streams, columns and episodes
+	Streams         []string             // the selected names; nil for all
+	Others          []string             // sorted names of streams that are not selected
+	Shards          int                  // number of shards; 0 for a single one
 	Have            []int                // of them, which the pass has added, ascending
-	Read, Filtered  int                  // episodes that were added, and those that the plan does not take
-	Damaged         int                  // of those that were added, of which something could not be read
+	Read, Filtered  int                  // added episodes, and episodes that the plan rejects
+	Damaged         int                  // added episodes with parts that could not be read
 	Skipped         []Skipped            // episodes that could not be read, by their numbers
 	Notes           dataset.EpisodeNotes // of the readers about the episodes that were added
 }
@@ -70,7 +71,7 @@ type streamAbout struct {
 	Binned   binned
 }
 
-// key is what must be the same for values to be added together.
+// key identifies streams with values that can be added together.
 func (s *streamAbout) key() string { return fmt.Sprintf("%q %v %q", s.Name, s.F64, s.Columns) }
 
 // mismatch returns the errors of things that differ.
@@ -135,7 +136,7 @@ func (s *State) stream(episode, at int, p *piece) (*stream, error) {
 	return own, nil
 }
 
-// count takes up what became of an episode in the first pass.
+// count adds the result of an episode in the first pass.
 func (s *State) count(i int, r *done) {
 	switch {
 	case r.err != nil:
@@ -156,7 +157,7 @@ func (s *State) skipped(i int) bool {
 	return slices.ContainsFunc(s.Skipped, func(k Skipped) bool { return k.Episode == i })
 }
 
-// keep keeps an episode's values if there is room, and returns what is left of that.
+// keep keeps an episode's values if there is room, and returns the remaining room.
 func (s *State) keep(i int, pieces []piece, room int) int {
 	for _, p := range pieces {
 		room -= p.values.Len() * p.values.DType().Size()
@@ -184,7 +185,7 @@ func (s *State) missing() error {
 	there := s.names()
 	for _, name := range s.Streams {
 		if s.Read > 0 && !slices.Contains(there, name) {
-			return &dataset.StreamError{Stream: name, Arg: "name", Got: "no such stream", Want: fmt.Sprintf("one of those there are: %q", append(there, s.Others...))}
+			return &dataset.StreamError{Stream: name, Arg: "name", Got: "no such stream", Want: "one of those there are: " + nearest.Closest(name, append(there, s.Others...))}
 		}
 	}
 	return nil

@@ -14,7 +14,7 @@ func (l *Listing) Has(ctx context.Context, name string) bool {
 	files, known := l.folders[dir]
 	if !known {
 		files = map[string]bool{}
-		list, _ := ReadDir(ctx, dir) // an error is that there are none
+		list, _ := ReadDir(ctx, dir) // after an error the folder has no files
 		for _, f := range list {
 			if f.IsRegular() {
 				files[f.Name] = true

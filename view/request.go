@@ -28,7 +28,7 @@ func (e *missing) Error() string { return "no " + e.what }
 // errBusy is the error of a request while the server works on another one.
 var errBusy = errors.New("another resampling is at work: try again in a second")
 
-// fail writes an error as JSON for the page: {"error": "no stream", "system": false}. system is true if the system or the network caused it.
+// fail writes an error as JSON for the page: {"error": "no stream", "system": false}. The field system is true if the system or the network failed.
 func fail(w http.ResponseWriter, status int, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

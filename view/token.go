@@ -6,8 +6,8 @@ import (
 	"net/http"
 )
 
-// URL returns the address of the page at a host, which includes the port: "http://127.0.0.1:7380/?token=4f9c...". The token is the server's own, and
-// every request needs it: in the address, or in the cookie that the first answer sets.
+// URL returns the address of the page on a host with its port, for example "http://127.0.0.1:7380/?token=4f9c...". Each server
+// has its own token. Every request needs it: in the address, or in the cookie that the first answer sets.
 func (s *Server) URL(host string) string { return "http://" + host + "/?token=" + s.token }
 
 // cookieName returns the cookie's name, which includes the port because browsers send cookies to all ports of a host.
@@ -39,5 +39,8 @@ func (s *Server) welcome(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusSeeOther)
 }
 
-// crossSite reports whether a page of another site made a request.
-func crossSite(r *http.Request) bool { return r.Header.Get("Sec-Fetch-Site") == "cross-site" }
+// crossSite reports whether another site's or origin's page made a request. Browsers without Sec-Fetch-Site send Origin if a script requests.
+func crossSite(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	return r.Header.Get("Sec-Fetch-Site") == "cross-site" || origin != "" && origin != "http://"+r.Host && origin != "https://"+r.Host
+}

@@ -95,6 +95,23 @@ func TestAnotherSiteLeadsNowhereWithoutTheToken(t *testing.T) {
 	}
 }
 
+// A page from another origin on this machine, or from a name that leads here, has the browser's cookie and is refused by its origin.
+func TestAnotherOriginIsRefusedWithoutTheToken(t *testing.T) {
+	s := serve(t, robots(t, 1), Options{})
+	for origin, want := range map[string]int{
+		"": http.StatusOK, "http://localhost:7380": http.StatusOK, "https://localhost:7380": http.StatusOK,
+		"http://localhost:8000": http.StatusForbidden, "http://localhost": http.StatusForbidden, "http://evil.example": http.StatusForbidden,
+		"http://evil.example:7380": http.StatusForbidden, "null": http.StatusForbidden,
+	} {
+		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "http://localhost:7380/api/dataset", nil)
+		r.AddCookie(&http.Cookie{Name: "robocache-view-7380", Value: s.token})
+		r.Header.Set("Origin", origin)
+		s.ServeHTTP(w, r)
+		assert.Equal(t, want, w.Code, "origin %q", origin)
+		assert.Empty(t, w.Header().Get("Access-Control-Allow-Origin"))
+	}
+}
+
 // In a browser: the token leaves the address, a link in a mail opens the page if it has the token, and the page waits for its turn to resample.
 func TestAPageIsOpenedByItsLinkAndWaitsForItsTurn(t *testing.T) {
 	b := browsertest.Start(t)

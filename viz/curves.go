@@ -1,11 +1,9 @@
 package viz
 
 import (
-	"bufio"
 	"cmp"
 	"fmt"
 	"image/color"
-	"image/png"
 	"io"
 	"math"
 
@@ -18,7 +16,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// strokes are how the streams of [WriteCurvesPNG] are drawn: the first, to which the others are compared, broad and dark.
+// strokes are the line styles in [WriteCurvesPNG]. The first, for the reference, is broad and dark.
 var strokes = []draw.LineStyle{
 	{Color: ink, Width: 1.8},
 	{Color: colours[1], Width: 1.3},
@@ -26,9 +24,10 @@ var strokes = []draw.LineStyle{
 	{Color: colours[0], Width: 0.8},
 }
 
-// WriteCurvesPNG draws columns of streams that have the same columns, at most 4 such streams, and writes them as a PNG image: a panel for each of the
-// columns asked for, a curve in it for each stream, on one axis of seconds since the first timestamp of all. The legend has the streams' names; the first
-// is drawn as what the others are compared with. A curve is broken at what is not finite and at steps above three times the median.
+// WriteCurvesPNG draws columns of up to 4 streams with the same columns, and writes a PNG image. Each column in show has a panel,
+// with a curve for each stream on one axis: seconds since the first timestamp of all streams. The first stream is drawn as the
+// reference for the others, and the legend has the streams' names. A curve is interrupted at values that are not finite and at
+// steps longer than three times the median.
 func WriteCurvesPNG(w io.Writer, streams []dataset.Stream, show []int, opt Options) error {
 	fail := func(kind error, arg, got, want string) error {
 		return &Error{Panel: -1, Arg: arg, Got: got, Want: want, Err: kind}
@@ -84,7 +83,7 @@ func WriteCurvesPNG(w io.Writer, streams []dataset.Stream, show []int, opt Optio
 type curves struct {
 	names  []string
 	series []series
-	limits []float64 // steps above which a curve is broken, seconds
+	limits []float64 // steps longer than these, in seconds, interrupt a curve
 	lo, hi float64
 }
 
@@ -113,12 +112,7 @@ func (c *curves) write(w io.Writer, names []dataset.Column, show []int, opt Opti
 	foot := style(9.5, false)
 	foot.XAlign = text.XCenter
 	write(page, width/2, 7, foot, "time since the first timestamp (s)")
-	buf := bufio.NewWriter(w)
-	enc := png.Encoder{CompressionLevel: png.BestCompression}
-	if err := enc.Encode(buf, indexed(img.Image())); err != nil {
-		return err
-	}
-	return buf.Flush()
+	return writePNG(w, indexed(img.Image()))
 }
 
 // plot returns the axes and curves of column j.
@@ -147,13 +141,13 @@ func (c *curves) plot(j int) *plot.Plot {
 	return p
 }
 
-// curvesOf is a panel's content as a plot.Plotter.
+// curvesOf is the content of a panel as a plot.Plotter.
 type curvesOf struct {
 	*curves
 	column int
 }
 
-// Plot draws the grid, then the curves, the first of them last.
+// Plot draws the grid, then the curves. The first curve is drawn last.
 func (c *curvesOf) Plot(to draw.Canvas, p *plot.Plot) {
 	tx, ty := p.Transforms(&to)
 	for _, t := range p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max) {
@@ -170,7 +164,7 @@ func (c *curvesOf) Plot(to draw.Canvas, p *plot.Plot) {
 			run = nil
 		}
 		before, y := math.Inf(-1), s.y[c.column]
-		limit := max(c.limits[i], 2*(c.hi-c.lo)/float64(bins)) // of what thin leaves, too
+		limit := max(c.limits[i], 2*(c.hi-c.lo)/float64(bins)) // thin also makes steps longer
 		for _, k := range thin(s.x, y, 0, len(s.x), bins) {
 			if s.x[k]-before > limit || !finite(y[k]) {
 				flush()

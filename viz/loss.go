@@ -1,10 +1,8 @@
 package viz
 
 import (
-	"bufio"
 	"cmp"
 	"fmt"
-	"image/png"
 	"io"
 	"math"
 
@@ -16,13 +14,14 @@ import (
 )
 
 const (
-	lossColumns = 600 // of a picture: with more losses than twice as many it shows the least and the greatest of each column
-	lossDecade  = 8   // the running mean falls by more: the axis is logarithmic
+	lossColumns = 600 // columns in a picture: if there are more than twice as many losses, each column shows its smallest and greatest
+	lossDecade  = 8   // if the running mean falls by a greater factor, the axis is logarithmic
 )
 
-// WriteLossPNG draws the losses of training from a step on, one a step, and their running mean over a fiftieth of them, and writes them as a PNG image.
-// Of many steps it draws the range from the least to the greatest loss of neighbouring ones in place of each. The axis is logarithmic where the mean falls
-// by more than 8 times. Losses that are not finite are left out; with none to draw it is an *Error.
+// WriteLossPNG draws training losses and writes a PNG image. losses[0] is the loss at step first. A second curve is their running
+// mean over a fiftieth of the steps. If there are more steps than pixels, the range of neighbouring losses is drawn instead of
+// each loss. The axis is logarithmic if the mean falls by more than a factor 8. Losses that are not finite are left out; if
+// none is left, the error is an *Error.
 func WriteLossPNG(w io.Writer, first int, losses []float32, opt Options) error {
 	var points, mean plotter.XYs
 	span := max(len(losses)/50, 1)
@@ -67,15 +66,10 @@ func WriteLossPNG(w io.Writer, first int, losses []float32, opt Options) error {
 	lossAxes(p, points, mean)
 	img := vgimg.NewWith(vgimg.UseWH(7*vg.Inch, 4*vg.Inch), vgimg.UseDPI(cmp.Or(opt.DPI, 120)))
 	p.Draw(draw.Crop(draw.New(img), 6, -12, 6, -8))
-	buf := bufio.NewWriter(w)
-	enc := png.Encoder{CompressionLevel: png.BestCompression}
-	if err := enc.Encode(buf, indexed(img.Image())); err != nil {
-		return err
-	}
-	return buf.Flush()
+	return writePNG(w, indexed(img.Image()))
 }
 
-// addLosses draws each loss, or of many the range that those of a column have.
+// addLosses draws each loss. If there are many, it draws the range in each column.
 func addLosses(p *plot.Plot, points plotter.XYs) error {
 	faint := colours[0]
 	faint.A = 90
@@ -112,7 +106,7 @@ func addLosses(p *plot.Plot, points plotter.XYs) error {
 	return nil
 }
 
-// lossAxes sets the axes so that all losses lie within, with a margin.
+// lossAxes sets the axes so that they contain all losses, with a margin.
 func lossAxes(p *plot.Plot, points, mean plotter.XYs) {
 	lo, hi := points[0].Y, points[0].Y
 	for _, q := range points {
@@ -140,7 +134,7 @@ func lossAxes(p *plot.Plot, points, mean plotter.XYs) {
 // decades marks 1, 2 and 5 times powers of ten.
 type decades struct{}
 
-// Ticks returns them between two positive values.
+// Ticks returns these marks between two positive values.
 func (decades) Ticks(lo, hi float64) []plot.Tick {
 	var out []plot.Tick
 	for e := math.Floor(math.Log10(lo)); e <= math.Log10(hi); e++ {

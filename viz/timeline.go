@@ -1,10 +1,8 @@
 package viz
 
 import (
-	"bufio"
 	"cmp"
 	"fmt"
-	"image/png"
 	"io"
 	"math"
 	"slices"
@@ -18,14 +16,14 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// Timeline is a row of the picture that [WriteTimelinePNG] draws: a stream's clock.
+// Timeline is a row in the picture by [WriteTimelinePNG]: the clock of one stream.
 type Timeline struct {
 	Name  string
-	Times []int64 // ns, as recorded
-	Media bool    // its samples are frames or clouds
+	Times []int64 // the recorded timestamps, ns
+	Media bool    // the samples are frames or point clouds
 }
 
-// TimelinesOf returns a row for each stream of an episode, those of media and clouds last.
+// TimelinesOf returns a row for each stream in an episode. Media and point clouds come last.
 func TimelinesOf(e *dataset.Episode) []Timeline {
 	rows := make([]Timeline, 0, len(e.Streams)+len(e.Media)+len(e.Clouds))
 	for i := range e.Streams {
@@ -41,16 +39,18 @@ func TimelinesOf(e *dataset.Episode) []Timeline {
 }
 
 const (
-	maxTimelines = 250 // rows of a picture that can still be looked at
+	maxTimelines = 250 // the largest number of rows in a readable picture
 	timelineRow  = 15  // points
 	timelineName = 2.3 * vg.Inch
 	timelineNote = 1.5 * vg.Inch
 )
 
-// WriteTimelinePNG draws streams on one time axis, a row each, and writes them as a PNG image: where there are samples, where gaps are (steps above three
-// times the median), and beside it the rate and the number of samples. The axis is in seconds since the first timestamp on it. A few samples that lie so
-// far from all others that these could not be told apart are off the axis, and counted. Of more than 250 rows the first 250 are drawn, and the title
-// says so.
+// WriteTimelinePNG draws streams on one time axis, a row for each, and writes a PNG image. A row shows the times with samples,
+// and gaps, which are steps longer than three times the median. The rate and the number of samples stand beside it. The axis is
+// in seconds since its first timestamp.
+//
+// If a few samples are so far from all others that the others would become too small, they are not on the axis but are counted.
+// If there are more than 250 rows, the first 250 are drawn, and the title has the total number.
 func WriteTimelinePNG(w io.Writer, rows []Timeline, opt Options) error {
 	if len(rows) == 0 {
 		return &Error{Panel: -1, Arg: "rows", Got: "none", Want: "at least one", Err: ErrMissing}
@@ -69,12 +69,7 @@ func WriteTimelinePNG(w io.Writer, rows []Timeline, opt Options) error {
 	for i := range rows {
 		t.row(&rows[i], height-headHeight-vg.Length(i+1)*timelineRow)
 	}
-	buf := bufio.NewWriter(w)
-	enc := png.Encoder{CompressionLevel: png.BestCompression}
-	if err := enc.Encode(buf, indexed(img.Image())); err != nil {
-		return err
-	}
-	return buf.Flush()
+	return writePNG(w, indexed(img.Image()))
 }
 
 // timeline is a page with a time axis between left and right.
@@ -89,7 +84,7 @@ func (t *timeline) at(ns int64) vg.Length {
 	return t.left + (t.right-t.left)*vg.Length((float64(ns)-float64(t.from))/t.length)
 }
 
-// axis draws ticks with their lines, from the bottom to the top of the rows, and says what they are.
+// axis draws ticks with their lines, from the bottom to the top of the rows, and the labels.
 func (t *timeline) axis(bottom, top vg.Length) {
 	x, small := text.XCenter, style(8.5, false)
 	small.XAlign = x
@@ -145,7 +140,7 @@ func gapCount(n int) string {
 	return fmt.Sprintf("%d gaps", n)
 }
 
-// outside returns how many timestamps the axis does not show.
+// outside returns the number of timestamps beyond the ends of the axis.
 func (t *timeline) outside(times []int64) (n int) {
 	for _, at := range times {
 		if at < t.from || at > t.to {
@@ -155,13 +150,13 @@ func (t *timeline) outside(times []int64) (n int) {
 	return n
 }
 
-// run is a stretch of samples without a gap.
+// run is a range of samples without a gap.
 type run struct {
 	from, to int64
 	samples  int
 }
 
-// runsOf cuts a clock, in order or not, at its gaps.
+// runsOf divides a clock at its gaps. The clock may be unsorted.
 func runsOf(times []int64, median int64) []run {
 	if !slices.IsSorted(times) {
 		times = slices.Sorted(slices.Values(times))
@@ -177,7 +172,7 @@ func runsOf(times []int64, median int64) []run {
 	return list
 }
 
-// axisOf returns the first and last time that is shown: of all samples, but for a few that are far from the rest.
+// axisOf returns the first and the last time on the axis. It covers all samples except a few that are far from the rest.
 func axisOf(rows []Timeline) (from, to int64) {
 	var list []run
 	samples := 0
@@ -189,7 +184,7 @@ func axisOf(rows []Timeline) (from, to int64) {
 		return 0, 0
 	}
 	slices.SortFunc(list, func(a, b run) int { return cmp.Compare(a.from, b.from) })
-	// What lies side by side is one island. Islands of few samples at the ends are off the axis if the rest is then shown five times as large.
+	// Overlapping runs are one island. Islands with few samples at the ends are off the axis if this makes the rest much larger.
 	islands := list[:1]
 	for _, r := range list[1:] {
 		if last := &islands[len(islands)-1]; r.from <= last.to {
@@ -202,7 +197,7 @@ func axisOf(rows []Timeline) (from, to int64) {
 	return islands[0].from, islands[len(islands)-1].to
 }
 
-// withoutFew takes islands of few samples from the ends, where what is left is then shown at least three times as large.
+// withoutFew removes islands with few samples from the ends, if the rest is then drawn at least three times as large.
 func withoutFew(islands []run, few int) []run {
 	length := func(l []run) float64 { return float64(l[len(l)-1].to) - float64(l[0].from) }
 	kept := islands
@@ -223,7 +218,7 @@ func withoutFew(islands []run, few int) []run {
 	return kept
 }
 
-// shortened takes the middle out of a name that has no room: its beginning and end tell most.
+// shortened removes the middle of a long name, because its beginning and its end are the most specific.
 func shortened(name string, n int) string {
 	r := []rune(name)
 	if len(r) <= n {

@@ -25,7 +25,7 @@ import (
 type decoder struct {
 	path string
 	at   map[string]ast.Node // the nodes by key, for the errors of Check
-	keys map[string]ast.Node // those of the keys themselves
+	keys map[string]ast.Node // the nodes of the keys themselves
 	err  error
 }
 
@@ -69,7 +69,7 @@ func (d *decoder) failed(n ast.Node, key, got, want string) {
 	}
 }
 
-// describe writes what a node is, in a line.
+// describe describes a node in one line.
 func describe(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.MappingNode, *ast.MappingValueNode:

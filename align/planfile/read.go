@@ -89,7 +89,7 @@ func newOrigin(path string, d *decoder) *planorigin.Origin {
 	return o
 }
 
-// checkWindows returns an *align.PlanError for a window that no kind of the plan looks at, whatever the recording.
+// checkWindows returns an *align.PlanError for a window that no method in the plan can use, for any recording.
 func checkWindows(p *align.Plan) error {
 	windowed := func(kind string, kinds []align.ColumnKind) bool {
 		one := func(kind string) bool {

@@ -72,7 +72,7 @@ func JSON(p *align.Plan) ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// given are the members of a plan's file: what is not given is left out.
+// given contains the members of a plan file. Empty fields are left out.
 type given struct{ orderjson.Object }
 
 func (o *given) text(key, value string) {

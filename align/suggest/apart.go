@@ -11,8 +11,9 @@ import (
 	"github.com/robocache/robocache/internal/text"
 )
 
-// apart tells chosen streams that share no moment with the others of an episode, as a clock of another computer leaves them: on one clock, no target has
-// both. A stream that comes when something happens may speak before the others do, unless it is further away than they are long.
+// apart reports chosen streams that have no common time with the other streams in an episode, for example because another
+// computer's clock was wrong. On one clock no target would have both. A stream that is published on change may end before the
+// others begin, unless the distance exceeds their length.
 func (g *draft) apart(chosen []*candidate) {
 	type gap struct {
 		other    string
@@ -67,7 +68,7 @@ func (g *draft) apart(chosen []*candidate) {
 	}
 }
 
-// mostTogether sorts covers into groups that overlap, and returns that of most streams and the others.
+// mostTogether sorts covers into groups that overlap, and returns the group with the most streams, and the other groups.
 func mostTogether(list []covered) (most []covered, others [][]covered) {
 	slices.SortStableFunc(list, func(a, b covered) int { return cmp.Compare(a.First, b.First) })
 	var groups [][]covered

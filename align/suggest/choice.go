@@ -18,7 +18,7 @@ import (
 
 // Which streams a plan takes.
 
-// usable returns the streams that can be put on a clock, without those that only count time, and lists the others.
+// usable returns the streams that can be put on a clock, without the ones that only count time. It adds notes about the others.
 func (g *draft) usable() (list []*candidate) {
 	for _, s := range g.streams {
 		columns := s.see.Columns
@@ -93,7 +93,7 @@ func (g *draft) without(s *candidate, labels, never []int) {
 	}
 }
 
-// unlogged leaves out what programs log, unless there is nothing else.
+// unlogged leaves out streams about the robot's software, unless there is nothing else.
 func (g *draft) unlogged(can []*candidate) []*candidate {
 	rest := slices.DeleteFunc(slices.Clone(can), func(s *candidate) bool { return recognise.IsLog(s.from) })
 	if len(rest) == 0 {
@@ -203,8 +203,8 @@ func (g *draft) actionOf(can []*candidate) (at int, err error) {
 // mostStates is how many streams of states a policy takes.
 const mostStates = 14
 
-// some returns the streams to take, in their order: as many as one Fuse, or a policy, takes. Those that say most come first: that change at all, and
-// often.
+// some returns the streams to take, in their order, at most as many as one Fuse or a policy takes. Streams that change, and change
+// often, come first.
 func (g *draft) some(can []*candidate) []*candidate {
 	most := ops.MaxStreams
 	if g.policy {

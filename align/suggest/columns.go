@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// What becomes of the columns of a stream.
+// Roles of the columns in a stream.
 
 var (
 	linear   = ops.InterpLinear.String()
@@ -22,7 +22,7 @@ var (
 	mean     = ops.InterpWindowMean.String()
 )
 
-// lowered is how many times faster than the clock a sensor is whose samples are averaged.
+// lowered is the ratio between a sensor's rate and the clock's from which the samples are averaged.
 const lowered = 2
 
 // columns gives each column that is taken its kind, with the cause where that is not plain.
@@ -87,7 +87,8 @@ func (g *draft) columns(s *candidate) {
 	}
 }
 
-// angles takes columns that are angles as such where what is plain would go the wrong way round. A stream has one period: that of most of them.
+// angles gives columns with angles the method angle if the default method would interpolate the wrong way round. A stream has one
+// period, the most frequent one.
 func (s *candidate) angles(kinds, causes []string, plain string) {
 	found := s.see.Angles()
 	degrees := 0
@@ -123,7 +124,7 @@ func (s *candidate) angles(kinds, causes []string, plain string) {
 	}
 }
 
-// quaternions takes these along the shorter arc, or says that they would be where only the latest sample is taken.
+// quaternions gives quaternions the method slerp. If only the latest sample is used, it adds a reason instead.
 func (s *candidate) quaternions(kinds, causes []string, plain string, custom dataset.Rotation) {
 	for _, q := range s.see.Quaternions() {
 		order := q.Order
@@ -160,7 +161,7 @@ func (s *candidate) quaternions(kinds, causes []string, plain string, custom dat
 // group is neighbouring columns of one kind and cause, by the name or range that a plan has for them.
 type group struct{ entry, kind, why string }
 
-// groups returns those whose kinds a plan has to say: all but what the columns have by themselves.
+// groups returns the column groups with a method that the plan must name, because it differs from the default.
 func (s *candidate) groups() (list []group) {
 	cols := s.columns()
 	for i := 0; i < len(cols); {
@@ -185,7 +186,7 @@ func (s *candidate) groups() (list []group) {
 	return list
 }
 
-// columns are those that are taken.
+// columns returns the selected columns.
 func (s *candidate) columns() []dataset.Column {
 	var list []dataset.Column
 	for _, i := range s.taken() {
@@ -194,7 +195,7 @@ func (s *candidate) columns() []dataset.Column {
 	return list
 }
 
-// own is the kind that a column has where a plan says none.
+// own returns the method that a column has without a plan.
 func (s *candidate) own(i int) string {
 	cols := s.columns()
 	if cols[i].Integer || s.policy { // of which the defaults say so

@@ -36,7 +36,7 @@ type Reason struct {
 // draft is a plan in the making: the statistics of the recordings that were read, and the decisions that follow from them.
 type draft struct {
 	name, format string
-	action       string // that was asked for
+	action       string // the option
 	sentence     func(dataset.Note) string
 	info         dataset.Info
 	summary      dataset.Summary
@@ -44,7 +44,7 @@ type draft struct {
 	at           map[string]int
 	lengths      []time.Duration      // of the episodes
 	covers       []map[string]covered // of each, by stream
-	good, bad    int                  // episodes that say whether they were a success
+	good, bad    int                  // episodes with a known success, true or false
 	custom       dataset.Rotation
 	out          *Suggestion
 
@@ -78,7 +78,7 @@ type candidate struct {
 	policy bool     // the plan is for one
 	take   []int    // the columns that are taken; nil for all
 	kinds  []string // of these
-	causes []string // of the kinds, by column, in words; empty for what is plain
+	causes []string // reasons for the methods, by column; empty for the default method
 	notes  []string // of the stream
 	period float64  // of its angles, where that is not 2 pi
 	quat   string
@@ -86,13 +86,13 @@ type candidate struct {
 	silent bool // it has no limit of gaps
 }
 
-// role is what a stream is for.
+// role is the purpose of a stream.
 type role uint8
 
 const (
 	sampled role = iota // measured
 	command             // set, and held until it is set again
-	action              // what a policy predicts
+	action              // the prediction of a policy
 )
 
 func (s *candidate) note(format string, args ...any) {
@@ -120,7 +120,7 @@ type covered struct {
 	even bool // its steps are about the same
 }
 
-// leastApart is how many samples a stream of an episode has at least that says when it was recorded.
+// leastApart is the least number of samples that show when a stream was recorded.
 const leastApart = 8
 
 // even is how much of the usual step the others may differ from it for samples that come evenly.

@@ -13,7 +13,7 @@ func hertz(rate float64) string {
 	return strconv.FormatFloat(rate, 'g', 3, 64)
 }
 
-// ticksLong is how long so many ticks are, rounded down to milliseconds or less, so that a window of that length has as many.
+// ticksLong returns the duration of n ticks, rounded down to milliseconds or less, so that a window of that length has n ticks.
 func ticksLong(n int, rate float64) time.Duration {
 	d := time.Duration(float64(n) / rate * 1e9)
 	for _, unit := range []time.Duration{time.Second, 10 * time.Millisecond, time.Millisecond, time.Microsecond} {

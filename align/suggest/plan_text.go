@@ -20,7 +20,7 @@ type planText struct {
 }
 
 const (
-	commentAt = 34  // the column of comments behind values
+	commentAt = 34  // the column of comments after values
 	planWidth = 118 // columns of a line
 )
 
@@ -56,7 +56,7 @@ func plainText(text string) string {
 	}, printed.Text(text))
 }
 
-// value writes a line of the plan with its reason behind it, or above it where there is no room.
+// value writes a line of the plan with its reason after it, or above it if the line would be too long.
 func (t *planText) value(indent int, text, why string) {
 	line := strings.Repeat(" ", indent) + text
 	if why == "" {
@@ -86,7 +86,7 @@ var bare = regexp.MustCompile(`^[A-Za-z_/][A-Za-z0-9_./\[\]-]*$`)
 // noText are names that YAML takes as something else.
 var noText = []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 
-// quoted writes a name as YAML takes it; inside says that it is within brackets.
+// quoted returns a name as a YAML scalar; inside is true within brackets.
 func quoted(name string, inside bool) string {
 	if !bare.MatchString(name) || inside && strings.ContainsAny(name, "[]") || slices.Contains(noText, strings.ToLower(name)) {
 		return strconv.Quote(name)

@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// niceRates are those that people choose.
+// niceRates are common rates, Hz.
 var niceRates = []float64{1, 2, 5, 10, 12.5, 15, 20, 25, 30, 40, 50, 60, 75, 80, 100, 120, 125,
 	150, 200, 250, 300, 400, 500, 600, 800, 1000, 2000, 4000, 5000, 8000, 10000}
 
@@ -31,11 +31,11 @@ func niceRate(rate, within float64, own bool) float64 {
 
 const (
 	nearRate   = .005 // how far a rate may be from one that people choose, which it is then
-	nearCamera = .01  // and that of a camera, of which 29.97 Hz is called 30
+	nearCamera = .01  // and from a camera's rate, because 29.97 Hz counts as 30
 )
 
-// chooseRate returns the rate of the clock and why: what the dataset declares, that of the fastest camera, of the action, or the middle one of the
-// streams'.
+// chooseRate returns the clock's rate and the reason: the declared rate, or the rate of the fastest camera, or of the action, or
+// the median over the streams.
 func (g *draft) chooseRate(chosen []*candidate) (float64, string) {
 	if g.info.Rate > 0 {
 		says := map[string]string{"caller": "as --rate says", "known datasets": "as is known of this dataset"}

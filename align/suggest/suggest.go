@@ -74,7 +74,7 @@ func spread(n, k int) []int {
 	return list
 }
 
-// suggest makes the plan of what was seen.
+// suggest makes the plan from the episodes that were read.
 func (g *draft) suggest() (*Suggestion, error) {
 	for i := range g.summary.LeftOut {
 		g.out.Notes.Add(g.summary.LeftOut[i].Note)

@@ -62,7 +62,7 @@ func (g *draft) write(chosen []*candidate) error {
 	return nil
 }
 
-// head says what the file is, and what the kinds in it mean.
+// head writes the comment at the top of the file, which explains the methods in it.
 func (g *draft) head(t *planText, chosen []*candidate) {
 	what := fmt.Sprintf("A first plan for %s (%s), to look over and to change.", g.name, g.format)
 	if g.out.Looked < g.out.Episodes {
@@ -93,7 +93,7 @@ const (
 	whyMeanStd   = "(x - mean) * (1 / std) of the episodes that are drawn from; train has its own"
 )
 
-// defaults writes what all streams share, and returns the limit that they do: 0 if each has one of its own.
+// defaults writes the settings that all streams share, and returns their common limit, or 0 if each stream has its own.
 func (g *draft) defaults(t *planText, chosen []*candidate) (shared time.Duration) {
 	all := map[time.Duration]bool{}
 	for _, s := range chosen {
@@ -150,7 +150,7 @@ func (s *candidate) limit() time.Duration {
 	return upTo(dataset.GapLimit(s.usual))
 }
 
-// writeStream writes what the plan says of a stream.
+// writeStream writes the settings of a stream.
 func (g *draft) writeStream(t *planText, i int, s *candidate, shared time.Duration, alone bool) {
 	key := func(part string) string { return fmt.Sprintf("streams[%d].%s", i, part) }
 	about := fmt.Sprintf("%s Hz", hertz(s.rate()))
@@ -203,7 +203,7 @@ func (g *draft) writeStream(t *planText, i int, s *candidate, shared time.Durati
 		t.value(4, name+": none", "")
 	} else if d != 0 && d != shared {
 		t.because(key(name), s.from, why)
-		if !alone { // it is said above
+		if !alone { // already written above
 			why = ""
 		}
 		t.value(4, fmt.Sprintf("%s: %v", name, d), why)
@@ -244,7 +244,7 @@ func (g *draft) writeKinds(t *planText, i int, s *candidate) {
 	}
 }
 
-// kindly says in words what a kind is for, of a stream that has it for all.
+// kindly returns the reason for a method that a stream uses in all columns.
 func (g *draft) kindly(s *candidate, kind string) string {
 	switch {
 	case kind == mean:
@@ -302,7 +302,7 @@ func (g *draft) filter(t *planText) {
 	}
 }
 
-// tail lists cameras, and what the plan does not take.
+// tail lists cameras, and streams that the plan does not take.
 func (g *draft) tail(t *planText) {
 	if media := g.summary.Media; len(media) > 0 {
 		t.WriteString("\n")

@@ -42,9 +42,9 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 	f.Lookup("kind").Hidden = true // the old name of --method, which job scripts have
 	f.Var(&r.quat, "quat", "order of quaternions where the recording does not say: xyzw or wxyz (default wxyz for .ulg, else xyzw)")
 	f.Var(&cli.PositiveFlag{To: &r.Defaults.Period, Unit: "PERIOD"}, "period", "period of --method angle (default 2 pi)")
-	f.Var(&cli.LimitFlag{To: &r.Defaults.Window, Above: true}, "window", "the window methods reduce the samples of this long up to each timestamp of the clock")
+	f.Var(&cli.LimitFlag{To: &r.Defaults.Window, Above: true}, "window", "the window methods reduce the samples of this long up to each timestamp")
 	f.Var(&r.edge, "edge", "outside the recorded range: clamp (default), fill, extrapolate, error, or hold: the last sample stays valid")
-	f.Var(&cli.LimitFlag{To: &r.Snap}, "snap", "a timestamp of the clock this near to a sample counts as on it, no more than half a step of --hz; 0: none does")
+	f.Var(&cli.LimitFlag{To: &r.Snap}, "snap", "a timestamp this near to a sample counts as on it, no more than half a step of --hz; 0: none does")
 	f.Lookup("snap").DefValue = clocks.Snap.String()
 	gapsFlag(f, &r.Defaults.MaxGap)
 	f.BoolVar(&r.Defaults.FillGaps, "fill-gaps", false, "write the fill value where --max-gap, --tolerance or an empty window make a timestamp not valid")

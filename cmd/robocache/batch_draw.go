@@ -169,7 +169,7 @@ func (d *drawing) batchAfter(ctx context.Context, state loader.State) (loader.St
 	d.out.Steps++
 	if whole {
 		err = d.keep(state)
-		if !d.met && d.state == "" && d.world > 1 { // of ranks that began at the same time, one finds the first batch of the other
+		if !d.met && d.state == "" && d.world > 1 { // if ranks began at the same time, one finds the other's first batch
 			d.met = true
 			err = errors.Join(err, d.earlier(state, false))
 		}

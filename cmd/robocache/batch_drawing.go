@@ -36,12 +36,12 @@ type drawing struct {
 	shards *shards        // nil if no samples are written
 	begun  spot           // where this program and its other ranks started
 	step   int64          // of the next batch
-	met    bool           // the first batches of other ranks were looked for
+	met    bool           // other ranks' first batches were compared
 	saved  loader.State   // in the state file, or where this program started
 	out    *batched
 }
 
-// remark adds a note of the command to the report, and prints it.
+// remark adds the command's note to the report, and prints it.
 func (d *drawing) remark(code dataset.Code, format string, args ...any) {
 	d.out.remark(code, format, args...)
 	d.out.print(d.app)
@@ -137,7 +137,7 @@ func (d *drawing) load(ctx context.Context, devices []*ops.Device) error {
 	return err
 }
 
-// runOf returns a hash of the datasets, the plan and the drawn episodes. It does not depend on the batch size or the number of ranks.
+// runOf returns a hash over the datasets, the plan and the drawn episodes. It does not depend on the batch size or the rank count.
 func (d *drawing) runOf(plan *align.Plan, episodes string) string {
 	h := sha256.New()
 	say := func(values ...any) { fmt.Fprintf(h, "%+v\n", values) }

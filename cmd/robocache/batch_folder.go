@@ -147,9 +147,9 @@ type named struct {
 	t    *tensor.Tensor
 }
 
-// earlier returns an error if a folder in --out has batches from another run, because the runs would be mixed: folders of this number of ranks, which
-// may be other ranks' and show that they draw from other episodes, and unless the run goes on, folders of another number. After a resume, the earlier
-// batches may have another size. Only the first and the last batch of a folder are checked, because a run numbers its batches in sequence.
+// earlier returns an error if a folder in --out has batches from another run, because the runs would be mixed: folders for this rank count, which
+// may be other ranks' and show that they draw from other episodes, and unless the run goes on, folders for another count. After a resume, the earlier
+// batches may have another size. Only a folder's first and last batch are checked, because a run numbers its batches in sequence.
 func (b *asking) earlier(begin loader.State, goesOn bool) error {
 	if b.out == "" {
 		return nil
@@ -158,7 +158,7 @@ func (b *asking) earlier(begin loader.State, goesOn bool) error {
 	if err != nil {
 		return unwritten(err)
 	}
-	folders := map[string]int{b.out: 1} // with the number of ranks
+	folders := map[string]int{b.out: 1} // with the rank count
 	for _, entry := range list {
 		var rank, of int
 		if _, err := fmt.Sscanf(entry.Name(), "rank-%d-of-%d", &rank, &of); err == nil && entry.Name() == rankFolder(rank, of) {

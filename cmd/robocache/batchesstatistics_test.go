@@ -31,7 +31,7 @@ func TestWhatNormalisesIsWrittenDown(t *testing.T) {
 		got, dir := read(plan)
 		text, err := os.ReadFile(filepath.Join(dir, statisticsFile))
 		require.NoError(t, err)
-		assert.Equal(t, map[string]any{"version": 1.0, "normalised": got["normalised"]}, unmarshal(t, string(text)))
+		assert.Equal(t, map[string]any{"schema": map[string]any{"name": "robocache.statistics", "version": 1.0}, "version": 1.0, "normalised": got["normalised"]}, unmarshal(t, string(text)))
 		list := got["normalised"].([]any)
 		require.Len(t, list, 2)
 		action, reward := list[0].(map[string]any), list[1].(map[string]any)

@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pngBomb is an image of 16,384x16,384 grey pixels, with a text that makes the file large enough for them.
+// pngBomb is a grey image, 16,384x16,384, with a text that makes the file large enough for its pixels.
 func pngBomb(t *testing.T) []byte {
 	const side = 16_384
 	var data bytes.Buffer
@@ -41,7 +41,7 @@ func pngBomb(t *testing.T) []byte {
 	return out
 }
 
-// parquetBomb makes the page of every column a frame of zstd that becomes almost as many bytes as a page may have.
+// parquetBomb gives every column one zstd page, which becomes almost as large as a page may be.
 func parquetBomb(t *testing.T, file []byte) []byte {
 	protocol := &thrift.CompactProtocol{}
 	var meta format.FileMetaData
@@ -67,7 +67,7 @@ func parquetBomb(t *testing.T, file []byte) []byte {
 	return append(binary.LittleEndian.AppendUint32(out, uint32(len(footer))), "PAR1"...)
 }
 
-// pcdBomb is a cloud of n points of zeros, compressed by LZF: one zero, and copies of 264 bytes of it.
+// pcdBomb is n zero points that LZF compresses: one zero, which is then copied 264 times at once.
 func pcdBomb(n int) []byte {
 	packed := []byte{0, 0}
 	rest := 12*n - 1
@@ -83,7 +83,7 @@ func pcdBomb(n int) []byte {
 	return append(binary.LittleEndian.AppendUint32(b, uint32(12*n)), packed...)
 }
 
-// recordBomb is a file of TFRecord, packed by gzip, with one record of size zeros.
+// recordBomb is a gzip file with one TFRecord record: size zeros.
 func recordBomb(t *testing.T, size int64) []byte {
 	masked := func(sum uint32) uint32 { return (sum>>15 | sum<<17) + 0xa282ead8 }
 	table := crc32.MakeTable(crc32.Castagnoli)
@@ -100,7 +100,7 @@ func recordBomb(t *testing.T, size int64) []byte {
 	return out.Bytes()
 }
 
-// logBomb is a log of ULog with n samples of 200 numbers of one byte, each of which becomes four.
+// logBomb is a ULog log with n samples. Each has 200 one-byte numbers, which become four bytes each.
 func logBomb(n int) []byte {
 	message := func(kind byte, body string) string {
 		return string(binary.LittleEndian.AppendUint16(nil, uint16(len(body)))) + string(kind) + body
@@ -112,7 +112,7 @@ func logBomb(n int) []byte {
 	return log
 }
 
-// bomb is a file that unpacks to far more than it takes, and a command on it. want is the reason, "" for "out of memory".
+// bomb is a command on a file that unpacks to far more than it takes. want is the reason, "" for "out of memory".
 type bomb struct {
 	want string
 	args func(t *testing.T, dir string) []string
@@ -132,7 +132,7 @@ var bombs = map[string]bomb{
 		message := mcapRecord(5, uint16(1), uint32(0), 0, 0)
 		return []string{"inspect", put(t, dir, "a.mcap", mcapBomb(t, "zstd", 20_000_000*int64(len(message)), repeated(message, 20_000_000)))}
 	}},
-	"a database of more than a GiB, compressed by zstd": {want: "decompressed file: too large", args: func(t *testing.T, dir string) []string {
+	"a zstd database that becomes more than a GiB": {want: "decompressed file: too large", args: func(t *testing.T, dir string) []string {
 		log, err := os.ReadFile("../../dataset/rosbag2/testdata/log.db3")
 		require.NoError(t, err)
 		return []string{"inspect", put(t, dir, "a.db3.zstd", squeezed(t, "zstd", io.MultiReader(bytes.NewReader(log), zeros(1100<<20))))}
@@ -152,7 +152,7 @@ var bombs = map[string]bomb{
 	"an array of 2^40 elements": {want: "array data: truncated", args: func(t *testing.T, dir string) []string {
 		return []string{"voxelize", put(t, dir, "a.npy", npyHead(1<<40)), "--size=1", "-o", filepath.Join(dir, "o.npz")}
 	}},
-	"pages of zstd in Parquet": {args: func(t *testing.T, dir string) []string {
+	"zstd pages in Parquet": {args: func(t *testing.T, dir string) []string {
 		require.NoError(t, os.CopyFS(dir, os.DirFS("../../examples/data/g1")))
 		name := filepath.Join(dir, "data/chunk-000/file-000.parquet")
 		file, err := os.ReadFile(name)
@@ -160,24 +160,24 @@ var bombs = map[string]bomb{
 		require.NoError(t, os.WriteFile(name, parquetBomb(t, file), 0o644))
 		return []string{"stats", dir}
 	}},
-	"points of LZF in PCD": {args: func(t *testing.T, dir string) []string {
+	"LZF points in PCD": {args: func(t *testing.T, dir string) []string {
 		return []string{"voxelize", put(t, dir, "a.pcd", pcdBomb(30_000_000)), "--size=1", "-o", filepath.Join(dir, "o.npz")}
 	}},
-	"points of three bytes in PLY": {args: func(t *testing.T, dir string) []string {
+	"three-byte points in PLY": {args: func(t *testing.T, dir string) []string {
 		const n = 30_000_000
 		head := fmt.Sprintf("ply\nformat binary_little_endian 1.0\nelement vertex %d\nproperty uchar x\nproperty uchar y\nproperty uchar z\nend_header\n", n)
 		return []string{"voxelize", put(t, dir, "a.ply", append([]byte(head), make([]byte, 3*n)...)), "--size=1", "-o", filepath.Join(dir, "o.npz")}
 	}},
-	"a record of gzip in RLDS": {args: func(t *testing.T, dir string) []string {
+	"a gzip record in RLDS": {args: func(t *testing.T, dir string) []string {
 		const from = "../../dataset/rlds/testdata/kinds"
 		require.NoError(t, os.CopyFS(dir, os.DirFS(from)))
 		put(t, dir, "kinds-train.tfrecord-00000-of-00002", recordBomb(t, bombSize))
 		return []string{"stats", dir}
 	}},
-	"samples of bytes in ULog": {args: func(t *testing.T, dir string) []string {
+	"byte samples in ULog": {args: func(t *testing.T, dir string) []string {
 		return []string{"inspect", put(t, dir, "a.ulg", logBomb(400_000))}
 	}},
-	"numbers of one digit in CSV": {args: func(t *testing.T, dir string) []string {
+	"one-digit numbers in CSV": {args: func(t *testing.T, dir string) []string {
 		row := strings.Repeat("1,", 99) + "1\n"
 		return []string{"inspect", put(t, dir, "a.csv", []byte(strings.ReplaceAll(row, "1", "c")+strings.Repeat(row, 400_000)))}
 	}},

@@ -26,11 +26,16 @@ func execute(args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), err.String()
 }
 
-// good runs a command line that must succeed on the CPU, and returns its output.
+// good runs a command line that must succeed on the CPU, and returns its output. It compares objects of --json with their schemas.
 func good(t *testing.T, args ...string) (stdout, stderr string) {
 	t.Helper()
 	code, stdout, stderr := execute(args...)
 	require.Equal(t, exitGood, code, stderr)
+	if strings.HasPrefix(stdout, "{") && slices.Contains(args, "--json") {
+		for _, object := range objectsIn(t, stdout) {
+			checkObject(t, object)
+		}
+	}
 	return stdout, stderr
 }
 
@@ -78,7 +83,7 @@ func column[T tensor.Element](data ...T) *tensor.Tensor {
 	return tensor.Must(tensor.Of(data, len(data), 1))
 }
 
-// topic is a stream of a log made for a test: one field "v" of a type, and its samples.
+// topic is a stream in a test's log: one field "v" with a type, and its samples.
 type topic struct {
 	name, field string
 	timestamps  []uint64 // microseconds

@@ -90,7 +90,7 @@ func TestLanguageColumnsAreLeftOutWithANote(t *testing.T) {
 	}, e.Notes.Of(dataset.ClassLeftOut))
 }
 
-// spokenRow is a row of LeRobot's language columns.
+// spokenRow is a row with LeRobot's language columns.
 type spokenRow struct {
 	Episode    int `json:"episode_index"`
 	Row        int `json:"frame_index"`
@@ -98,7 +98,7 @@ type spokenRow struct {
 	Events     any `json:"language_events"`
 }
 
-// spokenRows reads the language columns of a dataset by the library's own reader.
+// spokenRows reads a dataset's language columns by the library's own reader.
 func spokenRows(t *testing.T, dir string) (rows []spokenRow) {
 	files, err := filepath.Glob(filepath.Join(dir, "data", "*", "*.parquet"))
 	require.NoError(t, err)
@@ -114,8 +114,8 @@ func spokenRows(t *testing.T, dir string) (rows []spokenRow) {
 	return rows
 }
 
-// LeRobot's language columns go to a LeRobot dataset as they are, also in shards that are joined, and of the episodes that a plan's filter takes.
-// At another rate their notes count what has moved and what is left out.
+// LeRobot's language columns go to a LeRobot dataset as they are, also in shards that are joined, and if a plan's filter selects
+// episodes. At another rate, notes count the lists that were moved or left out.
 func TestLanguageColumnsGoToLeRobot(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	const in = "../../dataset/lerobot/testdata/language" // by arrow-rs; dataset/lerobot/write compares it with its golden values

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -30,10 +31,13 @@ func TestMain(m *testing.M) {
 	if os.Getenv("ROBOCACHE_AS_PROGRAM") != "" {
 		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
+	if signal.Ignored(os.Interrupt) { // a job of a script, which programs that tests interrupt would inherit
+		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+	}
 	os.Exit(m.Run())
 }
 
-// program is a command line in a process of its own. Its temporary files are in a folder of the test.
+// program returns a command line as a separate process. Its temporary files are in a folder of the test.
 func program(t *testing.T, args ...string) (cmd *exec.Cmd, temp string) {
 	t.Helper()
 	temp = t.TempDir()

@@ -92,7 +92,7 @@ func TestPrometheusSeesWhatIsDone(t *testing.T) {
 		got := prometheus(t, asked(t, url))
 		require.Equal(t, got["robocache_build_info"+buildLabels()], 1.0)
 		if require.True(t, lines.Scan()); n < 2 {
-			continue // perhaps nothing was told yet
+			continue // perhaps no number is published yet
 		}
 		require.GreaterOrEqual(t, got["robocache_windows_total"], windows)
 		windows = got["robocache_windows_total"]
@@ -117,7 +117,7 @@ func TestPrometheusSeesBadFrames(t *testing.T) {
 	lines, url, code := metered(t, "batches", store, "--hz=10", "--batch=1", "--epochs=2", "--shuffle=none", "--backend=cpu", "--digest", "--metrics=127.0.0.1:0", "--camera", camera+"=8x6")
 	name := `robocache_bad_frames_total{camera="` + camera + `"}`
 	for n := range 8 {
-		if n >= 2 { // line n waits for somebody to take it, and perhaps line n-1 is told
+		if n >= 2 { // line n waits for a reader, and line n-1 may be published
 			got := prometheus(t, asked(t, url))
 			want := func(drawn int) float64 { return float64((drawn + 2) / 4) } // frame 1 of 4, in each epoch
 			require.Contains(t, []float64{want(n - 1), want(n)}, got[name])
@@ -160,4 +160,30 @@ func TestAPortThatIsTakenIsFoundBeforeTheWork(t *testing.T) {
 	code, _, stderr := execute("batches", "none", "--backend=cpu", "--metrics", l.Addr().String())
 	assert.Equal(t, exitOther, code)
 	assert.Regexp(t, `^robocache: --metrics: cannot listen on 127\.0\.0\.1:\d+: .*in use\n$`, stderr, "not that there is no dataset")
+}
+
+// The listener has no token, so it answers with numbers alone.
+func TestMetricsServeNumbersAlone(t *testing.T) {
+	m, err := newMeter(":0")
+	require.NoError(t, err)
+	defer m.close()
+	host, _, err := net.SplitHostPort(m.at)
+	require.NoError(t, err)
+	assert.Equal(t, "127.0.0.1", host)
+	for _, path := range []string{"/", "/metrics/", "/metrics/../go.mod", "/debug/pprof/", "/doc.go"} {
+		r, err := http.Get("http://" + m.at + path)
+		require.NoError(t, err)
+		require.NoError(t, r.Body.Close())
+		assert.Equal(t, http.StatusNotFound, r.StatusCode, path)
+	}
+	r, err := http.Post("http://"+m.at+"/metrics", "text/plain", nil)
+	require.NoError(t, err)
+	require.NoError(t, r.Body.Close())
+	assert.Equal(t, http.StatusMethodNotAllowed, r.StatusCode)
+	r, err = http.Get("http://" + m.at + "/metrics")
+	require.NoError(t, err)
+	text, err := io.ReadAll(r.Body)
+	require.NoError(t, err)
+	require.NoError(t, r.Body.Close())
+	assert.Regexp(t, `^(# (HELP|TYPE) robocache_.*\n|robocache_\w+(\{(\w+="[^"\n]*",?)+\})? [0-9.e+-]+\n)+$`, string(text))
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/dataset/notetext"
 )
 
-// noteList is the list of notes in a report, with the lines for standard error.
+// noteList is a report's list notes, with the lines for standard error.
 type noteList struct {
 	Entries []notetext.EpisodeEntry `json:"notes"`
 	lines   []string                // that are not printed yet
@@ -26,14 +26,14 @@ func (l *noteList) notes(notes dataset.Notes) {
 	l.add(notetext.NoteEntries(notes), notetext.Lines(notes)...)
 }
 
-// remark adds a note of the command itself, such as "resumed", with its sentence.
+// remark adds a note that the command itself makes, such as "resumed", with its sentence.
 func (l *noteList) remark(code dataset.Code, format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	l.add([]notetext.EpisodeEntry{{Entry: notetext.Entry{Class: dataset.ClassRemark, Code: code, Text: line}}}, line)
 }
 
-// print prints the lines that are new.
-func (l *noteList) print(a *app) {
+// print prints the new lines.
+func (l *noteList) print(a interface{ Remarks(lines []string) }) {
 	a.Remarks(l.lines)
 	l.lines = nil
 }

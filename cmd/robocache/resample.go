@@ -34,7 +34,7 @@ timestamps step back is left out, and said; --unordered sort takes its samples i
 The methods window-mean, -min, -max and -last reduce the samples of the last --window before
 a timestamp of the clock, its own time included, so that none between two timestamps is lost.
 
-A timestamp of the clock within --snap of a sample, a microsecond unless given, counts as on it: so recorded
+A timestamp within --snap of a sample, a microsecond unless given, counts as on it: so recorded
 times that were rounded are still those of a clock of their rate, and frame i of a camera is
 row i. The clock of --hz ends with the last tick that is no more than that after the range.
 

@@ -125,22 +125,22 @@ func sweep(t *testing.T, command string) {
 			f := faultyCall{error: errno}
 			f.k.Store(k)
 			code, batches, stderr, left := run(&f)
-			if code == exitGood && (strings.Contains(command, "--streaming") || strings.Contains(command, "--camera")) { // the call was one ahead of need
+			if code == exitGood && (strings.Contains(command, "--streaming") || strings.Contains(command, "--camera")) { // the call was one ahead
 				require.NotEmpty(t, written)
-				assert.True(t, slices.Equal(written, batches), "call %d of %d: the batches are others", k, n)
+				assert.True(t, slices.Equal(written, batches), "call %d/%d: the batches are others", k, n)
 				continue
 			}
 			if f.op.Load() == nil {
 				continue // fewer calls than before
 			}
 			if *f.op.Load() == "lock" && errno == syscall.EACCES {
-				continue // as of a disk that cannot lock
+				continue // as on a disk that cannot lock
 			}
 			name := filepath.Base(strings.Replace(*f.path.Load(), out, "OUT", 1))
-			if strings.HasPrefix(name, "encoding-") { // which a video is copied from: the error has its name or that of the video
+			if strings.HasPrefix(name, "encoding-") { // a video is copied from it, and the error may name the video
 				name = "OUT/"
 			}
-			what := fmt.Sprintf("call %d of %d: %s %s: %v", k, n, *f.op.Load(), *f.path.Load(), errno)
+			what := fmt.Sprintf("call %d/%d: %s %s: %v", k, n, *f.op.Load(), *f.path.Load(), errno)
 			assert.Equal(t, exitOther, code, "%s: %s", what, stderr)
 			assert.Contains(t, stderr, errno.Error(), what)
 			assert.Contains(t, stderr, name, what)

@@ -71,3 +71,24 @@ func TestAPipeInPlaceOfAFileIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// A folder below /proc is read by the same rules as any folder: a file that the system refuses to read ends the command with exit code 1 and the file's
+// name, and a command that finds no recording ends with 3. None waits.
+func TestAFolderOfTheKernelIsNoSpecialCase(t *testing.T) {
+	for folder, codes := range map[string][]int{"/proc/self": {exitOther}, "/sys/class": {exitInput}, "/proc/self/mem": {exitOther, exitInput}} {
+		for _, command := range []string{"inspect", "doctor", "stats"} {
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				code, _, stderr := execute(command, folder)
+				assert.Contains(t, codes, code, "%s %s: %s", command, folder, stderr)
+				assert.Contains(t, stderr, folder)
+			}()
+			select {
+			case <-ended:
+			case <-time.After(20 * time.Second):
+				t.Fatal(command, folder, " waits")
+			}
+		}
+	}
+}

@@ -75,7 +75,7 @@ func TestRanksThatDrawFromOtherEpisodesAreRefused(t *testing.T) {
 	assert.Regexp(t, "of 3 episodes with hash [0-9a-f]{16}", stderr)
 }
 
-// Ranks of batches that have no state share --out alone: the one that finds batches of other episodes ends, before its first batch if they are there.
+// Ranks that have no --state share --out alone: a rank that finds batches with other episodes ends, before its first batch if they are there.
 func TestRanksThatWriteOtherEpisodesToOneFolderAreRefused(t *testing.T) {
 	data, err := os.ReadFile(numpyStreams)
 	require.NoError(t, err)

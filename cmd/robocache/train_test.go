@@ -40,7 +40,7 @@ func TestTrainKeepsWhatPolicyRuns(t *testing.T) {
 	list := lines(t, stdout)
 	require.Len(t, list, 11, "a line for each tenth, and one with the result")
 	for i, line := range list[:10] {
-		assert.Equal(t, []string{"loss", "step", "steps_per_second"}, keys(line))
+		assert.Equal(t, []string{"loss", "schema", "step", "steps_per_second"}, keys(line))
 		assert.EqualValues(t, 4*(i+1), line["step"])
 	}
 	last := list[10]
@@ -103,7 +103,7 @@ func jsonOf(t *testing.T, v any) string {
 	return string(text)
 }
 
-// Training that is resumed leaves the bytes of training that was not interrupted, and goes on from a checkpoint of its own options alone.
+// Resumed training leaves the same bytes as uninterrupted training. It only continues from a checkpoint with the same options.
 func TestTrainResumesToTheByte(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	dir := t.TempDir()

@@ -47,7 +47,7 @@ func signalEndsTraining(t *testing.T, backend string) {
 				require.NoError(t, cmd.Process.Signal(sig))
 			}
 		}
-		_ = cmd.Wait() // whose error is the code
+		_ = cmd.Wait() // its error is the code
 		require.Equal(t, 0, cmd.ProcessState.ExitCode(), "it ends by itself")
 		assert.Equal(t, true, last["ended_by_signal"])
 		assert.Greater(t, last["steps"], step)
@@ -71,7 +71,7 @@ func TestAPipeThatNobodyReadsLeavesACheckpoint(t *testing.T) {
 	_, err = in.ReadString('\n')
 	require.NoError(t, err)
 	require.NoError(t, stdout.Close())
-	_ = cmd.Wait() // whose error is the signal
+	_ = cmd.Wait() // its error is the signal
 	assert.Equal(t, syscall.SIGPIPE, cmd.ProcessState.Sys().(syscall.WaitStatus).Signal())
 	assert.Empty(t, listed(t, temp))
 	assert.Equal(t, []string{"config.json", "loss.png", "model.safetensors", "training.safetensors"}, listed(t, out))

@@ -81,7 +81,10 @@ func TestViewSaysWhereAsJSON(t *testing.T) {
 		URL      string
 		Loopback bool
 	}
-	require.NoError(t, json.NewDecoder(out).Decode(&said))
+	var object json.RawMessage
+	require.NoError(t, json.NewDecoder(out).Decode(&object))
+	checkObject(t, string(object))
+	require.NoError(t, json.Unmarshal(object, &said))
 	assert.True(t, said.Loopback)
 	assert.Regexp(t, `/\?token=[0-9a-f]{32}$`, said.URL)
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))

@@ -27,10 +27,10 @@ import (
 	"github.com/robocache/robocache/internal/test/thorough"
 )
 
-// answers are those of view to the requests of its page, by path. A status other than 200 precedes the text.
+// answers has view's answers to its page's requests, by path. A status other than 200 precedes the text.
 type answers map[string]string
 
-// ofRun are the parts of an answer that differ between two programs.
+// ofRun matches the part in an answer that differs between two programs.
 var ofRun = regexp.MustCompile(`"run":"\w+"`)
 
 // get makes a request and keeps the answer.
@@ -54,7 +54,7 @@ func (p answers) get(t *testing.T, address, path string) string {
 	return text
 }
 
-// browse makes the requests of the page, one at a time, after the list is complete. first is the page of an undisturbed program, or nil.
+// browse makes the page's requests, one at a time, after the list is complete. first has the answers from an undisturbed program, or is nil.
 func browse(t *testing.T, address string, first answers) answers {
 	t.Helper()
 	p := answers{}
@@ -93,8 +93,8 @@ func browse(t *testing.T, address string, first answers) answers {
 	return p
 }
 
-// A call that fails while view begins ends it with code 1. After that each answer is whole, or an error of the system with status 503, and the list has
-// the error of an episode that was not read.
+// A call that fails while view begins ends it with code 1. After that each answer is whole, or a system error with status 503, and the list has the
+// error if an episode was not read.
 func TestAnErrorOfTheSystemIsAnAnswerOfView(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	data := filepath.Join("..", "..", "dataset")
@@ -153,7 +153,7 @@ func sweepView(t *testing.T, path string) {
 			if f.op.Load() == nil {
 				continue // fewer calls than before
 			}
-			what := fmt.Sprintf("call %d of %d: %s %s: %v", k, n, *f.op.Load(), *f.path.Load(), errno)
+			what := fmt.Sprintf("call %d/%d: %s %s: %v", k, n, *f.op.Load(), *f.path.Load(), errno)
 			if p == nil {
 				assert.Equal(t, exitOther, code, "%s: %s", what, stderr)
 				assert.Contains(t, stderr, errno.Error(), what)
@@ -166,7 +166,7 @@ func sweepView(t *testing.T, path string) {
 	}
 }
 
-// check compares the answers with those of an undisturbed program.
+// check compares the answers with an undisturbed program's.
 func (p answers) check(t *testing.T, whole answers, errno error, what string) {
 	t.Helper()
 	shown := false

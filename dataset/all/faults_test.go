@@ -31,8 +31,7 @@ import (
 	"github.com/robocache/robocache/internal/fault"
 )
 
-// The Open functions of the formats return an error of the system at each of their calls, without the watch of dataset.Open, or what they return
-// without it.
+// The formats' Open functions return a system error at each call, without the watch that dataset.Open has, or the same as without the error.
 func TestAnOpenFunctionHidesNoErrorOfTheSystem(t *testing.T) {
 	ctx := context.Background()
 	described := func(d dataset.Dataset, err error) (string, error) {
@@ -113,10 +112,10 @@ func TestAnOpenFunctionHidesNoErrorOfTheSystem(t *testing.T) {
 				calls = 0
 				got, err := open(path)
 				if err == nil {
-					assert.Equal(t, whole, got, "call %d of %d", at, n)
+					assert.Equal(t, whole, got, "call %d/%d", at, n)
 					continue
 				}
-				assert.True(t, dataset.IsSystem(err), "call %d of %d: %v", at, n, err)
+				assert.True(t, dataset.IsSystem(err), "call %d/%d: %v", at, n, err)
 			}
 		})
 	}

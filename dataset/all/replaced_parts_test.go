@@ -55,7 +55,7 @@ func replacedMessages(name string, data []byte) (list []replacement) {
 	return list
 }
 
-// replacedBlobs makes the last column of each row in an SQLite database empty or shorter, if it is a blob. The page keeps the other
+// replacedBlobs makes the last column in each row in an SQLite database empty or shorter, if it is a blob. The page keeps the other
 // bytes.
 func replacedBlobs(name string, data []byte) (list []replacement) {
 	size := int(binary.BigEndian.Uint16(data[16:]))
@@ -99,7 +99,7 @@ func replacedBlobs(name string, data []byte) (list []replacement) {
 	return list
 }
 
-// wireField is a field of a protobuf message with wire type bytes: its number, its body, and what follows it.
+// wireField is a protobuf field with wire type bytes: its number, its body, and what follows it.
 func wireField(b []byte) (number uint64, body, rest []byte) {
 	tag, n := binary.Uvarint(b)
 	size, m := binary.Uvarint(b[n:])
@@ -138,7 +138,7 @@ func replacedFeatures(name string, data []byte) (list []replacement) {
 	return list
 }
 
-// otherLists are features of TensorFlow that replace one of a kind: 1 for bytes, 2 for float32, 3 for int64.
+// otherLists are TensorFlow features that replace one by kind: 1 for bytes, 2 for float32, 3 for int64.
 func otherLists(kind uint64, values []byte) map[string][]byte {
 	var items [][]byte // of bytes each field, of numbers the parts of one
 	packed := values

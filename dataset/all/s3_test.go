@@ -1,8 +1,6 @@
 package all
 
 import (
-	"github.com/robocache/robocache/internal/test/thorough"
-
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -30,6 +28,7 @@ import (
 	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/s3test"
 	"github.com/robocache/robocache/internal/test/settest"
+	"github.com/robocache/robocache/internal/test/thorough"
 	_ "github.com/robocache/robocache/storage/s3"
 	"github.com/robocache/robocache/tensor"
 )
@@ -184,8 +183,8 @@ func TestARecordingInABucketIsThatOnDisk(t *testing.T) {
 	}
 }
 
-// TestTheSharedRecordingsInABucketAreThoseOnDisk opens each folder of them, and files: some of a folder that is a recording itself, because it gives
-// the others too, and up to 25 of the rest.
+// TestTheSharedRecordingsInABucketAreThoseOnDisk opens each folder, and its files: three if the folder is a recording itself, because that
+// gives the others too, and else up to 25.
 func TestTheSharedRecordingsInABucketAreThoseOnDisk(t *testing.T) {
 	root, err := filepath.Abs(filepath.FromSlash("../../../shared/data"))
 	require.NoError(t, err)

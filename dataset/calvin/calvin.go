@@ -16,7 +16,7 @@ import (
 
 const (
 	format    = "calvin"
-	boundsFit = "ep_start_end_ids.npy" // tells a split's folder
+	boundsFit = "ep_start_end_ids.npy" // the file that identifies a split's folder
 	rate      = 30                     // Hz: how fast CALVIN records
 )
 
@@ -37,7 +37,7 @@ func isSplit(ctx context.Context, path string) bool {
 	return err == nil && st.IsRegular()
 }
 
-// isLanguage tells the folder of a split's annotations.
+// isLanguage reports whether a folder contains a split's annotations.
 func isLanguage(ctx context.Context, path string) bool {
 	full, err := storage.Abs(path)
 	return err == nil && strings.HasPrefix(storage.Base(full), languagePrefix) && isDir(full) && isSplit(ctx, storage.Dir(full))
@@ -46,7 +46,7 @@ func isLanguage(ctx context.Context, path string) bool {
 // Set is an open dataset. Its methods may be called from any goroutine.
 type Set struct {
 	path     string
-	language string // the folder of annotations whose spans are the episodes; empty where these are the rows
+	language string // the annotation folder, if its spans are the episodes; empty if the rows are
 	strict   bool
 	info     dataset.Info
 	episodes []place
@@ -197,12 +197,7 @@ func (s *Set) Format() string { return format }
 func (s *Set) Len() int { return len(s.episodes) }
 
 // Info returns the rate, the splits, the annotation texts as Tasks, the number of frames, and notes about wrong declarations.
-func (s *Set) Info() dataset.Info {
-	info := s.info
-	info.Tasks, info.Splits, info.Notes = slices.Clone(info.Tasks), slices.Clone(info.Splits), slices.Clone(info.Notes)
-	info.Attributes = maps.Clone(info.Attributes)
-	return info
-}
+func (s *Set) Info() dataset.Info { return s.info.Clone() }
 
 // Close ends reading. Close twice is fine. After it, the frames in episodes cannot be read.
 func (s *Set) Close() error {

@@ -37,7 +37,7 @@ func parts(words ...string) (list []string) {
 	return list
 }
 
-// columnsOf returns the columns of an array of so many numbers: CALVIN's, or their indices.
+// columnsOf returns the columns of an array with width numbers: CALVIN's names, or else the indices.
 func columnsOf(array string, width int, typ string, whole bool) []dataset.Column {
 	names := known[array]
 	columns := make([]dataset.Column, width)
@@ -50,7 +50,7 @@ func columnsOf(array string, width int, typ string, whole bool) []dataset.Column
 	return columns
 }
 
-// isImage tells arrays of pixels by their names.
+// isImage recognises image arrays by their names.
 func isImage(array string) bool {
 	return strings.HasPrefix(array, "rgb_") || strings.HasPrefix(array, "depth_")
 }

@@ -37,7 +37,7 @@ type builder struct {
 	set     *Set
 	at      place
 	episode *dataset.Episode
-	ids     []int64 // the frames that were read, those that are broken among them
+	ids     []int64 // numbers of the frames in the episode, including the broken ones
 	lost    map[int]bool
 	all     []int64 // the times of all frames that are whole
 }
@@ -102,7 +102,7 @@ func (b *builder) clock(rows []int) ([]int64, error) {
 	return dataset.StepTimesOf(steps, b.set.info.Rate)
 }
 
-// add makes a stream or media of an array: of the samples of one type and shape, that of the most.
+// add makes a stream or media from an array. It takes the samples with the most frequent type and shape.
 func (b *builder) add(s *series) error {
 	var best *variant
 	there := 0
@@ -135,7 +135,7 @@ func (b *builder) add(s *series) error {
 	return b.stream(s.name, best)
 }
 
-// String says what the samples are like.
+// String describes the samples.
 func (v *variant) String() string {
 	switch {
 	case !v.isStream():
@@ -146,7 +146,7 @@ func (v *variant) String() string {
 	return v.like.String()
 }
 
-// damage counts what some frames have otherwise, or refuses it.
+// damage counts frames that differ from the others, or refuses them.
 func (b *builder) damage(code dataset.Code, name string, count, row int, got, want string) error {
 	bad := formatError(dataset.ErrShape, b.at.split.path(b.ids[row]), "frame", got, want)
 	if b.set.strict {

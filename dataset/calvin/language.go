@@ -35,7 +35,7 @@ type span struct {
 	task, text string
 }
 
-// scene is what scene_info.npy says of some frames.
+// scene is a named range of frames in scene_info.npy.
 type scene struct {
 	row
 	name string
@@ -85,7 +85,7 @@ func objectOf(data []byte) (*pickle.Dict, error) {
 	return d, nil
 }
 
-// readLanguage reads the annotations of the first of the folders that has some. Without a file there are none.
+// readLanguage reads the annotations from the first folder that has some. Without a file there are none.
 func (p *split) readLanguage(folders []string) {
 	for _, folder := range folders {
 		if !strings.HasPrefix(folder, languagePrefix) {
@@ -158,7 +158,7 @@ func (p *split) annotations(where string, d *pickle.Dict) {
 	p.leftOut(language, len(texts))
 }
 
-// leftOut notes the embeddings and what else the annotations hold.
+// leftOut adds notes about the embeddings and other unused annotations.
 func (p *split) leftOut(language any, n int) {
 	d, ok := language.(*pickle.Dict)
 	if !ok {
@@ -196,7 +196,7 @@ func itemsOf(dict any, key string) []any {
 	return items
 }
 
-// placesOf returns the frames of info/indx: pairs, or an array [n,2]. A pair that is none is a row that is not valid.
+// placesOf returns the frame ranges in info/indx: pairs, or an array [n,2]. An invalid pair becomes a row that is not valid.
 func placesOf(info any) ([]row, bool) {
 	d, ok := info.(*pickle.Dict)
 	if !ok {
@@ -244,7 +244,7 @@ func rowOf(v any) row {
 	return row{list[0], list[1]}
 }
 
-// readScenes reads which frames are of which scene. Without the file nobody says.
+// readScenes reads the scenes of the frames. Without the file there are none.
 func (p *split) readScenes() {
 	d, err := readObject(storage.Join(p.dir, scenesFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -284,7 +284,7 @@ func (p *split) sceneOf(r row) string {
 	return strings.Join(names, ", ")
 }
 
-// describe tells an episode's annotations. Rows are those of the frames that were read.
+// describe adds an episode's annotations to its attributes. Rows are indices of the frames that were read.
 func (p *split) describe(a *dataset.Attributes, e *dataset.Episode, at place, ids []int64) {
 	type told struct {
 		Task  string `json:"task"`

@@ -17,7 +17,7 @@ import (
 // maxPixels is how many numbers an image may have.
 const maxPixels = 1 << 26
 
-// media makes a media stream of images, whose first header says what they are.
+// media makes a media stream from images. The first header defines their shape and type.
 func (b *builder) media(name string, v *variant) error {
 	head, bad, err := b.imageHeader(name, v)
 	if err != nil {
@@ -75,7 +75,7 @@ func readImageHeader(path, name string) (head npy.Header, err error) {
 	return f.Header(name)
 }
 
-// encodingOf returns the name of images of a type and shape, or none for what are no images.
+// encodingOf returns the encoding name for an image type and shape, or "" if they are no image.
 func encodingOf(h *npy.Header) string {
 	channels := 1
 	if len(h.Shape) == 3 {

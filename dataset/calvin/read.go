@@ -24,7 +24,7 @@ const (
 	maxVariants = 16 // types and shapes that the samples of one array have
 )
 
-// series is what the frames of an episode have of one array.
+// series contains one array in all frames of an episode.
 type series struct {
 	name     string
 	variants []*variant // by type and shape; one, where the frames are alike
@@ -41,11 +41,11 @@ type variant struct {
 	inexact int
 }
 
-// table is what was read of an episode's frames, or of a block of them.
+// table contains the arrays in an episode's frames, or in a block of them.
 type table struct {
 	series []*series
 	at     map[string]*series // by name
-	lost   []int              // the frames whose files cannot be read
+	lost   []int              // frames with unreadable files
 	damage dataset.Notes
 }
 
@@ -65,7 +65,7 @@ func tooWide(got string, most int, unit string) dataset.Note {
 	return dataset.Note{Code: dataset.CodeTooWide, Detail: dataset.Detail{Got: got, Want: strconv.Itoa(most), Unit: unit}}
 }
 
-// variant returns the samples that are like one. Those that are left out are alike.
+// variant returns the samples with the same type and shape. Samples that are left out count as equal.
 func (s *series) variant(like *variant) *variant {
 	for _, v := range s.variants {
 		if !v.isStream() && !like.isStream() {
@@ -93,7 +93,7 @@ func (v *variant) add(o *variant) {
 	v.inexact += o.inexact
 }
 
-// add appends what was read of later frames, and returns t.
+// add appends later frames, and returns t.
 func (t *table) add(o *table) *table {
 	for _, s := range o.series {
 		into := t.of(s.name)
@@ -106,7 +106,7 @@ func (t *table) add(o *table) *table {
 	return t
 }
 
-// room returns an error if the memory that is free cannot hold the numbers of all frames, of which these are the first.
+// room returns an error if the free memory cannot hold the numbers of all frames. It estimates from the first ones.
 func (t *table) room(path string, frames, all int) error {
 	have := 0
 	for _, s := range t.series {
@@ -115,7 +115,7 @@ func (t *table) room(path string, frames, all int) error {
 		}
 	}
 	want := float64(have) / float64(frames) * float64(all-frames)
-	if want < 1<<28 { // nothing that needs a look at what is free
+	if want < 1<<28 { // too little to check the free memory
 		return nil
 	}
 	if free := tensor.Available(); want > float64(free) {
@@ -238,7 +238,7 @@ func readFrame(path string) ([]sample, error) {
 	return list, nil
 }
 
-// read reads an array of numbers. What is none is a reason.
+// read reads a numeric array, or sets the reason why it is no stream.
 func (s *sample) read(f *npz.File) error {
 	t, err := f.Checked(s.name, func(h npy.Header) error {
 		if s.like = h; h.Len() > maxWidth {

@@ -47,7 +47,7 @@ func (p *split) problem(code dataset.Code, file string, count int, d dataset.Det
 	p.problems.Add(dataset.Note{Code: code, Subject: p.name + "/" + file, Count: count, Detail: d})
 }
 
-// openSplit opens a folder of frames, with the annotations of a folder in it, or those that it finds.
+// openSplit opens a folder with frames, and reads the annotations in a given folder, or in the ones that it finds.
 func openSplit(ctx context.Context, name, dir, language string) (*split, error) {
 	p := &split{name: name, dir: dir, odd: map[int64]string{}, attributes: map[string]string{}}
 	if err := p.readRows(); err != nil {
@@ -123,7 +123,7 @@ func checkFile(path string, most int64) error {
 	return nil
 }
 
-// id returns a frame's number, -1 for what is none.
+// id returns a frame's number, or -1 if the value is not one.
 func id(v float64) int64 {
 	if !(v >= 0 && v < maxID) {
 		return -1
@@ -242,7 +242,7 @@ func (p *split) compareLengths() {
 	}
 }
 
-// compareFrames compares the frames that are there with those of the episodes.
+// compareFrames compares the existing frames with the frames of the episodes.
 func (p *split) compareFrames() {
 	missing, all, first := 0.0, 0.0, int64(-1)
 	for _, r := range p.rows {

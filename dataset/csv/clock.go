@@ -19,11 +19,12 @@ type clock struct {
 	column, low int // low is the column of nanoseconds of a pair, else -1
 	read        texttable.Clock
 	label       string // as Info.Clocks has it: "time [ms]"
-	rank        int    // 0 if the whole name is that of a clock, 1 if its last part is
-	judged      string // why the unit is taken, if the name does not say it
+	rank        int    // 0 if the whole name is a clock's, 1 if only its last part is
+	judged      string // the reason for the unit, if the name has none
 }
 
-// splitUnit takes a unit in brackets off the end of a name. What stands directly behind the name is one only if it is of time: "q[0]" is a name.
+// splitUnit removes a unit in brackets from the end of a name. Brackets directly after the name are only a unit if it is a time
+// unit, because "q[0]" is a name.
 func splitUnit(name string) (bare, unit string) {
 	for _, b := range []string{"[]", "()"} {
 		i := strings.LastIndexByte(name, b[0])
@@ -38,10 +39,10 @@ func splitUnit(name string) (bare, unit string) {
 	return name, ""
 }
 
-// lastPart is the part of a name behind the last dot or slash.
+// lastPart returns the part of a name after the last dot or slash.
 func lastPart(name string) string { return name[strings.LastIndexAny(name, "./")+1:] }
 
-// clocks lists what can be the clock of a table, the default first.
+// clocks lists the possible clocks of a table, the default first.
 func (s *shape) clocks() []clock {
 	var list []clock
 	if !s.header {
@@ -70,7 +71,8 @@ func (s *shape) clocks() []clock {
 	return list
 }
 
-// lows returns the columns that can be the nanoseconds of a time whose seconds are another column, by what is before the unit in their names.
+// lows returns the columns that may be the nanoseconds of a time, with its seconds in another column. The keys are the names before
+// the unit.
 func (s *shape) lows() map[string]int {
 	list := map[string]int{}
 	for i, name := range s.names {
@@ -88,7 +90,7 @@ func (s *shape) lows() map[string]int {
 	return list
 }
 
-// isHigh reports whether column i is the seconds of a time, and what is before the unit in its name.
+// isHigh reports whether column i is the seconds of a time, and returns its name before the unit.
 func (s *shape) isHigh(i int) (before string, ok bool) {
 	before, ok = cutUnit(s.names[i], 0)
 	return before, ok && s.stats[i].times(texttable.Clock{})
@@ -128,8 +130,8 @@ func judge(words [][]byte) (exponent int, why string) {
 	return clockname.Judge(times)
 }
 
-// choices lists every clock that a caller may take, the default first: those that are called so, one whose unit is judged in each unit, and other
-// columns whose numbers only rise, in each unit.
+// choices lists every clock that a caller may select, the default first: columns with clock names, a column with a guessed unit
+// once for each unit, and other columns with rising numbers once for each unit.
 func (s *shape) choices() []clock {
 	list := s.clocks()
 	taken := map[int]bool{}
@@ -159,7 +161,7 @@ func (s *shape) choices() []clock {
 	return list
 }
 
-// rises reports whether most fields are numbers, of which none is less than the one before and some are more.
+// rises reports whether most fields are numbers that never fall and sometimes rise.
 func (s *stats) rises() bool {
 	before, more := math.Inf(-1), 0
 	for _, w := range s.words {
@@ -175,7 +177,7 @@ func (s *stats) rises() bool {
 	return more > 1 && !s.text()
 }
 
-// choose returns the clock that a caller asks for, the default if that is empty; nil for steps. It also returns what may be asked for.
+// choose returns the clock with a label, or the default for an empty label; nil for steps. It also returns all valid labels.
 func (s *shape) choose(asked string) (chosen *clock, all []string, err error) {
 	list := s.choices()
 	for i := range list {

@@ -3,8 +3,6 @@ package csv
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
@@ -13,7 +11,7 @@ import (
 
 const (
 	stream   = "data"
-	lookedAt = 256 << 10 // bytes of a file by which its columns are told
+	lookedAt = 256 << 10 // bytes at the beginning of a file that define its columns
 )
 
 func init() {
@@ -80,11 +78,7 @@ func Open(path string, opt dataset.Options) (*Set, error) {
 }
 
 // Info returns the chosen clock, and all clocks that Options.Clock may select.
-func (s *Set) Info() dataset.Info {
-	info := s.info
-	info.Clocks, info.Attributes, info.Notes = slices.Clone(info.Clocks), maps.Clone(info.Attributes), slices.Clone(info.Notes)
-	return info
-}
+func (s *Set) Info() dataset.Info { return s.info.Clone() }
 
 // read reads the file. If more lines are broken than whole, or with Options.Strict, the first broken one is a *dataset.FormatError.
 func (s *Set) read(ctx context.Context) (*dataset.Episode, error) {
@@ -115,7 +109,7 @@ func (s *Set) read(ctx context.Context) (*dataset.Episode, error) {
 	return e, t.AddTo(e, stream, times, units)
 }
 
-// layout says how the file is read, and which columns are text.
+// layout returns the settings for reading the file, and the text columns.
 func (s *Set) layout() (l texttable.Layout, text []string) {
 	l = texttable.Layout{Format: "csv", Sep: s.shape.sep, End: s.shape.head.End, Quotes: true, Comments: comments, Header: s.shape.in}
 	if s.clock != nil {

@@ -14,24 +14,24 @@ import (
 const (
 	comments   = "#%"
 	separators = ",;\t "
-	maxRows    = 1000 // that are looked at
+	maxRows    = 1000 // rows that are examined
 	maxFields  = 1 << 14
 )
 
-// shape is what the beginning of a text says of the table.
+// shape is the structure of a table, found in the beginning of a text.
 type shape struct {
 	head   *texttable.Head
 	sep    byte
 	header bool     // the names are the file's
-	in     int      // the number of lines up to the header, 0 where it is a comment or there is none
+	in     int      // number of lines up to the header; 0 if it is a comment or missing
 	names  []string // [fields], each once, without units
-	units  []string // [fields], as in brackets behind the names
+	units  []string // [fields], from brackets after the names
 	stats  []stats  // [fields]
-	rows   int      // that were looked at
+	rows   int      // rows that were examined
 	broken int      // and had another number of fields
 }
 
-// stats says what the first fields of a column are.
+// stats counts the types of the first fields in a column.
 type stats struct {
 	numbers, dates, texts int
 	words                 [][]byte // that are not missing
@@ -71,8 +71,8 @@ func split(line []byte, sep byte) (fields [][]byte) {
 	}
 }
 
-// look finds the table in the beginning of a text; nil if there is none. Of separators it takes the first that cuts the lines into equally many
-// fields.
+// look finds the table at the beginning of a text; nil if there is none. It takes the first separator that divides the lines into
+// equally many fields.
 func look(head []byte, whole bool) *shape {
 	h := texttable.HeadOf(head, whole, comments)
 	if h == nil || len(h.Lines) == 0 {
@@ -132,9 +132,9 @@ func lookBy(h *texttable.Head, sep byte) *shape {
 	comment := ""
 	switch {
 	case named && len(first) == width+1 && len(first[width]) == 0:
-		first = first[:width] // a separator behind the last name
+		first = first[:width] // a separator after the last name
 	case named && len(first) == width-1 && s.stats[width-1].words == nil:
-		width-- // separators behind the rows
+		width-- // separators after the rows
 	case named && len(first) != width:
 		return nil
 	case !named && len(h.Comments) > 0:
@@ -242,8 +242,8 @@ func (s *shape) name(header [][]byte) {
 	}
 }
 
-// match reports whether a text is a table that says so: of a header with a clock, and rows that go with it. Eight numbers separated by spaces below a
-// comment are left to the package tum, unless that names them otherwise than a pose there.
+// match reports whether a text is a table with a header that contains a clock, and with rows that fit the header. Eight numbers
+// separated by spaces below a comment belong to package tum, unless the comment names them differently.
 func match(head []byte, whole bool) bool {
 	s := look(head, whole)
 	if s == nil || !s.header || s.rows == 0 || 3*s.broken > s.rows {

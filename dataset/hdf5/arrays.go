@@ -20,7 +20,7 @@ type entries struct {
 	place    []uint64
 }
 
-// header reads what both kinds of array begin with.
+// header reads the common header of both kinds of chunk arrays.
 func (e *entries) header(c *cursor, magic string) {
 	c.magic(magic, 0)
 	client := c.u8()
@@ -38,7 +38,7 @@ func (e *entries) header(c *cursor, magic string) {
 	}
 }
 
-// read takes a number of entries, the first of which is for the chunk of a number.
+// read reads count entries; the first is for chunk number.
 func (e *entries) read(c *cursor, number, count uint64) error {
 	for i := range count {
 		k := chunk{addr: c.address(), size: uint64(e.x.d.bytes)}
@@ -63,7 +63,7 @@ func (e *entries) read(c *cursor, number, count uint64) error {
 	return nil
 }
 
-// block checks what blocks of an array begin with: a signature, the kind of client and the header's address.
+// block checks the beginning of an array's block: a signature, the client type and the header's address.
 func (e *entries) block(c *cursor, magic string) {
 	c.magic(magic, 0)
 	if got := c.u8(); (got == 1) != e.filtered {
@@ -201,7 +201,7 @@ func (a *extensible) blocks(i int) (count, size uint64) {
 }
 
 func (a *extensible) index(addr uint64) error {
-	all := 1 + a.bits - a.firstBits // secondary blocks, the first of which have no block of their own
+	all := 1 + a.bits - a.firstBits // secondary blocks; the first ones are not stored as blocks
 	direct := min(2*bits.TrailingZeros(uint(a.pointers)), all)
 	count := uint64(2 * (a.pointers - 1)) // data blocks of these
 	prefix := uint64(4 + 2 + a.w.offsets)
@@ -242,7 +242,7 @@ func (a *extensible) index(addr uint64) error {
 	return c.err
 }
 
-// offsetBytes are those of an entry's number.
+// offsetBytes is the number of bytes in an entry's number.
 func (a *extensible) offsetBytes() int { return (a.bits + 7) / 8 }
 
 func (a *extensible) secondary(addr, number, count, size uint64) error {

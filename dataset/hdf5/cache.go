@@ -7,10 +7,10 @@ import (
 	"github.com/robocache/robocache/internal/raw"
 )
 
-// scratch is memory that the chunks of one read take in turn: what is stored, and what filters make of it.
+// scratch is memory that the chunks of one read share: the stored bytes, and the results of filters.
 type scratch [3][]byte
 
-// take returns n bytes, whatever they hold, which are good until the next take of the same number.
+// take returns n bytes with any content, valid until the next take with the same number.
 func (s *scratch) take(i, n int) []byte {
 	if cap(s[i]) < n {
 		s[i] = raw.Memory(n)
@@ -18,7 +18,7 @@ func (s *scratch) take(i, n int) []byte {
 	return s[i][:n]
 }
 
-// other takes what data is not in.
+// other takes a buffer that does not contain data.
 func (s *scratch) other(data []byte, n int) []byte {
 	if len(data) > 0 && cap(s[1]) > 0 && &data[0] == &s[1][:1][0] {
 		return s.take(2, n)
@@ -40,8 +40,8 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 // maxKept is how many bytes of chunks are kept.
 const maxKept = 64 << 20
 
-// chunkCache keeps chunks without their filters, of which a part was read: the last of all, and those before it as far as they fit. Nobody writes to
-// them. The zero value is empty.
+// chunkCache keeps decoded chunks that were read in part: the last one, and earlier ones if they fit. The chunks are read-only. The
+// zero value is empty.
 type chunkCache struct {
 	mu     sync.Mutex
 	byUse  list.List // of keptChunk; the last used is first

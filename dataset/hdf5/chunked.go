@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// How a file finds chunks. The first is that of layouts before version 4; the others have the numbers of those.
+// Ways to find chunks. The first is for layouts before version 4; the others have the numbers in version 4.
 const (
 	indexTree1 = iota
 	indexSingle
@@ -29,14 +29,13 @@ type chunked struct {
 	plainEdges bool // boxes that reach over the array's end have no filters
 	size       uint64
 	mask       uint32 // of a single chunk
-	pageBits   int
 
 	dims  []int // of a chunk, in elements
 	grid  []int // chunks along each dimension
 	bytes int   // of a chunk
 
 	mu   sync.Mutex
-	list []chunk // by number; nil before they were looked for
+	list []chunk // by number; nil before they were read
 }
 
 // chunk is one that was written.
@@ -156,7 +155,7 @@ func (d *chunked) read(v *Values, lo, hi int, put func(int, []byte) error) error
 	return nil
 }
 
-// one returns the bytes of rows that are one chunk's, all that it has of the array, without copying them; nil if they are not.
+// one returns the bytes of rows that are exactly one chunk, without copying them; nil for other rows.
 func (d *chunked) one(v *Values, lo, hi int) ([]byte, error) {
 	if lo%d.dims[0] != 0 || hi != min(lo+d.dims[0], v.space.shape[0]) || !slices.Equal(d.dims[1:], v.space.shape[1:]) {
 		return nil, nil
@@ -177,8 +176,8 @@ func (d *chunked) one(v *Values, lo, hi int) ([]byte, error) {
 	return data[: (hi-lo)*v.perRow()*v.stored : (hi-lo)*v.perRow()*v.stored], nil
 }
 
-// direct reads rows, all of which were written, to where they are wanted, if chunks hold whole rows without filters. Chunks that follow each other in
-// the file are one read. Where one does not lie in the file it reports false: read says what is wrong with it.
+// direct reads rows that were all written straight into out, if chunks hold whole rows without filters. Adjacent chunks are one
+// read. If a chunk does not lie in the file, it returns false, and read returns the error.
 func (d *chunked) direct(v *Values, lo, hi int, out []byte) (bool, error) {
 	if len(d.filters) > 0 || !slices.Equal(d.dims[1:], v.space.shape[1:]) {
 		return false, nil
@@ -215,8 +214,8 @@ func (d *chunked) direct(v *Values, lo, hi int, out []byte) (bool, error) {
 // rowEnd is the number of the first chunk that is in a later row of chunks than one.
 func (d *chunked) rowEnd(number int) int { return (number/d.perRow() + 1) * d.perRow() }
 
-// load reads a chunk, whose first element is at a place of the array, and undoes its filters. Of one without filters it reads the rows from lo to hi
-// only; first is the chunk's row with which the data begins. A chunk with filters of which rows are left is kept for the next read.
+// load reads a chunk at a place in the array, and undoes its filters. Without filters it reads only the rows lo to hi-1; first is
+// the chunk's row at the start of the data. A chunk with filters and unused rows is kept for the next read.
 func (d *chunked) load(v *Values, k chunk, place []int, edge bool, lo, hi int, space *scratch) (data []byte, first int, err error) {
 	what := func() string { return fmt.Sprintf("%s: chunk at %s", v.name, tensor.FormatShape(place)) }
 	filters := d.filters
@@ -256,10 +255,11 @@ func (d *chunked) load(v *Values, k chunk, place []int, edge bool, lo, hi int, s
 	return data, 0, err
 }
 
-// spread hands over what a chunk has of the array's rows lo to hi, a run of elements after the other. The data begins with a row of the chunk.
+// spread passes a chunk's part of the array's rows lo to hi-1 to put, one run of elements after the other. The data begins with a
+// row of the chunk.
 func (d *chunked) spread(v *Values, place []int, lo, hi int, data []byte, first int, put func(int, []byte) error) error {
 	rank := len(d.dims)
-	var from, to, skip, step [maxRank]int // what is taken in each dimension; elements of the array and of the chunk to the next in it
+	var from, to, skip, step [maxRank]int // the first and last index in each dimension; the distance to the next element in the array and in the chunk
 	skip[rank-1], step[rank-1] = 1, 1
 	for i := rank - 1; i > 0; i-- {
 		skip[i-1], step[i-1] = skip[i]*v.space.shape[i], step[i]*d.dims[i]
@@ -268,7 +268,7 @@ func (d *chunked) spread(v *Values, place []int, lo, hi int, data []byte, first 
 		from[i], to[i] = place[i], min(place[i]+d.dims[i], v.space.shape[i])
 	}
 	from[0], to[0] = max(from[0], lo), min(to[0], hi)
-	// Dimensions that are taken whole, of the chunk and of the array, are one run with what is before them.
+	// Trailing dimensions that are complete in the chunk and in the array form one run with the dimension before them.
 	last := rank - 1
 	for last > 0 && to[last]-from[last] == d.dims[last] && d.dims[last] == v.space.shape[last] {
 		last--

@@ -4,7 +4,7 @@ import "github.com/robocache/robocache/dataset/internal/lzf"
 
 // compression undoes a filter that changes the size of data.
 type compression struct {
-	ratio  int                                       // a byte expands to at most so many
+	ratio  int                                       // the most bytes that a byte can expand to
 	expand func(dst, src []byte) (in int, err error) // fills dst; with an error, in is the place in src to blame
 }
 

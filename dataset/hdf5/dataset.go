@@ -39,12 +39,12 @@ func (d *Dataset) Filters() []Filter {
 	return nil
 }
 
-// dataset reads a header. Of what is not supported reading is an error, and of what is broken opening.
+// dataset reads a header. Unsupported features are errors when the values are read, broken ones when it is opened.
 func (f *File) dataset(o object) (Object, error) {
 	d := &Dataset{object: o, Values: Values{f: f, name: o.path, at: f.offset(o.header.addr)}}
 	v := &d.Values
 	if o.header.lost != nil {
-		return nil, o.header.lost // a filter may be among what is lost
+		return nil, o.header.lost // the lost part may contain a filter
 	}
 	need := func(kind int, what string) (*message, error) {
 		m := o.header.find(kind)
@@ -159,8 +159,8 @@ func (v *Values) filled(h *header) error {
 	return c.err
 }
 
-// Attrs returns the attributes in name order. What is broken or not supported of one is an error when its values are read; where not even the name is
-// known, or a list of them is broken, one without a name stands for it.
+// Attrs returns the attributes in name order. If an attribute is broken or not supported, reading its values returns the error. If
+// even its name is unknown, or a list of attributes is broken, an attribute without a name holds the error.
 func (o *object) Attrs() ([]*Attr, error) {
 	var list []*Attr
 	take := func(c *cursor) error {

@@ -126,7 +126,7 @@ func (t *Type) DType() (tensor.DType, bool) {
 	return 0, false
 }
 
-// order is that of the bytes.
+// order returns the byte order.
 func (t *Type) order() binary.ByteOrder {
 	if t.Big {
 		return binary.BigEndian
@@ -145,7 +145,7 @@ func (t *Type) Flat() (*Type, []int) {
 
 const maxNesting = 16
 
-// dtype reads the type message, or what of one is inside another.
+// dtype reads the type message, or a type nested in one.
 func (c *cursor) dtype(depth int) *Type {
 	begin := c.at
 	head := c.u8()
@@ -344,7 +344,7 @@ func (t *Type) array(c *cursor, version, depth int) {
 	}
 }
 
-// arrayOf returns the type of an array, whose size must be that of an element.
+// arrayOf returns an array type and checks that its size is the element's size.
 func arrayOf(c *cursor, base *Type, dims []int) *Type {
 	n, err := tensor.NumElements(dims...)
 	if err != nil || n < 1 || n > math.MaxInt32/base.Size {

@@ -51,7 +51,7 @@ func open(r io.ReaderAt, size int64, path string) (*File, error) {
 	return (&source{r: r, size: max(size, 0), path: path}).file()
 }
 
-// file reads what a file begins with.
+// file reads the beginning of a file.
 func (s *source) file() (*File, error) {
 	f := &File{source: s, links: map[uint64]groupLinks{}, heaps: map[uint64]*collection{}}
 	root, err := f.superblock()

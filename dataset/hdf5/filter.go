@@ -71,12 +71,12 @@ func (c *cursor) filters() []Filter {
 	return list
 }
 
-// decode takes filters, the last first, from what is stored of a chunk, which must become want bytes. Bit i of the mask says that filter i was left
-// out. What it returns is in the scratch.
+// decode undoes filters, the last first, on a stored chunk, which must become want bytes. If bit i of the mask is set, filter i was
+// skipped. The result is in the scratch.
 func decode(s *source, what func() string, at int64, data []byte, filters []Filter, mask uint32, want int, space *scratch) ([]byte, error) {
 	full, compressed := want, false
 	left := func(i int) bool { return i < 32 && mask>>i&1 != 0 }
-	sizes := make([]int, len(filters)) // of what each filter was given
+	sizes := make([]int, len(filters)) // the input size of each filter
 	for i, f := range filters {
 		sizes[i] = want
 		switch {
@@ -116,7 +116,7 @@ func wrongSize(s *source, what string, at int64, got, want int) error {
 	return s.fail(at, dataset.ErrCorrupt, what, fmt.Sprintf("%d bytes", got), fmt.Sprint(want))
 }
 
-// expand decompresses data to so many bytes.
+// expand decompresses data to want bytes.
 func expand(s *source, what func() string, at int64, data []byte, want int, space *scratch, f Filter) ([]byte, error) {
 	c, ok := compressions[f.ID]
 	if !ok {
@@ -182,7 +182,7 @@ func fletcher32(s *source, what func() string, at int64, data []byte) ([]byte, e
 	if n < 0 {
 		return nil, s.fail(at, dataset.ErrCorrupt, what(), fmt.Sprintf("%d bytes", len(data)), "a checksum")
 	}
-	const block = 1 << 16 // bytes, of which the sums fit 64 bits
+	const block = 1 << 16 // bytes; their sums fit in 64 bits
 	var a, b uint64       // modulo 2^16-1
 	for rest := data[:n]; len(rest) > 0; {
 		part := rest[:min(block, len(rest))]

@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// maxRows bounds the rows of a heap, whose sizes double: the last ones' are a byte for each address there is.
+// maxRows bounds the rows of a heap, because sizes double from row to row and the last row has a byte per address.
 const maxRows = 32
 
 // fractal is a fractal heap, where links and attributes are that do not fit into a header.
@@ -27,7 +27,7 @@ type fractal struct {
 	sums      bool // blocks of objects have checksums
 	hugeByID  map[uint64]span
 	blocks    map[uint64]*cursor // of objects that were read, by address
-	indirects map[uint64]*cursor // and of those that point to them
+	indirects map[uint64]*cursor // and the blocks that point to them
 }
 
 // fractal reads a heap's header.
@@ -64,7 +64,7 @@ func (w *walk) fractal(what string, addr uint64) (*fractal, error) {
 	return h, c.err
 }
 
-// object returns what an identifier stands for.
+// object returns the object with an identifier.
 func (h *fractal) object(id *cursor) (*cursor, error) {
 	head := id.u8()
 	if head>>6 != 0 {
@@ -175,7 +175,7 @@ func (h *fractal) block(addr, size uint64) (*cursor, error) {
 		return nil, err
 	}
 	if h.prefix(c, "FHDB"); h.sums && c.err == nil {
-		// The checksum is in the middle of what it is of, and counts as zeros.
+		// The checksum lies inside the checked bytes, and counts as zeros.
 		want := uint32(c.u32())
 		if c.err == nil {
 			clear(c.data[c.at-4 : c.at])

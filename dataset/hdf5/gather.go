@@ -5,7 +5,7 @@ import "github.com/robocache/robocache/internal/memory"
 // shortRun is how many bytes of a chunk lie together in the array where it is quicker to gather rows first.
 const shortRun = 64
 
-// short reports whether what lies together of a chunk is short, and the array is read as it is in the file.
+// short reports whether the contiguous runs in a chunk are so short that the array is read in file order.
 func (d *chunked) short(v *Values) bool {
 	last := len(d.dims) - 1
 	run := v.stored
@@ -51,7 +51,7 @@ func (g *gathered) take(v *Values, d *chunked, place []int, data []byte, first i
 	g.nest(0, rank, &count, &skip, &step, target, data[source:], v.stored)
 }
 
-// nest copies what there is from dimension i on.
+// nest copies the elements from dimension i on.
 func (g *gathered) nest(i, rank int, count, skip, step *[maxRank]int, target int, data []byte, size int) {
 	last := rank - 1
 	if i == last { // elements that lie together
@@ -67,7 +67,7 @@ func (g *gathered) nest(i, rank int, count, skip, step *[maxRank]int, target int
 	}
 }
 
-// strided copies elements of a size, each so many bytes after the one before.
+// strided copies count elements, each step bytes after the previous one.
 func strided(to []byte, skip int, from []byte, step, count, size int) {
 	switch size {
 	case 1:

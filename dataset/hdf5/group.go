@@ -43,7 +43,7 @@ type Object interface {
 	Attr(name string) (*Attr, error)
 }
 
-// object is what all objects have.
+// object contains the fields that all objects share.
 type object struct {
 	f      *File
 	path   string
@@ -249,7 +249,7 @@ func join(path, name string) string {
 	return path + "/" + strings.TrimPrefix(name, "/")
 }
 
-// object opens what is at an address. Names are where those of a group are, if that is known beside its header.
+// object opens the object at an address. names locates a group's names if they are known without its header.
 func (f *File) object(path string, addr uint64, names *message) (Object, error) {
 	h, err := f.header(addr)
 	if err != nil {

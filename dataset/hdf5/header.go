@@ -38,11 +38,11 @@ type message struct {
 	at    int64 // of body in the file
 }
 
-// header is an object header: what a file says of a group, a dataset or a type.
+// header is an object header, which describes a group, a dataset or a type.
 type header struct {
 	addr     uint64
 	messages []message
-	lost     error // why there may be more, which lie behind the end of a file that is cut; nil where there are not
+	lost     error // the reason why messages may be missing after the end of a cut file; nil if none can be
 }
 
 // find returns the first message of a kind, or nil.
@@ -76,7 +76,7 @@ func (s *source) header(addr uint64) (*header, error) {
 	return h, nil
 }
 
-// read1 reads a header of version 1: a number of messages in one block and those that continue it.
+// read1 reads a version 1 header: messages in one block and its continuation blocks.
 func (h *header) read1(w *walk) error {
 	c, err := w.more("object header", h.addr, 16)
 	if err != nil {
@@ -145,7 +145,7 @@ func (h *header) read2(w *walk) error {
 	c.at = begin
 	for next := []*cursor{c}; len(next) > 0; {
 		c, next = next[0], next[1:]
-		// What is read is checked first, so that no broken message is believed.
+		// The checksum is verified first, so no broken message is used.
 		begin, end := c.at, len(c.data)-4
 		if c.at = end; begin > end {
 			c.at = len(c.data)

@@ -16,7 +16,7 @@ type collection struct {
 // span is where an object's bytes are.
 type span struct{ addr, size uint64 }
 
-// window is how much of a collection is read at once to find what is in it.
+// window is the number of bytes of a collection that are read at once to list its objects.
 const window = 1 << 16
 
 // collection returns a part of the global heap. Each is read once; together they are no larger than the file.
@@ -53,7 +53,7 @@ func (h *collection) read(f *File, addr uint64) error {
 		return f.fail(f.offset(addr), dataset.ErrCorrupt, what, "more bytes in all than the file has", "parts that do not overlap")
 	}
 	prefix := uint64(8 + f.lengths)
-	begin, end := uint64(0), uint64(0) // of what is read, from addr
+	begin, end := uint64(0), uint64(0) // of the bytes in memory, relative to addr
 	for at := prefix; at+prefix <= size; {
 		if at < begin || at+prefix > end {
 			begin, end = at, min(at+window, size)
@@ -77,7 +77,7 @@ func (h *collection) read(f *File, addr uint64) error {
 	return nil
 }
 
-// variable returns what an element of variable length stands for.
+// variable returns the bytes of a variable-length element.
 func (f *File) variable(v *Values, t *Type, element []byte) ([]byte, error) {
 	c := f.cursor(v.name, element, v.at)
 	n, addr, index := c.u32(), c.address(), int(c.u32())

@@ -47,7 +47,7 @@ func (x *found) add(place []uint64, k chunk) error {
 	return nil
 }
 
-// tree1 reads a B-tree of version 1, whose keys are sizes and places.
+// tree1 reads a version 1 B-tree; its keys are chunk sizes and places.
 func (x *found) tree1(w *walk) error {
 	return w.tree1(x.v.name+": chunk index", x.d.addr, 1, -1, 8+8*(len(x.d.dims)+1), func(c *cursor, addr uint64) error {
 		k := chunk{addr: addr, size: c.u32(), mask: uint32(c.u32())}

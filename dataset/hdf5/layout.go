@@ -138,7 +138,7 @@ func (v *Values) layout4(c *cursor, filters []Filter) {
 		}
 	case indexImplicit:
 	case indexFixed:
-		d.pageBits = c.u8()
+		c.skip(1)
 	case indexExtensible:
 		c.skip(5)
 	case indexTree2:

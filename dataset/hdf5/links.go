@@ -15,7 +15,7 @@ type groupLinks struct {
 	err  error
 }
 
-// groupLinks returns the links of a group in name order; with an error those that were read before it. They are read once.
+// groupLinks returns the links of a group in name order. With an error it returns the links before it. Links are read once.
 func (f *File) groupLinks(path string, h *header) ([]Link, error) {
 	f.mu.Lock()
 	links, ok := f.links[h.addr]
@@ -62,7 +62,7 @@ func (g *linkReader) all(h *header) error {
 	return nil
 }
 
-// add keeps a link whose name can be one.
+// add keeps a link if its name is valid.
 func (g *linkReader) add(c *cursor, l Link) error {
 	if l.Name == "" || strings.Contains(l.Name, "/") {
 		c.bad(0, dataset.ErrCorrupt, "name", fmt.Sprintf("%.60q", l.Name), "letters, and no slash")

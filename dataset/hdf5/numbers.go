@@ -9,7 +9,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// filler returns what puts numbers of a type, which are at an offset in stored elements, into a tensor.
+// filler returns a function that writes the numbers of a type, at an offset in stored elements, to a tensor.
 func filler(v *Values, base *Type, t *tensor.Tensor) func(at int, b []byte) error {
 	order := base.order()
 	switch t.DType() {

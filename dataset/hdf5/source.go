@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// none is an address or a length whose bytes are all ones: there is nothing.
+// none is an address or a length with all bits set, which means undefined.
 const none = math.MaxUint64
 
 // source is the bytes of a file. Addresses in it count from base; offsets in errors from the file's first byte.
@@ -24,7 +24,7 @@ type source struct {
 	offsets int // bytes of an address
 	lengths int // bytes of a length
 
-	believe bool // checksums are not compared: for tests of what a hostile writer could make
+	believe bool // checksums are ignored, for tests with files from a hostile writer
 }
 
 func (s *source) fail(at int64, kind error, msg, got, want string) *dataset.FormatError {
@@ -50,7 +50,7 @@ func (s *source) fits(what string, addr, n uint64) error {
 	return nil
 }
 
-// into fills buf with what lies at an address.
+// into fills buf from an address.
 func (s *source) into(what string, addr uint64, buf []byte) error {
 	if err := s.fits(what, addr, uint64(len(buf))); err != nil {
 		return err
@@ -67,7 +67,7 @@ func (s *source) into(what string, addr uint64, buf []byte) error {
 	return err
 }
 
-// within names what was being read in an error of fits or into.
+// within names the structure in an error from fits or into.
 func (s *source) within(what string, err error) error {
 	if bad, ok := err.(*dataset.FormatError); ok {
 		bad.Msg = what
@@ -75,7 +75,7 @@ func (s *source) within(what string, err error) error {
 	return err
 }
 
-// read returns n bytes at an address, which errors call what.
+// read returns n bytes at an address; what is their name in errors.
 func (s *source) read(what string, addr, n uint64) (*cursor, error) {
 	if err := s.fits(what, addr, n); err != nil {
 		return nil, err
@@ -92,7 +92,8 @@ func (s *source) cursor(what string, data []byte, offset int64) *cursor {
 	return &cursor{source: s, what: what, data: data, start: offset}
 }
 
-// walk bounds what is read of one structure: no block twice, and together no more bytes than the file has, so that links which lead back end.
+// walk bounds the blocks of one structure: no block twice, and in total no more bytes than the file has. So links that lead back
+// end.
 type walk struct {
 	*source
 	seen map[uint64]bool
@@ -101,7 +102,7 @@ type walk struct {
 
 func (s *source) walk() *walk { return &walk{s, map[uint64]bool{}, s.size} }
 
-// block reads what a link leads to.
+// block reads the target of a link.
 func (w *walk) block(what string, addr, n uint64) (*cursor, error) {
 	if w.seen[addr] {
 		return nil, w.fail(w.offset(addr), dataset.ErrCorrupt, what, "an address that was read before", "each once")
@@ -110,7 +111,7 @@ func (w *walk) block(what string, addr, n uint64) (*cursor, error) {
 	return w.more(what, addr, n)
 }
 
-// more reads what belongs to a block that was read.
+// more reads a further part of a block that was already read.
 func (w *walk) more(what string, addr, n uint64) (*cursor, error) {
 	if err := w.fits(what, addr, n); err != nil {
 		return nil, err
@@ -130,7 +131,7 @@ func (w *walk) spend(what string, addr, n uint64) error {
 	return nil
 }
 
-// cursor steps through bytes. Its first error stays, and what is read after it is zero.
+// cursor steps through bytes. Its first error stays, and everything after it reads as zero.
 type cursor struct {
 	*source
 	what  string
@@ -143,7 +144,7 @@ type cursor struct {
 func (c *cursor) here() int64 { return c.start + int64(c.at) }
 func (c *cursor) left() int   { return len(c.data) - c.at }
 
-// bad notes what is wrong with the last n bytes, unless something was before, and returns the error.
+// bad records an error about the last n bytes, unless there is already one, and returns the error.
 func (c *cursor) bad(n int, kind error, msg, got, want string) error {
 	if c.err == nil {
 		c.err = c.fail(c.here()-int64(n), kind, c.what+": "+msg, got, want)
@@ -179,7 +180,7 @@ func (c *cursor) u8() int     { return int(c.number(1)) }
 func (c *cursor) u16() int    { return int(c.number(2)) }
 func (c *cursor) u32() uint64 { return c.number(4) }
 
-// ones turns a number whose bytes are all ones into none.
+// ones converts a number with all bits set to none.
 func ones(v uint64, n int) uint64 {
 	if v == math.MaxUint64>>(64-8*n) {
 		return none
@@ -211,7 +212,7 @@ func (c *cursor) magic(want string, version int) {
 	c.version(version)
 }
 
-// version reads a version and refuses all but those that are wanted.
+// version reads a version number and refuses all others than the wanted ones.
 func (c *cursor) version(want ...int) int {
 	got := c.u8()
 	for _, v := range want {
@@ -233,7 +234,7 @@ func (c *cursor) checksum() {
 	c.compare(lookup3(c.data[:end]), want)
 }
 
-// compare compares a checksum with what was just read.
+// compare compares the checksum that was just read with the computed one.
 func (c *cursor) compare(got, want uint32) {
 	if got != want && !c.believe {
 		c.bad(4, dataset.ErrCorrupt, "checksum", fmt.Sprintf("%08x", got), fmt.Sprintf("%08x", want))

@@ -13,7 +13,7 @@ const maxRank = 32 // the format's own
 // space is the shape of an array.
 type space struct {
 	shape []int
-	most  []uint64 // what each dimension may grow to, none for without end
+	most  []uint64 // the largest size of each dimension; none means unlimited
 	empty bool     // there is no element, not even one without dimensions
 }
 

@@ -20,7 +20,7 @@ type tree2 struct {
 	leaf   func(c *cursor) error
 }
 
-// level is what nodes of one level can hold.
+// level is the capacity of the nodes on one level.
 type level struct {
 	most  uint64 // records in a node
 	all   uint64 // records in a node and below
@@ -30,7 +30,7 @@ type level struct {
 // bytesOf is the bytes that numbers up to n take.
 func bytesOf(n uint64) int { return max(bits.Len64(n)+7, 8) / 8 }
 
-// tree2 hands over each record of a B-tree, of a kind and of at least so many bytes.
+// tree2 calls record for each record in a B-tree, which must have a type and at least a size in bytes.
 func (w *walk) tree2(what string, addr uint64, kind, least int, record func(c *cursor) error) error {
 	n := 4 + 2 + 4 + 2 + 2 + 2 + w.offsets + 2 + w.lengths
 	c, err := w.block(what, addr, uint64(n+4))
@@ -86,7 +86,7 @@ func (w *walk) tree2(what string, addr uint64, kind, least int, record func(c *c
 	return t.visit(root, uint64(count), depth)
 }
 
-// visit reads a node of so many records, and those below it.
+// visit reads a node with count records, and the nodes below it.
 func (t *tree2) visit(addr, count uint64, depth int) error {
 	if most := t.levels[depth].most; count > most {
 		return t.w.fail(t.w.offset(addr), dataset.ErrCorrupt, t.what, fmt.Sprintf("%d records in a node", count), fmt.Sprintf("at most %d", most))

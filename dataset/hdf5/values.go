@@ -19,9 +19,9 @@ type Values struct {
 	name   string // for errors
 	at     int64  // of the header or message
 	space  space
-	typ    *Type  // of what is read
+	typ    *Type  // of the selected part
 	stored int    // bytes of an element in the file
-	offset int    // of what is read in those
+	offset int    // of the selected part in an element
 	fill   []byte // an element that was not written, nil for zeros
 	data   stored
 	err    error // why there are no values
@@ -29,7 +29,8 @@ type Values struct {
 
 // stored is where the elements of an array are.
 type stored interface {
-	// read hands over the elements of rows lo to hi, in parts; at counts from the first of them. What was not written is left out.
+	// read passes the elements of rows lo to hi-1 to put, in parts; at counts from the first element. Elements that were never
+	// written are left out.
 	read(v *Values, lo, hi int, put func(at int, elements []byte) error) error
 	// whole reports whether all of these rows were written.
 	whole(v *Values, lo, hi int) (bool, error)
@@ -168,7 +169,7 @@ func (v *Values) Rows(lo, hi int) (*tensor.Tensor, error) {
 	return t, nil
 }
 
-// direct reads rows, all of which were written, to where they are wanted as they are in the file, and reports whether the storage can.
+// direct reads rows that were all written straight into out, in file order. It returns false if the storage cannot.
 func (v *Values) direct(lo, hi int, out []byte) (bool, error) {
 	switch d := v.data.(type) {
 	case contiguous:
@@ -253,7 +254,7 @@ func (v *Values) Bytes(lo, hi int) ([][]byte, error) {
 	return variable(v, base, dims, lo, hi, bytes.Clone)
 }
 
-// variable reads strings, and sequences as bytes, which take keeps without keeping what it is given.
+// variable reads strings, and sequences as bytes. take must copy its argument if it keeps it.
 func variable[T any](v *Values, base *Type, dims []int, lo, hi int, take func([]byte) T) ([]T, error) {
 	per, _ := tensor.NumElements(dims...)
 	n, err := v.check(lo, hi, max(v.typ.Size, 24*per))

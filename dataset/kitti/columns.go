@@ -20,8 +20,9 @@ var layouts = [][]string{
 
 var nuScenes = []string{"x", "y", "z", "intensity", "ring"}
 
-// What columns hold. A lidar sees some hundred metres, and a map of many scans is smaller than 10 km. Intensity is a fraction, a byte, or what 16
-// bits count. Rings number the lasers, of which there are 128 at most so far. Times are seconds from a moment within the sweep.
+// Plausible ranges of columns. A lidar sees some hundred metres, and a map of many scans is smaller than 10 km. Intensity is a
+// fraction, a byte or a 16-bit number. Rings number the lasers, at most 128 so far. Times are seconds relative to a moment within
+// the sweep.
 const (
 	maxCoordinate = 10_000
 	maxIntensity  = 1<<16 - 1
@@ -29,7 +30,7 @@ const (
 	maxTime       = 10
 )
 
-// isNumber is false for NaN, infinities, and what whole numbers and halves of doubles are as float32: next to nothing.
+// isNumber returns false for NaN, infinities, and tiny numbers, which are whole numbers or halves of doubles read as float32.
 func isNumber(v, limit float64) bool {
 	return v == 0 || math.Abs(v) > 1e-30 && math.Abs(v) <= limit
 }
@@ -47,7 +48,8 @@ func looksLike(name string, v float64) bool {
 	return isNumber(v, maxCoordinate)
 }
 
-// fits reports whether the numbers may be whole points of those columns. Points whose x, y and z are all NaN, which had no echo, say nothing.
+// fits reports whether the numbers may be whole points with these columns. Points without an echo, with NaN in x, y and z, do not
+// count.
 func fits(data []byte, names []string) bool {
 	size := 4 * len(names)
 	if len(data)%size != 0 {
@@ -90,8 +92,8 @@ func number(data []byte, i int) float64 {
 	return float64(math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:])))
 }
 
-// find returns the columns of a file that does not name them: the one layout into whose columns its numbers fit, and whose width explains them better
-// than any other. The error names the layouts that are possible.
+// find guesses the columns of a file: the one layout that fits its numbers, and with a width that explains them better than any
+// other. The error names the possible layouts.
 func find(data []byte) ([]string, error) {
 	if len(data) == 0 { // no points, of whichever columns
 		return layouts[1], nil
@@ -114,7 +116,7 @@ func find(data []byte) ([]string, error) {
 	return nil, unknown(data, possible)
 }
 
-// unknown is the error of a file whose columns cannot be told, with the layouts that are possible.
+// unknown returns the error for a file with unknown columns, with the possible layouts.
 func unknown(data []byte, possible [][]string) error {
 	got, list := fmt.Sprintf("%d bytes that may be ", len(data)), []string{}
 	for _, names := range possible {

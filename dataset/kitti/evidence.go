@@ -5,12 +5,14 @@ import (
 	"slices"
 )
 
-// evidence tells which width of points explains a file's numbers. In rows of a width that is the points' own or a multiple of it, each column holds
-// numbers of one kind. Then:
+// evidence finds the point width that explains a file's numbers. In rows with the right width, or a multiple, each column holds
+// numbers of one kind. Two tests follow:
 //
-//   - Columns that are different ones of a point differ. In rows of any other width each holds a bit of everything, and they are alike.
-//   - Columns that are the same of a point are alike, in their numbers and in the steps between them, for their points take turns. Where points are
-//     wider than was thought, they are other columns, whatever these hold, and differ. Of lasers that look up and down in turn z alone does so too.
+//   - Different columns of a point differ. In rows with a wrong width each column contains a mixture of everything, so all columns
+//     are alike.
+//   - In rows with a multiple of the right width, columns that are equal modulo the width are alike, in their numbers and in the
+//     steps between them, because points alternate. If points are wider than assumed, these are different columns and differ. With
+//     lasers that look up and down in turn, z alone differs too.
 type evidence struct {
 	values  []float64
 	classes []uint8
@@ -18,7 +20,7 @@ type evidence struct {
 
 const (
 	maxWidth   = 16
-	maxWeighed = 1 << 18 // numbers that are looked at
+	maxWeighed = 1 << 18 // numbers that are examined
 	alike      = 0.25    // columns are alike if they cannot be further apart
 	notAlike   = 0.15    // and are not if one is further apart than this beyond chance
 	different  = 0.25    // columns differ if they are apart by so much, and twice as far as in another width
@@ -70,7 +72,7 @@ func classify(values []float64) []uint8 {
 	return out
 }
 
-// steps returns the classes of the distances between each number and the one that comes so many later.
+// steps returns the classes of the differences between each number and the one later places after it.
 func (e *evidence) steps(later int) []uint8 {
 	steps := make([]float64, max(len(e.values)-later, 0))
 	for i := range steps {
@@ -79,9 +81,9 @@ func (e *evidence) steps(later int) []uint8 {
 	return classify(steps)
 }
 
-// apart returns how far apart those columns of wide rows are that are the same in narrow rows, whose width divides theirs. Only the given columns of
-// the narrow rows are looked at. It is chi-square for each number, at least and at most, as chance may have it: 0 where columns are alike; where no
-// two have a class in common, one less than there are.
+// apart returns the distance between columns in wide rows that are the same column in narrow rows; the wide width is a multiple of
+// the narrow one. Only the given columns of the narrow rows count. The distance is chi-square per number, with its least and most
+// value under chance: 0 if columns are alike, and one less than the number of columns if no two share a class.
 func apart(class []uint8, wide, narrow int, only []int) (least, most float64) {
 	counts := make([][classes]float64, wide)
 	for i, c := range class {
@@ -112,7 +114,7 @@ func apart(class []uint8, wide, narrow int, only []int) (least, most float64) {
 				}
 			}
 		}
-		if kinds > 1 { // a constant tells nothing
+		if kinds > 1 { // a constant is no evidence
 			n += all - together[notFinite]
 			free += (kinds - 1) * float64(len(totals)-1)
 		}
@@ -121,7 +123,7 @@ func apart(class []uint8, wide, narrow int, only []int) (least, most float64) {
 	return (chi - free - chance) / n, (chi - free + chance) / n
 }
 
-// confirms reports whether a width, of those of the layouts, explains the numbers, of which the file has so many, and no other width does.
+// confirms reports whether one layout's width explains the count numbers in the file, and no other width does.
 func (e *evidence) confirms(width, count int) bool {
 	steps := e.steps(width)
 	for other := 1; other <= maxWidth; other++ {

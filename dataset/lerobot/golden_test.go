@@ -1,8 +1,6 @@
 package lerobot_test
 
 import (
-	"github.com/robocache/robocache/internal/test/thorough"
-
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -22,6 +20,7 @@ import (
 	"github.com/robocache/robocache/dataset/lerobot"
 	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/settest"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -181,7 +180,7 @@ func TestFramesOfAVideoAreThoseOfTheirRows(t *testing.T) {
 	for i := range s.Len() {
 		e := episode(t, s, i)
 		require.Len(t, e.Media, 2)
-		if i%thorough.Of(3, 1) != 0 { // tests of mp4 decode each frame of these files
+		if i%thorough.Of(3, 1) != 0 { // tests in mp4 decode every frame
 			index += e.Frames
 			continue
 		}

@@ -1,7 +1,6 @@
 package lerobot
 
 import (
-	"maps"
 	"slices"
 	"sync"
 
@@ -49,7 +48,7 @@ type episodeVideo struct {
 // statedStats is the statistics that a dataset states of an episode's video, by their names: a value for each channel, from 0 to 1.
 type statedStats map[string][]float64
 
-// videoStatsCache is the statistics of all episodes' videos, which are read when one is first asked for, whole or not at all.
+// videoStatsCache holds the statistics of all episodes' videos. They are read at the first use, completely or not at all.
 type videoStatsCache struct {
 	sync.Mutex
 	of map[episodeVideo]statedStats
@@ -67,12 +66,7 @@ func (s *Set) Name() string {
 func (s *Set) Format() string { return "lerobot" }
 
 // Info returns the declarations, the number of rows in the data, and notes about contradictions.
-func (s *Set) Info() dataset.Info {
-	info := s.info
-	info.Features, info.Tasks, info.Clocks = slices.Clone(info.Features), slices.Clone(info.Tasks), slices.Clone(info.Clocks)
-	info.Numbers, info.Splits, info.Attributes, info.Notes = slices.Clone(info.Numbers), slices.Clone(info.Splits), maps.Clone(info.Attributes), slices.Clone(info.Notes)
-	return info
-}
+func (s *Set) Info() dataset.Info { return s.info.Clone() }
 
 // Len returns the number of episodes in the data.
 func (s *Set) Len() int { return len(s.episodes) }

@@ -22,7 +22,7 @@ func appendText[T string | []byte](b []byte, s T) []byte {
 	return append(le.AppendUint32(b, uint32(len(s))), s...)
 }
 
-// appendList appends what fill does, behind its length in bytes.
+// appendList appends the output of fill, after its length in bytes.
 func appendList(b []byte, fill func(b []byte) []byte) []byte {
 	at := len(b)
 	b = fill(append(b, 0, 0, 0, 0))
@@ -95,7 +95,7 @@ func (x *ChunkIndex) append(b []byte) []byte {
 	return appendWords(appendText(appendWords(b, x.MessageIndexLength), x.Compression), x.CompressedSize, x.UncompressedSize)
 }
 
-// append computes the CRC, whatever that of the record is.
+// append computes the CRC and ignores the record's own.
 func (a *Attachment) append(b []byte) []byte {
 	at := len(b)
 	b = appendText(appendText(appendWords(b, a.LogTime, a.CreateTime), a.Name), a.MediaType)

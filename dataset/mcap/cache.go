@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// cache keeps the records of the chunks whose messages were read last.
+// cache keeps the records of recently read chunks.
 type cache struct {
 	log  *fileLog
 	mu   sync.Mutex // may be locked under that of one of the list, not around it
@@ -25,7 +25,7 @@ type cached struct {
 
 func (k *cached) unlock() { <-k.lock }
 
-// free locks a chunk that nobody has locked.
+// free locks a chunk if it is not locked.
 func (k *cached) free() bool {
 	select {
 	case k.lock <- struct{}{}:
@@ -65,7 +65,7 @@ func (c *cache) with(ctx context.Context, part int, use func(records []byte) err
 	return use(k.records)
 }
 
-// read reads a chunk, which is locked, and drops those that are too many then.
+// read reads a chunk, which is locked, and then drops surplus ones.
 func (c *cache) read(ctx context.Context, k *cached) error {
 	file, room := buffers.Get().(*[]byte), buffers.Get().(*[]byte)
 	*room = (*room)[:0]

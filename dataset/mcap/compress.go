@@ -13,7 +13,7 @@ import (
 // compressor returns b compressed, good until it is called again.
 type compressor func(b []byte) ([]byte, error)
 
-// name returns what a chunk calls the compression.
+// name returns the compression's name in chunks.
 func (c Compression) name() string {
 	switch c {
 	case Zstd:

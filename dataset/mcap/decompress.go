@@ -20,12 +20,12 @@ import (
 const (
 	// maxChunk is the most bytes that a chunk may have, compressed or not.
 	maxChunk = 1 << 30
-	// zstdBlock is the most bytes that a block of zstd gives, and lz4Ratio what a byte of lz4 gives.
+	// zstdBlock is the largest output of a zstd block, and lz4Ratio the largest output per byte of lz4.
 	zstdBlock = 128 << 10
 	lz4Ratio  = 255
 )
 
-// zstdDecoder decodes into what it is given and no further. Its DecodeAll may be called from any goroutine.
+// zstdDecoder decodes into a given buffer and never beyond it. Its DecodeAll may be called from any goroutine.
 var zstdDecoder = sync.OnceValue(func() *zstd.Decoder {
 	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxMemory(maxChunk))
 	if err != nil {
@@ -48,8 +48,8 @@ func grown(b *[]byte, n int) []byte {
 	return *b
 }
 
-// uncompress returns the records of a chunk that begins at a byte of the file, in the room of into where they are compressed. Of a chunk that is cut,
-// whose Records are not all, it returns as many bytes as there are: then nothing can be said of their CRC.
+// uncompress returns the records of a chunk that begins at byte at of the file; it uses the memory of into if they are compressed.
+// If the chunk is cut, and Records is incomplete, it returns the available bytes, and cannot verify their CRC.
 func (k *Chunk) uncompress(into *[]byte, at int64, cut bool) ([]byte, error) {
 	bad := func(kind error, msg, got, want string, err error) ([]byte, error) {
 		return nil, &dataset.FormatError{Format: "mcap", Offset: at, Kind: kind, Msg: "Chunk: " + msg, Got: got, Want: want, Err: err}
@@ -113,7 +113,7 @@ func (k *Chunk) uncompress(into *[]byte, at int64, cut bool) ([]byte, error) {
 	return out, nil
 }
 
-// zstdMost returns how many bytes zstd data may give at most, as the heads of its blocks say. What is no zstd gives none.
+// zstdMost returns the largest possible output of zstd data, from the headers of its blocks; 0 if it is not zstd.
 func zstdMost(b []byte) (most int64) {
 	for len(b) >= 5 {
 		magic := le.Uint32(b)

@@ -33,7 +33,7 @@ func (e Encoding) String() string {
 	return "protobuf"
 }
 
-// The names of what a file says of an episode besides its messages: of a channel's metadata, and of records of metadata.
+// Names for an episode's properties outside messages: in a channel's metadata, and in metadata records.
 const (
 	columnsKey     = "robocache.columns"
 	dtypeKey       = "robocache.dtype"
@@ -287,8 +287,8 @@ func narrow(s *dataset.Stream) error {
 	return err
 }
 
-// mask takes the streams NAME.valid, whose columns are valid and age, for what they are of a stream NAME that was written with it: which of its samples
-// are valid. Those that are not, or of which nothing is said, are left out, and counted.
+// mask uses the streams NAME.valid, with the columns valid and age, as masks for the streams NAME that were written with them.
+// Samples that are not valid, or have no flag, are left out and counted.
 func (l *fileLog) mask(e *dataset.Episode, streams map[string]*dataset.Stream) error {
 	masks := map[string]bool{}
 	for _, c := range l.Channels() {

@@ -20,7 +20,7 @@ import (
 type fileLog struct {
 	Header      Header
 	Metadata    []*Metadata
-	Attachments []*AttachmentIndex // what they say of themselves
+	Attachments []*AttachmentIndex // their descriptions
 	Statistics  *Statistics        // nil if the file has none
 
 	file    storage.File
@@ -28,7 +28,7 @@ type fileLog struct {
 	whole   bool // it has its footer
 	parts   []part
 	counts  []atomic.Uint64 // of each part's messages, once it was read
-	indexed map[uint16]int  // messages by the channels' ids, as the message indexes say that were met
+	indexed map[uint16]int  // messages by channel id, counted in the message indexes that were read
 	tooLong dataset.Notes
 	cache   cache
 	names   names
@@ -83,7 +83,7 @@ func (l *fileLog) open(ctx context.Context, damage *dataset.Notes) error {
 	return nil
 }
 
-// checkMagic tells files of another version from those of another format.
+// checkMagic distinguishes files of another version from other formats.
 func checkMagic(b []byte) error {
 	switch {
 	case string(b) == Magic:
@@ -105,7 +105,7 @@ func (w *walker) header() (int64, error) {
 	}
 	op, n := recordHead(head)
 	if op != OpHeader || n > maxSaid || at+headSize+int64(n) > w.file.Size() {
-		return at, nil // what it is the walk will say
+		return at, nil // the walk finds out its type
 	}
 	b, err := w.bytes(at, headSize+int(n))
 	if err != nil {
@@ -118,7 +118,7 @@ func (w *walker) header() (int64, error) {
 	return at + int64(len(b)), nil
 }
 
-// readSummary keeps what the summary says, and returns what it explains of the file, and whether it is right.
+// readSummary keeps the content of the summary. It returns the parts of the file that the summary covers, and whether it is right.
 func (w *walker) readSummary(footerAt int64, f *Footer) ([]span, bool, error) {
 	l := w.log
 	var chunks []*ChunkIndex
@@ -171,14 +171,14 @@ func (l *fileLog) Note(name, key string) string {
 	return ""
 }
 
-// Channels are those of the messages that were read so far.
+// Channels returns the channels of the messages that were read so far.
 func (l *fileLog) Channels() []topics.Channel {
 	l.names.mu.Lock()
 	defer l.names.mu.Unlock()
 	return slices.Clip(l.names.channels)
 }
 
-// Count returns how many messages a channel has, as the statistics say, or where there are none, the message indexes of chunks that were looked for.
+// Count returns the number of messages on a channel from the statistics, or without them from the message indexes that were read.
 func (l *fileLog) Count(channel int) int {
 	l.names.mu.Lock()
 	defer l.names.mu.Unlock()
@@ -286,7 +286,7 @@ func (r *reading) add(code dataset.Code, bytes int64, bad *dataset.FormatError) 
 	r.damage.AddDamage(code, bytes, bad)
 }
 
-// base returns what the offsets of the part's records are counted from: the byte of the file where they begin, or 0 for those of a chunk.
+// base returns the origin of record offsets in the part: the byte in the file where they begin, or 0 in a chunk.
 func (r *reading) base() int64 {
 	if p := r.log.parts[r.part]; !p.chunk {
 		return p.at

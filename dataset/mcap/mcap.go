@@ -98,7 +98,7 @@ func (r *recording) Episode(ctx context.Context, i int) (_ *dataset.Episode, err
 	return e, nil
 }
 
-// Said returns what the file says of itself: its profile and library, its metadata as "NAME.KEY", and its attachments by their names.
+// Said returns the file's descriptions: its profile and library, its metadata as "NAME.KEY", and its attachments by name.
 func (l *fileLog) Said() map[string]string {
 	said := map[string]string{}
 	times := map[string]int{}

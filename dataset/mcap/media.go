@@ -121,7 +121,7 @@ type clouds struct {
 	encoding Encoding
 }
 
-// encode writes a cloud's points as x, y and z, and its features behind them.
+// encode writes a cloud's points as x, y and z, and its features after them.
 func (c *clouds) encode(ctx context.Context, b []byte, i int) ([]byte, error) {
 	cloud, err := c.stream.Cloud(ctx, i)
 	if err != nil {

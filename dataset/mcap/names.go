@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/robocache/robocache/dataset"
@@ -12,38 +11,39 @@ import (
 	"github.com/robocache/robocache/internal/logs/topics"
 )
 
-// names are the schemas and channels of a file. A chunk mostly defines those of its messages, or the summary does; where neither does, they are looked
-// for in the other parts, from the first on: the first definition of an id counts, in whatever order parts are read.
+// names are the schemas and channels in a file. Usually a chunk or the summary defines them. If neither does, the other parts are
+// searched from the first on. The first definition of an id counts, in any reading order.
 type names struct {
 	log *fileLog
 
-	mu       sync.Mutex // of what follows
+	mu       sync.Mutex // for the fields below
 	records  map[string]Record
 	channels []topics.Channel
 	ids      []uint16        // of the channels
+	taken    map[uint16]bool // has the ids
 	numbers  map[defined]int // of channels
 	summary  *defs
 	defs     []*defs // of each part that was read; nil before
 
-	search   sync.Mutex // of what follows
+	search   sync.Mutex // for the fields below
 	searched int        // parts, and the summary, that the maps hold
 	first    map[uint16]defined
 	schemas  map[uint16]*Schema
 }
 
-// defs are what a part, or the summary, defines: the last schema and the first channel of each id.
+// defs are the definitions in a part or the summary: the last schema and the first channel for each id.
 type defs struct {
 	schemas  map[uint16]*Schema
 	channels map[uint16]*Channel
 }
 
-// defined is a channel with its schema, which is nil where there is none.
+// defined is a channel with its schema; the schema is nil if there is none.
 type defined struct {
 	channel *Channel
 	schema  *Schema
 }
 
-// read adds a schema or channel to defs, and returns it: the same pointer for what is the same.
+// read adds a schema or channel to defs, and returns it. Equal definitions share one pointer.
 func (n *names) read(to *defs, op Opcode, body []byte, at int64) (Record, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -60,7 +60,7 @@ func (n *names) read(to *defs, op Opcode, body []byte, at int64) (Record, error)
 		if n.records == nil {
 			n.records = map[string]Record{}
 		}
-		plain := string(fresh.append([]byte{byte(op)})) // without bytes behind the fields
+		plain := string(fresh.append([]byte{byte(op)})) // without bytes after the fields
 		if r, ok = n.records[plain]; !ok {
 			r = fresh
 			n.records[plain] = r
@@ -92,7 +92,7 @@ func (n *names) number(d defined) (number int, conflict bool) {
 		return i, false
 	}
 	if n.numbers == nil {
-		n.numbers = map[defined]int{}
+		n.numbers, n.taken = map[defined]int{}, map[uint16]bool{}
 	}
 	c := topics.Channel{Topic: d.channel.Topic, Encoding: d.channel.MessageEncoding, Metadata: d.channel.Metadata}
 	if s := d.schema; s != nil {
@@ -100,19 +100,19 @@ func (n *names) number(d defined) (number int, conflict bool) {
 	}
 	n.channels = append(n.channels, c)
 	n.numbers[d] = len(n.channels) - 1
-	conflict = slices.Contains(n.ids, d.channel.ID)
-	n.ids = append(n.ids, d.channel.ID)
+	conflict = n.taken[d.channel.ID]
+	n.ids, n.taken[d.channel.ID] = append(n.ids, d.channel.ID), true
 	return len(n.channels) - 1, conflict
 }
 
-// keep notes what a part defines.
+// keep keeps the definitions in a part.
 func (n *names) keep(part int, d *defs) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.defs[part] = d
 }
 
-// of returns what a part defines, and reads it if nobody did.
+// of returns the definitions in a part, and reads them if necessary.
 func (n *names) of(ctx context.Context, part int) (*defs, error) {
 	n.mu.Lock()
 	d := n.defs[part]
@@ -128,7 +128,7 @@ func (n *names) of(ctx context.Context, part int) (*defs, error) {
 		var body []byte
 		if op, body, err = cutRecord(b, 0); err == nil {
 			if op == OpSchema || op == OpChannel {
-				_, _ = n.read(d, op, body, 0) // what is broken is counted when the part is read for its messages
+				_, _ = n.read(d, op, body, 0) // damage is counted when the part is read for its messages
 			}
 			b = b[headSize+len(body):]
 		}
@@ -169,7 +169,7 @@ func (n *names) more(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// schema looks for a schema in the summary and in all parts; nil if there is none. It is called under search.
+// schema searches for a schema in the summary and in all parts; nil if there is none. The caller holds search.
 func (n *names) schema(ctx context.Context, id uint16) (*Schema, error) {
 	for {
 		if s := n.schemas[id]; s != nil {
@@ -240,7 +240,7 @@ func (r *reading) set(d defined, at int64) int {
 	return number
 }
 
-// channel returns the number of the channel of an id, and -1 if there is none.
+// channel returns the number of the channel with an id, and -1 if there is none.
 func (r *reading) channel(ctx context.Context, id uint16) (int, error) {
 	if int(id) < len(r.local) && r.local[id] > 0 {
 		return int(r.local[id]) - 1, nil

@@ -148,7 +148,7 @@ func jsonNumbers(s *dataset.Stream) (schemaText, error) {
 	return schemaText{"robocache." + identifier(s.Name), "jsonschema", b}, err
 }
 
-// protoNumbers is the schema of a stream's messages: a file with one message, whose fields are the columns.
+// protoNumbers returns the schema for a stream's messages: a file with one message type, with a field per column.
 func protoNumbers(s *dataset.Stream, wide bool) (schemaText, error) {
 	kind := descriptorpb.FieldDescriptorProto_TYPE_FLOAT
 	if wide {

@@ -29,7 +29,7 @@ func (c *cursor) error() error {
 	return nil
 }
 
-// fail notes what is wrong at the next byte.
+// fail records an error at the next byte.
 func (c *cursor) fail(kind error, field, got, want string) {
 	if c.bad == nil {
 		c.bad = &dataset.FormatError{Format: "mcap", Offset: c.at, Kind: kind, Msg: c.op.String() + ": " + field, Got: got, Want: want}
@@ -73,7 +73,7 @@ func (c *cursor) bytes(field string) []byte   { return c.take(uint64(c.u32(field
 func (c *cursor) text(field string) string    { return string(c.bytes(field)) }
 func (c *cursor) bytes64(field string) []byte { return c.take(c.u64(field), field) }
 
-// each reads what stands behind a length in bytes, until that is used up.
+// each reads a length in bytes, and calls use until that many bytes are read.
 func (c *cursor) each(field string, use func(in *cursor)) {
 	at := c.at + 4
 	in := cursor{b: c.bytes(field), at: at, op: c.op, bad: c.bad}
@@ -109,7 +109,7 @@ func (c *cursor) counts(field string) map[uint16]uint64 {
 	return m
 }
 
-// end is that of a record which nothing may follow.
+// end reports an error if bytes follow the record.
 func (c *cursor) end() {
 	if c.bad == nil && len(c.b) > 0 {
 		c.fail(dataset.ErrCorrupt, "end", fmt.Sprintf("%d bytes more", len(c.b)), "none behind the last field")

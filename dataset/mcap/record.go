@@ -217,10 +217,10 @@ func (*SummaryOffset) Opcode() Opcode { return OpSummaryOffset }
 // Opcode returns OpDataEnd.
 func (*DataEnd) Opcode() Opcode { return OpDataEnd }
 
-// headSize is that of a record's opcode and length.
+// headSize is the size of a record's opcode and length.
 const headSize = 9
 
-// recordHead returns a record's opcode, and the length of what follows.
+// recordHead returns a record's opcode, and the length of its content.
 func recordHead(b []byte) (Opcode, uint64) {
 	return Opcode(b[0]), le.Uint64(b[1:])
 }

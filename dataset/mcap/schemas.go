@@ -36,8 +36,8 @@ func protoSchema(name string, files ...*descriptorpb.FileDescriptorProto) (schem
 	return schemaText{name, "protobuf", b}, err
 }
 
-// foxgloveFields are the fields of messages that foxglove defines, as its schemas number them.
-// https://docs.foxglove.dev/docs/sdk/schemas says what is in them.
+// foxgloveFields are the fields in foxglove's messages, with the field numbers in its schemas; see
+// https://docs.foxglove.dev/docs/sdk/schemas.
 var foxgloveFields = map[string][]*descriptorpb.FieldDescriptorProto{
 	"CompressedImage": {stamp, field("frame_id", 4, protoText, ""), field("data", 2, protoBytes, ""), field("format", 3, protoText, "")},
 	"CompressedVideo": {stamp, field("frame_id", 2, protoText, ""), field("data", 3, protoBytes, ""), field("format", 4, protoText, "")},
@@ -52,7 +52,7 @@ var foxgloveFields = map[string][]*descriptorpb.FieldDescriptorProto{
 	"Quaternion": doubles("x", "y", "z", "w"),
 }
 
-// foxgloveImports are the messages that one has in it, each after those that it has itself.
+// foxgloveImports are the messages inside a message, each after the messages inside itself.
 var foxgloveImports = map[string][]string{"PointCloud": {"Vector3", "Quaternion", "Pose", "PackedElementField"}, "Pose": {"Vector3", "Quaternion"}}
 
 var stamp = field("timestamp", 1, protoMessage, "google.protobuf.Timestamp")
@@ -69,7 +69,7 @@ func doubles(names ...string) (list []*descriptorpb.FieldDescriptorProto) {
 	return list
 }
 
-// numericTypes are those of a packed field; only the last two are written here.
+// numericTypes are the type names of a packed field; only the last two are written here.
 var numericTypes = []string{"UNKNOWN", "UINT8", "INT8", "UINT16", "INT16", "UINT32", "INT32", "FLOAT32", "FLOAT64"}
 
 // foxgloveFile is the file of a message that foxglove defines.

@@ -18,7 +18,7 @@ const (
 	dataEndSize = headSize + 4
 	// runSize is how many bytes of messages outside chunks are read together, about.
 	runSize = 4 << 20
-	// checked is how many chunks are looked at before an index is believed, which most of them must fit.
+	// checked is the number of chunks that are compared with an index before it is trusted; most of them must fit.
 	checked = 4
 )
 
@@ -26,7 +26,7 @@ const (
 type part struct {
 	at, size int64 // of the whole record, or of all
 	chunk    bool
-	cut      bool // a chunk whose end is missing
+	cut      bool // a chunk without its end
 }
 
 // span is a stretch of the file that the summary explains.
@@ -38,7 +38,7 @@ type span struct {
 // walker finds the parts of a file.
 type walker struct {
 	log    *fileLog
-	file   storage.File // the log's, whose reads end with who opens it
+	file   storage.File // the log's file; its reads end with the context of Open
 	damage *dataset.Notes
 	buf    []byte
 	from   int64 // of buf
@@ -86,7 +86,7 @@ func readAt(r io.ReaderAt, b []byte, at int64) error {
 	return err
 }
 
-// walk lists the parts from a place to limit, in their order. What the index explains is not looked at.
+// walk lists the parts from at to limit, in order. It skips the parts that the index covers.
 func (w *walker) walk(ctx context.Context, at, limit int64, index []span) error {
 	for at < limit {
 		if err := ctx.Err(); err != nil {
@@ -113,7 +113,7 @@ func (w *walker) walk(ctx context.Context, at, limit int64, index []span) error 
 		at = next
 	}
 	if !w.log.whole || w.lostTo == at {
-		return nil // said already
+		return nil // already reported
 	}
 	w.damage.AddDamage(dataset.CodeNoDataEnd, 0, broken(dataset.ErrCorrupt, at, "data section", "no DataEnd", "one"))
 	return nil
@@ -189,7 +189,7 @@ func (w *walker) lost(at, end int64, msg, got, want string) error {
 	return nil
 }
 
-// maxSaid is the most bytes of a Metadata record, or of what an attachment says of itself, that are kept.
+// maxSaid is the largest size in bytes of a Metadata record, or of an attachment's description, that is kept.
 const maxSaid = 1 << 20
 
 func (w *walker) metadata(at, size int64) error {
@@ -211,7 +211,7 @@ func (w *walker) metadata(at, size int64) error {
 	return nil
 }
 
-// attachment reads what an attachment says of itself, not what it holds.
+// attachment reads the description of an attachment, not its content.
 func (w *walker) attachment(at, size int64) error {
 	b, err := w.bytes(at, int(min(size, 64<<10)))
 	if err != nil {
@@ -231,11 +231,11 @@ func (w *walker) attachment(at, size int64) error {
 	return nil
 }
 
-// indexed returns what the summary's chunk indexes explain of the bytes up to limit, in order; nil if they cannot be right.
+// indexed returns the parts up to limit that the summary's chunk indexes cover, in order; nil if the indexes cannot be right.
 func (w *walker) indexed(list []*ChunkIndex, limit int64) ([]span, error) {
 	slices.SortFunc(list, func(a, b *ChunkIndex) int { return cmp.Compare(a.ChunkStart, b.ChunkStart) })
 	var spans []span
-	var wrong []*dataset.FormatError // of the chunks that are looked at
+	var wrong []*dataset.FormatError // errors in the chunks that are compared
 	looked := 0
 	for i, x := range list {
 		end := uint64(limit)
@@ -263,7 +263,7 @@ func (w *walker) indexed(list []*ChunkIndex, limit int64) ([]span, error) {
 	if 2*len(wrong) > looked {
 		return nil, w.noIndex(wrong[0])
 	}
-	return spans, nil // a chunk that is not as the index says is broken itself
+	return spans, nil // if the index is wrong about a chunk, the chunk itself is broken
 }
 
 func (w *walker) noIndex(bad *dataset.FormatError) error {
@@ -290,7 +290,7 @@ func (w *walker) end() (int64, *Footer, error) {
 	return size, nil, nil
 }
 
-// sum returns the CRC of a summary section, of which a sum is that of the records before the footer.
+// sum returns the CRC of a summary section. before is the CRC of the records before the footer.
 func (f *Footer) sum(before uint32) uint32 {
 	return crc32.Update(before, crc32.IEEETable, appendRecord(nil, f)[:headSize+16])
 }
@@ -299,7 +299,7 @@ func (f *Footer) parseFrom(b []byte) bool {
 	return parseInto(f, b[headSize:footerSize], 0) == nil
 }
 
-// summary reads the summary, whose records come to use, and returns whether it is right.
+// summary reads the summary, calls use for its records, and returns whether it is right.
 func (w *walker) summary(footerAt int64, f *Footer, use func(op Opcode, body []byte, at int64) error) (bool, error) {
 	start := int64(min(f.SummaryStart, 1<<62))
 	b, err := w.summaryBytes(start, footerAt, f)
@@ -312,7 +312,7 @@ func (w *walker) summary(footerAt int64, f *Footer, use func(op Opcode, body []b
 		}
 	}
 	if bad, is := dataset.AsBroken(err); is {
-		w.damage.AddDamage(dataset.CodeIndexBroken, 0, bad) // of which nothing is lost: the file is scanned
+		w.damage.AddDamage(dataset.CodeIndexBroken, 0, bad) // nothing is lost, because the file is scanned
 		return false, nil
 	}
 	return err == nil, err

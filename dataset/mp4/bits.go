@@ -1,6 +1,6 @@
 package mp4
 
-// bitsOf returns how many bits a colour channel has by the decoder's configuration, 0 if that does not say.
+// bitsOf returns the bits per colour channel in the decoder configuration, or 0 if it does not contain them.
 func bitsOf(kind string, c []byte) int {
 	switch {
 	case kind == "av1C" && len(c) > 2:
@@ -15,7 +15,7 @@ func bitsOf(kind string, c []byte) int {
 	return 0
 }
 
-// bitsOfAVC reads what avcC has behind its parameter sets, of profiles that may have more than 8 bits.
+// bitsOfAVC reads the bit depth after the parameter sets in avcC, which exists in profiles with more than 8 bits.
 func bitsOfAVC(c []byte) int {
 	switch c[1] {
 	case 66, 77, 88: // Baseline, Main, Extended

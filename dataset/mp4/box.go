@@ -9,12 +9,13 @@ import (
 	"iter"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/memory"
 )
 
-// maxBoxes is how many boxes of one file are looked at: a film has some dozens.
+// maxBoxes is the largest number of boxes that are read in a file: a film has some dozens.
 const maxBoxes = 1 << 20
 
-// box is a box's place in the file. One that is longer than what it lies in ends with that, and is cut.
+// box is the position of a box in the file. A box that is longer than its parent ends with it, and is cut.
 type box struct {
 	kind          string
 	at, body, end int64
@@ -28,7 +29,7 @@ type source struct {
 	r     io.ReaderAt
 	size  int64
 	path  string
-	boxed int // boxes that were looked at
+	boxed int // boxes that were read
 }
 
 func (s *source) fail(at int64, kind error, msg, got, want string) *dataset.FormatError {
@@ -40,11 +41,14 @@ func (s *source) read(what string, at, n int64) ([]byte, error) {
 	if at < 0 || n < 0 || at > s.size || n > s.size-at {
 		return nil, s.fail(min(max(at, 0), s.size), dataset.ErrTruncated, what, fmt.Sprintf("%d bytes to the file's end", max(s.size-at, 0)), fmt.Sprint(n))
 	}
-	data := make([]byte, n)
+	data, err := memory.Make[byte](what, int(n))
+	if err != nil {
+		return nil, err
+	}
 	return data, s.into(what, data, at)
 }
 
-// into fills data with what lies at a place.
+// into fills data from a position.
 func (s *source) into(what string, data []byte, at int64) error {
 	n, err := s.r.ReadAt(data, at)
 	switch {
@@ -58,7 +62,7 @@ func (s *source) into(what string, data []byte, at int64) error {
 	return err
 }
 
-// boxes goes through the boxes between two places. Fewer than 8 bytes at the end are none. An error ends it.
+// boxes returns the boxes between two offsets. Fewer than 8 bytes at the end are ignored. It stops at an error.
 func (s *source) boxes(from, end int64) iter.Seq2[box, error] {
 	return func(yield func(box, error) bool) {
 		for at := from; end-at >= 8; {
@@ -96,7 +100,7 @@ func (s *source) box(at, end int64) (box, error) {
 	return b, nil
 }
 
-// children returns the first box of each kind in a box, and all of the kind that there may be more of. Those before a broken one are good.
+// children returns the first box of each kind in a box, and all boxes of the kind several. Boxes before a broken one are valid.
 func (s *source) children(parent box, several string) (first map[string]box, all []box, broken error) {
 	first = map[string]box{}
 	for b, err := range s.boxes(parent.body, parent.end) {
@@ -118,10 +122,10 @@ type table struct {
 	data  []byte
 	entry int
 	n     int
-	short *dataset.FormatError // the box says that it has more entries than it has room for
+	short *dataset.FormatError // the box declares more entries than fit in it
 }
 
-// table reads a box that has its number of entries behind a head of so many bytes.
+// table reads a box that has its number of entries after head bytes.
 func (s *source) table(b box, head, entry int) (table, error) {
 	h, err := s.read(b.kind, b.body, int64(head)+4)
 	if err != nil {

@@ -17,7 +17,6 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/mutate"
-	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 func open(data []byte) (*Track, error) {
@@ -96,7 +95,6 @@ func TestATruncatedFileGivesTheFramesThatAreWhole(t *testing.T) {
 }
 
 func TestMutantsDoNoHarm(t *testing.T) {
-	thorough.SkipRace(t, thorough.OneRoutine)
 	_, names := golden(t)
 	seeds, err := mutate.Files("testdata", names...)
 	require.NoError(t, err)

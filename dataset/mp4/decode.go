@@ -46,7 +46,7 @@ func (t *Track) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tenso
 	}
 }
 
-// run is what must be decoded for some frames: samples in the order of decoding.
+// run is a sequence of samples, in decoding order, that must be decoded for some frames.
 type run struct {
 	samples []sample
 	rank    []int32 // of each sample, in the order in which the samples are shown

@@ -56,7 +56,7 @@ func (t *Track) present(mvhd, edts box) error {
 		}
 		start += e.length
 	}
-	// What the first edit shows begins with it, also if the edit begins inside a frame.
+	// The first visible frame starts with its edit, even if the edit begins inside a frame.
 	if late := first - empty; at >= 0 && any && late > 0 {
 		for i := range t.ticks {
 			t.ticks[i] -= late
@@ -80,7 +80,7 @@ func (t *Track) checkTimes() error {
 	return nil
 }
 
-// edits reads the edit list, nil if there is none, and where it is, -1 if there is none.
+// edits returns the edit list and its offset; nil and -1 if there is none.
 func (t *Track) edits(mvhd, edts box) ([]edit, int64, error) {
 	f := t.file
 	elst, ok := t.children(edts)["elst"]

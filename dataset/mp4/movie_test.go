@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 func TestAllWaysToSayWhereFramesAre(t *testing.T) {
@@ -160,7 +159,6 @@ func TestTheFirstVideoTrackIsTaken(t *testing.T) {
 }
 
 func TestAHostileFileTakesLittleMemory(t *testing.T) {
-	thorough.SkipRace(t, thorough.OneRoutine)
 	// A run of chunks with billions of samples, and as many times; each would take gigabytes if it were believed.
 	huge := newMovie().with("stsc", 0, 1, 1, math.MaxUint32, 1).with("stts", 0, 1, math.MaxUint32, math.MaxUint32).with("stsz", 0, 1, 100)
 	huge.media = make([]byte, 1000)

@@ -47,14 +47,14 @@ func (t *Track) damaged(err error) {
 	}
 }
 
-// children returns the boxes in a box. What breaks off their list is damage.
+// children returns the boxes in a box. If their list is broken, that is damage.
 func (t *Track) children(b box) map[string]box {
 	first, _, broken := t.file.children(b, "")
 	t.damaged(broken)
 	return first
 }
 
-// table reads a table. That it has fewer entries than it says is damage.
+// table reads a table. Fewer entries than declared are damage.
 func (t *Track) table(b box, head, entry int) (table, error) {
 	tab, err := t.file.table(b, head, entry)
 	if tab.short != nil {
@@ -108,7 +108,7 @@ func (t *Track) describe(stsd, dinf box) error {
 	return t.ownMedia(dinf, int(binary.BigEndian.Uint16(t.stsd[14:])))
 }
 
-// ownMedia refuses a track whose frames are in another file.
+// ownMedia refuses a track with frames in another file.
 func (t *Track) ownMedia(dinf box, index int) error {
 	dref, i := t.children(dinf)["dref"], 0
 	for b, err := range t.file.boxes(dref.body+8, dref.end) {
@@ -225,7 +225,7 @@ func (t *Track) sizes(stbl map[string]box) (size func(i int) uint32, n int, err 
 		}
 		count = int64(tab.n)
 	}
-	// A frame of fewer than 4 bytes is none, so this bounds the memory whatever a table says.
+	// A frame has at least 4 bytes, so this bounds the memory for any table.
 	if most := min(f.size/4, math.MaxInt32); count > most {
 		return nil, 0, f.fail(b.at, dataset.ErrTooLarge, b.kind, fmt.Sprintf("%d frames", count), fmt.Sprintf("at most %d in a file of this size", most))
 	}
@@ -285,7 +285,7 @@ func (t *Track) clock(stbl map[string]box) error {
 	}
 	i = 0
 	for run := range ctts.n {
-		// Version 0 says that offsets are unsigned. Files with negative ones of that version are in use, and readers take them so.
+		// Offsets are unsigned in version 0. But files with negative ones exist, and readers accept them.
 		count, later := int64(ctts.u32(run, 0)), int64(int32(ctts.u32(run, 4)))
 		for end := min(int64(len(t.samples)), int64(i)+count); int64(i) < end; i++ {
 			t.samples[i].time += later
@@ -303,7 +303,7 @@ func (t *Track) keep(n int, b box) {
 	}
 }
 
-// keys marks the key frames: those that stss lists, or all.
+// keys marks the key frames: the ones in stss, or all.
 func (t *Track) keys(stbl map[string]box) error {
 	b, ok := stbl["stss"]
 	if !ok {

@@ -68,7 +68,6 @@ var spelling = map[string]int{
 }
 
 func TestEveryDecodedFrameIsTheFrameThatWasAskedFor(t *testing.T) {
-	thorough.SkipRace(t, thorough.OneRoutine)
 	needFFmpeg(t)
 	for name, first := range spelling {
 		if first > 0 && !thorough.Long {

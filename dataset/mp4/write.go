@@ -41,17 +41,17 @@ type Writer struct {
 	err    error
 }
 
-// placed is samples that lie one behind the other, from a byte on.
+// placed is a run of adjacent samples, from a byte offset on.
 type placed struct {
 	at int64
 	n  uint32
 }
 
-// description is what tracks must share to be one.
+// description contains the properties that joined tracks must share.
 type description struct {
 	codec         string
 	width, height int
-	boxes         []byte // what is in the sample entry, but for bit rates
+	boxes         []byte // the boxes in the sample entry, except bit rates
 }
 
 // The rates that a Writer takes: so that a frame's time fits into a table's 32 bits.
@@ -199,7 +199,7 @@ func (w *Writer) Close() error {
 	return w.err
 }
 
-// moov is what a file says of itself: end is its length in ticks, late the tick of its media at which it begins.
+// moov returns the box that describes the file: end is its length in ticks, late the media tick at which it begins.
 func (w *Writer) moov(end, late int64, tables []byte) []byte {
 	long := func(v int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(v)) }
 	unity := words(1<<16, 0, 0, 0, 1<<16, 0, 0, 0, 1<<30)
@@ -226,7 +226,7 @@ func runs(n int, at func(i int) uint32) []uint32 {
 	return list
 }
 
-// describe returns what a track must share with others.
+// describe returns a track's description.
 func describe(t *Track) description {
 	return description{t.Codec, t.Width, t.Height, innerBoxes(t.stsd)}
 }
@@ -235,7 +235,7 @@ func (d description) String() string {
 	return fmt.Sprintf("%s of %dx%d pixels", d.codec, d.width, d.height)
 }
 
-// innerBoxes returns the boxes in a sample entry but btrt, which tells the bit rate of its file. What is broken there is not kept.
+// innerBoxes returns the boxes in a sample entry except btrt, which has the bit rate of its file. Broken boxes are dropped.
 func innerBoxes(entry []byte) []byte {
 	var out []byte
 	for b := entry[visualHead:]; len(b) >= 8; {

@@ -68,7 +68,7 @@ var scalars = map[string]records.Scalar{
 	"u1": records.U8, "u2": records.U16, "u4": records.U32, "u8": records.U64,
 }
 
-// scalar returns the type of a number, and false for what is none.
+// scalar returns a number's type, or false if the element is not a number.
 func (e element) scalar() (records.Scalar, bool) {
 	s, ok := scalars[string(e.kind)+strconv.Itoa(e.item)]
 	return s, ok
@@ -86,7 +86,7 @@ func (e element) order() binary.ByteOrder {
 // native reports whether numbers are in the file as they are in memory.
 func (e element) native() bool { return e.big != raw.Little }
 
-// int64s returns how an i64 is read, nil where it is in the file as in memory.
+// int64s returns the function that reads an i64; nil if the file has the memory's byte order.
 func (e element) int64s() func([]byte) int64 {
 	if e.native() {
 		return nil

@@ -23,12 +23,6 @@ type Field struct {
 // Type returns numpy's name for the field's type, such as "float32".
 func (f *Field) Type() string { return f.name() }
 
-// IsNumber reports whether the field becomes a column in a Table.
-func (f *Field) IsNumber() bool {
-	_, ok := f.scalar()
-	return ok
-}
-
 // IsClock reports whether the field's type can hold timestamps: see ReadTimes.
 func (f *Field) IsClock() bool { return f.clock() }
 
@@ -55,7 +49,8 @@ func (h *Header) flatten(base int64) error {
 	return h.add(&h.dtype, "", 0, base)
 }
 
-// measure returns the bytes of a type, and how many numbers, paddings and whatever else lie in it. Neither may be more than an int32 says.
+// measure returns the size of a type in bytes, and the number of its parts: numbers, paddings and others. Both must fit in an
+// int32.
 func measure(d *dtype, base int64) (bytes, parts int, err error) {
 	fail := func(kind error, at int, got, want string) (int, int, error) {
 		return 0, 0, &dataset.FormatError{Format: "npy", Offset: base + int64(at), Kind: kind, Msg: "record", Got: got, Want: want}
@@ -88,7 +83,7 @@ func measure(d *dtype, base int64) (bytes, parts int, err error) {
 	return bytes * times, parts * max(times, 1), nil
 }
 
-// add lists what a type holds that lies at a byte of the record.
+// add lists the fields in a type that begins at a byte of the record.
 func (h *Header) add(d *dtype, path string, at int, base int64) error {
 	if !d.record {
 		e, err := elementOf(d.text, base+int64(d.at))

@@ -144,7 +144,7 @@ func HeaderOf(descr string, at int64, shape ...int) (Header, error) {
 	return h, err
 }
 
-// resolve works out the element type and count of a parsed header whose text begins at a byte.
+// resolve computes the element type and count of a parsed header. Its text begins at byte at.
 func (h *Header) resolve(at int64) (err error) {
 	fail := func(kind error, msg, got, want string) error {
 		return &dataset.FormatError{Format: "npy", Offset: at, Kind: kind, Msg: msg, Got: got, Want: want}

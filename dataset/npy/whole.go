@@ -19,7 +19,7 @@ type whole struct {
 	low, high   float64 // the least and the greatest that float64 holds
 }
 
-// wholes are the types of whole numbers, those that take less room first.
+// wholes are the types for whole numbers, smaller ones first.
 var wholes = []whole{
 	{"bool", "|b1", 1, 0, 1}, {"uint8", "|u1", 1, 0, math.MaxUint8}, {"int8", "|i1", 1, math.MinInt8, math.MaxInt8},
 	{"uint16", "<u2", 2, 0, math.MaxUint16}, {"int16", "<i2", 2, math.MinInt16, math.MaxInt16},

@@ -56,7 +56,7 @@ func WriteData(w io.Writer, t *tensor.Tensor) error {
 	return write(w)
 }
 
-// content returns numpy's name of a host tensor's type, and what writes its elements.
+// content returns numpy's type name for a host tensor, and a function that writes its elements.
 func content(t *tensor.Tensor) (descr string, write func(io.Writer) error, err error) {
 	if t, err = t.Contiguous(); err != nil {
 		return "", nil, err

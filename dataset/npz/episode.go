@@ -96,7 +96,7 @@ func (f *Archive) arrays(s candidate) []string {
 	return list
 }
 
-// mask reads an array that marks the valid samples of a stream, bool or uint8 [S]. An array that is none gets a note.
+// mask reads an array that marks the valid samples of a stream, bool or uint8 [S]. An invalid mask gets a note.
 func (f *Archive) mask(name string) (flags []uint8, why dataset.Note, err error) {
 	not := func(d dataset.Detail) ([]uint8, dataset.Note, error) {
 		return nil, dataset.Note{Code: dataset.CodeMask, Subject: name, Detail: d}, nil
@@ -149,7 +149,7 @@ func (e *StreamError) Error() string {
 // Unwrap returns the cause or the kind.
 func (e *StreamError) Unwrap() error { return e.Err }
 
-// stream reads a stream, and says what of it is left out, and how many samples that are not valid.
+// stream reads a stream. It also returns notes about parts that are left out, and the number of samples that are not valid.
 func (f *Archive) stream(from candidate, bf16 bool) (s dataset.Stream, notes dataset.Notes, lost int, err error) {
 	s.Name = from.name
 	// below is an error of reading an array, unless the reader below failed.

@@ -206,7 +206,7 @@ func (f *File) member(m *zip.File) string {
 	return f.path + ":" + m.Name
 }
 
-// want names the arrays that there are.
+// want lists the arrays in the archive.
 func (f *File) want() string {
 	switch {
 	case len(f.names) > 0:
@@ -220,7 +220,7 @@ func (f *File) want() string {
 // packings are the ways of zip to pack that are not read, by their numbers in APPNOTE.TXT, 4.4.5.
 var packings = map[uint16]string{9: "deflate64", 12: "bzip2", 14: "lzma", 93: "zstd", 95: "xz", 98: "ppmd"}
 
-// packing says how a member is packed if it cannot be read for that.
+// packing describes a member's compression if it is not supported.
 func packing(m *zip.File) string {
 	switch how := packings[m.Method]; {
 	case m.Flags&1 != 0:
@@ -241,7 +241,7 @@ func (f *File) Stored(name string) int64 {
 	return 0
 }
 
-// explain tells an error of the underlying reader, which it returns, from what the archive's layers find broken.
+// explain returns errors from the underlying reader unchanged, and converts errors about broken archives.
 func explain(err error, at int64) error {
 	var bad *dataset.FormatError
 	var below *sourceError
@@ -280,8 +280,8 @@ func (s *source) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// expect returns how many bytes a member may well hold: what it declares, but no more than the archive could fill in
-// ordinary compression. Reading goes on above it, as data arrives.
+// expect returns the expected size of a member in bytes: the declared size, but no more than the archive could hold with ordinary
+// compression. Reading may exceed it as data arrives.
 func (f *File) expect(m *zip.File) int {
 	packed := min(m.CompressedSize64, uint64(f.size))
 	if m.Method != zip.Store {
@@ -290,7 +290,7 @@ func (f *File) expect(m *zip.File) int {
 	return int(min(m.UncompressedSize64, packed))
 }
 
-// member counts what was read, and tells package npy how much there may be.
+// member counts the bytes that were read, and bounds the size for package npy.
 type member struct {
 	r    io.Reader
 	size int

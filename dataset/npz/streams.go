@@ -44,7 +44,7 @@ func clockOf(h *npy.Header) (clock string, why dataset.Note) {
 	return names[0], dataset.Note{}
 }
 
-// candidate is what a stream is read from, or what is no stream although it looks like one.
+// candidate is the source of a stream, or of an array that only looks like one.
 type candidate struct {
 	name          string
 	values, times string       // the arrays; of records with a clock both are these
@@ -73,7 +73,7 @@ type Arrays interface {
 // archive is f as a source of streams.
 func (f *File) archive() *Archive { return &Archive{Format: "npz", Path: f.path, Arrays: f} }
 
-// candidates lists the streams, and what would be one but for something, in file order. It fails only if the reader below does.
+// candidates lists the streams, and arrays that almost form one, in file order. Its only error is from the underlying reader.
 func (f *Archive) candidates() ([]candidate, error) {
 	var list []candidate
 	shared, err := f.sharedClock()
@@ -124,7 +124,7 @@ func (f *Archive) candidates() ([]candidate, error) {
 	return list, nil
 }
 
-// head returns the header of an array, or a note about what is wrong with it. It fails only if the reader below does.
+// head returns an array's header, or a note about an error in it. Its only error is from the underlying reader.
 func (f *Archive) head(array string) (h npy.Header, wrong dataset.Note, err error) {
 	h, err = f.Header(array)
 	var bad *dataset.FormatError
@@ -171,7 +171,7 @@ func (f *Archive) sharedClock() (c sharedClock, err error) {
 	return c, nil
 }
 
-// of returns the clock if it is that of an array of values, else a note. own is the name that the values' own clock would have.
+// of returns the clock if its length fits an array of values, else a note. own is the name that the values' own clock would have.
 func (c *sharedClock) of(values *npy.Header, own string) (clock string, why dataset.Note) {
 	why = dataset.Note{Code: dataset.CodeArrayMissing, Detail: dataset.Detail{Got: values.String(), Names: []string{own}}}
 	switch {
@@ -194,7 +194,7 @@ func (f *File) StreamNames() []string { return f.archive().StreamNames() }
 // StreamNames returns the names of the streams, in file order; see [File.StreamNames].
 func (f *Archive) StreamNames() []string {
 	var names []string
-	all, _ := f.candidates() // of a reader that fails there are none, and Episode says so
+	all, _ := f.candidates() // after an error there are none, and Episode returns it
 	for _, s := range all {
 		if s.why.Code == "" {
 			names = append(names, s.name)
@@ -229,7 +229,7 @@ func (f *Archive) named(names []string) ([]candidate, error) {
 	return list, nil
 }
 
-// missing is the error of a stream that there is not.
+// missing returns the error for a stream that does not exist.
 func (f *Archive) missing(name string, all []candidate) error {
 	want := "arrays NAME.values [S,D] and NAME.times [S], or records NAME [S] with one clock of " + strings.Join(Clocks(), ", ")
 	var names []string

@@ -122,7 +122,7 @@ func (l *lazy) Write(p []byte) (int, error) {
 	return l.out.Write(p)
 }
 
-// checkName refuses what numpy could not read back under that name.
+// checkName refuses names that numpy could not read back.
 func (w *Writer) checkName(name string) error {
 	bad := func(got, want string) error {
 		return &Error{Name: name, Kind: dataset.ErrOption, Got: got, Want: want}

@@ -25,10 +25,10 @@ func (e entry) fail(kind error, msg, got, want string) error {
 	return &dataset.FormatError{Format: "pcd", Offset: e.offset, Line: e.line, Kind: kind, Msg: msg, Got: got, Want: want}
 }
 
-// keywords of a header. COLUMNS is what version 0.5 called FIELDS.
+// keywords of a header. COLUMNS is version 0.5's name for FIELDS.
 var keywords = []string{"VERSION", "FIELDS", "COLUMNS", "SIZE", "TYPE", "COUNT", "WIDTH", "HEIGHT", "VIEWPOINT", "POINTS", "DATA"}
 
-// header is what a file says of itself.
+// header describes the content of a file.
 type header struct {
 	encoding      string
 	width, height int

@@ -214,6 +214,6 @@ func (p *parser) row(lines *records.Lines, row, to int) error {
 	return words.End()
 }
 
-// count returns the bytes of what follows the data, without white space at its ends, and without the zeros by which PCL filled
-// the last page of a file.
+// count returns the number of bytes after the data, without white space at the ends, and without the zeros that PCL writes to fill
+// the last page.
 func count(rest []byte) int64 { return int64(len(bytes.Trim(rest, "\x00 \t\r\n"))) }

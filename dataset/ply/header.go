@@ -41,7 +41,7 @@ func (e *element) size() (int, bool) {
 	return n, true
 }
 
-// header is what a file says of itself.
+// header describes the content of a file.
 type header struct {
 	order    binary.ByteOrder // nil for ascii
 	elements []element

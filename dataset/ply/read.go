@@ -73,14 +73,14 @@ func Parse(data []byte, opt dataset.Options) (*dataset.Cloud, error) {
 type parser struct {
 	*header
 	data   []byte
-	at     int // the next byte, and after an error the first of what is lost
+	at     int // the next byte; after an error the first lost byte
 	line   int // its line, of ascii data
 	set    *records.Set
 	notes  dataset.Notes // elements and properties that are no points
 	damage dataset.Notes
 }
 
-// lose counts what is lost of the elements: the first has whole rows, the others are behind it.
+// lose counts the lost rows: the first element has whole rows, and the later elements are lost completely.
 func (p *parser) lose(elements []element, whole int, bad error) {
 	size := int64(len(p.data) - p.at)
 	for _, e := range elements {
@@ -112,7 +112,7 @@ func (p *parser) vertices(e *element) (whole int, err error) {
 		fields[i] = records.Field{Name: q.name, Type: q.typ, Scalar: q.scalar, Skip: q.count != 0}
 		switch {
 		case p.order == nil:
-			least += 2 // a digit and what separates it from the next
+			least += 2 // a digit and a separator
 		case q.count != 0:
 			least += q.count.Size()
 		default:

@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// labelsEnd is what files of the names of class labels are called after the feature: "steps-observation-mode.labels.txt".
+// labelsEnd is the suffix of files with class label names, after the feature: "steps-observation-mode.labels.txt".
 const labelsEnd = ".labels.txt"
 
 // maxLabels is how long such a file may be, bytes.
@@ -37,7 +37,8 @@ func declared(leaves []*leaf) (list []dataset.Feature) {
 	return list
 }
 
-// readLabels takes the names of class labels, one a line, from the files beside features.json. Each file becomes an attribute by its own name.
+// readLabels reads class label names, one per line, from the files next to features.json. Each file becomes an attribute with the
+// file's name.
 func (p *plan) readLabels(leaves []*leaf) {
 	for _, l := range leaves {
 		name := strings.ReplaceAll(l.key, "/", "-") + labelsEnd

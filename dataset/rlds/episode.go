@@ -37,7 +37,7 @@ type part struct {
 	lengths []int // of a sequence within the steps: how many values each step has
 }
 
-// build fills the episode. A feature that is broken costs itself, unless the set is strict.
+// build fills the episode. A broken feature loses only itself, unless the set is strict.
 func (b *builder) build() error {
 	slots, leaves := b.set.slots, b.set.leaves
 	b.room.found, b.room.parts = slices.Grow(b.room.found[:0], len(slots))[:len(slots)], slices.Grow(b.room.parts[:0], len(leaves))[:len(leaves)]
@@ -47,7 +47,7 @@ func (b *builder) build() error {
 	if err != nil {
 		return err
 	}
-	parts := b.room.parts[:0] // those that are read
+	parts := b.room.parts[:0] // the parts that are read
 	votes := map[int]int{}
 	for i, l := range leaves {
 		p := &b.room.parts[i]
@@ -217,7 +217,7 @@ func (p *part) small() int {
 	return p.n
 }
 
-// vote returns how many steps the feature speaks for, and false if it does not tell.
+// vote returns the number of steps that a feature implies, or false if it implies none.
 func (p *part) vote() (int, bool) {
 	width, closed := p.width()
 	switch {
@@ -255,7 +255,8 @@ func (b *builder) add(p *part) error {
 	return b.stream(p, rows, times)
 }
 
-// rows returns how many rows the values must be, and the time of each. What does not go with the number of steps is an error.
+// rows returns the expected number of rows, and the time of each. If the values disagree with the number of steps, the result is an
+// error.
 func (b *builder) rows(p *part) (int, []int64, error) {
 	width, closed := p.width()
 	bad := func(got, want string) error {
@@ -313,7 +314,7 @@ func (b *builder) stream(p *part, rows int, times []int64) error {
 	}
 	b.shared = b.shared[n:]
 	columns := p.columns
-	if columns == nil { // what is open is what the values give
+	if columns == nil { // an open shape follows from the values
 		if rows == 0 || v.len() == 0 {
 			b.leave(p.name(), 0, dataset.CodeNoValues, dataset.Detail{})
 			return nil
@@ -356,7 +357,7 @@ func (b *builder) stream(p *part, rows int, times []int64) error {
 // maxFact is how many numbers of an episode are an attribute.
 const maxFact = 64
 
-// fact takes what a record says of the episode as a whole.
+// fact adds a value about the whole episode.
 func (b *builder) fact(p *part) error {
 	if !p.there {
 		b.leave(p.key, 0, dataset.CodeNotInEpisode, dataset.Detail{})

@@ -18,7 +18,7 @@ const maxColumns = 1 << 20
 // maxRank is how many dimensions a value may have, as in numpy.
 const maxRank = 64
 
-// kind is what a feature becomes.
+// kind is the result that a feature becomes.
 type kind int
 
 const (
@@ -38,18 +38,19 @@ type leaf struct {
 	depth    int    // of sequences around it, the steps among them
 	inner    int    // the length of the sequence within the steps, -1 open
 	shape    []int  // of a value, with one open dimension, -1, at most; of an image height, width, channels, 0 open
-	format   string // of an image, if features.json says it
+	format   string // for an image, if features.json has it
 	dtype    string
 	scalar   records.Scalar // of dtype; F32 for bfloat16
 	encoding string         // "bytes", "zlib" or ""
 	optional bool
-	classes  number // of a class label, how many there are; 0 where features.json does not say
+	classes  number // for a class label, the number of classes; 0 if features.json lacks it
 
 	columns []dataset.Column // nil where a dimension is open
 	slots   slots
 }
 
-// slots are the numbers of what a record may have of a leaf: flat and lengths of one in several sequences, shape and value of one that is not read.
+// slots are the slot numbers for a leaf's parts in a record: flat and lengths for a leaf in several sequences, shape and value for
+// an encoded one.
 type slots struct {
 	own, flat, shape, value int
 	lengths                 []int
@@ -84,13 +85,13 @@ func numbered(leaves []*leaf) map[string]int {
 // perStep reports whether the feature has values in each step; the others have them once an episode.
 func (l *leaf) perStep() bool { return l.key == "steps" || strings.HasPrefix(l.key, "steps/") }
 
-// name is that of its stream.
+// name returns the stream's name.
 func (l *leaf) name() string { return strings.TrimPrefix(l.key, "steps/") }
 
 // ragged reports whether the steps differ in how many values they have.
 func (l *leaf) ragged() bool { return l.depth == 2 && l.inner < 0 }
 
-// row is the shape of what a step has, or of a value of a ragged feature.
+// row is the shape of the value in a step, or of a value in a ragged feature.
 func (l *leaf) row() []int {
 	if l.depth == 2 && l.inner >= 0 {
 		return append([]int{l.inner}, l.shape...)
@@ -129,7 +130,7 @@ type tree struct {
 	path    string
 	leaves  []*leaf
 	seen    map[string]bool
-	columns int // that there is still room for
+	columns int // remaining room
 }
 
 // add walks a feature, depth sequences deep, the innermost of a length.
@@ -198,7 +199,7 @@ func (t *tree) add(f *featureJSON, key string, depth int, length number) error {
 	return nil
 }
 
-// modern gives a feature of before 2022 the fields of today's.
+// modern converts a feature from before 2022 to the present field names.
 func (f *featureJSON) modern(class string) error {
 	if f.Class != "" || f.Content == nil {
 		return nil
@@ -226,7 +227,7 @@ func (f *featureJSON) modern(class string) error {
 	return json.Unmarshal(f.Content, into)
 }
 
-// fill says what a leaf holds.
+// fill sets the kind and shape of a leaf.
 func (t *tree) fill(l *leaf, f *featureJSON) error {
 	var spec *tensorJSON
 	switch l.class {
@@ -280,7 +281,7 @@ func (l *leaf) image(spec *tensorJSON) {
 	}
 }
 
-// numbers says what a leaf of numbers, or of strings, holds.
+// numbers sets the type of a leaf with numbers or strings.
 func (t *tree) numbers(l *leaf, spec *tensorJSON) error {
 	l.dtype, l.optional = spec.DType, spec.Optional
 	for _, d := range spec.Shape {
@@ -332,7 +333,7 @@ func (t *tree) width(l *leaf) {
 	}
 }
 
-// columnsOf names the columns of a shape by their indices: "0", "1", of a matrix "0.1"; those of a box by what they are.
+// columnsOf names the columns of a shape by their indices: "0", "1", for a matrix "0.1"; the columns of a box by their meaning.
 func (l *leaf) columnsOf(shape []int) []dataset.Column {
 	names := []string{""}
 	for _, d := range shape {

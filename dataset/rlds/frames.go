@@ -13,7 +13,7 @@ import (
 type frames struct {
 	path  string
 	list  []frame
-	whole []byte // what the record of a compressed file holds; nil where the file has the frames as they are
+	whole []byte // the record in a compressed file; nil if the file has the frames uncompressed
 	at    int64  // where that begins
 }
 
@@ -41,7 +41,7 @@ func (f *frames) ReadFrame(_ context.Context, i int) ([]byte, error) {
 	return b, nil
 }
 
-// sniff tells an image's encoding by its first bytes, empty if it is none that TensorFlow Datasets writes.
+// sniff returns an image's encoding by its first bytes; empty if TensorFlow Datasets does not write it.
 func sniff(b []byte) string {
 	switch {
 	case bytes.HasPrefix(b, []byte("\xff\xd8\xff")):
@@ -52,8 +52,8 @@ func sniff(b []byte) string {
 	return ""
 }
 
-// media makes a stream of the images of a feature, one at each of the times, and leaves out what is none: images without bytes, and those that are
-// broken. Without any that is whole there is no stream, unless there are no steps.
+// media makes a stream from a feature's images, one at each time. It leaves out images without bytes and broken ones. If no image
+// is whole, there is no stream, unless there are no steps.
 func (b *builder) media(l *leaf, name string, items []wire, times []int64) {
 	source := &frames{path: b.shard.path}
 	if b.shard.packed != nil {
@@ -87,7 +87,7 @@ func (b *builder) media(l *leaf, name string, items []wire, times []int64) {
 	}
 	if len(items) == 0 {
 		if m.Encoding = l.format; m.Encoding == "" {
-			m.Encoding = "png" // what TensorFlow Datasets writes unless it is told
+			m.Encoding = "png" // the default in TensorFlow Datasets
 		}
 	}
 	if l.dtype == "float32" && m.Encoding == "png" {
@@ -104,5 +104,5 @@ func (b *builder) media(l *leaf, name string, items []wire, times []int64) {
 	}
 }
 
-// encodingF32 is that of a PNG of four channels whose bytes are one little-endian float32, a distance.
+// encodingF32 is a PNG with four channels that hold the bytes of one little-endian float32, a distance.
 const encodingF32 = "png-f32"

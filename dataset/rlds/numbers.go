@@ -16,8 +16,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// maxValues is how many numbers an encoded feature of an episode may have: compressed, they can be a thousand times what the file has.
-// Only tests change it.
+// maxValues is the largest number of values in an encoded feature of an episode, because compressed values may be a thousand times
+// larger than the file. Only tests change it.
 var maxValues = 1 << 27
 
 // values are numbers that are being read: f32 where that holds their dtype, else f64.
@@ -44,7 +44,7 @@ func (v *values) put(s records.Scalar, b []byte) {
 	}
 }
 
-// putInt adds what an int64_list has.
+// putInt adds a number from an int64_list.
 func (v *values) putInt(x uint64) {
 	var exact bool
 	if n := int64(x); v.wide {
@@ -59,7 +59,7 @@ func (v *values) putInt(x uint64) {
 	}
 }
 
-// putUint adds what an int64_list has of uint64.
+// putUint adds a uint64 from an int64_list.
 func (v *values) putUint(x uint64) {
 	f := float64(x) // which is wide
 	v.double = append(v.double, f)
@@ -68,7 +68,7 @@ func (v *values) putUint(x uint64) {
 	}
 }
 
-// putInts adds what an int64_list has as bytes: varints.
+// putInts adds the varints in the bytes of an int64_list.
 func (v *values) putInts(w wire, unsigned bool) error {
 	for w.pos < len(w.b) {
 		if c := w.b[w.pos]; c < 0x80 { // most are truth values and small numbers
@@ -97,7 +97,7 @@ func (v *values) putWhole(x uint64, unsigned bool) {
 	}
 }
 
-// putFloats adds what a float_list has: little-endian float32.
+// putFloats adds the little-endian float32 numbers in a float_list.
 func (v *values) putFloats(b []byte) {
 	if at := len(v.narrow); raw.Little && !v.wide {
 		v.narrow = slices.Grow(v.narrow, len(b)/4)[:at+len(b)/4]
@@ -146,7 +146,7 @@ func (l *leaf) list() listKind {
 	return floatList
 }
 
-// decode reads the numbers of a feature, of which there are n in its list, if they are f32 into room that there may be for them.
+// decode reads the n numbers of a feature. Numbers in f32 use shared if it is large enough.
 func (l *leaf) decode(f feature, n int, shared []float32) (v values, err error) {
 	v.wide = !l.scalar.FitsF32()
 	if l.encoding != "" {
@@ -171,7 +171,7 @@ func (l *leaf) decode(f feature, n int, shared []float32) (v values, err error) 
 	}
 }
 
-// decodeItems reads items of which each is a value's bytes.
+// decodeItems reads items, each with the bytes of a value.
 func (l *leaf) decodeItems(v *values, items []wire) error {
 	size := l.scalar.Size()
 	half := l.dtype == "bfloat16" // the upper half of a float32
@@ -217,7 +217,7 @@ func (l *leaf) wantBytes(want, closed int) string {
 	return fmt.Sprintf("%d, %s of %s", want, shapeText(l.shape), l.dtype)
 }
 
-// unpack returns an item's bytes, a compressed one's not beyond what any value may have.
+// unpack returns an item's bytes. A compressed item may expand to the largest possible value and no further.
 func (l *leaf) unpack(item wire) ([]byte, error) {
 	if l.encoding != "zlib" {
 		return item.b, nil

@@ -27,7 +27,8 @@ const (
 	zlibPacked
 )
 
-// compression tells by a file's first bytes. A sound length goes before: it may look like the head of a zlib stream.
+// compression recognises the compression by a file's first bytes. A valid record length takes precedence, because it may look like
+// the head of a zlib stream.
 func compression(begin []byte) packing {
 	if len(begin) >= headSize {
 		if _, sound := head(begin); sound {
@@ -43,7 +44,7 @@ func compression(begin []byte) packing {
 	return notPacked
 }
 
-// packed reads a compressed file. It stays where the last record ended, so that records read in order cost one pass.
+// packed reads a compressed file. It stays where the last record ended, so reading the records in order decompresses the file once.
 type packed struct {
 	path string
 	how  packing
@@ -51,7 +52,7 @@ type packed struct {
 	mu     sync.Mutex
 	file   storage.File
 	source *bufio.Reader // of the file
-	r      io.Reader     // of what it holds
+	r      io.Reader     // of the decompressed content
 	at     int64         // the next byte of that
 }
 
@@ -104,18 +105,18 @@ func (p *packed) take(ctx context.Context, w io.Writer, n int64) error {
 	return nil
 }
 
-// broken tells an error of the compressed bytes from one of reading them.
+// broken reports whether an error is about the compressed bytes instead of reading them.
 func broken(err error) bool {
 	var pathError *os.PathError
 	return !errors.As(err, &pathError) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
 }
 
-// index finds the records, which takes reading all. Offsets are those of what the file holds.
+// index finds the records, and reads the whole file for it. Offsets are in the decompressed content.
 func (p *packed) index(ctx context.Context) (list []record, damage dataset.Notes, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	defer p.shut()
-	// lose ends the list: nothing can be read behind what is broken.
+	// lose ends the list, because nothing can be read after a broken part.
 	lose := func(code dataset.Code, kind error, msg, got, want string, below error) ([]record, dataset.Notes, error) {
 		e := formatError(kind, "", p.at, msg, got, want)
 		e.Err = below

@@ -25,13 +25,13 @@ const (
 // maxShards is how many shards a dataset may have. The largest have some ten thousand.
 const maxShards = 1 << 17
 
-// plan is which files a dataset says that it has.
+// plan lists the files that a dataset declares.
 type plan struct {
 	dir, name string
 	info      dataset.Info
 	splits    []splitPlan
 	shards    int             // of dataset_info.json
-	has       map[string]bool // what is in the folder
+	has       map[string]bool // names in the folder
 }
 
 type splitPlan struct {
@@ -41,7 +41,7 @@ type splitPlan struct {
 
 type filePlan struct {
 	name    string
-	records int64 // -1 where nothing says how many
+	records int64 // -1 if unknown
 }
 
 // planOf reads dataset_info.json, or if it is missing or broken the names of the files.
@@ -106,7 +106,7 @@ func planOf(ctx context.Context, path string, opt Options) (*plan, error) {
 	return p, nil
 }
 
-// ofInfo takes what dataset_info.json says.
+// ofInfo reads the declarations in dataset_info.json.
 func (p *plan) ofInfo(path string, info *datasetJSON, names []string) error {
 	if format := strings.ToLower(info.FileFormat); format != "" && format != "tfrecord" {
 		return formatError(dataset.ErrUnsupported, path, -1, "fileFormat", quote(info.FileFormat), "tfrecord")
@@ -185,7 +185,7 @@ func (p *plan) split(path, name string, s splitJSON) (splitPlan, error) {
 // shardName is how files of records are called: dataset, split, and which of how many shards.
 var shardName = regexp.MustCompile(`^(.+)-([^-]+)\.tfrecord(?:-(\d{5,})-of-(\d{5,}))?$`)
 
-// ofNames takes the files that there are, and of shards all that one speaks of.
+// ofNames takes the existing files, and all shards that the name of one implies.
 func (p *plan) ofNames(names []string) {
 	if !p.has[infoFile] {
 		p.problem(dataset.CodeFileMissing, infoFile, dataset.Detail{}) // splits are taken from the names of the files
@@ -238,12 +238,12 @@ func (p *plan) narrow(only string) {
 	p.splits, p.info.Notes = []splitPlan{found}, nil
 }
 
-// openSplit opens the files of a split that there are, and says which are not.
+// openSplit opens the existing files of a split, and adds notes about missing ones.
 func (s *Set) openSplit(ctx context.Context, p *plan, split splitPlan) error {
 	out := dataset.Split{Name: split.name}
 	var missing []string
 	before := s.absent
-	var lost error // what a strict reader refuses
+	var lost error // the error for a strict reader
 	for _, f := range split.files {
 		path := storage.Join(p.dir, f.name)
 		s.absent.Of += int(min(max(f.records, 0), math.MaxInt32))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sort"
 	"strconv"
@@ -31,14 +30,14 @@ type Set struct {
 	damage     dataset.Notes
 	leaves     []*leaf
 	slots      map[string]int // of features of a record, which leaves take
-	task       *leaf          // says what is to be done; nil if none does
+	task       *leaf          // the instruction; nil if there is none
 	shards     []*shard
 	len        int                           // episodes
-	files      openfiles.Cache[storage.File] // shards, of which a few stay open
+	files      openfiles.Cache[storage.File] // shards; a few stay open
 	closed     atomic.Bool
 }
 
-// room is memory that an episode is made in, and of which it keeps nothing: a record of megabytes would else be garbage for each.
+// room is memory for making an episode, which keeps none of it. Without it, each record of several megabytes would become garbage.
 type room struct {
 	record []byte
 	found  []feature
@@ -47,7 +46,7 @@ type room struct {
 
 var rooms = sync.Pool{New: func() any { return new(room) }}
 
-// rates are the steps a second of datasets that are well known, by what dataset_info.json calls them.
+// rates are the steps a second in well-known datasets, by their names in dataset_info.json.
 var rates = map[string]float64{
 	"fractal20220817_data": 3, "kuka": 10, "language_table": 10,
 	"bridge": 5, "bridge_dataset": 5, "bridge_orig": 5, "droid": 15, "droid_100": 15, "r2d2_faceblur": 15,
@@ -57,7 +56,7 @@ var rates = map[string]float64{
 	"nyu_franka_play_dataset_converted_externally_to_rlds": 3, "ucsd_kitchen_dataset_converted_externally_to_rlds": 2, "utaustin_mutex": 20,
 }
 
-// maxOpen is how many shards stay open while nobody reads them.
+// maxOpen is the number of unused shards that stay open.
 const maxOpen = 16
 
 // Open opens the folder of a version, the folder above it, where it takes the newest version, or a single record file next to
@@ -110,12 +109,7 @@ func (s *Set) Format() string { return "rlds" }
 func (s *Set) Len() int { return s.len }
 
 // Info returns the declarations, features and splits, and notes about contradictions: missing files, and counts that differ.
-func (s *Set) Info() dataset.Info {
-	info := s.info
-	info.Features, info.Splits, info.Notes = slices.Clone(info.Features), slices.Clone(info.Splits), slices.Clone(info.Notes)
-	info.Attributes = maps.Clone(info.Attributes)
-	return info
-}
+func (s *Set) Info() dataset.Info { return s.info.Clone() }
 
 // Damage returns notes about losses in broken record files; Info.Notes contains them too. Damage inside an episode is in the
 // episode's notes.

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// taskOf returns the leaf that says what is to be done, or nil: a text, of the steps rather than of the episode, or numbers that spell one, as
-// language_table has them.
+// taskOf returns the leaf with the instruction, or nil: a text, in the steps rather than for the whole episode, or numbers that
+// spell one, as in language_table.
 func taskOf(leaves []*leaf) *leaf {
 	names := []string{"language_instruction", "natural_language_instruction"}
 	rank := func(l *leaf) int {
@@ -39,7 +39,7 @@ func taskOf(leaves []*leaf) *leaf {
 	return best
 }
 
-// say takes a text that is that of the whole episode: the task, or an attribute.
+// say adds a text about the whole episode: the task, or an attribute.
 func (b *builder) say(p *part, text string) {
 	if p.leaf == b.set.task {
 		b.e.Attributes.Task = text
@@ -48,8 +48,8 @@ func (b *builder) say(p *part, text string) {
 	b.e.Attributes.Other[p.key] = text
 }
 
-// text takes the text of each step: that of the episode where all are the same, else an attribute that says where it changes. Steps without a text do
-// not make a task another one.
+// text adds the text of each step. If all are equal, it is the episode's text; otherwise an attribute lists the changes. Steps
+// without a text do not change the task.
 func (b *builder) text(p *part, times []int64) {
 	series := dataset.TextStream{Name: p.key}
 	var last, only []byte // the text before; the only one that is not empty
@@ -97,7 +97,7 @@ func (b *builder) text(p *part, times []int64) {
 	}
 }
 
-// text returns what numbers say that are the bytes of a text in UTF-8, of which zeros fill the rest; empty if they are none, or change.
+// text returns the UTF-8 text that numbers spell, one byte each, padded with zeros; empty if they spell none, or change.
 func (v *values) text(width int) string {
 	if len(v.double) < width || width == 0 {
 		return ""

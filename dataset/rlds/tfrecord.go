@@ -31,7 +31,7 @@ func checksum(b []byte) uint32 {
 	return (c>>15 | c<<17) + 0xa282ead8
 }
 
-// record is where the data of a record lies in its file, or in what a compressed one holds.
+// record is the position of a record's data in its file, or in the decompressed content.
 type record struct{ at, size int64 }
 
 // head returns the length that a record begins with, and whether the checksum is its own.
@@ -51,7 +51,7 @@ type shard struct {
 	episode int // which of all
 }
 
-// openShard finds the records of a file by their lengths. What is broken is damage; the error is one of reading.
+// openShard finds the records in a file by their lengths. Broken parts are damage; the error is from reading.
 func openShard(ctx context.Context, path string) (*shard, dataset.Notes, error) {
 	file, err := storage.Open(ctx, path)
 	if err != nil {
@@ -108,7 +108,8 @@ func index(ctx context.Context, r io.ReaderAt, size int64) (list []record, damag
 	return list, damage, nil
 }
 
-// nextRecord returns where from a byte on the next record begins that a sound length or the end of the file follows; the size if there is none.
+// nextRecord returns the offset, at or after at, of the next record that is followed by a valid length or the end of the file; the
+// size if there is none.
 func nextRecord(ctx context.Context, r io.ReaderAt, at, size int64) (int64, error) {
 	window, after := make([]byte, 1<<16), make([]byte, headSize)
 	for ; size-at >= headSize+tailSize; at += int64(len(window) - headSize + 1) {
@@ -155,7 +156,8 @@ func readAt(r io.ReaderAt, b []byte, at int64) error {
 	return err
 }
 
-// read returns the data of a record, whose checksum it holds against them. Of a file that is not compressed they are in room, if that is enough.
+// read returns the data of a record, and verifies its checksum. For a file without compression it uses room if that is large
+// enough.
 func (s *shard) read(ctx context.Context, i int, room []byte) ([]byte, error) {
 	rec := s.records[i]
 	if rec.size > maxRecord {

@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// versionName is what TensorFlow Datasets calls the folder of a version.
+// versionName matches the folder of a version in TensorFlow Datasets.
 var versionName = regexp.MustCompile(`^\d+\.\d+\.\d+$`)
 
 // Folder reports whether a folder is a dataset: one version, or a folder with versions, or a folder with builder configs that have
@@ -21,7 +21,7 @@ func Folder(ctx context.Context, path string) bool {
 	return isVersion(ctx, path) || len(versions(ctx, path)) > 0 || len(configs(ctx, path)) > 0
 }
 
-// isVersion tells the folder of a version: it has dataset_info.json and features.json, or files of records.
+// isVersion recognises the folder of a version: it has dataset_info.json and features.json, or record files.
 func isVersion(ctx context.Context, path string) bool {
 	if st, err := storage.Stat(ctx, path); err != nil || !st.IsDir() {
 		return false
@@ -43,8 +43,8 @@ func isVersion(ctx context.Context, path string) bool {
 	return info && features
 }
 
-// maxNames is how many names a folder of versions may have, and a folder of builder configs: others are of another kind, with a folder an episode, say,
-// and looking into each would take long.
+// maxNames is the largest number of names in a folder with versions or builder configs. A folder with more is of another kind, for
+// example with a folder per episode, and searching each would be slow.
 const maxNames = 1000
 
 // namesIn lists a folder, if it has few names.
@@ -84,7 +84,7 @@ func configs(ctx context.Context, path string) (names []string) {
 	return names
 }
 
-// newest returns the folder of the newest version at or below a folder, and which others there are beside it.
+// newest returns the folder of the newest version at or below a folder, and the names of the other versions.
 func newest(ctx context.Context, path string) (dir string, others []string, err error) {
 	if isVersion(ctx, path) {
 		return path, nil, nil
@@ -94,7 +94,7 @@ func newest(ctx context.Context, path string) (dir string, others []string, err 
 		list := configs(ctx, path)
 		switch len(list) {
 		case 0:
-			return path, nil, nil // what is wrong with it is told when it is opened
+			return path, nil, nil // its errors are reported when it is opened
 		case 1:
 			return newest(ctx, storage.Join(path, list[0]))
 		}

@@ -22,7 +22,7 @@ type wire struct {
 	pos int
 }
 
-// field is a field of a message: of a number the value, of bytes what they hold.
+// field is a field in a message: a number, or the content of bytes.
 type field struct {
 	num, kind int
 	value     uint64
@@ -88,8 +88,8 @@ func (w *wire) varint() (uint64, error) {
 	return v, nil
 }
 
-// part returns the next field that has wire type bytes and a number from 1 to most, and false after the last; what has another number is of a later
-// version.
+// part returns the next field with wire type bytes and a number from 1 to most, and false after the last. Other field numbers are
+// from a later version and are skipped.
 func (w *wire) part(most int) (f field, ok bool, err error) {
 	for {
 		from := w.pos
@@ -128,7 +128,8 @@ type feature struct {
 	size   int  // bytes of the file
 }
 
-// scan finds the features of a tf.train.Example, which begins at a byte of its file: those that leaves may take in their slots, the others by name.
+// scan finds the features in a tf.train.Example that begins at byte at of its file: the ones with slots in found, the others by
+// name.
 func scan(data []byte, at int64, slots map[string]int, found []feature) (others map[string]feature, err error) {
 	example := wire{b: data, at: at}
 	for {
@@ -168,7 +169,7 @@ func scan(data []byte, at int64, slots map[string]int, found []feature) (others 
 	}
 }
 
-// featureOf reads an entry of the map of features: its name and the feature, of which the last one counts.
+// featureOf reads an entry in the map of features: its name and the feature. If the feature is repeated, the last one counts.
 func featureOf(entry wire) (key []byte, value feature, err error) {
 	size := len(entry.b)
 	for {
@@ -301,7 +302,7 @@ func bytewise(b []byte) bool {
 	return all&high == 0
 }
 
-// items returns the values of a bytes_list, of which there are n.
+// items returns the n values of a bytes_list.
 func (f feature) items(n int) []wire {
 	list := make([]wire, 0, n)
 	for w := f.body; ; {

@@ -18,10 +18,10 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// magic is what a bag begins with, and versioned what one of any version does.
+// magic is the first line of a bag.
 const magic = "#ROSBAG V2.0\n"
 
-// versioned are what bags begin with, before their version.
+// versioned are the beginnings of bags, before their version.
 var versioned = []string{"#ROSBAG V", "#ROSRECORD V"}
 
 // bag is a topics.Log.
@@ -32,13 +32,13 @@ type bag struct {
 	channels []topics.Channel
 	byConn   map[uint32]int // the channel of a connection
 	conns    []uint32       // the connection of a channel
-	counts   map[uint32]int // of a connection's messages, as the index says, or that of each chunk
+	counts   map[uint32]int // messages per connection, from the index, or else from the chunks
 	parts    []part
-	damage   dataset.Notes // of the file as a whole: its index, what lies between chunks
+	damage   dataset.Notes // in the whole file: its index, and bytes between chunks
 
 	buffers sync.Pool // of *buffers
 	cache   cache
-	// raw are where the parts' bytes begin in the file, of those that are not packed; 0 before they are read.
+	// raw are the positions in the file of parts that are not compressed; 0 before they are read.
 	raw []atomic.Int64
 }
 
@@ -46,7 +46,7 @@ type bag struct {
 type part struct {
 	at, end int64 // of the chunk's record, or of the messages; a chunk ends here at the latest
 	bare    bool  // outside chunks
-	open    bool  // a chunk whose end nobody says: it was being written, or the file ends in it
+	open    bool  // a chunk with an unknown end: it was being written, or the file ends in it
 }
 
 // open reads where a bag's parts are, and its connections. The bag keeps the file.
@@ -109,7 +109,7 @@ func (b *bag) damaged(d *dataset.Notes, code dataset.Code, bytes int64, bad *dat
 	d.AddDamage(code, bytes, bad)
 }
 
-// header reads the bag's header, of which a record without fields says that it is cut or broken.
+// header reads the bag's header. A record without fields means that the header is cut or broken.
 func (b *bag) header() (record, error) {
 	var r record
 	fail := func(at int64, kind error, msg, got, want string) (record, error) {
@@ -128,7 +128,7 @@ func (b *bag) header() (record, error) {
 		}
 		return fail(0, dataset.ErrCorrupt, "first line", fmt.Sprintf("%q", line), fmt.Sprintf("%q", magic))
 	}
-	_, _, wrong, cut := r.whole(head[len(magic):]) // of which the padding may lie behind head
+	_, _, wrong, cut := r.whole(head[len(magic):]) // the padding may lie after head
 	switch {
 	case wrong == "" && r.op == opHeader, cut && r.has != 0:
 		if e := string(r.encryptor); e != "" && e != "rosbag/NoEncryptor" {
@@ -146,7 +146,7 @@ func (b *bag) header() (record, error) {
 	return record{}, nil
 }
 
-// readError is that of a file that could not be read: one that has become shorter is cut.
+// readError converts the error of a failed read: a file that became shorter is cut.
 func readError(err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -223,7 +223,7 @@ func (b *bag) inChunks(ctx context.Context) error {
 // Channels are the connections, by their numbers.
 func (b *bag) Channels() []topics.Channel { return b.channels }
 
-// Count returns how many messages a channel has, as the index says.
+// Count returns the number of messages on a channel, from the index.
 func (b *bag) Count(channel int) int {
 	return b.counts[b.conns[channel]]
 }

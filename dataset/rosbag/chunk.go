@@ -18,7 +18,7 @@ import (
 // maxChunk is how much a chunk may take, bytes, packed and unpacked.
 const maxChunk = 1 << 30
 
-// buffers are what a chunk is read and unpacked in.
+// buffers are the memory for reading and unpacking a chunk.
 type buffers struct {
 	packed, plain []byte
 	input         bytes.Reader
@@ -65,8 +65,8 @@ func (b *bag) walk(ctx context.Context, i int, damage *dataset.Notes, use func(a
 	return nil
 }
 
-// load reads a part, and unpacks it. What it returns is good until buf is used again. A chunk that is lost is a *dataset.FormatError; one that ends early
-// is damage.
+// load reads and unpacks a part. The result is valid until buf is used again. If the chunk is lost, the error is a
+// *dataset.FormatError; if it ends early, that is damage.
 func (b *bag) load(ctx context.Context, i int, buf *buffers, damage *dataset.Notes) (plain []byte, err error) {
 	var failed error // to be unpacked
 	p := &b.parts[i]
@@ -130,8 +130,8 @@ func (b *bag) load(ctx context.Context, i int, buf *buffers, damage *dataset.Not
 	return buf.plain, nil
 }
 
-// missing is how many bytes of a chunk are not there, of which the file ends or the next chunk begins before it should end. One that would be too large
-// says a wrong length.
+// missing returns the number of missing bytes in a chunk, because the file ends or the next chunk begins too early. If the chunk
+// would be too large, its declared length is wrong.
 func missing(data, end, there int64) int64 {
 	if end-data > maxChunk {
 		return 0
@@ -139,7 +139,7 @@ func missing(data, end, there int64) int64 {
 	return max(end-there, 0)
 }
 
-// chunk is what a chunk's header says.
+// chunk is the content of a chunk's header.
 type chunk struct {
 	compression string
 	size        uint32
@@ -179,7 +179,7 @@ var (
 	errLarge   = errors.New("too large")
 )
 
-// unpack unpacks a chunk of a file into b.plain: all of it, or what comes before an error.
+// unpack unpacks a chunk into b.plain: completely, or up to an error.
 func (b *buffers) unpack(packed []byte, compression string, size uint32, file int64) (err error) {
 	most, ratio := maxChunk, 255 // the most that lz4 can do
 	if size > 0 {                // else it was being written
@@ -219,7 +219,7 @@ func (b *buffers) unpack(packed []byte, compression string, size uint32, file in
 	return errUnknown
 }
 
-// unpackLZ4 appends what a frame holds to b.plain.
+// unpackLZ4 appends the content of a frame to b.plain.
 func (b *buffers) unpackLZ4(packed []byte, most int) (err error) {
 	b.input.Reset(packed)
 	if b.lz4 == nil {

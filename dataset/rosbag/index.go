@@ -43,7 +43,7 @@ func (b *bag) index(head record) (missing bool, err error) {
 		if wrong != "" {
 			return false, bad(at, kind, wrong, "a record")
 		}
-		if r.op != opConnection && r.op != opChunkInfo { // said before its data is read
+		if r.op != opConnection && r.op != opChunkInfo { // reported before its data is read
 			return false, bad(at, kind, fmt.Sprintf("a record of op %d", r.op), "connections and chunks")
 		}
 		topic := bytes.Clone(r.topic)

@@ -15,7 +15,8 @@ import (
 // cacheBytes is how much of unpacked chunks is kept for messages that are read again; of a larger chunk, that one.
 const cacheBytes = 32 << 20
 
-// Message reads a message again: of a chunk that is not packed its own bytes, else its chunk, unless that is one of those that were read last.
+// Message reads a message again. In a chunk without compression it reads only the message; otherwise it unpacks the chunk, unless
+// that was read recently.
 func (b *bag) Message(ctx context.Context, at topics.At) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -70,7 +71,7 @@ type cache struct {
 
 type cached struct {
 	part int
-	data []byte // what follows is written by who loads it, and read after loaded is closed
+	data []byte // the loader writes it, and others read it after loaded is closed
 	err  error
 	done bool // under the cache's mutex
 	// loaded is closed when it is.
@@ -99,7 +100,7 @@ func (c *cache) get(ctx context.Context, part int, load func() ([]byte, error)) 
 	}
 }
 
-// trim drops what is too much beside a chunk that was just loaded, which stays, and one that cannot be.
+// trim drops surplus chunks, but keeps the one that was just loaded. It also drops one that cannot be loaded.
 func (c *cache) trim(e *cached) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

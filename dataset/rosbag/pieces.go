@@ -26,8 +26,8 @@ func baseOf(name string) (base string, ok bool) {
 	return base, ok && !strings.HasPrefix(name, ".")
 }
 
-// pieces returns the bags of a folder if they are the pieces of one recording, as of `rosbag record --split`: numbered under one name, each beginning
-// where the one before it ends, with no other recording or folder beside them.
+// pieces returns the bags in a folder if they are the pieces of one recording, as `rosbag record --split` writes them: numbered
+// under one name, each beginning where the previous one ends, without other recordings or folders.
 func pieces(ctx context.Context, folder string) (names []string, err error) {
 	list, err := storage.ReadDir(ctx, folder)
 	if err != nil {
@@ -104,7 +104,7 @@ type joined struct {
 	parts    []topics.At // of each part the bag, as Part, and its part there, as Offset
 }
 
-// openPieces opens the pieces in a folder. A piece that is broken costs itself.
+// openPieces opens the pieces in a folder. A broken piece loses only itself.
 func openPieces(ctx context.Context, folder string, names []string, d *bagDataset) error {
 	j, known := &joined{}, map[string]int{}
 	d.log = j
@@ -141,7 +141,7 @@ func (j *joined) Channels() []topics.Channel { return j.channels }
 
 func (j *joined) Parts() int { return len(j.parts) }
 
-// Count returns how many messages a channel has, as the indices say.
+// Count returns the number of messages on a channel, from the indexes.
 func (j *joined) Count(channel int) int { return j.counts[channel] }
 
 func (j *joined) Each(ctx context.Context, part int, damage *dataset.Notes, use func(m topics.Message) error) error {

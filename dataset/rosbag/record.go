@@ -20,7 +20,7 @@ const (
 // maxHeader is as long as a record's header may be, bytes; they take some tens, and a topic's name.
 const maxHeader = 1 << 16
 
-// record is what a record's header says. Text is of the header's own memory.
+// record is the content of a record's header. Its texts share the header's memory.
 type record struct {
 	op                   byte
 	has                  has
@@ -33,7 +33,7 @@ type record struct {
 	encryptor            []byte
 }
 
-// has says which fields a header has.
+// has is the set of fields in a header.
 type has uint16
 
 const (
@@ -55,7 +55,7 @@ var needs = [8]has{
 // time is in nanoseconds; it is at most 2^32 s.
 func (r *record) time() int64 { return int64(r.sec)*1e9 + int64(r.nsec) }
 
-// parse reads a header. It returns what is wrong with it, empty if nothing is.
+// parse reads a header. It returns a description of the error, or "".
 func (r *record) parse(b []byte) string {
 	*r = record{}
 	for len(b) > 0 {
@@ -141,7 +141,8 @@ func (r *record) set(name, v []byte) bool {
 	return true
 }
 
-// whole reads the record that b begins with, and returns its data and length. What is wrong comes in words; cut says that only the end of b is.
+// whole reads the record at the beginning of b, and returns its data and length. wrong describes an error; cut is true if the only
+// error is that b ends.
 func (r *record) whole(b []byte) (data []byte, length int, wrong string, cut bool) {
 	if len(b) < 4 {
 		return nil, 0, fmt.Sprintf("%d bytes", len(b)), true
@@ -164,13 +165,15 @@ func (r *record) whole(b []byte) (data []byte, length int, wrong string, cut boo
 	return rest[:size:size], 8 + int(n) + int(size), "", false
 }
 
-// maxBack is how far before its field op a record that is looked for may begin. A longer one, of a topic of a long name, is not found.
+// maxBack is the largest distance from the beginning of a record to its field op in a search. A longer record, from a topic with a
+// long name, is not found.
 const maxBack = 512
 
-// opField is what the field op of every record begins with.
+// opField is the beginning of the field op in every record.
 var opField = []byte("\x04\x00\x00\x00op=")
 
-// next returns where in b the next record begins, from a place on, whose header is whole and of a kind that ok takes; and -1 if there is none.
+// next returns the position in b, at or after from, of the next record with a whole header and an opcode that ok accepts; -1 if
+// there is none.
 func next(b []byte, from int, ok func(op byte) bool) int {
 	var r record
 	for at := from; ; {

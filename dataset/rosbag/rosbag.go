@@ -132,7 +132,7 @@ func (d *bagDataset) read(ctx context.Context) (*dataset.Episode, error) {
 	return e, nil
 }
 
-// source is a bag's file, of which reads after Close are dataset.ErrClosed.
+// source is a bag's file. Reads after Close return dataset.ErrClosed.
 type source struct {
 	file   storage.File
 	mu     sync.RWMutex

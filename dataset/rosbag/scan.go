@@ -14,11 +14,11 @@ import (
 // bareBytes is how long a stretch of messages outside chunks gets, bytes.
 const bareBytes = 4 << 20
 
-// isChunk and isKnown choose the records that are looked for behind a broken one.
+// isChunk and isKnown select the records to search for after a broken one.
 func isChunk(op byte) bool { return op == opChunk }
 func isKnown(op byte) bool { return op >= opMessage && op <= opConnection }
 
-// scan reads the records from the bag's beginning, but for what is in chunks.
+// scan reads all records from the beginning of the bag, without the content of chunks.
 func (b *bag) scan(ctx context.Context) error {
 	w := window{file: b.file, size: b.file.Size()}
 	for at := int64(len(magic)); at < w.size; {
@@ -75,7 +75,7 @@ func (b *bag) scan(ctx context.Context) error {
 
 // scanChunk takes a chunk, and returns where to read on.
 func (b *bag) scanChunk(w *window, at, end int64, r *record) (int64, error) {
-	// A chunk that was being written says that it has 0 bytes, before the bytes that it has.
+	// A chunk that was being written declares 0 bytes, but bytes follow.
 	if end <= w.size && (end > w.data || end == w.size || w.isRecord(end)) {
 		b.parts = append(b.parts, part{at: at, end: end})
 		return end, nil
@@ -104,10 +104,11 @@ type window struct {
 	least int
 }
 
-// windowBytes is how much is read at once; overlap is how much of it is read again where a record is looked for: longer than headers are.
+// windowBytes is the number of bytes that are read at once. overlap is the number that is read again in a search for a record;
+// headers are shorter than it.
 const windowBytes, overlap = 64 << 10, 4 << 10
 
-// at returns what there is from a place on: at least n bytes, unless the file ends before. It is good until the next call.
+// at returns the bytes from pos on: at least n, unless the file ends before. They are valid until the next call.
 func (w *window) at(pos int64, n int) ([]byte, error) {
 	n = int(min(int64(n), w.size-pos))
 	if pos >= w.from && pos+int64(n) <= w.from+int64(len(w.buf)) {
@@ -125,7 +126,8 @@ func (w *window) at(pos int64, n int) ([]byte, error) {
 	return w.buf, nil
 }
 
-// head reads the header of a record, and returns where the record ends. What is wrong with it comes in words. Its text is good until the next call.
+// head reads the header of a record, and returns the record's end. wrong describes an error. The texts are valid until the next
+// call.
 func (w *window) head(pos int64) (r record, end int64, wrong string, err error) {
 	b, err := w.at(pos, 4)
 	if err != nil || len(b) < 4 {
@@ -162,7 +164,7 @@ func (w *window) bytes(from, to int64) ([]byte, error) {
 	return b, nil
 }
 
-// find returns where the next record begins, of a kind that ok takes, and the file's size if there is none.
+// find returns the offset of the next record with an opcode that ok accepts, and the file's size if there is none.
 func (w *window) find(from int64, ok func(op byte) bool) (int64, error) {
 	for from < w.size {
 		b, err := w.at(from, 2*overlap)

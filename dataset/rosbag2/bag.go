@@ -20,10 +20,11 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// mostOpen is how many files of a bag stay open while nobody reads them.
+// mostOpen is the number of unused files in a bag that stay open.
 const mostOpen = 8
 
-// opened is a file of the bag. Its channels have numbers of their own, for which it knows those of the bag that asked last: each reading makes one.
+// opened is a file in the bag. It has its own channel numbers, and the corresponding numbers in the bag that used it last, because
+// each reading makes a new bag.
 type opened struct {
 	store.File
 	mu      sync.Mutex
@@ -41,18 +42,18 @@ type bag struct {
 	counts   map[typed]int
 	distro   string
 	define   func(name string) string
-	said     map[string]string // what the files say of themselves, the first of them that says a thing
+	said     map[string]string // descriptions in the files; the first file with a key counts
 
 	mu       sync.Mutex
 	channels []topics.Channel
-	known    map[string]int // the channels by all that they say
+	known    map[string]int // the channels by all their properties
 	tallies  []tally        // of the parts that were read
 }
 
 // typed is a topic with the type of its messages.
 type typed struct{ topic, kind string }
 
-// describe keeps what metadata.yaml says, if there is one.
+// describe keeps the content of metadata.yaml, if there is one.
 func (b *bag) describe(m *metadata) {
 	if b.metadata = m; m == nil {
 		return
@@ -66,7 +67,7 @@ func (b *bag) describe(m *metadata) {
 	}
 }
 
-// tally is what a part has.
+// tally counts the content of a part.
 type tally struct {
 	counts      map[int]int // messages by channel
 	first, last int64       // log time, where there are messages
@@ -83,7 +84,7 @@ func (t *tally) add(m topics.Message) {
 // part is one of a file's.
 type part struct{ file, part int }
 
-// newBag opens each file once. One that is broken costs itself, unless it is the only one.
+// newBag opens each file once. A broken file loses only itself, unless it is the only one.
 func newBag(ctx context.Context, cache *openfiles.Cache[*opened], messages *zstd.Decoder, paths []string, damage *dataset.Notes) (*bag, error) {
 	b := &bag{cache: cache, messages: messages, paths: paths, known: map[string]int{}, said: map[string]string{}}
 	var first error
@@ -125,7 +126,8 @@ func newBag(ctx context.Context, cache *openfiles.Cache[*opened], messages *zstd
 	return b, nil
 }
 
-// openFile opens a file by what it begins with, or if that is broken, by its extension, and one that is compressed as what it is else.
+// openFile opens a file by its first bytes, or if these are broken, by its extension. A compressed file is opened by the rest of
+// its name.
 func openFile(ctx context.Context, path string, damage *dataset.Notes) (_ *opened, err error) {
 	file, err := storage.Open(ctx, path)
 	if err != nil {
@@ -194,13 +196,13 @@ func begins(f storage.File) (string, error) {
 	return "", nil
 }
 
-// Count returns how many messages a channel has, as metadata.yaml says of its topic.
+// Count returns the number of messages on a channel, from its topic in metadata.yaml.
 func (b *bag) Count(channel int) int {
 	c := &b.Channels()[channel]
 	return b.counts[typed{c.Topic, c.Schema.Name}]
 }
 
-// number returns the bag's number of a file's channel. Channels that say the same are one. Channel -1 numbers all that the file has.
+// number returns the bag's number for a file's channel. Equal channels share a number. Channel -1 numbers all channels in the file.
 func (b *bag) number(f *opened, channel int) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -226,7 +228,7 @@ func (b *bag) number(f *opened, channel int) int {
 	return f.numbers[channel]
 }
 
-// Channels returns those of all files.
+// Channels returns the channels of all files.
 func (b *bag) Channels() []topics.Channel {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -276,7 +278,7 @@ func (b *bag) Each(ctx context.Context, number int, damage *dataset.Notes, use f
 	return err
 }
 
-// total is what all parts have, and the messages by topic.
+// total adds up all parts, and counts the messages by topic.
 func (b *bag) total() (all tally, byTopic map[string]int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

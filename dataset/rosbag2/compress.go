@@ -28,7 +28,8 @@ const (
 	fileRoom       = 1 << 30 // bytes more
 )
 
-// decompress writes a file's content to a temporary one, which is gone when it is closed. A file that is broken gives what comes before that, and damage.
+// decompress writes a file's content to a temporary file, which disappears when it is closed. A broken file returns the content
+// before the broken part, and damage.
 func decompress(ctx context.Context, path string, from storage.File, damage *dataset.Notes) (_ storage.File, err error) {
 	to, err := atomicfile.NewScratch(filepath.Join(os.TempDir(), strings.TrimSuffix(storage.Base(path), compressedName)))
 	if err != nil {

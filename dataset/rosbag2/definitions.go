@@ -20,7 +20,7 @@ const (
 // Definition is the text of a type that the bag itself does not define.
 func (b *bag) Definition(name string) string { return b.define(name) }
 
-// undefined returns the types of ROS 2 that the bag does not define, of those that there is a definition for.
+// undefined returns the ROS 2 types that the bag does not define and for which another definition exists.
 func (b *bag) undefined(set *defs.Set) (known []string) {
 	seen := map[string]bool{}
 	for _, c := range b.Channels() {
@@ -34,8 +34,8 @@ func (b *bag) undefined(set *defs.Set) (known []string) {
 	return known
 }
 
-// choose decides which distribution's definitions are taken of the types that the bag does not define: those of the one that wrote it, or where nobody
-// says which that is, of the newest whose definitions its messages fit. It returns a note about it.
+// choose selects the distribution with the definitions for types that the bag does not define: the distribution that wrote the bag,
+// or if that is unknown, the newest one that fits the messages. It returns a note about the choice.
 func (b *bag) choose(ctx context.Context, set *defs.Set) (notes dataset.Notes, err error) {
 	distro := defs.Known(b.distro)
 	b.define = set.Lookup(distro)
@@ -80,8 +80,8 @@ func (b *bag) fitting(ctx context.Context, set *defs.Set, types []string) (distr
 	return candidates[0], dataset.CodeDefinitionsFitting, nil
 }
 
-// replace passes over the bag's own definitions that none of some messages fits, where there are others that these fit. It returns a note about
-// each.
+// replace drops the bag's own definitions that fit none of the sampled messages, if other definitions fit them. It returns a note
+// about each.
 func (b *bag) replace(ctx context.Context, set *defs.Set) (notes dataset.Notes, err error) {
 	channels := slices.Clone(b.Channels())
 	tried := map[string][][]byte{}
@@ -110,7 +110,7 @@ func (b *bag) replace(ctx context.Context, set *defs.Set) (notes dataset.Notes, 
 	return notes, nil
 }
 
-// lacks says of the topics that are left out because there is no definition of their type how to have one.
+// lacks adds advice to the notes about topics with an undefined type.
 func (b *bag) lacks(list dataset.Notes) {
 	if len(list) == 0 {
 		return

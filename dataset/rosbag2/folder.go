@@ -23,7 +23,7 @@ func kindOf(path string) (kind string, compressed bool) {
 	return filepath.Ext(base), compressed
 }
 
-// nameOf is what an episode of a file or folder is called.
+// nameOf returns the episode name for a file or folder.
 func nameOf(path string) string {
 	base := storage.Base(path)
 	if kind, compressed := kindOf(path); kind == ".db3" || kind == ".mcap" {
@@ -35,7 +35,7 @@ func nameOf(path string) string {
 	return base
 }
 
-// isFolder tells a bag: a folder with rosbag2's metadata.yaml, or of the pieces of one.
+// isFolder recognises a bag: a folder with rosbag2's metadata.yaml, or with the pieces of a bag.
 func isFolder(ctx context.Context, folder string) bool {
 	m, err := readMetadata(ctx, folder)
 	var bad *dataset.FormatError
@@ -49,8 +49,9 @@ func isFolder(ctx context.Context, folder string) bool {
 // mostOverlap is how long before the end of a piece the next may begin, ns: messages are not written quite in the order of their times.
 const mostOverlap = 1e9
 
-// pieces returns the files of a folder without metadata, if they are one bag, as of a recorder that was killed: a single .db3 file, or .db3 or .mcap files
-// that are numbered under one name and whose times follow each other. There may be no other recording in the folder, and no folder.
+// pieces returns the files in a folder without metadata if they are one bag, for example after a recorder was killed: a single .db3
+// file, or .db3 or .mcap files that are numbered under one name and follow each other in time. The folder may not contain other
+// recordings or folders.
 func pieces(ctx context.Context, folder string) ([]string, error) {
 	names, err := bagFiles(ctx, folder)
 	if err != nil || len(names) == 0 {
@@ -173,8 +174,8 @@ func (s *Set) problem(code dataset.Code, file string, detail dataset.Detail) {
 	s.info.Notes.Add(dataset.Note{Code: code, Subject: file, Count: 1, Detail: detail})
 }
 
-// listed returns the files that metadata.yaml lists, in its order, of those that there are. Old versions list them with the bag's folder before them;
-// a file may be there compressed or not, whatever the list says.
+// listed returns the existing files that metadata.yaml lists, in its order. Old versions put the bag's folder before the name. A
+// file may be compressed or not, regardless of the list.
 func (s *Set) listed(have []string) (names []string, err error) {
 	var missing []string
 	for _, file := range s.metadata.Paths {
@@ -210,7 +211,7 @@ func (s *Set) listed(have []string) (names []string, err error) {
 	return names, nil
 }
 
-// disagreements says where the counts and times of metadata.yaml are not those of the files.
+// disagreements returns notes about counts and times in metadata.yaml that differ from the files.
 func (m *metadata) disagreements(b *bag) (notes dataset.Notes) {
 	note := func(topic string, says int64, has int) {
 		if says != int64(has) {

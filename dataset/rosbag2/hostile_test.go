@@ -19,7 +19,6 @@ import (
 	"github.com/robocache/robocache/dataset/rosbag2"
 	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/mutate"
-	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/storage"
 )
 
@@ -221,7 +220,6 @@ func read(t *testing.T, files map[string][]byte) (whole bool) {
 }
 
 func TestMutantsDoNoHarm(t *testing.T) {
-	thorough.SkipRace(t, thorough.OneRoutine)
 	db, _ := database(t, schema{qos: true, distro: "humble", page: 512}, robot(3))
 	words := []string{"&a ", "*a", "[", "{", "- ", ": ", "\n", "|", "!!binary ", "9223372036854775808", "run_0.db3", "..", "<<: *a"}
 	odd := filetest.Read(t, "testdata/columns.db3")
@@ -274,7 +272,6 @@ func count(e *dataset.Episode) (n int) {
 }
 
 func TestACutDatabaseGivesWhatIsWholeAndSaysWhatIsNot(t *testing.T) {
-	thorough.SkipRace(t, thorough.OneRoutine)
 	db, _ := database(t, schema{qos: true, distro: "humble", page: 512}, robot(20))
 	want := 6 * 20
 	defer stored.clear()

@@ -21,10 +21,10 @@ const (
 	metadataName = "metadata.yaml"
 	mostMetadata = 4 << 20 // bytes, of some thousands of files
 	mostDepth    = 200
-	mostNested   = 5000 // brackets, of which rosbag2 writes none: the time of reading YAML grows with the square of its depth
+	mostNested   = 5000 // brackets, although rosbag2 writes none: reading YAML takes time proportional to the square of the depth
 )
 
-// metadata is what metadata.yaml says, of any version that there is so far, 1 to 9.
+// metadata is the content of metadata.yaml, in any version so far, 1 to 9.
 type metadata struct {
 	Version  int    `yaml:"version"`
 	Storage  string `yaml:"storage_identifier"`
@@ -53,7 +53,7 @@ type countedTopic struct {
 	Count int64 `yaml:"message_count"`
 }
 
-// empty reports whether it says that there are no messages.
+// empty reports whether metadata.yaml declares that there are no messages.
 func (m *metadata) empty() bool { return m.Count == 0 || m.Start.Nanoseconds == math.MaxInt64 }
 
 // readMetadata returns nil for a folder without the file, and for one that is not of rosbag2.
@@ -83,10 +83,10 @@ func readMetadata(ctx context.Context, folder string) (*metadata, error) {
 	var root struct {
 		Bag *metadata `yaml:"rosbag2_bagfile_information"`
 	}
-	// The library panics on some of what it does not expect, such as a list with a tag.
+	// The library panics on some unexpected input, such as a list with a tag.
 	if err := caught.Do(func() error { return yaml.Unmarshal(text, &root) }); err != nil {
 		bad := &dataset.FormatError{Format: "rosbag2", Path: path, Offset: -1, Kind: dataset.ErrCorrupt, Msg: metadataName}
-		var at yaml.Error // whose Error prints the file around it, at length
+		var at yaml.Error // its Error prints a long part of the file
 		if fell := (*caught.Panic)(nil); errors.As(err, &fell) {
 			bad.Got = "YAML that the reader has no way for: " + fmt.Sprint(fell.Value)
 		} else if errors.As(err, &at) {

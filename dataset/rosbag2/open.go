@@ -34,7 +34,7 @@ func init() {
 	})
 }
 
-// inside tells a database, compressed or not, and an MCAP file that is compressed.
+// inside recognises a database, compressed or not, and a compressed MCAP file.
 func inside(ctx context.Context, path string) (bool, error) {
 	f, err := storage.Open(ctx, path)
 	if err != nil {
@@ -102,11 +102,7 @@ func Open(ctx context.Context, path string, opt dataset.Options) (*Set, error) {
 func (s *Set) Name() string { return nameOf(s.path) }
 
 // Info returns the declarations in metadata.yaml, and problems if they are wrong.
-func (s *Set) Info() dataset.Info {
-	info := s.info
-	info.Notes, info.Attributes = slices.Clone(info.Notes), maps.Clone(info.Attributes)
-	return info
-}
+func (s *Set) Info() dataset.Info { return s.info.Clone() }
 
 // Close closes the files. After it, the episode's media and clouds cannot be read.
 func (s *Set) Close() error {
@@ -168,7 +164,7 @@ func (s *Set) read(ctx context.Context, b *bag) (e *dataset.Episode, notes datas
 	return e, append(notes, wrong...), err
 }
 
-// named is an error that says in which bag it is.
+// named adds the bag's path to an error.
 func (s *Set) named(err error) error {
 	var bad *dataset.FormatError
 	if errors.As(err, &bad) && bad.Path == "" {

@@ -41,7 +41,7 @@ func (h Header) String() string { return h.DType + " " + tensor.FormatShape(h.Sh
 type dtype struct {
 	name  string
 	bits  uint64 // of an element
-	descr string // as npy.HeaderOf takes it; empty for what is not read
+	descr string // as in npy.HeaderOf; empty for an unsupported dtype
 }
 
 // dtypes are the types that the format has names for.
@@ -62,7 +62,7 @@ var dtypes = func() map[string]dtype {
 // readable lists the names of the dtypes that are read.
 const readable = "F64 F32 F16 BF16, I64 I32 I16 I8, U64 U32 U16 U8 or BOOL"
 
-// layout is what a header says.
+// layout is the content of a header.
 type layout struct {
 	names    []string // in the header's order
 	tensors  map[string]Header
@@ -144,7 +144,7 @@ func (l *layout) check() error {
 // quote is a name for an error, shortened.
 func quote(name string) string { return fmt.Sprintf("%.60q", name) }
 
-// parser reads the header's text, token by token: what may come is known at every place, so that nothing nests deeper than it should.
+// parser reads the header's text token by token. It knows the valid tokens at every position, so nothing nests too deep.
 type parser struct {
 	text []byte
 	dec  *json.Decoder
@@ -185,7 +185,7 @@ func (p *parser) str(what string) (string, error) {
 	if !ok {
 		return "", p.fail(dataset.ErrCorrupt, what, fmt.Sprintf("%.60v", token), "a string")
 	}
-	const none = string(utf8.RuneError) // what half a surrogate pair, which JSON can escape, is read as
+	const none = string(utf8.RuneError) // the replacement for half a surrogate pair, which JSON can escape
 	if n := strings.Count(s, none); n > 0 {
 		raw := bytes.ToLower(p.text[from:p.dec.InputOffset()])
 		if bytes.Count(raw, []byte(none))+bytes.Count(raw, []byte(`\ufffd`)) < n {
@@ -195,7 +195,7 @@ func (p *parser) str(what string) (string, error) {
 	return s, nil
 }
 
-// numbers reads a list of at most so many whole numbers, none negative.
+// numbers reads a list with at most most whole numbers, none negative.
 func (p *parser) numbers(what string, most int) ([]int64, error) {
 	if err := p.delim('[', what); err != nil {
 		return nil, err
@@ -265,7 +265,7 @@ func (p *parser) texts(to map[string]string) error {
 	return p.delim('}', metadataKey)
 }
 
-// tensor reads what is said of a tensor. The tensors begin at a byte of the file.
+// tensor reads the description of a tensor. The tensors begin at byte data.
 func (p *parser) tensor(name string, data int64) (h Header, err error) {
 	what := "tensor " + quote(name)
 	if err := p.delim('{', what); err != nil {

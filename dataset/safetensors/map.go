@@ -75,7 +75,7 @@ func (f *File) shrunk(err error) error {
 type views struct {
 	file    *mapped.File
 	mu      sync.Mutex
-	tensors map[string]*tensor.Tensor // that were asked for; nil when closed
+	tensors map[string]*tensor.Tensor // tensors that were returned; nil when closed
 }
 
 // ofFormat are the dtypes that tensors have, by the format's names.
@@ -126,9 +126,9 @@ func (v *views) tensor(f *File, name string) (*tensor.Tensor, error) {
 func (v *views) close() error {
 	v.mu.Lock()
 	for _, t := range v.tensors {
-		t.Close() // which only says so, of host memory
+		t.Close() // which only marks host memory as closed
 	}
 	v.tensors = nil
-	v.mu.Unlock() // for what is guarded may want a tensor, and is waited for
+	v.mu.Unlock() // because the guarded function may need a tensor, and Close waits for it
 	return v.file.Close()
 }

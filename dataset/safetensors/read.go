@@ -189,13 +189,13 @@ func read[T any](f *File, name string, do func(io.Reader, *npy.Header) (T, error
 	return v, f.compare(name, h.Begin, h.End, memory, h.Begin)
 }
 
-// section is a tensor's bytes, and says how many there are.
+// section is a tensor's bytes with their size.
 type section struct{ *io.SectionReader }
 
 // Len is a hint of the bytes to come.
 func (s *section) Len() int { return int(s.Size()) }
 
-// explain puts the path into an error, and says what a closed file is.
+// explain adds the path to an error, and converts the error for a closed file.
 func (f *File) explain(err error) error {
 	var found *dataset.FormatError
 	switch {

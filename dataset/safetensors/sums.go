@@ -55,7 +55,7 @@ func (s *sumWriter) write(w io.Writer) error {
 	return err
 }
 
-// sumsShape returns the shape of the sums of so many bytes of tensors.
+// sumsShape returns the shape of the checksums for bytes of tensors.
 func sumsShape(bytes int) []int { return []int{sumSize * ((bytes+sumBlock-1)/sumBlock + 2)} }
 
 // sums are the checksums of a file that has some.

@@ -19,7 +19,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// alignment is what the first tensor's byte in a file is a multiple of, as memory is that processors and devices read in lines.
+// alignment is the alignment in bytes of the first tensor in a file, because processors and devices read memory in lines of 64 bytes.
 const alignment = 64
 
 // Writer writes a file. It is for one goroutine at a time.
@@ -276,7 +276,7 @@ func (w *Writer) write() error {
 	return nil
 }
 
-// counter counts what it writes.
+// counter counts the written bytes.
 type counter struct {
 	w io.Writer
 	n int

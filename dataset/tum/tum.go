@@ -3,7 +3,6 @@ package tum
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -31,7 +30,7 @@ func init() {
 	})
 }
 
-// match reports whether a text begins as a trajectory: eight numbers a line, of which the last four are a unit quaternion, in most of the lines.
+// match reports whether a text begins like a trajectory: most lines have eight numbers, and the last four are a unit quaternion.
 func match(head []byte, whole bool) bool {
 	h := texttable.HeadOf(head, whole, comments)
 	if h == nil || len(h.Lines) == 0 || otherOrder(h.Comments) {
@@ -178,13 +177,9 @@ func (s *Set) Name() string {
 }
 
 // Info returns problems with listed files that are missing.
-func (s *Set) Info() dataset.Info {
-	info := s.info
-	info.Notes = slices.Clone(info.Notes)
-	return info
-}
+func (s *Set) Info() dataset.Info { return s.info.Clone() }
 
-// episode reads the episode: its numbers. Its frames are read when they are asked for.
+// episode reads the numbers in the episode. Its frames are read when they are needed.
 func (s *Set) episode(ctx context.Context) (*dataset.Episode, error) {
 	e := &dataset.Episode{Name: s.Name()}
 	e.Attributes = dataset.Attributes{Source: s.path, Other: map[string]string{}}
@@ -213,7 +208,7 @@ func (s *Set) read(ctx context.Context, e *dataset.Episode, from source) error {
 	}
 	h := texttable.HeadOf(head, whole, comments)
 	if h == nil {
-		h = &texttable.Head{End: '\n'} // each line says what is wrong
+		h = &texttable.Head{End: '\n'} // each line has its own error
 	}
 	layout := texttable.Layout{Format: "tum", Sep: ' ', End: h.End, Comments: comments, Fields: []texttable.Field{{Name: "timestamp", Kind: texttable.Time}}}
 	for _, name := range from.columns {

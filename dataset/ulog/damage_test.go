@@ -1,8 +1,6 @@
 package ulog
 
 import (
-	"github.com/robocache/robocache/internal/test/thorough"
-
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
@@ -14,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // readBroken reads a log, and checks that each byte after the header is in a message that was taken or in the damage.

@@ -52,7 +52,7 @@ type field struct {
 	array     bool
 }
 
-// rotation says which fields PX4 keeps quaternions in, the scalar first.
+// rotation recognises fields where PX4 keeps quaternions, the scalar first.
 func (f *field) rotation() dataset.Rotation {
 	if f.array && f.n == 4 && !f.base.integer() && slices.Contains([]string{"q", "q_d", "q_offset", "delta_q_reset"}, f.name) {
 		return dataset.RotationWXYZ
@@ -68,7 +68,7 @@ type leaf struct {
 	base base
 }
 
-// format is a type that was defined. What follows fields is worked out when the type is first used.
+// format is a defined type. The fields after fields are computed when the type is first used.
 type format struct {
 	name   string
 	text   string

@@ -29,7 +29,7 @@ type parser struct {
 	stopped []*topic
 	ids     map[uint16]*topic
 	volumes map[uint16]volume
-	// contested stands for the topic of an id that more than one claims. It is not live: the data is nobody's.
+	// contested replaces the topic for an id that several topics claim. It is not live, because its data belongs to none of them.
 	contested topic
 	multi     map[string]int // where a MultiInfo is in the log
 	names     int            // bytes of column names that may still be made
@@ -78,7 +78,7 @@ func (p *parser) parse() (*Log, error) {
 	return p.log, p.streams(p.log)
 }
 
-// step reads the next message, or passes over what is none.
+// step reads the next message, or skips bytes that are no message.
 func (p *parser) step() error {
 	m := p.walk.head(p.walk.at)
 	if p.sound(m) {
@@ -106,7 +106,7 @@ func (p *parser) step() error {
 	return p.lose(dataset.CodeRecordCut, next-m.off, p.walk.cutShort(m))
 }
 
-// lose counts what is broken. It returns the error if it must not be passed over.
+// lose counts damage. With Strict it returns the error instead.
 func (p *parser) lose(code dataset.Code, size int, err error) error {
 	bad, broken := dataset.AsBroken(err)
 	if p.opt.Strict || !broken {
@@ -157,7 +157,7 @@ func (p *parser) message(m message) (dataset.Code, error) {
 	return "", nil
 }
 
-// flags reads the flag bits. Unknown bits that make a file incompatible are an error, as the format asks.
+// flags reads the flag bits. Unknown bits that make a file incompatible are an error, as the format requires.
 func (p *parser) flags(m message) error {
 	at, body := m.at(), m.body
 	if m.off != headerSize {
@@ -201,7 +201,7 @@ func (p *parser) flags(m message) error {
 	return nil
 }
 
-// key reads a length, "type name", and what follows: the value.
+// key reads a length and "type name", and returns the rest as the value.
 func key(at int64, what string, body []byte) (typ, name string, value []byte, err error) {
 	_, _, value, ok := splitKey(body)
 	if !ok {

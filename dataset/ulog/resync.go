@@ -9,18 +9,18 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// A message has no checksum, so what follows it vouches for it: a wrong size, or bytes that are missing, lead to what is no message.
-// These are the weights of that evidence.
+// A message has no checksum, so the following messages are the evidence for it: after a wrong size, or missing bytes, no valid
+// message follows. These are the weights of that evidence.
 const (
 	weak   = 1          // the head of a message
-	strong = 4          // and what it holds is as its kind asks: 24 bits or more that are right
+	strong = 4          // and its content is valid for its type: 24 bits or more are right
 	enough = 3 * strong // of messages that follow each other
 
 	nearby = 1024 // bytes after a message, in which others begin if a weak one is none
 )
 
-// sound reports whether m is a message in its place: its size leads to another message or to the end, and no messages are inside it.
-// What it holds may be wrong for all that.
+// sound reports whether m is a message at the right place: its size leads to another message or to the end, and no messages are
+// inside it. Its content may still be wrong.
 func (p *parser) sound(m message) bool {
 	switch {
 	case !m.whole() || !letter(m.kind):
@@ -35,7 +35,7 @@ func (p *parser) sound(m message) bool {
 	return was && m.kind != 'F' && m.kind != 'B' || p.right(m) || p.scan(m.off+1, m.end()) == m.end()
 }
 
-// right reports whether all that a message holds is as its kind asks, so that no others can be inside it.
+// right reports whether the whole content of a message is valid for its type, so that no other messages can be inside it.
 func (p *parser) right(m message) bool {
 	switch m.kind {
 	case 'F':
@@ -72,8 +72,8 @@ func (p *parser) follows(at int) bool {
 	return true
 }
 
-// scan returns the first byte from at on where messages begin beyond doubt, or end. From each byte it looks at a few heads. What it passed is
-// not read again, but for the bytes nearby that follows looks at, so that time grows with the file.
+// scan returns the first byte from at on where messages certainly begin, or end. At each byte it reads a few message heads. Skipped
+// bytes are not read again, except for the nearby ones that follows reads, so the time is proportional to the file size.
 func (p *parser) scan(at, end int) int {
 	for ; at < end; at++ {
 		if p.begins(at) {
@@ -104,7 +104,7 @@ func (p *parser) begins(at int) bool {
 	return true
 }
 
-// weight says how much a whole message looks like one of its kind. Its time does not grow with the message.
+// weight returns how strongly a whole message resembles a valid one. Its time does not depend on the size of the message.
 func (p *parser) weight(m message) int {
 	b, good := m.body, false
 	switch m.kind {
@@ -190,7 +190,7 @@ func (p *parser) cut(m message) bool {
 	return letter(m.kind)
 }
 
-// evident reports whether a message says by itself that it is whole, whatever follows it: all that it holds is checked.
+// evident reports whether a message is certainly whole, without the following ones, because its whole content can be verified.
 func (p *parser) evident(m message) bool {
 	switch m.kind {
 	case 'F':

@@ -1,8 +1,6 @@
 package ulog
 
 import (
-	"github.com/robocache/robocache/internal/test/thorough"
-
 	"encoding/binary"
 	"math/rand/v2"
 	"slices"
@@ -13,6 +11,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // What is missing or overwritten in a real log costs the samples there and a few around them. No other samples appear, but for the one of a

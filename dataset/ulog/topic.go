@@ -38,8 +38,8 @@ type instance struct {
 	multi uint8
 }
 
-// subscribe ties a message id to a topic. An id that two topics claim, or a topic with two ids, says that a subscription is broken but not
-// which one, so the data is lost rather than given to the wrong topic.
+// subscribe connects a message id to a topic. If two topics claim an id, or a topic has two ids, one subscription is broken, and it
+// is unknown which. So the data is lost rather than given to the wrong topic.
 func (p *parser) subscribe(m message) error {
 	at, body := m.at(), m.body
 	if len(body) < 4 {

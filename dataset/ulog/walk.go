@@ -52,7 +52,7 @@ func (w *walker) limit() int {
 	return w.file.size
 }
 
-// head returns what stands at a byte as a message.
+// head returns the message at a byte offset.
 func (w *walker) head(off int) message {
 	limit := w.limit()
 	if limit-off < messageHead {
@@ -74,7 +74,7 @@ func (w *walker) cutShort(m message) *dataset.FormatError {
 	return bad
 }
 
-// volume is what the data messages of one id come to.
+// volume is the number and size of the data messages with one id.
 type volume struct{ messages, bytes int }
 
 // measure counts the data messages of each id from here on, so that streams can be allocated at once. It stops at the first flaw.

@@ -7,14 +7,14 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// A window holds windowSize bytes of a file, from windowBack before the one that was asked for: a parser that looks at the messages ahead goes back by
-// less. These are 12, each with 12 that are looked at from inside it, and one, of 64 KiB at most: 25 of 64 KiB.
+// A window holds windowSize bytes of a file, from windowBack before the requested one, because a parser that looks ahead also goes
+// back. It goes back by at most 25 messages of 64 KiB: 12 messages, 12 more that are tried inside each of these, and one.
 const (
 	windowSize = 8 << 20
 	windowBack = 2 << 20
 )
 
-// window is a file of which a part is in memory. Bytes that it handed over stay as they are.
+// window is a file with a part in memory. Bytes that it returned do not change.
 type window struct {
 	file  io.ReaderAt // nil if data is all
 	size  int         // of the file

@@ -120,7 +120,7 @@ func render(r *doctor.Report, groups []*group) string {
 				put(`<p class="soft">%s</p>`+"\n", f.WhatToDo)
 			}
 			if f.Plot != nil {
-				b.WriteString(svg(f.Plot)) // whose texts are escaped there
+				b.WriteString(svg(f.Plot)) // its texts are already escaped
 			}
 			if times := when(f); times != "" {
 				put(`<p class="when">%s</p>`+"\n", times)

@@ -91,7 +91,7 @@ func (s *Source) Plan(ctx context.Context) (align.Plan, error) {
 
 // noStream returns the *OptionError for an unknown stream in an argument.
 func noStream(arg, name string, names []string) error {
-	return refusef(arg, "one of "+strings.Join(names, ", "), "stream %q%s", name, text.DidYouMean(name, names))
+	return refusef(arg, "one of "+text.Closest(name, names), "stream %q%s", name, text.DidYouMean(name, names))
 }
 
 // withoutCameras removes the streams that the dataset declares as cameras. A conversion uses them; batches use Cameras.

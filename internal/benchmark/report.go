@@ -2,6 +2,7 @@ package benchmark
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -21,7 +22,11 @@ type Peer struct {
 // rows, each with suite, job, variant and time. Times must be there.
 func ReadReport(in io.Reader, name string) (*Report, error) {
 	r := &Report{}
-	if err := strict(in, r); err != nil {
+	marked := struct {
+		Schema json.RawMessage `json:"schema"` // of bench --json
+		*Report
+	}{Report: r}
+	if err := strict(in, &marked); err != nil {
 		return nil, &InputError{name, err.Error(), "a report, as --json writes it"}
 	}
 	if len(r.Rows) == 0 {

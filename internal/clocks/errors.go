@@ -7,6 +7,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/cover"
 	"github.com/robocache/robocache/internal/memory"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -71,12 +72,12 @@ type MissingError struct {
 func (e *MissingError) Error() string {
 	s := fmt.Sprintf("no stream %q", e.Stream)
 	if e.Near != "" {
-		return s + ", did you mean " + e.Near + "? There are " + strings.Join(e.Names, ", ")
+		return s + ", did you mean " + e.Near + "? There are " + text.Closest(e.Stream, e.Names)
 	}
 	if len(e.Names) == 0 {
 		return s + ": there is none at all"
 	}
-	return s + ": there are " + strings.Join(e.Names, ", ")
+	return s + ": there are " + text.Closest(e.Stream, e.Names)
 }
 
 // Unwrap returns dataset.ErrNotFound.

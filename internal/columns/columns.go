@@ -76,5 +76,5 @@ func Repeated(names []string) (name string, found bool) {
 // NoColumn returns an entry that names none of the columns, with a similar name if there is one, and the entries that do.
 func NoColumn(cols []dataset.Column, entry string) (got, want string) {
 	names := Names(cols)
-	return fmt.Sprintf("column %q", entry) + text.DidYouMean(entry, names), fmt.Sprintf("one of %s, or a range within 0:%d", strings.Join(names, ", "), len(cols))
+	return fmt.Sprintf("column %q", entry) + text.DidYouMean(entry, names), fmt.Sprintf("one of %s, or a range within 0:%d", text.Closest(entry, names), len(cols))
 }

@@ -34,11 +34,7 @@ type Column struct {
 	bytes *leaf // of images
 	paths *leaf
 	lists *Lists // without rows; nil if it cannot be read
-}
-
-// Integer reports whether the values are whole numbers or truth values.
-func (c *Column) Integer() bool {
-	return c.Kind == Numbers && (c.Type == "bool" || isWhole(c.Type))
+	parts []*leaf
 }
 
 // newColumn returns the column of a field, with the elements of its schema. A structure with one member counts as that member.
@@ -49,7 +45,7 @@ func newColumn(f *handle, field *parquet.Column, schema []format.SchemaElement) 
 		below = below.Columns()[0]
 	}
 	if below.MaxRepetitionLevel() > 0 {
-		c.lists = newLists(f, field, schema)
+		c.lists, c.parts = newLists(f, field, schema)
 	}
 	if !below.Leaf() {
 		b, p := field.Column("bytes"), field.Column("path")

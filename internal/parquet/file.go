@@ -25,7 +25,7 @@ type File struct {
 
 // Group is a row group: rows that are stored together.
 type Group struct {
-	First, Rows int64 // the number of its first row in the file, and how many it has
+	Rows int64
 }
 
 // Open opens a file and reads its footer. A file without a footer, which a recorder did not finish, is dataset.ErrTruncated. Errors are of
@@ -107,7 +107,7 @@ func (f *File) describe() error {
 			return f.bad(dataset.ErrTooLarge, -1, fmt.Sprintf("row group %d", i), fmt.Sprintf("%d rows", g.NumRows),
 				"0 to 2147483647, and 2^40 in all", nil)
 		}
-		f.groups = append(f.groups, Group{f.rows, g.NumRows})
+		f.groups = append(f.groups, Group{g.NumRows})
 		f.rows += g.NumRows
 	}
 	at := 1

@@ -17,7 +17,7 @@ type handle struct {
 	file   storage.File
 	size   int64
 	parsed *parquet.File
-	counts [][]bool // whether each column chunk of a row group states its number of nulls
+	counts [][]bool // by row group: whether a column chunk states how many nulls it has
 }
 
 // guard turns a panic of the library into an error, should it have one on a broken file.

@@ -12,18 +12,12 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// leaf is a column of values as Parquet stores it.
+// leaf is a column as Parquet stores it.
 type leaf struct {
 	file   *handle
 	column *parquet.Column
 	name   string
 	kind   string // of its values, as Column.Type
-
-	// Of a leaf of Lists: the definition levels of an element of each list around a value, the outermost first, the highest level of a
-	// value, and the innermost group that has the leaf before it, too.
-	inner  []int
-	most   int
-	shared *parquet.Column
 
 	mu     sync.Mutex
 	chunks map[int]*chunk
@@ -130,7 +124,6 @@ type span struct{ at, size int64 }
 // the first value begins one.
 type page struct {
 	span
-	values int64
 	rows   int64
 	begins bool
 }

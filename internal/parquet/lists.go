@@ -1,8 +1,6 @@
 package parquet
 
 import (
-	"context"
-	"fmt"
 	"reflect"
 	"slices"
 
@@ -10,62 +8,41 @@ import (
 	"github.com/parquet-go/parquet-go/compress"
 	"github.com/parquet-go/parquet-go/encoding"
 	"github.com/parquet-go/parquet-go/format"
-
-	"github.com/robocache/robocache/dataset"
 )
 
-// Lists are rows of a column of lists of structures, with its schema.
+// Lists are the rows and the schema for a column with lists and structures in them.
 type Lists struct {
 	*parquet.Column
 	Rows   []ListRow
 	schema []format.SchemaElement
-	leaves []*leaf
+	leaves []listLeaf
+}
+
+// listLeaf is a leaf, the innermost group that also has the leaf before, and the definition levels for elements in each list around its values,
+// the outermost first.
+type listLeaf struct {
+	column, shared *parquet.Column
+	inner          []int
 }
 
 // ListRow is a row: for each leaf, its values and nulls with their levels.
 type ListRow [][]parquet.Value
 
-// elements returns how many elements of a schema a field has.
-func elements(field *parquet.Column) int {
-	n := 1
-	for _, below := range field.Columns() {
-		n += elements(below)
-	}
-	return n
+// physical are the library's types without annotations, which the schema has.
+var physical = map[parquet.Kind]parquet.Type{
+	parquet.Boolean: parquet.BooleanType, parquet.Int64: parquet.Int64Type, parquet.Float: parquet.FloatType, parquet.Double: parquet.DoubleType,
+	parquet.ByteArray: parquet.ByteArrayType, parquet.Int32: parquet.Int32Type, -1: parquet.Int32Type,
 }
 
-// newLists returns the schema of a column without rows; nil if a leaf has a type that is not written.
-func newLists(f *handle, field *parquet.Column, schema []format.SchemaElement) *Lists {
-	l := &Lists{Column: field, schema: schema}
-	good := true
-	var visit func(field, shared *parquet.Column, inner []int)
-	visit = func(field, shared *parquet.Column, inner []int) {
-		if field.Repeated() {
-			inner = append(slices.Clip(inner), field.MaxDefinitionLevel())
-		}
-		for i, below := range field.Columns() {
-			if i > 0 {
-				shared = field
-			}
-			visit(below, shared, inner)
-		}
-		if field.Leaf() {
-			own := newLeaf(f, field)
-			own.inner, own.shared, own.most = inner, shared, field.MaxDefinitionLevel()
-			if field.Type().Kind() < 0 { // a column of nulls, as pyarrow writes a field that no element has
-				own.kind, own.most = "int32", own.most-1
-			}
-			l.leaves = append(l.leaves, own)
-			good = good && inner != nil && slices.Contains([]string{"bool", "string", "float32", "float64", "int32", "int64"}, own.kind)
-		}
+// Type returns the physical type.
+func (l *Lists) Type() parquet.Type {
+	if l.Leaf() {
+		return physical[l.Column.Type().Kind()]
 	}
-	if visit(field, field, nil); !good {
-		return nil
-	}
-	return l
+	return parquet.Group{}.Type()
 }
 
-// Fields returns the fields of a structure.
+// Fields returns a structure's fields.
 func (l *Lists) Fields() (list []parquet.Field) {
 	for _, c := range l.Columns() {
 		list = append(list, &Lists{Column: c})
@@ -73,9 +50,9 @@ func (l *Lists) Fields() (list []parquet.Field) {
 	return list
 }
 
-// Encoding returns the encoding to write, whatever the file has.
+// Encoding returns the encoding to write.
 func (l *Lists) Encoding() encoding.Encoding {
-	if isBytes(l.Column) {
+	if l.Leaf() && l.Column.Type().Kind() == parquet.ByteArray {
 		return &parquet.RLEDictionary
 	}
 	return nil
@@ -84,41 +61,15 @@ func (l *Lists) Encoding() encoding.Encoding {
 // Compression returns the compression to write.
 func (l *Lists) Compression() compress.Codec { return &parquet.Snappy }
 
-// SameSchema reports whether other lists have the schema of these. It is true without lists.
+// SameSchema reports whether both have the same schema. It is true if l is nil.
 func (l *Lists) SameSchema(o *Lists) bool { return l == nil || reflect.DeepEqual(l.schema, o.schema) }
 
-func (c *Column) readLists(ctx context.Context, group int, from, to int64, v *Values) error {
-	if v.Lists == nil && c.lists != nil {
-		copied := *c.lists
-		v.Lists = &copied
-	}
-	if c.lists == nil || !c.lists.SameSchema(v.Lists) {
-		return c.file.bad(dataset.ErrUnsupported, -1, "column "+c.Name, c.Type, "lists of structures, of one schema", nil)
-	}
-	first, count := len(v.Lists.Rows), 0
-	v.Lists.Rows = append(v.Lists.Rows, make([]ListRow, to-from)...)
-	for i, l := range c.lists.leaves {
-		part := &listPart{leaf: i, values: count}
-		if err := l.read(ctx, group, from, to, &Values{part: part}); err != nil {
-			return err
-		}
-		count = part.values // those of all leaves are limited together
-		for k, values := range part.rows {
-			row := &v.Lists.Rows[first+k]
-			if *row = append(*row, values); !c.lists.fits(*row, i) {
-				return c.file.bad(dataset.ErrCorrupt, -1, "column "+l.name, fmt.Sprintf("levels %+v in row %d", values, from+int64(k)), "those of lists", nil)
-			}
-		}
-	}
-	return nil
-}
-
-// fits reports whether part i of a row has levels that a list can have, and the list of the part before.
+// fits reports whether part i has levels that a list can have, and the same lists as the part before.
 func (l *Lists) fits(row ListRow, i int) bool {
-	of := l.leaves[i]
+	of := &l.leaves[i]
 	for k, x := range row[i] {
 		rep, def := x.RepetitionLevel(), x.DefinitionLevel()
-		if def > of.most || rep > len(of.inner) || rep > 0 && min(def, row[i][k-1].DefinitionLevel()) < of.inner[rep-1] {
+		if def > of.column.MaxDefinitionLevel() || rep > len(of.inner) || rep > 0 && min(def, row[i][k-1].DefinitionLevel()) < of.inner[rep-1] {
 			return false
 		}
 	}
@@ -133,7 +84,7 @@ func (l *Lists) fits(row ListRow, i int) bool {
 	return i == 0 || slices.Equal(shared(row[i]), shared(row[i-1]))
 }
 
-// Join returns a list of the elements of rows that have some; an empty list of none.
+// Join returns one list with the elements from several rows, each of which has elements. Without rows, the list is empty.
 func (l *Lists) Join(rows ...int) ListRow {
 	joined := make(ListRow, len(l.leaves))
 	for i := range joined {
@@ -149,48 +100,19 @@ func (l *Lists) Join(rows ...int) ListRow {
 	return joined
 }
 
-// HasElements reports whether the list of a row has elements.
+// HasElements reports whether a row's list has elements.
 func (l *Lists) HasElements(row int) bool {
 	return l.Rows[row][0][0].DefinitionLevel() >= l.leaves[0].inner[0]
 }
 
-// Repeats reports whether the list of a row is that of the row before.
+// Repeats reports whether a row has the same list as the row before.
 func (l *Lists) Repeats(row int) bool {
 	return row > 0 && slices.EqualFunc(l.Rows[row], l.Rows[row-1], func(a, b []parquet.Value) bool { return slices.EqualFunc(a, b, parquet.DeepEqual) })
 }
 
-// listPart collects a leaf's values of rows.
+// listPart collects a leaf's values by rows.
 type listPart struct {
 	leaf   int
 	rows   [][]parquet.Value
 	values int
-}
-
-// add adds a value of a page, or a null, to its row, which a repetition level of 0 begins.
-func (l *listPart) add(rep, def byte, p *decodedPage, at int, there bool) {
-	if rep == 0 {
-		l.rows = append(l.rows, nil)
-	}
-	var x parquet.Value
-	if there {
-		v := Values{}
-		p.appendTo(&v, at, at+1)
-		switch p.kind {
-		case "string":
-			x = parquet.ValueOf(v.Texts[0])
-		case "float32":
-			x = parquet.ValueOf(v.Float32[0])
-		case "float64":
-			x = parquet.ValueOf(v.Float64[0])
-		case "int32":
-			x = parquet.ValueOf(int32(v.Int64[0]))
-		case "bool":
-			x = parquet.ValueOf(v.Int64[0] != 0)
-		default:
-			x = parquet.ValueOf(v.Int64[0])
-		}
-	}
-	last := len(l.rows) - 1
-	l.rows[last] = append(l.rows[last], x.Level(int(rep), int(def), l.leaf))
-	l.values++
 }

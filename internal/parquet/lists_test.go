@@ -16,8 +16,8 @@ import (
 	"github.com/robocache/robocache/internal/test/thorough"
 )
 
-// languageFiles are tables by arrow-rs with columns of lists of structures: with dictionaries and columns of nulls, in pages of a few rows, and a
-// column of lists of nulls.
+// languageFiles are tables by arrow-rs whose columns have lists and structures: the first with dictionaries and null columns, the second in
+// small pages, the third with a column whose lists have nulls.
 var languageFiles = []string{
 	"../../dataset/lerobot/testdata/language/data/chunk-000/file-000.parquet", "../../dataset/lerobot/testdata/language/data/chunk-000/file-001.parquet",
 	"../../dataset/lerobot/testdata/language/data/chunk-000/file-002.parquet",
@@ -25,7 +25,7 @@ var languageFiles = []string{
 
 var languageColumns = []string{"language_persistent", "language_events"}
 
-// lists reads rows of a column of lists, some rows at a time.
+// lists reads a column's lists, some rows at a time.
 func lists(t testing.TB, path, column string, from, to, step int64) (*Lists, error) {
 	f, err := Open("lerobot", path)
 	if err != nil {
@@ -45,7 +45,7 @@ func lists(t testing.TB, path, column string, from, to, step int64) (*Lists, err
 	return v.Lists, nil
 }
 
-// written returns a file of the lists.
+// written returns a file with the lists.
 func written(t testing.TB, columns ...*Lists) string {
 	fields, data := []Field{{Name: "n", Type: "int64"}}, []Values{{Int64: make([]int64, len(columns[0].Rows))}}
 	for _, l := range columns {
@@ -60,7 +60,7 @@ func written(t testing.TB, columns ...*Lists) string {
 	return path
 }
 
-// Lists are written as they were read: the library's own reader has the same rows of both files.
+// Lists are written as they were read: the library's own reader finds the same rows in both files.
 func TestListsAreWrittenAsTheyWereRead(t *testing.T) {
 	for i, path := range languageFiles {
 		rows := []int64{19, 40, 3}[i]
@@ -100,7 +100,7 @@ func TestListsAreWrittenAsTheyWereRead(t *testing.T) {
 	}
 }
 
-// Levels that no list has, or that differ between the columns of one list, are an error.
+// Levels that no list has, or that differ between the columns in one list, are an error.
 func TestLevelsOfNoListAreRefused(t *testing.T) {
 	l, err := lists(t, languageFiles[1], "language_events", 0, 40, 40) // camera has levels to 1 and 4, tool_calls to 2 and 6
 	require.NoError(t, err)
@@ -132,7 +132,7 @@ func TestLevelsOfNoListAreRefused(t *testing.T) {
 	}
 }
 
-// A file that is cut at any byte, or of which any byte is changed, has lists that can be written, or is refused with a typed error.
+// If a file is cut at any byte, or if any byte is changed, its lists can be written, or the error is typed.
 func TestBrokenListsAreErrors(t *testing.T) {
 	thorough.SkipRace(t, thorough.Measures)
 	for i, path := range languageFiles {

@@ -48,7 +48,7 @@ func (l *leaf) pagesOf(group int, from io.ReaderAt) (*chunk, error) {
 			return nil, l.file.bad(dataset.ErrUnsupported, at, "page of "+l.name, codes,
 				"PLAIN, RLE_DICTIONARY, DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY or BYTE_STREAM_SPLIT, and RLE for levels", nil)
 		case h.kind == 0 || h.kind == 3:
-			p := page{span: span{at, size}, values: h.values, rows: -1}
+			p := page{span: span{at, size}, rows: -1}
 			if l.column.MaxRepetitionLevel() == 0 {
 				p.rows, p.begins = h.values, true
 			}

@@ -114,7 +114,7 @@ func cutRuns(data []byte, width, n int) ([]byte, error) {
 		if size <= 0 {
 			return nil, fmt.Errorf("runs of %d numbers, want %d", uint64(n)-left, n)
 		}
-		shift, room := head&1*3, uint64(width+7)/8 // a packed run is counted in units of 8 numbers
+		shift, room := head&1*3, uint64(width+7)/8 // a packed run has 8 numbers a unit
 		length := min(head>>1, (left+1<<shift-1)>>shift)
 		if shift > 0 {
 			room = length * uint64(width)

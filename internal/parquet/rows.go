@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/parquet-go/parquet-go"
+
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/memory"
 )
 
 func (l *leaf) read(ctx context.Context, group int, from, to int64, v *Values) error {
@@ -76,8 +79,14 @@ func (r *rows) page(p *decodedPage) error {
 	a, b := min(max(r.from-r.next, 0), count), min(max(r.to-r.next, 0), count)
 	r.next += count
 	if a < b {
+		room := min((r.to-r.from)*int64(p.width), r.values, int64(r.most))
+		if r.v.Len() == 0 {
+			if err := memory.Fits("column "+r.leaf.name, 8*room); err != nil {
+				return err
+			}
+		}
 		r.v.add(int(b-a), p.width)
-		p.reserve(r.v, int(min((r.to-r.from)*int64(p.width), r.values, int64(r.most))))
+		p.reserve(r.v, int(room))
 		p.appendTo(r.v, int(a)*p.width, int(b)*p.width)
 	}
 	return nil
@@ -152,4 +161,33 @@ func (l *leaf) nulls(ctx context.Context, group int, from, to int64) (list []int
 		return row < to, ctx.Err()
 	})
 	return list, err
+}
+
+// add adds a value or a null from a page to its row. A new row begins if rep is 0.
+func (l *listPart) add(rep, def byte, p *decodedPage, at int, there bool) {
+	if rep == 0 {
+		l.rows = append(l.rows, nil)
+	}
+	var x parquet.Value
+	if there {
+		v := Values{}
+		p.appendTo(&v, at, at+1)
+		switch p.kind {
+		case "string":
+			x = parquet.ValueOf(v.Texts[0])
+		case "float32":
+			x = parquet.ValueOf(v.Float32[0])
+		case "float64":
+			x = parquet.ValueOf(v.Float64[0])
+		case "int32":
+			x = parquet.ValueOf(int32(v.Int64[0]))
+		case "bool":
+			x = parquet.ValueOf(v.Int64[0] != 0)
+		default:
+			x = parquet.ValueOf(v.Int64[0])
+		}
+	}
+	last := len(l.rows) - 1
+	l.rows[last] = append(l.rows[last], x.Level(int(rep), int(def), l.leaf))
+	l.values++
 }

@@ -172,7 +172,7 @@ func (s *skimmer) has(kind byte, path []int) (found bool, err error) {
 }
 
 // checkFooter returns an error unless a footer's lists fit into it, its columns form a tree that is not deep, and each row group can have
-// them all. counted reports of each column chunk of each row group whether it states its number of nulls.
+// them all. counted has for each row group which column chunks state how many nulls they have.
 func checkFooter(b []byte) (counted [][]bool, err error) {
 	s := &skimmer{b: b}
 	elements, groups := 0, 0

@@ -48,7 +48,7 @@ func NewWriter(out io.Writer, fields []Field, metadata map[string]string) *Write
 	schema := schemaOf(fields)
 	w := &Writer{fields: fields, out: bufio.NewWriterSize(out, buffered), meta: emptyMetadata(schema), paths: schema.Columns()}
 	at := 1
-	for _, c := range fields { // the library changes types of lists
+	for _, c := range fields { // the library's own schema for lists lacks annotations
 		n := 1 + 2*c.depth()
 		switch {
 		case c.Lists != nil:
@@ -162,9 +162,6 @@ func (w *Writer) writeLists(c Field, rows []ListRow, group *format.RowGroup) err
 	}
 	for _, chunk := range out.File().Metadata().RowGroups[0].Columns {
 		m := &chunk.MetaData
-		if m.Type < 0 { // the library's type of nulls
-			m.Type = format.Int32
-		}
 		at := m.DataPageOffset
 		if m.DictionaryPageOffset > 0 {
 			at, m.DictionaryPageOffset = m.DictionaryPageOffset, w.size

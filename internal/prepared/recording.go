@@ -25,5 +25,4 @@ type Stream struct {
 	Options        ops.ResampleOptions // without the DType
 	OnChange       bool                // it has whole numbers and under one message a second, so its edge is Hold unless the plan has another
 	Stray          int                 // samples that were left out, because their timestamps lie far from all others
-	Late, Timeless int                 // samples that were sorted to where their timestamps belong, and samples without a time, which were left out
 }

@@ -1,2 +1,2 @@
-// Package schema names the JSON objects that commands print and files hold. The folder docs/schema has a JSON Schema of each.
+// Package schema names the JSON objects that commands print and files hold. The folder docs/schema has a JSON Schema for each name.
 package schema

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 )
 
-// Name is the name of a kind of object. The file docs/schema/NAME.json describes it.
+// Name identifies an object format. For example, docs/schema/inspect.json describes "robocache.inspect".
 type Name string
 
-// The objects that commands print with --json.
+// Objects that commands print with --json.
 const (
 	Alignment  Name = "robocache.alignment" // resample and fuse
 	Batches    Name = "robocache.batches"
@@ -35,25 +35,25 @@ const (
 	Voxelize   Name = "robocache.voxelize"
 )
 
-// The objects in files.
+// Objects in files.
 const (
-	Checkpoint Name = "robocache.checkpoint" // config.json of train --out
+	Checkpoint Name = "robocache.checkpoint" // config.json in a checkpoint
 	Conversion Name = "robocache.conversion" // convert.json
-	Samples    Name = "robocache.samples"    // samples.json of batches --out
-	State      Name = "robocache.state"      // batches --state
-	Statistics Name = "robocache.statistics" // statistics.json of batches --out
+	Samples    Name = "robocache.samples"    // samples.json, by batches --out
+	State      Name = "robocache.state"      // by batches --state
+	Statistics Name = "robocache.statistics" // statistics.json, by batches --out
 )
 
-// Schema is the value of the key "schema", which is the first of each object.
+// Schema is the value for the key "schema", the first key in each object.
 type Schema struct {
 	Name    Name `json:"name"`
 	Version int  `json:"version"`
 }
 
-// Of returns the present schema of a name.
+// Of returns the current schema for a name.
 func Of(name Name) Schema { return Schema{name, 1} }
 
-// JSON returns a value, which is an object in JSON, with its schema as the first key and a newline at the end. The indent of a level is empty for one line.
+// JSON encodes a struct or a map with its schema as the first key, and ends with a newline. If indent is empty, the object is one line.
 func JSON(name Name, v any, indent string) ([]byte, error) {
 	var body, out bytes.Buffer
 	e := json.NewEncoder(&body)
@@ -65,7 +65,7 @@ func JSON(name Name, v any, indent string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	head[len(head)-1] = ',' // in place of the brace
+	head[len(head)-1] = ',' // instead of the brace
 	text := append(head, body.Bytes()[1:]...)
 	if indent == "" {
 		return text, nil

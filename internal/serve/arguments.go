@@ -7,12 +7,12 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// clockFields are the tensors of a clock.
+// clockFields returns a clock's tensors.
 func clockFields(c *ops.Clock) []field {
 	return []field{{"Targets", false, &c.Times}, {"Targets.Anchors", false, &c.Anchors}, {"Targets.Deltas", false, &c.Deltas}}
 }
 
-// resampleRequest is a resample, and a resample_backward.
+// resampleRequest is the arguments for resample and resample_backward.
 type resampleRequest struct {
 	head
 	Clock   *clockJSON   `json:"clock"`
@@ -50,7 +50,7 @@ func readResampleBackward(r *reader, text []byte) ([]field, func(*ops.Device) (p
 	}
 }
 
-// fuseRequest is a fuse, and a fuse_backward.
+// fuseRequest is the arguments for fuse and fuse_backward.
 type fuseRequest struct {
 	head
 	Clock   *clockJSON   `json:"clock"`

@@ -2,6 +2,7 @@ package text
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -23,6 +24,19 @@ func Nearest(got string, names []string) (best string) {
 		}
 	}
 	return best
+}
+
+// Closest returns the three names at the least edit distance from a wrong one, and the number of the others: "imu, odom, gps and 67 more".
+func Closest(got string, names []string) string {
+	const most = 3
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	far := func(name string) int {
+		return distance(strings.ToLower(got), strings.ToLower(name), len(got)+len(name))
+	}
+	near := slices.SortedStableFunc(slices.Values(names), func(a, b string) int { return far(a) - far(b) })
+	return fmt.Sprintf("%s and %d more", strings.Join(near[:most], ", "), len(names)-most)
 }
 
 // NearestStreams returns the streams that a misspelt name may stand for: the stream called "/" + name, or else the parts of a topic, such as

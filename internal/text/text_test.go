@@ -25,3 +25,11 @@ func TestTwentyNamesAreListed(t *testing.T) {
 	assert.Equal(t, strings.Join(many, ", "), Names(many))
 	assert.Equal(t, strings.Join(many, ", ")+" and 2 more", Names(append(many, "y", "z")))
 }
+
+func TestClosestListsThreeNames(t *testing.T) {
+	assert.Equal(t, "b, a", Closest("x", []string{"b", "a"}), "a short list has all names, in order")
+	names := []string{"imu", "odom", "gps", "arm/joints", "arm/joint_state", "Odometry"}
+	assert.Equal(t, "odom, imu, gps and 3 more", Closest("odm", names))
+	assert.Equal(t, "arm/joints, arm/joint_state, imu and 3 more", Closest("arm/joint", names))
+	assert.Equal(t, []string{"imu", "odom"}, names[:2], "the list stays as it was")
+}

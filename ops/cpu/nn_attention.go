@@ -38,7 +38,6 @@ type attentionScratch struct {
 	k, v, vt      []tensorcore.Decoded // keys and values, [keys,Width], and values [Width,keys]
 	q             []tensorcore.Decoded // a query
 	s, sums       []float32
-	p             []uint16
 	all, kept     []tensorcore.Decoded // probabilities of a block
 	maskOfDropout []bool
 }
@@ -55,7 +54,7 @@ func newAttention(job *backend.AttentionJob, workers int) (*attention, error) {
 	list := func(n int) []tensorcore.Decoded { return make([]tensorcore.Decoded, n) }
 	for i := range p.workers {
 		p.workers[i] = attentionScratch{words: make([]uint16, max(keys, w)), k: list(keys * w), v: list(keys * w), vt: list(w * keys), q: list(w), s: make([]float32, keys), sums: make([]float32, w),
-			p: make([]uint16, keys), all: list(backend.AttentionBlock), kept: list(backend.AttentionBlock), maskOfDropout: make([]bool, keys)}
+			all: list(backend.AttentionBlock), kept: list(backend.AttentionBlock), maskOfDropout: make([]bool, keys)}
 	}
 	return p, errors.Join(errs...)
 }
@@ -71,7 +70,7 @@ func (p *attention) plan(b *Backend, bound backend.Bound, do func(head, worker i
 	return plan
 }
 
-// Attention plans softmax attention over the heads of a batch.
+// Attention plans softmax attention over the heads in a batch.
 func (b *Backend) Attention(job *backend.AttentionJob) (backend.Plan, error) {
 	if !b.exact {
 		return b.fastAttention(job)

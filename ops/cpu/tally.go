@@ -18,7 +18,7 @@ type tallyPlan struct {
 	work                   task
 }
 
-// Tally plans the counts, sums and prefixes of columns for the exact statistics of package stats.
+// Tally plans the counts and sums per column for the exact statistics in package stats.
 func (b *Backend) Tally(job *backend.TallyJob) (backend.Plan, error) {
 	p := &tallyPlan{boundPlan: boundPlan{bound: job.Bound()}, TallyJob: job, backend: b}
 	var errs []error

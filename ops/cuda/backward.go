@@ -19,7 +19,7 @@ const (
 )
 
 func (b *gpu) Backward(job *backend.BackwardJob) (backend.Plan, error) {
-	p := &plan{Base: b.Base(job.Bound()), b: b}
+	p := b.plan(job.Bound(), nil)
 	if job.Idle() {
 		return p, nil
 	}

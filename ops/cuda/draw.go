@@ -11,7 +11,7 @@ import (
 const drawChecks = 8
 
 func (b *gpu) Draw(job *backend.DrawJob) (backend.Plan, error) {
-	p := &plan{Base: b.Base(job.Bound()), b: b, explain: job.FaultError}
+	p := b.plan(job.Bound(), job.FaultError)
 	return p.prepare(func() error {
 		blocks, checks := (job.Batch+ptx.DrawRows-1)/ptx.DrawRows, 0
 		if !job.TrustTables {

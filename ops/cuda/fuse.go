@@ -14,7 +14,7 @@ import (
 var fuseVariants = []*variant{fuseSmall, fuseFastFew, fuseFast, fuseUnalignedFew, fuseUnaligned, fuseChunks, fuseAny}
 
 func (b *gpu) Fuse(job *backend.FuseJob) (backend.Plan, error) {
-	p := &plan{Base: b.Base(job.Bound()), b: b}
+	p := b.plan(job.Bound(), nil)
 	if job.Idle() {
 		return p, nil
 	}

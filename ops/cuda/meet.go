@@ -15,7 +15,7 @@ type meeting struct {
 }
 
 func (b *gpu) Meet(job *backend.MeetJob) (backend.Meeting, error) {
-	p := &plan{Base: b.Base(job.Bound()), b: b}
+	p := b.plan(job.Bound(), nil)
 	left, err := b.Ctx.MallocHost(u32)
 	if err != nil {
 		return nil, err

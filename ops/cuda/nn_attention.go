@@ -1,7 +1,6 @@
 package cuda
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
@@ -52,7 +51,7 @@ func (b *gpu) bindAttention(base string, j *backend.AttentionJob, grid [3]uint32
 }
 
 func (b *gpu) Attention(job *backend.AttentionJob) (backend.Plan, error) {
-	p := &plan{Base: b.Base(job.Bound()), b: b}
+	p := b.plan(job.Bound(), nil)
 	n := job.TQ
 	warps, rows := attentionWarps(n, job.Width)
 	for n > 32 && 2*job.B*job.Heads*((job.TQ+rows-1)/rows) <= b.sms { // half of the device would have nothing to do: smaller blocks
@@ -62,14 +61,11 @@ func (b *gpu) Attention(job *backend.AttentionJob) (backend.Plan, error) {
 	params := attentionParams(job)
 	shared := 2 * job.Width * (rows + 2*ptx.AttentionStages*ptx.AttentionStage)
 	grid := [3]uint32{uint32(job.B), uint32(job.Heads), uint32((job.TQ + rows - 1) / rows)}
-	if err := p.Add(b.bindAttention("attention", job, grid, warps, shared, &params)); err != nil {
-		return nil, errors.Join(err, p.Close())
-	}
-	return p, nil
+	return p.checked(p.Add(b.bindAttention("attention", job, grid, warps, shared, &params)))
 }
 
 func (b *gpu) AttentionBackward(job *backend.AttentionBackwardJob) (backend.Plan, error) {
-	p := &plan{Base: b.Base(job.Bound()), b: b}
+	p := b.plan(job.Bound(), nil)
 	warps, rows := attentionWarps(job.TK, job.Width)
 	shared := backwardShared(rows, job.Width)
 	for n := rows / 2; shared > b.shared && n >= 32; n /= 2 { // fewer keys at once
@@ -89,10 +85,7 @@ func (b *gpu) AttentionBackward(job *backend.AttentionBackwardJob) (backend.Plan
 		params.DqSum = uint64(p.table.Ptr())
 	}
 	blocks := min(heads, b.sms*max(1, b.shared/(shared+1024))) // those that a device has at once; a block goes from head to head
-	if err := p.Add(b.bindAttention("attention_backward", &job.AttentionJob, [3]uint32{uint32(blocks)}, warps, shared, &params)); err != nil {
-		return nil, errors.Join(err, p.Close())
-	}
-	return p, nil
+	return p.checked(p.Add(b.bindAttention("attention_backward", &job.AttentionJob, [3]uint32{uint32(blocks)}, warps, shared, &params)))
 }
 
 // backwardShared is how many bytes of shared memory a block of attention_backward has that goes over so many keys at once.

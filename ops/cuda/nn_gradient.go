@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"context"
-	"errors"
 
 	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ptx"
@@ -18,7 +17,7 @@ const (
 
 func (b *gpu) WeightGradient(job *backend.WeightGradientJob) (backend.Plan, error) {
 	g := gradientTilesOf(job)
-	p := &plan{Base: b.Base(job.Bound()), b: b}
+	p := b.plan(job.Bound(), nil)
 	return p.launched(p.placeGradient(g), func() error {
 		params := &ptx.GradientParams{Tiles: uint64(p.table.Ptr())}
 		return p.Add(b.bind("gradient", backend.LaunchDependent, len(g.tiles), ptx.GradientThreads, g.shared, params))
@@ -30,10 +29,7 @@ func (p *plan) launched(err error, bind func() error) (backend.Plan, error) {
 	if err == nil {
 		err = bind()
 	}
-	if err != nil {
-		return nil, errors.Join(err, p.Close())
-	}
-	return p, nil
+	return p.checked(err)
 }
 
 // gradientTiles are the tiles of a WeightGradient, with the shared memory that one needs. Of those that have several splits, tickets and scratch
@@ -122,7 +118,7 @@ func at(t *tensor.Tensor, size, row, column int) uint64 {
 }
 
 func (b *gpu) GradientNorm(job *backend.GradientNormJob) (backend.Plan, error) {
-	p := &plan{Base: b.Base(job.Bound()), b: b}
+	p := b.plan(job.Bound(), nil)
 	return p.launched(p.upload(packed(addresses(job.Gradients, job.Squares))), func() error {
 		params := &ptx.GradientNormParams{Gradients: p.gradients(job.Gradients, job.Scale), Sum: address(job.Sum), From: uint64(job.From), To: uint64(job.To),
 			Squares: uint64(p.table.Ptr()) + uint64(8*len(job.Gradients)), SquareCount: uint32(len(job.Squares))}
@@ -145,7 +141,7 @@ func addresses(lists ...[]*tensor.Tensor) (all []uint64) {
 }
 
 func (b *gpu) AdamW(job *backend.AdamWJob) (backend.Plan, error) {
-	p := &plan{Base: b.Base(job.Bound()), b: b}
+	p := b.plan(job.Bound(), nil)
 	return p.launched(p.upload(packed(addresses(job.Gradients, job.Working, job.Copies))), func() error {
 		working := uint64(p.table.Ptr()) + uint64(8*len(job.Gradients))
 		params := &ptx.AdamwParams{Gradients: p.gradients(job.Gradients, job.Scale), Params: address(job.Params), M: address(job.M), V: address(job.V),

@@ -36,14 +36,14 @@ func normed(job *backend.MatMulJob) bool { return job.Norm != nil || job.NormBac
 
 // matMulWhole is one launch: a norm's blocks have whole rows.
 func (b *gpu) matMulWhole(job *backend.MatMulJob) (backend.Plan, error) {
-	p := &plan{Base: b.Base(job.Bound()), b: b}
+	p := b.plan(job.Bound(), nil)
 	return p, p.product(job, matMulKernel(job))
 }
 
 // matMulApart makes the product in tiles, as float32 in Sum, and then the norm of it there, with the same bits: many blocks have few rows, and a tile needs
 // less shared memory than a row.
 func (b *gpu) matMulApart(job *backend.MatMulJob) (backend.Plan, error) {
-	p := &plan{Base: b.Base(job.Bound()), b: b}
+	p := b.plan(job.Bound(), nil)
 	product := *job
 	product.Norm, product.NormBack, product.DGamma, product.DBeta, product.After, product.Out, product.OutDropout = nil, nil, nil, nil, nil, nil, backend.Dropout{}
 	if err := p.product(&product, matMulKernel(&product)); err != nil {

@@ -33,7 +33,7 @@ func dropoutOf(d backend.Dropout) (p ptx.NnDropout) {
 }
 
 func (b *gpu) Norm(job *backend.NormJob) (backend.Plan, error) {
-	p := &plan{Base: b.Base(job.Bound()), b: b}
+	p := b.plan(job.Bound(), nil)
 	return p, p.norm(job)
 }
 
@@ -45,7 +45,7 @@ func (p *plan) norm(job *backend.NormJob) error {
 }
 
 func (b *gpu) NormBackward(job *backend.NormBackwardJob) (backend.Plan, error) {
-	p := &plan{Base: b.Base(job.Bound()), b: b}
+	p := b.plan(job.Bound(), nil)
 	return p, p.normBackward(job)
 }
 
@@ -59,7 +59,7 @@ func (p *plan) normBackward(job *backend.NormBackwardJob) error {
 }
 
 func (b *gpu) Embed(job *backend.EmbedJob) (backend.Plan, error) {
-	p := &plan{Base: b.Base(job.Bound()), b: b, explain: job.FaultError}
+	p := b.plan(job.Bound(), job.FaultError)
 	if job.Backward {
 		columns := blocksOfRows(job.N, ptx.WarpSize)
 		return p, p.Add(b.bind("embed_backward", backend.LaunchDependent, job.V*columns, ptx.EmbedBackwardThreads, 0, &ptx.EmbedBackwardParams{
@@ -76,7 +76,7 @@ func (b *gpu) Embed(job *backend.EmbedJob) (backend.Plan, error) {
 }
 
 func (b *gpu) Loss(job *backend.LossJob) (backend.Plan, error) {
-	p := &plan{Base: b.Base(job.Bound()), b: b, explain: job.FaultError}
+	p := b.plan(job.Bound(), job.FaultError)
 	return p.prepare(func() error {
 		params := &ptx.LossParams{
 			Prediction: address(job.Prediction), PredictionStep: elementStep(job.Prediction), Target: address(job.Target), TargetStep: elementStep(job.Target),
@@ -89,7 +89,7 @@ func (b *gpu) Loss(job *backend.LossJob) (backend.Plan, error) {
 }
 
 func (b *gpu) Tokens(job *backend.TokensJob) (backend.Plan, error) {
-	p := &plan{Base: b.Base(job.Bound()), b: b, explain: job.FaultError}
+	p := b.plan(job.Bound(), job.FaultError)
 	return p.prepare(func() error {
 		var sources []ptx.TokenSource
 		for i := range job.Sources {

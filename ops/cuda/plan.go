@@ -12,6 +12,11 @@ import (
 	"github.com/robocache/robocache/ops/backend"
 )
 
+// plan returns a plan without launches. explain returns the error of a fault, if the operation has faults.
+func (b *gpu) plan(bound backend.Bound, explain func(backend.Fault) error) *plan {
+	return &plan{Base: b.Base(bound), b: b, explain: explain}
+}
+
 func (p *plan) Run(s backend.Queue) error { return device.Run(p, s) }
 
 func (p *plan) Close() error { return p.Release(p.table) }
@@ -29,7 +34,12 @@ func (p *plan) prepare(bind func() error) (backend.Plan, error) {
 	if err := p.TakeCell(); err != nil {
 		return nil, err
 	}
-	if err := bind(); err != nil {
+	return p.checked(bind())
+}
+
+// checked returns the plan, or closes it if there is an error.
+func (p *plan) checked(err error) (backend.Plan, error) {
+	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil

@@ -13,7 +13,7 @@ var resampleVariants = []*variant{
 }
 
 func (b *gpu) Resample(job *backend.ResampleJob) (backend.Plan, error) {
-	p := &plan{Base: b.Base(job.Bound()), b: b}
+	p := b.plan(job.Bound(), nil)
 	if job.Idle() {
 		return p, nil
 	}

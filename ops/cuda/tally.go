@@ -1,8 +1,6 @@
 package cuda
 
 import (
-	"errors"
-
 	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ptx"
 	"github.com/robocache/robocache/tensor"
@@ -12,7 +10,7 @@ import (
 const tallyBlocks = 2
 
 func (b *gpu) Tally(job *backend.TallyJob) (backend.Plan, error) {
-	p := &plan{Base: b.Base(job.Bound()), b: b}
+	p := b.plan(job.Bound(), nil)
 	kernel, shared := "tally", ptx.TallyShared
 	if job.Known != 0 {
 		kernel, shared = "tally_next", 0
@@ -21,10 +19,7 @@ func (b *gpu) Tally(job *backend.TallyJob) (backend.Plan, error) {
 	if params.Groups == 0 || job.N == 0 {
 		return p, nil
 	}
-	if err := p.Add(b.bind(kernel, backend.LaunchDependent, int(params.Groups*params.Blocks), ptx.TallyThreads, shared, params)); err != nil {
-		return nil, errors.Join(err, p.Close())
-	}
-	return p, nil
+	return p.checked(p.Add(b.bind(kernel, backend.LaunchDependent, int(params.Groups*params.Blocks), ptx.TallyThreads, shared, params)))
 }
 
 // tallyParams shares the rows between blocks: as many of a thread as there can be, with blocks for the whole device.

@@ -242,6 +242,16 @@ def near(got: str, names: Iterable[str]) -> str:
     return " (did you mean {}?)".format(close[0]) if close else ""
 
 
+def closest(got: str, names: Iterable[str]) -> str:
+    """Returns the three names that are most like what was got, and how many others there are."""
+    import difflib
+
+    every = list(names)
+    if len(every) <= 3:
+        return ", ".join(every) or "none"
+    return "{} and {} more".format(", ".join(difflib.get_close_matches(got, every, 3, 0)), len(every) - 3)
+
+
 def _units(arg: str, got: str, want: str) -> str:
     """Returns what an error of the dtype of times means, or "" for other arguments."""
     if arg.rsplit(".", 1)[-1] not in ("times", "targets"):

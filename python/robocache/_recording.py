@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 
 from . import _child
 from ._clouds import Clouds
-from ._errors import ArgumentError, Error, ForkError, RecordingError, ServerError, near
+from ._errors import ArgumentError, Error, ForkError, RecordingError, ServerError, closest, near
 from ._memory import Maker, mapped, times_blob
 from ._metadata import Feature, Info, Problem
 from ._plantext import Streams, plan_text
@@ -142,7 +142,7 @@ class Episode(Named):
         if name in named:
             return named[name]
         left = [x for x in self.left_out if x.name == name]
-        why = near(str(name), self) + ": there are " + (", ".join(self) or "none")
+        why = near(str(name), self) + ": there are " + closest(str(name), self)
         why = ", which was left out: {}".format(left[0].reason) if left else why
         raise KeyError("no stream {!r} in {}{}".format(name, self.name, why))
 

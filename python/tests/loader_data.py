@@ -18,6 +18,7 @@ from robocache._errors import ServerError
 ROOT = Path(__file__).resolve().parents[2]
 G1 = ROOT / "examples" / "data" / "g1"
 SHARED = ROOT.parent / "shared" / "data"
+LONG = os.environ.get("ROBOCACHE_LONG") == "1"  # all cases, of which tests take some by default
 DTYPES = {"F32": "<f4", "F64": "<f8", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4", "U8": "|u1"}
 
 

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Tuple
 
 import numpy as np
 
-from loader_data import G1, ROOT, binary
+from loader_data import G1, LONG, ROOT, binary
 from loader_data import SHARED as ABOVE
 
 FLIGHT = ROOT / "examples/data/flight.ulg"
@@ -18,7 +18,9 @@ SHARED = ABOVE.resolve()
 
 def cli(*args: Any) -> Tuple[int, Dict[str, Any]]:
     done = subprocess.run([binary(), *map(str, args), "--json"], capture_output=True, check=False)
-    return done.returncode, json.loads(done.stdout)
+    said = json.loads(done.stdout)
+    assert next(iter(said)) == "schema" and said.pop("schema")["version"] == 1
+    return done.returncode, said
 
 
 def archive(path: pathlib.Path) -> Dict[str, Any]:
@@ -40,7 +42,8 @@ def paths() -> List[pathlib.Path]:
         if folder.is_dir():
             own.append(folder)
             own += sorted(p for p in folder.iterdir() if p.suffix not in (".zip", ".md", ".json") and "LICENSE" not in p.name)
-    return own
+    # One file unpacks to far more than the others, and is in the folder, which is read too.
+    return [p for p in own if LONG or p.name != "isssue-523.hdf5"]
 
 
 def name_of(path: pathlib.Path) -> str:

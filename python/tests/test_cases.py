@@ -176,11 +176,10 @@ def test_python_train_unordered(tmp_path):
         times = ns[::-1] if k == 0 else ns
         np.savez(str(tmp_path / "ep{}.npz".format(k)), **{"action.values": a, "action.times": times, "state.values": a, "state.times": times})
     with rc.Loader(tmp_path, hz=20, batch=4, framework="numpy") as loader:
-        remarks = loader.report()["remarks"]
-        assert len(remarks) == 1 and "ep0" in remarks[0] and 'unordered="sort"' in remarks[0]
-        assert "--" not in loader.report()["left_out"][0]["reason"]
+        notes = [n["text"] for n in loader.report()["notes"]]
+        assert len(notes) == 1 and "ep0" in notes[0] and 'unordered="sort"' in notes[0] and "--" not in notes[0]
     with rc.Loader(tmp_path, hz=20, batch=4, framework="numpy", unordered="sort") as loader:
-        assert loader.report()["remarks"] == [] and loader.report()["episodes"] == 3
+        assert loader.report()["notes"] == [] and loader.report()["episodes"] == 3
     assert "--unordered" not in str(rc.Recording(tmp_path)[0].align(hz=20, streams=["state"], unordered="sort").report)
 
 

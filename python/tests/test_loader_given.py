@@ -60,9 +60,9 @@ def test_an_episode_that_lacks_a_stream_is_told_or_with_strict_an_error(tmp_path
     path = made(tmp_path / "ds", spoil)
     with drawn(path, streaming=streaming, shuffle=False) as loader:
         report = loader.report()
-        (lack,) = report["lacking"]
-        assert (lack["episode"], lack["stream"], lack["windows"]) == ("e1", "state", 500) and why in lack["reason"]
-        (remark,) = [r for r in report["remarks"] if "state" in r]
+        (lack,) = [n for n in report["notes"] if n["subject"] == "state"]
+        assert (lack["episode"], lack["count"]) == ("e1", 500)
+        remark = lack["text"]
         assert "episode e1 has no samples of it" in remark and why in remark and "500 windows" in remark
         for batch in loader:
             inside = batch["episode_index"] == 1
@@ -90,7 +90,7 @@ def test_samples_that_are_not_finite_are_counted(tmp_path):
         with drawn(path, streaming=streaming) as loader:
             report = loader.report()
             assert [s["not_finite"] for s in report["streams"]] == [2, 0]
-            assert any("stream state: 2 of 1500 samples are not finite" in r for r in report["remarks"])
+            assert any("stream state: 2 of 1500 samples are not finite" in n["text"] for n in report["notes"])
 
 
 def test_a_rate_is_for_recordings_without_times(tmp_path):
@@ -137,7 +137,7 @@ def test_statistics_of_lerobot_take_the_rule_that_is_asked_for():
             for name, by in own.statistics.items():
                 assert np.allclose(by["shift"], given.statistics[name]["shift"], rtol=1e-4, atol=1e-6)
                 assert np.allclose(by["scale"], given.statistics[name]["scale"], rtol=1e-2)
-            (remark,) = [r for r in given.report()["remarks"] if r.startswith("statistics")]
+            (remark,) = [n["text"] for n in given.report()["notes"] if n["text"].startswith("statistics")]
             assert "timestamp" in remark and "action" not in remark
     with pytest.raises(ArgumentError, match="want normalise= to say by what rule"):
         Loader(path, hz=30, framework="numpy", statistics=stats)
@@ -221,7 +221,7 @@ def test_other_names_of_arguments_are_told():
 def test_streams_out_of_order_may_be_sorted(tmp_path):
     path = made(tmp_path / "ds", backwards)
     with drawn(path, unordered="sort") as sorted_, drawn(path) as dropped:
-        assert not sorted_.report()["lacking"] and len(dropped.report()["lacking"]) == 1
+        assert not sorted_.report()["notes"] and len(dropped.report()["notes"]) == 1
     with pytest.raises(DataError, match="goes backwards"):
         drawn(path, unordered="error", strict=True)
 

@@ -102,7 +102,7 @@ def test_a_broken_episode_is_counted_or_with_strict_refused(tmp_path):
     with Loader(shape, hz=50, batch=8, framework="numpy") as loader:
         report = loader.report()
         assert report["episodes"] == whole - 1
-        assert len(report["skipped"]) + len(report["left_out"]) >= 1
+        assert len(report["skipped"]) + len(report["notes"]) >= 1
     with pytest.raises(RecordingError, match="e1"):
         Loader(shape, hz=50, batch=8, framework="numpy", strict=True)
 

@@ -12,12 +12,13 @@ from typing import Any, Dict, List
 import numpy as np
 import pytest
 
-from loader_data import G1, ROOT, binary, safetensors
+from loader_data import G1, LONG, ROOT, binary, safetensors
 from recording_data import FLIGHT, SHARED, archive, cli, name_of, paths, same
 from robocache import ArgumentError, Episode, Error, OutOfMemoryError, PlanError, Recording, RecordingError, UnsupportedError
 
 # Of the many kinds of HDF5 storage the whole folder is enough where the program is asked several times.
 FEW = [p for p in paths() if p.parent.name != "hdf5_jhdf"]
+CLOCKED = [p for p in FEW if LONG or p.name != "hdf5_jhdf"]  # files of HDF5 are in other folders too
 
 
 @pytest.fixture(autouse=True)
@@ -90,7 +91,7 @@ def test_every_number_is_the_one_that_the_program_packs(path: pathlib.Path, tmp_
         assert skipped == 0 and row == said["episodes"]
 
 
-@pytest.mark.parametrize("path", FEW, ids=name_of)
+@pytest.mark.parametrize("path", CLOCKED, ids=name_of)
 @pytest.mark.parametrize("fuse", [False, True], ids=["resample", "fuse"])
 def test_every_clock_is_the_one_that_the_program_makes(path: pathlib.Path, fuse: bool, tmp_path: pathlib.Path) -> None:
     out = tmp_path / "out.npz"
@@ -121,8 +122,10 @@ def test_every_clock_is_the_one_that_the_program_makes(path: pathlib.Path, fuse:
                 s = got[name]
                 assert same(s.values, want[name + ".values"]) and same(s.age, want[name + ".age"])
                 assert same(s.valid.view(np.uint8), want[name + ".valid"]) and s.columns == list(want[name + ".columns"])
-        for key in ("clock", "streams", "left_out", "lost_bytes"):
+        for key in ("clock", "streams", "lost_bytes"):
             assert got.report[key] == said[key], key
+        left = [[n for n in report["notes"] if n["class"] == "left-out"] for report in (got.report, said)]
+        assert left[0] == left[1]
 
 
 def test_an_archive_of_streams_aligns_as_the_program_does(tmp_path: pathlib.Path) -> None:
@@ -200,7 +203,7 @@ def test_a_plan_file_says_what_keywords_say(tmp_path: pathlib.Path) -> None:
         ({"hz": 10, "max_gap": -1}, PlanError, "not negative"),
         ({"hz": 10, "streams": "imu"}, ArgumentError, "a list of names"),
         ({"hz": 10, "streams": ["vehicle_atitude"]}, PlanError, "did you mean vehicle_attitude"),
-        ({"hz": 10, "streams": {"vehicle_attitude": {"kindd": 1}}}, PlanError, "did you mean kind"),
+        ({"hz": 10, "streams": {"vehicle_attitude": {"metod": 1}}}, PlanError, "did you mean method"),
         ({"hz": 10, "range": 3}, ArgumentError, "range: got 3"),
         ({"hz": 10, "range": (1, 2, 3)}, ArgumentError, "range: got"),
         ({"hz": 10, "range": (4, 3)}, PlanError, "a beginning that is not after the end"),
@@ -401,7 +404,7 @@ def test_a_stream_pickles_as_a_copy() -> None:
             copies = [pickle.loads(pickle.dumps(stream)), copy.deepcopy(stream)]
             stats = stream.stats
             aligned = pickle.loads(pickle.dumps(rec.align(hz=50, streams=["airspeed"])))
-            assert aligned["airspeed"].values.shape == (len(aligned.times), len(stream.columns)) and "targets" in str(aligned.report)
+            assert aligned["airspeed"].values.shape == (len(aligned.times), len(stream.columns)) and "timestamps" in str(aligned.report)
             copies.append(copy.copy(stream))
         for other in copies:
             assert same(np.asarray(other.values), np.asarray(stream.values)) and same(np.asarray(other.times), np.asarray(stream.times))

@@ -8,6 +8,7 @@ import threading
 import pytest
 
 import standin_driver
+from loader_data import LONG
 from robocache import _child, _cuda, _device, _pool, _replay
 from robocache._errors import DataError, DeviceError, ForkError, OutOfMemoryError, ServerError, UnsupportedError
 
@@ -383,7 +384,7 @@ def test_what_is_kept_is_bounded_and_what_is_given_up_is_freed(driver, child, re
     given = arguments()
     before = driver.count("allocations")
     driver.logging(False)
-    for i in range(3 * _replay.PLANS):
+    for i in range((3 if LONG else 2) * _replay.PLANS):
         replayer.run(i, request(memory=256), given, stream)
         replayer.run("often", request(), given, stream)
     assert len(replayer._instances) <= _replay.PLANS and len(replayer._plans) <= _replay.PLANS

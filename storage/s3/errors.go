@@ -75,7 +75,7 @@ func (e *ChangedError) Error() string {
 	return fmt.Sprintf("the object has changed while it was read: got %s, want ETag %s, as it was when it was opened", is, e.Was)
 }
 
-// missing is the error of a name that there is not.
+// missing returns the error for a name that does not exist.
 func (l *location) missing(op string) error {
 	return &fs.PathError{Op: op, Path: l.url, Err: &Error{Kind: fs.ErrNotExist, Got: fmt.Sprintf("no object %q and none below it", l.key),
 		Want: fmt.Sprintf("a key or prefix of bucket %s", l.bucket)}}
@@ -109,7 +109,7 @@ func regionOf(err error) string {
 	return ""
 }
 
-// explain says what an error is and what to do about it.
+// explain describes an error and its cure.
 func (l *location) explain(ctx context.Context, op string, err error) error {
 	if err == nil {
 		return nil

@@ -12,15 +12,15 @@ import (
 const (
 	least    = 64 << 10 // of a range that is read alone
 	most     = 4 << 20  // of one that is read ahead
-	ahead    = 3        // so many of these are asked for at once
+	ahead    = 3        // number of extents that are requested ahead
 	kept     = 32 << 20 // bytes of a file that are kept
 	large    = 1 << 20  // a read of more is not kept
-	part     = 8 << 20  // of a large read, of which several are asked for at once
+	part     = 8 << 20  // of a large read; several parts are requested at the same time
 	parallel = 4
 	gap      = 64 << 10 // so far ahead a read still follows the one before
 )
 
-// version is what an object was when it was opened.
+// version identifies an object's content when it was opened.
 type version struct {
 	size int64
 	etag string
@@ -32,7 +32,7 @@ type file struct {
 	at      location
 	version *version // nil until the first answer
 
-	ctx    context.Context // of all that is asked for; Close ends it
+	ctx    context.Context // for all requests; Close ends it
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup
 
@@ -42,10 +42,10 @@ type file struct {
 	held    int64     // bytes of these
 }
 
-// extent is a part of the object that is there, or asked for.
+// extent is a part of the object that is in memory or requested.
 type extent struct {
 	from, to int64
-	window   int64 // how much was asked for for its own sake: it grows where reads follow each other
+	window   int64 // size of the requests without reading ahead: it grows if reads follow each other
 	used     bool  // it was read to its end
 	data     []byte
 	err      error
@@ -55,7 +55,7 @@ type extent struct {
 // Size is that of the version which Open found, bytes.
 func (f *file) Size() int64 { return f.version.size }
 
-// Close ends what is being read.
+// Close ends all requests.
 func (f *file) Close() error {
 	f.mu.Lock()
 	f.closed, f.extents, f.held = true, nil, 0
@@ -118,8 +118,8 @@ func (f *file) some(ctx context.Context, b []byte, off int64) (int, error) {
 	return copy(b, e.data[off-e.from:]), nil
 }
 
-// reserve returns the extent that has a byte, which is asked for if there is none. Of a large read it is nil, unless there is one, and until is where
-// the next begins.
+// reserve returns the extent that contains a byte, and requests it if necessary. For a large read it returns nil if there is no
+// such extent, and until is the beginning of the next one.
 func (f *file) reserve(b []byte, off int64) (e *extent, until int64, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -143,7 +143,7 @@ func (f *file) reserve(b []byte, off int64) (e *extent, until int64, err error) 
 	switch {
 	case before > 0 && off-end <= gap:
 		window, from = min(2*before, most), end
-	case off > f.version.size-least: // what is at the end is read backwards
+	case off > f.version.size-least: // the end of a file is read backwards
 		from = max(f.version.size-least, end)
 	}
 	e = f.ask(from, min(max(from+window, off+int64(len(b))), until), window)
@@ -172,7 +172,7 @@ func (f *file) before(off int64) (end, window int64) {
 	return end, window
 }
 
-// readAhead asks for what follows an extent that was read in a sequence.
+// readAhead requests the data after an extent that was read in sequence.
 func (f *file) readAhead(e *extent) {
 	if e.window <= 2*least {
 		return
@@ -209,7 +209,7 @@ func (f *file) ask(from, to, window int64) *extent {
 		if f.ctx.Err() != nil && e.err != nil {
 			e.err = f.closedError("read")
 		}
-		if e.err != nil { // the next that wants it asks again
+		if e.err != nil { // the next reader requests it again
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			f.drop(e)
@@ -218,7 +218,7 @@ func (f *file) ask(from, to, window int64) *extent {
 	return e
 }
 
-// keep adds an extent, and drops others: those that were read to their end first, and of these the one that was not used for the longest time.
+// keep adds an extent and drops others: first the ones that were read to their end, and among these the least recently used.
 func (f *file) keep(e *extent) {
 	f.extents = append(f.extents, e)
 	f.held += e.to - e.from
@@ -245,7 +245,7 @@ func (f *file) drop(e *extent) {
 	}
 }
 
-// past reads b past what is kept, in parallel parts.
+// past reads b without the cache, in parallel parts.
 func (f *file) past(ctx context.Context, b []byte, off int64) (int, error) {
 	size := min(max((len(b)+parallel-1)/parallel, large), part)
 	var tasks sync.WaitGroup

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	headSize = 64 << 10         // of the first range, which says how large the object is
-	tries    = 5                // of a range of which nothing more comes
+	headSize = 64 << 10         // of the first range; its answer contains the object's size
+	tries    = 5                // for a range that makes no progress
 	stalled  = 30 * time.Second // without a byte is as broken off
 )
 
@@ -40,7 +40,7 @@ func (s *store) Open(ctx context.Context, url string) (storage.File, error) {
 	return f, nil
 }
 
-// begin reads the first range, and from it what the object is.
+// begin reads the first range, and with it the object's size and version.
 func (f *file) begin(ctx context.Context) error {
 	head := make([]byte, headSize)
 	n, err := f.more(ctx, "open", head, 0)
@@ -65,7 +65,7 @@ func (f *file) begin(ctx context.Context) error {
 // closed is a channel that is.
 var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
-// more reads b, or up to the object's end, and asks again for what did not come.
+// more reads b, or up to the object's end, and repeats the request for missing bytes.
 func (f *file) more(ctx context.Context, op string, b []byte, off int64) (n int, err error) {
 	for try := 1; ; try++ {
 		got, err := f.once(ctx, op, b[n:], off+int64(n))
@@ -106,7 +106,8 @@ type brokenError struct{ err error }
 func (e *brokenError) Error() string { return "broken off: " + e.err.Error() }
 func (e *brokenError) Unwrap() error { return e.err }
 
-// once asks for one range and reads as much of it as comes. The first answer says how large the object is, and which version; all others must be of it.
+// once requests one range and reads as many bytes as arrive. The first answer defines the object's size and version; all others
+// must agree.
 func (f *file) once(outer context.Context, op string, b []byte, off int64) (n int, err error) {
 	ctx, cancel := context.WithCancel(outer)
 	defer cancel()
@@ -164,7 +165,7 @@ func (f *file) once(outer context.Context, op string, b []byte, off int64) (n in
 	return n, nil
 }
 
-// sizeOf holds an answer against what was asked for, and returns the object's size.
+// sizeOf compares an answer with the request, and returns the object's size.
 func sizeOf(out *s3.GetObjectOutput, off int64) (size int64, err error) {
 	text := aws.ToString(out.ContentRange)                  // bytes 0-65535/1000000
 	if text == "" && off == 0 && out.ContentLength != nil { // the service knows no ranges

@@ -24,9 +24,9 @@ import (
 
 func init() { storage.Register("s3", &store{wait: 50 * time.Millisecond}) }
 
-// store reads objects. What it needs to know of the environment it looks up when it is first used.
+// store reads objects. It reads the environment at its first use.
 type store struct {
-	wait time.Duration // before what broke off is asked for again, the first time
+	wait time.Duration // before the first repetition of an interrupted request
 
 	mu      sync.Mutex
 	loaded  bool
@@ -35,7 +35,7 @@ type store struct {
 	regions map[string]*s3.Client // of buckets that are in another region than the client's, by bucket
 }
 
-// unsigned reports whether the environment asks for requests without credentials.
+// unsigned reports whether the environment selects requests without credentials.
 func unsigned() bool {
 	yes, err := strconv.ParseBool(os.Getenv("AWS_NO_SIGN_REQUEST"))
 	return err == nil && yes
@@ -58,7 +58,7 @@ func (s *store) clientOf(ctx context.Context, bucket string) (*s3.Client, error)
 }
 
 func (s *store) load(ctx context.Context) error {
-	cfg, err := config.LoadDefaultConfig(ctx, config.WithLogger(logging.Nop{})) // errors say what there is to say
+	cfg, err := config.LoadDefaultConfig(ctx, config.WithLogger(logging.Nop{})) // errors have the information
 	if err != nil {
 		return &Error{Want: "a configuration of AWS that can be read: the environment and ~/.aws", Err: err}
 	}
@@ -100,7 +100,7 @@ func (s *store) call(ctx context.Context, op string, at location, do func(*s3.Cl
 	return at.explain(ctx, op, err)
 }
 
-// location is what a URL names.
+// location is the bucket and key in a URL.
 type location struct {
 	url, bucket, key string
 	folder           bool // it ends in a slash, or is a bucket
@@ -117,7 +117,7 @@ func locate(op, url string) (location, error) {
 	return at, nil
 }
 
-// prefix is what the keys of a folder begin with.
+// prefix returns the common prefix of the keys in a folder.
 func (l *location) prefix() string {
 	if key := strings.TrimRight(l.key, "/"); key != "" {
 		return key + "/"
@@ -128,7 +128,7 @@ func (l *location) prefix() string {
 // modified is a time of modification as every answer has it: some of them without the parts of a second.
 func modified(t *time.Time) time.Time { return aws.ToTime(t).Truncate(time.Second) }
 
-// Stat says what a name is: an object before a folder.
+// Stat describes an object, or else a folder.
 func (s *store) Stat(ctx context.Context, url string) (storage.Info, error) {
 	at, err := locate("stat", url)
 	if err != nil {
@@ -158,7 +158,7 @@ func (s *store) Stat(ctx context.Context, url string) (storage.Info, error) {
 	return storage.Info{Name: storage.Base(url), Mode: fs.ModeDir}, nil
 }
 
-// List returns what is in a folder.
+// List returns the content of a folder.
 func (s *store) List(ctx context.Context, url string, most int) ([]storage.Info, error) {
 	at, err := locate("list", url)
 	if err != nil {
@@ -200,7 +200,8 @@ func (s *store) List(ctx context.Context, url string, most int) ([]storage.Info,
 // mostPages bounds the pages of a listing: 100 million names, in pages of 1000.
 const mostPages = 100_000
 
-// list calls use for each page of a folder until it returns false. Of a folder that there is not it does not; that of a bucket is always there.
+// list calls use for each page of a folder until it returns false. It does not call use if the folder does not exist; the folder of
+// a whole bucket always exists.
 func (s *store) list(ctx context.Context, op string, at location, most int, use func(*s3.ListObjectsV2Output) bool) error {
 	prefix, delimiter := at.prefix(), "/"
 	in := &s3.ListObjectsV2Input{Bucket: &at.bucket, Prefix: &prefix, Delimiter: &delimiter}

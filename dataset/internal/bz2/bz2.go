@@ -24,12 +24,12 @@ const (
 	maxBlock  = 900_000
 	groupSize = 50 // symbols that one table is for
 	maxCode   = 20 // bits of a code
-	fastBits  = 10 // of the table that most codes are looked up in
+	fastBits  = 10 // bits of the table that decodes most codes
 )
 
 // Decoder unpacks streams, one at a time. The zero value is ready.
 type Decoder struct {
-	in        []byte // what is not yet in the word
+	in        []byte // input that is not yet in the word
 	word      uint64 // the next bits, the first of them the highest
 	left      int    // bits of word
 	short     int    // bits that were taken of word and not there
@@ -41,13 +41,14 @@ type Decoder struct {
 // table is a Huffman code.
 type table struct {
 	fast  [1 << fastBits]uint16 // symbol << 5 | bits, by the first bits; 0 of longer codes
-	limit [maxCode + 2]uint32   // of codes of a length, the first behind them, as maxCode bits
-	base  [maxCode + 2]int32    // what a code is less than its place in order
+	limit [maxCode + 2]uint32   // by code length: the first value after its codes, as maxCode bits
+	base  [maxCode + 2]int32    // by code length: the difference between a code and its index
 	order [258]uint16           // symbols by their codes
 }
 
-// Append unpacks streams that follow each other in src, and appends what they hold to dst, which is then not longer than most. What comes after them is
-// ignored. Before an error come the blocks that are whole; a stream that is cut is io.ErrUnexpectedEOF.
+// Append unpacks the consecutive streams in src, and appends their content to dst, which then has at most most bytes. Bytes after
+// the streams are ignored. With an error it returns the whole blocks before it; for a stream that is cut the error is
+// io.ErrUnexpectedEOF.
 func (d *Decoder) Append(dst, src []byte, most int) ([]byte, error) {
 	defer func() { d.in = nil }()
 	for first := true; first || len(src) >= 4 && string(src[:3]) == "BZh"; first = false {
@@ -121,7 +122,7 @@ func (d *Decoder) fill() {
 	}
 }
 
-// bits takes up to 24 bits. Behind the end they are 0, and d.short counts them.
+// bits reads up to 24 bits. After the end they are 0, and d.short counts them.
 func (d *Decoder) bits(n int) int {
 	if d.left < n {
 		d.fill()
@@ -189,7 +190,7 @@ func (d *Decoder) block() (n, origin int, err error) {
 	return n, origin, err
 }
 
-// broken is an error, which is that of the end if that came first.
+// broken returns an error, io.ErrUnexpectedEOF if the input ended before.
 func (d *Decoder) broken(what string) error {
 	if d.short > 0 {
 		return io.ErrUnexpectedEOF
@@ -315,7 +316,8 @@ func (d *Decoder) symbols(list []byte, end, selectors int) (n int, err error) {
 	return 0, d.broken("a block without an end")
 }
 
-// undo undoes the transform of a column, and then the counts behind four bytes alike. It returns the checksum of what it appends.
+// undo undoes the transform of a column, and then the run lengths after four equal bytes. It returns the checksum of the appended
+// bytes.
 func (d *Decoder) undo(dst []byte, column []uint32, origin, most int) ([]byte, uint32, error) {
 	var next [256]uint32
 	for _, v := range column {

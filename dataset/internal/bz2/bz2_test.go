@@ -1,8 +1,6 @@
 package bz2
 
 import (
-	"github.com/robocache/robocache/internal/test/thorough"
-
 	"bytes"
 	"compress/bzip2"
 	"io"
@@ -12,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // streams are what bzip2 1.0.8 packed: see testdata/README.md.

@@ -20,7 +20,7 @@ var clockNames = []string{"timestamp", "timestamps", "time", "times", "t", "stam
 
 var joiner = strings.NewReplacer(" ", "", "_", "", "-", "")
 
-// Of reports whether a name is that of a clock, and its unit if it says one.
+// Of reports whether a name is a clock's, and returns its unit if the name has one.
 func Of(name, unit string) (exponent int, known, ok bool) {
 	if strings.EqualFold(unit, "utc") {
 		unit = ""

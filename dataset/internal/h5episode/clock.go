@@ -21,7 +21,8 @@ type clock struct {
 	used  bool
 }
 
-// clockNamed returns the clock that a path is, without its times, or nil: "joint/time" is that of joint, "q_time" and "time/q" of q.
+// clockNamed returns the clock at a path, without its times, or nil: "joint/time" is the clock of joint, "q_time" and "time/q" of
+// q.
 func clockNamed(name, unit string) (c *clock, exponent int, known bool) {
 	dir, base := path.Split(name)
 	unit, _, _ = strings.Cut(unit, " ") // seconds since a date
@@ -130,10 +131,11 @@ func timesOf(values *tensor.Tensor, exponent int, known bool) (*tensor.Tensor, e
 	return tensor.Of(ns, len(ns))
 }
 
-// inStep reports whether n rows are the episode's steps, or what is observed at these and after the last one.
+// inStep reports whether n rows are the episode's steps, or the steps and one observation after the last.
 func (r *Reader) inStep(n int) bool { return n == r.steps || r.acted && n == r.steps+1 }
 
-// rateOf returns the rate that the attributes of a dataset of n rows state, or those of its group if it is the longest there; 0 if neither does.
+// rateOf returns the rate in the attributes of a dataset with n rows, or in its group's attributes if it is the longest dataset
+// there; 0 if there is none.
 func (r *Reader) rateOf(name string, n int) float64 {
 	dir := path.Dir(name)
 	if r.rates[name] == 0 && dir != "." && n == r.longest[dir] {
@@ -142,7 +144,7 @@ func (r *Reader) rateOf(name string, n int) float64 {
 	return r.rates[name]
 }
 
-// pace is when rows were recorded: by a clock, or so many times a second.
+// pace is the timing of rows: a clock, or a rate.
 type pace struct {
 	clock   *clock
 	assumed bool // the clock is of other data with as many rows
@@ -150,8 +152,8 @@ type pace struct {
 	rate    float64 // Hz; 0 if nothing states it
 }
 
-// paceOf returns the pace of n rows: that of their own clock, or of the nearest group around them, or what states a rate. The note says why they have
-// none.
+// paceOf returns the timing of n rows: their own clock, or the clock of the nearest group around them, or a rate from an attribute.
+// The note is the reason if there is none.
 func (r *Reader) paceOf(name string, n int) (p pace, why dataset.Note) {
 	const exact = 1 << 20
 	best := -1
@@ -235,7 +237,7 @@ func RateOf(said Said) float64 {
 			Decimation float64 `json:"decimation"`
 		} `json:"sim_args"`
 	}
-	_ = json.Unmarshal([]byte(said["env_args"]), &args) // what is no JSON states none
+	_ = json.Unmarshal([]byte(said["env_args"]), &args) // text that is not JSON has no rate
 	if step := args.Sim.Dt * args.Sim.Decimation; step != 0 {
 		return 1 / step
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/robocache/robocache/dataset/hdf5"
 )
 
-// WantDemos says what DemosOf looks for.
+// WantDemos describes the groups that DemosOf finds.
 const WantDemos = "a group data with groups demo_0, demo_1, ..."
 
 // DemosOf returns the group data, and the paths of the groups in it that begin with demo; none if there is no such group.
@@ -48,7 +48,7 @@ func (s *Set) countDemo(demo *hdf5.Group) error {
 	said := Said{}
 	for _, a := range attrs {
 		if a.Name == "num_samples" || a.Name == "ep_meta" {
-			if value, err := textOf(&a.Values); err == nil { // what is broken is told when the episode is read
+			if value, err := textOf(&a.Values); err == nil { // errors are reported when the episode is read
 				said[a.Name] = value
 			}
 		}
@@ -100,7 +100,7 @@ func (s *Set) masks(number map[string]int) error {
 	return nil
 }
 
-// BeginRoot is Begin for any group: its attributes are the episode's, of which num_samples says how many steps it has.
+// BeginRoot is Begin for any group: its attributes are the episode's, and num_samples is the number of steps.
 func (r *Reader) BeginRoot(group *hdf5.Group) error {
 	said, err := r.Attributes(group)
 	if err != nil {
@@ -124,11 +124,11 @@ func (r *Reader) BeginRoot(group *hdf5.Group) error {
 	return nil
 }
 
-// taskWords are the names under which attributes say in words what is to be done.
+// taskWords are the names of attributes with an instruction.
 var taskWords = []string{"language_instruction", "lang", "language", "instruction", "task_description", "prompt", "env_lang"}
 
-// TaskOf returns what attributes say is to be done: under one of the usual names, or under one of these in the JSON of ep_meta, problem_info or
-// env_args.
+// TaskOf returns the instruction in attributes: under one of the usual names, or under one of these in the JSON of ep_meta,
+// problem_info or env_args.
 func TaskOf(said Said) string {
 	for _, name := range taskWords {
 		if said[name] != "" {

@@ -16,8 +16,8 @@ import (
 // IndexGroups is Index for files of any layout: the episodes are groups that are alike, at any depth, or the file is one.
 func (s *Set) IndexGroups(ctx context.Context) error { return s.groups(ctx, episodesIn(s.File.Root())) }
 
-// groups makes groups the episodes, or the whole file if there are none. The rate is that of the attributes of the root, or of the group around all
-// episodes, and in a group mask are lists of them that are splits.
+// groups makes groups the episodes, or the whole file if there are none. The rate comes from the attributes of the root, or of the
+// group around all episodes. Lists of episodes in a group mask are splits.
 func (s *Set) groups(ctx context.Context, found []string) error {
 	root := s.File.Root()
 	slices.SortFunc(found, dataset.CompareNames)
@@ -86,10 +86,10 @@ func (s *Set) groups(ctx context.Context, found []string) error {
 	return s.masks(number)
 }
 
-// maxGroupDepth is how deep episodes are looked for.
+// maxGroupDepth is the largest depth at which episodes are searched.
 const maxGroupDepth = 8
 
-// marks are names of what episodes hold, and groups of them do not.
+// marks are names inside episodes that groups of episodes do not contain.
 var marks = []string{"action", "actions", "obs", "observation", "observations", "reward", "rewards", "done", "dones"}
 
 func isMark(name string) bool { return slices.Contains(marks, strings.ToLower(name)) }
@@ -109,8 +109,9 @@ func stemOf(name string) string {
 	return strings.Join(strings.FieldsFunc(name, func(r rune) bool { return r >= '0' && r <= '9' }), "#")
 }
 
-// episodesIn returns the paths of the episodes in a group: groups whose names differ in numbers, or of which each has actions or observations, or what is
-// such in all of the groups with data. It is nil if the group has data of its own, or is an episode.
+// episodesIn returns the paths of the episodes in a group. Groups are episodes if their names differ only in numbers, if each
+// contains actions or observations, or if all groups with data contain such names. It returns nil if the group itself has data or
+// is an episode.
 func episodesIn(g *hdf5.Group) []string {
 	var names, marked, broken, below []string
 	whole := true // every group with data has episodes
@@ -147,7 +148,7 @@ func episodesIn(g *hdf5.Group) []string {
 		return below
 	case len(names) > 0 && stemOf(names[0]) != names[0] && !slices.ContainsFunc(names, other):
 		return names
-	case len(marked) > 1: // what is broken and has such a name is an episode too, and costs itself
+	case len(marked) > 1: // a broken object with such a name is an episode too, which is an error
 		return append(marked, slices.DeleteFunc(broken, func(name string) bool { return stemOf(name) != stemOf(marked[0]) })...)
 	}
 	return nil
@@ -163,7 +164,7 @@ func hasSeries(g *hdf5.Group) bool {
 	}) != nil
 }
 
-// tellOthers notes what else there is in a group beside episodes, and groups around them: it is of none.
+// tellOthers lists the objects outside episodes and outside the groups around them.
 func (s *Set) tellOthers(g *hdf5.Group, episodes map[string]bool) (names []string) {
 	var deeper []string
 	for _, name := range g.Names() {

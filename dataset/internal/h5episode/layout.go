@@ -13,12 +13,12 @@ const magic = "\x89HDF\r\n\x1a\n"
 // Layout is a way of keeping episodes in an HDF5 file.
 type Layout struct {
 	Format string // the name under which it is registered
-	Want   string // what Fits looks for, for errors
-	// Fits tells a file of the layout by what is in its root. Nil takes every file that is of no other layout.
+	Want   string // description of the structure that Fits finds, for errors
+	// Fits recognises a file by its root group. Nil accepts every file that no other layout recognises.
 	Fits func(root *hdf5.Group) (bool, error)
-	// Index finds the episodes of a file, and what it says of itself as a whole.
+	// Index finds the episodes in a file, and reads the file's own attributes.
 	Index func(ctx context.Context, s *Set) error
-	// Begin takes what a group says of its episode, before its datasets are read.
+	// Begin reads the attributes of an episode's group, before its datasets are read.
 	Begin func(r *Reader, group *hdf5.Group) error
 }
 
@@ -35,7 +35,7 @@ func (l *Layout) Register() {
 	dataset.Register(f)
 }
 
-// matches tells an HDF5 file, which may begin with a block of the user's.
+// matches recognises an HDF5 file, which may begin with a user block.
 func matches(head []byte) bool {
 	for at := 0; at+len(magic) <= len(head); at = max(512, 2*at) {
 		if string(head[at:at+len(magic)]) == magic {

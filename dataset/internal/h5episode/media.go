@@ -35,10 +35,10 @@ type pixels struct{ d *hdf5.Dataset }
 
 func (p pixels) ReadFrame(_ context.Context, i int) ([]byte, error) { return p.d.Raw(i, i+1) }
 
-// signatures are what encoded images begin with.
+// signatures are the first bytes of encoded images.
 var signatures = []struct{ encoding, begin string }{{"jpeg", "\xff\xd8\xff"}, {"png", "\x89PNG\r\n\x1a\n"}}
 
-// maxLook is how many rows of a dataset are looked at to tell whether they are images: the first may be broken.
+// maxLook is the number of rows that decide whether a dataset contains images, because the first row may be broken.
 const maxLook = 8
 
 // encoded makes a dataset media if one of its first rows is an encoded image, and reports whether one is.
@@ -68,14 +68,14 @@ func (r *Reader) film(path string, d *hdf5.Dataset, p pace, encoding, begin stri
 	if encoding == "png" {
 		decode = png.DecodeConfig
 	}
-	if size, err := decode(bytes.NewReader(frame)); err == nil { // else the file does not say
+	if size, err := decode(bytes.NewReader(frame)); err == nil { // otherwise the size is unknown
 		m.Width, m.Height = size.Width, size.Height
 	}
 	r.Media = append(r.Media, m)
 	return nil
 }
 
-// encoded reads images of which each is a row: bytes that zeros fill up to the longest, or a sequence of bytes.
+// encoded reads images from rows: bytes that are padded with zeros, or a byte sequence.
 type encoded struct {
 	d               *hdf5.Dataset
 	set             *Set

@@ -17,15 +17,15 @@ import (
 // Reader makes a group's datasets into an episode.
 type Reader struct {
 	*dataset.Episode
-	// Declared is how many steps the group says the episode has; it counts where there are no actions.
+	// Declared is the declared number of steps; it is used if there are no actions.
 	Declared *int
-	// Omit returns the code of a dataset that is left out whatever it holds; "" if it is not.
+	// Omit returns the code for a dataset that is always left out; "" for others.
 	Omit func(path string) dataset.Code
 
 	set     *Set
 	items   []item
 	steps   int
-	acted   bool  // the steps are those of actions, so that data may have one row more: what is observed after the last one
+	acted   bool  // the steps come from actions, so data may have one row more: the observation after the last step
 	room    int64 // bytes that may yet be taken
 	clocks  []*clock
 	start   int64              // ns, of the earliest clock; 0 if there is none
@@ -34,14 +34,14 @@ type Reader struct {
 	times   map[pace]*tensor.Tensor
 }
 
-// Attributes reads the attributes of an object that say something of the episode. One that is broken costs itself.
+// Attributes reads an object's attributes about the episode. A broken one loses only itself.
 func (r *Reader) Attributes(o hdf5.Object) (Said, error) {
 	return saidOf(o, &r.room, func(name string, err error) error {
 		return r.cost("attribute "+name, dataset.CodeAttributeBroken, err)
 	})
 }
 
-// cost leaves out what cannot be read, unless that is refused. An error that is none of the file's is one.
+// cost leaves out data that cannot be read, unless Strict refuses it. Errors that do not come from the file's content are returned.
 func (r *Reader) cost(name string, damage dataset.Code, err error) error {
 	bad, broken := dataset.AsBroken(err)
 	code := dataset.CodeUnsupported
@@ -66,7 +66,7 @@ func (r *Reader) leave(name string, count int, code dataset.Code, d dataset.Deta
 type item struct {
 	path  string
 	d     *hdf5.Dataset
-	clock *clock // that it is; nil if it is none
+	clock *clock // the clock, if it is one; nil otherwise
 }
 
 // read reads all datasets of a group.
@@ -91,7 +91,7 @@ func (r *Reader) read(ctx context.Context, group *hdf5.Group) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err := r.take("names of objects", len(path), 4); err != nil { // they are kept here, and said again in errors
+		if err := r.take("names of objects", len(path), 4); err != nil { // they are kept here, and repeated in errors
 			return err
 		}
 		if err != nil {
@@ -166,7 +166,8 @@ func (r *Reader) read(ctx context.Context, group *hdf5.Group) error {
 	return nil
 }
 
-// count finds how many steps there are: as many as actions, or as the group declares if a dataset has so many rows, or as most datasets have.
+// count finds the number of steps: the rows of actions, or the declared number if a dataset has as many rows, or the most frequent
+// number of rows.
 func (r *Reader) count() error {
 	rows := map[int]int{}
 	for _, it := range r.items {
@@ -253,7 +254,7 @@ func (r *Reader) add(path string, d *hdf5.Dataset) error {
 	return err
 }
 
-// take counts n elements of so many bytes before memory is taken for them.
+// take counts n elements with a size in bytes before memory is allocated for them.
 func (r *Reader) take(path string, n, bytes int) error {
 	if int64(n) > r.room/int64(bytes) {
 		return &dataset.FormatError{Format: r.set.layout.Format, Path: r.set.path, Offset: -1, Kind: dataset.ErrTooLarge, Msg: r.Name + ": " + path,
@@ -292,7 +293,7 @@ func (r *Reader) numbers(path string, d *hdf5.Dataset, p pace, shape []int, widt
 	if values, err = values.Reshape(times.Len(), width); err != nil {
 		return err
 	}
-	if err := r.take(path, width, 64); err != nil { // a dataset without rows may say that it has any number of columns
+	if err := r.take(path, width, 64); err != nil { // a dataset without rows may declare any number of columns
 		return err
 	}
 	names := columnNames(d, width)
@@ -316,7 +317,7 @@ func (r *Reader) stream(s dataset.Stream) error {
 	return err
 }
 
-// columnNames returns what attributes that are usual for it call a dataset's columns; nil if none does.
+// columnNames returns a dataset's column names from the usual attributes; nil if there are none.
 func columnNames(d *hdf5.Dataset, width int) []string {
 	list, err := d.Attrs()
 	if err != nil {

@@ -12,14 +12,14 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Said is what attributes say, by their names. Numbers are texts in the shortest form that is exact, truth values "true" and "false", several values
-// a list with a comma and a space between. Of what is too much or not supported they say the type and the shape.
+// Said contains attribute values as texts, by name. Numbers have the shortest exact form, booleans are "true" and "false", and
+// several values are a list with ", " in between. Values that are too large or not supported are replaced by their type and shape.
 type Said map[string]string
 
 // maxSaid is how many values an attribute may have.
 const maxSaid = 64
 
-// Number returns what an attribute says, and false if that is no number or there is none. Truth values are 1 and 0.
+// Number returns an attribute as a number, or false if it is missing or not a number. Booleans are 1 and 0.
 func (s Said) Number(name string) (float64, bool) {
 	switch s[name] {
 	case "true":
@@ -31,8 +31,8 @@ func (s Said) Number(name string) (float64, bool) {
 	return v, err == nil && !math.IsNaN(v)
 }
 
-// saidOf reads an object's attributes. What one that cannot be read costs is up to broken. All texts together take no more than room, which is what
-// is left of it afterwards.
+// saidOf reads an object's attributes. If one cannot be read, broken decides. All texts together take at most room bytes; room is
+// reduced by their size.
 func saidOf(o hdf5.Object, room *int64, broken func(name string, err error) error) (Said, error) {
 	list, err := o.Attrs()
 	if err != nil {
@@ -93,7 +93,7 @@ func textOf(v *hdf5.Values) (string, error) {
 	return strings.Join(words, ", "), err
 }
 
-// ignorable reports whether an error says that something of the file is broken or not supported, which costs that only.
+// ignorable reports whether an error concerns only one broken or unsupported object in the file.
 func ignorable(err error) bool {
 	var bad *dataset.FormatError
 	return errors.As(err, &bad)

@@ -3,9 +3,7 @@ package h5episode
 import (
 	"context"
 	"errors"
-	"maps"
 	"math"
-	"slices"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/hdf5"
@@ -16,7 +14,7 @@ import (
 // Set is an open file. A layout's Index fills it in; after that it does not change, and its methods may be called from any goroutine.
 type Set struct {
 	Kind  string       // the format's name as Format returns it
-	About dataset.Info // what Info returns
+	About dataset.Info // the result of Info
 	File  *hdf5.File
 	Parts []Part // the episodes in order
 
@@ -24,7 +22,7 @@ type Set struct {
 	path   string
 	strict bool
 	rate   float64 // the caller's
-	room   int64   // bytes that what the file says of itself may yet take
+	room   int64   // remaining bytes for the file's own attributes
 	tasks  map[string]bool
 }
 
@@ -67,7 +65,8 @@ func (s *Set) Problem(code dataset.Code, subject string, detail dataset.Detail) 
 	s.About.Notes.Add(dataset.Note{Code: code, Subject: subject, Count: 1, Detail: detail})
 }
 
-// Broken notes an error of something that costs itself only, and returns one that is none of the file's.
+// Broken adds a note about an object that is broken and loses only itself. It returns errors that do not come from the file's
+// content.
 func (s *Set) Broken(where string, err error) error {
 	if ignorable(err) {
 		s.Problem(dataset.CodeUnreadable, where, dataset.Detail{Cause: err})
@@ -76,10 +75,10 @@ func (s *Set) Broken(where string, err error) error {
 	return err
 }
 
-// ChooseRate sets the rate: the caller's, else what the file says.
+// ChooseRate sets the rate: the caller's, or else the file's.
 func (s *Set) ChooseRate(file float64) error { return s.About.ChooseRate(s.rate, file, 0) }
 
-// AddTask notes what is to be done in some episode.
+// AddTask adds a task to Info.Tasks.
 func (s *Set) AddTask(task string) {
 	if task == "" || int64(len(task)) > s.room || s.tasks[task] {
 		return
@@ -99,13 +98,13 @@ func (s *Set) AddFrames(n int) {
 	}
 }
 
-// Room is how many bytes may be taken for what the file holds: what it could hold compressed, or 64 MiB.
+// Room returns the largest number of bytes for the file's content: the size that the file could hold compressed, or 64 MiB.
 func (s *Set) Room() int64 {
 	const most, ratio = 64 << 20, 1032 // a byte of deflate becomes no more than this
 	return max(most, ratio*min(s.File.Size(), math.MaxInt64/ratio))
 }
 
-// Attributes reads the attributes of an object that say something of the whole file.
+// Attributes reads an object's attributes about the whole file.
 func (s *Set) Attributes(o hdf5.Object) (Said, error) {
 	return saidOf(o, &s.room, func(name string, err error) error { return s.Broken(o.Path()+": attribute "+name, err) })
 }
@@ -116,13 +115,8 @@ func (s *Set) Name() string { return dataset.BaseName(s.path) }
 // Format returns the format's name.
 func (s *Set) Format() string { return s.Kind }
 
-// Info returns what the file says of itself as a whole, and what it declares and is not there.
-func (s *Set) Info() dataset.Info {
-	info := s.About
-	info.Tasks, info.Splits, info.Notes = slices.Clone(info.Tasks), slices.Clone(info.Splits), slices.Clone(info.Notes)
-	info.Attributes = maps.Clone(info.Attributes)
-	return info
-}
+// Info returns the file's declarations, and notes about missing parts.
+func (s *Set) Info() dataset.Info { return s.About.Clone() }
 
 // Len returns the number of episodes.
 func (s *Set) Len() int { return len(s.Parts) }
@@ -130,7 +124,7 @@ func (s *Set) Len() int { return len(s.Parts) }
 // Close closes the file. Close twice is fine. Frames of episodes cannot be read after it.
 func (s *Set) Close() error { return s.File.Close() }
 
-// Episode reads an episode: its numbers. Its frames are read when they are asked for.
+// Episode reads the numbers in an episode. Its frames are read when they are needed.
 func (s *Set) Episode(ctx context.Context, i int) (_ *dataset.Episode, err error) {
 	defer dataset.Guard("hdf5", s.path, &err)()
 	if i < 0 || i >= len(s.Parts) {

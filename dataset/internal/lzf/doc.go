@@ -1,3 +1,3 @@
-// Package lzf decompresses Marc Lehmann's LZF: a byte below 32 is followed by that many bytes and one more; any other holds the high
-// bits of a distance and a length, 7 standing for 7 and what the next byte says.
+// Package lzf decompresses Marc Lehmann's LZF. A byte below 32 is followed by that many literal bytes and one more. Any other byte
+// holds the high bits of a distance and a length; the length 7 is extended by the next byte.
 package lzf

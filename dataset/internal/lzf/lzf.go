@@ -5,10 +5,10 @@ import (
 	"errors"
 )
 
-// MaxRatio bounds what a byte can become: three bytes copy 264 at most.
+// MaxRatio bounds the expansion of a byte: three bytes copy at most 264.
 const MaxRatio = 88
 
-// What can be wrong with compressed data.
+// Errors in compressed data.
 var (
 	ErrCut       = errors.New("the data's end inside an instruction")
 	ErrFar       = errors.New("a copy from before the data's beginning")
@@ -59,7 +59,7 @@ func Decompress(out, src []byte) (int, error) {
 		case n > len(out)-to:
 			return start, ErrTooMuch
 		}
-		// Byte by byte: the copy may run into what it wrote.
+		// Byte by byte, because the copy may overlap its own output.
 		for i := range n {
 			out[to+i] = out[from+i]
 		}
@@ -71,8 +71,9 @@ func Decompress(out, src []byte) (int, error) {
 	return at, nil
 }
 
-// fast does instructions as long as there is input for the longest and room for what it makes, and eight bytes more. It copies eight bytes at a time,
-// some more than there are, which what follows overwrites. With an error it returns the offset of the instruction to blame.
+// fast decodes instructions while there is input for the longest one, and room for its output and eight bytes more. It copies eight
+// bytes at a time, so it may write too many, which the next instruction overwrites. With an error it returns the offset of the
+// wrong instruction.
 func fast(out, src []byte) (at, to int, err error) {
 	order := binary.LittleEndian
 	for at+1+maxLiteral <= len(src) && to+maxCopy+8 <= len(out) {
@@ -108,7 +109,7 @@ func fast(out, src []byte) (at, to int, err error) {
 				order.PutUint64(o, order.Uint64(from))
 				o, from = o[8:], from[8:]
 			}
-		default: // byte by byte: the copy runs into what it wrote
+		default: // byte by byte: the copy overlaps its own output
 			for i := range n {
 				o[i] = from[i]
 			}

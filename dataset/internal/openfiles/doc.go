@@ -1,3 +1,3 @@
-// Package openfiles keeps files open that were read last, for readers that are asked for one piece after the other: opening a file, and reading what it
-// says of itself, takes longer than a short episode.
+// Package openfiles keeps the most recently used files open, for readers that read one piece after the other, because opening a
+// file and reading its header takes longer than reading a short episode.
 package openfiles

@@ -13,7 +13,7 @@ import (
 type Cache[T io.Closer] struct {
 	Format string // for errors: "lerobot"
 	Open   func(path string) (T, error)
-	Most   int // files that stay open while nobody reads them
+	Most   int // unused files that stay open
 	mu     sync.Mutex
 	open   []*File[T] // the one used last at the end
 	closed bool
@@ -22,7 +22,7 @@ type Cache[T io.Closer] struct {
 // File is an open file.
 type File[T io.Closer] struct {
 	Path  string
-	once  sync.Once // of what follows
+	once  sync.Once // for the fields below
 	File  T
 	err   error
 	users int
@@ -49,7 +49,7 @@ func (c *Cache[T]) GetBy(path string, open func(path string) (T, error)) (*File[
 	return nil, o.err
 }
 
-// entry returns what a file has in the cache, with one user more.
+// entry returns a file's entry in the cache, with one user more.
 func (c *Cache[T]) entry(path string) (*File[T], error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,7 +84,7 @@ func (c *Cache[T]) Closed() bool {
 	return c.closed
 }
 
-// trim closes what is too many, and all that is not in use once the cache is closed.
+// trim closes surplus files, and all unused ones after the cache is closed.
 func (c *Cache[T]) trim() {
 	keep := c.Most
 	if c.closed {
@@ -100,7 +100,7 @@ func (c *Cache[T]) trim() {
 	}
 }
 
-// Close closes the files that nobody reads; the others follow when they are given back.
+// Close closes all unused files; the others are closed when they are returned.
 func (c *Cache[T]) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,8 +16,9 @@ const (
 	maxMarks  = 1000    // that are open: how deep a list lies in lists as they are written
 )
 
-// Load reads a pickle that begins at byte base of a file, and returns what it holds and how many bytes it takes: more may follow. The result may share
-// the memory of data. What breaks the format or is refused is a *dataset.FormatError without a path.
+// Load reads a pickle that begins at byte base of a file. It returns the value and the length of the pickle in bytes; more data may
+// follow. The result may share memory with data. If the pickle is broken or refused, the error is a *dataset.FormatError without a
+// path.
 func Load(data []byte, base int64) (v any, n int, err error) {
 	m := &machine{data: data, base: base, memo: map[uint32]any{}}
 	if len(data) > 0 && data[0] != opProto {
@@ -43,7 +44,7 @@ func Load(data []byte, base int64) (v any, n int, err error) {
 // machine runs a pickle.
 type machine struct {
 	data    []byte
-	at, op  int // the next byte, and that of the opcode
+	at, op  int // the offsets of the next byte and of the opcode
 	base    int64
 	stack   []any
 	marks   []int // where the stack was
@@ -79,7 +80,7 @@ func (m *machine) number(size uint64) (uint64, error) {
 	return binary.LittleEndian.Uint64(whole[:]), nil
 }
 
-// sized reads a length of so many bytes, then as many bytes as it says.
+// sized reads a length with size bytes, then as many bytes as the length.
 func (m *machine) sized(size uint64) ([]byte, error) {
 	n, err := m.number(size)
 	if err != nil {

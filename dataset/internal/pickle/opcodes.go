@@ -58,7 +58,7 @@ const (
 	opBuild           = 'b'
 )
 
-// refused are the names of opcodes that there are and that are not taken.
+// refused are the names of valid opcodes that this package does not support.
 var refused = map[byte]string{
 	'F': "FLOAT", 'I': "INT", 'L': "LONG", 'P': "PERSID", 'Q': "BINPERSID", 'S': "STRING", 'V': "UNICODE", 'g': "GET", 'i': "INST", 'o': "OBJ", 'p': "PUT",
 	0x81: "NEWOBJ", 0x82: "EXT1", 0x83: "EXT2", 0x84: "EXT4", 0x8f: "EMPTY_SET", 0x90: "ADDITEMS", 0x91: "FROZENSET", 0x92: "NEWOBJ_EX",
@@ -202,7 +202,7 @@ func (m *machine) pushed(v any, err error) error {
 	return m.push(v)
 }
 
-// collect runs an opcode that makes something of what is on the stack.
+// collect runs an opcode that combines values from the stack.
 func (m *machine) collect(op byte) error {
 	var list []any
 	var err error

@@ -13,8 +13,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// What Load returns is one of: nil, bool, int64, float64, string, []byte, *List, *Dict and *Array. Bytes may be the pickle's own memory, and so are what
-// Python 2 calls strings.
+// Load returns nil, bool, int64, float64, string, []byte, *List, *Dict or *Array. Bytes may share the pickle's memory, and so may
+// Python 2 strings.
 
 // List is a list or a tuple. It may hold itself.
 type List struct {
@@ -47,7 +47,7 @@ type Array struct {
 	Descr   string // numpy's name of the type with its byte order: "<f4"; "O" of objects
 	Shape   []int
 	Fortran bool
-	Data    []byte // as Descr and Shape say; nil of objects
+	Data    []byte // in the form of Descr and Shape; nil for objects
 	Objects []any  // the elements of an array of objects, in row-major order; nil of others
 	built   bool
 }
@@ -158,7 +158,7 @@ func Text(v any) (string, bool) {
 	return "", false
 }
 
-// Items returns the elements of a list, or of an array of rank 1 whose elements are objects or texts. The memory may be the list's.
+// Items returns the elements of a list, or of a rank 1 array with objects or texts. The slice may share the list's memory.
 func Items(v any) ([]any, bool) {
 	switch v := v.(type) {
 	case *List:
@@ -224,7 +224,7 @@ func (d dtype) descr() string {
 	return fmt.Sprintf("%c%c%d", d.order, d.kind, d.size)
 }
 
-// array makes an array, or says what does not go together.
+// array returns an array, or got and want if its parts disagree.
 func array(d *dtype, shape []any, fortran bool, data any) (a *Array, got, want string) {
 	const maxRank = 64
 	if len(shape) > maxRank {

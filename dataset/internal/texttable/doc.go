@@ -1,5 +1,6 @@
-// Package texttable reads tables of numbers as text has them: a line a row, of which one column or a pair of columns is the clock. It reads a file
-// of any size as a stream; what it keeps are the timestamps and the numbers.
+// Package texttable reads numeric text tables: one row per line, with one or two clock columns. It reads a file of any size as a
+// stream, and keeps only the timestamps and the numbers.
 //
-// A line that is broken costs itself alone, and is counted with its number. Whether a text is a table, and of which columns, the formats decide.
+// A broken line loses only itself, and is counted with its number. The format packages decide whether a text is a table, and which
+// columns it has.
 package texttable

@@ -24,8 +24,9 @@ func blank(b []byte) bool { return spaces(b) == len(b) }
 
 func quote(b []byte) string { return strconv.Quote(string(b[:min(len(b), 60)])) }
 
-// Word returns the field that b begins with, without spaces around it and without its quotes, and the bytes up to the separator behind it. Quotes
-// that do not end, or have something else than a separator behind them, are not ok; of the first n is negative.
+// Word returns the field at the beginning of b, without surrounding spaces and quotes, and n, the number of bytes up to the
+// separator after it. If quotes do not end, ok is false and n is negative. If anything except a separator follows the quotes, ok is
+// false.
 func Word(b []byte, sep byte, quotes bool) (word []byte, n int, ok bool) {
 	if quotes && len(b) > 0 && b[0] == '"' {
 		for i := 1; i < len(b); i++ {
@@ -51,7 +52,7 @@ func Word(b []byte, sep byte, quotes bool) (word []byte, n int, ok bool) {
 	return bytes.TrimRight(b[:n], " \t"), n, true
 }
 
-// Missing reports whether a field says that nothing is there.
+// Missing reports whether a field is empty or a word for a missing value.
 func Missing(word []byte) bool {
 	switch string(word) {
 	case "", "null", "NULL", "None", "NA", "N/A", "#N/A", "<NA>":
@@ -71,7 +72,7 @@ func Value(word []byte) (v float64, whole, ok bool) {
 	return decimal.Float(word)
 }
 
-// field takes a field of the row. It returns what was wanted if it cannot be.
+// field adds a field to the row. If it is invalid, it returns a description of valid fields.
 func (p *parser) field(kind Kind, word []byte) (want string) {
 	switch kind {
 	case Skip:

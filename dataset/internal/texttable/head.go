@@ -15,8 +15,8 @@ import (
 // Head is the beginning of a text, in whole lines.
 type Head struct {
 	End      byte
-	Comments []string // the lines before the first that is none, without the byte that they begin with; the header of some formats is the last
-	Lines    [][]byte // those that are no comments and not blank
+	Comments []string // the comment lines before the first other line, without their first byte; in some formats the last one is the header
+	Lines    [][]byte // lines that are neither comments nor blank
 	First    int      // the number of the first of these, from 1
 	Cut      bool     // the last of these has no end
 }
@@ -68,7 +68,7 @@ func isControl(r rune) bool {
 	return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0x7f
 }
 
-// Label is what the comments at the beginning say, in lines.
+// Label returns the comments at the beginning, as lines.
 func (h *Head) Label() string {
 	const most = 4096
 	text := strings.TrimSpace(strings.Join(h.Comments, "\n"))
@@ -78,7 +78,8 @@ func (h *Head) Label() string {
 	return text
 }
 
-// ReadHead reads at most so many bytes of a file's beginning, and its last one. ended is false where the file does not end in a line's end.
+// ReadHead reads at most most bytes from a file's beginning, and its last byte. ended is false if the file does not end with a line
+// end.
 func ReadHead(path string, most int) (head []byte, whole, ended bool, err error) {
 	f, err := storage.Open(context.Background(), path)
 	if err != nil {
@@ -101,7 +102,7 @@ func ReadHead(path string, most int) (head []byte, whole, ended bool, err error)
 	return head, whole, last[0] == '\n' || last[0] == '\r', nil
 }
 
-// Unended is what a dataset says of a file that does not end in a line's end.
+// Unended returns the note about a file that does not end with a line end.
 func Unended(path string) dataset.Note {
 	return dataset.Note{Code: dataset.CodeNoLineEnd, Subject: storage.Base(path)}
 }

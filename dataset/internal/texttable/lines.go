@@ -7,8 +7,8 @@ import (
 
 const (
 	readSize = 128 << 10 // bytes that are read at once
-	maxLine  = 16 << 20  // of a line; what is longer is none
-	maxQuote = 64 << 10  // over how many bytes a field in quotes may go on behind the line that it begins on
+	maxLine  = 16 << 20  // of a line; longer ones are invalid
+	maxQuote = 64 << 10  // bytes of a field in quotes after its first line
 
 	maxQuoteLines = 100 // and over how many lines
 )
@@ -24,7 +24,7 @@ type Lines struct {
 	number   int   // of the line there, from 1
 }
 
-// Line is a line without its end. Its text is good until the next is asked for.
+// Line is a line without its end. Its text is valid until the next line is read.
 type Line struct {
 	Text   []byte
 	At     int64 // its byte in the text
@@ -34,7 +34,7 @@ type Line struct {
 	Long   bool  // it is longer than a line may be, and Text is its beginning
 }
 
-// NewLines steps through the text of r, whose lines end with end: a line feed or a carriage return.
+// NewLines returns the lines in r, which end with end: a line feed or a carriage return.
 func NewLines(r io.Reader, end byte) *Lines { return &Lines{r: r, end: end, number: 1} }
 
 // fill reads on, and reports whether there was more.
@@ -90,7 +90,7 @@ func (l *Lines) take(n, end int, ended bool) Line {
 	return line
 }
 
-// skip passes over a line that is too long.
+// skip skips a line that is too long.
 func (l *Lines) skip() (Line, error) {
 	line := Line{Text: bytes.Clone(l.buf[l.from : l.from+64]), At: l.at, Number: l.number, Long: true}
 	for {
@@ -112,8 +112,8 @@ func (l *Lines) skip() (Line, error) {
 	}
 }
 
-// Longer returns a line together with the one behind it, and false where that would be too long or there is none. The line must be the last that
-// was taken. It may be asked for again, of the longer one.
+// Longer returns a line joined with the next one, or false if the result would be too long or there is no next line. The line must
+// be the last one that was read. Longer may be called again with its result.
 func (l *Lines) Longer(line Line, first int) (Line, bool, error) {
 	for from := 0; ; {
 		if i := bytes.IndexByte(l.buf[l.from+from:l.to], l.end); i >= 0 {
@@ -143,7 +143,7 @@ func (l *Lines) Longer(line Line, first int) (Line, bool, error) {
 	}
 }
 
-// Back gives back what Longer added to a line that was first as given.
+// Back undoes Longer: it returns the line first, and the rest is read again.
 func (l *Lines) Back(long, first Line) Line {
 	n := long.Bytes - first.Bytes
 	l.from, l.at, l.number = l.from-n, l.at-int64(n), first.Number+1

@@ -8,8 +8,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// AddTo adds the table to an episode, as a stream of float64 whose clock is times [Rows], ns. What is no number it adds to what was left out, and
-// the rest that must be told to the attributes. units are those of columns, by name.
+// AddTo adds the table to an episode, as a float64 stream with the clock times [Rows], ns. It adds notes about columns that are not
+// numbers, and attributes about the clock. units are units by column name.
 func (t *Table) AddTo(e *dataset.Episode, name string, times []int64, units map[string]string) error {
 	var columns []dataset.Column
 	for _, c := range t.Columns {
@@ -53,8 +53,9 @@ func (t *Table) AddTo(e *dataset.Episode, name string, times []int64, units map[
 	return nil
 }
 
-// MarkRotations marks quaternions: four neighbouring columns whose names differ in their last letter only, x, y, z, w or w, x, y, z, and of which
-// what is before it speaks of one, as in qx, q_RS_w or orientation.z. A quaternion of whole numbers only, as of a thing that does not turn, is one too.
+// MarkRotations marks quaternions: four neighbouring columns with names that differ only in their last letter, x, y, z, w or w, x,
+// y, z, and with a common beginning that suggests a rotation, as in qx, q_RS_w or orientation.z. A quaternion with whole numbers
+// only, from an object that does not turn, is marked too.
 func MarkRotations(columns []dataset.Column) {
 	for i := 0; i+4 <= len(columns); i++ {
 		r := rotationOf(columns[i : i+4])

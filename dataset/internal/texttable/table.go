@@ -16,14 +16,14 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// Layout says how a text is a table.
+// Layout describes the structure of a table.
 type Layout struct {
 	Format   string // for errors
 	Sep      byte   // between fields; a space stands for any number of spaces and tabs
 	End      byte   // of a line: '\n' or '\r'
 	Quotes   bool   // fields may be in double quotes
-	Comments string // lines that begin with one of these bytes are none
-	Header   int    // that many lines are none, whatever they hold
+	Comments string // lines that begin with one of these bytes are no rows
+	Header   int    // number of lines at the beginning that are not rows
 	Fields   []Field
 	Clock    Clock
 }
@@ -34,7 +34,7 @@ type Field struct {
 	Kind Kind
 }
 
-// Kind says what a field is for.
+// Kind is the purpose of a field.
 type Kind uint8
 
 const (
@@ -42,17 +42,17 @@ const (
 	Number             // a column
 	Unsure             // a column, unless the first that is there of it is no number
 	Time               // the time, or the seconds of it
-	Low                // the nanoseconds of a time whose seconds are another field
+	Low                // the nanoseconds of a time with its seconds in another field
 	gone               // a column that was Unsure, and is text
 )
 
-// Clock says how fields of the kind Time are read.
+// Clock describes how fields with the kind Time are read.
 type Clock struct {
 	Exponent int  // they count 10^Exponent seconds
 	ISO      bool // they are dates as ISO 8601 has them; those without a zone are UTC
 }
 
-// Table is what a text holds.
+// Table is the content of a text table.
 type Table struct {
 	Rows    int
 	Times   []int64 // [Rows], ns; nil without a clock
@@ -68,7 +68,7 @@ type Table struct {
 type Column struct {
 	Name    string
 	Integer bool // everything in it is a whole number or a truth value
-	Empty   int  // fields that are empty, or say so: NaN
+	Empty   int  // fields that are empty or marked as missing: NaN
 	Text    bool // it holds something else than numbers, and has no values
 }
 
@@ -118,7 +118,7 @@ func count(ctx context.Context, r io.Reader, l *Layout) (int, error) {
 	}
 }
 
-// Read reads a text. Room for so many rows is made at the start.
+// Read reads a text. It allocates memory for rows rows at the start.
 func Read(ctx context.Context, r io.Reader, l Layout, rows int, strict bool) (*Table, error) {
 	p := &parser{Layout: &l, lines: NewLines(r, l.End), flags: make([]flag, 0, len(l.Fields)), kinds: make([]Kind, len(l.Fields))}
 	for i, f := range l.Fields {
@@ -216,7 +216,7 @@ func (p *parser) all(ctx context.Context, strict bool) error {
 	return nil
 }
 
-// mark is what some programs put before a text of UTF-8.
+// mark is the byte order mark that some programs write before UTF-8 text.
 const mark = "\xef\xbb\xbf"
 
 // whole reads the row of a line. Where a field in quotes goes on, so does the line, unless that makes no row.
@@ -249,7 +249,7 @@ func (p *parser) whole(line Line) (Line, *dataset.FormatError, error) {
 	return p.lines.Back(long, line), bad, nil
 }
 
-// row reads a row's fields behind those that are kept. open says that a field in quotes does not end.
+// row reads a row's fields after the kept ones. open is true if a field in quotes does not end.
 func (p *parser) row(line Line) (bad *dataset.FormatError, open bool) {
 	p.table.Values = p.table.Values[:p.table.Rows*p.width]
 	p.flags, p.text, p.time, p.rounded = p.flags[:0], p.text[:0], 0, false

@@ -22,7 +22,7 @@ type image struct {
 	wal    storage.File     // nil if there is none
 	over   map[uint32]int64 // where in the log the last version of a page is, by its number, from 1
 	page   int64            // bytes of a page
-	usable int              // of them for what tables hold
+	usable int              // bytes of a page for table content
 	size   int64            // of the database
 	utf16  binary.ByteOrder // of text; nil if it is UTF-8
 }

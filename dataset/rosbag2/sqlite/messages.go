@@ -10,7 +10,8 @@ import (
 	"github.com/robocache/robocache/internal/logs/topics"
 )
 
-// bounds returns the least and the greatest number of a part's messages. The first and the last have what may be broken beyond those that can be reached.
+// bounds returns the smallest and largest message number in a part. The first and the last part extend beyond the reachable
+// messages, because broken ones may be there.
 func (l *log) bounds(part int) (from, to int64) {
 	from, to = math.MinInt64, math.MaxInt64
 	each := (uint64(l.last) - uint64(l.first)) / uint64(l.parts)
@@ -41,7 +42,7 @@ func (l *log) Each(ctx context.Context, part int, damage *dataset.Notes, use fun
 	})
 }
 
-// split returns what the row of a message has, or what is wrong with it.
+// split returns the columns in a message's row, or a description of the error.
 func (l *log) split(number int64, row []byte) (topic, time int64, data []byte, wrong string) {
 	var v [len(messageColumns)]value
 	if wrong = valuesOf(number, row, l.columns[:], v[:]); wrong != "" {

@@ -52,7 +52,7 @@ func open(ctx context.Context, from store.Source, damage *dataset.Notes) (_ stor
 	if l.first, l.last, some, err = l.messages.span(ctx); err != nil {
 		return nil, err
 	}
-	if l.parts = 1; some { // the one part of none says what is broken
+	if l.parts = 1; some { // an empty log has one part, which reports the damage
 		l.parts = int(max(1, min(uint64(m.size/partBytes), uint64(l.last)-uint64(l.first)+1)))
 	}
 	return l, nil
@@ -62,7 +62,7 @@ func (l *log) Channels() []topics.Channel { return l.channels }
 func (l *log) Parts() int                 { return l.parts }
 func (l *log) Distro() string             { return l.distro }
 
-// Said is nothing: databases say no more than what metadata.yaml does.
+// Said returns nil, because databases contain no more than metadata.yaml.
 func (l *log) Said() map[string]string { return nil }
 
 func (l *log) Close() error { return l.image.Close() }

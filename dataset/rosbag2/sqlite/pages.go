@@ -9,16 +9,16 @@ import (
 // mostAhead is how many pages are read at once where they are read in their order.
 const mostAhead = 32
 
-// pages reads pages, and those behind one that is asked for in order. It is for one goroutine.
+// pages reads pages, and the ones after a page if pages are read in order. It is for one goroutine.
 type pages struct {
 	image *image
 	first uint32 // of those in memory
-	next  uint32 // behind them
+	next  uint32 // the page after them
 	ahead int
 	buf   []byte
 }
 
-// page returns a page, numbered from 1, until the next call; nil for one that there is not.
+// page returns a page, numbered from 1, valid until the next call; nil if it does not exist.
 func (p *pages) page(n uint32) ([]byte, error) {
 	size := int(p.image.page)
 	if n == 0 || int64(n) > p.image.size/p.image.page {
@@ -36,7 +36,7 @@ func (p *pages) page(n uint32) ([]byte, error) {
 		p.first, p.next = 0, 0
 		if got, err := p.image.ReadAt(p.buf, (int64(n)-1)*int64(size)); got < len(p.buf) {
 			if err == io.EOF {
-				return nil, nil // of a database whose log says that it is longer than it is
+				return nil, nil // the log declares a longer database than there is
 			}
 			return nil, err
 		}
@@ -129,7 +129,7 @@ func (r *record) column() (v value, ok bool) {
 	return v, true
 }
 
-// valuesOf reads some columns of the row of a number. wrong is empty, or what is wrong with the row.
+// valuesOf reads some columns in the row with a number. wrong describes an error, or is empty.
 func valuesOf(number int64, row []byte, columns []column, values []value) (wrong string) {
 	r, ok := recordOf(row)
 	if !ok {

@@ -35,7 +35,7 @@ func (l *log) readSchema(ctx context.Context, damage *dataset.Notes) error {
 		name, _ := l.image.text(v[1])
 		statement, ok := l.image.text(v[3])
 		d := definition{name: strings.ToLower(name), root: uint32(v[2].number)}
-		if _, twice := tables[d.name]; kind != "table" || twice || d.root == 0 { // what only looks like a table, such as a view, has no page
+		if _, twice := tables[d.name]; kind != "table" || twice || d.root == 0 { // entries that are no tables, such as views, have no page
 			return ""
 		}
 		if ok && int64(d.root) == v[2].number {
@@ -74,7 +74,7 @@ func (l *log) readSchema(ctx context.Context, damage *dataset.Notes) error {
 	return l.readTopics(ctx, tables["topics"], damage, definitions)
 }
 
-// unreadable returns why columns of a table cannot be read, nil if they can.
+// unreadable returns the reason why a table's columns cannot be read, or nil.
 func (l *log) unreadable(d definition, name string, columns ...string) *dataset.FormatError {
 	got := ""
 	for _, column := range columns {
@@ -99,7 +99,7 @@ func (l *log) unreadable(d definition, name string, columns ...string) *dataset.
 		Want: "one that rosbag2 wrote, with the tables topics and messages"}
 }
 
-// scan calls use for the rows of a table other than messages, with some of its columns. What is wrong with a row is damage.
+// scan calls use for the rows in a table other than messages, with some of its columns. An error in a row is damage.
 func (l *log) scan(ctx context.Context, d definition, names []string, damage *dataset.Notes, use func(v []value) (wrong string)) error {
 	columns, values := make([]column, len(names)), make([]value, len(names))
 	for i, name := range names {
@@ -207,7 +207,8 @@ func (l *log) readTopics(ctx context.Context, d definition, damage *dataset.Note
 	return err
 }
 
-// text returns a value as text; ok is false of null, and of what has no text here. A database has its text in UTF-8, or in UTF-16 of either order.
+// text returns a value as text; ok is false for null and for values without a text form. A database has its text in UTF-8, or in
+// UTF-16 with either byte order.
 func (m *image) text(v value) (s string, ok bool) {
 	switch {
 	case v.kind == integer:

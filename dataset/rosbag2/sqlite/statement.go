@@ -26,7 +26,7 @@ func parseTable(statement string) (columns map[string]column, hasRowid bool) {
 		}
 	}
 	columns = map[string]column{}
-	integer := map[string]bool{} // columns whose type makes them a rowid if they are the primary key
+	integer := map[string]bool{} // columns with a type that makes them a rowid if they are the primary key
 	for at := 0; p.is("(") || p.is(","); {
 		if p.next(); p.is("CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN") {
 			if key := strings.ToLower(p.tableConstraints()); integer[key] {
@@ -161,7 +161,7 @@ func (p *parser) tableConstraints() (key string) {
 	return key
 }
 
-// parentheses passes over what is in parentheses, and over them.
+// parentheses skips a pair of parentheses with its content.
 func (p *parser) parentheses() {
 	for deep := 0; !p.ended(); {
 		switch {
@@ -188,7 +188,7 @@ const (
 type parser struct {
 	rest string
 	kind int
-	text string // of a quoted token, what is between the quotes
+	text string // for a quoted token, the text between the quotes
 }
 
 func (p *parser) ended() bool { return p.kind == end }

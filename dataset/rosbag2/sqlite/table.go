@@ -35,12 +35,12 @@ type walk struct {
 	backward bool // the last row first
 
 	pages  pages
-	seen   int64 // pages of the tree and of long rows, of which there are no more than the file has
+	seen   int64 // pages in the tree and in long rows; at most as many as the file has
 	number int64 // of the last row
 	any    bool
 }
 
-// rooms are what pages and rows are read in.
+// rooms are the memory for reading pages and rows.
 type rooms struct {
 	inner            [mostDeep][]byte
 	leaf, row, pages []byte
@@ -48,8 +48,8 @@ type rooms struct {
 
 var idle = sync.Pool{New: func() any { return new(rooms) }}
 
-// rows calls use for the rows of numbers from a number to another. A page that is broken costs what is below it; damage has it if the
-// first number that may be there is among those asked for, so that of several walks one counts it.
+// rows calls use for the rows with numbers from from to to. A broken page loses everything below it. It is counted as damage if its
+// first possible number is in the range, so that only one of several walks counts it.
 func (t *table) rows(ctx context.Context, from, to int64, damage *dataset.Notes, use func(number int64, row []byte) error) error {
 	r := idle.Get().(*rooms)
 	w := &walk{table: t, rooms: r, ctx: ctx, from: from, to: to, use: use, damage: damage, pages: pages{image: t.image, buf: r.pages}}
@@ -82,7 +82,7 @@ func (w *walk) lost(page uint32, first, last int64, got string) {
 	w.damage.AddDamage(code, 0, &dataset.FormatError{Format: "rosbag2", Path: w.path, Offset: max(at, 0), Kind: kind, Msg: which, Got: got})
 }
 
-// below walks what is below a page, which may have rows of numbers from first to last.
+// below walks the pages below a page, which may contain rows with numbers from first to last.
 func (w *walk) below(number uint32, deep int, first, last int64) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
@@ -196,7 +196,7 @@ func (w *walk) cells(number uint32, page []byte, pointers, count int, first, las
 	return nil
 }
 
-// payload returns a row, whose first bytes are on the page, and the others on pages that follow one another; nil if it is broken.
+// payload returns a row. Its first bytes are on the page, and the others on linked pages. It returns nil if the row is broken.
 func (w *walk) payload(cell []byte, size int64) ([]byte, error) {
 	usable := int64(w.image.usable)
 	local := size
@@ -230,7 +230,7 @@ func (w *walk) payload(cell []byte, size int64) ([]byte, error) {
 	return w.row, nil
 }
 
-// errFound ends a walk that has what it was for.
+// errFound ends a walk that has found its row.
 var errFound = errors.New("found")
 
 // span returns the least and the greatest number of a row that can be reached, and false if there is none.

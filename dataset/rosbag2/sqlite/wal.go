@@ -81,7 +81,7 @@ func (m *image) overlay(ctx context.Context, path string, damage *dataset.Notes)
 		}
 		clear(pending)
 		whole = at + int64(len(frame))
-		m.size = min(int64(pages)*page, highest) // what neither file has, SQLite would take for zeros
+		m.size = min(int64(pages)*page, highest) // SQLite reads bytes that neither file has as zeros
 	}
 }
 

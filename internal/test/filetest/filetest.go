@@ -2,6 +2,7 @@ package filetest
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -21,4 +22,23 @@ func Write[T string | []byte](t testing.TB, path string, content T) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o777))
 	require.NoError(t, os.WriteFile(path, []byte(content), 0o666))
+}
+
+// NeedPrograms skips a test if PATH lacks a program.
+func NeedPrograms(t testing.TB, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skip("no such program in PATH: ", err)
+		}
+	}
+}
+
+// NeedRepository skips a test if git is missing, or the folder is no clone.
+func NeedRepository(t testing.TB, root string) {
+	t.Helper()
+	NeedPrograms(t, "git")
+	if _, err := os.Stat(filepath.Join(root, ".git")); err != nil {
+		t.Skip("no git clone: ", err)
+	}
 }

@@ -33,7 +33,7 @@ type Mutant struct {
 type Plan struct {
 	Seeds []Seed
 	Words []string // what matters in a text of the format, to be put anywhere; nil for binary formats
-	Few   int      // the number of mutants with ROBOCACHE_LONG=1; half of them by default
+	Few   int      // how many mutants ROBOCACHE_LONG=1 tries; the default is half as many
 	Most  uint64   // bytes that may be taken for a mutant, all allocations together
 	// Try reads a mutant, and fails the test where that goes wrong.
 	Try func(Mutant)

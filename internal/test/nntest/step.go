@@ -168,7 +168,7 @@ func (c stepCase) check(t *testing.T, got map[string][]float64) {
 		} else if inside {
 			assert.Equal(t, g[i], s)
 		} else {
-			assert.True(t, math.IsNaN(s), "sum %d, of another rank, is %v", i, s)
+			assert.True(t, math.IsNaN(s), "sum %d, from another rank, is %v", i, s)
 		}
 	}
 	for r := 1; r < c.ranks; r++ {
@@ -177,7 +177,7 @@ func (c stepCase) check(t *testing.T, got map[string][]float64) {
 	for i, s := range got["squares0"] {
 		lo, hi := i*backend.NormChunk, min((i+1)*backend.NormChunk, c.p)
 		if lo < c.from || lo >= c.to {
-			assert.True(t, math.IsNaN(s), "squares %d, of another rank, are %v", i, s)
+			assert.True(t, math.IsNaN(s), "squares %d, from another rank, are %v", i, s)
 			continue
 		}
 		want := 0.0

@@ -226,7 +226,7 @@ func (g *guarded) read(dev *ops.Device) ([]uint64, error) {
 type placed struct {
 	dev     *ops.Device
 	open    []*tensor.Tensor
-	bases   map[*array]*tensor.Tensor // of the inputs
+	bases   map[*array]*tensor.Tensor // for the inputs
 	outputs []*guarded
 	counts  func() (ops.VoxelCounts, error) // of the plan, if it counts
 	err     error

@@ -70,6 +70,7 @@ func wheel(t *testing.T) string {
 // copyTree copies what git knows of the repository, changes included, into another folder.
 func copyTree(t *testing.T) string {
 	root, to := repository(t), t.TempDir()
+	filetest.NeedRepository(t, root)
 	list := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	list.Dir = root
 	out, err := list.Output()

@@ -20,6 +20,7 @@ type project struct {
 }
 
 func newProject(t *testing.T) *project {
+	filetest.NeedPrograms(t, "git", "bash")
 	script := filetest.Read(t, filepath.Join(repository(t), "scripts", "release.sh"))
 	p := &project{t, tree(t, map[string]string{
 		"scripts/release.sh":       string(script),

@@ -50,6 +50,7 @@ func TestATreeAfterATagIsADevelopmentVersionOfTheNext(t *testing.T) {
 }
 
 func TestTheVersionIsThatOfGit(t *testing.T) {
+	filetest.NeedPrograms(t, "git")
 	dir := t.TempDir()
 	version := func() string {
 		v, err := Version(dir, "")

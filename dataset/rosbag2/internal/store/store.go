@@ -12,23 +12,24 @@ import (
 // File has the messages of one file of a bag.
 type File interface {
 	topics.Log
-	// Distro is the distribution of ROS 2 that wrote the file, "jazzy"; empty where the file does not say.
+	// Distro is the ROS 2 distribution that wrote the file, such as "jazzy"; empty if unknown.
 	Distro() string
-	// Said is what else the file says of itself.
+	// Said returns other descriptions in the file.
 	Said() map[string]string
-	// Close releases what the file holds, and closes the storage.File.
+	// Close releases the memory and closes the storage.File.
 	Close() error
 }
 
-// Source is what a File is read from.
+// Source is the input for a File.
 type Source struct {
 	Path string // for errors
 	File storage.File
-	// Beside opens a file that lies beside this one under its name and a suffix: "-wal". It is nil, with no error, where there is none.
+	// Beside opens the file next to this one with the same name and a suffix: "-wal". If there is none, it returns nil without an
+	// error.
 	Beside func(ctx context.Context, suffix string) (storage.File, error)
 }
 
-// Open opens a file. What is broken and can be passed over is damage. If it fails, the storage.File stays open.
+// Open opens a file. Broken parts that can be skipped are damage. After an error the storage.File stays open.
 type Open func(ctx context.Context, from Source, damage *dataset.Notes) (File, error)
 
 var formats = struct {
@@ -36,7 +37,7 @@ var formats = struct {
 	list map[string]Open
 }{list: map[string]Open{}}
 
-// Register says who opens the files of a name's extension: ".db3".
+// Register sets the function that opens files with an extension: ".db3".
 func Register(extension string, open Open) {
 	formats.Lock()
 	defer formats.Unlock()
@@ -46,7 +47,7 @@ func Register(extension string, open Open) {
 	formats.list[extension] = open
 }
 
-// Of returns who opens files of an extension, nil if nobody does.
+// Of returns the function that opens files with an extension, or nil.
 func Of(extension string) Open {
 	formats.Lock()
 	defer formats.Unlock()
