@@ -65,7 +65,7 @@ func TestTheFuzzBuildFindsEachTarget(t *testing.T) {
 // The build compiles each target once, and packs the test data of each folder that has some below 64 KiB.
 func TestTheFuzzBuildCompilesAndPacksSeeds(t *testing.T) {
 	if _, err := exec.LookPath("zip"); err != nil {
-		t.Skip("no program zip: ", err)
+		t.Skip("no program in PATH: ", err)
 	}
 	bin, out := t.TempDir(), t.TempDir()
 	compiled := filepath.Join(out, "compiled")

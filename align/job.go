@@ -27,7 +27,7 @@ type job struct {
 	before  *Preparer    // with the kinds from other recordings
 }
 
-// take is a stream that is taken, and how.
+// take is a selected stream with its settings.
 type take struct {
 	index    int             // in the plan
 	stream   *dataset.Stream // with the output's name and the columns that are taken

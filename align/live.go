@@ -289,9 +289,9 @@ func (s *liveStream) drop() bool {
 	return true
 }
 
-// expect appends a sample after all targets, in place of one that will arrive, and returns 1. A target after the last sample is then
-// between samples, as it is in the recording. It returns 0 and appends none if a kind would use it, if a sample after the targets has
-// arrived, or if none has arrived yet.
+// expect appends a sample after all targets, in place of the next one to arrive, and returns 1. A target after the last sample is
+// then between samples, as in the recording. It returns 0 and appends no sample if a method would use it, if a sample after the
+// targets has arrived, or if no sample has arrived yet.
 func (s *liveStream) expect(anchor int64) int {
 	at := anchor + s.after - s.offset
 	if !s.looksBack || s.hi == s.lo || s.times[s.hi-1] >= at || at > 1<<62 || s.hi == len(s.times) && !s.drop() {

@@ -102,7 +102,7 @@ func (a *StreamAccount) add(b *StreamAccount) {
 	a.Rounded += b.Rounded
 }
 
-// sum adds accounts to those of the same names, which stay in the order in which they came.
+// sum adds accounts by name, and keeps their order.
 func sum(all, list []StreamAccount) []StreamAccount {
 	places := map[[2]string]int{}
 	for k := range all {

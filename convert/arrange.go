@@ -164,7 +164,7 @@ func Unwritten(shards []*Report, opt Options) (names []string) {
 	return names
 }
 
-// isMedia reports whether a name is that of a media stream.
+// isMedia reports whether a media stream has a name.
 func (r *Report) isMedia(name string) bool {
 	return slices.ContainsFunc(r.Streams, func(a StreamAccount) bool { return a.Name == name && a.Kind == mediaKind })
 }

@@ -75,7 +75,7 @@ func (p *place) heads() (list []Head, err error) {
 	err = look(filepath.Clean(dir+"."), "."+base+".convert", ".journal", func(b []byte) Head {
 		line, _, _ := bytes.Cut(b, []byte("\n"))
 		var o opening
-		_ = json.Unmarshal(line, &o) // which has no version where it is none
+		_ = json.Unmarshal(line, &o) // invalid JSON has no version
 		return o.Head
 	})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // digits is the number of columns for a frame's number: digits of base 256, because every dtype of values holds each exactly.
 const digits = 4
 
-// noKinds are those of a camera's columns: not those of the defaults, which are of columns that it has not.
+// noKinds are the methods for a camera's columns: none, because the defaults are for numeric columns.
 var noKinds = []align.ColumnKind{}
 
 // frameKinds are the kinds that a media stream can have.
@@ -57,7 +57,7 @@ func clockOf(ns []int64, dtype tensor.DType) (*tensor.Tensor, error) {
 	return tensor.Of(ns, len(ns))
 }
 
-// number is that of a frame, and false for values that are none.
+// number returns the frame number in a row, and false if the value is not one.
 func number(row []float64) (n int, ok bool) {
 	for d, v := range row {
 		if !(v >= 0 && v < 256 && v == math.Trunc(v)) {

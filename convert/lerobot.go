@@ -3,6 +3,7 @@ package convert
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -209,8 +210,9 @@ func changed(before, after lerobotwrite.Report) (notes dataset.Notes) {
 // begin creates the dataset with the features of its first episode.
 func (l *leRobotWriter) begin(ctx context.Context, e *Episode) (err error) {
 	l.fps = cmp.Or(l.piece.Rate, e.Rate)
+	robot, _ := l.shared("robot_type")
 	opt := lerobotwrite.Options{
-		FPS: l.fps, RobotType: l.robot(), Task: l.opt.Task, Overwrite: true,
+		FPS: l.fps, RobotType: cmp.Or(l.opt.RobotType, robot), Task: l.opt.Task, Overwrite: true,
 		Codec: l.opt.Codec, KeepImages: l.opt.Cameras == "auto" && e.Aligned == nil,
 	}
 	if l.opt.Cameras == "image" {
@@ -219,6 +221,13 @@ func (l *leRobotWriter) begin(ctx context.Context, e *Episode) (err error) {
 	opt.FirstTasks = l.annotated()
 	if opt.Modality, l.notes, err = l.modality(ctx, e); err != nil {
 		return err
+	}
+	tools, differ := l.shared("tools")
+	if opt.Tools = json.RawMessage(tools); !json.Valid(opt.Tools) {
+		opt.Tools = nil
+	}
+	if differ {
+		l.notes = append(l.notes, dataset.Note{Code: dataset.CodeInputsDiffer, Subject: "tools"})
 	}
 	l.w, err = lerobotwrite.Create(l.path, opt)
 	return err

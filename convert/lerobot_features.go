@@ -83,8 +83,8 @@ func (l *leRobotWriter) compare(e *Episode, own *dataset.Episode, names map[stri
 	return nil
 }
 
-// spoiled returns a *SpoiledError of the written episodes that lost a stream of this episode: a found stream that the first episode lacks,
-// or a stream that is left out because its numbers are not finite, if those of this episode are finite.
+// spoiled returns a *SpoiledError about the written episodes that lost a stream, because this episode has it: a stream that the
+// first episode lacks, or a stream that is left out because its numbers are not finite, if they are finite here.
 func (l *leRobotWriter) spoiled(e *Episode, found []string) error {
 	for name := range l.left {
 		if _, lost := e.Lost[name]; !lost && e.Stream(name) != nil {

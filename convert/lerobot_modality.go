@@ -36,7 +36,7 @@ func modality(ctx context.Context, list []input) (text []byte, notes dataset.Not
 			}
 		}
 		if i > 0 && !bytes.Equal(own.Bytes(), text) {
-			return nil, dataset.Notes{{Code: dataset.CodeModalityDiffers}}, nil
+			return nil, dataset.Notes{{Code: dataset.CodeInputsDiffer, Subject: "meta/modality.json"}}, nil
 		}
 		text = own.Bytes()
 	}
@@ -98,7 +98,7 @@ func unreadPart(err error) dataset.Note {
 	return dataset.Note{Code: dataset.CodeModalityUnread, Detail: dataset.Detail{Cause: err}}
 }
 
-// partOf returns an entry as it is in the dataset, or a note if it cannot be kept.
+// partOf returns an entry for the new dataset, or a note if it cannot be kept.
 func (l *leRobotWriter) partOf(ctx context.Context, e *Episode, section string, one orderjson.Member) (value json.RawMessage, why dataset.Note) {
 	var part modalityPart
 	if err := json.Unmarshal(one.Value, &part); err != nil {

@@ -15,8 +15,8 @@ func isAnnotation(s *dataset.Stream) bool {
 	return strings.HasPrefix(s.Name, annotation) && s.AllInteger()
 }
 
-// annotated returns the tasks of all inputs, each once, if one of them has columns of their numbers: the dataset has all of them in this
-// order then, so that those of the first input keep their numbers.
+// annotated returns the tasks of all inputs, each once, if an input has annotation columns with task numbers. The dataset then
+// lists them in this order, so the first input's numbers stay valid.
 func (l *leRobotWriter) annotated() (list []string) {
 	there := false
 	for _, in := range l.piece.Inputs {

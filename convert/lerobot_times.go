@@ -9,7 +9,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// captureTime is the column of when a row was recorded; captureTime.CAMERA is that of the frame that a camera's row shows.
+// captureTime is the column with the recorded times of the rows. captureTime.CAMERA has the recorded times of a camera's frames.
 const captureTime = "capture_time"
 
 // isCapture reports whether a column of a dataset is one of these.

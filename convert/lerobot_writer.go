@@ -65,7 +65,7 @@ type lossy struct {
 	lost   map[string]dataset.Note
 }
 
-// needs reports whether a stream is one that the options name or that a policy looks for, so that a dataset is none without it.
+// needs reports whether the options name a stream, or policies look for it, so that a dataset without it is useless.
 func (l *leRobotWriter) needs(stream string) bool {
 	name := l.name(stream, "")
 	_, named := l.opt.Names[stream]
@@ -150,18 +150,14 @@ func stepTimes(n int, fps float64) []int64 {
 	return times
 }
 
-// robot returns the robot's name of the options, else the name that all inputs share.
-func (l *leRobotWriter) robot() string {
-	if l.opt.RobotType != "" {
-		return l.opt.RobotType
-	}
-	name := ""
+// shared returns the value of an attribute that all inputs share; differ is true if two of them have different values.
+func (l *leRobotWriter) shared(name string) (value string, differ bool) {
 	for i, in := range l.piece.Inputs {
-		if own := in.Attributes["robot_type"]; i == 0 || own == name {
-			name = own
+		if own := in.Attributes[name]; i > 0 && own != value {
+			return "", true
 		} else {
-			return ""
+			value = own
 		}
 	}
-	return name
+	return value, false
 }

@@ -50,7 +50,7 @@ func reasonOf(lost map[string]dataset.Note, stream string) (why dataset.Note, ok
 	return why, ok
 }
 
-// lostAmong returns a *LostError of those of some streams that an episode lost, nil if it did not lose any.
+// lostAmong returns a *LostError about the given streams that an episode lost, or nil.
 func lostAmong(lost map[string]dataset.Note, streams []string) error {
 	e := &LostError{}
 	for _, name := range streams {

@@ -3,6 +3,7 @@ package convert
 import (
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -59,8 +60,26 @@ func TestModalitiesAreKeptWhereTheirColumnsAre(t *testing.T) {
 	}
 	out, r := made(t, to, Options{}, in, other)
 	assert.NoFileExists(t, filepath.Join(out, "meta", "modality.json"))
-	assert.NotNil(t, noteOf(r, dataset.CodeModalityDiffers))
+	assert.NotNil(t, noteOf(r, dataset.CodeInputsDiffer))
 	filetest.Write(t, filepath.Join(in, "meta", "modality.json"), "{")
 	_, r = made(t, to, Options{}, in)
 	assert.Error(t, noteOf(r, dataset.CodeModalityUnread).Cause)
+}
+
+// Definitions of tools, which calls in language columns refer to, go from info.json to info.json if all inputs have the same.
+func TestToolsOfLeRobotAreKept(t *testing.T) {
+	const tools = `[{"type":"function","function":{"name":"say"}}]`
+	other, _ := made(t, leRobot(t, LeRobotOptions{}), Options{}, write(t, recorded(t, 1, 20, false)))
+	in, _ := made(t, leRobot(t, LeRobotOptions{}), Options{}, other)
+	info := filepath.Join(in, "meta", "info.json")
+	filetest.Write(t, info, strings.Replace(string(filetest.Read(t, info)), "{", `{"tools": `+tools+",", 1))
+	for _, c := range []struct {
+		want   string
+		inputs []string
+	}{{tools, []string{in}}, {tools, []string{in, in}}, {"", []string{in, other}}} {
+		out, r := made(t, leRobot(t, LeRobotOptions{}), Options{}, c.inputs...)
+		list := opened(t, out, dataset.Options{Strict: true})
+		assert.Equal(t, c.want, list.Info().Attributes["tools"])
+		assert.Equal(t, c.want == "", noteOf(r, dataset.CodeInputsDiffer) != nil)
+	}
 }

@@ -62,7 +62,8 @@ func (c *Conversion) filtered(r *ready, splits []string) bool {
 	return r.about.Filtered != dataset.NoField
 }
 
-// unread is an episode that cannot be had: it costs itself, unless the conversion is strict, or the reason is no matter of this episode.
+// unread handles an episode that cannot be read. It is skipped, unless the conversion is strict or the error does not concern this
+// episode.
 func (c *Conversion) unread(ctx context.Context, r ready, err error) ready {
 	if ctx.Err() != nil {
 		err = ctx.Err()

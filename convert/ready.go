@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// ready is an episode that was read and aligned, or why there is none.
+// ready is an episode that was read and aligned, or the reason why it was not.
 type ready struct {
 	e        *Episode
 	about    EpisodeReport

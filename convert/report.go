@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/internal/sources"
 )
 
-// version is that of reports and journals.
+// version is the version number in reports and journals.
 const version = 3
 
 // Report lists the inputs of a shard and counts every sample that was read. It is written next to the pieces when the shard is

@@ -28,7 +28,8 @@ func (k *Kept) leaveTexts(e *Episode, format string) {
 	}
 }
 
-// texts sets the task of each row if it changes, and the features of strings: those of the first episode. An episode without one of them has empty texts.
+// texts sets the task of each row if it changes, and the string features, which the first episode defines. An episode without one
+// of them has empty texts.
 func (l *leRobotWriter) texts(e *Episode, b *lerobotwrite.EpisodeOptions) {
 	rows := func(at func(time int64) string) []string {
 		list := make([]string, len(e.Times))

@@ -7,14 +7,14 @@ import (
 	"math"
 )
 
-// Element lists the Go types that an [Array] holds: those of one size on every platform, and types made from them.
+// Element lists the Go types that an [Array] can hold: types with one size on every platform, and types derived from them.
 type Element interface {
 	~int8 | ~uint8 | ~int16 | ~uint16 | ~int32 | ~uint32 | ~int64 | ~uint64 | ~float32 | ~float64
 }
 
-// Array is device memory as elements of one type. Lengths and indices are elements. An Array that [NewArray] or [ArrayOf] gave
-// owns its memory; one of [Array.Slice] shares it, and is closed with it. It may be used from any goroutine; two copies of the
-// same elements at once are the caller's to order.
+// Array is device memory with elements of one type. Lengths and indices count elements. An Array from [NewArray] or [ArrayOf]
+// owns its memory. An Array from [Array.Slice] shares memory and becomes unusable when the owner is closed. An Array may be used
+// from any goroutine, but the caller must order concurrent copies of the same elements.
 type Array[T Element] struct {
 	mem   *DeviceMem
 	first int64 // byte
@@ -49,13 +49,13 @@ func ArrayOf[T Element](ctx context.Context, c *Context, src []T) (*Array[T], er
 	return a, nil
 }
 
-// Len is the number of elements.
+// Len returns the number of elements.
 func (a *Array[T]) Len() int { return a.n }
 
-// Size is the size in bytes.
+// Size returns the size in bytes.
 func (a *Array[T]) Size() int64 { return int64(a.n) * elementSize[T]() }
 
-// Ptr is the address of the first element, for a kernel's arguments and for copies queued on a [Stream]; 0 after Close.
+// Ptr returns the address of the first element, for a kernel's arguments and for copies queued on a [Stream]; 0 after Close.
 func (a *Array[T]) Ptr() DevicePtr {
 	if p := a.mem.Ptr(); p != 0 {
 		return p + DevicePtr(a.first)
@@ -63,8 +63,8 @@ func (a *Array[T]) Ptr() DevicePtr {
 	return 0
 }
 
-// Slice gives elements lo to hi-1 as an Array of the same memory, which it does not own. A range outside of the array is a
-// *[ValueError] that is ErrShape.
+// Slice returns elements lo to hi-1 as an Array that shares the memory and does not own it. A range outside the array is a
+// *[ValueError] that matches ErrShape.
 func (a *Array[T]) Slice(lo, hi int) (*Array[T], error) {
 	if lo < 0 || hi < lo || hi > a.n {
 		return nil, &ValueError{Op: "Slice", What: "the range", Kind: ErrShape, Got: fmt.Sprintf("%d:%d", lo, hi), Want: fmt.Sprintf("within 0:%d", a.n)}
@@ -72,16 +72,16 @@ func (a *Array[T]) Slice(lo, hi int) (*Array[T], error) {
 	return &Array[T]{mem: a.mem, first: a.first + int64(lo)*elementSize[T](), n: hi - lo}, nil
 }
 
-// CopyFrom copies src, of any memory of the program, to the array. Unless src has the array's length it is a *[ValueError] that
-// is ErrShape, and nothing is copied. It waits, as [Context.CopyToDevice] does.
+// CopyFrom copies src, which may be any Go memory, to the array. If the lengths differ, it copies nothing and returns a
+// *[ValueError] that matches ErrShape. It waits, as [Context.CopyToDevice] does.
 func (a *Array[T]) CopyFrom(ctx context.Context, src []T) error {
 	return a.copy("CopyFrom", len(src), func(at DevicePtr) error {
 		return a.mem.ctx.CopyToDevice(ctx, at, elementBytes(src))
 	})
 }
 
-// CopyTo copies the array to dst. Unless dst has the array's length it is a *[ValueError] that is ErrShape, and nothing is
-// copied. It waits, as [Context.CopyToHost] does.
+// CopyTo copies the array to dst. If the lengths differ, it copies nothing and returns a *[ValueError] that matches ErrShape. It
+// waits, as [Context.CopyToHost] does.
 func (a *Array[T]) CopyTo(ctx context.Context, dst []T) error {
 	return a.copy("CopyTo", len(dst), func(at DevicePtr) error {
 		return a.mem.ctx.CopyToHost(ctx, elementBytes(dst), at)
@@ -101,7 +101,8 @@ func (a *Array[T]) copy(op string, n int, bytes func(at DevicePtr) error) error 
 	return bytes(a.mem.ptr + DevicePtr(a.first))
 }
 
-// Close frees the memory if the array owns it, by the rules of [DeviceMem.Close], and does nothing else. Closing twice is fine.
+// Close frees the memory if the array owns it, by the rules of [DeviceMem.Close]. Otherwise it does nothing. A second Close does
+// nothing.
 func (a *Array[T]) Close() error {
 	if !a.owner {
 		return nil
@@ -109,7 +110,7 @@ func (a *Array[T]) Close() error {
 	return a.mem.Close()
 }
 
-// CloseAsync is Close by the rules of [DeviceMem.CloseAsync].
+// CloseAsync is like Close, but frees memory by the rules of [DeviceMem.CloseAsync].
 func (a *Array[T]) CloseAsync(s *Stream) error {
 	if !a.owner {
 		return nil

@@ -17,8 +17,8 @@ func (g *LaunchConfig) isDefault() bool {
 	return g.Cluster == [3]uint32{} && !g.Dependent && !g.Cooperative && g.Priority == 0
 }
 
-// DependentLaunch reports whether launches can be [LaunchConfig.Dependent]: the device is sm_90 or newer and the driver
-// has the function.
+// DependentLaunch reports whether [LaunchConfig.Dependent] works: the device must be sm_90 or newer, and the driver must have the
+// function.
 func (dev *Device) DependentLaunch() bool {
 	major, _ := dev.ComputeCapability()
 	return major >= 9 && dev.drv.has(fnLaunchKernelEx)

@@ -9,7 +9,7 @@ import (
 // Code is a driver result (CUresult). It is an error, so that errors.Is(err, ErrOutOfMemory) works.
 type Code int32
 
-// Codes that callers tell apart. The rest are compared as Code(n).
+// Codes that callers commonly compare with. Others can be written as Code(n).
 const (
 	Success                  Code = 0
 	ErrInvalidValue          Code = 1
@@ -63,10 +63,11 @@ const (
 	codeOfPush  Code = 1 << 20 // ours, added to a code: the call was not made, because cuCtxPushCurrent gave it
 )
 
-// Error gives the number; [Error] carries the driver's own name and text.
+// Error returns a text with the number. An [Error] has the driver's own name and text.
 func (c Code) Error() string { return fmt.Sprintf("CUDA error %d", int32(c)) }
 
-// Kind is what the code means in every package of this module, empty where it means something to this one alone.
+// Kind returns the meaning that the code shares with errors in other packages of this module, for example out of memory. It is
+// empty if there is none.
 func (c Code) Kind() errs.Kind {
 	switch c {
 	case ErrOutOfMemory:
@@ -79,7 +80,7 @@ func (c Code) Kind() errs.Kind {
 	return ""
 }
 
-// Is matches the values of other packages that mean the same, and the standard library's.
+// Is reports whether target is an error with the same meaning in another package of this module or in the standard library.
 func (c Code) Is(target error) bool {
 	k := c.Kind()
 	return k != "" && (target == error(k) || k.Is(target))

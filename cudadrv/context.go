@@ -8,7 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// Context is a hold on a device's primary context, and the owner of what is made in it.
+// Context is a reference to a device's primary context. Memory, streams, events, modules and graphs are made in it and belong to
+// it.
 type Context struct {
 	dev      *Device
 	drv      *Driver
@@ -22,8 +23,8 @@ type Context struct {
 	streams  map[*Stream]struct{}
 }
 
-// Primary retains the device's primary context, which every user of the device in the process shares.
-// The first call starts the device, which takes about a tenth of a second. Close releases it.
+// Primary returns a Context for the device's primary context, which is shared by everything in the process that uses the device.
+// The first call starts the device, which takes about a tenth of a second. Close releases the Context.
 func (dev *Device) Primary() (*Context, error) {
 	if err := dev.Lost(); err != nil {
 		return nil, err
@@ -48,8 +49,8 @@ func (dev *Device) Primary() (*Context, error) {
 	return c, nil
 }
 
-// Close releases the hold. While memory, streams, events, modules or graphs made in the context are open it
-// does nothing but return an *[InUseError]. Closing twice is fine.
+// Close releases the Context. If memory, streams, events, modules or graphs made in it are still open, it only returns an
+// *[InUseError]. A second Close does nothing.
 func (c *Context) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,12 +78,12 @@ func (c *Context) Close() error {
 	return errors.Join(errStream, c.dev.check(fnPrimaryCtxRelease, code))
 }
 
-// Device gives the context's device.
+// Device returns the context's device.
 func (c *Context) Device() *Device { return c.dev }
 
-// Synchronize waits for all work queued on the context's streams. With a context.Context that cannot be
-// cancelled, or nil, it waits inside the driver, holding a thread, also for work that others queued in the
-// same primary context. With one that can, see [Stream.Synchronize].
+// Synchronize waits for all work queued on the context's streams. If the context.Context cannot be cancelled, or is nil, the
+// driver waits and holds a thread, and it also waits for work that others queued in the same primary context. If it can be
+// cancelled, see [Stream.Synchronize].
 func (c *Context) Synchronize(ctx context.Context) error {
 	if err := c.enter("Synchronize"); err != nil {
 		return err
@@ -110,7 +111,7 @@ func (c *Context) Synchronize(ctx context.Context) error {
 	return nil
 }
 
-// MemInfo gives the device's free and total memory in bytes.
+// MemInfo returns the device's free and total memory in bytes.
 func (c *Context) MemInfo() (free, total uint64, err error) {
 	return c.pair("MemInfo", fnMemGetInfo)
 }
@@ -127,7 +128,8 @@ func (c *Context) pair(op string, s slot) (first, second uint64, err error) {
 	return f.out[0], f.out[1], err
 }
 
-// StreamPriorities gives the least and the greatest stream priority. A lower number goes first.
+// StreamPriorities returns the lowest and the highest stream priority. The smaller number has the higher priority: -5 comes
+// before 0.
 func (c *Context) StreamPriorities() (least, greatest int, err error) {
 	low, high, err := c.pair("StreamPriorities", fnCtxStreamPriorityRange)
 	return int(int32(low)), int(int32(high)), err

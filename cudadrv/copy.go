@@ -176,12 +176,13 @@ func count(op string, n int64) error {
 	return nil
 }
 
-// Plane is one side of a two-dimensional copy: rows Pitch bytes apart, on the device, or in pinned memory if Host is set.
+// Plane is the source or the destination of a two-dimensional copy. It is in pinned memory if Host is set, else on the device.
+// Its rows are Pitch bytes apart.
 type Plane struct {
 	Device DevicePtr
 	Host   *HostMem
-	Offset int64 // bytes into Host
-	Pitch  int64 // bytes from one row to the next, at least the width
+	Offset int64 // the first byte in Host
+	Pitch  int64 // from one row to the next in bytes, at least the width
 }
 
 // Copy2D queues a copy of height rows of width bytes. The rules are those of the other asynchronous copies.

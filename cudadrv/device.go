@@ -21,7 +21,7 @@ type Device struct {
 	}
 }
 
-// Attr is a device attribute (CUdevice_attribute); values not named here work too.
+// Attr is a device attribute (CUdevice_attribute). Values without a name here work too.
 type Attr int32
 
 // Device attributes.
@@ -33,7 +33,7 @@ const (
 	MaxGridDimX                 Attr = 5
 	MaxGridDimY                 Attr = 6
 	MaxGridDimZ                 Attr = 7
-	MaxSharedPerBlock           Attr = 8 // bytes, without opting in
+	MaxSharedPerBlock           Attr = 8 // bytes, without SetMaxDynamicShared
 	WarpSize                    Attr = 10
 	MaxPitch                    Attr = 11 // bytes
 	ClockRate                   Attr = 13 // kHz
@@ -46,20 +46,20 @@ const (
 	ComputeCapabilityMajor      Attr = 75
 	ComputeCapabilityMinor      Attr = 76
 	MaxSharedPerMultiprocessor  Attr = 81  // bytes
-	CooperativeLaunch           Attr = 95  // 1 if it can launch so
+	CooperativeLaunch           Attr = 95  // 1 if the device supports cooperative launches
 	MaxSharedPerBlockOptin      Attr = 97  // bytes
 	ReadOnlyHostRegister        Attr = 113 // 1 if read-only memory can be registered
 	MemoryPoolsSupported        Attr = 115
-	ClusterLaunch               Attr = 120 // 1 if it has clusters of blocks
+	ClusterLaunch               Attr = 120 // 1 if the device supports clusters
 )
 
-// Driver gives the driver that the device belongs to.
+// Driver returns the driver that the device belongs to.
 func (dev *Device) Driver() *Driver { return dev.drv }
 
-// Ordinal is the device's number in the driver's order, from 0.
+// Ordinal returns the device's number in the driver's order, from 0.
 func (dev *Device) Ordinal() int { return dev.ordinal }
 
-// Name is the product's name.
+// Name returns the product's name.
 func (dev *Device) Name() (string, error) {
 	return dev.text(fnDeviceGetName)
 }
@@ -74,7 +74,7 @@ func (dev *Device) text(s slot) (string, error) {
 	return f.text(), nil
 }
 
-// UUID identifies the device across processes and reboots, as nvidia-smi writes it.
+// UUID returns an identifier that stays the same across processes and reboots, in nvidia-smi's form.
 func (dev *Device) UUID() (string, error) {
 	f := getFrame()
 	defer f.put()
@@ -85,12 +85,12 @@ func (dev *Device) UUID() (string, error) {
 	return "GPU-" + x[:8] + "-" + x[8:12] + "-" + x[12:16] + "-" + x[16:20] + "-" + x[20:], nil
 }
 
-// PCIBusID is domain:bus:device.function, such as 0000:1b:00.0.
+// PCIBusID returns domain:bus:device.function, for example 0000:1b:00.0.
 func (dev *Device) PCIBusID() (string, error) {
 	return dev.text(fnDeviceGetPCIBusID)
 }
 
-// TotalMem is the device's memory in bytes.
+// TotalMem returns the device's memory in bytes.
 func (dev *Device) TotalMem() (uint64, error) {
 	f := getFrame()
 	defer f.put()
@@ -106,7 +106,7 @@ func (dev *Device) Attribute(a Attr) (int, error) {
 	return int(int32(f.out[0])), err
 }
 
-// ComputeCapability is the architecture: 9 and 0 for sm_90. It is 0, 0 if the driver does not tell.
+// ComputeCapability returns the architecture: 9 and 0 for sm_90. It is 0, 0 if the driver does not report it.
 func (dev *Device) ComputeCapability() (major, minor int) {
 	major, err := dev.Attribute(ComputeCapabilityMajor)
 	if err != nil {
@@ -150,7 +150,7 @@ func (dev *Device) check(s slot, code Code) error {
 	return dev.lost.Load()
 }
 
-// Lost gives the error that made the device unusable, nil if it is usable.
+// Lost returns the error that made the device unusable, or nil if it is usable.
 func (dev *Device) Lost() error {
 	if l := dev.lost.Load(); l != nil {
 		return l

@@ -25,13 +25,12 @@ var opened struct {
 	err  error
 }
 
-// Open loads the driver library and starts it, the first time that it is called; later calls give the same
-// answer at once. Starting takes about a tenth of a second.
+// Open loads and starts the driver library at its first call. Later calls return the same result at once. Starting takes about a
+// tenth of a second.
 //
-// The library is the one that the environment variable ROBOCACHE_LIBCUDA names (an absolute path, or a
-// bare name for the loader), and no other; without the variable, libcuda.so.1 of the loader's path, then
-// of the folders where distributions, containers and WSL keep it. The working directory is never searched.
-// The error is a *[LoadError].
+// If the environment variable ROBOCACHE_LIBCUDA is set, only the library in it is tried: an absolute path, or a bare name for the
+// loader. Otherwise Open tries libcuda.so.1 in the loader's path, and then in the folders that distributions, containers and WSL
+// use. It never searches the working directory. The error is a *[LoadError].
 func Open() (*Driver, error) {
 	opened.once.Do(func() { opened.d, opened.err = load() })
 	return opened.d, opened.err
@@ -107,16 +106,16 @@ func NewDriver(t *FunctionTable) (*Driver, error) {
 	return d, nil
 }
 
-// Version is the CUDA version that the driver supports: 13000 is 13.0.
+// Version returns the CUDA version that the driver supports: 13000 is 13.0.
 func (d *Driver) Version() int { return d.version }
 
-// Path is the library's file name as it was found.
+// Path returns the library's file name.
 func (d *Driver) Path() string { return d.path }
 
-// DeviceCount is the number of devices, at least 1.
+// DeviceCount returns the number of devices, at least 1.
 func (d *Driver) DeviceCount() (int, error) { return len(d.devices), nil }
 
-// Device gives device i, the same one each time.
+// Device returns device i, the same one each time.
 func (d *Driver) Device(i int) (*Device, error) {
 	if i < 0 || i >= len(d.devices) {
 		return nil, &ValueError{Op: "Device", What: "the ordinal", Kind: ErrOption, Got: fmt.Sprint(i), Want: fmt.Sprintf("0 to %d", len(d.devices)-1)}

@@ -9,30 +9,31 @@ import (
 	"github.com/robocache/robocache/internal/errs"
 )
 
-// The kinds of error of this package, for errors.Is, besides [Code] and [LoadKind]. Packages of this module that mean the
-// same have the same values; [ErrOutOfMemory], [ErrNotFound] and [ErrUnsupported], which are codes, match theirs both ways.
+// The kinds of error in this package, for errors.Is, besides [Code] and [LoadKind]. They equal the values with the same meaning
+// in other packages of this module. [ErrOutOfMemory], [ErrNotFound] and [ErrUnsupported] are codes, and match those values both
+// ways.
 var (
-	// ErrClosed: a call on something that was closed.
+	// ErrClosed is a call on an object after its Close.
 	ErrClosed error = errs.Closed
 
-	// Kinds of *ValueError.
+	// Kinds in a *ValueError.
 	ErrShape       error = errs.Shape       // a size, a length or a range
-	ErrOption      error = errs.Option      // what a call does not take
-	ErrMissing     error = errs.Missing     // nil or nothing where something is needed
-	ErrWrongDevice error = errs.WrongDevice // something of another device
+	ErrOption      error = errs.Option      // an argument with an invalid value
+	ErrMissing     error = errs.Missing     // a required argument is nil or empty
+	ErrWrongDevice error = errs.WrongDevice // an object that belongs to another device
 
 	// ErrDeviceLost is matched by [LostError].
 	ErrDeviceLost = errors.New("device lost")
-	// ErrParamsUnknown: a kernel's parameter list is not known, so its arguments cannot be checked.
+	// ErrParamsUnknown means that the driver does not report the kernel's parameters, so arguments cannot be checked.
 	ErrParamsUnknown = errors.New("parameter list unknown")
 )
 
-// Error is a driver call that failed. errors.Is matches it with its Code.
+// Error is a failed driver call. errors.Is matches its Code.
 type Error struct {
-	Op   string // the driver's name of the call
+	Op   string // the driver's function: "cuMemAllocAsync"
 	Code Code
-	Name string // the driver's name of the code, such as CUDA_ERROR_OUT_OF_MEMORY
-	Text string // the driver's sentence
+	Name string // the driver's name for the code: "CUDA_ERROR_OUT_OF_MEMORY"
+	Text string // the driver's description
 }
 
 func (e *Error) Error() string {
@@ -48,13 +49,13 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("cudadrv: %s: %s: %s", e.Op, name, e.Text)
 }
 
-// Unwrap gives the code.
+// Unwrap returns the code.
 func (e *Error) Unwrap() error { return e.Code }
 
-// LoadKind says why there is no driver. Each kind is an error for errors.Is.
+// LoadKind is the reason why no driver is available. Each kind is an error for errors.Is.
 type LoadKind string
 
-// Why [Open] or [NewDriver] failed.
+// The reasons why [Open] or [NewDriver] failed.
 const (
 	ErrDriverMissing LoadKind = "no CUDA driver library found"
 	ErrDriverStub    LoadKind = "the CUDA library found is a toolkit stub, not a driver"
@@ -68,15 +69,15 @@ const (
 
 func (k LoadKind) Error() string { return string(k) }
 
-// LoadError says why there is no driver. errors.Is matches its Kind, and its Err.
+// LoadError means that no driver is available, with the details. errors.Is matches its Kind and its Err.
 type LoadError struct {
 	Kind   LoadKind
-	Path   string   // the library, where one was found
-	Tried  []string // the names tried, each with the loader's answer, where none was
-	Found  int      // the driver's version, where it told one
-	Needed int      // the version needed, for ErrDriverTooOld and ErrSymbolMissing
-	Symbol string   // for ErrSymbolMissing
-	Err    error    // the driver's error, where there was one
+	Path   string   // the library, if one was found
+	Tried  []string // each tried name with the loader's message, if no library was found
+	Found  int      // the driver's version, if it reported one
+	Needed int      // the required version, for ErrDriverTooOld and ErrSymbolMissing
+	Symbol string   // the missing function, for ErrSymbolMissing
+	Err    error    // the driver's error, or nil
 }
 
 func (e *LoadError) Error() string {
@@ -115,16 +116,16 @@ func grouped(tried []string) []string {
 	return out
 }
 
-// Is matches the kind.
+// Is reports whether target is the Kind.
 func (e *LoadError) Is(target error) bool { return target == error(e.Kind) }
 
-// Unwrap gives the driver's error.
+// Unwrap returns the driver's error.
 func (e *LoadError) Unwrap() error { return e.Err }
 
-// UnsupportedError is a call that this driver or device does not have. errors.Is matches ErrUnsupported.
+// UnsupportedError is a function that this driver or device lacks. errors.Is matches ErrUnsupported.
 type UnsupportedError struct {
-	Op     string // the driver's name of the call, or what was asked for
-	Needed int    // CUDA version that brought it; 0 where it is not a question of version
+	Op     string // the driver's function, or the missing feature
+	Needed int    // the first CUDA version with it; 0 if a newer driver would not help
 	Found  int    // this driver's version
 }
 
@@ -135,10 +136,10 @@ func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("cudadrv: %s needs a driver for CUDA %s, this one supports %s", e.Op, FormatVersion(e.Needed), FormatVersion(e.Found))
 }
 
-// Unwrap gives ErrUnsupported.
+// Unwrap returns ErrUnsupported.
 func (e *UnsupportedError) Unwrap() error { return ErrUnsupported }
 
-// ClosedError is a call on something closed. errors.Is matches ErrClosed.
+// ClosedError is a call on an object after its Close. errors.Is matches ErrClosed.
 type ClosedError struct {
 	Op   string
 	What string
@@ -148,10 +149,10 @@ func (e *ClosedError) Error() string {
 	return fmt.Sprintf("cudadrv: %s: the %s is closed", e.Op, e.What)
 }
 
-// Unwrap gives ErrClosed.
+// Unwrap returns ErrClosed.
 func (e *ClosedError) Unwrap() error { return ErrClosed }
 
-// InUseError is a context that cannot be closed because something made in it is still open.
+// InUseError means that a context cannot be closed, because objects made in it are open. Open counts them by kind: {"stream": 1}.
 type InUseError struct{ Open map[string]int }
 
 func (e *InUseError) Error() string {
@@ -164,11 +165,11 @@ func (e *InUseError) Error() string {
 	return "cudadrv: the context still has open: " + strings.Join(parts, ", ")
 }
 
-// ValueError is an argument outside what a call takes.
+// ValueError is an invalid argument.
 type ValueError struct {
 	Op   string
-	What string // the argument
-	Kind error  // one of this package's Err values
+	What string // the argument's name
+	Kind error  // one of this package's Err values, for example ErrShape
 	Got  string
 	Want string
 }
@@ -177,10 +178,10 @@ func (e *ValueError) Error() string {
 	return fmt.Sprintf("cudadrv: %s: %s is %s, want %s", e.Op, e.What, e.Got, e.Want)
 }
 
-// Unwrap gives the kind.
+// Unwrap returns the kind.
 func (e *ValueError) Unwrap() error { return e.Kind }
 
-// ArgError is a kernel argument list that does not fit the kernel. Position -1 means the list as a whole.
+// ArgError is a kernel argument that does not fit the kernel. If Position is -1, the list as a whole does not fit.
 type ArgError struct {
 	Kernel   string
 	Position int
@@ -195,7 +196,7 @@ func (e *ArgError) Error() string {
 	return fmt.Sprintf("cudadrv: kernel %s, argument %d: got %s, want %s", e.Kernel, e.Position, e.Got, e.Want)
 }
 
-// ModuleError is an image that the driver refused, with what its compiler said. It wraps the *[Error].
+// ModuleError is an image that the driver rejected, with its compiler's message. It wraps the *[Error].
 type ModuleError struct {
 	Err      error
 	ErrorLog string
@@ -213,10 +214,10 @@ func (e *ModuleError) Error() string {
 	return s
 }
 
-// Unwrap gives the driver's error.
+// Unwrap returns the driver's error.
 func (e *ModuleError) Unwrap() error { return e.Err }
 
-// CaptureError is a capture that gave no graph, or a call that a capturing stream does not take.
+// CaptureError is a capture that produced no graph, or a call that is not allowed on a capturing stream.
 type CaptureError struct {
 	Op  string
 	Err error
@@ -226,10 +227,10 @@ func (e *CaptureError) Error() string {
 	return fmt.Sprintf("cudadrv: capture: %s: %s", e.Op, strings.TrimPrefix(e.Err.Error(), "cudadrv: "))
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *CaptureError) Unwrap() error { return e.Err }
 
-// GraphUpdateError is a graph that an instantiated graph cannot take over. Instantiate it instead.
+// GraphUpdateError means that an instantiated graph cannot take the parameters of another graph. Instantiate that graph instead.
 type GraphUpdateError struct {
 	Err    error
 	Reason int // CUgraphExecUpdateResult
@@ -254,14 +255,14 @@ func (e *GraphUpdateError) Error() string {
 	return fmt.Sprintf("%s: %s (reason %d)", e.Err.Error(), why, e.Reason)
 }
 
-// Unwrap gives the driver's error.
+// Unwrap returns the driver's error.
 func (e *GraphUpdateError) Unwrap() error { return e.Err }
 
-// LostError is returned by every call after an error that poisons the device's context. The process must
-// be started again to use the device. errors.Is matches ErrDeviceLost and the first error's code.
+// LostError is returned by every call after an error that makes the device's context unusable. To use the device again, the
+// process must be restarted. errors.Is matches ErrDeviceLost and the first error's code.
 type LostError struct {
 	First   *Error
-	Kernels []string // the kernels launched last, the latest first; one of them is likely the cause
+	Kernels []string // the latest kernel launches, the newest first; one is probably the cause
 }
 
 func (e *LostError) Error() string {
@@ -275,5 +276,5 @@ func (e *LostError) Error() string {
 // Is matches ErrDeviceLost.
 func (e *LostError) Is(target error) bool { return target == ErrDeviceLost }
 
-// Unwrap gives the first error.
+// Unwrap returns the first error.
 func (e *LostError) Unwrap() error { return e.First }

@@ -7,17 +7,18 @@ import (
 	"time"
 )
 
-// Event is a point in a stream's work: it orders streams, is waited for, and tells the time.
+// Event marks a point in a stream's work. Other streams and the host can wait for it, and two events measure the time between
+// them.
 type Event struct {
 	handle
 }
 
-// EventOptions are an event's options.
+// EventOptions are the options of an event.
 type EventOptions struct {
-	NoTiming bool // cheaper; Elapsed is an error
+	NoTiming bool // makes the event cheaper; Elapsed is then an error
 }
 
-// NewEvent makes an event. Until it is recorded it counts as done.
+// NewEvent makes an event. Before its first Record it counts as done.
 func (c *Context) NewEvent(o EventOptions) (*Event, error) {
 	if err := c.enter("NewEvent"); err != nil {
 		return nil, err
@@ -42,13 +43,13 @@ func (e *Event) begin(op string) (uintptr, error) {
 	return e.handle.begin(op)
 }
 
-// Close destroys the event. Streams that were told to wait for it still do. Closing twice is fine.
+// Close destroys the event. Streams that already wait for it still do. A second Close does nothing.
 func (e *Event) Close() error { return e.destroy(fnEventDestroy, e.ctx.free) }
 
-// Query reports whether the work recorded last is done.
+// Query reports whether the work before the latest Record is done.
 func (e *Event) Query() (bool, error) { return e.query(fnEventQuery) }
 
-// Synchronize waits for the work recorded last; see [Stream.Synchronize] for how.
+// Synchronize waits for the work before the latest Record. See [Stream.Synchronize] for the kinds of wait.
 func (e *Event) Synchronize(ctx context.Context) error {
 	if cancellable(ctx) {
 		return e.ctx.dev.poller.wait(ctx, e)
@@ -56,8 +57,8 @@ func (e *Event) Synchronize(ctx context.Context) error {
 	return e.do("Synchronize", fnEventSynchronize, func(f *frame, h uintptr) Code { return e.ctx.free(fnEventSynchronize, f, h) })
 }
 
-// Elapsed is the time on the device from since to e. Both must be recorded and done (ErrNotReady, ErrInvalidHandle).
-// The driver's resolution is about half a microsecond.
+// Elapsed returns the device time from since to e. If an event is not done, the error is ErrNotReady; if it was never recorded,
+// ErrInvalidHandle. The driver's resolution is about half a microsecond.
 func (e *Event) Elapsed(since *Event) (time.Duration, error) {
 	h, err := e.begin("Elapsed")
 	if err != nil {

@@ -2,33 +2,33 @@ package cudadrv
 
 import "fmt"
 
-// Proc calls one driver function. args are the C arguments, each widened to a machine word, in the
-// order of the driver's own declaration. Only the low 32 bits of the result count: they are the code.
+// Proc calls one driver function. args are the C arguments, each widened to a machine word, in the order of the driver's
+// declaration. Only the low 32 bits of the result are used: they are the code.
 //
-// A pointer argument is the address of memory that stays where it is, and stays alive, until Proc
-// returns; see [View] for reading and writing it from Go. Proc must not keep args.
+// A pointer argument is an address. The memory stays alive and does not move until Proc returns; [View] reads and writes it from
+// Go. Proc must not keep args.
 //
-// A structure that C takes by its value, as cuIpcOpenMemHandle does its handle, is a pointer here.
+// If C takes a structure by value, as cuIpcOpenMemHandle takes its handle, the argument is a pointer to it.
 type Proc func(args []uintptr) uintptr
 
-// FunctionTable is where a [Driver] gets its functions. [Open] fills one from the driver library; a test or a
-// simulated device fills one with Go functions.
+// FunctionTable provides a [Driver] with its functions. [Open] fills one from the driver library. A test or a simulated device
+// fills one with Go functions.
 type FunctionTable struct {
-	// Lookup returns the function with the given exported name, or false. The name is the library's
-	// own, version suffix included ("cuMemAlloc_v2"), so a name has one signature for ever. version is
-	// the CUDA version that brought it, as cuGetProcAddress wants it (3020 for 3.2).
+	// Lookup returns the function with an exported name, or false. The name includes the version suffix ("cuMemAlloc_v2"), so
+	// each name has one signature. version is the first CUDA version with the function, as cuGetProcAddress expects it (3020 for
+	// 3.2).
 	Lookup func(name string, version int) (Proc, bool)
 
-	// Path says where the functions come from: a file name, or what the filler wants to be shown.
+	// Path is the source of the functions for messages: a file name, or another text.
 	Path string
 
-	// NCCL opens NVIDIA's library of sums over several devices, whose functions Lookup then finds by name, of version 0. Nil: there is none. It is called
-	// when it is first needed.
+	// NCCL opens NVIDIA's library that sums over several devices. Its Lookup finds functions by name, with version 0. It is
+	// called when NCCL is first needed. It may be nil if there is no library.
 	NCCL func() (*FunctionTable, error)
 }
 
-// Wrap returns a function table in which every function found is replaced by fn's result. fn sees the exported
-// name and the function beneath. It is how faults are injected and calls are counted.
+// Wrap returns a table in which fn replaces every function. fn receives the exported name and the original function. Use it to
+// inject errors or to count calls.
 func (t *FunctionTable) Wrap(fn func(name string, next Proc) Proc) *FunctionTable {
 	return &FunctionTable{Path: t.Path, NCCL: t.NCCL, Lookup: func(name string, version int) (Proc, bool) {
 		p, ok := t.Lookup(name, version)
@@ -216,10 +216,10 @@ var symbols = [slotCount]symbol{
 	fnGraphGetNodes:           {"cuGraphGetNodes", 10000, false},
 }
 
-// MinVersion is the oldest driver taken: CUDA 11.8, driver 520.
+// MinVersion is the oldest supported driver version: CUDA 11.8, driver 520.
 const MinVersion = 11080
 
-// FormatVersion writes a CUDA version number as people do: 12040 is "12.4".
+// FormatVersion formats a CUDA version number in the usual way: 12040 is "12.4".
 func FormatVersion(v int) string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10) }
 
 // call runs one driver function. It answers codeMissing where the driver does not have it.

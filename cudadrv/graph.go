@@ -4,17 +4,18 @@ import (
 	"errors"
 )
 
-// Graph is work that was recorded from a stream and not run. It holds addresses, not memory: what its nodes use
-// stays open as long as an instance of it may be launched.
+// Graph is work that was recorded from a stream and has not run. It holds addresses, not memory: everything that its nodes use
+// must stay open as long as an instance of the graph may be launched.
 type Graph struct {
 	handle
 }
 
-// Capture records what fn queues on s, and on streams that fn joins to it by events, as a graph; nothing of it
-// runs. The streams may be of several devices of the driver: each node runs where it was queued. The goroutine keeps its OS thread meanwhile. Calls that wait for s are refused, and so are driver calls
-// that the driver does not allow in a capture; the capture then ends, s is as before, and the error is a
-// *[CaptureError]. So it is if fn returns an error. Calls that do not go to a captured stream, such as Malloc and the
-// synchronous copies, are not recorded: they run at once.
+// Capture records the work that fn queues on s as a graph and runs none of it. Work on other streams is recorded too if fn
+// connects them to s by events. The streams may belong to several devices; each node runs on the device where it was queued.
+//
+// During fn, the goroutine keeps its OS thread. Waits for s and driver calls that a capture does not allow fail; then, or if fn
+// returns an error, the capture ends, s is as before, and the error is a *[CaptureError]. Calls without a captured stream, such
+// as Malloc and the synchronous copies, are not recorded and run at once.
 func (s *Stream) Capture(fn func(*Stream) error) (*Graph, error) {
 	c := s.ctx
 	if !c.drv.has(fnStreamBeginCapture, fnStreamEndCapture, fnGraphDestroy) {
@@ -67,7 +68,7 @@ func (s *Stream) Capture(fn func(*Stream) error) (*Graph, error) {
 	return &Graph{handle{child: c.adopt(kindGraph, 0), h: graph}}, nil
 }
 
-// Nodes is the number of the graph's nodes.
+// Nodes returns the number of the graph's nodes.
 func (g *Graph) Nodes() (int, error) {
 	n := 0
 	err := g.do("Nodes", fnGraphGetNodes, func(f *frame, h uintptr) Code {
@@ -78,7 +79,7 @@ func (g *Graph) Nodes() (int, error) {
 	return n, err
 }
 
-// Close gives the graph up. Instances made from it stay usable. Closing twice is fine.
+// Close releases the graph. Instances made from it stay usable. A second Close does nothing.
 func (g *Graph) Close() error { return g.destroy(fnGraphDestroy, g.ctx.free) }
 
 // GraphExec is a graph ready to launch. It may be used from any goroutine; calls on one wait for each other.
@@ -117,7 +118,7 @@ func (x *GraphExec) begin(op string) error {
 	return err
 }
 
-// Launch queues the whole graph on s. It allocates nothing. Launches of one instance run one after the other.
+// Launch queues the whole graph on s. It allocates nothing. Launches of one instance run one after another.
 func (x *GraphExec) Launch(s *Stream) error {
 	c := x.ctx
 	if err := c.owns("Launch", s); err != nil {
@@ -149,9 +150,9 @@ func (x *GraphExec) launch(h uintptr) Code {
 	return x.ctx.free(fnGraphLaunch, f, x.h, h)
 }
 
-// Update takes the parameters of g over: same nodes in the same order, other arguments and addresses. What was
-// launched before keeps the old ones. A graph that does not fit is a *[GraphUpdateError]:
-// instantiate that graph instead.
+// Update gives the instance the parameters of g, which must have the same nodes in the same order but may have other arguments
+// and addresses. Launches that are already queued keep the old ones. If g does not fit, the error is a *[GraphUpdateError];
+// instantiate g instead.
 func (x *GraphExec) Update(g *Graph) error {
 	h, err := g.begin("Update")
 	if err != nil {
@@ -181,5 +182,5 @@ func (x *GraphExec) Update(g *Graph) error {
 	return err
 }
 
-// Close destroys the instance. No launch of it may be queued or running. Closing twice is fine.
+// Close destroys the instance. No launch of it may be queued or running. A second Close does nothing.
 func (x *GraphExec) Close() error { return x.destroy(fnGraphExecDestroy, x.ctx.free) }

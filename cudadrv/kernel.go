@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// Kernel is an entry of a module. It may be used from any goroutine, and as long as its module is open.
+// Kernel is a function in a module. It may be used from any goroutine as long as its module is open.
 type Kernel struct {
 	mod        *Module
 	name       string
@@ -17,7 +17,7 @@ type Kernel struct {
 	declared   atomic.Pointer[[]int]
 }
 
-// Param is a kernel parameter's place in the kernel's parameter memory, in bytes.
+// Param is the position and the size of a parameter in the kernel's parameter memory, in bytes.
 type Param struct{ Offset, Size int }
 
 // FuncAttr is a kernel attribute (CUfunction_attribute).
@@ -28,7 +28,7 @@ const (
 	FuncMaxThreadsPerBlock FuncAttr = 0
 	FuncSharedSize         FuncAttr = 1
 	FuncConstSize          FuncAttr = 2
-	FuncLocalSize          FuncAttr = 3 // for each thread; more than 0 means spills or arrays
+	FuncLocalSize          FuncAttr = 3 // per thread; more than 0 means spilled registers or arrays
 	FuncRegisters          FuncAttr = 4
 	FuncPTXVersion         FuncAttr = 5
 	FuncBinaryVersion      FuncAttr = 6
@@ -37,10 +37,10 @@ const (
 	FuncLargeClusters      FuncAttr = 14 // 1 if clusters of more than 8 blocks are allowed
 )
 
-// Name is the entry's name.
+// Name returns the kernel's name in the module.
 func (k *Kernel) Name() string { return k.name }
 
-// Device is the device that the kernel was loaded on.
+// Device returns the device that the kernel was loaded on.
 func (k *Kernel) Device() *Device { return k.mod.ctx.dev }
 
 // readParams asks for the parameters one by one until there are no more.
@@ -66,11 +66,11 @@ func (k *Kernel) readParams(f *frame) error {
 	}
 }
 
-// Params gives the parameters in order, and false if the driver cannot tell (before CUDA 12.4).
+// Params returns the parameters in order, or false if the driver does not report them (before CUDA 12.4).
 func (k *Kernel) Params() ([]Param, bool) { return slices.Clone(k.params), k.known }
 
-// Declare says what sizes in bytes the parameters have. It is needed where the driver cannot tell, and checked
-// against the driver's own list where it can: a difference is an *[ArgError].
+// Declare sets the parameters' sizes in bytes. It is needed if the driver does not report them. If it does, a difference is an
+// *[ArgError].
 func (k *Kernel) Declare(sizes []int) error {
 	if k.known {
 		if err := k.compare(len(sizes), func(i int) int { return sizes[i] }); err != nil {
@@ -134,20 +134,21 @@ func (k *Kernel) attribute(a FuncAttr) (int, error) {
 	return int(int32(f.out[0])), c.dev.check(s, code)
 }
 
-// SetMaxDynamicShared lets launches ask for up to that many bytes of dynamic shared memory; above 48 KiB a kernel
-// must opt in this way.
+// SetMaxDynamicShared sets how many bytes of dynamic shared memory a launch may request. A kernel needs it for more than 48 KiB.
 func (k *Kernel) SetMaxDynamicShared(bytes int) error {
 	return k.setAttribute("SetMaxDynamicShared", FuncMaxDynamicShared, bytes)
 }
 
-// PreferShared asks for so many percent of a multiprocessor's shared memory, from 0 to 100, to be laid out as such where the kernel runs; the
-// rest is cache. -1, which is how a kernel begins, leaves it to the driver: as much as the launch needs. A multiprocessor lays its memory
-// out anew only when it is idle, so kernels that are to run side by side, or to begin before the one in front has ended, should ask for the same.
+// PreferShared requests the percentage, 0 to 100, of a multiprocessor's on-chip memory that is shared memory while the kernel
+// runs; the rest is cache. -1 is the default and leaves the choice to the driver: as much as the launch needs. A multiprocessor
+// changes its division only when it is idle. Kernels that run at the same time, or start before the previous one ends, should
+// therefore request the same percentage.
 func (k *Kernel) PreferShared(percent int) error {
 	return k.setAttribute("PreferShared", FuncSharedCarveout, percent)
 }
 
-// AllowLargeClusters lets launches ask for clusters of 9 to 16 blocks. Not every device, nor every launch configuration, has room for them.
+// AllowLargeClusters lets launches request clusters of 9 to 16 blocks. Some devices and launch configurations have no room for
+// them.
 func (k *Kernel) AllowLargeClusters() error {
 	return k.setAttribute("AllowLargeClusters", FuncLargeClusters, 1)
 }
@@ -170,7 +171,8 @@ func (k *Kernel) setAttribute(op string, a FuncAttr, value int) error {
 	return c.dev.check(s, code)
 }
 
-// Occupancy is how many blocks of that many threads and bytes of dynamic shared memory a multiprocessor holds at once.
+// Occupancy returns the number of blocks that a multiprocessor holds at once, if each has blockThreads threads and shared bytes
+// of dynamic shared memory.
 func (k *Kernel) Occupancy(blockThreads, shared int) (int, error) {
 	if _, err := k.mod.begin("Occupancy"); err != nil {
 		return 0, err

@@ -6,35 +6,36 @@ import (
 	"sync"
 )
 
-// LaunchConfig is a launch configuration: the grid, the blocks and how they start. What comes after Shared needs more of the driver and the device than every
-// driver taken has; where it is missing, Bind and SetConfig return an *[UnsupportedError]. A capture keeps it in the graph.
+// LaunchConfig is the grid, the blocks and the way in which they start. The fields after Shared need newer drivers and devices
+// than the oldest supported ones. If support is missing, Bind and SetConfig return an *[UnsupportedError]. A capture keeps the
+// fields in the graph.
 type LaunchConfig struct {
-	Grid   [3]uint32 // blocks; 0 counts as 1 in the second and third place
-	Block  [3]uint32 // threads a block; as Grid
-	Shared uint32    // bytes of dynamic shared memory a block
+	Grid   [3]uint32 // blocks; 0 counts as 1 in the second and third dimension
+	Block  [3]uint32 // threads in a block; 0 as in Grid
+	Shared uint32    // bytes of dynamic shared memory for each block
 
-	// Cluster is how many blocks stand together on neighbouring multiprocessors and reach each other's shared memory: at most 8,
-	// or 16 after [Kernel.AllowLargeClusters]. The grid is a multiple of it in each place. All 0 is no cluster; else 0 counts
-	// as 1 in the second and third place. sm_90 and newer.
+	// Cluster is the number of blocks in a cluster: blocks on neighbouring multiprocessors that can access each other's shared
+	// memory. At most 8, or 16 after [Kernel.AllowLargeClusters]. The grid must be a multiple of it in each dimension. All 0
+	// means no cluster; otherwise 0 counts as 1 in the second and third dimension. It needs sm_90 or newer.
 	Cluster [3]uint32
 
-	// Dependent lets the kernel start while the kernel before it on the stream still runs, as soon as every block of that one
-	// has ended or executed griddepcontrol.launch_dependents. The kernel itself must wait, with griddepcontrol.wait: see
-	// rule 7 of what makes a launch safe. After work that is not a kernel it makes no difference. sm_90 and newer: see
-	// [Device.DependentLaunch].
+	// Dependent lets the kernel start before the previous kernel on the stream has ended, as soon as every block of that kernel
+	// has ended or executed griddepcontrol.launch_dependents. The kernel itself must wait with griddepcontrol.wait: see rule 7
+	// under Safe launches in the package comment. It has no effect if the previous work is not a kernel. It needs sm_90 or newer:
+	// see [Device.DependentLaunch].
 	Dependent bool
 
-	// Cooperative starts all blocks at once, so that they may wait for each other. A grid that the device cannot hold at once
-	// is ErrCooperativeTooLarge when it is launched.
+	// Cooperative starts all blocks at once, so they may wait for each other. If the device cannot hold the grid at once, the
+	// launch returns ErrCooperativeTooLarge.
 	Cooperative bool
 
-	// Priority is this launch's own, as [StreamOptions.Priority]; 0 is that of the stream.
+	// Priority is the priority of this launch, with the values of [StreamOptions.Priority]. 0 is the stream's priority.
 	Priority int32
 }
 
-// Launch is a kernel with its arguments and its launch configuration, checked and packed, ready to run many times. It may be
-// used from any goroutine; calls on one Launch wait for each other. A Launch holds addresses, not memory: the
-// caller keeps the memory open until the launch has run.
+// Launch is a kernel with checked and packed arguments and a launch configuration, ready to run many times. It may be used from
+// any goroutine; calls on one Launch wait for each other. It holds addresses, not memory: the caller keeps the memory open until
+// the launch has run.
 type Launch struct {
 	mu    sync.Mutex
 	k     *Kernel
@@ -50,11 +51,12 @@ type Launch struct {
 	callEx [4]uintptr // the arguments of cuLaunchKernelEx
 }
 
-// Bind packs the arguments for the kernel. Each must have the size that the kernel declares for its place:
-// 1 byte int8, uint8; 2 int16, uint16; 4 int32, uint32, float32; 8 int64, uint64, float64, [DevicePtr]; any size
-// []byte, for structures. int, uint and Go pointers are refused. The error is an *[ArgError] that says
-// the place, what came and what was wanted; a *[ValueError] for the configuration; ErrParamsUnknown if the driver cannot
-// tell the list and [Kernel.Declare] was not called.
+// Bind packs the arguments for the kernel. Each must have the size that the kernel declares for its position: 1 byte for int8 and
+// uint8; 2 for int16 and uint16; 4 for int32, uint32 and float32; 8 for int64, uint64, float64 and [DevicePtr]; any
+// size for []byte, which holds a structure. int, uint and Go pointers are rejected.
+//
+// An unsuitable argument is an *[ArgError] with its position and both types. An invalid configuration is a *[ValueError]. If the
+// driver does not report the parameters and [Kernel.Declare] was not called, the error is ErrParamsUnknown.
 func (k *Kernel) Bind(cfg LaunchConfig, args ...any) (*Launch, error) {
 	sizes, err := k.sizes()
 	if err != nil {
@@ -114,10 +116,10 @@ func (l *Launch) configure(cfg LaunchConfig) error {
 	return nil
 }
 
-// Kernel gives the launch's kernel.
+// Kernel returns the launch's kernel.
 func (l *Launch) Kernel() *Kernel { return l.k }
 
-// Config gives the launch configuration.
+// Config returns the launch configuration.
 func (l *Launch) Config() LaunchConfig {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -131,8 +133,8 @@ func (l *Launch) SetConfig(cfg LaunchConfig) error {
 	return l.configure(cfg)
 }
 
-// Set changes argument i, with the checks of Bind. Launches made before keep the value that they had. The
-// typed forms below do the same without allocating.
+// Set changes argument i, with the checks of Bind. Launches that are already queued keep their value. SetPtr, SetInt64 and the
+// other typed methods do the same without allocating.
 func (l *Launch) Set(i int, arg any) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -225,9 +227,9 @@ func (l *Launch) fits(i, size int, typ string) error {
 	return nil
 }
 
-// Run queues the launch on s and returns. The arguments are read before it returns; the memory that they point
-// to is used until the stream has passed the launch. It allocates nothing. Errors of the kernel itself, such as
-// a bad address, come from a later call: the next that waits for s at the latest.
+// Run queues the launch on s and returns. It reads the arguments before it returns; the memory that they point to is in use until
+// the stream has passed the launch. It allocates nothing. An error in the kernel itself, for example a bad address, is returned
+// by a later call, at the latest by the next call that waits for s.
 func (l *Launch) Run(s *Stream) error {
 	k := l.k
 	c := k.mod.ctx

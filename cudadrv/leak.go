@@ -32,15 +32,15 @@ var tracking atomic.Bool
 
 func init() { tracking.Store(os.Getenv("ROBOCACHE_TRACK_LEAKS") != "") }
 
-// TrackLeaks turns the recording of call sites on or off, for what is made from now on. The environment
-// variable ROBOCACHE_TRACK_LEAKS turns it on from the start. Each thing made then costs a few microseconds more.
+// TrackLeaks switches on or off that call sites are recorded, for objects made from now on. The environment variable
+// ROBOCACHE_TRACK_LEAKS switches it on at the start. Each object then costs a few microseconds more.
 func TrackLeaks(on bool) { tracking.Store(on) }
 
-// Leak is something made and not yet closed.
+// Leak is an object that is still open.
 type Leak struct {
-	Kind  string // device memory, host memory, stream, event, module, graph, graph exec
-	Size  int64  // bytes, for memory and module images
-	Stack string // where it was made, one frame a line
+	Kind  string // "device memory", "host memory", "stream", "event", "module", "graph" or "graph exec"
+	Size  int64  // in bytes, for memory and module images
+	Stack string // the call stack that made it, one frame a line
 }
 
 // leakList holds what is open and was made while tracking was on.
@@ -56,7 +56,7 @@ type leakRecord struct {
 	stack []uintptr
 }
 
-// Leaks lists what is open now and was made while [TrackLeaks] was on, the oldest first.
+// Leaks lists the objects that are open now and were made while [TrackLeaks] was on, the oldest first.
 func (d *Driver) Leaks() []Leak {
 	l := &d.leaks
 	l.mu.Lock()

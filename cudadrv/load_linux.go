@@ -178,8 +178,8 @@ func baseName(name string) string {
 	return name[:i]
 }
 
-// SystemFunctionTable gives the functions of the library that [Open] loads, for a program that wraps them and makes a driver of
-// its own with [NewDriver].
+// SystemFunctionTable returns the functions in the library that [Open] loads. A program can wrap them and make its own driver
+// with [NewDriver].
 func SystemFunctionTable() (*FunctionTable, error) {
 	d, err := Open()
 	if err != nil {

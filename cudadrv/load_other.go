@@ -9,8 +9,8 @@ func load() (*Driver, error) {
 	return nil, &LoadError{Kind: ErrPlatform, Path: runtime.GOOS + "/" + runtime.GOARCH}
 }
 
-// SystemFunctionTable gives the functions of the library that [Open] loads, for a program that wraps them and makes a driver of
-// its own with [NewDriver].
+// SystemFunctionTable returns the functions in the library that [Open] loads. A program can wrap them and make its own driver
+// with [NewDriver].
 func SystemFunctionTable() (*FunctionTable, error) {
 	_, err := load()
 	return nil, err

@@ -119,8 +119,8 @@ func (f *frame) copyAddr() uintptr {
 // escape makes the compiler place what b points to on the heap.
 var escape []byte
 
-// Addr returns the address of b's first byte, 0 if b is empty. The memory is on the heap; it stays valid
-// only as long as something else refers to b.
+// Addr returns the address of b's first byte, or 0 if b is empty. It stays valid only as long as the program still refers to b,
+// because b is on Go's heap.
 func Addr(b []byte) uintptr {
 	if len(b) == 0 {
 		return 0
@@ -163,9 +163,9 @@ func elementBytes[T Element](list []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(list))), int64(len(list))*elementSize[T]())
 }
 
-// View shows n bytes of memory at an address that a driver call was given, or gave. It is for function tables
-// written in Go: argument i of a [Proc] that is a pointer to n bytes is View(args[i], n). The bytes may be
-// used until the Proc returns, or as long as whoever owns the memory says. Address 0 gives nil.
+// View returns n bytes of memory at an address, for function tables written in Go. Example: if argument i of a [Proc] is a
+// pointer to n bytes, they are View(args[i], n). The bytes may be used until the Proc returns, or as long as the memory's owner
+// permits. Address 0 returns nil.
 func View(addr uintptr, n int) []byte {
 	if addr == 0 || n <= 0 {
 		return nil

@@ -11,7 +11,7 @@ import (
 // DevicePtr is an address on the device. It is never a Go pointer.
 type DevicePtr uint64
 
-// DeviceMem is memory on the device, in bytes. [Array] is such memory as elements of a Go type.
+// DeviceMem is device memory, in bytes. [Array] is device memory with elements of a Go type.
 type DeviceMem struct {
 	child
 	mu      sync.RWMutex // held for reading while a call uses ptr
@@ -22,9 +22,9 @@ type DeviceMem struct {
 	closed  bool
 }
 
-// Malloc allocates n bytes, usable at once on every stream. Where the device has memory pools they come from
-// the device's pool, as with [Context.MallocAsync], else from the plain allocator. n may be 0: no memory, address 0.
-// Out of memory is ErrOutOfMemory. The contents are undefined. If ctx ends first there is no memory, and the error is ctx's.
+// Malloc allocates n bytes that every stream can use at once. Their contents are undefined. They come from the device's memory
+// pool, as with [Context.MallocAsync], or from the plain allocator if the device has no pools. If n is 0, there is no memory, and
+// the address is 0. Too little memory is ErrOutOfMemory. If ctx ends first, nothing is allocated, and the error is ctx's.
 func (c *Context) Malloc(ctx context.Context, n int64) (*DeviceMem, error) {
 	if err := ended(ctx); err != nil {
 		return nil, err
@@ -39,9 +39,8 @@ func (c *Context) Malloc(ctx context.Context, n int64) (*DeviceMem, error) {
 	return m, nil
 }
 
-// MallocAsync allocates n bytes in the order of s: work queued on s from now on may use them; other streams
-// must wait for an event recorded on s. Where the device has no memory pools it is a plain allocation, which may
-// wait for the device.
+// MallocAsync allocates n bytes in the order of s: later work on s may use them, and other streams must wait for an event
+// recorded on s. If the device has no memory pools, it allocates plainly, which may wait for the device.
 func (c *Context) MallocAsync(s *Stream, n int64) (*DeviceMem, error) {
 	if err := c.owns("MallocAsync", s); err != nil {
 		return nil, err
@@ -85,22 +84,22 @@ func (c *Context) malloc(s *Stream, n int64) (*DeviceMem, error) {
 	return m, nil
 }
 
-// Ptr is the address of the first byte; 0 after Close.
+// Ptr returns the address of the first byte; 0 after Close.
 func (m *DeviceMem) Ptr() DevicePtr {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.ptr
 }
 
-// Size is the size in bytes.
+// Size returns the size in bytes.
 func (m *DeviceMem) Size() int64 { return m.size }
 
-// Close frees the memory. No work that uses it may be queued or running on any stream: synchronise first, or
-// use CloseAsync. Closing twice is fine. On a lost device it returns nil: the memory went with the context.
+// Close frees the memory. No work that uses it may be queued or running on any stream: synchronise first, or use CloseAsync. A
+// second Close does nothing. If the device is lost it returns nil, because the memory is gone too.
 func (m *DeviceMem) Close() error { return m.release(nil) }
 
-// CloseAsync frees the memory when s has done the work queued on it so far. Work on other streams that uses the
-// memory must be waited for by s. Where the device has no memory pools it waits for s.
+// CloseAsync frees the memory after the work that is queued on s so far. If other streams use the memory, s must wait for them
+// before. If the device has no memory pools, CloseAsync waits for s.
 func (m *DeviceMem) CloseAsync(s *Stream) error {
 	if err := m.ctx.owns("CloseAsync", s); err != nil {
 		return err
@@ -156,8 +155,8 @@ func (m *DeviceMem) release(s *Stream) error {
 // any other error nobody can say, and the memory counts as closed, so that its context can be closed too.
 func stays(err error) bool { return errors.Is(err, ErrCaptureUnsupported) }
 
-// SetPoolThreshold sets how many bytes of freed memory the device's pool keeps for later allocations; the
-// driver's default is 0, so that each synchronisation gives everything back. It holds for the whole process.
+// SetPoolThreshold sets how many bytes of freed memory the device's pool keeps for later allocations. The driver's default is 0:
+// each synchronisation returns everything to the system. The setting applies to the whole process.
 func (c *Context) SetPoolThreshold(bytes uint64) error {
 	return c.withPool("SetPoolThreshold", func(f *frame, pool uintptr) error {
 		const releaseThreshold = 4 // CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
@@ -167,14 +166,14 @@ func (c *Context) SetPoolThreshold(bytes uint64) error {
 	})
 }
 
-// TrimPool gives freed memory back to the system until the pool holds no more than keep bytes.
+// TrimPool returns freed memory to the system until the pool holds no more than keep bytes.
 func (c *Context) TrimPool(keep uint64) error {
 	return c.withPool("TrimPool", func(f *frame, pool uintptr) error {
 		return c.dev.check(fnMemPoolTrimTo, c.free(fnMemPoolTrimTo, f, pool, uintptr(keep)))
 	})
 }
 
-// PoolInfo gives the bytes that the device's pool holds and the bytes of them in use, by everyone in the process.
+// PoolInfo returns the number of bytes that the device's pool holds, and the number in use by the whole process.
 func (c *Context) PoolInfo() (reserved, used uint64, err error) {
 	err = c.withPool("PoolInfo", func(f *frame, pool uintptr) error {
 		for i, attr := range []uintptr{5, 7} { // RESERVED_MEM_CURRENT, USED_MEM_CURRENT
@@ -208,7 +207,7 @@ func (c *Context) withPool(op string, fn func(f *frame, pool uintptr) error) err
 	return fn(f, uintptr(f.out[0]))
 }
 
-// HostMem is pinned memory of the host, which the device reads and writes too: the driver's, from [Context.MallocHost], or the
+// HostMem is pinned host memory, which the device can read and write. It is the driver's, from [Context.MallocHost], or the
 // program's own, from [Context.RegisterHost].
 type HostMem struct {
 	child
@@ -222,8 +221,8 @@ type HostMem struct {
 	readOnly bool
 }
 
-// MallocHost allocates n bytes of pinned memory, usable by every context and mapped into the device's
-// addresses. Asynchronous copies take this memory, and that of [Context.RegisterHost]. n may be 0.
+// MallocHost allocates n bytes of pinned memory. Every context can use it, and it is mapped into the device's address space.
+// Asynchronous copies accept it, as they accept memory from [Context.RegisterHost]. n may be 0.
 func (c *Context) MallocHost(n int64) (*HostMem, error) {
 	if n < 0 {
 		return nil, &ValueError{Op: "MallocHost", What: "the size", Kind: ErrShape, Got: fmt.Sprint(n), Want: "0 or more"}
@@ -251,9 +250,9 @@ func (c *Context) MallocHost(n int64) (*HostMem, error) {
 	return m, nil
 }
 
-// Bytes shows the memory; nil after Close. A slice of the driver's memory must not be used after Close: the garbage collector
-// does not keep that memory. While an asynchronous copy runs, what it reads must not be written, and what it writes
-// not be read.
+// Bytes returns the memory, or nil after Close. If the memory is the driver's, the slice must not be used after Close, because
+// the garbage collector does not keep it. While an asynchronous copy runs, its source must not be written and its destination not
+// read.
 func (m *HostMem) Bytes() []byte {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -263,17 +262,18 @@ func (m *HostMem) Bytes() []byte {
 	return View(m.addr, int(m.size))
 }
 
-// DevicePtr is the memory's address on the device; 0 after Close.
+// DevicePtr returns the memory's address on the device; 0 after Close.
 func (m *HostMem) DevicePtr() DevicePtr {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.dev
 }
 
-// Size is the size in bytes.
+// Size returns the size in bytes.
 func (m *HostMem) Size() int64 { return m.size }
 
-// Close frees the memory, or unregisters it. No copy or kernel that uses it may be queued or running. Closing twice is fine.
+// Close frees the memory, or unregisters it. No copy or kernel that uses it may be queued or running. A second Close does
+// nothing.
 func (m *HostMem) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"runtime"
 )
 
-// Module is a loaded image of kernels.
+// Module is a loaded image with kernels.
 type Module struct {
 	handle           // of a library where the driver has them (12.0), else of a module
 	library bool     // whether it is one of a library
@@ -39,9 +39,8 @@ func (j *jitLogs) text(b []byte) string {
 	return string(bytes.TrimSpace(b))
 }
 
-// LoadModule loads a cubin or PTX text. PTX is compiled by the driver, which keeps the result in its own cache on
-// disk; the first time takes milliseconds. An image that the driver refuses is a *[ModuleError] with what its
-// compiler said.
+// LoadModule loads a cubin or PTX text. The driver compiles PTX and keeps the result in its cache on disk; the first time takes
+// milliseconds. If the driver rejects the image, the error is a *[ModuleError] with its compiler's message.
 func (c *Context) LoadModule(image []byte) (*Module, error) {
 	if len(image) == 0 {
 		return nil, &ValueError{Op: "LoadModule", What: "the image", Kind: ErrMissing, Got: "empty", Want: "PTX or a cubin"}
@@ -85,11 +84,11 @@ func (c *Context) LoadModule(image []byte) (*Module, error) {
 	return m, nil
 }
 
-// Log is what the driver's compiler said when it compiled the image; empty for a cubin.
+// Log returns the messages of the driver's compiler for the image. It is empty for a cubin.
 func (m *Module) Log() string { return m.jit.text(m.jit.info) }
 
-// Close unloads the module. No launch of its kernels may be queued or running, and no graph that holds them be
-// launched later; a [Launch] of a closed module is an error. Closing twice is fine.
+// Close unloads the module. No launch of its kernels may be queued or running, and no graph with its kernels may be launched
+// later. A [Launch] from a closed module is an error. A second Close does nothing.
 func (m *Module) Close() error {
 	s := fnModuleUnload
 	if m.library {
@@ -98,7 +97,7 @@ func (m *Module) Close() error {
 	return m.destroy(s, m.ctx.bound)
 }
 
-// Kernel gives the kernel with that name, the same one each time. An unknown name is ErrNotFound.
+// Kernel returns the kernel with that name, the same one each time. An unknown name is ErrNotFound.
 func (m *Module) Kernel(name string) (*Kernel, error) {
 	m.mu.Lock() // for the map, too
 	defer m.mu.Unlock()

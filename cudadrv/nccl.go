@@ -11,17 +11,18 @@ import (
 // The functions of NCCL that are used. Signatures are those of its documentation, which have been the same since version 2.4.
 var ncclNames = []string{"ncclCommInitAll", "ncclCommDestroy", "ncclGroupStart", "ncclGroupEnd", "ncclAllReduce", "ncclGetErrorString"}
 
-// NCCL adds up memory of several devices by NVIDIA's library, for GPUs that do not reach each other's memory, and to compare with. The order of a sum's
-// terms is the library's own. Its methods are for one goroutine at a time.
+// NCCL adds up memory of several devices with NVIDIA's library NCCL. It is for GPUs that cannot access each other's memory, and
+// for comparisons. The library chooses the order of a sum's terms. Its methods must not be called concurrently.
 type NCCL struct {
 	procs    map[string]Proc
 	contexts []*Context
 	comms    []uintptr
 }
 
-// NewNCCL connects the devices of contexts, which are of one driver and each of another device. The library is libnccl.so.2 of the loader's path, or what
-// the environment variable ROBOCACHE_LIBNCCL names; PyTorch's wheels bring one, in nvidia/nccl/lib. A library that is not there is a *[LoadError] that
-// is [ErrNCCLMissing]. The caller closes it before the contexts.
+// NewNCCL connects the devices of the contexts, which must share a driver and have different devices. The library is libnccl.so.2
+// in the loader's path, or the file in the environment variable ROBOCACHE_LIBNCCL; PyTorch's wheels contain one in
+// nvidia/nccl/lib. If it is missing, the error is a *[LoadError] that matches [ErrNCCLMissing]. The caller closes the NCCL before
+// the contexts.
 func NewNCCL(contexts []*Context) (*NCCL, error) {
 	if len(contexts) == 0 {
 		return nil, &ValueError{Op: "NewNCCL", What: "contexts", Kind: ErrMissing, Got: "none", Want: "one a device"}
@@ -63,8 +64,8 @@ func NewNCCL(contexts []*Context) (*NCCL, error) {
 	return n, nil
 }
 
-// AddUp gives each stream its part of adding up count float32 numbers that lie at an address of each device, and writes the sum to all of these. It
-// returns before they are done. Streams and addresses are in the order of the contexts.
+// AddUp adds up count float32 numbers over all devices, in place: at[i] is their address on device i, and afterwards it holds the
+// sums. It queues the work on streams[i] and returns before it is done. at and streams have the order of the contexts.
 func (n *NCCL) AddUp(at []DevicePtr, count int, streams []*Stream) error {
 	if n.comms == nil {
 		return &ClosedError{Op: "AddUp", What: "NCCL"}
@@ -98,7 +99,7 @@ func (n *NCCL) AddUp(at []DevicePtr, count int, streams []*Stream) error {
 	return errors.Join(first, n.call("ncclGroupEnd"))
 }
 
-// Close ends the connection; the streams must have been synchronised. Close twice is fine.
+// Close closes the connection. The caller must have synchronised the streams. A second Close does nothing.
 func (n *NCCL) Close() error {
 	var all error
 	for _, c := range n.comms {
@@ -121,11 +122,11 @@ func (n *NCCL) call(name string, args ...uintptr) error {
 	return nil
 }
 
-// NCCLError is a call of NCCL that failed.
+// NCCLError is a failed call to NCCL.
 type NCCLError struct {
-	Op     string // the library's name of the call
+	Op     string // the library's function: "ncclAllReduce"
 	Result int    // ncclResult_t
-	Text   string // the library's sentence
+	Text   string // the library's description
 }
 
 func (e *NCCLError) Error() string {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// CanAccess reports whether kernels of the device can reach the memory of peer, another device of the same driver.
+// CanAccess reports whether the device's kernels can access the memory of peer, another device of the same driver.
 func (dev *Device) CanAccess(peer *Device) (bool, error) {
 	if err := dev.beside("CanAccess", peer); err != nil {
 		return false, err
@@ -28,9 +28,9 @@ func (dev *Device) beside(op string, peer *Device) error {
 	return nil
 }
 
-// OpenPool opens the device's memory to other devices of the same driver: their kernels and copies read and write what [Context.Malloc] gives, and has
-// given, as their own. It holds for the whole process. A device that cannot reach this one is an *[UnsupportedError], and so is a device without
-// memory pools; nothing is opened then.
+// OpenPool gives other devices of the same driver access to this device's memory. Their kernels and copies can then use memory
+// from [Context.Malloc], also if it was allocated before. It applies to the whole process. If a device cannot access this one, or
+// this one has no memory pools, the error is an *[UnsupportedError] and nothing changes.
 func (c *Context) OpenPool(to ...*Device) error {
 	return c.withPool("OpenPool", func(f *frame, pool uintptr) error {
 		for _, peer := range to {

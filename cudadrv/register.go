@@ -5,26 +5,27 @@ import (
 	"sync"
 )
 
-// RegisterOptions are options of [Context.RegisterHost].
+// RegisterOptions are the options of [Context.RegisterHost].
 type RegisterOptions struct {
-	// ReadOnly registers memory that the process may only read, such as a file mapped so. The device must not write to it,
-	// and copies to it are refused. Not every device can: see [ReadOnlyHostRegister].
+	// ReadOnly registers memory that the process may only read, for example a file that is mapped read-only. The device must not
+	// write to it, and copies to it are rejected. Some devices do not support it: see [ReadOnlyHostRegister].
 	ReadOnly bool
 }
 
 // registered keeps what is registered reachable: the driver refers to it until Close, whether or not the program still does.
 var registered sync.Map // *HostMem -> struct{}
 
-// RegisterHost pins memory that the program has, so that asynchronous copies and kernels can use it in place, as they do that
-// of [Context.MallocHost]: a Go slice, a mapped file, or memory of another library. Close unregisters it and leaves the
-// memory as it is. Registering takes far longer than a copy of the same bytes: it pays for memory that is used again and again.
+// RegisterHost pins memory that the program already has, so that asynchronous copies and kernels can use it in place, like memory
+// from [Context.MallocHost]. Examples: a Go slice, a mapped file, or another library's memory. Close unregisters it and does not
+// change the contents. Registering takes far longer than one copy of the same bytes, so it is for memory that is used repeatedly.
 //
-// Go memory is held by a runtime.Pinner and kept alive until Close, even if the program drops the slice and the HostMem.
-// Other memory must stay mapped, at its address, until Close. In both cases Close comes only after every copy and kernel
-// that uses the memory has run (wait for an event or the stream), and no graph that refers to it is launched later.
-// Until such work has run, Go code does not write what it reads, nor touch what it writes; another slice of the same bytes
-// counts too. The driver locks whole pages: neighbours in the same page lose nothing, but ranges that overlap cannot
-// be registered twice at a time (ErrAlreadyRegistered).
+// A runtime.Pinner holds Go memory until Close, even if the program drops the slice and the HostMem. Other memory must stay
+// mapped, at its address, until Close. Close may be called only after every copy and kernel that uses the memory has run (wait
+// for an event or the stream), and if no graph that refers to it is launched later.
+//
+// Until that work has run, Go code must not write its sources, nor touch its destinations, also not through another slice of the
+// same bytes. The driver locks whole pages. Other data in the same page is not affected, but overlapping ranges cannot be
+// registered at the same time (ErrAlreadyRegistered).
 func (c *Context) RegisterHost(b []byte, o RegisterOptions) (*HostMem, error) {
 	if err := c.enter("RegisterHost"); err != nil {
 		return nil, err

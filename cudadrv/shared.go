@@ -2,14 +2,14 @@ package cudadrv
 
 import "fmt"
 
-// HandleBytes is the size of what [DeviceMem.Handle] gives.
+// HandleBytes is the size of a handle from [DeviceMem.Handle].
 const HandleBytes = 64
 
 // sharedUnit is of how many bytes shared memory is a multiple: the driver shares whole pieces of this size, with all that lies in them.
 const sharedUnit = 2 << 20
 
-// MallocShared allocates n bytes that other processes may open with [Context.OpenShared]: from the plain allocator, not from a pool, and rounded up
-// to 2 MiB. n is more than 0.
+// MallocShared allocates n bytes that other processes can open with [Context.OpenShared]. n must be more than 0 and is rounded up
+// to 2 MiB. The memory comes from the plain allocator, not from a pool.
 func (c *Context) MallocShared(n int64) (*DeviceMem, error) {
 	if n <= 0 {
 		return nil, &ValueError{Op: "MallocShared", What: "the size", Kind: ErrShape, Got: fmt.Sprint(n), Want: "1 or more"}
@@ -20,7 +20,8 @@ func (c *Context) MallocShared(n int64) (*DeviceMem, error) {
 	})
 }
 
-// Handle is by what another process of the machine opens memory of [Context.MallocShared]: [HandleBytes] that mean nothing else.
+// Handle returns [HandleBytes] bytes with which another process on the machine can open memory from [Context.MallocShared]. Their
+// contents have no other meaning.
 func (m *DeviceMem) Handle() ([]byte, error) {
 	c := m.ctx
 	if err := c.enter("Handle"); err != nil {
@@ -43,8 +44,9 @@ func (m *DeviceMem) Handle() ([]byte, error) {
 	return append([]byte(nil), f.buf[:HandleBytes]...), nil
 }
 
-// OpenShared opens n bytes that another process of the machine has allocated with [Context.MallocShared], on this device or on one that it reaches;
-// they are used as memory of this device. They stay there as long as the other process has them: close them before it does. n is what was asked for there.
+// OpenShared opens memory that another process on the machine allocated with [Context.MallocShared], on this device or on a
+// device that it can access. handle is from [DeviceMem.Handle], and n is the size that was requested there. The memory is used
+// like memory on this device. It exists only as long as the other process has it, so close it before that process closes its own.
 func (c *Context) OpenShared(handle []byte, n int64) (*DeviceMem, error) {
 	if len(handle) != HandleBytes || n <= 0 {
 		return nil, &ValueError{Op: "OpenShared", What: "the handle", Kind: ErrShape, Got: fmt.Sprintf("%d bytes, of memory of %d", len(handle), n), Want: fmt.Sprintf("%d bytes, of memory of 1 or more", HandleBytes)}
@@ -77,7 +79,8 @@ func (c *Context) plain(op string, n int64, foreign bool, call func(f *frame) (s
 	return m, nil
 }
 
-// Put32 writes the 4 bytes at off, a multiple of 4, at once: a kernel that reads them meanwhile sees all of them or none.
+// Put32 writes the 4 bytes at off, a multiple of 4, atomically: a kernel that reads them at the same time gets the old or the new
+// value.
 func (m *HostMem) Put32(off int64, v uint32) error {
 	if off%4 != 0 {
 		return &ValueError{Op: "Put32", What: "the offset", Kind: ErrShape, Got: fmt.Sprint(off), Want: "a multiple of 4"}

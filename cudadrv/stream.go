@@ -5,16 +5,17 @@ import (
 	"sync/atomic"
 )
 
-// Stream is a queue of work on the device. Work on one stream runs in order. Streams do not wait for each
-// other, nor for the driver's default stream; events order them.
+// Stream is a queue of work on the device. Work on one stream runs in order. Streams do not wait for each other or for the
+// driver's default stream; events order them.
 type Stream struct {
 	handle
 	capturing atomic.Bool
 }
 
-// StreamOptions are a stream's options.
+// StreamOptions are the options of a stream.
 type StreamOptions struct {
-	// Priority: lower goes first. Values outside [Context.StreamPriorities] are moved into it.
+	// Priority is the stream's priority: a smaller number comes first. Values outside [Context.StreamPriorities] are clamped to
+	// that range.
 	Priority int
 }
 
@@ -57,11 +58,11 @@ func (c *Context) owns(op string, s *Stream) error {
 	return nil
 }
 
-// Context gives the context that the stream was made in.
+// Context returns the context that the stream was made in.
 func (s *Stream) Context() *Context { return s.ctx }
 
-// Close destroys the stream. Work queued on it still runs. It waits for calls on the stream that are in
-// progress, among them Synchronize without a cancellable context. Closing twice is fine.
+// Close destroys the stream. Work that is queued on it still runs. It waits for calls on the stream that are in progress, for
+// example a Synchronize without a cancellable context. A second Close does nothing.
 func (s *Stream) Close() error {
 	if s.capturing.Load() {
 		return &CaptureError{Op: "Close", Err: ErrCaptureUnsupported}
@@ -88,12 +89,11 @@ func (s *Stream) Query() (bool, error) {
 	return s.query(fnStreamQuery)
 }
 
-// Synchronize waits until all work queued so far is done, and returns an error that this work met.
+// Synchronize waits until all work queued so far is done. It returns an error if that work failed.
 //
-// With a nil ctx, or one that cannot be cancelled, the wait is the driver's own: the fastest, and it holds an
-// OS thread. With one that can be cancelled it asks the driver for a short while, then leaves the asking to one
-// goroutine for the whole device, so that a thousand waits hold no thread; it costs up to a millisecond at the
-// end of a long wait. When ctx ends first its error is returned; the work goes on.
+// If ctx is nil or cannot be cancelled, the driver waits: this is fastest, but holds an OS thread. If ctx can be cancelled,
+// Synchronize polls the driver for a short time. Then one goroutine polls for the whole device, so that a thousand waits hold no
+// thread; this adds up to a millisecond to a long wait. If ctx ends first, its error is returned, and the work continues.
 func (s *Stream) Synchronize(ctx context.Context) error {
 	if s.capturing.Load() {
 		return &CaptureError{Op: "Synchronize", Err: ErrCaptureUnsupported}
@@ -109,7 +109,7 @@ func (s *Stream) wait() error {
 	return s.do("Synchronize", fnStreamSynchronize, func(f *frame, h uintptr) Code { return s.ctx.free(fnStreamSynchronize, f, h) })
 }
 
-// WaitEvent makes work queued on s from now on wait for the work that e recorded last, which may be that of another device of the driver.
+// WaitEvent makes later work on s wait for the work before the latest Record of e. e may belong to another device of the driver.
 func (s *Stream) WaitEvent(e *Event) error {
 	return s.withEvent("WaitEvent", e, fnStreamWaitEvent, func(f *frame, h, eh uintptr) (Code, error) {
 		if e.ctx.drv != s.ctx.drv {
@@ -140,7 +140,7 @@ func (s *Stream) withEvent(op string, e *Event, fn slot, call func(f *frame, h, 
 	return s.ctx.dev.check(fn, code)
 }
 
-// Record makes e, an event of the same device, stand for the work queued on s so far.
+// Record sets e, an event of the same device, to the work queued on s so far.
 func (s *Stream) Record(e *Event) error {
 	return s.withEvent("Record", e, fnEventRecord, func(f *frame, h, eh uintptr) (Code, error) {
 		if e.ctx.dev != s.ctx.dev {

@@ -11,10 +11,10 @@ import (
 // Failure is a driver call that fails on demand.
 type Failure struct {
 	Call  string                 // the exported name, "" for any call
-	Match func(name string) bool // the names if Call is empty; nil for all
+	Match func(name string) bool // selects names if Call is empty; nil for all
 	N     int                    // the matching call that fails, from 1; 0 for every one
-	Code  cudadrv.Code           // the result of the call; Success keeps the real result, for a call that is only slow
-	After bool                   // make the call first, as a call that returns an earlier error does
+	Code  cudadrv.Code           // the call's result; Success keeps the real result, for a call that is only slow
+	After bool                   // make the call first, like a call that returns an earlier error
 	Delay time.Duration          // time to wait before the call
 }
 
@@ -35,8 +35,9 @@ type Injector struct {
 	off      bool
 }
 
-// Inject puts failures in front of a function table, of a simulated device or of the real driver. The two calls for error texts
-// and the one for the version do not fail unless a failure names them.
+// Inject returns a function table in which calls fail on demand, for a simulated device or the real driver. The two
+// calls for error texts and the one for the version fail only if a failure names them. Example: Failure{Call:
+// "cuMemAllocAsync", N: 2, Code: cudadrv.ErrOutOfMemory} fails the second allocation.
 func Inject(t *cudadrv.FunctionTable, failures ...Failure) (*cudadrv.FunctionTable, *Injector) {
 	in := &Injector{failures: failures, matched: make([]int, len(failures))}
 	return t.Wrap(func(name string, next cudadrv.Proc) cudadrv.Proc {
@@ -79,7 +80,7 @@ func (in *Injector) note(name string) (hit Failure, ok bool) {
 	return hit, ok
 }
 
-// Stop ends the counting and the failures.
+// Stop ends counting and failures.
 func (in *Injector) Stop() {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -5,13 +5,13 @@ import "github.com/robocache/robocache/cudasim/report"
 // Launch is a kernel launch that has ended.
 type Launch = report.Launch
 
-// Counters counts the work of a launch.
+// Counters counts a launch's work.
 type Counters = report.Counters
 
-// Traffic is the traffic of warps to global memory.
+// Traffic is the traffic between warps and global memory.
 type Traffic = report.Traffic
 
-// Leak is an object of the device that is still open.
+// Leak is an object on the device that is still open.
 type Leak = report.Leak
 
 // Check is a set of checks. Bounds and alignment are always checked.
@@ -19,8 +19,8 @@ type Check = report.Check
 
 // Checks for Config.Skip.
 const (
-	CheckUninitialised = report.CheckUninitialised // reads of memory that was never written
-	CheckRaces         = report.CheckRaces         // unordered accesses of two threads
+	CheckUninitialised = report.CheckUninitialised // reads from memory that was never written
+	CheckRaces         = report.CheckRaces         // unordered accesses by two threads
 	CheckAll           = report.CheckAll
 )
 
@@ -30,7 +30,7 @@ type Fault = report.Fault
 // FaultKind is the kind of error in a kernel.
 type FaultKind = report.FaultKind
 
-// The kinds of faults.
+// The fault kinds.
 const (
 	OutOfBounds      = report.OutOfBounds
 	Misaligned       = report.Misaligned

@@ -252,8 +252,9 @@ const (
 	// CodeNameUnused: an option names a stream that does not exist. Example: --name stat=observation.state for a dataset
 	// without stat.
 	CodeNameUnused = remark + "name-unused"
-	// CodeModalityDiffers: the inputs have different files meta/modality.json. Example: two robots.
-	CodeModalityDiffers = remark + "modality-differs"
+	// CodeInputsDiffer: the inputs have different values, so none is written. Subject is the file or the key. Example:
+	// meta/modality.json, for two robots.
+	CodeInputsDiffer = remark + "inputs-differ"
 	// CodeModalityUnread: meta/modality.json, or its part Subject, cannot be read, because of Cause. Example: a file that is
 	// cut.
 	CodeModalityUnread = remark + "modality-unread"

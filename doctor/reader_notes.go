@@ -47,7 +47,7 @@ var problemKinds = map[dataset.Code]noteFinding{
 	dataset.CodeColumnIsVideo: {kind: Schema}, dataset.CodeSliceBeyond: {kind: Schema},
 }
 
-// remarkKinds has the kinds of findings about remarks. A choice of a reader that is no fault is not among them.
+// remarkKinds has the kinds of findings for remarks. Choices of a reader that are no fault have none.
 var remarkKinds = map[dataset.Code]noteFinding{
 	dataset.CodeFrameTimeOwn: {kind: FrameTime}, dataset.CodeFrameTimeSteps: {kind: FrameTime}, dataset.CodeFrameTimeUnsorted: {kind: FrameTime},
 	dataset.CodeHeaderTimeZero:  {kind: StrayTime, severity: Warning},

@@ -13,13 +13,13 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Batch is B windows, in tensors on the loader's device.
+// Batch is B windows, in tensors on the loader's device. A window is an anchor with the streams' values around it.
 type Batch struct {
 	Streams []BatchStream
-	Cameras []BatchCamera // as Options.Cameras has them
-	// Episodes, Ticks and Anchors are [B], i64: each window's episode by the loader's own count ([Loader.EpisodeOf] returns its
-	// number in the store), the number of its anchor in the episode, and the anchor's time, ns. A row without a window has episode and
-	// tick -1.
+	Cameras []BatchCamera // in the order of Options.Cameras
+	// Episodes, Ticks and Anchors are [B], i64. Episodes has the windows' episodes by the loader's own count; [Loader.EpisodeOf]
+	// returns the number in the store. Ticks has the number of the anchor in its episode, and Anchors its time, ns. A row without
+	// a window has episode and tick -1.
 	Episodes, Ticks, Anchors *tensor.Tensor
 
 	device *ops.Device
@@ -28,22 +28,22 @@ type Batch struct {
 	isCopy bool // by Host
 }
 
-// BatchStream is a batch's stream. The tensors may be strided, because streams with the same window share one tensor.
+// BatchStream is a stream in a batch. The tensors may be strided, because streams with the same window share one tensor.
 type BatchStream struct {
 	Name    string
 	Columns []dataset.Column
-	Values  *tensor.Tensor // [B,T,D]
-	Valid   *tensor.Tensor // [B,T] u8: as in ops.ResampleArgs
+	Values  *tensor.Tensor // [B,T,D], for T targets in a window and D columns
+	Valid   *tensor.Tensor // [B,T] u8: 1 if the value is valid, as in ops.ResampleArgs
 	Pad     *tensor.Tensor // [B,T] u8: 1 if the target lies outside the stream's samples
 	Age     *tensor.Tensor // [B,T] i64, ns; nil unless Options.Age
 }
 
-// BatchCamera is a batch's camera.
+// BatchCamera is a camera in a batch.
 type BatchCamera struct {
 	Name   string
 	Frames *tensor.Tensor // [B,T,H,W,3] u8: red, green, blue, from the top; black without a frame
-	Valid  *tensor.Tensor // [B,T] u8: this and the next two as in BatchStream
-	Pad    *tensor.Tensor // [B,T] u8
+	Valid  *tensor.Tensor // [B,T] u8: 1 if there is a frame, by the rules for a stream
+	Pad    *tensor.Tensor // [B,T] u8: 1 if the target lies outside the camera's frames
 	Age    *tensor.Tensor // [B,T] i64, ns: how much older the frame is than its target; nil unless Options.Age
 }
 

@@ -11,29 +11,29 @@ import (
 // frame, as for any stream: by window, edge, gaps, tolerance and method. The method is previous if the plan sets none, or nearest or
 // next.
 type Camera struct {
-	Name   string `json:"name"`   // in the batch and the plan, and in the recordings unless the plan sets From
+	Name   string `json:"name"`   // the name in the batch and the plan; also in the recordings, unless the plan sets From
 	Height int    `json:"height"` // pixels of the resized frames: see dataset.Resize
 	Width  int    `json:"width"`
 }
 
-// CameraReport describes a batch camera.
+// CameraReport describes a camera in the batches.
 type CameraReport struct {
 	Name    string `json:"name"`
 	Height  int    `json:"height"`
 	Width   int    `json:"width"`
-	Targets int    `json:"targets"`         // of a window
-	Frames  int    `json:"frames"`          // in the drawn episodes
-	Empty   int    `json:"empty"`           // episodes without frames of it
-	InGaps  int    `json:"windows_in_gaps"` // as in StreamsReport
-	// Unlimited is as in StreamsReport.
+	Targets int    `json:"targets"`         // target times in a window
+	Frames  int    `json:"frames"`          // frames in the drawn episodes
+	Empty   int    `json:"empty"`           // drawn episodes without frames from the camera
+	InGaps  int    `json:"windows_in_gaps"` // windows with an anchor in a gap of the frames: see StreamsReport
+	// Unlimited is set if neither a MaxGap nor a Tolerance makes frames in gaps not valid.
 	Unlimited bool `json:"-"`
-	Bad       int  `json:"bad"` // targets, of the batches so far, whose frames cannot be decoded: black and not valid
-	// FirstBad is the error of the first bad frame; empty without one.
+	Bad       int  `json:"bad"` // targets so far without a decodable frame: they are black and not valid
+	// FirstBad is the error for the first frame that cannot be decoded, or empty.
 	FirstBad string `json:"first_bad"`
 }
 
-// CameraError means that a camera's frames cannot be decoded, because their encoding has no decoder, or because they are a video's and
-// ffmpeg is missing. It is dataset.ErrUnsupported.
+// CameraError means that a camera's frames cannot be decoded, because there is no decoder for their encoding, or because they are
+// in a video and ffmpeg is missing. It matches dataset.ErrUnsupported.
 type CameraError struct {
 	Camera  string
 	Episode string // the name of the first episode with frames
@@ -51,8 +51,8 @@ func (e *CameraError) Unwrap() error { return e.Err }
 type FramesError struct {
 	Camera string
 	Shape  [5]int // [B,T,H,W,3] bytes: the camera's frames in a batch
-	Copies int    // of a batch, which memory must hold
-	Err    error  // an *ops.MemoryError; its bytes are math.MaxInt64 if they are more
+	Copies int    // how many copies of these frames memory must hold
+	Err    error  // an *ops.MemoryError; its bytes are at most math.MaxInt64
 }
 
 func (e *FramesError) Error() string {

@@ -14,13 +14,13 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// EmptyError means that a plan leaves no window to draw.
+// EmptyError means that a plan leaves no window to draw, for example because its filter takes no episode.
 type EmptyError struct {
 	Episodes, Filtered int
-	Notes              dataset.Notes // about episodes that are left out
+	Notes              dataset.Notes // the reasons why episodes are left out
 
 	Filter        dataset.Filter
-	Tasks, Splits []string // of the episodes
+	Tasks, Splits []string // the tasks and splits that the episodes have
 	// Succeeded and Failed count the episodes with a success flag.
 	Succeeded, Failed int
 }
@@ -62,7 +62,7 @@ func (e *EmptyError) Error() string {
 	return s
 }
 
-// ErrorNotes returns the notes.
+// ErrorNotes returns Notes.
 func (e *EmptyError) ErrorNotes() dataset.Notes { return e.Notes }
 
 // Steps reports whether streams are left out because their timestamps count steps: see [store.NothingError].

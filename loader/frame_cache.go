@@ -20,9 +20,9 @@ const stretchOverhead = 512
 // FrameCache reports the cache for decoded frames; Limit is 0 if a loader has none. A group's loaders share one cache.
 type FrameCache struct {
 	Limit   int64 `json:"limit_bytes"`
-	Bytes   int64 `json:"bytes"`   // in use
-	Decoded int64 `json:"decoded"` // frames that were decoded for the cache, also those around a wanted frame
-	Used    int64 `json:"used"`    // frames of batches that came from the cache
+	Bytes   int64 `json:"bytes"`   // bytes in use
+	Decoded int64 `json:"decoded"` // frames decoded for the cache, including neighbours of a required frame
+	Used    int64 `json:"used"`    // frames in batches that came from the cache
 }
 
 // frameCache holds decoded and resized frames, in stretches. The least recently used stretch is dropped first. Its methods may be called

@@ -180,7 +180,7 @@ func (g *Group) Waits() Waits {
 	return all
 }
 
-// Close closes the loaders. Close twice is fine.
+// Close closes the loaders. A second Close does nothing.
 func (g *Group) Close() error {
 	g.apart = fmt.Errorf("loader: %w", dataset.ErrClosed)
 	var errs []error

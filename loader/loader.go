@@ -12,8 +12,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Loader draws batches of windows, either from a store on a device, see [New], or from a dataset that it streams, see [NewStreaming].
-// Its methods are for one goroutine at a time.
+// Loader draws batches of windows. It draws from a store on a device, see [New], or from a dataset that it streams, see
+// [NewStreaming]. Its methods must not be called concurrently.
 type Loader struct {
 	device  *ops.Device
 	order   ops.DrawOptions
@@ -113,13 +113,13 @@ type frameFeed interface {
 	waits() time.Duration
 }
 
-// Close releases the loader's memory on the device. Close twice is fine.
+// Close releases the loader's memory on the device. A second Close does nothing.
 func (l *Loader) Close() error {
 	l.closed = true
 	return l.closers.close()
 }
 
-// Stats returns a stream's column statistics over the drawn episodes; nil if the plan does not normalise the stream.
+// Stats returns the statistics of a stream's columns over the drawn episodes, or nil if the plan does not normalise the stream.
 func (l *Loader) Stats(stream string) []ColumnStats {
 	for i := range l.parts {
 		if l.parts[i].name == stream {
@@ -129,7 +129,7 @@ func (l *Loader) Stats(stream string) []ColumnStats {
 	return nil
 }
 
-// Normalisation returns a stream's normalisation; nil if the plan does not normalise it.
+// Normalisation returns the normalisation of a stream, or nil if the plan does not normalise it.
 func (l *Loader) Normalisation(stream string) *Normalisation {
 	for i := range l.parts {
 		if p := &l.parts[i]; p.name == stream && p.affine != nil {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Report describes the drawn episodes and streams.
+// Report returns a description of the drawn episodes and streams.
 func (l *Loader) Report() Report {
 	if s, streaming := l.feed.(*streamer); streaming { // because the workers add to it
 		s.mu.Lock()
@@ -22,7 +22,7 @@ func (l *Loader) Report() Report {
 	return r
 }
 
-// Waits returns how long the loader has waited for shards and frames; zero if it neither streams nor decodes.
+// Waits returns the times that the loader has waited for shards and frames. They are zero if it neither streams nor decodes.
 func (l *Loader) Waits() Waits {
 	var frames time.Duration
 	if l.frames != nil {

@@ -8,20 +8,20 @@ import (
 	"github.com/robocache/robocache/loader/store"
 )
 
-// Lacking is an episode without samples of a drawn stream. In its windows the stream has the fill value, and is not valid.
+// Lacking is an episode without samples in a drawn stream. In its windows the stream has the fill value and is not valid.
 type Lacking struct {
 	Dataset int          `json:"dataset"` // the dataset's index, if there are several
 	Episode string       `json:"episode"`
 	Stream  string       `json:"stream"`
-	Note    dataset.Note `json:"-"`       // the reason
-	Windows int          `json:"windows"` // of the episode, in an epoch
+	Note    dataset.Note `json:"-"`       // the reason why there are no samples
+	Windows int          `json:"windows"` // the episode's windows in an epoch
 }
 
 // LackingError means that an episode lacks samples of a plan's stream. With Options.Strict that is an error for any episode, else
 // only if no episode has samples.
 type LackingError struct {
 	Lacking
-	All bool // no episode has any
+	All bool // set if no episode has samples
 }
 
 func (e *LackingError) Error() string {
@@ -31,7 +31,7 @@ func (e *LackingError) Error() string {
 	return fmt.Sprintf("loader: stream %s: episode %s has no samples of it: %s", e.Stream, e.Episode, e.Note.Reason())
 }
 
-// ErrorNotes returns the note.
+// ErrorNotes returns Note.
 func (e *LackingError) ErrorNotes() dataset.Notes { return dataset.Notes{e.Note} }
 
 // Unwrap returns dataset.ErrMissing.

@@ -80,17 +80,17 @@ func normalise(rule string, stats []ColumnStats) *affine {
 // Normalisation is the normalisation of a stream's columns: y = (x-Shift)*Scale in float32, then clipped to Min and Max. So x is
 // y/Scale + Shift, unless y was clipped.
 type Normalisation struct {
-	Rule         string    // of the plan: "mean-std"
-	Quantiles    bool      // the rule needs quantiles
-	Shift, Scale []float32 // of each column
-	Min, Max     []float32 // of each column; nil if the rule does not clip, infinite for a column that it does not change
+	Rule         string    // the plan's rule: "mean-std"
+	Quantiles    bool      // set if the rule needs quantiles
+	Shift, Scale []float32 // one value for each column
+	Min, Max     []float32 // one for each column, infinite if the rule leaves it unchanged; nil if the rule does not clip
 }
 
 // ColumnStats are a column's statistics over the drawn episodes' samples, as recorded. NaN and infinite samples are left
 // out. They are computed exactly and rounded once, so they do not depend on the sample order.
 type ColumnStats struct {
 	Count     int
-	Mean, Std float64 // of the population: divided by Count
+	Mean, Std float64 // for the whole population: the divisor is Count
 	Min, Max  float64
 	// Q01 to Q99 are quantiles, linear between the nearest ranks, equal to numpy's quantile in every bit; 0 if the stream's rule needs none.
 	Q01, Q10, Q90, Q99 float64
@@ -100,8 +100,8 @@ type ColumnStats struct {
 // they are: for example those of the loader that a policy was trained with, see [Loader.Normalisation]. Without Shift the plan's rule
 // is applied to Stats.
 type Statistics struct {
-	Rule                           string   // the rule that they were computed for; it must equal the plan's rule, if the plan has one
-	Columns                        []string // names, which must be the stream's; not checked if nil
+	Rule                           string   // the rule that they were computed for; if the plan has a rule, both must be equal
+	Columns                        []string // the stream's column names; nil is not checked
 	Shift, Scale, ClipMin, ClipMax []float32
 	Stats                          []ColumnStats // NaN where a value is unknown
 }

@@ -7,7 +7,7 @@ import (
 
 // Options set how batches are drawn. Batch is required. The JSON names are the arguments of the Python package.
 type Options struct {
-	Batch int    `json:"batch"` // B: windows in one rank's batch
+	Batch int    `json:"batch"` // B: the number of windows in one rank's batch
 	Seed  uint64 `json:"seed"`
 	// Rank is this program's number among the Ranks that share each epoch; Ranks 0 means 1.
 	Rank  int `json:"rank"`
@@ -15,8 +15,8 @@ type Options struct {
 	// Last applies if an epoch's last windows do not fill a batch of all ranks: they are dropped, or the batch has rows without a
 	// window.
 	Last  ops.LastBatch `json:"last"`
-	DType tensor.DType  `json:"dtype"` // of the values, unless the plan sets it; 0 means the store's dtype
-	Age   bool          `json:"age"`   // adds each target's age: see ops.ResampleArgs
+	DType tensor.DType  `json:"dtype"` // the dtype of the values, unless the plan sets one; 0 is the store's dtype
+	Age   bool          `json:"age"`   // adds the age of each target's sample: see ops.ResampleArgs
 	// Apart gives each stream contiguous tensors of its own. Else streams with the same window share a tensor, which one launch makes.
 	Apart bool `json:"-"`
 	// AllNotes puts the recordings' notes about data that the plan does not draw into Report.EpisodeNotes, too: those about other streams,
@@ -38,7 +38,8 @@ type Options struct {
 	// Cameras are a batch's cameras; none by default. Their frames are decoded while batches are drawn, so with cameras the stores
 	// of [New] must stay open.
 	Cameras []Camera `json:"cameras"`
-	// Workers is how many goroutines read episodes, and how many decode frames; 0 means one a processor.
+	// Workers is the number of goroutines that read episodes, and also the number that decode frames. 0 means one for each
+	// processor.
 	Workers int `json:"workers"`
 	// FrameCache limits the memory for decoded frames, bytes. Frames are kept in their Camera's size. Videos are cached in
 	// stretches, because starting a decoder costs most; other frames are cached if all fit. 0 means a gigabyte, or an eighth of the

@@ -203,12 +203,12 @@ func (l *Loader) StoreOf(episode int64) (store, number int) {
 // State is a loader's place in its order. A loader that resumes from it draws the same windows, also on another device, with
 // another number of ranks, or with another batch size. Its JSON names are a contract.
 type State struct {
-	Version int    `json:"version"` // 1
+	Version int    `json:"version"` // always 1
 	Seed    uint64 `json:"seed"`
 	Epoch   int64  `json:"epoch"`
 	Taken   int64  `json:"taken"`             // positions in the epoch that all ranks have taken together
-	Windows int    `json:"windows"`           // of an epoch
-	Shuffle string `json:"shuffle,omitempty"` // of the plan; not compared if it is empty
+	Windows int    `json:"windows"`           // windows in an epoch
+	Shuffle string `json:"shuffle,omitempty"` // the plan's shuffle; empty is not compared
 	// Episodes is a hash of the drawn episodes' names, numbers and windows, in their order; not compared if it is empty.
 	Episodes string `json:"episodes,omitempty"`
 	// ShardWindows and MixShards are set if the order has shards.
@@ -218,7 +218,7 @@ type State struct {
 	Mixture []MixtureState `json:"mixture,omitempty"`
 }
 
-// StateError means that a state comes from another order of windows.
+// StateError means that a state belongs to another order of windows. Example: What "seed", Got "7", Want "8".
 type StateError struct{ What, Got, Want string }
 
 func (e *StateError) Error() string {
@@ -239,7 +239,7 @@ func shardsOf(windows, mix int) string {
 	return fmt.Sprintf("of %d windows, %d mixed at a time", windows, mix)
 }
 
-// MixtureState is a store in a weighted mixture: the numbers that the order depends on.
+// MixtureState is a store in a weighted mixture: its number of windows, and its share of an epoch in windows.
 type MixtureState struct {
 	Windows int `json:"windows"`
 	Share   int `json:"share"`

@@ -101,7 +101,8 @@ func (c *selection) lacking(i int, e *dataset.Episode, about *store.Episode, p *
 	return list
 }
 
-// Doubles returns a function that reports whether a recorded stream has float64 values that a plan draws in float64: see store.BuildOptions.Double.
+// Doubles returns a function for store.BuildOptions.Double. It reports whether a recorded stream has float64 values, and whether the plan
+// draws them in float64.
 func Doubles(plan *align.Plan, opt *Options) func(s *dataset.Stream) bool {
 	return func(recorded *dataset.Stream) bool {
 		if recorded.Values.DType() != tensor.F64 {

@@ -13,7 +13,7 @@ import (
 
 // MixtureError means that a store cannot be drawn from together with the stores before it. It is dataset.ErrOption.
 type MixtureError struct {
-	Store     int // its index in the list
+	Store     int // its index in the list of stores
 	What      string
 	Got, Want string
 }

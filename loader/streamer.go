@@ -117,8 +117,8 @@ func (s *streamer) shard(epoch, slot int64) (first, n int64) {
 // FitWindows and FitMix would fit: MixShards is halved down to 1, and then ShardWindows is halved. They are 0 if neither fits.
 type RoomError struct {
 	ShardWindows, MixShards int
-	Bytes                   int // of all slots
-	FitWindows, FitMix      int // shards that would fit
+	Bytes                   int // the size of all slots
+	FitWindows, FitMix      int // values for ShardWindows and MixShards that would fit
 	Err                     error
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// check finds what a step cannot be made of, and fills in defaults.
+// check returns an *Error if the model, the shape or the options cannot make a step, and fills in defaults.
 func (s *Step) check() error {
 	o, net := &s.opts, s.model.net
 	fail := func(arg string, kind error, got any, want string) error {
@@ -68,7 +68,7 @@ func (s *Step) check() error {
 	return nil
 }
 
-// takes wants a tensor, if there is one, to be of a dtype and shape, on the device and contiguous.
+// takes returns an *Error unless a tensor is nil, or contiguous on the device with the given dtype and shape.
 func (s *Step) takes(arg string, t *tensor.Tensor, dtype tensor.DType, shape ...int) error {
 	if t == nil {
 		return nil
@@ -89,7 +89,7 @@ func (s *Step) takes(arg string, t *tensor.Tensor, dtype tensor.DType, shape ...
 	return e
 }
 
-// tokens checks the caller's part of the job that makes the input.
+// tokens checks the caller's fields of the job that makes the input.
 func (s *Step) tokens(j *backend.TokensJob) error {
 	fail := func(arg string, kind error, got any, want string) error {
 		return &Error{Op: "NewStep", Arg: "Tokens." + arg, Kind: kind, Got: fmt.Sprint(got), Want: want}
@@ -174,7 +174,7 @@ func (s *Step) affine(of string, scale, shift, relative *tensor.Tensor, n int) e
 	return nil
 }
 
-// targets returns how many rows a prediction has, and how many ticks, of how many columns, a batch row has to compare them with.
+// targets returns the number of rows in the prediction, and the shape of the targets for a batch row: ticks and columns.
 func (s *Step) targets() (rows, ticks, d int) {
 	end := s.model.net.values[len(s.model.net.values)-1]
 	per := s.t
@@ -184,11 +184,11 @@ func (s *Step) targets() (rows, ticks, d int) {
 	return s.b * per, per * s.opts.Chunk, end.width / s.opts.Chunk
 }
 
-// widest is the width of the widest matrix of a batch.
+// widest returns the width of the widest matrix in a batch.
 func (n *network) widest() int {
 	w := 16
 	for _, v := range n.values {
-		if v.flat == 0 { // else its rows have the tokens in them
+		if v.flat == 0 { // otherwise the tokens are side by side in its rows
 			w = max(w, pad(v.width))
 		}
 	}

@@ -11,29 +11,30 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// compiler makes the plans of a step: of the way there, value by value in the network's order, and of the way back in the other.
+// compiler makes the plans of a step: the forward pass in the network's order of values, and the backward pass in the opposite
+// order.
 type compiler struct {
 	*Step
 	ctx   context.Context
 	nn    backend.NN
 	rooms map[*value]*room
-	spare []*tensor.Tensor // gradients that no plan to come reads
+	spare []*tensor.Tensor // gradients that no later plan reads, so their memory can be used again
 	jobs  backend.WeightGradientJob
-	err   error // the first
+	err   error // the first error
 	bytes int64 // allocated so far
-	room  int64 // how many there were, where memory is the host's: the system promises more than it has
+	room  int64 // bytes available if the tensors are in host memory, because the system grants more than it has
 }
 
-// room is the memory of a value.
+// room has the tensors of a value.
 type room struct {
-	work, sum   *tensor.Tensor     // [M, padded width] Working, and F32 if anyone wants it
-	pre         *tensor.Tensor     // before a GELU
-	logSum      *tensor.Tensor     // of attention
-	stats       *backend.NormStats // of a norm's result: what it was made of
-	dWork, dSum *tensor.Tensor     // gradients: Working of what a product made before dropout, and F32
+	work, sum   *tensor.Tensor     // [M, padded width] in the working dtype, and in F32 if needed
+	pre         *tensor.Tensor     // the value before a GELU
+	logSum      *tensor.Tensor     // from attention, for its backward pass
+	stats       *backend.NormStats // from a LayerNorm, for its backward pass
+	dWork, dSum *tensor.Tensor     // gradients: in the working dtype, before the product's dropout, and in F32
 }
 
-// available is how many bytes the host has; tests have less.
+// available returns the host's free memory in bytes; tests replace it.
 var available = tensor.Available
 
 // compile makes the plans.
@@ -73,7 +74,7 @@ func (s *Step) compile(ctx context.Context) error {
 	return c.err
 }
 
-// plan keeps a job's plan.
+// plan appends the plan of a job.
 func (c *compiler) plan(p backend.Plan, err error) {
 	if err != nil {
 		c.err = errors.Join(c.err, err)
@@ -82,7 +83,7 @@ func (c *compiler) plan(p backend.Plan, err error) {
 	c.plans = append(c.plans, p)
 }
 
-// alloc makes a tensor with unspecified contents, and nil after an error, of which there are no plans then.
+// alloc allocates a tensor with unspecified contents. After an error it returns nil, and no plan is made.
 func (c *compiler) alloc(dtype tensor.DType, shape ...int) *tensor.Tensor {
 	if c.fits(dtype, shape); c.err != nil {
 		return nil
@@ -92,7 +93,7 @@ func (c *compiler) alloc(dtype tensor.DType, shape ...int) *tensor.Tensor {
 	return t
 }
 
-// fits counts a tensor.
+// fits adds a tensor to bytes, and sets an *ops.MemoryError if the sum exceeds room.
 func (c *compiler) fits(dtype tensor.DType, shape []int) {
 	n, err := tensor.NumElements(shape...)
 	if c.err == nil {
@@ -124,7 +125,7 @@ func (c *compiler) upload(host *tensor.Tensor, err error) *tensor.Tensor {
 	return t
 }
 
-// view is part of a tensor.
+// view returns a part of a tensor.
 func (c *compiler) view(t *tensor.Tensor, shape, strides []int, offset int) *tensor.Tensor {
 	if c.err != nil || t == nil {
 		return nil
@@ -134,7 +135,7 @@ func (c *compiler) view(t *tensor.Tensor, shape, strides []int, offset int) *ten
 	return v
 }
 
-// weight is a weight's Working copy, and vector a vector, or a table of rows, in F32.
+// weight returns a weight matrix in the working dtype. vector and table return a vector and a table of rows in F32.
 func (c *compiler) weight(p *parameter) *tensor.Tensor {
 	rows, columns := p.padded()
 	return c.view(c.model.working, []int{rows, columns}, []int{columns, 1}, p.offset)
@@ -151,7 +152,7 @@ func (c *compiler) table(p *parameter, rows int) *tensor.Tensor {
 	return c.view(c.model.params, []int{rows, p.columns}, []int{p.columns, 1}, p.offset)
 }
 
-// rows is how many rows a value has.
+// rows returns the number of rows in a value.
 func (c *compiler) rows(v *value) int {
 	if v.last {
 		return c.b
@@ -163,7 +164,7 @@ func (c *compiler) matrix(dtype tensor.DType, v *value) *tensor.Tensor {
 	return c.alloc(dtype, c.rows(v), pad(v.width))
 }
 
-// dropout is that of a place.
+// dropout returns the dropout at a site.
 func (c *compiler) dropout(rate float32, site uint32) backend.Dropout {
 	if c.opts.Train == nil || rate == 0 {
 		return backend.Dropout{}
@@ -171,7 +172,7 @@ func (c *compiler) dropout(rate float32, site uint32) backend.Dropout {
 	return backend.Dropout{Rate: rate, Seed: c.opts.Train.Seed, Site: site, State: c.state}
 }
 
-// begin makes the input and the targets.
+// begin allocates the input and the targets, and plans the job that fills them.
 func (c *compiler) begin() {
 	in := c.model.net.values[0]
 	rows, ticks, d := c.targets()
@@ -208,7 +209,7 @@ func (c *compiler) begin() {
 	}
 }
 
-// relative wants numbers of columns that the reference has, or -1.
+// relative sets an error unless the numbers are -1 or column indices of the reference.
 func (c *compiler) relative(arg string, list *tensor.Tensor, reference backend.Reference) {
 	if c.err != nil || list == nil {
 		return
@@ -227,7 +228,7 @@ func (c *compiler) relative(arg string, list *tensor.Tensor, reference backend.R
 	}
 }
 
-// identity is a scale and a shift that change nothing, for n columns.
+// identity returns a scale and a shift for n columns that change nothing.
 func (c *compiler) identity(n int) (scale, shift *tensor.Tensor) {
 	ones := make([]float32, n)
 	for i := range ones {
@@ -236,7 +237,7 @@ func (c *compiler) identity(n int) (scale, shift *tensor.Tensor) {
 	return c.upload(tensor.Of(ones, n)), c.zeros(tensor.F32, n)
 }
 
-// forward makes what gives a value, if it has not been made with the one before.
+// forward plans the computation of a value, unless an earlier plan computes it too.
 func (c *compiler) forward(v *value) {
 	if c.err != nil {
 		return
@@ -256,7 +257,7 @@ func (c *compiler) forward(v *value) {
 	}
 }
 
-// cut is the part of a matrix of tokens that a value is which was cut from them: the last token of each batch row, or all of them in a row.
+// cut returns the part of a token matrix that a value consists of: the last token in each batch row, or all tokens side by side.
 func (c *compiler) cut(t *tensor.Tensor, v *value) *tensor.Tensor {
 	w := pad(v.width)
 	if v.flat > 0 {
@@ -265,16 +266,16 @@ func (c *compiler) cut(t *tensor.Tensor, v *value) *tensor.Tensor {
 	return c.view(t, []int{c.b, w}, []int{c.t * w, 1}, (c.t-1)*w)
 }
 
-// sums reports whether a value is wanted in F32 too.
+// sums reports whether a value is needed in F32 too.
 func (v *value) sums() bool {
 	_, normed := v.from.(*norm)
-	return !v.used() || len(v.norms) > 0 || len(v.residuals) > 0 && !normed // a norm's result is made anew as a residual
+	return !v.used() || len(v.norms) > 0 || len(v.residuals) > 0 && !normed // as a residual, a norm's result is computed again
 }
 
-// works reports whether it is wanted in the working dtype.
+// works reports whether a value is needed in the working dtype.
 func (v *value) works() bool { return len(v.products) > 0 || v.attention != nil || v.cut != nil }
 
-// fused reports whether a LayerNorm of the value is made with it.
+// fused returns the LayerNorm that the value's product computes in the same launch, or nil.
 func (v *value) fused() *norm {
 	if _, ok := v.from.(*product); ok && len(v.norms) == 1 && v.width <= backend.MaxNormWidth && !v.norms[0].out.sums() {
 		return v.norms[0]
@@ -328,10 +329,10 @@ func (c *compiler) product(p *product) {
 	}
 }
 
-// perRow is how many tokens of a value a batch row has.
+// perRow returns the number of tokens that a value has in a batch row.
 func (c *compiler) perRow(v *value) int { return c.rows(v) / c.b }
 
-// stats makes what a norm leaves behind.
+// stats allocates the statistics that a norm keeps for the backward pass.
 func (c *compiler) stats(o *norm, z *tensor.Tensor) *backend.NormStats {
 	m := c.rows(o.in)
 	s := &backend.NormStats{Z: z, Mean: c.alloc(tensor.F32, m), Rstd: c.alloc(tensor.F32, m), Gamma: c.vector(o.gamma), Beta: c.vector(o.beta)}
@@ -353,7 +354,7 @@ func (c *compiler) norm(o *norm) {
 	}
 }
 
-// attends is the job of an attention.
+// attends returns the job of an attention.
 func (c *compiler) attends(a *attention) backend.AttentionJob {
 	d, x, r := a.out.width, c.rooms[a.in], c.rooms[a.out]
 	part := func(i int) *tensor.Tensor { return c.view(x.work, []int{c.b * c.t, d}, []int{3 * d, 1}, i*d) }
@@ -373,7 +374,7 @@ func (c *compiler) attention(a *attention) {
 	}
 }
 
-// loss compares the prediction.
+// loss plans the comparison of the prediction with the targets.
 func (c *compiler) loss() {
 	end := c.model.net.values[len(c.model.net.values)-1]
 	r := c.rooms[end]

@@ -1,30 +1,30 @@
-// Package nn trains networks: layers, losses and AdamW over plans of package ops, with the parameters in one arena and a step that is one graph.
+// Package nn trains neural networks on a GPU or the CPU: layers, losses and AdamW. Most programs need three calls:
 //
-//	m, err := nn.NewModel(ctx, device, nn.Config{In: 54, Layers: slices.Concat(
-//		[]nn.Layer{nn.Linear{Name: "input", Out: 256}, nn.Positions{Name: "position", Count: 250}},
-//		nn.Encoder("encoder", 4, nn.TransformerEncoderLayer{Heads: 8, FFN: 1024}),
-//		[]nn.Layer{nn.Linear{Name: "output", Out: 26}},
-//	)}, seed)
+//	m, err := nn.NewModel(ctx, device, nn.Config{In: 54, Layers: []nn.Layer{
+//		nn.Linear{Name: "hidden", Out: 256, Activation: nn.ReLU}, nn.Linear{Name: "output", Out: 26},
+//	}}, seed)
 //	step, err := nn.NewStep(ctx, m, 32, 250, nn.StepOptions{Loss: nn.MSE, Train: &nn.Training{Schedule: nn.Schedule{Rate: 1e-4}}})
 //	for range steps {
-//		err = step.Run(queue)                      // one launch, nothing allocated
+//		err = step.Run(queue) // one launch, which allocates nothing
 //	}
-//	progress, err := step.Progress(ctx, queue)     // losses; a value that is not finite is an error
-//	err = m.SaveFile(ctx, "policy.safetensors", nil) // torch's names and shapes
 //
-// A network is a list of layers on tokens [B,T,In]; its prediction is what its last layer, a Linear, gives for each token, or for the last one behind
-// [LastToken], or for all of them together behind [Flatten]. Layers, their parameters' names and their defaults are torch's; [NewModel] initialises
-// them as torch does, from a generator of our own, so with other numbers than torch's.
+// step.Progress returns the losses, and an error if a value is not finite. m.SaveFile writes the parameters with torch's names
+// and shapes.
 //
-// Parameters are float32, in one flat space, with Adam's moments and, where the device computes in bfloat16, a copy of them beside. A weight has its
-// rows padded to a multiple of 16 columns and 16 rows in it, which are 0 and stay 0; files are without.
+// A network is a list of layers that work on tokens [B,T,In]: B rows in a batch, T tokens in a row, In columns. [Encoder] returns
+// the layers of a transformer. The last layer is a Linear, and its result is the prediction: one for each token, or one for each
+// row after [LastToken] or [Flatten]. Layers, parameter names and defaults are torch's. [NewModel] initialises parameters by
+// torch's distributions, but from another random generator, so the numbers differ from torch's.
 //
-// A step is compiled for a batch's shape. What follows a product is in its launch: bias, activation, dropout, the residual, a LayerNorm; of the way
-// back the activation's gradient, the residual's and the LayerNorm's. The gradients of all weights are one launch. All of a step is one graph, with
-// what makes the batch in front of it if the caller says so.
+// Parameters are float32 in one array, the arena, next to Adam's moments. If the device computes in bfloat16, there is a bfloat16
+// copy too. A weight matrix is padded with zeros to multiples of 16 rows and columns. Files do not contain the padding.
+//
+// A step is compiled for one batch shape and captured as one graph, together with the work that makes the batch, if
+// StepOptions.Before is set. Small operations run in the launch of the matrix product before them: bias, activation, dropout,
+// residual and LayerNorm, and their gradients in the backward pass. One launch computes the gradients of all weights.
 //
 // A [Group] trains on several devices of one machine.
 //
-// Sums have one order, so that a step gives the same bits every time, and the same on "cpu:exact", the simulated device and a GPU; "cpu" computes in
-// float32 and is the fast way where there is no GPU.
+// Every sum has a fixed order. A step therefore returns the same bits in every run, and on "cpu:exact", the simulated device and
+// a GPU. "cpu" computes in float32 and is the fast choice without a GPU.
 package nn

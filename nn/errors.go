@@ -7,10 +7,11 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// Error reports what a network, a step or a file cannot be made of. Nothing was written.
+// Error reports an invalid argument for a network, a step or a file. Nothing was written. Example: Op "NewModel", Layer
+// "encoder", Arg "Heads".
 type Error struct {
 	Op    string // the function: "NewModel"
-	Layer string // the layer's or the parameter's name, if it is about one
+	Layer string // the name of the layer or parameter, if the error is about one
 	Arg   string // the field: "Heads"
 	Kind  error  // one of package ops' Err values: ErrOption, ErrShape, ErrDType, ErrMissing, ErrTooLarge
 	Got   string
@@ -33,21 +34,22 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap returns the kind, so that errors.Is finds it.
+// Unwrap returns Kind, so errors.Is can test for it.
 func (e *Error) Unwrap() error { return e.Kind }
 
-// NotFiniteError says that training met a number that is not finite, and stopped there: parameters and moments are those before that step. Only where
-// all of the batch, the loss and, with Training.MaxNorm, the norm were finite and single gradients are not, have the other elements made that step.
-// Where the number came with the batch, an *ops.ValueError beside it says where.
+// NotFiniteError means that training met a number that is not finite and stopped. Parameters and moments are usually those before
+// that step. There is one exception: if the batch, the loss and, with Training.MaxNorm, the norm were finite but single gradients
+// were not, the other elements have made the step. If the number came with the batch, an *ops.ValueError is joined to this error
+// and has its position.
 type NotFiniteError struct {
-	Step int64 // the first that met one, from 1
+	Step int64 // the first step with such a number, counted from 1
 }
 
 func (e *NotFiniteError) Error() string {
 	return fmt.Sprintf("nn: a value, a loss or a gradient of step %d is not finite: nothing was trained since", e.Step)
 }
 
-// orderOfLayers is the Arg where a layer cannot stand where it does.
+// orderOfLayers is the Arg if a layer must not follow the layer before it.
 const orderOfLayers = "the order of layers"
 
 func option(layer, arg string, got any, want string) error {

@@ -14,8 +14,9 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// SaveFile writes the parameters to a safetensors file, F32, with torch's names and shapes, and texts of the caller's. It is there whole or not at
-// all, and not at all if a parameter is not finite. The queues that train the model have been synchronised.
+// SaveFile writes the parameters to a safetensors file, F32, with torch's names and shapes, and adds the caller's texts. It
+// writes the whole file or nothing. If a parameter is not finite, it writes nothing. The caller must have synchronised the queues
+// that train the model.
 func (m *Model) SaveFile(ctx context.Context, path string, texts map[string]string) error {
 	return safetensors.WriteFile(path, func(w *safetensors.Writer) error {
 		if err := addTexts(w, texts); err != nil {
@@ -25,8 +26,9 @@ func (m *Model) SaveFile(ctx context.Context, path string, texts map[string]stri
 	})
 }
 
-// LoadFile reads parameters that SaveFile, or torch, wrote, and returns the file's texts. The file has all of them, of their shapes, F32, BF16, F16
-// or F64, all finite, and no others, or nothing is changed and the *Error says what is wrong. Moments and the number of steps stay.
+// LoadFile reads parameters from a file by SaveFile or torch, and returns its texts. Moments and the number of steps do not
+// change. The file must have exactly the model's parameters, in their shapes, as F32, BF16, F16 or F64, and all finite. Otherwise
+// nothing is changed, and the *Error has the reason.
 func (m *Model) LoadFile(ctx context.Context, path string) (map[string]string, error) {
 	f, err := safetensors.Open(path)
 	if err != nil {
@@ -40,18 +42,18 @@ func (m *Model) LoadFile(ctx context.Context, path string) (map[string]string, e
 	return f.Metadata(), m.write(ctx, host)
 }
 
-// The parts of a checkpoint: prefixes of the parameters' names, and the tensor of the state's words.
+// The contents of a checkpoint: prefixes of parameter names, the tensor with the state, and a text.
 const (
 	ofParams = "parameters."
 	ofM      = "adamw.m."
 	ofV      = "adamw.v."
 	ofState  = "state"
-	ofText   = "robocache.training" // settings, as JSON
+	ofText   = "robocache.training" // the settings, as JSON
 )
 
-// SaveState writes all that training goes on from to one file: parameters, moments, how many steps there were, and so the schedule's place, and the
-// settings of training; texts are the caller's, such as the loader's place. It is there whole or not at all. The queue of the step has been
-// synchronised.
+// SaveState writes one file with everything that training needs to continue: parameters, moments, the number of steps, and the
+// settings of the training. It adds the caller's texts, for example the loader's position. It writes the whole file or nothing.
+// The caller must have synchronised the step's queue.
 func (s *Step) SaveState(ctx context.Context, path string, texts map[string]string) error {
 	settings, err := s.settings("SaveState")
 	if err != nil {
@@ -85,8 +87,9 @@ func (s *Step) SaveState(ctx context.Context, path string, texts map[string]stri
 	})
 }
 
-// LoadState goes on from what SaveState wrote, to the bit, and returns the caller's texts. The file is of the same network and the same Training, or
-// nothing is changed and the *Error says what differs. Nothing runs on the step's queue.
+// LoadState reads a file by SaveState and returns its texts. Training then continues with the same bits as without the
+// interruption. The file must have the same network and the same Training; otherwise nothing is changed, and the *Error has the
+// difference. No work may be running on the step's queue.
 func (s *Step) LoadState(ctx context.Context, path string) (map[string]string, error) {
 	settings, err := s.settings("LoadState")
 	if err != nil {
@@ -131,10 +134,11 @@ func (s *Step) LoadState(ctx context.Context, path string) (map[string]string, e
 	return texts, errors.Join(m.write(ctx, parts[0]), m.device.Copy(ctx, m.m, parts[1]), m.device.Copy(ctx, m.v, parts[2]), m.device.Copy(ctx, m.state, state))
 }
 
-// mostSteps is how many steps a checkpoint may have behind it: a computer makes no more, and places in the ring can be counted.
+// mostSteps limits the number of steps in a checkpoint: more are impossible in practice, and positions in the ring stay
+// countable.
 const mostSteps = 1 << 53
 
-// settings are those of training, as text.
+// settings returns the training settings as text.
 func (s *Step) settings(op string) (string, error) {
 	if s.opts.Train == nil {
 		return "", &Error{Op: op, Arg: "Train", Kind: ops.ErrMissing, Got: "a step that does not train", Want: "one that does"}
@@ -165,7 +169,7 @@ func (m *Model) names(prefix string) []string {
 	return list
 }
 
-// view is a parameter in an arena, without padding.
+// view returns a parameter in an arena, without padding.
 func (p *parameter) view(arena *tensor.Tensor) (*tensor.Tensor, error) {
 	if p.columns == 0 {
 		return arena.Slice(0, p.offset, p.offset+p.rows)
@@ -201,7 +205,7 @@ func (m *Model) add(ctx context.Context, w *safetensors.Writer, prefix string, a
 	return nil
 }
 
-// finiteAll finds a number that is not finite: weights that have one are of no use to anybody.
+// finiteAll returns an *Error if a number is not finite, because such weights are useless.
 func finiteAll(op, name string, list []float64) error {
 	for i, v := range list {
 		if !finite(float32(v)) {
@@ -211,7 +215,7 @@ func finiteAll(op, name string, list []float64) error {
 	return nil
 }
 
-// read reads an arena from a file that has tensors of these names and no others.
+// read reads an arena from a file with exactly the named tensors.
 func (m *Model) read(f *safetensors.File, op, prefix string, names []string) (*tensor.Tensor, error) {
 	for _, name := range f.Names() {
 		if !slices.Contains(names, name) {

@@ -7,8 +7,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// backward makes the gradient of a value of which those of all later ones have been made; that of a norm's result gives that of what went into it at
-// once.
+// backward plans the gradient of a value after the gradients of all later values. For the result of a norm, it plans the gradient
+// of the norm's input at the same time.
 func (c *compiler) backward(v *value) {
 	if c.err != nil {
 		return
@@ -17,7 +17,7 @@ func (c *compiler) backward(v *value) {
 	o, _ := v.from.(*norm)
 	switch {
 	case v.from == nil, cut, o == nil && len(v.norms) > 0:
-		return // no gradient is wanted, or it comes with the tokens', or came with the norm's result
+		return // no gradient is needed, or it comes with the tokens' or the norm's result
 	case v.attention != nil:
 		c.attentionBack(v.attention)
 		return
@@ -44,8 +44,8 @@ func (c *compiler) backward(v *value) {
 	}
 }
 
-// gradient makes where a gradient goes, of zeros if not all of it is written; else it may be where another one was that nobody reads any more, which
-// is in the cache.
+// gradient returns memory for a gradient. It has zeros if not all of it is written. Otherwise it may be the memory of a gradient
+// that is no longer read, because that is still in the cache.
 func (c *compiler) gradient(dtype tensor.DType, v *value, zero bool) *tensor.Tensor {
 	if zero {
 		return c.zeros(dtype, c.rows(v), pad(v.width))
@@ -59,15 +59,15 @@ func (c *compiler) gradient(dtype tensor.DType, v *value, zero bool) *tensor.Ten
 	return c.matrix(dtype, v)
 }
 
-// done says that no later plan reads these gradients.
+// done marks gradients that no later plan reads.
 func (c *compiler) done(list ...*tensor.Tensor) {
 	if c.err == nil {
 		c.spare = append(c.spare, list...)
 	}
 }
 
-// products adds up the gradient of v, which norm o gave or nobody, from the products that took it and what is there in F32; r is the room of v, or
-// of what went into the norm, and p the product that made it.
+// products plans the sum of v's gradient over the products that use v and over its gradients in F32. o is the norm that computed
+// v, or nil. r is the room of v, or of the norm's input, and p the product that computed it.
 func (c *compiler) products(v *value, o *norm, p *product, r *room) {
 	before, after := c.summed(v), []*tensor.Tensor(nil)
 	if o != nil {
@@ -100,7 +100,7 @@ func (c *compiler) products(v *value, o *norm, p *product, r *room) {
 			c.matMul(job)
 			return
 		}
-		job.Sum = c.matrix(tensor.F32, v) // which comes together with what follows
+		job.Sum = c.matrix(tensor.F32, v) // added to the following ones
 		c.matMul(job)
 		before = append(before, job.Sum)
 	}
@@ -127,7 +127,7 @@ func first(list []*tensor.Tensor) (*tensor.Tensor, []*tensor.Tensor) {
 	return list[0], list[1:]
 }
 
-// added are the gradients of what a value was added to, which are parts of its own.
+// added returns the gradients of the sums that a value was added to. They are terms of its own gradient.
 func (c *compiler) added(v *value) (list []*tensor.Tensor) {
 	for _, p := range v.residuals {
 		list = append(list, c.rooms[p.out].dSum)
@@ -135,8 +135,8 @@ func (c *compiler) added(v *value) (list []*tensor.Tensor) {
 	return list
 }
 
-// summed are the parts of a value's gradient that are there in F32: those of what it was added to; or one, of a norm's result that went into another
-// norm, whose gradient has them in it.
+// summed returns the terms of a value's gradient in F32: the gradients of the sums that it was added to. If a norm's result went
+// into another norm, that norm's gradient already contains them, and is the only term.
 func (c *compiler) summed(v *value) []*tensor.Tensor {
 	if isNorm(v) && len(v.norms) > 0 {
 		return []*tensor.Tensor{c.rooms[v].dSum}
@@ -144,7 +144,7 @@ func (c *compiler) summed(v *value) []*tensor.Tensor {
 	return c.added(v)
 }
 
-// through is the gradient of a product with respect to what went in.
+// through returns the job for a product's gradient with respect to its input.
 func (c *compiler) through(q *product) *backend.MatMulJob {
 	return &backend.MatMulJob{A: c.rooms[q.out].dWork, B: c.weight(q.weight), Plain: true, M: c.rows(q.out), N: pad(q.in.width), K: pad(q.out.width)}
 }
@@ -155,8 +155,8 @@ func (c *compiler) matMul(job *backend.MatMulJob) {
 	}
 }
 
-// cutBack makes the gradient of tokens of which others see a part: of the last one it is 0 for the others. Where a norm made the tokens it is
-// returned, in F32.
+// cutBack plans the gradient of tokens before a LastToken or a Flatten. With LastToken it is 0 for the other tokens. If a norm
+// computed the tokens, it returns the gradient, in F32.
 func (c *compiler) cutBack(v *value, r *room, normed bool, out backend.Dropout) []*tensor.Tensor {
 	job := c.through(v.cut.products[0])
 	if normed {
@@ -168,12 +168,12 @@ func (c *compiler) cutBack(v *value, r *room, normed bool, out backend.Dropout) 
 	if r.dSum != nil {
 		job.Sum = c.cut(r.dSum, v.cut)
 	}
-	job.Out, job.OutDropout = c.cut(r.dWork, v.cut), out // whose elements have the same numbers side by side
+	job.Out, job.OutDropout = c.cut(r.dWork, v.cut), out // the elements have the same numbers in both layouts
 	c.matMul(job)
 	return nil
 }
 
-// normSums makes where the gradients of a norm's parameters go, and has them added up.
+// normSums allocates memory for the gradients of a norm's parameters, and adds their sums to the job.
 func (c *compiler) normSums(o *norm) (gamma, beta *tensor.Tensor) {
 	blocks, n := (c.rows(o.in)+backend.NormRows-1)/backend.NormRows, o.in.width
 	gamma, beta = c.alloc(tensor.F32, blocks, n), c.alloc(tensor.F32, blocks, n)
@@ -182,7 +182,7 @@ func (c *compiler) normSums(o *norm) (gamma, beta *tensor.Tensor) {
 	return gamma, beta
 }
 
-// attentionBack is the gradient of an attention, of that of its result.
+// attentionBack plans the gradient of an attention's input from the gradient of its result.
 func (c *compiler) attentionBack(a *attention) {
 	r, d := c.rooms[a.in], a.out.width
 	r.dWork = c.matrix(c.nn.Working(), a.in)
@@ -194,7 +194,7 @@ func (c *compiler) attentionBack(a *attention) {
 	}
 }
 
-// tables has the gradients of tables of rows that were added to a product made.
+// tables plans the gradients of the tables with rows that were added to a product.
 func (c *compiler) tables(p *product) {
 	g, t, n := c.rooms[p.out].dSum, c.perRow(p.out), p.out.width
 	if p.position != nil {
@@ -210,9 +210,9 @@ func (c *compiler) tables(p *product) {
 	}
 }
 
-// sums makes where the gradients, and the sums of their squares, go: zeros, as nobody writes padding.
+// sums allocates the gradients and the sums of their squares. They are zeros, because padding is never written.
 func (c *compiler) sums() {
-	if c.sum == nil { // else they are memory that processes share
+	if c.sum == nil { // otherwise processes share the memory
 		c.sum = c.zeros(tensor.F32, c.model.size)
 		c.squares = c.zeros(tensor.F32, c.model.chunks())
 	}
@@ -221,10 +221,10 @@ func (c *compiler) sums() {
 	}
 }
 
-// splits is in how many parts the rows of a batch are added up: enough for a GPU to have work.
+// splits returns the number of parts in which a batch's rows are added up, so that a GPU has enough work.
 func splits(rows int) int { return max(1, min((rows+1023)/2048, 4)) }
 
-// weights makes the gradients of all parameters.
+// weights plans the gradients of all parameters.
 func (c *compiler) weights() {
 	c.sums()
 	for _, v := range c.model.net.values {

@@ -7,8 +7,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Gradients returns those of the parameters that the latest step made, by name, F32 on the host, before they were scaled down to Training.MaxNorm.
-// The queue that the step ran on has been synchronised.
+// Gradients returns the gradients from the latest step, by parameter name, as F32 tensors on the host. They are not yet scaled
+// down to Training.MaxNorm. The caller must have synchronised the step's queue.
 func (s *Step) Gradients(ctx context.Context) (map[string]*tensor.Tensor, error) {
 	if s.sum == nil {
 		return nil, &Error{Op: "Gradients", Arg: "Train", Kind: ops.ErrMissing, Got: "a step that does not train, or is closed", Want: "one that does"}

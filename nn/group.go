@@ -13,23 +13,27 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Group trains a network on several devices of one machine, each with a copy of it and a batch of its own: a step is one graph over all of them. The
-// gradient is the mean of theirs. Each device does AdamW for a part of the parameters, reading the others' gradients and writing their parameters
-// itself, so that all have the same bits after each step, and the same in each run. With [Training.NCCL] that library adds up the gradients, and each
-// device does AdamW for all parameters. Its methods are for one goroutine at a time.
+// Group trains a network on several devices of one machine. Each device has a copy of the network and its own batch. A step is
+// one graph over all devices, and its gradient is the mean of the devices' gradients. Its methods must not be called
+// concurrently.
 //
-// Where the devices are those of several processes, [NewRank] makes a group of each.
+// Each device runs AdamW for one part of the parameters: it reads the others' gradients, and writes the new parameters to all
+// devices. All devices therefore have the same bits after each step and in each run. With [Training.NCCL], that library adds up
+// the gradients instead, and each device runs AdamW for all parameters.
+//
+// If the devices belong to several processes, [NewRank] makes a Group in each.
 type Group struct {
-	steps  []*Step // of this process
+	steps  []*Step // in this process
 	queues []*ops.Queue
 	graph  *ops.Graph
-	nccl   *halves // instead of the graph
-	joined *joined // nil if all ranks are of this process
+	nccl   *halves // used instead of graph
+	joined *joined // nil if all ranks are in this process
 }
 
-// NewGroup compiles models, of one network, each on a device of its own that [ops.Connect] has connected to the others unless NCCL is asked for, for b rows of t tokens each.
-// Options are one for each model: Before, Tokens, IDs and Pad are its device's, the others are the same in all. Parameters are made those of the
-// first model. Dropout differs from rank to rank. The caller closes the group before the models.
+// NewGroup compiles copies of one network for batches with b rows of t tokens each. Each model is on its own device, and
+// [ops.Connect] must have connected the devices, unless Training.NCCL is set. opts has one element for each model: Before,
+// Tokens, IDs and Pad belong to the device, and the other options must be equal. All models take the first model's parameters.
+// Each device has other random numbers for dropout. The caller closes the Group before the models.
 func NewGroup(ctx context.Context, models []*Model, b, t int, opts []StepOptions) (g *Group, err error) {
 	fail := func(arg string, kind error, got any, want string) (*Group, error) {
 		return nil, &Error{Op: "NewGroup", Arg: arg, Kind: kind, Got: fmt.Sprint(got), Want: want}
@@ -71,7 +75,7 @@ func NewGroup(ctx context.Context, models []*Model, b, t int, opts []StepOptions
 		if err := s.check(); err != nil {
 			return g, err
 		}
-		s.opts.Train.Seed += uint64(i) // which was copied
+		s.opts.Train.Seed += uint64(i) // check has copied Train
 		g.steps = append(g.steps, s)
 		if err := s.compile(ctx); err != nil {
 			return g, err
@@ -103,8 +107,8 @@ func NewGroup(ctx context.Context, models []*Model, b, t int, opts []StepOptions
 	return g, err
 }
 
-// phases are what a rank does in a step: what it does by itself; its part of the norm of all ranks' gradients; and its part of the optimiser's step.
-// Before the second and the third all ranks have done the one before.
+// phases are the parts of a rank's step: its own work; its part of the gradients' norm; and its part of the optimiser. Before the
+// second and the third phase, all ranks have finished the one before.
 var phases = []func(s *Step, q *ops.Queue) error{
 	func(s *Step, q *ops.Queue) error {
 		if err := s.begins(q); err != nil {
@@ -121,7 +125,7 @@ var phases = []func(s *Step, q *ops.Queue) error{
 	func(s *Step, q *ops.Queue) error { return run(s.apply, q) },
 }
 
-// record gives the queues a step, or its first phases.
+// record enqueues phases of a step.
 func (g *Group) record(phases []func(s *Step, q *ops.Queue) error) error {
 	for k, phase := range phases {
 		if k > 0 {
@@ -135,7 +139,7 @@ func (g *Group) record(phases []func(s *Step, q *ops.Queue) error) error {
 			}
 		}
 	}
-	if g.joined != nil { // whose next step begins when all have written the parameters, as a graph's does by itself
+	if g.joined != nil { // the next step begins after all have written the parameters; a graph ensures this itself
 		return g.meet()
 	}
 	return nil
@@ -158,7 +162,7 @@ func (g *Group) meet() error {
 	return nil
 }
 
-// spread copies the first rank's parameters, moments and state to the others, by the host.
+// spread copies the first rank's parameters, moments and state to the others, through host memory.
 func (g *Group) spread(ctx context.Context) error {
 	for _, s := range g.steps[1:] {
 		s.first = g.steps[0].first
@@ -179,7 +183,7 @@ func (m *Model) become(ctx context.Context, first *Model) error {
 	return nil
 }
 
-// across copies a tensor of a device to another's.
+// across copies a tensor from one device to another.
 func across(ctx context.Context, to *ops.Device, dst *tensor.Tensor, from *ops.Device, src *tensor.Tensor) error {
 	host, err := tensor.New(src.DType(), src.Shape()...)
 	if err != nil {
@@ -191,10 +195,11 @@ func across(ctx context.Context, to *ops.Device, dst *tensor.Tensor, from *ops.D
 	return to.Copy(ctx, dst, host)
 }
 
-// Steps are the ranks' own, whose batches are to be filled. They are not run by themselves.
+// Steps returns the step of each device, so that the caller can fill their batches. Do not run them separately.
 func (g *Group) Steps() []*Step { return g.steps }
 
-// Run gives all devices a step and returns before they have finished: one launch, which allocates nothing; with NCCL some for each device.
+// Run enqueues one step on all devices and returns before they have finished. It needs one launch and allocates nothing. With
+// NCCL it needs a few launches for each device.
 func (g *Group) Run() error {
 	switch {
 	case g.queues == nil:
@@ -204,12 +209,12 @@ func (g *Group) Run() error {
 	}
 	err := g.graph.Launch(g.queues[0])
 	if err != nil && g.joined != nil {
-		g.joined.Leave(err) // the others wait for this step
+		g.joined.Leave(err) // because the others wait for this step
 	}
 	return err
 }
 
-// Progress waits for the steps and is what Step.Progress is; losses are the mean of the ranks'.
+// Progress waits for the steps and returns the same as Step.Progress. Losses are means over the devices.
 func (g *Group) Progress(ctx context.Context) (Progress, error) {
 	if g.queues == nil {
 		return Progress{}, &Error{Op: "Progress", Arg: "group", Kind: ops.ErrClosed, Got: "a group after Close"}
@@ -222,7 +227,7 @@ func (g *Group) Progress(ctx context.Context) (Progress, error) {
 	var errs []error
 	for i, s := range g.steps {
 		p, err := s.Progress(ctx, g.queues[i])
-		if err != nil && !slices.ContainsFunc(errs, func(e error) bool { return e.Error() == err.Error() }) { // that of one stops all
+		if err != nil && !slices.ContainsFunc(errs, func(e error) bool { return e.Error() == err.Error() }) { // one rank's error stops all
 			errs = append(errs, err)
 		}
 		if i == 0 {
@@ -239,7 +244,7 @@ func (g *Group) Progress(ctx context.Context) (Progress, error) {
 	return all, errors.Join(errs...)
 }
 
-// Forgive is Step.Forgive of all ranks.
+// Forgive calls Step.Forgive for each device.
 func (g *Group) Forgive(ctx context.Context) error {
 	var errs []error
 	for _, s := range g.steps {
@@ -248,19 +253,19 @@ func (g *Group) Forgive(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// SaveState writes what training goes on from, as Step.SaveState does; a group of as many devices goes on from it to the bit. Of several processes the first
-// writes.
+// SaveState writes a file as Step.SaveState does. A Group with the same number of devices continues from it with the same bits.
+// With several processes, the first one writes the file.
 func (g *Group) SaveState(ctx context.Context, path string, texts map[string]string) error {
 	views := g.steps
 	if g.joined != nil {
-		if _, err := g.joined.Exchange(ctx, "what to save", nil); err != nil { // all have done their steps
+		if _, err := g.joined.Exchange(ctx, "what to save", nil); err != nil { // all have finished their steps
 			return err
 		}
 		views = g.joined.views
 	}
 	_, err := g.First(ctx, "what was saved", func() ([]byte, error) {
 		first := views[0].model
-		for i, s := range views[1:] { // each rank has the moments of its part, or of all
+		for i, s := range views[1:] { // each rank has the moments for its part, or for all
 			from, to := s.part(len(views), i+1)
 			for _, pair := range [][2]*tensor.Tensor{{first.m, s.model.m}, {first.v, s.model.v}} {
 				dst, err1 := pair[0].Slice(0, from, to)
@@ -278,7 +283,7 @@ func (g *Group) SaveState(ctx context.Context, path string, texts map[string]str
 	return err
 }
 
-// LoadState goes on from what SaveState wrote. Of several processes the first reads it.
+// LoadState continues from a file by SaveState. With several processes, the first one reads it and sends it to the others.
 func (g *Group) LoadState(ctx context.Context, path string) (texts map[string]string, err error) {
 	said, err := g.First(ctx, "what to go on from", func() (said []byte, err error) {
 		if texts, err = g.steps[0].LoadState(ctx, path); err == nil {
@@ -304,13 +309,13 @@ func (g *Group) LoadState(ctx context.Context, path string) (texts map[string]st
 	return l.Texts, err
 }
 
-// loaded is what the first of several processes has read.
+// loaded is the part of a checkpoint that the first process sends to the others.
 type loaded struct {
 	Texts map[string]string
-	First int64 // steps that were done
+	First int64 // the number of steps before
 }
 
-// Close releases the group. Close twice is fine.
+// Close releases the Group. A second Close does nothing.
 func (g *Group) Close() error {
 	var errs []error
 	if g.graph != nil {

@@ -15,16 +15,16 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// joined is what a Group has besides whose other ranks are other processes.
+// joined is the part of a Group that connects it to ranks in other processes.
 type joined struct {
 	*ranks.Group
-	views []*Step       // of each rank: the own, and of the others what they share
-	meet  *ops.MeetPlan // of the ranks' queues
-	own   held          // what this process shares, but for the model's
-	held  held          // what it has of the others, and the meeting
+	views []*Step       // by rank: this rank's step, and the shared tensors of the others
+	meet  *ops.MeetPlan // makes the ranks' queues wait for each other
+	own   held          // memory that this process shares, without the model's
+	held  held          // the others' memory, and meet
 }
 
-// RankError is an error that another process of a group has had.
+// RankError is an error in another process of a group. Rank is the process, and Text is its error message.
 type RankError struct {
 	Rank int
 	Text string
@@ -32,10 +32,13 @@ type RankError struct {
 
 func (e *RankError) Error() string { return fmt.Sprintf("nn: rank %d: %s", e.Rank, e.Text) }
 
-// NewRank is NewGroup where each rank is a process with a device of its own, this one with the model's: all call it with the same network, batch and
-// settings, and so all methods of the group, as often and in the same order; what is another in one of them is an error in all. It has the bits of a
-// NewGroup of as many devices. A rank that ends is a *ranks.LostError in the others. The model's parameters lie from here on in memory that the ranks
-// share, so the caller closes the group, and only then the model. Close waits for the other ranks: who ends by an error of its own calls all.Leave before.
+// NewRank makes a Group from several processes, each with one device: the device of m in this process. All processes call NewRank
+// with the same network, batch shape and settings, and later call the Group's methods in the same order. A difference is an error
+// in all. The results have the same bits as NewGroup with the same number of devices.
+//
+// If a process ends, the others get a *ranks.LostError. NewRank moves the model's parameters into memory that the processes
+// share, so the caller closes the Group before the model. Close waits for the other processes. A process that stops because of an
+// error must call all.Leave before Close.
 func NewRank(ctx context.Context, all *ranks.Group, m *Model, b, t int, o StepOptions) (g *Group, err error) {
 	fail := func(arg string, kind error, got, want string) (*Group, error) {
 		return nil, &Error{Op: "NewRank", Arg: arg, Kind: kind, Got: got, Want: want}
@@ -52,7 +55,7 @@ func NewRank(ctx context.Context, all *ranks.Group, m *Model, b, t int, o StepOp
 	g = &Group{steps: []*Step{s}, joined: &joined{Group: all}}
 	defer func() {
 		if err != nil {
-			all.Leave(err) // so that nobody waits
+			all.Leave(err) // so that the others do not wait
 			g, err = nil, errors.Join(err, g.Close())
 		}
 	}()
@@ -60,7 +63,7 @@ func NewRank(ctx context.Context, all *ranks.Group, m *Model, b, t int, o StepOp
 		return g, err
 	}
 	same := sha256.Sum256(fmt.Appendf(nil, "%+v %v %+v %v %d %d %d %d", m.Parameters(), m.working.DType(), *o.Train, o.Loss, s.opts.Chunk, s.opts.Ring, b, t))
-	s.opts.Train.Seed += uint64(all.Rank()) // which was copied
+	s.opts.Train.Seed += uint64(all.Rank()) // check has copied Train
 	if err := g.joined.share(ctx, s, same[:]); err != nil {
 		return g, err
 	}
@@ -79,18 +82,18 @@ func NewRank(ctx context.Context, all *ranks.Group, m *Model, b, t int, o StepOp
 		return g, err
 	}
 	meet := g.joined.meet
-	all.Watch(func() { _ = meet.Leave() })   // which is closed after a Close, when nobody waits any more
-	_, err = all.Exchange(ctx, "begin", nil) // all have what they wanted of the first
+	all.Watch(func() { _ = meet.Leave() })   // after Close nothing waits any more, and meet is closed
+	_, err = all.Exchange(ctx, "begin", nil) // all have read the first rank's parameters
 	return g, err
 }
 
-// shared is what a rank tells the others.
+// shared is the message in which a rank describes its shared memory.
 type shared struct {
-	Same    []byte   // a hash of what has to be the same
-	Handles [][]byte // of the tensors
+	Same    []byte   // a hash of the settings that must be equal
+	Handles [][]byte // the tensors' handles
 }
 
-// share moves what the ranks share into memory that all reach, opens the others', and takes the first rank's parameters over.
+// share moves the ranks' common tensors into shared memory, opens the others', and copies the first rank's parameters.
 func (j *joined) share(ctx context.Context, s *Step, same []byte) error {
 	m := s.model
 	if err := m.moments(ctx); err != nil {
@@ -159,7 +162,7 @@ func (j *joined) share(ctx context.Context, s *Step, same []byte) error {
 	return j.take(ctx)
 }
 
-// share moves a tensor, of the host or of the device, into memory that other processes may open, and closes it where it was.
+// share moves a tensor into memory that other processes can open, and closes the old one. It may be on the host or on the device.
 func (h *held) share(ctx context.Context, d *ops.Device, t **tensor.Tensor) (handle []byte, err error) {
 	old := *t
 	moved, handle, err := d.AllocShared(old.DType(), old.Shape()...)
@@ -173,7 +176,7 @@ func (h *held) share(ctx context.Context, d *ops.Device, t **tensor.Tensor) (han
 	return handle, old.Close()
 }
 
-// view opens what another rank shares, of tensors as those of s.
+// view opens the shared tensors of another rank. They have the same shapes as the tensors of s.
 func (j *joined) view(s *Step, handles [][]byte) (view *Step, flags *tensor.Tensor, err error) {
 	m := s.model
 	view = &Step{model: &Model{device: m.device, net: m.net, size: m.size}}
@@ -204,18 +207,19 @@ func (j *joined) take(ctx context.Context) error {
 	return j.views[j.Rank()].model.become(ctx, j.views[0].model)
 }
 
-// told is what a rank says of its progress.
+// told is the message about a rank's progress.
 type told struct {
-	Losses []uint32 // their bits
+	Losses []uint32 // as bits
 	Err    string
 }
 
-// progress is Group.Progress, of the own step's p and err. An err that is no *NotFiniteError ends the group, whose others have it as a *ranks.LostError.
+// progress is Group.Progress for this rank's step, with its p and err. An err that is no *NotFiniteError ends the group, and the
+// others get a *ranks.LostError.
 func (j *joined) progress(ctx context.Context, p Progress, err error) (Progress, error) {
-	if lost := j.Err(); lost != nil { // what the step found since is of no use
+	if lost := j.Err(); lost != nil { // later results of the step are useless
 		return Progress{}, lost
 	}
-	if bad := (*NotFiniteError)(nil); err != nil && !errors.As(err, &bad) { // of the device, or the end of ctx: this rank is at no step
+	if bad := (*NotFiniteError)(nil); err != nil && !errors.As(err, &bad) { // from the device, or ctx ended: this rank is between steps
 		j.Leave(err)
 		return Progress{}, err
 	}
@@ -253,8 +257,9 @@ func (j *joined) progress(ctx context.Context, p Progress, err error) (Progress,
 	return p, err
 }
 
-// First makes the first rank do something, such as write a file, while the others wait, and gives all what it returned. An error of the first is a *RankError
-// in the others. In a group of one process it does no more than call fn. what names it, in errors too.
+// First calls fn in the first process, for example to write a file, and returns its result in all processes. The others wait
+// meanwhile. An error from fn is a *RankError in the others. In a Group with one process, First only calls fn. what is a name for
+// the action, which error messages contain.
 func (g *Group) First(ctx context.Context, what string, fn func() ([]byte, error)) ([]byte, error) {
 	j := g.joined
 	if j == nil {
@@ -283,16 +288,16 @@ func (g *Group) First(ctx context.Context, what string, fn func() ([]byte, error
 	return all[0][1:], nil
 }
 
-// close releases what is shared once nobody uses it any more.
+// close releases the shared memory when no rank uses it any more.
 func (j *joined) close() error {
 	var errs []error
 	if j.Err() == nil {
-		_, err := j.Exchange(context.Background(), "the end", nil) // nobody writes to another any more
+		_, err := j.Exchange(context.Background(), "the end", nil) // no rank writes to another any more
 		errs = append(errs, err)
 	}
 	errs = append(errs, j.held.close())
 	if j.Err() == nil {
-		_, err := j.Exchange(context.Background(), "the very end", nil) // nobody has another's memory open
+		_, err := j.Exchange(context.Background(), "the very end", nil) // no rank has another's memory open
 		errs = append(errs, err)
 	}
 	return errors.Join(append(errs, j.own.close())...)

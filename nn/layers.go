@@ -7,31 +7,32 @@ import (
 	"github.com/robocache/robocache/ops/backend"
 )
 
-// Layer is a part of a network: one of the types of this package that have the method.
+// Layer is a part of a network. Only types in this package implement it, for example [Linear].
 type Layer interface {
-	// add adds the layer behind a value and returns what it gives.
+	// add adds the layer after a value and returns the layer's result.
 	add(n *network, x *value) (*value, error)
 }
 
-// Activation is a function of each element.
+// Activation is a function that a layer applies to each element.
 type Activation = backend.Activation
 
-// The activations.
+// The activations: none, max(x, 0), and x·Φ(x) with the normal distribution's Φ.
 const (
 	NoActivation = backend.ActivationNone
 	ReLU         = backend.ActivationReLU
 	GELU         = backend.ActivationGELU
 )
 
-// Linear is x·Wᵀ + b, then an activation and dropout: torch.nn.Linear, parameters Name.weight [Out, in] and Name.bias [Out]. One with an activation
-// is followed by another Linear.
+// Linear is x·Wᵀ + b, then an activation and dropout. It is torch.nn.Linear, with the parameters Name.weight [Out, in] and
+// Name.bias [Out]. If it has an activation, another Linear must follow.
 type Linear struct {
-	Name       string
-	Out        int
-	NoBias     bool
-	Zero       bool // weight and bias begin as 0: of a network that is to begin with its mean
+	Name   string
+	Out    int
+	NoBias bool
+	// Zero initialises weight and bias with 0, so that an untrained network predicts 0, which is the mean of normalised targets.
+	Zero       bool
 	Activation Activation
-	Dropout    float32 // the share of elements left out in training, at least 0 and below 1
+	Dropout    float32 // the fraction of elements that training sets to 0, at least 0 and below 1
 }
 
 func (l Linear) add(n *network, x *value) (*value, error) {
@@ -56,8 +57,8 @@ func (l Linear) add(n *network, x *value) (*value, error) {
 	return n.product(l.Name, p), nil
 }
 
-// LayerNorm is (x-mean)/sqrt(variance+eps)*weight+bias of each token: torch.nn.LayerNorm, parameters Name.weight and Name.bias. Its width is a
-// multiple of 16. Eps 0 is 1e-5.
+// LayerNorm is (x-mean)/sqrt(variance+eps)*weight+bias for each token. It is torch.nn.LayerNorm, with the parameters Name.weight
+// and Name.bias. Its width must be a multiple of 16. If Eps is 0, eps is 1e-5.
 type LayerNorm struct {
 	Name string
 	Eps  float32
@@ -78,12 +79,12 @@ func (l LayerNorm) add(n *network, x *value) (*value, error) {
 	return n.norm(l.Name, x, eps), nil
 }
 
-// Positions adds to each token a row of a table that is learned: parameter Name.weight [Count, width], as torch.nn.Embedding has it, drawn from a
-// normal distribution. It follows a Linear.
+// Positions adds a trained vector to each token, by the token's position in its row. The parameter is Name.weight [Count, width],
+// as in torch.nn.Embedding, initialised from a normal distribution. It must follow a Linear without an activation.
 type Positions struct {
 	Name  string
-	Count int     // the most tokens
-	Std   float64 // of the distribution; 1 unless given, as torch has it
+	Count int     // the largest number of tokens
+	Std   float64 // the standard deviation of the initial values; torch's is 1
 }
 
 func (l Positions) add(n *network, x *value) (*value, error) {
@@ -98,8 +99,8 @@ func (l Positions) add(n *network, x *value) (*value, error) {
 	return x, nil
 }
 
-// Embedding adds to each token the row of a learned table that StepOptions.IDs names for its batch row: which task, which robot. It is a parameter
-// like that of Positions.
+// Embedding adds a trained vector to each token, by the token's row in the batch: row StepOptions.IDs[b] of a table. Example: an
+// ID for the task or the robot. Its parameter is like that of [Positions].
 type Embedding struct {
 	Name  string
 	Count int
@@ -118,7 +119,7 @@ func (l Embedding) add(n *network, x *value) (*value, error) {
 	return x, nil
 }
 
-// tabled returns the product to whose result a row of a table is added.
+// tabled returns the product with a result to which a table's rows are added.
 func tabled(name string, count int, std float64, x *value) (*product, error) {
 	p, ok := x.from.(*product)
 	switch {
@@ -132,20 +133,21 @@ func tabled(name string, count int, std float64, x *value) (*product, error) {
 	return p, widths(name, "Count", count)
 }
 
-// MultiHeadAttention is the attention of tokens to each other: torch.nn.MultiheadAttention with batch_first, parameters Name.in_proj_weight
-// [3*width, width], Name.in_proj_bias, Name.out_proj.weight and Name.out_proj.bias. The width is 32 or 64 times Heads.
+// MultiHeadAttention is attention between the tokens of a row. It is torch.nn.MultiheadAttention with batch_first, with the
+// parameters Name.in_proj_weight [3*width, width], Name.in_proj_bias, Name.out_proj.weight and Name.out_proj.bias. The width must
+// be 32 or 64 times Heads.
 type MultiHeadAttention struct {
 	Name    string
 	Heads   int
-	Causal  bool    // a token sees those up to itself
-	Dropout float32 // of the probabilities
+	Causal  bool    // a token attends only to itself and to earlier tokens
+	Dropout float32 // the fraction of attention probabilities that training sets to 0
 }
 
 func (l MultiHeadAttention) add(n *network, x *value) (*value, error) {
 	return attend(n, x, nil, l, 0)
 }
 
-// attend adds attention whose result has dropout and a residual.
+// attend adds attention with dropout and a residual.
 func attend(n *network, x, residual *value, l MultiHeadAttention, dropout float32) (*value, error) {
 	switch d := x.width; {
 	case l.Heads < 1 || d%l.Heads != 0:
@@ -167,16 +169,16 @@ func attend(n *network, x, residual *value, l MultiHeadAttention, dropout float3
 	return n.product(l.Name+".out_proj", out), nil
 }
 
-// TransformerEncoderLayer is torch.nn.TransformerEncoderLayer with batch_first, with its parameters' names: post-norm and ReLU unless said otherwise,
-// and as much dropout at its four places.
+// TransformerEncoderLayer is torch.nn.TransformerEncoderLayer with batch_first and torch's parameter names. By default it applies
+// each norm after its sublayer and uses ReLU. The same dropout applies at all four places.
 type TransformerEncoderLayer struct {
 	Name       string
 	Heads, FFN int
-	PreNorm    bool       // norm_first
-	Activation Activation // ReLU or GELU; ReLU unless given
-	Dropout    float32    // none unless given, where torch has 0.1
+	PreNorm    bool       // norms come before their sublayers: torch's norm_first
+	Activation Activation // ReLU or GELU; by default ReLU
+	Dropout    float32    // by default 0; torch's default is 0.1
 	Causal     bool
-	Eps        float32 // of the LayerNorms; 1e-5 unless given
+	Eps        float32 // the LayerNorms' eps; 0 is 1e-5
 }
 
 func (l TransformerEncoderLayer) add(n *network, x *value) (y *value, err error) {
@@ -222,8 +224,8 @@ func index(b bool) int {
 	return 0
 }
 
-// Encoder is a stack of encoder layers, named as torch.nn.TransformerEncoder names its own: Name.layers.0 and so on. A stack of pre-norm layers is
-// followed by a LayerNorm, Name.norm, as it is there by custom.
+// Encoder returns count encoder layers with the names that torch.nn.TransformerEncoder uses: Name.layers.0 and so on. If PreNorm
+// is set, a LayerNorm named Name.norm follows them, as is usual in torch.
 func Encoder(name string, count int, l TransformerEncoderLayer) []Layer {
 	var list []Layer
 	for i := range count {
@@ -243,7 +245,8 @@ func dotted(a, b string) string {
 	return a + "." + b
 }
 
-// Residual is x + f(x), where f is layers of which the last is a Linear without an activation, or attention, as wide as x.
+// Residual is x + f(x), where f is Layers. The last of them is attention or a Linear without an activation, and must be as wide
+// as x.
 type Residual struct {
 	Layers []Layer
 }
@@ -267,7 +270,7 @@ func (l Residual) add(n *network, x *value) (*value, error) {
 	return y, nil
 }
 
-// LastToken leaves only the last token of each row of the batch to the layers behind it, which are Linear.
+// LastToken passes only the last token of each row in the batch to the following layers, which must be Linear.
 type LastToken struct{}
 
 func (LastToken) add(n *network, x *value) (*value, error) {
@@ -277,8 +280,8 @@ func (LastToken) add(n *network, x *value) (*value, error) {
 	return n.cut(x, 0), nil
 }
 
-// Flatten gives the layers behind it, which are Linear, all tokens of a row of the batch side by side: so many, which all batches have. Their width
-// is a multiple of 16.
+// Flatten passes all tokens of a row in the batch side by side, as one vector, to the following layers, which must be Linear.
+// Every batch must have exactly Tokens tokens in a row. The width of a token must be a multiple of 16.
 type Flatten struct{ Tokens int }
 
 func (l Flatten) add(n *network, x *value) (*value, error) {
@@ -307,5 +310,5 @@ func chance(name string, p float32) error {
 	return nil
 }
 
-// maxWidth is the greatest width of a layer: its matrices' elements can be counted in 32 bits.
+// maxWidth limits the width of a layer, so that 32 bits can count a matrix's elements.
 const maxWidth = 1 << 15

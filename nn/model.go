@@ -10,38 +10,38 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Config is a network: the columns of its input, and its layers.
+// Config is the architecture of a network: the number of input columns, and the layers.
 type Config struct {
 	In     int
 	Layers []Layer
 }
 
-// Model is a network's parameters on a device. Its methods are for one goroutine at a time.
+// Model is the parameters of a network on a device. Its methods must not be called concurrently.
 type Model struct {
 	device  *ops.Device
 	nn      backend.NN
 	net     *network
-	size    int // P: elements of the arena
+	size    int // P: the number of elements in the arena
 	held    held
 	params  *tensor.Tensor // [P] F32
-	working *tensor.Tensor // [P]: params itself where the device computes in F32
-	m, v    *tensor.Tensor // [P] F32, from the first step that trains
-	state   *tensor.Tensor // [StateWords] of the steps that train
+	working *tensor.Tensor // [P]: equal to params if the device computes in F32
+	m, v    *tensor.Tensor // [P] F32, allocated for the first step that trains
+	state   *tensor.Tensor // [StateWords], shared by the steps that train
 }
 
-// Parameter is a weight or a vector of a model, with torch's name and shape.
+// Parameter is a weight matrix or a vector in a model, with torch's name and shape.
 type Parameter struct {
 	Name  string
 	Shape []int
-	// Offset is where it begins in the arena: row i is there Stride elements further than row i-1. It is a multiple of 64.
+	// Offset is the index of the first element in the arena, a multiple of 64. Row i begins Stride elements after row i-1.
 	Offset, Stride int
 }
 
-// alignment of parameters in the arena, in elements.
+// alignment is the alignment of parameters in the arena, in elements.
 const alignment = 64
 
-// NewModel makes a network's parameters on a device, initialised as torch does, from the seed. The caller closes it. A network that cannot be is an
-// *Error, and too little memory an *ops.MemoryError.
+// NewModel allocates the parameters of a network on a device and initialises them by torch's distributions, from the seed. The
+// caller closes the Model. An invalid network is an *Error. Too little device memory is an *ops.MemoryError.
 func NewModel(ctx context.Context, device *ops.Device, c Config, seed uint64) (*Model, error) {
 	if device == nil {
 		return nil, &Error{Op: "NewModel", Arg: "device", Kind: ops.ErrMissing, Got: "nil", Want: "a device"}
@@ -68,10 +68,10 @@ func NewModel(ctx context.Context, device *ops.Device, c Config, seed uint64) (*
 	return m, nil
 }
 
-// maxElements is how many elements a matrix, or the arena, can have: as many as 31 bits count.
+// maxElements limits the elements in a matrix or in the arena, so that 31 bits can count them.
 const maxElements = 1<<31 - 1
 
-// network builds the layers.
+// network builds the network from the layers.
 func (c Config) network() (*network, error) {
 	if err := widths("", "In", c.In); err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (c Config) network() (*network, error) {
 	return n, n.check()
 }
 
-// alloc makes the tensors and fills them.
+// alloc allocates the tensors and fills them.
 func (m *Model) alloc(ctx context.Context, seed uint64) error {
 	host, err := tensor.New(tensor.F32, m.size)
 	if err != nil {
@@ -103,7 +103,7 @@ func (m *Model) alloc(ctx context.Context, seed uint64) error {
 	if err != nil {
 		return err
 	}
-	random := rand.New(rand.NewPCG(seed, 0x6e6e)) // each parameter's numbers come after those of the one before it
+	random := rand.New(rand.NewPCG(seed, 0x6e6e)) // one generator for all parameters, in their order
 	for _, p := range m.net.parameters {
 		_, stride := p.padded()
 		for i := range p.rows {
@@ -127,7 +127,7 @@ func (m *Model) alloc(ctx context.Context, seed uint64) error {
 	return m.write(ctx, host)
 }
 
-// write writes the parameters, and the Working copy of them.
+// write writes the parameters and their copy in the working dtype.
 func (m *Model) write(ctx context.Context, host *tensor.Tensor) error {
 	if err := m.device.Copy(ctx, m.params, host); err != nil || m.working == m.params {
 		return err
@@ -147,7 +147,7 @@ func (m *Model) write(ctx context.Context, host *tensor.Tensor) error {
 	return m.device.Copy(ctx, m.working, copied)
 }
 
-// moments makes the optimiser's tensors, of zeros, the first time.
+// moments allocates the optimiser's tensors with zeros, if it has not done so before.
 func (m *Model) moments(ctx context.Context) (err error) {
 	if m.v != nil {
 		return nil
@@ -158,10 +158,10 @@ func (m *Model) moments(ctx context.Context) (err error) {
 	return err
 }
 
-// Device is the model's.
+// Device returns the device with the parameters.
 func (m *Model) Device() *ops.Device { return m.device }
 
-// Count is how many parameters there are, without padding.
+// Count returns the number of parameters, without padding.
 func (m *Model) Count() int {
 	n := 0
 	for _, p := range m.net.parameters {
@@ -170,7 +170,7 @@ func (m *Model) Count() int {
 	return n
 }
 
-// Parameters lists the parameters, in the order of the arena. The caller owns the list.
+// Parameters returns the parameters in the order of the arena. The caller may modify the list.
 func (m *Model) Parameters() []Parameter {
 	var list []Parameter
 	for _, p := range m.net.parameters {
@@ -193,10 +193,10 @@ func (p *parameter) stride() int {
 	return pad(p.columns)
 }
 
-// Close releases the parameters. Its steps have been closed before. Close twice is fine.
+// Close releases the parameters. The caller must close the model's steps before. A second Close does nothing.
 func (m *Model) Close() error { return m.held.close() }
 
-// held are tensors and plans to close, the last first.
+// held are tensors and plans to close, in reverse order.
 type held []interface{ Close() error }
 
 func (h *held) close() error {
@@ -208,7 +208,7 @@ func (h *held) close() error {
 	return errors.Join(errs...)
 }
 
-// alloc makes a tensor on the device, with unspecified contents.
+// alloc allocates a tensor on the device, with unspecified contents.
 func (h *held) alloc(d *ops.Device, dtype tensor.DType, shape ...int) (*tensor.Tensor, error) {
 	t, err := d.Alloc(dtype, shape...)
 	if err == nil {
@@ -217,7 +217,7 @@ func (h *held) alloc(d *ops.Device, dtype tensor.DType, shape ...int) (*tensor.T
 	return t, err
 }
 
-// upload makes a tensor on the device with a host tensor's elements.
+// upload allocates a tensor on the device with a host tensor's elements.
 func (h *held) upload(ctx context.Context, d *ops.Device, host *tensor.Tensor) (*tensor.Tensor, error) {
 	t, err := h.alloc(d, host.DType(), host.Shape()...)
 	if err == nil {
@@ -226,7 +226,7 @@ func (h *held) upload(ctx context.Context, d *ops.Device, host *tensor.Tensor) (
 	return t, err
 }
 
-// zeros makes a tensor of zeros on the device.
+// zeros allocates a tensor with zeros on the device.
 func (h *held) zeros(ctx context.Context, d *ops.Device, dtype tensor.DType, shape ...int) (*tensor.Tensor, error) {
 	host, err := tensor.New(dtype, shape...)
 	if err != nil {

@@ -7,13 +7,14 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// halves is a step of a group by NCCL: for each device a graph up to its gradients, the sum, and a graph of the optimiser's step.
+// halves is a group's step with NCCL. Each device has a graph up to its gradients, then NCCL's sum, and a graph for the
+// optimiser.
 type halves struct {
 	before, after []*ops.Graph
 	sum           *ops.Sum
 }
 
-// newHalves captures the two graphs of each device.
+// newHalves captures the two graphs for each device.
 func newHalves(steps []*Step, queues []*ops.Queue) (h *halves, err error) {
 	h = &halves{}
 	defer func() {

@@ -8,15 +8,16 @@ import (
 	"github.com/robocache/robocache/ops/backend"
 )
 
-// network is layers taken apart into products, norms and attention over values, in the order in which they are computed. It knows no batch.
+// network is the layers as products, norms and attention over values, in the order of their computation. It does not depend on a
+// batch.
 type network struct {
 	parameters []*parameter
 	values     []*value
-	ids        int // rows of the Embedding; 0 without one
+	ids        int // rows in the Embedding; 0 without one
 	sites      uint32
 }
 
-// parameter is a weight [rows, columns], or a vector, for which columns is 0, at an offset of the arena.
+// parameter is a weight [rows, columns], or a vector, with columns 0, at an offset in the arena.
 type parameter struct {
 	name          string
 	rows, columns int
@@ -24,10 +25,10 @@ type parameter struct {
 	offset        int
 }
 
-// padded is how many rows and columns it has in the arena.
+// padded returns the number of rows and columns in the arena.
 func (p *parameter) padded() (rows, columns int) { return pad(p.rows), pad(p.columns) }
 
-// size is how many elements it takes there.
+// size returns the number of elements in the arena.
 func (p *parameter) size() int {
 	rows, columns := p.padded()
 	return rows * max(columns, 1)
@@ -35,7 +36,7 @@ func (p *parameter) size() int {
 
 func pad(n int) int { return (n + 15) &^ 15 }
 
-// initial gives the elements of a parameter, one after the other.
+// initial returns the next element of a parameter.
 type initial func(r *rand.Rand) float32
 
 func uniform(bound float64) initial {
@@ -51,15 +52,15 @@ func normal(std float64) initial {
 
 func constant(v float32) initial { return func(*rand.Rand) float32 { return v } }
 
-// value is a matrix of activations, a row a token; or a row a batch row if it is that of the last token, or of all tokens side by side.
+// value is a matrix of activations. It has a row for each token. After LastToken or Flatten it has a row for each batch row.
 type value struct {
-	layer string // of the layer that gives it
+	layer string // the layer that computes it
 	width int
 	last  bool
-	flat  int // tokens side by side; 0 if it is that of the last one
-	from  any // *product, *norm, *attention, *value of which it is the last token, or all of them, or nil: the input
+	flat  int // tokens side by side after Flatten; 0 after LastToken
+	from  any // its origin: a *product, *norm or *attention; a *value after LastToken or Flatten; nil for the input
 
-	// Who uses it.
+	// The uses of the value.
 	products  []*product
 	residuals []*product
 	norms     []*norm
@@ -71,7 +72,7 @@ func (v *value) used() bool {
 	return len(v.products)+len(v.residuals)+len(v.norms) > 0 || v.attention != nil || v.cut != nil
 }
 
-// product is in·weightᵀ and what follows it up to a norm.
+// product is in·weightᵀ and the operations after it, up to a norm.
 type product struct {
 	in, out             *value
 	weight, bias        *parameter
@@ -89,7 +90,7 @@ type norm struct {
 	eps         float32
 }
 
-// attention is that of in, which has queries, keys and values side by side.
+// attention is attention over in, which has queries, keys and values side by side.
 type attention struct {
 	in, out *value
 	heads   int
@@ -113,7 +114,7 @@ func (n *network) parameter(name string, init initial, shape ...int) *parameter 
 	return p
 }
 
-// site is a place of dropout, of which each has its own number.
+// site returns the number of a new place with dropout.
 func (n *network) site() uint32 {
 	n.sites++
 	return n.sites - 1
@@ -129,7 +130,7 @@ func (n *network) product(layer string, p *product) *value {
 	return p.out
 }
 
-// rests says what is added to the product.
+// rests sets the value that is added to the product.
 func (p *product) rests(on *value) {
 	p.residual = on
 	on.residuals = append(on.residuals, p)
@@ -151,14 +152,14 @@ func (n *network) attention(layer string, a *attention) *value {
 	return a.out
 }
 
-// cut is the last token of x, or so many tokens side by side.
+// cut returns the last token of x, or the given number of tokens side by side.
 func (n *network) cut(x *value, tokens int) *value {
 	v := n.value(x.layer, x.width*max(tokens, 1), true, x)
 	v.flat, x.cut = tokens, v
 	return v
 }
 
-// check finds what the jobs cannot do, layer by layer.
+// check returns an *Error if a layer cannot be computed.
 func (n *network) check() error {
 	names := map[string]bool{}
 	for _, p := range n.parameters {
@@ -183,7 +184,7 @@ func (n *network) check() error {
 	return nil
 }
 
-// check finds uses of a value of which the gradient would not be one launch's.
+// check returns an *Error if the value's gradient would need more than one launch.
 func (v *value) check() error {
 	fail := func(got, want string) error { return option(v.layer, orderOfLayers, got, want) }
 	p, _ := v.from.(*product)
@@ -217,5 +218,5 @@ func onlyProducts(v *value) bool {
 	return len(v.residuals)+len(v.norms) == 0 && v.cut == nil && v.attention == nil
 }
 
-// finite reports whether a setting is a number that can be computed with.
+// finite reports whether a setting is neither NaN nor infinite.
 func finite(v float32) bool { return !math.IsNaN(float64(v)) && !math.IsInf(float64(v), 0) }

@@ -8,42 +8,45 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Training is how a step changes the parameters: AdamW (Loshchilov and Hutter 2019, in torch's form) on all of them.
+// Training has the settings by which a step changes the parameters: AdamW on all of them (Loshchilov and Hutter 2019, in torch's
+// form).
 type Training struct {
 	Schedule    Schedule
-	Beta1       float64 // 0.9 unless given
-	Beta2       float64 // 0.999
-	Eps         float64 // 1e-8
-	WeightDecay float64 // 0 unless given, where torch.optim.AdamW has 0.01
-	// MaxNorm is the norm of all gradients above which they are scaled down to it, as torch.nn.utils.clip_grad_norm_ does; 0 for never.
+	Beta1       float64 // the decay of the gradients' mean; 0 means 0.9
+	Beta2       float64 // the decay of the mean of squared gradients; 0 means 0.999
+	Eps         float64 // the smallest divisor; 0 means 1e-8
+	WeightDecay float64 // by default 0; torch.optim.AdamW has 0.01
+	// MaxNorm limits the norm over all gradients. If the norm is greater, all gradients are scaled down to it, as by
+	// torch.nn.utils.clip_grad_norm_. 0 is no limit.
 	MaxNorm float64
-	Seed    uint64 // of dropout
-	// NCCL has a group's gradients added up by NVIDIA's library, in an order of its own, for GPUs that do not reach each other's memory. Without it the
-	// devices do that themselves.
+	Seed    uint64 // the seed for dropout
+	// NCCL lets NVIDIA's library NCCL add up the gradients in a Group. It is for GPUs that cannot access each other's memory. The
+	// order of its sums is its own. Without it the devices add up the gradients themselves, in a fixed order.
 	NCCL bool
 }
 
-// Decay is how the learning rate goes down after the warm-up.
+// Decay is the shape of the learning rate's decrease after the warm-up.
 type Decay uint8
 
-// The decays: not at all, by half a cosine, or on a straight line, from Rate down to Least at the step Steps, where it stays.
+// The decays: none, half a cosine, or a straight line. The rate falls from Schedule.Rate to Schedule.Least at step Schedule.Steps
+// and then stays.
 const (
 	Constant Decay = iota
 	Cosine
 	LinearDecay
 )
 
-// Schedule is the learning rate of each step: from 0 up to Rate on a straight line over the first WarmUp steps, of which step WarmUp has Rate, then
-// by Decay.
+// Schedule is the learning rate by step. It rises linearly from 0 and reaches Rate at step WarmUp. Then it falls by Decay.
+// Example: {Rate: 3e-3, WarmUp: 20, Decay: Cosine, Steps: 300}.
 type Schedule struct {
 	Rate   float64
 	WarmUp int
 	Decay  Decay
-	Steps  int     // where the decay ends; of no meaning to Constant
-	Least  float64 // the rate there
+	Steps  int     // the step at the end of the decay; Constant ignores it
+	Least  float64 // the rate from Steps on
 }
 
-// At is the rate of a step, from 1.
+// At returns the rate at a step. Steps are counted from 1.
 func (s Schedule) At(step int) float64 {
 	if step < s.WarmUp {
 		return s.Rate * float64(step) / float64(s.WarmUp)
@@ -58,10 +61,10 @@ func (s Schedule) At(step int) float64 {
 	return s.Rate + (s.Least-s.Rate)*part
 }
 
-// maxSteps is the greatest length of a schedule.
+// maxSteps limits the length of a schedule.
 const maxSteps = 1 << 24
 
-// check fills in the defaults.
+// check fills in the defaults and returns an *Error for an invalid setting.
 func (t *Training) check() error {
 	fail := func(arg string, got any, want string) error {
 		return &Error{Op: "NewStep", Arg: "Train." + arg, Kind: ops.ErrOption, Got: fmt.Sprint(got), Want: want}
@@ -101,7 +104,7 @@ func (t *Training) check() error {
 	return nil
 }
 
-// table is the schedule as AdamWJob has it, long enough for its last row to be that of every later step.
+// table returns the schedule for AdamWJob. It is so long that its last row applies to every later step.
 func (t *Training) table() (*tensor.Tensor, error) {
 	var rows []float32
 	last := max(t.Schedule.WarmUp, 1)

@@ -11,69 +11,72 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// LossKind is how a prediction is compared with its target.
+// LossKind is a function that compares predictions with targets.
 type LossKind = backend.LossKind
 
-// The losses: the mean over all values that count of the square or the absolute value of the difference, or over the rows the cross-entropy of a
-// class.
+// The losses. MSE and L1 are the mean square and the mean absolute value of the difference, over all values with weight 1.
+// CrossEntropy is the mean cross-entropy of the rows' classes.
 const (
 	MSE          = backend.LossMSE
 	L1           = backend.LossL1
 	CrossEntropy = backend.LossCrossEntropy
 )
 
-// StepOptions say what a step does. The zero value predicts and gives the mean squared error.
+// StepOptions are the settings of a step. The zero value computes the mean squared error and does not train.
 type StepOptions struct {
 	Loss LossKind
-	// Predict leaves out targets and loss: the step gives the prediction.
+	// Predict makes a step without targets and loss: it only computes the prediction.
 	Predict bool
-	// Chunk is how many rows of the target a row of the prediction has side by side, each of which counts or not; 1 unless given.
+	// Chunk is the number of target rows that lie side by side in one row of the prediction. Each has its own weight. 0 is 1.
 	Chunk int
-	// Train is how the step trains; nil for one that does not, which has no dropout.
+	// Train has the settings for training. If it is nil, the step does not change parameters and has no dropout.
 	Train *Training
-	// Before gives a queue the work that makes the batch, such as a loader's Run; nil for none. It is captured with the step, once.
+	// Before enqueues the work that makes the batch, for example a loader's Run. It is called once, when the step is captured. It
+	// may be nil.
 	Before func(q *ops.Queue) error
-	// Tokens says where the batch lies and what is made of it: all fields of the job but B, T, Input, Targets, Weights and State, which are the step's.
-	// Nil: it lies in the step's Values and TargetValues.
+	// Tokens makes the batch from tensors elsewhere on the device, for example a loader's. The caller sets all fields except B,
+	// T, Input, Targets, Weights and State, which NewStep sets. If it is nil, the batch is in the step's Values and TargetValues.
 	Tokens *backend.TokensJob
-	IDs    *tensor.Tensor // [B] i32, of the network's Embedding
-	Pad    *tensor.Tensor // [B,T] u8, 1 for a token that no other attends to; nil
-	Ring   int            // how many losses are kept; 1024 unless given
+	IDs    *tensor.Tensor // [B] i32, the rows that the network's Embedding adds
+	Pad    *tensor.Tensor // [B,T] u8, 1 for a token that other tokens must ignore; nil if there are none
+	Ring   int            // the number of losses to keep; 0 is 1024
 }
 
-// Step is a network compiled for batches of one shape. Its methods are for one goroutine at a time.
+// Step is a network that is compiled for one batch shape. Its methods must not be called concurrently.
 type Step struct {
 	model *Model
 	opts  StepOptions
 	b, t  int
 	held  held
-	plans []backend.Plan // all but the optimiser's, which are measure and apply; see update
+	plans []backend.Plan // all except the optimiser's, which are measure and apply: see update
 
 	measure, apply backend.Plan
 	graph          *ops.Graph
 	state          *tensor.Tensor
 	ring           *tensor.Tensor // [Ring] F32
-	first          int64          // steps that were done when this one began
+	first          int64          // the number of steps before this Step began
 	norm           *tensor.Tensor // [1] F32, or nil
 
-	squares *tensor.Tensor // of all ranks' parts
+	squares *tensor.Tensor // sums of squares, with a part for each rank
 
-	sum *tensor.Tensor // [P] F32, the gradients; nil of a step that does not train
+	sum *tensor.Tensor // [P] F32, the gradients; nil if the step does not train
 
-	// Values [B,T,In] F32 is the batch where StepOptions.Tokens is nil, and TargetValues [B,C,D] F32 its targets, of which C is T, or 1 behind
-	// LastToken, times Chunk, and D the prediction's width divided by Chunk.
+	// Values [B,T,In] F32 is the batch, and TargetValues [B,C,D] F32 its targets, if StepOptions.Tokens is nil. C is Chunk times
+	// T, or Chunk after LastToken or Flatten. D is the prediction's width divided by Chunk.
 	Values, TargetValues *tensor.Tensor
-	// Input [B*T, In to the next 16] is what the network takes, of the device's working dtype. Targets [B*C,D] F32 and Weights [B*C], 1 or 0, are
-	// what its prediction is compared with.
+	// Input [B*T, In] is the batch as the network reads it, in the device's working dtype; its columns are padded to a multiple
+	// of 16. Targets [B*C,D] F32 are compared with the prediction. Weights [B*C] are 1, or 0 for a target that does not count.
 	Input, Targets, Weights *tensor.Tensor
-	// Classes [B*T] (or [B]) i32 are the targets of CrossEntropy, which the caller writes; -1 for one that does not count.
+	// Classes [B*T], or [B] after LastToken or Flatten, i32, are the targets for CrossEntropy. The caller writes them. -1 does
+	// not count.
 	Classes *tensor.Tensor
-	// Prediction [B*T, width] (or [B,width]) F32 is the last layer's result: strided, as it is padded.
+	// Prediction [B*T, width], or [B, width] after LastToken or Flatten, F32, is the result of the last layer. Rows are strided,
+	// because they are padded.
 	Prediction *tensor.Tensor
 }
 
-// NewStep compiles a model for b rows of t tokens. The caller closes it before the model. What cannot be is an *Error, and too little memory an
-// *ops.MemoryError; nothing stays allocated then.
+// NewStep compiles a model for batches with b rows of t tokens. The caller closes the Step before the model. Invalid settings are
+// an *Error, and too little device memory is an *ops.MemoryError; then nothing stays allocated.
 func NewStep(ctx context.Context, m *Model, b, t int, opts StepOptions) (*Step, error) {
 	s := &Step{model: m, opts: opts, b: b, t: t}
 	if m == nil {
@@ -95,7 +98,8 @@ func NewStep(ctx context.Context, m *Model, b, t int, opts StepOptions) (*Step, 
 	return s, nil
 }
 
-// Run gives a step to a queue of the model's device: one launch, which allocates nothing and returns before a GPU has finished.
+// Run enqueues one step on a queue of the model's device. It is one launch, allocates nothing, and returns before a GPU has
+// finished.
 func (s *Step) Run(q *ops.Queue) error {
 	if s.graph == nil {
 		return &Error{Op: "Run", Arg: "step", Kind: ops.ErrClosed, Got: "a step after Close"}
@@ -103,7 +107,7 @@ func (s *Step) Run(q *ops.Queue) error {
 	return s.graph.Launch(q)
 }
 
-// Give gives a queue the step's work without its graph and what comes before it, for callers that capture it in one of their own.
+// Give enqueues the work of one step without its graph and without Before. It is for callers that capture a graph themselves.
 func (s *Step) Give(q *ops.Queue) error {
 	if s.graph == nil {
 		return &Error{Op: "Give", Arg: "step", Kind: ops.ErrClosed, Got: "a step after Close"}
@@ -120,7 +124,7 @@ func (s *Step) give(q *ops.Queue) error {
 	return errors.Join(run(s.measure, q), run(s.apply, q))
 }
 
-// run gives a queue a plan, if there is one.
+// run enqueues a plan, if it is not nil.
 func run(p backend.Plan, q *ops.Queue) error {
 	if p == nil {
 		return nil
@@ -128,15 +132,18 @@ func run(p backend.Plan, q *ops.Queue) error {
 	return p.Run(q.Backend())
 }
 
-// Progress is how far training has come.
+// Progress is the state of a training.
 type Progress struct {
-	Step   int64     // steps so far
-	Losses []float32 // of the latest steps, the oldest first: as many as the ring has, and no older than the Step or the checkpoint it goes on from
-	Norm   float32   // of the latest step's gradients, where Training.MaxNorm is there
+	Step int64 // the number of steps so far
+	// Losses are those of the latest steps, the oldest first. There are at most StepOptions.Ring, and none from before NewStep or
+	// LoadState.
+	Losses []float32
+	Norm   float32 // the norm of the latest gradients, if Training.MaxNorm is set
 }
 
-// Progress waits for the queue and reads what the steps have left there. Values of a batch that cannot be used, and numbers that are not finite, are
-// errors: *ops.ValueError and *NotFiniteError; after one the steps run on but train nothing, until Forgive.
+// Progress waits for the queue and reads the number of steps and their losses. An unusable value in a batch is an
+// *ops.ValueError, and a number that is not finite is a *NotFiniteError. After such an error, steps still run but do not train,
+// until Forgive is called.
 func (s *Step) Progress(ctx context.Context, q *ops.Queue) (Progress, error) {
 	if s.plans == nil {
 		return Progress{}, &Error{Op: "Progress", Arg: "step", Kind: ops.ErrClosed, Got: "a step after Close"}
@@ -176,7 +183,8 @@ func (s *Step) Progress(ctx context.Context, q *ops.Queue) (Progress, error) {
 	return p, err
 }
 
-// Forgive lets training go on after a NotFiniteError, with the batches that follow. The queue that the step ran on has been synchronised.
+// Forgive allows training to continue after a NotFiniteError, with the next batches. The caller must have synchronised the step's
+// queue.
 func (s *Step) Forgive(ctx context.Context) error {
 	state, err := download[int64](ctx, s.model.device, s.state)
 	if err != nil {
@@ -186,7 +194,7 @@ func (s *Step) Forgive(ctx context.Context) error {
 	return upload(ctx, s.model.device, s.state, state)
 }
 
-// Close releases the step. The queues that it ran on have been synchronised. Close twice is fine.
+// Close releases the step. The caller must have synchronised the queues that it ran on. A second Close does nothing.
 func (s *Step) Close() error {
 	var errs []error
 	if s.graph != nil {
@@ -202,7 +210,7 @@ func (s *Step) Close() error {
 	return errors.Join(append(errs, s.held.close())...)
 }
 
-// capture makes one graph of what comes before and of the plans.
+// capture makes one graph with Before and the plans.
 func (s *Step) capture() error {
 	q, err := s.model.device.NewQueue()
 	if err != nil {
@@ -217,7 +225,7 @@ func (s *Step) capture() error {
 	return errors.Join(err, q.Close())
 }
 
-// begins gives a queue what comes before the step.
+// begins enqueues the work by Before.
 func (s *Step) begins(q *ops.Queue) error {
 	if s.opts.Before == nil {
 		return nil
@@ -225,7 +233,7 @@ func (s *Step) begins(q *ops.Queue) error {
 	return s.opts.Before(q)
 }
 
-// download reads a contiguous tensor of the device.
+// download reads a contiguous tensor from the device.
 func download[T tensor.Element](ctx context.Context, d *ops.Device, t *tensor.Tensor) ([]T, error) {
 	host, err := tensor.New(t.DType(), t.Shape()...)
 	if err != nil {
@@ -237,7 +245,7 @@ func download[T tensor.Element](ctx context.Context, d *ops.Device, t *tensor.Te
 	return tensor.Data[T](host)
 }
 
-// upload writes one.
+// upload writes a contiguous tensor to the device.
 func upload[T tensor.Element](ctx context.Context, d *ops.Device, t *tensor.Tensor, data []T) error {
 	host, err := tensor.Of(data, t.Shape()...)
 	if err != nil {

@@ -7,9 +7,10 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// update makes the optimiser's step of a rank: the ranks' gradients are added, and each rank does it for a part of the parameters, which it writes to
-// all. measure is the plan of the gradients' norm, which all ranks have done before any has apply; it is nil where no norm is wanted, and both are
-// where there are fewer parts than ranks. group is how many ranks there are; those of NCCL, which adds up the gradients first, are each alone in ranks.
+// update makes a rank's plans for the optimiser: the rank adds up the ranks' gradients for its part of the parameters, updates
+// that part and writes it to all ranks. measure computes the gradients' norm; all ranks run it before any runs apply. It is nil
+// if no norm is needed. Both are nil if there are fewer parts than ranks. group is the number of ranks. With NCCL, which adds up
+// the gradients before, ranks has only this rank.
 func (s *Step) update(ctx context.Context, ranks []*Step, rank, group int) (err error) {
 	c := &compiler{Step: s, ctx: ctx, nn: s.model.nn, room: 1<<63 - 1}
 	t, m := s.opts.Train, s.model
@@ -20,7 +21,7 @@ func (s *Step) update(ctx context.Context, ranks []*Step, rank, group int) (err 
 	}
 	for i := range ranks {
 		job.Gradients = append(job.Gradients, ranks[i].sum)
-		k := (rank + 1 + i) % len(ranks) // so that not all ranks write to the same one at a time
+		k := (rank + 1 + i) % len(ranks) // so that the ranks write to different ranks at a time
 		if r := ranks[k].model; r.working != r.params {
 			job.Working = append(job.Working, r.working)
 		}
@@ -28,7 +29,8 @@ func (s *Step) update(ctx context.Context, ranks []*Step, rank, group int) (err 
 			job.Copies = append(job.Copies, ranks[k].model.params)
 		}
 	}
-	// The norm is wanted to clip; and with several ranks so that a number that is not finite in the gradient of one is seen by all.
+	// The norm is needed for clipping. With several ranks it also shows every rank a number that is not finite in another's
+	// gradient.
 	if t.MaxNorm > 0 || group > 1 {
 		sum := c.alloc(tensor.F32, m.size)
 		s.norm = c.zeros(tensor.F32, 1)
@@ -48,11 +50,11 @@ func (s *Step) update(ctx context.Context, ranks []*Step, rank, group int) (err 
 	return c.err
 }
 
-// part is which elements of the arena a rank of so many does the optimiser's step for.
+// part returns the range of the arena that a rank updates.
 func (s *Step) part(ranks, rank int) (from, to int) {
 	n := (s.model.chunks() + ranks - 1) / ranks * backend.NormChunk
 	return min(rank*n, s.model.size), min((rank+1)*n, s.model.size)
 }
 
-// chunks is how many sums of squares there are of the arena.
+// chunks returns the number of sums of squares for the arena.
 func (m *Model) chunks() int { return (m.size + backend.NormChunk - 1) / backend.NormChunk }

@@ -8,13 +8,15 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// ResampleBackwardArgs are the tensors of ResampleBackward, with the shapes that they have in Resample. What is written comes first.
+// ResampleBackwardArgs has the tensors for [Device.ResampleBackward]. Each has the same shape as in [ResampleArgs]. The
+// output comes first.
 //
-// Values are f32, f64, f16 or bf16, on both sides. Times, targets, lengths and offsets are those that Resample had, but for one thing:
-// a row's targets are in ascending order, equal ones allowed. NaN targets come last, as torch.sort puts them. Others are a
-// *ValueError that is ErrUnsorted, found where the work is done, as for source times.
+// Both gradients are f32, f64, f16 or bf16. Times, targets, lengths and offsets are the same as in the forward call,
+// with one restriction: the targets in a row must ascend, and equal targets are allowed. NaN targets come last, as
+// torch.sort puts them. If targets are in another order, the run ends in a *ValueError with the kind ErrUnsorted, as it
+// does for unsorted source times.
 type ResampleBackwardArgs struct {
-	SrcGrad *tensor.Tensor // [B,S,D], or packed: the gradient with respect to Src. All of it is written; 0 beyond SrcLengths
+	SrcGrad *tensor.Tensor // [B,S,D], or packed: the gradient with respect to Src. Every element is written; 0 beyond SrcLengths
 
 	DstGrad  *tensor.Tensor // [B,T,D], or packed: the gradient with respect to Dst
 	SrcTimes *tensor.Tensor // [B,S], or [S] shared by the batch
@@ -24,12 +26,13 @@ type ResampleBackwardArgs struct {
 	DstLengths, DstOffsets *tensor.Tensor
 }
 
-// ResampleBackwardResult is what ResampleBackward wrote.
+// ResampleBackwardResult is the result of [Device.ResampleBackward].
 type ResampleBackwardResult struct {
-	SrcGrad *tensor.Tensor // as given, or allocated
+	SrcGrad *tensor.Tensor // the tensor from the arguments, or a new one
 }
 
-// FuseBackwardArgs are the tensors of FuseBackward. Each stream's gradient is that of ResampleBackward, from its columns of DstGrad.
+// FuseBackwardArgs has the tensors for [Device.FuseBackward]. Each stream gets the gradient that ResampleBackward
+// computes from its columns in DstGrad.
 type FuseBackwardArgs struct {
 	DstGrad *tensor.Tensor // [B,T,sum D]: the gradient with respect to Dst
 	Streams []FuseBackwardStream
@@ -38,18 +41,18 @@ type FuseBackwardArgs struct {
 	DstLengths, DstOffsets *tensor.Tensor
 }
 
-// FuseBackwardStream is one stream of a FuseBackward. One whose SrcGrad is nil is missing, or its gradient is not wanted: then it has a Width,
-// and no times. At least one stream must have a SrcGrad.
+// FuseBackwardStream is one stream in a FuseBackward. If SrcGrad is nil, the stream was missing in Fuse or its gradient
+// is not needed: then set Width and leave the times nil. At least one stream must have a SrcGrad.
 type FuseBackwardStream struct {
-	SrcGrad  *tensor.Tensor // [B,S,D], of any value dtype: written
-	SrcTimes *tensor.Tensor // as in FuseStream, and so is all that follows
+	SrcGrad  *tensor.Tensor // [B,S,D], any value dtype; written
+	SrcTimes *tensor.Tensor // as in FuseStream, like all fields after it
 
 	SrcLengths, SrcOffsets *tensor.Tensor
 
 	Width   int
 	Offset  time.Duration
 	Options ResampleOptions
-	Scale   []float32 // [D], if Fuse had it; its Shift has no part in the gradient
+	Scale   []float32 // [D], if Fuse had it; Shift does not change the gradient
 }
 
 // gradientNames are the arguments that have other names than in the operation whose gradient is taken.

@@ -9,25 +9,30 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// PlanResampleBackward binds ResampleBackward to tensors on the device ("host" tensors for the CPU). All arguments are checked here, except the values
-// in them. SrcGrad must be given. The plan refers to the tensors: they stay open as long as it is run.
+// PlanResampleBackward binds ResampleBackward to tensors on the device ("host" tensors for the CPU). It checks all
+// arguments, except the values in the tensors. SrcGrad must be set. The plan keeps references to the tensors, so they
+// must stay open as long as the plan is run.
 func (d *Device) PlanResampleBackward(args ResampleBackwardArgs, opts ResampleOptions) (*Plan, error) {
 	return bound(d, d.gradients("ResampleBackward", false), func(c *checker) (*backend.BackwardJob, error) { return newResampleBackwardJob(c, args, opts) }, backend.Differentiator.Backward)
 }
 
-// ResampleBackward writes to SrcGrad the gradient of Resample with respect to its values, given the gradient with respect to what it wrote, and
-// returns when it is done. Options are those that Resample had, with kinds of Linear, Previous, Next and Nearest; others are refused. Tensors may be on
-// the host or on the device, as in Resample. A SrcGrad that is not given is allocated where DstGrad is, of Options.DType or DstGrad's dtype. The
-// caller closes one that was allocated. The context, and what an error leaves, are as in [Device.Resample].
+// ResampleBackward computes the gradient of Resample with respect to its source values and writes it to SrcGrad.
+// DstGrad is the gradient with respect to Resample's output. The call returns when the work is done. Pass the same
+// options as to Resample. The kinds Linear, Previous, Next and Nearest have a gradient; other kinds are refused with an
+// *ArgError. Tensors may be on the host or on the device, as in Resample. If SrcGrad is nil, it is allocated on
+// DstGrad's side (host or device), with Options.DType or else DstGrad's dtype, and the caller closes it. The context,
+// and the state after an error, are as in [Device.Resample].
 //
-// Each target gives its DstGrad to the samples that Resample made it of: all of it to the one whose bits it took (a hit, also by Snap, a held end, and the
-// kinds that look at one sample), and of a Linear channel between two samples (1-a) of it to the first and a of it to the second, with the a of
-// Resample: beyond the ends as well under Extrapolate. A target that has the fill value gives nothing, and neither does a NaN target:
-// the NaN that Resample writes depends on no sample, whereas a NaN here would spoil the gradient of samples that had no part in it.
+// Each target passes its DstGrad to the samples that Resample computed it from. If Resample copied one sample, that
+// sample gets all of it: on an exact hit (also by Snap), on a held end, and for the kinds that read one sample. If a
+// Linear channel lies between two samples, the first gets (1-a) times DstGrad and the second a times DstGrad, with
+// Resample's a; under Extrapolate this also applies beyond the ends. A target with the fill value passes nothing. A NaN
+// target passes nothing either: the NaN from Resample depends on no sample, and a NaN here would spoil the gradient of
+// unrelated samples.
 //
-// Each sample adds up what its targets give in the order of the targets, from 0, in the type that Resample computes in: float64 if SrcGrad is f64, else float32, to which a
-// DstGrad of f64 is rounded first. Products and sums round on their own, the sum is rounded once to SrcGrad's dtype: the same bits in every run, on
-// every backend.
+// Each sample adds the contributions in target order, from 0. The sum is float64 if SrcGrad is f64, else float32, and a
+// DstGrad in f64 is then rounded to float32 first. Products and sums round separately, and the sum is rounded once to
+// SrcGrad's dtype. So every run on every backend gives the same bits.
 func (d *Device) ResampleBackward(ctx context.Context, args ResampleBackwardArgs, opts ResampleOptions) (ResampleBackwardResult, error) {
 	if err := d.begin(ctx, "ResampleBackward"); err != nil {
 		return ResampleBackwardResult{}, err
@@ -40,15 +45,16 @@ func (d *Device) ResampleBackward(ctx context.Context, args ResampleBackwardArgs
 	return ResampleBackwardResult{out.SrcGrad}, nil
 }
 
-// PlanFuseBackward binds FuseBackward to tensors on the device, as PlanFuse does Fuse.
+// PlanFuseBackward binds FuseBackward to tensors on the device, as [Device.PlanFuse] does for Fuse.
 func (d *Device) PlanFuseBackward(args FuseBackwardArgs, opts FuseOptions) (*Plan, error) {
 	return bound(d, d.gradients("FuseBackward", false), func(c *checker) (*backend.BackwardJob, error) { return newFuseBackwardJob(c, args, opts) }, backend.Differentiator.Backward)
 }
 
-// FuseBackward writes to each stream's SrcGrad the gradient of Fuse with respect to that stream's values, and returns when it is done. A stream's
-// gradient is what ResampleBackward gives for its columns of DstGrad; where it has a Scale, each is rounded to float32 and multiplied by Scale[d] first,
-// in float32. Rows without samples have no gradient, and are no error. Options.DType is not for this operation. Tensors may be on the host or on the
-// device, as in Fuse.
+// FuseBackward computes the gradient of Fuse with respect to each stream's source values and writes it to that stream's
+// SrcGrad. It returns when the work is done. A stream's gradient is the result of ResampleBackward for its columns in
+// DstGrad. If the stream has a Scale, each column is first rounded to float32 and multiplied by Scale[d] in float32.
+// Rows without samples have no gradient, and are not an error. Options.DType must not be set. Tensors may be on the
+// host or on the device, as in Fuse.
 func (d *Device) FuseBackward(ctx context.Context, args FuseBackwardArgs, opts FuseOptions) error {
 	if err := d.begin(ctx, "FuseBackward"); err != nil {
 		return err

@@ -6,20 +6,22 @@ import (
 	"github.com/robocache/robocache/ops/backend"
 )
 
-// BatchOptions say how a batch runs. The zero value is fine. AtOnce, an int, is how many plans of the batch a GPU may run beside each other; 8 unless
-// given. More keep it busier where each is small, and make the graph dearer to launch. The CPU takes as many as it has threads.
+// BatchOptions are the options for [Device.PlanBatch]. The zero value is fine. AtOnce, an int, is the number of plans
+// that a GPU may run concurrently; 0 means 8. A larger number keeps the GPU busier if each plan is small, but makes the
+// graph slower to launch. The CPU ignores it and uses all its threads.
 type BatchOptions = backend.BatchOptions
 
 const batchAtOnce = 8
 
-// PlanBatch makes one plan of many small ones that do not depend on each other, each with shapes, options and tensors of its own. Its
-// Run gives all of them to the queue in one call, which on a GPU is the launch of one graph; there is no order among them, and
-// they run beside each other. Captured in a graph they follow each other. [BatchErrors] finds the errors of single plans.
+// PlanBatch combines many small, independent plans into one. Each has its own shapes, options and tensors. Run enqueues
+// all of them in one call; on a GPU that is one graph launch. The plans run concurrently, in no particular order. If
+// the batch is captured in a graph, they run one after the other. [BatchErrors] extracts the errors of single plans.
 //
-// Running the batch is running its plans: they and their tensors stay open as long, what they were planned with holds, and one of
-// them may run by itself too, in between. Errors, in values too, are *BatchErrors with the plan's index. No plan may write what
-// another reads or writes; that is checked here, by the ranges from a tensor's first to its last element. Closing the batch leaves
-// the plans open. A batch holds no batches.
+// The batch refers to its plans: they and their tensors must stay open as long as the batch is run, and the rules for
+// their tensors still hold. A plan may also run by itself between runs of the batch. If a plan fails, the error is a
+// *BatchError with the plan's index, also for an error in values. If one plan writes memory that another plan reads or
+// writes, PlanBatch returns an error; it compares the ranges from each tensor's first to its last element. Closing the
+// batch leaves the plans open. A batch cannot contain another batch.
 func (d *Device) PlanBatch(plans []*Plan, opts BatchOptions) (*Plan, error) {
 	if err := d.open("PlanBatch"); err != nil {
 		return nil, err

@@ -7,13 +7,14 @@ import (
 	"github.com/robocache/robocache/ops/backend"
 )
 
-// Channel gives the features Lo to Hi-1 a kind of their own.
+// Channel sets the interpolation for the features Lo to Hi-1. Example: {Lo: 3, Hi: 7, Interp: InterpSlerp} for a
+// quaternion in columns 3 to 6.
 type Channel struct {
 	Lo, Hi int
 	Interp Interp
 	Quat   QuatOrder // for Slerp
 	Period float64   // for Angle; 0 is 2 pi
-	Window Limit     // for the windows; that of the options unless given
+	Window Limit     // for the window kinds; default Options.Window
 }
 
 // checkChannel checks a channel of a job.

@@ -8,48 +8,51 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Clock gives the times of the targets: a tensor ([At]), or a uniform ([Uniform]) or an anchored ([Anchored]) clock, which are never written
-// out. Its fields are
+// Clock defines the target times. Make it from a tensor ([At]), from a rate ([Uniform]), or from anchors ([Anchored]).
+// Uniform and anchored clocks take no memory for their times. Its fields are
 //
-//	Times            *tensor.Tensor  [B,T], or [T] shared by the batch, or [sum T] for packed targets, of the source times' dtype, in any order
-//	Start            int64           of a uniform clock where Times is nil: target i is at Start + floor(i*1e9/Rate + 0.5) nanoseconds, computed
-//	Rate             float64         in float64; for source times in seconds at Start/1e9 + i/Rate, each step in float64, then rounded to
-//	Count            int             the times' dtype. Rate is in Hz
-//	Anchors, Deltas  *tensor.Tensor  [B] and [T], i64 nanoseconds: target t of row b is at Anchors[b] + Deltas[t]; for source times in seconds at that
-//	                                 number divided by 1e9 in float64, then rounded to the times' dtype. Takes no DstOffsets
+//	Times            *tensor.Tensor  [B,T], or [T] shared by the batch, or [sum T] for packed targets; the source times' dtype, any order
+//	Start            int64           uniform clock, if Times is nil: target i is at Start + floor(i*1e9/Rate + 0.5) nanoseconds, computed
+//	Rate             float64         in float64; if source times are in seconds, at Start/1e9 + i/Rate, each step in float64, then rounded
+//	Count            int             to the times' dtype. Rate is in Hz
+//	Anchors, Deltas  *tensor.Tensor  [B] and [T], i64 nanoseconds: target t in row b is at Anchors[b] + Deltas[t]; if source times are in
+//	                                 seconds, this sum is divided by 1e9 in float64, then rounded to the times' dtype. DstOffsets must be nil
 //
-// and Tick and Second give the times of a uniform clock.
+// The methods Tick and Second return single times of a uniform clock.
 type Clock = backend.Clock
 
-// At returns the clock that a tensor of times gives.
+// At returns a clock with the target times from a tensor. Example: At(times) with times [B,T] gives each row its own
+// targets.
 func At(times *tensor.Tensor) Clock { return Clock{Times: times} }
 
-// Uniform returns the clock of count ticks at rate Hz, beginning at start nanoseconds.
+// Uniform returns a clock with count ticks at rate Hz, beginning at start nanoseconds. Example: Uniform(0, 50, 100) has
+// ticks at 0, 20, 40 ms and so on, up to 1980 ms.
 func Uniform(start int64, rate float64, count int) Clock {
 	return Clock{Start: start, Rate: rate, Count: count}
 }
 
-// Anchored returns the clock for windows: the same deltas [T] relative to one anchor per row [B]. Both are i64 nanoseconds, also if the source times have
-// another dtype.
-// Source times in seconds (f64 or f32) are not converted: the targets are, (anchor + delta) / 1e9, rounded in float64 and then to the times' dtype.
+// Anchored returns the clock for windows: each row has one anchor [B], and all rows share the deltas [T]. Both are i64
+// nanoseconds for every dtype of source times. If source times are in seconds (f64 or f32), they are not converted.
+// Instead each target becomes (anchor + delta) / 1e9, rounded in float64 and then to the times' dtype. Example: deltas
+// -20e6, 0 and 20e6 give three samples around each anchor.
 func Anchored(anchors, deltas *tensor.Tensor) Clock { return Clock{Anchors: anchors, Deltas: deltas} }
 
-// Limit is an optional length of time, made by [Within] and read by its method Get. The zero value is no limit.
+// Limit is an optional duration. [Within] makes one, and its method Get reads it. The zero value means no limit.
 type Limit = backend.Limit
 
-// Within returns the limit of d. Within(0) is a limit too: nothing longer than 0.
+// Within returns a limit with the duration d. Within(0) is a limit too: it allows nothing longer than 0.
 func Within(d time.Duration) Limit { return backend.Within(d) }
 
-// Fill is the value written where there is none. The zero value is NaN.
+// Fill is the value that is written if a target has no value. The zero value means NaN.
 type Fill struct {
 	v   float64
 	set bool
 }
 
-// FillWith returns the fill value v.
+// FillWith returns a Fill with the value v. Example: FillWith(0) writes zeros.
 func FillWith(v float64) Fill { return Fill{v, true} }
 
-// Get returns the value to write.
+// Get returns the value to write: v from FillWith, else NaN.
 func (f Fill) Get() float64 {
 	if f.set {
 		return f.v

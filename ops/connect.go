@@ -6,9 +6,11 @@ import (
 	"github.com/robocache/robocache/ops/backend"
 )
 
-// Connect opens the memory of devices to each other, GPUs of one machine: plans on one may name tensors of the others, [Queue.After] waits for their
-// queues, and [Queue.Capture] makes one graph of the work of several. It holds until the devices are closed; to connect them again is fine. Devices of
-// different kinds are an *ArgError that is ErrWrongDevice, GPUs that do not reach each other one that is ErrUnsupported.
+// Connect lets several GPUs in one machine use each other's memory. After it, plans on one device may use tensors on
+// the others, [Queue.After] can wait for their queues, and [Queue.Capture] can record work from several devices in one
+// graph. The connection lasts until the devices are closed. Connecting twice is fine. If the devices have different
+// kinds, the error is an *ArgError with the kind ErrWrongDevice; if GPUs cannot reach each other, the kind is
+// ErrUnsupported.
 func Connect(devices ...*Device) error {
 	for i, d := range devices {
 		if d == nil {

@@ -16,7 +16,7 @@ import (
 // this package alone. It is registered here, and not by an import of its own, so that it need not know this package.
 func init() { backend.Register(cpu.Opener()) }
 
-// Backends returns the names of the registered kinds of backend, the one that "auto" tries first in front.
+// Backends returns the names of the registered backends, in the order in which "auto" tries them. Example: [cuda cpu].
 func Backends() []string {
 	var names []string
 	for _, o := range backend.Openers() {
@@ -38,16 +38,16 @@ type Device struct {
 //
 //	Backend  "cpu", "cuda" or "sim"
 //	Name     the device's name: "cuda:0"
-//	Product  what it is: "NVIDIA H200", or the processor's architecture and threads
+//	Product  the hardware: "NVIDIA H200", or the processor's architecture and threads
 //	Driver   the driver's version; empty for the CPU
-//	Kernels  the kernel image chosen and why; empty for the CPU
-//	Shapes   where the launch configurations come from: a tuned table, or the heuristic and why; empty for the CPU
-//	Why      why this backend was taken
+//	Kernels  the selected kernel image and the reason; empty for the CPU
+//	Shapes   the source of launch configurations: a tuned table, or the heuristic and the reason; empty for the CPU
+//	Why      the reason why this backend was selected
 type Info = backend.Info
 
-// Open opens a device by name. "auto" takes a GPU if a backend for it is linked in and finds one, else the CPU; Info says
-// which and why. Other names are a backend's, with an optional argument after a colon: "cpu", "cuda", "cuda:1". The
-// error is an *OpenError.
+// Open opens a device by name. "auto" opens a GPU if a backend for it is linked in and finds one, else the CPU; Info
+// reports the choice and the reason. Other names are backend names with an optional argument after a colon: "cpu",
+// "cuda", "cuda:1". The error is an *OpenError.
 func Open(name string) (*Device, error) {
 	kind, arg, _ := strings.Cut(name, ":")
 	var refused []string
@@ -72,8 +72,9 @@ func Open(name string) (*Device, error) {
 	return nil, &OpenError{Backend: name, Kind: ErrUnknownBackend, Want: "auto, " + strings.Join(Backends(), ", ") + ", or one of these with a device after a colon"}
 }
 
-// OpenAll opens several devices: names are separated by commas, each as Open takes it, or KIND:all, which is every device of a kind: "cuda:all",
-// "cuda:0,cuda:2". The caller closes each. After an error none is open.
+// OpenAll opens several devices. Names are separated by commas. Each is a name for Open, or KIND:all for every device
+// of a kind. Examples: "cuda:all", "cuda:0,cuda:2". The caller closes each device. If one fails to open, the others are
+// closed again.
 func OpenAll(names string) (devices []*Device, err error) {
 	defer func() {
 		if err != nil {
@@ -97,7 +98,8 @@ func OpenAll(names string) (devices []*Device, err error) {
 	return devices, nil
 }
 
-// Names returns the names of the devices that OpenAll opens, and opens none.
+// Names returns the names of the devices that [OpenAll] would open, without opening them. Example: on a machine with
+// two GPUs, "cuda:all" gives cuda:0 and cuda:1.
 func Names(names string) (list []string, err error) {
 	for name := range strings.SplitSeq(names, ",") {
 		each, err := named(name)
@@ -135,8 +137,8 @@ func named(name string) ([]string, error) {
 	return []string{name}, nil // Open says that there is none
 }
 
-// NewDevice is the device of a backend that was opened by other means than Open. The device closes the backend; so does
-// NewDevice if it fails.
+// NewDevice returns a device for a backend that the caller has already opened, for example a simulated one from
+// ops/sim. The device closes the backend. If NewDevice fails, it closes the backend too.
 func NewDevice(b backend.Backend) (*Device, error) {
 	dev := &Device{backend: b, info: b.Describe()}
 	dev.info.Why = "given by the program"
@@ -160,14 +162,15 @@ func why(asked, got string, refused []string) string {
 	return "the best backend found"
 }
 
-// Name returns the device's name, as tensors on it report it.
+// Name returns the device's name, for example "cuda:0". Tensors on a GPU report the same name, and tensors for the CPU
+// report "host".
 func (d *Device) Name() string { return d.info.Name }
 
-// Info describes the device and says why it was taken.
+// Info returns a description of the device, with the reason why it was selected.
 func (d *Device) Info() Info { return d.info }
 
-// Alloc returns a tensor on the device, contiguous, with unspecified contents. The caller closes it. A
-// *MemoryError says that there is not the memory for it.
+// Alloc returns a contiguous tensor on the device. Its contents are unspecified. The caller closes it. If memory runs
+// out, the error is a *MemoryError.
 func (d *Device) Alloc(dtype tensor.DType, shape ...int) (*tensor.Tensor, error) {
 	if err := d.allocates("Alloc", dtype, shape); err != nil {
 		return nil, err
@@ -175,9 +178,10 @@ func (d *Device) Alloc(dtype tensor.DType, shape ...int) (*tensor.Tensor, error)
 	return d.backend.Alloc(dtype, shape)
 }
 
-// AllocHost returns a host tensor as Alloc does one on the device: in pinned memory, which the device copies from and to by itself, so that
-// [Queue.Copy] takes it; on the CPU it is a host tensor like others. It is used like any host tensor, but its memory is not Go's: the caller closes it
-// when no work that uses it is left, and must not touch slices of it after that.
+// AllocHost returns a tensor in host memory for [Queue.Copy]. For a GPU the memory is pinned, because the device can
+// copy only such memory without the CPU; for the CPU it is ordinary memory. Use it like any host tensor, but its memory
+// does not belong to Go: the caller closes it when no work uses it any more, and must not touch slices over it after
+// that.
 func (d *Device) AllocHost(dtype tensor.DType, shape ...int) (*tensor.Tensor, error) {
 	if err := d.allocates("AllocHost", dtype, shape); err != nil {
 		return nil, err
@@ -217,8 +221,9 @@ func (d *Device) Upload(ctx context.Context, t *tensor.Tensor) (*tensor.Tensor, 
 	return out, nil
 }
 
-// Copy copies src to dst, which have one dtype and shape and are each on the host or on the device, and returns when it is
-// done; the context is looked at before. dst must be contiguous; src may be strided if it is on the host.
+// Copy copies src to dst and returns when it is done. Both have the same dtype and shape, and each is on the host or on
+// the device. The context is checked only before the copy begins. dst must be contiguous; src may be strided if it is
+// on the host.
 func (d *Device) Copy(ctx context.Context, dst, src *tensor.Tensor) error {
 	if err := d.open("Copy"); err != nil {
 		return err
@@ -240,7 +245,7 @@ func (d *Device) Copy(ctx context.Context, dst, src *tensor.Tensor) error {
 	return d.backend.Copy(dst, src)
 }
 
-// NewQueue returns a queue of work of its own. The caller closes it.
+// NewQueue returns a new queue. Work on it may overlap with work on other queues. The caller closes it.
 func (d *Device) NewQueue() (*Queue, error) {
 	if err := d.open("NewQueue"); err != nil {
 		return nil, err
@@ -252,10 +257,10 @@ func (d *Device) NewQueue() (*Queue, error) {
 	return &Queue{queue: q, device: d}, nil
 }
 
-// Queue returns the queue that the device opened with. It is closed with the device.
+// Queue returns the device's default queue, which is opened and closed with the device.
 func (d *Device) Queue() *Queue { return d.queue }
 
-// Synchronize waits for the work on the device's own queue. See [Queue.Synchronize].
+// Synchronize waits for the work on the device's default queue. See [Queue.Synchronize].
 func (d *Device) Synchronize(ctx context.Context) error {
 	if err := d.open("Synchronize"); err != nil {
 		return err
@@ -263,7 +268,8 @@ func (d *Device) Synchronize(ctx context.Context) error {
 	return d.queue.Synchronize(ctx)
 }
 
-// NN is what the device's backend has for networks, for package nn; an *ArgError that is ErrUnsupported if it has nothing.
+// NN returns the device's neural network operations, for package nn. If the backend has none, the error is an *ArgError
+// with the kind ErrUnsupported.
 func (d *Device) NN() (backend.NN, error) {
 	if err := d.open("NN"); err != nil {
 		return nil, err
@@ -271,8 +277,8 @@ func (d *Device) NN() (backend.NN, error) {
 	return capable[backend.NN](d, "NN")
 }
 
-// Close waits for the device's own queue and releases the device. Close twice is fine; tensors, plans, graphs, marks
-// and queues of the device must have been closed before.
+// Close waits for the device's default queue and releases the device. Close twice is fine. Close the tensors, plans,
+// graphs, marks and queues of the device first.
 func (d *Device) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -8,21 +8,21 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// PlanDraw binds Draw to tensors on the device ("host" tensors for the CPU): each run draws the next batch of windows and moves the
-// cursor on, in a captured graph too, so that the Resample and Fuse behind it on the queue take another batch each time. All arguments
-// are checked here, except the values in the tables and the cursor: those are found wrong when it runs. What is written must be given,
-// but for Episodes and Ticks. The plan refers to the tensors: they stay open as long as it is run. After a run that ended in a
-// *ValueError what it writes is unspecified, the cursor too.
+// PlanDraw binds Draw to tensors on the device ("host" tensors for the CPU). Each run draws the next batch of windows
+// and advances the cursor. In a captured graph each launch does so too, so that the Resample and Fuse after it process
+// a new batch each time. PlanDraw checks all arguments, except the values in the tables and the cursor, which are
+// checked in each run. All outputs must be set, except Episodes and Ticks. The plan keeps references to the tensors, so
+// they must stay open as long as it is run. If a run ends in a *ValueError, its outputs and the cursor are unspecified.
 //
-// Several plans may share a cursor, if their runs follow each other: each then draws a batch of its own.
+// Several plans may share a cursor if their runs follow each other: each run then draws its own batch.
 func (d *Device) PlanDraw(args DrawArgs, opts DrawOptions) (*Plan, error) {
 	return bound(d, &checker{op: "Draw"}, func(c *checker) (*backend.DrawJob, error) { return newDrawJob(c, args, opts) }, backend.Drawer.Draw)
 }
 
-// Draw draws one batch of windows, moves the cursor on, and returns when it is done. Tensors may be on the host or on the device; those
-// on the host are copied to the device and back where that is not the host. What is written and not given, Episodes and Ticks too, is
-// allocated where Windows is, but for the cursor. The caller closes what was allocated. The context, and what an error leaves, are as in
-// [Device.Resample].
+// Draw draws one batch of windows, advances the cursor, and returns when it is done. Tensors may be on the host or on
+// the device; host tensors are copied to a GPU and back. If an output is nil, it is allocated on Windows' side (host or
+// device), Episodes and Ticks too; the cursor must be set. The caller closes the allocated tensors. The context, and
+// the state after an error, are as in [Device.Resample].
 func (d *Device) Draw(ctx context.Context, args DrawArgs, opts DrawOptions) (DrawResult, error) {
 	if err := d.begin(ctx, "Draw"); err != nil {
 		return DrawResult{}, err

@@ -7,7 +7,8 @@ import (
 	"github.com/robocache/robocache/ops/backend"
 )
 
-// The kinds of error of this package, for errors.Is. Those that package tensor, dataset or cudadrv has under the same name are the same values.
+// The error kinds in this package, for errors.Is. If package tensor, dataset or cudadrv has a kind with the same name,
+// both are the same value.
 var (
 	// Kinds of *ArgError.
 	ErrShape       = backend.ErrShape
@@ -35,7 +36,7 @@ var (
 	// Kind of *MemoryError.
 	ErrOutOfMemory = backend.ErrOutOfMemory
 
-	// ErrUnsupported is the kind of an *ArgError for an operation that the device's backend does not have.
+	// ErrUnsupported is the kind of an *ArgError if the device's backend does not have the operation.
 	ErrUnsupported = backend.ErrUnsupported
 
 	// Kinds of *OpenError.
@@ -43,22 +44,26 @@ var (
 	ErrNoDevice       = errors.New("no usable device")
 )
 
-// ArgError reports an argument that an operation cannot take. Nothing was written. Op is the operation, Arg the argument as in the Args
-// or Options struct, Kind one of this package's Err values, Got and Want what was given and what can be.
+// ArgError reports an argument that an operation cannot accept. Nothing was written. Op is the operation, Arg the
+// argument's name in the Args or Options struct, Kind one of this package's Err values. Got is the given argument and
+// Want the accepted ones.
 type ArgError = backend.ArgError
 
-// ValueError reports a value in a tensor that an operation cannot use. It is found where the work is done, so the
-// destination may have been written; its contents are unspecified. Of several, the one reported is the same on every
-// backend: row lengths and offsets before source times before targets, then in Fuse the first stream, then the smallest row and
-// index. Of a Fuse the argument names the stream: "Streams[2].SrcTimes"; "Streams[2].Targets" are the targets as that stream has
-// them, on its own clock. Of a Draw the row is the episode, and the cursor comes before Windows, Begins and the streams' Offsets. Of a value that is not finite
-// (ErrValue) the index is the tick, and Column the feature.
+// ValueError reports a value in a tensor that an operation cannot use. It is found while the operation runs, so the
+// destination may have been written and its contents are unspecified. If there are several bad values, every backend
+// reports the same one: row lengths and offsets come before source times, and source times before targets; then the
+// first stream in a Fuse, then the smallest row and index.
 //
-// Op is the operation, Arg the argument: "SrcTimes". Row is the batch row; for source times shared by all rows 0, or with SrcLengths the first row that
-// reaches them. Index is the index within the row, Kind one of this package's Err values.
+// Op is the operation and Arg the argument, for example "SrcTimes". In a Fuse the argument includes the stream:
+// "Streams[2].SrcTimes". "Streams[2].Targets" are the targets on that stream's own clock. Row is the batch row. If all
+// rows share the source times, Row is 0, or with SrcLengths the first row that is long enough to include the index.
+// Index is the index within the row, and Kind is one of this package's Err values. In a Draw, Row is the episode, and
+// the cursor comes before Windows, Begins and the streams' Offsets. If a value is not finite (ErrValue), Index is the
+// tick and Column is the feature.
 type ValueError = backend.ValueError
 
-// Argument returns the name of the argument that an error of an operation is about, as *ArgError and *ValueError give it, or "" of any other error.
+// Argument returns the argument name in an *ArgError or *ValueError, for example "SrcTimes". It returns "" for any
+// other error.
 func Argument(err error) string {
 	var arg *ArgError
 	var value *ValueError
@@ -71,14 +76,15 @@ func Argument(err error) string {
 	return ""
 }
 
-// MemoryError says that there is not as much memory as was asked for. Nothing was written. Device says where: "host", "cuda:0"; What what for, Bytes how
-// much, Err what the device or the system said.
+// MemoryError reports that an allocation failed. Nothing was written. Device is "host" or, for example, "cuda:0"; What
+// is the purpose of the memory, Bytes its size, and Err the error from the device or the system.
 type MemoryError = backend.MemoryError
 
-// BatchError is an error of one plan of a batch: Index is the plan's, as PlanBatch was given them, and Err its own error. errors.As finds what is in it.
+// BatchError is the error of one plan in a batch. Index is the plan's index in the list for PlanBatch, and Err is its
+// error. errors.As also searches Err.
 type BatchError = backend.BatchError
 
-// BatchErrors returns the errors of plans of batches that err holds, however they are joined, in order.
+// BatchErrors returns all *BatchError values in err, in order, even if errors are joined or wrapped.
 func BatchErrors(err error) []*BatchError {
 	switch e := err.(type) {
 	case *BatchError:
@@ -96,11 +102,11 @@ func BatchErrors(err error) []*BatchError {
 	return nil
 }
 
-// OpenError says why a backend could not be opened.
+// OpenError reports that a backend could not be opened. Backend is the requested name.
 type OpenError struct {
 	Backend string
 	Kind    error // ErrUnknownBackend or ErrNoDevice
-	Err     error // the backend's own error, or nil
+	Err     error // the backend's error, or nil
 	Want    string
 }
 
@@ -115,7 +121,7 @@ func (e *OpenError) Error() string {
 	return s
 }
 
-// Unwrap returns the kind and the backend's own error.
+// Unwrap returns the kind and the backend's error, for errors.Is and errors.As.
 func (e *OpenError) Unwrap() []error {
 	if e.Err == nil {
 		return []error{e.Kind}

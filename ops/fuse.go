@@ -9,20 +9,20 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// MaxStreams is how many streams one Fuse takes.
+// MaxStreams is the largest number of streams in one Fuse.
 const MaxStreams = backend.MaxStreams
 
-// FuseArgs are the tensors of Fuse. What is written comes first; M is the number of streams.
+// FuseArgs has the tensors for [Device.Fuse]. The outputs come first. M is the number of streams.
 //
-// All streams have one batch, and times of one dtype, that of Targets: converting one clock to another's dtype would move its
-// timestamps without saying so. Everything else is each stream's own. As in Resample a single episode needs no batch dimension:
-// values are then [S,D] in all streams, Dst [T,sum D], Valid and Age [T,M]. With DstOffsets, Dst is [N',sum D], Valid and
-// Age [N',M].
+// All streams share the batch size, and all times have the dtype of Targets. Fuse does not convert clocks, because a
+// conversion would silently move the timestamps. Streams may differ in everything else. A single episode needs no batch
+// dimension, as in Resample: values are then [S,D] in all streams, Dst [T,sum D], Valid and Age [T,M]. With DstOffsets,
+// Dst is [N',sum D], Valid and Age [N',M].
 type FuseArgs struct {
-	Dst   *tensor.Tensor // [B,T,sum D]: the streams' features side by side, in the order of Streams
-	Valid *tensor.Tensor // [B,T,M] u8, optional: for each stream what Resample's Valid is
-	Age   *tensor.Tensor // [B,T,M] of the times' dtype, optional: for each stream what Resample's Age is
-	Pad   *tensor.Tensor // [B,T,M] u8, optional: for each stream what Resample's Pad is; 1 where it has no samples
+	Dst   *tensor.Tensor // [B,T,sum D]: the streams' features side by side, in the order in Streams
+	Valid *tensor.Tensor // [B,T,M] u8, optional: Resample's Valid for each stream
+	Age   *tensor.Tensor // [B,T,M] in the times' dtype, optional: Resample's Age for each stream
+	Pad   *tensor.Tensor // [B,T,M] u8, optional: Resample's Pad for each stream; 1 if the stream has no samples
 
 	Streams []FuseStream
 	Targets Clock // on the common clock
@@ -30,47 +30,49 @@ type FuseArgs struct {
 	DstLengths, DstOffsets *tensor.Tensor // as in ResampleArgs
 }
 
-// FuseStream is one stream of a Fuse. Its features in Dst are what Resample gives for it with these Options, to the bit.
+// FuseStream is one stream in a Fuse. Its features in Dst equal Resample's result with these Options, bit for bit.
 //
-// A stream whose Src is nil is missing: its features get the fill value, valid 0 and age 0. So does a stream's row without
-// samples, by SrcLengths, SrcOffsets or S of 0; in Fuse that is no error. At least one stream must not be missing.
+// If Src is nil, the stream is missing: its features get the fill value, valid 0 and age 0. The same holds for a row
+// without samples, by SrcLengths, SrcOffsets or S = 0; Fuse does not report it as an error. At least one stream must be
+// present.
 type FuseStream struct {
-	Src      *tensor.Tensor // [B,S,D], of any value dtype; nil if the stream is missing
+	Src      *tensor.Tensor // [B,S,D], any value dtype; nil if the stream is missing
 	SrcTimes *tensor.Tensor // [B,S] or [S], on the stream's own clock
 
 	SrcLengths, SrcOffsets, SrcStarts *tensor.Tensor // as in ResampleArgs
 
-	// Width is D, 1 or more. It may be left 0 unless the stream is missing.
+	// Width is D, 1 or more. It may stay 0 unless the stream is missing.
 	Width int
-	// Offset is what the stream's clock lacks: stream time + Offset = common time. It is taken from the targets in the clock's own
-	// type, so that the stream is resampled at Targets - Offset.
+	// Offset corrects the stream's clock: stream time + Offset = common time. It is subtracted from the targets in the
+	// times' dtype, so the stream is resampled at Targets - Offset. Example: 5 ms for a camera with timestamps that are
+	// 5 ms too early.
 	Offset time.Duration
-	// Options say how the stream is sampled. Fill is 0 unless given, and written as given, after Shift and Scale. DType,
-	// TrustTimes and Launch belong to FuseOptions and must not be set.
+	// Options are the sampling rules for this stream. Fill defaults to 0, and is written unchanged, without Shift and
+	// Scale. Leave DType, TrustTimes and Launch unset, because they belong to FuseOptions.
 	Options ResampleOptions
-	// Shift and Scale [D] normalise the features on the way out, if given: Resample's result in f32 less Shift[d], then times
-	// Scale[d], each step rounded to f32, then to Dst's dtype. They are copied when the plan is made.
+	// Shift and Scale [D], if set, normalise the features: (x - Shift[d]) * Scale[d], where x is Resample's result in
+	// f32. Each step rounds to f32, and the result rounds to Dst's dtype. Both lists are copied when the plan is made.
 	Shift, Scale []float32
-	// ClipMin and ClipMax [D], if given, bound the features after Shift and Scale, in f32; a NaN stays one, and fill values are as given. No ClipMin
-	// is above its ClipMax.
+	// ClipMin and ClipMax [D], if set, bound the features after Shift and Scale, in f32. NaN stays NaN, and fill values
+	// are not clipped. ClipMin must not exceed ClipMax.
 	ClipMin, ClipMax []float32
 }
 
-// FuseResult is what Fuse wrote.
+// FuseResult is the result of [Device.Fuse].
 type FuseResult struct {
-	Values *tensor.Tensor // [B,T,sum D]: the Dst that was given, or was allocated
+	Values *tensor.Tensor // [B,T,sum D]: Dst from the arguments, or a new tensor
 	Valid  *tensor.Tensor // [B,T,M] u8
-	Age    *tensor.Tensor // [B,T,M] of the times' dtype
-	Pad    *tensor.Tensor // [B,T,M] u8; nil unless it was given
+	Age    *tensor.Tensor // [B,T,M] in the times' dtype
+	Pad    *tensor.Tensor // [B,T,M] u8; nil unless it was in the arguments
 }
 
-// FuseOptions are what all streams share.
+// FuseOptions are the options that all streams share.
 type FuseOptions struct {
-	// DType is that of the Dst which Device.Fuse allocates; unless given f64 if any stream is, else f32.
+	// DType is the dtype for a Dst that Device.Fuse allocates. The default is f64 if any stream is f64, else f32.
 	DType tensor.DType
-	// TrustTimes is as in ResampleOptions, for all streams.
+	// TrustTimes skips the same checks as in ResampleOptions, for all streams.
 	TrustTimes bool
-	// Launch is as in ResampleOptions.
+	// Launch has the same meaning as in ResampleOptions.
 	Launch LaunchMode
 }
 

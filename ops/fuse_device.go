@@ -8,17 +8,18 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// PlanFuse binds Fuse to tensors on the device ("host" tensors for the CPU). All arguments are checked here, except the values
-// in them. Dst must be given. The plan refers to the tensors: they stay open as long as it is run. The list of streams and
-// what is in it besides tensors is copied.
+// PlanFuse binds Fuse to tensors on the device ("host" tensors for the CPU). It checks all arguments, except the values
+// in the tensors. Dst must be set. The plan keeps references to the tensors, so they must stay open as long as it is
+// run. The list of streams and its other contents are copied.
 func (d *Device) PlanFuse(args FuseArgs, opts FuseOptions) (*Plan, error) {
 	return bound(d, &checker{op: "Fuse"}, func(c *checker) (*backend.FuseJob, error) { return newFuseJob(c, args, opts) }, backend.Fuser.Fuse)
 }
 
-// Fuse puts 1 to MaxStreams streams, each with its own rate, dtype, width and kind, on one clock, side by side in Dst, and returns
-// when it is done. Tensors may be on the host or on the device; those on the host are copied to the device and back where that
-// is not the host. A Dst, Valid or Age that is not given is allocated where the first stream's Src is; Pad is written only if it is given. The
-// caller closes what was allocated. The context, and what an error leaves, are as in [Device.Resample].
+// Fuse resamples 1 to MaxStreams streams on one clock, writes them side by side to Dst, and returns when it is done.
+// Each stream has its own rate, dtype, width and interpolation. Tensors may be on the host or on the device; host
+// tensors are copied to a GPU and back. If Dst, Valid or Age is nil, it is allocated on the side (host or device) of
+// the first stream's Src. Pad is written only if it is set. The caller closes the allocated tensors. The context, and
+// the state after an error, are as in [Device.Resample].
 func (d *Device) Fuse(ctx context.Context, args FuseArgs, opts FuseOptions) (FuseResult, error) {
 	if err := d.begin(ctx, "Fuse"); err != nil {
 		return FuseResult{}, err

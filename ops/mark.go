@@ -7,18 +7,19 @@ import (
 	"github.com/robocache/robocache/ops/backend"
 )
 
-// Mark is a point in a queue's work. [Queue.Mark] sets it, as often as one likes; until then it stands for no work. A host that fills a buffer for a queue
-// again and again sets a mark behind each copy out of the buffer, and waits for it before it writes the buffer again. Its methods may be called from any
-// goroutine.
+// Mark is a point in a queue's work. [Queue.Mark] sets it, as often as needed; a new mark stands for no work. Example:
+// a host refills one buffer again and again. After each copy from the buffer it sets a mark, and before it refills the
+// buffer it waits for the mark. The methods may be called from any goroutine.
 type Mark struct{ mark backend.Mark }
 
-// Point is what a queue can wait for: a *[Mark], or a *[Queue], which stands for all work given to it so far.
+// Point is something that a queue can wait for. A *[Mark] stands for the work before it, and a *[Queue] for all work
+// that has been enqueued on it so far.
 type Point interface {
 	// at returns a mark that stands for the work.
 	at() (backend.Mark, error)
 }
 
-// NewMark returns a mark. The caller closes it.
+// NewMark returns a mark for queues on this device. The caller closes it.
 func (d *Device) NewMark() (*Mark, error) {
 	if err := d.open("NewMark"); err != nil {
 		return nil, err
@@ -30,11 +31,11 @@ func (d *Device) NewMark() (*Mark, error) {
 	return &Mark{m}, nil
 }
 
-// Wait returns when the work that the mark stands for is done, without waiting for what was given to the queue behind it, or when the context ends. Errors
-// found in values stay with the queue's Synchronize.
+// Wait returns when the work before the mark is done, or when the context ends. It does not wait for work that was
+// enqueued later. Errors in values are not returned here, but by the queue's Synchronize.
 func (m *Mark) Wait(ctx context.Context) error { return m.mark.Wait(ctx) }
 
-// Close releases the mark. Queues that were told to wait for it still do. Close twice is fine.
+// Close releases the mark. If a queue already waits for it, that wait stays valid. Close twice is fine.
 func (m *Mark) Close() error { return m.mark.Close() }
 
 func (m *Mark) at() (backend.Mark, error) {
@@ -44,8 +45,9 @@ func (m *Mark) at() (backend.Mark, error) {
 	return m.mark, nil
 }
 
-// Mark makes m, of the same device, stand for all work given to the queue so far. It allocates nothing. It is no part of a graph: during Capture it is an
-// *ArgError that is ErrOption, unless the capture is of several queues.
+// Mark sets m, a mark for the same device, to stand for all work that has been enqueued so far. It allocates nothing. A
+// graph cannot contain it: during Capture the error is an *ArgError with the kind ErrOption, unless several queues are
+// captured together.
 func (q *Queue) Mark(m *Mark) error {
 	if m == nil {
 		return &ArgError{Op: "Mark", Arg: "m", Kind: ErrMissing, Got: "nil", Want: "a mark of the queue's device"}
@@ -53,9 +55,10 @@ func (q *Queue) Mark(m *Mark) error {
 	return q.queue.Mark(m.mark)
 }
 
-// After makes work that is given to the queue from now on wait, on the device, for what p stands for now; the host does not wait. p is of the same device,
-// or of one that [Connect] connected to it. It allocates nothing after the first time. It is no part of a graph: during Capture of q, or of p, it is an
-// *ArgError that is ErrOption, unless the capture is of several queues, both among them.
+// After makes later work on this queue wait, on the device, for the work that p stands for now. The host does not wait.
+// p belongs to the same device, or to a device that [Connect] connected to it. Only the first call allocates. A graph
+// cannot contain it: during Capture on q or p the error is an *ArgError with the kind ErrOption, unless both queues are
+// captured together.
 func (q *Queue) After(p Point) error {
 	if p == nil {
 		return noPoint()

@@ -9,8 +9,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Queue is a queue of work that runs in order, on a GPU a stream of the driver's. Queues do not wait for each other, unless [Queue.After] says so.
-// Its methods may be called from any goroutine.
+// Queue runs work in order; on a GPU it is a driver's stream. Different queues do not wait for each other, unless
+// [Queue.After] makes them. The methods may be called from any goroutine.
 type Queue struct {
 	queue  backend.Queue
 	device *Device
@@ -18,7 +18,7 @@ type Queue struct {
 	mark   backend.Mark // of what other queues wait for; made when the first does
 }
 
-// Backend returns what the device's backend made, for packages that belong to a backend; nil of nil.
+// Backend returns the backend's own queue, for packages that belong to a backend. It returns nil if q is nil.
 func (q *Queue) Backend() backend.Queue {
 	if q == nil {
 		return nil
@@ -26,16 +26,18 @@ func (q *Queue) Backend() backend.Queue {
 	return q.queue
 }
 
-// Synchronize waits until the work given so far is done, or the context ends, and returns the errors found in values
-// since the last call, joined if there are several. After the context has ended work may still run: what it reads and writes stays open
-// until a later call has waited for it. Who gives work to the queue meanwhile waits too: a [Mark] can be waited for without that.
+// Synchronize waits until the work so far is done, or the context ends. It returns the errors in values since the last
+// call, joined if there are several. If the context ends first, work may still run: its tensors must stay open until a
+// later call has waited for it. While Synchronize waits, other goroutines that enqueue work on this queue wait too;
+// waiting for a [Mark] avoids that.
 func (q *Queue) Synchronize(ctx context.Context) error { return q.queue.Synchronize(ctx) }
 
-// Capture records the work that fn gives to this queue, without running it. Nothing else may use the queue
-// meanwhile, and fn must not synchronise it.
+// Capture records the work that fn enqueues on this queue, without running it, and returns it as a graph. Nothing else
+// may use the queue during the capture, and fn must not synchronise it.
 //
-// With other queues, of the same device or of those that [Connect] connected to it, it is one graph of the work of all: each begins where q does, and q
-// ends after all of them. Between, [Queue.Mark] and [Queue.After] order them; a mark set so stands for nothing outside the capture.
+// If other queues are passed, on the same device or on devices that [Connect] connected to it, the graph contains their
+// work too. Each of them begins where q does, and q ends after all of them. In between, [Queue.Mark] and [Queue.After]
+// define their order. A mark that is set during the capture has no meaning outside it.
 func (q *Queue) Capture(fn func() error, with ...*Queue) (*Graph, error) {
 	var others []backend.Queue
 	for _, o := range with {
@@ -51,11 +53,13 @@ func (q *Queue) Capture(fn func() error, with ...*Queue) (*Graph, error) {
 	return &Graph{g}, nil
 }
 
-// Copy gives the queue a copy of src to dst and returns, on a GPU before it is done: until the queue has come past it, which Synchronize and a [Mark]
-// tell, src must not be written, dst not be touched, and neither closed, except by work given to the queue later. It allocates nothing, and a graph
-// captures it. The tensors are contiguous, of one dtype and shape, and share no memory; one at least is on the device, and one on the host is of the
-// device's AllocHost: one in other memory is an *ArgError that is [ErrPageable], as the driver would make it wait. The CPU copies at once, from and to any
-// host tensor.
+// Copy enqueues a copy from src to dst and returns, on a GPU before the copy is done. Until a Synchronize or a [Mark]
+// shows that the copy is done, do not write src, do not touch dst and close neither, except by later work on the queue.
+// Copy allocates nothing, and a graph can contain it.
+//
+// Both tensors are contiguous, have the same dtype and shape, and share no memory. At least one is on the device. A
+// host tensor must come from the device's AllocHost. If it is in other memory, the error is an *ArgError with the kind
+// [ErrPageable], because the driver would block. The CPU copies at once, from and to any host tensor.
 func (q *Queue) Copy(dst, src *tensor.Tensor) error {
 	c := checker{op: "Copy", device: q.device.info.Name, mixed: true}
 	switch c.copies(dst, src); {
@@ -71,7 +75,8 @@ func (q *Queue) Copy(dst, src *tensor.Tensor) error {
 	return q.queue.Copy(dst, src)
 }
 
-// Close waits for the work, releases the queue, and returns what Synchronize would have. Close twice is fine.
+// Close waits for the work, releases the queue, and returns the errors that Synchronize would have returned. Close
+// twice is fine.
 func (q *Queue) Close() error {
 	err := q.queue.Close()
 	q.mu.Lock()
@@ -82,7 +87,8 @@ func (q *Queue) Close() error {
 	return err
 }
 
-// Plan is an operation bound to its tensors, or a batch of them.
+// Plan is an operation with fixed tensors and options, or a batch of such operations. Methods such as
+// [Device.PlanResample] return it.
 type Plan struct{ plan backend.Plan }
 
 // planOf wraps a backend's plan.
@@ -110,7 +116,7 @@ func bound[B, J any](d *Device, c *checker, check func(c *checker) (J, error), p
 	return planOf(plan(b, job))
 }
 
-// Backend returns what the device's backend made, for packages that belong to a backend; nil of nil.
+// Backend returns the backend's own plan, for packages that belong to a backend. It returns nil if p is nil.
 func (p *Plan) Backend() backend.Plan {
 	if p == nil {
 		return nil
@@ -118,8 +124,9 @@ func (p *Plan) Backend() backend.Plan {
 	return p.plan
 }
 
-// Run gives the operation to a queue of the same device. It allocates nothing, and returns before a GPU has finished: see the package's
-// comment. A plan that ran on one queue may run on another once the first has been synchronised; before, either could report its errors.
+// Run enqueues the operation on a queue for the same device. It allocates nothing, and returns before a GPU has
+// finished: see the package comment. Synchronize the queue before you run the plan on another one, because otherwise
+// either queue could report the plan's errors.
 func (p *Plan) Run(q *Queue) error {
 	if q == nil {
 		return noQueue("Run")
@@ -127,23 +134,23 @@ func (p *Plan) Run(q *Queue) error {
 	return p.plan.Run(q.queue)
 }
 
-// Close releases what the plan holds; its tensors stay. The queues it ran on must have been synchronised.
+// Close releases the plan's memory, but not its tensors. Synchronize its queues first.
 func (p *Plan) Close() error { return p.plan.Close() }
 
-// VoxelizePlan is a plan of Voxelize.
+// VoxelizePlan is a plan for Voxelize that also counts points.
 type VoxelizePlan struct {
 	Plan
 	counter backend.VoxelizePlan
 }
 
-// Counts returns what became of the points in the latest run, whose queue must have been synchronised.
+// Counts returns the number of points and voxels in the latest run. Synchronize the run's queue first.
 func (p *VoxelizePlan) Counts() (VoxelCounts, error) { return p.counter.Counts() }
 
-// Graph is captured work that is given to a queue in one call. It refers to the tensors and plans it was captured with,
-// which must stay open as long as it is launched.
+// Graph is captured work that one call enqueues. It keeps references to its tensors and plans, which must stay open as
+// long as the graph is launched. [Queue.Capture] returns it.
 type Graph struct{ graph backend.Graph }
 
-// Launch gives the work to a queue of the device whose queue captured it. It allocates nothing.
+// Launch enqueues the work on a queue of the device that captured it. It allocates nothing.
 func (g *Graph) Launch(q *Queue) error {
 	if q == nil {
 		return noQueue("Launch")
@@ -151,7 +158,7 @@ func (g *Graph) Launch(q *Queue) error {
 	return g.graph.Launch(q.queue)
 }
 
-// Close releases the graph. The queues it was launched on must have been synchronised.
+// Close releases the graph. Synchronize its queues first.
 func (g *Graph) Close() error { return g.graph.Close() }
 
 func noQueue(op string) error {

@@ -7,28 +7,37 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// ResampleArgs are the tensors of Resample. What is written comes first.
+// ResampleArgs has the tensors for [Device.Resample]. The outputs come first.
 //
-// Values are f32, f64, f16 or bf16; Dst may have another of these dtypes than Src. Times are i64 nanoseconds, or f64 or f32
-// seconds. Tensors may be strided or broadcast (stride 0) in every dimension but the last.
+// Values are f32, f64, f16 or bf16; Dst and Src may have different dtypes. Times are i64 nanoseconds, or f64 or f32
+// seconds. Tensors may be strided or broadcast (stride 0) in every dimension except the last.
 //
-// A single episode needs no batch dimension: Src is then [S,D], SrcTimes [S], Targets [T], Dst [T,D], Valid and Age [T].
+// A single episode needs no batch dimension: Src is then [S,D], SrcTimes [S], Targets [T], Dst [T,D], Valid and Age
+// [T].
 //
-// Ragged batches: SrcLengths [B] says how many samples of each row of a padded Src count. SrcOffsets [B+1] says where each
-// row of a packed Src [N,D] begins; SrcTimes is then [N]. DstLengths and DstOffsets do the same for the targets; with
-// DstOffsets, Dst is [N',D], Valid and Age [N'] and a Targets tensor [N']. All four are i64. Targets beyond DstLengths
-// get the fill value, valid 0 and age 0. Offsets begin with 0 and end with the length of what is packed, also those of no rows.
+// Ragged batches: SrcLengths [B] is the number of valid samples in each row of a padded Src. SrcOffsets [B+1] is the
+// position where each row of a packed Src [N,D] begins; SrcTimes is then [N]. DstLengths and DstOffsets do the same for
+// the targets; with DstOffsets, Dst is [N',D], Valid and Age [N'] and a Targets tensor [N']. All four are i64. Targets
+// beyond DstLengths get the fill value, valid 0 and age 0. Offsets begin with 0 and end with the packed length, even if
+// there are no rows. Example: rows with 3 and 2 samples have SrcOffsets [0 3 5].
 //
-// A selection of rows: with SrcStarts [B], row b is the SrcLengths[b] samples of a packed Src [N,D] from SrcStarts[b] on, in any order, overlapping or
-// repeated. Only their timestamps are checked. An anchored clock gives each row its own targets: windows from a store of episodes.
+// Selected rows: with SrcStarts [B], row b is the SrcLengths[b] samples from SrcStarts[b] on in a packed Src [N,D].
+// Rows may come in any order, overlap or repeat. Only their own timestamps are checked. An anchored clock gives each
+// row its own targets, for example to cut windows from a store of episodes.
 //
-// With B, T or D of 0 nothing is written, Valid and Age neither: there is no value that they could speak of. Rows and source times
-// are checked all the same.
+// If B, T or D is 0, nothing is written, not even Valid and Age. Lengths, offsets and source times are checked
+// nevertheless.
 type ResampleArgs struct {
-	Dst   *tensor.Tensor // [B,T,D]
-	Valid *tensor.Tensor // [B,T] u8, optional: 1 where the target is in range or held, in no gap, within the tolerance and with no empty window
-	Age   *tensor.Tensor // [B,T] of the times' dtype, optional: the target's time less that of the sample at or before it, or that it snaps to
-	Pad   *tensor.Tensor // [B,T] u8, optional: 1 where the target is before the row's samples, after them or beyond DstLengths; the edge says what it gets
+	Dst *tensor.Tensor // [B,T,D]
+	// Valid [B,T] u8 is optional: 1 if the target is in range or held, not in a gap, within the tolerance, and its
+	// window is not empty.
+	Valid *tensor.Tensor
+	// Age [B,T], in the times' dtype, is optional: the target's time minus the time of the sample at or before it, or
+	// of the sample that it snaps to.
+	Age *tensor.Tensor
+	// Pad [B,T] u8, optional, is 1 if the target is before the row's samples, after them or beyond DstLengths. Edge
+	// sets the value for such a target.
+	Pad *tensor.Tensor
 
 	Src      *tensor.Tensor // [B,S,D]
 	SrcTimes *tensor.Tensor // [B,S], or [S] shared by the batch; non-decreasing, finite, within 2^62 ns of 0
@@ -39,42 +48,48 @@ type ResampleArgs struct {
 	DstLengths, DstOffsets *tensor.Tensor
 }
 
-// ResampleResult is what Resample wrote.
+// ResampleResult is the result of [Device.Resample].
 type ResampleResult struct {
-	Values *tensor.Tensor // [B,T,D]: the Dst that was given, or was allocated
+	Values *tensor.Tensor // [B,T,D]: Dst from the arguments, or a new tensor
 	Valid  *tensor.Tensor // [B,T] u8
-	Age    *tensor.Tensor // [B,T] of the times' dtype
-	Pad    *tensor.Tensor // [B,T] u8; nil unless it was given
+	Age    *tensor.Tensor // [B,T] in the times' dtype
+	Pad    *tensor.Tensor // [B,T] u8; nil unless it was in the arguments
 }
 
-// ResampleOptions says how targets are made. The zero value is linear interpolation that holds the end samples.
+// ResampleOptions sets the interpolation and the rules for edges and gaps. The zero value interpolates linearly and
+// holds the end samples.
 type ResampleOptions struct {
-	Interp   Interp    // for the features that Channels leaves out
+	Interp   Interp    // for the features that no Channel includes
 	Quat     QuatOrder // for Slerp
 	Period   float64   // for Angle; 0 is 2 pi
-	Window   Limit     // for the windows, w in (x-w, x]; they need one
-	Channels []Channel // ranges of features with a kind of their own, ascending
+	Window   Limit     // for the window kinds, which require it: w in (x-w, x]
+	Channels []Channel // ranges of features with their own interpolation, ascending
 
 	Edge Edge
-	Fill Fill // written under FillEdge, FillGaps and beyond DstLengths; NaN unless given
+	Fill Fill // written under EdgeFill, FillGaps and beyond DstLengths; the default is NaN
 
-	// Snap makes a target count as on the nearer of the samples beside it, if that lies within Snap: its bits, in range and valid, and Age is what the target
-	// has more than it, which may be negative. A tie takes the earlier, equal times the later. MaxGap and Tolerance are longer by Snap, and a window is
-	// (x-w+Snap, x+Snap]. So frames at times that were rounded to microseconds are the rows of a uniform clock.
+	// Snap moves a target onto the nearer sample if that sample lies within Snap. The target then gets the sample's
+	// bits and is in range and valid. Its Age is the target's time minus the sample's time, which may be negative. In a
+	// tie the earlier sample wins; if two samples have the same time, the later one wins. MaxGap and Tolerance grow by
+	// Snap, and a window becomes (x-w+Snap, x+Snap]. Example: with a Snap of 1 µs, frames with timestamps rounded to
+	// microseconds still match the ticks of a uniform clock.
 	Snap Limit
-	// MaxGap makes targets inside a longer bracket invalid, unless they are exactly on a sample.
+	// MaxGap makes a target invalid if the samples before and after it are further apart than MaxGap, unless it is
+	// exactly on a sample. Example: 100 ms for a stream at 50 Hz.
 	MaxGap Limit
-	// Tolerance makes targets invalid whose Previous, Next or Nearest sample is further away, as merge_asof's.
+	// Tolerance makes a target invalid if its Previous, Next or Nearest sample is further away, like the tolerance of
+	// pandas' merge_asof.
 	Tolerance Limit
-	// FillGaps writes the fill value to all features of a target that MaxGap, Tolerance or an empty window made invalid.
+	// FillGaps writes the fill value to all features of a target if MaxGap, Tolerance or an empty window made it
+	// invalid.
 	FillGaps bool
 
-	// DType is that of the Dst which Device.Resample allocates; Src's unless given.
+	// DType is the dtype for a Dst that Device.Resample allocates. The default is Src's dtype.
 	DType tensor.DType
-	// TrustTimes leaves out the check of SrcTimes, of the row lengths and offsets, and of targets beyond 2^62 ns. Bad ones then
-	// give unspecified values, never an access out of bounds.
+	// TrustTimes skips the checks on SrcTimes, on row lengths and offsets, and on targets beyond 2^62 ns. If they are
+	// bad, the values are unspecified, but no access is out of bounds.
 	TrustTimes bool
-	// Launch says when the plan may begin beside the work before it on its queue; after all of it, unless given.
+	// Launch allows the plan to begin before earlier work on its queue is done. By default it waits for all of it.
 	Launch LaunchMode
 }
 

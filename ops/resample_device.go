@@ -8,18 +8,20 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// PlanResample binds Resample to tensors on the device ("host" tensors for the CPU). All arguments are checked here, except
-// the values in them. Dst must be given. The plan refers to the tensors: they stay open as long as it is run.
+// PlanResample binds Resample to tensors on the device ("host" tensors for the CPU). It checks all arguments, except
+// the values in the tensors. Dst must be set. The plan keeps references to the tensors, so they must stay open as long
+// as it is run.
 func (d *Device) PlanResample(args ResampleArgs, opts ResampleOptions) (*Plan, error) {
 	return bound(d, &checker{op: "Resample"}, func(c *checker) (*backend.ResampleJob, error) { return newResampleJob(c, args, opts) }, backend.Resampler.Resample)
 }
 
-// Resample writes Src, sampled at Targets, to Dst, and returns when it is done. Tensors may be on the host or on the device;
-// those on the host are copied to the device and back where that is not the host. A Dst, Valid or Age that is not given
-// is allocated where Src is; Pad is written only if it is given. The caller closes what was allocated.
+// Resample samples Src at the times Targets, writes the result to Dst, and returns when it is done. Tensors may be on
+// the host or on the device; host tensors are copied to a GPU and back. If Dst, Valid or Age is nil, it is allocated on
+// Src's side (host or device). Pad is written only if it is set. The caller closes the allocated tensors.
 //
-// If the context ends before the work begins nothing is written; if later, the call returns the context's error once the device is done with the tensors,
-// whose contents are then unspecified. After an error the result is empty, and what was allocated is closed.
+// If the context ends before the work begins, nothing is written. If it ends later, the call returns the context's
+// error once the device has finished with the tensors, and their contents are unspecified. After an error the result is
+// empty, and the allocated tensors are closed.
 func (d *Device) Resample(ctx context.Context, args ResampleArgs, opts ResampleOptions) (ResampleResult, error) {
 	if err := d.begin(ctx, "Resample"); err != nil {
 		return ResampleResult{}, err

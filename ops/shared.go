@@ -7,8 +7,10 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// AllocShared is [Device.Alloc] of memory that other processes of the machine may open by the handle, as long as the tensor is open: on a GPU by the
-// driver's handles, in whole pieces of 2 MiB. Where that cannot be it is an *ArgError that is ErrUnsupported. The tensor has an element at least.
+// AllocShared is like [Device.Alloc], but returns a handle too. While the tensor is open, other processes on the
+// machine can open its memory with the handle, see [Device.OpenShared]. A GPU uses the driver's handles and allocates
+// in units of 2 MiB. If the system cannot share memory, the error is an *ArgError with the kind ErrUnsupported. The
+// tensor must have at least one element.
 func (d *Device) AllocShared(dtype tensor.DType, shape ...int) (t *tensor.Tensor, handle []byte, err error) {
 	s, err := d.sharer("AllocShared", dtype, shape)
 	if err != nil {
@@ -17,8 +19,9 @@ func (d *Device) AllocShared(dtype tensor.DType, shape ...int) (t *tensor.Tensor
 	return s.AllocShared(dtype, shape)
 }
 
-// OpenShared opens a tensor of another process by its handle. It is used as one of this device, though it may lie on another, and is closed before the
-// other process closes it: that is for the two to agree on.
+// OpenShared opens another process's tensor by its handle. The result is used like a tensor on this device, although
+// its memory may be on another device. Close it before the other process closes its own; the two processes must agree
+// on the time themselves.
 func (d *Device) OpenShared(handle []byte, dtype tensor.DType, shape ...int) (*tensor.Tensor, error) {
 	s, err := d.sharer("OpenShared", dtype, shape)
 	if err != nil {
@@ -38,15 +41,17 @@ func (d *Device) sharer(op string, dtype tensor.DType, shape []int) (backend.Sha
 	return capable[backend.Sharer](d, op)
 }
 
-// MeetPlan makes processes wait for each other: see [Device.PlanMeet].
+// MeetPlan is a barrier between processes, see [Device.PlanMeet].
 type MeetPlan struct {
 	Plan
 	meeting backend.Meeting
 }
 
-// PlanMeet prepares a meeting of the ranks of a group, each a process of its own with a device of its own: a run of it ends after every rank has begun
-// one as often. What a rank's queue has done before, in its own memory and in others', is there for all ranks after it. Flags are a tensor of each rank,
-// [ranks] i32, opened by the others and all zeros before the first run of any; rank is this process's number.
+// PlanMeet prepares a barrier for a group of ranks, each a process with its own device. Run number n on one rank ends
+// only after every rank has begun its run number n. All earlier work on a rank's queue, in its own memory and in
+// others', is visible to every rank after the barrier. flags has one tensor per rank, [ranks] i32, opened with
+// [Device.OpenShared] if it belongs to another rank, and all zeros before the first run on any rank. rank is this
+// process's number.
 func (d *Device) PlanMeet(rank int, flags []*tensor.Tensor) (*MeetPlan, error) {
 	fail := func(arg string, kind error, got any, want string) (*MeetPlan, error) {
 		return nil, &ArgError{Op: "PlanMeet", Arg: arg, Kind: kind, Got: fmt.Sprint(got), Want: want}
@@ -83,6 +88,6 @@ func (d *Device) PlanMeet(rank int, flags []*tensor.Tensor) (*MeetPlan, error) {
 	return &MeetPlan{Plan{m}, m}, nil
 }
 
-// Leave ends the waits of the plan that run, and all to come, since somebody is not there any more; what the queue does after them is of no use. It may be
-// called from any goroutine.
+// Leave ends the plan's current and future waits, for example because another rank has died. Results of later work on
+// the queue are then meaningless. It may be called from any goroutine.
 func (p *MeetPlan) Leave() error { return p.meeting.Leave() }

@@ -7,11 +7,13 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Sum adds up tensors of several GPUs by NVIDIA's NCCL: for GPUs that [Connect] cannot connect. The order in which it adds is the library's.
+// Sum adds tensors on several GPUs with NVIDIA's library NCCL. Use it for GPUs that [Connect] cannot connect. NCCL
+// chooses the order of the additions.
 type Sum struct{ sum backend.Sum }
 
-// NewSum prepares adding up contiguous f32 tensors of one shape, each on the device of a queue of its own. All of them become the sum. A backend that has
-// none is an *ArgError that is ErrUnsupported; a library that is missing is an error of package cudadrv that says where it was looked for.
+// NewSum prepares a sum over contiguous f32 tensors with the same shape. tensors[i] is on the device of queues[i].
+// Every tensor is replaced by the sum. If the backend cannot sum, the error is an *ArgError with the kind
+// ErrUnsupported; if the library is missing, it is an error from package cudadrv that lists the searched places.
 func NewSum(queues []*Queue, tensors []*tensor.Tensor) (*Sum, error) {
 	fail := func(arg string, kind error, got, want string) (*Sum, error) {
 		return nil, &ArgError{Op: "NewSum", Arg: arg, Kind: kind, Got: got, Want: want}
@@ -45,8 +47,8 @@ func NewSum(queues []*Queue, tensors []*tensor.Tensor) (*Sum, error) {
 	return &Sum{s}, nil
 }
 
-// Run gives the queues the work and returns before it is done. What they were given before comes first.
+// Run enqueues the sum on all queues and returns before it is done. It runs after the earlier work on each queue.
 func (s *Sum) Run() error { return s.sum.Run() }
 
-// Close releases the library's resources; the queues must have been synchronised. Close twice is fine.
+// Close releases the library's resources. Synchronize the queues first. Close twice is fine.
 func (s *Sum) Close() error { return s.sum.Close() }

@@ -8,41 +8,46 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// What the tensors of a Tally hold of a column.
+// Sizes of the tensors for a Tally, per column.
 const (
-	TallyDigits      = backend.TallyDigits   // 2048 numbers of 11 bits
-	TallyBins        = backend.TallyBins     // 512 signs and exponents
-	TallyWords       = backend.TallyWords    // 3 sums of each
-	MaxTallyPrefixes = backend.TallyPrefixes // 16
+	TallyDigits      = backend.TallyDigits   // counts per prefix, one for each 11-bit number
+	TallyBins        = backend.TallyBins     // bins, one for each sign and exponent
+	TallyWords       = backend.TallyWords    // sums in each bin
+	MaxTallyPrefixes = backend.TallyPrefixes // the most prefixes in one pass
 )
 
-// TallyArgs are the tensors of [Device.Tally].
+// TallyArgs has the tensors for [Device.Tally]. P is the number of prefixes.
 type TallyArgs struct {
-	// Counts [D,P,2048] i64, added to: how many of column d's values begin with its prefix p and go on with each number of 11 bits; behind 22 bits, of the
-	// last 10. P is 1 where no bits are known.
+	// Counts [D,P,2048] i64 is added to. Counts[d,p,k] is the number of values in column d that begin with prefix p and
+	// continue with the 11-bit number k. After 22 known bits, k is a 10-bit number. P is 1 if Known is 0.
 	Counts *tensor.Tensor
-	// Sums [D,512,3] i64, added to, where no bits are known: for each sign and exponent, the first 9 bits of a value, the sum of the mantissas, of the
-	// 24 bits at the end of their squares, and of the 24 bits before those. A mantissa is of 24 bits, with the leading one that numbers of exponent 0 lack.
+	// Sums [D,512,3] i64 is added to if Known is 0, else it is nil. The bin is the sign and exponent, which are the
+	// first 9 bits of a value. Its three sums add the mantissas, the low 24 bits of the squared mantissas, and the high
+	// 24 bits of them. A mantissa has 24 bits, with the leading 1 that float32 does not store; if the exponent is 0,
+	// there is no leading 1.
 	Sums *tensor.Tensor
-	// Src [N,D] f32, f16 or bf16: the values. Those of 16 bits count as the f32 that they are equal to.
+	// Src [N,D] has the values: f32, f16 or bf16. 16-bit values count as the f32 with the same value.
 	Src *tensor.Tensor
-	// Prefixes [D,P] i64, P up to 16, where bits are known: a value counts for the first that it begins with. What is no number of so many bits is of no
-	// value, and fills a row that others need.
+	// Prefixes [D,P] i64, P from 1 to 16, is nil if Known is 0. A value counts for the first prefix that it begins
+	// with. A column with fewer prefixes fills its row with a number that is no prefix, for example -1, which matches
+	// no value.
 	Prefixes *tensor.Tensor
 }
 
 // TallyOptions are the options of [Device.Tally].
 type TallyOptions struct {
-	// Known is how many bits the prefixes have: 0 in the first pass, 11 and 22 in those that follow.
+	// Known is the number of bits in the prefixes: 0 in the first pass, then 11, then 22. Example: to find an exact
+	// median, package stats makes three passes, and each finds the next bits of its value.
 	Known int
 }
 
-// Tally counts the values of each column by 11 of their bits and, in the first pass, sums them and their squares without rounding: a pass of the exact
-// statistics of package stats. It adds to what is there: begin with zeros. It returns when it is done. Tensors may be on the host or on the device; those on
-// the host are copied to the device and back where that is not the host. All it does is add whole numbers, so every backend gives the same bits. A NaN is
-// counted by its bits as any value.
+// Tally is one pass of the exact statistics in package stats. It counts the values in each column by 11 bits. In the
+// first pass it also sums the values and their squares without rounding. It adds to the contents of Counts and Sums, so
+// begin with zeros, and returns when it is done. Tensors may be on the host or on the device; host tensors are copied
+// to a GPU and back. Tally adds only integers, so every backend gives the same bits. A NaN is counted by its bits like
+// any value.
 //
-// Of up to 2^31-1 rows no sum overflows; several calls together may have 2^39.
+// One call takes up to 2^31-1 rows. No sum overflows if all calls together have at most 2^39 rows.
 func (d *Device) Tally(ctx context.Context, args TallyArgs, opts TallyOptions) error {
 	if err := d.begin(ctx, "Tally"); err != nil {
 		return err
@@ -66,8 +71,8 @@ func (s *staging) tally(a TallyArgs, o TallyOptions) error {
 	return s.run(plan)
 }
 
-// PlanTally binds Tally to tensors on the device ("host" tensors for the CPU): each run adds once more. The plan refers to the tensors: they stay open as
-// long as it is run.
+// PlanTally binds Tally to tensors on the device ("host" tensors for the CPU). Each run adds to Counts and Sums again.
+// The plan keeps references to the tensors, so they must stay open as long as it is run.
 func (d *Device) PlanTally(args TallyArgs, opts TallyOptions) (*Plan, error) {
 	return bound(d, &checker{op: "Tally"}, func(c *checker) (*backend.TallyJob, error) { return newTallyJob(c, args, opts) }, backend.Tallier.Tally)
 }

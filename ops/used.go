@@ -7,11 +7,13 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// UsedSamples reports which samples of an episode a Resample reads, by the timestamps alone: a sample that no target needs can be dropped without a change
-// of the result. times [S] are those of the samples, non-decreasing; targets [T] are of the same dtype, i64, f64 or f32. d is the number of features. Pchip
-// and CatmullRom read the neighbours of a bracket for its slopes, also where a slope comes out as 0.
+// UsedSamples reports for each sample whether a Resample would read it. It uses only the timestamps: if no target needs
+// a sample, the sample can be dropped without changing the result. times [S] are the sample times, non-decreasing;
+// targets [T] have the same dtype: i64, f64 or f32. d is the number of features. Pchip and CatmullRom also read the
+// neighbours of a bracket for its slopes, even if a slope turns out to be 0.
 //
-// Times of two dtypes are an error that is ErrDType, and options that Resample refuses are the error that it returns.
+// If times and targets differ in dtype, the error has the kind ErrDType. If Resample refuses the options, UsedSamples
+// returns the same error.
 func UsedSamples(times, targets *tensor.Tensor, d int, o ResampleOptions) ([]bool, error) {
 	c := &checker{op: "UsedSamples", mixed: true}
 	if !c.tensor("times", times) || !c.tensor("targets", targets) {

@@ -8,11 +8,12 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// VoxelGrid is a box of equal cells. Components are in the order x, y, z, whatever the order of the output's axes.
+// VoxelGrid is a box with equal cells. Components are in the order x, y, z, whichever order the output's axes have.
 //
-// There are round((Max - Min) / Size) cells along an axis, computed in float64, halves away from zero. A point's cell is
-// floor((p - Min) / Size), each step rounded in the points' own type. It is in range if it is one of the cells; nothing
-// else decides, so that a point on Max usually is not.
+// Along an axis there are round((Max - Min) / Size) cells, computed in float64, with halves rounded away from zero. A
+// point's cell is floor((p - Min) / Size), and each step rounds in the points' own dtype. The point is in range exactly
+// if that cell exists. So a point on Max is usually out of range. Example: Min 0, Max 4 and Size 0.5 give 8 cells along
+// an axis.
 type VoxelGrid struct {
 	Min, Max, Size [3]float64
 }
@@ -23,8 +24,8 @@ const (
 	maxKeys  = 1 << 62       // cells of all rows of a batch together
 )
 
-// Cells returns the number of cells along x, y and z. The error is an *ArgError: a size that is not positive, a range without
-// cells, more than 2^31-1 cells along an axis, more than 2^40 in all.
+// Cells returns the number of cells along x, y and z. It returns an *ArgError if a size is not positive, if a range has
+// no cells, or if there are more than 2^31-1 cells along an axis or 2^40 in all.
 func (g VoxelGrid) Cells() ([3]int, error) {
 	c := checker{op: "Voxelize"}
 	return g.cells(&c), c.err
@@ -54,57 +55,62 @@ func (g VoxelGrid) cells(c *checker) (n [3]int) {
 	return n
 }
 
-// VoxelizeArgs are the tensors of Voxelize. What is written comes first. N points, F features, V voxels that fit the
-// outputs, P points a voxel.
+// VoxelizeArgs has the tensors for [Device.Voxelize]. The outputs come first. N is the number of points, F of features,
+// V of voxels that fit the outputs, and P of points per voxel.
 //
-// A batch is packed: Offsets [B+1] i64 says where each row's points begin. Dense grids then have a leading dimension B and
-// coordinates a leading column, the row. Without Offsets there is one row, and neither.
+// A batch is packed: Offsets [B+1] i64 has the position where each row's points begin. Dense grids then have a leading
+// dimension B, and coordinates have a leading column with the row. Without Offsets there is one row, and neither of
+// them.
 //
-// Inputs may be strided in every dimension but the last, so that Points and Features can be columns of one tensor [N,3+F], and
-// may overlap each other: give the whole of it as Features to reduce the coordinates too. Outputs are contiguous.
+// Inputs may be strided in every dimension except the last, so Points and Features can be columns of one tensor
+// [N,3+F]. They may overlap: to reduce the coordinates too, pass the whole tensor as Features. Outputs are contiguous.
 //
-// Where Grid or Values may be f32 or f64, the tensor that is given decides. One that is allocated is f64 if what goes into it is: what is
-// reduced, or the points or features of hard voxels.
+// If Grid or Values can be f32 or f64, the dtype of the given tensor decides. An allocated tensor is f64 if its inputs
+// are f64: the reduced values, or the points or features of hard voxels.
 type VoxelizeArgs struct {
-	Grid *tensor.Tensor // dense: [Z,Y,X] of the reduction's dtype, or [Z,Y,X,F] f32 or f64 where it is of features
+	// Grid, for dense voxels, is [Z,Y,X] in the reduction's dtype. If features are reduced, it is [Z,Y,X,F] f32 or f64.
+	Grid *tensor.Tensor
 
-	Values *tensor.Tensor // hard: [V,P,3+F] f32 or f64, x, y, z, then the features; sparse: [V,F] f32 or f64, or [V] i32 for a majority
-	Coords *tensor.Tensor // hard, sparse: [V,3] i32, in the order of the grid's dimensions, or [V,4] with the row in front
+	// Values is [V,P,3+F] f32 or f64 for hard voxels: x, y, z, then the features. For sparse voxels it is [V,F] f32 or
+	// f64, or [V] i32 for a majority.
+	Values *tensor.Tensor
+	Coords *tensor.Tensor // hard, sparse: [V,3] i32 in the order of the grid's dimensions, or [V,4] with the row first
 	Counts *tensor.Tensor // hard, sparse: [V] i32, the points in each voxel; hard: at most P
 
-	RowSplits  *tensor.Tensor // hard, sparse: [B+1] i64, optional: where each row's voxels begin, and the end of the last
-	PointVoxel *tensor.Tensor // hard, sparse: [N] i32, optional: each point's voxel, -1 if none kept it
+	RowSplits  *tensor.Tensor // hard, sparse: [B+1] i64, optional: where each row's voxels begin, and the end of the last row
+	PointVoxel *tensor.Tensor // hard, sparse: [N] i32, optional: each point's voxel, -1 if no voxel has it
 
 	Points   *tensor.Tensor // [N,3] f32, or f64, which is binned in float64
-	Features *tensor.Tensor // [N,F] f32, f64, f16 or bf16; where a reduction has none, the points themselves
+	Features *tensor.Tensor // [N,F] f32, f64, f16 or bf16; if nil, a reduction uses the points
 	Labels   *tensor.Tensor // [N] i32, for the majority
 	Offsets  *tensor.Tensor // [B+1] i64
-	// Poses is [4,4], or [B,4,4], of the points' dtype; f64 points take f32 too, widened. p' = ((m0*x + m1*y) + m2*z) + m3, each step in the
-	// points' type, is what is binned, and what values are made of.
+	// Poses is [4,4], or [B,4,4], in the points' dtype; with f64 points it may also be f32. Each point becomes p' =
+	// ((m0*x + m1*y) + m2*z) + m3, computed step by step in the points' dtype, before it is binned and before values
+	// are computed from it.
 	Poses *tensor.Tensor
 }
 
-// VoxelizeOptions says what voxels are made. The zero value is a dense grid of occupancy.
+// VoxelizeOptions sets the form of the voxels. The zero value is a dense grid that marks occupied cells.
 type VoxelizeOptions struct {
 	Mode   VoxelMode
-	Reduce Reduce // dense, sparse. Sparse voxels with occupancy or count have no Values
+	Reduce Reduce // dense, sparse. With occupancy or count, sparse voxels have no Values
 	Order  AxisOrder
-	// MaxPoints is P, for hard voxels: points beyond it are dropped, and counted.
+	// MaxPoints is P, for hard voxels: further points in a voxel are dropped and counted. Example: 35.
 	MaxPoints int
-	// MaxVoxels bounds the voxels of each row, hard or sparse: those beyond it in order are dropped, and counted. 0 is no bound.
+	// MaxVoxels limits the voxels in each row, hard or sparse: later voxels are dropped and counted. 0 means no limit.
 	MaxVoxels int
-	// Empty is the value of a dense grid's empty cells.
+	// Empty is the value in a dense grid's empty cells.
 	Empty float64
 }
 
-// VoxelPreset returns the options that give another library's voxels: "mmcv" or "open3d".
+// VoxelPreset returns options that reproduce another library's voxels: "mmcv" or "open3d".
 //
-// "mmcv" is mmcv's deterministic hard voxelisation, with its defaults of 35 points and 20000 voxels, which the caller may
-// change. Its batches are one call a sample, so a row here is a sample there.
+// "mmcv" is mmcv's deterministic hard voxelisation with its defaults, 35 points and 20000 voxels, which the caller may
+// change. mmcv is called once per sample, so a row here corresponds to a sample there.
 //
-// "open3d" is Open3D's PointCloud.voxel_down_sample: the mean of each voxel, on the grid that [Open3DGrid] lays. Open3D
-// computes in float64, so its cells and means need f64 points, and f64 features; its order of voxels is unspecified, here it is that of
-// the cells.
+// "open3d" is Open3D's PointCloud.voxel_down_sample: the mean in each voxel, on the grid from [Open3DGrid]. Open3D
+// computes in float64, so equal cells and means require f64 points and f64 features. Open3D's order of voxels is
+// unspecified; here it is the order of the cells.
 func VoxelPreset(name string) (VoxelizeOptions, error) {
 	switch name {
 	case "mmcv":
@@ -115,20 +121,20 @@ func VoxelPreset(name string) (VoxelizeOptions, error) {
 	return VoxelizeOptions{}, &ArgError{Op: "Voxelize", Arg: "preset", Kind: ErrOption, Got: fmt.Sprintf("%q", name), Want: "mmcv or open3d"}
 }
 
-// VoxelCounts says what became of the points. Its fields, all int64, are
+// VoxelCounts has the number of points and voxels by outcome. Its fields, all int64, are
 //
-//	Points         all that were given
+//	Points         all points
 //	InRange        in a cell of the grid
 //	OutOfRange     finite, outside the grid
 //	NotFinite      with a NaN or infinite coordinate, after the pose
 //	Voxels         hard, sparse: the voxels written
-//	DroppedVoxels  hard, sparse: found, beyond MaxVoxels or the length of the outputs
-//	DroppedPoints  hard, sparse: in range, in no voxel that was written, or beyond MaxPoints
+//	DroppedVoxels  hard, sparse: found, but beyond MaxVoxels or the length of the outputs
+//	DroppedPoints  hard, sparse: in range, but in a dropped voxel or beyond MaxPoints
 //
 // Points = InRange + OutOfRange + NotFinite.
 type VoxelCounts = backend.VoxelCounts
 
-// VoxelizeResult is what Voxelize wrote, as in [VoxelizeArgs], and what became of the points.
+// VoxelizeResult is the result of [Device.Voxelize]: the outputs, as in [VoxelizeArgs], and the counts.
 type VoxelizeResult struct {
 	Grid, Values, Coords, Counts, RowSplits, PointVoxel *tensor.Tensor
 

@@ -10,14 +10,14 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// PlanVoxelize binds Voxelize to tensors on the device ("host" tensors for the CPU). All arguments are checked here, except
-// the values in them: offsets that do not fit are found when it runs. Outputs must be given, but for those that are optional.
-// The length of Coords is V: voxels beyond it are dropped, and counted. What is beyond the voxels found is not written. The
-// plan refers to the tensors: they stay open as long as it is run.
+// PlanVoxelize binds Voxelize to tensors on the device ("host" tensors for the CPU). It checks all arguments, except
+// the values in the tensors; a run reports bad offsets. All outputs must be set, except optional ones. The length of
+// Coords is V: further voxels are dropped and counted. If fewer voxels are found, the rest of the outputs is not
+// written. The plan keeps references to the tensors, so they must stay open as long as it is run.
 //
-// On a GPU a plan has memory of its own until it is closed, in the measure of the points; for dense sums, means and extremes of small clouds
-// in that of the grid too, 12 bytes a feature of each cell and 4 to 16 more, at most 128 MB. On the CPU it has 16 to 36 bytes a point, and
-// for majorities 4 more for each thread.
+// Each plan holds memory until it is closed. On a GPU the size grows with the number of points. If a small cloud is
+// reduced to dense sums, means, maxima or minima, the grid adds 12 bytes per feature and cell, and 4 to 16 bytes per
+// cell, at most 128 MB. On the CPU it is 16 to 36 bytes per point, and for majorities 4 more per point and thread.
 func (d *Device) PlanVoxelize(args VoxelizeArgs, grid VoxelGrid, opts VoxelizeOptions) (*VoxelizePlan, error) {
 	if err := d.open("PlanVoxelize"); err != nil {
 		return nil, err
@@ -37,10 +37,11 @@ func (d *Device) PlanVoxelize(args VoxelizeArgs, grid VoxelGrid, opts VoxelizeOp
 	return &VoxelizePlan{Plan{p}, p}, nil
 }
 
-// Voxelize sorts points into the cells of a grid and returns when it is done. Tensors may be on the host or on the device;
-// those on the host are copied to the device and back where that is not the host. Outputs that are not given are allocated
-// where Points is, optional ones too. If neither Values nor Coords nor Counts is given, they are made as long as the number
-// of voxels found, else as long as those given. The caller closes what was allocated. The context, and what an error leaves, are as in [Device.Resample].
+// Voxelize sorts points into the cells of a grid, reduces or lists them, and returns when it is done. Tensors may be on
+// the host or on the device; host tensors are copied to a GPU and back. If an output is nil, it is allocated on Points'
+// side (host or device), optional ones too. If Values, Coords and Counts are all nil, they get one entry per voxel
+// found; otherwise they get the length of the given one. The caller closes the allocated tensors. The context, and the
+// state after an error, are as in [Device.Resample].
 func (d *Device) Voxelize(ctx context.Context, args VoxelizeArgs, grid VoxelGrid, opts VoxelizeOptions) (VoxelizeResult, error) {
 	if err := d.begin(ctx, "Voxelize"); err != nil {
 		return VoxelizeResult{}, err
@@ -173,8 +174,9 @@ func (s *voxelStaging) run(a VoxelizeArgs, opts VoxelizeOptions) (counts VoxelCo
 	return counts, errors.Join(err, plan.Close())
 }
 
-// Open3DGrid returns the grid that Open3D's PointCloud.voxel_down_sample lays over points [N,3], f64 or f32, on the host: it
-// begins half a cell below the lowest point, and ends with the cell of the highest. Points that are not finite do not count.
+// Open3DGrid returns the grid that Open3D's PointCloud.voxel_down_sample uses for points [N,3], f64 or f32, on the
+// host. It begins half a cell below the lowest point and ends with the cell of the highest point. Points that are not
+// finite are ignored. size is the edge length of a cell.
 func Open3DGrid(points *tensor.Tensor, size float64) (VoxelGrid, error) {
 	c := &checker{op: "Open3DGrid", device: "host"}
 	if c.tensor("points", points) {

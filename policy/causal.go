@@ -8,8 +8,8 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// causal makes a plan's streams those of a policy, which sees in training what it would see live: a stream whose kind the plan leaves open has its latest
-// sample, however old that is. What the plan says must look at nothing later than a target, or it is an *align.PlanError.
+// causal sets the methods of a plan's streams so that training sees only samples that a live policy would see. A stream without a method
+// takes its latest sample, however old. If the plan sets a method that reads samples after a target, the error is an *align.PlanError.
 func causal(p *align.Plan) error {
 	const want = "previous, or one of the window methods: a policy sees no sample later than its time"
 	for i := range p.Streams {
@@ -36,5 +36,5 @@ func causal(p *align.Plan) error {
 	return nil
 }
 
-// hold is the rule by which the last sample that has arrived stays valid.
+// hold is the edge mode that keeps the last sample valid.
 var hold = ops.EdgeHold.String()

@@ -15,20 +15,20 @@ import (
 	"github.com/robocache/robocache/internal/schema"
 )
 
-// The files of a checkpoint.
+// The files in a checkpoint.
 const (
 	configFile   = "config.json"
 	modelFile    = "model.safetensors"
 	trainingFile = "training.safetensors"
 )
 
-// IsFile reports whether a name is that of a file of a checkpoint.
+// IsFile reports whether name is a file name in a checkpoint: config.json, model.safetensors or training.safetensors.
 func IsFile(name string) bool { return name == configFile || name == modelFile || name == trainingFile }
 
 func in(dir, name string) string { return filepath.Join(dir, name) }
 
-// Exists reports whether a folder has a checkpoint. One that has something else is a *CheckpointError; what a program that was killed in its first Save has
-// left is nothing.
+// Exists reports whether a folder has a checkpoint. It returns false if the folder does not exist, is empty, or has only the
+// files that a program left when it was killed in its first Save. A folder with other files is a *CheckpointError.
 func Exists(dir string) (bool, error) {
 	list, err := fault.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -78,7 +78,7 @@ func readConfig(dir string) (*Config, error) {
 	}
 	c := &struct {
 		Config
-		Old dataset.Notes `json:"left_out"` // the old name of notes, which checkpoints on disks have
+		Old dataset.Notes `json:"left_out"` // the old name of notes, in existing checkpoints
 	}{}
 	if err := json.Unmarshal(text, c); err != nil {
 		return nil, &CheckpointError{dir, configFile, err.Error(), "what robocache train has written"}
@@ -92,7 +92,7 @@ func readConfig(dir string) (*Config, error) {
 	return &c.Config, c.sound(dir)
 }
 
-// sound finds what a config cannot be, since anybody may have written it.
+// sound checks that a config is consistent, because config.json may come from anywhere.
 func (c *Config) sound(dir string) error {
 	bad := func(what, got, want string) error { return &CheckpointError{dir, configFile + ": " + what, got, want} }
 	if err := c.Recipe.check(); err != nil {

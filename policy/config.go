@@ -23,71 +23,72 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Config is all of a policy but its weights: config.json of a checkpoint. Its JSON names are a contract.
+// Config is config.json in a checkpoint: everything in a policy except its weights. Its JSON names are a contract.
 type Config struct {
-	Version int    `json:"version"` // 1
-	Policy  string `json:"policy"`  // Kind
+	Version int    `json:"version"` // always 1
+	Policy  string `json:"policy"`  // always [Kind]
 	Says    string `json:"says"`
 	Recipe  Recipe `json:"recipe"`
 	Seed    uint64 `json:"seed"`
-	Devices int    `json:"devices"`        // that it was trained on, each with a batch of its own
-	NCCL    bool   `json:"nccl,omitempty"` // which added up their gradients
-	// Plan is the text of a plan: how streams are put on the clock, and which, if it names them. The windows are History's and Chunk's.
+	Devices int    `json:"devices"`        // how many trained the policy, each with its own batch
+	NCCL    bool   `json:"nccl,omitempty"` // whether the library NCCL added up the gradients
+	// Plan is the text of a plan, which puts the streams on the clock. Recipe.History and Recipe.Chunk replace its windows.
 	Plan string  `json:"plan"`
-	Hz   float64 `json:"hz"` // of the clock
-	// Clock is where the timestamps of the recordings came from, where they have several clocks: one of dataset.Info.Clocks. Where the policy runs they
-	// are to come from there too.
+	Hz   float64 `json:"hz"` // the rate of the clock
+	// Clock is the source of the recordings' timestamps, one of dataset.Info.Clocks, if they have several clocks. Example: "header". When
+	// the policy runs, the timestamps must come from the same clock.
 	Clock     string     `json:"clock,omitempty"`
-	Rate      float64    `json:"rate,omitempty"` // steps a second that the caller gave to recordings that say none
+	Rate      float64    `json:"rate,omitempty"` // the sample rate in Hz that the caller supplied, if the recordings have none
 	States    []Stream   `json:"states"`
 	Action    Stream     `json:"action"`
-	NotStates []NotState `json:"not_states"` // streams and columns of the dataset that are none, of a plan that names no streams, or cameras of one that does
-	// Inputs are the columns of a token: those of the states, and with Differences those of the action before its tick, then, of the last token alone, those
-	// of the last action as it is.
+	NotStates []NotState `json:"not_states"` // not used as states; only cameras, if the plan names streams
+	// Inputs are the columns of a token: first the columns of the states. With Recipe.Differences, the action columns of the tick before
+	// the token's tick follow. After them come the columns of the last action, unchanged; only the last token has them.
 	Inputs []Column `json:"inputs"`
-	// Targets are the columns of the action: what is predicted is (action - last action)/std with Differences, else (action - mean)/std.
+	// Targets are the action's columns. The network predicts (action - last action)/std with Recipe.Differences, else (action - mean)/std.
 	Targets []Column `json:"targets"`
-	Dataset string   `json:"dataset"` // its name
-	Trained []int    `json:"trained"` // the numbers of the episodes that it was trained on, and held out
-	// Contents are hashes of the samples of these episodes that the policy takes, by number.
+	Dataset string   `json:"dataset"` // the dataset's name
+	Trained []int    `json:"trained"` // the numbers of the training episodes
+	// Contents maps episode numbers to hashes of the samples that the policy takes. Copies of an episode have equal hashes.
 	Contents map[int]string `json:"contents"`
-	// Floor is the least standard deviation that columns of the action are measured by, in their unit: 0.05 for joints and a thousandth of the range of others
-	// unless given.
+	// Floor is the smallest standard deviation that scales an action column, in the column's unit. If it is 0, the smallest is 0.05 for
+	// joints and a thousandth of the range for other columns.
 	Floor   float64 `json:"floor,omitempty"`
 	HoldOut []int   `json:"hold_out"`
-	// LeaveOut are the numbers of episodes that were left out by option.
+	// LeaveOut are the numbers of the episodes that Options.LeaveOut excluded.
 	LeaveOut []int `json:"leave_out,omitempty"`
-	Filtered int `json:"filtered,omitempty"` // episodes that the plan's filter leaves out, without held-out ones
-	// LeftOut are episodes that are too short to be trained on or compared with: they are in neither list.
+	Filtered int   `json:"filtered,omitempty"` // how many episodes the plan's filter excludes, without held-out ones
+	// LeftOut has a note for each episode that is too short for one window. Such episodes are in neither list.
 	LeftOut dataset.Notes `json:"notes"`
-	// Choices are notes about values that were chosen by the episodes.
+	// Choices has notes about settings that the episodes decided. Example: a shorter Chunk for short episodes.
 	Choices dataset.Notes `json:"choices,omitempty"`
 
 	planName string
-	chunked  bool // the plan says the Chunk
+	chunked  bool // the plan sets Chunk
 }
 
-// Says is what a policy of this kind is not.
+// Says is a sentence about the limits of a policy, for printed reports.
 const Says = "state only: no cameras, no VAE; the error is open loop, which does not rank policies"
 
-// Stream is a stream that a policy takes.
+// Stream is the name and the columns of a stream that a policy takes.
 type Stream struct {
 	Name    string   `json:"name"`
 	Columns []string `json:"columns"`
 }
 
-// Column says what an input, or a target, is: (x - r - mean) * (1 / std) in float32, where r is column Relative of the last action, or 0 where it is -1.
+// Column is an input or a target of the network. An input x becomes (x - r - mean) * (1 / std) in float32. r is the value in column
+// Relative of the last action, or 0 if Relative is -1. Example: with Relative 2, a state is measured from action column 2.
 type Column struct {
 	Stream   string  `json:"stream"`
 	Name     string  `json:"name"`
 	Relative int     `json:"relative"`
 	Mean     float64 `json:"mean"`
 	Std      float64 `json:"std"`
-	// Floored says of a target that its standard deviation is less than Std, which is the least that it is measured by.
+	// Floored is set on a target if its standard deviation is below the floor; Std is then the floor. See Config.Floor.
 	Floored bool `json:"floored,omitempty"`
 }
 
-// isAction reports whether a stream is what is predicted.
+// isAction reports whether a stream is the predicted one.
 func (o *Options) isAction(stream string) bool {
 	if o.Action != "" {
 		return stream == o.Action
@@ -95,7 +96,7 @@ func (o *Options) isAction(stream string) bool {
 	return recognise.IsAction(stream)
 }
 
-// newConfig is a policy by the options, of a store's streams; what their columns and statistics are is missing still.
+// newConfig returns the config for a store and options, without the columns and their statistics.
 func newConfig(store *store.Store, o *Options) (*Config, error) {
 	recipe, err := RecipeOf(cmp.Or(o.Size, Sizes[0]))
 	if err != nil {
@@ -134,7 +135,7 @@ func newConfig(store *store.Store, o *Options) (*Config, error) {
 		if err := c.choose(store, &p, o); err != nil {
 			return nil, err
 		}
-		if err := p.Check(); err != nil { // whose windows name streams
+		if err := p.Check(); err != nil { // also checks that windows name streams
 			if bad := (*align.PlanError)(nil); errors.As(err, &bad) {
 				return nil, p.Mistake(bad.Key, bad.Got, bad.Want)
 			}
@@ -157,7 +158,7 @@ func newConfig(store *store.Store, o *Options) (*Config, error) {
 	return c, c.episodes(store, o, p.Filter)
 }
 
-// planOf is a plan on a clock of a rate.
+// planOf returns the text of a plan with a rate and nothing else.
 func planOf(rate float64) (string, error) {
 	if rate == 0 {
 		return "", refuse("Hz", "none, and a dataset that says no rate", "the rate of the clock, or a plan that has it")
@@ -165,12 +166,12 @@ func planOf(rate float64) (string, error) {
 	return fmt.Sprintf("version: 1\nrate: %s\n", strconv.FormatFloat(rate, 'f', -1, 64)), nil
 }
 
-// readPlan reads the plan's text.
+// readPlan parses the plan's text.
 func (c *Config) readPlan() (align.Plan, error) {
 	return planfile.Parse(cmp.Or(c.planName, "plan"), []byte(c.Plan))
 }
 
-// parse is the plan with what a policy makes of it: the streams that were chosen, if it names none, and else no cameras, none normalised, and see causal.
+// parse returns the plan for a policy: with the chosen streams if it names none, without cameras and normalisation, and after causal.
 func (c *Config) parse() (align.Plan, error) {
 	p, err := c.readPlan()
 	if err != nil {
@@ -193,7 +194,8 @@ func (c *Config) parse() (align.Plan, error) {
 	return p, causal(&p)
 }
 
-// Normalised returns how the plan normalises streams, "mean-std of action", which is left out: a policy normalises by itself what it takes.
+// Normalised returns the normalisations in the plan, for example "mean-std of action". A policy ignores them, because it normalises its
+// inputs and targets itself.
 func (c *Config) Normalised() (list []string, err error) {
 	p, err := c.readPlan()
 	if err != nil {
@@ -211,7 +213,7 @@ func (c *Config) Normalised() (list []string, err error) {
 	return list, nil
 }
 
-// streams says which of the plan's streams are states, and which the action. They are named by the text of the plan, or chosen.
+// streams sorts the plan's streams into states and the action. named is set if the plan's text names them.
 func (c *Config) streams(p *align.Plan, named bool, o *Options) error {
 	c.Hz = p.Rate
 	var names, others, unnamed []string
@@ -247,7 +249,7 @@ func (c *Config) streams(p *align.Plan, named bool, o *Options) error {
 	return nil
 }
 
-// windows takes those of the plan, if it has some: states' as many ticks as are seen, up to the anchor, and the action's as many as are predicted.
+// windows reads History and Chunk from the plan's windows, if it has any. States end at the anchor, and the action begins there.
 func (c *Config) windows(p *align.Plan) error {
 	history := 0
 	for i := range p.Streams {
@@ -281,8 +283,8 @@ func (c *Config) windows(p *align.Plan) error {
 	return nil
 }
 
-// plan is the plan with the policy's windows: states up to the anchor, and the action from the tick before the first of them on, ahead says how far: to the
-// end of the chunk, or up to the last action alone, which is all that is known where a policy runs. There are no actions to predict after the last.
+// plan returns the plan with the policy's windows: the states up to the anchor, and the action from the tick before the first state on. If
+// ahead is set, the action reaches to the end of the chunk, and no further than the recording. If not, it ends at the last known action.
 func (c *Config) plan(ahead bool) (align.Plan, error) {
 	p, err := c.parse()
 	if err != nil {
@@ -290,7 +292,7 @@ func (c *Config) plan(ahead bool) (align.Plan, error) {
 	}
 	ticks := func(n int) time.Duration { return time.Duration(math.Round(float64(n) * 1e9 / c.Hz)) }
 	p.Windows, p.Defaults.DType = map[string]align.Window{}, tensor.F32
-	p.Filter = dataset.Filter{} // which Trained has passed, and others are asked for by their numbers
+	p.Filter = dataset.Filter{} // Trained has passed it, and other episodes are requested by number
 	for _, s := range c.States {
 		p.Windows[s.Name] = align.Window{From: -ticks(c.Recipe.History)}
 	}
@@ -307,7 +309,7 @@ func (c *Config) plan(ahead bool) (align.Plan, error) {
 	return p, nil
 }
 
-// loader draws all windows of some episodes, in their order.
+// loader returns a loader that draws all windows from some episodes, in their order.
 func (c *Config) loader(ctx context.Context, device *ops.Device, store *store.Store, episodes []int) (*loader.Loader, error) {
 	p, err := c.plan(true)
 	if err != nil {
@@ -317,7 +319,7 @@ func (c *Config) loader(ctx context.Context, device *ops.Device, store *store.St
 	return loader.New(ctx, device, store, p, loader.Options{Batch: evaluated, Seed: c.Seed, Episodes: [][]int{episodes}, Last: ops.LastShort})
 }
 
-// drawn draws windows of the training episodes, a batch for each device, of which the first is that of a rank of all.
+// drawn returns a group that draws windows from the training episodes, a batch for each device. rank is the first device's.
 func (c *Config) drawn(ctx context.Context, devices []*ops.Device, rank int, store *store.Store) (*loader.Group, error) {
 	p, err := c.plan(true)
 	if err != nil {
@@ -328,8 +330,7 @@ func (c *Config) drawn(ctx context.Context, devices []*ops.Device, rank int, sto
 	return loader.NewGroup(devices, o, func(d *ops.Device, o loader.Options) (*loader.Loader, error) { return loader.New(ctx, d, store, p, o) })
 }
 
-// episodes says which are trained on: those that the plan's filter takes, and that are neither held out nor left out. What is held out is, whatever the
-// filter says.
+// episodes sets Trained: the episodes that pass the plan's filter and are neither held out nor left out. HoldOut ignores the filter.
 func (c *Config) episodes(from *store.Store, o *Options, f dataset.Filter) error {
 	for _, of := range []struct {
 		option  string
@@ -372,7 +373,7 @@ func (c *Config) episodes(from *store.Store, o *Options, f dataset.Filter) error
 	return nil
 }
 
-// there refuses the number of an episode that a store has not.
+// there returns an *OptionError if the store has no episode with a number.
 func there(store *store.Store, option string, n int) error {
 	numbers := []int{}
 	for i := range store.Episodes {
@@ -387,7 +388,7 @@ func there(store *store.Store, option string, n int) error {
 	return refuse(option, strconv.Itoa(n), fmt.Sprintf("the number of an episode, %d to %d", slices.Min(numbers), slices.Max(numbers)))
 }
 
-// adopt takes the streams' columns from a loader's batch.
+// adopt sets the streams' columns, the inputs and the targets from a loader's batch.
 func (c *Config) adopt(l *loader.Loader) {
 	for i := range c.States {
 		c.States[i].Columns = columnsOf(l, c.States[i].Name)
@@ -416,8 +417,8 @@ func (c *Config) adopt(l *loader.Loader) {
 	}
 }
 
-// enough opens a loader of those of some episodes that have as many ticks as are seen and predicted, takes the others off the list, and lists them in LeftOut.
-// It is an *EpisodeError if none is left, or errShorter if the chunk was made shorter for that reason.
+// enough returns a loader for the episodes that have at least one window, and removes the others from the list and adds them to LeftOut.
+// If none is left, the error is an *EpisodeError, or errShorter if the chunk was reduced and the caller must try again.
 func (c *Config) enough(ctx context.Context, device *ops.Device, store *store.Store, episodes *[]int) (*loader.Loader, error) {
 	l, err := c.loader(ctx, device, store, *episodes)
 	if err != nil {
@@ -463,11 +464,10 @@ func (c *Config) enough(ctx context.Context, device *ops.Device, store *store.St
 	return c.loader(ctx, device, store, *episodes)
 }
 
-// errShorter means that the chunk is another now.
+// errShorter means that shorten has reduced the chunk.
 var errShorter = errors.New("policy: a shorter chunk")
 
-// shorten makes the chunk shorter, so that nine in ten episodes of these lengths, or the longest, have as many ticks as are seen and predicted, and reports
-// whether it could. A chunk of a plan stays.
+// shorten reduces the chunk so that nine in ten episodes, or the longest, have a window, and reports if it could. A plan's chunk stays.
 func (c *Config) shorten(lengths []int) bool {
 	r := &c.Recipe
 	slices.Sort(lengths)
@@ -489,7 +489,7 @@ func columnsOf(l *loader.Loader, stream string) []string {
 	return list
 }
 
-// fits refuses a loader whose streams have other columns than those that the policy was trained with.
+// fits returns a *StreamError if a loader's streams have other columns than the policy was trained with.
 func (c *Config) fits(l *loader.Loader) error {
 	for _, s := range append(slices.Clone(c.States), c.Action) {
 		if got := columnsOf(l, s.Name); !slices.Equal(got, s.Columns) {

@@ -18,8 +18,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// contents reads what the policy takes of some episodes, by their numbers, and returns a hash of each: so an episode of a copy is known, whatever its name and
-// number are there. A value that is not finite is a *StreamError that says where it is.
+// contents returns a hash of the samples that the policy takes, for each of some episodes by number. Copies of an episode have the same
+// hash, under any name and number. A value that is not finite is a *StreamError with its position.
 func (c *Config) contents(ctx context.Context, store *store.Store, numbers []int) (map[int]string, error) {
 	p, err := c.parse()
 	if err != nil {
@@ -59,7 +59,7 @@ func (c *Config) contents(ctx context.Context, store *store.Store, numbers []int
 	return all, nil
 }
 
-// content takes the samples of a stream's columns into a hash: nothing of one that the episode does not have.
+// content adds the samples in a stream's columns to a hash. If the episode lacks the stream, it adds only the names.
 func content(sum hash.Hash, e *dataset.Episode, s *dataset.Stream, takes Stream) error {
 	fmt.Fprintf(sum, "%q %q ", takes.Name, takes.Columns)
 	if s == nil {
@@ -92,7 +92,8 @@ func content(sum hash.Hash, e *dataset.Episode, s *dataset.Stream, takes Stream)
 	return nil
 }
 
-// Copies are the episodes that are held out and have the samples of one that is trained on, by their numbers, and that one's: their skill says nothing.
+// Copies returns pairs of episode numbers: a held-out episode, and a training episode with the same samples. The skill on such a
+// held-out episode proves nothing, because the policy was trained on its samples.
 func (c *Config) Copies() (list [][2]int) {
 	trained := map[string]int{}
 	for _, n := range slices.Backward(c.Trained) {
@@ -106,8 +107,9 @@ func (c *Config) Copies() (list [][2]int) {
 	return list
 }
 
-// TrainedOn returns those of some episodes of a store, by their numbers, that the policy was trained on: whose samples are the same, whatever the dataset is
-// called and however its episodes are numbered. A stream that is not there, or a value that is not finite, is a *StreamError.
+// TrainedOn returns the numbers, among the given episodes of a store, that the policy was trained on. It compares hashes of the
+// samples, so it also finds a training episode in a renamed dataset or under another number. A missing stream and a value that is
+// not finite are a *StreamError.
 func (p *Policy) TrainedOn(ctx context.Context, store *store.Store, numbers []int) ([]int, error) {
 	c := p.config
 	known := map[string]bool{}
@@ -136,7 +138,7 @@ func (p *Policy) TrainedOn(ctx context.Context, store *store.Store, numbers []in
 	return list, nil
 }
 
-// numbersOf are the numbers of the episodes that a loader draws from.
+// numbersOf returns the numbers of the episodes that a loader draws from.
 func numbersOf(l *loader.Loader) (list []int) {
 	for e := range l.Report().Episodes {
 		_, n := l.Known(int64(e))

@@ -8,13 +8,14 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// OptionError is an option that cannot be. Arg is a field of Options.
+// OptionError is an invalid option. Arg is a field of Options.
 type OptionError = dataset.OptionError
 
-// refuse returns the *OptionError of an option.
+// refuse returns an *OptionError.
 func refuse(arg, got, want string) error { return &OptionError{Arg: arg, Got: got, Want: want} }
 
-// StreamError is a stream that a policy needs and a recording does not have, or has otherwise.
+// StreamError is a stream that the policy needs, and that a recording lacks or has in an unsuitable form, for example with other
+// columns.
 type StreamError struct{ Stream, Got, Want string }
 
 func (e *StreamError) Error() string {
@@ -24,7 +25,7 @@ func (e *StreamError) Error() string {
 // Unwrap returns dataset.ErrNotFound.
 func (e *StreamError) Unwrap() error { return dataset.ErrNotFound }
 
-// EpisodeError is an episode that cannot be used.
+// EpisodeError is an episode that cannot be used, for example because it is shorter than a window.
 type EpisodeError struct {
 	Episode   string // its name or number
 	Got, Want string
@@ -37,10 +38,10 @@ func (e *EpisodeError) Error() string {
 // Unwrap returns ops.ErrOption.
 func (e *EpisodeError) Unwrap() error { return ops.ErrOption }
 
-// CheckpointError is a folder that is no checkpoint, or not the one that is asked for.
+// CheckpointError is a folder without a valid checkpoint, or with a checkpoint that does not fit the options or the recordings.
 type CheckpointError struct {
 	Dir       string
-	What      string // what differs, if something does
+	What      string // the file or setting that differs, or empty
 	Got, Want string
 }
 
@@ -57,9 +58,9 @@ func (e *CheckpointError) Error() string {
 // Unwrap returns ops.ErrOption.
 func (e *CheckpointError) Unwrap() error { return ops.ErrOption }
 
-// PredictionError is an action that a network predicts and that is no finite number: its weights, or what it sees, are too large.
+// PredictionError is a predicted action that is not a finite number, because the weights or the inputs are too large.
 type PredictionError struct {
-	Column string // of the action
+	Column string // a column of the action
 	Got    float64
 }
 

@@ -10,31 +10,32 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// evaluated is how many windows are compared at a time.
+// evaluated is the number of windows in a batch that is compared.
 const evaluated = 64
 
-// Skill is how good predictions are so many ticks ahead: see the package. Its JSON names are a contract.
+// Skill is the quality of the predictions at one horizon, Ticks. The package comment has the formula. Its JSON names are a
+// contract.
 type Skill struct {
 	Ticks   int     `json:"ticks"`
-	Windows int     `json:"windows"` // that have an action there
+	Windows int     `json:"windows"` // the number of windows with a recorded action at the horizon
 	MSE     float64 `json:"mse"`
 	Hold    float64 `json:"mse_hold"`
 	Skill   float64 `json:"skill"`
-	Lambda  float64 `json:"lambda,omitempty"` // of a ridge
-	// Columns are those of the action, of a policy; a ridge has none.
+	Lambda  float64 `json:"lambda,omitempty"` // the chosen lambda, if a ridge made the predictions
+	// Columns has the skill for each action column. It is empty for a ridge.
 	Columns []ColumnSkill `json:"columns,omitempty"`
 }
 
-// ColumnSkill is the skill of a column of the action by itself, which does not depend on what it is measured by.
+// ColumnSkill is the skill for one action column. Skill does not depend on Std, because Std cancels in the quotient.
 type ColumnSkill struct {
 	Name  string  `json:"name"`
-	Std   float64 `json:"std"` // what it is measured by
-	MSE   float64 `json:"mse"` // in its unit, squared
+	Std   float64 `json:"std"` // the divisor of this column's errors in Skill.MSE
+	MSE   float64 `json:"mse"` // in the column's unit, squared
 	Hold  float64 `json:"mse_hold"`
 	Skill float64 `json:"skill"`
 }
 
-// of computes the skill, 0 where nothing moves.
+// of sets Skill. It is 0 if nothing moves.
 func (s Skill) of() Skill {
 	if s.Skill = 0; s.Hold > 0 {
 		s.Skill = 1 - s.MSE/s.Hold
@@ -42,13 +43,13 @@ func (s Skill) of() Skill {
 	return s
 }
 
-// Evaluation is the skill at each horizon.
+// Evaluation is the skill on some episodes, at each horizon.
 type Evaluation struct {
-	Episodes []int   `json:"episodes"` // their numbers
+	Episodes []int   `json:"episodes"` // the numbers of the episodes
 	Skills   []Skill `json:"skills"`
 }
 
-// At is the skill at a horizon, 0 if there is none.
+// At returns the skill at a horizon in ticks, or 0 if there is none.
 func (e *Evaluation) At(ticks int) float64 {
 	for _, s := range e.Skills {
 		if s.Ticks == ticks {
@@ -58,7 +59,7 @@ func (e *Evaluation) At(ticks int) float64 {
 	return 0
 }
 
-// tally adds up errors at the horizons.
+// tally adds up the errors at each horizon.
 type tally struct {
 	c      *Config
 	skills []Skill
@@ -76,7 +77,7 @@ func newTally(c *Config) *tally {
 	return t
 }
 
-// add adds a window and the chunk that was predicted, [C,A].
+// add adds a window and its predicted chunk [C,A].
 func (t *tally) add(w *Window, chunk []float64) {
 	a := len(t.c.Targets)
 	for i := range t.skills {
@@ -116,8 +117,8 @@ func (t *tally) done(episodes []int) Evaluation {
 	return e
 }
 
-// evaluate compares a model's predictions with what was recorded in some episodes of a store. Visit, if it is not nil, has each window and the chunk [C,A]
-// that was predicted, in the action's own unit; it may keep neither.
+// evaluate compares a model's predictions with the recorded actions in some episodes of a store. visit, if not nil, is called with each
+// window and its predicted chunk [C,A], in the action's unit. Both are reused.
 func evaluate(ctx context.Context, c *Config, m *nn.Model, store *store.Store, episodes []int, visit func(w *Window, chunk []float64) error) (_ Evaluation, err error) {
 	t := newTally(c)
 	if len(episodes) == 0 {
@@ -171,7 +172,7 @@ func evaluate(ctx context.Context, c *Config, m *nn.Model, store *store.Store, e
 	return t.done(episodes), nil
 }
 
-// Mean is the skill of predicting, at each tick, the mean action of the training episodes.
+// Mean returns the skill on the held-out episodes if the prediction for every tick is the mean action of the training episodes.
 func Mean(ctx context.Context, c *Config, store *store.Store) (_ Evaluation, err error) {
 	device, err := ops.Open("cpu")
 	if err != nil {
@@ -203,7 +204,7 @@ func Mean(ctx context.Context, c *Config, store *store.Store) (_ Evaluation, err
 	return t.done(c.HoldOut), err
 }
 
-// actions takes what a network predicts for a chunk back into the action's unit. What is not finite is a *PredictionError.
+// actions converts a predicted chunk to the action's unit. A value that is not finite is a *PredictionError.
 func (c *Config) actions(predicted []float32, last, chunk []float64) error {
 	for i := range chunk {
 		y := &c.Targets[i%len(c.Targets)]

@@ -8,8 +8,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Feed gives a recording's samples to a [Runner] in the order of their times, as if they arrived. The action at an anchor is what is to be predicted, so
-// actions arrive later than it.
+// Feed replays a recording to a [Runner]: it pushes the samples in the order of their times, as if they arrived from a robot.
+// Actions at or after the anchor are held back, because the runner must predict them.
 type Feed struct {
 	streams []fed
 	clock   ops.Clock
@@ -18,7 +18,7 @@ type Feed struct {
 
 type fed struct {
 	name   string
-	offset int64 // of its clock
+	offset int64 // the plan's offset for its clock
 	action bool
 	times  []int64
 	values []float64
@@ -26,7 +26,7 @@ type fed struct {
 	next   int
 }
 
-// NewFeed prepares an episode's streams that a policy takes.
+// NewFeed returns a Feed with the streams that the policy takes from an episode. A missing or empty stream is a *StreamError.
 func NewFeed(c *Config, e *dataset.Episode) (*Feed, error) {
 	plan, err := c.plan(true)
 	if err != nil {
@@ -59,12 +59,13 @@ func NewFeed(c *Config, e *dataset.Episode) (*Feed, error) {
 	return f, nil
 }
 
-// Span is the time of the first and of the last tick that the episode has in training, ns on the common clock.
+// Span returns the times of the first and the last tick that training makes from the episode, in ns on the common clock.
 func (f *Feed) Span() (first, last int64) {
 	return f.clock.Start, f.clock.Tick(f.clock.Count - 1)
 }
 
-// Until gives the samples up to an anchor that have not been given yet: states that are later by no more than the plan's snap are its own.
+// Until pushes the samples up to an anchor that have not been pushed before. States later than the anchor by at most the plan's
+// snap are included, because the plan counts them as simultaneous. Actions are pushed only if they are before the anchor.
 func (f *Feed) Until(r *Runner, anchor int64) error {
 	for i := range f.streams {
 		s := &f.streams[i]

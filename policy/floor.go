@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// Floor is the least standard deviation, in rad, that the action of a joint is measured by.
+// Floor is the smallest standard deviation, in rad, that scales the action of a joint. See Config.Floor.
 const Floor = 0.05
 
-// joints are the words that the names of a robot's joints have.
+// joints are words that occur in the names of a robot's joints.
 var joints = []string{"joint", "shoulder", "elbow", "wrist", "hand", "waist", "hip", "knee", "ankle", "neck"}
 
-// jointed reports whether a column's name is that of a joint, whose unit is taken for rad: not what opens a gripper, and no coordinate.
+// jointed reports whether a column is a joint by its name. Its unit is then assumed to be rad. Grippers and coordinates are no joints.
 func jointed(name string) bool {
 	name = strings.ToLower(name)
 	for _, w := range []string{"gripper", "finger", "pos_", "position"} {
@@ -34,8 +34,8 @@ func jointed(name string) bool {
 	return false
 }
 
-// measure sets what a column of the action is measured by: its standard deviation, but no less than the floor that the caller has given, than Floor for a
-// joint, and else than a thousandth of its range, which has its own unit. What does not vary at all is measured by its size.
+// measure sets Mean and Std. Std is the standard deviation, but at least the caller's floor. Without one, it is at least Floor for a
+// joint, and a thousandth of the range for other columns. If the column is constant, Std is its absolute value.
 func (y *Column) measure(m *moments, floor float64) {
 	y.Mean, y.Std = m.stats()
 	size := max(math.Abs(m.low), math.Abs(m.high))
@@ -55,7 +55,7 @@ func (y *Column) measure(m *moments, floor float64) {
 	}
 }
 
-// Floored are the columns of the action that vary less than what they are measured by.
+// Floored returns the action columns with a standard deviation below their floor. See Config.Floor.
 func (c *Config) Floored() (list []Column) {
 	for _, y := range c.Targets {
 		if y.Floored {

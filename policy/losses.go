@@ -7,10 +7,11 @@ import (
 	"math"
 )
 
-// lossesText are the losses of all steps, as a checkpoint has them: float32, little-endian, in base64.
+// lossesText is the key for the losses at all steps in a checkpoint: float32, little-endian, in base64.
 const lossesText = "robocache.losses"
 
-// Losses are those of all steps, from the first, those of a checkpoint that was resumed too. They are not to be written.
+// Losses returns the loss at each step from the first on. After Resume it includes the steps in the checkpoint. The caller must
+// not modify the slice.
 func (t *Trainer) Losses() []float32 { return t.losses }
 
 func lossesTo(list []float32) string {
@@ -21,7 +22,7 @@ func lossesTo(list []float32) string {
 	return base64.StdEncoding.EncodeToString(raw)
 }
 
-// lossesFrom reads those of so many steps, and refuses others.
+// lossesFrom decodes the losses. If they are not one for each step, the error is a *CheckpointError.
 func lossesFrom(dir, text string, steps int64) ([]float32, error) {
 	raw, err := base64.StdEncoding.DecodeString(text)
 	if err != nil || int64(len(raw)) != 4*steps {

@@ -11,15 +11,15 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// sources are where a batch lies on the device.
+// sources are the tensors of a batch on the device.
 type sources struct {
 	states []source
-	action source // its ticks are those before the anchor, a token each, and then, if they are there, those of the chunk
+	action source // one tick for each token, up to the one before the anchor, and then the chunk's ticks in training
 }
 
 type source struct{ values, valid *tensor.Tensor }
 
-// sourcesOf are those of a loader's batch.
+// sourcesOf returns the tensors of a loader's batch.
 func sourcesOf(c *Config, b *loader.Batch) sources {
 	of := func(name string) source {
 		s := b.Stream(name)
@@ -32,17 +32,17 @@ func sourcesOf(c *Config, b *loader.Batch) sources {
 	return s
 }
 
-// network is a step of a policy's network over a batch that lies somewhere.
+// network is a policy's network, compiled to predict from a batch.
 type network struct {
 	c     *Config
 	model *nn.Model
 	step  *nn.Step
 	queue *ops.Queue
 	held  constants
-	out   *tensor.Tensor // on the host: what was predicted, as it lies on the device
+	out   *tensor.Tensor // a copy of the prediction on the host, with the device's strides
 }
 
-// constants are tensors on devices that steps read.
+// constants are tensors on devices that steps read and do not change.
 type constants []*tensor.Tensor
 
 func (h *constants) close() error {
@@ -54,12 +54,12 @@ func (h *constants) close() error {
 	return errors.Join(errs...)
 }
 
-// newModel makes a network's parameters.
+// newModel allocates a network's parameters.
 func newModel(ctx context.Context, device *ops.Device, c *Config) (*nn.Model, error) {
 	return nn.NewModel(ctx, device, nn.Config{In: len(c.Inputs), Layers: c.Recipe.layers(len(c.Targets))}, c.Seed)
 }
 
-// newNetwork compiles a step that predicts over so many rows; before makes them, if it is not nil.
+// newNetwork compiles a step that predicts from a batch with the given number of rows. before, if not nil, makes the batch.
 func newNetwork(ctx context.Context, c *Config, m *nn.Model, rows int, from sources, before func(q *ops.Queue) error) (_ *network, err error) {
 	n := &network{c: c, model: m}
 	defer func() {
@@ -83,7 +83,7 @@ func newNetwork(ctx context.Context, c *Config, m *nn.Model, rows int, from sour
 	return n, err
 }
 
-// options are those of a step that predicts or trains, as far as they say what is made of a batch.
+// options returns the options of a step that describe its input.
 func (h *constants) options(ctx context.Context, c *Config, device *ops.Device, from sources, predict bool) (nn.StepOptions, error) {
 	o := nn.StepOptions{Predict: predict}
 	if !c.Recipe.PerToken {
@@ -94,7 +94,7 @@ func (h *constants) options(ctx context.Context, c *Config, device *ops.Device, 
 	return o, err
 }
 
-// tokens says what is made of a batch.
+// tokens returns the job that makes the input tokens from a batch.
 func (h *constants) tokens(ctx context.Context, c *Config, device *ops.Device, from sources, predict bool) (*backend.TokensJob, error) {
 	r := &c.Recipe
 	t, a := r.History, len(c.Targets)
@@ -137,7 +137,7 @@ func (h *constants) tokens(ctx context.Context, c *Config, device *ops.Device, f
 	return job, err
 }
 
-// affine puts on the device what normalises columns.
+// affine copies the normalisation of columns to the device.
 func (h *constants) affine(ctx context.Context, device *ops.Device, columns []Column) (scale, shift, relative *tensor.Tensor, err error) {
 	a, b, r := make([]float32, len(columns)), make([]float32, len(columns)), make([]int32, len(columns))
 	for i := range columns {
@@ -157,7 +157,7 @@ func (h *constants) affine(ctx context.Context, device *ops.Device, columns []Co
 	return scale, shift, relative, err
 }
 
-// predict runs the step and returns what it predicted, rows of out.
+// predict runs the step and returns the prediction, in the rows of out.
 func (n *network) predict(ctx context.Context) ([]float32, error) {
 	if err := n.step.Run(n.queue); err != nil {
 		return nil, err
@@ -175,7 +175,7 @@ func (n *network) predict(ctx context.Context) ([]float32, error) {
 	return tensor.Data[float32](n.out)
 }
 
-// row is what was predicted for a row of the batch at the anchor.
+// row returns the prediction at the anchor for a row in the batch.
 func (n *network) row(predicted []float32, row int) []float32 {
 	if n.c.Recipe.PerToken {
 		row = (row+1)*n.c.Recipe.History - 1

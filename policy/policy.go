@@ -16,13 +16,14 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Policy is a checkpoint on a device. Its methods are for one goroutine at a time.
+// Policy is a checkpoint on a device. Its methods must not be called concurrently.
 type Policy struct {
 	config *Config
 	model  *nn.Model
 }
 
-// Open reads a checkpoint. The caller closes it, before the device. A folder that is none is a *CheckpointError.
+// Open loads a checkpoint onto a device. The caller closes the Policy, before the device. A folder without a valid checkpoint is
+// a *CheckpointError.
 func Open(ctx context.Context, device *ops.Device, dir string) (*Policy, error) {
 	c, err := readConfig(dir)
 	if err != nil {
@@ -36,11 +37,11 @@ func Open(ctx context.Context, device *ops.Device, dir string) (*Policy, error) 
 	if err != nil {
 		return nil, err
 	}
-	if n := c.Recipe.weights(len(c.Inputs), len(c.Targets)); float64(info.Size()) < 2*n { // before there is memory for so many
+	if n := c.Recipe.weights(len(c.Inputs), len(c.Targets)); float64(info.Size()) < 2*n { // before memory is allocated for the weights
 		return nil, &CheckpointError{dir, modelFile, fmt.Sprintf("%d bytes", info.Size()), fmt.Sprintf("those of %.0f weights", n)}
 	}
 	p := &Policy{config: c}
-	if p.model, err = newModel(ctx, device, c); errors.Is(err, ops.ErrOption) { // as anybody may have written it
+	if p.model, err = newModel(ctx, device, c); errors.Is(err, ops.ErrOption) { // because config.json may come from anywhere
 		return nil, &CheckpointError{dir, configFile + ": recipe", err.Error(), "one of a network"}
 	}
 	if err != nil {
@@ -52,44 +53,47 @@ func Open(ctx context.Context, device *ops.Device, dir string) (*Policy, error) 
 	return p, nil
 }
 
-// Config is what the policy is. It is not to be written.
+// Config returns the settings in the checkpoint. The caller must not modify them.
 func (p *Policy) Config() *Config { return p.config }
 
-// Evaluate compares the chunks that the policy predicts at each tick of some episodes of a store with what was recorded. Visit, if it is not nil, has each
-// window and its chunk [C,A], in the action's own unit; it may keep neither. A recording that lacks a stream, or has other columns, is an error.
+// Evaluate predicts a chunk at each tick of some episodes and compares it with the recorded actions. visit, if not nil, is called
+// with each window and its predicted chunk [C,A], in the action's unit; both are reused, so it must copy the values to keep. A
+// recording without a required stream, or with other columns, is a *StreamError.
 func (p *Policy) Evaluate(ctx context.Context, store *store.Store, episodes []int, visit func(w *Window, chunk []float64) error) (Evaluation, error) {
 	return evaluate(ctx, p.config, p.model, store, episodes, visit)
 }
 
-// Close releases what is on the device. Close twice is fine.
+// Close releases the memory on the device. A second Close does nothing.
 func (p *Policy) Close() error { return p.model.Close() }
 
-// Runner runs a policy on samples as they arrive. Its methods are for one goroutine at a time.
+// Runner runs a policy on samples as they arrive. Its methods must not be called concurrently.
 type Runner struct {
 	policy *Policy
 	live   *align.Live
 	net    *network
-	parts  []part // of the network's batch of one, in the order of the live's
+	parts  []part // the network's batch of one, in the order of live.Parts
 	last   []float64
 	chunk  []float64
 
 	missing []string
 }
 
-// part is a stream on the device, [1,T,D] and [1,T].
+// part is a stream on the device: values [1,T,D] and valid [1,T].
 type part struct {
 	name          string
 	values, valid *tensor.Tensor
 }
 
-// NoActionError says that no action has arrived for the tick before an anchor, which a policy starts from.
+// NoActionError means that no action has arrived for the tick before an anchor. A policy with Recipe.Differences needs it,
+// because its inputs are relative to it. Anchor is in ns on the common clock.
 type NoActionError struct{ Anchor int64 }
 
 func (e *NoActionError) Error() string {
 	return "policy: no action has arrived for the tick before the anchor"
 }
 
-// NewRunner prepares a policy for streams that will arrive: those of its plan, with the columns that recordings of them have. The caller closes it.
+// NewRunner prepares a policy for streams that will arrive. streams lists the streams in the policy's plan, with the columns that
+// the recordings have. A stream that is missing or has another number of columns is a *StreamError. The caller closes the Runner.
 func (p *Policy) NewRunner(ctx context.Context, streams []align.LiveStream) (_ *Runner, err error) {
 	c := p.config
 	plan, err := c.plan(false)
@@ -150,8 +154,8 @@ func (p *Policy) NewRunner(ctx context.Context, streams []align.LiveStream) (_ *
 	return r, err
 }
 
-// Push takes a sample: see [align.Live.Push]. The actions are those that were commanded, by this policy or by another. A sample with a value that is not
-// finite is not taken: a *StreamError.
+// Push adds a sample: see [align.Live.Push]. Samples of the action stream are the commanded actions, from this policy or from
+// another source. A sample with a value that is not finite is rejected with a *StreamError.
 func (r *Runner) Push(stream string, at int64, values []float64) error {
 	if i := slices.IndexFunc(values, func(v float64) bool { return !finite(v) }); i >= 0 {
 		return &StreamError{stream, fmt.Sprintf("%g in value %d of the sample at %d ns", values[i], i, at), "finite values"}
@@ -159,9 +163,11 @@ func (r *Runner) Push(stream string, at int64, values []float64) error {
 	return r.live.Push(stream, at, values)
 }
 
-// Act predicts the actions [C,A] from an anchor on, ns on the common clock, in their own unit. The memory is that of the next one too. Without an action
-// before the anchor it is a *NoActionError, if the policy needs one, and where the network's result is not finite a *StreamError; later anchors may be
-// asked for all the same. A state that is not there counts as its mean, as in training: see Missing.
+// Act predicts the actions [C,A] from an anchor on, in the action's unit. The anchor is in ns on the common clock. The next Act
+// reuses the returned memory. A state without a valid sample counts as its mean, as in training, and Missing lists it.
+//
+// The error is a *NoActionError if the policy needs the action before the anchor and has none. It is a *StreamError or a
+// *PredictionError if the prediction is not finite. Act may be called for later anchors after these errors.
 func (r *Runner) Act(ctx context.Context, anchor int64) ([]float64, error) {
 	c := r.policy.config
 	parts, err := r.live.Window(ctx, anchor)
@@ -204,7 +210,7 @@ func (r *Runner) Act(ctx context.Context, anchor int64) ([]float64, error) {
 	return r.chunk, nil
 }
 
-// look finds out whether a state is there at the anchor.
+// look adds a state to missing if it is not valid at the anchor.
 func (r *Runner) look(l align.LivePart) error {
 	valid, err := tensor.Data[uint8](l.Valid)
 	if err == nil && valid[len(valid)-1] == 0 {
@@ -213,8 +219,8 @@ func (r *Runner) look(l align.LivePart) error {
 	return err
 }
 
-// Missing are the states that had no valid sample at the last anchor that Act was asked for: none had arrived, or none that the plan's tolerance calls young
-// enough. The list is good until the next Act. What moves a robot looks at it.
+// Missing returns the states without a valid sample at the anchor of the last Act: none had arrived, or the newest was older than
+// the plan's tolerance. The next Act reuses the slice. A program that moves a robot should check it.
 func (r *Runner) Missing() []string { return r.missing }
 
 // take reads the last action.
@@ -238,10 +244,10 @@ func (r *Runner) take(l align.LivePart, anchor int64) error {
 	return nil
 }
 
-// Parts are the streams, with what became of their samples so far.
+// Parts returns the streams, with counts that show how their samples were used so far.
 func (r *Runner) Parts() []align.LivePart { return r.live.Parts() }
 
-// Close releases what is on the device. Close twice is fine.
+// Close releases the memory on the device. A second Close does nothing.
 func (r *Runner) Close() error {
 	var errs []error
 	if r.net != nil {
@@ -261,7 +267,8 @@ func (r *Runner) Close() error {
 	return errors.Join(errs...)
 }
 
-// LiveStreams are the streams that a policy takes as a recording has them, for a Runner that is to run on it.
+// LiveStreams returns the streams that the policy takes, with the columns, dtypes and rates in a recording. Use it to make a
+// Runner for a robot that sends the same streams.
 func (p *Policy) LiveStreams(e *dataset.Episode) ([]align.LiveStream, error) {
 	plan, err := p.config.parse()
 	if err != nil {

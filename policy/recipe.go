@@ -8,38 +8,43 @@ import (
 	"github.com/robocache/robocache/nn"
 )
 
-// Kind is the kind of policy that there is.
+// Kind is the name of the only kind of policy.
 const Kind = "bc-transformer"
 
-// Sizes are the names of recipes, of which the first is the default.
+// Sizes are the names of the recipes. The first is the default.
 var Sizes = []string{"small", "seed"}
 
-// Recipe is a network and how it is trained. Its JSON names are a contract.
+// Recipe is the shape of a network and the settings that train it. Its JSON names are a contract.
 type Recipe struct {
 	Size string `json:"size"`
-	// History is how many ticks the network sees, a token each, the anchor's the last; Chunk is how many actions it predicts, from the anchor's on.
+	// History is the number of ticks that the network reads. Each is a token, and the anchor's tick is the last. Chunk is the
+	// number of actions that it predicts, from the anchor on.
 	History int `json:"history"`
 	Chunk   int `json:"chunk"`
-	// PerToken says that each token predicts the action of its own tick, seeing those before it; else all tokens together predict the chunk.
+	// PerToken is set if each token predicts the action in its own tick and reads only earlier tokens. Otherwise all tokens
+	// together predict the chunk.
 	PerToken bool `json:"per_token"`
-	// Differences says that the actions of the past are inputs too, and that states and actions are differences to the last action: see Column.
+	// Differences is set if past actions are inputs too, and if states and actions are relative to the last action. See Column.
 	Differences bool `json:"differences"`
 
-	Width   int     `json:"width"`
-	Layers  int     `json:"layers"`
-	Heads   int     `json:"heads"`
-	FFN     int     `json:"ffn"`
-	PreNorm bool    `json:"pre_norm"` // without a norm behind the last layer: the states have a linear way through
+	Width  int `json:"width"`
+	Layers int `json:"layers"`
+	Heads  int `json:"heads"`
+	FFN    int `json:"ffn"`
+	// PreNorm puts each norm before its layer and none after the last layer, so the states have a linear path to the output.
+	PreNorm bool    `json:"pre_norm"`
 	Dropout float64 `json:"dropout"`
 
-	Batch       int     `json:"batch"` // windows of a step, of each device
-	Steps       int     `json:"steps"`
-	Rate        float64 `json:"lr"` // at its highest: it rises over WarmUp steps, then falls by half a cosine to 0 at Steps
+	Batch int `json:"batch"` // the number of windows in a step, on each device
+	Steps int `json:"steps"`
+	// Rate is the highest learning rate. The rate rises linearly over WarmUp steps, then falls by half a cosine to 0 at Steps.
+	Rate        float64 `json:"lr"`
 	WarmUp      int     `json:"warm_up"`
 	WeightDecay float64 `json:"weight_decay"`
 }
 
-// recipes: "small" is for a recording of minutes, and was chosen on the G1's (docs/train.md says how); "seed" has the shape that training is timed at.
+// recipes are the sizes. "small" is for recordings of minutes and was chosen on the G1's: see docs/train.md. "seed" has the shape that
+// training benchmarks use.
 var recipes = map[string]Recipe{
 	"small": {Size: "small", History: 5, Chunk: 30, Differences: true, Width: 64, Layers: 1, Heads: 2, FFN: 128, PreNorm: true, Dropout: 0.3,
 		Batch: 16, Steps: 1000, Rate: 1e-3, WarmUp: 100, WeightDecay: 4},
@@ -47,7 +52,7 @@ var recipes = map[string]Recipe{
 		Batch: 32, Steps: 2000, Rate: 1e-4, WarmUp: 100, WeightDecay: 1e-2},
 }
 
-// RecipeOf returns the recipe of a size, or an *OptionError.
+// RecipeOf returns the recipe with a name from Sizes. Another name is an *OptionError.
 func RecipeOf(size string) (Recipe, error) {
 	r, ok := recipes[size]
 	if !ok {
@@ -56,7 +61,7 @@ func RecipeOf(size string) (Recipe, error) {
 	return r, nil
 }
 
-// check returns an *OptionError for settings that cannot be.
+// check returns an *OptionError for an invalid setting.
 func (r *Recipe) check() error {
 	for _, n := range []struct {
 		name      string
@@ -72,7 +77,7 @@ func (r *Recipe) check() error {
 	return nil
 }
 
-// layers are those of the network, for actions of so many columns.
+// layers returns the network's layers, for actions with the given number of columns.
 func (r *Recipe) layers(actions int) []nn.Layer {
 	layer := nn.TransformerEncoderLayer{Heads: r.Heads, FFN: r.FFN, PreNorm: r.PreNorm, Dropout: float32(r.Dropout), Causal: r.PerToken}
 	list := []nn.Layer{nn.Linear{Name: "input", Out: r.Width}, nn.Positions{Name: "position", Count: r.History, Std: 0.02}}
@@ -86,18 +91,19 @@ func (r *Recipe) layers(actions int) []nn.Layer {
 	return append(list, nn.Flatten{Tokens: r.History}, nn.Linear{Name: "output", Out: r.Chunk * actions, Zero: true})
 }
 
-// training is how a step trains.
+// training returns the settings for a training step.
 func (r *Recipe) training(seed uint64) *nn.Training {
 	return &nn.Training{Schedule: nn.Schedule{Rate: r.Rate, WarmUp: r.WarmUp, Decay: nn.Cosine, Steps: r.Steps}, WeightDecay: r.WeightDecay, Seed: seed}
 }
 
-// weights is how many weights the products of a network and its table of positions have, in float64 since anybody may have written the recipe.
+// weights returns the number of weights in matrices and in the table of positions. It is a float64, because a recipe from a file may
+// overflow.
 func (r *Recipe) weights(inputs, actions int) float64 {
 	tokens, out := r.products(inputs, actions)
 	return tokens + out + float64(r.History)*float64(r.Width)
 }
 
-// products is how many weights each token meets, and how many the last layer has.
+// products returns the number of weights that each token is multiplied by, and the number in the last layer.
 func (r *Recipe) products(inputs, actions int) (tokens, out float64) {
 	width, ffn := float64(r.Width), float64(r.FFN)
 	tokens, out = float64(inputs)*width+float64(r.Layers)*(4*width*width+2*width*ffn), width*float64(actions)
@@ -107,7 +113,8 @@ func (r *Recipe) products(inputs, actions int) (tokens, out float64) {
 	return tokens, out
 }
 
-// FLOP is how many operations a step takes on each device, forward and backward counted as three times two of each weight of a product for each token that it sees.
+// FLOP returns the number of floating-point operations in a step on each device. Each weight costs six for each token that it
+// multiplies: a product and a sum, in the forward pass once and in the backward pass twice.
 func (r *Recipe) FLOP(inputs, actions int) float64 {
 	tokens, out := r.products(inputs, actions)
 	if r.PerToken {
@@ -116,7 +123,7 @@ func (r *Recipe) FLOP(inputs, actions int) float64 {
 	return 6 * float64(r.Batch) * (tokens*float64(r.History) + out)
 }
 
-// Horizons are the ticks at which skill is told: a third, two thirds and all of the chunk.
+// Horizons returns the ticks at which the skill is reported: a third, two thirds and all of the chunk. Example: 10, 20 and 30.
 func (r *Recipe) Horizons() []int {
 	return slices.Compact([]int{max(1, r.Chunk/3), max(1, 2*r.Chunk/3), r.Chunk})
 }

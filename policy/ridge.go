@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	ridgeFolds = 8    // of cross-validation at most, an episode a fold where there are no more
-	ridgeWidth = 1024 // inputs at most: its sums grow with their square
+	ridgeFolds = 8    // at most, for cross-validation; fewer if there are fewer episodes
+	ridgeWidth = 1024 // at most as many inputs, because the sums grow with their square
 	ridgeMost  = 20000
 )
 
-// ridgeLambdas are those that it chooses from, for inputs of deviation 1.
+// ridgeLambdas returns the candidates for lambda, for inputs with deviation 1.
 func ridgeLambdas() (list []float64) {
 	for i := range 11 {
 		list = append(list, math.Pow(10, float64(i)/2))
@@ -23,14 +23,19 @@ func ridgeLambdas() (list []float64) {
 	return list
 }
 
-// Ridge is the skill of ridge regression on the policy's inputs, of all tokens side by side and each with deviation 1, to the same targets, for each horizon by
-// itself. Cross-validation over the training episodes chooses lambda: the episodes are dealt out to 8 folds, and of each fold's windows the error is
-// taken that a regression on the others leaves. It is computed in float64, from sums over the windows, of no more than about 20,000 of them.
+// Ridge returns the skill of ridge regression on the held-out episodes, as a baseline. It predicts the policy's targets from the
+// policy's inputs, with the tokens side by side, and has a separate fit for each horizon. Inputs are scaled to standard deviation
+// 1.
+//
+// Cross-validation over the training episodes chooses lambda: the episodes are dealt out to at most 8 folds, and each fold's
+// error comes from a fit to the others. Sums are float64. If the training episodes have more than 20,000 windows, only every n-th
+// of them is used, so that at most about 20,000 remain. More than 1024 inputs are an *OptionError.
 func Ridge(ctx context.Context, c *Config, store *store.Store) (Evaluation, error) {
 	return ridge(ctx, c, store, nil)
 }
 
-// ridge is Ridge; visit, if it is not nil, has what it predicts for windows that are held out so many ticks ahead, in deviations from the last action.
+// ridge is Ridge. visit, if not nil, is called with its predictions for held-out windows at each horizon: differences to the last action,
+// in deviations.
 func ridge(ctx context.Context, c *Config, store *store.Store, visit func(w *Window, ticks int, y []float64)) (Evaluation, error) {
 	out := Evaluation{Episodes: c.HoldOut}
 	width := len(c.Inputs) * c.Recipe.History
@@ -44,7 +49,7 @@ func ridge(ctx context.Context, c *Config, store *store.Store, visit func(w *Win
 	defer device.Close()
 	horizons := c.Recipe.Horizons()
 	folds := min(len(c.Trained), ridgeFolds)
-	sums := make([][]*gram, len(horizons)) // of each fold, and of the held-out episodes
+	sums := make([][]*gram, len(horizons)) // by fold, then the held-out episodes
 	for h := range sums {
 		for range folds + 1 {
 			sums[h] = append(sums[h], newGram(width, len(c.Targets)))
@@ -110,7 +115,7 @@ func ridge(ctx context.Context, c *Config, store *store.Store, visit func(w *Win
 	return out, c.predictBy(ctx, device, store, fits, visit)
 }
 
-// predictBy visits the windows that are held out with what fits predict, by ticks.
+// predictBy calls visit with the predictions for held-out windows. fits has the coefficients by horizon.
 func (c *Config) predictBy(ctx context.Context, device *ops.Device, store *store.Store, fits map[int][]float64, visit func(w *Window, ticks int, y []float64)) error {
 	l, err := c.loader(ctx, device, store, c.HoldOut)
 	if err != nil {
@@ -136,7 +141,8 @@ func (c *Config) predictBy(ctx context.Context, device *ops.Device, store *store
 	})
 }
 
-// chosen is the lambda that leaves the least error in the folds, and what it fits to all. Of one fold it is the middle one.
+// chosen returns the lambda with the smallest error over the folds, and the coefficients fitted to all. With one fold, it is the middle
+// candidate.
 func chosen(folds []*gram) (float64, []float64, error) {
 	all := newGram(folds[0].inputs, folds[0].outputs)
 	for _, g := range folds {
@@ -169,7 +175,7 @@ func chosen(folds []*gram) (float64, []float64, error) {
 	return best, fit, err
 }
 
-// gram are sums over windows: of z·zᵀ, of which the lower triangle counts, of z·yᵀ and of y², where z is 1 and then the inputs.
+// gram has sums over windows: z·zᵀ (its lower triangle), z·yᵀ and y². z is 1 followed by the inputs, and y the outputs.
 type gram struct {
 	inputs, outputs int
 	n, yy           float64
@@ -218,7 +224,7 @@ func (g *gram) plus(o *gram, sign float64) {
 	}
 }
 
-// at is an element of z·zᵀ.
+// at returns an element of z·zᵀ.
 func (g *gram) at(i, j int) float64 {
 	if i < j {
 		i, j = j, i
@@ -226,12 +232,12 @@ func (g *gram) at(i, j int) float64 {
 	return g.zz[i*(g.inputs+1)+j]
 }
 
-// regression is the sums' for inputs that have mean 0 and deviation 1, without those that do not vary.
+// regression has the sums for inputs with mean 0 and deviation 1, without constant inputs.
 type regression struct {
 	*gram
-	use       []int // which inputs, from 1
+	use       []int // the inputs that vary, counted from 1
 	mean, std []float64
-	a, b      []float64 // [D,D], of which the lower triangle counts, and [D,outputs]
+	a, b      []float64 // a is [D,D], its lower triangle, and b [D,outputs]
 	room      [2][]float64
 }
 
@@ -256,8 +262,8 @@ func (g *gram) regression() *regression {
 	return r
 }
 
-// ridge is what minimises the squares plus lambda times the squares of the coefficients, [Z,outputs] for inputs as they are. Inputs that do not vary
-// have the coefficient 0.
+// ridge returns the coefficients [Z,outputs] that minimise the squared error plus lambda times the squared coefficients. They apply to
+// inputs that are not normalised. Constant inputs have the coefficient 0.
 func (r *regression) ridge(lambda float64) ([]float64, error) {
 	out, d := r.outputs, len(r.use)
 	fit := make([]float64, (r.inputs+1)*out)
@@ -283,9 +289,10 @@ func (r *regression) ridge(lambda float64) ([]float64, error) {
 	return fit, nil
 }
 
-// cholesky solves a·x = b in place of b: a is symmetric, positive definite and [d,d], of which the lower triangle counts and is lost.
+// cholesky solves a·x = b and writes x to b. a is [d,d], symmetric and positive definite; only its lower triangle is read, and it is
+// overwritten.
 func cholesky(a, b []float64, d, columns int) error {
-	for j := range d { // a column after the other, of four rows at a time, whose sums do not wait for each other
+	for j := range d { // column by column, four rows at a time, because their sums are independent
 		top := a[j*d:][:j]
 		s := a[j*d+j]
 		for _, v := range top {
@@ -343,7 +350,7 @@ func cholesky(a, b []float64, d, columns int) error {
 	return nil
 }
 
-// squared is the sum of squares that a fit leaves in the windows of the sums.
+// squared returns the squared error of a fit over the windows in the sums.
 func (g *gram) squared(fit []float64) float64 {
 	terms := make([]float64, g.outputs*(g.inputs+1)) // summed in the order of the outputs
 	half := make([]float64, g.outputs)

@@ -9,11 +9,11 @@ import (
 	"github.com/robocache/robocache/loader/store"
 )
 
-// component is how the columns of a quaternion are called, where they are not an array that says so.
+// component matches the usual names of quaternion components, for example "qw".
 var component = regexp.MustCompile(`(^|[^a-z])q[wxyz]$`)
 
-// Rotations are the columns of the action that are parts of quaternions, as the recording says or as their names do. Each is predicted as it is, by itself: see
-// docs/train.md.
+// Rotations returns the action columns that are components of quaternions, by the recording's metadata or by their names, for
+// example "qw". The network predicts each component by itself and does not normalise the quaternion: see docs/train.md.
 func (c *Config) Rotations(store *store.Store) ([]string, error) {
 	p, err := c.parse()
 	if err != nil {

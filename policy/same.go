@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// same refuses a checkpoint of other options, or of other recordings: it says the first that differs, what it is here, and what it is there.
+// same returns a *CheckpointError if a checkpoint has other options or other recordings. It has the first difference, and both values.
 func (c *Config) same(other *Config, dir string) error {
 	for _, d := range []struct {
 		what      string
@@ -20,7 +20,7 @@ func (c *Config) same(other *Config, dir string) error {
 	}{
 		{"size", c.Recipe.Size, other.Recipe.Size}, {"steps", c.Recipe.Steps, other.Recipe.Steps}, {"batch", c.Recipe.Batch, other.Recipe.Batch},
 		{"lr", c.Recipe.Rate, other.Recipe.Rate}, {"seed", c.Seed, other.Seed}, {"devices", c.Devices, other.Devices}, {"nccl", c.NCCL, other.NCCL}, {"plan", c.Plan, other.Plan},
-		{"rate", c.Rate, cmp.Or(other.Rate, c.Rate)}, {"clock", c.Clock, cmp.Or(other.Clock, c.Clock)}, // of which old ones do not say
+		{"rate", c.Rate, cmp.Or(other.Rate, c.Rate)}, {"clock", c.Clock, cmp.Or(other.Clock, c.Clock)}, // older checkpoints lack these two
 		{"floor", c.Floor, other.Floor}, {"recipe", c.Recipe, other.Recipe}, {"episodes held out", c.HoldOut, other.HoldOut}, {"episodes", c.Trained, other.Trained},
 		{"states", c.States, other.States}, {"action", c.Action, other.Action}, {"samples", c.Contents, other.Contents}, {"inputs", c.Inputs, other.Inputs},
 		{"targets", c.Targets, other.Targets},
@@ -32,7 +32,7 @@ func (c *Config) same(other *Config, dir string) error {
 	return nil
 }
 
-// plain is a value as JSON has it, so that it can be walked.
+// plain converts a value to maps, lists and scalars by way of JSON.
 func plain(v any) (to any) {
 	text, err := json.Marshal(v)
 	if err == nil {
@@ -46,7 +46,7 @@ func plain(v any) (to any) {
 	return to
 }
 
-// differ finds the first place where values of JSON differ, and says what is there; "" of none.
+// differ returns the path of the first difference between two JSON values, and both values there. Without a difference, the path is "".
 func differ(what string, got, want any) (where, is, other string) {
 	switch g := got.(type) {
 	case map[string]any:
@@ -96,16 +96,16 @@ func nested(v any) bool {
 	return is
 }
 
-// fits reports whether short says all of a value.
+// fits reports whether short returns the whole value.
 func fits(v any) bool {
 	text, err := json.Marshal(v)
 	return err == nil && len(text) <= mostShort
 }
 
-// mostShort is how many bytes of a value are shown.
+// mostShort is the largest length of a quoted value, in bytes.
 const mostShort = 60
 
-// short is what a value of JSON is, in a few words.
+// short returns a short text for a JSON value.
 func short(v any) string {
 	text, err := json.Marshal(v)
 	switch list, is := v.([]any); {

@@ -13,15 +13,17 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Score compares what a [Runner] predicts at times of its own choice with the actions of an episode, as [Policy.Evaluate] does at the ticks of the clock.
+// Score compares the chunks from a [Runner] with the recorded actions of an episode. It computes the skill as [Policy.Evaluate]
+// does, but at the caller's anchors, which need not be ticks of the clock.
 type Score struct {
 	config *Config
-	live   *align.Live // of the actions, all of which have arrived
+	live   *align.Live // the actions, which have all arrived
 	window *Window
 	tally  *tally
 }
 
-// NewScore takes the actions of an episode. The caller closes it.
+// NewScore returns a Score with the recorded actions of an episode. The caller closes it. A missing or empty stream is a
+// *StreamError.
 func NewScore(c *Config, e *dataset.Episode) (_ *Score, err error) {
 	plan, err := c.plan(true)
 	if err != nil {
@@ -43,7 +45,7 @@ func NewScore(c *Config, e *dataset.Episode) (_ *Score, err error) {
 		return nil, err
 	}
 	times, width := stream.Nanoseconds(), len(stream.Columns)
-	span := time.Second + time.Duration(slices.Max(times)-slices.Min(times)) // all are kept
+	span := time.Second + time.Duration(slices.Max(times)-slices.Min(times)) // so that all samples are kept
 	rate := float64(len(times)) / span.Seconds()
 	s := &Score{config: c, window: c.newWindow(), tally: newTally(c)}
 	s.live, err = align.NewLive(plan, []align.LiveStream{{Name: from, Columns: stream.Columns, DType: stream.Values.DType(), Hz: rate}}, span)
@@ -61,7 +63,7 @@ func NewScore(c *Config, e *dataset.Episode) (_ *Score, err error) {
 	return s, nil
 }
 
-// Add compares the chunk [C,A] of an anchor. One without an action before it does not count.
+// Add compares the chunk [C,A] that was predicted at an anchor. It does not count if the episode has no action before the anchor.
 func (s *Score) Add(ctx context.Context, anchor int64, chunk []float64) error {
 	parts, err := s.live.Window(ctx, anchor)
 	if err != nil {
@@ -85,8 +87,8 @@ func (s *Score) Add(ctx context.Context, anchor int64, chunk []float64) error {
 	return nil
 }
 
-// Evaluation is the skill so far, of the episode of a number.
+// Evaluation returns the skill so far. episode is the number to put into it.
 func (s *Score) Evaluation(episode int) Evaluation { return s.tally.done([]int{episode}) }
 
-// Close releases what it holds. Close twice is fine.
+// Close releases the memory for the actions. A second Close does nothing.
 func (s *Score) Close() error { return s.live.Close() }

@@ -14,10 +14,11 @@ import (
 	"github.com/robocache/robocache/loader/store"
 )
 
-// NotState is a stream of a dataset, or a column, that is not taken as a state. A policy may not see it, and no plan names it; or it is a camera of a plan.
+// NotState is a stream in a dataset, or one column in it, that is not used as a state. Usually the policy may not read it, for
+// example because it is a reward, and the plan names no streams. It can also be a camera that the plan names.
 type NotState struct {
 	Stream string `json:"stream"`
-	Column string `json:"column,omitempty"` // empty for all of the stream
+	Column string `json:"column,omitempty"` // empty if it is the whole stream
 	Reason string `json:"reason"`
 }
 
@@ -41,7 +42,7 @@ func (n NotState) Code() dataset.Code {
 	return dataset.CodeNotState
 }
 
-// MarshalJSON adds "code".
+// MarshalJSON adds the key "code".
 func (n NotState) MarshalJSON() ([]byte, error) {
 	type plain NotState
 	return json.Marshal(struct {
@@ -50,10 +51,11 @@ func (n NotState) MarshalJSON() ([]byte, error) {
 	}{plain(n), n.Code()})
 }
 
-// Camera is the Reason of a stream that a plan names and a policy cannot take; conversions and batches by the same plan have it.
+// Camera is the Reason for a camera in a plan. A policy leaves it out instead of failing, because conversions and batches by the
+// same plan use it.
 const Camera = "a camera, of which a policy has none"
 
-// findCameras notes which streams of the plan the dataset declares as cameras.
+// findCameras adds the plan's streams that the dataset declares as cameras to NotStates.
 func (c *Config) findCameras(info dataset.Info) error {
 	p, err := c.readPlan()
 	if err != nil {
@@ -70,7 +72,7 @@ func (c *Config) findCameras(info dataset.Info) error {
 	return nil
 }
 
-// passOver takes the cameras out of a plan that names streams.
+// passOver removes the cameras from a plan that names streams.
 func (c *Config) passOver(p *align.Plan) {
 	if len(p.Streams) == 0 {
 		return
@@ -81,7 +83,7 @@ func (c *Config) passOver(p *align.Plan) {
 	}
 }
 
-// Times are the columns of states and of the action that are times or indices by their names.
+// Times returns the columns in the states and the action that are times or indices by their names, for example "frame_index".
 func (c *Config) Times() (list []Column) {
 	for _, s := range append(slices.Clone(c.States), c.Action) {
 		for _, name := range s.Columns {
@@ -93,7 +95,7 @@ func (c *Config) Times() (list []Column) {
 	return list
 }
 
-// choose takes the streams of a store that the options name, or that can be states, and the action, for a plan that names none.
+// choose adds streams to a plan that names none: the action, and the states in the options or, without them, all that can be states.
 func (c *Config) choose(store *store.Store, p *align.Plan, o *Options) error {
 	var names []string
 	for i := range store.Streams {
@@ -135,8 +137,8 @@ func (c *Config) choose(store *store.Store, p *align.Plan, o *Options) error {
 	return nil
 }
 
-// exclude lists in NotStates why a policy may not see a stream or some of its columns, and returns the names of the others, nil for all columns. all reports
-// that no column is left, or that a plan cannot name the others.
+// exclude adds the reasons why a policy may not read a stream, or some of its columns, to NotStates. It returns the names of the other
+// columns, or nil for all. all reports that no column is left, or that a plan cannot select the others by name.
 func (c *Config) exclude(info *dataset.Info, s *store.Stream) (rest []string, all bool) {
 	list := recognise.Exclusions(info, s.Name, s.Columns)
 	if len(list) == 0 {

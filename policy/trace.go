@@ -12,27 +12,27 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Trace keeps, of the windows of an episode, the recorded actions and those that were predicted so many ticks before, to be drawn. Its Add is a visitor of
-// [Policy.Evaluate].
+// Trace collects the recorded and the predicted actions of one episode, for a plot. The predictions are those for the last action
+// in each chunk. Pass its Add as visit to [Policy.Evaluate].
 type Trace struct {
 	config   *Config
 	episode  int
 	ticks    int
-	times    []int64 // of the recorded actions
+	times    []int64 // the times of the recorded actions
 	recorded []float64
-	ahead    []int64 // of those that were predicted
+	ahead    []int64 // the times of the predicted actions
 	made     []float64
-	held     []float64 // the last actions, which were known when the others were predicted
-	fitted   []int64   // of a ridge's
+	held     []float64 // the last action known at each prediction
+	fitted   []int64   // the times of the ridge's predictions
 	ridge    []float64
 }
 
-// NewTrace keeps those of an episode, by its number, and of the farthest horizon.
+// NewTrace returns an empty Trace for an episode, by its number in the dataset.
 func NewTrace(c *Config, episode int) *Trace {
 	return &Trace{config: c, episode: episode, ticks: c.Recipe.Chunk}
 }
 
-// Add keeps a window's.
+// Add collects a window and its chunk if they belong to the episode.
 func (t *Trace) Add(w *Window, chunk []float64) error {
 	if w.Episode != t.episode {
 		return nil
@@ -54,7 +54,7 @@ func (t *Trace) Add(w *Window, chunk []float64) error {
 	return nil
 }
 
-// Ridge is [Ridge] of the trace's policy, and keeps what it predicts for the episode, which is one that is held out.
+// Ridge calls the function [Ridge] and also collects its predictions for the episode, which must be a held-out one.
 func (t *Trace) Ridge(ctx context.Context, store *store.Store) (Evaluation, error) {
 	return ridge(ctx, t.config, store, func(w *Window, ticks int, y []float64) {
 		if w.Episode != t.episode || ticks != t.ticks {
@@ -67,13 +67,15 @@ func (t *Trace) Ridge(ctx context.Context, store *store.Store) (Evaluation, erro
 	})
 }
 
-// after is how long so many ticks take, ns.
+// after returns the duration of the given number of ticks, ns.
 func (t *Trace) after(ticks int) int64 { return int64(math.Round(float64(ticks) * 1e9 / t.config.Hz)) }
 
-// Seconds is how long before its time an action was predicted: the chunk's length, as the last action before it is one tick older.
+// Seconds returns how long before its time an action was predicted: Recipe.Chunk ticks. The newest action known at that moment is
+// one tick older than the anchor.
 func (t *Trace) Seconds() float64 { return float64(t.ticks) / t.config.Hz }
 
-// Moving are the columns that move most for their deviation, as many as asked for.
+// Moving returns the indices of the action columns that move most, in ascending order. The argument most limits their number.
+// Movement is the recorded standard deviation in the episode, divided by the column's Std.
 func (t *Trace) Moving(most int) []int {
 	a := len(t.config.Targets)
 	moved := make([]moments, a)
@@ -94,8 +96,9 @@ func (t *Trace) Moving(most int) []int {
 	return list
 }
 
-// Streams are what was recorded, what was predicted for each time, the last action that was known then, which is what holding it predicts, and what a
-// ridge predicted, if there is one. Their names say so.
+// Streams returns the collected actions as streams with these names: "recorded"; "predicted 1 s before", with the time from
+// Seconds; "holding the last action", which repeats the newest action known at the prediction; and "a ridge" after a call to
+// Ridge.
 func (t *Trace) Streams() ([]dataset.Stream, error) {
 	columns := make([]dataset.Column, len(t.config.Targets))
 	for j, y := range t.config.Targets {

@@ -21,53 +21,62 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// Options say what is trained. The zero value trains the default size on all episodes.
+// Options are the settings for training. The zero value trains the default size on all episodes.
 type Options struct {
 	Size string // one of Sizes
-	// Plan is the text of a plan, see [planfile.Parse]; unless given, that of Hz, Action, States and Unordered. A stream called action or actions is what
-	// is predicted, and the others that the plan names are states; where it names none, all of the dataset but Config.NotStates. Its windows, if it has
-	// some, say how many ticks are seen and predicted.
+	// Plan is the text of a plan: see [planfile.Parse]. If it is empty, Hz, Action, States and Unordered make one. The stream
+	// named action or actions is predicted, and the other streams in the plan are states. If the plan names no streams, all
+	// streams in the dataset except Config.NotStates are states. Windows in the plan set the number of ticks that are read and
+	// predicted.
 	Plan     string
-	PlanName string  // what errors call it: its file
-	Hz       float64 // of the clock, where there is no plan: the dataset's rate unless given
-	// Action is the stream that is predicted, where there is no plan: that called action or actions unless given. States are those that are seen: all of
-	// the dataset but Config.NotStates unless given.
+	PlanName string // the plan's file name, for error messages
+	// Hz is the rate of the clock if Plan is empty. If Hz is 0 too, it is the dataset's rate.
+	Hz float64
+	// Action is the predicted stream if Plan is empty; by default it is the stream named action or actions. States are the
+	// streams that the policy reads if Plan is empty; by default they are all in the dataset except Config.NotStates.
 	Action string
 	States []string
-	// Unordered is what becomes of streams with unsorted timestamps, where there is no plan: one of align.Unordereds, "drop" unless given.
+	// Unordered is the treatment of streams with unsorted timestamps if Plan is empty: one of align.Unordereds, by default
+	// "drop".
 	Unordered string
-	// HoldOut are the numbers of episodes that are not trained on, and compared with; LeaveOut of those that are neither.
+	// HoldOut are the numbers of episodes that are only compared with predictions. LeaveOut are the numbers of episodes that are
+	// not used at all.
 	HoldOut, LeaveOut []int
 	Seed              uint64
-	Steps             int     // the recipe's unless given, as are the others
-	Batch             int     // windows of a step, of each device
-	Rate              float64 // the learning rate
-	Floor             float64 // the least standard deviation that columns of the action are measured by: see Config.Floor
-	// NCCL has the gradients of several devices added up by that library, for GPUs that do not reach each other's memory; see [nn.Training.NCCL].
+	Steps             int     // 0 is the recipe's number, also for Batch and Rate
+	Batch             int     // the number of windows in a step, on each device
+	Rate              float64 // the highest learning rate
+	// Floor is the smallest standard deviation that scales an action column: see Config.Floor.
+	Floor float64
+	// NCCL lets the library NCCL add up the gradients. It is for several GPUs that cannot access each other's memory. See
+	// [nn.Training.NCCL].
 	NCCL bool
-	// Ranks are the processes that train together, each with one device; nil for this one alone. All have the same options and store, and call the
-	// methods of their trainers as often and in the same order. The checkpoint is the first's to write, and has the bytes of one process with all devices.
+	// Ranks are the processes that train together, each with one device. It is nil if this process trains alone. All processes
+	// need the same options and store, and must make the same calls to their trainers in the same order. The first process writes
+	// the checkpoint. Its bytes equal those from one process with all devices.
 	Ranks *ranks.Group
 }
 
-// Trainer trains a policy. Its methods are for one goroutine at a time.
+// Trainer trains a policy. Its methods must not be called concurrently.
 type Trainer struct {
 	config *Config
 	store  *store.Store
 	loader *loader.Group
-	models []*nn.Model // one a device, with the same parameters
+	models []*nn.Model // one for each device, with equal parameters
 	held   constants
 	group  *nn.Group
 	ranks  *ranks.Group
 	at     int64
-	losses []float32 // of all steps
-	broken error     // of a step
+	losses []float32 // at all steps
+	broken error     // the error of a failed step
 }
 
-// NewTrainer prepares training on one device or on several, which [ops.Connect] can connect: it finds what the streams are, computes the statistics of
-// the training episodes, puts these on each device and captures a step of training, with the draw of each device's batch, in one graph. The devices
-// share the order of the windows. The caller closes it, before the devices. What cannot be trained on is an *OptionError, *StreamError or
-// *EpisodeError, an error of the loader, or one of package nn.
+// NewTrainer prepares training on one device, or on several that [ops.Connect] can connect. It chooses the streams, computes the
+// statistics of the training episodes, and copies the data to each device. It captures one training step, with the draw of each
+// device's batch, in one graph. The devices share one order of windows. The caller closes the Trainer, before the devices.
+//
+// Invalid options, unsuitable streams and short episodes are an *OptionError, a *StreamError and an *EpisodeError. Errors from
+// package loader and package nn are returned too.
 func NewTrainer(ctx context.Context, devices []*ops.Device, store *store.Store, o Options) (_ *Trainer, err error) {
 	t := &Trainer{store: store, ranks: o.Ranks}
 	defer func() {
@@ -124,7 +133,7 @@ func NewTrainer(ctx context.Context, devices []*ops.Device, store *store.Store, 
 	return t, err
 }
 
-// alike finds out whether all processes train the same.
+// alike returns an error unless all processes have the same settings.
 func (t *Trainer) alike(ctx context.Context) error {
 	if t.ranks == nil {
 		return nil
@@ -147,10 +156,10 @@ func (t *Trainer) alike(ctx context.Context) error {
 	return nil
 }
 
-// ring is how many losses are kept on the device.
+// ring is the number of losses that the device keeps.
 const ring = 1024
 
-// learn finds the columns of the streams and their statistics, on the CPU, and a chunk that the episodes allow.
+// learn sets the streams' columns and their statistics, computed on the CPU, and a chunk that fits the episodes.
 func (c *Config) learn(ctx context.Context, store *store.Store) (err error) {
 	trained := slices.Clone(c.Trained)
 	defer func() {
@@ -188,25 +197,27 @@ func (c *Config) learn(ctx context.Context, store *store.Store) (err error) {
 	return c.statistics(ctx, l)
 }
 
-// Config is what is trained. It is not to be written.
+// Config returns the settings that the trainer writes into a checkpoint. The caller must not modify them.
 func (t *Trainer) Config() *Config { return t.config }
 
-// Parameters is how many there are.
+// Parameters returns the number of weights in the network.
 func (t *Trainer) Parameters() int { return t.models[0].Count() }
 
-// Report says what the windows are drawn from.
+// Report returns the loader's report on the episodes that the windows are drawn from.
 func (t *Trainer) Report() loader.Report { return t.loader.Report() }
 
-// Steps is how many steps there were, those of a checkpoint that was resumed too.
+// Steps returns the number of steps so far. After Resume it includes the steps in the checkpoint.
 func (t *Trainer) Steps() int { return int(t.at) }
 
-// Done reports whether there were as many steps as the recipe has.
+// Done reports whether Steps has reached Recipe.Steps.
 func (t *Trainer) Done() bool { return t.Steps() >= t.config.Recipe.Steps }
 
-// Run trains so many steps, but no more than the recipe has, and returns the loss of each: the mean over the targets of the batch that there are. It
-// ends early with the context, after whole steps, unless there are several processes, which train as many each; where it ends before the first step, the
-// error is the context's. A value that is not finite is an error, *ops.ValueError or *nn.NotFiniteError, and nothing was trained since:
-// training ends there, and goes on from what was saved before.
+// Run trains for the given number of steps and returns the loss at each step: the mean over all targets in the batch that have a
+// recorded action. It stops at Recipe.Steps, and after 1024 steps in one call.
+//
+// If ctx ends, Run stops after a whole step; if that is before the first step, it returns ctx.Err(). Several processes do not
+// stop early, because they must train the same number of steps. A value that is not finite is an *ops.ValueError or
+// *nn.NotFiniteError. After it the trainer is unusable, and training can only resume from an earlier checkpoint.
 func (t *Trainer) Run(ctx context.Context, steps int) ([]float32, error) {
 	if err := t.usable("Run"); err != nil {
 		return nil, err
@@ -233,7 +244,8 @@ func (t *Trainer) Run(ctx context.Context, steps int) ([]float32, error) {
 	return losses, nil
 }
 
-// Evaluate is the skill on the held-out episodes so far, on the first device; see [Policy.Evaluate] for Visit.
+// Evaluate returns the skill on the held-out episodes with the weights so far, on the first device. See [Policy.Evaluate] for
+// visit.
 func (t *Trainer) Evaluate(ctx context.Context, visit func(w *Window, chunk []float64) error) (Evaluation, error) {
 	if t.group == nil {
 		return Evaluation{}, t.usable("Evaluate")
@@ -241,13 +253,16 @@ func (t *Trainer) Evaluate(ctx context.Context, visit func(w *Window, chunk []fl
 	return evaluate(ctx, t.config, t.models[0], t.store, t.config.HoldOut, visit)
 }
 
-// placeText is the loader's place, as a checkpoint has it.
+// placeText is the key for the loader's state in a checkpoint.
 const placeText = "robocache.loader"
 
-// Save writes a checkpoint into a folder, which is made if it is not there: training.safetensors, which training goes on from, model.safetensors, which has
-// the weights alone, with torch's names, and at last config.json, which makes the folder a checkpoint. Each file is there whole or not at all, and a program
-// that is killed in between leaves nothing, or the weights of an earlier step beside a place to go on from. After an error of Run it is that error again: what
-// was saved before stays.
+// Save writes a checkpoint into a folder and creates it if necessary. It writes training.safetensors first, which Resume reads.
+// Then it writes model.safetensors: the weights alone, with torch's names. config.json comes last and makes the folder a
+// checkpoint.
+//
+// Each file is replaced as a whole. If the program is killed between files, a new folder is not yet a checkpoint, and an old one
+// may have the weights from an earlier step beside a newer training.safetensors, from which Resume still works. If Run has
+// failed, Save returns its error and writes nothing, so the last checkpoint stays.
 func (t *Trainer) Save(ctx context.Context, dir string) error {
 	if err := t.usable("Save"); err != nil {
 		return err
@@ -275,7 +290,8 @@ func (t *Trainer) Save(ctx context.Context, dir string) error {
 	return err
 }
 
-// Resume goes on from a checkpoint, to the bit. One of other options, or of another number of devices, is a *CheckpointError.
+// Resume continues from a checkpoint. The results equal those of an uninterrupted training bit for bit. A checkpoint with other
+// options, recordings, or another number of devices is a *CheckpointError.
 func (t *Trainer) Resume(ctx context.Context, dir string) error {
 	if t.group == nil {
 		return t.usable("Resume")
@@ -303,10 +319,10 @@ func (t *Trainer) Resume(ctx context.Context, dir string) error {
 	return t.broken
 }
 
-// stepText is the step that the weights of model.safetensors are of. A file that another program has written is without it.
+// stepText is the key for the step number in model.safetensors. Files by other programs lack it.
 const stepText = "robocache.step"
 
-// ours refuses a checkpoint whose model.safetensors another program has written, as it would be written over.
+// ours returns a *CheckpointError if another program wrote model.safetensors, because Save would overwrite it.
 func ours(dir string) error {
 	f, err := safetensors.Open(in(dir, modelFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -322,7 +338,7 @@ func ours(dir string) error {
 	return nil
 }
 
-// place takes the loader to its place in a checkpoint, and returns how many steps there were.
+// place moves the loader to its state in a checkpoint, and returns the number of steps.
 func (t *Trainer) place(ctx context.Context, dir, text string) (int64, error) {
 	var s loader.State
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
@@ -335,7 +351,7 @@ func (t *Trainer) place(ctx context.Context, dir, text string) (int64, error) {
 	return p.Step, err
 }
 
-// usable reports why the trainer cannot be used: a step has failed, or it is closed.
+// usable returns an error if a step has failed or the trainer is closed.
 func (t *Trainer) usable(op string) error {
 	if t.group == nil {
 		return &ops.ArgError{Op: op, Arg: "trainer", Kind: ops.ErrClosed}
@@ -343,8 +359,8 @@ func (t *Trainer) usable(op string) error {
 	return t.broken
 }
 
-// Close releases what is on the devices. Close twice is fine. Of several processes it waits for the others, unless Options.Ranks has ended: who ends by an
-// error of its own calls its Leave before.
+// Close releases the memory on the devices. A second Close does nothing. With several processes it waits for the others, unless
+// Options.Ranks has ended. A process that stops because of its own error must call Leave on Options.Ranks before.
 func (t *Trainer) Close() error {
 	var errs []error
 	if t.group != nil {

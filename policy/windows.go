@@ -9,28 +9,29 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Window is a window of a recording on the host, before it is normalised.
+// Window is a window of a recording in host memory, before it is normalised.
 type Window struct {
-	Episode int       // its number in the dataset
-	Tick    int64     // of the anchor
-	Anchor  int64     // its time, ns
-	Last    []float64 // [A], the action of the tick before the anchor, if it is known
-	Known   bool
-	// Actions [C,A] are those that were recorded from the anchor on, and Counts says which of the C there are.
+	Episode int   // the episode's number in the dataset
+	Tick    int64 // the number of the anchor's tick
+	Anchor  int64 // the anchor's time, ns
+	// Last [A] is the action in the tick before the anchor. It is valid if Known is true.
+	Last  []float64
+	Known bool
+	// Actions [C,A] are the recorded actions from the anchor on. Counts [C] is false for ticks without a recorded action.
 	Actions []float64
 	Counts  []bool
 
-	inputs []float64 // [T,W], x-r
-	there  []bool    // [T,W]
+	inputs []float64 // [T,W], x-r; see Column
+	there  []bool    // [T,W], whether the input is valid
 }
 
-// newWindow makes room for one.
+// newWindow allocates a window.
 func (c *Config) newWindow() *Window {
 	r, a, n := &c.Recipe, len(c.Targets), c.Recipe.History*len(c.Inputs)
 	return &Window{Last: make([]float64, a), Actions: make([]float64, r.Chunk*a), Counts: make([]bool, r.Chunk), inputs: make([]float64, n), there: make([]bool, n)}
 }
 
-// all visits the windows of an epoch of a loader, which are in memory that the visitor may not keep.
+// all calls visit with each window in an epoch of a loader. The window is reused.
 func (c *Config) all(ctx context.Context, l *loader.Loader, visit func(w *Window) error) error {
 	w := c.newWindow()
 	for b, err := range l.Epoch(ctx) {
@@ -54,7 +55,7 @@ func (c *Config) all(ctx context.Context, l *loader.Loader, visit func(w *Window
 	return nil
 }
 
-// each visits those with a last action alone.
+// each is like all, but skips windows without a last action.
 func (c *Config) each(ctx context.Context, l *loader.Loader, visit func(w *Window) error) error {
 	return c.all(ctx, l, func(w *Window) error {
 		if !w.Known {
@@ -64,14 +65,14 @@ func (c *Config) each(ctx context.Context, l *loader.Loader, visit func(w *Windo
 	})
 }
 
-// host is a batch on the host.
+// host is a batch in host memory.
 type host struct {
 	c        *Config
 	l        *loader.Loader
 	episodes []int64
 	ticks    []int64
 	anchors  []int64
-	values   [][]float32 // of the states, then the action
+	values   [][]float32 // the states, then the action
 	valid    [][]uint8
 }
 
@@ -108,7 +109,7 @@ func (c *Config) hostOf(ctx context.Context, l *loader.Loader, b *loader.Batch) 
 	return h, nil
 }
 
-// window takes a row of the batch, and reports whether it has a window. Values that are not finite are a *StreamError.
+// window reads a row of the batch into w, and reports whether the row has a window. A value that is not finite is a *StreamError.
 func (h *host) window(row int, w *Window) (bool, error) {
 	c, r := h.c, &h.c.Recipe
 	a, width, t := len(c.Targets), len(c.Inputs), r.History
@@ -116,7 +117,7 @@ func (h *host) window(row int, w *Window) (bool, error) {
 		return false, nil
 	}
 	actions, valid := h.values[len(c.States)], h.valid[len(c.States)]
-	ticks := t + r.Chunk // of the action: those before the anchor first
+	ticks := t + r.Chunk // the action's ticks before the anchor, then the chunk
 	actions, valid = actions[row*ticks*a:], valid[row*ticks:]
 	_, w.Episode = h.l.Known(h.episodes[row])
 	w.Tick, w.Anchor = h.ticks[row], h.anchors[row]
@@ -159,7 +160,7 @@ func (h *host) window(row int, w *Window) (bool, error) {
 	return true, c.finite(w)
 }
 
-// finite finds a value of a window that is not.
+// finite returns a *StreamError if a value in a window is not finite.
 func (c *Config) finite(w *Window) error {
 	bad := func(x *Column) error {
 		return &StreamError{x.Stream, fmt.Sprintf("a value of column %s that is not finite, in episode %d near tick %d", x.Name, w.Episode, w.Tick), "finite ones"}
@@ -177,7 +178,7 @@ func (c *Config) finite(w *Window) error {
 	return nil
 }
 
-// take takes the last action and those of the chunk, of those before the anchor and after it [T+C,A].
+// take reads the last action and the chunk from the action's values [T+C,A].
 func (w *Window) take(c *Config, actions []float32, valid []uint8) {
 	a, t := len(c.Targets), c.Recipe.History
 	w.Known = valid[t-1] != 0
@@ -192,7 +193,7 @@ func (w *Window) take(c *Config, actions []float32, valid []uint8) {
 	}
 }
 
-// moments are the sums that a mean and a deviation are made of.
+// moments are sums for a mean, a standard deviation and a range.
 type moments struct{ n, sum, squares, low, high float64 }
 
 func (m *moments) add(x float64) {
@@ -213,10 +214,10 @@ func (m *moments) stats() (mean, std float64) {
 	return mean, math.Sqrt(max(m.squares/m.n-mean*mean, 0))
 }
 
-// constant is the deviation, of an input's size, under which it does not vary: it is taken as it is.
+// constant is a limit for the standard deviation, relative to the input's size. An input below it counts as constant and is not scaled.
 const constant = 1e-6
 
-// statistics normalises inputs and targets by the windows of the training episodes.
+// statistics sets the normalisation of inputs and targets from the windows of the training episodes.
 func (c *Config) statistics(ctx context.Context, l *loader.Loader) error {
 	in, out := make([]moments, len(c.Inputs)), make([]moments, len(c.Targets))
 	err := c.all(ctx, l, func(w *Window) error {
@@ -268,7 +269,7 @@ func finite(list ...float64) bool {
 	return true
 }
 
-// normalised writes the inputs of a window as the network has them, 0 where there is none.
+// normalised writes a window's inputs as the network reads them, with 0 for inputs that are not valid.
 func (c *Config) normalised(w *Window, to []float64) {
 	for i := range w.inputs {
 		to[i] = 0

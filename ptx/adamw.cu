@@ -14,10 +14,10 @@ using namespace rc;
 namespace {
 
 RC_HOST constexpr u32 adamw_threads = 256;
-RC_HOST constexpr u32 adamw_elements = 4 * adamw_threads; // that a block has at a time
-RC_HOST constexpr u32 norm_chunk = 4096;                  // elements of a sum of squares
+RC_HOST constexpr u32 adamw_elements = 4 * adamw_threads; // elements per block at a time
+RC_HOST constexpr u32 norm_chunk = 4096;                  // elements in one sum of squares
 
-// rank_gradients are the gradients of all ranks.
+// rank_gradients has the gradients from all ranks.
 RC_HOST struct rank_gradients {
     const u64 *ranks; // addresses
     u32 count;
@@ -27,7 +27,7 @@ RC_HOST struct rank_gradients {
 RC_HOST struct gradient_norm_params {
     rank_gradients gradients;
     float *sum;
-    const u64 *squares; // addresses, of all ranks' copies
+    const u64 *squares; // addresses, one copy per rank
     u64 from, to;
     u32 square_count; // copies
     u32 spare;
@@ -36,16 +36,16 @@ RC_HOST struct gradient_norm_params {
 RC_HOST struct adamw_params {
     rank_gradients gradients;
     float *params, *m, *v;
-    const u64 *working, *copies; // addresses, of the ranks' copies
-    const v16 *schedule; // rows of step size, root of the correction of v, decay, 0
+    const u64 *working, *copies; // addresses, one copy per rank
+    const v16 *schedule; // one row per step: step size, root of v's correction, decay, 0
     u64 *state;
     const float *squares; // or null
     float *norm;
     u64 from, to;
-    u32 steps;        // rows of the schedule
-    u32 square_count; // of all chunks
+    u32 steps;        // rows in the schedule
+    u32 square_count; // the number of chunks
     u32 working_count, copy_count;
-    float take1, take2; // 1 - beta
+    float take1, take2; // 1 - beta, rounded to float32
     float beta2, eps;
     float max_norm; // or 0
     u32 spare;

@@ -9,25 +9,25 @@
 
 namespace rc {
 
-RC_HOST constexpr u32 attention_threads = 256;    // of a block, at most
-RC_HOST constexpr u32 attention_stage = 64;       // keys, or queries, that come into shared memory at once
-RC_HOST constexpr u32 attention_stages = 4;       // of keys and values: those of 256 are there at once
-RC_HOST constexpr u32 attention_batch = 256;      // queries of which the gradient has the statistics at once
-RC_HOST constexpr u32 attention_tiles_32 = 2;     // tiles of 16 queries (keys, of the gradient) of a warp, if a head is 32 wide
-RC_HOST constexpr u32 attention_tiles_64 = 1;     // and if it is 64
+RC_HOST constexpr u32 attention_threads = 256;    // the most threads in a block
+RC_HOST constexpr u32 attention_stage = 64;       // keys, or queries, that are copied to shared memory at once
+RC_HOST constexpr u32 attention_stages = 4;       // stages for keys and values: 256 keys are in shared memory at once
+RC_HOST constexpr u32 attention_batch = 256;      // queries with statistics in shared memory at once, for the gradient
+RC_HOST constexpr u32 attention_tiles_32 = 2;     // tiles per warp, with 16 queries each (keys, for the gradient), if a head is 32 wide
+RC_HOST constexpr u32 attention_tiles_64 = 1;     // tiles per warp if a head is 64 wide
 
-// attention_params are a backend.AttentionJob's. Steps are elements from a row to the next.
+// attention_params has the parameters for a backend.AttentionJob. Steps are elements from a row to the next.
 RC_HOST struct attention_params {
     const u16 *q, *k, *v;
-    u16 *o; // that of the gradient only reads it, as log_sum
+    u16 *o; // the gradient only reads it, like log_sum
     float *log_sum;
     const u8 *pad; // or null
-    const i64 *state; // of dropout: its first word is the step
+    const i64 *state; // for dropout: its first word is the step
     u64 seed;
     u32 q_step, k_step, v_step, o_step, pad_step;
     u32 site, threshold;
     float a;      // scale * log2(e)
-    float factor; // of dropout, or 1
+    float factor; // dropout's factor, or 1
     u32 tq, tk, heads;
     u32 causal;
     u32 unused;

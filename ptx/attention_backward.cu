@@ -16,12 +16,12 @@ namespace {
 
 RC_HOST struct attention_backward_params {
     attention_params job;
-    u32 count; // heads of all rows
+    u32 count; // heads in all rows
     u32 unused;
     const u16 *d_o;
     u16 *dq, *dk, *dv;
     u32 d_o_step, dq_step, dk_step, dv_step;
-    float *dq_sum; // [heads of all rows, tq, width], or null if there is one block of keys
+    float *dq_sum; // [heads in all rows, tq, width], or null if there is one block of keys
     float scale;
     u32 padding;
 };

@@ -15,8 +15,8 @@
 
 namespace rc {
 
-RC_HOST constexpr u32 item_tile = 128;    // targets a block
-RC_HOST constexpr u32 max_staged = 8192; // bytes of the block's rows that are put together in shared memory
+RC_HOST constexpr u32 item_tile = 128;    // targets per block
+RC_HOST constexpr u32 max_staged = 8192; // bytes that a block assembles in shared memory for its rows
 constexpr u32 max_near = 64;     // items that are kept there
 
 template <bool Others> struct memory {
@@ -122,7 +122,7 @@ RC_FN void copy_out(char *to, const char *from, u32 bytes, u32 n, u32 step) {
 // channels_job is the kernels' parameter.
 RC_HOST struct channels_job {
     resample_job job;
-    u64 shortest; // the bits of the shortest window, a time; of curves
+    u64 shortest; // for curves: the shortest window, as the bits of a time
     const item *items;
     item_categories items_of;
 };

@@ -21,9 +21,11 @@
 
 namespace rc {
 
-// item is a feature, or the first of those that are computed together, and its interpolation.
+// item is a feature and its interpolation. If features are computed together, it is the first one.
 RC_HOST struct item {
-    u64 number; // the bits of an angle's period, or of how far before a target a window begins, a time; of a value, features from it to its velocity
+    // for an angle, the period's bits; for a window, the bits of the time from its beginning to the target; for a value, the features from
+    // it to its velocity
+    u64 number;
     u32 feature, interpolation;
 };
 RC_FN item ld_item(const item *p) {
@@ -31,9 +33,9 @@ RC_FN item ld_item(const item *p) {
     return {(u64)v.y << 32 | v.x, v.z, v.w};
 }
 
-// item_categories is how many items of each category there are, in this order, and what divides by all numbers but the first: magic is 0
-// of 1, and else as t_magic of resample.cuh with 5 bits of shifts. After those, shifts has how many consecutive targets of a cubic a thread
-// computes, and in its highest bit whether some cubic looks at the brackets beside the target's.
+// item_categories has the number of items in each category, in this order, and constants that divide by each number except the first. If
+// the number is 1, magic is 0; otherwise it is like t_magic in resample.cuh, with 5 bits in shifts. After those, shifts has the number of
+// consecutive targets that a thread computes for a cubic. Its highest bit is set if some cubic reads the brackets next to the target's.
 RC_HOST struct item_categories {
     u32 slerps, moved, angles, cubics, others;
     u32 moved_magic, angles_magic, cubics_magic, others_magic, shifts;
@@ -357,9 +359,9 @@ RC_FN void make_angle(const resample_job &j, const cached_targets<Max, false> &s
 // divided is n / by of item_categories, for n below 2^31.
 RC_FN u32 divided(u32 n, u32 magic, u32 shift) { return magic ? mul_hi(n, magic) >> shift : n; }
 
-// make_moved makes features of linear, previous, next and nearest. Each lane has an item, of those from `lane` on: where there are fewer
-// items than lanes, of one target in `group`. It makes that of moved_at_once targets, from `first` on and group apart, and loads what it
-// needs of all before it stores the first.
+// make_moved computes features with the interpolation linear, previous, next or nearest. Each lane has one item, counted from `lane`. If
+// there are fewer items than lanes, the lanes divide into groups, one target in `group` each. A lane computes its item for moved_at_once
+// targets, from `first` on and group apart. It loads the samples for all of them before it stores the first.
 RC_HOST constexpr u32 moved_at_once = 4;
 template <u32 In, u32 Max, class Sinks>
 RC_FN void make_moved(const resample_job &j, const cached_targets<Max, false> &s, const item &it, u32 first, u32 group, u32 count, const Sinks &sinks) {

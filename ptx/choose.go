@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// The errors of Choose, for errors.Is.
+// The errors from [Choose], for errors.Is.
 var (
 	ErrUnknownFamily = errors.New("ptx: no such kernel family")
 	ErrBadForce      = errors.New("ptx: no such kind of image")
 	ErrNoImage       = errors.New("ptx: no image for this device and driver")
 )
 
-// UnknownFamilyError is an ErrUnknownFamily.
+// UnknownFamilyError has the kind ErrUnknownFamily. Known lists the families.
 type UnknownFamilyError struct {
 	Family string
 	Known  []string
@@ -27,7 +27,7 @@ func (e *UnknownFamilyError) Error() string {
 // Unwrap returns ErrUnknownFamily.
 func (e *UnknownFamilyError) Unwrap() error { return ErrUnknownFamily }
 
-// ForceError is an ErrBadForce.
+// ForceError has the kind ErrBadForce. Valid lists the accepted values.
 type ForceError struct {
 	Got   string
 	Valid []string
@@ -40,11 +40,11 @@ func (e *ForceError) Error() string {
 // Unwrap returns ErrBadForce.
 func (e *ForceError) Unwrap() error { return ErrBadForce }
 
-// NoImageError is an ErrNoImage. Rejected says of each image why it cannot be loaded.
+// NoImageError has the kind ErrNoImage. Rejected lists the images, each with the reason why it cannot be loaded.
 type NoImageError struct {
 	Family           string
 	CCMajor, CCMinor int
-	Driver           int // as the driver states it, 12040 for 12.4
+	Driver           int // as cuDriverGetVersion returns it, 12040 for 12.4
 	Force            string
 	Rejected         []string
 }
@@ -64,31 +64,32 @@ func (e *NoImageError) Error() string {
 // Unwrap returns ErrNoImage.
 func (e *NoImageError) Unwrap() error { return ErrNoImage }
 
-// Candidate is an image that should load, and why it was taken.
+// Candidate is an image that should load, with the reason for its selection.
 type Candidate struct {
 	Image  Image
 	Reason string
 }
 
-// Choice is what Choose found.
+// Choice is the result of [Choose].
 type Choice struct {
 	Image      Image
-	Reason     string      // why Image
-	Candidates []Candidate // Image first, then what to try if the driver refuses it, in order
-	Rejected   []string    // the images passed over, each with why
+	Reason     string      // the reason for Image
+	Candidates []Candidate // Image first, then the images to try if the driver refuses it, in order
+	Rejected   []string    // the other images, each with the reason for its rejection
 }
 
-// Forces returns the values that Choose takes as force, besides "".
+// Forces returns the values that Choose accepts as force, besides "".
 func Forces() []string { return []string{"cubin", "sm_90.ptx", "sm_80.ptx"} }
 
-// Choose picks the best image of a family for a device of compute capability ccMajor.ccMinor under a driver of
-// driverVersion, as cuDriverGetVersion states it (12040 for 12.4). A cubin suits exactly its own architecture and a driver
-// no older in its major release than the ptxas that made it; PTX suits its architecture and newer ones, with a driver that
-// knows its ISA version. A cubin that was not made from the PTX beside it is stale and never chosen; the Reason of what is taken
-// instead says so.
+// Choose selects the best image in a family for a device with compute capability ccMajor.ccMinor. driverVersion is the
+// driver's version as cuDriverGetVersion returns it (12040 for 12.4). A cubin needs exactly its own architecture, and a
+// driver whose major release is not older than the ptxas that made it. PTX needs its own architecture or a newer one,
+// and a driver that supports its ISA version. If a cubin was not made from the PTX that is shipped with it, it is stale
+// and never selected; the selected image's Reason then mentions it.
 //
-// force, if not empty, is one of Forces and leaves only that image. The errors are *UnknownFamilyError, *ForceError, and
-// *NoImageError when nothing fits.
+// If force is not empty, it must be one of [Forces], and only that image is considered. The errors are
+// *UnknownFamilyError, *ForceError, and *NoImageError if no image fits. Example: Choose("resample", 9, 0, 13000, "")
+// selects the cubin for an H100.
 func Choose(family string, ccMajor, ccMinor, driverVersion int, force string) (Choice, error) {
 	if force != "" && !slices.Contains(Forces(), force) {
 		return Choice{}, &ForceError{Got: force, Valid: Forces()}
@@ -171,7 +172,7 @@ func stale(im Image, images []Image, intact func(Image) bool) bool {
 	return true
 }
 
-// Force is the value of Choose's force that leaves images of this kind.
+// Force returns the value for Choose's force that selects images like im, for example "sm_90.ptx".
 func (im Image) Force() string {
 	if im.Kind == Cubin {
 		return "cubin"

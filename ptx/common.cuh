@@ -62,7 +62,7 @@ using i64 = long long;
 using u64 = unsigned long long;
 static_assert(sizeof(u16) == 2 && sizeof(u32) == 4 && sizeof(u64) == 8 && sizeof(void *) == 8, "64-bit device expected");
 
-RC_HOST constexpr u32 warp_size = 32; // threads of a warp
+RC_HOST constexpr u32 warp_size = 32; // threads in a warp
 
 // ---- Where this thread is ----
 

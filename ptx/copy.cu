@@ -16,15 +16,15 @@ namespace {
 
 constexpr u32 at_once = 4;
 
-// copy_params is the parameter of rc_speed_of_light. Numbers are chunks.
+// copy_params is the parameter for rc_speed_of_light. Numbers are chunks.
 RC_HOST struct copy_params {
     const v16 *src;
     v16 *dst;
-    u32 in, in_per_block;   // to read, and of those each block's
+    u32 in, in_per_block;   // chunks to read, in total and per block
     u32 out, out_per_block; // to write
     u32 flags;
 
-    RC_FLAG(flags, bool, ready, 31, 1) // the inputs are ready, as of the kernels that are measured: it waits at its end
+    RC_FLAG(flags, bool, ready, 31, 1) // the inputs are ready, as in the kernels that it is compared with: it waits at its end
 };
 
 RC_FN v16 fold(v16 a, v16 b) { return {a.x ^ b.x, a.y ^ b.y, a.z ^ b.z, a.w ^ b.w}; }

@@ -17,22 +17,22 @@ using namespace rc;
 
 namespace {
 
-RC_HOST constexpr u32 draw_rows = 4; // windows of a block, a warp each
+RC_HOST constexpr u32 draw_rows = 4; // windows per block, a warp each
 RC_HOST constexpr u32 draw_threads = (draw_rows + 1) * warp_size;
 
-// draw_lookup is what a lane looks up: of a stream's two, the first writes where a drawn episode's samples begin, the second how many
-// there are.
+// draw_lookup is a table lookup by one lane. A stream has two: the first writes the position where a drawn episode's samples begin, the
+// second the number of samples.
 RC_HOST struct draw_lookup {
-    const i64 *from; // [e]: where they begin, and where they end
+    const i64 *from; // [e]: the positions where samples begin, or where they end
     i64 *to;         // [b]
 };
 
 RC_HOST enum draw_order : u32 { draw_order_windows, draw_order_shards, draw_order_mixture };
 
-// draw_source is a source of a mixture.
+// draw_source is one dataset in a mixture.
 RC_HOST struct draw_source {
-    u64 begin, draws;   // it has the numbers begin to begin + draws - 1 of an epoch
-    u64 first, windows; // and these windows
+    u64 begin, draws;   // its numbers in an epoch are begin to begin + draws - 1
+    u64 first, windows; // its windows are first to first + windows - 1
 };
 
 RC_HOST struct draw_params {
@@ -45,26 +45,26 @@ RC_HOST struct draw_params {
     u64 *fault;
     u32 *fault_flag;
     double rate;
-    u64 count;  // windows of all episodes
-    u64 length; // positions of an epoch
-    u64 step;  // positions that a batch of all ranks takes
+    u64 count;  // windows in all episodes
+    u64 length; // positions in an epoch
+    u64 step;  // positions in one batch, for all ranks together
     u32 rank, ranks;
     u32 b, e;
-    u32 blocks;      // that draw; those behind them check
+    u32 blocks;      // blocks that draw; later blocks check the tables
     u32 streams;
-    u32 key[4];      // of the permutation's rounds: what all epochs have
+    u32 key[4];      // the part of the permutation's round keys that is the same in every epoch
     u32 flags;
-    u32 source_count;           // of a mixture, else 0
-    const draw_lookup *lookups; // two a stream
+    u32 source_count;           // the number of sources in a mixture, else 0
+    const draw_lookup *lookups; // two per stream
     const draw_source *sources;
 
     // Of an order of shards.
-    u64 shard; // windows of a whole one
-    u64 whole; // how many are
-    u64 mixed; // shards of a group
-    u64 span;  // positions of a group
+    u64 shard; // windows in a whole shard
+    u64 whole; // the number of whole shards
+    u64 mixed; // shards in a group
+    u64 span;  // positions in a group
 
-    RC_FLAG(flags, u32, half, 0, 5)      // bits of half a number in the permutation of an epoch's positions
+    RC_FLAG(flags, u32, half, 0, 5)      // bits in half a number, in the permutation over an epoch's positions
     RC_FLAG(flags, bool, shuffle, 5, 1)
     RC_FLAG(flags, bool, short_last, 6, 1) // an epoch ends with its last window, not with its last whole batch
     RC_FLAG(flags, draw_order, order, 7, 2)

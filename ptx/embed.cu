@@ -13,7 +13,7 @@ namespace {
 
 RC_HOST constexpr u32 embed_threads = 256;
 RC_HOST constexpr u32 embed_backward_threads = 1024;
-RC_HOST constexpr u32 embed_rows = 32; // whose sum is made first
+RC_HOST constexpr u32 embed_rows = 32; // rows in one partial sum
 
 RC_HOST struct embed_params {
     const float *position, *table; // null for none
@@ -34,7 +34,7 @@ RC_HOST struct embed_backward_params {
     float *dtable;
     u64 dtable_step;
     u32 m, n, t;
-    u32 columns; // blocks of 32 columns
+    u32 columns; // blocks with 32 columns
 };
 
 } // namespace

@@ -20,7 +20,7 @@ namespace rc {
 
 RC_HOST constexpr u32 fast_threads = 128;
 RC_HOST constexpr u32 max_units_per_thread = 4;                        // units per thread
-RC_HOST constexpr u32 max_tile = fast_threads * max_units_per_thread; // targets a block: one unit each
+RC_HOST constexpr u32 max_tile = fast_threads * max_units_per_thread; // targets per block, one unit each
 
 // Blocks a multiprocessor: nine hold a job that has a little more than eight for each at once.
 #if __CUDA_ARCH__ >= 900
@@ -52,7 +52,7 @@ struct fast_job {
     u32 tile, chunks, chunk_magic, flags;
     u32 dst_step, valid_step, age_step;
     u32 block, stream;
-    u64 offset; // what a target's time has more than the stream's: a time's bits
+    u64 offset; // the target's time minus the stream's time, as the bits of a time
     u32 d, form; // of unaligned rows: elements, and their form, see unaligned.cuh
     u64 max_gap, tolerance; // a time's bits
     u32 fill;               // the bits of an element, in both halves if it has two bytes
@@ -78,7 +78,7 @@ struct fast_job {
     RC_FLAG(flags, bool, dense, 8, 1) // the block's part of the timestamps begins at 16 bytes
     RC_FLAG(flags, u32, dtype, 14, 2)
     RC_FLAG(flags, u32, unit, 11, 3)  // log2 of the bytes moved at once
-    RC_FLAG(flags, bool, contiguous, 9, 1) // of unaligned rows: dst has no gaps
+    RC_FLAG(flags, bool, contiguous, 9, 1) // for unaligned rows: dst has no gaps
     RC_FLAG(flags, bool, has_gap, 24, 1)
     RC_FLAG(flags, bool, has_tolerance, 25, 1)
     RC_FLAG(flags, bool, fill_gaps, 26, 1)

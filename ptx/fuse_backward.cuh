@@ -16,9 +16,9 @@
 
 namespace rc {
 
-RC_HOST constexpr u32 backward_threads = 128; // of a block, and the targets that it keeps at a time
+RC_HOST constexpr u32 backward_threads = 128; // threads in a block, and the targets that it keeps at a time
 
-// Blocks a multiprocessor: more would leave too few registers.
+// Blocks per multiprocessor: more would leave too few registers.
 RC_HOST constexpr u32 backward_blocks = 5;
 #if __CUDA_ARCH__ >= 900
 constexpr u32 resident_blocks = backward_blocks;
@@ -26,27 +26,27 @@ constexpr u32 resident_blocks = backward_blocks;
 constexpr u32 resident_blocks = 3;
 #endif
 
-// backward_stream is a stream of a backward_params.
+// backward_stream is one stream in a backward_params.
 RC_HOST struct backward_stream {
     void *src; // the gradient to write
     i64 src_batch, src_step;
     const void *times;
     i64 times_batch;
     const i64 *src_rows;
-    const u32 *interpolations;   // of each chunk of features; null if all have the interpolation of flags
+    const u32 *interpolations;   // one per chunk of features; null if all have the interpolation in flags
     const float *scale; // null for none
     u64 offset, max_gap, tolerance, snap; // as fuse_stream
     u64 timestamps, timestamps_per_block, s;
     u64 targets_per_block; // targets that a block checks
     float samples_per_target;
-    u32 column; // its first feature in dst
-    u32 blocks; // of the grid that are its
+    u32 column; // the stream's first feature in dst
+    u32 blocks; // the blocks in the grid for this stream
     u32 d;
-    u32 number; // of the stream, in faults
-    u32 tile;   // samples a block
-    u32 tiles;  // of a padded row, or of all samples of a packed stream
+    u32 number; // the stream's number in faults
+    u32 tile;   // samples per block
+    u32 tiles;  // tiles in a padded row, or for all samples in a packed stream
     u32 parts;  // blocks that share a tile's features
-    u32 groups; // threads of a block that have the same features, and each a part of the samples
+    u32 groups; // groups of threads in a block with the same features, each with a part of the samples
     u32 chunks, chunk_magic; // as resample_job
     u32 flags, more; // as resample_job: src is in, dst is out
 };
@@ -64,7 +64,7 @@ RC_HOST struct backward_params {
     double rate;
     u64 total, t;
     u32 t_magic, b;
-    u32 single_stream; // a Resample's: rows with targets need samples
+    u32 single_stream; // the gradient of a Resample, in which rows with targets need samples
     u32 unused;
     u32 first_block[max_streams]; // as fuse_params
     backward_stream stream[max_streams];

@@ -5,7 +5,7 @@
 
 namespace rc {
 
-RC_HOST constexpr u32 fuse_chunk_tile = 256; // targets a block
+RC_HOST constexpr u32 fuse_chunk_tile = 256; // targets per block
 
 enum step : u32 { take, blend, write_fill, write_nan, skip_it };
 

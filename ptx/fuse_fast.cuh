@@ -7,7 +7,7 @@
 
 namespace rc {
 
-// fast_stream is what fast_job has for a stream alone; what every block needs first lies in front.
+// fast_stream has the fields of fast_job for one stream. The fields that every block needs first come first.
 RC_HOST struct fast_stream {
     const void *src, *times;
     u64 offset;
@@ -22,8 +22,8 @@ RC_HOST struct fast_stream {
     u64 max_gap, tolerance;
 };
 
-// fast_head and fast_rest are what the streams share, what every block needs first in front: a launch finds none of its parameter in the cache,
-// and waits for each line of 64 bytes when it comes to it, the first of which holds 48.
+// fast_head and fast_rest have the fields that all streams share. The fields that every block needs first come first, because a launch
+// finds no parameter in the cache: it waits for each line of 64 bytes when it reaches it, and the first line holds 48.
 RC_HOST struct fast_head {
     const void *targets;
     void *dst;
@@ -39,8 +39,9 @@ RC_HOST struct fast_rest {
     double rate;
 };
 
-// The kernels' parameters. A larger one takes longer to launch, so fuse_fast_few and fuse_unaligned_few have their own. first_block is that of each stream,
-// side by side as every block looks at all; beyond the streams there is no block. Of unaligned rows d is a row's elements, and form how they are computed.
+// The kernels' parameters. A larger one takes longer to launch, so fuse_fast_few and fuse_unaligned_few have their own. first_block has
+// each stream's first block, side by side because every block reads all; entries after the last stream have no blocks. For
+// unaligned rows, d is the number of elements in a row, and form is the way to compute them.
 RC_HOST struct fast_streams {
     fast_head head;
     u32 first_block[max_streams];

@@ -5,7 +5,7 @@
 
 namespace rc {
 
-RC_HOST constexpr u32 fuse_item_tile = 128; // targets a block
+RC_HOST constexpr u32 fuse_item_tile = 128; // targets per block
 
 constexpr u32 dt_narrow = 4;
 template <> struct element<dt_narrow> {

@@ -5,28 +5,28 @@
 
 namespace rc {
 
-// fuse_stream is a stream of a Fuse: what resample_job has for it alone.
+// fuse_stream is one stream in a Fuse: the fields of resample_job that differ between streams.
 RC_HOST struct fuse_stream {
     const void *src;
     i64 src_batch, src_step;
     const void *times;
     i64 times_batch;
     const i64 *src_rows;
-    const item *items; // of a stream that is made item by item
+    const item *items; // for a stream that is computed item by item
     const i64 *src_starts;
-    const float *affine; // the shifts, then the scales, the least and the greatest, each beginning 16 bytes aligned; null for none
-    u64 offset;          // what a target's time has more than the stream's: a time's bits
+    const float *affine; // the shifts, the scales, the lower bounds, the upper bounds, each aligned to 16 bytes; null for none
+    u64 offset;          // the target's time minus the stream's time, as the bits of a time
     u64 fill, max_gap, tolerance, snap, shortest;
     u64 timestamps, timestamps_per_block, s;
-    u32 column; // its first feature in dst
-    u32 blocks; // of the grid that are its
+    u32 column; // the stream's first feature in dst
+    u32 blocks; // the blocks in the grid for this stream
     float samples_per_target;
     u32 d, tile, chunks, chunk_magic;
     u32 flags, more;
     item_categories items_of;
 };
 
-// fuse_params is the kernels' parameter: what the streams share, and the streams.
+// fuse_params is the kernels' parameter: the fields that all streams share, and the streams.
 RC_HOST struct fuse_params {
     const void *targets;
     i64 targets_batch;
@@ -45,7 +45,8 @@ RC_HOST struct fuse_params {
     double rate;
     u64 total, t;
     u32 t_magic, b;
-    u32 first_block[max_streams]; // that of each stream, side by side as every block looks at all; beyond the streams there is no block
+    // each stream's first block, side by side because every block reads all; entries after the last stream have no blocks
+    u32 first_block[max_streams];
     fuse_stream stream[max_streams];
 };
 static_assert(sizeof(fuse_params) < 4096, "every driver takes 4096 bytes");

@@ -18,35 +18,35 @@ using namespace rc;
 namespace {
 
 RC_HOST constexpr u32 gradient_threads = 128;
-RC_HOST constexpr u32 gradient_rows = 64; // of a step
+RC_HOST constexpr u32 gradient_rows = 64; // rows in a step
 
-// What a tile is of: a product, in a large tile or a small one, or a matrix whose rows are added.
+// The kinds of tile: a large or a small tile of a product, or a sum over the rows of a matrix.
 RC_HOST enum gradient_kind : u32 { gradient_kind_large, gradient_kind_small, gradient_kind_sum };
 
-// The shapes of tiles: rows and columns of a weight, and the columns that are added.
+// Tile shapes: rows and columns in a weight, and the columns in a sum.
 RC_HOST constexpr u32 gradient_large_n = 128, gradient_large_k = 128;
 RC_HOST constexpr u32 gradient_small_n = 64, gradient_small_k = 64;
 RC_HOST constexpr u32 gradient_sum_n = 4 * warp_size;
 
-RC_HOST constexpr u32 gradient_tickets = 8; // of a tile, which has as many splits at most
+RC_HOST constexpr u32 gradient_tickets = 8; // the most tickets, and splits, per tile
 
-// gradient_tile is what a block does. Strides are in elements, between rows.
+// gradient_tile is the work for one block. Strides are in elements, between rows.
 RC_HOST struct gradient_tile {
-    const void *dy, *x; // at the split's first row and the tile's first columns; the matrix of a sum is x
-    float *out;         // of the tile's first element
-    float *bias;        // of the tile's first row, or null
-    void *scratch;      // of the tile, in which a split has gradient_large_scratch or gradient_small_scratch bytes
-    u32 *tickets;       // of the tile, one a pair of splits or of their sums: how many have been left; 0 between launches
+    const void *dy, *x; // at the split's first row and the tile's first columns; a sum reads x
+    float *out;         // the address for the tile's first element
+    float *bias;        // the address for the tile's first row, or null
+    void *scratch;      // the tile's scratch memory, gradient_large_scratch or gradient_small_scratch bytes per split
+    u32 *tickets;       // the tile's counters, one per pair of splits or sums: the number of results that were left; 0 between launches
     u32 dy_stride, x_stride, stride;
-    u32 rows; // of the split
-    u32 n, k; // rows and columns of the weight from the tile's first on; the columns of a sum are k
+    u32 rows; // rows in the split
+    u32 n, k; // rows and columns in the weight from the tile's first on; a sum has k columns
     u32 split, splits;
     gradient_kind kind;
     u32 spare;
 };
 
 RC_HOST struct gradient_params {
-    const gradient_tile *tiles; // one a block
+    const gradient_tile *tiles; // one per block
 };
 
 constexpr u32 ones = 0x3f803f80; // a pair of bfloat16
@@ -261,13 +261,13 @@ template <u32 N, u32 K, u32 WarpsN, u32 WarpsK, u32 Stages> struct product {
 
 using large = product<gradient_large_n, gradient_large_k, 2, 2, 3>;
 using small = product<gradient_small_n, gradient_small_k, 2, 2, 3>;
-// Bytes of shared memory that the kinds of tiles take.
+// Shared memory in bytes for each kind of tile.
 RC_HOST constexpr u32 gradient_large_shared = 3 * gradient_rows * (gradient_large_n + gradient_large_k) * 2;
 RC_HOST constexpr u32 gradient_small_shared = 3 * gradient_rows * (gradient_small_n + gradient_small_k) * 2;
 RC_HOST constexpr u32 gradient_sum_shared = 16 * gradient_threads;
 static_assert(gradient_large_shared == large::shared_bytes && gradient_small_shared == small::shared_bytes, "");
 
-// Bytes of scratch memory of a split of a tile: 16 a thread for each of its tensor cores' tiles, and for each of those that add columns of DY.
+// Scratch memory in bytes for a tile's split: 16 per thread for each of its tensor core tiles, and for each tile that adds columns in DY.
 RC_HOST constexpr u32 gradient_large_scratch = 16 * gradient_threads * (32 + 2), gradient_small_scratch = 16 * gradient_threads * (8 + 1);
 static_assert(gradient_large_scratch == large::scratch_bytes && gradient_small_scratch == small::scratch_bytes, "");
 

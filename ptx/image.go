@@ -13,13 +13,13 @@ import (
 	"sync"
 )
 
-// Kind says what an image is made of.
+// Kind is the form of an image: PTX or machine code.
 type Kind int
 
-// The kinds of image.
+// The image kinds.
 const (
 	PTX   Kind = iota // text, compiled by the driver when it is loaded
-	Cubin             // machine code of one architecture
+	Cubin             // machine code for one architecture
 )
 
 func (k Kind) String() string {
@@ -35,26 +35,27 @@ func (k Kind) String() string {
 // Image is one compiled form of a kernel family.
 type Image struct {
 	Family  string
-	File    string // its name; PTX and small cubins lie in this package's folder compressed, under this name and .gz
+	File    string // the file name; PTX and small cubins are stored in this package's folder as name.gz
 	Kind    Kind
-	SM      int     // the architecture it is made for, 90 for sm_90
-	ISA     int     // .version of the PTX, 78 for 7.8; for a cubin that of the PTX it came from
-	Hash    string  // SHA-256 of what Data gives, in hex
-	PTXHash string  // SHA-256 of the PTX it came from; Hash itself for PTX
-	Toolkit int     // the CUDA release whose ptxas made a cubin, as drivers state it (13000); 0 for PTX
-	Entries []Entry // in the order of the text
+	SM      int     // the target architecture, 90 for sm_90
+	ISA     int     // .version of the PTX, 78 for 7.8; for a cubin, that of its source PTX
+	Hash    string  // SHA-256 of Data, in hex
+	PTXHash string  // SHA-256 of the PTX that it was compiled from; equal to Hash for PTX
+	Toolkit int     // the CUDA release of the ptxas that made a cubin, as 13000 for 13.0; 0 for PTX
+	Entries []Entry // in their order in the text
 
 	stored source // the file that is embedded
 }
 
-// Entry is one kernel of a family.
+// Entry is one kernel in a family.
 type Entry struct {
 	Name       string
 	Params     []Param // in order
-	MaxThreads int     // the most threads a block may have; 0 if the kernel does not say
+	MaxThreads int     // the most threads in a block; 0 if the kernel declares no limit
 }
 
-// Param is one parameter of a kernel. Type is PTX's name of it, without the dot; a struct is b8 with the struct's Size.
+// Param is one kernel parameter. Type is the PTX type name without the dot. A struct has the type b8, with the struct's
+// Size.
 type Param struct {
 	Type        string
 	Size, Align int
@@ -73,8 +74,8 @@ type family struct {
 	images  []Image // without Family and Entries, the best first
 }
 
-// Data returns the image's bytes, as the compiler wrote them: PTX has no terminating zero. They are not to be changed. It returns
-// nil for an Image that did not come from this package.
+// Data returns the image's bytes, as the compiler wrote them: PTX has no terminating zero. Do not change them. If the
+// Image did not come from this package, Data returns nil.
 func (im Image) Data() []byte {
 	if data, ok := unpacked.Load(im.stored.file); ok {
 		return data.([]byte)
@@ -112,7 +113,7 @@ func Families() []string {
 	return names
 }
 
-// Images returns the images of a family, the best first, or nil for an unknown one.
+// Images returns the images in a family, the best first. It returns nil for an unknown family.
 func Images(name string) []Image {
 	for _, f := range manifest {
 		if f.name != name {
@@ -128,7 +129,7 @@ func Images(name string) []Image {
 	return nil
 }
 
-// Lookup finds the family that holds an entry. Entry names are unique among families.
+// Lookup returns the family that contains an entry. Entry names are unique across families.
 func Lookup(entry string) (familyName string, e Entry, ok bool) {
 	for _, f := range manifest {
 		for _, e := range f.entries {

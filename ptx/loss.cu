@@ -11,11 +11,11 @@ using namespace rc;
 namespace {
 
 RC_HOST constexpr u32 loss_threads = 256;
-RC_HOST constexpr u32 loss_rows = 32; // of a block
+RC_HOST constexpr u32 loss_rows = 32; // rows in a block
 
 constexpr u32 mse = 0, cross_entropy = 2; // of backend.LossKind
 
-// loss_params is the parameter of loss. What is null is left out.
+// loss_params is the parameter for loss. If a pointer is null, its step is skipped.
 RC_HOST struct loss_params {
     const float *prediction, *target;
     u64 prediction_step, target_step;
@@ -29,9 +29,9 @@ RC_HOST struct loss_params {
     u64 *fault;
     u32 *fault_flag;
     u32 m, n;
-    u32 width; // columns of grad
+    u32 width; // columns in grad
     u32 items, item_width;
-    u32 ring; // places of losses
+    u32 ring; // elements in losses
     u32 flags;
     u32 unused;
 

@@ -22,17 +22,17 @@ RC_HOST struct matmul_norm {
     u32 z_step, unused;
 };
 
-// matmul_params is the parameter of all kernels. What is null is left out.
+// matmul_params is the parameter for all kernels. If a pointer is null, its step is skipped.
 RC_HOST struct matmul_params {
     const u16 *a, *b;
     u32 a_step, b_step;
     u32 m, n, k;
-    u32 columns; // tiles beside each other
+    u32 columns; // tiles next to each other in a row
     const float *bias;
     u16 *pre;
     const u16 *gate;
     matmul_norm residual; // z is the residual, gamma null if it is added as it is
-    matmul_norm norm;     // of a norm, and of the gradient of one, which then has z
+    matmul_norm norm;     // for a norm, and for a norm's gradient, which then has z
     float *dgamma, *dbeta;
     const float *after;
     float *sum;
@@ -45,7 +45,7 @@ RC_HOST struct matmul_params {
 
     RC_FLAG(flags, u32, activation, 0, 2) // as backend.Activation
     RC_FLAG(flags, u32, gate_of, 2, 2)    // 0 without a gate
-    RC_FLAG(flags, bool, narrow, 5, 1)    // there is nothing but a bias, ReLU, a gate of ReLU, and out: see narrow
+    RC_FLAG(flags, bool, narrow, 5, 1)    // the job has only a bias, ReLU, a ReLU gate, and out: see narrow
     // Of a norm: whether there is room behind the ring for a float32 of each element, and whether the residual, of a row for each, comes there during the
     // product. A gradient keeps there what column_sums needs.
     RC_FLAG(flags, bool, room, 4, 1)

@@ -6,12 +6,12 @@ using namespace rc;
 
 namespace {
 
-RC_HOST constexpr u32 meet_threads = warp_size; // which is how many ranks there are at most
+RC_HOST constexpr u32 meet_threads = warp_size; // also the most ranks
 
 RC_HOST struct meet_params {
-    u32 *flags;        // of this rank: how often each rank was here, as far as it has said so
+    u32 *flags;        // this rank's flags: the number of meetings that each rank has reported
     const u64 *others; // the addresses of all ranks' flags
-    const u32 *left;   // in host memory: not 0 when nobody is to be waited for any more
+    const u32 *left;   // in host memory: not 0 after Leave, when waits must end
     u32 rank, ranks;
 };
 

@@ -12,9 +12,9 @@ namespace {
 
 RC_HOST constexpr u32 norm_threads = 256;
 RC_HOST constexpr u32 norm_backward_threads = 512;
-RC_HOST constexpr u32 norm_rows = 64; // of a block of norm_backward
+RC_HOST constexpr u32 norm_rows = 64; // rows per block in norm_backward
 
-// norm_params is the parameter of norm, norm_backward_params that of norm_backward. What is null is left out.
+// norm_params is the parameter for norm, norm_backward_params for norm_backward. If a pointer is null, its step is skipped.
 RC_HOST struct norm_params {
     nn_norm norm;
     float *sum;

@@ -8,8 +8,8 @@ using namespace rc;
 
 namespace {
 
-// fast_params is the kernels' parameter. What every block needs before its first read lies in the first 112 bytes: a launch finds no parameter in
-// the cache, and waits for each line of 64 bytes, the first of which holds 48, when it comes to it.
+// fast_params is the kernels' parameter. The fields that every block needs before its first read are in the first 112 bytes, because a
+// launch finds no parameter in the cache: it waits for each line of 64 bytes when it reaches it, and the first line holds 48.
 RC_HOST struct fast_params {
     const void *src, *times, *targets;
     u32 flags, tile, chunks, chunk_magic, total, t_magic;
@@ -30,10 +30,10 @@ RC_HOST struct fast_params {
     u64 tolerance;
 };
 
-// unaligned_params is resample_unaligned's, where src_batch and src_step count elements.
+// unaligned_params is the parameter for resample_unaligned. In it src_batch and src_step are in elements.
 RC_HOST struct unaligned_params {
     fast_params job;
-    u32 d, d_magic; // a row's elements; divides by them, see move_within
+    u32 d, d_magic; // the elements in a row, and the constant that divides by them, see move_within
 };
 
 RC_FN fast_job task_of(const fast_params &p, u32 flags, u32 dst_step) {

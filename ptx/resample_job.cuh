@@ -4,7 +4,7 @@
 
 namespace rc {
 
-// resample_job is the parameter of the kernels of resample.cu, and what a stream of fuse.cu is made into. Strides count elements.
+// resample_job is the parameter for the kernels in resample.cu; fuse.cu converts each stream into one. Strides are in elements.
 RC_HOST struct resample_job {
     const void *src;
     i64 src_batch, src_step;
@@ -14,30 +14,31 @@ RC_HOST struct resample_job {
     i64 targets_batch;
     void *dst;
     i64 dst_batch, dst_step;
-    u8 *valid; // null if not wanted
+    u8 *valid; // null if not needed
     i64 valid_batch;
-    void *age; // null if not wanted
+    void *age; // null if not needed
     i64 age_batch;
-    u8 *pad; // null if not wanted
+    u8 *pad; // null if not needed
     i64 pad_batch;
-    const i64 *src_rows, *dst_rows; // lengths [B] or offsets [B+1]; null if rows are of one length
-    const i64 *src_starts;          // where rows of those lengths begin in a packed src; null if rows follow each other
-    const i64 *anchors;             // what the targets, nanoseconds then, are counted from, a row each; null if from 0
+    const i64 *src_rows, *dst_rows; // lengths [B] or offsets [B+1]; null if all rows have one length
+    const i64 *src_starts;          // where rows with those lengths begin in a packed src; null if rows follow each other
+    const i64 *anchors;             // one anchor per row, added to the targets, both in nanoseconds; null for no anchors
     u64 *fault;      // the smallest fault found, in device memory
-    u32 *fault_flag; // set if there is one, in host memory
+    u32 *fault_flag; // set if there is a fault, in host memory
     i64 start;
     double rate;
     u64 fill;               // the bits of a dst element
     u64 max_gap, tolerance, snap; // the bits of a time
-    u64 total;  // targets of all rows
+    u64 total;  // targets in all rows
     u64 timestamps; // source timestamps to check
-    u64 timestamps_per_block;  // of those, each block's
-    u64 s, t;   // samples and targets a row, or of all rows if packed
+    u64 timestamps_per_block;  // timestamps per block
+    u64 s, t;   // samples and targets in a row, or in all rows if packed
     u32 t_magic; // divides by t, see row_of; 0 if total is too large for that
-    float samples_per_target;  // samples from one target to the next, if both are evenly spaced over the same span; where the search guesses
+    // samples from one target to the next, if both are evenly spaced over the same span; the search starts from this guess
+    float samples_per_target;
     u32 b, d;
-    u32 tile;                // targets a block
-    u32 chunks, chunk_magic; // pieces that a target's features are moved in; divides a thread's number by that
+    u32 tile;                // targets per block
+    u32 chunks, chunk_magic; // the pieces in which a target's features are moved, and the constant that divides a thread's number by them
     u32 flags, more;
 
     RC_FLAG(flags, u32, clock, 0, 2)
@@ -55,17 +56,17 @@ RC_HOST struct resample_job {
     RC_FLAG(flags, bool, near_previous, 20, 1) // tolerance applies to the sample before
     RC_FLAG(flags, bool, near_next, 21, 1)
     RC_FLAG(flags, bool, near_nearest, 22, 1)
-    RC_FLAG(flags, bool, times_flat, 23, 1) // timestamp i is at times[i], whatever its row
+    RC_FLAG(flags, bool, times_flat, 23, 1) // timestamp i is at times[i] in every row
     RC_FLAG(flags, u32, t_shift, 24, 5)
-    RC_FLAG(flags, bool, dense, 29, 1)      // of channels: the rows of all targets follow each other in dst
-    RC_FLAG(flags, bool, windowed, 30, 1)   // of curves: some interpolation has a window
+    RC_FLAG(flags, bool, dense, 29, 1)      // for channels: the rows for all targets follow each other in dst
+    RC_FLAG(flags, bool, windowed, 30, 1)   // for curves: some interpolation has a window
     RC_FLAG(flags, bool, ready, 31, 1)      // the inputs are declared ready: see begin
     RC_FLAG(more, u32, in, 0, 2)            // src's dtype
-    RC_FLAG(more, u32, store, 2, 3)         // of a stream of a Fuse: log2 of the bytes that can be written at once
-    RC_FLAG(more, bool, by_items, 5, 1)     // of one: it is made item by item
+    RC_FLAG(more, u32, store, 2, 3)         // for a stream in a Fuse: log2 of the bytes that can be written at once
+    RC_FLAG(more, bool, by_items, 5, 1)     // for a stream in a Fuse: it is computed item by item
     RC_FLAG(more, bool, has_snap, 6, 1)
     RC_FLAG(more, u32, edge, 7, 3)
-    RC_FLAG(more, bool, clips, 10, 1)       // of a stream of a Fuse: what is normalised is kept within limits
+    RC_FLAG(more, bool, clips, 10, 1)       // for a stream in a Fuse: normalised features are clipped
     RC_FLAG(more, bool, try_fast_path, 11, 1)     // see locate_target_fast
     RC_FN_MEMBER bool has_window() const { return false; }
     RC_FN_MEMBER bool limited() const { return has_gap() || has_tolerance(); } // whether a target between two samples may be invalid

@@ -14,7 +14,7 @@
 
 namespace rc {
 
-RC_HOST constexpr u32 chunk_tile = 256; // targets a block
+RC_HOST constexpr u32 chunk_tile = 256; // targets per block
 constexpr u32 in_flight = 2;  // chunks a thread loads before it stores the first
 
 enum action : u32 { take, blend, put_fill, put_nan, skip_it };

@@ -13,7 +13,8 @@
 
 namespace rc {
 
-RC_HOST constexpr u32 small_makers = 128, small_threads = small_makers + warp_size; // a block: those that make units come first
+// threads in a block: the first small_makers threads compute units
+RC_HOST constexpr u32 small_makers = 128, small_threads = small_makers + warp_size;
 RC_HOST constexpr u32 small_blocks = 6, small_fuse_blocks = 4;                      // a multiprocessor
 
 template <class V, bool Dense> RC_FN void st_small(const fast_job &j, u32 i, u32 unit, V out) {

@@ -5,6 +5,6 @@
 namespace rc {
 
 RC_HOST constexpr u32 max_streams = 16;
-RC_HOST constexpr u32 few_streams = 4; // most jobs have no more
+RC_HOST constexpr u32 few_streams = 4; // the most streams in most jobs
 
 } // namespace rc

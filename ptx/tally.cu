@@ -16,13 +16,13 @@ using namespace rc;
 namespace {
 
 RC_HOST constexpr u32 tally_threads = 512;
-RC_HOST constexpr u32 tally_columns = 4;                             // of a block
-RC_HOST constexpr u32 tally_segments = tally_threads / tally_columns; // runs of rows that a block takes at once
-RC_HOST constexpr u32 tally_rows = 128;                              // of a thread at once, at most
-RC_HOST constexpr u32 tally_digits = 2048;                           // numbers of 11 bits
+RC_HOST constexpr u32 tally_columns = 4;                             // columns in a block
+RC_HOST constexpr u32 tally_segments = tally_threads / tally_columns; // runs of rows that a block reads at once
+RC_HOST constexpr u32 tally_rows = 128;                              // the most rows in a thread at once
+RC_HOST constexpr u32 tally_digits = 2048;                           // numbers with 11 bits
 RC_HOST constexpr u32 tally_bins = 512;                              // signs and exponents
-RC_HOST constexpr u32 tally_words = 3;                               // that are summed of a bin: see add
-RC_HOST constexpr u32 tally_prefixes = 16;                           // of a column, at most
+RC_HOST constexpr u32 tally_words = 3;                               // sums per bin: see add
+RC_HOST constexpr u32 tally_prefixes = 16;                           // the most prefixes for a column
 
 constexpr u32 pieces = 2 * tally_words;
 constexpr u32 table = tally_digits + pieces * tally_bins;
@@ -40,11 +40,11 @@ RC_HOST struct tally_params {
     u64 *sums;   // [d, tally_bins, tally_words]
     const i64 *prefixes; // [d, prefix_count]
     u32 n, d;
-    u32 rows;   // of a thread at once
-    u32 groups; // of columns
-    u32 blocks; // of a group
+    u32 rows;   // rows in a thread at once
+    u32 groups; // groups of columns
+    u32 blocks; // blocks per group
     tally_dtype dtype;
-    u32 known;  // bits of a prefix
+    u32 known;  // bits in a prefix
     u32 prefix_count;
 };
 

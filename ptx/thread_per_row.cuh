@@ -19,16 +19,16 @@ namespace rc {
 
 RC_HOST constexpr u32 max_pieces = 16;
 
-// piece is consecutive features of one interpolation: at most four that are moved, the four of a quaternion, or one, two or six angles.
+// piece is a run of features with one interpolation: at most four that are moved, a quaternion's four, or one, two or six angles.
 RC_HOST struct piece {
-    u64 period; // of angles: its bits
-    u32 at;     // bytes from the row's begin
+    u64 period; // for angles: the period's bits
+    u32 at;     // bytes from the row's beginning
     u16 interpolation, n;
 };
 
 // thread_per_row_params is the kernel's parameter.
 RC_HOST struct thread_per_row_params {
-    const void *src, *times, *targets; // as fast_job; src begins at 16 bytes
+    const void *src, *times, *targets; // as in fast_job; src is aligned to 16 bytes
     char *dst;
     u8 *valid;
     void *age;
@@ -38,12 +38,12 @@ RC_HOST struct thread_per_row_params {
     double rate;
     u32 times_batch, target_batch, total, timestamps, timestamps_per_block, s, t, t_magic;
     float samples_per_target, rows_per_timestamp;
-    u32 flags;          // as fast_job, but for these
-    u32 tile;           // targets of a block: 32, or as many as threads
-    u32 row, copy_capacity;      // bytes of a row; rows that are copied for 32 targets at most
-    u32 group_bytes;     // of a warp's shared memory, or of the block's: the rows that are copied, those of the targets behind them
-    u32 out_at;         // where these begin
-    u32 samples, safe_samples;  // of all rows of the batch; those up to which 16 bytes may be read that begin in the one before
+    u32 flags;          // as in fast_job, except for these
+    u32 tile;           // targets per block: 32, or the number of threads
+    u32 row, copy_capacity;      // bytes in a row; the most rows that are copied for 32 targets
+    u32 group_bytes;     // bytes in a warp's shared memory, or the block's: the copied rows, then the targets' rows
+    u32 out_at;         // where the targets' rows begin
+    u32 samples, safe_samples;  // samples in all rows; a copy that ends within the first safe_samples may be rounded up to 16 bytes
     u32 pieces, unused;
     piece piece_of[max_pieces];
 

@@ -12,15 +12,15 @@ using namespace rc;
 namespace {
 
 RC_HOST constexpr u32 tokens_threads = 256;
-RC_HOST constexpr u32 tokens_deep = 4; // rows of a thread
-RC_HOST constexpr u32 tokens_wide = 8; // columns of a thread of tokens
+RC_HOST constexpr u32 tokens_deep = 4; // rows per thread
+RC_HOST constexpr u32 tokens_wide = 8; // columns per thread in tokens
 
 // token_source is a backend.TokenSource. Steps are elements.
 RC_HOST struct token_source {
     const void *values;
     const u8 *valid, *pad; // null for none
     u64 batch, tick, valid_batch, valid_tick, pad_batch, pad_tick;
-    u64 fault; // the class and the stream of its faults
+    u64 fault; // the class and the stream in its faults
     u32 ticks, d;
     i32 token;
     u32 column;
@@ -28,13 +28,13 @@ RC_HOST struct token_source {
     u32 unused;
 };
 
-// token_affine is what makes an output of values, and where it goes: so many columns beside each other that a block's threads have of a row, and rows that
-// they have at once.
+// token_affine has the scale and shift for one output, and the division of its columns and rows among threads: beside threads share a row,
+// and a block has several rows at once.
 RC_HOST struct token_affine {
     const float *scale, *shift;
     const i32 *relative; // null for none
     u32 beside, rows;
-    u32 blocks_a_row; // each of beside threads' columns
+    u32 blocks_a_row; // blocks per row, each with the columns for beside threads
     u32 blocks;
 };
 
@@ -51,7 +51,7 @@ RC_HOST struct tokens_params {
     u64 *fault;
     u32 *fault_flag;
     u32 b, t, source_count;
-    u32 width; // of input
+    u32 width; // columns in input
 };
 
 // Words of the state, as package ops/backend has them.

@@ -8,7 +8,8 @@
 
 namespace rc {
 
-// unaligned is the form of the rows: by units, by words of dst, by 16 bytes of it first, or by the thread that locates them, see short_row.
+// unaligned is the way to copy a row: in units, in words aligned in dst, in 16 bytes aligned in dst, or by the thread that locates the
+// target, see short_row.
 RC_HOST enum unaligned : u32 { unaligned_units, unaligned_narrow, unaligned_wide, unaligned_short };
 
 // move_all is move_units for any number of units, some at a time.
@@ -196,7 +197,7 @@ RC_FN void move_narrow(const fast_job &j, const slot *slots, u32 count) {
     }
 }
 
-RC_HOST constexpr u32 max_short_row = 8;                     // elements of a row that one thread computes
+RC_HOST constexpr u32 max_short_row = 8;                     // elements in a row that one thread computes
 
 struct short_elements {
     u32 w[max_short_row / 2];

@@ -13,35 +13,36 @@ namespace rc {
 
 RC_HOST enum voxel_reduction : u32 { by_default, occupancy, count, sum, mean, greatest, smallest, majority };
 
-// The words of state: counters, the number of voxels found, how many pieces voxel_reduce_large has, and, above, slots, and whether voxel_reduce_truncated has something to do. In voxel_group.cu `found` is how
-// many cells of several there are, `kept` how many singles, above, and points in the order, `filled` how much of the grid. In voxel_bucket.cu
-// `kept` is how many points are in the order.
+// The words in state: counters, the number of voxels found, the number of pieces for voxel_reduce_large with its slots in the upper bits,
+// and whether voxel_reduce_truncated has work. In voxel_group.cu `found` is the number of cells with several points, `kept` has the number
+// of single points in the upper bits and of points in the order below, and `filled` is the filled part of the grid. In voxel_bucket.cu
+// `kept` is the number of points in the order.
 RC_HOST enum voxel_state : u32 { in_range, out_of_range, not_finite, found, written, dropped, kept, large_pieces, filled, to_truncate, state_words };
 
-// voxel_cloud is where the points lie, and which of them a block takes.
+// voxel_cloud has the points' addresses and each block's share.
 RC_HOST struct voxel_cloud {
     const void *points;  // [n,3] f32 or f64
     const void *poses;   // [4,4], one or for each row
-    const i64 *offsets;  // [b + 1] where each row's points begin; not read of one row
+    const i64 *offsets;  // [b + 1] where each row's points begin; not read if there is one row
     u32 n, b;            // points, rows
-    u32 chunk;           // block i takes points i * chunk to i * chunk + chunk - 1, where it takes a chunk
+    u32 chunk;           // block i handles points i * chunk to i * chunk + chunk - 1, if blocks handle chunks
     u32 flags;
     i64 point_step;
     u64 pose_batch;      // 0 for one pose
 
     RC_FLAG(flags, bool, wide, 0, 1)    // points are f64
-    RC_FLAG(flags, bool, by_four, 1, 1) // four points are three aligned loads of 16 bytes
+    RC_FLAG(flags, bool, by_four, 1, 1) // four points are three aligned loads with 16 bytes each
     RC_FN_MEMBER u64 first() const { return (u64)block_x() * chunk; }
     RC_FN_MEMBER u64 last() const { return first() + chunk < n ? first() + chunk : n; }
 };
 
-// voxel_grid is the cells.
+// voxel_grid has the cells.
 RC_HOST struct voxel_grid {
-    u64 keys; // how many cells all rows have: the key of a point in no cell, beyond all others
+    u64 keys; // the number of cells in all rows; also the key for a point in no cell, which is above all others
     u32 n_x, n_y, n_z;
-    float inverse_x, inverse_y, inverse_z; // 1 / size, or NaN where that is no use
+    float inverse_x, inverse_y, inverse_z; // 1 / size, or NaN if it cannot replace the division
     double min_x, min_y, min_z, size_x, size_y, size_z;
-    u32 xyz; // 1 where z is the fastest dimension, 0 where x is
+    u32 xyz; // 1 if z is the fastest dimension, 0 if x is
 
     RC_FN_MEMBER u32 n0() const { return xyz ? n_x : n_z; }
     RC_FN_MEMBER u32 n2() const { return xyz ? n_z : n_x; }
@@ -125,7 +126,7 @@ template <class T> RC_FN u64 key_of(const voxel_grid &g, const position<T> &at, 
     return g.keys;
 }
 
-RC_HOST constexpr u32 point_group = 4; // points whose cells a thread finds at once
+RC_HOST constexpr u32 point_group = 4; // the points for which a thread finds the cells at once
 template <class T> constexpr u32 group_of = sizeof(T) == 4 ? point_group : 1;
 
 // keys_of finds the keys of n of N points from point i on, g.keys for those in no cell and past the last, asks see(which, key) of
@@ -163,7 +164,7 @@ RC_FN void add_missed(const voxel_cloud &c, u64 *state, u32 (&sums)[2], const u3
 
 // ---- The buckets of voxel_partition.cuh ----
 
-RC_HOST constexpr u32 buckets = 512; // that cells are partitioned into
+RC_HOST constexpr u32 buckets = 512; // buckets for a partition of cells
 
 // bucket_of partitions cells, 2^G neighbouring ones at a time; a bucket's own have the numbers cell_in_bucket; key_in_bucket is the
 // inverse. Of 2^25 cells a bucket has 2^16.

@@ -16,17 +16,18 @@
 
 using namespace rc;
 
-RC_HOST constexpr u32 atomic_threads = 256; // a block, and the points that it takes
+RC_HOST constexpr u32 atomic_threads = 256; // threads in a block, and the points that it handles
 
-// voxel_atomic_table is what the kernels share. The table has a record for each cell: how many points it has, the best of each feature, and for sums and
-// means, from an even word on, their sums. What is in 32 bytes together is fetched together: cells lie anywhere. It is 0 between runs.
+// voxel_atomic_table is shared by the kernels. The table has a record for each cell: the number of points, each feature's best value, and
+// for sums and means, from an even word on, their sums. A record's words are adjacent, because memory is fetched in units of 32 bytes and
+// neighbouring points have distant cells. The table is 0 between runs.
 RC_HOST struct voxel_atomic_table {
     u32 *records;   // [keys][record_words]
-    u32 *points_in; // [n] the cell of each point, or `nothing`
-    u32 *cells;     // the cells that have points, of which state counts how many
+    u32 *points_in; // [n] each point's cell, or `nothing`
+    u32 *cells;     // the cells that have points; state has their number
     u64 *state;
     u32 record_words;
-    u32 first_sum; // the word of a record at which sums begin
+    u32 first_sum; // the word in a record where sums begin
 };
 
 RC_HOST struct voxel_atomic_max_params {
@@ -35,7 +36,7 @@ RC_HOST struct voxel_atomic_max_params {
     voxel_atomic_table table;
 };
 
-// voxel_atomic_sum_params is what voxel_atomic_sum and voxel_atomic_finish take.
+// voxel_atomic_sum_params is the parameter for voxel_atomic_sum and voxel_atomic_finish.
 RC_HOST struct voxel_atomic_sum_params {
     voxel_values values;
     voxel_atomic_table table;

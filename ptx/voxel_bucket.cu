@@ -13,16 +13,17 @@
 using namespace rc;
 
 RC_HOST constexpr u32 bucket_threads = 512;
-RC_HOST constexpr u32 bucket_held = 4096; // points that a block keeps in shared memory, six bytes each, behind a word for each cell and each lane
+// points that a block keeps in shared memory, six bytes each, after a word for each cell and each lane
+RC_HOST constexpr u32 bucket_held = 4096;
 
 RC_HOST struct voxel_bucket_params {
-    const u32 *runs; // what voxel_partition_points has left
+    const u32 *runs; // the result of voxel_partition_points
     const void *partitioned;
     u64 keys;
-    u32 tiles, empty; // empty: four bytes of what an empty cell holds
+    u32 tiles, empty; // empty: four bytes of an empty cell's value
     voxel_values values;
-    u32 *order; // [n] the points of a block that has more than fit, and those of large cells
-    u16 *list;  // [n] the cells of such a block
+    u32 *order; // [n] the points in a block with more than fit, and in large cells
+    u16 *list;  // [n] the cells in such a block
     voxel_large_list large_pieces;
 };
 

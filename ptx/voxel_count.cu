@@ -12,7 +12,7 @@
 
 using namespace rc;
 
-// voxel_count_params: what voxel_partition_cells has left, and the grid.
+// voxel_count_params has the result of voxel_partition_cells, and the grid.
 RC_HOST struct voxel_count_params {
     const u32 *runs;
     const void *partitioned;
@@ -24,7 +24,7 @@ RC_HOST struct voxel_count_params {
 RC_HOST constexpr u32 count_items_per_thread = 16, count_group_bits = 5; // points that a thread partitions, 2^5 cells at once, which voxel_count writes as 128 bytes
 RC_HOST constexpr u32 count_threads = 1024;
 RC_HOST constexpr u32 count_part = 32768; // cells that a block counts: a word of shared memory each, and one for each lane
-RC_HOST constexpr u32 count_partition_shared = 51408; // bytes that a block of voxel_partition_cells has
+RC_HOST constexpr u32 count_partition_shared = 51408; // bytes of shared memory for a block in voxel_partition_cells
 static_assert(sizeof(partition_shared<u16, count_items_per_thread>) == count_partition_shared, "the host gives a block so much");
 
 RC_KERNEL_OCC(partition_threads, 3) voxel_partition_cells(const voxel_partition_params p) {

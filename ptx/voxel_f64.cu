@@ -16,12 +16,12 @@ using namespace rc;
 RC_HOST constexpr u32 prepare_threads = 256;
 
 RC_HOST struct voxel_prepare_params {
-    void *out;          // doubles to fill; null where there is nothing
+    void *out;          // doubles to fill; null if there are none
     u64 count;          // how many
-    u64 value;          // the bits of each
-    const void *narrow; // poses of f32, which go to `poses` as f64; null where there is nothing
+    u64 value;          // the bits of each double
+    const void *narrow; // poses in f32, which go to `poses` as f64; null if there are none
     void *poses;
-    u64 numbers; // of all poses
+    u64 numbers; // numbers in all poses
 };
 
 namespace {

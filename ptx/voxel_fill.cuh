@@ -9,11 +9,11 @@ RC_HOST constexpr u32 fill_threads = 256;
 
 RC_HOST struct voxel_fill_params {
     u64 *state;
-    void *out; // bytes to fill; null where there is nothing
+    void *out; // bytes to fill; null if there are none
     u64 out_bytes;
-    void *table; // bytes to clear, a multiple of 16; null where there is nothing
+    void *table; // bytes to clear, a multiple of 16; null if there are none
     u64 table_bytes;
-    u32 value; // four bytes of what is written
+    u32 value; // four bytes of the written value
     u32 n, b;  // points and rows
     const i64 *offsets; // [b + 1], or null
     u64 *fault;

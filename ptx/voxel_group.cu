@@ -19,9 +19,10 @@
 using namespace rc;
 
 RC_HOST constexpr u32 group_threads = 512;
-RC_HOST constexpr u32 group_part = 16384;  // cells that a block takes: a word of shared memory each, in whole groups of group_warp_cells, and one for each lane
-RC_HOST constexpr u32 group_warp_cells = 128;    // cells that a warp takes at a time
-RC_HOST constexpr u32 cells_threads = 256; // of voxel_cells
+// cells per block: a word of shared memory each, in whole groups of group_warp_cells, and one for each lane
+RC_HOST constexpr u32 group_part = 16384;
+RC_HOST constexpr u32 group_warp_cells = 128;    // cells per warp at a time
+RC_HOST constexpr u32 cells_threads = 256; // threads in voxel_cells
 
 // voxel_single is a point that has a cell to itself; voxel_several is a voxel of more: its cell, and where its points begin in the order.
 struct alignas(8) voxel_single {
@@ -31,21 +32,21 @@ struct alignas(16) voxel_several {
     u32 key, begin, n, unused;
 };
 
-// voxel_group_lists is what voxel_group leaves to voxel_cells.
+// voxel_group_lists has the results that voxel_group leaves for voxel_cells.
 RC_HOST struct voxel_group_lists {
     voxel_single *singles;
-    u32 *order; // the points of voxels of several
+    u32 *order; // the points in voxels with several points
     voxel_several *voxels;
-    u64 *state; // how many of each
+    u64 *state; // the lengths of the lists
 };
 
 RC_HOST struct voxel_group_params {
-    const u32 *runs; // what voxel_partition_points has left
+    const u32 *runs; // the result of voxel_partition_points
     const void *partitioned;
     u64 keys;
     void *out;
-    u64 words;        // of 4 bytes, of the grid
-    u32 tiles, empty; // empty: what they hold
+    u64 words;        // words in the grid, 4 bytes each
+    u32 tiles, empty; // empty: an empty word's value
     voxel_group_lists lists;
 };
 

@@ -14,7 +14,7 @@ RC_HOST constexpr u32 reduce_threads = 256;
 
 RC_HOST struct voxel_reduce_large_params {
     voxel_values values;
-    const u32 *order; // the points, those of a voxel together
+    const u32 *order; // the points, grouped by voxel
     voxel_large_list large_pieces;
 };
 

@@ -4,21 +4,21 @@
 
 namespace rc {
 
-// voxel_list is the voxels in the order of their keys, and where they go.
+// voxel_list has the voxels in the order of their keys, and their outputs.
 RC_HOST struct voxel_list {
     voxel_values values;
-    const u64 *keys;     // [n] of the sorted points
+    const u64 *keys;     // [n] keys of the sorted points
     const u32 *order;    // [n] the sorted points
     const u32 *start;    // [voxels + 1] where each voxel's points begin in the order
-    const u32 *voxel_at; // [n] the voxel of each sorted point; null without `inverse`
-    const u32 *numbers;  // [voxels] the place of each hard voxel in the order of the first points; null of others
-    const u32 *rows;     // [2][b + 1] the first voxel of each row: of those found, of those written; null of a dense grid
+    const u32 *voxel_at; // [n] each sorted point's voxel; null without `inverse`
+    const u32 *numbers;  // [voxels] each hard voxel's place in the order of first points; null in other modes
+    const u32 *rows;     // [2][b + 1] each row's first voxel, among the found and among the written; null for a dense grid
     u64 *state;
-    i32 *coords, *counts; // null of a dense grid
-    i32 *inverse;         // [n] each point's voxel, -1 now; or null
-    u32 row_voxels, v, p; // the caps: voxels of a row, voxels, points of a hard voxel
+    i32 *coords, *counts; // null for a dense grid
+    i32 *inverse;         // [n] each point's voxel, -1 at first; or null
+    u32 row_voxels, v, p; // the limits: voxels in a row, voxels, points in a hard voxel
     u32 n1, n2;           // cells along the last two dimensions
-    u32 batched;          // 1 where coordinates have a row
+    u32 batched;          // 1 if coordinates have a row
 };
 
 // place_of returns where a voxel goes: its cell in a dense grid, its number in a list, or -1 if it is dropped.

@@ -18,11 +18,11 @@ namespace rc {
 RC_HOST constexpr u32 partition_threads = buckets; // one thread per bucket
 constexpr u32 partition_group = 4;
 
-// voxel_partition_params is what voxel_partition_cells and voxel_partition_points take. Of `runs` a row has a word for each tile.
+// voxel_partition_params is the parameter for voxel_partition_cells and voxel_partition_points. A row in `runs` has a word for each tile.
 RC_HOST struct voxel_partition_params {
     voxel_cloud cloud;
     voxel_grid grid;
-    u32 *runs;   // [buckets][tiles] where in the tile each begins, and how long it is
+    u32 *runs;   // [buckets][tiles] each run's beginning in the tile, and its length
     void *partitioned; // the tiles' entries
     u64 *state;
 };

@@ -6,8 +6,9 @@
 
 namespace rc {
 
-RC_HOST constexpr u32 group_items_per_thread = 8, group_bits = 4; // points that a thread partitions, 2^4 cells at once, so that what lies in few places goes to many buckets
-RC_HOST constexpr u32 group_partition_shared = 35024;      // bytes that a block of voxel_partition_points has
+// points that a thread partitions, 2^4 cells at once, so that points in few places go to many buckets
+RC_HOST constexpr u32 group_items_per_thread = 8, group_bits = 4;
+RC_HOST constexpr u32 group_partition_shared = 35024;      // bytes of shared memory for a block in voxel_partition_points
 static_assert(sizeof(partition_shared<u32, group_items_per_thread>) == group_partition_shared, "the host gives a block so much");
 
 // places has for each entry of a piece its cell's counter among those from `begin` on, or a spare one that nothing is kept of.

@@ -20,58 +20,59 @@ using namespace rc;
 
 RC_HOST constexpr u32 histogram_threads = 256;
 RC_HOST constexpr u32 sort_threads = 512;
-RC_HOST constexpr u32 max_pass_keys = 16; // that a thread of voxel_sort_pass holds
-RC_HOST constexpr u32 max_number_places = 8; // places that one of voxel_number takes
+RC_HOST constexpr u32 max_pass_keys = 16; // the most keys in a thread of voxel_sort_pass
+RC_HOST constexpr u32 max_number_places = 8; // places that a thread in voxel_number handles
 RC_HOST constexpr u32 sort_digits = 256, digit_bits = 8;
 RC_HOST constexpr u32 max_passes = 12;
-RC_HOST constexpr u32 label_passes = 4; // those before the keys', if there are labels
-RC_HOST constexpr u32 sort_shared_bytes = 75848; // that a block of voxel_sort_pass has
+RC_HOST constexpr u32 label_passes = 4; // passes before the passes over keys, if there are labels
+RC_HOST constexpr u32 sort_shared_bytes = 75848; // bytes of shared memory for a block in voxel_sort_pass
 
 RC_HOST struct voxel_histogram_params {
     voxel_cloud cloud;
     voxel_grid grid;
-    u64 *keys;         // [n] what the first pass sorts by: cells, or labels
+    u64 *keys;         // [n] the keys for the first pass: cells, or labels
     u64 *cell_keys;    // [n] if there are labels
     const i32 *labels; // [n] or null
-    u32 *totals;       // [passes][digits] how many keys have each digit, those of labels first
+    u32 *totals;       // [passes][digits] the number of keys with each digit, passes over labels first
     u64 *state;
-    u32 passes; // of cells
+    u32 passes; // passes over cells
 };
 
-// voxel_sort_pass_params is a pass by one digit. Words of tiles are 0 when it begins; it clears those of the next.
+// voxel_sort_pass_params is a pass by one digit. The words of tiles are 0 when it begins; it clears the words for the next pass.
 RC_HOST struct voxel_sort_pass_params {
     const u64 *keys;
-    const u32 *order;      // the points that they are of; null in the first pass, where they lie in their own order
-    const u64 *cell_keys;  // if not null keys are these, by the order
+    const u32 *order;      // the keys' points; null in the first pass, in which the keys are in the points' order
+    const u64 *cell_keys;  // if not null, the keys, indexed through the order
     const u32 *totals;     // [digits]
-    u32 *ticket;           // how many tiles have been taken
+    u32 *ticket;           // the number of tiles that blocks have started
     u64 *lookback, *next_lookback; // [tiles][digits]
     u64 *sorted_keys;
     u32 *sorted_order;
-    u32 n, items_per_thread, shift; // items_per_thread: keys that a thread takes; shift: of the digit
+    u32 n, items_per_thread, shift; // items_per_thread: keys per thread; shift: the digit's shift
 };
 
-// voxel_rows is where rows begin.
+// voxel_rows has the positions where rows begin.
 RC_HOST struct voxel_rows {
     u32 *rows;          // [2][b + 1], see voxel_list
     i64 *splits;        // [b + 1] or null
     const i64 *offsets; // [b + 1]
-    u64 cells;          // of a row
-    u32 *done;          // how many blocks are done; null if there is nothing to say
+    u64 cells;          // cells in a row
+    u32 *done;          // the number of blocks that are done; null if no count is needed
     u32 b, v, row_voxels;
 };
 
 RC_HOST struct voxel_number_params {
     const u64 *keys;  // [n] sorted
     const u32 *order; // [n]
-    u64 all_keys;     // cells of all rows: keys of points in one are below
+    u64 all_keys;     // cells in all rows: the key of a point in a cell is below it
     u64 *heads;       // [tiles]
     u32 *ticket;
-    u32 n, items_per_thread;   // items_per_thread: places that a thread takes
+    u32 n, items_per_thread;   // items_per_thread: places per thread
     u32 *start;    // [voxels + 1]
     u32 *voxel_at; // [n] or null
-    u32 *marks;    // of hard voxels: [n] for each point 1 + the voxel it is the first of, or 0; then [n] how many such come before
-    u32 *numbers;  // [voxels] the place of each hard voxel in the order of the first points
+    // for hard voxels: [n] 1 + the voxel for each point that is a voxel's first, else 0; then [n] the number of first points before it
+    u32 *marks;
+    u32 *numbers;  // [voxels] each hard voxel's place in the order of first points
     u64 *state;
     u32 second_pass; // 1 to number the marks
     voxel_rows rows;

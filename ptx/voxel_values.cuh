@@ -4,25 +4,25 @@
 
 namespace rc {
 
-RC_HOST constexpr u32 few_points = 16;           // points of a voxel that a lane or two take
-RC_HOST constexpr u32 piece_points = 256; // and a warp of voxel_reduce_large
+RC_HOST constexpr u32 few_points = 16;           // the most points in a voxel for one or two lanes
+RC_HOST constexpr u32 piece_points = 256; // the most points for a warp in voxel_reduce_large
 
-// voxel_values is what voxels are made from, and where it goes: features, or coordinates where there are none.
+// voxel_values has the inputs and outputs of voxels: features, or coordinates if there are no features.
 RC_HOST struct voxel_values {
     u32 flags, f;         // features
     const void *features; // [n, f], or null
     i64 feature_step;
-    void *out;            // f32, f for each place; i32 for counts and majorities
-    u64 cells;            // of a row
+    void *out;            // f32, f per place; i32 for counts and majorities
+    u64 cells;            // cells in a row
     voxel_cloud cloud;
 
     RC_FLAG(flags, u32, reduce, 0, 3)
     RC_FLAG(flags, u32, feature_type, 3, 2)
     RC_FLAG(flags, bool, double_out, 6, 1) // `out` is f64, see voxel_f64.cu
-    RC_FLAG(flags, bool, fours, 5, 1) // features are groups of four f32, 16 bytes aligned, and so is `out`
+    RC_FLAG(flags, bool, fours, 5, 1) // features have groups of four f32, aligned to 16 bytes, and so has `out`
 };
 
-// voxel_large_list is where the list of large voxels goes.
+// voxel_large_list has the address for the list of large voxels.
 RC_HOST struct voxel_large_list {
     void *pieces; // entries and slots, see below
     u64 *state;

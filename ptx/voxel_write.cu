@@ -22,12 +22,12 @@ RC_HOST constexpr u32 write_threads = 256;
 RC_HOST struct voxel_write_params {
     voxel_cloud cloud;
     voxel_grid grid;
-    void *out; // u8 of occupancy, i32 of counts
+    void *out; // u8 for occupancy, i32 for counts
     u64 *state;
     u32 flags;
 
     RC_FLAG(flags, bool, counts, 0, 1)
-    RC_FLAG(flags, bool, from_zero, 1, 1) // empty cells of occupancy are 0, and `out` is 8 bytes aligned
+    RC_FLAG(flags, bool, from_zero, 1, 1) // occupancy's empty cells are 0, and `out` is aligned to 8 bytes
 };
 
 namespace {

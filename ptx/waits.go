@@ -2,8 +2,8 @@ package ptx
 
 import "bytes"
 
-// Waits reports whether an entry of the image holds griddepcontrol.wait, without which a kernel must not be launched before the
-// one ahead of it on the stream has ended. Of machine code, the PTX that it came from tells.
+// Waits reports whether a kernel executes griddepcontrol.wait. If it does not, it must not be launched before the end
+// of the kernel before it on the stream. For machine code, Waits searches the PTX that it was compiled from.
 func (im Image) Waits(entry string) bool {
 	if im.Kind == PTX {
 		return waits(im.Data(), entry)

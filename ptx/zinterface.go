@@ -6,22 +6,22 @@ import "encoding/binary"
 import "fmt"
 import "math"
 
-const AdamwThreads = 256 // adamw_threads of adamw.cu
+const AdamwThreads = 256 // adamw_threads in adamw.cu
 
-const AdamwElements = 1024 // adamw_elements of adamw.cu: that a block has at a time
+const AdamwElements = 1024 // adamw_elements in adamw.cu: elements per block at a time
 
-const NormChunk = 4096 // norm_chunk of adamw.cu: elements of a sum of squares
+const NormChunk = 4096 // norm_chunk in adamw.cu: elements in one sum of squares
 
-// RankGradients is rank_gradients of adamw.cu: 16 bytes.
+// RankGradients is rank_gradients in adamw.cu: 16 bytes.
 //
-// rank_gradients are the gradients of all ranks.
+// rank_gradients has the gradients from all ranks.
 type RankGradients struct {
 	Ranks uint64  // offset 0: addresses
 	Count uint32  // offset 8
 	Scale float32 // offset 12
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *RankGradients) Bytes() []byte { return p.append(make([]byte, 0, 16)) }
 
 func (p *RankGradients) append(b []byte) []byte {
@@ -31,18 +31,18 @@ func (p *RankGradients) append(b []byte) []byte {
 	return b
 }
 
-// GradientNormParams is gradient_norm_params of adamw.cu: 56 bytes.
+// GradientNormParams is gradient_norm_params in adamw.cu: 56 bytes.
 type GradientNormParams struct {
 	Gradients   RankGradients // offset 0
 	Sum         uint64        // offset 16
-	Squares     uint64        // offset 24: addresses, of all ranks' copies
+	Squares     uint64        // offset 24: addresses, one copy per rank
 	From        uint64        // offset 32
 	To          uint64        // offset 40
 	SquareCount uint32        // offset 48: copies
 	Spare       uint32        // offset 52
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *GradientNormParams) Bytes() []byte { return p.append(make([]byte, 0, 56)) }
 
 func (p *GradientNormParams) append(b []byte) []byte {
@@ -56,33 +56,33 @@ func (p *GradientNormParams) append(b []byte) []byte {
 	return b
 }
 
-// AdamwParams is adamw_params of adamw.cu: 144 bytes.
+// AdamwParams is adamw_params in adamw.cu: 144 bytes.
 type AdamwParams struct {
 	Gradients    RankGradients // offset 0
 	Params       uint64        // offset 16
 	M            uint64        // offset 24
 	V            uint64        // offset 32
-	Working      uint64        // offset 40: addresses, of the ranks' copies
-	Copies       uint64        // offset 48: addresses, of the ranks' copies
-	Schedule     uint64        // offset 56: rows of step size, root of the correction of v, decay, 0
+	Working      uint64        // offset 40: addresses, one copy per rank
+	Copies       uint64        // offset 48: addresses, one copy per rank
+	Schedule     uint64        // offset 56: one row per step: step size, root of v's correction, decay, 0
 	State        uint64        // offset 64
 	Squares      uint64        // offset 72: or null
 	Norm         uint64        // offset 80
 	From         uint64        // offset 88
 	To           uint64        // offset 96
-	Steps        uint32        // offset 104: rows of the schedule
-	SquareCount  uint32        // offset 108: of all chunks
+	Steps        uint32        // offset 104: rows in the schedule
+	SquareCount  uint32        // offset 108: the number of chunks
 	WorkingCount uint32        // offset 112
 	CopyCount    uint32        // offset 116
-	Take1        float32       // offset 120: 1 - beta
-	Take2        float32       // offset 124: 1 - beta
+	Take1        float32       // offset 120: 1 - beta, rounded to float32
+	Take2        float32       // offset 124: 1 - beta, rounded to float32
 	Beta2        float32       // offset 128
 	Eps          float32       // offset 132
 	MaxNorm      float32       // offset 136: or 0
 	Spare        uint32        // offset 140
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *AdamwParams) Bytes() []byte { return p.append(make([]byte, 0, 144)) }
 
 func (p *AdamwParams) append(b []byte) []byte {
@@ -111,29 +111,29 @@ func (p *AdamwParams) append(b []byte) []byte {
 	return b
 }
 
-const AttentionThreads = 256 // attention_threads of attention.cuh: of a block, at most
+const AttentionThreads = 256 // attention_threads in attention.cuh: the most threads in a block
 
-const AttentionStage = 64 // attention_stage of attention.cuh: keys, or queries, that come into shared memory at once
+const AttentionStage = 64 // attention_stage in attention.cuh: keys, or queries, that are copied to shared memory at once
 
-const AttentionStages = 4 // attention_stages of attention.cuh: of keys and values: those of 256 are there at once
+const AttentionStages = 4 // attention_stages in attention.cuh: stages for keys and values: 256 keys are in shared memory at once
 
-const AttentionBatch = 256 // attention_batch of attention.cuh: queries of which the gradient has the statistics at once
+const AttentionBatch = 256 // attention_batch in attention.cuh: queries with statistics in shared memory at once, for the gradient
 
-const AttentionTiles32 = 2 // attention_tiles_32 of attention.cuh: tiles of 16 queries (keys, of the gradient) of a warp, if a head is 32 wide
+const AttentionTiles32 = 2 // attention_tiles_32 in attention.cuh: tiles per warp, with 16 queries each (keys, for the gradient), if a head is 32 wide
 
-const AttentionTiles64 = 1 // attention_tiles_64 of attention.cuh: and if it is 64
+const AttentionTiles64 = 1 // attention_tiles_64 in attention.cuh: tiles per warp if a head is 64 wide
 
-// AttentionParams is attention_params of attention.cuh: 120 bytes.
+// AttentionParams is attention_params in attention.cuh: 120 bytes.
 //
-// attention_params are a backend.AttentionJob's. Steps are elements from a row to the next.
+// attention_params has the parameters for a backend.AttentionJob. Steps are elements from a row to the next.
 type AttentionParams struct {
 	Q         uint64  // offset 0
 	K         uint64  // offset 8
 	V         uint64  // offset 16
-	O         uint64  // offset 24: that of the gradient only reads it, as log_sum
+	O         uint64  // offset 24: the gradient only reads it, like log_sum
 	LogSum    uint64  // offset 32
 	Pad       uint64  // offset 40: or null
-	State     uint64  // offset 48: of dropout: its first word is the step
+	State     uint64  // offset 48: for dropout: its first word is the step
 	Seed      uint64  // offset 56
 	QStep     uint32  // offset 64
 	KStep     uint32  // offset 68
@@ -143,7 +143,7 @@ type AttentionParams struct {
 	Site      uint32  // offset 84
 	Threshold uint32  // offset 88
 	A         float32 // offset 92: scale * log2(e)
-	Factor    float32 // offset 96: of dropout, or 1
+	Factor    float32 // offset 96: dropout's factor, or 1
 	Tq        uint32  // offset 100
 	Tk        uint32  // offset 104
 	Heads     uint32  // offset 108
@@ -151,7 +151,7 @@ type AttentionParams struct {
 	Unused    uint32  // offset 116
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *AttentionParams) Bytes() []byte { return p.append(make([]byte, 0, 120)) }
 
 func (p *AttentionParams) append(b []byte) []byte {
@@ -180,10 +180,10 @@ func (p *AttentionParams) append(b []byte) []byte {
 	return b
 }
 
-// AttentionBackwardParams is attention_backward_params of attention_backward.cu: 192 bytes.
+// AttentionBackwardParams is attention_backward_params in attention_backward.cu: 192 bytes.
 type AttentionBackwardParams struct {
 	Job     AttentionParams // offset 0
-	Count   uint32          // offset 120: heads of all rows
+	Count   uint32          // offset 120: heads in all rows
 	Unused  uint32          // offset 124
 	DO      uint64          // offset 128
 	Dq      uint64          // offset 136
@@ -193,12 +193,12 @@ type AttentionBackwardParams struct {
 	DqStep  uint32          // offset 164
 	DkStep  uint32          // offset 168
 	DvStep  uint32          // offset 172
-	DqSum   uint64          // offset 176: [heads of all rows, tq, width], or null if there is one block of keys
+	DqSum   uint64          // offset 176: [heads in all rows, tq, width], or null if there is one block of keys
 	Scale   float32         // offset 184
 	Padding uint32          // offset 188
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *AttentionBackwardParams) Bytes() []byte { return p.append(make([]byte, 0, 192)) }
 
 func (p *AttentionBackwardParams) append(b []byte) []byte {
@@ -219,21 +219,21 @@ func (p *AttentionBackwardParams) append(b []byte) []byte {
 	return b
 }
 
-const ItemTile = 128 // item_tile of channel_rows.cuh: targets a block
+const ItemTile = 128 // item_tile in channel_rows.cuh: targets per block
 
-const MaxStaged = 8192 // max_staged of channel_rows.cuh: bytes of the block's rows that are put together in shared memory
+const MaxStaged = 8192 // max_staged in channel_rows.cuh: bytes that a block assembles in shared memory for its rows
 
-// ChannelsJob is channels_job of channel_rows.cuh: 360 bytes.
+// ChannelsJob is channels_job in channel_rows.cuh: 360 bytes.
 //
 // channels_job is the kernels' parameter.
 type ChannelsJob struct {
 	Job      ResampleJob    // offset 0
-	Shortest uint64         // offset 304: the bits of the shortest window, a time; of curves
+	Shortest uint64         // offset 304: for curves: the shortest window, as the bits of a time
 	Items    uint64         // offset 312
 	ItemsOf  ItemCategories // offset 320
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *ChannelsJob) Bytes() []byte { return p.append(make([]byte, 0, 360)) }
 
 func (p *ChannelsJob) append(b []byte) []byte {
@@ -244,16 +244,16 @@ func (p *ChannelsJob) append(b []byte) []byte {
 	return b
 }
 
-// Item is item of channels.cuh: 16 bytes.
+// Item is item in channels.cuh: 16 bytes.
 //
-// item is a feature, or the first of those that are computed together, and its interpolation.
+// item is a feature and its interpolation. If features are computed together, it is the first one.
 type Item struct {
-	Number        uint64 // offset 0: the bits of an angle's period, or of how far before a target a window begins, a time; of a value, features from it to its velocity
+	Number        uint64 // offset 0: for an angle, the period's bits; for a window, the bits of the time from its beginning to the target; for a value, the features from it to its velocity
 	Feature       uint32 // offset 8
 	Interpolation uint32 // offset 12
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *Item) Bytes() []byte { return p.append(make([]byte, 0, 16)) }
 
 func (p *Item) append(b []byte) []byte {
@@ -263,9 +263,9 @@ func (p *Item) append(b []byte) []byte {
 	return b
 }
 
-// ItemCategories is item_categories of channels.cuh: 40 bytes.
+// ItemCategories is item_categories in channels.cuh: 40 bytes.
 //
-// item_categories is how many items of each category there are, in this order, and what divides by all numbers but the first: magic is 0 of 1, and else as t_magic of resample.cuh with 5 bits of shifts. After those, shifts has how many consecutive targets of a cubic a thread computes, and in its highest bit whether some cubic looks at the brackets beside the target's.
+// item_categories has the number of items in each category, in this order, and constants that divide by each number except the first. If the number is 1, magic is 0; otherwise it is like t_magic in resample.cuh, with 5 bits in shifts. After those, shifts has the number of consecutive targets that a thread computes for a cubic. Its highest bit is set if some cubic reads the brackets next to the target's.
 type ItemCategories struct {
 	Slerps      uint32 // offset 0
 	Moved       uint32 // offset 4
@@ -279,7 +279,7 @@ type ItemCategories struct {
 	Shifts      uint32 // offset 36
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *ItemCategories) Bytes() []byte { return p.append(make([]byte, 0, 40)) }
 
 func (p *ItemCategories) append(b []byte) []byte {
@@ -296,7 +296,7 @@ func (p *ItemCategories) append(b []byte) []byte {
 	return b
 }
 
-// ItemCategoriesShifts are the fields of shifts in item_categories of channels.cuh.
+// ItemCategoriesShifts has the bit fields in shifts, for item_categories in channels.cuh.
 type ItemCategoriesShifts struct {
 	MovedShift   uint32 // bits 0 to 4
 	AnglesShift  uint32 // bits 5 to 9
@@ -306,7 +306,7 @@ type ItemCategoriesShifts struct {
 	Beside       bool   // bit 31
 }
 
-// Word returns the fields in their places. It panics if one does not fit.
+// Word returns the bit fields packed in one word. It panics if a value does not fit its field.
 func (f ItemCategoriesShifts) Word() uint32 {
 	return numberOf("ItemCategoriesShifts.MovedShift", f.MovedShift, 0, 5) |
 		numberOf("ItemCategoriesShifts.AnglesShift", f.AnglesShift, 5, 5) |
@@ -316,25 +316,25 @@ func (f ItemCategoriesShifts) Word() uint32 {
 		flagOf(f.Beside, 31)
 }
 
-const MovedAtOnce = 4 // moved_at_once of channels.cuh: make_moved makes features of linear, previous, next and nearest. Each lane has an item, of those from `lane` on: where there are fewer items than lanes, of one target in `group`. It makes that of moved_at_once targets, from `first` on and group apart, and loads what it needs of all before it stores the first.
+const MovedAtOnce = 4 // moved_at_once in channels.cuh: make_moved computes features with the interpolation linear, previous, next or nearest. Each lane has one item, counted from `lane`. If there are fewer items than lanes, the lanes divide into groups, one target in `group` each. A lane computes its item for moved_at_once targets, from `first` on and group apart. It loads the samples for all of them before it stores the first.
 
-const WarpSize = 32 // warp_size of common.cuh: threads of a warp
+const WarpSize = 32 // warp_size in common.cuh: threads in a warp
 
-// CopyParams is copy_params of copy.cu: 40 bytes.
+// CopyParams is copy_params in copy.cu: 40 bytes.
 //
-// copy_params is the parameter of rc_speed_of_light. Numbers are chunks.
+// copy_params is the parameter for rc_speed_of_light. Numbers are chunks.
 type CopyParams struct {
 	Src         uint64 // offset 0
 	Dst         uint64 // offset 8
-	In          uint32 // offset 16: to read, and of those each block's
-	InPerBlock  uint32 // offset 20: to read, and of those each block's
+	In          uint32 // offset 16: chunks to read, in total and per block
+	InPerBlock  uint32 // offset 20: chunks to read, in total and per block
 	Out         uint32 // offset 24: to write
 	OutPerBlock uint32 // offset 28: to write
 	Flags       uint32 // offset 32
 	_           [4]byte
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *CopyParams) Bytes() []byte { return p.append(make([]byte, 0, 40)) }
 
 func (p *CopyParams) append(b []byte) []byte {
@@ -349,29 +349,29 @@ func (p *CopyParams) append(b []byte) []byte {
 	return b
 }
 
-// CopyParamsFlags are the fields of flags in copy_params of copy.cu.
+// CopyParamsFlags has the bit fields in flags, for copy_params in copy.cu.
 type CopyParamsFlags struct {
-	Ready bool // bit 31: the inputs are ready, as of the kernels that are measured: it waits at its end
+	Ready bool // bit 31: the inputs are ready, as in the kernels that it is compared with: it waits at its end
 }
 
-// Word returns the fields in their places. It panics if one does not fit.
+// Word returns the bit fields packed in one word. It panics if a value does not fit its field.
 func (f CopyParamsFlags) Word() uint32 {
 	return flagOf(f.Ready, 31)
 }
 
-const DrawRows = 4 // draw_rows of draw.cu: windows of a block, a warp each
+const DrawRows = 4 // draw_rows in draw.cu: windows per block, a warp each
 
-const DrawThreads = 160 // draw_threads of draw.cu
+const DrawThreads = 160 // draw_threads in draw.cu
 
-// DrawLookup is draw_lookup of draw.cu: 16 bytes.
+// DrawLookup is draw_lookup in draw.cu: 16 bytes.
 //
-// draw_lookup is what a lane looks up: of a stream's two, the first writes where a drawn episode's samples begin, the second how many there are.
+// draw_lookup is a table lookup by one lane. A stream has two: the first writes the position where a drawn episode's samples begin, the second the number of samples.
 type DrawLookup struct {
-	From uint64 // offset 0: [e]: where they begin, and where they end
+	From uint64 // offset 0: [e]: the positions where samples begin, or where they end
 	To   uint64 // offset 8: [b]
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *DrawLookup) Bytes() []byte { return p.append(make([]byte, 0, 16)) }
 
 func (p *DrawLookup) append(b []byte) []byte {
@@ -380,24 +380,24 @@ func (p *DrawLookup) append(b []byte) []byte {
 	return b
 }
 
-// The enumerators of draw_order, of draw.cu
+// The values for draw_order in draw.cu
 const (
 	DrawOrderWindows = 0
 	DrawOrderShards  = 1
 	DrawOrderMixture = 2
 )
 
-// DrawSource is draw_source of draw.cu: 32 bytes.
+// DrawSource is draw_source in draw.cu: 32 bytes.
 //
-// draw_source is a source of a mixture.
+// draw_source is one dataset in a mixture.
 type DrawSource struct {
-	Begin   uint64 // offset 0: it has the numbers begin to begin + draws - 1 of an epoch
-	Draws   uint64 // offset 8: it has the numbers begin to begin + draws - 1 of an epoch
-	First   uint64 // offset 16: and these windows
-	Windows uint64 // offset 24: and these windows
+	Begin   uint64 // offset 0: its numbers in an epoch are begin to begin + draws - 1
+	Draws   uint64 // offset 8: its numbers in an epoch are begin to begin + draws - 1
+	First   uint64 // offset 16: its windows are first to first + windows - 1
+	Windows uint64 // offset 24: its windows are first to first + windows - 1
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *DrawSource) Bytes() []byte { return p.append(make([]byte, 0, 32)) }
 
 func (p *DrawSource) append(b []byte) []byte {
@@ -408,7 +408,7 @@ func (p *DrawSource) append(b []byte) []byte {
 	return b
 }
 
-// DrawParams is draw_params of draw.cu: 200 bytes.
+// DrawParams is draw_params in draw.cu: 200 bytes.
 type DrawParams struct {
 	Cursor      uint64    // offset 0: epoch, positions taken
 	Ticket      uint64    // offset 8: blocks that have read the cursor; 0 between launches
@@ -420,27 +420,27 @@ type DrawParams struct {
 	Fault       uint64    // offset 56
 	FaultFlag   uint64    // offset 64
 	Rate        float64   // offset 72
-	Count       uint64    // offset 80: windows of all episodes
-	Length      uint64    // offset 88: positions of an epoch
-	Step        uint64    // offset 96: positions that a batch of all ranks takes
+	Count       uint64    // offset 80: windows in all episodes
+	Length      uint64    // offset 88: positions in an epoch
+	Step        uint64    // offset 96: positions in one batch, for all ranks together
 	Rank        uint32    // offset 104
 	Ranks       uint32    // offset 108
 	B           uint32    // offset 112
 	E           uint32    // offset 116
-	Blocks      uint32    // offset 120: that draw; those behind them check
+	Blocks      uint32    // offset 120: blocks that draw; later blocks check the tables
 	Streams     uint32    // offset 124
-	Key         [4]uint32 // offset 128: of the permutation's rounds: what all epochs have
+	Key         [4]uint32 // offset 128: the part of the permutation's round keys that is the same in every epoch
 	Flags       uint32    // offset 144
-	SourceCount uint32    // offset 148: of a mixture, else 0
-	Lookups     uint64    // offset 152: two a stream
+	SourceCount uint32    // offset 148: the number of sources in a mixture, else 0
+	Lookups     uint64    // offset 152: two per stream
 	Sources     uint64    // offset 160
-	Shard       uint64    // offset 168: windows of a whole one
-	Whole       uint64    // offset 176: how many are
-	Mixed       uint64    // offset 184: shards of a group
-	Span        uint64    // offset 192: positions of a group
+	Shard       uint64    // offset 168: windows in a whole shard
+	Whole       uint64    // offset 176: the number of whole shards
+	Mixed       uint64    // offset 184: shards in a group
+	Span        uint64    // offset 192: positions in a group
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *DrawParams) Bytes() []byte { return p.append(make([]byte, 0, 200)) }
 
 func (p *DrawParams) append(b []byte) []byte {
@@ -477,16 +477,16 @@ func (p *DrawParams) append(b []byte) []byte {
 	return b
 }
 
-// DrawParamsFlags are the fields of flags in draw_params of draw.cu.
+// DrawParamsFlags has the bit fields in flags, for draw_params in draw.cu.
 type DrawParamsFlags struct {
-	Half      uint32 // bits 0 to 4: bits of half a number in the permutation of an epoch's positions
+	Half      uint32 // bits 0 to 4: bits in half a number, in the permutation over an epoch's positions
 	Shuffle   bool   // bit 5
 	ShortLast bool   // bit 6: an epoch ends with its last window, not with its last whole batch
 	Order     uint32 // bits 7 to 8
 	Ready     bool   // bit 31: see begin and wait_to_write
 }
 
-// Word returns the fields in their places. It panics if one does not fit.
+// Word returns the bit fields packed in one word. It panics if a value does not fit its field.
 func (f DrawParamsFlags) Word() uint32 {
 	return numberOf("DrawParamsFlags.Half", f.Half, 0, 5) |
 		flagOf(f.Shuffle, 5) |
@@ -495,13 +495,13 @@ func (f DrawParamsFlags) Word() uint32 {
 		flagOf(f.Ready, 31)
 }
 
-const EmbedThreads = 256 // embed_threads of embed.cu
+const EmbedThreads = 256 // embed_threads in embed.cu
 
-const EmbedBackwardThreads = 1024 // embed_backward_threads of embed.cu
+const EmbedBackwardThreads = 1024 // embed_backward_threads in embed.cu
 
-const EmbedRows = 32 // embed_rows of embed.cu: whose sum is made first
+const EmbedRows = 32 // embed_rows in embed.cu: rows in one partial sum
 
-// EmbedParams is embed_params of embed.cu: 88 bytes.
+// EmbedParams is embed_params in embed.cu: 88 bytes.
 type EmbedParams struct {
 	Position     uint64 // offset 0: null for none
 	Table        uint64 // offset 8: null for none
@@ -518,7 +518,7 @@ type EmbedParams struct {
 	V            uint32 // offset 84
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *EmbedParams) Bytes() []byte { return p.append(make([]byte, 0, 88)) }
 
 func (p *EmbedParams) append(b []byte) []byte {
@@ -538,7 +538,7 @@ func (p *EmbedParams) append(b []byte) []byte {
 	return b
 }
 
-// EmbedBackwardParams is embed_backward_params of embed.cu: 56 bytes.
+// EmbedBackwardParams is embed_backward_params in embed.cu: 56 bytes.
 type EmbedBackwardParams struct {
 	Id         uint64 // offset 0
 	G          uint64 // offset 8
@@ -548,10 +548,10 @@ type EmbedBackwardParams struct {
 	M          uint32 // offset 40
 	N          uint32 // offset 44
 	T          uint32 // offset 48
-	Columns    uint32 // offset 52: blocks of 32 columns
+	Columns    uint32 // offset 52: blocks with 32 columns
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *EmbedBackwardParams) Bytes() []byte { return p.append(make([]byte, 0, 56)) }
 
 func (p *EmbedBackwardParams) append(b []byte) []byte {
@@ -567,13 +567,13 @@ func (p *EmbedBackwardParams) append(b []byte) []byte {
 	return b
 }
 
-const FastThreads = 128 // fast_threads of fast.cuh
+const FastThreads = 128 // fast_threads in fast.cuh
 
-const MaxUnitsPerThread = 4 // max_units_per_thread of fast.cuh: units per thread
+const MaxUnitsPerThread = 4 // max_units_per_thread in fast.cuh: units per thread
 
-const MaxTile = 512 // max_tile of fast.cuh: targets a block: one unit each
+const MaxTile = 512 // max_tile in fast.cuh: targets per block, one unit each
 
-// FastJobFlags are the fields of flags in fast_job of fast.cuh.
+// FastJobFlags has the bit fields in flags, for fast_job in fast.cuh.
 type FastJobFlags struct {
 	Clock           uint32 // bits 0 to 1
 	Interpolation   uint32 // bits 2 to 3
@@ -582,7 +582,7 @@ type FastJobFlags struct {
 	Dense           bool   // bit 8: the block's part of the timestamps begins at 16 bytes
 	Dtype           uint32 // bits 14 to 15
 	Unit            uint32 // bits 11 to 13: log2 of the bytes moved at once
-	Contiguous      bool   // bit 9: of unaligned rows: dst has no gaps
+	Contiguous      bool   // bit 9: for unaligned rows: dst has no gaps
 	HasGap          bool   // bit 24
 	HasTolerance    bool   // bit 25
 	FillGaps        bool   // bit 26
@@ -595,7 +595,7 @@ type FastJobFlags struct {
 	Store           uint32 // bits 21 to 23: log2 of the bytes written at once: not more than unit
 }
 
-// Word returns the fields in their places. It panics if one does not fit.
+// Word returns the bit fields packed in one word. It panics if a value does not fit its field.
 func (f FastJobFlags) Word() uint32 {
 	return numberOf("FastJobFlags.Clock", f.Clock, 0, 2) |
 		numberOf("FastJobFlags.Interpolation", f.Interpolation, 2, 2) |
@@ -617,13 +617,13 @@ func (f FastJobFlags) Word() uint32 {
 		numberOf("FastJobFlags.Store", f.Store, 21, 3)
 }
 
-const BackwardThreads = 128 // backward_threads of fuse_backward.cuh: of a block, and the targets that it keeps at a time
+const BackwardThreads = 128 // backward_threads in fuse_backward.cuh: threads in a block, and the targets that it keeps at a time
 
-const BackwardBlocks = 5 // backward_blocks of fuse_backward.cuh: Blocks a multiprocessor: more would leave too few registers.
+const BackwardBlocks = 5 // backward_blocks in fuse_backward.cuh: Blocks per multiprocessor: more would leave too few registers.
 
-// BackwardStream is backward_stream of fuse_backward.cuh: 184 bytes.
+// BackwardStream is backward_stream in fuse_backward.cuh: 184 bytes.
 //
-// backward_stream is a stream of a backward_params.
+// backward_stream is one stream in a backward_params.
 type BackwardStream struct {
 	Src                uint64  // offset 0: the gradient to write
 	SrcBatch           int64   // offset 8
@@ -631,7 +631,7 @@ type BackwardStream struct {
 	Times              uint64  // offset 24
 	TimesBatch         int64   // offset 32
 	SrcRows            uint64  // offset 40
-	Interpolations     uint64  // offset 48: of each chunk of features; null if all have the interpolation of flags
+	Interpolations     uint64  // offset 48: one per chunk of features; null if all have the interpolation in flags
 	Scale              uint64  // offset 56: null for none
 	Offset             uint64  // offset 64: as fuse_stream
 	MaxGap             uint64  // offset 72: as fuse_stream
@@ -642,14 +642,14 @@ type BackwardStream struct {
 	S                  uint64  // offset 112
 	TargetsPerBlock    uint64  // offset 120: targets that a block checks
 	SamplesPerTarget   float32 // offset 128
-	Column             uint32  // offset 132: its first feature in dst
-	Blocks             uint32  // offset 136: of the grid that are its
+	Column             uint32  // offset 132: the stream's first feature in dst
+	Blocks             uint32  // offset 136: the blocks in the grid for this stream
 	D                  uint32  // offset 140
-	Number             uint32  // offset 144: of the stream, in faults
-	Tile               uint32  // offset 148: samples a block
-	Tiles              uint32  // offset 152: of a padded row, or of all samples of a packed stream
+	Number             uint32  // offset 144: the stream's number in faults
+	Tile               uint32  // offset 148: samples per block
+	Tiles              uint32  // offset 152: tiles in a padded row, or for all samples in a packed stream
 	Parts              uint32  // offset 156: blocks that share a tile's features
-	Groups             uint32  // offset 160: threads of a block that have the same features, and each a part of the samples
+	Groups             uint32  // offset 160: groups of threads in a block with the same features, each with a part of the samples
 	Chunks             uint32  // offset 164: as resample_job
 	ChunkMagic         uint32  // offset 168: as resample_job
 	Flags              uint32  // offset 172: as resample_job: src is in, dst is out
@@ -657,7 +657,7 @@ type BackwardStream struct {
 	_                  [4]byte
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *BackwardStream) Bytes() []byte { return p.append(make([]byte, 0, 184)) }
 
 func (p *BackwardStream) append(b []byte) []byte {
@@ -694,7 +694,7 @@ func (p *BackwardStream) append(b []byte) []byte {
 	return b
 }
 
-// BackwardParams is backward_params of fuse_backward.cuh: 3120 bytes.
+// BackwardParams is backward_params in fuse_backward.cuh: 3120 bytes.
 //
 // backward_params is the kernels' parameter.
 type BackwardParams struct {
@@ -712,13 +712,13 @@ type BackwardParams struct {
 	T            uint64             // offset 88
 	TMagic       uint32             // offset 96
 	B            uint32             // offset 100
-	SingleStream uint32             // offset 104: a Resample's: rows with targets need samples
+	SingleStream uint32             // offset 104: the gradient of a Resample, in which rows with targets need samples
 	Unused       uint32             // offset 108
 	FirstBlock   [16]uint32         // offset 112: as fuse_params
 	Stream       [16]BackwardStream // offset 176
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *BackwardParams) Bytes() []byte { return p.append(make([]byte, 0, 3120)) }
 
 func (p *BackwardParams) append(b []byte) []byte {
@@ -747,13 +747,13 @@ func (p *BackwardParams) append(b []byte) []byte {
 	return b
 }
 
-const FuseChunkTile = 256 // fuse_chunk_tile of fuse_chunks.cuh: targets a block
+const FuseChunkTile = 256 // fuse_chunk_tile in fuse_chunks.cuh: targets per block
 
-const TargetsPerThread = 4 // targets_per_thread of fuse_chunks.cuh: consecutive targets that a thread computes together
+const TargetsPerThread = 4 // targets_per_thread in fuse_chunks.cuh: consecutive targets that a thread computes together
 
-// FastStream is fast_stream of fuse_fast.cuh: 96 bytes.
+// FastStream is fast_stream in fuse_fast.cuh: 96 bytes.
 //
-// fast_stream is what fast_job has for a stream alone; what every block needs first lies in front.
+// fast_stream has the fields of fast_job for one stream. The fields that every block needs first come first.
 type FastStream struct {
 	Src                uint64  // offset 0
 	Times              uint64  // offset 8
@@ -776,7 +776,7 @@ type FastStream struct {
 	Tolerance          uint64  // offset 88
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *FastStream) Bytes() []byte { return p.append(make([]byte, 0, 96)) }
 
 func (p *FastStream) append(b []byte) []byte {
@@ -802,9 +802,9 @@ func (p *FastStream) append(b []byte) []byte {
 	return b
 }
 
-// FastHead is fast_head of fuse_fast.cuh: 32 bytes.
+// FastHead is fast_head in fuse_fast.cuh: 32 bytes.
 //
-// fast_head and fast_rest are what the streams share, what every block needs first in front: a launch finds none of its parameter in the cache, and waits for each line of 64 bytes when it comes to it, the first of which holds 48.
+// fast_head and fast_rest have the fields that all streams share. The fields that every block needs first come first, because a launch finds no parameter in the cache: it waits for each line of 64 bytes when it reaches it, and the first line holds 48.
 type FastHead struct {
 	Targets      uint64 // offset 0
 	Dst          uint64 // offset 8
@@ -814,7 +814,7 @@ type FastHead struct {
 	TargetsBatch uint32 // offset 28
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *FastHead) Bytes() []byte { return p.append(make([]byte, 0, 32)) }
 
 func (p *FastHead) append(b []byte) []byte {
@@ -827,7 +827,7 @@ func (p *FastHead) append(b []byte) []byte {
 	return b
 }
 
-// FastRest is fast_rest of fuse_fast.cuh: 64 bytes.
+// FastRest is fast_rest in fuse_fast.cuh: 64 bytes.
 type FastRest struct {
 	Valid     uint64 // offset 0
 	Age       uint64 // offset 8
@@ -841,7 +841,7 @@ type FastRest struct {
 	Rate      float64 // offset 56
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *FastRest) Bytes() []byte { return p.append(make([]byte, 0, 64)) }
 
 func (p *FastRest) append(b []byte) []byte {
@@ -858,9 +858,9 @@ func (p *FastRest) append(b []byte) []byte {
 	return b
 }
 
-// FastStreams is fast_streams of fuse_fast.cuh: 1696 bytes.
+// FastStreams is fast_streams in fuse_fast.cuh: 1696 bytes.
 //
-// The kernels' parameters. A larger one takes longer to launch, so fuse_fast_few and fuse_unaligned_few have their own. first_block is that of each stream, side by side as every block looks at all; beyond the streams there is no block. Of unaligned rows d is a row's elements, and form how they are computed.
+// The kernels' parameters. A larger one takes longer to launch, so fuse_fast_few and fuse_unaligned_few have their own. first_block has each stream's first block, side by side because every block reads all; entries after the last stream have no blocks. For unaligned rows, d is the number of elements in a row, and form is the way to compute them.
 type FastStreams struct {
 	Head       FastHead       // offset 0
 	FirstBlock [16]uint32     // offset 32
@@ -868,7 +868,7 @@ type FastStreams struct {
 	Stream     [16]FastStream // offset 160
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *FastStreams) Bytes() []byte { return p.append(make([]byte, 0, 1696)) }
 
 func (p *FastStreams) append(b []byte) []byte {
@@ -883,7 +883,7 @@ func (p *FastStreams) append(b []byte) []byte {
 	return b
 }
 
-// FewFastStreams is few_fast_streams of fuse_fast.cuh: 496 bytes.
+// FewFastStreams is few_fast_streams in fuse_fast.cuh: 496 bytes.
 type FewFastStreams struct {
 	Head       FastHead      // offset 0
 	FirstBlock [4]uint32     // offset 32
@@ -891,7 +891,7 @@ type FewFastStreams struct {
 	Stream     [4]FastStream // offset 112
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *FewFastStreams) Bytes() []byte { return p.append(make([]byte, 0, 496)) }
 
 func (p *FewFastStreams) append(b []byte) []byte {
@@ -906,14 +906,14 @@ func (p *FewFastStreams) append(b []byte) []byte {
 	return b
 }
 
-// UnalignedStreams is unaligned_streams of fuse_fast.cuh: 1824 bytes.
+// UnalignedStreams is unaligned_streams in fuse_fast.cuh: 1824 bytes.
 type UnalignedStreams struct {
 	Fast FastStreams // offset 0
 	D    [16]uint32  // offset 1696
 	Form [16]uint32  // offset 1760
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *UnalignedStreams) Bytes() []byte { return p.append(make([]byte, 0, 1824)) }
 
 func (p *UnalignedStreams) append(b []byte) []byte {
@@ -927,14 +927,14 @@ func (p *UnalignedStreams) append(b []byte) []byte {
 	return b
 }
 
-// FewUnalignedStreams is few_unaligned_streams of fuse_fast.cuh: 528 bytes.
+// FewUnalignedStreams is few_unaligned_streams in fuse_fast.cuh: 528 bytes.
 type FewUnalignedStreams struct {
 	Fast FewFastStreams // offset 0
 	D    [4]uint32      // offset 496
 	Form [4]uint32      // offset 512
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *FewUnalignedStreams) Bytes() []byte { return p.append(make([]byte, 0, 528)) }
 
 func (p *FewUnalignedStreams) append(b []byte) []byte {
@@ -948,11 +948,11 @@ func (p *FewUnalignedStreams) append(b []byte) []byte {
 	return b
 }
 
-const FuseItemTile = 128 // fuse_item_tile of fuse_items.cuh: targets a block
+const FuseItemTile = 128 // fuse_item_tile in fuse_items.cuh: targets per block
 
-// FuseStream is fuse_stream of fuse_job.cuh: 224 bytes.
+// FuseStream is fuse_stream in fuse_job.cuh: 224 bytes.
 //
-// fuse_stream is a stream of a Fuse: what resample_job has for it alone.
+// fuse_stream is one stream in a Fuse: the fields of resample_job that differ between streams.
 type FuseStream struct {
 	Src                uint64         // offset 0
 	SrcBatch           int64          // offset 8
@@ -960,10 +960,10 @@ type FuseStream struct {
 	Times              uint64         // offset 24
 	TimesBatch         int64          // offset 32
 	SrcRows            uint64         // offset 40
-	Items              uint64         // offset 48: of a stream that is made item by item
+	Items              uint64         // offset 48: for a stream that is computed item by item
 	SrcStarts          uint64         // offset 56
-	Affine             uint64         // offset 64: the shifts, then the scales, the least and the greatest, each beginning 16 bytes aligned; null for none
-	Offset             uint64         // offset 72: what a target's time has more than the stream's: a time's bits
+	Affine             uint64         // offset 64: the shifts, the scales, the lower bounds, the upper bounds, each aligned to 16 bytes; null for none
+	Offset             uint64         // offset 72: the target's time minus the stream's time, as the bits of a time
 	Fill               uint64         // offset 80
 	MaxGap             uint64         // offset 88
 	Tolerance          uint64         // offset 96
@@ -972,8 +972,8 @@ type FuseStream struct {
 	Timestamps         uint64         // offset 120
 	TimestampsPerBlock uint64         // offset 128
 	S                  uint64         // offset 136
-	Column             uint32         // offset 144: its first feature in dst
-	Blocks             uint32         // offset 148: of the grid that are its
+	Column             uint32         // offset 144: the stream's first feature in dst
+	Blocks             uint32         // offset 148: the blocks in the grid for this stream
 	SamplesPerTarget   float32        // offset 152
 	D                  uint32         // offset 156
 	Tile               uint32         // offset 160
@@ -985,7 +985,7 @@ type FuseStream struct {
 	_                  [4]byte
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *FuseStream) Bytes() []byte { return p.append(make([]byte, 0, 224)) }
 
 func (p *FuseStream) append(b []byte) []byte {
@@ -1021,9 +1021,9 @@ func (p *FuseStream) append(b []byte) []byte {
 	return b
 }
 
-// FuseParams is fuse_params of fuse_job.cuh: 3832 bytes.
+// FuseParams is fuse_params in fuse_job.cuh: 3832 bytes.
 //
-// fuse_params is the kernels' parameter: what the streams share, and the streams.
+// fuse_params is the kernels' parameter: the fields that all streams share, and the streams.
 type FuseParams struct {
 	Targets      uint64         // offset 0
 	TargetsBatch int64          // offset 8
@@ -1049,11 +1049,11 @@ type FuseParams struct {
 	T            uint64         // offset 168
 	TMagic       uint32         // offset 176
 	B            uint32         // offset 180
-	FirstBlock   [16]uint32     // offset 184: that of each stream, side by side as every block looks at all; beyond the streams there is no block
+	FirstBlock   [16]uint32     // offset 184: each stream's first block, side by side because every block reads all; entries after the last stream have no blocks
 	Stream       [16]FuseStream // offset 248
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *FuseParams) Bytes() []byte { return p.append(make([]byte, 0, 3832)) }
 
 func (p *FuseParams) append(b []byte) []byte {
@@ -1090,52 +1090,52 @@ func (p *FuseParams) append(b []byte) []byte {
 	return b
 }
 
-const GradientThreads = 128 // gradient_threads of gradient.cu
+const GradientThreads = 128 // gradient_threads in gradient.cu
 
-const GradientRows = 64 // gradient_rows of gradient.cu: of a step
+const GradientRows = 64 // gradient_rows in gradient.cu: rows in a step
 
-// The enumerators of gradient_kind, of gradient.cu: What a tile is of: a product, in a large tile or a small one, or a matrix whose rows are added.
+// The values for gradient_kind in gradient.cu: The kinds of tile: a large or a small tile of a product, or a sum over the rows of a matrix.
 const (
 	GradientKindLarge = 0
 	GradientKindSmall = 1
 	GradientKindSum   = 2
 )
 
-const GradientLargeN = 128 // gradient_large_n of gradient.cu: The shapes of tiles: rows and columns of a weight, and the columns that are added.
+const GradientLargeN = 128 // gradient_large_n in gradient.cu: Tile shapes: rows and columns in a weight, and the columns in a sum.
 
-const GradientLargeK = 128 // gradient_large_k of gradient.cu: The shapes of tiles: rows and columns of a weight, and the columns that are added.
+const GradientLargeK = 128 // gradient_large_k in gradient.cu: Tile shapes: rows and columns in a weight, and the columns in a sum.
 
-const GradientSmallN = 64 // gradient_small_n of gradient.cu
+const GradientSmallN = 64 // gradient_small_n in gradient.cu
 
-const GradientSmallK = 64 // gradient_small_k of gradient.cu
+const GradientSmallK = 64 // gradient_small_k in gradient.cu
 
-const GradientSumN = 128 // gradient_sum_n of gradient.cu
+const GradientSumN = 128 // gradient_sum_n in gradient.cu
 
-const GradientTickets = 8 // gradient_tickets of gradient.cu: of a tile, which has as many splits at most
+const GradientTickets = 8 // gradient_tickets in gradient.cu: the most tickets, and splits, per tile
 
-// GradientTile is gradient_tile of gradient.cu: 88 bytes.
+// GradientTile is gradient_tile in gradient.cu: 88 bytes.
 //
-// gradient_tile is what a block does. Strides are in elements, between rows.
+// gradient_tile is the work for one block. Strides are in elements, between rows.
 type GradientTile struct {
-	Dy       uint64 // offset 0: at the split's first row and the tile's first columns; the matrix of a sum is x
-	X        uint64 // offset 8: at the split's first row and the tile's first columns; the matrix of a sum is x
-	Out      uint64 // offset 16: of the tile's first element
-	Bias     uint64 // offset 24: of the tile's first row, or null
-	Scratch  uint64 // offset 32: of the tile, in which a split has gradient_large_scratch or gradient_small_scratch bytes
-	Tickets  uint64 // offset 40: of the tile, one a pair of splits or of their sums: how many have been left; 0 between launches
+	Dy       uint64 // offset 0: at the split's first row and the tile's first columns; a sum reads x
+	X        uint64 // offset 8: at the split's first row and the tile's first columns; a sum reads x
+	Out      uint64 // offset 16: the address for the tile's first element
+	Bias     uint64 // offset 24: the address for the tile's first row, or null
+	Scratch  uint64 // offset 32: the tile's scratch memory, gradient_large_scratch or gradient_small_scratch bytes per split
+	Tickets  uint64 // offset 40: the tile's counters, one per pair of splits or sums: the number of results that were left; 0 between launches
 	DyStride uint32 // offset 48
 	XStride  uint32 // offset 52
 	Stride   uint32 // offset 56
-	Rows     uint32 // offset 60: of the split
-	N        uint32 // offset 64: rows and columns of the weight from the tile's first on; the columns of a sum are k
-	K        uint32 // offset 68: rows and columns of the weight from the tile's first on; the columns of a sum are k
+	Rows     uint32 // offset 60: rows in the split
+	N        uint32 // offset 64: rows and columns in the weight from the tile's first on; a sum has k columns
+	K        uint32 // offset 68: rows and columns in the weight from the tile's first on; a sum has k columns
 	Split    uint32 // offset 72
 	Splits   uint32 // offset 76
 	Kind     uint32 // offset 80
 	Spare    uint32 // offset 84
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *GradientTile) Bytes() []byte { return p.append(make([]byte, 0, 88)) }
 
 func (p *GradientTile) append(b []byte) []byte {
@@ -1158,12 +1158,12 @@ func (p *GradientTile) append(b []byte) []byte {
 	return b
 }
 
-// GradientParams is gradient_params of gradient.cu: 8 bytes.
+// GradientParams is gradient_params in gradient.cu: 8 bytes.
 type GradientParams struct {
-	Tiles uint64 // offset 0: one a block
+	Tiles uint64 // offset 0: one per block
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *GradientParams) Bytes() []byte { return p.append(make([]byte, 0, 8)) }
 
 func (p *GradientParams) append(b []byte) []byte {
@@ -1171,23 +1171,23 @@ func (p *GradientParams) append(b []byte) []byte {
 	return b
 }
 
-const GradientLargeShared = 98304 // gradient_large_shared of gradient.cu: Bytes of shared memory that the kinds of tiles take.
+const GradientLargeShared = 98304 // gradient_large_shared in gradient.cu: Shared memory in bytes for each kind of tile.
 
-const GradientSmallShared = 49152 // gradient_small_shared of gradient.cu
+const GradientSmallShared = 49152 // gradient_small_shared in gradient.cu
 
-const GradientSumShared = 2048 // gradient_sum_shared of gradient.cu
+const GradientSumShared = 2048 // gradient_sum_shared in gradient.cu
 
-const GradientLargeScratch = 69632 // gradient_large_scratch of gradient.cu: Bytes of scratch memory of a split of a tile: 16 a thread for each of its tensor cores' tiles, and for each of those that add columns of DY.
+const GradientLargeScratch = 69632 // gradient_large_scratch in gradient.cu: Scratch memory in bytes for a tile's split: 16 per thread for each of its tensor core tiles, and for each tile that adds columns in DY.
 
-const GradientSmallScratch = 18432 // gradient_small_scratch of gradient.cu: Bytes of scratch memory of a split of a tile: 16 a thread for each of its tensor cores' tiles, and for each of those that add columns of DY.
+const GradientSmallScratch = 18432 // gradient_small_scratch in gradient.cu: Scratch memory in bytes for a tile's split: 16 per thread for each of its tensor core tiles, and for each tile that adds columns in DY.
 
-const LossThreads = 256 // loss_threads of loss.cu
+const LossThreads = 256 // loss_threads in loss.cu
 
-const LossRows = 32 // loss_rows of loss.cu: of a block
+const LossRows = 32 // loss_rows in loss.cu: rows in a block
 
-// LossParams is loss_params of loss.cu: 136 bytes.
+// LossParams is loss_params in loss.cu: 136 bytes.
 //
-// loss_params is the parameter of loss. What is null is left out.
+// loss_params is the parameter for loss. If a pointer is null, its step is skipped.
 type LossParams struct {
 	Prediction     uint64 // offset 0
 	Target         uint64 // offset 8
@@ -1204,15 +1204,15 @@ type LossParams struct {
 	FaultFlag      uint64 // offset 96
 	M              uint32 // offset 104
 	N              uint32 // offset 108
-	Width          uint32 // offset 112: columns of grad
+	Width          uint32 // offset 112: columns in grad
 	Items          uint32 // offset 116
 	ItemWidth      uint32 // offset 120
-	Ring           uint32 // offset 124: places of losses
+	Ring           uint32 // offset 124: elements in losses
 	Flags          uint32 // offset 128
 	Unused         uint32 // offset 132
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *LossParams) Bytes() []byte { return p.append(make([]byte, 0, 136)) }
 
 func (p *LossParams) append(b []byte) []byte {
@@ -1240,17 +1240,17 @@ func (p *LossParams) append(b []byte) []byte {
 	return b
 }
 
-// LossParamsFlags are the fields of flags in loss_params of loss.cu.
+// LossParamsFlags has the bit fields in flags, for loss_params in loss.cu.
 type LossParamsFlags struct {
 	Kind uint32 // bits 0 to 1: as backend.LossKind
 }
 
-// Word returns the fields in their places. It panics if one does not fit.
+// Word returns the bit fields packed in one word. It panics if a value does not fit its field.
 func (f LossParamsFlags) Word() uint32 {
 	return numberOf("LossParamsFlags.Kind", f.Kind, 0, 2)
 }
 
-// MatmulNorm is matmul_norm of matmul.cuh: 48 bytes.
+// MatmulNorm is matmul_norm in matmul.cuh: 48 bytes.
 //
 // matmul_norm is a backend.NormStats. A step is bytes from a row to the next.
 type MatmulNorm struct {
@@ -1263,7 +1263,7 @@ type MatmulNorm struct {
 	Unused uint32 // offset 44
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *MatmulNorm) Bytes() []byte { return p.append(make([]byte, 0, 48)) }
 
 func (p *MatmulNorm) append(b []byte) []byte {
@@ -1277,9 +1277,9 @@ func (p *MatmulNorm) append(b []byte) []byte {
 	return b
 }
 
-// MatmulParams is matmul_params of matmul.cuh: 304 bytes.
+// MatmulParams is matmul_params in matmul.cuh: 304 bytes.
 //
-// matmul_params is the parameter of all kernels. What is null is left out.
+// matmul_params is the parameter for all kernels. If a pointer is null, its step is skipped.
 type MatmulParams struct {
 	A            uint64     // offset 0
 	B            uint64     // offset 8
@@ -1288,12 +1288,12 @@ type MatmulParams struct {
 	M            uint32     // offset 24
 	N            uint32     // offset 28
 	K            uint32     // offset 32
-	Columns      uint32     // offset 36: tiles beside each other
+	Columns      uint32     // offset 36: tiles next to each other in a row
 	Bias         uint64     // offset 40
 	Pre          uint64     // offset 48
 	Gate         uint64     // offset 56
 	Residual     MatmulNorm // offset 64: z is the residual, gamma null if it is added as it is
-	Norm         MatmulNorm // offset 112: of a norm, and of the gradient of one, which then has z
+	Norm         MatmulNorm // offset 112: for a norm, and for a norm's gradient, which then has z
 	Dgamma       uint64     // offset 160
 	Dbeta        uint64     // offset 168
 	After        uint64     // offset 176
@@ -1313,7 +1313,7 @@ type MatmulParams struct {
 	Flags        uint32     // offset 300
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *MatmulParams) Bytes() []byte { return p.append(make([]byte, 0, 304)) }
 
 func (p *MatmulParams) append(b []byte) []byte {
@@ -1350,16 +1350,16 @@ func (p *MatmulParams) append(b []byte) []byte {
 	return b
 }
 
-// MatmulParamsFlags are the fields of flags in matmul_params of matmul.cuh.
+// MatmulParamsFlags has the bit fields in flags, for matmul_params in matmul.cuh.
 type MatmulParamsFlags struct {
 	Activation uint32 // bits 0 to 1: as backend.Activation
 	GateOf     uint32 // bits 2 to 3: 0 without a gate
-	Narrow     bool   // bit 5: there is nothing but a bias, ReLU, a gate of ReLU, and out: see narrow
+	Narrow     bool   // bit 5: the job has only a bias, ReLU, a ReLU gate, and out: see narrow
 	Room       bool   // bit 4
 	Ahead      bool   // bit 6
 }
 
-// Word returns the fields in their places. It panics if one does not fit.
+// Word returns the bit fields packed in one word. It panics if a value does not fit its field.
 func (f MatmulParamsFlags) Word() uint32 {
 	return numberOf("MatmulParamsFlags.Activation", f.Activation, 0, 2) |
 		numberOf("MatmulParamsFlags.GateOf", f.GateOf, 2, 2) |
@@ -1368,18 +1368,18 @@ func (f MatmulParamsFlags) Word() uint32 {
 		flagOf(f.Ahead, 6)
 }
 
-const MeetThreads = 32 // meet_threads of meet.cu: which is how many ranks there are at most
+const MeetThreads = 32 // meet_threads in meet.cu: also the most ranks
 
-// MeetParams is meet_params of meet.cu: 32 bytes.
+// MeetParams is meet_params in meet.cu: 32 bytes.
 type MeetParams struct {
-	Flags  uint64 // offset 0: of this rank: how often each rank was here, as far as it has said so
+	Flags  uint64 // offset 0: this rank's flags: the number of meetings that each rank has reported
 	Others uint64 // offset 8: the addresses of all ranks' flags
-	Left   uint64 // offset 16: in host memory: not 0 when nobody is to be waited for any more
+	Left   uint64 // offset 16: in host memory: not 0 after Leave, when waits must end
 	Rank   uint32 // offset 24
 	Ranks  uint32 // offset 28
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *MeetParams) Bytes() []byte { return p.append(make([]byte, 0, 32)) }
 
 func (p *MeetParams) append(b []byte) []byte {
@@ -1391,15 +1391,15 @@ func (p *MeetParams) append(b []byte) []byte {
 	return b
 }
 
-const NormThreads = 256 // norm_threads of norm.cu
+const NormThreads = 256 // norm_threads in norm.cu
 
-const NormBackwardThreads = 512 // norm_backward_threads of norm.cu
+const NormBackwardThreads = 512 // norm_backward_threads in norm.cu
 
-const NormRows = 64 // norm_rows of norm.cu: of a block of norm_backward
+const NormRows = 64 // norm_rows in norm.cu: rows per block in norm_backward
 
-// NormParams is norm_params of norm.cu: 96 bytes.
+// NormParams is norm_params in norm.cu: 96 bytes.
 //
-// norm_params is the parameter of norm, norm_backward_params that of norm_backward. What is null is left out.
+// norm_params is the parameter for norm, norm_backward_params for norm_backward. If a pointer is null, its step is skipped.
 type NormParams struct {
 	Norm    NnNorm  // offset 0
 	Sum     uint64  // offset 48
@@ -1412,7 +1412,7 @@ type NormParams struct {
 	Unused  uint32  // offset 92
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *NormParams) Bytes() []byte { return p.append(make([]byte, 0, 96)) }
 
 func (p *NormParams) append(b []byte) []byte {
@@ -1428,7 +1428,7 @@ func (p *NormParams) append(b []byte) []byte {
 	return b
 }
 
-// NormBackwardParams is norm_backward_params of norm.cu: 184 bytes.
+// NormBackwardParams is norm_backward_params in norm.cu: 184 bytes.
 type NormBackwardParams struct {
 	Norm       NnNorm    // offset 0
 	G          uint64    // offset 48
@@ -1448,7 +1448,7 @@ type NormBackwardParams struct {
 	N          uint32    // offset 180
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *NormBackwardParams) Bytes() []byte { return p.append(make([]byte, 0, 184)) }
 
 func (p *NormBackwardParams) append(b []byte) []byte {
@@ -1471,9 +1471,9 @@ func (p *NormBackwardParams) append(b []byte) []byte {
 	return b
 }
 
-// FastParams is fast_params of resample_fast.cu: 168 bytes.
+// FastParams is fast_params in resample_fast.cu: 168 bytes.
 //
-// fast_params is the kernels' parameter. What every block needs before its first read lies in the first 112 bytes: a launch finds no parameter in the cache, and waits for each line of 64 bytes, the first of which holds 48, when it comes to it.
+// fast_params is the kernels' parameter. The fields that every block needs before its first read are in the first 112 bytes, because a launch finds no parameter in the cache: it waits for each line of 64 bytes when it reaches it, and the first line holds 48.
 type FastParams struct {
 	Src                uint64  // offset 0
 	Times              uint64  // offset 8
@@ -1507,7 +1507,7 @@ type FastParams struct {
 	Tolerance          uint64  // offset 160
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *FastParams) Bytes() []byte { return p.append(make([]byte, 0, 168)) }
 
 func (p *FastParams) append(b []byte) []byte {
@@ -1544,16 +1544,16 @@ func (p *FastParams) append(b []byte) []byte {
 	return b
 }
 
-// UnalignedParams is unaligned_params of resample_fast.cu: 176 bytes.
+// UnalignedParams is unaligned_params in resample_fast.cu: 176 bytes.
 //
-// unaligned_params is resample_unaligned's, where src_batch and src_step count elements.
+// unaligned_params is the parameter for resample_unaligned. In it src_batch and src_step are in elements.
 type UnalignedParams struct {
 	Job    FastParams // offset 0
-	D      uint32     // offset 168: a row's elements; divides by them, see move_within
-	DMagic uint32     // offset 172: a row's elements; divides by them, see move_within
+	D      uint32     // offset 168: the elements in a row, and the constant that divides by them, see move_within
+	DMagic uint32     // offset 172: the elements in a row, and the constant that divides by them, see move_within
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *UnalignedParams) Bytes() []byte { return p.append(make([]byte, 0, 176)) }
 
 func (p *UnalignedParams) append(b []byte) []byte {
@@ -1563,9 +1563,9 @@ func (p *UnalignedParams) append(b []byte) []byte {
 	return b
 }
 
-// ResampleJob is resample_job of resample_job.cuh: 304 bytes.
+// ResampleJob is resample_job in resample_job.cuh: 304 bytes.
 //
-// resample_job is the parameter of the kernels of resample.cu, and what a stream of fuse.cu is made into. Strides count elements.
+// resample_job is the parameter for the kernels in resample.cu; fuse.cu converts each stream into one. Strides are in elements.
 type ResampleJob struct {
 	Src                uint64  // offset 0
 	SrcBatch           int64   // offset 8
@@ -1577,42 +1577,42 @@ type ResampleJob struct {
 	Dst                uint64  // offset 56
 	DstBatch           int64   // offset 64
 	DstStep            int64   // offset 72
-	Valid              uint64  // offset 80: null if not wanted
+	Valid              uint64  // offset 80: null if not needed
 	ValidBatch         int64   // offset 88
-	Age                uint64  // offset 96: null if not wanted
+	Age                uint64  // offset 96: null if not needed
 	AgeBatch           int64   // offset 104
-	Pad                uint64  // offset 112: null if not wanted
+	Pad                uint64  // offset 112: null if not needed
 	PadBatch           int64   // offset 120
-	SrcRows            uint64  // offset 128: lengths [B] or offsets [B+1]; null if rows are of one length
-	DstRows            uint64  // offset 136: lengths [B] or offsets [B+1]; null if rows are of one length
-	SrcStarts          uint64  // offset 144: where rows of those lengths begin in a packed src; null if rows follow each other
-	Anchors            uint64  // offset 152: what the targets, nanoseconds then, are counted from, a row each; null if from 0
+	SrcRows            uint64  // offset 128: lengths [B] or offsets [B+1]; null if all rows have one length
+	DstRows            uint64  // offset 136: lengths [B] or offsets [B+1]; null if all rows have one length
+	SrcStarts          uint64  // offset 144: where rows with those lengths begin in a packed src; null if rows follow each other
+	Anchors            uint64  // offset 152: one anchor per row, added to the targets, both in nanoseconds; null for no anchors
 	Fault              uint64  // offset 160: the smallest fault found, in device memory
-	FaultFlag          uint64  // offset 168: set if there is one, in host memory
+	FaultFlag          uint64  // offset 168: set if there is a fault, in host memory
 	Start              int64   // offset 176
 	Rate               float64 // offset 184
 	Fill               uint64  // offset 192: the bits of a dst element
 	MaxGap             uint64  // offset 200: the bits of a time
 	Tolerance          uint64  // offset 208: the bits of a time
 	Snap               uint64  // offset 216: the bits of a time
-	Total              uint64  // offset 224: targets of all rows
+	Total              uint64  // offset 224: targets in all rows
 	Timestamps         uint64  // offset 232: source timestamps to check
-	TimestampsPerBlock uint64  // offset 240: of those, each block's
-	S                  uint64  // offset 248: samples and targets a row, or of all rows if packed
-	T                  uint64  // offset 256: samples and targets a row, or of all rows if packed
+	TimestampsPerBlock uint64  // offset 240: timestamps per block
+	S                  uint64  // offset 248: samples and targets in a row, or in all rows if packed
+	T                  uint64  // offset 256: samples and targets in a row, or in all rows if packed
 	TMagic             uint32  // offset 264: divides by t, see row_of; 0 if total is too large for that
-	SamplesPerTarget   float32 // offset 268: samples from one target to the next, if both are evenly spaced over the same span; where the search guesses
+	SamplesPerTarget   float32 // offset 268: samples from one target to the next, if both are evenly spaced over the same span; the search starts from this guess
 	B                  uint32  // offset 272
 	D                  uint32  // offset 276
-	Tile               uint32  // offset 280: targets a block
-	Chunks             uint32  // offset 284: pieces that a target's features are moved in; divides a thread's number by that
-	ChunkMagic         uint32  // offset 288: pieces that a target's features are moved in; divides a thread's number by that
+	Tile               uint32  // offset 280: targets per block
+	Chunks             uint32  // offset 284: the pieces in which a target's features are moved, and the constant that divides a thread's number by them
+	ChunkMagic         uint32  // offset 288: the pieces in which a target's features are moved, and the constant that divides a thread's number by them
 	Flags              uint32  // offset 292
 	More               uint32  // offset 296
 	_                  [4]byte
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *ResampleJob) Bytes() []byte { return p.append(make([]byte, 0, 304)) }
 
 func (p *ResampleJob) append(b []byte) []byte {
@@ -1662,7 +1662,7 @@ func (p *ResampleJob) append(b []byte) []byte {
 	return b
 }
 
-// ResampleJobFlags are the fields of flags in resample_job of resample_job.cuh.
+// ResampleJobFlags has the bit fields in flags, for resample_job in resample_job.cuh.
 type ResampleJobFlags struct {
 	Clock         uint32 // bits 0 to 1
 	Out           uint32 // bits 2 to 3
@@ -1679,14 +1679,14 @@ type ResampleJobFlags struct {
 	NearPrevious  bool   // bit 20: tolerance applies to the sample before
 	NearNext      bool   // bit 21
 	NearNearest   bool   // bit 22
-	TimesFlat     bool   // bit 23: timestamp i is at times[i], whatever its row
+	TimesFlat     bool   // bit 23: timestamp i is at times[i] in every row
 	TShift        uint32 // bits 24 to 28
-	Dense         bool   // bit 29: of channels: the rows of all targets follow each other in dst
-	Windowed      bool   // bit 30: of curves: some interpolation has a window
+	Dense         bool   // bit 29: for channels: the rows for all targets follow each other in dst
+	Windowed      bool   // bit 30: for curves: some interpolation has a window
 	Ready         bool   // bit 31: the inputs are declared ready: see begin
 }
 
-// Word returns the fields in their places. It panics if one does not fit.
+// Word returns the bit fields packed in one word. It panics if a value does not fit its field.
 func (f ResampleJobFlags) Word() uint32 {
 	return numberOf("ResampleJobFlags.Clock", f.Clock, 0, 2) |
 		numberOf("ResampleJobFlags.Out", f.Out, 2, 2) |
@@ -1710,18 +1710,18 @@ func (f ResampleJobFlags) Word() uint32 {
 		flagOf(f.Ready, 31)
 }
 
-// ResampleJobMore are the fields of more in resample_job of resample_job.cuh.
+// ResampleJobMore has the bit fields in more, for resample_job in resample_job.cuh.
 type ResampleJobMore struct {
 	In          uint32 // bits 0 to 1: src's dtype
-	Store       uint32 // bits 2 to 4: of a stream of a Fuse: log2 of the bytes that can be written at once
-	ByItems     bool   // bit 5: of one: it is made item by item
+	Store       uint32 // bits 2 to 4: for a stream in a Fuse: log2 of the bytes that can be written at once
+	ByItems     bool   // bit 5: for a stream in a Fuse: it is computed item by item
 	HasSnap     bool   // bit 6
 	Edge        uint32 // bits 7 to 9
-	Clips       bool   // bit 10: of a stream of a Fuse: what is normalised is kept within limits
+	Clips       bool   // bit 10: for a stream in a Fuse: normalised features are clipped
 	TryFastPath bool   // bit 11: see locate_target_fast
 }
 
-// Word returns the fields in their places. It panics if one does not fit.
+// Word returns the bit fields packed in one word. It panics if a value does not fit its field.
 func (f ResampleJobMore) Word() uint32 {
 	return numberOf("ResampleJobMore.In", f.In, 0, 2) |
 		numberOf("ResampleJobMore.Store", f.Store, 2, 3) |
@@ -1732,14 +1732,14 @@ func (f ResampleJobMore) Word() uint32 {
 		flagOf(f.TryFastPath, 11)
 }
 
-// The enumerators of clock, of resample_job.cuh
+// The values for clock in resample_job.cuh
 const (
 	ClockI64 = 0
 	ClockF64 = 1
 	ClockF32 = 2
 )
 
-// The enumerators of interpolation, of resample_job.cuh
+// The values for interpolation in resample_job.cuh
 const (
 	InterpolationLinear     = 0
 	InterpolationPrevious   = 1
@@ -1758,7 +1758,7 @@ const (
 	InterpolationRot6d      = 14
 )
 
-// The enumerators of edge, of resample_job.cuh
+// The values for edge in resample_job.cuh
 const (
 	EdgeClamp       = 0
 	EdgeFill        = 1
@@ -1767,9 +1767,9 @@ const (
 	EdgeHold        = 4
 )
 
-const ChunkTile = 256 // chunk_tile of resample_rows.cuh: targets a block
+const ChunkTile = 256 // chunk_tile in resample_rows.cuh: targets per block
 
-// NnDropout is nn_dropout of rows.cuh: 32 bytes.
+// NnDropout is nn_dropout in rows.cuh: 32 bytes.
 //
 // nn_dropout is a backend.Dropout; its state is null for none.
 type NnDropout struct {
@@ -1781,7 +1781,7 @@ type NnDropout struct {
 	Unused    uint32  // offset 28
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *NnDropout) Bytes() []byte { return p.append(make([]byte, 0, 32)) }
 
 func (p *NnDropout) append(b []byte) []byte {
@@ -1794,7 +1794,7 @@ func (p *NnDropout) append(b []byte) []byte {
 	return b
 }
 
-// NnNorm is nn_norm of rows.cuh: 48 bytes.
+// NnNorm is nn_norm in rows.cuh: 48 bytes.
 //
 // nn_norm is a backend.NormStats. Steps are elements from a row to the next.
 type NnNorm struct {
@@ -1806,7 +1806,7 @@ type NnNorm struct {
 	ZStep uint64 // offset 40
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *NnNorm) Bytes() []byte { return p.append(make([]byte, 0, 48)) }
 
 func (p *NnNorm) append(b []byte) []byte {
@@ -1819,44 +1819,44 @@ func (p *NnNorm) append(b []byte) []byte {
 	return b
 }
 
-const SmallMakers = 128 // small_makers of small.cuh: a block: those that make units come first
+const SmallMakers = 128 // small_makers in small.cuh: threads in a block: the first small_makers threads compute units
 
-const SmallThreads = 160 // small_threads of small.cuh: a block: those that make units come first
+const SmallThreads = 160 // small_threads in small.cuh: threads in a block: the first small_makers threads compute units
 
-const SmallBlocks = 6 // small_blocks of small.cuh: a multiprocessor
+const SmallBlocks = 6 // small_blocks in small.cuh: a multiprocessor
 
-const SmallFuseBlocks = 4 // small_fuse_blocks of small.cuh: a multiprocessor
+const SmallFuseBlocks = 4 // small_fuse_blocks in small.cuh: a multiprocessor
 
-const MaxStreams = 16 // max_streams of streams.cuh
+const MaxStreams = 16 // max_streams in streams.cuh
 
-const FewStreams = 4 // few_streams of streams.cuh: most jobs have no more
+const FewStreams = 4 // few_streams in streams.cuh: the most streams in most jobs
 
-const TallyThreads = 512 // tally_threads of tally.cu
+const TallyThreads = 512 // tally_threads in tally.cu
 
-const TallyColumns = 4 // tally_columns of tally.cu: of a block
+const TallyColumns = 4 // tally_columns in tally.cu: columns in a block
 
-const TallySegments = 128 // tally_segments of tally.cu: runs of rows that a block takes at once
+const TallySegments = 128 // tally_segments in tally.cu: runs of rows that a block reads at once
 
-const TallyRows = 128 // tally_rows of tally.cu: of a thread at once, at most
+const TallyRows = 128 // tally_rows in tally.cu: the most rows in a thread at once
 
-const TallyDigits = 2048 // tally_digits of tally.cu: numbers of 11 bits
+const TallyDigits = 2048 // tally_digits in tally.cu: numbers with 11 bits
 
-const TallyBins = 512 // tally_bins of tally.cu: signs and exponents
+const TallyBins = 512 // tally_bins in tally.cu: signs and exponents
 
-const TallyWords = 3 // tally_words of tally.cu: that are summed of a bin: see add
+const TallyWords = 3 // tally_words in tally.cu: sums per bin: see add
 
-const TallyPrefixes = 16 // tally_prefixes of tally.cu: of a column, at most
+const TallyPrefixes = 16 // tally_prefixes in tally.cu: the most prefixes for a column
 
-const TallyShared = 82048 // tally_shared of tally.cu
+const TallyShared = 82048 // tally_shared in tally.cu
 
-// The enumerators of tally_dtype, of tally.cu
+// The values for tally_dtype in tally.cu
 const (
 	TallyDtypeF32  = 0
 	TallyDtypeF16  = 1
 	TallyDtypeBf16 = 2
 )
 
-// TallyParams is tally_params of tally.cu: 72 bytes.
+// TallyParams is tally_params in tally.cu: 72 bytes.
 type TallyParams struct {
 	Src         uint64 // offset 0
 	Step        uint64 // offset 8: elements from a row to the next
@@ -1865,15 +1865,15 @@ type TallyParams struct {
 	Prefixes    uint64 // offset 32: [d, prefix_count]
 	N           uint32 // offset 40
 	D           uint32 // offset 44
-	Rows        uint32 // offset 48: of a thread at once
-	Groups      uint32 // offset 52: of columns
-	Blocks      uint32 // offset 56: of a group
+	Rows        uint32 // offset 48: rows in a thread at once
+	Groups      uint32 // offset 52: groups of columns
+	Blocks      uint32 // offset 56: blocks per group
 	Dtype       uint32 // offset 60
-	Known       uint32 // offset 64: bits of a prefix
+	Known       uint32 // offset 64: bits in a prefix
 	PrefixCount uint32 // offset 68
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *TallyParams) Bytes() []byte { return p.append(make([]byte, 0, 72)) }
 
 func (p *TallyParams) append(b []byte) []byte {
@@ -1893,19 +1893,19 @@ func (p *TallyParams) append(b []byte) []byte {
 	return b
 }
 
-const MaxPieces = 16 // max_pieces of thread_per_row.cuh
+const MaxPieces = 16 // max_pieces in thread_per_row.cuh
 
-// Piece is piece of thread_per_row.cuh: 16 bytes.
+// Piece is piece in thread_per_row.cuh: 16 bytes.
 //
-// piece is consecutive features of one interpolation: at most four that are moved, the four of a quaternion, or one, two or six angles.
+// piece is a run of features with one interpolation: at most four that are moved, a quaternion's four, or one, two or six angles.
 type Piece struct {
-	Period        uint64 // offset 0: of angles: its bits
-	At            uint32 // offset 8: bytes from the row's begin
+	Period        uint64 // offset 0: for angles: the period's bits
+	At            uint32 // offset 8: bytes from the row's beginning
 	Interpolation uint16 // offset 12
 	N             uint16 // offset 14
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *Piece) Bytes() []byte { return p.append(make([]byte, 0, 16)) }
 
 func (p *Piece) append(b []byte) []byte {
@@ -1916,13 +1916,13 @@ func (p *Piece) append(b []byte) []byte {
 	return b
 }
 
-// ThreadPerRowParams is thread_per_row_params of thread_per_row.cuh: 416 bytes.
+// ThreadPerRowParams is thread_per_row_params in thread_per_row.cuh: 416 bytes.
 //
 // thread_per_row_params is the kernel's parameter.
 type ThreadPerRowParams struct {
-	Src                uint64    // offset 0: as fast_job; src begins at 16 bytes
-	Times              uint64    // offset 8: as fast_job; src begins at 16 bytes
-	Targets            uint64    // offset 16: as fast_job; src begins at 16 bytes
+	Src                uint64    // offset 0: as in fast_job; src is aligned to 16 bytes
+	Times              uint64    // offset 8: as in fast_job; src is aligned to 16 bytes
+	Targets            uint64    // offset 16: as in fast_job; src is aligned to 16 bytes
 	Dst                uint64    // offset 24
 	Valid              uint64    // offset 32
 	Age                uint64    // offset 40
@@ -1940,20 +1940,20 @@ type ThreadPerRowParams struct {
 	TMagic             uint32    // offset 108
 	SamplesPerTarget   float32   // offset 112
 	RowsPerTimestamp   float32   // offset 116
-	Flags              uint32    // offset 120: as fast_job, but for these
-	Tile               uint32    // offset 124: targets of a block: 32, or as many as threads
-	Row                uint32    // offset 128: bytes of a row; rows that are copied for 32 targets at most
-	CopyCapacity       uint32    // offset 132: bytes of a row; rows that are copied for 32 targets at most
-	GroupBytes         uint32    // offset 136: of a warp's shared memory, or of the block's: the rows that are copied, those of the targets behind them
-	OutAt              uint32    // offset 140: where these begin
-	Samples            uint32    // offset 144: of all rows of the batch; those up to which 16 bytes may be read that begin in the one before
-	SafeSamples        uint32    // offset 148: of all rows of the batch; those up to which 16 bytes may be read that begin in the one before
+	Flags              uint32    // offset 120: as in fast_job, except for these
+	Tile               uint32    // offset 124: targets per block: 32, or the number of threads
+	Row                uint32    // offset 128: bytes in a row; the most rows that are copied for 32 targets
+	CopyCapacity       uint32    // offset 132: bytes in a row; the most rows that are copied for 32 targets
+	GroupBytes         uint32    // offset 136: bytes in a warp's shared memory, or the block's: the copied rows, then the targets' rows
+	OutAt              uint32    // offset 140: where the targets' rows begin
+	Samples            uint32    // offset 144: samples in all rows; a copy that ends within the first safe_samples may be rounded up to 16 bytes
+	SafeSamples        uint32    // offset 148: samples in all rows; a copy that ends within the first safe_samples may be rounded up to 16 bytes
 	Pieces             uint32    // offset 152
 	Unused             uint32    // offset 156
 	PieceOf            [16]Piece // offset 160
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *ThreadPerRowParams) Bytes() []byte { return p.append(make([]byte, 0, 416)) }
 
 func (p *ThreadPerRowParams) append(b []byte) []byte {
@@ -1993,23 +1993,23 @@ func (p *ThreadPerRowParams) append(b []byte) []byte {
 	return b
 }
 
-// ThreadPerRowParamsFlags are the fields of flags in thread_per_row_params of thread_per_row.cuh.
+// ThreadPerRowParamsFlags has the bit fields in flags, for thread_per_row_params in thread_per_row.cuh.
 type ThreadPerRowParamsFlags struct {
 	DoubleWeights bool // bit 30: some piece needs its weights in double
 }
 
-// Word returns the fields in their places. It panics if one does not fit.
+// Word returns the bit fields packed in one word. It panics if a value does not fit its field.
 func (f ThreadPerRowParamsFlags) Word() uint32 {
 	return flagOf(f.DoubleWeights, 30)
 }
 
-const TokensThreads = 256 // tokens_threads of tokens.cu
+const TokensThreads = 256 // tokens_threads in tokens.cu
 
-const TokensDeep = 4 // tokens_deep of tokens.cu: rows of a thread
+const TokensDeep = 4 // tokens_deep in tokens.cu: rows per thread
 
-const TokensWide = 8 // tokens_wide of tokens.cu: columns of a thread of tokens
+const TokensWide = 8 // tokens_wide in tokens.cu: columns per thread in tokens
 
-// TokenSource is token_source of tokens.cu: 104 bytes.
+// TokenSource is token_source in tokens.cu: 104 bytes.
 //
 // token_source is a backend.TokenSource. Steps are elements.
 type TokenSource struct {
@@ -2022,7 +2022,7 @@ type TokenSource struct {
 	ValidTick  uint64 // offset 48
 	PadBatch   uint64 // offset 56
 	PadTick    uint64 // offset 64
-	Fault      uint64 // offset 72: the class and the stream of its faults
+	Fault      uint64 // offset 72: the class and the stream in its faults
 	Ticks      uint32 // offset 80
 	D          uint32 // offset 84
 	Token      int32  // offset 88
@@ -2031,7 +2031,7 @@ type TokenSource struct {
 	Unused     uint32 // offset 100
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *TokenSource) Bytes() []byte { return p.append(make([]byte, 0, 104)) }
 
 func (p *TokenSource) append(b []byte) []byte {
@@ -2054,20 +2054,20 @@ func (p *TokenSource) append(b []byte) []byte {
 	return b
 }
 
-// TokenAffine is token_affine of tokens.cu: 40 bytes.
+// TokenAffine is token_affine in tokens.cu: 40 bytes.
 //
-// token_affine is what makes an output of values, and where it goes: so many columns beside each other that a block's threads have of a row, and rows that they have at once.
+// token_affine has the scale and shift for one output, and the division of its columns and rows among threads: beside threads share a row, and a block has several rows at once.
 type TokenAffine struct {
 	Scale      uint64 // offset 0
 	Shift      uint64 // offset 8
 	Relative   uint64 // offset 16: null for none
 	Beside     uint32 // offset 24
 	Rows       uint32 // offset 28
-	BlocksARow uint32 // offset 32: each of beside threads' columns
+	BlocksARow uint32 // offset 32: blocks per row, each with the columns for beside threads
 	Blocks     uint32 // offset 36
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *TokenAffine) Bytes() []byte { return p.append(make([]byte, 0, 40)) }
 
 func (p *TokenAffine) append(b []byte) []byte {
@@ -2081,7 +2081,7 @@ func (p *TokenAffine) append(b []byte) []byte {
 	return b
 }
 
-// TokensParams is tokens_params of tokens.cu: 376 bytes.
+// TokensParams is tokens_params in tokens.cu: 376 bytes.
 type TokensParams struct {
 	Sources     uint64      // offset 0
 	Reference   TokenSource // offset 8: values null for none; token is the reference's tick
@@ -2099,10 +2099,10 @@ type TokensParams struct {
 	B           uint32      // offset 360
 	T           uint32      // offset 364
 	SourceCount uint32      // offset 368
-	Width       uint32      // offset 372: of input
+	Width       uint32      // offset 372: columns in input
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *TokensParams) Bytes() []byte { return p.append(make([]byte, 0, 376)) }
 
 func (p *TokensParams) append(b []byte) []byte {
@@ -2126,7 +2126,7 @@ func (p *TokensParams) append(b []byte) []byte {
 	return b
 }
 
-// The enumerators of unaligned, of unaligned.cuh: unaligned is the form of the rows: by units, by words of dst, by 16 bytes of it first, or by the thread that locates them, see short_row.
+// The values for unaligned in unaligned.cuh: unaligned is the way to copy a row: in units, in words aligned in dst, in 16 bytes aligned in dst, or by the thread that locates the target, see short_row.
 const (
 	UnalignedUnits  = 0
 	UnalignedNarrow = 1
@@ -2134,9 +2134,9 @@ const (
 	UnalignedShort  = 3
 )
 
-const MaxShortRow = 8 // max_short_row of unaligned.cuh: elements of a row that one thread computes
+const MaxShortRow = 8 // max_short_row in unaligned.cuh: elements in a row that one thread computes
 
-// The enumerators of dt, of values.cuh
+// The values for dt in values.cuh
 const (
 	DtF32  = 0
 	DtF64  = 1
@@ -2144,7 +2144,7 @@ const (
 	DtBf16 = 3
 )
 
-// The enumerators of voxel_reduction, of voxel.cuh
+// The values for voxel_reduction in voxel.cuh
 const (
 	VoxelReductionByDefault = 0
 	VoxelReductionOccupancy = 1
@@ -2156,7 +2156,7 @@ const (
 	VoxelReductionMajority  = 7
 )
 
-// The enumerators of voxel_state, of voxel.cuh: The words of state: counters, the number of voxels found, how many pieces voxel_reduce_large has, and, above, slots, and whether voxel_reduce_truncated has something to do. In voxel_group.cu `found` is how many cells of several there are, `kept` how many singles, above, and points in the order, `filled` how much of the grid. In voxel_bucket.cu `kept` is how many points are in the order.
+// The values for voxel_state in voxel.cuh: The words in state: counters, the number of voxels found, the number of pieces for voxel_reduce_large with its slots in the upper bits, and whether voxel_reduce_truncated has work. In voxel_group.cu `found` is the number of cells with several points, `kept` has the number of single points in the upper bits and of points in the order below, and `filled` is the filled part of the grid. In voxel_bucket.cu `kept` is the number of points in the order.
 const (
 	VoxelStateInRange     = 0
 	VoxelStateOutOfRange  = 1
@@ -2171,22 +2171,22 @@ const (
 	VoxelStateStateWords  = 10
 )
 
-// VoxelCloud is voxel_cloud of voxel.cuh: 56 bytes.
+// VoxelCloud is voxel_cloud in voxel.cuh: 56 bytes.
 //
-// voxel_cloud is where the points lie, and which of them a block takes.
+// voxel_cloud has the points' addresses and each block's share.
 type VoxelCloud struct {
 	Points    uint64 // offset 0: [n,3] f32 or f64
 	Poses     uint64 // offset 8: [4,4], one or for each row
-	Offsets   uint64 // offset 16: [b + 1] where each row's points begin; not read of one row
+	Offsets   uint64 // offset 16: [b + 1] where each row's points begin; not read if there is one row
 	N         uint32 // offset 24: points, rows
 	B         uint32 // offset 28: points, rows
-	Chunk     uint32 // offset 32: block i takes points i * chunk to i * chunk + chunk - 1, where it takes a chunk
+	Chunk     uint32 // offset 32: block i handles points i * chunk to i * chunk + chunk - 1, if blocks handle chunks
 	Flags     uint32 // offset 36
 	PointStep int64  // offset 40
 	PoseBatch uint64 // offset 48: 0 for one pose
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *VoxelCloud) Bytes() []byte { return p.append(make([]byte, 0, 56)) }
 
 func (p *VoxelCloud) append(b []byte) []byte {
@@ -2202,40 +2202,40 @@ func (p *VoxelCloud) append(b []byte) []byte {
 	return b
 }
 
-// VoxelCloudFlags are the fields of flags in voxel_cloud of voxel.cuh.
+// VoxelCloudFlags has the bit fields in flags, for voxel_cloud in voxel.cuh.
 type VoxelCloudFlags struct {
 	Wide   bool // bit 0: points are f64
-	ByFour bool // bit 1: four points are three aligned loads of 16 bytes
+	ByFour bool // bit 1: four points are three aligned loads with 16 bytes each
 }
 
-// Word returns the fields in their places. It panics if one does not fit.
+// Word returns the bit fields packed in one word. It panics if a value does not fit its field.
 func (f VoxelCloudFlags) Word() uint32 {
 	return flagOf(f.Wide, 0) |
 		flagOf(f.ByFour, 1)
 }
 
-// VoxelGrid is voxel_grid of voxel.cuh: 88 bytes.
+// VoxelGrid is voxel_grid in voxel.cuh: 88 bytes.
 //
-// voxel_grid is the cells.
+// voxel_grid has the cells.
 type VoxelGrid struct {
-	Keys     uint64  // offset 0: how many cells all rows have: the key of a point in no cell, beyond all others
+	Keys     uint64  // offset 0: the number of cells in all rows; also the key for a point in no cell, which is above all others
 	NX       uint32  // offset 8
 	NY       uint32  // offset 12
 	NZ       uint32  // offset 16
-	InverseX float32 // offset 20: 1 / size, or NaN where that is no use
-	InverseY float32 // offset 24: 1 / size, or NaN where that is no use
-	InverseZ float32 // offset 28: 1 / size, or NaN where that is no use
+	InverseX float32 // offset 20: 1 / size, or NaN if it cannot replace the division
+	InverseY float32 // offset 24: 1 / size, or NaN if it cannot replace the division
+	InverseZ float32 // offset 28: 1 / size, or NaN if it cannot replace the division
 	MinX     float64 // offset 32
 	MinY     float64 // offset 40
 	MinZ     float64 // offset 48
 	SizeX    float64 // offset 56
 	SizeY    float64 // offset 64
 	SizeZ    float64 // offset 72
-	Xyz      uint32  // offset 80: 1 where z is the fastest dimension, 0 where x is
+	Xyz      uint32  // offset 80: 1 if z is the fastest dimension, 0 if x is
 	_        [4]byte
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *VoxelGrid) Bytes() []byte { return p.append(make([]byte, 0, 88)) }
 
 func (p *VoxelGrid) append(b []byte) []byte {
@@ -2257,25 +2257,25 @@ func (p *VoxelGrid) append(b []byte) []byte {
 	return b
 }
 
-const PointGroup = 4 // point_group of voxel.cuh: points whose cells a thread finds at once
+const PointGroup = 4 // point_group in voxel.cuh: the points for which a thread finds the cells at once
 
-const Buckets = 512 // buckets of voxel.cuh: that cells are partitioned into
+const Buckets = 512 // buckets in voxel.cuh: buckets for a partition of cells
 
-const AtomicThreads = 256 // atomic_threads of voxel_atomic.cu: a block, and the points that it takes
+const AtomicThreads = 256 // atomic_threads in voxel_atomic.cu: threads in a block, and the points that it handles
 
-// VoxelAtomicTable is voxel_atomic_table of voxel_atomic.cu: 40 bytes.
+// VoxelAtomicTable is voxel_atomic_table in voxel_atomic.cu: 40 bytes.
 //
-// voxel_atomic_table is what the kernels share. The table has a record for each cell: how many points it has, the best of each feature, and for sums and means, from an even word on, their sums. What is in 32 bytes together is fetched together: cells lie anywhere. It is 0 between runs.
+// voxel_atomic_table is shared by the kernels. The table has a record for each cell: the number of points, each feature's best value, and for sums and means, from an even word on, their sums. A record's words are adjacent, because memory is fetched in units of 32 bytes and neighbouring points have distant cells. The table is 0 between runs.
 type VoxelAtomicTable struct {
 	Records     uint64 // offset 0: [keys][record_words]
-	PointsIn    uint64 // offset 8: [n] the cell of each point, or `nothing`
-	Cells       uint64 // offset 16: the cells that have points, of which state counts how many
+	PointsIn    uint64 // offset 8: [n] each point's cell, or `nothing`
+	Cells       uint64 // offset 16: the cells that have points; state has their number
 	State       uint64 // offset 24
 	RecordWords uint32 // offset 32
-	FirstSum    uint32 // offset 36: the word of a record at which sums begin
+	FirstSum    uint32 // offset 36: the word in a record where sums begin
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *VoxelAtomicTable) Bytes() []byte { return p.append(make([]byte, 0, 40)) }
 
 func (p *VoxelAtomicTable) append(b []byte) []byte {
@@ -2288,14 +2288,14 @@ func (p *VoxelAtomicTable) append(b []byte) []byte {
 	return b
 }
 
-// VoxelAtomicMaxParams is voxel_atomic_max_params of voxel_atomic.cu: 224 bytes.
+// VoxelAtomicMaxParams is voxel_atomic_max_params in voxel_atomic.cu: 224 bytes.
 type VoxelAtomicMaxParams struct {
 	Values VoxelValues      // offset 0
 	Grid   VoxelGrid        // offset 96
 	Table  VoxelAtomicTable // offset 184
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *VoxelAtomicMaxParams) Bytes() []byte { return p.append(make([]byte, 0, 224)) }
 
 func (p *VoxelAtomicMaxParams) append(b []byte) []byte {
@@ -2305,15 +2305,15 @@ func (p *VoxelAtomicMaxParams) append(b []byte) []byte {
 	return b
 }
 
-// VoxelAtomicSumParams is voxel_atomic_sum_params of voxel_atomic.cu: 136 bytes.
+// VoxelAtomicSumParams is voxel_atomic_sum_params in voxel_atomic.cu: 136 bytes.
 //
-// voxel_atomic_sum_params is what voxel_atomic_sum and voxel_atomic_finish take.
+// voxel_atomic_sum_params is the parameter for voxel_atomic_sum and voxel_atomic_finish.
 type VoxelAtomicSumParams struct {
 	Values VoxelValues      // offset 0
 	Table  VoxelAtomicTable // offset 96
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *VoxelAtomicSumParams) Bytes() []byte { return p.append(make([]byte, 0, 136)) }
 
 func (p *VoxelAtomicSumParams) append(b []byte) []byte {
@@ -2322,24 +2322,24 @@ func (p *VoxelAtomicSumParams) append(b []byte) []byte {
 	return b
 }
 
-const BucketThreads = 512 // bucket_threads of voxel_bucket.cu
+const BucketThreads = 512 // bucket_threads in voxel_bucket.cu
 
-const BucketHeld = 4096 // bucket_held of voxel_bucket.cu: points that a block keeps in shared memory, six bytes each, behind a word for each cell and each lane
+const BucketHeld = 4096 // bucket_held in voxel_bucket.cu: points that a block keeps in shared memory, six bytes each, after a word for each cell and each lane
 
-// VoxelBucketParams is voxel_bucket_params of voxel_bucket.cu: 160 bytes.
+// VoxelBucketParams is voxel_bucket_params in voxel_bucket.cu: 160 bytes.
 type VoxelBucketParams struct {
-	Runs        uint64         // offset 0: what voxel_partition_points has left
+	Runs        uint64         // offset 0: the result of voxel_partition_points
 	Partitioned uint64         // offset 8
 	Keys        uint64         // offset 16
-	Tiles       uint32         // offset 24: empty: four bytes of what an empty cell holds
-	Empty       uint32         // offset 28: empty: four bytes of what an empty cell holds
+	Tiles       uint32         // offset 24: empty: four bytes of an empty cell's value
+	Empty       uint32         // offset 28: empty: four bytes of an empty cell's value
 	Values      VoxelValues    // offset 32
-	Order       uint64         // offset 128: [n] the points of a block that has more than fit, and those of large cells
-	List        uint64         // offset 136: [n] the cells of such a block
+	Order       uint64         // offset 128: [n] the points in a block with more than fit, and in large cells
+	List        uint64         // offset 136: [n] the cells in such a block
 	LargePieces VoxelLargeList // offset 144
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *VoxelBucketParams) Bytes() []byte { return p.append(make([]byte, 0, 160)) }
 
 func (p *VoxelBucketParams) append(b []byte) []byte {
@@ -2355,9 +2355,9 @@ func (p *VoxelBucketParams) append(b []byte) []byte {
 	return b
 }
 
-// VoxelCountParams is voxel_count_params of voxel_count.cu: 40 bytes.
+// VoxelCountParams is voxel_count_params in voxel_count.cu: 40 bytes.
 //
-// voxel_count_params: what voxel_partition_cells has left, and the grid.
+// voxel_count_params has the result of voxel_partition_cells, and the grid.
 type VoxelCountParams struct {
 	Runs        uint64 // offset 0
 	Partitioned uint64 // offset 8
@@ -2367,7 +2367,7 @@ type VoxelCountParams struct {
 	_           [4]byte
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *VoxelCountParams) Bytes() []byte { return p.append(make([]byte, 0, 40)) }
 
 func (p *VoxelCountParams) append(b []byte) []byte {
@@ -2380,29 +2380,29 @@ func (p *VoxelCountParams) append(b []byte) []byte {
 	return b
 }
 
-const CountItemsPerThread = 16 // count_items_per_thread of voxel_count.cu: points that a thread partitions, 2^5 cells at once, which voxel_count writes as 128 bytes
+const CountItemsPerThread = 16 // count_items_per_thread in voxel_count.cu: points that a thread partitions, 2^5 cells at once, which voxel_count writes as 128 bytes
 
-const CountGroupBits = 5 // count_group_bits of voxel_count.cu: points that a thread partitions, 2^5 cells at once, which voxel_count writes as 128 bytes
+const CountGroupBits = 5 // count_group_bits in voxel_count.cu: points that a thread partitions, 2^5 cells at once, which voxel_count writes as 128 bytes
 
-const CountThreads = 1024 // count_threads of voxel_count.cu
+const CountThreads = 1024 // count_threads in voxel_count.cu
 
-const CountPart = 32768 // count_part of voxel_count.cu: cells that a block counts: a word of shared memory each, and one for each lane
+const CountPart = 32768 // count_part in voxel_count.cu: cells that a block counts: a word of shared memory each, and one for each lane
 
-const CountPartitionShared = 51408 // count_partition_shared of voxel_count.cu: bytes that a block of voxel_partition_cells has
+const CountPartitionShared = 51408 // count_partition_shared in voxel_count.cu: bytes of shared memory for a block in voxel_partition_cells
 
-const PrepareThreads = 256 // prepare_threads of voxel_f64.cu
+const PrepareThreads = 256 // prepare_threads in voxel_f64.cu
 
-// VoxelPrepareParams is voxel_prepare_params of voxel_f64.cu: 48 bytes.
+// VoxelPrepareParams is voxel_prepare_params in voxel_f64.cu: 48 bytes.
 type VoxelPrepareParams struct {
-	Out     uint64 // offset 0: doubles to fill; null where there is nothing
+	Out     uint64 // offset 0: doubles to fill; null if there are none
 	Count   uint64 // offset 8: how many
-	Value   uint64 // offset 16: the bits of each
-	Narrow  uint64 // offset 24: poses of f32, which go to `poses` as f64; null where there is nothing
+	Value   uint64 // offset 16: the bits of each double
+	Narrow  uint64 // offset 24: poses in f32, which go to `poses` as f64; null if there are none
 	Poses   uint64 // offset 32
-	Numbers uint64 // offset 40: of all poses
+	Numbers uint64 // offset 40: numbers in all poses
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *VoxelPrepareParams) Bytes() []byte { return p.append(make([]byte, 0, 48)) }
 
 func (p *VoxelPrepareParams) append(b []byte) []byte {
@@ -2415,16 +2415,16 @@ func (p *VoxelPrepareParams) append(b []byte) []byte {
 	return b
 }
 
-const FillThreads = 256 // fill_threads of voxel_fill.cuh
+const FillThreads = 256 // fill_threads in voxel_fill.cuh
 
-// VoxelFillParams is voxel_fill_params of voxel_fill.cuh: 80 bytes.
+// VoxelFillParams is voxel_fill_params in voxel_fill.cuh: 80 bytes.
 type VoxelFillParams struct {
 	State      uint64 // offset 0
-	Out        uint64 // offset 8: bytes to fill; null where there is nothing
+	Out        uint64 // offset 8: bytes to fill; null if there are none
 	OutBytes   uint64 // offset 16
-	Table      uint64 // offset 24: bytes to clear, a multiple of 16; null where there is nothing
+	Table      uint64 // offset 24: bytes to clear, a multiple of 16; null if there are none
 	TableBytes uint64 // offset 32
-	Value      uint32 // offset 40: four bytes of what is written
+	Value      uint32 // offset 40: four bytes of the written value
 	N          uint32 // offset 44: points and rows
 	B          uint32 // offset 48: points and rows
 	_          [4]byte
@@ -2433,7 +2433,7 @@ type VoxelFillParams struct {
 	FaultFlag  uint64 // offset 72
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *VoxelFillParams) Bytes() []byte { return p.append(make([]byte, 0, 80)) }
 
 func (p *VoxelFillParams) append(b []byte) []byte {
@@ -2452,25 +2452,25 @@ func (p *VoxelFillParams) append(b []byte) []byte {
 	return b
 }
 
-const GroupThreads = 512 // group_threads of voxel_group.cu
+const GroupThreads = 512 // group_threads in voxel_group.cu
 
-const GroupPart = 16384 // group_part of voxel_group.cu: cells that a block takes: a word of shared memory each, in whole groups of group_warp_cells, and one for each lane
+const GroupPart = 16384 // group_part in voxel_group.cu: cells per block: a word of shared memory each, in whole groups of group_warp_cells, and one for each lane
 
-const GroupWarpCells = 128 // group_warp_cells of voxel_group.cu: cells that a warp takes at a time
+const GroupWarpCells = 128 // group_warp_cells in voxel_group.cu: cells per warp at a time
 
-const CellsThreads = 256 // cells_threads of voxel_group.cu: of voxel_cells
+const CellsThreads = 256 // cells_threads in voxel_group.cu: threads in voxel_cells
 
-// VoxelGroupLists is voxel_group_lists of voxel_group.cu: 32 bytes.
+// VoxelGroupLists is voxel_group_lists in voxel_group.cu: 32 bytes.
 //
-// voxel_group_lists is what voxel_group leaves to voxel_cells.
+// voxel_group_lists has the results that voxel_group leaves for voxel_cells.
 type VoxelGroupLists struct {
 	Singles uint64 // offset 0
-	Order   uint64 // offset 8: the points of voxels of several
+	Order   uint64 // offset 8: the points in voxels with several points
 	Voxels  uint64 // offset 16
-	State   uint64 // offset 24: how many of each
+	State   uint64 // offset 24: the lengths of the lists
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *VoxelGroupLists) Bytes() []byte { return p.append(make([]byte, 0, 32)) }
 
 func (p *VoxelGroupLists) append(b []byte) []byte {
@@ -2481,19 +2481,19 @@ func (p *VoxelGroupLists) append(b []byte) []byte {
 	return b
 }
 
-// VoxelGroupParams is voxel_group_params of voxel_group.cu: 80 bytes.
+// VoxelGroupParams is voxel_group_params in voxel_group.cu: 80 bytes.
 type VoxelGroupParams struct {
-	Runs        uint64          // offset 0: what voxel_partition_points has left
+	Runs        uint64          // offset 0: the result of voxel_partition_points
 	Partitioned uint64          // offset 8
 	Keys        uint64          // offset 16
 	Out         uint64          // offset 24
-	Words       uint64          // offset 32: of 4 bytes, of the grid
-	Tiles       uint32          // offset 40: empty: what they hold
-	Empty       uint32          // offset 44: empty: what they hold
+	Words       uint64          // offset 32: words in the grid, 4 bytes each
+	Tiles       uint32          // offset 40: empty: an empty word's value
+	Empty       uint32          // offset 44: empty: an empty word's value
 	Lists       VoxelGroupLists // offset 48
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *VoxelGroupParams) Bytes() []byte { return p.append(make([]byte, 0, 80)) }
 
 func (p *VoxelGroupParams) append(b []byte) []byte {
@@ -2508,14 +2508,14 @@ func (p *VoxelGroupParams) append(b []byte) []byte {
 	return b
 }
 
-// VoxelCellsParams is voxel_cells_params of voxel_group.cu: 144 bytes.
+// VoxelCellsParams is voxel_cells_params in voxel_group.cu: 144 bytes.
 type VoxelCellsParams struct {
 	Lists       VoxelGroupLists // offset 0
 	Values      VoxelValues     // offset 32
 	LargePieces VoxelLargeList  // offset 128
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *VoxelCellsParams) Bytes() []byte { return p.append(make([]byte, 0, 144)) }
 
 func (p *VoxelCellsParams) append(b []byte) []byte {
@@ -2525,16 +2525,16 @@ func (p *VoxelCellsParams) append(b []byte) []byte {
 	return b
 }
 
-const ReduceThreads = 256 // reduce_threads of voxel_large.cuh
+const ReduceThreads = 256 // reduce_threads in voxel_large.cuh
 
-// VoxelReduceLargeParams is voxel_reduce_large_params of voxel_large.cuh: 120 bytes.
+// VoxelReduceLargeParams is voxel_reduce_large_params in voxel_large.cuh: 120 bytes.
 type VoxelReduceLargeParams struct {
 	Values      VoxelValues    // offset 0
-	Order       uint64         // offset 96: the points, those of a voxel together
+	Order       uint64         // offset 96: the points, grouped by voxel
 	LargePieces VoxelLargeList // offset 104
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *VoxelReduceLargeParams) Bytes() []byte { return p.append(make([]byte, 0, 120)) }
 
 func (p *VoxelReduceLargeParams) append(b []byte) []byte {
@@ -2544,30 +2544,30 @@ func (p *VoxelReduceLargeParams) append(b []byte) []byte {
 	return b
 }
 
-// VoxelList is voxel_list of voxel_list.cuh: 200 bytes.
+// VoxelList is voxel_list in voxel_list.cuh: 200 bytes.
 //
-// voxel_list is the voxels in the order of their keys, and where they go.
+// voxel_list has the voxels in the order of their keys, and their outputs.
 type VoxelList struct {
 	Values    VoxelValues // offset 0
-	Keys      uint64      // offset 96: [n] of the sorted points
+	Keys      uint64      // offset 96: [n] keys of the sorted points
 	Order     uint64      // offset 104: [n] the sorted points
 	Start     uint64      // offset 112: [voxels + 1] where each voxel's points begin in the order
-	VoxelAt   uint64      // offset 120: [n] the voxel of each sorted point; null without `inverse`
-	Numbers   uint64      // offset 128: [voxels] the place of each hard voxel in the order of the first points; null of others
-	Rows      uint64      // offset 136: [2][b + 1] the first voxel of each row: of those found, of those written; null of a dense grid
+	VoxelAt   uint64      // offset 120: [n] each sorted point's voxel; null without `inverse`
+	Numbers   uint64      // offset 128: [voxels] each hard voxel's place in the order of first points; null in other modes
+	Rows      uint64      // offset 136: [2][b + 1] each row's first voxel, among the found and among the written; null for a dense grid
 	State     uint64      // offset 144
-	Coords    uint64      // offset 152: null of a dense grid
-	Counts    uint64      // offset 160: null of a dense grid
-	Inverse   uint64      // offset 168: [n] each point's voxel, -1 now; or null
-	RowVoxels uint32      // offset 176: the caps: voxels of a row, voxels, points of a hard voxel
-	V         uint32      // offset 180: the caps: voxels of a row, voxels, points of a hard voxel
-	P         uint32      // offset 184: the caps: voxels of a row, voxels, points of a hard voxel
+	Coords    uint64      // offset 152: null for a dense grid
+	Counts    uint64      // offset 160: null for a dense grid
+	Inverse   uint64      // offset 168: [n] each point's voxel, -1 at first; or null
+	RowVoxels uint32      // offset 176: the limits: voxels in a row, voxels, points in a hard voxel
+	V         uint32      // offset 180: the limits: voxels in a row, voxels, points in a hard voxel
+	P         uint32      // offset 184: the limits: voxels in a row, voxels, points in a hard voxel
 	N1        uint32      // offset 188: cells along the last two dimensions
 	N2        uint32      // offset 192: cells along the last two dimensions
-	Batched   uint32      // offset 196: 1 where coordinates have a row
+	Batched   uint32      // offset 196: 1 if coordinates have a row
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *VoxelList) Bytes() []byte { return p.append(make([]byte, 0, 200)) }
 
 func (p *VoxelList) append(b []byte) []byte {
@@ -2591,20 +2591,20 @@ func (p *VoxelList) append(b []byte) []byte {
 	return b
 }
 
-const PartitionThreads = 512 // partition_threads of voxel_partition.cuh: one thread per bucket
+const PartitionThreads = 512 // partition_threads in voxel_partition.cuh: one thread per bucket
 
-// VoxelPartitionParams is voxel_partition_params of voxel_partition.cuh: 168 bytes.
+// VoxelPartitionParams is voxel_partition_params in voxel_partition.cuh: 168 bytes.
 //
-// voxel_partition_params is what voxel_partition_cells and voxel_partition_points take. Of `runs` a row has a word for each tile.
+// voxel_partition_params is the parameter for voxel_partition_cells and voxel_partition_points. A row in `runs` has a word for each tile.
 type VoxelPartitionParams struct {
 	Cloud       VoxelCloud // offset 0
 	Grid        VoxelGrid  // offset 56
-	Runs        uint64     // offset 144: [buckets][tiles] where in the tile each begins, and how long it is
+	Runs        uint64     // offset 144: [buckets][tiles] each run's beginning in the tile, and its length
 	Partitioned uint64     // offset 152: the tiles' entries
 	State       uint64     // offset 160
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *VoxelPartitionParams) Bytes() []byte { return p.append(make([]byte, 0, 168)) }
 
 func (p *VoxelPartitionParams) append(b []byte) []byte {
@@ -2616,20 +2616,20 @@ func (p *VoxelPartitionParams) append(b []byte) []byte {
 	return b
 }
 
-const GroupItemsPerThread = 8 // group_items_per_thread of voxel_places.cuh: points that a thread partitions, 2^4 cells at once, so that what lies in few places goes to many buckets
+const GroupItemsPerThread = 8 // group_items_per_thread in voxel_places.cuh: points that a thread partitions, 2^4 cells at once, so that points in few places go to many buckets
 
-const GroupBits = 4 // group_bits of voxel_places.cuh: points that a thread partitions, 2^4 cells at once, so that what lies in few places goes to many buckets
+const GroupBits = 4 // group_bits in voxel_places.cuh: points that a thread partitions, 2^4 cells at once, so that points in few places go to many buckets
 
-const GroupPartitionShared = 35024 // group_partition_shared of voxel_places.cuh: bytes that a block of voxel_partition_points has
+const GroupPartitionShared = 35024 // group_partition_shared in voxel_places.cuh: bytes of shared memory for a block in voxel_partition_points
 
-// VoxelReduceParams is voxel_reduce_params of voxel_reduce.cu: 224 bytes.
+// VoxelReduceParams is voxel_reduce_params in voxel_reduce.cu: 224 bytes.
 type VoxelReduceParams struct {
 	List        VoxelList      // offset 0
 	LargePieces VoxelLargeList // offset 200
 	Labels      uint64         // offset 216
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *VoxelReduceParams) Bytes() []byte { return p.append(make([]byte, 0, 224)) }
 
 func (p *VoxelReduceParams) append(b []byte) []byte {
@@ -2639,38 +2639,38 @@ func (p *VoxelReduceParams) append(b []byte) []byte {
 	return b
 }
 
-const HistogramThreads = 256 // histogram_threads of voxel_sort.cu
+const HistogramThreads = 256 // histogram_threads in voxel_sort.cu
 
-const SortThreads = 512 // sort_threads of voxel_sort.cu
+const SortThreads = 512 // sort_threads in voxel_sort.cu
 
-const MaxPassKeys = 16 // max_pass_keys of voxel_sort.cu: that a thread of voxel_sort_pass holds
+const MaxPassKeys = 16 // max_pass_keys in voxel_sort.cu: the most keys in a thread of voxel_sort_pass
 
-const MaxNumberPlaces = 8 // max_number_places of voxel_sort.cu: places that one of voxel_number takes
+const MaxNumberPlaces = 8 // max_number_places in voxel_sort.cu: places that a thread in voxel_number handles
 
-const SortDigits = 256 // sort_digits of voxel_sort.cu
+const SortDigits = 256 // sort_digits in voxel_sort.cu
 
-const DigitBits = 8 // digit_bits of voxel_sort.cu
+const DigitBits = 8 // digit_bits in voxel_sort.cu
 
-const MaxPasses = 12 // max_passes of voxel_sort.cu
+const MaxPasses = 12 // max_passes in voxel_sort.cu
 
-const LabelPasses = 4 // label_passes of voxel_sort.cu: those before the keys', if there are labels
+const LabelPasses = 4 // label_passes in voxel_sort.cu: passes before the passes over keys, if there are labels
 
-const SortSharedBytes = 75848 // sort_shared_bytes of voxel_sort.cu: that a block of voxel_sort_pass has
+const SortSharedBytes = 75848 // sort_shared_bytes in voxel_sort.cu: bytes of shared memory for a block in voxel_sort_pass
 
-// VoxelHistogramParams is voxel_histogram_params of voxel_sort.cu: 192 bytes.
+// VoxelHistogramParams is voxel_histogram_params in voxel_sort.cu: 192 bytes.
 type VoxelHistogramParams struct {
 	Cloud    VoxelCloud // offset 0
 	Grid     VoxelGrid  // offset 56
-	Keys     uint64     // offset 144: [n] what the first pass sorts by: cells, or labels
+	Keys     uint64     // offset 144: [n] the keys for the first pass: cells, or labels
 	CellKeys uint64     // offset 152: [n] if there are labels
 	Labels   uint64     // offset 160: [n] or null
-	Totals   uint64     // offset 168: [passes][digits] how many keys have each digit, those of labels first
+	Totals   uint64     // offset 168: [passes][digits] the number of keys with each digit, passes over labels first
 	State    uint64     // offset 176
-	Passes   uint32     // offset 184: of cells
+	Passes   uint32     // offset 184: passes over cells
 	_        [4]byte
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *VoxelHistogramParams) Bytes() []byte { return p.append(make([]byte, 0, 192)) }
 
 func (p *VoxelHistogramParams) append(b []byte) []byte {
@@ -2686,26 +2686,26 @@ func (p *VoxelHistogramParams) append(b []byte) []byte {
 	return b
 }
 
-// VoxelSortPassParams is voxel_sort_pass_params of voxel_sort.cu: 88 bytes.
+// VoxelSortPassParams is voxel_sort_pass_params in voxel_sort.cu: 88 bytes.
 //
-// voxel_sort_pass_params is a pass by one digit. Words of tiles are 0 when it begins; it clears those of the next.
+// voxel_sort_pass_params is a pass by one digit. The words of tiles are 0 when it begins; it clears the words for the next pass.
 type VoxelSortPassParams struct {
 	Keys           uint64 // offset 0
-	Order          uint64 // offset 8: the points that they are of; null in the first pass, where they lie in their own order
-	CellKeys       uint64 // offset 16: if not null keys are these, by the order
+	Order          uint64 // offset 8: the keys' points; null in the first pass, in which the keys are in the points' order
+	CellKeys       uint64 // offset 16: if not null, the keys, indexed through the order
 	Totals         uint64 // offset 24: [digits]
-	Ticket         uint64 // offset 32: how many tiles have been taken
+	Ticket         uint64 // offset 32: the number of tiles that blocks have started
 	Lookback       uint64 // offset 40: [tiles][digits]
 	NextLookback   uint64 // offset 48: [tiles][digits]
 	SortedKeys     uint64 // offset 56
 	SortedOrder    uint64 // offset 64
-	N              uint32 // offset 72: items_per_thread: keys that a thread takes; shift: of the digit
-	ItemsPerThread uint32 // offset 76: items_per_thread: keys that a thread takes; shift: of the digit
-	Shift          uint32 // offset 80: items_per_thread: keys that a thread takes; shift: of the digit
+	N              uint32 // offset 72: items_per_thread: keys per thread; shift: the digit's shift
+	ItemsPerThread uint32 // offset 76: items_per_thread: keys per thread; shift: the digit's shift
+	Shift          uint32 // offset 80: items_per_thread: keys per thread; shift: the digit's shift
 	_              [4]byte
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *VoxelSortPassParams) Bytes() []byte { return p.append(make([]byte, 0, 88)) }
 
 func (p *VoxelSortPassParams) append(b []byte) []byte {
@@ -2725,22 +2725,22 @@ func (p *VoxelSortPassParams) append(b []byte) []byte {
 	return b
 }
 
-// VoxelRows is voxel_rows of voxel_sort.cu: 56 bytes.
+// VoxelRows is voxel_rows in voxel_sort.cu: 56 bytes.
 //
-// voxel_rows is where rows begin.
+// voxel_rows has the positions where rows begin.
 type VoxelRows struct {
 	Rows      uint64 // offset 0: [2][b + 1], see voxel_list
 	Splits    uint64 // offset 8: [b + 1] or null
 	Offsets   uint64 // offset 16: [b + 1]
-	Cells     uint64 // offset 24: of a row
-	Done      uint64 // offset 32: how many blocks are done; null if there is nothing to say
+	Cells     uint64 // offset 24: cells in a row
+	Done      uint64 // offset 32: the number of blocks that are done; null if no count is needed
 	B         uint32 // offset 40
 	V         uint32 // offset 44
 	RowVoxels uint32 // offset 48
 	_         [4]byte
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *VoxelRows) Bytes() []byte { return p.append(make([]byte, 0, 56)) }
 
 func (p *VoxelRows) append(b []byte) []byte {
@@ -2756,26 +2756,26 @@ func (p *VoxelRows) append(b []byte) []byte {
 	return b
 }
 
-// VoxelNumberParams is voxel_number_params of voxel_sort.cu: 152 bytes.
+// VoxelNumberParams is voxel_number_params in voxel_sort.cu: 152 bytes.
 type VoxelNumberParams struct {
 	Keys           uint64 // offset 0: [n] sorted
 	Order          uint64 // offset 8: [n]
-	AllKeys        uint64 // offset 16: cells of all rows: keys of points in one are below
+	AllKeys        uint64 // offset 16: cells in all rows: the key of a point in a cell is below it
 	Heads          uint64 // offset 24: [tiles]
 	Ticket         uint64 // offset 32
-	N              uint32 // offset 40: items_per_thread: places that a thread takes
-	ItemsPerThread uint32 // offset 44: items_per_thread: places that a thread takes
+	N              uint32 // offset 40: items_per_thread: places per thread
+	ItemsPerThread uint32 // offset 44: items_per_thread: places per thread
 	Start          uint64 // offset 48: [voxels + 1]
 	VoxelAt        uint64 // offset 56: [n] or null
-	Marks          uint64 // offset 64: of hard voxels: [n] for each point 1 + the voxel it is the first of, or 0; then [n] how many such come before
-	Numbers        uint64 // offset 72: [voxels] the place of each hard voxel in the order of the first points
+	Marks          uint64 // offset 64: for hard voxels: [n] 1 + the voxel for each point that is a voxel's first, else 0; then [n] the number of first points before it
+	Numbers        uint64 // offset 72: [voxels] each hard voxel's place in the order of first points
 	State          uint64 // offset 80
 	SecondPass     uint32 // offset 88: 1 to number the marks
 	_              [4]byte
 	Rows           VoxelRows // offset 96
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *VoxelNumberParams) Bytes() []byte { return p.append(make([]byte, 0, 152)) }
 
 func (p *VoxelNumberParams) append(b []byte) []byte {
@@ -2797,24 +2797,24 @@ func (p *VoxelNumberParams) append(b []byte) []byte {
 	return b
 }
 
-const FewPoints = 16 // few_points of voxel_values.cuh: points of a voxel that a lane or two take
+const FewPoints = 16 // few_points in voxel_values.cuh: the most points in a voxel for one or two lanes
 
-const PiecePoints = 256 // piece_points of voxel_values.cuh: and a warp of voxel_reduce_large
+const PiecePoints = 256 // piece_points in voxel_values.cuh: the most points for a warp in voxel_reduce_large
 
-// VoxelValues is voxel_values of voxel_values.cuh: 96 bytes.
+// VoxelValues is voxel_values in voxel_values.cuh: 96 bytes.
 //
-// voxel_values is what voxels are made from, and where it goes: features, or coordinates where there are none.
+// voxel_values has the inputs and outputs of voxels: features, or coordinates if there are no features.
 type VoxelValues struct {
 	Flags       uint32     // offset 0: features
 	F           uint32     // offset 4: features
 	Features    uint64     // offset 8: [n, f], or null
 	FeatureStep int64      // offset 16
-	Out         uint64     // offset 24: f32, f for each place; i32 for counts and majorities
-	Cells       uint64     // offset 32: of a row
+	Out         uint64     // offset 24: f32, f per place; i32 for counts and majorities
+	Cells       uint64     // offset 32: cells in a row
 	Cloud       VoxelCloud // offset 40
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *VoxelValues) Bytes() []byte { return p.append(make([]byte, 0, 96)) }
 
 func (p *VoxelValues) append(b []byte) []byte {
@@ -2828,15 +2828,15 @@ func (p *VoxelValues) append(b []byte) []byte {
 	return b
 }
 
-// VoxelValuesFlags are the fields of flags in voxel_values of voxel_values.cuh.
+// VoxelValuesFlags has the bit fields in flags, for voxel_values in voxel_values.cuh.
 type VoxelValuesFlags struct {
 	Reduce      uint32 // bits 0 to 2
 	FeatureType uint32 // bits 3 to 4
 	DoubleOut   bool   // bit 6: `out` is f64, see voxel_f64.cu
-	Fours       bool   // bit 5: features are groups of four f32, 16 bytes aligned, and so is `out`
+	Fours       bool   // bit 5: features have groups of four f32, aligned to 16 bytes, and so has `out`
 }
 
-// Word returns the fields in their places. It panics if one does not fit.
+// Word returns the bit fields packed in one word. It panics if a value does not fit its field.
 func (f VoxelValuesFlags) Word() uint32 {
 	return numberOf("VoxelValuesFlags.Reduce", f.Reduce, 0, 3) |
 		numberOf("VoxelValuesFlags.FeatureType", f.FeatureType, 3, 2) |
@@ -2844,15 +2844,15 @@ func (f VoxelValuesFlags) Word() uint32 {
 		flagOf(f.Fours, 5)
 }
 
-// VoxelLargeList is voxel_large_list of voxel_values.cuh: 16 bytes.
+// VoxelLargeList is voxel_large_list in voxel_values.cuh: 16 bytes.
 //
-// voxel_large_list is where the list of large voxels goes.
+// voxel_large_list has the address for the list of large voxels.
 type VoxelLargeList struct {
 	Pieces uint64 // offset 0: entries and slots, see below
 	State  uint64 // offset 8
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *VoxelLargeList) Bytes() []byte { return p.append(make([]byte, 0, 16)) }
 
 func (p *VoxelLargeList) append(b []byte) []byte {
@@ -2861,19 +2861,19 @@ func (p *VoxelLargeList) append(b []byte) []byte {
 	return b
 }
 
-const WriteThreads = 256 // write_threads of voxel_write.cu
+const WriteThreads = 256 // write_threads in voxel_write.cu
 
-// VoxelWriteParams is voxel_write_params of voxel_write.cu: 168 bytes.
+// VoxelWriteParams is voxel_write_params in voxel_write.cu: 168 bytes.
 type VoxelWriteParams struct {
 	Cloud VoxelCloud // offset 0
 	Grid  VoxelGrid  // offset 56
-	Out   uint64     // offset 144: u8 of occupancy, i32 of counts
+	Out   uint64     // offset 144: u8 for occupancy, i32 for counts
 	State uint64     // offset 152
 	Flags uint32     // offset 160
 	_     [4]byte
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
+// Bytes returns p in the layout that the kernel expects.
 func (p *VoxelWriteParams) Bytes() []byte { return p.append(make([]byte, 0, 168)) }
 
 func (p *VoxelWriteParams) append(b []byte) []byte {
@@ -2886,19 +2886,19 @@ func (p *VoxelWriteParams) append(b []byte) []byte {
 	return b
 }
 
-// VoxelWriteParamsFlags are the fields of flags in voxel_write_params of voxel_write.cu.
+// VoxelWriteParamsFlags has the bit fields in flags, for voxel_write_params in voxel_write.cu.
 type VoxelWriteParamsFlags struct {
 	Counts   bool // bit 0
-	FromZero bool // bit 1: empty cells of occupancy are 0, and `out` is 8 bytes aligned
+	FromZero bool // bit 1: occupancy's empty cells are 0, and `out` is aligned to 8 bytes
 }
 
-// Word returns the fields in their places. It panics if one does not fit.
+// Word returns the bit fields packed in one word. It panics if a value does not fit its field.
 func (f VoxelWriteParamsFlags) Word() uint32 {
 	return flagOf(f.Counts, 0) |
 		flagOf(f.FromZero, 1)
 }
 
-// numberOf puts a field of a word where it belongs.
+// numberOf shifts a field's value to its place in a word.
 func numberOf(name string, n uint32, shift, width int) uint32 {
 	if n>>width != 0 {
 		panic(fmt.Sprintf("ptx: %s is %d, which does not fit %d bits", name, n, width))
@@ -2906,7 +2906,7 @@ func numberOf(name string, n uint32, shift, width int) uint32 {
 	return n << shift
 }
 
-// flagOf puts a switch of a word where it belongs.
+// flagOf shifts a switch to its place in a word.
 func flagOf(on bool, shift int) uint32 {
 	if on {
 		return 1 << shift

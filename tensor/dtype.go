@@ -2,10 +2,10 @@ package tensor
 
 import "fmt"
 
-// DType names the type of a tensor's elements. The zero value is no dtype.
+// DType is the type of a tensor's elements, for example F32. The zero value is not a valid dtype.
 type DType uint8
 
-// The dtypes. F16 is IEEE binary16, BF16 the upper half of a binary32.
+// The dtypes. F16 is IEEE binary16, and BF16 is the upper half of a binary32.
 const (
 	F32 DType = iota + 1
 	F64
@@ -21,7 +21,7 @@ var dtypes = [...]struct {
 	size int
 }{{"none", 0}, {"f32", 4}, {"f64", 8}, {"f16", 2}, {"bf16", 2}, {"i32", 4}, {"i64", 8}, {"u8", 1}}
 
-// Size returns the bytes an element takes, 0 for a dtype that is none of the constants.
+// Size returns an element's size in bytes, or 0 for an invalid dtype.
 func (d DType) Size() int {
 	if int(d) >= len(dtypes) {
 		return 0
@@ -40,7 +40,7 @@ func (d DType) String() string {
 // IsFloat reports whether the dtype is f32, f64, f16 or bf16.
 func (d DType) IsFloat() bool { return d == F32 || d == F64 || d == F16 || d == BF16 }
 
-// ParseDType returns the dtype of a short name, as String writes it.
+// ParseDType returns the dtype for a short name, which is the reverse of String. Example: "f32" gives F32.
 func ParseDType(name string) (DType, error) {
 	for i, d := range dtypes {
 		if i > 0 && d.name == name {
@@ -50,18 +50,18 @@ func ParseDType(name string) (DType, error) {
 	return 0, &Error{Op: "ParseDType", Kind: ErrDType, Got: fmt.Sprintf("%q", name), Want: "f32, f64, f16, bf16, i32, i64 or u8"}
 }
 
-// UnmarshalText reads a short name, in JSON for example.
+// UnmarshalText reads a short name, for example from JSON.
 func (d *DType) UnmarshalText(text []byte) (err error) {
 	*d, err = ParseDType(string(text))
 	return err
 }
 
-// Element lists the Go types that tensors hold, one for each dtype.
+// Element lists the Go types of tensor elements, one per dtype.
 type Element interface {
 	float32 | float64 | Float16 | BFloat16 | int32 | int64 | uint8
 }
 
-// DTypeOf returns the dtype of a Go element type.
+// DTypeOf returns the dtype for a Go element type. Example: DTypeOf[float32]() is F32.
 func DTypeOf[T Element]() DType {
 	var z T
 	switch any(z).(type) {

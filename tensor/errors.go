@@ -2,7 +2,8 @@ package tensor
 
 import "github.com/robocache/robocache/internal/errs"
 
-// The kinds of error of this package, for errors.Is. Packages of this module that mean the same have the same values.
+// The error kinds in this package, for errors.Is. Other packages in this module use the same values for the same
+// errors.
 var (
 	ErrDType       error = errs.DType
 	ErrShape       error = errs.Shape
@@ -13,7 +14,8 @@ var (
 	ErrOutOfMemory error = errs.OutOfMemory
 )
 
-// Error says what a function got and what it wanted. Kind is one of this package's Err values.
+// Error reports a call that failed. Op is the function, Got the bad argument, Want the accepted ones, and Kind one of
+// this package's Err values. Example: tensor.Of: wrong shape: got 6 elements, want 4 for shape [2,2].
 type Error struct {
 	Op   string
 	Kind error

@@ -1,7 +1,7 @@
 package tensor
 
-// Floats returns a copy of a host tensor's elements as float64, in row-major order: exact but for i64 beyond 2^53. A tensor that is not on
-// the host is an error, as of [Data].
+// Floats returns a copy of a host tensor's elements as float64, in row-major order. The values are exact, except i64
+// beyond 2^53. If the tensor is not on the host, the error is the same as from [Data].
 func Floats(t *Tensor) ([]float64, error) {
 	c, err := t.Contiguous()
 	if err != nil {

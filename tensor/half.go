@@ -8,7 +8,7 @@ type Float16 uint16
 // BFloat16 is the bit pattern of a bfloat16 number: the upper half of a binary32.
 type BFloat16 uint16
 
-// F32 returns the number as a float32; every Float16 is one exactly.
+// F32 returns the number as a float32. The conversion is exact.
 func (h Float16) F32() float32 {
 	bits := uint32(h&0x7fff) << 13 // the mantissa is in its place, the exponent 112 too small
 	switch {
@@ -22,11 +22,11 @@ func (h Float16) F32() float32 {
 	return math.Float32frombits(uint32(h&0x8000)<<16 | bits)
 }
 
-// F32 returns the number as a float32; every BFloat16 is one exactly.
+// F32 returns the number as a float32. The conversion is exact.
 func (b BFloat16) F32() float32 { return math.Float32frombits(uint32(b) << 16) }
 
-// F16FromF32 rounds to the nearest Float16, a tie to the even one. Numbers of 65520 and above become infinity;
-// a NaN stays one and is quiet.
+// F16FromF32 rounds to the nearest Float16, and to the even one in a tie. Numbers from 65520 up become infinity. NaN
+// stays NaN and becomes quiet.
 func F16FromF32(f float32) Float16 {
 	bits := math.Float32bits(f)
 	sign := uint16(bits>>16) & 0x8000
@@ -45,7 +45,7 @@ func F16FromF32(f float32) Float16 {
 	return Float16(sign | uint16(sum-0x3f000000))
 }
 
-// BF16FromF32 rounds to the nearest BFloat16, a tie to the even one. A NaN stays one and is quiet.
+// BF16FromF32 rounds to the nearest BFloat16, and to the even one in a tie. NaN stays NaN and becomes quiet.
 func BF16FromF32(f float32) BFloat16 {
 	bits := math.Float32bits(f)
 	if bits&0x7fffffff > 0x7f800000 {
@@ -54,10 +54,12 @@ func BF16FromF32(f float32) BFloat16 {
 	return BFloat16((bits + 0x7fff + bits>>16&1) >> 16)
 }
 
-// F16FromF64 rounds once from float64 to the nearest Float16, a tie to the even one.
+// F16FromF64 rounds a float64 once to the nearest Float16, and to the even one in a tie. The result can differ from two
+// roundings through float32.
 func F16FromF64(f float64) Float16 { return F16FromF32(roundToOdd(f)) }
 
-// BF16FromF64 rounds once from float64 to the nearest BFloat16, a tie to the even one.
+// BF16FromF64 rounds a float64 once to the nearest BFloat16, and to the even one in a tie. The result can differ from
+// two roundings through float32.
 func BF16FromF64(f float64) BFloat16 { return BF16FromF32(roundToOdd(f)) }
 
 // roundToOdd returns the float32 next to f towards zero, with its last bit set if anything was cut off. Rounding that to

@@ -7,8 +7,8 @@ import (
 	"github.com/robocache/robocache/internal/memory"
 )
 
-// Available returns how many bytes of memory the program may still take: the least of what the system has available, and what the limits of its cgroups,
-// of its address space and --max-memory leave. New refuses more.
+// Available returns the number of bytes that the program can still allocate. It is the smallest of four limits: the
+// system's available memory, the cgroups, the address space, and --max-memory. New refuses a larger tensor.
 func Available() int64 { return memory.Available().Bytes }
 
 // roomFor returns an error if host memory does not have n elements. Go itself would end the program, or the system would.

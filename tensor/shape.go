@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// MaxBytes is the largest size of a tensor's memory in bytes.
+// MaxBytes is the largest memory size of a tensor in bytes.
 const MaxBytes = math.MaxInt64 / 2
 
-// NumElements returns the product of the dimensions. A negative dimension is an error, and so is a product of those that
-// are not 0 above 2^62; no dimensions make one element.
+// NumElements returns the product of the dimensions, which is 1 for no dimensions. It returns an error if a dimension
+// is negative, or if the product of the nonzero dimensions exceeds 2^62. Example: NumElements(2, 3) is 6.
 func NumElements(shape ...int) (int, error) { return elements("NumElements", shape) }
 
 func elements(op string, shape []int) (int, error) {
@@ -40,7 +40,7 @@ func elements(op string, shape []int) (int, error) {
 	return int(n), nil
 }
 
-// FormatShape writes a shape as [2,3,4].
+// FormatShape returns a shape as text, for example [2,3,4].
 func FormatShape(shape []int) string {
 	return strings.ReplaceAll(fmt.Sprint(slices.Clone(shape)), " ", ",") // of a copy, so that shapes can stay where they are
 }

@@ -7,13 +7,13 @@ import (
 	"sync/atomic"
 )
 
-// Buffer is memory on a device, handed to a tensor by the backend that allocated it.
+// Buffer is memory on a device. The backend that allocated it passes it to a tensor.
 type Buffer interface {
 	// Addr is the device address of the first byte.
 	Addr() uint64
 	// Size is the length in bytes.
 	Size() int64
-	// Device names the device that holds the memory, as the backend does: "cuda:0".
+	// Device is the name of the device with the memory, as the backend names it: "cuda:0".
 	Device() string
 	// Close releases the memory. Close twice is fine.
 	Close() error
@@ -28,7 +28,7 @@ type storage struct {
 	shut  atomic.Bool
 }
 
-// Tensor is a view of typed memory. See the package comment for who owns it.
+// Tensor is a view of typed memory. The package comment defines its owner.
 type Tensor struct {
 	dtype   DType
 	shape   []int
@@ -51,7 +51,8 @@ type hosted[T Element] struct {
 	data []T
 }
 
-// New returns a host tensor of zeros, contiguous. One that is larger than what is Available is an error, ErrOutOfMemory.
+// New returns a contiguous host tensor filled with zeros. If it is larger than Available, the error has the kind
+// ErrOutOfMemory.
 func New(dtype DType, shape ...int) (*Tensor, error) {
 	n, err := sized("New", dtype, shape)
 	if err != nil {
@@ -82,7 +83,7 @@ func create[T Element](n int, shape []int) (*Tensor, error) {
 	return host(data, shape), nil
 }
 
-// Fits returns how many elements a tensor has that New would return, or the error that it would.
+// Fits returns the number of elements in the tensor that New would return, or New's error. It allocates nothing.
 func Fits(dtype DType, shape ...int) (int, error) {
 	n, err := sized("New", dtype, shape)
 	if err == nil {
@@ -91,7 +92,7 @@ func Fits(dtype DType, shape ...int) (int, error) {
 	return n, err
 }
 
-// Of returns a host tensor over data, which it does not copy. The length of data must be the shape's product.
+// Of returns a host tensor over data, without copying it. The length of data must be the product of the shape.
 func Of[T Element](data []T, shape ...int) (*Tensor, error) {
 	n, err := elements("Of", shape)
 	if err != nil {
@@ -103,16 +104,17 @@ func Of[T Element](data []T, shape ...int) (*Tensor, error) {
 	return host(data, shape), nil
 }
 
-// Checker is an owner that compares memory before it is read: see [Over].
+// Checker is an owner that verifies its memory before it is read, see [Over]. Example: a file with checksums.
 type Checker interface {
 	io.Closer
-	// Check returns an error if elements lo to hi-1 of the memory are damaged. It is called from any goroutine.
+	// Check returns an error if the memory is damaged between elements lo and hi-1. Any goroutine may call it.
 	Check(lo, hi int) error
 }
 
-// Over is Of for host memory that is not Go's, such as that which a device's driver gave. The tensor takes the owner over: Close closes it, and the
-// memory is gone then, slices of it that [Data] gave before too. If Over fails, the owner stays with the caller. If it is a [Checker], [Elements] and
-// [Data] return the error of its Check.
+// Over is like [Of] for host memory that does not belong to Go, for example memory from a device's driver. The tensor
+// takes over the owner: Close closes the owner, and then the memory is gone, including earlier slices from [Data]. If
+// Over fails, the caller keeps the owner. If the owner is a [Checker], [Elements] and [Data] call its Check and return
+// its error.
 func Over[T Element](data []T, owner io.Closer, shape ...int) (*Tensor, error) {
 	t, err := Of(data, shape...)
 	if err == nil {
@@ -121,8 +123,8 @@ func Over[T Element](data []T, owner io.Closer, shape ...int) (*Tensor, error) {
 	return t, err
 }
 
-// OnDevice returns a contiguous tensor over a device buffer, which it owns from then on. The buffer may be longer than
-// the shape needs, not shorter.
+// OnDevice returns a contiguous tensor over a device buffer and takes ownership of the buffer. The buffer must be at
+// least as long as the shape needs.
 func OnDevice(buf Buffer, dtype DType, shape ...int) (*Tensor, error) {
 	n, err := sized("OnDevice", dtype, shape)
 	if err != nil {
@@ -135,7 +137,7 @@ func OnDevice(buf Buffer, dtype DType, shape ...int) (*Tensor, error) {
 	return b.contiguous(dtype, shape), nil
 }
 
-// Must returns t, or panics with err. It is for tensors whose shape is written in the program.
+// Must returns t, or panics if err is not nil. Use it for tensors with a shape that is fixed in the program.
 func Must(t *Tensor, err error) *Tensor {
 	if err != nil {
 		panic(err)
@@ -174,7 +176,7 @@ func (b *block) contiguous(dtype DType, shape []int) *Tensor {
 	return &b.t
 }
 
-// DType returns the type of the elements.
+// DType returns the elements' type.
 func (t *Tensor) DType() DType { return t.dtype }
 
 // Rank returns the number of dimensions.
@@ -201,7 +203,7 @@ func (t *Tensor) Len() int {
 	return n
 }
 
-// Device names the device that holds the memory: "host", or the backend's name for it.
+// Device returns the name of the device with the memory: "host", or the backend's name for the device.
 func (t *Tensor) Device() string {
 	if t.mem.buf != nil {
 		return t.mem.buf.Device()
@@ -212,10 +214,10 @@ func (t *Tensor) Device() string {
 // OnHost reports whether the elements are in host memory.
 func (t *Tensor) OnHost() bool { return t.mem.buf == nil }
 
-// Owner returns what [Over] was given for the memory that t lies in; nil of other memory.
+// Owner returns the owner from [Over] for the memory under t, or nil if the memory has none.
 func (t *Tensor) Owner() io.Closer { return t.mem.owner }
 
-// Addr returns the device address of the first element, and false for a host or closed tensor.
+// Addr returns the device address of the first element. It returns false for a host tensor or a closed one.
 func (t *Tensor) Addr() (uint64, bool) {
 	if t.mem.buf == nil || t.Closed() {
 		return 0, false
@@ -226,7 +228,7 @@ func (t *Tensor) Addr() (uint64, bool) {
 // Closed reports whether the memory was released.
 func (t *Tensor) Closed() bool { return t.mem.shut.Load() }
 
-// Close releases the memory if t owns it, and does nothing for a view. Host memory of Go's is left to the garbage collector.
+// Close releases the memory if t owns it, and does nothing for a view. The garbage collector frees Go memory.
 func (t *Tensor) Close() error {
 	if !t.owner || t.mem.shut.Swap(true) {
 		return nil
@@ -240,7 +242,7 @@ func (t *Tensor) Close() error {
 	return nil
 }
 
-// IsContiguous reports whether the elements lie in row-major order without holes.
+// IsContiguous reports whether the elements are in row-major order without gaps.
 func (t *Tensor) IsContiguous() bool {
 	if slices.Contains(t.shape, 0) {
 		return true
@@ -255,7 +257,7 @@ func (t *Tensor) IsContiguous() bool {
 	return true
 }
 
-// String describes the tensor, not its elements: "f32 [2,3] on host".
+// String describes the tensor without its elements: "f32 [2,3] on host".
 func (t *Tensor) String() string {
 	return fmt.Sprintf("%s %s on %s", t.dtype, FormatShape(t.shape), t.Device())
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// AsStrided returns a view with the given shape and strides (elements, not negative), beginning offset elements after
-// t's first. It fails if the view would leave the memory.
+// AsStrided returns a view with the given shape and strides, in elements and not negative. It begins offset elements
+// after t's first element. If the view would leave the memory, it returns an error.
 func (t *Tensor) AsStrided(shape, strides []int, offset int) (*Tensor, error) {
 	if t.Closed() {
 		return nil, &Error{Op: "AsStrided", Kind: ErrClosed}
@@ -24,7 +24,8 @@ func (t *Tensor) AsStrided(shape, strides []int, offset int) (*Tensor, error) {
 	return &Tensor{dtype: t.dtype, shape: slices.Clone(shape), strides: slices.Clone(strides), offset: t.offset + offset, mem: t.mem}, nil
 }
 
-// Slice returns a view of the indices lo to hi-1 of dimension dim.
+// Slice returns a view of the indices lo to hi-1 in dimension dim. Example: t.Slice(0, 1, 2) is the second row of a
+// matrix.
 func (t *Tensor) Slice(dim, lo, hi int) (*Tensor, error) {
 	if dim < 0 || dim >= len(t.shape) {
 		return nil, &Error{Op: "Slice", Kind: ErrShape, Got: fmt.Sprintf("dimension %d", dim), Want: fmt.Sprintf("0 to %d", len(t.shape)-1)}
@@ -40,8 +41,8 @@ func (t *Tensor) Slice(dim, lo, hi int) (*Tensor, error) {
 	return t.AsStrided(shape, t.strides, offset)
 }
 
-// Expand returns a view in which dimensions of length 1 are repeated to the given shape, with stride 0. Missing leading
-// dimensions count as length 1.
+// Expand returns a view that repeats dimensions with length 1 to the given shape, with stride 0. Missing leading
+// dimensions count as length 1. Example: [3] expands to [4,3].
 func (t *Tensor) Expand(shape ...int) (*Tensor, error) {
 	lead := len(shape) - len(t.shape)
 	ok := lead >= 0
@@ -60,7 +61,7 @@ func (t *Tensor) Expand(shape ...int) (*Tensor, error) {
 	return t.AsStrided(shape, strides, 0)
 }
 
-// Reshape returns a view of a contiguous tensor with another shape of as many elements.
+// Reshape returns a view of a contiguous tensor with another shape. Both shapes have the same number of elements.
 func (t *Tensor) Reshape(shape ...int) (*Tensor, error) {
 	n, err := elements("Reshape", shape)
 	if err != nil {
@@ -77,8 +78,8 @@ func (t *Tensor) Reshape(shape ...int) (*Tensor, error) {
 	return t.AsStrided(shape, strides, 0)
 }
 
-// Elements returns the host memory from t's first element to the last that it touches, without copying. A strided
-// tensor's other elements are among them: index with Stride. The element type must be the dtype's.
+// Elements returns the host memory from t's first element to its last, without copying. If the tensor is strided,
+// elements outside the view are included: index with Stride. T must match the dtype.
 func Elements[T Element](t *Tensor) ([]T, error) {
 	if want := DTypeOf[T](); t.dtype != want {
 		return nil, &Error{Op: "Elements", Kind: ErrDType, Got: t.dtype.String(), Want: want.String()}
@@ -102,7 +103,8 @@ func Elements[T Element](t *Tensor) ([]T, error) {
 	return data[t.offset : t.offset+n : t.offset+n], nil
 }
 
-// Data returns the elements of a contiguous host tensor in row-major order, without copying.
+// Data returns the elements of a contiguous host tensor in row-major order, without copying. If t is not contiguous,
+// call [Tensor.Contiguous] first.
 func Data[T Element](t *Tensor) ([]T, error) {
 	if !t.IsContiguous() {
 		return nil, &Error{Op: "Data", Kind: ErrStride, Got: FormatShape(t.strides), Want: "a contiguous tensor (Contiguous makes one)"}
@@ -110,8 +112,8 @@ func Data[T Element](t *Tensor) ([]T, error) {
 	return Elements[T](t)
 }
 
-// Contiguous returns t itself if it is contiguous, else a contiguous host copy of it. A device tensor that is not
-// contiguous is an error, and so is a copy that is larger than what is Available.
+// Contiguous returns t itself if it is contiguous, else a contiguous host copy. It returns an error if t is on a device
+// and not contiguous, or if the copy would be larger than Available.
 func (t *Tensor) Contiguous() (*Tensor, error) {
 	if t.IsContiguous() {
 		return t, nil
@@ -119,7 +121,8 @@ func (t *Tensor) Contiguous() (*Tensor, error) {
 	return t.gather("Contiguous", -1, nil)
 }
 
-// Take returns a new host tensor of the indices at of dimension dim of a host tensor, in their order; one may be there more than once.
+// Take returns a new host tensor with the indices in at along dimension dim, in that order. An index may repeat. t must
+// be on the host. Example: t.Take(0, []int{2, 0}) is the third row and then the first.
 func (t *Tensor) Take(dim int, at []int) (*Tensor, error) {
 	if dim < 0 || dim >= len(t.shape) {
 		return nil, &Error{Op: "Take", Kind: ErrShape, Got: fmt.Sprintf("dimension %d", dim), Want: fmt.Sprintf("0 to %d", len(t.shape)-1)}
@@ -195,8 +198,9 @@ func gather[T Element](t *Tensor, op string, dim int, at []int) (*Tensor, error)
 	return Of(out, shape...)
 }
 
-// Overlap reports whether two tensors of one allocation may share an element: whether the ranges from their first to their
-// last element meet. Two tensors over the same Go slice, each made by Of, are not seen as one allocation.
+// Overlap reports whether two tensors in one allocation may share an element, because the ranges from first to last
+// element intersect. If two tensors were made by separate calls to Of, they count as separate allocations, even over
+// the same slice.
 func Overlap(a, b *Tensor) bool {
 	if a.mem != b.mem || a.Len() == 0 || b.Len() == 0 {
 		return false
@@ -206,8 +210,8 @@ func Overlap(a, b *Tensor) bool {
 	return loA < hiB && loB < hiA
 }
 
-// Extent returns the allocation that t lies in, as a value that is equal for tensors of one allocation, and the bytes there from
-// its first element to the end of its last; lo and hi are equal if it has none.
+// Extent returns t's allocation, as a value that is equal for all tensors in it, and t's byte range there, from its
+// first element to the end of its last. If t has no elements, lo and hi are equal.
 func (t *Tensor) Extent() (memory any, lo, hi int) {
 	lo = t.offset * t.dtype.Size()
 	if t.Len() == 0 {

@@ -1,15 +1,18 @@
-// Package view serves a page for inspecting recordings: a list of episodes with the findings of package doctor, their streams on one time
-// axis, the result of a plan over the samples, the cameras' frames at a cursor, and paths, point clouds and voxels.
+// Package view serves a web page for inspecting recordings. The page has a list of episodes with the findings of package doctor.
+// For an episode it shows the streams on one time axis, the result of a plan over the samples, the cameras' frames at a cursor,
+// and paths, point clouds and voxels.
 //
 //	s, err := view.New(d, view.Options{})
 //	fmt.Println(s.URL(listener.Addr().String())) // the address with the token that every request needs
 //	err = s.Serve(ctx, listener)                 // until ctx ends
 //
-// A [Server] reads its dataset and nothing else, and writes nothing. It answers GET and HEAD alone, and only under a name that is its own:
-// an address, the host that Options names, or localhost, so that a page of another site, whose name leads here, is refused. The page needs
-// no network: all of it, with the plotting library, is in the program.
+// A [Server] only reads its dataset and writes nothing. It answers only GET and HEAD. It accepts only requests for an address,
+// for localhost, or for the host in Options. Other names are rejected, because a page on another site could use a name that leads
+// here.
 //
-// Streams are drawn from the least and greatest value of each pixel, which are kept for blocks of samples, so that an hour at 1 kHz is as
-// quick to zoom as a second. Times on the page are seconds from the first sample of the episode. Episodes that were looked at are kept in
-// memory, up to Options.Memory.
+// The page needs no network: it is complete in the program, with the plotting library.
+//
+// A curve is drawn from the smallest and the greatest value in each pixel. The server keeps these for blocks of samples, so
+// zooming is as quick in an hour at 1 kHz as in a second. Times on the page are seconds from the episode's first sample. Viewed
+// episodes stay in memory, up to Options.Memory.
 package view

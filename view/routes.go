@@ -22,7 +22,7 @@ import (
 //go:embed page
 var page embed.FS
 
-// New returns the server of a dataset, and starts to read its episodes for the list. The dataset must stay open until Close.
+// New returns a server for a dataset and starts to read its episodes for the list. The dataset must stay open until Close.
 func New(d dataset.Dataset, opt Options) (*Server, error) {
 	device, err := ops.Open("cpu")
 	if err != nil {
@@ -44,7 +44,7 @@ func New(d dataset.Dataset, opt Options) (*Server, error) {
 	return s, nil
 }
 
-// Serve answers requests of a listener until ctx ends, then closes it and returns nil.
+// Serve answers requests on a listener until ctx ends. Then it closes the listener and returns nil.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	server := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 5 * time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx }}
@@ -67,7 +67,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// ServeHTTP answers one request, which needs the token that [Server.URL] has.
+// ServeHTTP answers one request. The request needs the token in the address from [Server.URL].
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h, addressed := w.Header(), s.admits(r.URL.Query().Get("token"))
 	h.Set("Content-Security-Policy", "default-src 'self'; img-src 'self' blob: data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")

@@ -12,17 +12,17 @@ import (
 
 // Options are the options of a Server. The zero value is the default.
 type Options struct {
-	// Plan is the plan of the resampled curves; nil for none. Without a plan, the page can resample at a rate.
+	// Plan is the plan for the resampled curves. Without a plan, the page can resample at a rate that the user types.
 	Plan *align.Plan
-	// Path is the path of the dataset, so that findings name the files of episodes; empty if it has none.
+	// Path is the dataset's path, so that findings can name the episodes' files. It is empty if there is none.
 	Path string
-	// Host is a host name that requests may have besides localhost and addresses.
+	// Host is a host name that requests may use, besides localhost and addresses.
 	Host string
-	// Memory is the size of the cache of episodes in bytes, without the viewed episode; 1 GiB if it is 0.
+	// Memory limits the cache for episodes, in bytes and without the viewed episode. 0 is 1 GiB.
 	Memory int64
 }
 
-// Server is the page of a dataset. Its methods may be called from any goroutine.
+// Server serves the page for one dataset. Its methods may be called from any goroutine.
 type Server struct {
 	data     dataset.Dataset
 	info     dataset.Info

@@ -6,8 +6,8 @@ import (
 	"net/http"
 )
 
-// URL returns the address of the page at a host, which includes the port: "http://127.0.0.1:7380/?token=4f9c...". The token is the server's own, and
-// every request needs it: in the address, or in the cookie that the first answer sets.
+// URL returns the address of the page on a host with its port, for example "http://127.0.0.1:7380/?token=4f9c...". Each server
+// has its own token. Every request needs it: in the address, or in the cookie that the first answer sets.
 func (s *Server) URL(host string) string { return "http://" + host + "/?token=" + s.token }
 
 // cookieName returns the cookie's name, which includes the port because browsers send cookies to all ports of a host.

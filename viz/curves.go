@@ -24,9 +24,10 @@ var strokes = []draw.LineStyle{
 	{Color: colours[0], Width: 0.8},
 }
 
-// WriteCurvesPNG draws columns of streams that have the same columns, at most 4 such streams, and writes them as a PNG image: a panel for each of the
-// columns asked for, a curve in it for each stream, on one axis of seconds since the first timestamp of all. The legend has the streams' names; the first
-// is drawn as what the others are compared with. A curve is broken at what is not finite and at steps above three times the median.
+// WriteCurvesPNG draws columns of up to 4 streams with the same columns, and writes a PNG image. Each column in show has a panel,
+// with a curve for each stream on one axis: seconds since the first timestamp of all streams. The first stream is drawn as the
+// reference for the others, and the legend has the streams' names. A curve is interrupted at values that are not finite and at
+// steps longer than three times the median.
 func WriteCurvesPNG(w io.Writer, streams []dataset.Stream, show []int, opt Options) error {
 	fail := func(kind error, arg, got, want string) error {
 		return &Error{Panel: -1, Arg: arg, Got: got, Want: want, Err: kind}

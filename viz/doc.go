@@ -1,8 +1,14 @@
-// Package viz draws what was recorded and what the operations made of it.
+// Package viz draws recordings, and the results of operations on them, as PNG images.
 //
-// [WriteVoxelsPNG] draws voxels as shaded cubes, seen obliquely and from above, with axes in metres. [WritePNG] draws streams: a
-// figure has one panel a stream: recorded samples as rings, the resampled curve as a line, and stretches without samples
-// shaded. On the left is the whole recording, on the right a short stretch of it, where single samples can be told apart.
-// The x axis is in seconds since the first timestamp of all panels; the package keeps no reference to a tensor and writes to none.
-// Colours can be told apart without colour vision (Okabe and Ito, 2008; Smith and van der Walt, 2015).
+//	panel := viz.Compare(recorded, resampled)                                // two dataset.Streams with the same columns
+//	err := viz.WriteFile("out.png", []viz.Panel{panel}, viz.Options{})
+//	err = viz.WriteTimelinePNG(w, viz.TimelinesOf(episode), viz.Options{})   // the clocks of all streams
+//
+// [WritePNG] draws streams, one panel for each. Recorded samples are rings, the resampled curve is a line, and times without
+// samples are shaded. The whole recording is on the left. A short detail, in which single samples are visible, is on the right.
+// The x axis is in seconds since the first timestamp in all panels. [WriteVoxelsPNG] draws voxels as shaded cubes, in an oblique
+// view and from above, with axes in metres.
+//
+// The package does not keep or modify tensors. The colours are distinguishable without colour vision (Okabe and Ito, 2008; Smith
+// and van der Walt, 2015).
 package viz

@@ -18,9 +18,10 @@ const (
 	lossDecade  = 8   // the running mean falls by more: the axis is logarithmic
 )
 
-// WriteLossPNG draws the losses of training from a step on, one a step, and their running mean over a fiftieth of them, and writes them as a PNG image.
-// Of many steps it draws the range from the least to the greatest loss of neighbouring ones in place of each. The axis is logarithmic where the mean falls
-// by more than 8 times. Losses that are not finite are left out; with none to draw it is an *Error.
+// WriteLossPNG draws training losses and writes a PNG image. losses[0] is the loss at step first. A second curve is their running
+// mean over a fiftieth of the steps. If there are more steps than pixels, the range of neighbouring losses is drawn instead of
+// each loss. The axis is logarithmic if the mean falls by more than a factor 8. Losses that are not finite are left out; if
+// none is left, the error is an *Error.
 func WriteLossPNG(w io.Writer, first int, losses []float32, opt Options) error {
 	var points, mean plotter.XYs
 	span := max(len(losses)/50, 1)

@@ -8,8 +8,9 @@ import (
 	"github.com/robocache/robocache/internal/atomicfile"
 )
 
-// Compare is the panel of a stream with what was made of it: samples as recorded, and the same columns on another clock. Whole numbers are drawn as
-// steps. Up to MaxCurves columns are all shown; of more the first rotation, if there is one, else what [Pick] returns.
+// Compare returns a panel with a recorded stream and the same columns on another clock. Whole numbers are drawn as steps. Up to
+// MaxCurves columns are all shown. If there are more, the panel shows the first rotation, or else the columns that [Pick]
+// returns.
 func Compare(recorded, made *dataset.Stream) Panel {
 	p := Panel{
 		Title: made.Name, Columns: recorded.ColumnNames(), Held: make([]bool, len(recorded.Columns)),
@@ -32,7 +33,7 @@ func Compare(recorded, made *dataset.Stream) Panel {
 	return p
 }
 
-// Panels returns the panel of each stream as recorded and as made.
+// Panels returns the panel by [Compare] for each pair: the recorded stream, and the same stream on another clock.
 func Panels(pairs iter.Seq2[*dataset.Stream, *dataset.Stream]) []Panel {
 	var list []Panel
 	for recorded, made := range pairs {
@@ -41,7 +42,7 @@ func Panels(pairs iter.Seq2[*dataset.Stream, *dataset.Stream]) []Panel {
 	return list
 }
 
-// WriteFile draws panels as [WritePNG] does, into a file that is there whole or not at all.
+// WriteFile draws panels as [WritePNG] does, into a file. It writes the whole file or nothing.
 func WriteFile(path string, panels []Panel, opt Options) error {
 	return atomicfile.WriteFile(path, func(w io.Writer) error { return WritePNG(w, panels, opt) })
 }

@@ -16,14 +16,14 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// Timeline is a row of the picture that [WriteTimelinePNG] draws: a stream's clock.
+// Timeline is a row in the picture by [WriteTimelinePNG]: the clock of one stream.
 type Timeline struct {
 	Name  string
-	Times []int64 // ns, as recorded
-	Media bool    // its samples are frames or clouds
+	Times []int64 // the recorded timestamps, ns
+	Media bool    // the samples are frames or point clouds
 }
 
-// TimelinesOf returns a row for each stream of an episode, those of media and clouds last.
+// TimelinesOf returns a row for each stream in an episode. Media and point clouds come last.
 func TimelinesOf(e *dataset.Episode) []Timeline {
 	rows := make([]Timeline, 0, len(e.Streams)+len(e.Media)+len(e.Clouds))
 	for i := range e.Streams {
@@ -45,10 +45,12 @@ const (
 	timelineNote = 1.5 * vg.Inch
 )
 
-// WriteTimelinePNG draws streams on one time axis, a row each, and writes them as a PNG image: where there are samples, where gaps are (steps above three
-// times the median), and beside it the rate and the number of samples. The axis is in seconds since the first timestamp on it. A few samples that lie so
-// far from all others that these could not be told apart are off the axis, and counted. Of more than 250 rows the first 250 are drawn, and the title
-// says so.
+// WriteTimelinePNG draws streams on one time axis, a row for each, and writes a PNG image. A row shows the times with samples,
+// and gaps, which are steps longer than three times the median. The rate and the number of samples stand beside it. The axis is
+// in seconds since its first timestamp.
+//
+// If a few samples are so far from all others that the others would become too small, they are not on the axis but are counted.
+// If there are more than 250 rows, the first 250 are drawn, and the title has the total number.
 func WriteTimelinePNG(w io.Writer, rows []Timeline, opt Options) error {
 	if len(rows) == 0 {
 		return &Error{Panel: -1, Arg: "rows", Got: "none", Want: "at least one", Err: ErrMissing}

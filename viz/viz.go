@@ -11,11 +11,11 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// MaxCurves is the number of curves that a panel has room for.
+// MaxCurves limits the curves in a panel.
 const MaxCurves = 4
 
-// The kinds of *Error, for errors.Is: each is ErrInput, and most are one of the others too, whose values packages of this
-// module that mean the same share.
+// The kinds of *Error, for errors.Is. Every *Error is ErrInput, and most are one of the others too. These have the same values as
+// errors with the same meaning in other packages of this module.
 var (
 	ErrInput         = errors.New("cannot be drawn")
 	ErrMissing error = errs.Missing
@@ -24,13 +24,13 @@ var (
 	ErrOption  error = errs.Option
 )
 
-// Error reports what cannot be drawn. Nothing was written.
+// Error is an input that cannot be drawn. Nothing was written. Example: Panel 0, Arg "Show", Got "5 features", Want "at most 4".
 type Error struct {
-	Panel int    // -1 where there are no panels
-	Arg   string // the field's name, as in Panel
+	Panel int    // the index of the panel, or -1
+	Arg   string // the field's name, for example a field of Panel
 	Got   string
 	Want  string
-	Err   error // one of this package's Err values, or what a tensor of another device or a closed one gave
+	Err   error // one of this package's Err values, or the error from reading a tensor
 }
 
 func (e *Error) Error() string {
@@ -43,36 +43,39 @@ func (e *Error) Error() string {
 // Unwrap returns ErrInput and the cause.
 func (e *Error) Unwrap() []error { return []error{ErrInput, e.Err} }
 
-// Series is a host tensor of values [S,D] and its clock [S]: i64 nanoseconds, or f64 or f32 seconds.
+// Series is values [S,D] and their timestamps [S], in host tensors. Timestamps are i64 nanoseconds, or f64 or f32 seconds.
 type Series struct {
 	Times, Values *tensor.Tensor
 }
 
-// Panel is one stream.
+// Panel is one stream in a figure: recorded samples and a resampled curve. A feature is a column of the stream.
 type Panel struct {
-	Title     string
-	Unit      string   // written beside the y axis
-	Columns   []string // [D], the features' names; their indices unless given
-	Show      []int    // the features to draw, at most MaxCurves; unless given what Pick returns, of those not held if any varies
-	Held      []bool   // [D], optional: features that are constant from sample to sample are drawn as steps
-	Recorded  Series   // one timestamp at least
-	Resampled Series   // of as many features
-	// Gap is how far apart two samples may be before the stretch between them is shaded; three times the median step unless
-	// given.
+	Title   string
+	Unit    string   // the unit on the y axis
+	Columns []string // [D], the features' names; by default their indices
+	// Show has the indices of the features to draw, at most MaxCurves. If it is nil, features are chosen as by Pick, and features
+	// in Held are drawn only if no other varies.
+	Show []int
+	// Held [D] is true for features that are drawn as steps, because they keep their value until the next sample. It may be nil.
+	Held      []bool
+	Recorded  Series // at least one sample
+	Resampled Series // with the same features
+	// Gap is the longest step between samples that is not shaded. 0 is three times the median step.
 	Gap time.Duration
 }
 
-// Options says how a figure is laid out. The zero value is a figure of 10 inches at 120 dots an inch, whose detail is around
-// the longest gap.
+// Options are the layout of a figure. The zero value is a figure 10 inches wide, with 120 dots per inch, and with the detail
+// around the longest gap.
 type Options struct {
-	Title  string
-	DPI    int
-	Detail time.Duration // the length of the detail; a fortieth of the whole, at least half a second, unless given
-	Curve  string        // what the lines are; "resampled" unless given
-	Unit   string        // of losses, written beside their axis; "loss" unless given
+	Title string
+	DPI   int
+	// Detail is the length of the detail. 0 is a fortieth of the recording, but at least half a second.
+	Detail time.Duration
+	Curve  string // the label of the resampled curves; by default "resampled"
+	Unit   string // the label of the axis for losses; by default "loss"
 }
 
-// WritePNG draws the panels, one below the other, and writes them as a PNG image. The height grows with their number.
+// WritePNG draws the panels below each other and writes a PNG image. The height grows with the number of panels.
 func WritePNG(w io.Writer, panels []Panel, opt Options) error {
 	if len(panels) == 0 {
 		return &Error{Panel: -1, Arg: "panels", Got: "none", Want: "at least one", Err: ErrMissing}
@@ -89,8 +92,8 @@ func WritePNG(w io.Writer, panels []Panel, opt Options) error {
 	return figure(drawn, opt).write(w)
 }
 
-// Pick chooses up to MaxCurves features of values [S,D] to draw: ones that vary, of a similar magnitude, so that one axis shows
-// them all.
+// Pick chooses up to MaxCurves features of values [S,D] that suit one axis: the first feature that varies, and others with a
+// similar range. It returns their indices. If none varies, it returns feature 0.
 func Pick(values *tensor.Tensor) ([]int, error) {
 	if values == nil {
 		return nil, &Error{Panel: -1, Arg: "values", Got: "nil", Want: "[S,D]", Err: ErrMissing}

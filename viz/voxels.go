@@ -9,24 +9,24 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Voxels are cells of a grid, one of them at least.
+// Voxels are the occupied cells in a grid. There must be at least one.
 type Voxels struct {
 	Coords *tensor.Tensor // [V,3] i32: z, y, x, counted from Min
-	Values *tensor.Tensor // [V], optional: what the colours show; the height of a cell's middle unless given
-	// Label stands beside the colours: "height (m)" unless Values are given.
+	Values *tensor.Tensor // [V], shown as colours; if nil, the cell centre's height
+	// Label is the text beside the colours. If Values is nil, it is "height (m)".
 	Label string
-	// Counts says that Values are numbers of points, which are spread by their logarithms if they differ much.
+	// Counts is set if Values are numbers of points. If they differ much, the colours then follow their logarithms.
 	Counts    bool
-	Min, Size [3]float64 // x, y, z, in metres
+	Min, Size [3]float64 // x, y, z in metres: the grid's origin, and the size of a cell
 }
 
 // maxCells is how many cells along an axis are drawn one by one. More would be smaller than a pixel.
 const maxCells = 512
 
-// WriteVoxelsPNG draws voxels as cubes, seen from the side of greater x and smaller y, and beside that from above, where each
-// place has the colour of its highest voxel; and writes a PNG image. The same voxels in any order give the same bytes. What is
-// drawn are the cells given, not the whole grid; if there are more than 512 along an axis, they are joined into blocks that
-// show the mean of their values.
+// WriteVoxelsPNG draws voxels as cubes and writes a PNG image. One view is oblique, from greater x and smaller y. The other is
+// from above and shows the highest voxel at each place. The order of the voxels does not change the bytes. The picture shows the
+// range of the voxels, not the whole grid. If this is more than 512 cells along an axis, cells are joined into blocks with the
+// mean of their values.
 func WriteVoxelsPNG(w io.Writer, v Voxels, opt Options) error {
 	b, err := newBlocks(&v)
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 type decoder struct {
 	path string
 	at   map[string]ast.Node // the nodes by key, for the errors of Check
-	keys map[string]ast.Node // those of the keys themselves
+	keys map[string]ast.Node // the nodes of the keys themselves
 	err  error
 }
 

@@ -68,7 +68,7 @@ func (g *draft) apart(chosen []*candidate) {
 	}
 }
 
-// mostTogether sorts covers into groups that overlap, and returns that of most streams and the others.
+// mostTogether sorts covers into groups that overlap, and returns the group with the most streams, and the other groups.
 func mostTogether(list []covered) (most []covered, others [][]covered) {
 	slices.SortStableFunc(list, func(a, b covered) int { return cmp.Compare(a.First, b.First) })
 	var groups [][]covered

@@ -78,7 +78,7 @@ type candidate struct {
 	policy bool     // the plan is for one
 	take   []int    // the columns that are taken; nil for all
 	kinds  []string // of these
-	causes []string // of the kinds, by column, in words; empty for what is plain
+	causes []string // reasons for the methods, by column; empty for the default method
 	notes  []string // of the stream
 	period float64  // of its angles, where that is not 2 pi
 	quat   string

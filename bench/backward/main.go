@@ -1,4 +1,5 @@
-// Command backward writes gradients of Resample with what they were made of, for bench/peers/torch_backward.py to compare with torch's.
+// Command backward writes gradients by Resample, and the inputs that they were computed from, so that
+// bench/peers/torch_backward.py can compare them with torch's.
 package main
 
 import (
@@ -41,7 +42,8 @@ func run(device, dir string) error {
 	return errors.Join(err, dev.Close())
 }
 
-// write makes float32 gradients of b rows of s samples from those of t targets, some of which lie on samples and beyond the ends.
+// write computes the float32 gradients [B,S,D] of the samples from random gradients of the targets. shape is B, S, targets and D.
+// Some targets lie on samples and some beyond the ends.
 func write(dev *ops.Device, dir, name string, kind ops.Interp, shape [4]int) error {
 	b, s, t, d := shape[0], shape[1], shape[2], shape[3]
 	rng := rand.New(rand.NewPCG(1, uint64(s)))

@@ -1,4 +1,5 @@
-// Command cpu measures Resample on the CPU, in turn with torch and numpy.interp if Python has them. See bench/README.md.
+// Command cpu measures Resample on the CPU. It runs torch and numpy.interp in turn with it, if Python has them. See
+// bench/README.md.
 package main
 
 import (
@@ -19,7 +20,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// job is one shape: B rows of S samples onto T targets, D features of a dtype, float32 times.
+// job is one shape: B rows with S samples are resampled to T targets with D features. Times are float32.
 type job struct {
 	B, S, T, D int
 	DType      tensor.DType `json:"-"`
@@ -27,7 +28,8 @@ type job struct {
 
 func (j job) String() string { return fmt.Sprintf("%dx%d->%dx%d", j.B, j.S, j.T, j.D) }
 
-// bytes is the least that must be moved: the values (all, or two rows a target if that is less), the output and all timestamps.
+// bytes returns the smallest number of bytes that the job must move: the values (all, or two rows a target if that is less), the
+// output and all timestamps.
 func (j job) bytes() int {
 	return (min(j.B*j.S, 2*j.B*j.T)+j.B*j.T)*j.D*j.DType.Size() + 4*j.B*(j.S+j.T)
 }
@@ -37,18 +39,18 @@ var jobs = []job{
 	{8, 250, 128, 128, 0}, {4, 100, 50, 32, 0}, {8, 4096, 1024, 32, 0},
 }
 
-// row is one line of the result. Times are medians of all runs, in milliseconds.
+// row is a line in the result. Times are medians over all runs, in milliseconds.
 type row struct {
 	Job     string  `json:"job"`
 	DType   string  `json:"dtype"`
 	Threads int     `json:"threads"`
 	Ours    float64 `json:"ours_ms"`
 	Best    float64 `json:"ours_best_ms"`
-	GBs     float64 `json:"gb_per_s"` // of the least bytes, at the median
+	GBs     float64 `json:"gb_per_s"` // the smallest number of bytes divided by the median time
 	Peer    string  `json:"peer,omitempty"`
 	Theirs  float64 `json:"peer_ms,omitempty"`
 	TheirsB float64 `json:"peer_best_ms,omitempty"`
-	Ratio   float64 `json:"ratio,omitempty"` // the median over the rounds of their time by ours
+	Ratio   float64 `json:"ratio,omitempty"` // the peer's time divided by ours, the median over the rounds
 }
 
 func main() {
@@ -99,7 +101,7 @@ func check(err error) {
 	}
 }
 
-// peers is a running script of the peers.
+// peers is a running script for the peers.
 type peers struct {
 	cmd     *exec.Cmd
 	jobs    io.WriteCloser
@@ -124,7 +126,7 @@ func (p *peers) close() {
 	check(p.cmd.Wait())
 }
 
-// run returns the seconds of each run, and who ran.
+// run returns the seconds for each run, and the peer's version.
 func (p *peers) run(name string, j job, threads, runs int) ([]float64, string) {
 	check(json.NewEncoder(p.jobs).Encode(map[string]any{
 		"peer": name, "B": j.B, "S": j.S, "T": j.T, "D": j.D, "dtype": j.DType.String(), "threads": threads, "runs": runs,
@@ -140,7 +142,7 @@ func (p *peers) run(name string, j job, threads, runs int) ([]float64, string) {
 	return answer.Seconds, answer.Version
 }
 
-// measure has one row for each peer: torch, and for one thread and few features numpy.
+// measure returns a row for each peer: torch, and numpy if there is one thread and few features.
 func measure(j job, threads, rounds int, theirs *peers) []row {
 	runtime.GOMAXPROCS(threads)
 	dev, err := ops.Open("cpu")
@@ -196,7 +198,7 @@ func median(x []float64) float64 {
 	return x[len(x)/2]
 }
 
-// makePlans binds the job to input sets that together exceed 300 MB.
+// makePlans binds the job to several input sets that together exceed 300 MB, so that no input is in a cache.
 func makePlans(dev *ops.Device, j job) (plans []*ops.Plan) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	timestamps, targets := make([]float32, j.B*j.S), make([]float32, j.B*j.T)

@@ -1,11 +1,11 @@
 //go:build unix
 
-// Command hdf5 reads HDF5 files with package dataset/hdf5 and says how long it took, beside h5py:
+// Command hdf5 times package dataset/hdf5 on HDF5 files, in one thread, next to h5py:
 //
 //	bench/peers/hdf5_peer.py FILE... > h5py.json
 //	go run ./bench/hdf5 -compare h5py.json FILE...
 //
-// What the jobs are, and which times are taken, is in bench/peers/hdf5_peer.py. One thread. -profile writes where the time goes.
+// bench/peers/hdf5_peer.py describes the jobs and the times. -profile writes a profile of the processor time.
 package main
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/robocache/robocache/dataset/hdf5"
 )
 
-// row is what was measured of a job on a file.
+// row is the measurement for a job on a file.
 type row struct {
 	Program  string  `json:"program"`
 	Job      string  `json:"job"`
@@ -35,7 +35,7 @@ type row struct {
 	CRC      uint32  `json:"crc"`
 	MedianMs float64 `json:"median_ms"`
 	MinMs    float64 `json:"min_ms"`
-	Faults   int64   `json:"faults"` // of pages, the median
+	Faults   int64   `json:"faults"` // page faults, the median
 }
 
 func main() {
@@ -115,7 +115,7 @@ func measure(job, path string, samples int) (row, error) {
 	var times []float64
 	var faults []int64
 	for range samples {
-		runtime.GC() // what earlier runs left is not this one's
+		runtime.GC() // memory from earlier runs does not count for this one
 		before := usage()
 		if _, err := read(job, path, nil); err != nil {
 			return r, err
@@ -132,15 +132,15 @@ func measure(job, path string, samples int) (row, error) {
 
 func usage() (u syscall.Rusage) {
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err) // it fails for wrong arguments only
+		panic(err) // it fails only for wrong arguments
 	}
 	return u
 }
 
-// processorTime is what a program has had of the processor, the user's part and the system's, in nanoseconds.
+// processorTime returns a program's processor time, for the user and the system together, in nanoseconds.
 func processorTime(u syscall.Rusage) int64 { return u.Utime.Nano() + u.Stime.Nano() }
 
-// read does a job. Without see it is as it is timed.
+// read does a job. see receives the bytes that were read. In a timed run it is nil.
 func read(job, path string, see func([]byte)) (int, error) {
 	f, err := hdf5.Open(path)
 	if err != nil {

@@ -1,13 +1,14 @@
 //go:build unix
 
-// Command stats computes the statistics of rows that it makes as they are read, so that they need no memory and no disk, and says how long it took:
+// Command stats times the statistics over rows that it makes when they are read, so that they need no memory and no disk:
 //
 //	go run ./bench/stats -rows 1e8 -columns 26
 //	bench/peers/stats_peer.py -- go run ./bench/stats   # numpy beside it, in the same run
-//	go run ./bench/stats -rows 1e8 -device cuda         # on a device, to which the rows are copied first, and whether the bits are the same
+//	go run ./bench/stats -rows 1e8 -device cuda         # on a device: the rows are copied there first, and the bits are compared
 //
-// The rows are those of a robot of the given columns, float32: joints that follow a sum of sines with noise, a gripper of two values, a constant. Times
-// are of the processor, user's and system's, and by the wall; what making the rows costs is measured too, in passes of their own, and given apart.
+// The rows are a robot's, float32, with the given columns: joints that follow a sum of sines with noise, a gripper with two
+// values, and a constant. Both the processor time, for the user and the system, and the wall time are printed. The time to make
+// the rows is measured in separate passes and printed separately.
 package main
 
 import (
@@ -29,7 +30,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/ops"
-	_ "github.com/robocache/robocache/ops/cuda" // so that ops.Open knows them
+	_ "github.com/robocache/robocache/ops/cuda" // registers the devices for ops.Open
 	_ "github.com/robocache/robocache/ops/sim"
 	"github.com/robocache/robocache/stats"
 	"github.com/robocache/robocache/tensor"
@@ -42,19 +43,19 @@ func main() {
 	}
 }
 
-// found is what is written.
+// found is the output.
 type found struct {
 	Rows       int           `json:"rows"`
 	Columns    int           `json:"columns"`
 	Workers    int           `json:"workers"`
 	Passes     int           `json:"passes"`
-	Processor  float64       `json:"processor_s"` // of all passes, without making the rows
+	Processor  float64       `json:"processor_s"` // all passes, without making the rows
 	Wall       float64       `json:"wall_s"`      // with making the rows
-	Making     float64       `json:"making_s"`    // processor time of making the rows so often, measured apart
+	Making     float64       `json:"making_s"`    // processor time to make the rows as many times, in separate passes
 	Statistics *stats.Report `json:"statistics"`
-	PeakBytes  int64         `json:"peak_bytes"` // resident
+	PeakBytes  int64         `json:"peak_bytes"` // resident memory
 	Device     string        `json:"device,omitempty"`
-	Resident   []float64     `json:"resident_s,omitempty"` // by the wall, of rows that lie on the device; the first time its kernels are loaded too
+	Resident   []float64     `json:"resident_s,omitempty"` // wall time for rows on the device; the first includes loading its kernels
 }
 
 func run(args []string, out io.Writer) error {
@@ -109,7 +110,7 @@ func run(args []string, out io.Writer) error {
 	return e.Encode(f)
 }
 
-// onDevice computes the statistics of rows that lie on a device, and compares them.
+// onDevice computes the statistics for rows on a device, and compares them with the host's.
 func (d *made) onDevice(name string, f *found) error {
 	ctx := context.Background()
 	dev, err := ops.Open(name)
@@ -154,7 +155,7 @@ func (d *made) onDevice(name string, f *found) error {
 	return nil
 }
 
-// processor returns how long the program has been on a processor, seconds.
+// processor returns the program's processor time so far, in seconds.
 func processor() float64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -163,7 +164,7 @@ func processor() float64 {
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 }
 
-// peak returns the most memory that the program has had, bytes.
+// peak returns the program's largest memory so far, in bytes.
 func peak() int64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -175,10 +176,10 @@ func peak() int64 {
 	return int64(u.Maxrss) << 10
 }
 
-// length is how many rows an episode has.
+// length is the number of rows in an episode.
 const length = 1 << 15
 
-// made is a dataset whose episodes are made when they are read.
+// made is a dataset that makes an episode when it is read.
 type made struct{ rows, width int }
 
 func (d *made) Name() string       { return "made" }
@@ -201,7 +202,7 @@ func (d *made) Episode(_ context.Context, i int) (*dataset.Episode, error) {
 	return &dataset.Episode{Name: fmt.Sprint(i), Streams: []dataset.Stream{s}}, err
 }
 
-// values are the rows of an episode.
+// values returns the rows of an episode.
 func (d *made) values(episode, n int) []float32 {
 	list := make([]float32, n*d.width)
 	x := uint64(episode)*0x9e3779b97f4a7c15 + 1
@@ -215,7 +216,7 @@ func (d *made) values(episode, n int) []float32 {
 			x ^= x << 13
 			x ^= x >> 7
 			x ^= x << 17
-			// Three pieces of 16 bits together are nearly normal.
+			// The sum over three 16-bit parts of a random number is nearly normal.
 			noise := float32(int32(x&0xffff)+int32(x>>16&0xffff)+int32(x>>32&0xffff)-98302) * (0.1 / 65536)
 			row[c] = wave[i]*float32(c%7+1)*0.2 + noise
 		}
@@ -227,7 +228,7 @@ func (d *made) values(episode, n int) []float32 {
 	return list
 }
 
-// read makes all rows, from so many goroutines.
+// read makes all rows, in the given number of goroutines.
 func (d *made) read(workers int) error {
 	failed := make(chan error, workers)
 	for w := range workers {
@@ -247,7 +248,7 @@ func (d *made) read(workers int) error {
 	return nil
 }
 
-// write writes all rows as numpy does.
+// write writes all rows in numpy's file format.
 func (d *made) write(path string) error {
 	f, err := os.Create(path)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Command step times training steps of a transformer on a device, for bench/peers/step_peer.py, which times PyTorch in turn with it.
+// Command step times training steps of a transformer on a device. bench/peers/step_peer.py runs it in turn with PyTorch.
 //
-// It reads a network as flags and then, from standard input, a number of steps a line; it answers each line with the seconds that they took.
+// The network is in flags. Each line on standard input is a number of steps; the reply is a line with the seconds that they took.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command train trains a transformer from parameters and a batch that bench/peers/train_parity.py has written, and writes the gradients of the first
-// step, the losses and the parameters that came of it, for that script to compare with torch's.
+// Command train trains a transformer from the parameters and the batch that bench/peers/train_parity.py has written. It writes
+// the gradients after the first step, the losses and the final parameters, so that the script can compare them with torch's.
 package main
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// settings are those of the script's config.json.
+// settings are the fields in the script's config.json.
 type settings struct {
 	B, T, In, Width, Heads, FFN, Layers, Out, Steps int
 	PreNorm, GELU, Causal                           bool
@@ -77,7 +77,7 @@ func run(ctx context.Context, device, dir string) (err error) {
 	return train(ctx, d, m, s, c.Steps, dir)
 }
 
-// train does the steps and writes what came of them.
+// train runs the steps and writes their results.
 func train(ctx context.Context, d *ops.Device, m *nn.Model, s *nn.Step, steps int, dir string) error {
 	batch, err := safetensors.Open(filepath.Join(dir, "batch.safetensors"))
 	if err != nil {

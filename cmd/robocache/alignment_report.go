@@ -21,7 +21,7 @@ type result struct {
 	Device deviceInfo `json:"device"`
 	align.Report
 	noteList
-	Ignored []string `json:"ignored"` // unused arrays of an .npz file
+	Ignored []string `json:"ignored"` // unused arrays in an .npz file
 }
 
 // resampled writes the result: a table to standard output, and the notes to standard error.

@@ -41,7 +41,7 @@ type drawing struct {
 	out    *batched
 }
 
-// remark adds a note of the command to the report, and prints it.
+// remark adds the command's note to the report, and prints it.
 func (d *drawing) remark(code dataset.Code, format string, args ...any) {
 	d.out.remark(code, format, args...)
 	d.out.print(d.app)

@@ -1,108 +1,49 @@
 package main
 
 import (
+	"encoding/json"
 	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/internal/serve"
+	"github.com/robocache/robocache/internal/schema"
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-// documented returns the words in backticks of a part of docs/command-line.md, between two texts.
-func documented(t *testing.T, from, to string) []string {
+// readSchema reads the schema of an object.
+func readSchema(t *testing.T, name schema.Name) (s jsonSchema) {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/command-line.md")
-	require.NoError(t, err)
-	_, rest, found := strings.Cut(string(page), from)
-	require.True(t, found, from)
-	part, _, found := strings.Cut(rest, to)
-	require.True(t, found, to)
-	var words []string
-	for _, line := range strings.Split(part, "\n") {
-		if cells := strings.Split(line, "|"); len(cells) > 2 { // of a table the first column has the keys
-			line = cells[1]
-		}
-		for _, m := range regexp.MustCompile("`([a-z_0-9]+)`").FindAllStringSubmatch(line, -1) {
-			words = append(words, m[1])
-		}
-	}
-	slices.Sort(words)
-	return slices.Compact(words)
+	require.NoError(t, json.Unmarshal(filetest.Read(t, schemaFile(name)), &s))
+	return s
 }
+
+// allKeys returns the keys that a schema describes.
+func allKeys(s *jsonSchema) []string { return slices.Sorted(maps.Keys(s.Properties)) }
 
 func keys(v any) []string { return slices.Sorted(maps.Keys(v.(map[string]any))) }
 
-// The JSON of resample and fuse has the keys that the page names, and no others.
+// The JSON of resample and fuse has all keys of the schema, which describes each of them, also of a stream without samples.
 func TestJSONHasTheKeysThatAreDocumented(t *testing.T) {
+	s := readSchema(t, schema.Alignment)
 	stdout, _ := good(t, "fuse", flight, "-o", filepath.Join(t.TempDir(), "o.npz"), "--hz=50", "--json", "--backend=cpu", "--stream=airspeed", "--stream=vehicle_local_position_setpoint")
 	got := unmarshal(t, stdout)
-	clock := documented(t, "Its `clock` has ", "; `streams` has")
-	assert.Equal(t, clock, keys(got["clock"]))
-	for _, s := range got["streams"].([]any) {
-		assert.Equal(t, documented(t, "; `streams` has", "and besides "), keys(s), "of a stream without samples too")
+	assert.Equal(t, allKeys(s.Properties["clock"]), keys(got["clock"]))
+	for _, stream := range got["streams"].([]any) {
+		assert.Equal(t, allKeys(s.Properties["streams"].Items), keys(stream), "of a stream without samples too")
 	}
-	top := slices.Concat(documented(t, "and besides ", ": targets at which"), []string{"schema", "clock", "streams", "notes", "input", "output"})
-	slices.Sort(top)
+	top := slices.DeleteFunc(allKeys(&s), func(key string) bool { return key == "plot" }) // of --plot
 	assert.Equal(t, top, keys(got))
 
 	// Without --hz the file gives the clock.
 	stdout, _ = good(t, "resample", "testdata/ramp.npz", "-o", filepath.Join(t.TempDir(), "o.npz"), "--json", "--backend=cpu")
 	assert.Equal(t, []string{"dtype", "first", "last", "targets"}, keys(unmarshal(t, stdout)["clock"]))
-}
-
-// tags are the JSON keys of a type and of all that is in it.
-func tags(of reflect.Type) (list []string) {
-	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
-		of = of.Elem()
-	}
-	if of.Kind() == reflect.Struct {
-		for i := range of.NumField() {
-			name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
-			if name == "-" {
-				continue
-			}
-			if name != "" {
-				list = append(list, name)
-			}
-			list = append(list, tags(of.Field(i).Type)...)
-		}
-	}
-	slices.Sort(list)
-	return slices.Compact(list)
-}
-
-// The JSON of these commands has the keys that the page names, and no others.
-func TestTablesOfKeysNameEachKey(t *testing.T) {
-	page, err := os.ReadFile("../../docs/command-line.md")
-	require.NoError(t, err)
-	words := func(table string) (words []string) {
-		_, rest, found := strings.Cut(string(page), "| key | "+table+" |")
-		require.True(t, found, table)
-		part, _, _ := strings.Cut(rest, "\n\n")
-		for _, line := range strings.Split(part, "\n") {
-			if table == "notes say" { // the other cells have classes and codes
-				line = strings.Join(strings.Split(line, "|")[:min(2, strings.Count(line, "|"))], "")
-			}
-			for _, m := range regexp.MustCompile("`([a-z_0-9]+)`").FindAllStringSubmatch(line, -1) {
-				words = append(words, m[1])
-			}
-		}
-		return words
-	}
-	for command, of := range map[string]reflect.Type{"inspect": reflect.TypeFor[serve.InspectionReport](), "pack": reflect.TypeFor[packed](), "batches": reflect.TypeFor[batched](),
-		"train": reflect.TypeFor[trained](), "policy": reflect.TypeFor[acted](), "convert": reflect.TypeFor[converted](), "plan": reflect.TypeFor[planned]()} {
-		list := append(words(command+" says"), words("notes say")...)
-		slices.Sort(list)
-		assert.Equal(t, slices.Compact(list), tags(of), command)
-	}
 }
 
 // The JSON of pack and batches has all keys, except keys for absent things. Lists are empty, not null.

@@ -36,7 +36,7 @@ func leftOutOf(t *testing.T, result map[string]any) map[string]string {
 	return m
 }
 
-// noteTexts returns the texts of a result's notes.
+// noteTexts returns the texts in a result's notes.
 func noteTexts(result map[string]any) (list []any) {
 	for _, n := range result["notes"].([]any) {
 		list = append(list, n.(map[string]any)["text"])

@@ -23,7 +23,7 @@ type packed struct {
 	Streams  []packedStream  `json:"streams"`
 	Media    []packedMedia   `json:"media"`
 	noteList
-	Shards int   `json:"shards"`        // files of the store if it is a folder; 0 for one file
+	Shards int   `json:"shards"`        // files in the store if it is a folder; 0 for one file
 	Packed []int `json:"packed_shards"` // shards packed by this run, from 0
 	Fresh  []int `json:"fresh_shards"`  // shards that were packed before
 }

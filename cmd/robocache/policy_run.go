@@ -73,7 +73,7 @@ type acted struct {
 	Evaluation *policy.Evaluation   `json:"evaluation,omitempty"`
 	Seen       map[string]float64   `json:"trained_skill"`
 	SeenBy     *policy.Evaluation   `json:"trained_evaluation,omitempty"`
-	Problems   []inspection.Problem `json:"problems"` // of the dataset as a whole
+	Problems   []inspection.Problem `json:"problems"` // about the whole dataset
 	Latency    latency              `json:"latency"`
 	Live       *lived               `json:"live,omitempty"`
 	noteList

@@ -34,14 +34,16 @@ const schemaFolder = "../../docs/schema"
 
 // jsonSchema is the part of JSON Schema that the files use.
 type jsonSchema struct {
-	Draft      string                 `json:"$schema,omitempty"`
-	Title      string                 `json:"title,omitempty"`
-	Type       any                    `json:"type,omitempty"` // a name, or a list of names
-	Enum       []any                  `json:"enum,omitempty"`
-	Properties map[string]*jsonSchema `json:"properties,omitempty"`
-	Required   []string               `json:"required,omitempty"`
-	Additional any                    `json:"additionalProperties,omitempty"` // false, or the schema of all values
-	Items      *jsonSchema            `json:"items,omitempty"`
+	Draft string `json:"$schema,omitempty"`
+	Title string `json:"title,omitempty"`
+	// Description is the meaning of a key. It is written by hand: the Go types do not have it.
+	Description string                 `json:"description,omitempty"`
+	Type        any                    `json:"type,omitempty"` // a name, or a list of names
+	Enum        []any                  `json:"enum,omitempty"`
+	Properties  map[string]*jsonSchema `json:"properties,omitempty"`
+	Required    []string               `json:"required,omitempty"`
+	Additional  any                    `json:"additionalProperties,omitempty"` // false, or the schema of all values
+	Items       *jsonSchema            `json:"items,omitempty"`
 }
 
 // objects are the Go types of the objects by name. Where a command makes a map, the type is written here.
@@ -135,15 +137,15 @@ type (
 		Text    string       `json:"text"`
 	}
 	columnOfFile struct {
-		Name      string     `json:"name"`
-		Count     int64      `json:"count"`
-		NotFinite int64      `json:"not_finite"`
-		Mean      *float64   `json:"mean"`
-		Std       *float64   `json:"std"`
-		Min       *float64   `json:"min"`
-		Max       *float64   `json:"max"`
-		Quantiles []*float64 `json:"quantiles"`
-		Binned    []float64  `json:"lerobot_quantiles,omitempty"`
+		Name      string      `json:"name"`
+		Count     int64       `json:"count"`
+		NotFinite int64       `json:"not_finite"`
+		Mean      *float64    `json:"mean"`
+		Std       *float64    `json:"std"`
+		Min       *float64    `json:"min"`
+		Max       *float64    `json:"max"`
+		Quantiles *[]*float64 `json:"quantiles"` // null if they are not known yet
+		Binned    []float64   `json:"lerobot_quantiles,omitempty"`
 	}
 )
 
@@ -293,6 +295,31 @@ func (s *jsonSchema) check(at string, v any) string {
 	return ""
 }
 
+// describe takes the descriptions of old, and returns the keys without one.
+func (s *jsonSchema) describe(old *jsonSchema, at string) (missing []string) {
+	if old == nil {
+		old = &jsonSchema{}
+	}
+	for key, of := range s.Properties {
+		if from := old.Properties[key]; from != nil {
+			of.Description = from.Description
+		}
+		if of.Description == "" {
+			missing = append(missing, at+key)
+		}
+		missing = append(missing, of.describe(old.Properties[key], at+key+".")...)
+	}
+	if s.Items != nil {
+		missing = append(missing, s.Items.describe(old.Items, at)...)
+	}
+	if more, ok := s.Additional.(*jsonSchema); ok {
+		from, _ := old.Additional.(*jsonSchema)
+		missing = append(missing, more.describe(from, at)...)
+	}
+	slices.Sort(missing)
+	return missing
+}
+
 // UnmarshalJSON reads additionalProperties as false or as a schema.
 func (s *jsonSchema) UnmarshalJSON(text []byte) error {
 	type plain jsonSchema
@@ -346,6 +373,11 @@ func TestSchemasAreThoseOfTheTypes(t *testing.T) {
 		s.Properties["schema"] = &jsonSchema{Type: "object", Required: []string{"name", "version"}, Additional: false, Properties: map[string]*jsonSchema{
 			"name": {Enum: []any{name}}, "version": {Enum: []any{1}}}}
 		s.Required = slices.Compact(slices.Sorted(slices.Values(append(s.Required, "schema"))))
+		var old jsonSchema
+		if file, err := os.ReadFile(schemaFile(name)); err == nil {
+			require.NoError(t, json.Unmarshal(file, &old))
+		}
+		assert.Empty(t, s.describe(&old, ""), "%s: keys without a description, which is written by hand", name)
 		text, err := json.MarshalIndent(s, "", " ")
 		require.NoError(t, err)
 		if os.Getenv("ROBOCACHE_SCHEMAS") != "" {

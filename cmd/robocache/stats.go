@@ -34,7 +34,7 @@ type statistics struct {
 	form             stats.Form
 	read             dataset.Options
 	opt              stats.Options
-	absent, problems dataset.Notes // of the dataset as a whole, after it is read
+	absent, problems dataset.Notes // about the whole dataset, after it is read
 }
 
 // computed is the stats report.
@@ -44,7 +44,7 @@ type computed struct {
 	Kept   []string `json:"kept"` // features copied from the earlier file of statistics
 	*stats.Report
 	noteList
-	Problems []inspection.Problem `json:"problems"` // of the dataset as a whole
+	Problems []inspection.Problem `json:"problems"` // about the whole dataset
 }
 
 func (a *app) statsCommand() *cobra.Command {

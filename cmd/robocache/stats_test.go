@@ -112,5 +112,5 @@ func TestFlagsOfStatsThatDoNotGoTogether(t *testing.T) {
 	}
 	code, _, stderr := execute("stats", g1, "--stream", "acton")
 	assert.Equal(t, exitInput, code)
-	assert.Contains(t, stderr, `"observation.state"`)
+	assert.Contains(t, stderr, "want one of those there are: action, observation.state")
 }

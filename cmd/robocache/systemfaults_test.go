@@ -125,7 +125,7 @@ func sweep(t *testing.T, command string) {
 			f := faultyCall{error: errno}
 			f.k.Store(k)
 			code, batches, stderr, left := run(&f)
-			if code == exitGood && (strings.Contains(command, "--streaming") || strings.Contains(command, "--camera")) { // the call was one ahead of need
+			if code == exitGood && (strings.Contains(command, "--streaming") || strings.Contains(command, "--camera")) { // the call was one ahead
 				require.NotEmpty(t, written)
 				assert.True(t, slices.Equal(written, batches), "call %d/%d: the batches are others", k, n)
 				continue

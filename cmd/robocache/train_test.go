@@ -40,7 +40,7 @@ func TestTrainKeepsWhatPolicyRuns(t *testing.T) {
 	list := lines(t, stdout)
 	require.Len(t, list, 11, "a line for each tenth, and one with the result")
 	for i, line := range list[:10] {
-		assert.Equal(t, []string{"loss", "step", "steps_per_second"}, keys(line))
+		assert.Equal(t, []string{"loss", "schema", "step", "steps_per_second"}, keys(line))
 		assert.EqualValues(t, 4*(i+1), line["step"])
 	}
 	last := list[10]

@@ -150,7 +150,7 @@ type trained struct {
 	Evaluation *policy.Evaluation   `json:"evaluation,omitempty"`
 	Ridge      *policy.Evaluation   `json:"ridge,omitempty"`
 	Mean       *policy.Evaluation   `json:"mean,omitempty"`
-	Problems   []inspection.Problem `json:"problems"` // of the dataset as a whole
+	Problems   []inspection.Problem `json:"problems"` // about the whole dataset
 	Skipped    []serve.Skipped      `json:"skipped"`
 	Ended      bool                 `json:"ended_by_signal"`
 	noteList
@@ -175,7 +175,7 @@ type trainer struct {
 	out    *trained
 }
 
-// remark adds a note of the command, and prints it.
+// remark adds the command's note, and prints it.
 func (w *trainer) remark(code dataset.Code, format string, args ...any) {
 	w.out.remark(code, format, args...)
 	w.out.print(w.app)

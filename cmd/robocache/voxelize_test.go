@@ -37,7 +37,10 @@ func voxelizeTo(t *testing.T, in string, args ...string) (*npz.File, counters) {
 	out := filepath.Join(t.TempDir(), "out.npz")
 	stdout, stderr := good(t, append([]string{"voxelize", in, "-o", out, "--backend", "cpu", "--json"}, args...)...)
 	assert.Empty(t, stderr)
-	var n voxelReport
+	var n struct {
+		Schema json.RawMessage `json:"schema"`
+		voxelReport
+	}
 	d := json.NewDecoder(strings.NewReader(stdout))
 	d.DisallowUnknownFields()
 	require.NoError(t, d.Decode(&n))

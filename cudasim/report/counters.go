@@ -1,32 +1,33 @@
 package report
 
-// Counters counts the work of a launch. Instructions are of threads: a warp instruction counts once for each thread that ran it.
+// Counters counts a launch's work. Instructions are counted per thread: a warp instruction counts once for each thread
+// that ran it.
 type Counters struct {
 	Warps uint64 // warp instructions
-	// Instructions are those of threads by class: int, float, double, half, convert, move, predicate, branch, memory, atomic, sync,
-	// tensor, other.
+	// Instructions counts instructions per thread by class: int, float, double, half, convert, move, predicate, branch,
+	// memory, atomic, sync, tensor, other.
 	Instructions      map[string]uint64
 	GlobalRead        Traffic
 	GlobalWrite       Traffic
-	Prefetched        uint64   // prefetched lines of 128 bytes of global memory, each counted once
-	BankConflicts     uint64   // extra passes for accesses to shared memory
-	Atomics           uint64   // of threads, on global and shared memory
-	AtomicsOnOne      uint64   // the most on one address of global memory
-	AtomicAddress     uint64   // that address
+	Prefetched        uint64   // prefetched lines in global memory, 128 bytes each, each counted once
+	BankConflicts     uint64   // extra passes over shared memory, because a warp's threads accessed different words in one bank
+	Atomics           uint64   // atomic operations by threads, on global and shared memory
+	AtomicsOnOne      uint64   // the most atomic operations on one address in global memory
+	AtomicAddress     uint64   // the address with AtomicsOnOne
 	Barriers          uint64   // barriers that a block completed
-	Branches          uint64   // branches of warps
+	Branches          uint64   // branches by warps
 	DivergentBranches uint64   // branches that split a warp
-	Lines             []uint64 // instructions of threads by line of the module's text, counted from 1; nil unless Config.Lines
+	Lines             []uint64 // instructions per thread by line in the module's text, counted from 1; nil unless Config.Lines
 }
 
-// Traffic is the traffic of warps to global memory.
+// Traffic is the traffic between warps and global memory.
 type Traffic struct {
-	Requests uint64 // instructions of warps
-	Bytes    uint64 // requested by threads
-	Sectors  uint64 // sectors of 32 bytes, each counted once a request
+	Requests uint64 // memory instructions by warps
+	Bytes    uint64 // bytes that threads requested
+	Sectors  uint64 // sectors, 32 bytes each, each counted once per request
 }
 
-// Add adds the traffic of other requests.
+// Add adds the counts in o to t.
 func (t *Traffic) Add(o Traffic) {
 	t.Requests += o.Requests
 	t.Bytes += o.Bytes

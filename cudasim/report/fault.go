@@ -9,8 +9,8 @@ import (
 type Check uint
 
 const (
-	CheckUninitialised Check                             = 1 << iota // reads of memory that was never written
-	CheckRaces                                                       // unordered accesses of two threads
+	CheckUninitialised Check                             = 1 << iota // reads from memory that was never written
+	CheckRaces                                                       // unordered accesses by two threads
 	CheckAll           = CheckUninitialised | CheckRaces             // both
 )
 
@@ -19,15 +19,15 @@ type FaultKind int
 
 const (
 	OutOfBounds      FaultKind = iota + 1 // an access outside every allocation
-	Misaligned                            // an address that is no multiple of the access's size
+	Misaligned                            // an address that is not a multiple of the access size
 	UseAfterFree                          // an access to an allocation that was freed
-	Uninitialised                         // a read of memory that was never written
-	Race                                  // unordered accesses of two threads, one of them a write
-	DivergentBarrier                      // a barrier or vote that the threads of a warp do not reach together, or with other members
+	Uninitialised                         // a read from memory that was never written
+	Race                                  // unordered accesses by two threads, at least one a write
+	DivergentBarrier                      // a barrier or vote that a warp's threads do not reach together, or with different members
 	Trap                                  // the kernel executed trap
-	Timeout                               // a block ran for more than MaxSteps steps
+	Timeout                               // a block ran for more than Config.MaxSteps instructions
 	Undefined                             // operands for which PTX leaves the result undefined
-	NeverWaited                           // a dependent launch has ended without a wait for the launch before it
+	NeverWaited                           // a launch that began early has ended without a wait for the launch before it
 )
 
 var faultNames = map[FaultKind]string{
@@ -49,9 +49,9 @@ type Fault struct {
 	Thread  [3]uint32
 	Space   string // global, shared, local, param; empty if no address is involved
 	Address uint64
-	Bytes   int    // size of the access
+	Bytes   int    // the access size
 	Near    string // the allocation that contains the address or is next to it
-	Detail  string // further facts, for example the other thread of a race and its line
+	Detail  string // further facts, for example the other thread in a race and its line
 }
 
 func (f *Fault) Error() string {

@@ -102,7 +102,7 @@ func (b *builder) clock(rows []int) ([]int64, error) {
 	return dataset.StepTimesOf(steps, b.set.info.Rate)
 }
 
-// add makes a stream or media of an array: of the samples of one type and shape, that of the most.
+// add makes a stream or media from an array. It takes the samples with the most frequent type and shape.
 func (b *builder) add(s *series) error {
 	var best *variant
 	there := 0

@@ -81,7 +81,7 @@ func objectOf(data []byte) (*pickle.Dict, error) {
 	return d, nil
 }
 
-// readLanguage reads the annotations of the first of the folders that has some. Without a file there are none.
+// readLanguage reads the annotations from the first folder that has some. Without a file there are none.
 func (p *split) readLanguage(folders []string) {
 	for _, folder := range folders {
 		if !strings.HasPrefix(folder, languagePrefix) {
@@ -192,7 +192,7 @@ func itemsOf(dict any, key string) []any {
 	return items
 }
 
-// placesOf returns the frames of info/indx: pairs, or an array [n,2]. A pair that is none is a row that is not valid.
+// placesOf returns the frame ranges in info/indx: pairs, or an array [n,2]. An invalid pair becomes a row that is not valid.
 func placesOf(info any) ([]row, bool) {
 	d, ok := info.(*pickle.Dict)
 	if !ok {

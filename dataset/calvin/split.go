@@ -242,7 +242,7 @@ func (p *split) compareLengths() {
 	}
 }
 
-// compareFrames compares the frames that are there with those of the episodes.
+// compareFrames compares the existing frames with the frames of the episodes.
 func (p *split) compareFrames() {
 	missing, all, first := 0.0, 0.0, int64(-1)
 	for _, r := range p.rows {

@@ -19,7 +19,7 @@ type clock struct {
 	column, low int // low is the column of nanoseconds of a pair, else -1
 	read        texttable.Clock
 	label       string // as Info.Clocks has it: "time [ms]"
-	rank        int    // 0 if the whole name is that of a clock, 1 if its last part is
+	rank        int    // 0 if the whole name is a clock's, 1 if only its last part is
 	judged      string // the reason for the unit, if the name has none
 }
 

@@ -14,7 +14,7 @@ import (
 const (
 	comments   = "#%"
 	separators = ",;\t "
-	maxRows    = 1000 // that are looked at
+	maxRows    = 1000 // rows that are examined
 	maxFields  = 1 << 14
 )
 
@@ -23,11 +23,11 @@ type shape struct {
 	head   *texttable.Head
 	sep    byte
 	header bool     // the names are the file's
-	in     int      // the number of lines up to the header, 0 where it is a comment or there is none
+	in     int      // number of lines up to the header; 0 if it is a comment or missing
 	names  []string // [fields], each once, without units
 	units  []string // [fields], from brackets after the names
 	stats  []stats  // [fields]
-	rows   int      // that were looked at
+	rows   int      // rows that were examined
 	broken int      // and had another number of fields
 }
 
@@ -71,8 +71,8 @@ func split(line []byte, sep byte) (fields [][]byte) {
 	}
 }
 
-// look finds the table in the beginning of a text; nil if there is none. Of separators it takes the first that cuts the lines into equally many
-// fields.
+// look finds the table at the beginning of a text; nil if there is none. It takes the first separator that divides the lines into
+// equally many fields.
 func look(head []byte, whole bool) *shape {
 	h := texttable.HeadOf(head, whole, comments)
 	if h == nil || len(h.Lines) == 0 {

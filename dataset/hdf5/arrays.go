@@ -242,7 +242,7 @@ func (a *extensible) index(addr uint64) error {
 	return c.err
 }
 
-// offsetBytes are those of an entry's number.
+// offsetBytes is the number of bytes in an entry's number.
 func (a *extensible) offsetBytes() int { return (a.bits + 7) / 8 }
 
 func (a *extensible) secondary(addr, number, count, size uint64) error {

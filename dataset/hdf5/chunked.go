@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// How a file finds chunks. The first is that of layouts before version 4; the others have the numbers of those.
+// Ways to find chunks. The first is for layouts before version 4; the others have the numbers in version 4.
 const (
 	indexTree1 = iota
 	indexSingle
@@ -35,7 +35,7 @@ type chunked struct {
 	bytes int   // of a chunk
 
 	mu   sync.Mutex
-	list []chunk // by number; nil before they were looked for
+	list []chunk // by number; nil before they were read
 }
 
 // chunk is one that was written.
@@ -155,7 +155,7 @@ func (d *chunked) read(v *Values, lo, hi int, put func(int, []byte) error) error
 	return nil
 }
 
-// one returns the bytes of rows that are one chunk's, all that it has of the array, without copying them; nil if they are not.
+// one returns the bytes of rows that are exactly one chunk, without copying them; nil for other rows.
 func (d *chunked) one(v *Values, lo, hi int) ([]byte, error) {
 	if lo%d.dims[0] != 0 || hi != min(lo+d.dims[0], v.space.shape[0]) || !slices.Equal(d.dims[1:], v.space.shape[1:]) {
 		return nil, nil

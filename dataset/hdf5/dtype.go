@@ -126,7 +126,7 @@ func (t *Type) DType() (tensor.DType, bool) {
 	return 0, false
 }
 
-// order is that of the bytes.
+// order returns the byte order.
 func (t *Type) order() binary.ByteOrder {
 	if t.Big {
 		return binary.BigEndian

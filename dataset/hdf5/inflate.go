@@ -12,7 +12,7 @@ import (
 // deflateRatio is the largest number of bytes that one byte of a deflate stream can become. No other filter reaches it.
 const deflateRatio = 1032
 
-// What can be wrong with the length of an inflated chunk. Errors inside a stream are the library's.
+// Errors about the length of an inflated chunk. Errors inside a stream come from the library.
 var (
 	errShort = errors.New("fewer bytes than expected")
 	errLong  = errors.New("more bytes than expected")

@@ -20,7 +20,7 @@ type evidence struct {
 
 const (
 	maxWidth   = 16
-	maxWeighed = 1 << 18 // numbers that are looked at
+	maxWeighed = 1 << 18 // numbers that are examined
 	alike      = 0.25    // columns are alike if they cannot be further apart
 	notAlike   = 0.15    // and are not if one is further apart than this beyond chance
 	different  = 0.25    // columns differ if they are apart by so much, and twice as far as in another width

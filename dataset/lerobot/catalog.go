@@ -16,11 +16,12 @@ type episodeEntry struct {
 	other       map[string]string
 }
 
-// video is where a video of an episode lies: the file, and seconds in it. What meta/episodes does not say is -1.
+// video is the position of an episode's video: the file, and seconds in it. Values that meta/episodes lacks are -1.
 type video struct {
 	chunk, file int64
 	from, to    float64
-	// How many frames the file has before it, for it and in all, if each row of the episodes in it has one; all is negative if nobody knows.
+	// before, count and all are the frames in the file before the episode, for it and in total, if each row has one; all is
+	// negative if unknown.
 	before, count, all int64
 	next               float64 // where the next episode begins in the file; negative for the last
 }
@@ -62,7 +63,7 @@ func (s *catalog) invalid(where, column string, row int, got string) {
 	s.problems.add(dataset.CodeNumberInvalid, where, dataset.At(row), detail{Got: got, Names: []string{column}})
 }
 
-// dataName is the name of the file that an episode's data should be in, empty where nobody says.
+// dataName is the declared file for an episode's data, or empty if there is none.
 func (s *catalog) dataName(number int64, d *episodeEntry) string {
 	pattern := s.header.dataPath
 	if s.header.major == 2 {

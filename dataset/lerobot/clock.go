@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/internal/parquet"
 )
 
-// maxUnseen is how many rows an episode may say that it has as long as no column was read that has them.
+// maxUnseen is the largest declared number of rows that is accepted before a column with these rows was read.
 const maxUnseen = 1 << 22
 
 // clock sets the rows' timestamps, ns, and checks the columns that count.
@@ -76,7 +76,7 @@ func (r *reader) clock(ctx context.Context, f *parquet.File) error {
 	return r.setTimes(frames, stamps, typ)
 }
 
-// capturedOf returns a column of times in nanoseconds, nil if there is none that can be used.
+// capturedOf returns a column with times in nanoseconds; nil if it is missing or cannot be used.
 func (r *reader) capturedOf(ctx context.Context, name string) ([]int64, error) {
 	if !r.set.header.captures(name) {
 		return nil, nil
@@ -92,7 +92,8 @@ func (r *reader) capturedOf(ctx context.Context, name string) ([]int64, error) {
 	return list, nil
 }
 
-// frameTimes returns the times of a camera's frames, one for each row: when they were recorded, if that is the clock and the dataset says it.
+// frameTimes returns the times of a camera's frames, one per row: the recorded ones if these are the clock and the dataset has
+// them.
 func (r *reader) frameTimes(ctx context.Context, camera string) ([]int64, error) {
 	if r.set.info.Clock == clockCaptured {
 		if list, err := r.capturedOf(ctx, clockCaptured+"."+camera); list != nil || err != nil {

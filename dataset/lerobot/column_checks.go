@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/internal/parquet"
 )
 
-// compareSchema compares a file's columns with the features, the first file's, and with those of the first file, the others'.
+// compareSchema compares the first file's columns with the features, and another file's columns with the first file's.
 func (x *indexer) compareSchema(f *parquet.File, name string) {
 	var b strings.Builder
 	for _, c := range f.Columns() {

@@ -16,7 +16,7 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// compare compares what is there with what is declared.
+// compare compares the data with the declarations.
 func (s *rowIndex) compare() {
 	where := "meta/episodes"
 	if s.header.major == 2 {
@@ -101,7 +101,7 @@ func (s *rowIndex) compareTotals(where string, present []int64, broken int) {
 	if len(s.order) == 0 && s.header.major == 2 {
 		s.problems.add(dataset.CodeNoEpisodeListed, where, 0, detail{})
 	}
-	// What is neither there nor listed, below the last.
+	// Numbers below the last one that are neither in the data nor listed.
 	next, gaps := int64(0), []span{}
 	for _, n := range slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(present), s.order...)))) {
 		if n > next {
@@ -165,7 +165,7 @@ func (s *rowIndex) compareVideos(ctx context.Context) error {
 	return nil
 }
 
-// readSplits turns ranges of episodes, "0:80", into the episodes that there are.
+// readSplits converts episode ranges, "0:80", to lists of existing episodes.
 func (s *rowIndex) readSplits() {
 	all := make([]int, len(s.episodes)) // in the order of their numbers, so that a split is a part of it
 	for i := range all {

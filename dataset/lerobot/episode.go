@@ -93,7 +93,7 @@ func (r *reader) names(f *parquet.File) (names []string) {
 	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(layout.Standard, name) })
 }
 
-// column reads a column that is a stream, or media, or what else there is.
+// column reads a column as a stream, media, a task or an attribute.
 func (r *reader) column(ctx context.Context, first *parquet.File, name string) error {
 	c, f := first.Column(name), r.set.header.feature(name)
 	switch {

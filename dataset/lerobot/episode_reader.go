@@ -73,7 +73,7 @@ func (r *reader) leave(name string, count int, code dataset.Code, d dataset.Deta
 	r.e.Notes = append(r.e.Notes, dataset.Note{Code: code, Subject: name, Count: count, Detail: d})
 }
 
-// values reads a column over all runs. What is broken is counted and gives nil.
+// values reads a column over all runs. If the column is broken, that is counted, and the result is nil.
 func (r *reader) values(ctx context.Context, name string) (*parquet.Values, error) {
 	v := &parquet.Values{AsLists: r.set.opt.Lists && slices.Contains(layout.Language, name)}
 	typ := ""
@@ -97,7 +97,8 @@ func (r *reader) values(ctx context.Context, name string) (*parquet.Values, erro
 	return v, nil
 }
 
-// passOver leaves out a column that cannot be read, unless that is refused. An error that is none of the file's is one.
+// passOver leaves out a column that cannot be read, unless Strict refuses it. It returns errors that do not come from the file's
+// content.
 func (r *reader) passOver(name string, err error) error {
 	bad, broken := dataset.AsBroken(err)
 	if r.first == nil {
@@ -212,7 +213,7 @@ func (r *reader) texts(name string, v *parquet.Values) {
 	}
 }
 
-// task finds out what is to be done, by task_index, or by meta/episodes where there is none.
+// task finds the instruction by task_index, or else in meta/episodes.
 func (r *reader) task(ctx context.Context, first *parquet.File) error {
 	d := r.set.declared[r.of.number]
 	var listed []string

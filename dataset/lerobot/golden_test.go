@@ -180,7 +180,7 @@ func TestFramesOfAVideoAreThoseOfTheirRows(t *testing.T) {
 	for i := range s.Len() {
 		e := episode(t, s, i)
 		require.Len(t, e.Media, 2)
-		if i%thorough.Of(3, 1) != 0 { // tests of mp4 decode each frame of these files
+		if i%thorough.Of(3, 1) != 0 { // tests in mp4 decode every frame
 			index += e.Frames
 			continue
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/robocache/robocache/internal/orderjson"
 )
 
-// header is what meta/info.json says.
+// header is the content of meta/info.json.
 type header struct {
 	version   string
 	major     int
@@ -32,7 +32,7 @@ type header struct {
 // feature is one of info.json's.
 type feature struct {
 	dataset.Feature
-	width  int    // how many values a row has; 0 where the shape does not say
+	width  int    // number of values per row; 0 if the shape is open
 	pixels string // the format of a video's pixels: "yuv420p"; empty where nothing says so
 	depth  string // the info of a depth map
 }
@@ -129,7 +129,7 @@ func (h *header) feature(name string) *feature {
 	return nil
 }
 
-// featureOf decodes a feature, and says what is wrong with it.
+// featureOf decodes a feature, and returns a description of its error.
 func featureOf(m orderjson.Member) (f feature, why string) {
 	f.Name = m.Name
 	list, err := orderjson.Members(m.Value)
@@ -172,8 +172,8 @@ func featureOf(m orderjson.Member) (f feature, why string) {
 	return f, why
 }
 
-// readVideo reads what is declared of a video: its size is in the shape, and may be told again beside its rate and its pixels. It returns where the two
-// disagree.
+// readVideo reads a video's declaration. Its size is in the shape, and may be repeated next to its rate and pixel format. It
+// returns a description of a contradiction.
 func (f *feature) readVideo(info string) (why string) {
 	f.Height, f.Width = sizeIn(f.Shape, f.Names)
 	list, err := orderjson.Members([]byte(info))
@@ -210,7 +210,8 @@ func codecOf(name string) string {
 	return ""
 }
 
-// sizeIn returns the pixels that a shape of three is of, by the names of its parts, or by which of them is as few as channels are; 0 if neither tells.
+// sizeIn returns the height and width in a shape with three dimensions, by their names, or by the one that is as small as a channel
+// count; 0 if unknown.
 func sizeIn(shape []int, names []string) (height, width int) {
 	if len(shape) != 3 {
 		return 0, 0
@@ -228,8 +229,8 @@ func sizeIn(shape []int, names []string) (height, width int) {
 	return 0, 0
 }
 
-// namesOf flattens names, which come as a list, a list of lists, or an object of such. Those of an object with several members begin with the
-// member's key and a dot.
+// namesOf flattens names: a list, a list of lists, or an object with lists. If an object has several members, their names begin
+// with the member's key and a dot.
 func namesOf(raw json.RawMessage, prefix string, depth int) (names []string) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || depth > 5 {
@@ -283,7 +284,7 @@ func placed(list []orderjson.Member) []string {
 	return names
 }
 
-// columns names the columns of values of a feature, whose width is that of the data.
+// columns names the columns of a feature; width is the number of columns in the data.
 func (f *feature) columns(width int, typ string, integer bool) []dataset.Column {
 	list := make([]dataset.Column, width)
 	for i := range list {

@@ -79,7 +79,7 @@ func (r *reader) images(ctx context.Context, name string, f *feature) error {
 	return nil
 }
 
-// sniff tells an image's encoding by its first bytes, empty if it is none that LeRobot writes.
+// sniff returns an image's encoding by its first bytes; empty if LeRobot does not write it.
 func sniff(b []byte) string {
 	switch {
 	case bytes.HasPrefix(b, []byte("\xff\xd8\xff")):
@@ -150,7 +150,7 @@ func (m *images) ReadFrame(ctx context.Context, i int) ([]byte, error) {
 	return b, err
 }
 
-// Check reads all images, and returns notes of those that are empty or no images.
+// Check reads all images, and returns notes about empty and broken ones.
 func (m *images) Check(ctx context.Context) (dataset.Notes, error) {
 	var found problems
 	for i, at := range m.frames {

@@ -57,7 +57,7 @@ func readIndex(ctx context.Context, from *catalog) (*rowIndex, error) {
 	return s, nil
 }
 
-// pass notes a file that cannot be read. The episodes that are said to be in it are there, with its error.
+// pass adds a note about a file that cannot be read. The episodes that should be in it exist and return the error.
 func (x *indexer) pass(i int, err error) {
 	s := x.set
 	name := s.files[i]
@@ -138,7 +138,7 @@ func (x *indexer) add(ctx context.Context, file int32, f *parquet.File) error {
 	return nil
 }
 
-// numbers returns the episode of each row of a row group: as the column says, else by what meta/episodes says of the rows.
+// numbers returns the episode of each row in a row group, from the column, or else from the rows in meta/episodes.
 func (x *indexer) numbers(ctx context.Context, path string, column *parquet.Column, group int, rows int64) ([]int64, error) {
 	why := error(formatError(dataset.ErrNotFound, path, -1, "column episode_index", "none of whole numbers", "one"))
 	if column != nil {

@@ -29,7 +29,7 @@ func formatError(kind error, path string, at int64, msg, got, want string) *data
 // openParquet opens a table of the dataset.
 func openParquet(path string) (*parquet.File, error) { return parquet.Open("lerobot", path) }
 
-// readObject reads a file that is a JSON object, whose members keep their order.
+// readObject reads a file with a JSON object, and keeps the order of its members.
 func readObject(path string) ([]orderjson.Member, error) {
 	st, err := storage.Stat(context.Background(), path)
 	if err != nil {
@@ -91,7 +91,7 @@ func wholeNumber(raw json.RawMessage) (int64, bool) {
 	return int64(v), true
 }
 
-// plain is how an attribute shows a JSON value: a text without its quotes, anything else as it is, without spaces.
+// plain returns a JSON value as an attribute's text: a text without its quotes, other values without spaces.
 func plain(raw json.RawMessage) string {
 	if s, ok := text(raw); ok {
 		return s
@@ -103,7 +103,7 @@ func plain(raw json.RawMessage) string {
 	return b.String()
 }
 
-// readLines calls use for each line of a file of JSON objects, and bad for a line that is none.
+// readLines calls use for each line in a file with JSON objects, and bad for a line that is not one.
 func readLines(path string, use func(m []orderjson.Member) error, bad func(*dataset.FormatError)) error {
 	f, err := storage.Open(context.Background(), path)
 	if err != nil {

@@ -26,12 +26,12 @@ func init() {
 	})
 }
 
-// isHeader tells meta/info.json by its beginning.
+// isHeader recognises meta/info.json by its beginning.
 func isHeader(head []byte) bool {
 	return bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")) && bytes.Contains(head, []byte(`"codebase_version"`))
 }
 
-// isFolder tells a dataset by its meta/info.json, or where that is broken by what else lies beside it.
+// isFolder recognises a dataset by its meta/info.json, or if that is broken, by the files next to it.
 func isFolder(ctx context.Context, path string) bool {
 	head, there := headOf(ctx, storage.Join(path, "meta", "info.json"))
 	if !there || isHeader(head) {
@@ -43,7 +43,7 @@ func isFolder(ctx context.Context, path string) bool {
 	})
 }
 
-// companions are files and folders that only LeRobot has beside an info.json.
+// companions are files and folders that only LeRobot puts next to an info.json.
 var companions = []string{"episodes", "episodes.jsonl", "tasks.parquet", "tasks.jsonl", "episodes_stats.jsonl", "stats.json"}
 
 // headOf returns the beginning of a file, if it is there.
@@ -60,7 +60,7 @@ func headOf(ctx context.Context, path string) (head []byte, there bool) {
 	return head, true
 }
 
-// How many data files and videos stay open while nobody reads them. An episode has a video for each camera.
+// Numbers of unused data files and videos that stay open. An episode has a video for each camera.
 const (
 	maxData   = 4
 	maxVideos = 16
@@ -88,7 +88,7 @@ func Open(ctx context.Context, path string, opt Options) (opened *Set, err error
 	return s, nil
 }
 
-// readDataset reads what the dataset states, finds its rows, and compares the two.
+// readDataset reads the declarations, finds the rows, and compares the two.
 func readDataset(ctx context.Context, root, path string, opt Options) (*rowIndex, error) {
 	from := &source{root: root}
 	h, err := from.readHeader(path)

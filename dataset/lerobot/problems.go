@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// problems are notes of what is not as declared. Each code has one note about a subject, which counts the others.
+// problems are notes about wrong declarations. Each pair of code and subject has one note, which counts the others.
 type problems struct {
 	list dataset.Notes
 	at   map[problemKey]int // of notes in list

@@ -2,7 +2,7 @@ package lerobot
 
 import ()
 
-// episode is an episode that there is data of.
+// episode is an episode in the data.
 type episode struct {
 	number int64
 	runs   []run
@@ -31,7 +31,7 @@ type rowIndex struct {
 	episodes []episode
 }
 
-// indexer finds out which rows are of which episode.
+// indexer finds the rows of each episode.
 type indexer struct {
 	set    *rowIndex
 	at     map[int64]int // an episode's place in Set.episodes
@@ -41,6 +41,6 @@ type indexer struct {
 	schema string        // of the first file
 	of     string        // that file's name
 
-	inFile map[string][]int64 // which episodes meta/episodes has in a file, once that was asked
-	listed []int64            // the episodes that meta/episodes says the rows of, by their first, once that was asked
+	inFile map[string][]int64 // episodes by file, from meta/episodes, after it was read
+	listed []int64            // episodes with rows in meta/episodes, by their first row, after it was read
 }

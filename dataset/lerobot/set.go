@@ -48,7 +48,7 @@ type episodeVideo struct {
 // statedStats is the statistics that a dataset states of an episode's video, by their names: a value for each channel, from 0 to 1.
 type statedStats map[string][]float64
 
-// videoStatsCache is the statistics of all episodes' videos, which are read when one is first asked for, whole or not at all.
+// videoStatsCache holds the statistics of all episodes' videos. They are read at the first use, completely or not at all.
 type videoStatsCache struct {
 	sync.Mutex
 	of map[episodeVideo]statedStats

@@ -9,11 +9,11 @@ import (
 	"github.com/robocache/robocache/internal/parquet"
 )
 
-// smallTable is a file of Parquet whose columns are read as a whole.
+// smallTable is a Parquet file that is read by whole columns.
 type smallTable struct {
 	ctx  context.Context
 	file *parquet.File
-	note func(column string, err error) // takes what cannot be read
+	note func(column string, err error) // gets the errors
 }
 
 func (s *source) openTable(ctx context.Context, name string) (*smallTable, error) {

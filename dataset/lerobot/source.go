@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// source is the folder of a dataset, with what reading it finds: each step of Open adds to Info and to the problems.
+// source is a dataset's folder, with the results of reading it: each step of Open adds to Info and to the problems.
 type source struct {
 	root     string
 	info     dataset.Info

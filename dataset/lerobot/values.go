@@ -99,7 +99,8 @@ func limits(typ string) (low, high int64, ok bool) {
 	return -high - 1, high, true
 }
 
-// wholes returns the numbers of a column of one whole number a row, whatever its type. It is false of a column with nulls or fractions.
+// wholes returns the numbers in a column with one whole number per row, of any type. It returns false for a column with nulls or
+// fractions.
 func wholes(v *parquet.Values) ([]int64, bool) {
 	if v.Lens != nil || (v.Width != 1 && v.Rows > 0) || v.Texts != nil || len(v.Nulls) > 0 {
 		return nil, false
@@ -236,7 +237,7 @@ func usual(lens []int) int {
 	return best
 }
 
-// departs reports whether a timestamp, s, is farther from what it should be than 0.1 ms and what its type rounds.
+// departs reports whether a timestamp, s, differs from the expected one by more than 0.1 ms plus the rounding of its type.
 func departs(got, want float64, typ string) bool {
 	limit := 1e-4
 	if typ == "float32" {

@@ -10,7 +10,8 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// videoOf returns the file of an episode's video and which part of it, or why nobody knows. Version 2 has a file for each episode.
+// videoOf returns the file and the position of an episode's video, or the reason why it is unknown. Version 2 has a file per
+// episode.
 func (s *catalog) videoOf(number int64, key string) (name string, at video, why string) {
 	pattern := s.header.videoPath
 	numbers := map[string]int64{"episode_index": number, "episode_chunk": number / s.header.chunkSize}
@@ -39,7 +40,8 @@ func (s *catalog) videoOf(number int64, key string) (name string, at video, why 
 	return name, at, ""
 }
 
-// countFrames finds out which number the first frame of each episode has in its file, where each row has a frame, and whether episodes overlap there.
+// countFrames computes the number of each episode's first frame in its file, if each row has a frame, and finds overlapping
+// episodes.
 func (s *catalog) countFrames() {
 	half := 0.5
 	if s.header.fps > 0 {

@@ -20,7 +20,7 @@ import (
 // videoStats is a dataset as the writer sees it that copies its videos.
 type videoStats struct{ *Set }
 
-// Info returns what the dataset states of a video's pixels.
+// Info returns the declared pixel format of a video.
 func (s videoStats) Info(video string) (info footage.Info) {
 	f := s.header.feature(video)
 	if f == nil {
@@ -33,8 +33,8 @@ func (s videoStats) Info(video string) (info footage.Info) {
 	return info
 }
 
-// Stats returns the statistics that the dataset states of an episode's video, as far as they can be true: of three channels whose least, mean and
-// largest value ascend within 0 and 1, with a deviation that such values can have. Quantiles may be missing, as they are in version 2.1.
+// Stats returns the declared statistics of an episode's video, if they are plausible: three channels with minimum, mean and maximum
+// that ascend within 0 and 1, and with a deviation that such values can have. Quantiles may be missing, as in version 2.1.
 func (s videoStats) Stats(ctx context.Context, video string, episode int64) (stats footage.Stats, ok bool) {
 	t := s.stated(ctx, episodeVideo{episode, video})
 	if len(t["count"]) != 1 || !(t["count"][0] >= 1 && t["count"][0] < 1<<53) {
@@ -83,7 +83,7 @@ func (s videoStats) stated(ctx context.Context, of episodeVideo) statedStats {
 	return t
 }
 
-// readTables reads them of meta/episodes. What cannot be read is passed over.
+// readTables reads the statistics in meta/episodes. Unreadable tables are skipped.
 func (s videoStats) readTables(ctx context.Context) {
 	names, err := s.parquetFiles(ctx, filepath.Join("meta", "episodes"))
 	if err != nil {

@@ -48,9 +48,9 @@ func (r *reader) video(ctx context.Context, name string) error {
 	return nil
 }
 
-// pair finds the frame of each row, and returns the rows that have one: the frame whose time in the file is nearest to that of the row, from where the
-// episode begins, if it is within half the time of a frame. Where frames are left over that should have rows, the times of the video are not those of
-// the rows, and frames are counted.
+// pair finds the frame of each row, and returns the rows that have one. The frame is the one with the nearest time in the file,
+// counted from the episode's start, if it is within half a frame period. If frames are left over and rows lack one, the video's
+// times do not match the rows, so frame n belongs to row n.
 func (r *reader) pair(name string, track *mp4.Track, at video, own []int64) (frames []int32, times []int64, err error) {
 	begin, half := int64(math.Round(at.from*1e9)), halfFrame(r.set.header.fps, track)
 	first, off := track.Nearest(begin)
@@ -155,7 +155,7 @@ func (v *video) beyond(track *mp4.Track, first, end int, half int64) int {
 	return min(outside, track.Len()-int(v.all))
 }
 
-// keyBefore returns the last key frame that is not behind a frame.
+// keyBefore returns the last key frame at or before a frame.
 func keyBefore(track *mp4.Track, frame int) int {
 	for frame > 0 && (frame >= track.Len() || !track.Key(frame)) {
 		frame--
@@ -172,7 +172,7 @@ func frameFrom(track *mp4.Track, sec float64, half int64) int {
 	return frame
 }
 
-// halfFrame is half the time of a frame, ns: by fps, or by the video's own times where nobody says.
+// halfFrame is half a frame period, ns: from fps, or if that is unknown, from the video's own times.
 func halfFrame(fps float64, track *mp4.Track) int64 {
 	if fps > 0 {
 		return int64(5e8 / fps)

@@ -168,7 +168,7 @@ func (l *fileLog) Note(name, key string) string {
 	return ""
 }
 
-// Channels are those of the messages that were read so far.
+// Channels returns the channels of the messages that were read so far.
 func (l *fileLog) Channels() []topics.Channel {
 	l.names.mu.Lock()
 	defer l.names.mu.Unlock()

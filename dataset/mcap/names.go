@@ -37,7 +37,7 @@ type defs struct {
 	channels map[uint16]*Channel
 }
 
-// defined is a channel with its schema, which is nil where there is none.
+// defined is a channel with its schema; the schema is nil if there is none.
 type defined struct {
 	channel *Channel
 	schema  *Schema
@@ -169,7 +169,7 @@ func (n *names) more(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// schema looks for a schema in the summary and in all parts; nil if there is none. It is called under search.
+// schema searches for a schema in the summary and in all parts; nil if there is none. The caller holds search.
 func (n *names) schema(ctx context.Context, id uint16) (*Schema, error) {
 	for {
 		if s := n.schemas[id]; s != nil {
@@ -240,7 +240,7 @@ func (r *reading) set(d defined, at int64) int {
 	return number
 }
 
-// channel returns the number of the channel of an id, and -1 if there is none.
+// channel returns the number of the channel with an id, and -1 if there is none.
 func (r *reading) channel(ctx context.Context, id uint16) (int, error) {
 	if int(id) < len(r.local) && r.local[id] > 0 {
 		return int(r.local[id]) - 1, nil

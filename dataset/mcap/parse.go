@@ -109,7 +109,7 @@ func (c *cursor) counts(field string) map[uint16]uint64 {
 	return m
 }
 
-// end is that of a record which nothing may follow.
+// end reports an error if bytes follow the record.
 func (c *cursor) end() {
 	if c.bad == nil && len(c.b) > 0 {
 		c.fail(dataset.ErrCorrupt, "end", fmt.Sprintf("%d bytes more", len(c.b)), "none behind the last field")

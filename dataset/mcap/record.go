@@ -217,7 +217,7 @@ func (*SummaryOffset) Opcode() Opcode { return OpSummaryOffset }
 // Opcode returns OpDataEnd.
 func (*DataEnd) Opcode() Opcode { return OpDataEnd }
 
-// headSize is that of a record's opcode and length.
+// headSize is the size of a record's opcode and length.
 const headSize = 9
 
 // recordHead returns a record's opcode, and the length of its content.

@@ -69,7 +69,7 @@ func doubles(names ...string) (list []*descriptorpb.FieldDescriptorProto) {
 	return list
 }
 
-// numericTypes are those of a packed field; only the last two are written here.
+// numericTypes are the type names of a packed field; only the last two are written here.
 var numericTypes = []string{"UNKNOWN", "UINT8", "INT8", "UINT16", "INT16", "UINT32", "INT32", "FLOAT32", "FLOAT64"}
 
 // foxgloveFile is the file of a message that foxglove defines.

@@ -18,7 +18,7 @@ const (
 	dataEndSize = headSize + 4
 	// runSize is how many bytes of messages outside chunks are read together, about.
 	runSize = 4 << 20
-	// checked is how many chunks are looked at before an index is believed, which most of them must fit.
+	// checked is the number of chunks that are compared with an index before it is trusted; most of them must fit.
 	checked = 4
 )
 
@@ -235,7 +235,7 @@ func (w *walker) attachment(at, size int64) error {
 func (w *walker) indexed(list []*ChunkIndex, limit int64) ([]span, error) {
 	slices.SortFunc(list, func(a, b *ChunkIndex) int { return cmp.Compare(a.ChunkStart, b.ChunkStart) })
 	var spans []span
-	var wrong []*dataset.FormatError // of the chunks that are looked at
+	var wrong []*dataset.FormatError // errors in the chunks that are compared
 	looked := 0
 	for i, x := range list {
 		end := uint64(limit)

@@ -50,7 +50,7 @@ type WriterOptions struct {
 	Omit        Omit
 }
 
-// defaultChunk is that of ChunkSize.
+// defaultChunk is the default for ChunkSize.
 const defaultChunk = 4 << 20
 
 // Writer writes a file. Schemas and channels come first, then messages, attachments and metadata in any order. Each chunk repeats

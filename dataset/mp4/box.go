@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/internal/memory"
 )
 
-// maxBoxes is how many boxes of one file are looked at: a film has some dozens.
+// maxBoxes is the largest number of boxes that are read in a file: a film has some dozens.
 const maxBoxes = 1 << 20
 
 // box is the position of a box in the file. A box that is longer than its parent ends with it, and is cut.
@@ -29,7 +29,7 @@ type source struct {
 	r     io.ReaderAt
 	size  int64
 	path  string
-	boxed int // boxes that were looked at
+	boxed int // boxes that were read
 }
 
 func (s *source) fail(at int64, kind error, msg, got, want string) *dataset.FormatError {
@@ -62,7 +62,7 @@ func (s *source) into(what string, data []byte, at int64) error {
 	return err
 }
 
-// boxes goes through the boxes between two places. Fewer than 8 bytes at the end are none. An error ends it.
+// boxes returns the boxes between two offsets. Fewer than 8 bytes at the end are ignored. It stops at an error.
 func (s *source) boxes(from, end int64) iter.Seq2[box, error] {
 	return func(yield func(box, error) bool) {
 		for at := from; end-at >= 8; {
@@ -100,7 +100,7 @@ func (s *source) box(at, end int64) (box, error) {
 	return b, nil
 }
 
-// children returns the first box of each kind in a box, and all of the kind that there may be more of. Those before a broken one are good.
+// children returns the first box of each kind in a box, and all boxes of the kind several. Boxes before a broken one are valid.
 func (s *source) children(parent box, several string) (first map[string]box, all []box, broken error) {
 	first = map[string]box{}
 	for b, err := range s.boxes(parent.body, parent.end) {

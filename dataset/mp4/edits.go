@@ -80,7 +80,7 @@ func (t *Track) checkTimes() error {
 	return nil
 }
 
-// edits reads the edit list, nil if there is none, and where it is, -1 if there is none.
+// edits returns the edit list and its offset; nil and -1 if there is none.
 func (t *Track) edits(mvhd, edts box) ([]edit, int64, error) {
 	f := t.file
 	elst, ok := t.children(edts)["elst"]

@@ -6,10 +6,10 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// mostLines is the number of lines that EpisodeLines returns, besides one that counts the others.
+// mostLines bounds the lines from EpisodeLines, without the line that counts the others.
 const mostLines = 20
 
-// EpisodeLines returns one line per group of notes in a dataset with a number of episodes. Example: "episode run_3 and 2 more:
+// EpisodeLines returns one line per note group in a dataset; episodes is its size. Example: "episode run_3 and 2 more:
 // /imu: the log is cut". Notes with the same sentence and the same episodes share a line. If there are more than 20 lines, the last
 // one counts the others.
 func EpisodeLines(list []dataset.EpisodeNote, episodes int) []string {
@@ -28,7 +28,7 @@ func EpisodeLines(list []dataset.EpisodeNote, episodes int) []string {
 type Group struct {
 	Line  string // the sentence with all subjects
 	First dataset.EpisodeNote
-	Count int // the sum of their counts
+	Count int // their counts, added up
 }
 
 // Groups returns the groups in the order of their first notes.
@@ -50,7 +50,7 @@ func Groups(list []dataset.EpisodeNote) (groups []Group) {
 	return groups
 }
 
-// who returns the beginning of a line, which names the first episode.
+// who returns a line's beginning, which names the first episode.
 func who(n *dataset.EpisodeNote, episodes int) string {
 	switch {
 	case n.Episode == "" || episodes == 1:
@@ -61,13 +61,13 @@ func who(n *dataset.EpisodeNote, episodes int) string {
 	return fmt.Sprintf("episode %s and %d more: ", n.Episode, n.Episodes-1)
 }
 
-// EpisodeEntry is an entry of the list notes in the JSON of the command line. Its text begins with the subject, as a line on standard error does.
+// EpisodeEntry is an entry in the JSON list notes. Its text begins with the subject, like a line on standard error.
 type EpisodeEntry struct {
 	Entry
 	Episode  string `json:"episode"`           // the first; empty if the note is about the dataset as a whole
-	First    int    `json:"first"`             // the number of the first
+	First    int    `json:"first"`             // the first one's number
 	Episodes int    `json:"episodes"`          // that have it
-	Dataset  int    `json:"dataset,omitempty"` // the index of the dataset, if there are several
+	Dataset  int    `json:"dataset,omitempty"` // the dataset's index, if there are several
 }
 
 // ofWhole returns notes about a recording or dataset as a whole.
@@ -79,10 +79,10 @@ func ofWhole(notes dataset.Notes) []dataset.EpisodeNote {
 	return list
 }
 
-// NoteEntries returns the entries of notes about a recording or dataset as a whole.
+// NoteEntries returns an entry for each note about a whole recording or dataset.
 func NoteEntries(notes dataset.Notes) []EpisodeEntry { return EpisodeEntries(ofWhole(notes)) }
 
-// EpisodeEntries returns the entries of notes, an empty list if there are none.
+// EpisodeEntries returns an entry for each note. The list is never nil.
 func EpisodeEntries(list []dataset.EpisodeNote) []EpisodeEntry {
 	entries := []EpisodeEntry{}
 	for _, n := range list {

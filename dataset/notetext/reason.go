@@ -6,7 +6,8 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// LeftOutLines returns a line for each sentence of notes of ClassLeftOut, with their subjects: "left out, no samples: /imu, /odom".
+// LeftOutLines returns a line for each different sentence among notes in ClassLeftOut, with all subjects. Example: "left out, no samples:
+// /imu, /odom".
 func LeftOutLines(notes dataset.Notes) (lines []string) {
 	for _, group := range dataset.Grouped(notes.Of(dataset.ClassLeftOut), func(n *dataset.Note) string { return Text(*n) }) {
 		line := "left out, " + Text(group[0]) + ": " + group[0].Subject

@@ -97,7 +97,7 @@ var remarkTexts = map[dataset.Code]string{
 	dataset.CodeEventsMoved:      "the events of {count row} are in the first row after, because their own was not written",
 	dataset.CodeListTimes:        "timestamps in the lists of {count row} count from {got} s before the first row that was written",
 	dataset.CodeNameUnused:       "a name is given for {subject}, and there is no such stream or camera",
-	dataset.CodeModalityDiffers:  "left out: meta/modality.json: the inputs have not the same",
+	dataset.CodeInputsDiffer:     "left out, because the inputs have different ones",
 	dataset.CodeModalityUnread:   modality + "{cause}",
 	dataset.CodeModalityMissing:  modality + "there is no {got}",
 	dataset.CodeModalityRenamed:  modality + "{got} is {want} by the plan",

@@ -24,7 +24,7 @@ func Text(n dataset.Note) string {
 	return expand(t, &n)
 }
 
-// damageEnd is the end of each sentence about damage.
+// damageEnd ends each sentence about damage.
 const damageEnd = "[: {count}][, {bytes} bytes][ ({cause})]"
 
 // Line returns a note's sentence with its subject. Example: "/camera: 3 of 200 images cannot be decoded".
@@ -48,7 +48,7 @@ func line(sentence string, subjects []string) string {
 	return sentence + ": " + text.Names(subjects)
 }
 
-// beginnings has the first words of the lines of a class: "lost: points: 1, 12 bytes (pcd: ...)", "left out: split odd: ...".
+// beginnings has the first words of lines by class: "lost: points: 1, 12 bytes (pcd: ...)", "left out: split odd: ...".
 var beginnings = map[dataset.Class]string{dataset.ClassDamage: "lost: ", dataset.ClassLeftOut: "left out: "}
 
 // Lines returns a line for each different sentence, in the order of the notes, with all subjects. Example: "messages without a
@@ -68,7 +68,7 @@ type Entry struct {
 	Subject string        `json:"subject"`
 	Count   int           `json:"count"`
 	Of      int           `json:"of,omitempty"`    // the number of all elements, if Count is a part of them
-	Bytes   int64         `json:"bytes,omitempty"` // the size of the elements in the file
+	Bytes   int64         `json:"bytes,omitempty"` // size in the file
 	Row     *int          `json:"row"`             // from 0; null if the note is about no row
 	Text    string        `json:"text"`
 }
@@ -91,7 +91,7 @@ func Entries(notes dataset.Notes) []Entry {
 	return list
 }
 
-// expand replaces the fields of a template by those of a note:
+// expand replaces a template's fields by a note's values:
 //
 //	{count}          the number; {count frame} is "1 frame" or "3 frames", and {count entry|entries} gives the plural
 //	{is|are}         the first word if Count is 1, else the second
@@ -134,7 +134,7 @@ func expandPart(t string, n *dataset.Note) (string, bool) {
 	return b.String(), full
 }
 
-// field returns the value of a field of a template.
+// field returns the value for a template's field.
 func field(name string, n *dataset.Note) string {
 	name, noun, hasNoun := strings.Cut(name, " ")
 	switch {

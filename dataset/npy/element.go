@@ -86,7 +86,7 @@ func (e element) order() binary.ByteOrder {
 // native reports whether numbers are in the file as they are in memory.
 func (e element) native() bool { return e.big != raw.Little }
 
-// int64s returns how an i64 is read, nil where it is in the file as in memory.
+// int64s returns the function that reads an i64; nil if the file has the memory's byte order.
 func (e element) int64s() func([]byte) int64 {
 	if e.native() {
 		return nil

@@ -20,7 +20,7 @@ type literal struct {
 // maxDepth is how deep records may lie in records.
 const maxDepth = 32
 
-// dtype is a type as a header has it: that of one element, or the fields of a record; with a shape, an array of these.
+// dtype is a type in a header: an element's type, or the fields of a record; with a shape, an array of these.
 type dtype struct {
 	text   string // of one element: "<f4"; of records, the list
 	record bool

@@ -45,7 +45,7 @@ func ReadTimesData(r io.Reader, h *Header) (*tensor.Tensor, error) {
 	return shaped(data, h)
 }
 
-// units are those of datetime64 and timedelta64 that are a fixed number of nanoseconds.
+// units are the datetime64 and timedelta64 units with a fixed number of nanoseconds.
 var units = map[string]time.Duration{
 	"ns": 1, "us": time.Microsecond, "ms": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour, "D": 24 * time.Hour, "W": 7 * 24 * time.Hour,
 }
@@ -70,7 +70,7 @@ func (e element) step() int64 {
 	return n * one
 }
 
-// clock reports whether the type can be that of timestamps.
+// clock reports whether the type can hold timestamps.
 func (e element) clock() bool {
 	if e.isTime() {
 		return e.step() > 0

@@ -96,7 +96,7 @@ func (f *Archive) arrays(s candidate) []string {
 	return list
 }
 
-// mask reads an array that marks the valid samples of a stream, bool or uint8 [S]. An array that is none gets a note.
+// mask reads an array that marks the valid samples of a stream, bool or uint8 [S]. An invalid mask gets a note.
 func (f *Archive) mask(name string) (flags []uint8, why dataset.Note, err error) {
 	not := func(d dataset.Detail) ([]uint8, dataset.Note, error) {
 		return nil, dataset.Note{Code: dataset.CodeMask, Subject: name, Detail: d}, nil

@@ -171,7 +171,7 @@ func (f *Archive) sharedClock() (c sharedClock, err error) {
 	return c, nil
 }
 
-// of returns the clock if it is that of an array of values, else a note. own is the name that the values' own clock would have.
+// of returns the clock if its length fits an array of values, else a note. own is the name that the values' own clock would have.
 func (c *sharedClock) of(values *npy.Header, own string) (clock string, why dataset.Note) {
 	why = dataset.Note{Code: dataset.CodeArrayMissing, Detail: dataset.Detail{Got: values.String(), Names: []string{own}}}
 	switch {

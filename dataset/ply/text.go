@@ -16,7 +16,7 @@ type layout struct {
 	words  records.Words
 }
 
-// textRows is rows of ascii data. Points that are a line each cost no others if they are broken.
+// textRows reads rows of ascii data. If each point is one line, a broken line loses only its point.
 func (p *parser) textRows(e *element, n int, set *records.Set) (whole int, err error) {
 	if len(e.properties) == 0 {
 		return n, nil
@@ -110,7 +110,7 @@ func (l *layout) row(e *element, row, to int, set *records.Set) (err error) {
 	return l.words.End()
 }
 
-// next goes on to the next line. Where there is none the words stay at their end, and reading another is the error.
+// next goes on to the next line. If there is none, reading another word is the error.
 func (l *layout) next(what string, row int) {
 	if words, err := l.lines.Next(what, row); err == nil {
 		l.words = words

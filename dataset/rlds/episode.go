@@ -37,7 +37,7 @@ type part struct {
 	lengths []int // of a sequence within the steps: how many values each step has
 }
 
-// build fills the episode. A feature that is broken costs itself, unless the set is strict.
+// build fills the episode. A broken feature loses only itself, unless the set is strict.
 func (b *builder) build() error {
 	slots, leaves := b.set.slots, b.set.leaves
 	b.room.found, b.room.parts = slices.Grow(b.room.found[:0], len(slots))[:len(slots)], slices.Grow(b.room.parts[:0], len(leaves))[:len(leaves)]

@@ -85,7 +85,7 @@ func numbered(leaves []*leaf) map[string]int {
 // perStep reports whether the feature has values in each step; the others have them once an episode.
 func (l *leaf) perStep() bool { return l.key == "steps" || strings.HasPrefix(l.key, "steps/") }
 
-// name is that of its stream.
+// name returns the stream's name.
 func (l *leaf) name() string { return strings.TrimPrefix(l.key, "steps/") }
 
 // ragged reports whether the steps differ in how many values they have.

@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// maxJSON is how long a file of JSON may be. Those of large datasets have a few hundred kilobytes.
+// maxJSON is the largest size of a JSON file, bytes. Large datasets have a few hundred kilobytes.
 const maxJSON = 64 << 20
 
 // readJSON reads a file of JSON into v.

@@ -16,8 +16,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// maxValues is how many numbers an encoded feature of an episode may have: compressed, they can be a thousand times what the file has.
-// Only tests change it.
+// maxValues is the largest number of values in an encoded feature of an episode, because compressed values may be a thousand times
+// larger than the file. Only tests change it.
 var maxValues = 1 << 27
 
 // values are numbers that are being read: f32 where that holds their dtype, else f64.

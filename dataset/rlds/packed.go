@@ -44,7 +44,7 @@ func compression(begin []byte) packing {
 	return notPacked
 }
 
-// packed reads a compressed file. It stays where the last record ended, so that records read in order cost one pass.
+// packed reads a compressed file. It stays where the last record ended, so reading the records in order decompresses the file once.
 type packed struct {
 	path string
 	how  packing

@@ -108,7 +108,8 @@ func index(ctx context.Context, r io.ReaderAt, size int64) (list []record, damag
 	return list, damage, nil
 }
 
-// nextRecord returns where from a byte on the next record begins that a sound length or the end of the file follows; the size if there is none.
+// nextRecord returns the offset, at or after at, of the next record that is followed by a valid length or the end of the file; the
+// size if there is none.
 func nextRecord(ctx context.Context, r io.ReaderAt, at, size int64) (int64, error) {
 	window, after := make([]byte, 1<<16), make([]byte, headSize)
 	for ; size-at >= headSize+tailSize; at += int64(len(window) - headSize + 1) {

@@ -146,7 +146,7 @@ func (b *bag) header() (record, error) {
 	return record{}, nil
 }
 
-// readError is that of a file that could not be read: one that has become shorter is cut.
+// readError converts the error of a failed read: a file that became shorter is cut.
 func readError(err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

@@ -104,7 +104,7 @@ type joined struct {
 	parts    []topics.At // of each part the bag, as Part, and its part there, as Offset
 }
 
-// openPieces opens the pieces in a folder. A piece that is broken costs itself.
+// openPieces opens the pieces in a folder. A broken piece loses only itself.
 func openPieces(ctx context.Context, folder string, names []string, d *bagDataset) error {
 	j, known := &joined{}, map[string]int{}
 	d.log = j

@@ -165,7 +165,8 @@ func (r *record) whole(b []byte) (data []byte, length int, wrong string, cut boo
 	return rest[:size:size], 8 + int(n) + int(size), "", false
 }
 
-// maxBack is how far before its field op a record that is looked for may begin. A longer one, of a topic of a long name, is not found.
+// maxBack is the largest distance from the beginning of a record to its field op in a search. A longer record, from a topic with a
+// long name, is not found.
 const maxBack = 512
 
 // opField is the beginning of the field op in every record.

@@ -104,7 +104,8 @@ type window struct {
 	least int
 }
 
-// windowBytes is how much is read at once; overlap is how much of it is read again where a record is looked for: longer than headers are.
+// windowBytes is the number of bytes that are read at once. overlap is the number that is read again in a search for a record;
+// headers are shorter than it.
 const windowBytes, overlap = 64 << 10, 4 << 10
 
 // at returns the bytes from pos on: at least n, unless the file ends before. They are valid until the next call.
@@ -163,7 +164,7 @@ func (w *window) bytes(from, to int64) ([]byte, error) {
 	return b, nil
 }
 
-// find returns where the next record begins, of a kind that ok takes, and the file's size if there is none.
+// find returns the offset of the next record with an opcode that ok accepts, and the file's size if there is none.
 func (w *window) find(from int64, ok func(op byte) bool) (int64, error) {
 	for from < w.size {
 		b, err := w.at(from, 2*overlap)

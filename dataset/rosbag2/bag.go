@@ -84,7 +84,7 @@ func (t *tally) add(m topics.Message) {
 // part is one of a file's.
 type part struct{ file, part int }
 
-// newBag opens each file once. One that is broken costs itself, unless it is the only one.
+// newBag opens each file once. A broken file loses only itself, unless it is the only one.
 func newBag(ctx context.Context, cache *openfiles.Cache[*opened], messages *zstd.Decoder, paths []string, damage *dataset.Notes) (*bag, error) {
 	b := &bag{cache: cache, messages: messages, paths: paths, known: map[string]int{}, said: map[string]string{}}
 	var first error
@@ -228,7 +228,7 @@ func (b *bag) number(f *opened, channel int) int {
 	return f.numbers[channel]
 }
 
-// Channels returns those of all files.
+// Channels returns the channels of all files.
 func (b *bag) Channels() []topics.Channel {
 	b.mu.Lock()
 	defer b.mu.Unlock()

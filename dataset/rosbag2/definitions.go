@@ -80,8 +80,8 @@ func (b *bag) fitting(ctx context.Context, set *defs.Set, types []string) (distr
 	return candidates[0], dataset.CodeDefinitionsFitting, nil
 }
 
-// replace passes over the bag's own definitions that none of some messages fits, where there are others that these fit. It returns a note about
-// each.
+// replace drops the bag's own definitions that fit none of the sampled messages, if other definitions fit them. It returns a note
+// about each.
 func (b *bag) replace(ctx context.Context, set *defs.Set) (notes dataset.Notes, err error) {
 	channels := slices.Clone(b.Channels())
 	tried := map[string][][]byte{}

@@ -1,3 +1,3 @@
-// Package inspection opens recordings and reports their contents: as JSON with the keys in docs/command-line.md, and as the text that
+// Package inspection opens recordings and reports their contents: as JSON with the keys in docs/schema/inspect.json, and as the text that
 // robocache inspect prints.
 package inspection

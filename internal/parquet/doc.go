@@ -1,7 +1,7 @@
 // Package parquet reads columns of Parquet files, some rows at a time, and writes files from columns.
 //
-// A [Column] is a field of a file's rows: numbers or texts, one a row or lists of them to any depth, or images with their bytes and paths. Of lists
-// of structures, [Lists] keep the levels and values of each row, and a Writer writes them with the same schema.
+// A [Column] is a field of a file's rows: numbers or texts, one per row or nested lists, or images with their bytes and paths.
+// For lists with structures, [Lists] keep the levels and values in each row, and a Writer writes them with the same schema.
 // Read returns rows of a row group, and decodes only the pages that hold them. The page that was read last is kept, so that episodes that
 // follow each other in a row group are decoded once. A [Writer] writes row groups of [Values], whose [Field] gives the columns.
 //

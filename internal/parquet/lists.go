@@ -10,7 +10,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Lists are the rows and the schema for a column whose values are lists and structures in them.
+// Lists are the rows and the schema for a column with lists and structures in them.
 type Lists struct {
 	*parquet.Column
 	Rows   []ListRow

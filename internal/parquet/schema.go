@@ -8,7 +8,7 @@ import (
 
 // Field describes a column that is written. Type is "float32", "float64", "int64", "bool", "string" or "image", which is a struct of the
 // fields bytes and path. The rows of one with a Shape are lists in lists: [26] is 26 values a row, [3,1,1] lists of lists of lists; those
-// of a Ragged one are lists of any length but 0; without either, a row is a value. A field with Lists has their schema.
+// of a Ragged one are lists with any length but 0; without either, a row is a value. A field with Lists has their schema.
 type Field struct {
 	Name   string
 	Type   string

@@ -14,7 +14,7 @@ type Values struct {
 	Nulls   []int   // which values are null, in order: NaN, 0 or empty
 
 	AsLists bool   // Read makes Lists
-	Lists   *Lists // rows of such a column
+	Lists   *Lists // rows for such a column
 	part    *listPart
 }
 

@@ -19,9 +19,9 @@ import (
 // mostAhead limits how many bytes Pack reads before they are packed.
 const mostAhead = 48 << 20
 
-// Build packs a dataset's episodes into memory. A stream takes its columns, and their order, from the first episode that has it. The
-// columns of other episodes are found by their names. If an episode lacks a column, the stream is left out there, with a note; other
-// differences are remarks. An episode without streams keeps its place.
+// Build packs a dataset's episodes into memory. A stream takes its columns, and their order, from the first episode that has it.
+// Columns in other episodes are found by their names. If an episode lacks a column, the stream is left out there, with a note.
+// Other differences, for example additional columns, are remarks. An episode without streams keeps its place.
 func Build(ctx context.Context, d dataset.Dataset, opt BuildOptions) (*Store, error) {
 	p, err := newPacker("", &opt)
 	if err != nil {
@@ -120,7 +120,7 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 			}
 		}
 		if _, there := p.at[name]; !there && len(p.streamNames) > 0 && s.Shard == nil { // Any explains a store without streams
-			return nil, refuse("Streams", fmt.Sprintf("%q, which no episode has", name), "streams of the dataset: "+text.Closest(name, p.streamNames))
+			return nil, refuse("Streams", fmt.Sprintf("%q, which no episode has", name), "streams of the dataset: ["+text.Closest(name, p.streamNames)+"]")
 		}
 	}
 	for _, name := range opt.Media {
@@ -265,18 +265,19 @@ func (p *packer) stream(e *Episode, s *dataset.Stream) (why dataset.Note, err er
 
 // NothingError means that a dataset has no stream to pack.
 type NothingError struct {
-	Episodes int // that were read
+	Episodes int // how many were read
 	Skipped  dataset.Notes
-	Notes    dataset.Notes // of the first episode
-	Format   string        // of the dataset
+	Notes    dataset.Notes // the first episode's notes
+	Format   string        // the dataset's format
 }
 
-// Steps reports whether streams are left out because their timestamps count steps. With dataset.Options.Rate they would have times.
+// Steps reports whether streams are left out because their timestamps count steps. If dataset.Options.Rate is set, they have
+// times.
 func (e *NothingError) Steps() bool {
 	return e.Notes.Find(dataset.CodeStepTimes) != nil
 }
 
-// Any returns a *NothingError if the store has no stream, neither of numbers nor of media.
+// Any returns a *NothingError if the store has no stream, neither numbers nor media.
 func (s *Store) Any() error {
 	if len(s.Streams)+len(s.Media) > 0 {
 		return nil
@@ -306,7 +307,7 @@ func (e *NothingError) Error() string {
 	return "loader: no streams to pack: " + text.Join(e.Notes.Groups(), 5, ", ", func(g *dataset.Notes) string { return g.Who() + " (" + (*g)[0].Reason() + ")" })
 }
 
-// ErrorNotes returns the first episode's notes, and those about skipped episodes.
+// ErrorNotes returns the first episode's notes and the notes about skipped episodes.
 func (e *NothingError) ErrorNotes() dataset.Notes { return slices.Concat(e.Notes, e.Skipped) }
 
 // Unwrap returns dataset.ErrMissing.

@@ -21,7 +21,7 @@ type columnMap struct {
 	differs dataset.Notes // about differences from the first episode, without a subject
 }
 
-// Fits reports whether a stream of these columns can have the wanted ones: see [Episode.Fit].
+// Fits reports whether a stream with the columns have contains all columns in want: see [Episode.Fit].
 func Fits(want, have []dataset.Column) bool {
 	_, why := fit(want, have, false)
 	return why.Code == ""
@@ -131,7 +131,7 @@ func pickColumns(s *dataset.Stream, entries []string) (some []dataset.Column, er
 	return some, nil
 }
 
-// Columns returns the columns that a plan's streams take of each recorded stream, for BuildOptions.Columns.
+// Columns returns the columns that a plan's streams take from each recorded stream, for BuildOptions.Columns.
 func Columns(streams []align.Stream) map[string][]string {
 	of, all := map[string][]string{}, map[string]bool{}
 	for _, s := range streams {

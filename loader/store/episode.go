@@ -33,7 +33,7 @@ func (s *Store) empty(e *dataset.Episode, i int) {
 	e.Notes = append(list, e.Notes...)
 }
 
-// Episode returns an episode as views of the packed tensors.
+// Episode returns an episode. Its streams are views of the packed tensors.
 func (s *Store) Episode(_ context.Context, i int) (*dataset.Episode, error) {
 	if i < 0 || i >= len(s.Episodes) {
 		return nil, &dataset.RangeError{What: "episode", Got: i, Len: len(s.Episodes)}
@@ -104,7 +104,7 @@ func (s *Store) Names() []string {
 	return list
 }
 
-// Read returns an episode, and its entry in Episodes.
+// Read returns an episode and its entry in Episodes.
 func (s *Store) Read(ctx context.Context, i int) (*dataset.Episode, *Episode, error) {
 	e, err := s.Episode(ctx, i)
 	return e, &s.Episodes[i], err
@@ -157,12 +157,13 @@ func (p *packedFrames) packet(ctx context.Context, i int) (size uint32, begins b
 	return uint32(min(len(b), math.MaxUint32)), video.Begins(p.media.Encoding, b), err
 }
 
-// InMemory reports whether the packed tensors are in Go's memory, not in a file that Close ends.
+// InMemory reports whether the packed tensors are in Go's memory. If they are in a mapped file, they become invalid with Close.
 func (s *Store) InMemory() bool { return s.file == nil && s.shards == nil }
 
-// ReadRows reads a stream's samples in the n episodes from episode i on. It reads their file, not its mapping, and writes rows at and
-// following; to.Times may be nil. It returns how many of the episodes are in one file and are read. It returns 0 if the store is in
-// memory, or if the file has the stream with other columns, another column order or another dtype.
+// ReadRows reads a stream's samples in the n episodes from episode i on, and writes them to the rows from row at on. It reads the
+// file itself, not its mapping. to.Times may be nil. It returns how many of the episodes it read: the ones in the same file as
+// episode i. It returns 0 if the store is in memory, or if the file has the stream with other columns, another column order or
+// another dtype.
 func (s *Store) ReadRows(stream string, i, n int, to Samples, at int) int {
 	file, all, k := s.holder(i), s.Stream(stream), 0
 	for file.file != nil && k < n && s.holder(i+k) == file {

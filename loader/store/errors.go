@@ -12,7 +12,7 @@ import (
 // listNames formats a few names in brackets.
 func listNames(names []string) string { return "[" + text.List(names, 12) + "]" }
 
-// MediaError means that no episode has frames of a media stream. Note explains why the first such episode lacks them. It is
+// MediaError means that no episode has frames in a media stream. Note explains why the first such episode lacks them. It matches
 // dataset.ErrMissing.
 type MediaError struct {
 	Media, Episode string
@@ -23,7 +23,7 @@ func (e *MediaError) Error() string {
 	return fmt.Sprintf("loader: no episode has frames of media stream %s: episode %s: %s", e.Media, e.Episode, e.Note.Reason())
 }
 
-// ErrorNotes returns the note.
+// ErrorNotes returns Note.
 func (e *MediaError) ErrorNotes() dataset.Notes { return dataset.Notes{e.Note} }
 
 // Unwrap returns dataset.ErrMissing.
@@ -33,7 +33,7 @@ func (e *MediaError) Unwrap() error { return dataset.ErrMissing }
 func UnknownMedia(arg, name string, names []string) error {
 	want := "a dataset with media streams"
 	if len(names) > 0 {
-		want = "media streams of the dataset: " + text.Closest(name, names)
+		want = "media streams of the dataset: [" + text.Closest(name, names) + "]"
 	}
 	return refuse(arg, fmt.Sprintf("%q, which no episode has", name), want)
 }

@@ -32,7 +32,7 @@ func init() {
 // closed or its file is cut short.
 type copyingStore struct{ *Store }
 
-// Of returns a dataset's store, also if [dataset.Open] opened it; nil if the dataset is no store.
+// Of returns the store if the dataset is one, also if [dataset.Open] opened it. Otherwise it returns nil.
 func Of(d dataset.Dataset) *Store {
 	switch d := d.(type) {
 	case *Store:

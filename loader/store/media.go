@@ -17,23 +17,24 @@ import (
 //	jpeg = t["NAME.frames"][begin:end].tobytes()
 type Media struct {
 	Name     string
-	Encoding string // of all frames: "jpeg", "png", or one of raw pixels
+	Encoding string // the encoding of all frames: "jpeg", "png", or one for raw pixels
 	// Width and Height are the pixels of each frame. They are 0 if the dataset does not declare them, or if the sizes of JPEG or PNG
 	// frames differ.
 	Width, Height int
-	Frames        *tensor.Tensor // [bytes], u8; this and the next two are nil if the store is in several files: use Store.Episode
-	FrameOffsets  *tensor.Tensor // [S+1], i64: frame k is the bytes FrameOffsets[k] to FrameOffsets[k+1]-1
-	Times         *tensor.Tensor // [S], i64 nanoseconds
-	Offsets       []int64        // [E+1]: episode e has the frames Offsets[e] to Offsets[e+1]-1
+	// Frames [bytes] is u8. Frames, FrameOffsets and Times are nil if the store has several files: use Store.Episode.
+	Frames       *tensor.Tensor
+	FrameOffsets *tensor.Tensor // [S+1], i64: frame k is the bytes FrameOffsets[k] to FrameOffsets[k+1]-1
+	Times        *tensor.Tensor // [S], i64 nanoseconds
+	Offsets      []int64        // [E+1]: episode e has the frames Offsets[e] to Offsets[e+1]-1
 
 	shards []*Media // as in Stream
 	begins []int
 }
 
-// Len returns S, all episodes' frames.
+// Len returns S, the number of frames in all episodes.
 func (m *Media) Len() int { return int(m.Offsets[len(m.Offsets)-1]) }
 
-// Bytes returns the bytes of all frames.
+// Bytes returns the size of all frames in bytes.
 func (m *Media) Bytes() int {
 	n := 0
 	for _, s := range present(m, m.shards) {
@@ -76,5 +77,5 @@ func (m *Media) difference(encoding string, width, height int) (n dataset.Note) 
 	return n
 }
 
-// AllMedia means all media streams, in BuildOptions.Media.
+// AllMedia selects all media streams in BuildOptions.Media.
 const AllMedia = "all"

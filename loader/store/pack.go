@@ -123,15 +123,18 @@ func (p *packer) packedMedia() ([]Media, error) {
 
 // BuildOptions set how a store is packed. The zero value packs all streams in float32.
 type BuildOptions struct {
-	Streams []string // names; all streams by default
+	Streams []string // the names of the streams to pack; by default all
 	// Columns are the columns to pack, by stream, as in align.Stream; by default all that the first episode has. An episode without
 	// them leaves out the stream. A range packs all columns, because it counts columns.
 	Columns map[string][]string
-	Media   []string     // names, or AllMedia; none by default. Videos must come from logs, which hold their frames
-	DType   tensor.DType // of the values: F32 (the default), F16, BF16 or F64. Values that it cannot hold are rounded and counted
-	// Double reports whether a stream is packed in F64 whatever DType is, by its first episode that has it; nil for none. A file has one dtype.
+	// Media are the names of media streams, or AllMedia; by default none. Videos must come from logs, which contain their frames.
+	Media []string
+	// DType is the dtype of the values: F32 (the default), F16, BF16 or F64. Values that it cannot hold are rounded and counted.
+	DType tensor.DType
+	// Double selects streams to pack in F64 instead of DType. It is called with a stream of the first episode that has it. nil
+	// selects none. A file has one dtype for each stream.
 	Double  func(s *dataset.Stream) bool
-	Workers int // episodes that are read at a time; one a processor by default
+	Workers int // how many episodes are read at a time; by default one for each processor
 	// Strict makes an episode that cannot be read an error. Else it is skipped and listed.
 	Strict bool
 	// Episodes are the episode numbers to pack, ascending; all by default. The episodes keep their numbers.

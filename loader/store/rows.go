@@ -23,8 +23,8 @@ func Join(rows []Samples, width, n int, dtype tensor.DType) (values, times *tens
 	return values, times, nil
 }
 
-// CopyTo copies the samples to rows at and following of contiguous host tensors with the same dtypes and columns. The samples may have
-// any strides. If to.Times is nil, it copies only the values.
+// CopyTo copies the samples into to, from row at on. to must have contiguous host tensors with the same dtypes and columns. The samples
+// may have any strides. If to.Times is nil, it copies only the values.
 func (s Samples) CopyTo(to Samples, at int) error {
 	if err := copyTo(to.Values, at, s.Values); err != nil || to.Times == nil {
 		return err

@@ -20,12 +20,13 @@ const MostShards = 99999
 // episode e is in shard floor(e*Count/E). Episodes are divided by number, because their lengths are unknown before they are read. Its
 // JSON names are a contract.
 type Shard struct {
-	Index    int    `json:"index"` // from 0
-	Count    int    `json:"count"`
-	Episodes int    `json:"episodes"` // E: episodes in the dataset
-	Files    int    `json:"files"`    // files in the dataset; shard j % Count hashes file j, and has it in its sources
-	Listing  string `json:"listing"`  // SHA-256 over all names and sizes
-	// Packing options.
+	Index    int `json:"index"` // the number of the file, from 0
+	Count    int `json:"count"`
+	Episodes int `json:"episodes"` // E: the number of episodes in the dataset
+	// Files is the number of files in the dataset. Shard j % Count hashes file j and lists it in its sources.
+	Files   int    `json:"files"`
+	Listing string `json:"listing"` // a SHA-256 hash over the names and sizes of all files
+	// Streams and the following fields are the packing options.
 	Streams []string `json:"streams,omitempty"`
 	Media   []string `json:"media,omitempty"`
 	DType   string   `json:"dtype"`

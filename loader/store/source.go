@@ -21,10 +21,10 @@ func SourcesOf(ctx context.Context, path string) ([]Source, error) {
 	return list, sources.Hash(ctx, path, list)
 }
 
-// StaleError means that the files that a store was packed from have changed.
+// StaleError means that files have changed since a store was packed from them.
 type StaleError struct {
 	Path    string
-	Changed []string // files that are changed, gone or new
+	Changed []string // files that are changed, missing or new
 }
 
 func (e *StaleError) Error() string {

@@ -29,10 +29,11 @@ type Store struct {
 	Streams      []Stream
 	Media        []Media
 	Episodes     []Episode
-	Skipped      dataset.Notes // of ClassSkipped: episodes that could not be read; Row is the number
-	Sources      []Source      // the files that it was packed from, if the builder set them: see SourcesOf
-	// Shard is set if the store is one file of several: it describes the file's part of the dataset. It is nil for a whole store, in a
-	// file or a folder.
+	// Skipped has a note with ClassSkipped for each episode that could not be read. Row is its number.
+	Skipped dataset.Notes
+	Sources []Source // the files that it was packed from, if known: see SourcesOf
+	// Shard is set if the store is one file of several. It describes the file's part of the dataset. It is nil for a whole store
+	// in a file or a folder.
 	Shard *Shard
 
 	file   *safetensors.File // nil if the store was built in memory
@@ -41,15 +42,15 @@ type Store struct {
 	closed atomic.Bool
 }
 
-// Stream is a packed stream.
+// Stream is a packed stream: the samples of all episodes, one after another.
 type Stream struct {
 	Name    string
 	Columns []dataset.Column
-	Values  *tensor.Tensor // [N,D]; nil if the store is in several files: use Store.Episode
-	Times   *tensor.Tensor // [N], i64 nanoseconds; nil if Values is
+	Values  *tensor.Tensor // [N,D]; nil if the store has several files: use Store.Episode
+	Times   *tensor.Tensor // [N], i64 nanoseconds; nil if Values is nil
 	Offsets []int64        // [E+1]: episode e has the samples Offsets[e] to Offsets[e+1]-1
-	// Rounded counts the values that were rounded to the dtype of Values, Overflowed the ones of them that became infinite. Inexact
-	// counts the integers that were rounded when they were read.
+	// Rounded counts the values that were rounded to the dtype of Values. Overflowed counts the rounded values that became
+	// infinite. Inexact counts the integers that were rounded when they were read.
 	Rounded, Overflowed, Inexact int
 
 	at     []int     // index of each column in Values, if the file has another order
@@ -57,7 +58,7 @@ type Stream struct {
 	begins []int     // as in Store
 }
 
-// Samples returns N, all episodes' samples.
+// Samples returns N, the number of samples in all episodes.
 func (p *Stream) Samples() int { return int(p.Offsets[len(p.Offsets)-1]) }
 
 // DType returns the values' dtype.
@@ -85,12 +86,12 @@ func (p *Stream) of(i int) (times, values *tensor.Tensor, err error) {
 	return times, values, err
 }
 
-// Episode is the store's entry for an episode: all but its samples.
+// Episode is the store's entry for an episode: everything except its samples.
 type Episode struct {
 	Name     string            `json:"name"`
-	Number   int               `json:"number"` // the dataset's own
+	Number   int               `json:"number"` // its number in the dataset
 	Task     string            `json:"task,omitempty"`
-	Tasks    []Task            `json:"tasks,omitempty"` // if the task changes
+	Tasks    []Task            `json:"tasks,omitempty"` // the tasks, if they change within the episode
 	Success  *bool             `json:"success,omitempty"`
 	Splits   []string          `json:"splits,omitempty"`
 	Frames   int               `json:"frames,omitempty"`
@@ -100,13 +101,14 @@ type Episode struct {
 	Notes    dataset.Notes     `json:"notes,omitempty"` // about streams that are left out, damage, and remarks
 }
 
-// Task is a task of an episode from a time on, ns, until the next. Before the first there is none.
+// Task is an episode's task from a time on, in ns, until the next Task. Before the first one there is no task.
 type Task struct {
 	From int64  `json:"from"`
 	Text string `json:"text"`
 }
 
-// TasksOf returns the tasks of an episode in which they change: its text, or the numbers of tasks in its stream task_index, whose texts are list.
+// TasksOf returns the tasks of an episode in which the task changes. It reads the episode's text, or the stream task_index with
+// indices into list.
 func TasksOf(e *dataset.Episode, list []string) (tasks []Task) {
 	add := func(from int64, text string) {
 		if n := len(tasks); n == 0 || tasks[n-1].Text != text {
@@ -131,7 +133,8 @@ func TasksOf(e *dataset.Episode, list []string) (tasks []Task) {
 	return tasks
 }
 
-// TasksFrom returns the tasks of the episode, one from the beginning of time if it does not change, and nil if it has none.
+// TasksFrom returns the episode's tasks. If the task does not change, it returns one from the beginning of time. If there is
+// none, it returns nil.
 func (e *Episode) TasksFrom() []Task {
 	if e.Tasks == nil && e.Task != "" {
 		return []Task{{math.MinInt64, e.Task}}
@@ -175,7 +178,7 @@ func (e *Episode) Passes(f *dataset.Filter) bool {
 type EmptyStream struct {
 	Name    string           `json:"name"`
 	Columns []dataset.Column `json:"columns,omitempty"`
-	DType   string           `json:"dtype,omitempty"` // of its values
+	DType   string           `json:"dtype,omitempty"` // the dtype of its values
 }
 
 // Name returns the dataset's name.
@@ -184,14 +187,16 @@ func (s *Store) Name() string { return s.name }
 // Format returns the dataset's format: "lerobot".
 func (s *Store) Format() string { return s.format }
 
-// Info returns the dataset's own description. Splits have places in the dataset, and some of those episodes may have been skipped.
+// Info returns the dataset's description. Splits have indices in the original dataset; some of those episodes may have been
+// skipped.
 func (s *Store) Info() dataset.Info {
 	info := s.info
 	info.SetNumbers(len(s.Episodes), func(i int) int { return s.Episodes[i].Number })
 	return info
 }
 
-// Clock returns where the timestamps come from: Info's clock, "timestamp" of LeRobot's episodes that have their own, or both where these are some.
+// Clock returns the source of the timestamps: Info's clock; "timestamp" if LeRobot episodes have their own timestamps; or both,
+// if only some episodes do.
 func (s *Store) Clock() string {
 	clocks := []string{}
 	for i := range s.Episodes {
@@ -205,11 +210,11 @@ func (s *Store) Clock() string {
 	return cmp.Or(strings.Join(slices.Compact(clocks), ", "), s.info.Clock)
 }
 
-// Len returns how many episodes there are.
+// Len returns the number of episodes.
 func (s *Store) Len() int { return len(s.Episodes) }
 
-// Close closes the packed tensors and the file, after all guarded calls have returned. Close twice is fine. Later calls return
-// dataset.ErrClosed. Memory that tensor.Data returned before is gone if the file was mapped.
+// Close closes the packed tensors and the file, after all guarded calls have returned. A second Close does nothing. Later calls
+// return dataset.ErrClosed. If the file was mapped, slices from tensor.Data become invalid.
 func (s *Store) Close() error {
 	if s.closed.Swap(true) {
 		return nil

@@ -7,16 +7,16 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// Subset is a dataset with some of another's episodes.
+// Subset is a dataset with some episodes of another dataset.
 type Subset struct {
 	dataset.Dataset
-	Places []int // in the whole dataset
+	Places []int // the episodes' indices in the whole dataset
 }
 
 // Len returns the number of episodes in the subset.
 func (s Subset) Len() int { return len(s.Places) }
 
-// Info returns the whole dataset's, with the numbers of these episodes.
+// Info returns the description of the whole dataset, with the numbers of these episodes.
 func (s Subset) Info() dataset.Info {
 	info := s.Dataset.Info()
 	whole := info
@@ -29,7 +29,7 @@ func (s Subset) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 	return s.Dataset.Episode(ctx, s.Places[i])
 }
 
-// NewSubset returns a dataset's episodes with these numbers of its own, ascending; all episodes for nil.
+// NewSubset returns a dataset with the episodes that have the given numbers, in ascending order. nil selects all episodes.
 func NewSubset(d dataset.Dataset, numbers []int) (Subset, error) {
 	if numbers == nil {
 		all := make([]int, d.Len())

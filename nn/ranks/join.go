@@ -14,11 +14,11 @@ import (
 	"github.com/robocache/robocache/internal/fault"
 )
 
-// JoinError says why ranks did not come together.
+// JoinError is the reason why the ranks could not join.
 type JoinError struct {
-	Path      string // of the socket
+	Path      string // the path of the socket
 	Got, Want string
-	Err       error // nil if there is none beneath
+	Err       error // the underlying error, or nil
 }
 
 func (e *JoinError) Error() string {
@@ -31,7 +31,7 @@ func (e *JoinError) Error() string {
 
 func (e *JoinError) Unwrap() error { return e.Err }
 
-// OwnerError reports a process of another user at a rank's socket.
+// OwnerError means that the process at the other end of a socket belongs to another user.
 type OwnerError struct{ Got, Want int } // user IDs
 
 func (e *OwnerError) Error() string {
@@ -39,12 +39,13 @@ func (e *OwnerError) Error() string {
 }
 
 const (
-	again    = 20 * time.Millisecond // between two tries to reach rank 0
-	greeting = 10 * time.Second      // in which who connects has said who it is
+	again    = 20 * time.Millisecond // between two attempts to reach rank 0
+	greeting = 10 * time.Second      // the limit for a new connection to send its rank
 )
 
-// Join waits until all ranks have joined at a path, the same for all, where rank 0 makes a socket in a folder that is the user's alone; it is gone once all
-// are there. A rank that has joined already, or that counts otherwise, is refused. The caller sets ctx an end and calls Leave. The error is a *JoinError.
+// Join waits until all ranks have joined at a path, which must be the same for all. Rank 0 makes a socket there; its folder must
+// belong to the user alone. The socket is removed when all have joined. Join rejects a rank that has joined already or has
+// another count. The caller gives ctx a deadline and calls Leave at the end. The error is a *JoinError.
 func Join(ctx context.Context, path string, rank, count int) (*Group, error) {
 	if count < 1 || count > MaxCount || rank < 0 || rank >= count {
 		return nil, &JoinError{Path: path, Got: fmt.Sprintf("rank %d of %d", rank, count), Want: fmt.Sprintf("a rank of 1 to %d", MaxCount)}
@@ -75,7 +76,7 @@ func Join(ctx context.Context, path string, rank, count int) (*Group, error) {
 	return g, nil
 }
 
-// gather is Join of rank 0.
+// gather is Join for rank 0.
 func (g *Group) gather(ctx context.Context, path string) error {
 	if g.count == 1 {
 		return nil
@@ -111,7 +112,7 @@ func (g *Group) gather(ctx context.Context, path string) error {
 		}
 		if err != nil {
 			refused = err
-			_ = l.write(left, appendLeft(nil, &LostError{Why: err.Error()})) // it may be gone
+			_ = l.write(left, appendLeft(nil, &LostError{Why: err.Error()})) // the other end may be gone
 			_ = conn.Close()
 			continue
 		}
@@ -129,7 +130,8 @@ func (g *Group) gather(ctx context.Context, path string) error {
 	return nil
 }
 
-// listen makes the socket, in place of one that nobody listens to any more. Of two rank 0 that do it at once the second finds the first.
+// listen makes the socket, and replaces one that no process listens to. If two processes are rank 0 at the same time, the second
+// finds the first and fails.
 func listen(ctx context.Context, path string) (net.Listener, error) {
 	fail := func(got, want string, err error) error { return &JoinError{Path: path, Got: got, Want: want, Err: err} }
 	unlock, err := lock(filepath.Dir(path))
@@ -142,7 +144,7 @@ func listen(ctx context.Context, path string) (net.Listener, error) {
 		_ = conn.Close()
 		return nil, fail("a rank 0 that is there already", "one", nil)
 	}
-	if failed(err) || errors.Is(err, syscall.EAGAIN) { // as of a rank 0 whose queue is full
+	if failed(err) || errors.Is(err, syscall.EAGAIN) { // EAGAIN: the queue of a rank 0 is full
 		return nil, fail("a socket that cannot be looked at", "one that can", err)
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -159,12 +161,13 @@ func dial(ctx context.Context, path string) (net.Conn, error) {
 	return fault.Call("open", path, func() (net.Conn, error) { return new(net.Dialer).DialContext(ctx, "unix", path) })
 }
 
-// failed reports whether a dial says nothing about the other end.
+// failed reports whether a failed dial proves nothing about the other end.
 func failed(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.EACCES)
 }
 
-// private makes a folder its owner's alone, which nobody else may do. A link may lead to anybody's.
+// private restricts a folder to its owner, which only the owner can do. A link is rejected, because it may lead to another user's
+// folder.
 func private(dir string) error {
 	st, err := fault.Lstat(dir)
 	if err == nil && !st.IsDir() {
@@ -176,7 +179,7 @@ func private(dir string) error {
 	return os.Chmod(dir, 0o700)
 }
 
-// missing is the first rank that has not come.
+// missing returns the first rank that has not joined.
 func (g *Group) missing() int {
 	for rank, l := range g.links {
 		if rank > 0 && l == nil {
@@ -186,7 +189,7 @@ func (g *Group) missing() int {
 	return 0
 }
 
-// greet reads who has connected.
+// greet reads the rank from a new connection.
 func (g *Group) greet(l *link) (int, error) {
 	if err := l.conn.SetReadDeadline(time.Now().Add(greeting)); err != nil {
 		return 0, err
@@ -208,7 +211,7 @@ func (g *Group) greet(l *link) (int, error) {
 	return rank, l.conn.SetReadDeadline(time.Time{})
 }
 
-// reach is Join of the others.
+// reach is Join for the other ranks.
 func (g *Group) reach(ctx context.Context, path string) error {
 	fail := func(got, want string, err error) error { return &JoinError{Path: path, Got: got, Want: want, Err: err} }
 	for {
@@ -229,7 +232,7 @@ func (g *Group) reach(ctx context.Context, path string) error {
 	if err := checkOwner(g.links[0].conn); err != nil {
 		return fail("a rank 0 of somebody else", "one of this user", err)
 	}
-	if err := private(filepath.Dir(path)); err != nil { // whoever listens there may say what memory is to be opened
+	if err := private(filepath.Dir(path)); err != nil { // because the listener at the socket may choose which memory is opened
 		return fail("a folder of somebody else", "one of this user", err)
 	}
 	l := g.links[0]

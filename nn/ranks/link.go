@@ -10,24 +10,24 @@ import (
 	"time"
 )
 
-// A frame is its kind, the length of what follows in four bytes, and that.
+// A frame is its kind, the length of its data in four bytes, and the data.
 const (
-	hello byte = 'h' // of a rank to rank 0: its number and how many there are
-	speak byte = 's' // in an Exchange: to rank 0 the occasion and what is said, from it what all said
-	left  byte = 'l' // somebody has ended: the rank, and why
-	done  byte = 'd' // who says it is no part of the group any more, and all is well
+	hello byte = 'h' // from a rank to rank 0: its number and the count
+	speak byte = 's' // for Exchange: to rank 0 the occasion and the bytes; from rank 0 all bytes
+	left  byte = 'l' // a rank has ended: its number and the reason
+	done  byte = 'd' // the sender has left the group without an error
 
 	maxFrame   = 16 << 20
-	writeLimit = time.Minute // after which who does not read counts as gone
+	writeLimit = time.Minute // a rank that does not read for this time counts as lost
 )
 
 // link is a connection between two ranks.
 type link struct {
 	conn net.Conn
-	rank int // of who is at the other end
+	rank int // the rank at the other end
 	mu   sync.Mutex
-	said chan []byte   // the frames of Exchange, of which there is one at a time, and one more of who is ahead
-	done chan struct{} // closed when the other has left
+	said chan []byte   // frames for Exchange: the current one, and one from a rank that is ahead
+	done chan struct{} // closed when the other rank has left
 }
 
 func newLink(conn net.Conn) *link {
@@ -61,7 +61,7 @@ func (l *link) read() (kind byte, data []byte, err error) {
 	return head[0], data, err
 }
 
-// listen reads what a rank says until it, or the group, ends.
+// listen reads frames from a rank until the rank or the group ends.
 func (g *Group) listen(l *link) {
 	for {
 		kind, data, err := l.read()
@@ -95,7 +95,7 @@ func appendPart(b, part []byte) []byte {
 	return append(binary.LittleEndian.AppendUint32(b, uint32(len(part))), part...)
 }
 
-// parts takes a frame apart.
+// parts splits a frame.
 func parts(frame []byte, n int) ([][]byte, error) {
 	list := make([][]byte, n)
 	for i := range list {

@@ -9,7 +9,7 @@ import (
 	"github.com/robocache/robocache/internal/fault"
 )
 
-// lock waits until no other program has locked a folder, and locks it until unlock or the end of the program.
+// lock locks a folder, and waits while another program has locked it. The lock ends with unlock or with the program.
 func lock(dir string) (unlock func(), err error) {
 	f, err := fault.Call("lock", dir, func() (*os.File, error) { return os.Open(dir) })
 	if err != nil {

@@ -2,5 +2,5 @@
 
 package ranks
 
-// lock does nothing where the system has no such lock.
+// lock does nothing, because the system has no such lock.
 func lock(string) (unlock func(), err error) { return func() {}, nil }

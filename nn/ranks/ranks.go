@@ -8,55 +8,57 @@ import (
 	"sync"
 )
 
-// MaxCount is how many ranks there can be.
+// MaxCount is the largest number of ranks.
 const MaxCount = 16
 
-// Group is the processes as one of them knows them. Exchange is for one goroutine at a time; the other methods may be called from any.
+// Group is a rank's connection to the others. Exchange must not be called concurrently; the other methods may be called from any
+// goroutine.
 type Group struct {
 	rank, count int
-	links       []*link // of rank 0 to each other, by rank; of the others one, to rank 0
+	links       []*link // rank 0 has a link to each other rank, by rank; the others have one, to rank 0
 
 	mu      sync.Mutex
 	err     error
 	watches []func()
-	broken  chan struct{} // closed with err
+	broken  chan struct{} // closed when err is set
 	readers sync.WaitGroup
 }
 
-// LostError says that a rank is not there any more, which ends the group.
+// LostError means that a rank has ended, which ends the group.
 type LostError struct {
 	Rank int
-	Why  string // its own words; empty where it ended without any, as who is killed does
+	Why  string // the rank's own reason; empty if it gave none, for example because it was killed
 }
 
 func (e *LostError) Error() string {
 	return fmt.Sprintf("ranks: rank %d has ended: %s", e.Rank, cmp.Or(e.Why, "without a word, as a process that was killed does"))
 }
 
-// ApartError says that ranks do not do the same.
+// ApartError means that two ranks are at different points in the program.
 type ApartError struct {
 	Ranks     [2]int
-	Got, Want string // what the second does, and what the first does
+	Got, Want string // the occasion of the second rank, and of the first
 }
 
 func (e *ApartError) Error() string {
 	return fmt.Sprintf("ranks: rank %d is at %q, rank %d at %q, want all to do the same", e.Ranks[0], e.Want, e.Ranks[1], e.Got)
 }
 
-// Rank is the number of this process.
+// Rank returns the number of this process, from 0.
 func (g *Group) Rank() int { return g.rank }
 
-// Count is how many processes there are.
+// Count returns the number of processes.
 func (g *Group) Count() int { return g.count }
 
-// Err is why the group has ended: a *LostError or an *ApartError; nil while it has not.
+// Err returns the reason why the group has ended: a *LostError, an *ApartError, or the error of an ended ctx. It is nil while the
+// group works.
 func (g *Group) Err() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.err
 }
 
-// Watch makes the group call fn once, on a goroutine of its own, when it ends: at once if it has.
+// Watch arranges one call of fn, on a separate goroutine, when the group ends. If it has ended already, the call happens at once.
 func (g *Group) Watch(fn func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -68,7 +70,7 @@ func (g *Group) Watch(fn func()) {
 	}
 }
 
-// fail ends the group, the first time; rank 0 tells the others, before it does anything else.
+// fail ends the group, if it has not ended. Rank 0 first informs the others.
 func (g *Group) fail(err error) {
 	g.end(err, func(l *link) error {
 		if g.rank != 0 {
@@ -80,7 +82,8 @@ func (g *Group) fail(err error) {
 	})
 }
 
-// end ends the group, the first time, and returns when it has. Who does not hear what is told is gone, or will find that this rank is.
+// end ends the group, if it has not ended, and returns when it has. A rank that misses the message is gone, or will notice that
+// this rank is gone.
 func (g *Group) end(err error, tell func(l *link) error) {
 	g.mu.Lock()
 	first := g.err == nil
@@ -106,8 +109,9 @@ func (g *Group) end(err error, tell func(l *link) error) {
 	g.watches = nil
 }
 
-// Exchange gives what this rank has to say to all, and returns what each has said, by rank: it waits for all. what names the occasion, which has to be
-// the same for all: else it is an *ApartError, and the group has ended. After a *LostError, or when ctx ends, it has too.
+// Exchange sends mine to all ranks, waits for all, and returns their bytes by rank. what is a name for the occasion, for example
+// "the end of step 5", and must be the same in all ranks. If it differs, the error is an *ApartError. An *ApartError, a
+// *LostError and the end of ctx also end the group.
 func (g *Group) Exchange(ctx context.Context, what string, mine []byte) ([][]byte, error) {
 	if len(what)+len(mine) > maxFrame/MaxCount {
 		return nil, fmt.Errorf("ranks: %s: got %d bytes, want at most %d", what, len(mine), maxFrame/MaxCount-len(what))
@@ -166,7 +170,7 @@ func (g *Group) exchange(ctx context.Context, what string, mine []byte) ([][]byt
 	return all, nil
 }
 
-// next is what a link brings next. What was said before the group ended is still heard.
+// next returns the next frame from a link. Frames from before the end of the group are still returned.
 func (g *Group) next(ctx context.Context, l *link) ([]byte, error) {
 	var err error
 	select {
@@ -187,13 +191,14 @@ func (g *Group) next(ctx context.Context, l *link) ([]byte, error) {
 	}
 }
 
-// Leave ends this rank's part in the group: with why, if it is not nil, the others' too, who learn of it. Leave twice is fine.
+// Leave ends this rank's part in the group. If why is not nil, it also ends the group, and the other ranks get why in a
+// *LostError. A second Leave does nothing.
 func (g *Group) Leave(why error) {
 	if why == nil {
 		g.end(&LostError{Rank: g.rank, Why: "it has left"}, func(l *link) error { return l.write(done, nil) })
 	} else {
 		lost := &LostError{Rank: g.rank, Why: why.Error()}
-		errors.As(why, &lost) // of which the others know
+		errors.As(why, &lost) // an error that the others already know stays as it is
 		g.fail(lost)
 		if g.rank != 0 {
 			_ = g.links[0].write(left, appendLeft(nil, lost))

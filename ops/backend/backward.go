@@ -6,25 +6,25 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// BackwardJob is a validated ResampleBackward or FuseBackward, as a backend gets it.
+// BackwardJob is a validated ResampleBackward or FuseBackward.
 type BackwardJob struct {
-	// Forward is the operation whose gradient this is. The Src of its parts are the gradients to write, and Dst is the one to read; it has no
-	// Valid and no Age. That of a Resample has one part.
+	// Forward is the forward operation. In its parts, Src is the gradient to write; Dst is the gradient to read. Valid
+	// and Age are nil. For a Resample it has one part.
 	Forward *FuseJob
-	Alone   bool // it is that of a Resample: a row with targets and no samples is an error
+	Alone   bool // for Resample, not Fuse: a row with targets but no samples is an error
 }
 
-// Empty reports whether there is nothing to write.
+// Empty reports whether no gradient is written.
 func (j *BackwardJob) Empty() bool {
 	return !slices.ContainsFunc(j.Forward.Parts, func(p FusePart) bool { return p.Src != nil && p.Src.Len() > 0 })
 }
 
-// Idle reports whether there is nothing to do, not even a check.
+// Idle reports whether the job has no work at all, not even a check.
 func (j *BackwardJob) Idle() bool {
 	return j.Empty() && !slices.ContainsFunc(j.Forward.Parts, func(p FusePart) bool { return p.Checks() })
 }
 
-// Op is the operation's name.
+// Op returns the operation's name.
 func (j *BackwardJob) Op() string {
 	if j.Alone {
 		return "ResampleBackward"
@@ -32,7 +32,7 @@ func (j *BackwardJob) Op() string {
 	return "FuseBackward"
 }
 
-// FaultError unpacks a fault of the job, as [ResampleJob.FaultError].
+// FaultError converts a fault into an error, like [ResampleJob.FaultError].
 func (j *BackwardJob) FaultError(f Fault, read func(*tensor.Tensor) ([]int64, error)) error {
 	of := j.Forward.FaultError
 	if j.Alone {

@@ -6,7 +6,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Bound lists the tensors of a plan, to be checked before each run.
+// Bound lists a plan's tensors with their names in the operation's arguments. They are checked before each run, because
+// a closed tensor must not be used.
 type Bound struct {
 	op      string
 	names   []string
@@ -30,14 +31,14 @@ func (b *Bound) addClock(c Clock) {
 // outputs says that what was added so far is written.
 func (b *Bound) outputs() { b.written = len(b.ts) }
 
-// Each calls fn with each tensor, by its name in the operation's arguments; outputs come first.
+// Each calls fn with each tensor and its name in the operation's arguments, outputs first.
 func (b *Bound) Each(fn func(name string, t *tensor.Tensor, written bool)) {
 	for i, t := range b.ts {
 		fn(b.names[i], t, i < b.written)
 	}
 }
 
-// CheckOpen returns an *ArgError if a tensor was closed. It allocates nothing if none was.
+// CheckOpen returns an *ArgError if a tensor was closed. It allocates nothing if all are open.
 func (b *Bound) CheckOpen() error {
 	for i, t := range b.ts {
 		if t.Closed() {
@@ -47,23 +48,23 @@ func (b *Bound) CheckOpen() error {
 	return nil
 }
 
-// BatchOptions say how a batch runs. The zero value is fine.
+// BatchOptions are the options for a batch. The zero value is fine.
 type BatchOptions struct {
-	// AtOnce is how many plans of the batch a GPU may run beside each other; 8 unless given. More keep it busier where each is
-	// small, and make the graph dearer to launch. The CPU takes as many as it has threads.
+	// AtOnce is the number of plans that a GPU may run concurrently; 0 means 8. A larger number keeps the GPU busier if
+	// each plan is small, but makes the graph slower to launch. The CPU ignores it and uses all its threads.
 	AtOnce int
 }
 
-// Span is where a tensor of a plan lies.
+// Span is the memory range of one tensor in a plan.
 type Span struct {
-	Plan    int // its number among the plans
+	Plan    int // the plan's number in the batch
 	Name    string
 	memory  any
 	lo, hi  int
 	written bool
 }
 
-// Spans adds the tensors of a plan to a list.
+// Spans appends the memory ranges of a plan's tensors to list.
 func (b *Bound) Spans(list []Span, plan int) []Span {
 	for i, t := range b.ts {
 		if memory, lo, hi := t.Extent(); lo < hi {
@@ -73,8 +74,8 @@ func (b *Bound) Spans(list []Span, plan int) []Span {
 	return list
 }
 
-// Clash returns two spans that meet, one of them written; the first of the two belongs to the earlier plan. Those of one plan do not
-// meet: it was checked when it was made.
+// Clash returns two spans that overlap if at least one is written, else nil. The first belongs to the earlier plan.
+// Spans within one plan do not overlap, because that was checked when the plan was made.
 func Clash(all []Span) (a, b *Span) {
 	in := map[any][]Span{}
 	for _, s := range all {

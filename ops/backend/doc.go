@@ -1,10 +1,12 @@
-// Package backend is what the backends of package ops share, and programs have no need for: the interface that each implements, validated
-// jobs as a backend gets them, faults found in values, and the vocabulary of these. Package ops has the words that users need under its own
-// name, with their full documentation.
+// Package backend defines the interface between package ops and its backends, such as ops/cpu and ops/cuda. Programs do
+// not need it. It contains the interfaces that a backend implements, the validated jobs that it receives, and the
+// faults that it reports. If package ops exports a name from here, its full documentation is there.
 //
-// A backend implements [Backend], and an interface for each operation that it has: [Resampler], [Fuser], [Differentiator], [Voxelizer], [Drawer], [Tallier], [Batcher]. One
-// that lacks an operation still works for the others; package ops says which is missing. It registers itself by [Register].
+// A backend implements [Backend], and one interface per operation: [Resampler], [Fuser], [Differentiator], [Voxelizer],
+// [Drawer], [Tallier], [Batcher]. If it lacks an operation, the others still work, and package ops returns an error for
+// the missing one. A backend registers itself with [Register].
 //
-// Jobs were validated: shapes fit, tensors are on the device and open, options are known. What is left to a backend are the values in tensors, which it
-// reports as a [Fault] where they are bad.
+// Jobs are already validated: shapes fit, tensors are open and on the device, options are valid. A backend checks only
+// the values in tensors, and reports a bad value as a [Fault]. Example: package ops turns ops.ResampleArgs into a
+// [ResampleJob], and [Resampler] turns that into a [Plan].
 package backend

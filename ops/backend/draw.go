@@ -6,7 +6,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// DrawTensors are the fields of ops.DrawArgs.
+// DrawTensors has the fields of ops.DrawArgs.
 type DrawTensors struct {
 	Episodes *tensor.Tensor
 	Ticks    *tensor.Tensor
@@ -19,15 +19,15 @@ type DrawTensors struct {
 	Begins  *tensor.Tensor
 }
 
-// DrawStream is a stream of the store: where the samples of the drawn episodes lie in its packed values. An episode that is drawn may
-// have none.
+// DrawStream locates the samples of the drawn episodes in one stream's packed values. A drawn episode may have no
+// samples.
 type DrawStream struct {
-	Starts  *tensor.Tensor // [B], written: the first sample, Offsets[e]; 0 where there is no window
-	Lengths *tensor.Tensor // [B], written: the number of samples, Offsets[e+1]-Offsets[e]; 0 where there is no window
+	Starts  *tensor.Tensor // [B], written: the first sample, Offsets[e]; 0 if the row has no window
+	Lengths *tensor.Tensor // [B], written: the number of samples, Offsets[e+1]-Offsets[e]; 0 if the row has no window
 	Offsets *tensor.Tensor // [E+1]
 }
 
-// DrawJob is a validated Draw, as a backend gets it.
+// DrawJob is a validated Draw.
 type DrawJob struct {
 	DrawTensors
 	DrawOrder   // Ranks is at least 1
@@ -37,7 +37,7 @@ type DrawJob struct {
 	Launch      LaunchMode
 }
 
-// Outputs lists what is written; the first two are optional.
+// Outputs lists the outputs. The first two are optional.
 func (j *DrawJob) Outputs() []Output {
 	out := []Output{{Name: "Episodes", T: &j.Episodes, DType: tensor.I64, Shape: []int{j.Batch}}, {Name: "Ticks", T: &j.Ticks, DType: tensor.I64, Shape: []int{j.Batch}}, {Name: "Anchors", T: &j.Anchors, DType: tensor.I64, Shape: []int{j.Batch}}}
 	for m := range j.Streams {
@@ -63,18 +63,19 @@ func (j *DrawJob) Bound() Bound {
 	return b
 }
 
-// Feistel is what a backend needs of the permutation of an epoch's positions: the part of the rounds' keys that all epochs have, which are the inner
-// two steps of each, and the bits of half a number. DrawOptions.Window of package ops has the rest.
+// Feistel returns the parts of an epoch's permutation that do not depend on the epoch. seed has the inner two mix steps
+// of the round keys, and half is the number of bits in half a number. DrawOptions.Window in package ops gives the
+// formulas.
 func (j *DrawJob) Feistel() (seed Keys, half int) { return seedKeys(j.Seed), halfBits(j.positions()) }
 
-// Length is how many positions an epoch has.
+// Length returns the number of positions in an epoch.
 func (j *DrawJob) Length() int64 { return j.positions() }
 
-// Step is how many positions a batch of all ranks takes.
+// Step returns the number of positions in a batch for all ranks together.
 func (j *DrawJob) Step() int64 { return j.step() }
 
-// The classes of a Draw's faults, in the order in which they are reported. A position is a word of the cursor, or an episode; FaultOffsets
-// has the stream besides. They have no reasons.
+// The classes of a Draw's faults, in the order in which they are reported. The position is an index into the cursor for
+// FaultCursor, and an episode for the others; FaultOffsets also has the stream. These faults have no reason.
 const (
 	FaultCursor Fault = iota << 62
 	FaultWindows
@@ -82,7 +83,7 @@ const (
 	FaultOffsets
 )
 
-// FaultError unpacks a fault of the job.
+// FaultError converts a fault into a *ValueError, or nil for NoFault.
 func (j *DrawJob) FaultError(f Fault) error {
 	if f == NoFault {
 		return nil

@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// DrawSource is one of the datasets that a mixture is drawn from.
+// DrawSource is one dataset in a mixture.
 type DrawSource struct {
-	Windows int     // of it; those of the first source come first in the numbers of all windows, then those of the second
-	Weight  float64 // relative to those of the others
+	Windows int     // the number of its windows; windows are numbered through all sources in order
+	Weight  float64 // relative to the other weights
 }
 
-// Share is what an epoch takes of a source.
+// Share is a source's part of an epoch.
 type Share struct {
-	First, Windows int64 // its windows are First to First+Windows-1
-	Begin, Draws   int64 // the virtual windows Begin to Begin+Draws-1 are its
+	First, Windows int64 // the source's windows are First to First+Windows-1
+	Begin, Draws   int64 // the numbers Begin to Begin+Draws-1 among the epoch's draws belong to the source
 }
 
-// Shares returns what an epoch takes of each source; none where there are none.
+// Shares returns each source's part of an epoch, or nil without sources. ops.DrawOptions.Shares gives the rule.
 func (o *DrawOrder) Shares() []Share {
 	if len(o.Sources) == 0 {
 		return nil

@@ -2,16 +2,17 @@ package backend
 
 import "math/bits"
 
-// DrawOrder says in which order windows are drawn, and how they are dealt to the ranks. Package ops has it as part of DrawOptions.
+// DrawOrder sets the order in which windows are drawn, and their distribution to ranks. It is a part of
+// ops.DrawOptions.
 type DrawOrder struct {
 	Count, Batch, Rank, Ranks int
 	Last                      LastBatch
 	Shuffle                   bool
 	Seed                      uint64
-	ShardWindows, MixShards   int // 0 or at least 1, both
+	ShardWindows, MixShards   int // both 0, or both at least 1
 	Sources                   []DrawSource
-	Positions                 int     // of an epoch of a mixture; 0 is Count
-	Mixture                   []Share // Shares, if they are counted already
+	Positions                 int     // positions in an epoch of a mixture; 0 means Count
+	Mixture                   []Share // the result of Shares, if it was computed before
 }
 
 // positions is how many an epoch has.
@@ -22,14 +23,15 @@ func (o *DrawOrder) positions() int64 {
 	return int64(o.Count)
 }
 
-// Cursor is a place in the order of draws, as the tensor of that name has it: in an epoch, behind so many of its positions. It is all
-// that has to be kept to go on from there.
+// Cursor is a place in the order of draws: an epoch, and the number of positions already taken in it. A program needs
+// only the cursor to continue from there. The tensor ops.DrawArgs.Cursor has the same two numbers.
 type Cursor struct{ Epoch, Taken int64 }
 
 // step is how many positions a batch of all ranks takes.
 func (o *DrawOrder) step() int64 { return int64(o.Batch) * int64(max(o.Ranks, 1)) }
 
-// Batches returns the number of batches of an epoch, the same for every rank. Count and Batch are at least 1.
+// Batches returns the number of batches in an epoch, which is the same for every rank. Count and Batch must be at least
+// 1.
 func (o *DrawOrder) Batches() int {
 	n, step := o.positions(), o.step()
 	if o.Last == LastDrop {
@@ -38,7 +40,8 @@ func (o *DrawOrder) Batches() int {
 	return int((n-1)/step) + 1
 }
 
-// Dropped returns how many windows no rank draws in an epoch: those that fill no batch, under LastDrop.
+// Dropped returns the number of windows that no rank draws in an epoch under LastDrop, because they do not fill a
+// batch.
 func (o *DrawOrder) Dropped() int {
 	if o.Last == LastShort {
 		return 0
@@ -46,7 +49,7 @@ func (o *DrawOrder) Dropped() int {
 	return int(o.positions() % o.step())
 }
 
-// Missing returns how many rows of an epoch's last batch, those of all ranks together, have no window: under LastShort.
+// Missing returns the number of rows without a window in an epoch's last batch under LastShort, for all ranks together.
 func (o *DrawOrder) Missing() int {
 	if o.Last == LastDrop {
 		return 0
@@ -54,8 +57,8 @@ func (o *DrawOrder) Missing() int {
 	return int((o.step() - o.positions()%o.step()) % o.step())
 }
 
-// Next returns where the batch that is drawn next begins, which is in the next epoch where this one has no more, and the cursor behind
-// it.
+// Next returns the cursor where the next batch begins, and the cursor after that batch. If this epoch has no more
+// batches, the batch begins in the next epoch.
 func (o *DrawOrder) Next(c Cursor) (begin, after Cursor) {
 	n, step := o.positions(), o.step()
 	if o.Last == LastDrop && c.Taken > n-step || c.Taken >= n {
@@ -65,19 +68,21 @@ func (o *DrawOrder) Next(c Cursor) (begin, after Cursor) {
 	return c, Cursor{c.Epoch, c.Taken + min(step, left)}
 }
 
-// Position returns the position of row i in the batch that begins at a cursor; false where the epoch has none for it.
+// Position returns the position for row i in the batch that begins at a cursor. It returns false if the epoch has no
+// position for this row.
 func (o *DrawOrder) Position(begin Cursor, i int) (int64, bool) {
 	p := begin.Taken + int64(o.Rank) + int64(max(o.Ranks, 1))*int64(i)
 	return p, p >= 0 && p < o.positions()
 }
 
-// Window returns the number of the window at a position of an epoch, 0 to Count-1: DrawOptions.Window of package ops has the rule.
+// Window returns the number of the window at a position in an epoch, 0 to Count-1. DrawOptions.Window in package ops
+// gives the formulas.
 func (o *DrawOrder) Window(epoch, position int64) int64 {
 	e := o.Epoch(epoch)
 	return e.Window(position)
 }
 
-// Epoch is the order of an epoch, for many of its windows.
+// Epoch is the order within one epoch. It is faster than DrawOrder if many windows are needed.
 type Epoch struct {
 	*DrawOrder
 	number     int64
@@ -88,7 +93,7 @@ type Epoch struct {
 	first      int64 // the window that shards are counted from
 }
 
-// Epoch returns the order of an epoch.
+// Epoch returns the order within an epoch.
 func (o *DrawOrder) Epoch(epoch int64) Epoch {
 	if len(o.Sources) > 0 && o.Mixture == nil {
 		o.Mixture = o.Shares()
@@ -107,7 +112,7 @@ func (o *DrawOrder) Epoch(epoch int64) Epoch {
 	return e
 }
 
-// Window returns the window at a position of the epoch.
+// Window returns the window at a position in the epoch.
 func (e *Epoch) Window(position int64) int64 {
 	if e.ShardWindows == 0 {
 		return e.unsharded(position)
@@ -128,15 +133,15 @@ func (e *Epoch) unsharded(position int64) int64 {
 	return position
 }
 
-// Group is what positions of one group share. The zero value is of none.
+// Group caches values that the positions in one group of shards share. The zero value is an empty cache.
 type Group struct {
 	keys             Keys
 	number, begin, n int64
 	known            [16]struct{ behind, shard int64 } // of slots that were asked for, by their last bits: the slot behind, as 0 is of none
 }
 
-// Place returns the window at a position of the epoch, and the slot of its shard, 0 where the order is not one of shards. The group is that
-// of the position then; the one of the position before is taken up faster.
+// Place returns the window at a position in the epoch, and the slot of its shard, or slot 0 if the order has no shards.
+// It caches the position's group in g, so the next call is faster if its position is in the same group.
 func (e *Epoch) Place(g *Group, position int64) (window, slot int64) {
 	if e.ShardWindows == 0 {
 		return e.unsharded(position), 0
@@ -173,7 +178,8 @@ func (e *Epoch) counted(i int64) int64 {
 	return e.first + i
 }
 
-// Shard returns the shard in a slot of the epoch's order: n windows from first on, window 0 behind the last. It has none where there is no such slot.
+// Shard returns the shard in a slot of the epoch's order: n windows, beginning with window first. Window 0 follows the
+// last window. If the slot does not exist, n is 0.
 func (e *Epoch) Shard(slot int64) (first, n int64) {
 	s := &e.shards
 	if s.Windows == 0 || slot < 0 || slot > s.Whole {
@@ -186,16 +192,16 @@ func (e *Epoch) Shard(slot int64) (first, n int64) {
 	return e.counted(begin), n
 }
 
-// Sharding is how an epoch is cut into shards. No shard is larger than the epoch, and no group has more shards than there are, which changes
-// no order and keeps all numbers below 2^63.
+// Sharding is the division of an epoch into shards. A shard is limited to the epoch's windows, and a group to the
+// number of shards. These limits do not change the order, but keep all numbers below 2^63.
 type Sharding struct {
-	Windows int64 // of a whole shard
-	Whole   int64 // shards that are
-	Mix     int64 // shards of a group
-	Span    int64 // positions of a group
+	Windows int64 // in a whole shard
+	Whole   int64 // number of whole shards
+	Mix     int64 // shards in a group
+	Span    int64 // positions in a group
 }
 
-// Sharding returns how an epoch is cut. ShardWindows is at least 1.
+// Sharding returns the division of an epoch into shards. ShardWindows must be at least 1.
 func (o *DrawOrder) Sharding() Sharding {
 	n := int64(o.Count)
 	w := min(int64(o.ShardWindows), n)
@@ -208,7 +214,7 @@ const laneShards, laneGroups, laneSources = 1, 2, 1 << 32
 
 const feistelKeys = 4
 
-// Keys are those of a permutation.
+// Keys are the round keys of a permutation.
 type Keys [feistelKeys]uint32
 
 // feistelStep tells the keys of rounds apart.

@@ -34,13 +34,14 @@ var interpNames = []string{"linear", "previous", "next", "nearest", "slerp", "an
 // Interps returns every interpolation, in order.
 func Interps() []Interp { return all[Interp](interpNames) }
 
-// Windowed reports whether it reduces a window, and so needs the length of one.
+// Windowed reports whether the interpolation reduces a window, and so needs a window length.
 func (k Interp) Windowed() bool { return k >= InterpWindowMean && k <= InterpWindowLast }
 
-// LooksBack reports whether the interpolation looks at no sample after its target.
+// LooksBack reports whether the interpolation reads no sample after its target.
 func (k Interp) LooksBack() bool { return k == InterpPrevious || k.Windowed() }
 
-// Width is how many features are made together: a channel has a multiple of them.
+// Width returns the number of features that are interpolated together. A channel has a multiple of it. Example: 4 for
+// InterpSlerp.
 func (k Interp) Width() int {
 	switch k {
 	case InterpSlerp:
@@ -72,7 +73,7 @@ var edgeNames = []string{"clamp", "fill", "extrapolate", "error", "hold"}
 // QuatOrder is ops.QuatOrder.
 type QuatOrder uint8
 
-// The orders of quaternions, as in package ops.
+// The quaternion orders, as in package ops.
 const (
 	QuatXYZW QuatOrder = iota
 	QuatWXYZ
@@ -83,7 +84,7 @@ var quatNames = []string{"xyzw", "wxyz"}
 // VoxelMode is ops.VoxelMode.
 type VoxelMode uint8
 
-// The modes of Voxelize, as in package ops.
+// The modes for Voxelize, as in package ops.
 const (
 	VoxelDense VoxelMode = iota
 	VoxelHard
@@ -95,7 +96,7 @@ var voxelModeNames = []string{"dense", "hard", "sparse"}
 // Reduce is ops.Reduce.
 type Reduce uint8
 
-// The reductions of Voxelize, as in package ops.
+// The reductions for Voxelize, as in package ops.
 const (
 	ReduceDefault Reduce = iota
 	ReduceOccupancy
@@ -109,10 +110,11 @@ const (
 
 var reduceNames = []string{"default", "occupancy", "count", "sum", "mean", "max", "min", "majority"}
 
-// OfFeatures reports whether the reduction is of features, and so of a float dtype.
+// OfFeatures reports whether the reduction uses features, so that its result has a float dtype.
 func (r Reduce) OfFeatures() bool { return r >= ReduceSum && r <= ReduceMin }
 
-// DType returns the dtype of the result: u8 for occupancy, i32 for counts and labels, else f32, or f64 where what is reduced or the output is.
+// DType returns the result's dtype: u8 for occupancy, i32 for counts and labels, else f32. If the values or the output
+// are f64, the result is f64 instead; see VoxelizeJob.ValueType.
 func (r Reduce) DType() tensor.DType {
 	switch {
 	case r.OfFeatures():
@@ -126,7 +128,7 @@ func (r Reduce) DType() tensor.DType {
 // AxisOrder is ops.AxisOrder.
 type AxisOrder uint8
 
-// The orders of axes, as in package ops.
+// The axis orders, as in package ops.
 const (
 	AxisZYX AxisOrder = iota
 	AxisXYZ
@@ -137,7 +139,7 @@ var axisNames = []string{"zyx", "xyz"}
 // LastBatch is ops.LastBatch.
 type LastBatch uint8
 
-// What becomes of an epoch's last batch, as in package ops.
+// The rules for an epoch's last batch, as in package ops.
 const (
 	LastDrop LastBatch = iota
 	LastShort
@@ -157,7 +159,8 @@ const (
 
 var launchNames = []string{"default", "dependent", "ready"}
 
-// String returns the name in lower case, for example "linear". The Parse functions read it. So do the String methods of the types below.
+// String returns the name in lower case, for example "linear". A Parse function in package ops reads it. The String
+// methods below do the same for their types.
 func (k Interp) String() string     { return nameOf(interpNames, int(k), "interpolation") }
 func (e Edge) String() string       { return nameOf(edgeNames, int(e), "edge") }
 func (q QuatOrder) String() string  { return nameOf(quatNames, int(q), "quaternion order") }
@@ -167,28 +170,28 @@ func (o AxisOrder) String() string  { return nameOf(axisNames, int(o), "order") 
 func (l LastBatch) String() string  { return nameOf(lastNames, int(l), "last") }
 func (m LaunchMode) String() string { return nameOf(launchNames, int(m), "launch") }
 
-// Valid reports whether k is an interpolation method that has a constant.
+// Valid reports whether k is one of the interpolation constants.
 func (k Interp) Valid() bool { return int(k) < len(interpNames) }
 
-// Valid reports whether e is an edge mode that has a constant.
+// Valid reports whether e is one of the edge constants.
 func (e Edge) Valid() bool { return int(e) < len(edgeNames) }
 
-// Valid reports whether q is a quaternion order that has a constant.
+// Valid reports whether q is one of the quaternion order constants.
 func (q QuatOrder) Valid() bool { return int(q) < len(quatNames) }
 
-// Valid reports whether m is a mode that has a constant.
+// Valid reports whether m is one of the voxel mode constants.
 func (m VoxelMode) Valid() bool { return int(m) < len(voxelModeNames) }
 
-// Valid reports whether r is a reduction that has a constant.
+// Valid reports whether r is one of the reduction constants.
 func (r Reduce) Valid() bool { return int(r) < len(reduceNames) }
 
-// Valid reports whether o is an axis order that has a constant.
+// Valid reports whether o is one of the axis order constants.
 func (o AxisOrder) Valid() bool { return int(o) < len(axisNames) }
 
-// Valid reports whether l is a mode for the last batch that has a constant.
+// Valid reports whether l is one of the last batch constants.
 func (l LastBatch) Valid() bool { return int(l) < len(lastNames) }
 
-// Valid reports whether m is a launch mode that has a constant.
+// Valid reports whether m is one of the launch mode constants.
 func (m LaunchMode) Valid() bool { return int(m) < len(launchNames) }
 
 // Names returns the names of all interpolation methods, in the order of the constants.
@@ -200,7 +203,7 @@ func (Edge) Names() []string { return edgeNames }
 // Names returns the names of all quaternion orders, in the order of the constants.
 func (QuatOrder) Names() []string { return quatNames }
 
-// Names returns the names of all modes, in the order of the constants.
+// Names returns the names of all voxel modes, in the order of the constants.
 func (VoxelMode) Names() []string { return voxelModeNames }
 
 // Names returns the names of all reductions, in the order of the constants.
@@ -209,7 +212,7 @@ func (Reduce) Names() []string { return reduceNames }
 // Names returns the names of all axis orders, in the order of the constants.
 func (AxisOrder) Names() []string { return axisNames }
 
-// Names returns the names of all modes for the last batch, in the order of the constants.
+// Names returns the names of all rules for the last batch, in the order of the constants.
 func (LastBatch) Names() []string { return lastNames }
 
 // Names returns the names of all launch modes, in the order of the constants.
@@ -236,7 +239,8 @@ func all[T ~uint8](names []string) []T {
 	return list
 }
 
-// Parse returns the value of a name, as String writes it. Another name is an *ArgError that lists those there are.
+// Parse returns the value for a name, which is the reverse of String. If the name is unknown, the error is an *ArgError
+// that lists the valid names.
 func Parse[T interface {
 	~uint8
 	Names() []string

@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/internal/errs"
 )
 
-// The kinds of error, which package ops documents.
+// The error kinds. Package ops documents them.
 var (
 	// Kinds of *ArgError.
 	ErrShape       error = errs.Shape
@@ -36,11 +36,11 @@ var (
 	// Kind of *MemoryError.
 	ErrOutOfMemory error = errs.OutOfMemory
 
-	// ErrUnsupported: the backend does not have the operation.
+	// ErrUnsupported means that the backend does not have the operation.
 	ErrUnsupported error = errs.Unsupported
 )
 
-// ArgError reports an argument that an operation cannot take. Nothing was written.
+// ArgError reports an argument that an operation cannot accept. Nothing was written.
 type ArgError struct {
 	Op   string // the operation: "Resample"
 	Arg  string // the argument's name, as in the Args or Options struct
@@ -64,7 +64,8 @@ func (e *ArgError) Error() string {
 // Unwrap returns the kind, so that errors.Is finds it.
 func (e *ArgError) Unwrap() error { return e.Kind }
 
-// CaptureArg names the i-th queue of a capture: the one that captures, then the others.
+// CaptureArg returns the argument name for queue i in a capture: "queue" for the queue that captures, then "with[0]",
+// "with[1]" and so on.
 func CaptureArg(i int) string {
 	if i == 0 {
 		return "queue"
@@ -72,24 +73,29 @@ func CaptureArg(i int) string {
 	return fmt.Sprintf("with[%d]", i-1)
 }
 
-// CapturedMark says that a mark belongs to another capture, or to one and not to what runs.
+// CapturedMark returns the error for a mark that belongs to another capture, or to no capture although the current work
+// is captured.
 func CapturedMark(op string) error {
 	return &ArgError{Op: op, Arg: "mark", Kind: ErrOption, Got: "a mark of another capture, or of none", Want: "one that was set in the same capture, or outside of all"}
 }
 
-// ValueError reports a value in a tensor that an operation cannot use. It is found where the work is done, so the
-// destination may have been written; its contents are unspecified. Of several, the one reported is the same on every
-// backend: row lengths and offsets before source times before targets, then in Fuse the first stream, then the smallest row and
-// index. Of a Fuse the argument names the stream: "Streams[2].SrcTimes"; "Streams[2].Targets" are the targets as that stream has
-// them, on its own clock. Of a Draw the row is the episode, and the cursor comes before Windows, Begins and the streams' Offsets. Of values that are not finite
-// the index is the tick.
+// ValueError reports a value in a tensor that an operation cannot use. It is found while the operation runs, so the
+// destination may have been written and its contents are unspecified. If there are several bad values, every backend
+// reports the same one: row lengths and offsets come before source times, and source times before targets; then the
+// first stream in a Fuse, then the smallest row and index.
+//
+// In a Fuse the argument includes the stream: "Streams[2].SrcTimes". "Streams[2].Targets" are the targets on that
+// stream's own clock. In a Draw, Row is the episode, and the cursor comes before Windows, Begins and the streams'
+// Offsets. If a value is not finite, Index is the tick.
 type ValueError struct {
-	Op     string // the operation: "Resample"
-	Arg    string // the argument's name: "SrcTimes"
-	Row    int    // the batch row; for source times shared by all rows 0, or with SrcLengths the first row that reaches them
-	Index  int    // the index within the row
-	Column int    // the feature of a value that is not finite
-	Kind   error  // one of this package's Err values
+	Op  string // the operation: "Resample"
+	Arg string // the argument's name: "SrcTimes"
+	// Row is the batch row. If all rows share the source times it is 0, or with SrcLengths the first row that is long
+	// enough to include the index.
+	Row    int
+	Index  int   // the index within the row
+	Column int   // the feature, if the value is not finite
+	Kind   error // one of this package's Err values
 }
 
 func (e *ValueError) Error() string {
@@ -103,24 +109,24 @@ func (e *ValueError) Error() string {
 // Unwrap returns the kind, so that errors.Is finds it.
 func (e *ValueError) Unwrap() error { return e.Kind }
 
-// MemoryError says that there is not as much memory as was asked for. Nothing was written.
+// MemoryError reports that an allocation failed. Nothing was written.
 type MemoryError struct {
-	Device string // where: "host", "cuda:0"
-	What   string // what for: "f32 [4,2147483647,5]"
+	Device string // the place: "host", "cuda:0"
+	What   string // the purpose: "f32 [4,2147483647,5]"
 	Bytes  int64
-	Err    error // what the device or the system said
+	Err    error // the error from the device or the system
 }
 
 func (e *MemoryError) Error() string {
 	return fmt.Sprintf("ops: %v on %s: asked for %d bytes, %s: %v", ErrOutOfMemory, e.Device, e.Bytes, e.What, e.Err)
 }
 
-// Unwrap returns the kind and the device's own error.
+// Unwrap returns the kind and the device's error.
 func (e *MemoryError) Unwrap() []error { return []error{ErrOutOfMemory, e.Err} }
 
-// BatchError is an error of one plan of a batch. errors.As finds what is in it.
+// BatchError is the error of one plan in a batch. errors.As also searches Err.
 type BatchError struct {
-	Index int // of the plan, as PlanBatch was given them
+	Index int // the plan's index in the list for PlanBatch
 	Err   error
 }
 
@@ -128,10 +134,10 @@ func (e *BatchError) Error() string {
 	return fmt.Sprintf("ops: plan %d of a batch: %v", e.Index, e.Err)
 }
 
-// Unwrap returns the plan's own error.
+// Unwrap returns the plan's error.
 func (e *BatchError) Unwrap() error { return e.Err }
 
-// JoinErrors is errors.Join, but that one error stays as it is, and nothing is allocated for none.
+// JoinErrors is like errors.Join, but returns a single error unchanged, and allocates nothing if all are nil.
 func JoinErrors(errs []error) error {
 	var first error
 	n := 0

@@ -9,14 +9,14 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// FuseJob is a validated Fuse, as a backend gets it.
+// FuseJob is a validated Fuse.
 type FuseJob struct {
 	Dst, Valid, Age, Pad   *tensor.Tensor
 	Targets                Clock
 	DstLengths, DstOffsets *tensor.Tensor
 
 	Parts []FusePart // one for each stream
-	B, D  int        // D is the sum of the streams' features
+	B, D  int        // D is the sum over the streams' features
 	T     int        // as in ResampleJob
 	Clock tensor.DType
 	Check bool
@@ -24,8 +24,8 @@ type FuseJob struct {
 	Launch LaunchMode
 }
 
-// FusePart is a stream as the Resample that it is: its Dst is the stream's columns of the Fuse's, its Valid and Age the stream's
-// elements of the Fuse's. Of a missing stream Src and SrcTimes are nil and S is 0.
+// FusePart is one stream as a Resample. Its Dst is the stream's columns in the Fuse's Dst, and its Valid and Age are
+// the stream's elements in the Fuse's. If the stream is missing, Src and SrcTimes are nil and S is 0.
 type FusePart struct {
 	*ResampleJob
 	Offset           time.Duration
@@ -33,18 +33,18 @@ type FusePart struct {
 	ClipMin, ClipMax []float32 // nil, or D long
 }
 
-// Rows returns the number of targets of all rows together.
+// Rows returns the number of targets in all rows together.
 func (j *FuseJob) Rows() int { return j.Parts[0].Rows() }
 
-// Empty reports whether there is nothing to write.
+// Empty reports whether nothing is written.
 func (j *FuseJob) Empty() bool { return j.Rows() == 0 }
 
-// Idle reports whether there is nothing to do, not even a check.
+// Idle reports whether the job has no work at all, not even a check.
 func (j *FuseJob) Idle() bool {
 	return !slices.ContainsFunc(j.Parts, func(p FusePart) bool { return !p.Idle() })
 }
 
-// Checked returns the job whose rows and timestamps are to be checked, as ResampleJob.Checked does.
+// Checked returns the job with the rows and timestamps to check, like [ResampleJob.Checked].
 func (j *FuseJob) Checked() *FuseJob {
 	if j.B > 0 {
 		return j
@@ -58,10 +58,11 @@ func (j *FuseJob) Checked() *FuseJob {
 	return &c
 }
 
-// StreamPrefix begins the names of a stream's arguments.
+// StreamPrefix returns the prefix for the argument names of stream m. Example: "Streams[2]." for m = 2.
 func StreamPrefix(m int) string { return fmt.Sprintf("Streams[%d].", m) }
 
-// OutShape is the shape of Valid and Age without the streams, and of Dst without the features.
+// OutShape returns the shape of Valid and Age without the stream dimension, which is the shape of Dst without the
+// features.
 func (j *FuseJob) OutShape() []int {
 	for _, p := range j.Parts {
 		if p.Src != nil {
@@ -71,7 +72,7 @@ func (j *FuseJob) OutShape() []int {
 	return nil
 }
 
-// FaultError unpacks a fault of the job, as [ResampleJob.FaultError].
+// FaultError converts a fault into an error, like [ResampleJob.FaultError].
 func (j *FuseJob) FaultError(f Fault, read func(*tensor.Tensor) ([]int64, error)) error {
 	if f == NoFault {
 		return nil
@@ -112,13 +113,13 @@ func (j *FuseJob) Bound() Bound {
 	return b
 }
 
-// Normalised reports whether features are changed on their way out.
+// Normalised reports whether features are shifted, scaled or clipped before they are written.
 func (p *FusePart) Normalised() bool { return p.Shift != nil || p.Scale != nil || p.Clips() }
 
-// Clips reports whether features are bounded.
+// Clips reports whether features are clipped.
 func (p *FusePart) Clips() bool { return p.ClipMin != nil || p.ClipMax != nil }
 
-// Affine returns Shift and Scale in full, and the bounds after them: 0, 1 and the infinities for those that were not given.
+// Affine returns Shift, Scale, ClipMin and ClipMax with D elements each. Missing ones are 0, 1, -Inf and +Inf.
 func (p *FusePart) Affine() (shift, scale, least, most []float32) {
 	full := func(list []float32, x float64) []float32 {
 		if list != nil {

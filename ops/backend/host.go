@@ -6,7 +6,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// NewHost returns a host tensor; the error says how much there would have to be.
+// NewHost returns a new host tensor. If memory runs out, the error includes the number of bytes.
 func NewHost(dtype tensor.DType, shape []int) (*tensor.Tensor, error) {
 	t, err := tensor.New(dtype, shape...)
 	if errors.Is(err, tensor.ErrOutOfMemory) {

@@ -2,32 +2,33 @@ package backend
 
 import "github.com/robocache/robocache/tensor"
 
-// NN is what a backend has for networks: each method prepares a job of theirs, which package nn has put together and checked. Backends whose Working
-// dtype is BF16 give the same bits: the job's comment says in which order sums are made, and all else is IEEE arithmetic in float32, each operation
-// rounded, with the functions of internal/fp32. Tensors have their last dimension contiguous and rows as far apart as they like, a multiple of 8 elements;
-// widths are multiples of 16.
+// NN has the operations for neural networks. Each method prepares a job that package nn has built and checked. If
+// Working is BF16, all backends give the same bits: the job's comment defines the order of sums, and everything else is
+// IEEE arithmetic in float32, where each operation rounds, with the functions in internal/fp32. In tensors the last
+// dimension is contiguous, the row stride is a multiple of 8 elements, and widths are multiples of 16.
 type NN interface {
-	// Working is the dtype of activations and of the copies of weights that products take: BF16, or F32 of a backend that computes in it.
+	// Working returns the dtype for activations and for the weight copies that products read: BF16, or F32 if the
+	// backend computes in float32.
 	Working() tensor.DType
-	// MatMul is a product and what follows it.
+	// MatMul is a matrix product with its epilogue.
 	MatMul(*MatMulJob) (Plan, error)
-	// Norm is a LayerNorm that follows no product.
+	// Norm is a LayerNorm that does not follow a product.
 	Norm(*NormJob) (Plan, error)
-	// NormBackward is its gradient.
+	// NormBackward is the gradient of Norm.
 	NormBackward(*NormBackwardJob) (Plan, error)
-	// Attention is the attention of all heads.
+	// Attention is attention for all heads.
 	Attention(*AttentionJob) (Plan, error)
-	// AttentionBackward is its gradient.
+	// AttentionBackward is the gradient of Attention.
 	AttentionBackward(*AttentionBackwardJob) (Plan, error)
-	// WeightGradient makes the gradients of weights of one batch.
+	// WeightGradient computes the gradients of weights for one batch.
 	WeightGradient(*WeightGradientJob) (Plan, error)
-	// GradientNorm adds up gradients and their squares.
+	// GradientNorm adds gradients and sums their squares.
 	GradientNorm(*GradientNormJob) (Plan, error)
-	// AdamW is a step of the optimiser.
+	// AdamW is an optimiser step.
 	AdamW(*AdamWJob) (Plan, error)
-	// Tokens makes a network's input and targets of a batch of windows.
+	// Tokens converts a batch of windows into a network's input and targets.
 	Tokens(*TokensJob) (Plan, error)
-	// Embed looks rows up in tables.
+	// Embed looks up rows in tables.
 	Embed(*EmbedJob) (Plan, error)
 	// Loss compares a prediction with its target.
 	Loss(*LossJob) (Plan, error)

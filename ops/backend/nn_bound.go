@@ -30,7 +30,7 @@ func (b *Bound) normed(name string, s *NormStats) {
 	}
 }
 
-// Bound returns the job's tensors.
+// Bound lists the job's tensors.
 func (j *MatMulJob) Bound() Bound {
 	b := Bound{op: "MatMul"}
 	b.add("Pre", j.Pre)
@@ -56,7 +56,7 @@ func (j *MatMulJob) Bound() Bound {
 	return b
 }
 
-// Bound returns the job's tensors.
+// Bound lists the job's tensors.
 func (j *NormJob) Bound() Bound {
 	b := Bound{op: "Norm"}
 	b.found("Norm", &j.Norm)
@@ -67,7 +67,7 @@ func (j *NormJob) Bound() Bound {
 	return b
 }
 
-// Bound returns the job's tensors.
+// Bound lists the job's tensors.
 func (j *NormBackwardJob) Bound() Bound {
 	b := Bound{op: "NormBackward"}
 	b.add("DGamma", j.DGamma)
@@ -83,7 +83,7 @@ func (j *NormBackwardJob) Bound() Bound {
 	return b
 }
 
-// Bound returns the job's tensors.
+// Bound lists the job's tensors.
 func (j *AttentionJob) Bound() Bound {
 	b := Bound{op: "Attention"}
 	b.add("O", j.O)
@@ -101,7 +101,7 @@ func (j *AttentionJob) inputs(b *Bound) {
 	b.add("Dropout.State", j.Dropout.State)
 }
 
-// Bound returns the job's tensors.
+// Bound lists the job's tensors.
 func (j *AttentionBackwardJob) Bound() Bound {
 	b := Bound{op: "AttentionBackward"}
 	b.add("DQ", j.DQ)
@@ -115,7 +115,7 @@ func (j *AttentionBackwardJob) Bound() Bound {
 	return b
 }
 
-// Bound returns the job's tensors.
+// Bound lists the job's tensors.
 func (j *WeightGradientJob) Bound() Bound {
 	b := Bound{op: "WeightGradient"}
 	b.add("Gradient", j.Gradient)
@@ -130,7 +130,7 @@ func (j *WeightGradientJob) Bound() Bound {
 	return b
 }
 
-// Bound returns the job's tensors.
+// Bound lists the job's tensors.
 func (j *GradientNormJob) Bound() Bound {
 	b := Bound{op: "GradientNorm"}
 	b.add("Sum", j.Sum)
@@ -140,7 +140,7 @@ func (j *GradientNormJob) Bound() Bound {
 	return b
 }
 
-// Bound returns the job's tensors.
+// Bound lists the job's tensors.
 func (j *AdamWJob) Bound() Bound {
 	b := Bound{op: "AdamW"}
 	b.add("Params", j.Params)
@@ -157,7 +157,7 @@ func (j *AdamWJob) Bound() Bound {
 	return b
 }
 
-// Bound returns the job's tensors.
+// Bound lists the job's tensors.
 func (j *TokensJob) Bound() Bound {
 	b := Bound{op: "Tokens"}
 	b.add("Input", j.Input)
@@ -188,7 +188,7 @@ func (s *TokenSource) inputs(b *Bound, name string) {
 	b.add(name+".Pad", s.Pad)
 }
 
-// Bound returns the job's tensors.
+// Bound lists the job's tensors.
 func (j *EmbedJob) Bound() Bound {
 	b := Bound{op: "Embed"}
 	b.add("Out", j.Out)
@@ -201,7 +201,7 @@ func (j *EmbedJob) Bound() Bound {
 	return b
 }
 
-// Bound returns the job's tensors.
+// Bound lists the job's tensors.
 func (j *LossJob) Bound() Bound {
 	b := Bound{op: "Loss"}
 	b.add("Grad", j.Grad)

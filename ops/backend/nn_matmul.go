@@ -2,24 +2,28 @@ package backend
 
 import "github.com/robocache/robocache/tensor"
 
-// MatMulJob is a product and what follows it, in this order, all in float32. Fields that are nil or zero are left out.
+// MatMulJob is a matrix product and the steps after it, in this order, all in float32. A step is skipped if its field
+// is nil or zero.
 //
-//	v = A·Bᵀ, B [N,K] as torch keeps weights; or A·B, B [K,N], if Plain. An element's sum goes by the tensor cores' rule, 16 products a time from k = 0
+//	v = A·Bᵀ, B [N,K] like weights in torch; or A·B, B [K,N], if Plain. Sums use the tensor cores' rule, 16 products at a time from k = 0
 //	v += Bias
 //	Pre = v; v = Activation(v)
 //	v = v where Gate > 0, else 0 (GateOf ReLU); v *= GELU'(Gate) (GateOf GELU)
 //	v = Dropout(v)
-//	v += Residual: an F32 element of row m mod its rows, or that element's norm (ResidualNorm)
-//	Norm:     Sum = v; its statistics are written; v = the norm, which goes to Out as it is
+//	v += Residual: an F32 element in row m mod its rows, or that element's norm (ResidualNorm)
+//	Norm:     Sum = v; its statistics are written; v = the norm, which goes to Out unchanged
 //	NormBack: v is a norm's gradient g: with x = (z-mean)*rstd and h = g*gamma, v = rstd*((h - mean(h)) - x*mean(h*x)); DGamma and DBeta are written
 //	v += After
 //	Sum = v, if not written before; Out = OutDropout(v)
 //
-// ReLU is 0 where v is 0 or less, else v, which may not be a number. NormStats has the order of a row's sum. DGamma and DBeta are the sums of g*x and g over
-// the rows of a block: four sums from 0 of a quarter of the rows each, rows ascending; then the second, the third and the fourth are added to the first.
-// A job has Norm, and then is not Plain and has no After and OutDropout, or NormBack, and then is Plain, or neither. With one of them N is MaxNormWidth or
-// less, there is Sum, and there is no Pre, Activation or Gate. Sum may be Residual, if that has a row for each, or After of a job without a norm; nothing else
-// that is written overlaps what is read.
+// ReLU is 0 if v is 0 or less, else v; so NaN stays NaN. NormStats defines the order of a row's sum. DGamma and DBeta
+// are the sums of g*x and g over the rows in a block. Each is four sums from 0, one per quarter of the rows, rows
+// ascending; the second, third and fourth are then added to the first.
+//
+// A job has at most one of Norm and NormBack. With Norm it is not Plain and has no After and no OutDropout; with
+// NormBack it is Plain. With either, N is at most MaxNormWidth, Sum is set, and Pre, Activation and Gate are not. Sum
+// may be the same tensor as Residual if Residual has all M rows, or as After if the job has no norm. No other output
+// overlaps an input.
 type MatMulJob struct {
 	A, B    *tensor.Tensor // Working; [M,K]
 	Plain   bool
@@ -31,12 +35,12 @@ type MatMulJob struct {
 	Gate         *tensor.Tensor // [M,N] Working
 	GateOf       Activation
 	Dropout      Dropout
-	Residual     *tensor.Tensor // [R,N] F32, of which row m mod R counts; R is M or less
-	ResidualNorm *NormStats     // of which Z is Residual
-	Norm         *NormStats     // Z nil: Sum stands for it; Mean and Rstd are written
+	Residual     *tensor.Tensor // [R,N] F32, read in row m mod R; R is M or less
+	ResidualNorm *NormStats     // its Z is Residual
+	Norm         *NormStats     // Z is nil, because Sum replaces it; Mean and Rstd are written
 	Eps          float32
 	NormBack     *NormStats
-	DGamma       *tensor.Tensor // [ceil(M/NormRows),N] F32, written, of blocks of NormRows rows
+	DGamma       *tensor.Tensor // [ceil(M/NormRows),N] F32, written, one row per block with NormRows rows
 	DBeta        *tensor.Tensor
 	After        *tensor.Tensor // [M,N] F32
 	Sum          *tensor.Tensor // [M,N] F32, written; nil

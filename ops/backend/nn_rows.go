@@ -2,8 +2,8 @@ package backend
 
 import "github.com/robocache/robocache/tensor"
 
-// NormJob is a LayerNorm by itself, as MatMulJob has it: Norm.Z is read, Mean and Rstd are written, and the norm goes to Sum [M,N] F32 and Out [M,N] Working,
-// each of which may be nil.
+// NormJob is a separate LayerNorm, computed as in MatMulJob. It reads Norm.Z, writes Norm.Mean and Norm.Rstd, and
+// writes the norm to Sum [M,N] F32 and Out [M,N] Working. Sum or Out may be nil.
 type NormJob struct {
 	M, N     int
 	Eps      float32
@@ -11,8 +11,9 @@ type NormJob struct {
 	Out, Sum *tensor.Tensor
 }
 
-// NormBackwardJob is its gradient, as MatMulJob has it: G [M,N] F32 is the gradient of the norm, and v, after After [M,N] F32 was added, that of Z: it goes to
-// Sum [M,N] F32 and, with OutDropout, to Out [M,N] Working. After, Sum and Out may be nil, and Sum may be G. DGamma and DBeta are [ceil(M/NormRows),N] F32.
+// NormBackwardJob is the gradient of NormJob, computed as in MatMulJob. G [M,N] F32 is the gradient of the norm. The
+// gradient of Z, plus After [M,N] F32, goes to Sum [M,N] F32 and, with OutDropout, to Out [M,N] Working. After, Sum and
+// Out may be nil, and Sum may be G. DGamma and DBeta are [ceil(M/NormRows),N] F32.
 type NormBackwardJob struct {
 	M, N          int
 	G             *tensor.Tensor
@@ -23,14 +24,15 @@ type NormBackwardJob struct {
 	OutDropout    Dropout
 }
 
-// EmbedJob makes Out[m] = Position[m mod T] + Table[ID[m / T]], either of which may be nil: the other alone then. An ID that is not from 0 to V-1 is a fault,
-// and stands for a row of zeros.
+// EmbedJob computes Out[m] = Position[m mod T] + Table[ID[m / T]]. If Position or Table is nil, Out is the other one.
+// An ID outside 0 to V-1 is a fault and gives a row of zeros.
 //
-// Of the gradient G of Out, WeightGradient makes that of Position; with Backward the job makes that of Table instead: row v of DTable is the sum of the rows m
-// of G whose ID is v, ascending, from 0 within each block of EmbedRows consecutive m, and the blocks' sums ascending.
+// If G is the gradient of Out, WeightGradient computes the gradient of Position. With Backward, this job computes the
+// gradient of Table instead: row v in DTable is the sum over the rows m in G with ID v. Within each block of EmbedRows
+// consecutive m it adds them from 0, m ascending; then it adds the blocks' sums, ascending.
 type EmbedJob struct {
 	M, N, T  int
-	V        int            // rows of the table
+	V        int            // rows in the table
 	Position *tensor.Tensor // [T,N] F32
 	Table    *tensor.Tensor // [V,N] F32
 	ID       *tensor.Tensor // [ceil(M/T)] i32
@@ -40,10 +42,10 @@ type EmbedJob struct {
 	DTable   *tensor.Tensor // [V,N] F32, written
 }
 
-// EmbedRows is of how many rows Embed makes a sum.
+// EmbedRows is the number of rows in one partial sum of Embed.
 const EmbedRows = 32
 
-// FaultError unpacks a fault of the job: its position is that of an ID.
+// FaultError converts a fault into a *ValueError, or nil for NoFault. The fault's position is the index of an ID.
 func (j *EmbedJob) FaultError(f Fault) error {
 	if f == NoFault {
 		return nil
@@ -51,50 +53,55 @@ func (j *EmbedJob) FaultError(f Fault) error {
 	return &ValueError{Op: "Embed", Arg: "ID", Row: f.Position(), Kind: ErrNumber}
 }
 
-// LossKind is how a prediction is compared.
+// LossKind is the formula for a loss.
 type LossKind uint8
 
-// The losses: of each value that counts the square, the absolute value, or of each row the cross-entropy of its class.
+// The losses: the squared difference, the absolute difference, and the cross-entropy of each row's class.
 const (
 	LossMSE LossKind = iota
 	LossL1
 	LossCrossEntropy
 )
 
-// LossJob compares a prediction with its target: the loss is the mean over all values that count (of all rows, for a cross-entropy), and Grad its
-// gradient: torch's mse_loss, l1_loss and cross_entropy. Where nothing counts both are 0.
+// LossJob compares a prediction with its target, like torch's mse_loss, l1_loss and cross_entropy. The loss is the mean
+// over all values that count, or over all rows for a cross-entropy. Grad is its gradient. If nothing counts, both are
+// 0.
 //
-// A row of M counts as its weights say: item i, columns i*N/RowsPerItem to (i+1)*N/RowsPerItem-1, by Weights[m*RowsPerItem+i]; of a cross-entropy, whose
-// RowsPerItem is 1, by its class too. The number n of what counts is M*N of a loss without Weights, word StateValid of State of one with them, and of a
-// cross-entropy the rows that count. A loss that is not finite goes to word StateBad.
+// Weights select the values that count: item i in row m, with columns i*N/RowsPerItem to (i+1)*N/RowsPerItem-1, counts
+// if Weights[m*RowsPerItem+i] is 1. For a cross-entropy RowsPerItem is 1, and the row's class must also be valid. The
+// number n is M*N without Weights, word StateValid in State with Weights, and the number of rows that count for a
+// cross-entropy. If a loss is not finite, the step goes to word StateBad.
 //
-// With p the prediction and t the target, each operation rounded:
+// With prediction p and target t, each operation rounded:
 //
-//	MSE: d = p-t; the loss of the value is d*d, its gradient d*(2/n)
-//	L1:  d = p-t; |d|, and 1/n with the sign of d, or 0 where d is 0
-//	cross-entropy, m the greatest of a row: s = the sum of e = Exp(p-m); the loss of the row is Log(s)-(p[class]-m), its gradient (e/s - 1)*(1/n) in the
-//	column of the class and (e/s)*(1/n) in the others
+//	MSE: d = p-t; the value's loss is d*d, its gradient d*(2/n)
+//	L1:  d = p-t; |d|, and 1/n with the sign of d, or 0 if d is 0
+//	cross-entropy, m the greatest p in a row: s = the sum of e = Exp(p-m); the row's loss is Log(s)-(p[class]-m), its gradient (e/s - 1)*(1/n) in
+//	the column of the class and (e/s)*(1/n) in the others
 //
-// A sum over a row's columns goes by the order of NormStats; values that do not count are 0 in it. A partial sum adds the sums of LossRows rows, ascending;
-// the sum of all goes by the order of NormStats over the partial sums. The loss is it divided by n.
+// NormStats defines the order of a sum over a row's columns; values that do not count are 0 in it. A partial sum adds
+// the sums from LossRows rows, ascending. The total adds the partial sums in the order from NormStats. The loss is the
+// total divided by n.
 type LossJob struct {
-	Kind        LossKind
-	M, N        int            // N columns are in use
-	Prediction  *tensor.Tensor // [M, width] F32
-	Target      *tensor.Tensor // [M,N] F32
-	Class       *tensor.Tensor // [M] i32, of a cross-entropy; below 0 does not count, N and above is a fault and does not count
+	Kind       LossKind
+	M, N       int            // N columns are used
+	Prediction *tensor.Tensor // [M, width] F32
+	Target     *tensor.Tensor // [M,N] F32
+	// Class [M] i32 is for a cross-entropy. A row with a class below 0 does not count. A class of N and above is a
+	// fault and does not count either.
+	Class       *tensor.Tensor
 	RowsPerItem int
 	Weights     *tensor.Tensor // [M*RowsPerItem] F32, 1 or 0; nil is 1
-	Grad        *tensor.Tensor // [M, width] Working, written, with 0 in columns that are not in use; nil if only the loss is wanted
+	Grad        *tensor.Tensor // [M, width] Working, written, with 0 in unused columns; nil if only the loss is needed
 	Partials    *tensor.Tensor // [ceil(M/LossRows)] F32, scratch
-	Losses      *tensor.Tensor // [S] F32: that of step (step-1) mod S is written
+	Losses      *tensor.Tensor // [S] F32: element (step-1) mod S is written
 	State       *tensor.Tensor
 }
 
-// LossRows is of how many rows Loss makes a partial sum.
+// LossRows is the number of rows in one partial sum of Loss.
 const LossRows = 32
 
-// FaultError unpacks a fault of the job: its position is that of a class.
+// FaultError converts a fault into a *ValueError, or nil for NoFault. The fault's position is the row of a class.
 func (j *LossJob) FaultError(f Fault) error {
 	if f == NoFault {
 		return nil

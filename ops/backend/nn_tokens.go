@@ -6,64 +6,69 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// TokensJob makes a network's input and its targets of a batch of windows, and begins a step: it adds 1 to word StateStep of State, and sets StateValid to
-// how many target values count, D of each tick that does.
+// TokensJob converts a batch of windows into a network's input and targets, and begins a step: it adds 1 to word
+// StateStep in State. It sets StateValid to the number of target values that count, which is D for each tick that
+// counts.
 //
-// Input column c of token t of row b is (x - r - Shift[c]) * Scale[c], each operation rounded, where x is that of the source which has the column: one at most
-// has it. r is the reference: column Relative[c] of the tick Reference.Tick of row b, or 0 where Relative[c] is -1, and in rows whose reference is not valid.
-// Shift is subtracted first, because x*Scale + Shift loses the digits of a column of small spread far from 0.
-// Where the source has no such token, or its tick does not count, the input is 0.
-// Targets are made likewise; those of ticks that do not count, and of rows whose reference is not valid, are 0 with weight 0.
+// Column c of token t in row b of Input is (x - r - Shift[c]) * Scale[c], each operation rounded. x comes from the
+// source with that column; at most one source has it. r is the reference: column Relative[c] at tick Reference.Tick in
+// row b. It is 0 if Relative[c] is -1, or if the row's reference is not valid. Shift is subtracted first, because
+// x*Scale + Shift would lose digits if a column has a small spread far from 0. If the source has no such token, or its
+// tick does not count, the input is 0. Targets are computed in the same way. If a target's tick does not count, or the
+// row's reference is not valid, the target is 0 with weight 0.
 //
-// A value that is used and is not finite is a fault; the step's number goes to word StateBad. Of several the one reported is the first: sources in order
-// before the target before the reference, then by row, tick and column. Values that are not used are not looked at.
+// If a value is used and is not finite, it is a fault, and the step's number goes to word StateBad. If there are
+// several, the first is reported: sources in order, then the target, then the reference; within each by row, tick and
+// column. Unused values are not checked.
 type TokensJob struct {
 	B, T      int
-	Sources   []TokenSource  // MaxTokenSources at most
-	Width     int            // columns in use; those up to Input's width are 0
+	Sources   []TokenSource  // at most MaxTokenSources
+	Width     int            // columns in use; further columns in Input are 0
 	Scale     *tensor.Tensor // [Width] F32
 	Shift     *tensor.Tensor
-	Relative  *tensor.Tensor // [Width] i32; nil is -1 everywhere
+	Relative  *tensor.Tensor // [Width] i32; nil means -1 everywhere
 	Reference Reference
 	Input     *tensor.Tensor // [B*T, width] Working, written
 
-	Target         *TokenSource   // nil without targets; Token and Column are not looked at
-	TargetScale    *tensor.Tensor // [D] F32, and so on, D columns of a tick
+	Target         *TokenSource   // nil without targets; Token and Column are ignored
+	TargetScale    *tensor.Tensor // [D] F32; it and the next two have one entry per target column
 	TargetShift    *tensor.Tensor
 	TargetRelative *tensor.Tensor
 	Targets        *tensor.Tensor // [B*Ticks, D] F32, written
-	Weights        *tensor.Tensor // [B*Ticks] F32, written: 1 where the target counts, else 0
+	Weights        *tensor.Tensor // [B*Ticks] F32, written: 1 if the target counts, else 0
 
 	State *tensor.Tensor
 }
 
-// MaxTokenSources is how many sources Tokens takes.
+// MaxTokenSources is the largest number of sources for Tokens.
 const MaxTokenSources = 16
 
-// TokenSource is a stream of a batch: Values [B,Ticks,D], Valid and Pad [B,Ticks] u8 or nil; a tick counts where it is valid, and is not padded if SkipPad.
+// TokenSource is one stream in a batch: Values [B,Ticks,D], Valid and Pad [B,Ticks] u8 or nil. A tick counts if it is
+// valid and, with SkipPad, not padded.
 type TokenSource struct {
 	Values, Valid, Pad *tensor.Tensor // Values F32 or BF16, strided
 	SkipPad            bool
 	Ticks, D           int
-	Token              int // of the first tick; the others follow
-	Column             int // of the first of the D columns
+	Token              int // the first tick's token; the others follow
+	Column             int // the first column; D columns in total
 }
 
-// Reference is where the values lie that others are relative to.
+// Reference locates the values that others are relative to. Example: the current joint positions, for relative actions.
 type Reference struct {
 	Values *tensor.Tensor // [B,Ticks,D] F32 or BF16; nil without a reference
 	Valid  *tensor.Tensor // [B,Ticks] u8, or nil
 	Tick   int
 }
 
-// The classes of the faults of Tokens. Of FaultToken the stream is the source; a position is (row*Ticks+tick)*D+column.
+// The fault classes for Tokens. For FaultToken the stream is the source's number. The position is
+// (row*Ticks+tick)*D+column.
 const (
 	FaultToken Fault = iota << 62
 	FaultTarget
 	FaultReference
 )
 
-// FaultError unpacks a fault of the job.
+// FaultError converts a fault into a *ValueError, or nil for NoFault.
 func (j *TokensJob) FaultError(f Fault) error {
 	if f == NoFault {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// ResampleTensors are the fields of ops.ResampleArgs.
+// ResampleTensors has the fields of ops.ResampleArgs.
 type ResampleTensors struct {
 	Dst   *tensor.Tensor
 	Valid *tensor.Tensor
@@ -24,19 +24,18 @@ type ResampleTensors struct {
 	DstLengths, DstOffsets *tensor.Tensor
 }
 
-// Inputs are the tensors that are read, of which those that are not there are nil.
+// Inputs returns the tensors that are read. Missing ones are nil.
 func (a *ResampleTensors) Inputs() []*tensor.Tensor {
 	return []*tensor.Tensor{a.Src, a.SrcTimes, a.Targets.Times, a.Targets.Anchors, a.Targets.Deltas, a.SrcLengths, a.SrcOffsets, a.SrcStarts, a.DstLengths, a.DstOffsets}
 }
 
-// ResampleJob is a validated Resample, as a backend gets it. Strides are in elements; one for a dimension that is missing
-// or shared is 0.
+// ResampleJob is a validated Resample. Strides are in elements. If a dimension is missing or shared, its stride is 0.
 type ResampleJob struct {
 	ResampleTensors
 
 	B, D int
-	S    int // samples a row, or of all rows together if SrcOffsets is there
-	T    int // targets a row, or of all rows together if DstOffsets is there
+	S    int // samples in a row, or in all rows together if SrcOffsets is set
+	T    int // targets in a row, or in all rows together if DstOffsets is set
 
 	SrcBatch, SrcStep    int
 	TimesBatch           int
@@ -50,7 +49,7 @@ type ResampleJob struct {
 	Edge                 Edge
 	Fill                 float64
 	Snap                 Limit
-	MaxGap, Tolerance    Limit // as given: see Slack
+	MaxGap, Tolerance    Limit // without Snap: see Slack
 	FillGaps             bool
 	Check                bool
 	Launch               LaunchMode
@@ -59,7 +58,7 @@ type ResampleJob struct {
 // ClockType returns the dtype of the times.
 func (j *ResampleJob) ClockType() tensor.DType { return j.SrcTimes.DType() }
 
-// Rows returns the number of targets of all rows together.
+// Rows returns the number of targets in all rows together.
 func (j *ResampleJob) Rows() int {
 	if j.DstOffsets != nil {
 		return j.T
@@ -67,10 +66,11 @@ func (j *ResampleJob) Rows() int {
 	return j.B * j.T
 }
 
-// Timestamps returns the number of source timestamps that a check reads; of a selection of rows, that there are.
+// Timestamps returns the number of source timestamps that a check reads. With SrcStarts it is the number of all
+// timestamps in the packed tensor.
 func (j *ResampleJob) Timestamps() int { return j.TimesRows * j.S }
 
-// ShortestWindow returns the shortest window of the channels that have one.
+// ShortestWindow returns the shortest window among the channels with a window.
 func (j *ResampleJob) ShortestWindow() (shortest Limit) {
 	for _, c := range j.Channels {
 		if c.Interp.Windowed() && (!shortest.set || c.Window.d < shortest.d) {
@@ -80,17 +80,17 @@ func (j *ResampleJob) ShortestWindow() (shortest Limit) {
 	return shortest
 }
 
-// Slack is MaxGap or Tolerance as it counts: longer by Snap.
+// Slack returns the effective MaxGap or Tolerance: the limit plus Snap.
 func (j *ResampleJob) Slack(limit Limit) Limit { return limit.Plus(j.Snap) }
 
-// WindowFrom is how far before a target a window of the given length begins, after which its samples are: the length less Snap. It ends Snap behind the
-// target.
+// WindowFrom returns the distance from a target back to the beginning of its window: the window length minus Snap. The
+// beginning is excluded. The window ends Snap after the target.
 func (j *ResampleJob) WindowFrom(length Limit) time.Duration { return length.d - j.Snap.d }
 
-// Empty reports whether there is nothing to write.
+// Empty reports whether nothing is written.
 func (j *ResampleJob) Empty() bool { return j.Rows() == 0 || j.D == 0 }
 
-// Idle reports whether there is nothing to do, not even a check.
+// Idle reports whether the job has no work at all, not even a check.
 func (j *ResampleJob) Idle() bool { return j.Empty() && !j.Checks() }
 
 // Checks reports whether there are rows or timestamps to check.
@@ -100,8 +100,9 @@ func (j *ResampleJob) Checks() bool {
 	return j.Check && (ragged || c.Timestamps() > 0)
 }
 
-// Checked returns the job whose rows and timestamps are to be checked: j itself, unless it has no rows. The one offset that these have
-// must be 0, as the length of a row must be that has no samples and no targets: so it is checked as that.
+// Checked returns the job with the rows and timestamps to check. It is j itself if there are rows. Without rows, each
+// offsets tensor has one element, which must be 0; Checked returns a job that checks this element as the length of one
+// row without samples and targets.
 func (j *ResampleJob) Checked() *ResampleJob {
 	if j.B > 0 {
 		return j
@@ -113,13 +114,14 @@ func (j *ResampleJob) Checked() *ResampleJob {
 	return &c
 }
 
-// Packed reports whether the rows of the source follow each other, or are anywhere, in one list of samples.
+// Packed reports whether the source rows are parts of one list of samples, in order (SrcOffsets) or anywhere
+// (SrcStarts).
 func (j *ResampleJob) Packed() bool { return j.SrcOffsets != nil || j.SrcStarts != nil }
 
-// Batched reports whether outputs that are not packed have a batch dimension.
+// Batched reports whether outputs have a batch dimension, unless they are packed.
 func (j *ResampleJob) Batched() bool { return j.Src.Rank() == 3 || j.Packed() }
 
-// OutShape is the shape of Valid and Age, and without its last dimension that of Dst.
+// OutShape returns the shape of Valid and Age, which is the shape of Dst without its last dimension.
 func (j *ResampleJob) OutShape() []int {
 	if j.DstOffsets == nil && j.Batched() {
 		return []int{j.B, j.T}
@@ -127,7 +129,7 @@ func (j *ResampleJob) OutShape() []int {
 	return []int{j.T}
 }
 
-// Channel is ops.Channel. In a job Period is never 0 and Window that of the options unless it has its own.
+// Channel is ops.Channel. In a job, Period is never 0, and Window is the options' Window if the channel has none.
 type Channel struct {
 	Lo, Hi int
 	Interp Interp
@@ -136,8 +138,9 @@ type Channel struct {
 	Window Limit
 }
 
-// FaultError unpacks a fault of the job. For packed tensors it reads the offsets, or starts and lengths; read is given those on the device. What no kernel
-// writes, as memory may hold that others have written to, is an error that says so.
+// FaultError converts a fault into an error, or nil for NoFault. If tensors are packed, it reads the offsets, or starts
+// and lengths, with read, which must accept tensors on the device. If no kernel could have written f, because other
+// code has overwritten the memory, the error reports that.
 func (j *ResampleJob) FaultError(f Fault, read func(*tensor.Tensor) ([]int64, error)) error {
 	if f == NoFault {
 		return nil

@@ -2,30 +2,32 @@ package backend
 
 import "github.com/robocache/robocache/tensor"
 
-// Sharer has memory that other processes of the machine use as their own, and a place where these wait for each other.
+// Sharer shares memory with other processes on the machine, and provides a barrier between them.
 type Sharer interface {
-	// AllocShared is Alloc of memory that another process may open, by a handle.
+	// AllocShared is like Alloc, and also returns a handle with which another process can open the memory.
 	AllocShared(dtype tensor.DType, shape []int) (*tensor.Tensor, []byte, error)
-	// OpenShared opens another process's tensor by its handle. It counts as one of this device, and is closed before the other process closes it.
+	// OpenShared opens another process's tensor by its handle. The tensor counts as one on this device. Close it before
+	// the other process closes its own.
 	OpenShared(handle []byte, dtype tensor.DType, shape []int) (*tensor.Tensor, error)
-	// Meet prepares a meeting.
+	// Meet prepares a barrier.
 	Meet(job *MeetJob) (Meeting, error)
 }
 
-// MeetJob makes the ranks of a group wait for each other, each a process of its own: a run of it ends after every rank has begun one as often. What a
-// rank's queue has done before, in its own memory and in others', is there for all ranks after it.
+// MeetJob is a barrier for a group of ranks, each its own process. Run number n on one rank ends only after every rank
+// has begun its run number n. All earlier work on a rank's queue, in its own memory and in others', is then visible to
+// every rank.
 type MeetJob struct {
-	Flags []*tensor.Tensor // of each rank, [ranks] i32 of AllocShared, zeros at first: how often each rank was there
+	Flags []*tensor.Tensor // one tensor per rank, [ranks] i32 from AllocShared, zeros at first: the number of runs that each rank has begun
 	Rank  int
 }
 
-// MaxRanks is how many there can be.
+// MaxRanks is the largest number of ranks.
 const MaxRanks = 16
 
-// Meeting is a plan of a MeetJob.
+// Meeting is a plan for a MeetJob.
 type Meeting interface {
 	Plan
-	// Leave ends the waits that run, and all to come: somebody is not there any more.
+	// Leave ends current and future waits, for example because another rank has died.
 	Leave() error
 }
 

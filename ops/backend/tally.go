@@ -2,15 +2,15 @@ package backend
 
 import "github.com/robocache/robocache/tensor"
 
-// What the tensors of a Tally hold of a column.
+// Sizes of the tensors for a Tally, per column.
 const (
-	TallyDigits   = 1 << 11 // numbers of 11 bits
-	TallyBins     = 1 << 9  // signs and exponents
-	TallyWords    = 3       // sums of each
+	TallyDigits   = 1 << 11 // numbers with 11 bits
+	TallyBins     = 1 << 9  // pairs of sign and exponent
+	TallyWords    = 3       // sums in each bin
 	TallyPrefixes = 16      // at most
 )
 
-// TallyTensors are the fields of ops.TallyArgs.
+// TallyTensors has the fields of ops.TallyArgs.
 type TallyTensors struct {
 	Counts   *tensor.Tensor
 	Sums     *tensor.Tensor
@@ -18,17 +18,17 @@ type TallyTensors struct {
 	Prefixes *tensor.Tensor
 }
 
-// TallyJob is a validated Tally, as a backend gets it.
+// TallyJob is a validated Tally.
 type TallyJob struct {
 	TallyTensors
-	Known   int // bits of the prefixes: 0, 11 or 22
-	N, D, P int // rows, columns, and prefixes of a column; 1 without
+	Known   int // bits in the prefixes: 0, 11 or 22
+	N, D, P int // rows, columns, and prefixes per column; P is 1 if Known is 0
 }
 
-// Shift is how many bits follow the digit that is counted, and Width how many it has.
+// Shift returns the number of bits after the counted digit. Example: 21 in the first pass, because a value has 32 bits.
 func (j *TallyJob) Shift() int { return max(32-11-j.Known, 0) }
 
-// Width is how many bits the digit has.
+// Width returns the number of bits in the counted digit: 11, or 10 in the last pass.
 func (j *TallyJob) Width() int { return min(32-j.Known, 11) }
 
 // Bound returns the job's tensors.

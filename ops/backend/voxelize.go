@@ -6,7 +6,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// VoxelizeTensors are the fields of ops.VoxelizeArgs.
+// VoxelizeTensors has the fields of ops.VoxelizeArgs.
 type VoxelizeTensors struct {
 	Grid *tensor.Tensor
 
@@ -24,10 +24,10 @@ type VoxelizeTensors struct {
 	Poses    *tensor.Tensor
 }
 
-// VoxelizeJob is a validated Voxelize, as a backend gets it. Strides are in elements.
+// VoxelizeJob is a validated Voxelize. Strides are in elements.
 //
-// A cell's key is ((row*n0 + i0)*n1 + i1)*n2 + i2, with n and i in the order of the grid's dimensions: its place in a dense
-// grid, and its rank among sparse voxels.
+// A cell's key is ((row*n0 + i0)*n1 + i1)*n2 + i2, with n and i in the order of the grid's dimensions. It is the cell's
+// index in a dense grid, and sparse voxels are sorted by it.
 type VoxelizeJob struct {
 	VoxelizeTensors
 
@@ -38,19 +38,19 @@ type VoxelizeJob struct {
 
 	Box       VoxelGrid
 	Cells     [3]int // x, y, z
-	N, B, F   int    // points, rows, features: those of Values less x, y, z if hard, those reduced otherwise
-	P, V      int    // points a voxel, and the voxels that fit the outputs; 0 if dense
-	RowVoxels int    // the most voxels of a row
+	N, B, F   int    // points, rows, features: for hard voxels the features in Values after x, y, z; otherwise the reduced features
+	P, V      int    // points per voxel, and voxels that fit the outputs; 0 if dense
+	RowVoxels int    // the most voxels in a row: the option MaxVoxels, or 2^31-1
 
 	PointStep, FeatureStep int
-	PoseBatch              int // 16, or 0 for one pose for all rows
+	PoseBatch              int // 16, or 0 if all rows share one pose
 	Batched                bool
 }
 
-// CellsARow returns the number of cells of one row.
+// CellsARow returns the number of cells in one row.
 func (j *VoxelizeJob) CellsARow() int { return j.Cells[0] * j.Cells[1] * j.Cells[2] }
 
-// Keys returns the number of cells of all rows: keys are below it.
+// Keys returns the number of cells in all rows. Every key is below it.
 func (j *VoxelizeJob) Keys() int { return j.B * j.CellsARow() }
 
 // Axes returns x, y and z as 0, 1 and 2, in the order of the grid's dimensions.
@@ -64,17 +64,18 @@ func (j *VoxelizeJob) Axes() [3]int {
 // Wide reports whether points are binned in float64.
 func (j *VoxelizeJob) Wide() bool { return j.Points.DType() == tensor.F64 }
 
-// WidePoses reports whether poses are of float32, and points not.
+// WidePoses reports whether poses are float32 although points are float64.
 func (j *VoxelizeJob) WidePoses() bool {
 	return j.Wide() && j.Poses != nil && j.Poses.DType() == tensor.F32
 }
 
-// Double reports whether what goes into Grid or Values is float64, or what comes out of them: then all of it is made in float64.
+// Double reports whether the inputs or the output of Grid or Values are float64: then everything is computed in
+// float64.
 func (j *VoxelizeJob) Double() bool {
 	return (j.Reduce.OfFeatures() || j.Mode == VoxelHard) && (j.ValueType(nil) == tensor.F64 || j.ValueType(j.Out()) == tensor.F64)
 }
 
-// Out returns the tensor that reductions or hard voxels go to: Grid or Values, or nil.
+// Out returns the tensor for reductions or hard voxels: Grid or Values, or nil.
 func (j *VoxelizeJob) Out() *tensor.Tensor {
 	if j.Grid != nil {
 		return j.Grid
@@ -82,7 +83,8 @@ func (j *VoxelizeJob) Out() *tensor.Tensor {
 	return j.Values
 }
 
-// ValueType is the dtype of an output of features: as given, or else that of what goes into it.
+// ValueType returns the dtype for an output with features: the dtype of the given tensor, or else of the output's
+// inputs.
 func (j *VoxelizeJob) ValueType(given *tensor.Tensor) tensor.DType {
 	is := func(t *tensor.Tensor, d tensor.DType) bool { return t != nil && t.DType() == d }
 	switch {
@@ -98,17 +100,17 @@ type VoxelGrid struct {
 	Min, Max, Size [3]float64
 }
 
-// Output is an output with what it has to be. The shape is nil where it is not taken.
+// Output is an output with its required dtype and shape. Shape is nil if the job does not have this output.
 type Output struct {
 	Name     string
 	T        **tensor.Tensor
 	DType    tensor.DType
 	Shape    []int
 	Optional bool
-	Either   bool // f32 or f64, of which DType is one
+	Either   bool // f32 and f64 are both accepted; DType is one of them
 }
 
-// Outputs lists the outputs for V voxels.
+// Outputs lists the outputs for v voxels.
 func (j *VoxelizeJob) Outputs(v int) []Output {
 	out := []Output{
 		{Name: "Grid", T: &j.Grid, DType: j.Reduce.DType()}, {Name: "Values", T: &j.Values, DType: j.ValueType(j.Values), Either: true},
@@ -160,19 +162,20 @@ func (j *VoxelizeJob) Bound() Bound {
 	return b
 }
 
-// OffsetsError reports that the offsets do not fit at a row.
+// OffsetsError returns the error for a row with bad offsets.
 func (j *VoxelizeJob) OffsetsError(row int) error {
 	return &ValueError{Op: "Voxelize", Arg: "Offsets", Row: row, Kind: ErrRows}
 }
 
-// VoxelCounts says what became of every point: Points = InRange + OutOfRange + NotFinite. Caps do not lower InRange.
+// VoxelCounts has the number of points and voxels by outcome: Points = InRange + OutOfRange + NotFinite. Limits such as
+// MaxVoxels do not change InRange.
 type VoxelCounts struct {
-	Points     int64 // all that were given
+	Points     int64 // all points
 	InRange    int64 // in a cell of the grid
 	OutOfRange int64 // finite, outside the grid
 	NotFinite  int64 // with a NaN or infinite coordinate, after the pose
 
 	Voxels        int64 // hard, sparse: the voxels written
-	DroppedVoxels int64 // hard, sparse: found, beyond MaxVoxels or the length of the outputs
-	DroppedPoints int64 // hard, sparse: in range, in no voxel that was written, or beyond MaxPoints
+	DroppedVoxels int64 // hard, sparse: found, but beyond MaxVoxels or the length of the outputs
+	DroppedPoints int64 // hard, sparse: in range, but in a dropped voxel or beyond MaxPoints
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Backend is the specification of the operations. Work runs on a fixed set of goroutines while Run waits for it, so
-// that a stream's order is the order of the calls.
+// Backend runs the operations on the CPU, and its results are their specification. A fixed set of goroutines does the
+// work while Run waits for it, so the order on a queue is the order of the calls.
 type Backend struct {
 	workers int
 	exact   bool // how networks are computed: see Working
@@ -47,7 +47,7 @@ func open(arg string) (backend.Backend, error) {
 	return b, nil
 }
 
-// New returns a backend that works on as many goroutines, the calling one among them.
+// New returns a backend with the given number of workers, including the calling goroutine.
 func New(workers int) *Backend {
 	b := &Backend{workers: workers}
 	b.work = make(chan *task, b.workers-1)
@@ -110,7 +110,7 @@ func (b *Backend) parallel(t *task) {
 	}
 }
 
-// Name returns "cpu", or "cpu:exact" for a backend in which networks are computed without bfloat16.
+// Name returns "cpu", or "cpu:exact" if networks are computed exactly, with the same bits as on a GPU.
 func (b *Backend) Name() string {
 	if b.exact {
 		return "cpu:exact"
@@ -123,17 +123,17 @@ func (b *Backend) Describe() backend.Info {
 	return backend.Info{Backend: "cpu", Name: b.Name(), Product: fmt.Sprintf("%s, %d threads", runtime.GOARCH, b.workers)}
 }
 
-// Alloc returns a contiguous tensor in Go memory, or a *MemoryError if the memory is short.
+// Alloc returns a contiguous tensor in Go memory, or a *MemoryError if memory runs out.
 func (b *Backend) Alloc(dtype tensor.DType, shape []int) (*tensor.Tensor, error) {
 	return backend.NewHost(dtype, shape)
 }
 
-// AllocHost is Alloc: the CPU copies from and to any memory.
+// AllocHost is the same as Alloc, because the CPU copies from and to any memory.
 func (b *Backend) AllocHost(dtype tensor.DType, shape []int) (*tensor.Tensor, error) {
 	return b.Alloc(dtype, shape)
 }
 
-// Copy copies src to dst, which have one dtype and one shape, before it returns.
+// Copy copies src to dst before it returns. Both have the same dtype and shape.
 func (b *Backend) Copy(dst, src *tensor.Tensor) error { return copyTensor(dst, src) }
 
 func copyTensor(dst, src *tensor.Tensor) error {
@@ -161,7 +161,7 @@ func copyHost[T tensor.Element](dst, src *tensor.Tensor) error {
 	return errors.Join(err1, err2)
 }
 
-// Close ends the worker threads. Close twice is fine.
+// Close ends the worker goroutines. Close twice is fine.
 func (b *Backend) Close() error {
 	b.close.Do(func() { close(b.work) })
 	return nil
@@ -181,7 +181,8 @@ type queue struct {
 	closed   bool
 }
 
-// NewQueue returns a queue that runs work in the caller's goroutine: Run returns when the work is done, and Synchronize returns its errors.
+// NewQueue returns a queue that runs work in the caller's goroutine: Run returns when the work is done, and Synchronize
+// returns its errors.
 func (b *Backend) NewQueue() (backend.Queue, error) { return &queue{}, nil }
 
 func (s *queue) Synchronize(ctx context.Context) error {
@@ -317,5 +318,5 @@ func lower(cell *atomic.Uint64, f backend.Fault) {
 	}
 }
 
-// Opener is how package ops opens this backend.
+// Opener returns the opener that package ops registers for this backend.
 func Opener() backend.Opener { return backend.Opener{Name: "cpu", Auto: 1, Open: open} }

@@ -31,7 +31,7 @@ type gradientSums struct {
 
 const gradientTile = 1 << 14 // sums of a piece, unless one sample has more
 
-// Backward plans the gradients of a Resample or a Fuse.
+// Backward plans the gradients for a Resample or a Fuse.
 func (b *Backend) Backward(job *backend.BackwardJob) (backend.Plan, error) {
 	switch job.Forward.Clock {
 	case tensor.I64:

@@ -31,7 +31,8 @@ func oneByOne(t *task) {
 	}
 }
 
-// Batch joins plans of this backend into one plan, which runs them in their order.
+// Batch combines plans on this backend into one plan. The plans are independent: small ones run concurrently, one per
+// thread, and large ones one after another.
 func (b *Backend) Batch(plans []backend.Plan, _ backend.BatchOptions) (backend.Plan, error) {
 	m := &batchPlan{backend: b, errs: make([]error, len(plans))}
 	for i, p := range plans {

@@ -2,7 +2,7 @@ package cpu
 
 import "github.com/robocache/robocache/ops/backend"
 
-// Connect is backend.Connector's: all of this kind have the host's memory.
+// Connect implements backend.Connector. All devices on this backend share the host's memory.
 func (b *Backend) Connect(others []backend.Backend) error {
 	for _, o := range others {
 		if _, ok := o.(*Backend); !ok {

@@ -1,7 +1,8 @@
-// Package cpu runs the operations of package ops on the CPU. It is their specification: what it gives is right, and other backends give the same
-// bits. Package ops registers it; programs open it by ops.Open("cpu") and have no need of this package.
+// Package cpu runs the operations in package ops on the CPU. Its results are the specification: other backends give the
+// same bits. Package ops registers it. Programs open it with ops.Open("cpu") and do not need to import this package.
 //
-// Each operation is written down simply first, one target or one cell at a time; what is faster beside it, rows by AVX2 instructions, points by
-// sorting, gives the same bits and is tested against it. Work is cut into pieces that a fixed set of goroutines takes one by one while the call that began
-// it waits: a queue of this backend runs what it is given at once, and keeps the errors until it is synchronised, as a GPU's does.
+// Each operation has a simple form first, for one target or one cell at a time. Faster forms, such as rows with AVX2
+// instructions or points after sorting, give the same bits and are tested against the simple one. Work is divided into
+// pieces. A fixed set of goroutines takes the pieces one by one, while the call that began the work waits. So a queue
+// on this backend runs work at once, but keeps the errors until it is synchronised, like a queue on a GPU.
 package cpu

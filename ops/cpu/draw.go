@@ -24,7 +24,7 @@ type drawStream struct{ starts, lengths, offsets []int64 }
 
 const drawTile = 256 // rows a piece of work
 
-// Draw plans the draw of one batch of windows from a packed store.
+// Draw plans one batch of windows from a packed store.
 func (b *Backend) Draw(job *backend.DrawJob) (backend.Plan, error) {
 	p := &drawPlan{steppedPlan: steppedPlan{boundPlan: boundPlan{bound: job.Bound()}, backend: b}, DrawJob: job}
 	p.by = p.steps

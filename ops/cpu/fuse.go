@@ -42,7 +42,7 @@ type fusePlan[C clockElement] struct {
 	fault   atomic.Uint64
 }
 
-// Fuse plans the fusion of several streams onto one clock.
+// Fuse plans several streams on one clock, side by side.
 func (b *Backend) Fuse(job *backend.FuseJob) (backend.Plan, error) {
 	switch job.Clock {
 	case tensor.I64:

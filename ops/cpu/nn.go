@@ -5,7 +5,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Working is float32 of the fast way, whose products are those of the processor, and bfloat16 of the exact one, which gives the bits of a GPU's.
+// Working returns float32, or bfloat16 for "cpu:exact". In float32, products use the processor's own arithmetic, which
+// is faster. In bfloat16, they give the same bits as on a GPU.
 func (b *Backend) Working() tensor.DType {
 	if b.exact {
 		return tensor.BF16

@@ -47,7 +47,7 @@ func fold(sums *[foldWidth]float32) float32 {
 	return sums[0]
 }
 
-// GradientNorm plans the sum of the gradients of all ranks and the squares that AdamW clips by.
+// GradientNorm plans the sum over the gradients from all ranks, and the squares that AdamW needs for clipping.
 func (b *Backend) GradientNorm(job *backend.GradientNormJob) (backend.Plan, error) {
 	var errs []error
 	p := gradientsOf(job.Gradients, job.Scale, &errs)
@@ -100,7 +100,7 @@ type adamWPiece struct {
 	bad      bool // an element was left out
 }
 
-// AdamW plans one step of the AdamW optimiser.
+// AdamW plans one step with the optimiser AdamW.
 func (b *Backend) AdamW(job *backend.AdamWJob) (backend.Plan, error) {
 	var errs []error
 	list := func(t *tensor.Tensor) []float32 { return elementsOf[float32](t, &errs) }

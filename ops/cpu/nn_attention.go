@@ -70,7 +70,7 @@ func (p *attention) plan(b *Backend, bound backend.Bound, do func(head, worker i
 	return plan
 }
 
-// Attention plans softmax attention over the heads of a batch.
+// Attention plans softmax attention over the heads in a batch.
 func (b *Backend) Attention(job *backend.AttentionJob) (backend.Plan, error) {
 	if !b.exact {
 		return b.fastAttention(job)

@@ -47,7 +47,7 @@ type gradientScratch struct {
 	columns columnSums
 }
 
-// WeightGradient plans the gradient of a MatMul with respect to its weights.
+// WeightGradient plans a MatMul's gradient with respect to its weights.
 func (b *Backend) WeightGradient(job *backend.WeightGradientJob) (backend.Plan, error) {
 	if !b.exact {
 		return b.fastWeightGradient(job)

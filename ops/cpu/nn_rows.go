@@ -94,7 +94,7 @@ func planNormBackward[W working](b *Backend, job *backend.NormBackwardJob) (back
 	return p, nil
 }
 
-// Embed plans the sum of position and table rows that is a network's first layer.
+// Embed plans a network's first layer, which adds position rows and table rows.
 func (b *Backend) Embed(job *backend.EmbedJob) (backend.Plan, error) {
 	var errs []error
 	f32 := func(t *tensor.Tensor) matrix[float32] { return matrixOf[float32](t, &errs) }

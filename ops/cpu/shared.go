@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// AllocShared is backend.Sharer's.
+// AllocShared implements backend.Sharer: the tensor's memory can be opened by other processes.
 func (b *Backend) AllocShared(dtype tensor.DType, shape []int) (*tensor.Tensor, []byte, error) {
 	var handle string
 	t, err := b.tensor("AllocShared", dtype, shape, func(n int64) (m mapped.Shared, err error) {
@@ -22,7 +22,7 @@ func (b *Backend) AllocShared(dtype tensor.DType, shape []int) (*tensor.Tensor, 
 	return t, []byte(handle), err
 }
 
-// OpenShared is backend.Sharer's.
+// OpenShared implements backend.Sharer: it opens another process's tensor by its handle.
 func (b *Backend) OpenShared(handle []byte, dtype tensor.DType, shape []int) (*tensor.Tensor, error) {
 	return b.tensor("OpenShared", dtype, shape, func(n int64) (mapped.Shared, error) { return mapped.OpenShared(string(handle), n) })
 }
@@ -53,7 +53,7 @@ type meeting struct {
 	left atomic.Bool
 }
 
-// Meet is backend.Sharer's.
+// Meet implements backend.Sharer: it plans a barrier between processes.
 func (b *Backend) Meet(job *backend.MeetJob) (backend.Meeting, error) {
 	var errs []error
 	var flags [][]int32

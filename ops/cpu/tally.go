@@ -16,7 +16,7 @@ type tallyPlan struct {
 	value                  func(at int) uint32 // the bits of an element of Src, as f32
 }
 
-// Tally plans the counts, sums and prefixes of columns for the exact statistics of package stats.
+// Tally plans the counts and sums per column for the exact statistics in package stats.
 func (b *Backend) Tally(job *backend.TallyJob) (backend.Plan, error) {
 	p := &tallyPlan{steppedPlan: steppedPlan{boundPlan: boundPlan{bound: job.Bound()}, backend: b}, TallyJob: job}
 	p.by = func(do func(*task)) error {

@@ -5,7 +5,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// UsedSamples reports which samples of one row a Resample reads. The job has its rules and channels; times [S] and targets [T] are of one dtype.
+// UsedSamples reports for each sample in one row whether a Resample reads it. The job supplies the rules and channels;
+// times [S] and targets [T] have the same dtype.
 func UsedSamples(job *backend.ResampleJob, times, targets *tensor.Tensor) ([]bool, error) {
 	switch times.DType() {
 	case tensor.I64:

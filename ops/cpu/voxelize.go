@@ -56,7 +56,7 @@ const (
 	fillTile      = 1 << 17 // elements of a grid a piece of work
 )
 
-// Voxelize plans the grid of a point cloud.
+// Voxelize plans the voxels for a point cloud.
 func (b *Backend) Voxelize(job *backend.VoxelizeJob) (backend.VoxelizePlan, error) {
 	p := &voxelizePlan{boundPlan: boundPlan{bound: job.Bound()}, VoxelizeJob: job, backend: b, step: job.FeatureStep, double: job.Double()}
 	var errs []error

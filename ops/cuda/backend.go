@@ -40,13 +40,13 @@ func init() {
 	}})
 }
 
-// New opens a device of a driver, which need not be the one that cudadrv.Open finds. It fails if no kernel image loads
-// there.
+// New opens a device on a driver, which may differ from the driver that cudadrv.Open finds. If no kernel image loads on
+// the device, it returns an error.
 func New(drv *cudadrv.Driver, ordinal int) (backend.Backend, error) {
 	return NewAs(fmt.Sprintf("cuda:%d", ordinal), drv, ordinal)
 }
 
-// NewAs is New for a driver of another kind. The device's name begins with the kind: "sim:1".
+// NewAs is like [New] for another kind of driver. The device's name begins with the kind: "sim:1".
 func NewAs(name string, drv *cudadrv.Driver, ordinal int) (backend.Backend, error) {
 	kind, _, _ := strings.Cut(name, ":")
 	count, err := drv.DeviceCount()
@@ -112,8 +112,9 @@ func (b *gpu) NewQueue() (backend.Queue, error) {
 	return &queue{s, b}, nil
 }
 
-// Stream returns the driver's stream behind a queue of this backend, for programs that give it work of their own: kernels
-// and copies through cudadrv, in order with the operations. It is the queue's as long as that is open; do not close it.
+// Stream returns the driver's stream for a queue on this backend. With it a program can add its own kernels and copies
+// through cudadrv, in order with the operations. The queue owns the stream: it is valid as long as the queue is open,
+// and must not be closed.
 func Stream(q *ops.Queue) (*cudadrv.Stream, error) {
 	if q == nil {
 		return nil, &backend.ArgError{Op: "Stream", Arg: "queue", Kind: backend.ErrMissing, Got: "nil", Want: "a queue"}

@@ -1,18 +1,22 @@
-// Package cuda is the CUDA backend of package ops: it runs the kernels of package ptx through libcuda. Importing it for its
-// side effect registers the backend:
+// Package cuda is the CUDA backend for package ops. It runs the kernels in package ptx through libcuda. To register the
+// backend, import the package for its side effect:
 //
 //	import _ "github.com/robocache/robocache/ops/cuda"
 //
-// ops.Open("cuda") opens the first device, ops.Open("cuda:1") the second. It needs the NVIDIA driver and nothing else; where
-// there is none, the error says why. The environment variable ROBOCACHE_KERNELS forces one kind of kernel image ("cubin",
-// "sm_90.ptx" or "sm_80.ptx") for tests.
+// ops.Open("cuda") opens the first device, and ops.Open("cuda:1") the second. It needs only the NVIDIA driver; if the
+// driver is missing, the error reports the reason. The environment variable ROBOCACHE_KERNELS forces one kind of kernel
+// image ("cubin", "sm_90.ptx" or "sm_80.ptx") for tests.
 //
-// Each operation has an ordered list of variants, one file and one value each: a kernel, the jobs that it takes and is preferred for, how they are divided
-// into blocks, and the kernel's parameter. The first that takes a job is launched, with the policy of a heuristic for the device's size, or one that was measured on such
-// a device and that robocache tune keeps in a table. docs/kernels.md is the map of the kernels. A plan's launches depend on its job, the device and that table, and on no earlier run. ROBOCACHE_TUNED names its file or folder, or is "off"; else it is looked for in the user's
-// cache. No policy changes a result, a file that cannot be used is no error, and [Explain] and backend.Info say what was chosen by what, and why not something else.
+// Each operation has an ordered list of variants, one file and one value each. A variant is a kernel with the jobs that
+// it accepts and suits, the division of a job into blocks, and the kernel's parameter. The first variant that accepts a
+// job is launched. Its launch policy comes from a heuristic for the device's size, or from a measurement on such a
+// device that robocache tune keeps in a table. docs/kernels.md describes the kernels.
 //
-// Memory comes from the device's stream-ordered pool, which keeps up to 256 MiB of what was freed for later allocations.
-// A plan holds a few hundred bytes on the device and four in pinned host memory, where the kernel says that it met a
-// bad value, so that a synchronisation reads nothing from the device as long as all is well.
+// A plan's launches depend on its job, the device and that table, but not on earlier runs. The environment variable
+// ROBOCACHE_TUNED is the table's file or folder, or "off"; by default the table is in the user's cache. A policy never
+// changes a result, and an unusable file is not an error. [Explain] and backend.Info report the choice and its reason.
+//
+// Memory comes from the device's stream-ordered pool, which keeps up to 256 MiB after memory is freed, for later
+// allocations. A plan has a few hundred bytes on the device and four in pinned host memory. A kernel that finds a bad
+// value sets these four bytes, so a synchronisation reads nothing from the device if there was no error.
 package cuda

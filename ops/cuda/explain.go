@@ -10,25 +10,28 @@ import (
 	"github.com/robocache/robocache/ops/backend"
 )
 
-// Launch is a kernel launch of a plan, as it was chosen for the job's shape.
+// Launch is a kernel launch in a plan. It has the kernel, the launch configuration, and the reasons for both.
 type Launch struct {
 	Kernel      string
 	Grid, Block [3]uint32
-	Shared      int     // bytes of dynamic shared memory a block
-	Registers   int     // a thread
-	Local       int     // bytes of local memory a thread: more than 0 means arrays, or registers that ran out
-	Resident    int     // blocks that a multiprocessor holds at once; 0 if the driver cannot tell
-	Waves       float64 // how many times the grid fills the device; 0 as Resident
-	Dependent   bool    // it may begin before the work ahead of it has ended: the plan asked for it, and kernel, device and driver can
+	Shared      int     // dynamic shared memory per block, in bytes
+	Registers   int     // per thread
+	Local       int     // local memory per thread in bytes: more than 0 means arrays, or too few registers
+	Resident    int     // blocks per multiprocessor at once; 0 if the driver does not report it
+	Waves       float64 // the grid's size relative to the blocks that fit the device at once; 0 if Resident is 0
+	// Dependent reports whether it may begin before earlier work has ended: the plan requested it, and kernel, device
+	// and driver support it.
+	Dependent bool
 
-	Shape string // the numbers that were chosen freely, as text; empty of a launch whose shape is fixed
-	Key   string // by which they are looked up in a table; empty as Shape
-	Tuned bool   // a table had the key; else the heuristic chose
+	Shape string // the numbers of the launch policy, as text; empty if the launch has a fixed shape
+	Key   string // their key in a table; empty if Shape is
+	Tuned bool   // true if a table had the key; false if the heuristic chose
 
-	Considered []Considered // of the first launch: the operation's variants, in the order in which they are asked
+	Considered []Considered // for the first launch: the operation's variants, in the order in which they are tried
 }
 
-// Explain lists the launches of a plan of this backend, in the order in which a run makes them; none if the plan has nothing to do.
+// Explain returns the launches in a plan for this backend, in the order in which a run makes them. If the plan has no
+// work, it returns none. Example: Launch.Kernel shows the variant that was chosen for a Resample.
 func Explain(p *ops.Plan) ([]Launch, error) {
 	if p == nil {
 		return nil, &backend.ArgError{Op: "Explain", Arg: "plan", Kind: backend.ErrMissing, Got: "nil", Want: "a plan"}

@@ -15,10 +15,10 @@ const (
 	prefix = len(magic) + 4 + 8
 )
 
-// FormatError says why bytes are no encoded plan.
+// FormatError reports that bytes are not an encoded plan. What is the reason.
 type FormatError struct {
 	What string
-	Err  error // of the JSON, if it is that
+	Err  error // the JSON error, if the JSON is bad
 }
 
 func (e *FormatError) Error() string {
@@ -30,14 +30,14 @@ func (e *FormatError) Error() string {
 
 func (e *FormatError) Unwrap() error { return e.Err }
 
-// VersionError says that a plan is of another version of the format.
+// VersionError reports that a plan has another version of the format.
 type VersionError struct{ Got, Want int }
 
 func (e *VersionError) Error() string {
 	return fmt.Sprintf("record: the exported plan is of version %d, and this program has version %d", e.Got, e.Want)
 }
 
-// Header is the plan without its payload, as JSON.
+// Header returns the plan without its payload, as JSON.
 func (p *Plan) Header() []byte {
 	header, err := json.Marshal(p)
 	if err != nil {
@@ -46,7 +46,7 @@ func (p *Plan) Header() []byte {
 	return header
 }
 
-// Encode writes the plan. Equal plans give equal bytes.
+// Encode returns the plan as bytes. Equal plans give equal bytes.
 func (p *Plan) Encode() []byte {
 	header := p.Header()
 	out := make([]byte, 0, prefix+len(header)+len(p.Payload))
@@ -56,7 +56,8 @@ func (p *Plan) Encode() []byte {
 	return append(append(out, header...), p.Payload...)
 }
 
-// Decode reads what Encode wrote, and nothing else: the error is a *[FormatError] or a *[VersionError]. What it returns refers to nothing that is not there.
+// Decode reads bytes from Encode. The error is a *[FormatError] or a *[VersionError]. It also checks that the plan is
+// consistent: every number and range in the result refers to something that exists.
 func Decode(data []byte) (*Plan, error) {
 	if len(data) < prefix || string(data[:len(magic)]) != magic {
 		return nil, &FormatError{What: "it does not begin as one"}

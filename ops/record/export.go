@@ -10,7 +10,8 @@ import (
 	"github.com/robocache/robocache/internal/device"
 )
 
-// DependsError says what of a plan is another when its buffers lie elsewhere, and is no address: such a plan cannot be exported.
+// DependsError reports that a plan depends on the place of its buffers. Something that is not an address changed when
+// the buffers moved, so the plan cannot be exported. What names it, and First and Second are its two values.
 type DependsError struct {
 	What          string
 	First, Second string

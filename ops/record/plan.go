@@ -1,15 +1,18 @@
 package record
 
-// Version is that of the format. A plan of another is refused.
+// Version is the version of the format. A plan with another version is refused.
 const Version = 1
 
-// Plan is an exported plan. It is encoded as a header, which is the JSON of this struct, and a payload of bytes that the header refers to.
+// Plan is an exported plan. It is encoded as a header, which is this struct as JSON, and a payload with bytes that the
+// header refers to.
 //
-// Buffers are numbered together: the arguments first, then Buffers. Arguments are the caller's: each run may have others. The rest belongs to an instance of
-// the plan: it is set up once, before the first run of the instance, and what runs leave in it stays for the next. So an instance has one run at a time, in
-// the order of a stream. A run whose launches did not all succeed leaves an instance that is set up anew, fills and all, before it is used again.
+// Buffers have consecutive numbers: first the arguments, then Buffers. The caller supplies the arguments, and may
+// change them in each run. The buffers belong to an instance of the plan. An instance is set up once, before its first
+// run, and each run leaves data in the buffers for the next. So an instance has one run at a time, in the order on a
+// stream. If a launch in a run failed, set the instance up again, with all fills, before the next run.
 //
-// A run is the launches in their order, on one stream. [Launch].Dependent ones may begin before the launch in front of them has ended.
+// A run makes the launches in their order, on one stream. If [Launch].Dependent is set, a launch may begin before the
+// launch before it has ended.
 type Plan struct {
 	Version   int        `json:"version"`
 	Op        string     `json:"op"`
@@ -17,91 +20,99 @@ type Plan struct {
 	Images    []Image    `json:"images"`
 	Buffers   []Buffer   `json:"buffers"`
 	Launches  []Launch   `json:"launches"`
-	// Counts is where Voxelize leaves what its counts are made of, for [Recorder.Counts]; absent of other operations.
+	// Counts is the place where Voxelize leaves the data for its counts, for [Recorder.Counts]. Other operations do not
+	// have it.
 	Counts  *Range `json:"counts,omitempty"`
 	Payload []byte `json:"-"`
 }
 
-// Argument is memory that the caller gives to a run.
+// Argument is memory that the caller supplies to a run.
 type Argument struct {
 	Name    string `json:"name"`
-	Bytes   int64  `json:"bytes"`   // from the address given; may be 0
-	Written bool   `json:"written"` // it shares no memory with other arguments then
-	Align   int    `json:"align"`   // the lowest four bits of its address, for which the plan was made
+	Bytes   int64  `json:"bytes"`   // from the supplied address; may be 0
+	Written bool   `json:"written"` // if true, it shares no memory with other arguments
+	Align   int    `json:"align"`   // the required lowest four bits of the address
 }
 
-// Image is an image of kernels, which [ptx.Images] has.
+// Image is a kernel image from [ptx.Images].
 type Image struct {
 	Family string `json:"family"`
 	File   string `json:"file"`
-	Hash   string `json:"hash"` // SHA-256 of its bytes, in hex
+	Hash   string `json:"hash"` // SHA-256 of the image's bytes, in hex
 	Bytes  int64  `json:"bytes"`
 }
 
-// The kinds of Buffer.
+// The kinds for Buffer.Kind.
 const (
-	// Memory is memory of the device, at a multiple of 256.
+	// Memory is device memory, with an address that is a multiple of 256.
 	Memory = "memory"
-	// Fault is 8 bytes of the device, all 0xff. A kernel that meets a bad value writes a smaller number there, which [Recorder.Explain] explains.
+	// Fault is 8 bytes on the device, all 0xff. If a kernel finds a bad value, it writes a smaller number there, and
+	// [Recorder.Explain] returns the error for it.
 	Fault = "fault"
-	// Flag is 4 bytes of pinned host memory, all 0, whose address is that on the device. Who writes a Fault writes the Flag behind it in the list,
-	// so that nothing is read from the device as long as all is well. Both are reset once they were read.
+	// Flag is 4 bytes in pinned host memory, all 0; the address is the device's. If a kernel writes a Fault, it also
+	// writes the next Flag in the list. So if no flag is set, the device need not be read. Reset both after reading
+	// them.
 	Flag = "flag"
 )
 
-// Buffer is memory of an instance. What is set up is first Fill, then Init, then Relocations; the rest has no particular content.
+// Buffer is memory in an instance. To set it up, apply Fill, then Init, then Relocations. The rest has unspecified
+// contents.
 type Buffer struct {
 	Kind  string `json:"kind"`
 	Bytes int64  `json:"bytes"`
 	Fill  *Fill  `json:"fill,omitempty"`
-	Init  *Span  `json:"init,omitempty"` // of the payload: the buffer's first bytes
-	// Relocations are of words of Init. One that is of an argument, as only Draw's have, binds the instance to where that lies.
+	Init  *Span  `json:"init,omitempty"` // in the payload: the buffer's first bytes
+	// Relocations are addresses within Init. If one refers to an argument, which only happens in a Draw, the instance
+	// is bound to that argument's address.
 	Relocations []Relocation `json:"relocations,omitempty"`
-	// ID is the number under which the sink of a [Session] got what was uploaded to the buffer; absent of a buffer that is no session's.
+	// ID is the buffer's number in calls to a [Session]'s sink. Buffers outside a session do not have it.
 	ID *int `json:"id,omitempty"`
 }
 
-// Fill is a value, 0 to 255, and the number of bytes, from a buffer's beginning, that have it.
+// Fill is a byte value, 0 to 255, and the number of bytes at the buffer's beginning that have it.
 type Fill [2]int64
 
-// Span is a part of the payload: offset and bytes.
+// Span is a part of the payload: its offset and its length in bytes.
 type Span [2]int64
 
-// Relocation is a word of 8 bytes, least significant first, that is an address: where it lies, the number of a buffer, and the offset from the
-// address of that.
+// Relocation is an 8-byte address in a buffer's Init, least significant byte first. Its three numbers are the word's
+// offset in Init, the number of the buffer that the address is in, and the offset from that buffer's beginning.
 type Relocation [3]int64
 
-// Launch is a kernel launch. Before it, the kernel is allowed as much dynamic shared memory as Shared, if it is not already
+// Launch is a kernel launch. Before it, raise the kernel's limit on dynamic shared memory to Shared, if it is lower
 // (CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, which is never lowered).
 type Launch struct {
 	Image  int       `json:"image"`
 	Entry  string    `json:"entry"`
 	Grid   [3]uint32 `json:"grid"`
 	Block  [3]uint32 `json:"block"`
-	Shared uint32    `json:"shared"` // bytes of dynamic shared memory
-	// Carveout is the percentage of shared memory that the kernel prefers (CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT), set before the
-	// launch; absent where it is left alone.
+	Shared uint32    `json:"shared"` // dynamic shared memory in bytes
+	// Carveout is the percentage of shared memory that the kernel prefers
+	// (CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT). Set it before the launch. If it is absent, do not change
+	// it.
 	Carveout *int `json:"carveout,omitempty"`
-	// Dependent is the attribute CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: the launch may begin once every block of the kernel in front of it on
-	// the stream has ended or said that it may.
+	// Dependent is the attribute CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION. With it the launch may begin
+	// when every block in the kernel before it on the stream has ended or allowed the launch.
 	//
-	// That is safe beside kernels of others on the stream. The first launch of a plan is dependent only if the operation's launch mode asked for it. One of
-	// the mode "dependent" waits for the end of what is in front before it touches memory, and only then lets the next begin; so do the later launches of a
-	// chain. One whose inputs are ready reads before that, and in a loader's plan also writes: see Session. Each launch ends after all in front of it has ended.
-	// What a foreign kernel has to keep, if it is launched with this attribute itself, is the rule of all such kernels: one of its threads waits for what
-	// is in front of it before the kernel ends. Others need nothing.
+	// Other programs' kernels may run on the same stream. A plan's first launch is dependent only if the operation's
+	// launch mode requested it. In the mode "dependent" a kernel waits for the end of the earlier work before it
+	// touches memory, and only then lets the next kernel begin. Later launches in the plan do the same. In the mode
+	// "ready" a kernel reads before that, and in a loader's plan it also writes: see [Session]. Each launch ends after
+	// all earlier work has ended. If another program launches its own kernel with this attribute, one of that kernel's
+	// threads must wait for the earlier work before the kernel ends. Kernels without the attribute need nothing.
 	Dependent   bool              `json:"dependent"`
 	Params      []Param           `json:"params"`
 	Relocations []ParamRelocation `json:"relocations"`
 }
 
-// Param is a parameter of a kernel: its offset in the payload, its bytes, and its offset in the kernel's parameter space.
+// Param is a kernel parameter: its offset in the payload, its length in bytes, and its offset in the kernel's parameter
+// space.
 type Param [3]int64
 
-// ParamRelocation is a Relocation in a parameter, whose number comes first.
+// ParamRelocation is an address in a parameter: the parameter's number, then the three numbers as in a [Relocation].
 type ParamRelocation [4]int64
 
-// Range is a part of a buffer.
+// Range is a part of a buffer, in bytes.
 type Range struct {
 	Buffer int   `json:"buffer"`
 	Offset int64 `json:"offset"`

@@ -11,15 +11,15 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Recorder makes plans for one target. Its methods may be called from any goroutine; it makes one plan at a time.
+// Recorder makes plans for one target. Its methods may be called from any goroutine, but it makes one plan at a time.
 type Recorder struct {
 	mu     sync.Mutex
 	target Target
 	sides  [2]*side
 }
 
-// New returns a recorder for a target. A target that planning cannot work with is a *[TargetError]; one for which no kernel image fits gives the error that
-// opening the device would.
+// New returns a recorder for a target. If the target is incomplete or invalid, the error is a *[TargetError]. If no
+// kernel image fits the target, the error is the same as from opening such a device.
 func New(t Target) (*Recorder, error) {
 	if err := t.check(); err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func New(t Target) (*Recorder, error) {
 	return r, nil
 }
 
-// Info describes the device: which images are taken and why, and where the shapes of launches come from.
+// Info describes the device, with the selected images and the source of launch configurations.
 func (r *Recorder) Info() ops.Info { return r.sides[0].device.Info() }
 
 // Close releases the recorder.
@@ -48,8 +48,8 @@ func (r *Recorder) Close() (err error) {
 	return err
 }
 
-// PlanFunc plans an operation on a device with the tensors that were described, in their order, as [ops.Device.PlanResample] does. It is called twice, and
-// gives the same plan each time.
+// PlanFunc plans an operation with the described tensors, in their order, for example with [ops.Device.PlanResample].
+// It is called twice, and must return the same plan each time.
 type PlanFunc func(dev *ops.Device, t []*tensor.Tensor) (*ops.Plan, error)
 
 // job is what a function of either kind makes on a side.
@@ -60,12 +60,13 @@ func (f PlanFunc) job(s *side) JobFunc {
 	}
 }
 
-// Plan records the plan that fn makes. The error is fn's, or says what of it cannot be exported.
+// Plan records the plan that fn makes. The error comes from fn, or reports the part of the plan that cannot be
+// exported.
 func (r *Recorder) Plan(op string, tensors []Tensor, fn PlanFunc) (*Plan, error) {
 	return r.plan(op, tensors, fn.job)
 }
 
-// PlanJob is Plan for a job of package ops/backend.
+// PlanJob is like [Recorder.Plan] for a function that plans a job in package ops/backend.
 func (r *Recorder) PlanJob(op string, tensors []Tensor, fn JobFunc) (*Plan, error) {
 	return r.plan(op, tensors, func(*side) JobFunc { return fn })
 }
@@ -86,13 +87,14 @@ func (r *Recorder) plan(op string, tensors []Tensor, fn func(*side) JobFunc) (*P
 	return export(op, tensors, both)
 }
 
-// Explain returns the error that a fault stands for, which a run of the plan of the same tensors and fn wrote. Where the error needs values, such as offsets of rows, read
-// serves them: len(dst) bytes of a tensor, by its number, from a byte on.
+// Explain returns the error for a fault that a run wrote. tensors and fn are the same as for Plan. If the error depends
+// on values, such as row offsets, Explain calls read, which must fill dst with bytes from a tensor, given by its
+// number, beginning at byte at.
 func (r *Recorder) Explain(tensors []Tensor, fn PlanFunc, fault uint64, read func(tensor int, at int64, dst []byte) error) error {
 	return r.explain(tensors, fn.job(r.sides[0]), fault, read)
 }
 
-// ExplainJob is Explain for a job of package ops/backend.
+// ExplainJob is like [Recorder.Explain] for a function that plans a job in package ops/backend.
 func (r *Recorder) ExplainJob(tensors []Tensor, fn JobFunc, fault uint64, read func(tensor int, at int64, dst []byte) error) error {
 	return r.explain(tensors, fn, fault, read)
 }
@@ -121,12 +123,13 @@ func (r *Recorder) explain(tensors []Tensor, fn JobFunc, fault uint64, read func
 	})
 }
 
-// Counts returns what became of the points in a run of Voxelize: state is what the bytes of the plan's Counts hold after the run.
+// Counts returns the number of points and voxels in a run of Voxelize. state is a copy of the plan's Counts range after
+// the run.
 func (r *Recorder) Counts(tensors []Tensor, fn PlanFunc, state []byte) (ops.VoxelCounts, error) {
 	return r.CountsJob(tensors, fn.job(r.sides[0]), state)
 }
 
-// CountsJob is Counts for a job of package ops/backend.
+// CountsJob is like [Recorder.Counts] for a function that plans a job in package ops/backend.
 func (r *Recorder) CountsJob(tensors []Tensor, fn JobFunc, state []byte) (counts ops.VoxelCounts, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,30 +9,32 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Work is what the function of a [Session] makes on a device.
+// Work is the result of a [Session]'s function: plans and their memory on a device.
 type Work struct {
-	// Run gives the work to a queue: plans alone, and the same ones each time. It is what the exported plan replays.
+	// Run enqueues the work on a queue: only plans, and the same ones each time. The exported plan replays it.
 	Run func(q *ops.Queue) error
-	// Arguments are tensors that become arguments of the plan, so that each run may write to other memory. The whole buffer is one in which the tensor
-	// lies; nothing was uploaded to it, and no two of the tensors lie in one.
+	// Arguments are tensors that become arguments of the plan, so that each run may write to other memory. Each
+	// tensor's whole buffer becomes the argument. Nothing was uploaded to it, and no two tensors share a buffer.
 	Arguments []Output
-	// Close releases what was made.
+	// Close releases the work.
 	Close func() error
 }
 
-// Output is a tensor by a name.
+// Output is a tensor with a name.
 type Output struct {
 	Name   string
 	Tensor *tensor.Tensor
 }
 
-// Session records what a function makes on a device, whatever that is: allocations, uploads, plans, and a run of them. Its methods may be called from any
-// goroutine.
+// Session records everything that a function makes on a device: allocations, uploads, plans, and one run. Its methods
+// may be called from any goroutine.
 //
-// A resident loader's run can be replayed among foreign kernels, with other memory for its outputs each time. Its Draw may begin while the kernel in front runs, and
-// reads the cursor and the tables then, which no other kernel writes, and which the Draw before has written: a Fuse in between has waited for that. It waits for the
-// end of what is in front before it writes. The first Fuse waits for the Draw, and so for all before it. Only then may the second begin, whose inputs are ready:
-// what may still run beside it is the first, which writes other tensors. So memory that kernels in front of the run have used is theirs no more when the run writes to it.
+// A resident loader's run can be replayed among other programs' kernels, with new output memory each time. This is safe
+// for three reasons. Its Draw may begin while the earlier kernel runs, but then reads only the cursor and the tables,
+// which no other kernel writes. The Draw before it wrote them, and a Fuse in between has waited for that. The Draw
+// waits for the end of all earlier work before it writes. The first Fuse waits for the Draw, and so for all work before
+// it. Only then may the second Fuse begin, in the mode "ready"; at most the first Fuse still runs beside it, and writes
+// other tensors. So when the run writes to memory, earlier kernels on the stream no longer use that memory.
 type Session struct {
 	mu      sync.Mutex
 	target  Target
@@ -43,11 +45,13 @@ type Session struct {
 	cells   map[int]int // the cells of the plan's faults, by the faults' numbers
 }
 
-// NewSession calls setup on a recording device, exports the work that it made, and returns the session, in which the work stays until Close. setup is called a second time, on
-// another device, whose work is closed before NewSession returns; it must do the same in the same order.
+// NewSession calls setup on a recording device, exports its work as a plan, and returns both. The session keeps the
+// work until Close. setup is called a second time on another device, and must do the same in the same order; that work
+// is closed before NewSession returns.
 //
-// Uploads of more than 64 KiB go to the sink as setup makes them the first time, are not kept, and hold no addresses; the sink may be slow, and its error ends
-// setup. The second time their bytes are not looked at. Smaller ones are in the plan.
+// In the first call, uploads larger than 64 KiB go to the sink. They are not kept in the plan, and must not contain
+// addresses. The sink may be slow. If it returns an error, setup fails. In the second call their bytes are ignored.
+// Smaller uploads are part of the plan.
 func NewSession(t Target, op string, sink Sink, setup func(dev *ops.Device) (*Work, error)) (s *Session, p *Plan, err error) {
 	if err := t.check(); err != nil {
 		return nil, nil, err
@@ -156,7 +160,8 @@ func release(s *side, w *Work) (err error) {
 	return err
 }
 
-// Find returns where a tensor of the work lies: the number of a buffer of the plan, and an offset in it.
+// Find returns the place of a tensor in the work: the number of a buffer in the plan, and the offset in it. If the
+// tensor is in no buffer, ok is false.
 func (s *Session) Find(t *tensor.Tensor) (buffer int, offset int64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,7 +174,8 @@ func (s *Session) Find(t *tensor.Tensor) (buffer int, offset int64, ok bool) {
 	return buffer, at, ok
 }
 
-// Explain returns the error that faults stand for, by the numbers of the buffers that they were read from; nil if they stand for none.
+// Explain returns the error for faults, given by the numbers of the buffers that they were read from. It returns nil if
+// there was no error.
 func (s *Session) Explain(faults map[int]uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -34,7 +34,7 @@ func newSide(t *Target, p placement) (*side, error) {
 	return s, nil
 }
 
-// JobFunc is a PlanFunc for what has jobs of package ops/backend.
+// JobFunc is like [PlanFunc], but makes a plan directly on a backend, from a validated job in package ops/backend.
 type JobFunc func(b backend.Backend, t []*tensor.Tensor) (backend.Plan, error)
 
 // with plans on a side, and calls use with the plan, which is then closed. What the world refused comes before what its driver made of that.

@@ -9,19 +9,20 @@ import (
 	"github.com/robocache/robocache/ptx"
 )
 
-// Target describes a device that plans are made for.
+// Target describes a device for which plans are made. [TargetOf] returns it for a real device.
 type Target struct {
-	Name       string      `json:"name"`       // the product's: tuned tables are for one
-	Driver     int         `json:"driver"`     // as cuDriverGetVersion states it: 13000 for 13.0
-	Attributes map[int]int `json:"attributes"` // by the numbers of CUdevice_attribute
-	// Kernels forces a kind of kernel image, one of [ptx.Forces], where the driver refused the others; "" takes the best.
+	Name       string      `json:"name"`       // the product name, which selects tuned tables
+	Driver     int         `json:"driver"`     // as cuDriverGetVersion returns it: 13000 for 13.0
+	Attributes map[int]int `json:"attributes"` // by the numbers in CUdevice_attribute
+	// Kernels forces one kind of kernel image, one of [ptx.Forces], if the driver refused the others. "" selects the
+	// best.
 	Kernels string `json:"kernels,omitempty"`
 }
 
 // lastAttribute is the greatest number of an attribute that TargetOf asks for.
 const lastAttribute = 150
 
-// TargetOf describes a device.
+// TargetOf returns the description of a device.
 func TargetOf(dev *cudadrv.Device) (Target, error) {
 	name, err := dev.Name()
 	if err != nil {
@@ -36,7 +37,7 @@ func TargetOf(dev *cudadrv.Device) (Target, error) {
 	return t, nil
 }
 
-// TargetError says what a Target lacks.
+// TargetError reports a missing or bad field in a Target.
 type TargetError struct {
 	Field, Got, Want string
 }

@@ -8,16 +8,16 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Tensor describes an argument of a plan, a tensor on the device.
+// Tensor describes an argument of a plan, which is a tensor on the device.
 type Tensor struct {
 	Name    string
 	DType   tensor.DType
 	Shape   []int
-	Strides []int // in elements; nil of a contiguous one
-	Align   int   // the lowest four bits of its address
+	Strides []int // in elements; nil for a contiguous tensor
+	Align   int   // the lowest four bits of the address
 }
 
-// TensorError says what is wrong with the description of a tensor.
+// TensorError reports a bad field in a tensor's description.
 type TensorError struct {
 	Name, Field, Got, Want string
 }

@@ -170,6 +170,7 @@ func (w *world) download(src uint64, dst []byte) cudadrv.Code {
 	return cudadrv.Success
 }
 
-// Sink takes what is uploaded to a session's buffers: so many bytes of data, from an offset of a buffer that has so many in all. Buffers are numbered as they are
-// made. data may be used until it returns.
+// Sink receives an upload to a session's buffer. buffer is the buffer's number, in the order in which buffers are made.
+// size is the buffer's size in bytes, and data are the bytes from offset on. The sink must not use data after it
+// returns.
 type Sink func(buffer int, size, offset int64, data []byte) error

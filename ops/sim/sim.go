@@ -72,7 +72,7 @@ func at(i int) (simulated, error) {
 	return shared.list[i], nil
 }
 
-// Device gives the device that ops.Open("sim") opens, for its faults, its leaks, and the counters of its launches.
+// Device returns the simulated device that ops.Open("sim") opens. Use it to read faults, leaks, and launch counters.
 func Device() (*cudasim.Device, error) {
 	s, err := at(0)
 	if err != nil {
@@ -81,8 +81,9 @@ func Device() (*cudasim.Device, error) {
 	return s.device, nil
 }
 
-// CountEnv is a variable that says how many devices there are, to try on one machine what is for several; 1 unless it is set. They are called sim:0, sim:1
-// and so on, and are devices of one driver, which ops.Connect connects, if the variable is set before the first is opened.
+// CountEnv is the environment variable with the number of simulated devices, 1 if unset. It lets one machine test
+// programs for several GPUs. The devices are named sim:0, sim:1 and so on. If the variable is set before the first is
+// opened, they share one driver, and ops.Connect can connect them.
 const CountEnv = "ROBOCACHE_SIM_DEVICES"
 
 // mostDevices is as many as the largest machines have.
@@ -100,8 +101,8 @@ func count() (int, error) {
 	return n, nil
 }
 
-// SeedEnv is a variable whose number, if it is not 0, makes the blocks and warps of the shared device take turns in an
-// order drawn from it.
+// SeedEnv is the environment variable with a seed. If it is set and not 0, blocks and warps on the shared device take
+// turns in a random order from the seed.
 const SeedEnv = "ROBOCACHE_SIM_SEED"
 
 func config() (cudasim.Config, error) {
@@ -116,7 +117,7 @@ func config() (cudasim.Config, error) {
 	return cfg, nil
 }
 
-// New opens the CUDA backend on a simulated device, under the name "sim:0".
+// New opens the CUDA backend on a simulated device, with the name "sim:0".
 func New(d *cudasim.Device) (backend.Backend, error) {
 	drv, err := cudadrv.NewDriver(d.FunctionTable())
 	if err != nil {

@@ -105,7 +105,7 @@ func TestSim(t *testing.T) {
 func TestSimLife(t *testing.T) {
 	dev, _ := device(t, cudasim.Config{})
 	parts := []string{"life"}
-	if thorough.Raced { // which follows what goroutines do
+	if thorough.Raced { // only goroutines may race
 		parts = opstest.Concurrent
 	}
 	opstest.Run(t, dev, opstest.Config{MemoryInUse: memoryInUse(t, dev)}, parts...)

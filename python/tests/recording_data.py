@@ -18,7 +18,9 @@ SHARED = ABOVE.resolve()
 
 def cli(*args: Any) -> Tuple[int, Dict[str, Any]]:
     done = subprocess.run([binary(), *map(str, args), "--json"], capture_output=True, check=False)
-    return done.returncode, json.loads(done.stdout)
+    said = json.loads(done.stdout)
+    assert next(iter(said)) == "schema" and said.pop("schema")["version"] == 1
+    return done.returncode, said
 
 
 def archive(path: pathlib.Path) -> Dict[str, Any]:

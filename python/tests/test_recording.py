@@ -203,7 +203,7 @@ def test_a_plan_file_says_what_keywords_say(tmp_path: pathlib.Path) -> None:
         ({"hz": 10, "max_gap": -1}, PlanError, "not negative"),
         ({"hz": 10, "streams": "imu"}, ArgumentError, "a list of names"),
         ({"hz": 10, "streams": ["vehicle_atitude"]}, PlanError, "did you mean vehicle_attitude"),
-        ({"hz": 10, "streams": {"vehicle_attitude": {"kindd": 1}}}, PlanError, "did you mean kind"),
+        ({"hz": 10, "streams": {"vehicle_attitude": {"metod": 1}}}, PlanError, "did you mean method"),
         ({"hz": 10, "range": 3}, ArgumentError, "range: got 3"),
         ({"hz": 10, "range": (1, 2, 3)}, ArgumentError, "range: got"),
         ({"hz": 10, "range": (4, 3)}, PlanError, "a beginning that is not after the end"),
@@ -404,7 +404,7 @@ def test_a_stream_pickles_as_a_copy() -> None:
             copies = [pickle.loads(pickle.dumps(stream)), copy.deepcopy(stream)]
             stats = stream.stats
             aligned = pickle.loads(pickle.dumps(rec.align(hz=50, streams=["airspeed"])))
-            assert aligned["airspeed"].values.shape == (len(aligned.times), len(stream.columns)) and "targets" in str(aligned.report)
+            assert aligned["airspeed"].values.shape == (len(aligned.times), len(stream.columns)) and "timestamps" in str(aligned.report)
             copies.append(copy.copy(stream))
         for other in copies:
             assert same(np.asarray(other.values), np.asarray(stream.values)) and same(np.asarray(other.times), np.asarray(stream.times))

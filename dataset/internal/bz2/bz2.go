@@ -24,7 +24,7 @@ const (
 	maxBlock  = 900_000
 	groupSize = 50 // symbols that one table is for
 	maxCode   = 20 // bits of a code
-	fastBits  = 10 // of the table that most codes are looked up in
+	fastBits  = 10 // bits of the table that decodes most codes
 )
 
 // Decoder unpacks streams, one at a time. The zero value is ready.
@@ -190,7 +190,7 @@ func (d *Decoder) block() (n, origin int, err error) {
 	return n, origin, err
 }
 
-// broken is an error, which is that of the end if that came first.
+// broken returns an error, io.ErrUnexpectedEOF if the input ended before.
 func (d *Decoder) broken(what string) error {
 	if d.short > 0 {
 		return io.ErrUnexpectedEOF

@@ -21,7 +21,8 @@ type clock struct {
 	used  bool
 }
 
-// clockNamed returns the clock that a path is, without its times, or nil: "joint/time" is that of joint, "q_time" and "time/q" of q.
+// clockNamed returns the clock at a path, without its times, or nil: "joint/time" is the clock of joint, "q_time" and "time/q" of
+// q.
 func clockNamed(name, unit string) (c *clock, exponent int, known bool) {
 	dir, base := path.Split(name)
 	unit, _, _ = strings.Cut(unit, " ") // seconds since a date
@@ -133,7 +134,8 @@ func timesOf(values *tensor.Tensor, exponent int, known bool) (*tensor.Tensor, e
 // inStep reports whether n rows are the episode's steps, or the steps and one observation after the last.
 func (r *Reader) inStep(n int) bool { return n == r.steps || r.acted && n == r.steps+1 }
 
-// rateOf returns the rate that the attributes of a dataset of n rows state, or those of its group if it is the longest there; 0 if neither does.
+// rateOf returns the rate in the attributes of a dataset with n rows, or in its group's attributes if it is the longest dataset
+// there; 0 if there is none.
 func (r *Reader) rateOf(name string, n int) float64 {
 	dir := path.Dir(name)
 	if r.rates[name] == 0 && dir != "." && n == r.longest[dir] {

@@ -16,8 +16,8 @@ import (
 // IndexGroups is Index for files of any layout: the episodes are groups that are alike, at any depth, or the file is one.
 func (s *Set) IndexGroups(ctx context.Context) error { return s.groups(ctx, episodesIn(s.File.Root())) }
 
-// groups makes groups the episodes, or the whole file if there are none. The rate is that of the attributes of the root, or of the group around all
-// episodes, and in a group mask are lists of them that are splits.
+// groups makes groups the episodes, or the whole file if there are none. The rate comes from the attributes of the root, or of the
+// group around all episodes. Lists of episodes in a group mask are splits.
 func (s *Set) groups(ctx context.Context, found []string) error {
 	root := s.File.Root()
 	slices.SortFunc(found, dataset.CompareNames)
@@ -86,7 +86,7 @@ func (s *Set) groups(ctx context.Context, found []string) error {
 	return s.masks(number)
 }
 
-// maxGroupDepth is how deep episodes are looked for.
+// maxGroupDepth is the largest depth at which episodes are searched.
 const maxGroupDepth = 8
 
 // marks are names inside episodes that groups of episodes do not contain.

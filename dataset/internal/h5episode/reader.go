@@ -66,7 +66,7 @@ func (r *Reader) leave(name string, count int, code dataset.Code, d dataset.Deta
 type item struct {
 	path  string
 	d     *hdf5.Dataset
-	clock *clock // that it is; nil if it is none
+	clock *clock // the clock, if it is one; nil otherwise
 }
 
 // read reads all datasets of a group.

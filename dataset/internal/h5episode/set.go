@@ -65,7 +65,8 @@ func (s *Set) Problem(code dataset.Code, subject string, detail dataset.Detail) 
 	s.About.Notes.Add(dataset.Note{Code: code, Subject: subject, Count: 1, Detail: detail})
 }
 
-// Broken notes an error of something that costs itself only, and returns one that is none of the file's.
+// Broken adds a note about an object that is broken and loses only itself. It returns errors that do not come from the file's
+// content.
 func (s *Set) Broken(where string, err error) error {
 	if ignorable(err) {
 		s.Problem(dataset.CodeUnreadable, where, dataset.Detail{Cause: err})

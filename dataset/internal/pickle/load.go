@@ -44,7 +44,7 @@ func Load(data []byte, base int64) (v any, n int, err error) {
 // machine runs a pickle.
 type machine struct {
 	data    []byte
-	at, op  int // the next byte, and that of the opcode
+	at, op  int // the offsets of the next byte and of the opcode
 	base    int64
 	stack   []any
 	marks   []int // where the stack was

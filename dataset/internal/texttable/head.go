@@ -15,7 +15,7 @@ import (
 // Head is the beginning of a text, in whole lines.
 type Head struct {
 	End      byte
-	Comments []string // the lines before the first that is none, without the byte that they begin with; the header of some formats is the last
+	Comments []string // the comment lines before the first other line, without their first byte; in some formats the last one is the header
 	Lines    [][]byte // lines that are neither comments nor blank
 	First    int      // the number of the first of these, from 1
 	Cut      bool     // the last of these has no end

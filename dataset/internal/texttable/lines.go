@@ -90,7 +90,7 @@ func (l *Lines) take(n, end int, ended bool) Line {
 	return line
 }
 
-// skip passes over a line that is too long.
+// skip skips a line that is too long.
 func (l *Lines) skip() (Line, error) {
 	line := Line{Text: bytes.Clone(l.buf[l.from : l.from+64]), At: l.at, Number: l.number, Long: true}
 	for {

@@ -21,7 +21,7 @@ type Layout struct {
 	Sep      byte   // between fields; a space stands for any number of spaces and tabs
 	End      byte   // of a line: '\n' or '\r'
 	Quotes   bool   // fields may be in double quotes
-	Comments string // lines that begin with one of these bytes are none
+	Comments string // lines that begin with one of these bytes are no rows
 	Header   int    // number of lines at the beginning that are not rows
 	Fields   []Field
 	Clock    Clock
@@ -212,7 +212,7 @@ func (p *parser) all(ctx context.Context, strict bool) error {
 	return nil
 }
 
-// mark is what some programs put before a text of UTF-8.
+// mark is the byte order mark that some programs write before UTF-8 text.
 const mark = "\xef\xbb\xbf"
 
 // whole reads the row of a line. Where a field in quotes goes on, so does the line, unless that makes no row.

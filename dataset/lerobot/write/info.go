@@ -36,13 +36,17 @@ func (w *newDataset) info() orderjson.Object {
 	if w.opt.RobotType != "" {
 		robot = w.opt.RobotType
 	}
-	return orderjson.Of(
+	info := orderjson.Of(
 		"codebase_version", "v3.0", "fps", jsonNumber(w.opt.FPS), "features", features,
 		"total_episodes", w.report.Episodes, "total_frames", w.report.Frames, "total_tasks", len(w.tasks.texts),
 		"chunks_size", layout.ChunkFiles, "data_files_size_in_mb", w.opt.DataFileMB, "video_files_size_in_mb", w.opt.VideoFileMB,
 		"data_path", "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet", "video_path", videos, "robot_type", robot,
 		"splits", w.parts.info(w.report.Episodes),
 	)
+	if len(w.opt.Tools) > 0 {
+		info.Add("tools", w.opt.Tools)
+	}
+	return info
 }
 
 // stats returns stats.json: of all rows, exactly, and of the sampled frames.

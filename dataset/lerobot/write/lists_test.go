@@ -24,7 +24,7 @@ import (
 // languageSet is a dataset by arrow-rs with language columns, of which values.json has the values.
 const languageSet = "../testdata/language"
 
-// languageRow is a row of values.json.
+// languageRow is a row in values.json.
 type languageRow struct {
 	Episode    int `json:"episode"`
 	Row        int `json:"row"`
@@ -32,7 +32,7 @@ type languageRow struct {
 	Events     any `json:"language_events"`
 }
 
-// golden returns the rows of values.json.
+// golden returns the rows in values.json.
 func golden(t *testing.T) (rows []languageRow) {
 	require.NoError(t, json.Unmarshal(filetest.Read(t, languageSet+"/values.json"), &rows))
 	return rows
@@ -82,7 +82,7 @@ func wrote(t *testing.T, fps float64, episodes ...*dataset.Episode) (string, dat
 	return path, w.Report().Notes
 }
 
-// thin takes every step-th row of an episode from row first on, as a plan of a lower rate does.
+// thin takes every step-th row of an episode from row first on, like a plan with a lower rate.
 func thin(t *testing.T, e *dataset.Episode, first, step int) *dataset.Episode {
 	var rows []int
 	for i := first; i < e.Frames; i += step {

@@ -24,7 +24,7 @@ type newDataset struct {
 	groups   int   // row groups of it at which the next begins
 }
 
-// begin makes the features and tables of the dataset, which are those of the first episode.
+// begin makes the dataset's features and tables from its first episode.
 func (w *newDataset) begin(p *episodePlan) {
 	w.lists = p.lists
 	for _, f := range p.features {

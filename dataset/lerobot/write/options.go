@@ -43,6 +43,9 @@ type Options struct {
 	Codec string
 	// Modality is the content of meta/modality.json, where GR00T finds its parts of states and actions; nil writes no such file.
 	Modality json.RawMessage
+	// Tools is the value for "tools" in info.json, the definitions of tools that calls in language columns refer to; nil writes
+	// no such key.
+	Tools json.RawMessage
 	// KeepImages copies PNG and JPEG images even if Codec is set.
 	KeepImages bool
 }
@@ -75,7 +78,7 @@ type TextFeature struct {
 	Rows            []string
 }
 
-// check returns a *dataset.OptionError unless the options can be, and sets LeRobot's own where there are none.
+// check returns a *dataset.OptionError if an option is invalid, and sets LeRobot's defaults.
 func (opt *Options) check() error {
 	bad := func(arg string, got any, want string) error {
 		return &dataset.OptionError{Arg: arg, Got: fmt.Sprint(got), Want: want}
@@ -103,8 +106,13 @@ func (opt *Options) check() error {
 	if !utf8.ValidString(opt.RobotType) {
 		return bad("RobotType", strconv.Quote(opt.RobotType), "UTF-8")
 	}
-	if len(opt.Modality) > 0 && !json.Valid(opt.Modality) {
-		return bad("Modality", fmt.Sprintf("%d bytes", len(opt.Modality)), "JSON")
+	for _, text := range []struct {
+		arg   string
+		value json.RawMessage
+	}{{"Modality", opt.Modality}, {"Tools", opt.Tools}} {
+		if len(text.value) > 0 && !json.Valid(text.value) {
+			return bad(text.arg, fmt.Sprintf("%d bytes", len(text.value)), "JSON")
+		}
 	}
 	for _, task := range opt.FirstTasks {
 		if !utf8.ValidString(task) {
@@ -117,7 +125,7 @@ func (opt *Options) check() error {
 // reserved are the names that LeRobot uses for columns or adds to a row itself.
 var reserved = slices.Concat([]string{"task"}, layout.Language, layout.Standard)
 
-// maxName is how long a name may be, bytes: a video's is that of a folder.
+// maxName is the longest name, bytes, because a video's name is also a folder's.
 const maxName = 200
 
 // featureName returns the name that a stream has in the dataset. LeRobot refuses names with a slash and puts a dot where other formats have

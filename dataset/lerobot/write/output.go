@@ -22,7 +22,7 @@ type output interface {
 	Close() error
 }
 
-// outputFolder is the folder of a dataset that is being written. What was written is read back before it gets its name.
+// outputFolder is the folder of a new dataset. Its files are read back before it is renamed.
 type outputFolder struct {
 	*atomicfile.Folder
 	open      func(path string) (output, error)
@@ -73,7 +73,7 @@ func (f *hashedFile) Close() error {
 // abandon closes a file that is not to be completed.
 func (f *hashedFile) abandon() { f.out.Close() }
 
-// check reads a file back and compares its bytes with those that were written.
+// check reads a file back and compares it with the written bytes.
 func (f *hashedFile) check(ctx context.Context) error {
 	file, err := fault.OpenFile(filepath.Join(f.in.Path(), f.path), os.O_RDONLY, 0)
 	if err != nil {

@@ -31,7 +31,7 @@ func inFrame(i int, err error) error {
 	return bad
 }
 
-// picture is a frame as it is stored.
+// picture is a frame in the form in which it is stored.
 type picture struct {
 	encoded                 []byte
 	extension               string
@@ -48,7 +48,7 @@ func DepthInfo(m *dataset.Media) string {
 	return ""
 }
 
-// pictureOf returns a frame as it is to be stored: PNG, JPEG and the TIFF of a depth map as they are, raw pixels as PNG.
+// pictureOf returns a frame in the form in which it is stored: PNG, JPEG and depth TIFF unchanged, raw pixels as PNG.
 func pictureOf(ctx context.Context, m *dataset.Media, frame []byte) (*picture, error) {
 	switch m.Encoding {
 	case "png":

@@ -20,10 +20,10 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// addVideo adds a video of another LeRobot dataset, whose frames are copied as they are encoded. The frames must follow each other in their
-// file. Their times there need not be those of the rows, so that writing mends videos that drifted or were joined with a drift. Its
-// statistics are those that the dataset states, if they can be true; else its frames are decoded. Pixels of more than 8 bits, such as those of depth, are not
-// decoded: the video has no statistics, and keeps its info.
+// addVideo adds a video from another LeRobot dataset by copying its encoded frames. The frames must be adjacent in their file.
+// Their times may differ from the row times, so copying repairs videos that drifted or were joined with a drift. The statistics are
+// the declared ones if they are plausible; otherwise the frames are decoded. Videos with more than 8 bits, such as depth, are not
+// decoded, so they have no statistics, and keep their info.
 func (p *episodePlan) addVideo(ctx context.Context, next *planner, name string, m *dataset.Media, source *footage.Source) error {
 	if !source.Contiguous(p.rows) {
 		return &Error{

@@ -56,7 +56,7 @@ func (f *feature) data(values []float64) parquet.Values {
 	return parquet.Values{Int64: convert[int64](values)}
 }
 
-// summarise returns the statistics of each column of the feature, to the bit those that LeRobot computes.
+// summarise returns the statistics of each column in the feature, equal to LeRobot's bit for bit.
 func (f *feature) summarise(v *parquet.Values) []summary.Column {
 	width := f.shape[0]
 	switch f.dtype {

@@ -27,7 +27,7 @@ func (l *taskList) numbersOf(tasks []string) []int {
 	return list
 }
 
-// add adds those of an episode's tasks that are new.
+// add adds an episode's new tasks.
 func (l *taskList) add(tasks []string) {
 	for i, n := range l.numbersOf(tasks) {
 		if n >= len(l.texts) {
@@ -37,7 +37,7 @@ func (l *taskList) add(tasks []string) {
 	}
 }
 
-// write writes meta/tasks.parquet: a data frame of pandas whose index is the task's text.
+// write writes meta/tasks.parquet: a pandas data frame with the task's text as index.
 func (l *taskList) write(in *outputFolder) error {
 	out, err := in.create(filepath.FromSlash(layout.TasksFile))
 	if err != nil {

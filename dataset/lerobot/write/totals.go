@@ -58,7 +58,7 @@ func (f *featureTotals) count(v *parquet.Values) {
 	}
 }
 
-// note records an episode whose statistics were copied with its video.
+// note records an episode with statistics that were copied with its video.
 func (f *featureTotals) note(s featureStats) {
 	if f.copied == nil {
 		f.copied = map[footage.Feature]*copiedEpisodes{}

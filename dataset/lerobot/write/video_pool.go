@@ -29,7 +29,7 @@ func (p *videoPool) add(s featureStats) {
 	}
 }
 
-// columns returns the statistics of all episodes: those of the counted pixels where all were.
+// columns returns the statistics over all episodes, from the counted pixels if all were counted.
 func (p *videoPool) columns(levels []summary.Levels) []summary.Column {
 	list := make([]summary.Column, len(p.all))
 	for i := range list {

@@ -74,7 +74,7 @@ func (l *log) readSchema(ctx context.Context, damage *dataset.Notes) error {
 	return l.readTopics(ctx, tables["topics"], damage, definitions)
 }
 
-// unreadable returns why columns of a table cannot be read, nil if they can.
+// unreadable returns the reason why a table's columns cannot be read, or nil.
 func (l *log) unreadable(d definition, name string, columns ...string) *dataset.FormatError {
 	got := ""
 	for _, column := range columns {

@@ -152,7 +152,7 @@ func (c lossCase) run(t *testing.T, b *Bench, seed uint64) {
 	loss, grad := c.want(p, y, weights, class, count)
 	assert.InEpsilon(t, loss, got["losses"][(step-1)%ring], 1e-5)
 	for i, l := range got["losses"] {
-		assert.True(t, i == (step-1)%ring || math.IsNaN(l), "another place of the ring was written")
+		assert.True(t, i == (step-1)%ring || math.IsNaN(l), "another place in the ring was written")
 	}
 	assert.Equal(t, []float64{step, 0, float64(count), 0, 0, 0, 0, 0}, got["state"])
 	if !c.noGrad {

@@ -41,7 +41,7 @@ func Long(name string) bool {
 // weights that others of its size have, and other numbers for a rounding.
 var long = []string{
 	"nn/large/", "nt/large_rows/", "nn/large_depth/", "nt/large_gate/", "nt/large_everything/", "nn/large_gelu/", "nt/large_tail/", "nn/large_tail/", "nt/large_gelu/", "nt/large_depth/",
-	"sharpfalse/", "adamw/roundings of the norm, 2", "adamw/roundings of the norm, 3",
+	"sharpfalse/", "adamw/norm roundings, 2", "adamw/norm roundings, 3",
 }
 
 // Pick runs those cases that pick takes, by their names within the group.

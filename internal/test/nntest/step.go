@@ -57,10 +57,10 @@ var adamWCases = []stepCase{
 	{name: "clipped", ranks: 1, p: 9008, to: 9008, state: [2]int64{2, 0}, squares: true, maxNorm: 0.25},
 	{name: "not clipped", ranks: 1, p: 9008, from: 4096, to: 9008, state: [2]int64{2, 0}, squares: true, maxNorm: 4, copies: true},
 	{name: "norm of many chunks", ranks: 1, p: 4096 * 300, from: 4096 * 299, to: 4096 * 300, state: [2]int64{2, 0}, squares: true, maxNorm: 0.5},
-	{name: "roundings of the norm, 0", ranks: 1, p: 4096 * 257, from: 4096 * 256, to: 4096 * 257, state: [2]int64{2, 0}, squares: true, few: 3016},
-	{name: "roundings of the norm, 1", ranks: 1, p: 4096 * 257, from: 4096 * 256, to: 4096 * 257, state: [2]int64{2, 0}, squares: true, few: 909},
-	{name: "roundings of the norm, 2", ranks: 1, p: 4096 * 257, from: 4096 * 256, to: 4096 * 257, state: [2]int64{2, 0}, squares: true, few: 1182},
-	{name: "roundings of the norm, 3", ranks: 1, p: 4096 * 257, from: 4096 * 256, to: 4096 * 257, state: [2]int64{2, 0}, squares: true, few: 2535},
+	{name: "norm roundings, 0", ranks: 1, p: 4096 * 257, from: 4096 * 256, to: 4096 * 257, state: [2]int64{2, 0}, squares: true, few: 3016},
+	{name: "norm roundings, 1", ranks: 1, p: 4096 * 257, from: 4096 * 256, to: 4096 * 257, state: [2]int64{2, 0}, squares: true, few: 909},
+	{name: "norm roundings, 2", ranks: 1, p: 4096 * 257, from: 4096 * 256, to: 4096 * 257, state: [2]int64{2, 0}, squares: true, few: 1182},
+	{name: "norm roundings, 3", ranks: 1, p: 4096 * 257, from: 4096 * 256, to: 4096 * 257, state: [2]int64{2, 0}, squares: true, few: 2535},
 	{name: "bad before", ranks: 1, p: 4128, to: 4128, state: [2]int64{2, 7}},
 	{name: "bad before, with a norm", ranks: 1, p: 4128, to: 4128, state: [2]int64{2, 1}, squares: true},
 	{name: "an infinite gradient", ranks: 1, p: 40960, from: 4096, to: 40960, state: [2]int64{2, 0}, bad: math.Inf(-1), copies: true},
@@ -168,7 +168,7 @@ func (c stepCase) check(t *testing.T, got map[string][]float64) {
 		} else if inside {
 			assert.Equal(t, g[i], s)
 		} else {
-			assert.True(t, math.IsNaN(s), "sum %d, of another rank, is %v", i, s)
+			assert.True(t, math.IsNaN(s), "sum %d, from another rank, is %v", i, s)
 		}
 	}
 	for r := 1; r < c.ranks; r++ {
@@ -177,7 +177,7 @@ func (c stepCase) check(t *testing.T, got map[string][]float64) {
 	for i, s := range got["squares0"] {
 		lo, hi := i*backend.NormChunk, min((i+1)*backend.NormChunk, c.p)
 		if lo < c.from || lo >= c.to {
-			assert.True(t, math.IsNaN(s), "squares %d, of another rank, are %v", i, s)
+			assert.True(t, math.IsNaN(s), "squares %d, from another rank, are %v", i, s)
 			continue
 		}
 		want := 0.0

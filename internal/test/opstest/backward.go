@@ -93,7 +93,7 @@ func (b *backward) plan(p *placed, l layout, mode ops.LaunchMode) (*ops.Plan, er
 	return p.dev.PlanFuseBackward(args, ops.FuseOptions{TrustTimes: b.Trust, Launch: mode})
 }
 
-// gradName is the name of the gradient of stream m.
+// gradName names a stream's gradient.
 func gradName(m int) string { return fmt.Sprintf("Streams[%d].SrcGrad", m) }
 
 func (b *backward) call(dev *ops.Device) (*result, error) {
@@ -148,7 +148,7 @@ func (b *backward) solve(*suite) (*ops.ValueError, func(*result) string) {
 	return nil, func(got *result) string { return got.differAny(want) }
 }
 
-// backwardParts are those of ResampleBackward and FuseBackward.
+// backwardParts test ResampleBackward and FuseBackward.
 func backwardParts() parts {
 	return parts{
 		"literal":     (*suite).gradientLiterals,

@@ -76,7 +76,7 @@ func (s *suite) gradientDifferences(t *testing.T) {
 	}
 }
 
-// drawBackward draws the case of a number.
+// drawBackward draws a number's case.
 func drawBackward(i int) []trial {
 	return []trial{{drawGradient(uint64(11_000+i), clockDTypes[i%3], valueDTypes[i/3%4], i/3%4, i), layouts[i%2]}}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// requests makes n rigs of small jobs, each of its own shape and kind: a Resample, or every fourth a Fuse. Of those in bad the timestamps go backwards at
-// index 1; of those in idle there are no targets.
+// requests makes n rigs with small jobs, each with its own shape and kind: a Resample, or every fourth a Fuse. In those in bad the timestamps go backwards at
+// index 1; those in idle have no targets.
 func (s *suite) requests(t *testing.T, n int, bad, idle map[int]bool) (list []*rig) {
 	t.Helper()
 	for i := range n {
@@ -54,8 +54,8 @@ func (s *suite) planBatch(t *testing.T, plans []*ops.Plan, atOnce int) *rig {
 	return &rig{s: s, plan: m}
 }
 
-// batches: a batch gives what its plans give alone, whatever may run at once, on a queue and in a graph, again with changed inputs. Among them are plans of each
-// operation.
+// batches: a batch gives the results of its plans alone, however many may run at once, on a queue and in a graph, again with changed inputs. Each operation has
+// plans among them.
 func (s *suite) batches(t *testing.T) {
 	requests := max(s.times(37), 12)
 	list, st := s.requests(t, requests, nil, map[int]bool{5: true}), s.stream(t)

@@ -308,7 +308,7 @@ func (s *suite) copyMisuse(t *testing.T) {
 	assert.Equal(t, before, bitsOf(host))
 }
 
-// flat is a tensor of a base in its shape.
+// flat is a base as a tensor with a shape.
 func flat(base *tensor.Tensor, shape ...int) *tensor.Tensor {
 	return packed(base.DType(), nil, shape...).view(base)
 }

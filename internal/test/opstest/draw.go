@@ -23,7 +23,7 @@ type drawing struct {
 	Offsets []*array // in place of the sums of Samples
 }
 
-// drawParts are those of Draw.
+// drawParts test Draw.
 func drawParts() parts {
 	return parts{
 		"named":     (*suite).drawNamed,
@@ -67,7 +67,7 @@ func (c *drawing) ready() *drawing {
 	return c
 }
 
-// batch is the outputs of a run, as far as they are of interest.
+// batch is a run's outputs, as far as tests look at them.
 type batch struct {
 	Cursor                   [2]int64
 	Episodes, Ticks, Anchors []int64
@@ -97,7 +97,7 @@ type place struct {
 	at   **tensor.Tensor
 }
 
-// outputs are the places of the outputs, the cursor first.
+// outputs are the places for the outputs, the cursor first.
 func (c *drawing) outputs(a *ops.DrawArgs) []place {
 	out := []place{{"Cursor", &a.Cursor}, {"Anchors", &a.Anchors}}
 	for m := range a.Streams {
@@ -164,7 +164,7 @@ func (c *drawing) solve(*suite) (*ops.ValueError, func(*result) string) {
 	}
 }
 
-// bits are a batch by the names of the outputs.
+// bits are a batch by output.
 func (c *drawing) bits(b *batch) map[string][]uint64 {
 	all := map[string][]int64{"Cursor": b.Cursor[:], "Anchors": b.Anchors}
 	if !c.Bare {

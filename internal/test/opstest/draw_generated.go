@@ -6,7 +6,7 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// drawDraw draws from a store of a random shape, from any place of the order.
+// drawDraw draws from a store with a random shape, from any place in the order.
 func drawDraw(i int) []trial {
 	return []trial{{generateDrawing(numbered("draw", i), uint64(i)).ready(), layouts[i%2]}}
 }

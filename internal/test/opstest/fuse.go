@@ -209,7 +209,7 @@ func (f *fusing) fault() *ops.ValueError {
 	return least
 }
 
-// wanted puts the answer together from the resamplings of the streams by a device: side by side, each after its Shift and Scale. kept marks
+// wanted puts the answer together from a device's resamplings: side by side, each after its Shift and Scale. kept marks
 // the elements that keep a NaN's bits.
 func (f *fusing) wanted(dev *ops.Device) (want *result, kept []bool, err error) {
 	n, width, m := 1, f.width(), len(f.Streams)
@@ -290,7 +290,7 @@ func (f *fusing) describe() string {
 	return s
 }
 
-// solve compares with the resamplings of the streams. A simulated device, of which the cases of Resample compare each bit, leaves them to the CPU.
+// solve compares with the streams' resamplings. A simulated device leaves them to the CPU: the cases for Resample compare each bit.
 func (f *fusing) solve(s *suite) (*ops.ValueError, func(*result) string) {
 	if fault := f.fault(); fault != nil {
 		return fault, nil
@@ -308,7 +308,7 @@ func (f *fusing) solve(s *suite) (*ops.ValueError, func(*result) string) {
 	}
 }
 
-// differ returns where a result is not what the resamplings of the streams give, or "".
+// differ returns where a result differs from the streams' resamplings, or "".
 func (f *fusing) differ(want, got *result, kept []bool) string {
 	if msg := got.differ("Dst", want.dst, kept); msg != "" {
 		return msg

@@ -13,7 +13,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// drawFuse draws the cases of a number: every clock with every form of target clock in turn, the rest drawn; of some also with other rows, or snapping.
+// drawFuse draws a number's cases: every clock with every form of target clock in turn, the rest drawn; some also with other rows, or snapping.
 func drawFuse(i int) []trial {
 	c := generateFusing(uint64(7000+i), clockDTypes[i%3], valueDTypes[i/3%4], i/3%4, i >= 96 && i/12%2 == 0)
 	if dtype := valueDTypes[i/3%4]; i >= 96 && i%4 == 2 && dtype != tensor.F64 {

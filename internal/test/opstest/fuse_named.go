@@ -13,7 +13,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// fuseParts are those of Fuse.
+// fuseParts test Fuse.
 func fuseParts() parts {
 	return parts{
 		"order":                      (*suite).fuseOrder,

@@ -19,11 +19,11 @@ var (
 	widths  = []int{1, 3, 7, 12, 14, 30, 32, 44, 256, 512}
 )
 
-// round is how many numbers have one case of each pair of dtypes with each clock, and two of plain ones and of poses of each dtype with each clock.
+// round is how many numbers have one case for each pair of dtypes and each clock, and two plain ones and two with poses for each dtype and clock.
 const round = 4*4*3 + 2*2*3*3
 
-// drawResample draws the cases of a number: every pair of dtypes with every clock and form of target clock in turn, the rest drawn; of some also with other rows, or snapping.
-// From the twelfth round on they are more of many: planned, and some with wrong values.
+// drawResample draws a number's cases: every pair of dtypes with every clock and form of target clock in turn, the rest drawn; some also with other rows, or snapping.
+// From the twelfth round on they are planned only, and some have wrong values.
 func drawResample(number int) []trial {
 	i, k := number/round, number%round
 	var c *resampling

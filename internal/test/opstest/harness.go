@@ -15,13 +15,13 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// operation is a case of one operation: arguments, and the results that they must give.
+// operation is a case: an operation's arguments, and the results that they must give.
 type operation interface {
 	name() string
-	// describe lists the properties of the case, such as its dtypes and sizes, separated by spaces. See suite.fresh.
+	// describe lists the case's properties, such as its dtypes and sizes, separated by spaces. See suite.fresh.
 	describe() string
 	traits() traits
-	// plan makes a plan of the inputs that p puts onto its device and the outputs that p guards.
+	// plan makes a plan: p puts the inputs onto its device and guards the outputs.
 	plan(p *placed, l layout, mode ops.LaunchMode) (*ops.Plan, error)
 	// call computes the outputs by the convenient form, on host tensors.
 	call(dev *ops.Device) (*result, error)
@@ -31,18 +31,18 @@ type operation interface {
 
 // traits are how a case runs.
 type traits struct {
-	planned bool // never by a call: one more of many cases
+	planned bool // never by a call
 	wrong   bool // inputs are wrong and trusted: any values will do, but nothing else is read or written
 	exact   bool // the reference has every bit, so that a comparison with the CPU shows nothing more
-	again   bool // a plan runs twice: the second run finds the outputs of the first. A simulated device has that in its long set alone
+	again   bool // a plan runs twice, the second time over its own outputs. A simulated device has that in its long set alone
 	runs    int  // how often a plan runs, its outputs compared after each run; 0 is once
 	modes   []ops.LaunchMode
 }
 
-// plainAndReady are the launch modes of a plan that a case does not choose: a backend may have kernels for either.
+// plainAndReady are the launch modes where a case chooses none: a backend may have kernels for either.
 var plainAndReady = []ops.LaunchMode{ops.LaunchDefault, ops.LaunchInputsReady}
 
-// modesOf returns the launch modes of a case with options of its own.
+// modesOf returns a case's launch modes: its own, or those that every case has.
 func modesOf(own ops.LaunchMode) []ops.LaunchMode {
 	if own != ops.LaunchDefault {
 		return []ops.LaunchMode{own}
@@ -58,7 +58,7 @@ type suite struct {
 
 	simulated bool            // each launch takes milliseconds
 	long      bool            // every case runs, in every form
-	seen      map[string]bool // the properties of the cases of this group
+	seen      map[string]bool // the properties that the part's cases had
 	turns     uint32          // cases that a simulated device ran in one form of several
 }
 
@@ -72,16 +72,16 @@ func (s *suite) home() string {
 	return s.dev.Name()
 }
 
-// result is the outputs of a run, densely.
+// result is a run's outputs, densely.
 type result struct {
 	out                  map[string]*array
-	dst, valid, age, pad []uint64 // the bits of the outputs of these names
+	dst, valid, age, pad []uint64 // the outputs with these names, as bits
 	found                ops.VoxelCounts
-	round                int      // how many runs of the plan there were before
-	kernels              []string // that a plan of the CUDA backend launched
+	round                int      // how many times the plan ran before
+	kernels              []string // that a CUDA plan launched
 }
 
-// resultOf returns the result with these host tensors, some of which may be nil.
+// resultOf returns the result with these host tensors, without those that are nil.
 func resultOf(outputs map[string]*tensor.Tensor) *result {
 	r := &result{out: map[string]*array{}}
 	for name, t := range outputs {
@@ -121,7 +121,7 @@ func (r *result) differ(name string, want []uint64, kept []bool) string {
 	return ""
 }
 
-// differAny is differ of several outputs.
+// differAny is differ for several outputs.
 func (r *result) differAny(want map[string][]uint64) string {
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		if msg := r.differ(name, want[name], nil); msg != "" {
@@ -131,7 +131,7 @@ func (r *result) differAny(want map[string][]uint64) string {
 	return ""
 }
 
-// same returns where two results differ in more than the bits of a NaN, or "".
+// same returns where two results differ in more than a NaN's bits, or "".
 func (r *result) same(want *result) string {
 	if r.found != want.found {
 		return fmt.Sprintf("counters: got %+v, want %+v", r.found, want.found)
@@ -174,7 +174,7 @@ var layouts = []layout{
 	{name: "holes", front: 3, step: 5, row: 7, end: 33, sideRow: 3, sideOffset: 1},
 }
 
-// spaced returns a shape whose elements of the last dimension are step elements apart from the next, and those of the last two row more.
+// spaced returns a shape with step more elements between one last dimension and the next, and row more between the last two.
 func spaced(dtype tensor.DType, shape []int, step, row, offset int) *array {
 	a := packed(dtype, nil, shape...)
 	a.offset = offset
@@ -222,11 +222,11 @@ func (g *guarded) read(dev *ops.Device) ([]uint64, error) {
 	return g.dense(), nil
 }
 
-// placed keeps device tensors until they are closed together, and among them the outputs of a case.
+// placed keeps device tensors until they are closed together, a case's outputs among them.
 type placed struct {
 	dev     *ops.Device
 	open    []*tensor.Tensor
-	bases   map[*array]*tensor.Tensor // of the inputs
+	bases   map[*array]*tensor.Tensor // for the inputs
 	outputs []*guarded
 	counts  func() (ops.VoxelCounts, error) // of the plan, if it counts
 	err     error
@@ -288,7 +288,7 @@ func (p *placed) close() error {
 	return err
 }
 
-// planned makes the plan of a case on device tensors, with guards around its outputs, and returns what each run of it wrote. An error in values ends it.
+// planned makes a case's plan on device tensors, with guards around its outputs, and returns each run's result. An error in values ends it.
 func planned(dev *ops.Device, c operation, l layout, mode ops.LaunchMode, runs int) (all []*result, err error) {
 	p := &placed{dev: dev}
 	defer func() { err = errors.Join(err, p.close()) }()
@@ -324,7 +324,7 @@ func planned(dev *ops.Device, c operation, l layout, mode ops.LaunchMode, runs i
 	return all, nil
 }
 
-// once returns what a run of a case's plan writes.
+// once runs a case's plan.
 func (s *suite) once(t *testing.T, dev *ops.Device, c operation, l layout) *result {
 	t.Helper()
 	all, err := planned(dev, c, l, ops.LaunchDefault, 1)
@@ -332,7 +332,7 @@ func (s *suite) once(t *testing.T, dev *ops.Device, c operation, l layout) *resu
 	return all[0]
 }
 
-// check runs a case by a call and as plans in each layout and launch mode, against its reference and the bits of the CPU, unless only the long set has it.
+// check runs a case by a call and as plans in each layout and launch mode, against its reference and the CPU's bits, unless only the long set has it.
 func (s *suite) check(t *testing.T, c operation, ls ...layout) {
 	t.Helper()
 	if s.fresh(c) {
@@ -409,7 +409,7 @@ func (s *suite) run(t *testing.T, c operation, ls ...layout) {
 	}
 }
 
-// mistake returns what is wrong with a result or an error, where those of solve are right, or "".
+// mistake returns the difference between a result or an error and the right one, or "".
 func mistake(fault *ops.ValueError, compare func(*result) string, got *result, err error) string {
 	var e *ops.ValueError
 	switch {
@@ -423,7 +423,7 @@ func mistake(fault *ops.ValueError, compare func(*result) string, got *result, e
 	return compare(got)
 }
 
-// forms are whether a case runs by a call, in which its work is launched plainly, and the layouts and launch modes of its plans. In the default set of a
+// forms are whether a case runs by a call, which launches its work plainly, and its plans' layouts and launch modes. In the default set for a
 // simulated device a case takes the call or its plan in the first layout by turns, or one launch mode if it is only planned, in no step with the loops
 // that cases come from.
 func (s *suite) forms(tr *traits, ls []layout) (call bool, plans []layout, modes []ops.LaunchMode) {

@@ -21,7 +21,7 @@ func (e elsewhere) Size() int64    { return e.size }
 func (e elsewhere) Device() string { return "elsewhere:0" }
 func (e elsewhere) Close() error   { return nil }
 
-// maker makes the tensors of calls, on a device or the host.
+// maker makes tensors for calls, on a device or the host.
 type maker struct {
 	put func(*array) *tensor.Tensor
 }
@@ -65,7 +65,7 @@ type wrong[C any] struct {
 	kind      error
 	spoil     func(c *C)
 	only      form // the form that is refused, if it is not both
-	place     int  // of the tensor that make replaces, in place of spoil
+	place     int  // the tensor that make replaces, in place of spoil
 	make      func(m maker) *tensor.Tensor
 }
 
@@ -78,7 +78,7 @@ const (
 	byCall
 )
 
-// misuses are the wrong calls of an operation, of which C has the arguments and the options.
+// misuses are an operation's wrong calls. C has its arguments and options.
 type misuses[C any] struct {
 	op         string
 	good       func(m maker, c *C) // makes a call that works, with m in it
@@ -86,7 +86,7 @@ type misuses[C any] struct {
 	free       []string            // those whose first dimension nothing else decides
 	needed     []string            // those without which a call is refused
 	made       []string            // those without which a plan is refused, and which a call makes
-	wrong      []wrong[C]          // the ways that are not those of every tensor
+	wrong      []wrong[C]          // the ways that not every tensor has
 	plan, call func(dev *ops.Device, c *C) error
 }
 
@@ -153,7 +153,7 @@ func (x *misuses[C]) run(t *testing.T, s *suite, list []wrong[C]) {
 	assert.NoError(t, x.call(s.dev, &c), "%s: the call that was spoiled", x.op)
 }
 
-// refused runs a call that must return an *ArgError of a kind about an argument, and must not write to the tensors.
+// refused runs a call that must return an *ArgError about an argument, and must not write to the tensors.
 func (s *suite) refused(t *testing.T, form, op, arg string, kind error, run func() error, tensors []place) {
 	t.Helper()
 	before := map[*tensor.Tensor][]uint64{}
@@ -199,7 +199,7 @@ func Misuse(t *testing.T, dev *ops.Device) {
 	assert.ErrorIs(t, err, ops.ErrOption)
 }
 
-// refuses: a backend gives the errors of package ops on.
+// refuses: a backend passes package ops's errors on.
 func (s *suite) refuses(t *testing.T) {
 	x := resampleMisuses()
 	x.run(t, s, x.all()[1:2])

@@ -8,14 +8,14 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// gradientCall is a FuseBackward of two streams: B 2, T 4, widths 8 and 3, times f64.
+// gradientCall is a FuseBackward with two streams: B 2, T 4, widths 8 and 3, times f64.
 type gradientCall struct {
 	maker
 	args ops.FuseBackwardArgs
 	opts ops.FuseOptions
 }
 
-// fuseBackwardMisuses are the wrong calls of FuseBackward.
+// fuseBackwardMisuses spoil FuseBackward.
 func fuseBackwardMisuses() *misuses[gradientCall] {
 	x := &misuses[gradientCall]{
 		op: "FuseBackward",
@@ -75,8 +75,8 @@ func fuseBackwardMisuses() *misuses[gradientCall] {
 	add("a bad launch", "Options.Launch", ops.ErrOption, func(c *gradientCall) { c.opts.Launch = 3 })
 	add("a dtype", "Options.DType", ops.ErrOption, func(c *gradientCall) { c.opts.DType = tensor.F32 })
 	add("an anchored clock", "Targets", ops.ErrOption, func(c *gradientCall) { c.args.Targets = ops.Anchored(c.ints(0, 1), c.ints(0, 1, 2, 3)) })
-	add("Targets of another dtype", "Targets", ops.ErrDType, func(c *gradientCall) { c.args.Targets = ops.At(c.new(tensor.F32, 2, 4)) })
-	add("lengths and offsets of the targets", "DstLengths", ops.ErrOption, func(c *gradientCall) { c.args.DstOffsets = c.ints(0, 1, 4) })
+	add("Targets with another dtype", "Targets", ops.ErrDType, func(c *gradientCall) { c.args.Targets = ops.At(c.new(tensor.F32, 2, 4)) })
+	add("target lengths and offsets", "DstLengths", ops.ErrOption, func(c *gradientCall) { c.args.DstOffsets = c.ints(0, 1, 4) })
 	add("DstGrad of one stream's width", "DstGrad", ops.ErrShape, func(c *gradientCall) { c.args.DstGrad = c.new(tensor.F32, 2, 4, 8) })
 	add("a gradient over DstGrad", "Streams[0].SrcGrad", ops.ErrOverlap, func(c *gradientCall) {
 		both := c.new(tensor.F32, 200)
@@ -102,7 +102,7 @@ type backwardCall struct {
 	opts ops.ResampleOptions
 }
 
-// resampleBackwardMisuses are those of ResampleBackward that have names or rules of its own.
+// resampleBackwardMisuses spoil what ResampleBackward has for itself.
 func resampleBackwardMisuses() *misuses[backwardCall] {
 	x := &misuses[backwardCall]{
 		op: "ResampleBackward",

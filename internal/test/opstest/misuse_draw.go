@@ -8,14 +8,14 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// drawCall is a Draw of 3 episodes of 5 windows, two streams, batches of 2.
+// drawCall is a Draw with 3 episodes, 5 windows, two streams and two rows a batch.
 type drawCall struct {
 	maker
 	args ops.DrawArgs
 	opts ops.DrawOptions
 }
 
-// drawMisuses are the wrong calls of Draw.
+// drawMisuses spoil Draw.
 func drawMisuses() *misuses[drawCall] {
 	x := &misuses[drawCall]{
 		op: "Draw",

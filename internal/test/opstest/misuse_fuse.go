@@ -9,7 +9,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// fuseCall is a Fuse of two streams: B 2, T 4, widths 8 and 3, times f64.
+// fuseCall is a Fuse with two streams: B 2, T 4, widths 8 and 3, times f64.
 type fuseCall struct {
 	maker
 	args ops.FuseArgs
@@ -26,7 +26,7 @@ func newFuseCall(m maker, c *fuseCall) {
 	c.args.Dst, c.args.Valid, c.args.Age = c.new(tensor.F32, 2, 4, 11), c.new(tensor.U8, 2, 4, 2), c.new(tensor.F64, 2, 4, 2)
 }
 
-// fuseMisuses are the wrong calls of Fuse.
+// fuseMisuses spoil Fuse.
 func fuseMisuses() *misuses[fuseCall] {
 	x := &misuses[fuseCall]{
 		op: "Fuse", good: newFuseCall,
@@ -49,7 +49,7 @@ func fuseMisuses() *misuses[fuseCall] {
 	add := func(name, arg string, kind error, spoil func(*fuseCall)) {
 		x.wrong = append(x.wrong, wrong[fuseCall]{name: name, arg: arg, kind: kind, spoil: spoil})
 	}
-	add("a dtype of the output", "Options.DType", ops.ErrDType, func(c *fuseCall) { c.args.Dst, c.opts.DType = nil, tensor.I32 })
+	add("an output dtype", "Options.DType", ops.ErrDType, func(c *fuseCall) { c.args.Dst, c.opts.DType = nil, tensor.I32 })
 	x.wrong[0].only = byCall
 	stream := func(name, arg string, kind error, spoil func(s *ops.FuseStream, c *fuseCall)) {
 		add(name, "Streams[1]."+arg, kind, func(c *fuseCall) { spoil(&c.args.Streams[1], c) })
@@ -62,7 +62,7 @@ func fuseMisuses() *misuses[fuseCall] {
 	stream("missing with times", "SrcTimes", ops.ErrOption, func(s *ops.FuseStream, _ *fuseCall) { s.Src, s.Width = nil, 3 })
 	stream("without features", "Width", ops.ErrShape, func(s *ops.FuseStream, c *fuseCall) { s.Src = c.new(tensor.F32, 2, 5, 0) })
 	stream("with another width", "Width", ops.ErrShape, func(s *ops.FuseStream, _ *fuseCall) { s.Width = 4 })
-	stream("with a clock of another dtype", "SrcTimes", ops.ErrDType, func(s *ops.FuseStream, c *fuseCall) { s.SrcTimes = c.new(tensor.I64, 2, 5) })
+	stream("with another clock dtype", "SrcTimes", ops.ErrDType, func(s *ops.FuseStream, c *fuseCall) { s.SrcTimes = c.new(tensor.I64, 2, 5) })
 	stream("with another batch", "Src", ops.ErrShape, func(s *ops.FuseStream, c *fuseCall) { s.Src = c.new(tensor.F32, 3, 5, 3) })
 	stream("without a batch", "Src", ops.ErrShape, func(s *ops.FuseStream, c *fuseCall) { s.Src = c.new(tensor.F32, 5, 3) })
 	stream("with packed rows that are not as many", "Src", ops.ErrShape, func(s *ops.FuseStream, c *fuseCall) {
@@ -73,11 +73,11 @@ func fuseMisuses() *misuses[fuseCall] {
 		c.args.DstLengths, c.args.Streams = nil, []ops.FuseStream{{Width: 8}, {Src: c.new(tensor.BF16, 0, 3), SrcTimes: c.new(tensor.F64, 0), SrcOffsets: c.ints(0)}}
 		c.args.Targets.Times, c.args.Dst, c.args.Valid, c.args.Age = c.new(tensor.F64, 0, 4), c.new(tensor.F32, 0, 4, 11), c.new(tensor.U8, 0, 4, 2), c.new(tensor.F64, 0, 4, 2)
 	}
-	add("offsets of no rows for 5 samples", "Streams[1].SrcOffsets", ops.ErrShape, func(c *fuseCall) {
+	add("offsets without rows for 5 samples", "Streams[1].SrcOffsets", ops.ErrShape, func(c *fuseCall) {
 		noRows(c)
 		c.args.Streams[1].Src, c.args.Streams[1].SrcTimes = c.new(tensor.BF16, 5, 3), c.new(tensor.F64, 5)
 	})
-	add("offsets of no rows for 4 targets", "DstOffsets", ops.ErrShape, func(c *fuseCall) {
+	add("offsets without rows for 4 targets", "DstOffsets", ops.ErrShape, func(c *fuseCall) {
 		noRows(c)
 		c.args.DstOffsets, c.args.Targets.Times = c.ints(0), c.new(tensor.F64, 4)
 	})
@@ -96,8 +96,8 @@ func fuseMisuses() *misuses[fuseCall] {
 	stream("with a long scale", "Scale", ops.ErrShape, func(s *ops.FuseStream, _ *fuseCall) { s.Scale = make([]float32, 11) })
 	clipMisuses(add)
 	add("a clock without a rate", "Targets.Rate", ops.ErrOption, func(c *fuseCall) { c.args.Targets = ops.Clock{} })
-	add("Targets of another dtype", "Targets", ops.ErrDType, func(c *fuseCall) { c.args.Targets = ops.At(c.new(tensor.F32, 2, 4)) })
-	add("lengths and offsets of the targets", "DstLengths", ops.ErrOption, func(c *fuseCall) { c.args.DstOffsets = c.ints(0, 1, 4) })
+	add("Targets with another dtype", "Targets", ops.ErrDType, func(c *fuseCall) { c.args.Targets = ops.At(c.new(tensor.F32, 2, 4)) })
+	add("target lengths and offsets", "DstLengths", ops.ErrOption, func(c *fuseCall) { c.args.DstOffsets = c.ints(0, 1, 4) })
 	add("Dst of one stream's width", "Dst", ops.ErrShape, func(c *fuseCall) { c.args.Dst = c.new(tensor.F32, 2, 4, 8) })
 	add("Valid without streams", "Valid", ops.ErrShape, func(c *fuseCall) { c.args.Valid = c.new(tensor.U8, 2, 4) })
 	add("Age over a stream's times", "Age", ops.ErrOverlap, func(c *fuseCall) {
@@ -110,7 +110,7 @@ func fuseMisuses() *misuses[fuseCall] {
 	return x
 }
 
-// clipMisuses are those of a fused stream's bounds, and of what the streams share for windows.
+// clipMisuses spoil a fused stream's bounds, and windows.
 func clipMisuses(add func(name, arg string, kind error, spoil func(*fuseCall))) {
 	stream := func(name, arg string, kind error, spoil func(s *ops.FuseStream, c *fuseCall)) {
 		add(name, "Streams[1]."+arg, kind, func(c *fuseCall) { spoil(&c.args.Streams[1], c) })
@@ -125,6 +125,6 @@ func clipMisuses(add func(name, arg string, kind error, spoil func(*fuseCall))) 
 	})
 	stream("missing with starts", "SrcStarts", ops.ErrOption, func(s *ops.FuseStream, c *fuseCall) { *s = ops.FuseStream{Width: 3, SrcStarts: c.ints(0, 1)} })
 	add("Pad without streams", "Pad", ops.ErrShape, func(c *fuseCall) { c.args.Pad = c.new(tensor.U8, 2, 4) })
-	add("Pad of another dtype", "Pad", ops.ErrDType, func(c *fuseCall) { c.args.Pad = c.new(tensor.I32, 2, 4, 2) })
+	add("Pad with another dtype", "Pad", ops.ErrDType, func(c *fuseCall) { c.args.Pad = c.new(tensor.I32, 2, 4, 2) })
 	add("anchors for more rows", "Targets.Anchors", ops.ErrShape, func(c *fuseCall) { c.args.Targets = ops.Anchored(c.ints(0, 1, 2), c.ints(0, 1, 2, 3)) })
 }

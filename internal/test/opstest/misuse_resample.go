@@ -9,14 +9,14 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// resampleCall is a Resample of B 2, S 3, T 4, D 8, values f32, times f64 and lengths for both sides.
+// resampleCall is a Resample with B 2, S 3, T 4, D 8, values f32, times f64 and lengths for both sides.
 type resampleCall struct {
 	maker
 	ops.ResampleArgs
 	opts ops.ResampleOptions
 }
 
-// resampleMisuses are the wrong calls of Resample.
+// resampleMisuses spoil Resample.
 func resampleMisuses() *misuses[resampleCall] {
 	x := &misuses[resampleCall]{
 		op: "Resample",
@@ -42,28 +42,28 @@ func resampleMisuses() *misuses[resampleCall] {
 	add := func(name, arg string, kind error, spoil func(*resampleCall)) {
 		x.wrong = append(x.wrong, wrong[resampleCall]{name: name, arg: arg, kind: kind, spoil: spoil})
 	}
-	add("a dtype of the output", "Options.DType", ops.ErrDType, func(c *resampleCall) { c.Dst, c.opts.DType = nil, tensor.I32 })
+	add("an output dtype", "Options.DType", ops.ErrDType, func(c *resampleCall) { c.Dst, c.opts.DType = nil, tensor.I32 })
 	x.wrong[0].only = byCall
 	add("no samples", "Src", ops.ErrShape, func(c *resampleCall) { c.Src, c.SrcTimes = c.new(tensor.F32, 2, 0, 8), c.new(tensor.F64, 2, 0) })
 	add("SrcTimes of f32 with Targets of f64", "Targets", ops.ErrDType, func(c *resampleCall) { c.SrcTimes = c.new(tensor.F32, 2, 3) })
-	add("lengths and offsets of the source", "SrcLengths", ops.ErrOption, func(c *resampleCall) { c.SrcOffsets = c.ints(0, 1, 3) })
-	add("lengths and offsets of the targets", "DstLengths", ops.ErrOption, func(c *resampleCall) { c.DstOffsets = c.ints(0, 1, 4) })
+	add("source lengths and offsets", "SrcLengths", ops.ErrOption, func(c *resampleCall) { c.SrcOffsets = c.ints(0, 1, 3) })
+	add("target lengths and offsets", "DstLengths", ops.ErrOption, func(c *resampleCall) { c.DstOffsets = c.ints(0, 1, 4) })
 	add("SrcOffsets with a batched source", "Src", ops.ErrShape, func(c *resampleCall) { c.SrcLengths, c.SrcOffsets = nil, c.ints(0, 1, 3) })
 	add("SrcOffsets empty", "SrcOffsets", ops.ErrShape, func(c *resampleCall) {
 		c.SrcLengths, c.Src, c.SrcTimes, c.SrcOffsets = nil, c.new(tensor.F32, 6, 8), c.new(tensor.F64, 6), c.ints()
 	})
 	add("DstOffsets too short", "DstOffsets", ops.ErrShape, func(c *resampleCall) { c.DstLengths, c.DstOffsets = nil, c.ints(0, 8) })
-	add("SrcOffsets of no rows for 6 samples", "SrcOffsets", ops.ErrShape, func(c *resampleCall) {
+	add("SrcOffsets without rows for 6 samples", "SrcOffsets", ops.ErrShape, func(c *resampleCall) {
 		c.SrcLengths, c.Src, c.SrcTimes, c.SrcOffsets = nil, c.new(tensor.F32, 6, 8), c.new(tensor.F64, 6), c.ints(0)
 	})
 	noRows := func(c *resampleCall) {
 		c.Src, c.SrcTimes, c.SrcLengths, c.DstLengths, c.DstOffsets = c.new(tensor.F32, 0, 3, 8), c.new(tensor.F64, 0, 3), nil, nil, c.ints(0)
 	}
-	add("DstOffsets of no rows for 4 targets", "DstOffsets", ops.ErrShape, func(c *resampleCall) {
+	add("DstOffsets without rows for 4 targets", "DstOffsets", ops.ErrShape, func(c *resampleCall) {
 		noRows(c)
 		c.Dst, c.Valid, c.Age, c.Targets.Times = c.new(tensor.F32, 4, 8), c.new(tensor.U8, 4), c.new(tensor.F64, 4), c.new(tensor.F64, 4)
 	})
-	add("DstOffsets of no rows and a uniform clock for a Dst of 4", "DstOffsets", ops.ErrShape, func(c *resampleCall) {
+	add("DstOffsets without rows and a uniform clock for a Dst of 4", "DstOffsets", ops.ErrShape, func(c *resampleCall) {
 		noRows(c)
 		c.Dst, c.Valid, c.Age, c.Targets = c.new(tensor.F32, 4, 8), c.new(tensor.U8, 4), c.new(tensor.F64, 4), ops.Uniform(0, 1, 4)
 	})
@@ -129,7 +129,7 @@ func resampleMisuses() *misuses[resampleCall] {
 	return x
 }
 
-// rowMisuses are those of selections of rows, anchored clocks and padding.
+// rowMisuses spoil selections, anchored clocks and padding.
 func rowMisuses(add func(name, arg string, kind error, spoil func(*resampleCall))) {
 	selected := func(c *resampleCall) { // rows of 6 packed samples, which would work
 		c.Src, c.SrcTimes, c.SrcStarts, c.SrcLengths = c.new(tensor.F32, 6, 8), c.new(tensor.F64, 6), c.ints(1, 0), c.ints(3, 2)
@@ -152,9 +152,9 @@ func rowMisuses(add func(name, arg string, kind error, spoil func(*resampleCall)
 	add("starts of i32", "SrcStarts", ops.ErrDType, of(selected, func(c *resampleCall) { c.SrcStarts = c.new(tensor.I32, 2) }))
 	add("starts of rank 2", "SrcStarts", ops.ErrShape, of(selected, func(c *resampleCall) { c.SrcStarts = c.new(tensor.I64, 2, 1) }))
 	add("starts closed", "SrcStarts", ops.ErrClosed, of(selected, func(c *resampleCall) { c.SrcStarts = c.closed(tensor.I64, 2) }))
-	add("starts of another device", "SrcStarts", ops.ErrWrongDevice, of(selected, func(c *resampleCall) { c.SrcStarts = c.foreign(tensor.I64, 2) }))
+	add("starts on another device", "SrcStarts", ops.ErrWrongDevice, of(selected, func(c *resampleCall) { c.SrcStarts = c.foreign(tensor.I64, 2) }))
 	add("starts not contiguous", "SrcStarts", ops.ErrStride, of(selected, func(c *resampleCall) { c.SrcStarts = c.apart(tensor.I64, 2) }))
-	add("times of a selection with a batch", "SrcTimes", ops.ErrShape, of(selected, func(c *resampleCall) { c.SrcTimes = c.new(tensor.F64, 2, 3) }))
+	add("a selection with batched times", "SrcTimes", ops.ErrShape, of(selected, func(c *resampleCall) { c.SrcTimes = c.new(tensor.F64, 2, 3) }))
 	add("Dst over the starts", "Dst", ops.ErrOverlap, of(selected, func(c *resampleCall) {
 		both := c.new(tensor.F64, 34)
 		c.Dst, c.SrcTimes = tensor.Must(both.AsStrided([]int{2, 4, 4}, []int{16, 4, 1}, 0)), tensor.Must(both.AsStrided([]int{6}, []int{1}, 28))
@@ -170,7 +170,7 @@ func rowMisuses(add func(name, arg string, kind error, spoil func(*resampleCall)
 	add("deltas not contiguous", "Targets.Deltas", ops.ErrStride, of(anchored, func(c *resampleCall) { c.Targets.Deltas = c.apart(tensor.I64, 4) }))
 	add("anchors closed", "Targets.Anchors", ops.ErrClosed, of(anchored, func(c *resampleCall) { c.Targets.Anchors = c.closed(tensor.I64, 2) }))
 	add("an anchored clock for packed targets", "DstOffsets", ops.ErrOption, of(anchored, func(c *resampleCall) { c.DstLengths, c.DstOffsets = nil, c.ints(0, 4, 8) }))
-	add("Pad of another dtype", "Pad", ops.ErrDType, func(c *resampleCall) { c.Pad = c.new(tensor.I32, 2, 4) })
+	add("Pad with another dtype", "Pad", ops.ErrDType, func(c *resampleCall) { c.Pad = c.new(tensor.I32, 2, 4) })
 	add("Pad of another shape", "Pad", ops.ErrShape, func(c *resampleCall) { c.Pad = c.new(tensor.U8, 2, 3) })
 	add("Pad closed", "Pad", ops.ErrClosed, func(c *resampleCall) { c.Pad = c.closed(tensor.U8, 2, 4) })
 	add("Pad that is Valid", "Valid", ops.ErrOverlap, func(c *resampleCall) { c.Pad = c.Valid })

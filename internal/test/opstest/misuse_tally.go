@@ -8,14 +8,14 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// tallyCall is a Tally of 4 rows of 3.
+// tallyCall is a Tally with 4 rows and 3 columns.
 type tallyCall struct {
 	maker
 	args ops.TallyArgs
 	opts ops.TallyOptions
 }
 
-// tallyMisuses are the wrong calls of Tally: those of the first pass and of a later one.
+// tallyMisuses spoil Tally: the first pass and later ones.
 func tallyMisuses() []*misuses[tallyCall] {
 	of := func(known int) *misuses[tallyCall] {
 		return &misuses[tallyCall]{
@@ -49,7 +49,7 @@ func tallyMisuses() []*misuses[tallyCall] {
 	add(first, "values of f64", "Src", ops.ErrDType, func(c *tallyCall) { c.args.Src = c.new(tensor.F64, 4, 3) })
 	add(second, "17 prefixes", "Prefixes", ops.ErrShape, func(c *tallyCall) { c.args.Prefixes = c.new(tensor.I64, 3, 17) })
 	add(first, "prefixes of nothing", "Prefixes", ops.ErrOption, func(c *tallyCall) { c.args.Prefixes = c.new(tensor.I64, 3, 2) })
-	add(second, "sums of a later pass", "Sums", ops.ErrOption, func(c *tallyCall) { c.args.Sums = c.new(tensor.I64, 3, 512, 3) })
+	add(second, "sums in a later pass", "Sums", ops.ErrOption, func(c *tallyCall) { c.args.Sums = c.new(tensor.I64, 3, 512, 3) })
 	add(first, "outputs in one memory", "Sums", ops.ErrOverlap, func(c *tallyCall) {
 		c.args.Sums = tensor.Must(c.args.Counts.AsStrided([]int{3, 512, 3}, []int{1536, 3, 1}, 0))
 	})

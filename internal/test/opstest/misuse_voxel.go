@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// voxelCall is a Voxelize of 4 points, 2 rows, 2 features, 8 voxels.
+// voxelCall is a Voxelize with 4 points, 2 rows, 2 features, 8 voxels.
 type voxelCall struct {
 	ops.VoxelizeArgs
 	maker
@@ -34,7 +34,7 @@ func newVoxelCall(m maker, c *voxelCall, opts ops.VoxelizeOptions) {
 	}
 }
 
-// voxelMisuses are the wrong calls of Voxelize: a table for each kind of voxels, with the tensors that it has.
+// voxelMisuses spoil Voxelize: a table for each kind, with the tensors that it has.
 func voxelMisuses() (all []*misuses[voxelCall]) {
 	tables := map[ops.VoxelizeOptions]*misuses[voxelCall]{}
 	table := func(opts ops.VoxelizeOptions, names ...string) {
@@ -78,7 +78,7 @@ func voxelMisuses() (all []*misuses[voxelCall]) {
 	add(dense, "an unknown reduction", "Options.Reduce", ops.ErrOption, func(c *voxelCall) { c.opts.Reduce = 99 })
 	add(dense, "an unknown order", "Options.Order", ops.ErrOption, func(c *voxelCall) { c.opts.Order = 2 })
 	add(hard, "a reduction of hard voxels", "Options.Reduce", ops.ErrOption, func(c *voxelCall) { c.opts.Reduce = ops.ReduceMean })
-	add(hard, "hard voxels of no points", "Options.MaxPoints", ops.ErrOption, func(c *voxelCall) { c.opts.MaxPoints = 0 })
+	add(hard, "hard voxels without points", "Options.MaxPoints", ops.ErrOption, func(c *voxelCall) { c.opts.MaxPoints = 0 })
 	add(sparse, "points a voxel, where there are none", "Options.MaxPoints", ops.ErrOption, func(c *voxelCall) { c.opts.MaxPoints = 1 })
 	add(hard, "voxels below 0", "Options.MaxVoxels", ops.ErrOption, func(c *voxelCall) { c.opts.MaxVoxels = -1 })
 	add(dense, "a cap on a dense grid", "Options.MaxVoxels", ops.ErrOption, func(c *voxelCall) { c.opts.MaxVoxels = 1 })
@@ -94,26 +94,26 @@ func voxelMisuses() (all []*misuses[voxelCall]) {
 	add(dense, "points of 4 columns", "Points", ops.ErrShape, func(c *voxelCall) { c.Points = c.new(tensor.F32, 4, 4) })
 	add(dense, "features of 3 points", "Features", ops.ErrShape, func(c *voxelCall) { c.Features = c.new(tensor.F32, 3, 2) })
 	add(dense, "no features to a point", "Features", ops.ErrShape, func(c *voxelCall) { c.Features = c.new(tensor.F32, 4, 0) })
-	add(dense, "f64 poses of f32 points", "Poses", ops.ErrDType, func(c *voxelCall) { c.Poses = c.new(tensor.F64, 2, 4, 4) })
-	add(dense, "f16 poses of f64 points", "Poses", ops.ErrDType, func(c *voxelCall) { c.Points, c.Poses = c.new(tensor.F64, 4, 3), c.new(tensor.F16, 2, 4, 4) })
+	add(dense, "f64 poses for f32 points", "Poses", ops.ErrDType, func(c *voxelCall) { c.Poses = c.new(tensor.F64, 2, 4, 4) })
+	add(dense, "f16 poses for f64 points", "Poses", ops.ErrDType, func(c *voxelCall) { c.Points, c.Poses = c.new(tensor.F64, 4, 3), c.new(tensor.F16, 2, 4, 4) })
 	add(dense, "an f16 mean of doubles", "Grid", ops.ErrDType, func(c *voxelCall) {
 		c.Features, c.Grid = c.new(tensor.F64, 4, 2), c.new(tensor.F16, 2, 8, 8, 8, 2)
 	})
-	add(countGrid, "f64 counts of f64 points", "Grid", ops.ErrDType, func(c *voxelCall) {
+	add(countGrid, "f64 counts for f64 points", "Grid", ops.ErrDType, func(c *voxelCall) {
 		c.Points, c.Poses, c.Grid = c.new(tensor.F64, 4, 3), nil, c.new(tensor.F64, 2, 8, 8, 8)
 	})
 	add(vote, "an f64 majority", "Values", ops.ErrDType, func(c *voxelCall) { c.Values = c.new(tensor.F64, 8) })
 	add(hard, "f16 hard voxels of f64 points", "Values", ops.ErrDType, func(c *voxelCall) {
 		c.Points, c.Values = c.new(tensor.F64, 4, 3), c.new(tensor.F16, 8, 2, 5)
 	})
-	add(sparse, "f64 voxels of the shape of f32 ones", "Values", ops.ErrShape, func(c *voxelCall) { c.Values = c.new(tensor.F64, 8, 1) })
+	add(sparse, "f64 voxels with the f32 shape", "Values", ops.ErrShape, func(c *voxelCall) { c.Values = c.new(tensor.F64, 8, 1) })
 	add(sparse, "doubles that are an output", "Values", ops.ErrOverlap, func(c *voxelCall) {
 		c.Values = c.new(tensor.F64, 8, 2)
 		c.Features = tensor.Must(c.Values.Slice(0, 0, 4))
 	})
 	add(dense, "poses of 3 rows", "Poses", ops.ErrShape, func(c *voxelCall) { c.Poses = c.new(tensor.F32, 3, 4, 4) })
 	add(dense, "offsets of no rows", "Offsets", ops.ErrShape, func(c *voxelCall) { c.Offsets, c.Poses = c.ints(0), nil })
-	add(sparse, "rows of too many cells", "Offsets", ops.ErrTooLarge, func(c *voxelCall) {
+	add(sparse, "rows with too many cells", "Offsets", ops.ErrTooLarge, func(c *voxelCall) {
 		c.Offsets, c.Poses, c.box = c.ints(make([]int64, 1<<22+2)...), nil, ops.VoxelGrid{Max: [3]float64{1 << 20, 1 << 20, 1}, Size: [3]float64{1, 1, 1}}
 	})
 	add(sparse, "an output that is an input", "Values", ops.ErrOverlap, func(c *voxelCall) {

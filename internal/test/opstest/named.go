@@ -116,7 +116,7 @@ func finite(x []float64) bool {
 	return true
 }
 
-// literals are the cases of which the answers are written down.
+// literals are the cases with answers written down.
 func (s *suite) literals(t *testing.T) {
 	for _, l := range literals {
 		t.Run(l.name, func(t *testing.T) { s.literal(t, l) })

@@ -24,7 +24,7 @@ func (c *resampling) describe() string {
 
 func is[T any](_ T, given bool) bool { return given }
 
-// kindsOf lists the kinds of a table of channels, as properties.
+// kindsOf lists a table's kinds, as properties.
 func kindsOf(channels []ops.Channel) (text string) {
 	for _, c := range channels {
 		text += fmt.Sprintf(" channel=%v", c.Interp)
@@ -32,7 +32,7 @@ func kindsOf(channels []ops.Channel) (text string) {
 	return text
 }
 
-// spacing describes where the elements of an array lie: how far apart beyond what they need, and from which element of 16 bytes on.
+// spacing describes where an array's elements lie: how far apart beyond their own size, and where within 16 bytes they begin.
 func (a *array) spacing() (text string) {
 	dense := packed(a.dtype, nil, a.shape...).strides
 	for i, stride := range a.strides {
@@ -106,7 +106,7 @@ func (a *answer) compare(c *resampling, got *result) string {
 	return sides(got, a.valid, a.age, a.pad)
 }
 
-// sides compares the outputs beside Dst, of which Pad may be missing.
+// sides compares the outputs beside Dst. Pad may be missing.
 func sides(got *result, valid, age, pad []uint64) string {
 	if pad != nil && got.pad != nil {
 		if msg := got.differ("Pad", pad, nil); msg != "" {

@@ -16,24 +16,24 @@ import (
 type subject struct {
 	operation
 	op     string
-	inputs map[string]**array // by the names of the arguments
-	change func(round int)    // changes the arrays of some inputs; nil: nothing
-	bad    *array             // a wrong value of an input, if any is an error
+	inputs map[string]**array // by argument
+	change func(round int)    // changes some inputs' arrays; nil: nothing
+	bad    *array             // a wrong input, if any is an error
 	badIn  string             // its name
-	goesOn bool               // a run begins with the outputs of the one before it
+	goesOn bool               // a run begins with the outputs that the last one left
 }
 
-// subjects make a subject of each operation: of Voxelize, one of each form.
+// subjects make a subject for each operation: for Voxelize, one for each form.
 func subjects() []func() *subject {
 	list := []func() *subject{steps, fused, func() *subject { return gradientSubject(true) }, func() *subject { return gradientSubject(false) },
-		func() *subject { return drawn(3) }, func() *subject { return drawn(31) }, tallySubject} // batches of one block, and of several
+		func() *subject { return drawn(3) }, func() *subject { return drawn(31) }, tallySubject} // one block, and several
 	for i := range voxelForms {
 		list = append(list, func() *subject { return voxels(i) })
 	}
 	return list
 }
 
-// voxels is a Voxelize of a form.
+// voxels is a Voxelize in one form.
 func voxels(form int) *subject {
 	r := rng(uint64(60 + form))
 	cloud := func() *array { return vals(tensor.F32, uniformValues(r, 900), 300, 3) }
@@ -42,18 +42,18 @@ func voxels(form int) *subject {
 		change: func(int) { c.Points = cloud() }, bad: arr([]int64{0, 40, 299}, 3), badIn: "Offsets"}
 }
 
-// tallySubject is the first pass of a Tally.
+// tallySubject is a Tally's first pass.
 func tallySubject() *subject {
 	c := &tallying{title: "again and again", src: robot(tensor.F32, 200, 5, 3)}
 	return &subject{operation: c, op: "Tally", inputs: map[string]**array{"Src": &c.src}, goesOn: true}
 }
 
-// scaled are 5 samples of 2 features.
+// scaled are 5 samples with 2 features.
 func scaled(x float64) *array {
 	return vals(tensor.F32, []float64{0, 5 * x, x, 4 * x, 2 * x, 3 * x, 3 * x, 2 * x, 4 * x, x}, 5, 2)
 }
 
-// steps is a Resample of one row of 5 samples, 4 targets, 2 features.
+// steps is a Resample with one row, 5 samples, 4 targets, 2 features.
 func steps() *subject {
 	c := &resampling{Name: "steps", Src: scaled(1), Times: arr([]int64{0, 10, 20, 30, 40}, 5), Targets: arr([]int64{0, 15, 25, 40}, 4)}
 	return &subject{operation: c, op: "Resample", inputs: map[string]**array{"Src": &c.Src, "SrcTimes": &c.Times, "Targets": &c.Targets},
@@ -62,7 +62,7 @@ func steps() *subject {
 		}, bad: arr([]int64{0, 10, 5, 30, 40}, 5), badIn: "SrcTimes"}
 }
 
-// fused is a Fuse of two streams and a missing one, normalised.
+// fused is a Fuse with two streams and a missing one, normalised.
 func fused() *subject {
 	one := &part{resampling: resampling{Src: scaled(1), Times: arr([]int64{0, 10, 20, 30, 40}, 5), SrcLengths: arr([]int64{4}, 1)}}
 	one.Src, one.Times = packed(tensor.F32, one.Src.raw, 1, 5, 2), packed(tensor.I64, one.Times.raw, 1, 5)
@@ -73,7 +73,7 @@ func fused() *subject {
 		change: func(round int) { one.Src = packed(tensor.F32, scaled(float64(round+1)).raw, 1, 5, 2) }, bad: arr([]int64{5, 4, 30}, 3), badIn: "Streams[1].SrcTimes"}
 }
 
-// gradientSubject is the gradient of a Resample, or of a Fuse of that.
+// gradientSubject is a ResampleBackward, or a FuseBackward with the same stream.
 func gradientSubject(alone bool) *subject {
 	times := arr([]int64{0, 10, 20}, 3)
 	b := single(&resampling{Name: "gradient", Src: vals(tensor.F32, make([]float64, 3), 3, 1), Times: times, Targets: arr([]int64{0, 5, 20, 25}, 4)}, vals(tensor.F32, []float64{1, 2, 4, 8}, 4, 1))
@@ -93,13 +93,13 @@ func drawn(batch int) *subject {
 		bad: arr([]int64{0, 4, 3, 15, 22, 30, 39}, 7), badIn: "Streams[0].Offsets", goesOn: true}
 }
 
-// rig is the plan of a subject on device tensors, with guards around its outputs, until the test ends.
+// rig is a subject's plan on device tensors, with guards around its outputs, until the test ends.
 type rig struct {
 	*subject
 	s     *suite
 	p     *placed
 	plan  *ops.Plan
-	round int // runs of the plan since its outputs were as they began
+	round int // how often the plan ran since its outputs were as they began
 }
 
 func (s *suite) rig(t *testing.T, x *subject) *rig { return s.rigIn(t, x, ops.LaunchDefault) }
@@ -118,7 +118,7 @@ func (s *suite) rigIn(t *testing.T, x *subject, mode ops.LaunchMode) *rig {
 	return r
 }
 
-// tensor is an input or an output of the plan.
+// tensor is an input or an output.
 func (r *rig) tensor(name string) *tensor.Tensor {
 	for _, g := range r.p.outputs {
 		if g.name == name {
@@ -193,10 +193,10 @@ func (r *rig) runs(t *testing.T, q *ops.Queue, runs int, what string, launch fun
 	r.check(t, runs, what)
 }
 
-// on returns a run of the plan on a queue.
+// on returns a function that runs the plan on a queue.
 func (r *rig) on(q *ops.Queue) func() error { return func() error { return r.plan.Run(q) } }
 
-// bits are those of the outputs.
+// bits are the outputs'.
 func (r *rig) bits(t *testing.T) (all [][]uint64) {
 	t.Helper()
 	got, err := r.p.read()

@@ -28,16 +28,16 @@ type Config struct {
 	MemoryInUse func() int64
 }
 
-// parts are the functions that run the cases of a group, by name. They run in the order of their names.
+// parts are the functions that run a group's cases, by name. They run in their names' order.
 type parts map[string]func(*suite, *testing.T)
 
-// group is the cases of an operation, or of something that operations share.
+// group is an operation's cases, or those for something that operations share.
 type group struct {
 	name  string
 	parts parts
 }
 
-// groups are all of the suite.
+// groups are the whole suite.
 func groups() []group {
 	return []group{
 		{"resample", resampleParts()}, {"unaligned", unalignedParts()}, {"fuse", fuseParts()}, {"backward", backwardParts()},
@@ -46,7 +46,7 @@ func groups() []group {
 	}
 }
 
-// Few lists the parts that run on a device of one multiprocessor too, which takes other ways.
+// Few lists the parts that run on a device with one multiprocessor too, which takes other ways.
 var Few = []string{
 	"resample/speculative", "unaligned/lone infinities", "unaligned/lone infinities in a fusion", "backward/edges", "backward/shapes", "backward/dtypes", "backward/tiles",
 	"draw/values", "large",
@@ -55,10 +55,10 @@ var Few = []string{
 // Concurrent lists the parts that use a device from several goroutines.
 var Concurrent = []string{"life/four goroutines on four queues", "life/64 goroutines on one device"}
 
-// repeated are the parts whose launches are those of other parts, or that have thousands of millions of accesses.
+// repeated are the parts with launches that other parts make too, or with thousands of millions of accesses.
 var repeated = []string{"resample/unsorted", "resample/huge", "resample/whole-range", "resample/values", "resample/properties", "fuse/values", "backward/values", "voxel/properties", "draw/values", "life"}
 
-// Operations lists the groups of cases of operations.
+// Operations lists the groups that test operations.
 var Operations = []string{"resample", "unaligned", "fuse", "backward", "voxel", "doubles", "draw", "tally", "large"}
 
 // newSuite tests a device. A real GPU runs all cases, as any device does with ROBOCACHE_LONG=1.
@@ -114,7 +114,7 @@ func Main(m *testing.M) int {
 	return m.Run()
 }
 
-// times is how often something is repeated: n times, and on a device that is simulated, where each takes milliseconds, a twentieth of that.
+// times is how often something is repeated: n times, and a twentieth as often on a simulated device, where each takes milliseconds.
 func (s *suite) times(n int) int {
 	if s.simulated {
 		return max(n/20, 1)
@@ -122,7 +122,7 @@ func (s *suite) times(n int) int {
 	return n
 }
 
-// resampleParts are those of Resample.
+// resampleParts test Resample.
 func resampleParts() parts {
 	return parts{
 		"literals":             (*suite).literals,
@@ -193,7 +193,7 @@ func resampleParts() parts {
 	}
 }
 
-// largeParts have jobs of a size at which a backend may go another way: a device of one multiprocessor, sooner.
+// largeParts have jobs so large that a backend may go another way: a device with one multiprocessor, sooner.
 func largeParts() parts {
 	return parts{"voxels": (*suite).largeVoxels, "sorted": (*suite).sortedVoxels, "grouped": (*suite).groupedVoxels, "tally": (*suite).tallyLarge}
 }

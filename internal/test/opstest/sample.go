@@ -14,13 +14,13 @@ type trial struct {
 	layout
 }
 
-// sampling is the generated cases of an operation. A number stands for the same cases every time.
+// sampling is an operation's generated cases. A number stands for the same cases every time.
 type sampling struct {
 	draw            func(number int) []trial
-	few, some, many int // how many numbers there are in the default set of a device that is simulated, in that of others, and in the long set
+	few, some, many int // how many numbers the default set has for a simulated device and for others, and the long set
 }
 
-// samples are those of the operations, by their groups.
+// samples are the operations' generated cases, by group.
 var samples = map[string]sampling{
 	"resample": {drawResample, round, 4 * round, 12 * round},
 	"fuse":     {drawFuse, 24, 36, 192},
@@ -30,7 +30,7 @@ var samples = map[string]sampling{
 	"tally":    {drawTally, 2, 10, 40},
 }
 
-// generated runs the sample of an operation, up to the first number that fails.
+// generated runs an operation's sample, up to the first number that fails.
 func generated(operation string) func(*suite, *testing.T) {
 	return func(s *suite, t *testing.T) {
 		a := samples[operation]
@@ -47,20 +47,20 @@ func generated(operation string) func(*suite, *testing.T) {
 	}
 }
 
-// number runs the cases of a number.
+// number runs a number's cases.
 func (s *suite) number(t *testing.T, a sampling, number int) {
 	for _, c := range a.draw(number) {
 		s.run(t, c.operation, c.layout)
 	}
 }
 
-// Sample is the generated cases of an operation on a device, each in every form.
+// Sample is an operation's generated cases on a device, each in every form.
 type Sample struct {
 	s *suite
 	a sampling
 }
 
-// NewSample returns the sample of an operation, which is the name of a group: "resample", "fuse", "backward", "voxel", "draw" or "tally".
+// NewSample returns an operation's sample: "resample", "fuse", "backward", "voxel", "draw" or "tally".
 func NewSample(t *testing.T, dev *ops.Device, operation string) *Sample {
 	s := newSuite(t, dev, Config{})
 	s.long = true
@@ -71,7 +71,7 @@ func NewSample(t *testing.T, dev *ops.Device, operation string) *Sample {
 	return &Sample{s, a}
 }
 
-// Run runs the cases of a number, which is 0 or more.
+// Run runs a number's cases; the first number is 0.
 func (p *Sample) Run(t *testing.T, number int) { p.s.number(t, p.a, number) }
 
 // numbered names a case by its number.

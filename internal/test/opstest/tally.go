@@ -21,7 +21,7 @@ type tallying struct {
 	runs     int       // of the plan; 1 unless given
 }
 
-// tallyParts are those of Tally.
+// tallyParts test Tally.
 func tallyParts() parts {
 	return parts{
 		"named":     (*suite).tallyNamed,
@@ -50,7 +50,7 @@ func (c *tallying) begun() *tallied {
 	return w
 }
 
-// after adds so many times by the meaning of numbers, where the backends look at bits.
+// after adds so many times by the numbers' meaning, where backends look at bits.
 func (c *tallying) after(runs int) *tallied {
 	w := c.begun()
 	p := 1
@@ -92,7 +92,7 @@ func (c *tallying) after(runs int) *tallied {
 	return w
 }
 
-// args are the inputs and the outputs; out makes an output of what it begins with.
+// args are the inputs and the outputs; out makes an output that begins with an array.
 func (c *tallying) args(put func(*array) *tensor.Tensor, out func(name string, a *array) *tensor.Tensor) (a ops.TallyArgs) {
 	w := c.begun()
 	d, p := c.src.shape[1], 1

@@ -77,7 +77,7 @@ func (a *array) column(c int) *array {
 	return &b
 }
 
-// drawTally draws the passes of a number.
+// drawTally draws a number's passes.
 func drawTally(i int) (all []trial) {
 	g := &generator{Rand: rng(8000 + uint64(i))}
 	n, d := 1+g.IntN(1+g.IntN(3000)), 1+g.IntN(1+g.IntN(40))

@@ -16,7 +16,7 @@ var unalignedLayouts = []layout{
 	{name: "apart", front: 5, step: 3, row: 0, end: 2, sideOffset: 3},
 }
 
-// unalignedParts are those of unaligned rows, which have kernels of their own.
+// unalignedParts test unaligned rows, which have their own kernels.
 func unalignedParts() parts {
 	return parts{
 		"f32":                            unalignedOf(tensor.F32, 0),
@@ -37,8 +37,8 @@ func unalignedParts() parts {
 	}
 }
 
-// unalignedOf has rows of every small width, and of some around the places where kernels change, whose sources begin beside a word too: plain
-// jobs with clocks, kinds and forms of target clock in turn. The default set has few widths of f16, which takes the ways of bf16.
+// unalignedOf has rows with every small width, and with some around the places where kernels change, and sources that begin beside a word too: plain
+// jobs with clocks, kinds and target clocks in turn. The default set has few widths for f16, which takes the same ways as bf16.
 func unalignedOf(dtype tensor.DType, number int) func(*suite, *testing.T) {
 	return func(s *suite, t *testing.T) {
 		widths := []int{63, 64, 65, 113, 349, 641, 1031}

@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// voxelParts are those of Voxelize.
+// voxelParts test Voxelize.
 func voxelParts() parts {
 	return parts{
 		"golden":          (*suite).voxelGoldens,
@@ -62,7 +62,7 @@ type voxelizing struct {
 	Opts                                     ops.VoxelizeOptions
 	Number                                   int  // among the generated ones
 	Planned                                  bool // as in resampling
-	V                                        int  // length of a plan's outputs; 0: three more than there are voxels; below 0: none
+	V                                        int  // how long a plan's outputs are; 0: three more than there are voxels; below 0: nothing
 	Large                                    bool // too large for the oracle: it is compared with the CPU
 	count                                    int  // voxels that the oracle found
 	Once                                     bool // a plan runs once, not twice
@@ -167,7 +167,7 @@ func places(a *ops.VoxelizeArgs) map[string]**tensor.Tensor {
 	return map[string]**tensor.Tensor{"Grid": &a.Grid, "Values": &a.Values, "Coords": &a.Coords, "Counts": &a.Counts, "RowSplits": &a.RowSplits, "PointVoxel": &a.PointVoxel}
 }
 
-// call has all outputs allocated, except those of a dtype that the case chooses.
+// call has all outputs allocated, except those with a dtype that the case chooses.
 func (c *voxelizing) call(dev *ops.Device) (*result, error) {
 	args := c.args((*array).host)
 	if c.To != 0 {
@@ -187,7 +187,7 @@ func (c *voxelizing) call(dev *ops.Device) (*result, error) {
 	return r, nil
 }
 
-// length is that of the outputs of a plan.
+// length is how long a plan's outputs are.
 func (c *voxelizing) length() int {
 	if c.V == 0 {
 		return c.count + 3
@@ -225,7 +225,7 @@ func (c *voxelizing) describe() string {
 		c.valueType(), c.rows(), c.Poses != nil, c.Opts.Mode, c.reduction(), c.Opts.Order, c.Opts.MaxPoints, c.Opts.MaxVoxels, c.Opts.Empty, c.V)
 }
 
-// fault is the error that the case must give: of the first row whose offsets are wrong.
+// fault is the error that the case must give: the first row with wrong offsets.
 func (c *voxelizing) fault() *ops.ValueError {
 	if c.Offsets == nil {
 		return nil
@@ -245,7 +245,7 @@ func (c *voxelizing) fault() *ops.ValueError {
 	return nil
 }
 
-// solve has the oracle, or for large cases the CPU alone. The second run of a plan gives what the first gave.
+// solve has the oracle, or for large cases the CPU alone. A plan's second run gives the same again.
 func (c *voxelizing) solve(*suite) (*ops.ValueError, func(*result) string) {
 	if fault := c.fault(); fault != nil || c.Large {
 		return fault, func(*result) string { return "" }
@@ -265,7 +265,7 @@ func (c *voxelizing) solve(*suite) (*ops.ValueError, func(*result) string) {
 	}
 }
 
-// voxelCheck checks a case with the layout of its number, or both.
+// voxelCheck checks a case with its number's layout, or both.
 func (s *suite) voxelCheck(t *testing.T, c *voxelizing) {
 	t.Helper()
 	if c.Planned {
@@ -275,7 +275,7 @@ func (s *suite) voxelCheck(t *testing.T, c *voxelizing) {
 	s.check(t, c, layouts...)
 }
 
-// voxelized checks a case and returns the result of a call.
+// voxelized checks a case and returns a call's result.
 func (s *suite) voxelized(t *testing.T, c *voxelizing) *result {
 	t.Helper()
 	s.voxelCheck(t, c)

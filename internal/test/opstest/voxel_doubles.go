@@ -13,7 +13,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// doubleParts are those of Voxelize with points and features of f64, which are binned and reduced in float64, in every form.
+// doubleParts test Voxelize with f64 points and features, which are binned and reduced in float64, in every form.
 func doubleParts() parts {
 	return parts{
 		"forms":    (*suite).doubleForms,

@@ -107,7 +107,7 @@ func randomVoxels(r *rand.Rand) *voxelizing {
 	return c
 }
 
-// drawVoxel draws the case of a number: of eight, five are of numbers of any dtype and three have doubles.
+// drawVoxel draws a number's case: among eight, five have any dtype and three have doubles.
 func drawVoxel(number int) []trial {
 	i, kind := number/8*5+number%8, "voxel"
 	var c *voxelizing

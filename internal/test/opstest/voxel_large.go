@@ -15,7 +15,7 @@ func cellsOf(x, y, z int) ops.VoxelGrid {
 	return ops.VoxelGrid{Min: [3]float64{-9, -9, -9}, Max: [3]float64{9, 9, 9}, Size: [3]float64{18 / float64(x), 18 / float64(y), 18 / float64(z)}}
 }
 
-// large checks a case against the CPU, with outputs of v voxels. On a simulated device its plan runs once.
+// large checks a case against the CPU, with room for v voxels. On a simulated device its plan runs once.
 func (s *suite) large(t *testing.T, name string, c *voxelizing, v int, ls ...layout) {
 	t.Helper()
 	c.Name, c.Large, c.Once, c.V = name, true, c.Once || s.simulated, v

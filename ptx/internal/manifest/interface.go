@@ -17,9 +17,9 @@ func renderInterface(s *surface) ([]byte, error) {
 			p("")
 			switch d := d.(type) {
 			case *constant:
-				p("const %s = %v // %s of %s%s", camel(d.name), d.value.n, d.name, file, more(d.doc))
+				p("const %s = %v // %s in %s%s", camel(d.name), d.value.n, d.name, file, more(d.doc))
 			case *enumeration:
-				p("// The enumerators of %s, of %s%s", d.name, file, more(d.doc))
+				p("// The values for %s in %s%s", d.name, file, more(d.doc))
 				p("const (")
 				for _, c := range d.items {
 					p("%s = %v%s", enumerator(d.name, c.name), c.value.n, behind(c.doc))
@@ -63,7 +63,7 @@ type helpers struct{ binary, math, number, flag bool }
 
 const (
 	numberHelper = `
-// numberOf puts a field of a word where it belongs.
+// numberOf shifts a field's value to its place in a word.
 func numberOf(name string, n uint32, shift, width int) uint32 {
 	if n>>width != 0 {
 		panic(fmt.Sprintf("ptx: %s is %d, which does not fit %d bits", name, n, width))
@@ -72,7 +72,7 @@ func numberOf(name string, n uint32, shift, width int) uint32 {
 }
 `
 	flagHelper = `
-// flagOf puts a switch of a word where it belongs.
+// flagOf shifts a switch to its place in a word.
 func flagOf(on bool, shift int) uint32 {
 	if on {
 		return 1 << shift
@@ -98,7 +98,7 @@ func behind(doc string) string {
 
 func renderStruct(p func(string, ...any), d *structure, file string, uses *helpers) {
 	name := camel(d.name)
-	p("// %s is %s of %s: %d bytes.", name, d.name, file, d.layout.size)
+	p("// %s is %s in %s: %d bytes.", name, d.name, file, d.layout.size)
 	if d.doc != "" {
 		p("//\n// %s", d.doc)
 	}
@@ -116,7 +116,7 @@ func renderStruct(p func(string, ...any), d *structure, file string, uses *helpe
 	}
 	pad(d.layout.size - end)
 	p("}\n")
-	p("// Bytes returns p as it lies in a kernel's parameter.")
+	p("// Bytes returns p in the layout that the kernel expects.")
 	p("func (p *%s) Bytes() []byte { return p.append(make([]byte, 0, %d)) }\n", name, d.layout.size)
 	p("func (p *%s) append(b []byte) []byte {", name)
 	end = 0
@@ -168,7 +168,7 @@ func lengths(dims []int) string {
 
 func renderWord(p func(string, ...any), w word, file string, uses *helpers) {
 	name := flagsName(w.of, w.name)
-	p("// %s are the fields of %s in %s of %s.", name, w.name, w.of, file)
+	p("// %s has the bit fields in %s, for %s in %s.", name, w.name, w.of, file)
 	p("type %s struct {", name)
 	for _, f := range w.fields {
 		if f.isBool {
@@ -178,7 +178,7 @@ func renderWord(p func(string, ...any), w word, file string, uses *helpers) {
 		}
 	}
 	p("}\n")
-	p("// Word returns the fields in their places. It panics if one does not fit.")
+	p("// Word returns the bit fields packed in one word. It panics if a value does not fit its field.")
 	p("func (f %s) Word() uint32 {", name)
 	var parts []string
 	for _, f := range w.fields {

@@ -89,13 +89,13 @@ func squeezed(text string) string {
 func TestInterfaceSaysInGoWhatTheSourcesSay(t *testing.T) {
 	got := rendered(t, shapes)
 	for _, want := range []string{
-		"const Threads = 128 // threads of k.cuh: a block; units a thread\n",
-		"const MostTile = 512 // most_tile of k.cuh: targets a block: one unit each\n",
+		"const Threads = 128 // threads in k.cuh: a block; units a thread\n",
+		"const MostTile = 512 // most_tile in k.cuh: targets a block: one unit each\n",
 		"const All = 9223372036854775807 ", "const None = 4294967295 ", "const Mixed = 29 ", "const Room = 11 ", "const Below = -2 ",
-		"// The enumerators of kind, of k.cuh: what is between two samples\nconst (\n\tKindLinear   = 0\n\tKindPrevious = 5\n\tKindNext     = 6\n\tKindF64      = 7\n)\n",
+		"// The values for kind in k.cuh: what is between two samples\nconst (\n\tKindLinear   = 0\n\tKindPrevious = 5\n\tKindNext     = 6\n\tKindF64      = 7\n)\n",
 		"\tClassOfSmall = 0 // few\n\tClassOfLarge = 4 // many\n",
-		"// Inner is inner of k.cuh: 16 bytes.\n//\n// inner is the smaller one.\n",
-		"// Outer is outer of k.cuh: 176 bytes.\ntype",
+		"// Inner is inner in k.cuh: 16 bytes.\n//\n// inner is the smaller one.\n",
+		"// Outer is outer in k.cuh: 176 bytes.\ntype",
 		"_ [1]byte\n", "Times uint64 // offset 8: what it is\n", "Grid [4][2]int64", "Stream [2]Inner", "// offset 128: of each stream\n",
 		"\tClock uint32 // bits 0 to 1: its clock\n\tCheck bool   // bit 2\n\tWhat  uint32 // bits 28 to 31\n", "type TaskMore struct {\n",
 	} {

@@ -56,12 +56,12 @@ type Feature struct {
 	Name    string
 }
 
-// Dataset is what a dataset states of its videos. Its values are compared: those of one dataset are equal.
+// Dataset provides a dataset's declarations about its videos. Values from one dataset are equal.
 type Dataset interface {
 	Len() int // episodes
-	// Info returns what the dataset states of a feature's pixels.
+	// Info returns the declared pixel format of a feature.
 	Info(feature string) Info
-	// Stats returns the statistics of an episode's video, and false if there are none that can be true.
+	// Stats returns the statistics of an episode's video, and false if they are missing or implausible.
 	Stats(ctx context.Context, feature string, episode int64) (Stats, bool)
 	// Levels returns the levels of all frames of a feature, and false if the dataset has none.
 	Levels(ctx context.Context, feature string) (Levels, bool)
@@ -116,7 +116,7 @@ func (s *Source) ReadFrame(ctx context.Context, i int) ([]byte, error) {
 	return track.ReadFrame(ctx, int(s.Frames[i]))
 }
 
-// DecodeFrames decodes frames from to to-1, those that follow each other in the file in one go.
+// DecodeFrames decodes the frames from to to-1. Frames that are adjacent in the file are decoded together.
 func (s *Source) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tensor.Tensor, error] {
 	return func(yield func(*tensor.Tensor, error) bool) {
 		track, done, err := s.Open()

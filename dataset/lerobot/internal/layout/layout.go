@@ -25,7 +25,7 @@ const LevelsKey = "robocache.pixel_levels"
 // ChunkFiles is how many files a folder has, LeRobot's chunks_size.
 const ChunkFiles = 1000
 
-// Tolerance is how far a frame may be from its row, ns: what LeRobot allows.
+// Tolerance is the largest distance between a frame and its row, ns, as in LeRobot.
 const Tolerance = int64(100 * time.Microsecond)
 
 // Standard are the columns that every dataset has, in the order of LeRobot. They are no streams: they count rows, and name their task.
