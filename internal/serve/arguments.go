@@ -8,13 +8,13 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// planner makes the plan of a request.
+// planner makes a plan on a device.
 type planner func(*ops.Device) (planned, error)
 
 // uncounted returns a plan that counts no points.
 func uncounted(p *ops.Plan, err error) (planned, error) { return planned{Plan: p}, err }
 
-// targetFields are the tensors of the rows of targets, and of their clock.
+// targetFields are tensors that describe target rows and their clock.
 func targetFields(lengths, offsets **tensor.Tensor, c *ops.Clock) []field {
 	return []field{{"DstLengths", false, lengths}, {"DstOffsets", false, offsets},
 		{"Targets", false, &c.Times}, {"Targets.Anchors", false, &c.Anchors}, {"Targets.Deltas", false, &c.Deltas}}
