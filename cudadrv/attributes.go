@@ -24,8 +24,8 @@ func (dev *Device) DependentLaunch() bool {
 	return major >= 9 && dev.drv.has(fnLaunchKernelEx)
 }
 
-// checkAttributes refuses what the driver or the device cannot do, and a cluster that does not fit the grid. The configuration's zeros
-// are ones by now, those of an absent cluster apart.
+// checkAttributes returns an error if the driver or the device lacks a requested feature, or if the cluster does not fit the
+// grid. Zeros in the configuration have become ones before, except in an absent cluster.
 func (k *Kernel) checkAttributes(cfg *LaunchConfig) error {
 	if cfg.isDefault() {
 		return nil

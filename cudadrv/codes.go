@@ -55,7 +55,7 @@ const (
 	ErrInvalidClusterSize    Code = 912
 	ErrUnknown               Code = 999
 
-	// What the package tells in another way.
+	// Codes that the package reports as other errors.
 	codeStubLibrary Code = 34  // ErrDriverStub
 	codeNoDevice    Code = 100 // ErrNoGPU
 

@@ -151,8 +151,8 @@ func (c *Context) enter(op string) error {
 
 func (c *Context) leave() { c.mu.RUnlock() }
 
-// bound calls a function with the context current: the goroutine keeps its thread for the length of the
-// call, and the thread gets back what was current before.
+// bound calls a function with the context current. The goroutine keeps its thread during the call, and the thread's earlier
+// context is restored.
 func (c *Context) bound(s slot, f *frame, args ...uintptr) Code {
 	unbind, code := c.makeCurrent()
 	if code != Success {

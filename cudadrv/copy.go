@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// The synchronous copies run on a stream of their own and return when the bytes have arrived. They do not wait
-// for work queued on other streams: synchronise that first.
+// The synchronous copies run on their own stream and return when the bytes have arrived. They do not wait for work on other
+// streams: synchronise that first.
 //
-// Each begins nothing if ctx has ended, and returns ctx's error if it ends before the work does. A copy of the host's memory
-// then has stopped, with a part of the bytes copied; what the device does alone goes on.
+// If ctx has ended, a copy does not begin. If ctx ends during a copy, the copy returns its error. A copy from or to host memory
+// has then stopped and has copied a part of the bytes. Work on the device alone continues.
 
 // copyPart is how many bytes of the host's memory are copied at a time where ctx may end: some milliseconds.
 const copyPart = 64 << 20
@@ -93,8 +93,8 @@ func (c *Context) callAndWait(op string, fn func(f *frame, h uintptr) (slot, Cod
 	return c.dev.check(fnStreamSynchronize, done)
 }
 
-// arrived waits for the inner stream. A wait that fails is tried once more, so that what the copy refers to is not taken back
-// under it for an error that passes; the first error is the one that counts.
+// arrived waits for the inner stream. If a wait fails, it tries once more, so that a temporary error does not release memory that
+// the copy still uses. It returns the first error.
 func (c *Context) arrived(f *frame, h uintptr) Code {
 	code := c.free(fnStreamSynchronize, f, h)
 	if code != Success && !code.sticky() {

@@ -134,7 +134,7 @@ func (dev *Device) hasPools() (bool, error) {
 	return p.ok, nil
 }
 
-// check turns a code into an error, and latches the device as lost if the code says so.
+// check converts a code to an error. If the code means that the device is lost, it records that.
 func (dev *Device) check(s slot, code Code) error {
 	if code == Success {
 		return nil

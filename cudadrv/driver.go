@@ -58,8 +58,8 @@ func NewDriver(t *FunctionTable) (*Driver, error) {
 		return nil, &LoadError{Kind: ErrSymbolMissing, Path: t.Path, Found: d.version, Needed: symbols[s].since, Symbol: symbols[s].name}
 	}
 
-	// The version and the start come first: a stub and an old driver lack other functions, and their own
-	// errors say more.
+	// The version and the initialisation come first, because a stub and an old driver lack other functions, and the errors from
+	// these two are more specific.
 	for _, s := range []slot{fnInit, fnDriverGetVersion} {
 		if !resolve(s) {
 			return missing(s)

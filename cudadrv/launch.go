@@ -47,7 +47,7 @@ type Launch struct {
 	ptrs  []uintptr // their addresses, which the driver is given
 
 	fn     slot       // the function that the configuration needs: fnLaunchKernel, or fnLaunchKernelEx
-	ex     *extended  // what the second reads; nil if it was never needed
+	ex     *extended  // for cuLaunchKernelEx; nil if not needed so far
 	callEx [4]uintptr // the arguments of cuLaunchKernelEx
 }
 

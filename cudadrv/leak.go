@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 )
 
-// kind is what can be open in a context.
+// kind is the type of an open object in a context.
 type kind int
 
 const (
@@ -43,7 +43,7 @@ type Leak struct {
 	Stack string // the call stack that made it, one frame a line
 }
 
-// leakList holds what is open and was made while tracking was on.
+// leakList has the open objects that were made while tracking was on.
 type leakList struct {
 	mu   sync.Mutex
 	next uint64

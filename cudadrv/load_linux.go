@@ -17,7 +17,7 @@ import (
 // libraryEnv names the one library to load.
 const libraryEnv = "ROBOCACHE_LIBCUDA"
 
-// searchList is what to hand to the loader, in order.
+// searchList returns the library names to try, in order.
 func searchList() ([]string, error) {
 	if v := os.Getenv(libraryEnv); v != "" {
 		if strings.Contains(v, "/") && !filepath.IsAbs(v) {
@@ -158,8 +158,8 @@ func openNCCL() (*FunctionTable, error) {
 	}}, nil
 }
 
-// openHandle calls cuIpcOpenMemHandle, which takes the handle by its value: on x86-64 it lies on the stack, behind the six arguments that registers hold,
-// of which there are two. On arm64 such a structure is passed by its address, as all of the calls here are.
+// openHandle calls cuIpcOpenMemHandle, which takes the handle by value. On x86-64 the handle lies on the stack, after the six
+// arguments in registers, of which two are used. On arm64 such a structure is passed by address, as all calls here do.
 func openHandle(fn uintptr, args []uintptr) uintptr {
 	call := [6 + HandleBytes/8]uintptr{args[0], args[2]}
 	for i := range HandleBytes / 8 {

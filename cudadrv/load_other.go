@@ -4,7 +4,7 @@ package cudadrv
 
 import "runtime"
 
-// load says why there can be no driver.
+// load returns the error that this platform has no driver.
 func load() (*Driver, error) {
 	return nil, &LoadError{Kind: ErrPlatform, Path: runtime.GOOS + "/" + runtime.GOARCH}
 }

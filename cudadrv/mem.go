@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// frame is the memory of one driver call: its argument list, and room for what the driver reads and
-// writes. Frames live on the heap, which does not move, and are used again.
+// frame is the memory for one driver call: its argument list, and buffers that the driver reads and writes. Frames are on the
+// heap, which does not move, and are reused.
 type frame struct {
 	args [16]uintptr
 	out  [8]uint64
@@ -56,7 +56,7 @@ type launchAttr struct {
 	value [8]uint64
 }
 
-// extended is what cuLaunchKernelEx reads. It lives in a [Launch], on the heap.
+// extended is the structure that cuLaunchKernelEx reads. It is in a [Launch], on the heap.
 type extended struct {
 	params launchParams
 	attrs  [maxLaunchAttrs]launchAttr
@@ -74,7 +74,7 @@ var frames = sync.Pool{New: func() any { return new(frame) }}
 
 func getFrame() *frame { return frames.Get().(*frame) }
 
-// put gives the frame back. Its last use keeps the frame, and what it keeps, alive until here.
+// put returns the frame for reuse. Until then, it keeps the frame and its memory alive.
 func (f *frame) put() {
 	f.keep = [2][]byte{}
 	frames.Put(f)
@@ -116,7 +116,7 @@ func (f *frame) copyAddr() uintptr {
 	return uintptr(unsafe.Pointer(&f.copy))
 }
 
-// escape makes the compiler place what b points to on the heap.
+// escape forces the compiler to allocate b's memory on the heap.
 var escape []byte
 
 // Addr returns the address of b's first byte, or 0 if b is empty. It stays valid only as long as the program still refers to b,

@@ -151,8 +151,8 @@ func (m *DeviceMem) release(s *Stream) error {
 	return gone
 }
 
-// stays reports whether memory is still there after an error of its free: a free inside a capture can be done again. After
-// any other error nobody can say, and the memory counts as closed, so that its context can be closed too.
+// stays reports whether memory still exists after its free failed. A free inside a capture can be repeated. After other errors
+// the state is unknown, and the memory counts as closed, so that its context can be closed too.
 func stays(err error) bool { return errors.Is(err, ErrCaptureUnsupported) }
 
 // SetPoolThreshold sets how many bytes of freed memory the device's pool keeps for later allocations. The driver's default is 0:

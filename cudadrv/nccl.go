@@ -73,7 +73,7 @@ func (n *NCCL) AddUp(at []DevicePtr, count int, streams []*Stream) error {
 	if len(at) != len(n.comms) || len(streams) != len(n.comms) {
 		return &ValueError{Op: "AddUp", What: "addresses and streams", Kind: ErrShape, Got: fmt.Sprintf("%d and %d", len(at), len(streams)), Want: fmt.Sprintf("%d, one a device", len(n.comms))}
 	}
-	// All streams are taken first: a sum of which some ranks have their part and others not never ends.
+	// All streams are locked first, because a sum that only some ranks begin never ends.
 	handles := make([]uintptr, len(streams))
 	for i, s := range streams {
 		h, err := s.begin("AddUp")
@@ -109,7 +109,7 @@ func (n *NCCL) Close() error {
 	return all
 }
 
-// call calls a function. The library makes devices current on the thread as it likes, so the thread gets back what was.
+// call calls a function. The library changes the thread's current device, so call restores it.
 func (n *NCCL) call(name string, args ...uintptr) error {
 	unbind, code := n.contexts[0].makeCurrent()
 	if code != Success {

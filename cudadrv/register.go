@@ -12,7 +12,7 @@ type RegisterOptions struct {
 	ReadOnly bool
 }
 
-// registered keeps what is registered reachable: the driver refers to it until Close, whether or not the program still does.
+// registered keeps registered memory reachable, because the driver refers to it until Close even if the program does not.
 var registered sync.Map // *HostMem -> struct{}
 
 // RegisterHost pins memory that the program already has, so that asynchronous copies and kernels can use it in place, like memory
@@ -64,8 +64,8 @@ func (c *Context) RegisterHost(b []byte, o RegisterOptions) (*HostMem, error) {
 	return m, nil
 }
 
-// unregister is what Close does to registered memory, whose lock it holds. If it fails the memory stays
-// registered: the device may still reach it.
+// unregister does the work of Close for registered memory. The caller holds its lock. If it fails, the memory stays registered,
+// because the device may still access it.
 func (m *HostMem) unregister() error {
 	if m.size == 0 {
 		return nil

@@ -95,7 +95,7 @@ func (p *poller) remove(w *waiter) {
 	}
 }
 
-// run asks in rounds until nobody waits.
+// run polls in rounds until no wait is left.
 func (p *poller) run(wake chan struct{}) {
 	pause := pollFrom
 	timer := time.NewTimer(pause)

@@ -10,8 +10,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// StreamingError means that an operation runs on the device alone, but the loader works on the host before each draw: it reads shards
-// or decodes frames. For example, a graph of its batches cannot be captured.
+// StreamingError means that an operation needs a loader that works on the device alone, but this loader works on the host before
+// each batch: it reads shards or decodes frames. Op is the operation. Example: Capture with cameras.
 type StreamingError struct{ Op string }
 
 func (e *StreamingError) Error() string {
@@ -52,11 +52,11 @@ func (l *Loader) run(q *ops.Queue) error {
 	return nil
 }
 
-// Batch returns the batch tensors. The loader owns them and writes every batch to them.
+// Batch returns the batch tensors. The loader owns them and writes every batch into them.
 func (l *Loader) Batch() *Batch { return &l.batch }
 
-// Batches makes one batch after the other, epoch after epoch, without end. All batches are in the same tensors, so copy a batch to keep
-// it. The iteration ends after an error.
+// Batches returns an iterator over batches, epoch after epoch, without end. All batches are in the same tensors, so copy a batch
+// to keep it. The iteration ends after an error.
 func (l *Loader) Batches(ctx context.Context) iter.Seq2[*Batch, error] {
 	return func(yield func(*Batch, error) bool) {
 		for {
@@ -71,7 +71,8 @@ func (l *Loader) Batches(ctx context.Context) iter.Seq2[*Batch, error] {
 	}
 }
 
-// Epoch makes the batches that are left in the loader's epoch.
+// Epoch returns an iterator over the remaining batches in the current epoch. All batches are in the same tensors, so copy a batch
+// to keep it. The iteration ends after an error.
 func (l *Loader) Epoch(ctx context.Context) iter.Seq2[*Batch, error] {
 	return func(yield func(*Batch, error) bool) {
 		state, err := l.State(ctx)

@@ -12,7 +12,7 @@ import (
 // next.
 type Camera struct {
 	Name   string `json:"name"`   // the name in the batch and the plan; also in the recordings, unless the plan sets From
-	Height int    `json:"height"` // pixels of the resized frames: see dataset.Resize
+	Height int    `json:"height"` // the size of the resized frames in pixels: see dataset.Resize
 	Width  int    `json:"width"`
 }
 
@@ -25,7 +25,7 @@ type CameraReport struct {
 	Frames  int    `json:"frames"`          // frames in the drawn episodes
 	Empty   int    `json:"empty"`           // drawn episodes without frames from the camera
 	InGaps  int    `json:"windows_in_gaps"` // windows with an anchor in a gap of the frames: see StreamsReport
-	// Unlimited is set if neither a MaxGap nor a Tolerance makes frames in gaps not valid.
+	// Unlimited is set if neither a MaxGap nor a Tolerance marks frames in gaps as not valid.
 	Unlimited bool `json:"-"`
 	Bad       int  `json:"bad"` // targets so far without a decodable frame: they are black and not valid
 	// FirstBad is the error for the first frame that cannot be decoded, or empty.
@@ -47,7 +47,7 @@ func (e *CameraError) Error() string {
 // Unwrap returns Err.
 func (e *CameraError) Unwrap() error { return e.Err }
 
-// FramesError means that memory cannot hold the batches' frames.
+// FramesError means that memory cannot hold the frames of the batches.
 type FramesError struct {
 	Camera string
 	Shape  [5]int // [B,T,H,W,3] bytes: the camera's frames in a batch

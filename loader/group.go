@@ -13,18 +13,18 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// Group draws for several devices in one program. It has a [Loader] on each, with consecutive ranks, so the devices share the order of
-// every epoch as separate programs would. Its methods are for one goroutine at a time.
+// Group draws batches for several devices in one program. It has a [Loader] on each, with consecutive ranks, so the devices share
+// the order of every epoch as separate programs would. Its methods must not be called concurrently.
 type Group struct {
 	loaders []*Loader
 	batches []*Batch
 	apart   error // the error of a step that only some devices made
 }
 
-// NewGroup makes a loader on each device by open, for example with [New], all at once and for the same dataset. Options.Rank is the rank
-// of the first device. Options.Ranks counts all programs' devices; 0 means the devices here. The loaders share one cache of
-// decoded frames. The caller closes the group, and then the devices. If a loader fails, NewGroup closes all of them and returns the
-// error of the first device that failed.
+// NewGroup calls open for each device, at the same time, and returns the loaders as a Group. open is for example [New], with the
+// same dataset on each device. Options.Rank is the rank of the first device. Options.Ranks counts the devices in all programs; 0
+// means the devices here. The loaders share one cache for decoded frames. The caller closes the group, and then the devices. If a
+// loader fails, NewGroup closes all of them and returns the error of the first device that failed.
 func NewGroup(devices []*ops.Device, opt Options, open func(*ops.Device, Options) (*Loader, error)) (*Group, error) {
 	if opt.Ranks == 0 {
 		opt.Ranks = len(devices)
@@ -67,11 +67,11 @@ func each(loaders []*Loader, fn func(i int, l *Loader) error) error {
 	return nil
 }
 
-// Loaders returns the loaders in rank order. Do not step them one by one.
+// Loaders returns the loaders in rank order. Do not call Next on a single one.
 func (g *Group) Loaders() []*Loader { return g.loaders }
 
-// Next makes the next batch on every device, and returns when all are done. After an error some devices may have made a batch more than others.
-// Next then returns the error again, until Resume.
+// Next makes the next batch on every device, and returns when all are done. After an error some devices may have made one batch
+// more than others. Next then returns the error again, until Resume.
 func (g *Group) Next(ctx context.Context) error {
 	if g.apart != nil {
 		return g.apart
@@ -86,11 +86,11 @@ func (g *Group) Next(ctx context.Context) error {
 	return err
 }
 
-// Batch returns each device's batch tensors. Row i of device d, of D devices here, is at position i*Ranks+Rank+d after the
-// state before the step: positions run over the devices first, then over the rows.
+// Batch returns the batch tensors by device. Row i on device d is the window at position i*Ranks+Rank+d, counted from the state
+// before the batch. So consecutive positions are on different devices.
 func (g *Group) Batch() []*Batch { return g.batches }
 
-// Batches makes one batch after the other on every device, without end: see [Loader.Batches].
+// Batches returns an iterator over batches on every device, without end: see [Loader.Batches].
 func (g *Group) Batches(ctx context.Context) iter.Seq2[[]*Batch, error] {
 	return func(yield func([]*Batch, error) bool) {
 		for {

@@ -10,8 +10,8 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// Weighted is a store in a mixture. Weight sets how often its windows are drawn, relative to the other weights. If all weights are 0,
-// an epoch draws every window once.
+// Weighted is a store in a mixture, with its weight. Its windows are drawn in proportion to the weight: 2 draws twice as many as
+// 1. If all weights are 0, an epoch draws every window once.
 type Weighted struct {
 	Store  *store.Store
 	Weight float64

@@ -12,8 +12,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Windows returns how many windows an episode has in an epoch, one for each anchor. The episode is numbered as in Batch.Episodes.
-// It returns 0 for any other number.
+// Windows returns the number of windows that an episode has in an epoch, one for each anchor. The episode is numbered as in
+// Batch.Episodes. For any other number it returns 0.
 func (l *Loader) Windows(episode int64) int {
 	if l.EpisodeOf(episode) < 0 {
 		return 0
@@ -21,7 +21,8 @@ func (l *Loader) Windows(episode int64) int {
 	return int(l.windows[episode+1] - l.windows[episode])
 }
 
-// Known returns an episode's name, and its number in the dataset. The argument is numbered as in Batch.Episodes; other values return -1.
+// Known returns an episode's name and its number in the dataset. The argument is numbered as in Batch.Episodes. For any other
+// number it returns "" and -1.
 func (l *Loader) Known(episode int64) (name string, number int) {
 	if l.EpisodeOf(episode) < 0 {
 		return "", -1
@@ -30,7 +31,8 @@ func (l *Loader) Known(episode int64) (name string, number int) {
 	return e.name, e.number
 }
 
-// Tasks returns the tasks of an episode, which is numbered as in Batch.Episodes: each from a time on, ns. Nil is none.
+// Tasks returns the tasks in an episode, each with its start time, ns. The episode is numbered as in Batch.Episodes. If it has no
+// task, the result is nil.
 func (l *Loader) Tasks(episode int64) []store.Task {
 	if l.EpisodeOf(episode) < 0 {
 		return nil
@@ -38,7 +40,8 @@ func (l *Loader) Tasks(episode int64) []store.Task {
 	return l.entries[episode].tasks
 }
 
-// TasksOf returns the task of each window of a batch on the host, at its anchor: "" without one, and in a row without a window.
+// TasksOf returns the task at the anchor of each window in a batch. The batch must be on the host. It is "" without a task, and
+// in a row without a window.
 func (l *Loader) TasksOf(b *Batch) ([]string, error) {
 	episodes, err := tensor.Data[int64](b.Episodes)
 	if err != nil {
@@ -59,8 +62,8 @@ func (l *Loader) TasksOf(b *Batch) ([]string, error) {
 	return list, nil
 }
 
-// At returns the window at an epoch's position, 0 to Report.Windows-1: the episode and tick, as in Batch.Episodes and Batch.Ticks.
-// Row i in a batch of rank r, with w ranks and after t taken positions, is at position t + r + w*i.
+// At returns the window at a position in an epoch, from 0 to Report.Windows-1: its episode and tick, as in Batch.Episodes and
+// Batch.Ticks. Row i in a batch on rank r, with w ranks and after t taken positions, is at position t + r + w*i.
 func (l *Loader) At(epoch, position int64) (episode, tick int64) {
 	w := l.order.Window(epoch, position)
 	e := sort.Search(len(l.numbers), func(i int) bool { return l.windows[i+1] > w })
@@ -76,7 +79,7 @@ func (l *Loader) Begin(s State) State {
 	return s
 }
 
-// EpisodeOf returns the store's number for an episode in a batch; -1 for -1.
+// EpisodeOf returns the number in the store for an episode in a batch. For -1 it returns -1.
 func (l *Loader) EpisodeOf(episode int64) int {
 	if episode < 0 || episode >= int64(len(l.numbers)) {
 		return -1
@@ -90,7 +93,7 @@ func (l *Loader) State(ctx context.Context) (State, error) {
 	return l.StateAt(at.Epoch, at.Taken), err
 }
 
-// StateAt returns the state for a place in the order. It does not check the place.
+// StateAt returns the state at a position in an epoch. It does not check them.
 func (l *Loader) StateAt(epoch, taken int64) State {
 	return State{Version: 1, Seed: l.order.Seed, Epoch: epoch, Taken: taken, Windows: l.report.Windows, Shuffle: l.shuffle, Episodes: l.hash,
 		ShardWindows: l.report.ShardWindows, MixShards: l.report.MixShards, Mixture: l.mixtureStates()}
@@ -108,7 +111,7 @@ func (l *Loader) Resume(ctx context.Context, s State) error {
 	return l.feed.seek(ctx, ops.Cursor{Epoch: s.Epoch, Taken: s.Taken})
 }
 
-// Check returns the error that Resume has for a state, and changes nothing.
+// Check returns the error that Resume would return for a state. It changes nothing.
 func (l *Loader) Check(s State) error {
 	switch {
 	case s.Version != 1:
@@ -139,8 +142,8 @@ func (l *Loader) EpochEnds(s State) bool {
 	return begin.Epoch != s.Epoch
 }
 
-// Window returns a batch row as a stream, with the target times, and the window's episode from the store or dataset.
-// It is for views and comparisons.
+// Window returns a row of a batch as a stream with the target times, and also the window's recorded episode from the store or
+// dataset. It is for plots and comparisons.
 func (l *Loader) Window(ctx context.Context, store dataset.Dataset, b *Batch, row int, stream string) (*dataset.Episode, *dataset.Stream, error) {
 	host, err := b.Host(ctx)
 	if err != nil {
@@ -191,8 +194,8 @@ func (l *Loader) mixtureStates() (all []MixtureState) {
 	return all
 }
 
-// StoreOf returns an episode's store, by its index in the list, and the episode's number in that store; -1 and -1 for episode
-// -1.
+// StoreOf returns the index of an episode's store in the list of stores, and the episode's number in that store. For episode -1
+// it returns -1 and -1.
 func (l *Loader) StoreOf(episode int64) (store, number int) {
 	if number = l.EpisodeOf(episode); number < 0 || l.stores == nil {
 		return min(number, 0), number

@@ -12,7 +12,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// ChangedError means that an episode has changed since the loader was opened.
+// ChangedError means that an episode has changed since the loader was opened. Example: What "samples of action", Got "90", Want
+// "100".
 type ChangedError struct{ What, Got, Want string }
 
 func (e *ChangedError) Error() string {

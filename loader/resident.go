@@ -55,9 +55,9 @@ func (r *resident) seek(ctx context.Context, at ops.Cursor) error {
 
 func (r *resident) Close() error { return nil }
 
-// Cursors returns a loader's place with its store on the device, for programs that launch a captured batch themselves. Each tensor
-// is [2]: the epoch, and its positions that all ranks have taken. All cursors are equal; to move, write all of them. It returns
-// nil if the loader streams.
+// Cursors returns the device tensors with the loader's position, for programs that launch a captured batch themselves. Each is
+// [2]: the epoch, and the number of positions that all ranks have taken in it. All cursors are equal. To move the loader, write
+// all of them. If the loader streams, the result is nil.
 func (l *Loader) Cursors() []*tensor.Tensor {
 	if r, ok := l.feed.(*resident); ok {
 		return r.at

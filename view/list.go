@@ -55,8 +55,8 @@ func (s *Server) summarise(e *entry, err error) {
 	s.list.add(n)
 }
 
-// serveList sends up to 2000 summaries of episodes after the first N, in the order of scan: N is the argument after. An episode whose findings changed is
-// sent again. done is true if nothing follows.
+// serveList sends up to 2000 episode summaries after the first N, in the order of scan. N is the argument after. An episode with changed
+// findings is sent again. done is true if nothing follows.
 func (s *Server) serveList(w http.ResponseWriter, r *http.Request) {
 	const most = 2000
 	after, err := integer(r, "after", 0, 0, 1<<40)

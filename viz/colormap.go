@@ -12,10 +12,10 @@ var viridis = [...][3]uint8{
 	{33, 145, 140}, {31, 160, 136}, {40, 174, 128}, {63, 188, 115}, {94, 201, 98}, {132, 212, 75}, {173, 220, 48}, {216, 226, 25}, {253, 231, 37},
 }
 
-// shade is a colour whose channels are 0 to 255, before it is rounded.
+// shade is a colour with channels from 0 to 255, before rounding.
 type shade [3]float64
 
-// mapped returns the colour of a place on the map, 0 to 1.
+// mapped returns the colour at a position on the map, 0 to 1.
 func mapped(at float64) shade {
 	at = min(max(at, 0), 1) * float64(len(viridis)-1)
 	i := min(int(at), len(viridis)-2)
@@ -37,15 +37,15 @@ func (c shade) rgba() color.RGBA {
 	return color.RGBA{R: q(c[0]), G: q(c[1]), B: q(c[2]), A: 255}
 }
 
-// scale says where values are on the map.
+// scale maps values to positions on the colour map.
 type scale struct {
 	lo, hi      float64
 	log         bool
 	below, over bool // values beyond the ends have the ends' colours
 }
 
-// scaleOf fits the map to values, without the outermost hundredth at either end where that stretches the rest by more than
-// a fifth. Positive values that span more than a factor of 30 are spread by their logarithms if that is asked for.
+// scaleOf fits the colour map to values. It leaves out the outermost hundredth at an end if that stretches the rest by more than
+// a fifth. Positive counts that span more than a factor 30 are scaled by their logarithms.
 func scaleOf(sorted []float64, counts bool) scale {
 	n := len(sorted)
 	if n == 0 {
@@ -68,7 +68,7 @@ func scaleOf(sorted []float64, counts bool) scale {
 	return s
 }
 
-// at returns the place of a value on the map.
+// at returns the position of a value on the map.
 func (s scale) at(v float64) float64 {
 	if s.log {
 		return math.Log(v/s.lo) / math.Log(s.hi/s.lo)
@@ -76,7 +76,7 @@ func (s scale) at(v float64) float64 {
 	return (v - s.lo) / (s.hi - s.lo)
 }
 
-// tick is a mark on an axis, by its value and what is written beside it.
+// tick is a mark on an axis: its value and its label.
 type tick struct {
 	value float64
 	label string

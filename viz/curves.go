@@ -16,7 +16,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// strokes are how the streams of [WriteCurvesPNG] are drawn: the first, to which the others are compared, broad and dark.
+// strokes are the line styles in [WriteCurvesPNG]. The first, for the reference, is broad and dark.
 var strokes = []draw.LineStyle{
 	{Color: ink, Width: 1.8},
 	{Color: colours[1], Width: 1.3},
@@ -83,7 +83,7 @@ func WriteCurvesPNG(w io.Writer, streams []dataset.Stream, show []int, opt Optio
 type curves struct {
 	names  []string
 	series []series
-	limits []float64 // steps above which a curve is broken, seconds
+	limits []float64 // steps longer than these, in seconds, interrupt a curve
 	lo, hi float64
 }
 
@@ -141,13 +141,13 @@ func (c *curves) plot(j int) *plot.Plot {
 	return p
 }
 
-// curvesOf is a panel's content as a plot.Plotter.
+// curvesOf is the content of a panel as a plot.Plotter.
 type curvesOf struct {
 	*curves
 	column int
 }
 
-// Plot draws the grid, then the curves, the first of them last.
+// Plot draws the grid, then the curves. The first curve is drawn last.
 func (c *curvesOf) Plot(to draw.Canvas, p *plot.Plot) {
 	tx, ty := p.Transforms(&to)
 	for _, t := range p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max) {
@@ -164,7 +164,7 @@ func (c *curvesOf) Plot(to draw.Canvas, p *plot.Plot) {
 			run = nil
 		}
 		before, y := math.Inf(-1), s.y[c.column]
-		limit := max(c.limits[i], 2*(c.hi-c.lo)/float64(bins)) // of what thin leaves, too
+		limit := max(c.limits[i], 2*(c.hi-c.lo)/float64(bins)) // thin also makes steps longer
 		for _, k := range thin(s.x, y, 0, len(s.x), bins) {
 			if s.x[k]-before > limit || !finite(y[k]) {
 				flush()

@@ -14,19 +14,19 @@ var (
 	gapColour    = color.NRGBA{R: 230, G: 159, B: 0, A: 90}
 	detailColour = color.NRGBA{R: 86, G: 180, B: 233, A: 50}
 	gridColour   = color.NRGBA{R: 225, G: 225, B: 225, A: 255}
-	// Blue, vermilion, green and purple of Okabe and Ito; grey for what belongs to no feature.
+	// Blue, vermilion, green and purple by Okabe and Ito, and grey for marks without a feature.
 	colours = []color.NRGBA{
 		{R: 0, G: 114, B: 178, A: 255}, {R: 213, G: 94, B: 0, A: 255}, {R: 0, G: 158, B: 115, A: 255},
 		{R: 180, G: 90, B: 150, A: 255}, {R: 90, G: 90, B: 90, A: 255},
 	}
 )
 
-// drawing is a panel's content between two times, as a plot.Plotter.
+// drawing is the content of a panel between two times, as a plot.Plotter.
 type drawing struct {
 	*panel
 	lo, hi float64
 	detail bool
-	mark   [2]float64 // the stretch that the detail shows
+	mark   [2]float64 // the time range of the detail
 }
 
 // Plot draws shades below, then the grid, the recorded samples and the resampled curves.
@@ -62,7 +62,7 @@ func (d *drawing) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// samples draws the recorded samples of feature j as rings, smaller ones where they are dense.
+// samples draws the recorded samples of feature j as rings. Dense rings are smaller.
 func (d *drawing) samples(c draw.Canvas, at func(x, y float64) vg.Point, s *series, j int, col color.NRGBA, bins int) {
 	lo, hi := d.within(s.x)
 	r := vg.Length(2.2)
@@ -77,7 +77,7 @@ func (d *drawing) samples(c draw.Canvas, at func(x, y float64) vg.Point, s *seri
 	}
 }
 
-// curve draws the resampled feature j, broken where it has no number.
+// curve draws the resampled feature j. It is interrupted at values that are not finite.
 func (d *drawing) curve(c draw.Canvas, at func(x, y float64) vg.Point, j int, col color.NRGBA, bins int) {
 	s := &d.resampled
 	lo, hi := d.within(s.x)
@@ -108,7 +108,7 @@ func (d *drawing) curve(c draw.Canvas, at func(x, y float64) vg.Point, j int, co
 	flush()
 }
 
-// within returns the first index at or after lo and the one after the last at or before hi.
+// within returns the first index at or after lo, and the one after the last index at or before hi.
 func (d *drawing) within(x []float64) (int, int) {
 	from, to := len(x), 0
 	for i, v := range x {
@@ -123,7 +123,7 @@ func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 func box(c draw.Canvas, col color.Color, x0, y0, x1, y1 vg.Length) {
 	if x1-x0 < 0.6 {
-		x1 = x0 + 0.6 // thin, but there
+		x1 = x0 + 0.6 // thin, but visible
 	}
 	c.FillPolygon(col, []vg.Point{{X: x0, Y: y0}, {X: x1, Y: y0}, {X: x1, Y: y1}, {X: x0, Y: y1}})
 }
@@ -139,7 +139,7 @@ func dot(c draw.Canvas, at vg.Point, col color.Color, r vg.Length) {
 // ticks marks round numbers, about n of them.
 type ticks struct{ n int }
 
-// Ticks returns multiples of 1, 2 or 5 times a power of ten, at least two where there is room for two.
+// Ticks returns multiples of 1, 2 or 5 times a power of ten. It returns at least two if the range permits.
 func (t ticks) Ticks(lo, hi float64) []plot.Tick {
 	var out []plot.Tick
 	for n := t.n; n <= 4*t.n && len(out) < 2; n *= 2 {

@@ -21,18 +21,18 @@ const (
 	panelHeight = 1.45 * vg.Inch
 	headHeight  = 0.58 * vg.Inch
 	footHeight  = 0.30 * vg.Inch
-	detailShare = 0.38 // of the width
+	detailShare = 0.38 // fraction of the width
 	nameHeight  = 17
 )
 
 type sheet struct {
 	panels   []panel
 	opt      Options
-	lo, hi   float64 // what the left side shows, seconds
-	dlo, dhi float64 // what the detail shows
+	lo, hi   float64 // the time range on the left, in seconds
+	dlo, dhi float64 // the time range of the detail
 }
 
-// figure decides which times are shown.
+// figure chooses the time ranges.
 func figure(panels []panel, opt Options) *sheet {
 	s := &sheet{panels: panels, opt: opt, lo: math.Inf(1), hi: math.Inf(-1)}
 	for _, p := range panels {
@@ -69,7 +69,7 @@ func figure(panels []panel, opt Options) *sheet {
 	return s
 }
 
-// interesting returns the middle of the resampled stretch, or of the gap that lost the most samples in it.
+// interesting returns the middle of the resampled range, or of the gap in it that lost the most samples.
 func (s *sheet) interesting() float64 {
 	lo, hi, mid, best := s.lo, s.hi, (s.lo+s.hi)/2, 0.0
 	if l, h, ok := extent(s.panels[0].resampled.x); ok {
@@ -125,7 +125,7 @@ func (s *sheet) write(w io.Writer) error {
 	return writePNG(w, indexed(img.Image()))
 }
 
-// head writes the title, and below it what the marks mean.
+// head writes the title and the legend of the marks.
 func (s *sheet) head(c draw.Canvas) {
 	write(c, c.Min.X+12, c.Max.Y-17, style(13, true), s.opt.Title)
 	x, y := c.Min.X+12, c.Max.Y-34
@@ -201,7 +201,7 @@ func (s *sheet) plot(p *panel, lo, hi float64, detail bool) *plot.Plot {
 	return out
 }
 
-// yRange returns the range of what is shown between two times, with a margin.
+// yRange returns the range of the drawn values between two times, with a margin.
 func (p *panel) yRange(lo, hi float64) (float64, float64) {
 	min1, max1 := math.Inf(1), math.Inf(-1)
 	for _, s := range []*series{&p.recorded, &p.resampled} {

@@ -21,8 +21,8 @@ func writePNG(w io.Writer, img image.Image) error {
 	return buf.Flush()
 }
 
-// indexed returns the image with a palette of its 256 most frequent colours, each pixel as the nearest of them. A figure has a
-// few inks and the blends at their edges: this makes a file a third of the size and no difference that one sees.
+// indexed returns the image with a palette: its 256 most frequent colours, and for each pixel the nearest. A figure has few
+// colours and blends between them, so this divides the file size by three without a visible difference.
 func indexed(src image.Image) image.Image {
 	b := src.Bounds()
 	rgba, ok := src.(*image.RGBA)
@@ -59,7 +59,7 @@ func indexed(src image.Image) image.Image {
 	return out
 }
 
-// coarse keeps five bits a channel, and white as it is.
+// coarse keeps five bits of each channel, and white unchanged.
 func coarse(pix []uint8) color.RGBA {
 	f := func(v uint8) uint8 { return v>>3<<3 | v>>5 }
 	return color.RGBA{R: f(pix[0]), G: f(pix[1]), B: f(pix[2]), A: 255}

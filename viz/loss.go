@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	lossColumns = 600 // of a picture: with more losses than twice as many it shows the least and the greatest of each column
-	lossDecade  = 8   // the running mean falls by more: the axis is logarithmic
+	lossColumns = 600 // columns in a picture: if there are more than twice as many losses, each column shows its smallest and greatest
+	lossDecade  = 8   // if the running mean falls by a greater factor, the axis is logarithmic
 )
 
 // WriteLossPNG draws training losses and writes a PNG image. losses[0] is the loss at step first. A second curve is their running
@@ -69,7 +69,7 @@ func WriteLossPNG(w io.Writer, first int, losses []float32, opt Options) error {
 	return writePNG(w, indexed(img.Image()))
 }
 
-// addLosses draws each loss, or of many the range that those of a column have.
+// addLosses draws each loss. If there are many, it draws the range in each column.
 func addLosses(p *plot.Plot, points plotter.XYs) error {
 	faint := colours[0]
 	faint.A = 90
@@ -106,7 +106,7 @@ func addLosses(p *plot.Plot, points plotter.XYs) error {
 	return nil
 }
 
-// lossAxes sets the axes so that all losses lie within, with a margin.
+// lossAxes sets the axes so that they contain all losses, with a margin.
 func lossAxes(p *plot.Plot, points, mean plotter.XYs) {
 	lo, hi := points[0].Y, points[0].Y
 	for _, q := range points {
@@ -134,7 +134,7 @@ func lossAxes(p *plot.Plot, points, mean plotter.XYs) {
 // decades marks 1, 2 and 5 times powers of ten.
 type decades struct{}
 
-// Ticks returns them between two positive values.
+// Ticks returns these marks between two positive values.
 func (decades) Ticks(lo, hi float64) []plot.Tick {
 	var out []plot.Tick
 	for e := math.Floor(math.Log10(lo)); e <= math.Log10(hi); e++ {

@@ -6,14 +6,14 @@ import (
 	"math"
 )
 
-// oversample is how many dots across, and down, make a pixel.
+// oversample is the number of dots in a pixel, in each direction.
 const oversample = 3
 
-// view is a camera far away: parallel lines stay parallel. It looks from the side of greater x and smaller y, from above.
+// view is a distant camera, so parallel lines stay parallel. It looks down from greater x and smaller y.
 type view struct {
 	right, up, toward [3]float64
-	scale             float64 // dots a metre
-	ox, oy            float64 // dots, of the origin
+	scale             float64 // dots in a metre
+	ox, oy            float64 // the origin's position in dots
 }
 
 const (
@@ -35,7 +35,7 @@ func dot3(a, b [3]float64) float64 {
 	return float64(a[0]*b[0]) + float64(a[1]*b[1]) + float64(a[2]*b[2])
 }
 
-// at returns the place of a point, in dots from the lower left, and how near it is.
+// at returns the position of a point in dots from the lower left, and its nearness.
 func (v *view) at(p [3]float64) (x, y, near float64) {
 	return v.ox + float64(v.scale*dot3(v.right, p)), v.oy + float64(v.scale*dot3(v.up, p)), dot3(v.toward, p)
 }
@@ -44,7 +44,7 @@ func (v *view) at(p [3]float64) (x, y, near float64) {
 type canvas struct {
 	w, h  int // dots
 	col   []shade
-	depth []float32 // greater is nearer; -Inf where nothing is drawn
+	depth []float32 // greater is nearer; -Inf if nothing is drawn
 }
 
 func newCanvas(w, h int) *canvas {
@@ -56,8 +56,8 @@ func newCanvas(w, h int) *canvas {
 	return c
 }
 
-// face draws the parallelogram from corner p along a and b. light is at its corners p, p+a, p+b, p+a+b; edge is how far from
-// its sides, in dots, it is drawn darker.
+// face draws the parallelogram from corner p along a and b. light has the brightness at the corners p, p+a, p+b and p+a+b. The
+// face is darker within edge dots from its sides.
 func (c *canvas) face(v *view, p, a, b [3]float64, col shade, light [4]float64, edge float64) {
 	x, y, near := v.at(p)
 	ax, ay, az := v.scale*dot3(v.right, a), v.scale*dot3(v.up, a), dot3(v.toward, a)
@@ -90,13 +90,13 @@ func (c *canvas) face(v *view, p, a, b [3]float64, col shade, light [4]float64, 
 	}
 }
 
-// span4 returns the dots that x, x+a, x+b and x+a+b lie between.
+// span4 returns the range of dots that contains x, x+a, x+b and x+a+b.
 func span4(x, a, b float64, limit int) (int, int) {
 	lo, hi := x+min(a, 0)+min(b, 0), x+max(a, 0)+max(b, 0)
 	return max(int(math.Floor(lo)), 0), min(int(math.Ceil(hi))+1, limit)
 }
 
-// image returns the mean of each pixel's dots, see-through where none was drawn.
+// image returns an image with the mean of each pixel's dots. Pixels without dots are transparent.
 func (c *canvas) image() *image.NRGBA {
 	img := image.NewNRGBA(image.Rect(0, 0, c.w/oversample, c.h/oversample))
 	for y := range img.Rect.Dy() {

@@ -8,10 +8,10 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// gapFactor is how many median steps make a gap, as in dataset.GapFactor.
+// gapFactor is the shortest gap, in median steps: see dataset.GapFactor.
 const gapFactor = 3
 
-// series is a Series in seconds and float64, one slice a feature.
+// series is a Series with times in seconds and values as float64, one slice for each feature.
 type series struct {
 	x []float64
 	y [][]float64
@@ -22,8 +22,8 @@ type panel struct {
 	show                []int
 	recorded, resampled series
 	gaps                [][2]float64
-	limit               float64      // what a gap is, seconds
-	ends                [][2]float64 // before the first sample and after the last
+	limit               float64      // the shortest gap, in seconds
+	ends                [][2]float64 // the times before the first sample and after the last
 }
 
 func (p *panel) name(j int) string {
@@ -35,7 +35,7 @@ func (p *panel) name(j int) string {
 
 func (p *panel) held(j int) bool { return p.Held != nil && p.Held[j] }
 
-// origin is the timestamp that the x axis begins at. Nanoseconds are subtracted as integers, so that nothing is lost.
+// origin is the timestamp at the start of the x axis. Nanoseconds are subtracted as integers, so that nothing is lost.
 type origin struct {
 	ns  int64
 	sec float64
@@ -79,7 +79,7 @@ func (o origin) seconds(t *tensor.Tensor) ([]float64, error) {
 		}
 		out := make([]float64, len(ns))
 		for i, v := range ns {
-			out[i] = float64(uint64(v)-uint64(o.ns)) / 1e9 // of int64 the difference may overflow
+			out[i] = float64(uint64(v)-uint64(o.ns)) / 1e9 // because the difference may overflow an int64
 		}
 		return out, nil
 	case tensor.F64, tensor.F32:
@@ -92,7 +92,7 @@ func (o origin) seconds(t *tensor.Tensor) ([]float64, error) {
 	return nil, fmt.Errorf("%w: times of %v", ErrDType, t.DType())
 }
 
-// columns returns the features of values [S,D], one slice each.
+// columns returns the features of values [S,D], one slice for each.
 func columns(values *tensor.Tensor) ([][]float64, error) {
 	all, err := tensor.Floats(values)
 	if err != nil {
@@ -109,7 +109,7 @@ func columns(values *tensor.Tensor) ([][]float64, error) {
 	return out, nil
 }
 
-// extent returns the least and greatest finite value, and false if there is none.
+// extent returns the smallest and the greatest finite value, or false if there is none.
 func extent(v []float64) (lo, hi float64, ok bool) {
 	lo, hi = math.Inf(1), math.Inf(-1)
 	for _, x := range v {
@@ -120,8 +120,8 @@ func extent(v []float64) (lo, hi float64, ok bool) {
 	return lo, hi, lo <= hi
 }
 
-// pick takes the first feature that varies and those that share an axis with it: with a spread of at least a tenth of the
-// whole, and at most ten times its own. Features that are held, such as counters, are taken if nothing else varies.
+// pick returns the first feature that varies, and the features that suit the same axis: the common range is at most ten times the
+// range of each. Held features, for example counters, are only picked if no other varies.
 func pick(cols [][]float64, held []bool) []int {
 	var show []int
 	var lo, hi float64
@@ -151,8 +151,8 @@ func pick(cols [][]float64, held []bool) []int {
 	return show
 }
 
-// gapsOf returns the stretches between neighbours that are more than limit seconds apart, three times the median step for a
-// limit of 0, and the limit.
+// gapsOf returns the intervals between neighbours that are more than limit seconds apart, and the limit. Limit 0 is three times
+// the median step.
 func gapsOf(x []float64, limit float64) ([][2]float64, float64) {
 	steps := make([]float64, 0, len(x))
 	for i := 1; i < len(x); i++ {
@@ -176,8 +176,8 @@ func gapsOf(x []float64, limit float64) ([][2]float64, float64) {
 	return out, limit
 }
 
-// thin returns the indices lo to hi-1 of which no more than four fall into one of n bins of equal width: the first, least,
-// greatest and last of a bin, which give the same picture.
+// thin returns indices from lo to hi-1 that give the same picture: in each of n bins of equal width, the first, the smallest, the
+// greatest and the last value.
 func thin(x, y []float64, lo, hi, n int) []int {
 	if hi-lo <= 4*n {
 		out := make([]int, 0, hi-lo)

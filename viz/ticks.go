@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// niceStep returns the least of 1, 2, 5 times a power of ten that is at least min.
+// niceStep returns the smallest number of the form 1, 2 or 5 times a power of ten that is at least least.
 func niceStep(least float64) float64 {
 	p := math.Pow(10, math.Floor(math.Log10(least)))
 	for _, m := range []float64{1, 2, 5} {
@@ -16,7 +16,7 @@ func niceStep(least float64) float64 {
 	return 10 * p
 }
 
-// label writes a tick with the digits that its step needs.
+// label formats a tick with the digits that its step needs.
 func label(v, step float64) string {
 	if v == 0 || math.Abs(v) < step/2 {
 		return "0"

@@ -39,7 +39,7 @@ func TimelinesOf(e *dataset.Episode) []Timeline {
 }
 
 const (
-	maxTimelines = 250 // rows of a picture that can still be looked at
+	maxTimelines = 250 // the largest number of rows in a readable picture
 	timelineRow  = 15  // points
 	timelineName = 2.3 * vg.Inch
 	timelineNote = 1.5 * vg.Inch
@@ -84,7 +84,7 @@ func (t *timeline) at(ns int64) vg.Length {
 	return t.left + (t.right-t.left)*vg.Length((float64(ns)-float64(t.from))/t.length)
 }
 
-// axis draws ticks with their lines, from the bottom to the top of the rows, and says what they are.
+// axis draws ticks with their lines, from the bottom to the top of the rows, and the labels.
 func (t *timeline) axis(bottom, top vg.Length) {
 	x, small := text.XCenter, style(8.5, false)
 	small.XAlign = x
@@ -140,7 +140,7 @@ func gapCount(n int) string {
 	return fmt.Sprintf("%d gaps", n)
 }
 
-// outside returns how many timestamps the axis does not show.
+// outside returns the number of timestamps beyond the ends of the axis.
 func (t *timeline) outside(times []int64) (n int) {
 	for _, at := range times {
 		if at < t.from || at > t.to {
@@ -150,13 +150,13 @@ func (t *timeline) outside(times []int64) (n int) {
 	return n
 }
 
-// run is a stretch of samples without a gap.
+// run is a range of samples without a gap.
 type run struct {
 	from, to int64
 	samples  int
 }
 
-// runsOf cuts a clock, in order or not, at its gaps.
+// runsOf divides a clock at its gaps. The clock may be unsorted.
 func runsOf(times []int64, median int64) []run {
 	if !slices.IsSorted(times) {
 		times = slices.Sorted(slices.Values(times))
@@ -172,7 +172,7 @@ func runsOf(times []int64, median int64) []run {
 	return list
 }
 
-// axisOf returns the first and last time that is shown: of all samples, but for a few that are far from the rest.
+// axisOf returns the first and the last time on the axis. It covers all samples except a few that are far from the rest.
 func axisOf(rows []Timeline) (from, to int64) {
 	var list []run
 	samples := 0
@@ -184,7 +184,7 @@ func axisOf(rows []Timeline) (from, to int64) {
 		return 0, 0
 	}
 	slices.SortFunc(list, func(a, b run) int { return cmp.Compare(a.from, b.from) })
-	// What lies side by side is one island. Islands of few samples at the ends are off the axis if the rest is then shown five times as large.
+	// Overlapping runs are one island. Islands with few samples at the ends are off the axis if this makes the rest much larger.
 	islands := list[:1]
 	for _, r := range list[1:] {
 		if last := &islands[len(islands)-1]; r.from <= last.to {
@@ -197,7 +197,7 @@ func axisOf(rows []Timeline) (from, to int64) {
 	return islands[0].from, islands[len(islands)-1].to
 }
 
-// withoutFew takes islands of few samples from the ends, where what is left is then shown at least three times as large.
+// withoutFew removes islands with few samples from the ends, if the rest is then drawn at least three times as large.
 func withoutFew(islands []run, few int) []run {
 	length := func(l []run) float64 { return float64(l[len(l)-1].to) - float64(l[0].from) }
 	kept := islands
@@ -218,7 +218,7 @@ func withoutFew(islands []run, few int) []run {
 	return kept
 }
 
-// shortened takes the middle out of a name that has no room: its beginning and end tell most.
+// shortened removes the middle of a long name, because its beginning and its end are the most specific.
 func shortened(name string, n int) string {
 	r := []rune(name)
 	if len(r) <= n {

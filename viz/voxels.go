@@ -20,7 +20,7 @@ type Voxels struct {
 	Min, Size [3]float64 // x, y, z in metres: the grid's origin, and the size of a cell
 }
 
-// maxCells is how many cells along an axis are drawn one by one. More would be smaller than a pixel.
+// maxCells is the largest number of cells that are drawn separately along an axis. More would be smaller than a pixel.
 const maxCells = 512
 
 // WriteVoxelsPNG draws voxels as cubes and writes a PNG image. One view is oblique, from greater x and smaller y. The other is
@@ -35,14 +35,14 @@ func WriteVoxelsPNG(w io.Writer, v Voxels, opt Options) error {
 	return newVoxelSheet(&v, b, opt).write(w)
 }
 
-// blocks are the cells to draw, sorted by z, y and x, with what is where as bits.
+// blocks are the cells to draw, sorted by z, y and x, with a bit for each occupied block.
 type blocks struct {
-	join   int // cells along a block's side
+	join   int // the number of cells along a block's side
 	n      [3]int
 	at     [][3]int32 // x, y, z, from 0
 	value  []float64
 	filled []uint64
-	min    [3]float64 // metres, of block 0
+	min    [3]float64 // the corner of block 0, metres
 	size   [3]float64
 }
 

@@ -16,7 +16,7 @@ import (
 
 // The layout of a figure of voxels, in points.
 const (
-	leastVoxels = 3.3 * vg.Inch // of height
+	leastVoxels = 3.3 * vg.Inch // the smallest height
 	mostVoxels  = 5.9 * vg.Inch
 	voxelHead   = 44 // above the views
 	voxelFoot   = 8
@@ -40,7 +40,7 @@ func (m margins) crop(c draw.Canvas) draw.Canvas {
 // shadow is the colour of the floor below a voxel.
 var shadow = shade{232, 232, 232}
 
-// missing is the colour of a voxel whose value is no number.
+// missing is the colour of a voxel with a value that is not a number.
 var missing = shade{150, 150, 150}
 
 // voxelSheet is a figure of voxels.
@@ -54,9 +54,9 @@ type voxelSheet struct {
 	img   stddraw.Image
 
 	lo, hi    [3]float64 // the box around the blocks, metres
-	view      view       // of a scale of one dot a metre
-	left, low float64    // what is drawn, in that view
-	wide, far float64    // and its right and upper ends
+	view      view       // scaled to one dot a metre
+	left, low float64    // the left and lower ends of the drawing in that view
+	wide, far float64    // its right and upper ends
 }
 
 func newVoxelSheet(v *Voxels, b *blocks, opt Options) *voxelSheet {
@@ -75,7 +75,7 @@ func newVoxelSheet(v *Voxels, b *blocks, opt Options) *voxelSheet {
 		h, v, _ := s.view.at([3]float64{x, y, z})
 		s.left, s.low, s.wide, s.far = min(s.left, h), min(s.low, v), max(s.wide, h), max(s.far, v)
 	}
-	// The floor, the upright axis, and the upper corner at the back of each block.
+	// The extent includes the floor, the upright axis, and the upper corner at the back of each block.
 	for _, x := range [2]float64{s.lo[0], s.hi[0]} {
 		cover(x, s.lo[1], s.lo[2])
 		cover(x, s.hi[1], s.lo[2])
@@ -117,7 +117,7 @@ func (s *voxelSheet) write(w io.Writer) error {
 	return writePNG(w, s.img)
 }
 
-// summary says how many voxels of what size are drawn.
+// summary returns a text with the number and the size of the drawn voxels.
 func (s *voxelSheet) summary() string {
 	side := fmt.Sprintf("%.4g m", s.Size[0])
 	if s.Size[1] != s.Size[0] || s.Size[2] != s.Size[0] {
@@ -130,10 +130,10 @@ func (s *voxelSheet) summary() string {
 	return text
 }
 
-// pixel returns a place on the page in pixels, from the lower left.
+// pixel converts a length on the page to pixels.
 func (s *voxelSheet) pixel(l vg.Length) float64 { return l.Points() * s.dpi / 72 }
 
-// paste puts a picture on the page, its lower left corner at the given pixel.
+// paste draws a picture on the page with its lower left corner at the given pixel.
 func (s *voxelSheet) paste(img image.Image, x, y int) {
 	top := s.img.Bounds().Dy() - y - img.Bounds().Dy()
 	at := image.Rect(x, top, x+img.Bounds().Dx(), top+img.Bounds().Dy())
@@ -157,7 +157,7 @@ func (s *voxelSheet) oblique(c draw.Canvas) {
 	s.paste(dots.image(), px, py)
 }
 
-// cubes draws the faces that look at the camera: above, at greater x, at smaller y.
+// cubes draws the three faces that the camera sees: at the top, at greater x and at smaller y.
 func (s *voxelSheet) cubes(dots *canvas, v *view) {
 	b := s.b
 	edge := 0.0
@@ -181,8 +181,8 @@ func (s *voxelSheet) cubes(dots *canvas, v *view) {
 	}
 }
 
-// light returns how bright the corners of a face are, along a and b from the first: less where blocks stand around the free
-// block in front of the face, which is given.
+// light returns the brightness at the corners of a face, along a and b from the first. Corners are darker if blocks stand around
+// the free block in front of the face. x, y and z are that free block.
 func (b *blocks) light(x, y, z int, da, db [3]int, full float64) [4]float64 {
 	var out [4]float64
 	at := func(i, j int) int {
@@ -203,7 +203,7 @@ func (b *blocks) light(x, y, z int, da, db [3]int, full float64) [4]float64 {
 	return out
 }
 
-// floor draws the grid below the cubes, the axes' numbers, and the height at the left.
+// floor draws the grid below the cubes, the axis labels, and the height at the left.
 func (s *voxelSheet) floor(v *view, lo, hi [3]float64) {
 	at := func(x, y, z float64) vg.Point {
 		px, py, _ := v.at([3]float64{x, y, z})
@@ -212,7 +212,7 @@ func (s *voxelSheet) floor(v *view, lo, hi [3]float64) {
 	line := func(st draw.LineStyle, from, to vg.Point) { s.page.StrokeLine2(st, from.X, from.Y, to.X, to.Y) }
 	thin, thick := draw.LineStyle{Color: gridColour, Width: 0.5}, draw.LineStyle{Color: ink, Width: 0.7}
 	z := lo[2]
-	n := func(a, b vg.Point) int { // as many marks as have room
+	n := func(a, b vg.Point) int { // as many marks as fit
 		return int(min(max(math.Hypot((b.X-a.X).Points(), (b.Y-a.Y).Points())/30, 2), 10))
 	}
 	small := style(8, false)
@@ -235,7 +235,7 @@ func (s *voxelSheet) floor(v *view, lo, hi [3]float64) {
 	top := at(lo[0], lo[1], hi[2])
 	last := a.Y - 10
 	for _, t := range round(lo[2], hi[2], n(a, top)/2+1) {
-		if p := at(lo[0], lo[1], t.value); p.Y >= last+10 { // a flat cloud has no room for more
+		if p := at(lo[0], lo[1], t.value); p.Y >= last+10 { // a flat cloud has no space for more
 			mark(p, vg.Point{X: -6}, t.label, text.XRight)
 			last = p.Y
 		}

@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// A stream of recordings that count steps is there: the missing rate is the reason, as of a request without names.
+// If recordings count steps, their streams exist but have no rate. The missing rate is the reported reason, also for a request without
+// stream names.
 func TestAMissingRateIsTheReason(t *testing.T) {
 	for _, args := range [][]string{{"--stream=actions"}, {"--stream=actions", "--stream=states"}, nil} {
 		code, _, stderr := execute(append([]string{"batches", robosuite, "--hz=20", "--batch=2"}, args...)...)

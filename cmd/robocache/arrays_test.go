@@ -26,7 +26,7 @@ const (
 	numpyCloud   = "../../dataset/npy/testdata/cloud.npy"
 )
 
-// grip is a gripper of uint8 beside an arm of floats, 10 Hz.
+// grip returns the path of a recording with a gripper of uint8 and an arm of floats, 10 Hz.
 func grip(t *testing.T) string {
 	times := vec(0, .1, .2, .3, .4)
 	path := filepath.Join(t.TempDir(), "grip.npz")
@@ -201,7 +201,7 @@ func TestRecordsOfPointsAreVoxelized(t *testing.T) {
 	assert.Equal(t, sameArrays(t, out), sameArrays(t, again))
 }
 
-// sameArrays returns the numbers of every array of an archive.
+// sameArrays returns the numbers in every array of an archive.
 func sameArrays(t *testing.T, path string) map[string][]float64 {
 	f, all := open(t, path), map[string][]float64{}
 	for _, name := range f.Names() {
@@ -249,7 +249,7 @@ func TestFloat32ClocksOfABatch(t *testing.T) {
 	assert.Contains(t, stderr, "float32 seconds that lie 128 s apart, so that 20 timestamps are 1 distinct ones")
 }
 
-// The last row is on a clock of float32, and valid, of an array as of streams.
+// On a clock of float32 times, the last row is kept and valid, for arrays as for streams.
 func TestTheLastRowOfFloat32TimesIsKept(t *testing.T) {
 	for rate, rows := range map[int]int{15: 93, 24: 289, 50: 709} {
 		times, values := make([]float32, rows), make([]float32, rows)

@@ -27,7 +27,8 @@ func batchesOf(t *testing.T, in string, args ...string) string {
 	return stdout
 }
 
-// The digests of an epoch are those of its positions: from a dataset or its store, by one program or several, in one go or resumed.
+// An epoch's digests belong to its positions. They are equal from a dataset or its store, by one program or several, uninterrupted or
+// resumed.
 func TestBatchesHaveOneOrder(t *testing.T) {
 	dir := t.TempDir()
 	store := filepath.Join(dir, "kinds.safetensors")
@@ -176,7 +177,7 @@ func TestTheClockIsThatOfTheDataset(t *testing.T) {
 	assert.Contains(t, stderr, "declares no rate")
 }
 
-// The digests are those of the positions, on every device, for any number of ranks, and with batches of any size.
+// Digests belong to positions: on every device, for any number of ranks, and with any batch size.
 func TestDigestsAreThoseOfThePositions(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	args := []string{"batches", kindsRLDS, "--rate=10", "--hz=20", "--seed=3", "--digest", "--last=short", "--window=action=-100ms:200ms", "--stream=action", "--stream=reward", "--epochs=2"}

@@ -22,7 +22,7 @@ type account struct {
 	ByEpisode []episodeWindows `json:"by_episode"`
 }
 
-// accountOf runs batches, and checks that the sums of its episodes are those of the whole.
+// accountOf runs batches, and checks that the sums over its episodes equal the totals.
 func accountOf(t *testing.T, args ...string) account {
 	t.Helper()
 	stdout, stderr := good(t, append([]string{"batches", kindsRLDS, "--rate=10", "--hz=30", "--seed=5", "--backend=cpu", "--json", "--stream=action", "--stream=reward", "--window=action=-100ms:200ms"}, args...)...)

@@ -16,7 +16,7 @@ import (
 	"github.com/robocache/robocache/dataset/safetensors"
 )
 
-// Frames come with the windows: of recordings, of a store that has them, and read meanwhile, the same.
+// Windows have the same frames from recordings, from a store with frames, and from a dataset that is streamed.
 func TestBatchesHaveFrames(t *testing.T) {
 	const camera = "observations/images/cam_high"
 	recording := "../../dataset/aloha/testdata/jpeg.hdf5"

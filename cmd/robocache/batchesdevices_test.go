@@ -30,7 +30,7 @@ func TestOneProgramDrivesSeveralDevices(t *testing.T) {
 	assert.Equal(t, whole, run("--digest", "--backend=sim:all", "--batch=3"))
 	assert.Equal(t, whole, run("--digest", "--backend=cpu,cpu,cpu", "--batch=2"))
 
-	// Two programs of two devices: the hashes of a step alternate, those of a row two of each program.
+	// Two programs with two devices each: the hashes of a step alternate, and a row has two hashes from each program.
 	var two [2][]string
 	for rank := range two {
 		two[rank] = strings.Split(run("--digest", "--backend=cpu,cpu", "--batch=3", "--world=2", fmt.Sprintf("--rank=%d", rank)), "\n")

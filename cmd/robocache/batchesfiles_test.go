@@ -76,8 +76,8 @@ func TestABatchIsAFile(t *testing.T) {
 	assert.Len(t, seen, 7+5+3+6, "every window once")
 }
 
-// A folder with batches of another run is refused, and left as it is; the same run writes the same, and one that goes on from a state may have batches of
-// another size and another number of ranks.
+// A folder with batches from another run is rejected and not changed. The same run writes the same files. A run that resumes from a state
+// may use another batch size and another number of ranks.
 func TestBatchesOfTwoRunsAreNotMixed(t *testing.T) {
 	dir := t.TempDir()
 	out, state := filepath.Join(dir, "out"), filepath.Join(dir, "state.json")
@@ -258,7 +258,7 @@ func TestACardThatIsLostOrTooSmallIsSaid(t *testing.T) {
 		b.Paths, b.Rate, b.Options = []string{kindsRLDS}, 10, loader.Options{Batch: 4, Seed: seed}
 		require.NoError(t, b.check())
 		err = a.batchesOn(b, []*ops.Device{device})
-		_ = device.Close() // a lost one says so again
+		_ = device.Close() // a lost device repeats its error
 		return out.String(), err
 	}
 	first, err := batch(simulated(t, cudasim.Config{}, cudasim.Failure{Call: "cuGraphLaunch", N: 3, Code: cudadrv.ErrLaunchFailed}), 0)

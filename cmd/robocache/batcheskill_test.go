@@ -71,7 +71,7 @@ func killedAfter(t *testing.T, r *rand.Rand, lines int, args ...string) (whole [
 		line, err := in.ReadString('\n')
 		if err != nil {
 			assert.ErrorIs(t, err, io.EOF)
-			break // what has no end is no line
+			break // a line without a newline is incomplete
 		}
 		if whole = append(whole, strings.TrimSuffix(line, "\n")); len(whole) == lines {
 			go kill()
@@ -237,7 +237,7 @@ func TestASignalEndsBatchesAfterAWholeOne(t *testing.T) {
 				require.NoError(t, cmd.Process.Signal(c.sig))
 			}
 		}
-		_ = cmd.Wait() // whose error is the code
+		_ = cmd.Wait() // the error has the exit code
 		assert.Equal(t, c.want, cmd.ProcessState.ExitCode(), "it ends by itself")
 		assert.Contains(t, stderr.String(), fmt.Sprintf("robocache: ended by a signal after %d batches, which %s has\n", steps, filepath.Join(dir, "state.json")))
 		last, err := lastSpot(filepath.Join(dir, "state.json"), 0, 1)

@@ -15,7 +15,7 @@ import (
 	"github.com/robocache/robocache/dataset/safetensors"
 )
 
-// hashes are those of all windows in lines of --digest, sorted.
+// hashes returns the hashes of all windows in lines by --digest, sorted.
 func hashes(stdout string) (list []string) {
 	for line := range strings.Lines(stdout) {
 		list = append(list, strings.Fields(line)[1:]...)

@@ -12,7 +12,8 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// With --streaming the batches are those of a dataset that is on the device, in an order of the same shards, from recordings or their store.
+// With --streaming, batches equal those from a dataset on the device in an order with the same shards. The dataset may be recordings or
+// their store.
 func TestStreamingDrawsTheSameBatches(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "kinds.safetensors")
 	good(t, "pack", kindsRLDS, "-o", store, "--rate=10")

@@ -47,7 +47,7 @@ func greyLog(t *testing.T, without int) string {
 	return path
 }
 
-// The frames of a log's video come with the windows: of the recording, of a store that has its packets, and read meanwhile, the same.
+// Windows have the same frames of a log's video from the recording, from a store with its packets, and from a dataset that is streamed.
 func TestALogsVideoHasFrames(t *testing.T) {
 	if _, err := exec.LookPath("ffmpeg"); err != nil {
 		t.Skip("ffmpeg is not here: ", err)

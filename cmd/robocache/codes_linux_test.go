@@ -29,15 +29,15 @@ import (
 // The codes that a command may have beyond inspect's, or lack. Each other code in inspect's report is in every command's, in all classes: damage,
 // problems, remarks and left-out data.
 var (
-	// A field of an episode has these facts, and inspect makes a sentence of it. The other reports have the field itself.
+	// An episode's field has these facts, and inspect makes a sentence from it. The other reports have the field itself.
 	fieldCodes = []dataset.Code{dataset.CodeStepsOnly, dataset.CodeIntegersRounded}
-	// Doctor examines the recorded timestamps of LeRobot, and so no reader chooses between them and the numbers of the frames.
+	// Doctor examines LeRobot's recorded timestamps itself, so no reader chooses between them and the frame numbers.
 	doctorLacks = []dataset.Code{dataset.CodeFrameTimeOwn, dataset.CodeFrameTimeSteps, dataset.CodeFrameTimeUnsorted}
 	// Doctor reads each frame, and finds images that are empty.
 	doctorAdds = []dataset.Code{dataset.CodeEmptyImages}
 	// Convert lists data that the output format has no place for.
 	convertAdds = []dataset.Code{dataset.CodeNoPlace}
-	// Commands note what they do themselves: the clock and windows that they take, the dtype that they write, and a dataset of cameras alone.
+	// Commands note their own choices: clock, windows and dtype, and also a dataset that has only cameras.
 	commandAdds = []dataset.Code{dataset.CodeRateDeclared, dataset.CodeWindowsInGaps, "values-rounded", "no-streams"}
 )
 

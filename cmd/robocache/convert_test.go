@@ -110,7 +110,7 @@ func TestATaskOfAnArrayMakesItsShard(t *testing.T) {
 	assert.NoFileExists(t, filepath.Join(out, "convert-00000-of-00002.json"))
 }
 
-// oneStream writes a recording of ten rows a second, of so many columns, at some times.
+// oneStream writes a recording with one stream that has the given width and times.
 func oneStream(t *testing.T, path string, width int, times ...int64) {
 	values := tensor.Must(tensor.New(tensor.F32, len(times), width))
 	s, err := dataset.NewStream("state", times, values, nil)

@@ -87,7 +87,7 @@ func TestProblemsOfAFolderReachEachCommand(t *testing.T) {
 	}
 }
 
-// holes writes episodes of 20 Hz, the first with a hole of 10 s.
+// holes writes episodes at 20 Hz. The first has a hole of 10 s.
 func holes(t *testing.T, dir string, episodes int) {
 	for e := range episodes {
 		var times []int64
@@ -122,7 +122,7 @@ func TestPythonHolesValid(t *testing.T) {
 	assert.Contains(t, stderr, "200 of 800 windows are anchored in gaps")
 }
 
-// A table of another format: 12 s are missing, and nothing of it is called 100 % valid.
+// If a table in another format lacks 12 s, nothing is reported as 100 % valid.
 func TestATableWithAHoleIsNotAllValid(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("timestamp,x\n")

@@ -83,7 +83,7 @@ func column[T tensor.Element](data ...T) *tensor.Tensor {
 	return tensor.Must(tensor.Of(data, len(data), 1))
 }
 
-// topic is a stream of a log made for a test: one field "v" of a type, and its samples.
+// topic is a stream in a test's log: one field "v" with a type, and its samples.
 type topic struct {
 	name, field string
 	timestamps  []uint64 // microseconds

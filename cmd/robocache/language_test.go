@@ -39,7 +39,8 @@ func opened(t *testing.T, path string) dataset.Dataset {
 	return d
 }
 
-// Instructions that change are the tasks of LeRobot's rows, features of strings stay such, and each target lists what it does not hold.
+// Instructions that change become the tasks of LeRobot's rows. Features with strings stay strings. Each target lists the texts that it
+// cannot hold.
 func TestLanguageLostWithoutAWord(t *testing.T) {
 	const folder = "../../../shared/cases/language-lost-without-a-word/"
 	if _, err := os.Stat(folder); err != nil {

@@ -25,7 +25,7 @@ func inCases(t *testing.T, name string) string {
 	return path
 }
 
-// A policy runs on the clock that it was trained on, with the skill that train printed, and says if another is chosen.
+// A policy runs on the clock that it was trained on, with the skill that train printed. If another clock is chosen, it prints a remark.
 func TestPythonClockNotKept(t *testing.T) {
 	data := filepath.Join(inCases(t, "python-drifted-timestamps"), "dataset_jitter")
 	for trained, clock := range map[string]string{"": "frame_index", "frame_index": "frame_index", "timestamp": "timestamp"} {
@@ -68,7 +68,7 @@ func TestPythonClockNotKept(t *testing.T) {
 	}
 }
 
-// Of a LeRobot folder with some of its episodes, flags and reports have LeRobot's numbers, and so has a store of it.
+// If a LeRobot folder has only some episodes, flags and reports use LeRobot's numbers. A store of it does too.
 func TestPythonEpisodeIndex(t *testing.T) {
 	inCases(t, "python-episode-index")
 	dir := filepath.Join(t.TempDir(), "some")

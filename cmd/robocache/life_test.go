@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// program is a command line in a process of its own. Its temporary files are in a folder of the test.
+// program returns a command line as a separate process. Its temporary files are in a folder of the test.
 func program(t *testing.T, args ...string) (cmd *exec.Cmd, temp string) {
 	t.Helper()
 	temp = t.TempDir()

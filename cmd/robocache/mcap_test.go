@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A file of messages has the numbers of the archive that the same command writes.
+// A file with messages has the same numbers as the archive that the same command writes.
 func TestAnOutputOfMessagesHoldsWhatTheArraysDo(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	for _, encoding := range []string{"protobuf", "json"} {

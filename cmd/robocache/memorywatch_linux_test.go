@@ -15,7 +15,7 @@ import (
 	"github.com/robocache/robocache/internal/test/thorough"
 )
 
-// A command that reaches --max-memory in small steps, none of which is checked, ends in words and leaves nothing.
+// If a command reaches --max-memory in small unchecked steps, it ends with an error message and leaves nothing.
 func TestACommandThatGrowsEndsInWords(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	dir := t.TempDir()

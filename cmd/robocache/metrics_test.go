@@ -92,7 +92,7 @@ func TestPrometheusSeesWhatIsDone(t *testing.T) {
 		got := prometheus(t, asked(t, url))
 		require.Equal(t, got["robocache_build_info"+buildLabels()], 1.0)
 		if require.True(t, lines.Scan()); n < 2 {
-			continue // perhaps nothing was told yet
+			continue // perhaps no number is published yet
 		}
 		require.GreaterOrEqual(t, got["robocache_windows_total"], windows)
 		windows = got["robocache_windows_total"]
@@ -117,7 +117,7 @@ func TestPrometheusSeesBadFrames(t *testing.T) {
 	lines, url, code := metered(t, "batches", store, "--hz=10", "--batch=1", "--epochs=2", "--shuffle=none", "--backend=cpu", "--digest", "--metrics=127.0.0.1:0", "--camera", camera+"=8x6")
 	name := `robocache_bad_frames_total{camera="` + camera + `"}`
 	for n := range 8 {
-		if n >= 2 { // line n waits for somebody to take it, and perhaps line n-1 is told
+		if n >= 2 { // line n waits for a reader, and line n-1 may be published
 			got := prometheus(t, asked(t, url))
 			want := func(drawn int) float64 { return float64((drawn + 2) / 4) } // frame 1 of 4, in each epoch
 			require.Contains(t, []float64{want(n - 1), want(n)}, got[name])

@@ -16,7 +16,7 @@ func TestSamplesThatAreNotFiniteAreCountedAndSaid(t *testing.T) {
 		"a.values": tensor.Must(tensor.Of([]float64{1, nan, inf, nan, 5, 6}, 3, 2)), "a.times": vec[int64](0, 1e9, 2e9),
 		"b.values": column[float32](1, 2, 3), "b.times": vec[int64](0, 1e9, 2e9),
 	})
-	batch := writeNPZ(t, map[string]*tensor.Tensor{ // of which the last sample is padding
+	batch := writeNPZ(t, map[string]*tensor.Tensor{ // the last sample is padding
 		"values": tensor.Must(tensor.Of([]float32{1, float32(nan), 3, 4, 5, float32(inf)}, 2, 3, 1)), "lengths": vec[int64](3, 2),
 		"times": tensor.Must(tensor.Of([]int64{0, 1e9, 2e9, 0, 1e9, 1e9}, 2, 3)), "targets": vec[int64](0, 1e9),
 	})

@@ -68,7 +68,7 @@ func treeOf(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// No output of any command is an input, lies in one or has one in it, through links of both kinds.
+// No command's output is an input, is inside one or contains one, also through symbolic and hard links.
 func TestNoOutputReplacesAnInput(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	for name, c := range outputFlags {

@@ -26,7 +26,7 @@ func skillOf(e *policy.Evaluation) map[string]float64 {
 	return m
 }
 
-// writeSkills prints the skills, one line per horizon, and those of a ridge and of the mean action if they are not nil.
+// writeSkills prints the skills, one line per horizon, and the skills of a ridge and of the mean action if they are not nil.
 func writeSkills(b *bytes.Buffer, e, ridge, mean *policy.Evaluation) {
 	fmt.Fprintf(b, "skill on %s, 1 - MSE/MSE(hold the last action):\n", numbered(e.Episodes))
 	for _, s := range e.Skills {

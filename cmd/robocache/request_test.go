@@ -16,7 +16,7 @@ import (
 	"github.com/robocache/robocache/internal/test/filetest"
 )
 
-// An argument of a request is a flag of batches and an argument of Python's Loader, but for these.
+// Except for a few, every argument in a request is a flag of batches and an argument of Python's Loader.
 func TestArgumentsOfARequestAreFlagsAndArgumentsOfPython(t *testing.T) {
 	noFlag := []string{"paths", "plan_name", "normalise", "statistics", "age", "episodes"} // paths are no flag, and a plan has the others, or the Loader alone
 	notOfPython := []string{"plan_name", "fresh"}

@@ -203,7 +203,7 @@ func schemaOf(of reflect.Type) *jsonSchema {
 	return &jsonSchema{Type: "integer"}
 }
 
-// fields adds the fields of a struct. Those of embedded structs are shadowed by fields of the same name above.
+// fields adds a struct's fields. A field in an embedded struct is hidden by an outer field with the same name.
 func (s *jsonSchema) fields(of reflect.Type, depth int, depths map[string]int) {
 	for i := range of.NumField() {
 		f := of.Field(i)
@@ -364,7 +364,7 @@ func checkObject(t *testing.T, text string) schema.Name {
 	return head.Schema.Name
 }
 
-// The files of schemas are those of the Go types.
+// The schema files match the Go types.
 func TestSchemasAreThoseOfTheTypes(t *testing.T) {
 	var names []string
 	for name, of := range objects {

@@ -11,7 +11,7 @@ import (
 
 const streamFlag = "NAME[COLUMN,...]:method:max-gap of a stream to take, all but the name optional: airspeed, airspeed::50ms, pose[x,y]:pchip; repeatable"
 
-// gapFlag is a limit of gaps: auto, none or a length of time.
+// gapFlag limits gaps: auto, none or a duration.
 type gapFlag struct{ cli.LimitFlag }
 
 func (g *gapFlag) String() string {

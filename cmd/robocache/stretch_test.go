@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// No command mixes the stretches of a log whose clock was set back; each says which option reads one.
+// If a log's clock was set back, no command mixes the parts before and after. Each prints the option that reads one part.
 func TestClockSetBackInterleaves(t *testing.T) {
 	in := filepath.Join(inCases(t, "clock-set-back-interleaves"), "reset.mcap")
 	out := func() string { return filepath.Join(t.TempDir(), "out") }

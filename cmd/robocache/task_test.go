@@ -91,7 +91,7 @@ func TestATopicThatIsNoTaskIsRefused(t *testing.T) {
 	assert.Contains(t, stderr, "have no texts that change")
 }
 
-// Columns of text of LeRobot and RLDS are the task, too.
+// Text columns in LeRobot and RLDS can be the task too.
 func TestAColumnIsTheTask(t *testing.T) {
 	folder := inCases(t, "language-lost-without-a-word")
 	for name, column := range map[string]string{"lerobot": "language_instruction", "rlds": "steps/language_instruction"} {

@@ -103,7 +103,7 @@ func jsonOf(t *testing.T, v any) string {
 	return string(text)
 }
 
-// Training that is resumed leaves the bytes of training that was not interrupted, and goes on from a checkpoint of its own options alone.
+// Resumed training leaves the same bytes as uninterrupted training. It only continues from a checkpoint with the same options.
 func TestTrainResumesToTheByte(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	dir := t.TempDir()

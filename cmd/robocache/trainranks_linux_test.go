@@ -29,7 +29,7 @@ type rankProgram struct {
 	out, err said
 }
 
-// said is the output of a program so far.
+// said is a program's output so far.
 type said struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -65,7 +65,7 @@ func upTo(n int) (list []int) {
 // launched starts a command line in so many ranks, in the order of the list.
 func launched(t *testing.T, ranks []int, world int, args ...string) []*rankProgram {
 	t.Helper()
-	temp, err := os.MkdirTemp("", "rc") // whose name is short enough for a socket
+	temp, err := os.MkdirTemp("", "rc") // this name is short enough for a socket
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, os.RemoveAll(temp)) })
 	var all []*rankProgram
@@ -99,7 +99,7 @@ func ended(t *testing.T, all []*rankProgram) (codes []int) {
 	return codes
 }
 
-// hashesOf are those of the files of a folder.
+// hashesOf returns the hashes of a folder's files.
 func hashesOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -240,7 +240,7 @@ func TestEachRankTakesADeviceOfItsOwn(t *testing.T) {
 	}
 }
 
-// Programs of one launcher meet where those of another do not.
+// Programs by one launcher meet, and do not meet another launcher's programs.
 func TestTheProgramsOfALauncherMeet(t *testing.T) {
 	for _, name := range launch {
 		t.Setenv(name, "")

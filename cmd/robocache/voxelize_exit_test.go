@@ -132,7 +132,7 @@ func TestExitCodesOfVoxelize(t *testing.T) {
 	assert.Empty(t, left, "nothing half written")
 }
 
-// A grid that a few points make too large is the fault of the file, one that most make so that of --size.
+// If few points make a grid too large, the error blames the file. If most points do, it blames --size.
 func TestStraysAreNamedWhereTheyMakeTheGridTooLarge(t *testing.T) {
 	cloud := func(n int, strays ...float32) string {
 		var xyz []float32

@@ -337,8 +337,8 @@ func TestOpen3DPreset(t *testing.T) {
 	assert.Equal(t, []float64{-.5, -.5, -.5}, array[float64](t, f, "min"))
 }
 
-// open3d-ply-double: the same points, as doubles of a PLY and a PCD and as float64 in an .npy, lie in as many voxels, and their means are those of
-// float64. Float32 is half a metre apart there.
+// open3d-ply-double: the same points as doubles in a PLY and a PCD, and as float64 in an .npy, make equal voxels with float64 means. In
+// float32, neighbouring values would be half a metre apart.
 func TestOpen3DPLYDouble(t *testing.T) {
 	file, err := os.Open("testdata/utm.npy")
 	require.NoError(t, err)
@@ -392,7 +392,7 @@ wrote `+out+`, computed on cpu
 `, stdout)
 }
 
-// The printed bounds are those of the cells, if the given bounds are no multiple of the size.
+// If the given bounds are no multiple of the cell size, the printed bounds are the bounds of the cells.
 func TestTheGridThatIsPrintedIsTheOneOfItsCells(t *testing.T) {
 	in := pointsFile(t, 0, 0, 0, 9.5, 9.5, 9.5)
 	for want, args := range map[string][]string{

@@ -32,8 +32,8 @@ func newArena(_ context.Context, c *Conn, r *Request, q arenaRequest) (*Reply, e
 	return &Reply{Value: map[string]any{"bytes": len(m.Bytes())}, File: m.File()}, err
 }
 
-// extent returns the number of elements from a tensor's first element to its last. It returns false if the shape is invalid, or the number
-// is 2^62 or more.
+// extent returns the number of elements from a tensor's first to its last. If the shape is invalid, or the number is 2^62 or more, it
+// returns false.
 func (t *Tensor) extent() (int, bool) {
 	if len(t.Strides) != len(t.Shape) {
 		return 0, false
@@ -56,7 +56,7 @@ func (t *Tensor) extent() (int, bool) {
 	return int(last) + 1, true
 }
 
-// in returns the tensor as a view of the arena's memory, and the range of bytes that it uses there.
+// in returns the tensor as a view on the arena's memory, and its byte range there.
 func (t *Tensor) in(m *Memory, op string) (view *tensor.Tensor, lo, hi int, err error) {
 	fail := func(kind error, got, want string) (*tensor.Tensor, int, int, error) {
 		return nil, 0, 0, &ops.ArgError{Op: op, Arg: t.Name, Kind: kind, Got: got, Want: want}

@@ -20,7 +20,7 @@ func targetFields(lengths, offsets **tensor.Tensor, c *ops.Clock) []field {
 		{"Targets", false, &c.Times}, {"Targets.Anchors", false, &c.Anchors}, {"Targets.Deltas", false, &c.Deltas}}
 }
 
-// resampleRequest is a resample, and a resample_backward.
+// resampleRequest is the arguments for resample and resample_backward.
 type resampleRequest struct {
 	head
 	Clock   *clockJSON   `json:"clock"`
@@ -54,7 +54,7 @@ func readResampleBackward(r *reader, text []byte) ([]field, planner) {
 	}
 }
 
-// fuseRequest is a fuse, and a fuse_backward.
+// fuseRequest is the arguments for fuse and fuse_backward.
 type fuseRequest struct {
 	head
 	Clock   *clockJSON   `json:"clock"`

@@ -9,7 +9,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// BenchmarkRoundTrip is a request that does nothing, to a child and back.
+// BenchmarkRoundTrip measures a request without work, to a child and back.
 func BenchmarkRoundTrip(b *testing.B) {
 	c, cmd := start(b)
 	for b.Loop() {
@@ -19,7 +19,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	require.NoError(b, cmd.Wait())
 }
 
-// BenchmarkCompute is a resample of 32 x 500 x 14 to 250 in the arena of a child.
+// BenchmarkCompute measures a resample from 32 x 500 x 14 to 250 in a child's arena.
 func BenchmarkCompute(b *testing.B) {
 	c, cmd := start(b)
 	c.hello()
@@ -34,7 +34,7 @@ func BenchmarkCompute(b *testing.B) {
 	c.unmap()
 }
 
-// BenchmarkPlan is the exported plan of that resample.
+// BenchmarkPlan measures the exported plan for that resample.
 func BenchmarkPlan(b *testing.B) {
 	c, cmd := start(b)
 	c.hello()

@@ -16,12 +16,12 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// client is the other end of a connection, as the Python package is one.
+// client is the other end of a connection. It does the Python package's part.
 type client struct {
 	t     testing.TB
 	s     *socket
 	arena []byte
-	inode uint64 // of the arena
+	inode uint64 // the arena's inode
 	used  int
 }
 
@@ -49,7 +49,7 @@ func connect(t testing.TB) *client {
 	return c
 }
 
-// open is connect without hello; it also returns the channel of the connection's end. It may have extra handlers.
+// open is connect without hello. It also returns a channel that receives the connection's error when it ends. more has extra handlers.
 func open(t testing.TB, more map[string]handler) (*client, chan error) {
 	t.Helper()
 	ours, theirs := pair(t)
@@ -66,7 +66,7 @@ func open(t testing.TB, more map[string]handler) (*client, chan error) {
 		close(ended)
 	}()
 	t.Cleanup(func() {
-		for range ended { // nothing of one test runs in the next
+		for range ended { // nothing from one test runs in the next
 		}
 	})
 	c := &client{t: t, s: ours}
@@ -76,14 +76,14 @@ func open(t testing.TB, more map[string]handler) (*client, chan error) {
 
 type object = map[string]any
 
-// answer is a reply as it came.
+// answer is a received reply.
 type answer struct {
 	object
 	blob []byte
 	file *os.File
 }
 
-// text is a field of its error.
+// error decodes the reply's error.
 func (a answer) error() Failure {
 	var f struct{ Error *Failure }
 	text, _ := json.Marshal(a.object)
@@ -120,7 +120,7 @@ func (c *client) read() (a answer, err error) {
 	return answer{blob: f.Blob, file: f.File, object: a.object}, func() error { err := d.Decode(&a.object); return err }()
 }
 
-// ask is try of a connection that stays.
+// ask is try for a request that must not end the connection.
 func (c *client) ask(do string, fields object) answer {
 	c.t.Helper()
 	a, err := c.try(do, fields, nil)
@@ -150,7 +150,7 @@ func (c *client) hello() answer {
 	return c.good("hello", object{"protocol": Protocol, "version": "0.0.0.dev0"})
 }
 
-// newArena asks for an arena and maps it.
+// newArena requests an arena and maps it.
 func (c *client) newArena(n int) {
 	c.t.Helper()
 	a := c.good("arena", object{"bytes": n})
@@ -173,7 +173,7 @@ func (c *client) unmap() {
 	c.arena = nil
 }
 
-// put copies a contiguous tensor to the arena and describes it there.
+// put copies a contiguous tensor to the arena and returns its description there.
 func (c *client) put(t *tensor.Tensor) object {
 	c.t.Helper()
 	data, err := raw.Of(t)
@@ -183,7 +183,7 @@ func (c *client) put(t *tensor.Tensor) object {
 	return o
 }
 
-// place describes a tensor in a part of the arena that is not used.
+// place returns the description of a tensor in an unused part of the arena.
 func (c *client) place(dtype tensor.DType, shape ...int) object {
 	c.t.Helper()
 	n, err := tensor.NumElements(shape...)
@@ -194,7 +194,7 @@ func (c *client) place(dtype tensor.DType, shape ...int) object {
 	return object{"dtype": dtype.String(), "shape": shape, "at": at}
 }
 
-// get returns the bytes of a contiguous tensor.
+// get returns a contiguous tensor's bytes.
 func (c *client) get(o object) []byte {
 	dtype, err := tensor.ParseDType(o["dtype"].(string))
 	require.NoError(c.t, err)

@@ -51,8 +51,8 @@ func compute(_ context.Context, c *Conn, r *Request, q computeRequest) (*Reply, 
 	return reply, errors.Join(err, p.Close())
 }
 
-// in returns the operation's tensors as views of the arena. An output may share memory with no other tensor. The operation cannot check that
-// itself, because it sees tensors of different dtypes as separate allocations.
+// in returns the operation's tensors as views on the arena. An output may share memory with no other tensor. The operation cannot check
+// that itself, because it sees tensors with different dtypes as separate allocations.
 func (o *Operation) in(m *Memory) ([]*tensor.Tensor, error) {
 	list := make([]*tensor.Tensor, len(o.Tensors))
 	lo, hi := make([]int, len(list)), make([]int, len(list))

@@ -38,11 +38,11 @@ func ticks(n int, step int64) []int64 {
 	return list
 }
 
-// job is an operation to compute both ways: by a request, and by package ops on tensors of its own.
+// job is an operation to compute in two ways: by a request, and by package ops on separate tensors.
 type job struct {
 	name    string
 	inputs  map[string]*tensor.Tensor
-	outputs map[string]*tensor.Tensor // zeros, which planned writes
+	outputs map[string]*tensor.Tensor // zeros before; planned writes them
 	request object                    // without tensors
 	planned func(dev *ops.Device, in, out map[string]*tensor.Tensor) (*ops.Plan, error)
 }
@@ -138,7 +138,7 @@ func jobs() []job {
 	}}
 }
 
-// direct computes the job on tensors of its own.
+// direct computes the job with package ops on separate tensors.
 func (j *job) direct(dev *ops.Device) error {
 	p, err := j.planned(dev, j.inputs, j.outputs)
 	if err != nil {
@@ -180,7 +180,7 @@ func TestComputeGivesTheBitsOfTheOperation(t *testing.T) {
 	}
 }
 
-// Strides reach past and repeat, as slices and expansions of an array do.
+// Strides may skip and repeat elements, as slices and expanded arrays in Python do.
 func TestComputeTakesStrides(t *testing.T) {
 	c := connect(t)
 	c.newArena(1 << 16)
@@ -226,11 +226,11 @@ func TestEveryTensorOfAnOperationHasAName(t *testing.T) {
 	}
 }
 
-// tensorNames are the paths of the tensors in a struct.
+// tensorNames returns the paths to the tensors in a struct.
 func tensorNames(v reflect.Value, path string) (names []string) {
 	switch {
 	case v.Type() == reflect.TypeFor[*tensor.Tensor]():
-		return []string{strings.TrimSuffix(strings.TrimPrefix(path, "."), ".Times")} // a clock's is called as the clock is
+		return []string{strings.TrimSuffix(strings.TrimPrefix(path, "."), ".Times")} // a clock's tensor has the clock's name
 	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Struct:
 		for i := range v.Len() {
 			names = append(names, tensorNames(v.Index(i), fmt.Sprintf("%s[%d]", path, i))...)

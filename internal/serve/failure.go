@@ -9,7 +9,7 @@ import (
 	"github.com/robocache/robocache/ops/record"
 )
 
-// PanicError is a panic of a handler, which is a bug of this program. Its stack is on standard error.
+// PanicError is a panic in a handler, which is a bug in this program. Its stack is on standard error.
 type PanicError struct {
 	Do    string
 	Value any
@@ -25,7 +25,7 @@ func (e *loaderError) Unwrap() error { return e.error }
 // Failure is an error in JSON.
 type Failure = failure.Report
 
-// mostText bounds a text of an error, in bytes, because errors quote requests, and a request may be long.
+// mostText limits a text in an error, in bytes, because errors quote requests, and a request may be long.
 const mostText = 64 << 10
 
 // shorten cuts texts that are too long, so that the error fits a frame.
@@ -57,7 +57,7 @@ var rules = []failure.Rule{
 	}),
 }
 
-// failureOf returns the report of an error. Its code is that of the system or none, because classes have the others.
+// failureOf returns the report for an error. Its code is the system's or none, because classes have the others.
 func failureOf(err error) Failure {
 	f := failure.Of(err, rules...)
 	if f.Code != failure.System {

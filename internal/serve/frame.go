@@ -12,7 +12,7 @@ const (
 	headerBytes = 16
 	magic       = "RCF1"
 
-	// MaxJSON and MaxBlob bound the JSON and the blob of a frame, in bytes.
+	// MaxJSON and MaxBlob limit the JSON and the blob in a frame, in bytes.
 	MaxJSON = 64 << 20
 	MaxBlob = 1 << 30
 
@@ -39,7 +39,7 @@ type receiver interface {
 	receive(p []byte) (n int, files []*os.File, err error)
 }
 
-// header returns the header of a frame, or an error if the frame is too large.
+// header returns a frame's header, or an error if the frame is too large.
 func (f *Frame) header() ([]byte, error) {
 	if len(f.JSON) > MaxJSON || len(f.Blob) > MaxBlob {
 		return nil, &FrameError{fmt.Sprintf("%d bytes of JSON and %d of blob", len(f.JSON), len(f.Blob)), limits}

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tape gives bytes as a connection does, a few at a time.
+// tape is a connection that returns bytes a few at a time.
 type tape struct {
 	*bytes.Reader
 	piece int
@@ -28,14 +28,14 @@ func (t *tape) receive(p []byte) (int, []*os.File, error) {
 	return n, nil, err
 }
 
-// bytesOf is a frame as it is sent.
+// bytesOf returns a frame's bytes on the wire.
 func bytesOf(t testing.TB, f *Frame) []byte {
 	head, err := f.header()
 	require.NoError(t, err)
 	return append(append(head, f.JSON...), f.Blob...)
 }
 
-// records are frames of each kind that is sent.
+// records returns frames of each kind.
 func records() map[string]*Frame {
 	return map[string]*Frame{
 		"a request":         {JSON: []byte(`{"do":"hello","protocol":1,"version":"1"}`)},
@@ -90,9 +90,9 @@ func TestWhatIsNoFrameIsRefused(t *testing.T) {
 	assert.ErrorAs(t, err, new(*FrameError))
 }
 
-// A header that promises a gigabyte and is followed by little takes little.
+// A header that announces a gigabyte, with little data after it, costs little memory.
 func TestAFrameTakesNoMoreMemoryThanArrives(t *testing.T) {
-	b := append([]byte(magic), 0, 0, 0, 4, 0, 0, 0, 64, 0, 0, 0, 0) // the most of both
+	b := append([]byte(magic), 0, 0, 0, 4, 0, 0, 0, 64, 0, 0, 0, 0) // the largest JSON and blob
 	for arrives, most := range map[int]uint64{100: 1 << 17, 1 << 20: 5 << 20} {
 		var before, after runtime.MemStats
 		frame := append(bytes.Clone(b), make([]byte, arrives)...)
@@ -142,7 +142,7 @@ func TestDescriptorsArriveAndNoneIsLeft(t *testing.T) {
 	assert.Equal(t, before, openFiles(t))
 }
 
-// openFiles is how many descriptors this process has.
+// openFiles returns the number of descriptors in this process.
 func openFiles(t testing.TB) int {
 	t.Helper()
 	list, err := os.ReadDir("/proc/self/fd")

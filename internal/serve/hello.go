@@ -9,7 +9,7 @@ import (
 	"github.com/robocache/robocache/ops/record"
 )
 
-// Protocol is the version of the protocol.
+// Protocol is the protocol's version.
 const Protocol = 1
 
 // VersionError reports that the Python package and this program have different versions.

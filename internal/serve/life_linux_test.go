@@ -31,7 +31,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// role is the role of the test binary in a child process: a child, a trainer with a child, or a holder of a socket.
+// role is the environment variable with the test binary's role in a child process: a child, a trainer with a child, or a holder that keeps
+// a socket open.
 const role = "ROBOCACHE_SERVE_ROLE"
 
 func TestMain(m *testing.M) {
@@ -57,7 +58,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// as is this program in a role.
+// as returns a command that runs this program in a role.
 func as(what string, files ...*os.File) *exec.Cmd {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), role+"="+what, "GORACE=atexit_sleep_ms=0") // the race detector's programs would end a second late
@@ -65,7 +66,7 @@ func as(what string, files ...*os.File) *exec.Cmd {
 	return cmd
 }
 
-// start starts a child, and returns the client of it.
+// start starts a child, and returns a client for it.
 func start(t testing.TB) (*client, *exec.Cmd) {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -111,7 +112,7 @@ func trainer() {
 	time.Sleep(time.Minute)
 }
 
-// alive reports whether there is a process that is more than a record for its parent.
+// alive reports whether a process exists and is not a zombie.
 func alive(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -156,7 +157,7 @@ func TestTheChildEndsOnSIGTERMAndLeavesInterruptsToItsParent(t *testing.T) {
 	c.hello()
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGHUP} {
 		require.NoError(t, cmd.Process.Signal(s))
-		c.newArena(1) // it goes on
+		c.newArena(1) // the connection continues
 	}
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	err := cmd.Wait()
@@ -166,7 +167,7 @@ func TestTheChildEndsOnSIGTERMAndLeavesInterruptsToItsParent(t *testing.T) {
 	c.unmap()
 }
 
-// A child that is killed in the midst of its work never makes a wrong value a right one: a reply is there when all of the output is, and else there is none.
+// If a child is killed during its work, there is either a reply and the whole output, or no reply. A wrong value never looks right.
 func TestAKilledChildIsAnErrorAndNeverAWrongValue(t *testing.T) {
 	const rounds, n = 100, 20_000
 	files, arenas := openFiles(t), map[uint64]bool{}
@@ -257,7 +258,7 @@ func TestTheChildDoesNotGrowWithRequests(t *testing.T) {
 	c.unmap()
 }
 
-// resident is how much memory of its own a process has.
+// resident returns the private memory of a process.
 func resident(t testing.TB, pid int) int {
 	t.Helper()
 	text := filetest.Read(t, fmt.Sprintf("/proc/%d/smaps_rollup", pid))

@@ -13,7 +13,7 @@ import (
 	"github.com/robocache/robocache/internal/failure"
 )
 
-// loaderRequest is a request for the loader of a connection.
+// loaderRequest is the arguments for a connection's loader.
 type loaderRequest struct {
 	Do
 	batching.Request
@@ -21,10 +21,10 @@ type loaderRequest struct {
 	World *int `json:"world"`
 }
 
-// mostSlots bounds the slots of a loader.
+// mostSlots limits the slots of a loader.
 const mostSlots = 1024
 
-// mostQuoted bounds the quote of an argument with the wrong type, in bytes.
+// mostQuoted limits the quote of an argument with the wrong type, in bytes.
 const mostQuoted = 60
 
 // check checks the arguments and sets the rank.

@@ -28,7 +28,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// drawing is a client of a loader, with its mapping of the slots.
+// drawing is a client with a loader. It maps the slots.
 type drawing struct {
 	*client
 	slots []byte
@@ -37,7 +37,7 @@ type drawing struct {
 
 type fields map[string]any
 
-// connected begins a connection, which ends with the test.
+// connected connects a client until the test ends.
 func connected(t *testing.T) *drawing { return &drawing{client: connect(t)} }
 
 // good sends a request that must succeed, and decodes the reply.
@@ -51,7 +51,7 @@ func (c *drawing) good(do string, with fields, to any) *os.File {
 	return a.file
 }
 
-// open asks for a loader.
+// open requests a loader.
 func (c *drawing) open(with fields) *drawing {
 	file := c.good("loader", with, &c.reply)
 	require.NotNil(c.t, file)
@@ -69,7 +69,7 @@ func (c *drawing) next(release ...int) nextReply {
 	return n
 }
 
-// array returns an array of a slot.
+// array returns an array in a slot.
 func (c *drawing) array(slot int, name, part string) []byte {
 	for _, a := range c.reply.Arrays {
 		if a.Name == name && a.Part == part {
@@ -91,21 +91,21 @@ func (c *drawing) array(slot int, name, part string) []byte {
 	return nil
 }
 
-// all is a slot's bytes, as text to compare.
+// all returns a slot's bytes, as text to compare.
 func (c *drawing) all(slot int) string {
 	return string(c.slots[slot*c.reply.SlotBytes : (slot+1)*c.reply.SlotBytes])
 }
 
 var g1Windows = fields{"observation.state": []float64{-1, 0}, "action": []float64{0, 1}}
 
-// asked is a request for batches of the G1 episodes.
+// asked returns a request for batches from the G1 episodes.
 func asked(with fields) fields {
 	all := fields{"paths": []string{g1}, "batch": 8, "hz": 50, "seed": 7, "windows": g1Windows, "slots": 3, "normalise": "mean-std"}
 	maps.Copy(all, with)
 	return all
 }
 
-// loaderOfG1 is the same loader in this process.
+// loaderOfG1 returns the same loader in this process.
 func loaderOfG1(t testing.TB, opt loader.Options) *loader.Loader {
 	ctx := context.Background()
 	d := settest.Open(t, g1)
@@ -121,7 +121,7 @@ func loaderOfG1(t testing.TB, opt loader.Options) *loader.Loader {
 	return l
 }
 
-// A slot holds the same batch as a loader in this process, over two epochs, for several ranks and rules of the last batch.
+// A slot holds the same batch as a loader in this process, over two epochs, for several ranks and rules for the last batch.
 func TestASlotHoldsTheLoadersBatch(t *testing.T) {
 	for _, opt := range []loader.Options{{Batch: 8}, {Batch: 64, Rank: 1, Ranks: 3, Last: ops.LastShort, DType: tensor.BF16, Age: true}} {
 		l := loaderOfG1(t, opt)
@@ -180,7 +180,7 @@ func TestAStateIsThatOfTheBatchThatWasHandedOut(t *testing.T) {
 		o := other.next(taken...)
 		taken = []int{o.Slot}
 		assert.Equal(t, after.State, o.State)
-		for row := range 3 { // of world 2 rank 1 has every second position
+		for row := range 3 { // with two ranks, rank 1 has every second position
 			want := c.array(after.Slot, "", "anchor")[8*(2*row+1):][:8]
 			assert.Equal(t, want, other.array(o.Slot, "", "anchor")[8*row:][:8])
 		}
@@ -188,7 +188,7 @@ func TestAStateIsThatOfTheBatchThatWasHandedOut(t *testing.T) {
 	}
 }
 
-// A slot is left alone for as long as it is held.
+// A slot does not change while the client holds it.
 func TestASlotThatIsHeldIsLeftAlone(t *testing.T) {
 	c := connected(t).open(asked(nil))
 	kept := c.next()
@@ -258,7 +258,7 @@ func TestWhatALoaderCannotBeIsSaid(t *testing.T) {
 		assert.Equal(t, c.class, got.Class, "%v: %+v", c.with, got)
 		assert.Contains(t, fmt.Sprintf("%+v", got), c.say, "%v", c.with)
 		assert.NotContains(t, got.Message, "--", "the message speaks of flags")
-		conn.open(asked(nil)) // nothing is left of the one that could not be
+		conn.open(asked(nil)) // the failed loader has left nothing
 	}
 	c := connected(t)
 	for _, do := range []string{"next", "resume", "report"} {
@@ -279,7 +279,7 @@ func TestWhatALoaderCannotBeIsSaid(t *testing.T) {
 	assert.Equal(t, state.Taken+8, c.next().State.Taken, "a state that is refused leaves the place")
 }
 
-// The report comes while batches are drawn, and lists are lists.
+// The report comes while batches are drawn, and its lists are never null.
 func TestALoaderReportsMeanwhile(t *testing.T) {
 	c := connected(t).open(asked(fields{"streaming": true, "shard_windows": 100, "mix_shards": 2}))
 	var got struct {
@@ -297,7 +297,7 @@ func TestALoaderReportsMeanwhile(t *testing.T) {
 	}
 }
 
-// A panic in drawing ahead is the error of the batch, and comes again, and a resume goes on.
+// A panic while drawing ahead is the batch's error. It is repeated until a resume, which continues.
 func TestAPanicInDrawingAheadIsTheBatchsError(t *testing.T) {
 	cpu, err := ops.Open("cpu")
 	require.NoError(t, err)
@@ -345,7 +345,7 @@ func TestAStateThatIsRefusedLeavesWhatWasDrawnAhead(t *testing.T) {
 	assert.Equal(t, before.State.Taken+8, c.next().State.Taken)
 }
 
-// Some episodes are normalised with the statistics of others, as those come back in the reply.
+// Some episodes are normalised with the statistics of others, in the form that a reply has.
 func TestALoaderTakesSomeEpisodesAndTheStatisticsOfOthers(t *testing.T) {
 	train := connected(t).open(asked(fields{"episodes": [][]int{{0, 1}}}))
 	held := fields{"episodes": [][]int{{2}}}

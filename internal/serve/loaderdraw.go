@@ -10,8 +10,8 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// slots draws batches ahead. A goroutine draws into free slots, and waits if no slot is free. So the slots bound the memory of batches drawn
-// ahead.
+// slots draws batches ahead. A goroutine draws into free slots, and waits if no slot is free. So the slots limit the memory for batches
+// drawn ahead.
 type slots struct {
 	*loading
 	memory *Memory
@@ -19,13 +19,13 @@ type slots struct {
 	handed []bool // by slot: true while Python has it
 
 	free  chan int    // slots to draw into
-	ready chan *drawn // in the order of the batches
+	ready chan *drawn // in drawing order
 	stop  context.CancelFunc
 	done  chan struct{} // closed when the goroutine has ended; nil if it was not started
-	wrong error         // of Next or resume; returned again until the next resume
+	wrong error         // from Next or resume; returned again until the next resume
 }
 
-// drawn is a batch in a slot, or an error in place of a batch.
+// drawn is a batch in a slot, or an error instead.
 type drawn struct {
 	slot  int
 	epoch int64 // the batch's epoch

@@ -17,7 +17,7 @@ import (
 // windowBytes is the size of the window for uploads.
 const windowBytes = 32 << 20
 
-// recorded is a loader on a recording device. Its uploads to the device are sent in pieces through a window, then the plan of a batch is
+// recorded is a loader on a recording device. Its uploads to the device are sent in pieces through a window. Then the plan for a batch is
 // sent.
 type recorded struct {
 	*loading
@@ -28,10 +28,10 @@ type recorded struct {
 	taken   chan struct{} // signals that the window may be written again
 	stop    context.CancelFunc
 	done    chan struct{} // closed when the recording has ended; nil if it was not started
-	err     error         // of the recording
+	err     error         // the recording's error
 	session *record.Session
 	export  *record.Plan
-	bytes   int64          // approximate device memory of the datasets
+	bytes   int64          // the datasets' approximate device memory
 	batch   *residentReply // nil until the recording has ended and the datasets are closed
 }
 
@@ -87,14 +87,14 @@ type residentReply struct {
 	loaderReply
 	Plan   json.RawMessage `json:"plan"`
 	Arrays []planArray     `json:"arrays"`
-	// Cursors are pairs of a buffer's number in the plan and an offset in bytes, where the position is stored. See loader.Loader.Cursors.
+	// Cursors are pairs of a buffer's number in the plan and a byte offset, where the position is stored. See loader.Loader.Cursors.
 	Cursors [][2]int64 `json:"cursors"`
-	// Episodes and Datasets map an episode of a batch to its number in its dataset, and to the number of the dataset.
+	// Episodes and Datasets map an episode in a batch to its number in its dataset, and to the dataset's number.
 	Episodes []int64 `json:"episodes"`
 	Datasets []int64 `json:"datasets,omitempty"` // nil for one dataset
 }
 
-// planArray is an array of a batch within an argument of the plan. Arrays may share an argument: strides are in elements, At is in bytes.
+// planArray is a batch array inside an argument of the plan. Arrays may share an argument: strides are in elements, At is in bytes.
 type planArray struct {
 	Name     string `json:"name"`
 	Part     string `json:"part"` // as in slotArray
@@ -209,7 +209,7 @@ func (s *recorded) hand(ctx context.Context, buffer int, size, at int64, data []
 	return nil
 }
 
-// output is a tensor of a batch.
+// output is a tensor in a batch.
 type output struct {
 	planArray
 	tensor *tensor.Tensor

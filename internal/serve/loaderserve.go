@@ -15,15 +15,15 @@ import (
 	"github.com/robocache/robocache/loader"
 )
 
-// loading is the loader of a connection. It draws into slots, or it is recorded and replayed on a GPU.
+// loading is a connection's loader. It draws into slots, or it is recorded and replayed on a GPU.
 type loading struct {
 	source *batching.Source
 	plan   align.Plan
 	loader *loader.Loader
-	notes  dataset.Notes // of opening the datasets
+	notes  dataset.Notes // from opening the datasets
 }
 
-// openLoading opens the datasets of a request for a loader.
+// openLoading opens the datasets in a request for a loader.
 func openLoading(ctx context.Context, c *Conn, ask *loaderRequest) (*loading, error) {
 	if c.slots != nil || c.resident != nil {
 		return nil, &RequestError{Arg: "do", Got: "a second loader", Want: "one for each connection"}
@@ -53,7 +53,7 @@ func (l *loading) Close() error {
 	return errors.Join(err, l.source.Close())
 }
 
-// LoaderLines returns the lines of a report that a trainer prints before it draws: notes of the recordings, episodes that lack a stream, and
+// LoaderLines returns the lines of a report that a trainer prints before it draws: the recordings' notes, episodes that lack a stream, and
 // samples that are not finite.
 func LoaderLines(r *loader.Report) []string {
 	return slices.Concat(notetext.EpisodeLines(r.EpisodeNotes, r.Episodes), batching.Remarks(r, notetext.Text), notetext.Lines(batching.Notes(r)))
@@ -72,8 +72,8 @@ type Skipped struct {
 	Code   dataset.Code `json:"code"`
 }
 
-// LoaderEntries returns the notes of a loader's report: those of the recordings, episodes that the plan cannot use, streams without samples in an episode,
-// with the number of its windows as the count, and samples that are not finite.
+// LoaderEntries returns the notes in a loader's report: the recordings' notes, episodes that the plan cannot use, episodes without samples
+// in a stream, with the number of windows as the count, and samples that are not finite.
 func LoaderEntries(r *loader.Report) []notetext.EpisodeEntry {
 	list := append(notetext.EpisodeEntries(r.EpisodeNotes), notetext.NoteEntries(r.Notes)...)
 	for _, l := range r.Lacking {
@@ -115,19 +115,19 @@ type loaderReply struct {
 	Batch      int                   `json:"batch"`
 	Last       string                `json:"last"`
 	Hz         float64               `json:"hz"`
-	State      loader.State          `json:"state"` // of the first batch
+	State      loader.State          `json:"state"` // before the first batch
 	Report     drawnReport           `json:"report"`
 	Skipped    []Skipped             `json:"skipped"`  // episodes that cannot be read
 	Rounded    map[string]int        `json:"rounded"`  // values that do not fit the store's dtype, by stream
-	Problems   []inspection.Problem  `json:"problems"` // of the datasets as a whole
+	Problems   []inspection.Problem  `json:"problems"` // about the datasets as a whole
 	Normalised []batching.Normalised `json:"normalised"`
 	Streams    []align.Stream        `json:"streams"` // with the names of all columns
-	// Tasks are the tasks of the episodes, in order: the text is Texts[Text] from the time From on, ns.
+	// Tasks are the episodes' tasks, in order: the text is Texts[Text] from the time From on, ns.
 	Tasks []taskReply `json:"tasks"`
 	Texts []string    `json:"texts"`
 }
 
-// taskReply is a task of an episode, by the numbers of its dataset and in it.
+// taskReply is a task in an episode. The episode is given by the number of its dataset, and by its number there.
 type taskReply struct {
 	Dataset int   `json:"dataset"`
 	Episode int   `json:"episode"`
@@ -135,7 +135,7 @@ type taskReply struct {
 	Text    int   `json:"text"`
 }
 
-// tasks describes the tasks of all episodes.
+// tasks describes the tasks in all episodes.
 func (out *loaderReply) tasks(l *loader.Loader) {
 	out.Tasks, out.Texts = []taskReply{}, []string{}
 	at := map[string]int{}
@@ -266,7 +266,7 @@ func resumeLoader(ctx context.Context, c *Conn, r *Request, ask resumeRequest) (
 		return nil, &loaderError{err}
 	}
 	return &Reply{Value: struct {
-		Epoch int64 `json:"epoch"` // of the next batch
+		Epoch int64 `json:"epoch"` // the next batch's epoch
 	}{l.loader.Begin(ask.State).Epoch}}, nil
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// slotArray is an array of a batch and its offset in a slot. Part is values, frames, valid, pad or age for a stream or camera. If Name is
-// empty, it is one value per window: episode (its number in the dataset), tick, anchor (ns) or, with several datasets, dataset.
+// slotArray is a batch array and its offset in a slot. Part is values, frames, valid, pad or age for a stream or camera. If Name is empty,
+// it is one value per window: episode (its number in the dataset), tick, anchor (ns) or, with several datasets, dataset.
 type slotArray struct {
 	Name  string `json:"name"`
 	Part  string `json:"part"`
@@ -22,19 +22,19 @@ type slotArray struct {
 	size int            // bytes
 }
 
-// layout is the layout of a slot.
+// layout has the arrays and the size of a slot.
 type layout struct {
 	arrays  []slotArray
-	bytes   int     // of a slot
+	bytes   int     // the slot's size
 	numbers []int64 // [B], computed by fill
 }
 
 const (
-	slotAlign = 64   // of arrays in a slot
-	slotPage  = 4096 // of slots
+	slotAlign = 64   // the alignment of arrays in a slot
+	slotPage  = 4096 // the alignment of slots
 )
 
-// layoutOf returns the layout for the batches of a loader with separate streams.
+// layoutOf returns the layout for batches from a loader with separate streams.
 func layoutOf(b *loader.Batch, several bool) (*layout, error) {
 	l := &layout{numbers: make([]int64, b.Episodes.Dim(0))}
 	var errs []error

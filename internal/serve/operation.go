@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Tensor is a tensor of an operation in a request.
+// Tensor describes a tensor in a request.
 type Tensor struct {
 	Name    string // "Src", "Streams[2].SrcTimes"
 	Written bool
@@ -22,7 +22,7 @@ type Tensor struct {
 	Align   int    // the address modulo 16, for plans
 }
 
-// Operation is a decoded operation of a request.
+// Operation is a decoded operation from a request.
 type Operation struct {
 	Name    string   // as in package ops: "Resample"
 	Tensors []Tensor // outputs first
@@ -32,7 +32,7 @@ type Operation struct {
 	plan  func(*ops.Device) (planned, error)
 }
 
-// planned is a plan of an operation. counts is nil if the operation counts nothing.
+// planned is a plan for an operation. counts is nil if the operation counts nothing.
 type planned struct {
 	*ops.Plan
 	counts func() (ops.VoxelCounts, error)
@@ -51,7 +51,7 @@ func (o *Operation) planOn(dev *ops.Device, tensors []*tensor.Tensor) (planned, 
 	return o.plan(dev)
 }
 
-// field is an argument of an operation.
+// field is an argument for an operation.
 type field struct {
 	name    string
 	written bool
@@ -125,8 +125,8 @@ func ReadOperation(text []byte) (*Operation, error) {
 	return o, o.checkUnits()
 }
 
-// checkUnits returns an *ops.ArgError if anchors are beside times in seconds. Package ops converts them, but a client that has all of its times in seconds
-// may mean seconds.
+// checkUnits returns an *ops.ArgError if anchors are beside times in seconds. Package ops would convert them, but a client with all other
+// times in seconds may mean seconds.
 func (o *Operation) checkUnits() error {
 	has := func(name string, dtypes ...tensor.DType) bool {
 		return slices.ContainsFunc(o.Tensors, func(t Tensor) bool { return strings.HasSuffix(t.Name, name) && slices.Contains(dtypes, t.DType) })
@@ -137,7 +137,7 @@ func (o *Operation) checkUnits() error {
 	return nil
 }
 
-// read checks the description of a tensor.
+// read checks a tensor's description.
 func (t *tensorJSON) read(op string, f field) (Tensor, error) {
 	fail := func(kind error, got, want string) (Tensor, error) {
 		return Tensor{}, &ops.ArgError{Op: op, Arg: f.name, Kind: kind, Got: got, Want: want}

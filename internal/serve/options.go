@@ -11,14 +11,14 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// reader reads the options of an operation and keeps the first error.
+// reader reads an operation's options and keeps the first error.
 type reader struct {
 	op      string
 	tensors map[string]tensorJSON
 	err     error
 }
 
-// object reads the JSON of an operation strictly, into a struct that begins with h.
+// object reads an operation's JSON strictly, into a struct that begins with h.
 func (r *reader) object(text []byte, v any, h *head) {
 	r.err = decode(text, v)
 	r.tensors = h.Tensors

@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/ptx"
 )
 
-// mostTargets bounds the devices of a connection. A host has a few devices, each with a few kinds of kernel image.
+// mostTargets limits the devices in a connection. A host has a few devices, each with a few kinds of kernel image.
 const mostTargets = 256
 
 // target is a device that plans are made for.

@@ -20,12 +20,12 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// described is a device as the Python package describes one.
+// described returns a device in the Python package's form.
 func described() record.Target {
 	return record.Target{Name: "NVIDIA H100 80GB HBM3", Driver: 13000, Attributes: map[int]int{1: 1024, 8: 48 << 10, 10: 32, 16: 132, 39: 2048, 75: 9, 76: 0, 81: 228 << 10, 97: 227 << 10, 115: 1}}
 }
 
-// withTarget is a connection that knows a device, as number 0.
+// withTarget returns a connection with a device, as number 0.
 func withTarget(t *testing.T) *client {
 	t.Setenv("ROBOCACHE_TUNED", "off")
 	c := connect(t)
@@ -35,7 +35,7 @@ func withTarget(t *testing.T) *client {
 	return c
 }
 
-// describe is a job's OP for a plan, and its tensors as a recorder has them.
+// describe returns a job's OP for a plan, and its tensors for a recorder.
 func (j *job) describe() (request object, tensors []record.Tensor) {
 	all := maps.Clone(j.inputs)
 	maps.Copy(all, j.outputs)
@@ -205,7 +205,7 @@ func TestAPlanThatCannotBeIsRefused(t *testing.T) {
 	assert.Equal(t, [2]string{"ArgError", "SrcTimes"}, [2]string{f.Class, f.Arg})
 }
 
-// A connection has a bounded number of devices.
+// A connection has a limited number of devices.
 func TestTargetsAreBounded(t *testing.T) {
 	c := &Conn{targets: slices.Repeat([]target{{text: "another"}}, mostTargets)}
 	text, err := json.Marshal(object{"do": "target", "target": described()})

@@ -33,7 +33,7 @@ const (
 	imageFile = "../../dataset/aloha/testdata/raw.hdf5"
 )
 
-// decoded is a reply in a struct.
+// decoded decodes a reply into a struct.
 func decoded[T any](t *testing.T, a answer) (v T) {
 	t.Helper()
 	text, err := json.Marshal(a.object)
@@ -42,7 +42,7 @@ func decoded[T any](t *testing.T, a answer) (v T) {
 	return v
 }
 
-// memoryOf maps the sealed memory of a reply, and closes it.
+// memoryOf maps a reply's sealed memory, and closes it.
 func memoryOf(t *testing.T, a answer) []byte {
 	t.Helper()
 	require.NotNil(t, a.file)
@@ -189,7 +189,7 @@ func TestFramesComeInTheOrderThatIsAskedFor(t *testing.T) {
 	}
 }
 
-// held counts the descriptors of this process, and its mappings of memfds.
+// held counts the descriptors in this process, and its mappings of memfds.
 func held(t *testing.T) (fds, maps int) {
 	t.Helper()
 	list, err := os.ReadDir("/proc/self/fd")
@@ -300,7 +300,7 @@ func TestEpisodesAreThoseAskedForWhateverIsReadAhead(t *testing.T) {
 	assert.LessOrEqual(t, runtime.NumGoroutine(), before)
 }
 
-// However many recordings are open, few of them have episodes in memory.
+// If many recordings are open, few have episodes in memory.
 func TestOfManyRecordingsFewAreKeptInMemory(t *testing.T) {
 	s := recordings{open: map[int]*recording{}}
 	for h := range 3 * mostKept {

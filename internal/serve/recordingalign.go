@@ -20,8 +20,8 @@ type alignRequest struct {
 	Do
 	Handle  int `json:"handle"`
 	Episode int `json:"episode"`
-	// Plan is the text of a plan file. PlanPath is its path, for errors. If PlanPath is empty, the text was made from arguments of a call,
-	// and errors have no line.
+	// Plan is a plan file's text. PlanPath is its path, for errors. If PlanPath is empty, the text was made from a call's arguments, and
+	// errors have no line.
 	Plan     string `json:"plan"`
 	PlanPath string `json:"plan_path"`
 	// Targets is the dtype of the target times in the blob, which replace the plan's rate.
@@ -41,7 +41,7 @@ type aligned struct {
 	Text    string          `json:"text"` // the report as a table, and a line for each of its notes
 }
 
-// alignReport is a report with the sentences of its notes.
+// alignReport is a report with its notes as sentences.
 type alignReport struct {
 	*align.Report
 	Entries []notetext.EpisodeEntry `json:"notes"`

@@ -91,7 +91,7 @@ type episodeRequest struct {
 	Known   int `json:"known"` // how many of the recording's column lists the client has
 }
 
-// episodeReply is an episode. Its arrays are in the memfd of the reply.
+// episodeReply is an episode. Its arrays are in the reply's memfd.
 type episodeReply struct {
 	Number     int               `json:"number"`
 	Name       string            `json:"name"`
@@ -107,7 +107,7 @@ type episodeReply struct {
 	LeftOut    []sentLeftOut     `json:"left_out"`
 	Dropouts   []sentDropout     `json:"dropouts"`
 	Damage     []sentDamage      `json:"damage"`
-	Notes      []notetext.Entry  `json:"notes"` // all of the reader
+	Notes      []notetext.Entry  `json:"notes"` // all notes from the reader
 	// Columns are the recording's column lists after the first Known.
 	Columns [][]inspection.Column `json:"columns"`
 }

@@ -15,7 +15,7 @@ type cloudRequest struct {
 	Cloud   int    `json:"cloud"`
 }
 
-// cloudReply is a cloud. Its arrays are in the memfd of the reply.
+// cloudReply is a cloud. Its arrays are in the reply's memfd.
 type cloudReply struct {
 	Points    array               `json:"points"`   // [N,3]
 	Features  array               `json:"features"` // [N,F]
@@ -25,7 +25,7 @@ type cloudReply struct {
 	NotFinite int                 `json:"not_finite"`
 }
 
-// readCloud handles "cloud": it reads a cloud of a series.
+// readCloud handles "cloud": it reads one cloud in a series.
 func readCloud(ctx context.Context, c *Conn, r *Request, q cloudRequest) (*Reply, error) {
 	rec, e, err := c.recordings.episode(ctx, q.Handle, q.Episode)
 	if err != nil {

@@ -38,7 +38,7 @@ func (e *RecordingError) Error() string {
 
 func (e *RecordingError) Unwrap() error { return e.Err }
 
-// ofRecording adds to a report the meaning of its error for a recording.
+// ofRecording adds the meaning that an error has for a recording to its report.
 func ofRecording(f *Failure, in *RecordingError) {
 	var missing *clocks.MissingError
 	is := func(of any) bool { return errors.As(in.Err, of) }

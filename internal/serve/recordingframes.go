@@ -26,7 +26,7 @@ type framesRequest struct {
 	Width  int `json:"width"`
 }
 
-// readFrames handles "frames": it decodes frames of a camera.
+// readFrames handles "frames": it decodes a camera's frames.
 func readFrames(ctx context.Context, c *Conn, r *Request, q framesRequest) (*Reply, error) {
 	if q.Height < 0 || q.Width < 0 || (q.Height == 0) != (q.Width == 0) {
 		return nil, &RequestError{Arg: "size", Got: fmt.Sprintf("%dx%d", q.Height, q.Width), Want: "a height and a width above 0"}
@@ -70,7 +70,8 @@ type film struct {
 	memory        *Memory
 }
 
-// measure sets the shape and the dtype of a list without frames: those of the camera's first frame, or [H,W,3] of u8 if that cannot be decoded.
+// measure sets the shape and the dtype for a list without frames: those of the camera's first frame, or [H,W,3] u8 if that cannot be
+// decoded.
 func (f *film) measure(ctx context.Context) {
 	f.shape = []int{f.media.Height, f.media.Width, 3}
 	if picture, err := f.media.Decode(ctx, 0); err == nil {
@@ -81,7 +82,7 @@ func (f *film) measure(ctx context.Context) {
 	}
 }
 
-// decode decodes the frames of a list to their places in it. Frames near each other are decoded in one run.
+// decode decodes the frames in a list to their places in it. Frames near each other are decoded in one run.
 func (f *film) decode(ctx context.Context, list []int) error {
 	order := make([]int, len(list)) // places in the list, sorted by frame
 	for i, n := range list {

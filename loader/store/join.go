@@ -254,14 +254,14 @@ func (s *Store) offsets(of func(shard int) []int64) []int64 {
 	return list
 }
 
-// Open opens a store that Save or Pack wrote. It reads and checks the header, and maps the rest into memory. It reads the rest if the
-// file is a URL, or if the system maps no files. A file that is no store, or is inconsistent, is a *dataset.FormatError. Close the
-// store when done.
+// Open opens a store by Save or Pack. It reads and checks the header, and maps the rest into memory. If the file is a URL, or if
+// the system cannot map files, it reads everything. A file that is no store, or is inconsistent, is a *dataset.FormatError. Close
+// the store when done.
 //
-// A folder is a store in several files, which PackShard wrote. All files must be there and from one packing. Else the error is a
-// *dataset.FormatError that names the file, ErrNotFound or ErrCorrupt. Nothing is copied. The store has the same episodes as one file,
-// in the dataset's order. A stream has the columns of the first shard with it. A shard that has it
-// with other columns leaves it out of its episodes.
+// A folder is a store in several files by PackShard. All files must exist and come from one packing. Otherwise the error is a
+// *dataset.FormatError with the file's name and ErrNotFound or ErrCorrupt. Nothing is copied. The store has the same episodes as
+// one file, in the dataset's order. A stream has the columns of the first shard that has it. If a later shard has it with other
+// columns, the stream is left out of that shard's episodes.
 func Open(path string) (*Store, error) {
 	switch info, err := storage.Stat(context.Background(), path); {
 	case dataset.IsSystem(err):

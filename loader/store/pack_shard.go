@@ -12,18 +12,18 @@ import (
 	"github.com/robocache/robocache/internal/atomicfile"
 )
 
-// PackShard packs shard index, from 0 to count-1, into a folder, which it makes. ShardName is the file's name. It has the bytes
-// that Pack writes of the shard's episodes, with their numbers in the dataset. PackShard reads no other episodes. Several programs may
-// pack the shards, and Open opens the folder as one store when all shards are there. source is the dataset's path; its files are
-// hashed.
+// PackShard packs one part of a dataset, shard index from 0 to count-1, into a file in a folder, which it creates. [ShardName] is
+// the file's name. Its bytes equal those that Pack writes for the shard's episodes. PackShard reads no other episodes. Several
+// programs may pack the shards, and Open opens the folder as one store when all shards exist. source is the dataset's path; its
+// files are hashed.
 //
-// A shard that is there, with the same packing and of unchanged files, stays. PackShard then returns fresh, and reads no episode. It
-// removes the remains of a program that was killed. So if two programs pack one shard at the same time, the first fails, with an error
-// that is no *dataset.FormatError.
+// If the shard already exists, with the same packing and from unchanged files, PackShard keeps it, reads no episode and returns
+// fresh. It removes files that a killed program left. So if two programs pack one shard at the same time, the first fails, with
+// an error that is no *dataset.FormatError.
 //
-// A shard may have no episodes, if there are more shards than episodes, and no streams. A folder with shards of another count is an
-// *OptionError, and so are shards of another dataset or packing: other streams, media, dtype or strictness, or the same files with
-// another rate or clock. With opt.Replace such shards are packed again.
+// If there are more shards than episodes, a shard may have no episodes and no streams. An *OptionError means that the folder has
+// shards with another count, from another dataset, or with another packing: other streams, media, dtype or strictness, or the
+// same files with another rate or clock. With opt.Replace, shards with another packing are packed again.
 func PackShard(ctx context.Context, d dataset.Dataset, source, folder string, index, count int, opt BuildOptions) (fresh bool, err error) {
 	if count < 1 || count > MostShards || index < 0 || index >= count {
 		return false, refuse("Shards", fmt.Sprintf("%d of %d", index, count), fmt.Sprintf("a number from 0 of 1 to %d shards", MostShards))

@@ -23,7 +23,7 @@ import (
 // Few points are made to voxels by each algorithm that supports it, and nothing changes: by one plan after the other in turn, and by each alone.
 func TestEachWayGivesTheSameVoxels(t *testing.T) {
 	thorough.SkipRace(t, thorough.Simulates)
-	testVoxelsBy(t, "each in turn", cuda.VoxelizeInTurn, "voxel")
+	testVoxelsBy(t, "each in turn", cuda.VoxelizeInTurn, "voxel/generated", "voxel/batches", "voxel/bad-offsets", "voxel/caps", "voxel/specials", "voxel/contended")
 	for _, algorithm := range cuda.VoxelAlgorithms() {
 		if algorithm != "fill" && algorithm != "write" { // which take all that they can
 			testVoxelsBy(t, algorithm, func(b backend.Backend) backend.Backend { return cuda.VoxelizeBy(b, algorithm) }, "voxel/generated")

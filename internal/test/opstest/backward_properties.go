@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
@@ -31,8 +30,7 @@ func (s *suite) gradientAdjoint(t *testing.T) {
 	for seed := range uint64(8) {
 		f := smoothFusing(seed)
 		b := gradient(seed, f, false, 0)
-		out, err := f.call(s.dev)
-		require.NoError(t, err)
+		out := s.called(t, f)
 		var left, right, size float64
 		for i, bits := range out.dst {
 			x := decode(f.Out, bits) * decode(f.Out, b.Grad.raw[i])
@@ -56,8 +54,7 @@ func (s *suite) gradientDifferences(t *testing.T) {
 		b := gradient(seed+100, f, false, 0)
 		grads := s.gradientOf(t, b)
 		loss := func() (sum float64) {
-			out, err := f.call(s.dev)
-			require.NoError(t, err)
+			out := s.called(t, f)
 			for i, bits := range out.dst {
 				sum += decode(f.Out, bits) * decode(f.Out, b.Grad.raw[i])
 			}

@@ -73,8 +73,7 @@ func constant(x float64, n, width int) *part {
 func (s *suite) fuseOrder(t *testing.T) {
 	f := &fusing{Name: "order", Out: tensor.F32, Streams: []*part{constant(1, 4, 10), constant(2, 5, 20), constant(3, 1, 30)}, Targets: vals(tensor.F64, []float64{0, .5, 3, 9}, 4)}
 	s.check(t, f, layouts...)
-	got, err := f.call(s.dev)
-	require.NoError(t, err)
+	got := s.called(t, f)
 	for i, b := range got.dst {
 		want := 1.0
 		if c := i % 60; c >= 30 {
@@ -111,8 +110,7 @@ func (s *suite) fuseThreeClocks(t *testing.T) {
 			f.Streams = append(f.Streams, &part{resampling: resampling{Src: vals(tensor.F32, v, len(sec), 3), Times: in(sec)}})
 		}
 		s.check(t, f, layouts...)
-		got, err := f.call(s.dev)
-		require.NoError(t, err)
+		got := s.called(t, f)
 		for i, at := range x {
 			for c := range 9 {
 				m, d := c/3, c%3
@@ -140,8 +138,7 @@ func (s *suite) fuseOneSample(t *testing.T) {
 			p.Opts.Edge = edge
 		}
 		s.check(t, f, layouts...)
-		got, err := f.call(s.dev)
-		require.NoError(t, err)
+		got := s.called(t, f)
 		hold := 7.25
 		if edge == ops.EdgeFill {
 			hold = 0
@@ -183,8 +180,7 @@ func (s *suite) fuseAbsent(t *testing.T) {
 	}
 	one := &fusing{Name: "one episode", Out: tensor.F32, Streams: []*part{missing, constant(3, 4, 2)}, Targets: vals(tensor.F64, []float64{0, 1}, 2)}
 	s.check(t, one, layouts...)
-	got, err := one.call(s.dev)
-	require.NoError(t, err)
+	got := s.called(t, one)
 	assert.Equal(t, []uint64{0, 1, 0, 1}, got.valid)
 	assert.Equal(t, -7.5, decode(tensor.F32, got.dst[5]))
 }
@@ -265,8 +261,7 @@ func (s *suite) fuseOffsets(t *testing.T) {
 	}
 	f := &fusing{Name: "ramps", Out: tensor.F64, Streams: []*part{ramp(0), ramp(1), ramp(-250), ramp(1e9)}, Targets: arr([]int64{500, 1e9}, 2)}
 	s.check(t, f, layouts...)
-	got, err := f.call(s.dev)
-	require.NoError(t, err)
+	got := s.called(t, f)
 	for i, want := range []float64{500, 499, 750, 0, 1e9, 999_999_999, 1e9, 0} {
 		assert.InDelta(t, want, decode(tensor.F64, got.dst[i]), 1e-5, "element %d", i)
 	}
@@ -317,8 +312,7 @@ func (s *suite) fuseAffine(t *testing.T) {
 		}
 	}
 	p := &part{resampling: resampling{Src: vals(tensor.F32, []float64{10, 20}, 2, 1), Times: vals(tensor.F64, []float64{0, 1}, 2)}, Shift: []float32{12}, Scale: []float32{.5}}
-	got, err := (&fusing{Out: tensor.F32, Streams: []*part{p}, Targets: vals(tensor.F64, []float64{0, .5, 1}, 3)}).call(s.dev)
-	require.NoError(t, err)
+	got := s.called(t, &fusing{Out: tensor.F32, Streams: []*part{p}, Targets: vals(tensor.F64, []float64{0, .5, 1}, 3)})
 	assert.Equal(t, vals(tensor.F32, []float64{-1, 1.5, 4}, 3).raw, got.dst)
 }
 
@@ -333,8 +327,7 @@ func (s *suite) fuseFill(t *testing.T) {
 			f.Streams = append(f.Streams, p)
 		}
 		s.check(t, f, layouts...)
-		got, err := f.call(s.dev)
-		require.NoError(t, err)
+		got := s.called(t, f)
 		assert.Equal(t, encode(out, 0), got.dst[0])
 		assert.Equal(t, encode(out, -7.5), got.dst[10])
 	}
@@ -360,13 +353,11 @@ func (s *suite) fuseEqual(t *testing.T) {
 		n, width := 10+m, 3+2*m
 		c := resampling{Src: vals(tensor.F32, uniformValues(r, n*width), n, width), Times: vals(tensor.F64, count(0, n-1), n),
 			Targets: f.Targets, Opts: ops.ResampleOptions{Interp: kind}}
-		one, err := c.call(s.dev)
-		require.NoError(t, err)
+		one := s.called(t, &c)
 		alone = append(alone, one)
 		f.Streams = append(f.Streams, &part{resampling: c})
 	}
-	got, err := f.call(s.dev)
-	require.NoError(t, err)
+	got := s.called(t, f)
 	for i := range 8 {
 		var row, valid, age []uint64
 		for m, one := range alone {
@@ -385,11 +376,9 @@ func (s *suite) fuseOne(t *testing.T) {
 		for range 2 {
 			c := sample(r, kind, 3, 50, 90)
 			c.Opts.Fill = ops.FillWith(.25)
-			want, err := c.call(s.dev)
-			require.NoError(t, err)
+			want := s.called(t, c)
 			f := &fusing{Name: kind.String(), Out: c.out(), Streams: []*part{{resampling: *c}}, Targets: c.Targets}
-			got, err := f.call(s.dev)
-			require.NoError(t, err)
+			got := s.called(t, f)
 			equalBits(t, c.out(), want.dst, got.dst, kind.String())
 			assert.Equal(t, want.valid, got.valid, "%v", kind)
 			assert.Equal(t, want.age, got.age, "%v", kind)

@@ -69,8 +69,7 @@ func (s *suite) goldenCase(t *testing.T, g *golden) {
 		c.Opts.Window = ops.Within(time.Duration(g.Window))
 	}
 	s.check(t, c, layouts...)
-	got, err := c.call(s.dev)
-	require.NoError(t, err)
+	got := s.called(t, c)
 	want, d := raw(g.Want), g.Features
 	size := 0.0
 	for _, b := range c.Src.raw {

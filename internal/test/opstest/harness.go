@@ -444,3 +444,11 @@ func (s *suite) forms(tr *traits, ls []layout) (call bool, plans []layout, modes
 	}
 	return turn == 0, ls[1-turn:], modes
 }
+
+// called returns the result of a call.
+func (s *suite) called(t *testing.T, c operation) *result {
+	t.Helper()
+	got, err := c.call(s.dev)
+	require.NoError(t, err, c.describe())
+	return got
+}

@@ -140,8 +140,7 @@ func (s *suite) literal(t *testing.T, l literal) {
 			c.Times, c.Targets = vals(clock, l.t, len(l.t)), vals(clock, l.x, len(l.x))
 		}
 		s.check(t, c, layouts...)
-		got, err := c.call(s.dev)
-		require.NoError(t, err)
+		got := s.called(t, c)
 		for i, w := range l.want {
 			// A float32 clock moves a target by 2^-24 of its time, and the weight with it.
 			tol := 1e-6 * math.Max(1, math.Abs(w))
@@ -199,8 +198,7 @@ func (s *suite) exactHit(t *testing.T) {
 			times := ascending(r, 129, 1_762_550_000e9)
 			c := &resampling{Name: fmt.Sprint(dtype, kind), Src: vals(dtype, uniformValues(r, 129*12), 129, 12), Times: arr(times, 129), Targets: arr(times, 129), Opts: ops.ResampleOptions{Interp: kind, Window: ops.Within(1)}}
 			s.check(t, c, layouts[0])
-			got, err := c.call(s.dev)
-			require.NoError(t, err)
+			got := s.called(t, c)
 			assert.Equal(t, c.Src.raw, got.dst, "%v %v: not the source's bits", dtype, kind)
 		}
 	}
@@ -214,8 +212,7 @@ func (s *suite) longRow(t *testing.T) {
 		}
 		c := &resampling{Name: fmt.Sprint(n), Src: vals(tensor.F32, v, n, 1), Times: vals(tensor.F64, v, n), Targets: arr([]float64{.75}, 1)}
 		s.check(t, c, layouts[0])
-		got, err := c.call(s.dev)
-		require.NoError(t, err)
+		got := s.called(t, c)
 		assert.InDelta(t, .75, decode(tensor.F32, got.dst[0]), 1e-7, "S=%d", n)
 	}
 }
@@ -263,8 +260,7 @@ func (s *suite) nanRow(t *testing.T) {
 		}
 		c := &resampling{Name: kind.String(), Src: vals(tensor.F32, v, 7, 1), Times: vals(tensor.F64, count(0, 6), 7), Targets: vals(tensor.F64, x, len(x)), Opts: ops.ResampleOptions{Interp: kind, Window: anyWindow}}
 		s.check(t, c, layouts...)
-		got, err := c.call(s.dev)
-		require.NoError(t, err)
+		got := s.called(t, c)
 		for i, at := range x {
 			clean := at <= 2 || at >= 4
 			g := decode(tensor.F32, got.dst[i])

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
@@ -21,8 +20,7 @@ func (s *suite) windowNaN(t *testing.T) {
 	for _, kind := range []ops.Interp{ops.InterpWindowMean, ops.InterpWindowMin, ops.InterpWindowMax, ops.InterpWindowLast} {
 		c := &resampling{Name: kind.String(), Src: packed(tensor.F32, raw, 5, 1), Times: times, Targets: times, Opts: window(kind, 3)}
 		s.check(t, c, layouts...)
-		got, err := c.call(s.dev)
-		require.NoError(t, err)
+		got := s.called(t, c)
 		switch kind {
 		case ops.InterpWindowMean:
 			for i, b := range got.dst {
@@ -38,8 +36,7 @@ func (s *suite) windowNaN(t *testing.T) {
 	for kind, want := range map[ops.Interp]float64{ops.InterpWindowMin: math.Copysign(0, -1), ops.InterpWindowMax: 0, ops.InterpWindowMean: 0} {
 		c := &resampling{Name: "zeros " + kind.String(), Src: vals(tensor.F32, zeros, 3, 1), Times: arr([]int64{0, 1, 2}, 3), Targets: arr([]int64{2}, 1), Opts: window(kind, 3)}
 		s.check(t, c, layouts...)
-		got, err := c.call(s.dev)
-		require.NoError(t, err)
+		got := s.called(t, c)
 		assert.Equal(t, encode(tensor.F32, want), got.dst[0], "%v of zeros", kind)
 	}
 }
@@ -69,8 +66,7 @@ func (s *suite) windowBeside(t *testing.T) {
 		Opts: ops.ResampleOptions{Interp: ops.InterpWindowMean, Window: ops.Within(25), Channels: []ops.Channel{
 			{Lo: 0, Hi: 2, Interp: ops.InterpLinear}, {Lo: 3, Hi: 4, Interp: ops.InterpWindowMin, Window: ops.Within(5)}, {Lo: 5, Hi: 6, Interp: ops.InterpWindowMax, Window: ops.Within(15)}}}}
 	s.check(t, c, layouts...)
-	got, err := c.call(s.dev)
-	require.NoError(t, err)
+	got := s.called(t, c)
 	nan := math.NaN()
 	want := [][]float64{
 		{20, 21, 12, 23, 14, 25, 16}, // on a sample: linear takes it, the windows of 25 hold three
@@ -102,8 +98,7 @@ func (s *suite) hermiteMotion(t *testing.T) {
 			c.Times, c.Targets = arr(nanos(at), 4), arr(nanos(x), len(x))
 		}
 		s.check(t, c, layouts...)
-		got, err := c.call(s.dev)
-		require.NoError(t, err)
+		got := s.called(t, c)
 		for i, x := range x {
 			x = min(x, 2.25)
 			for d, w := range []float64{x * x, 1 - x, 2 * x, -1} {
@@ -127,8 +122,7 @@ func (s *suite) rotVecTurns(t *testing.T) {
 		{0, .01, .0025, .005}, // where the lerp takes over
 	} {
 		k := &resampling{Name: fmt.Sprint(c.r0, c.r1), Src: vals(tensor.F64, []float64{0, 0, c.r0, 0, 0, c.r1}, 2, 3), Times: arr([]int64{0, 4}, 2), Targets: arr([]int64{1, 2}, 2), Opts: ops.ResampleOptions{Interp: ops.InterpRotVec}}
-		got, err := k.call(s.dev)
-		require.NoError(t, err)
+		got := s.called(t, k)
 		for i, w := range []float64{c.at1, c.at2} {
 			z := decode(tensor.F64, got.dst[3*i+2])
 			if w == pi {
@@ -150,8 +144,7 @@ func (s *suite) rot6DTurns(t *testing.T) {
 		0, 3, 0, -1, 7, 0} // x to y, y to -x
 	c := &resampling{Src: vals(tensor.F64, v, 2, 6), Times: arr([]int64{0, 3}, 2), Targets: arr([]int64{0, 1, 2}, 3), Opts: ops.ResampleOptions{Interp: ops.InterpRot6D}}
 	s.check(t, c, layouts...)
-	got, err := c.call(s.dev)
-	require.NoError(t, err)
+	got := s.called(t, c)
 	assert.Equal(t, c.Src.raw[:6], got.dst[:6], "on a sample it is the sample, not made orthonormal")
 	for i := 1; i < 3; i++ {
 		sin, cos := math.Sincos(float64(i) * math.Pi / 6)
@@ -176,8 +169,7 @@ func (s *suite) noRotation(t *testing.T) {
 			v := append(append(append(append([]float64(nil), g...), g...), b...), g...)
 			c := &resampling{Name: fmt.Sprint(kind, b), Src: vals(tensor.F32, v, 4, w), Times: arr([]int64{0, 10, 20, 30}, 4), Targets: arr([]int64{5, 10, 15, 20, 25, 30}, 6), Opts: ops.ResampleOptions{Interp: kind}}
 			s.check(t, c, layouts...)
-			got, err := c.call(s.dev)
-			require.NoError(t, err)
+			got := s.called(t, c)
 			for i := range 6 {
 				x := decode(tensor.F32, got.dst[i*w])
 				assert.Equal(t, i == 2 || i == 4 || i == 3 && b[0] != b[0], math.IsNaN(x), "%s, target %d: got %v", c.Name, i, x)

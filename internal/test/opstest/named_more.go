@@ -27,12 +27,10 @@ func (s *suite) rowsDiffer(t *testing.T) {
 		v := uniformValues(r, b*n*d)
 		c := &resampling{Name: fmt.Sprint("T=", targets), Src: vals(tensor.F32, v, b, n, d), Times: arr(times, b, n), Targets: arr(x, b, targets)}
 		s.check(t, c, layouts...)
-		all, err := c.call(s.dev)
-		require.NoError(t, err)
+		all := s.called(t, c)
 		for i := range b {
 			one := &resampling{Src: vals(tensor.F32, v[i*n*d:][:n*d], n, d), Times: arr(times[i*n:][:n], n), Targets: arr(x[i*targets:][:targets], targets)}
-			got, err := one.call(s.dev)
-			require.NoError(t, err)
+			got := s.called(t, one)
 			assert.Equal(t, all.dst[i*targets*d:][:targets*d], got.dst, "T=%d: row %d differs from the batch", targets, i)
 		}
 	}
@@ -76,14 +74,12 @@ func (s *suite) strides(t *testing.T) {
 				c.Times, c.Targets = arr(times, n), arr(x, m)
 			}
 			s.check(t, c, layouts...)
-			got, err := c.call(s.dev)
-			require.NoError(t, err)
+			got := s.called(t, c)
 			copied := *c
 			copied.Src = packed(c.Src.dtype, c.Src.dense(), c.Src.shape...)
 			copied.Times = packed(c.Times.dtype, c.Times.dense(), c.Times.shape...)
 			copied.Targets = packed(c.Targets.dtype, c.Targets.dense(), c.Targets.shape...)
-			want, err := copied.call(s.dev)
-			require.NoError(t, err)
+			want := s.called(t, &copied)
 			assert.Equal(t, want, got, "differs from the contiguous copy")
 		})
 	}
@@ -170,8 +166,7 @@ func (s *suite) slerpOrders(t *testing.T) {
 			}
 			c := &resampling{Name: order.String(), Src: vals(tensor.F64, v, 2, 4), Times: arr([]int64{0, 3}, 2), Targets: arr([]int64{1}, 1), Opts: ops.ResampleOptions{Interp: ops.InterpSlerp, Quat: order}}
 			s.check(t, c, layouts...)
-			got, err := c.call(s.dev)
-			require.NoError(t, err)
+			got := s.called(t, c)
 			for i := range 4 {
 				j := i
 				if order == ops.QuatWXYZ {
@@ -190,8 +185,7 @@ func (s *suite) slerpHalfTurn(t *testing.T) {
 		c := &resampling{Name: fmt.Sprint(end), Src: vals(tensor.F64, []float64{0, 0, 0, 1, end, 0, 0, 0}, 2, 4), Times: arr([]int64{0, 2}, 2),
 			Targets: arr([]int64{1}, 1), Opts: ops.ResampleOptions{Interp: ops.InterpSlerp}}
 		s.check(t, c, layouts...)
-		got, err := c.call(s.dev)
-		require.NoError(t, err)
+		got := s.called(t, c)
 		for i, want := range []float64{end * half, 0, 0, half} {
 			assert.InDelta(t, want, decode(tensor.F64, got.dst[i]), 1e-14, "to %v, element %d", end, i)
 		}

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
@@ -41,8 +40,7 @@ func (s *suite) rows(t *testing.T) {
 				c.SrcStarts, c.SrcLengths = arr([]int64{4, 0, 1, 0}, 4), arr([]int64{3, 4, 2, 4}, 4)
 				c.Anchors, c.Deltas = arr([]int64{-990, 30, 20, 0}, 4), arr([]int64{-10, 0, 5, 10}, 4)
 				s.check(t, c, layouts[i%2])
-				got, err := c.call(s.dev)
-				require.NoError(t, err)
+				got := s.called(t, c)
 				for k, want := range []float64{4, 5, 5.5, 6, 2, 3, 3, 3, 1, 2, 2, 2, 0, 0, .5, 1} {
 					if clock == tensor.I64 {
 						assert.Equal(t, encode(in, want), got.dst[k*d+d-1], "%s, target %d", c.Name, k)
@@ -291,16 +289,14 @@ func (s *suite) windows(t *testing.T) {
 					SrcStarts: arr(starts, windows), SrcLengths: arr(lengths, windows), Anchors: arr(anchors, windows), Deltas: arr(deltas, ticks),
 					Opts: ops.ResampleOptions{Interp: kind, Snap: snap}}
 				s.check(t, c, layouts[n%2])
-				got, err := c.call(s.dev)
-				require.NoError(t, err)
+				got := s.called(t, c)
 				for b := range windows {
 					lo, hi := int(starts[b]), int(starts[b]+lengths[b])
 					at := make([]int64, ticks)
 					for k := range at {
 						at[k] = anchors[b] + deltas[k]
 					}
-					alone, err := (&resampling{Src: vals(tensor.F32, src[lo*d:hi*d], hi-lo, d), Times: times(timestamps[lo:hi]), Targets: times(at), Opts: c.Opts}).call(s.dev)
-					require.NoError(t, err)
+					alone := s.called(t, &resampling{Src: vals(tensor.F32, src[lo*d:hi*d], hi-lo, d), Times: times(timestamps[lo:hi]), Targets: times(at), Opts: c.Opts})
 					assert.Equal(t, alone.dst, got.dst[b*ticks*d:(b+1)*ticks*d], "%s, window %d", c.Name, b)
 					assert.Equal(t, alone.valid, got.valid[b*ticks:(b+1)*ticks], "%s, window %d", c.Name, b)
 					assert.Equal(t, alone.age, got.age[b*ticks:(b+1)*ticks], "%s, window %d", c.Name, b)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
@@ -33,8 +32,7 @@ func (s *suite) frames(t *testing.T) {
 				c := &resampling{Name: fmt.Sprint("frames ", rate, clock, kind), Src: vals(tensor.F32, v, n, 1), Times: times, Clock: ops.Uniform(0, rate, n),
 					Opts: ops.ResampleOptions{Interp: kind, Snap: ops.Within(time.Microsecond), Window: ops.Within(time.Duration(1e9 / rate))}}
 				s.check(t, c, layouts[0])
-				got, err := c.call(s.dev)
-				require.NoError(t, err)
+				got := s.called(t, c)
 				for i := range n {
 					assert.Equal(t, float64(i), decode(tensor.F32, got.dst[i]), "%s, row %d", c.Name, i)
 					assert.Equal(t, uint64(1), got.valid[i], "%s, row %d", c.Name, i)
@@ -96,8 +94,7 @@ func (s *suite) held(t *testing.T) {
 	for _, tolerance := range []ops.Limit{{}, ops.Within(10 * time.Second)} {
 		c.Opts.Tolerance = tolerance
 		s.check(t, c, layouts...)
-		got, err := c.call(s.dev)
-		require.NoError(t, err)
+		got := s.called(t, c)
 		_, limited := tolerance.Get()
 		last := map[bool]uint64{false: 1, true: 0}[limited]
 		assert.Equal(t, []uint64{0, 1, 1, 1, 1, last}, got.valid)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
@@ -43,8 +42,7 @@ func (s *suite) identity(t *testing.T) {
 				}
 				c.Times, c.Targets = arr(sec, 200), arr(sec, 200)
 			}
-			got, err := c.call(s.dev)
-			require.NoError(t, err)
+			got := s.called(t, c)
 			if kind == ops.InterpWindowMean { // which is arithmetic, of a window with nothing but the sample in it
 				equalBits(t, dtype, raw, got.dst, fmt.Sprint(kind, dtype))
 				continue
@@ -89,16 +87,14 @@ func (s *suite) permuted(t *testing.T) {
 	r := rng(21)
 	for _, kind := range ops.Interps() {
 		c := sample(r, kind, 1, 60, 300)
-		want, err := c.call(s.dev)
-		require.NoError(t, err)
+		want := s.called(t, c)
 		order := r.Perm(300)
 		x := make([]uint64, 300)
 		for i, p := range order {
 			x[i] = c.Targets.raw[p]
 		}
 		c.Targets = packed(tensor.I64, x, 1, 300)
-		got, err := c.call(s.dev)
-		require.NoError(t, err)
+		got := s.called(t, c)
 		for i, p := range order {
 			if !equalBits(t, c.out(), want.dst[p*sampleWidth:][:sampleWidth], got.dst[i*sampleWidth:][:sampleWidth], fmt.Sprint(kind, " target ", p)) {
 				break
@@ -112,13 +108,11 @@ func (s *suite) shifted(t *testing.T) {
 	r := rng(22)
 	for _, kind := range ops.Interps() {
 		c := sample(r, kind, 2, 60, 100)
-		want, err := c.call(s.dev)
-		require.NoError(t, err)
+		want := s.called(t, c)
 		for _, shift := range []int64{1, -1e9, 1_762_550_000e9, 1<<62 - 1e10, -1<<62 + 1e8} {
 			moved := *c
 			moved.Times, moved.Targets = add(c.Times, shift), add(c.Targets, shift)
-			got, err := moved.call(s.dev)
-			require.NoError(t, err)
+			got := s.called(t, &moved)
 			equalBits(t, c.out(), want.dst, got.dst, fmt.Sprint(kind, " shifted by ", shift))
 			assert.Equal(t, want.valid, got.valid)
 			assert.Equal(t, want.age, got.age)
@@ -139,14 +133,12 @@ func (s *suite) rowByRow(t *testing.T) {
 	for _, kind := range ops.Interps() {
 		const b, n, m, d = 6, 33, 70, sampleWidth
 		c := sample(r, kind, b, n, m)
-		want, err := c.call(s.dev)
-		require.NoError(t, err)
+		want := s.called(t, c)
 		for i := range b {
 			one := *c
 			one.Src = packed(c.Src.dtype, c.Src.raw[i*n*d:][:n*d], n, d)
 			one.Times, one.Targets = packed(tensor.I64, c.Times.raw[i*n:][:n], n), packed(tensor.I64, c.Targets.raw[i*m:][:m], m)
-			got, err := one.call(s.dev)
-			require.NoError(t, err)
+			got := s.called(t, &one)
 			equalBits(t, c.out(), want.dst[i*m*d:][:m*d], got.dst, fmt.Sprint(kind, " row ", i))
 			assert.Equal(t, want.valid[i*m:][:m], got.valid)
 			assert.Equal(t, want.age[i*m:][:m], got.age)

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
@@ -15,8 +14,7 @@ import (
 // floats returns the values that a case gives.
 func (s *suite) floats(t *testing.T, c *resampling) []float64 {
 	t.Helper()
-	got, err := c.call(s.dev)
-	require.NoError(t, err)
+	got := s.called(t, c)
 	out := make([]float64, len(got.dst))
 	for i, b := range got.dst {
 		out[i] = decode(c.out(), b)
@@ -53,11 +51,9 @@ func (s *suite) wholeWindow(t *testing.T) {
 	r := rng(25)
 	c := sample(r, ops.InterpPrevious, 3, 50, 120)
 	c.Opts.FillGaps = false
-	want, err := c.call(s.dev)
-	require.NoError(t, err)
+	want := s.called(t, c)
 	c.Opts.Interp, c.Opts.Window = ops.InterpWindowLast, ops.Within(math.MaxInt64)
-	got, err := c.call(s.dev)
-	require.NoError(t, err)
+	got := s.called(t, c)
 	assert.Equal(t, want, got)
 	// The mean of 0, 1, .. k is k/2.
 	const n = 300

@@ -58,6 +58,9 @@ var Concurrent = []string{"life/four goroutines on four queues", "life/64 gorout
 // repeated are the parts with launches that other parts make too, or with thousands of millions of accesses.
 var repeated = []string{"resample/unsorted", "resample/huge", "resample/whole-range", "resample/values", "resample/properties", "fuse/values", "backward/values", "voxel/properties", "draw/values", "life"}
 
+// implied are the parts whose promises follow for a device that gives the CPU's bits. A simulated device leaves them to the CPU in its default set.
+var implied = []string{"resample/properties", "voxel/properties", "voxel/conservation", "doubles/order", "draw/order", "backward/adjoint", "backward/differences"}
+
 // Operations lists the groups that test operations.
 var Operations = []string{"resample", "unaligned", "fuse", "backward", "voxel", "doubles", "draw", "tally", "large"}
 
@@ -87,7 +90,7 @@ func Run(t *testing.T, dev *ops.Device, config Config, only ...string) {
 			whole := g.name + "/" + name
 			found[g.name], found[whole] = true, true
 			in := func(list []string) bool { return slices.Contains(list, g.name) || slices.Contains(list, whole) }
-			if (len(only) == 0 || in(only)) && !(watched && in(repeated)) {
+			if (len(only) == 0 || in(only)) && !(watched && in(repeated)) && !(s.simulated && !s.long && in(implied)) {
 				names = append(names, name)
 			}
 		}

@@ -25,7 +25,7 @@ var samples = map[string]sampling{
 	"resample": {drawResample, round, 4 * round, 12 * round},
 	"fuse":     {drawFuse, 24, 36, 192},
 	"backward": {drawBackward, 24, 36, 192},
-	"voxel":    {drawVoxel, 48, 80, 480},
+	"voxel":    {drawVoxel, 72, 96, 480},
 	"draw":     {drawDraw, 20, 200, 800},
 	"tally":    {drawTally, 2, 10, 40},
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -279,7 +277,5 @@ func (s *suite) voxelCheck(t *testing.T, c *voxelizing) {
 func (s *suite) voxelized(t *testing.T, c *voxelizing) *result {
 	t.Helper()
 	s.voxelCheck(t, c)
-	got, err := c.call(s.dev)
-	require.NoError(t, err, c.describe())
-	return got
+	return s.called(t, c)
 }

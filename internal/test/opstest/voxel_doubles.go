@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
@@ -149,10 +148,8 @@ func (s *suite) doubleOrder(t *testing.T) {
 	c.Box.Size = [3]float64{1, 1, 1}
 	for reduce := ops.ReduceSum; reduce <= ops.ReduceMin; reduce++ {
 		c.Opts = ops.VoxelizeOptions{Reduce: reduce}
-		want, err := c.call(s.dev)
-		require.NoError(t, err)
-		got, err := c.permuted(r.Perm(n)).call(s.dev)
-		require.NoError(t, err)
+		want := s.called(t, c)
+		got := s.called(t, c.permuted(r.Perm(n)))
 		assert.Empty(t, got.same(want), reduce)
 	}
 }

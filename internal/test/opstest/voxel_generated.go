@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
@@ -156,11 +155,9 @@ func (s *suite) voxelPermuted(t *testing.T) {
 		if c.Opts.Mode == ops.VoxelHard || c.Offsets != nil {
 			continue
 		}
-		want, err := c.call(s.dev)
-		require.NoError(t, err)
+		want := s.called(t, c)
 		order := r.Perm(c.Points.shape[0])
-		got, err := c.permuted(order).call(s.dev)
-		require.NoError(t, err)
+		got := s.called(t, c.permuted(order))
 		if inverse := got.out["PointVoxel"]; inverse != nil {
 			back := packed(tensor.I32, make([]uint64, inverse.len()), inverse.len())
 			for k, p := range order {
@@ -177,15 +174,13 @@ func (s *suite) voxelHalves(t *testing.T) {
 		r := rng(uint64(2100 + i))
 		n := 500 + r.IntN(500)
 		c := &voxelizing{Points: vals(tensor.F32, uniformValues(r, 3*n), n, 3), Box: cube(-8, 4, 4), Opts: countGrid}
-		whole, err := c.call(s.dev)
-		require.NoError(t, err)
+		whole := s.called(t, c)
 		sum := make([]uint64, whole.out["Grid"].len())
 		cut := r.IntN(n)
 		for _, half := range [][]uint64{c.Points.raw[:3*cut], c.Points.raw[3*cut:]} {
 			o := *c
 			o.Points = packed(tensor.F32, half, len(half)/3, 3)
-			got, err := o.call(s.dev)
-			require.NoError(t, err)
+			got := s.called(t, &o)
 			for k, v := range got.out["Grid"].raw {
 				sum[k] += v
 			}
@@ -199,8 +194,7 @@ func (s *suite) voxelPosed(t *testing.T) {
 		r := rng(uint64(2200 + i))
 		n := 300
 		c := &voxelizing{Points: vals(tensor.F32, uniformValues(r, 3*n), n, 3), Poses: vals(tensor.F32, uniformValues(r, 16), 4, 4), Box: cube(-60, 9, 14), Opts: voxelForms[i%len(voxelForms)]}
-		want, err := c.call(s.dev)
-		require.NoError(t, err)
+		want := s.called(t, c)
 		moved := *c
 		moved.Poses = nil
 		moved.Points = packed(tensor.F32, make([]uint64, 3*n), n, 3)
@@ -209,8 +203,7 @@ func (s *suite) voxelPosed(t *testing.T) {
 				moved.Points.raw[3*k+a] = c.valueBits(k, a)
 			}
 		}
-		got, err := moved.call(s.dev)
-		require.NoError(t, err)
+		got := s.called(t, &moved)
 		assert.Empty(t, got.same(want), c.describe())
 	}
 }
@@ -221,15 +214,13 @@ func (s *suite) voxelRows(t *testing.T) {
 	offsets := []int64{0, 130, 130, 131, 400}
 	for _, opts := range voxelForms {
 		c := &voxelizing{Points: vals(tensor.F32, uniformValues(r, 3*n), n, 3), Offsets: arr(offsets, 5), Box: cube(-8, 4, 4), Opts: opts}
-		batch, err := c.call(s.dev)
-		require.NoError(t, err)
+		batch := s.called(t, c)
 		var grid, coords, values []uint64
 		for b := range 4 {
 			one := *c
 			one.Offsets = nil
 			one.Points = packed(tensor.F32, c.Points.raw[3*offsets[b]:3*offsets[b+1]], int(offsets[b+1]-offsets[b]), 3)
-			got, err := one.call(s.dev)
-			require.NoError(t, err)
+			got := s.called(t, &one)
 			if opts.Mode == ops.VoxelDense {
 				grid = append(grid, got.out["Grid"].raw...)
 				continue
@@ -256,8 +247,7 @@ func (s *suite) voxelRows(t *testing.T) {
 func (s *suite) conservation(t *testing.T) {
 	for i := range 40 {
 		c := randomVoxels(rng(uint64(2400 + i)))
-		got, err := c.call(s.dev)
-		require.NoError(t, err)
+		got := s.called(t, c)
 		f := got.found
 		assert.EqualValues(t, c.Points.shape[0], f.InRange+f.OutOfRange+f.NotFinite, c.describe())
 		sum, out := int64(0), got.out["Counts"]

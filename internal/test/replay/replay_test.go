@@ -68,8 +68,8 @@ func TestSim(t *testing.T) {
 	}
 	t.Run("devices", func(t *testing.T) {
 		for name, parts := range map[string][]string{
-			"others": {"unaligned", "fuse", "voxel/generated", "voxel/golden", "voxel/properties", "doubles"},
-			"rest":   {"resample", "backward", "draw/generated", "draw/golden", "draw/values", "tally"},
+			"others": {"unaligned/f32", "unaligned/rounding", "fuse/generated", "fuse/small", "fuse/one to sixteen", "voxel/generated", "voxel/contended", "voxel/written"},
+			"rest":   {"resample/generated", "resample/values", "resample/small", "backward/generated", "draw/generated", "draw/values", "tally/generated"},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

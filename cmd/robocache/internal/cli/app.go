@@ -12,22 +12,22 @@ import (
 type App struct {
 	In         io.Reader // standard input
 	Out, Err   io.Writer
-	Screen     io.Writer                       // standard error, for progress that moves the cursor of a terminal
+	Screen     io.Writer                       // standard error, for progress that moves a terminal's cursor
 	Announce   func(step string) (done func()) // shows a slow step on a terminal
-	JSON       bool                            // standard output has one JSON object in place of text
+	JSON       bool                            // standard output has one JSON object instead of text
 	Quiet      bool                            // prints no remarks, because another program prints them
 	Interrupts Interrupts
 	Pipe       *Pipe
 }
 
-// New returns an App. It names a pipe in place of its copy in everything that it prints, writes out what a terminal would obey, and shows steps if err
-// is a terminal.
+// New returns an App. Everything that it prints has a pipe's name instead of its copy's path, and escapes for characters that a terminal
+// would obey. If err is a terminal, the App shows steps.
 func New(in io.Reader, out, err io.Writer) *App {
 	p := &Pipe{}
 	return &App{In: in, Out: &printer{w: out, pipe: p}, Err: &printer{w: err, pipe: p}, Screen: err, Announce: announcing(err), Pipe: p}
 }
 
-// WriteJSON writes one indented JSON object to standard output. It returns the error of the encoder or of the writer.
+// WriteJSON writes one indented JSON object to standard output. It returns the encoder's or the writer's error.
 func (a *App) WriteJSON(name schema.Name, v any) error {
 	text, err := schema.JSON(name, v, "  ")
 	if err != nil {

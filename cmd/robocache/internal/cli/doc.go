@@ -1,5 +1,5 @@
-// Package cli has the terminal side of robocache's commands: the standard streams, JSON, remarks, progress, signals, names of pipes, and
-// flag values.
+// Package cli has the terminal side of robocache's commands: standard streams, JSON, remarks, progress, signals, pipe names, and flag
+// values.
 //
 //	app := cli.New(os.Stdin, os.Stdout, os.Stderr)
 //	defer app.Interrupts.Watch()()

@@ -10,10 +10,10 @@ import (
 	"github.com/robocache/robocache/internal/printed"
 )
 
-// Pipe is an input that was copied: its name on the command line and the path of its copy. The path is empty if no input is a pipe.
+// Pipe is an input that was copied: its name on the command line and the path to its copy. The path is empty if no input is a pipe.
 type Pipe struct{ Name, Copy string }
 
-// text returns a text with the pipe's name in place of the copy's.
+// text returns a text with the pipe's name instead of the copy's.
 func (p *Pipe) text(s string) string {
 	if p == nil || p.Copy == "" {
 		return s
@@ -21,7 +21,7 @@ func (p *Pipe) text(s string) string {
 	return strings.ReplaceAll(s, p.Copy, p.Name)
 }
 
-// JSON returns encoded JSON with the pipe's name in place of the copy's.
+// JSON returns encoded JSON with the pipe's name instead of the copy's.
 func (p *Pipe) JSON(b []byte) []byte {
 	if p == nil || p.Copy == "" {
 		return b
@@ -36,12 +36,12 @@ func (p *Pipe) JSON(b []byte) []byte {
 	return bytes.ReplaceAll(b, inside(p.Copy), inside(p.Name))
 }
 
-// printer is a writer of text for people: it writes the pipe's name in place of the copy's, and writes out all that a terminal would obey. Newlines and
-// tabs stay.
+// printer is a writer for text that people read. It writes the pipe's name instead of the copy's, and escapes the characters that a
+// terminal would obey. Newlines and tabs stay.
 type printer struct {
 	w    io.Writer
 	pipe *Pipe
-	rest []byte // the beginning of a character whose end is not written yet
+	rest []byte // the first bytes of a character that is not complete yet
 }
 
 func (n *printer) Write(p []byte) (int, error) {

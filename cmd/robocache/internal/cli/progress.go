@@ -11,7 +11,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// patience is the duration of a step before it is shown on a terminal.
+// patience is how long a step lasts before a terminal shows it.
 const patience = time.Second
 
 // Step shows a step on a terminal if it takes more than a second. The returned function ends the step.
@@ -22,7 +22,7 @@ func (a *App) Step(what string) func() {
 	return sync.OnceFunc(a.Announce(a.shown(what)))
 }
 
-// shown returns a text as a terminal may have it.
+// shown returns a text in a form that is safe for a terminal.
 func (a *App) shown(text string) string { return printed.Text(a.Pipe.text(text)) }
 
 // Bar shows progress on a terminal. The zero Bar shows nothing.

@@ -22,7 +22,7 @@ func TestALongStepIsShownAndTakenAway(t *testing.T) {
 	assert.Empty(t, quick.String(), "a short step leaves no trace")
 }
 
-// firstWrite closes first when something is written.
+// firstWrite closes first at the first write.
 type firstWrite struct {
 	b     bytes.Buffer
 	first chan struct{}

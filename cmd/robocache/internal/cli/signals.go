@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/internal/atomicfile"
 )
 
-// ExitOther is the exit code of other errors, and of a program that continued after a signal.
+// ExitOther is the exit code for other errors, and for a program that continued after a signal.
 const ExitOther = 1
 
 // Interrupts handles the signals that end a program. By default the program ends at once with the signal, and removes incomplete files.
@@ -20,7 +20,7 @@ const ExitOther = 1
 // program at once.
 type Interrupts struct {
 	sync.Mutex
-	soft func() // nil: the signal ends the program at once
+	soft func() // if it is nil, the signal ends the program at once
 	last func() // called before the program ends; may be nil
 }
 
@@ -32,8 +32,8 @@ func (i *Interrupts) Watch() (stop func()) {
 			signal.Notify(caught, s)
 		}
 	}
-	// Without this, SIGPIPE would end the program in the middle of a file if the reader of its output is gone. Now the write fails, and run
-	// handles the error.
+	// Without this, SIGPIPE would end the program in the middle of a file if the reader of its output is gone. Now the write fails, and
+	// run handles the error.
 	gone := make(chan os.Signal, 1)
 	signal.Notify(gone, syscall.SIGPIPE)
 	done := make(chan struct{})

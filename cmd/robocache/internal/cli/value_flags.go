@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// Choice is a flag for one name of a list. Errors of Set have the names.
+// Choice is a flag for one name from a list. Errors from Set have the names.
 type Choice[T fmt.Stringer] struct {
 	Value T
 	Given bool
@@ -19,7 +19,7 @@ type Choice[T fmt.Stringer] struct {
 	Kind  string // the value's name in help
 }
 
-// ChoiceOf returns the flag for a name of the list.
+// ChoiceOf returns the flag for a name from the list.
 func ChoiceOf[T fmt.Stringer](kind string, list ...T) Choice[T] {
 	return Choice[T]{List: list, Kind: kind}
 }
@@ -43,7 +43,7 @@ func (c *Choice[T]) Set(s string) error {
 	return fmt.Errorf("want %s", strings.Join(c.Names(), ", "))
 }
 
-// Names returns the names of the list in order.
+// Names returns the names in the list's order.
 func (c *Choice[T]) Names() []string {
 	var out []string
 	for _, v := range c.List {
@@ -58,7 +58,7 @@ type Setting[T fmt.Stringer] struct {
 	To *T
 }
 
-// SettingOf returns the flag for a name of the list. It writes the value to a field.
+// SettingOf returns the flag for a name from the list. It writes the value to a field.
 func SettingOf[T fmt.Stringer](to *T, kind string, list ...T) Setting[T] {
 	return Setting[T]{ChoiceOf(kind, list...), to}
 }
@@ -95,7 +95,7 @@ func (f *FillFlag) Set(s string) error {
 	return nil
 }
 
-// LimitFlag is a duration such as 50ms. It is 0 or more, or above 0 if Above is set. It writes to a field.
+// LimitFlag is a duration, for example 50ms. It is 0 or more, or above 0 if Above is set. It writes to a field.
 type LimitFlag struct {
 	To    *ops.Limit
 	Above bool
@@ -153,5 +153,5 @@ func (p *PositiveFlag) Set(s string) error {
 	return nil
 }
 
-// Hertz returns the flag of a rate in hertz, at most 1e9. It writes to a field.
+// Hertz returns the flag for a rate in hertz, at most 1e9. It writes to a field.
 func Hertz(to *float64) *PositiveFlag { return &PositiveFlag{To: to, Max: 1e9, Unit: "HZ"} }
