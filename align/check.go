@@ -15,7 +15,7 @@ import (
 func (p *Plan) Check() error {
 	switch {
 	case p.Targets == nil && (!(p.Rate > 0) || math.IsInf(p.Rate, 1)):
-		return bad("rate", fmt.Sprint(p.Rate), "a positive number of Hz")
+		return bad("rate", fmt.Sprint(p.Rate), "a rate above 0 Hz")
 	case p.Targets == nil && p.Rate > 1e9:
 		return bad("rate", fmt.Sprint(p.Rate), "at most 1e9 Hz: times are whole nanoseconds")
 	case p.Targets != nil && p.Targets.Rank() != 1:
@@ -72,7 +72,7 @@ func (p *Plan) checkLoading(names map[string]bool) error {
 			return bad(key, fmt.Sprintf("%v to %v, %.4g ticks of %g Hz", w.From, w.To, hi-lo+1, p.Rate), fmt.Sprintf("at most %d, none more than %d from the anchor", maxWindow, clocks.MaxTargets))
 		}
 		if len(names) > 0 && !names[name] {
-			return bad(key, fmt.Sprintf("%q", name), "a stream of the plan: "+text.Closest(name, sortedKeys(names)))
+			return bad(key, fmt.Sprintf("%q", name), "a stream in the plan: "+text.Closest(name, sortedKeys(names)))
 		}
 	}
 	if err := named("padding", p.Padding, Paddings); err != nil {

@@ -82,7 +82,7 @@ func (j *job) choose(e *dataset.Episode) error {
 		named.Name = w.Name
 		t := take{index: i, stream: &named, from: name, how: how, own: w.Kind != "", stats: stats, sorting: sorted, empty: s.Len() == 0}
 		if t.single() && !slices.Contains([]string{"", "hold", "clamp"}, how.Edge) {
-			return j.at(i, "edge", &StreamError{Stream: name, Got: "a single timestamp and the edge " + how.Edge, Want: "hold or clamp, of what has one"})
+			return j.at(i, "edge", &StreamError{Stream: name, Got: "a single timestamp and the edge " + how.Edge, Want: "hold or clamp, for streams with an end"})
 		}
 		j.takes = append(j.takes, t)
 	}

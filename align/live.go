@@ -89,7 +89,7 @@ func NewLive(plan Plan, streams []LiveStream, horizon time.Duration) (*Live, err
 		return nil, err
 	}
 	if plan.Rate == 0 {
-		return nil, bad("rate", "none", "the rate of the windows' clock")
+		return nil, bad("rate", "none", "the windows' clock rate")
 	}
 	l := &Live{horizon: int64(cmp.Or(horizon, time.Second)), anchor: []int64{0}}
 	e := &dataset.Episode{}

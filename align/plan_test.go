@@ -87,7 +87,7 @@ func TestMistakesInAPlanFileAreToldWithTheirPlace(t *testing.T) {
 	}{
 		{"rate: 50", "rates: 50", 2, 1, []string{`"rates"`, "did you mean rate?", "rate,"}},
 		{"rate: 50", "rate: fast", 2, 7, []string{"rate", `"fast"`, "a number"}},
-		{"rate: 50", "rate: -50", 2, 7, []string{"rate", "-50", "positive"}},
+		{"rate: 50", "rate: -50", 2, 7, []string{"rate", "-50", "above 0"}},
 		{"rate: 50", "rate: 50\nrate: 50", 3, 1, []string{"rate", ""}},
 		{"version: 1", "version: 2", 1, 10, []string{"version", "2", "1"}},
 		{"version: 1\n", "", 1, 1, []string{"no version", "version: 1"}},

@@ -75,7 +75,7 @@ func (j *job) fits() error {
 	first := j.takes[0].stream
 	for _, t := range j.takes[1:] {
 		if got := t.stream.Times.DType(); got != first.Times.DType() {
-			return &StreamError{Stream: t.from, Arg: "SrcTimes", Got: fmt.Sprintf("timestamps of %v", got), Want: fmt.Sprintf("%v, as of %s: streams of one clock's dtype", first.Times.DType(), first.Name)}
+			return &StreamError{Stream: t.from, Arg: "SrcTimes", Got: fmt.Sprintf("timestamps of %v", got), Want: fmt.Sprintf("%v, as in %s: streams with one clock dtype", first.Times.DType(), first.Name)}
 		}
 	}
 	if x := j.plan.Targets; x != nil && (x.Rank() != 1 || x.DType() != first.Times.DType()) {

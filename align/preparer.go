@@ -31,7 +31,7 @@ func (p *Preparer) check() error {
 // timestamps count steps.
 func (p *Preparer) CheckEpisode(e *dataset.Episode) error {
 	if name, repeated := columns.Repeated(e.Names()); repeated {
-		return &StreamError{Stream: name, Got: "two streams of this name", Want: "each name once"}
+		return &StreamError{Stream: name, Got: "two streams with this name", Want: "each name once"}
 	}
 	if e.Steps && p.Plan.Targets == nil {
 		return &clocks.StepsError{Rate: p.Plan.Rate}

@@ -143,8 +143,8 @@ func TestWhatStreamsCannotBeTogetherIsSaid(t *testing.T) {
 		e    *dataset.Episode
 		want string
 	}{
-		{twice, "stream a: got two streams of this name, want each name once"},
-		{clocks, "stream b: got timestamps of f64, want i64, as of a: streams of one clock's dtype"},
+		{twice, "stream a: got two streams with this name, want each name once"},
+		{clocks, "stream b: got timestamps of f64, want i64, as in a: streams with one clock dtype"},
 		{collapsed, "stream a: got float32 seconds that lie 128 s apart"},
 	} {
 		_, err := align.Resample(ctx, cpu(t), c.e, align.Plan{Rate: 10})

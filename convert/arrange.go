@@ -73,7 +73,7 @@ func (c *Conversion) arrange(e *dataset.Episode) (*arranged, error) {
 				s.Kinds = noKinds
 			}
 			if s.Normalise = "none"; !slices.Contains(frameKinds, s.Kind) || len(s.Kinds)+len(s.Columns) > 0 {
-				got := fmt.Sprintf("method %q of the camera %s, or columns of it", s.Kind, s.Name)
+				got := fmt.Sprintf("method %q for the camera %s, or its columns", s.Kind, s.Name)
 				return nil, refuse("Plan", got, "previous, nearest or next: there is nothing between two frames")
 			}
 		} else if named {

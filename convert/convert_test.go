@@ -304,9 +304,9 @@ func TestAnOutputOfOtherThingsIsRefused(t *testing.T) {
 			_, err := all(out, NPZ(), Options{Plan: &align.Plan{Rate: 5}, Device: cpu(t)}, in)
 			return err
 		},
-		"shards 1":            func() error { _, err := all(out, NPZ(), Options{Shards: 2}, in); return err },
-		"files of the inputs": func() error { _, err := all(out, NPZ(), Options{}, other); return err },
-		"no conversion's":     func() error { _, err := all(in, NPZ(), Options{}, in); return err },
+		"shards 1":        func() error { _, err := all(out, NPZ(), Options{Shards: 2}, in); return err },
+		"input files":     func() error { _, err := all(out, NPZ(), Options{}, other); return err },
+		"no conversion's": func() error { _, err := all(in, NPZ(), Options{}, in); return err },
 	} {
 		var option *OptionError
 		require.ErrorAs(t, do(), &option, what)
@@ -466,7 +466,7 @@ func TestAFilterIsNoSkippedEpisode(t *testing.T) {
 	assert.Equal(t, [4]int{3, 2, 0, 1}, [4]int{r.Read, r.Converted, r.Skipped, r.Filtered})
 	plan.Filter.Task = "none"
 	_, err := all(filepath.Join(t.TempDir(), "out"), NPZ(), Options{Plan: plan, Device: cpu(t)}, in)
-	assert.ErrorContains(t, err, "the plan's filter wants none of 3 episodes")
+	assert.ErrorContains(t, err, "the plan's filter leaves out all 3 episodes")
 }
 
 func TestRatesOfRowsAreWholeWhereTheyMayBe(t *testing.T) {

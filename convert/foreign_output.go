@@ -95,7 +95,7 @@ func otherwise(is, want Head) string {
 		got, want any
 	}{
 		{"target", is.Target, want.Target}, {"settings", is.Settings, want.Settings}, {"shards", is.Shards, want.Shards}, {"plan", is.Plan, want.Plan},
-		{"episodes", is.Episodes, want.Episodes}, {"files of the inputs", is.Listing, want.Listing}, {"media", is.Media, want.Media},
+		{"episodes", is.Episodes, want.Episodes}, {"input files", is.Listing, want.Listing}, {"media", is.Media, want.Media},
 		{"definitions", is.Definitions, want.Definitions},
 		{"rate", is.Rate, want.Rate}, {"clock", is.Clock, want.Clock}, {"stretch", is.Stretch, want.Stretch}, {"task_from", is.TaskFrom, want.TaskFrom}, {"strictness", is.Strict, want.Strict},
 		{"rows that are not valid", is.KeepInvalid, want.KeepInvalid},

@@ -134,7 +134,7 @@ func at(list []input, number int) (in *input, index, there int) {
 	return &list[index], index, number - list[index].first
 }
 
-// listing is a hash of the names and sizes of all files of the inputs.
+// listing is a hash of the names and sizes of all input files.
 func listing(list []input) string {
 	sum := sha256.New()
 	for i := range list {

@@ -100,7 +100,7 @@ func (l *leRobotWriter) Close() error {
 func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 	if e.Steps {
 		return Kept{}, &RefusedError{&lerobotwrite.Error{
-			Episode: -1, Kind: lerobotwrite.ErrNotAligned, Got: "times that count steps, because nobody said how many a second there are", Want: "the rate (--rate)",
+			Episode: -1, Kind: lerobotwrite.ErrNotAligned, Got: "times that count steps, because the stream has no rate", Want: "the rate (--rate)",
 		}}
 	}
 	own, names, stamps, kept, err := l.arrange(ctx, e)

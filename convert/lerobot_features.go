@@ -23,7 +23,7 @@ type ExtraStreamError struct {
 
 func (e *ExtraStreamError) Error() string {
 	return fmt.Sprintf("convert: episode %d, %s, has %s, which the first episode, %s, has not: want to leave that out or to skip such episodes "+
-		"(LeRobotOptions.Extra), or a plan of streams that all have", e.Number, e.Episode, strings.Join(e.Streams, ", "), e.First)
+		"(LeRobotOptions.Extra), or a plan with streams that all have", e.Number, e.Episode, strings.Join(e.Streams, ", "), e.First)
 }
 
 // Unwrap returns dataset.ErrMissing.

@@ -89,7 +89,7 @@ func (l *leRobotWriter) captured(e *Episode, names map[string]string, recorded m
 			list[column] = times
 		} else {
 			delete(kept.Samples, column)
-			kept.leave(column, len(times), noPlace("times of a camera that is not written", "LeRobot"))
+			kept.leave(column, len(times), noPlace("times for a camera that is not written", "LeRobot"))
 		}
 	}
 	return list

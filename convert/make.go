@@ -134,7 +134,7 @@ func (w *work) make(ctx context.Context, j *journal) error {
 	for i := range w.entries {
 		n := &w.entries[i]
 		if n.Piece < 0 || n.Piece >= len(done) {
-			return refuse("output", "a journal of other pieces", "the one that was written")
+			return refuse("output", "a journal for other pieces", "the one that was written")
 		}
 		done[n.Piece] = n
 	}

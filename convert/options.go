@@ -69,7 +69,7 @@ func (o *Options) check() error {
 	case o.Device == nil:
 		return refuse("Device", "none", "a device for the plan")
 	case o.Plan.Targets != nil:
-		return refuse("Plan", "targets of its own", "a plan with a rate: episodes have times of their own")
+		return refuse("Plan", "its own targets", "a plan with a rate: episodes have their own times")
 	}
 	return o.Plan.Check()
 }

@@ -157,9 +157,9 @@ type NothingError struct {
 
 func (e *NothingError) Error() string {
 	if e.Filtered {
-		return fmt.Sprintf("convert: the plan's filter wants none of %d episodes", e.Episodes)
+		return fmt.Sprintf("convert: the plan's filter leaves out all %d episodes", e.Episodes)
 	}
-	return fmt.Sprintf("convert: no episode could be converted, of %d: %s", e.Episodes, e.First.Reason())
+	return fmt.Sprintf("convert: no episode among %d could be converted: %s", e.Episodes, e.First.Reason())
 }
 
 // ErrorNotes returns the note.

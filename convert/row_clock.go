@@ -17,7 +17,7 @@ type ClockError struct {
 }
 
 func (e *ClockError) Error() string {
-	return fmt.Sprintf("convert: %s has one clock for all streams: got episode %s, whose %s and %s have clocks of their own, want a rate or a plan",
+	return fmt.Sprintf("convert: %s has one clock for all streams: got episode %s with two clocks, for %s and %s, want a rate or a plan",
 		e.Target, e.Episode, e.A, e.B)
 }
 

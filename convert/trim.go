@@ -18,8 +18,8 @@ type ApartError struct {
 }
 
 func (e *ApartError) Error() string {
-	return fmt.Sprintf("no row of %d has a valid value of every stream (%s), and the format has no place to say which are: want streams that overlap, "+
-		"a plan of fewer of them, or all rows kept (--keep-invalid)", e.Rows, strings.Join(e.Streams, ", "))
+	return fmt.Sprintf("no row among %d has a valid value for every stream (%s), and the format cannot mark which are: want streams that overlap, "+
+		"a plan with fewer streams, or all rows kept (--keep-invalid)", e.Rows, strings.Join(e.Streams, ", "))
 }
 
 // trim leaves out the rows at both ends of a clock in which not every stream is valid, if the target has no place for validity, and counts

@@ -76,7 +76,7 @@ func floats(n int, f func(i int) float32) []byte {
 	return b
 }
 
-// add checks vector_add on n elements, with memory of its own.
+// add checks vector_add on n elements, with its own memory.
 func (r *rig) add(s *cudadrv.Stream, n int) error {
 	size := int64(4 * n)
 	m, err := r.c.Malloc(context.Background(), 3*size+64)

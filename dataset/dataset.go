@@ -248,7 +248,7 @@ func recognise(ctx context.Context, path string, head []byte) (Format, error) {
 		err = &FormatError{Format: "dataset", Path: path, Offset: -1, Kind: ErrTruncated, Msg: "file", Got: "0 bytes", Want: "a recording"}
 	case err == nil:
 		err = &FormatError{Format: "dataset", Path: path, Offset: -1, Kind: ErrUnsupported, Msg: "format",
-			Got: "a file of none that is known here", Want: known()}
+			Got: "a file in no known format", Want: known()}
 	}
 	return f, StandIn(ctx, err, path)
 }
@@ -328,10 +328,7 @@ func (s *single) Close() error   { return nil }
 
 func (s *single) Episode(ctx context.Context, i int) (_ *Episode, err error) {
 	defer Guard(s.format, s.path, &err)()
-	if i != 0 {
-		return nil, &RangeError{What: "episode", Got: i, Len: 1}
-	}
-	if err := ctx.Err(); err != nil {
+	if err := CheckIndex(ctx, "episode", i, 1); err != nil {
 		return nil, err
 	}
 	return s.read(ctx)

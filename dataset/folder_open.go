@@ -296,7 +296,7 @@ func (s *sorting) chosen() (Format, []string, error) {
 
 // refused returns the error for a folder with recordings in several formats, or with none.
 func (s *sorting) refused(all map[string][]string) error {
-	got, want := "a folder without a recording of any that is known here", "files or folders of one: "+known()
+	got, want := "a folder without a recording in any known format", "files or folders of one: "+known()
 	switch {
 	case len(all) > 1:
 		var list []string
@@ -309,7 +309,7 @@ func (s *sorting) refused(all map[string][]string) error {
 		if n := &s.unread[0]; n.Cause != nil {
 			got += n.Cause.Error()
 		} else {
-			got += "a folder of no format that has folders, with recordings in it that are not read: " + n.Names[0]
+			got += "a folder in no known format, with recordings in it that are not read: " + n.Names[0]
 		}
 	case s.folder != "":
 		got += fmt.Sprintf("; folders in it that are none, such as %q, are not looked into", s.folder)

@@ -147,5 +147,5 @@ func TestAFolderOfFoldersOfFilesSaysThatTheseAreNotRead(t *testing.T) {
 	write(t, filepath.Join(dir, "task_a"), "10.box", "BOXa1")
 	_, err := dataset.Open(context.Background(), dir, dataset.Options{})
 	require.ErrorIs(t, err, dataset.ErrUnsupported)
-	assert.ErrorContains(t, err, `in it "task_a", a folder of no format that has folders, with recordings in it that are not read: 2.box, 10.box, want files or folders of one: `)
+	assert.ErrorContains(t, err, `in it "task_a", a folder in no known format, with recordings in it that are not read: 2.box, 10.box, want files or folders of one: `)
 }

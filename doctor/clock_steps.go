@@ -93,7 +93,7 @@ func (x *examiner) gaps(c *clock) {
 	f := x.add(Gap, c.stream, n, why+c.sharers())
 	f.cover(gaps...)
 	f.draw = x.steps(c, f.At)
-	f.WhatToDo = fmt.Sprintf("Set max_gap: %s in the plan, so that what lies in a gap is not valid; look for dropped messages, a full disk or a busy network where it was recorded.", planTime((limit+1e6-1)/1e6*1e6))
+	f.WhatToDo = fmt.Sprintf("Set max_gap: %s in the plan, so that values in a gap are not valid; look for dropped messages, a full disk or a busy network where it was recorded.", planTime((limit+1e6-1)/1e6*1e6))
 }
 
 // jitter reports a clock with a rate and scattered steps.

@@ -90,7 +90,7 @@ func (x *examiner) strays(c *clock) bool {
 	}
 	var list []string
 	for _, n := range cover.Strays(c.stream, all, core, dataset.CodeStrayUnset, 0) {
-		list = append(list, fmt.Sprintf("%s: a timestamp of %s s lies %s s from the others: a clock that was not set yet, or a wild number", c.stream, n.Got, n.Want))
+		list = append(list, fmt.Sprintf("%s: the timestamp %s s lies %s s from the others: a clock that was not set yet, or a wild number", c.stream, n.Got, n.Want))
 	}
 	f := x.add(StrayTime, c.stream, len(at), strings.Join(list, "; ")+c.sharers())
 	f.mark(c.times, at)
@@ -158,7 +158,7 @@ func (x *examiner) unitByLength(c *clock) string {
 	}
 	for _, k := range []float64{1e3, 1e6, 1e9} {
 		if r := float64(longest) / length / k; math.Abs(r-1) <= sameLength {
-			return fmt.Sprintf("its timestamps cover %s, and those of other streams %s, which is %g times that", span(int64(length)), span(longest), k)
+			return fmt.Sprintf("its timestamps cover %s, but other streams cover %s, which is %g times that", span(int64(length)), span(longest), k)
 		}
 	}
 	return ""
@@ -180,7 +180,7 @@ func farSeconds(times *tensor.Tensor) string {
 	}{{"milliseconds", 1e3}, {"microseconds", 1e6}, {"nanoseconds", 1e9}} {
 		first, last := list[0]/u.in, list[len(list)-1]/u.in
 		if first > from2000 && first < until2100 && last > from2000 && last < until2100 && list[0] > until2100 {
-			return fmt.Sprintf("its timestamps are taken as seconds, and begin with %.4g; as %s they would be of the year %d", list[0], u.name,
+			return fmt.Sprintf("its timestamps are taken as seconds, and begin with %.4g; as %s they would be in the year %d", list[0], u.name,
 				time.Unix(int64(first), 0).UTC().Year())
 		}
 	}

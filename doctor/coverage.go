@@ -72,7 +72,7 @@ func (x *examiner) noOverlap(g, others []*clock) {
 		return
 	}
 	c, other := g[0], others[0]
-	f := x.add(NoOverlap, c.stream, streamCount(g), fmt.Sprintf("it has no moment in common with %s: all its samples, of %s, lie %s or more %s the %s of that%s",
+	f := x.add(NoOverlap, c.stream, streamCount(g), fmt.Sprintf("it has no moment in common with %s: all its samples, over %s, lie %s or more %s that one's %s%s",
 		other.stream, span(to-from), span(away), where, span(last-first), c.sharers()))
 	f.cover(dataset.Span{From: from, To: to})
 }

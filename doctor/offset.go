@@ -130,7 +130,7 @@ func (x *examiner) offset(a, b *motion) {
 	if columns := late.s.Columns[columns[1]].Name; columns != "" {
 		f.Columns = []string{columns}
 	}
-	f.WhatToDo = fmt.Sprintf("Set offset: %s for %s in the plan if both measure the same motion; then find out which of them is stamped when it arrives rather than when it was measured.",
+	f.WhatToDo = fmt.Sprintf("Set offset: %s for %s in the plan if both measure the same motion; then find out which one is stamped when it arrives rather than when it was measured.",
 		planTime(-int64(math.Round(lag/1e5))*1e5), late.s.Name)
 	curve := found.curve
 	f.draw = func() *Plot { return correlationPlot(curve, step, lags) }

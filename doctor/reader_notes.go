@@ -51,19 +51,19 @@ var problemKinds = map[dataset.Code]noteFinding{
 var remarkKinds = map[dataset.Code]noteFinding{
 	dataset.CodeFrameTimeOwn: {kind: FrameTime}, dataset.CodeFrameTimeSteps: {kind: FrameTime}, dataset.CodeFrameTimeUnsorted: {kind: FrameTime},
 	dataset.CodeHeaderTimeZero:  {kind: StrayTime, severity: Warning},
-	dataset.CodeHeaderEpoch:     {kind: TimeUnit, severity: Warning, what: "Take the clock whose times are right: --clock log, publish or header."},
+	dataset.CodeHeaderEpoch:     {kind: TimeUnit, severity: Warning, what: "Take the clock with the right times: --clock log, publish or header."},
 	dataset.CodeHeaderDrift:     {kind: ClockOffset, what: "Take the log's clock, or correct the headers by a rate: the clock of the sensor or of the recorder is not right."},
 	dataset.CodeHeaderLatency:   {kind: ClockOffset, what: "Read it with --clock header, so that a sample has the time when it was measured."},
 	dataset.CodeFramesBeforeKey: {kind: Damaged, severity: Warning}, dataset.CodeFramesWithoutKey: {kind: Damaged},
 	dataset.CodePublishersAlternate: {kind: Schema, severity: Warning,
-		what: "Record each publisher on a topic of its own, or stop one: the samples of one topic are taken for those of one sensor."},
+		what: "Record each publisher on a topic of its own, or stop one: all samples in one topic are taken for one sensor's."},
 	dataset.CodeMessageCount: {kind: Declaration}, dataset.CodeTimeRange: {kind: Declaration},
 }
 
 // Remedies for arrays that were left out.
 const (
-	asMany    = "Write the arrays anew with as many timestamps as samples, and a name for each column, or none: it cannot be said which sample belongs to which."
-	otherwise = "Write it as rows of numbers [S,D], float or integer, with a timestamp each, or images as JPEG or PNG, if it is to be used; what the file has is whole."
+	asMany    = "Write the arrays anew with as many timestamps as samples, and a name for each column, or none: samples and timestamps cannot be matched."
+	otherwise = "Write it as rows of numbers [S,D], float or integer, with a timestamp each, or images as JPEG or PNG, if it is to be used; the file is whole."
 )
 
 // The codes of content that readers left out, without content that has no numbers by its nature.

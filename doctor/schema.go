@@ -193,9 +193,9 @@ func repeatedName(columns []dataset.Column) string {
 
 const (
 	byName     = "Give each column a name of its own: where columns are taken by name, one of them stands for both."
-	inOneOrder = "Where columns are taken by their place, what belongs to one joint is taken for another. List them under columns in the plan, in one order."
-	withAll    = "Leave out the recordings that lack it, or the stream: what is trained on must be in each. A node that was not started, or a topic that was not recorded, does this."
-	asDeclared = "Correct what is declared if the video is right: policies are built for the declared size, and frames are looked for at the declared rate. Else encode the video again."
+	inOneOrder = "If columns are taken by their place, one joint is taken for another. List them under columns in the plan, in one order."
+	withAll    = "Leave out the recordings that lack it, or the stream: training needs it in each. A node that was not started, or a topic that was not recorded, does this."
+	asDeclared = "Correct the declaration if the video is right: policies are built for the declared size, and frames are looked for at the declared rate. Else encode the video again."
 	oneRate    = "Resample all at one rate (a plan with a rate): taken row by row, the same motion is faster in one than in the other."
 )
 
@@ -297,9 +297,9 @@ func (s *schema) compare(o *schema) (list []Finding) {
 	for _, name := range both {
 		a, b := o.streams[name], s.streams[name]
 		if !dataset.SameColumns(a.columns, b.columns) {
-			why, what := "its columns are not those of ", advice[Schema].what
+			why, what := "its columns differ from ", advice[Schema].what
 			if sameSet(a.columns, b.columns) {
-				why, what = "its columns are in another order than those of ", inOneOrder
+				why, what = "its columns are in another order than in ", inOneOrder
 			}
 			list = append(list, s.finding(Schema, name, b.has, fmt.Sprintf("%s%s, which has %s, where this has %s", why, o.path,
 				otherThan(a.columns, b.columns), otherThan(b.columns, a.columns)), what))

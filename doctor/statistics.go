@@ -125,7 +125,7 @@ func (t *statistics) found(path string, all bool) (list []Finding) {
 		return list
 	}
 	for _, name := range t.lacks {
-		f := newFinding(StaleStats, name, 1, "there are statistics, and none of it over all episodes: what normalises by them stops, or leaves it as it is")
+		f := newFinding(StaleStats, name, 1, "there are statistics, but none for it over all episodes: normalisation stops, or leaves it as it is")
 		f.Path = path
 		list = append(list, *f)
 	}

@@ -56,7 +56,7 @@ type FramesError struct {
 }
 
 func (e *FramesError) Error() string {
-	return fmt.Sprintf("loader: camera %s: got frames of %d windows x %d targets x %d x %d pixels x 3 bytes, %d times, since batches are decoded ahead: want smaller frames, fewer windows of a batch or a shorter window of the camera: %v",
+	return fmt.Sprintf("loader: camera %s: got frames of %d windows x %d targets x %d x %d pixels x 3 bytes, %d times, since batches are decoded ahead: want smaller frames, fewer windows in a batch or a shorter camera window: %v",
 		e.Camera, e.Shape[0], e.Shape[1], e.Shape[3], e.Shape[2], e.Copies, e.Err) // width x height, the usual order
 }
 

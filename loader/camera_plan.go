@@ -42,7 +42,7 @@ func split(plan align.Plan, cameras []Camera) (align.Plan, *cameraPlan, error) {
 	frames.Targets = tensor.Must(tensor.Of([]int64{0}, 1))
 	for i, c := range cameras {
 		if c.Height < 1 || c.Width < 1 || c.Name == "" || slices.ContainsFunc(cameras[:i], func(o Camera) bool { return o.Name == c.Name }) {
-			return plan, nil, refuse(fmt.Sprintf("Cameras[%d]", i), fmt.Sprintf("%q, %dx%d", c.Name, c.Height, c.Width), "a name of its own, and a size of one pixel or more")
+			return plan, nil, refuse(fmt.Sprintf("Cameras[%d]", i), fmt.Sprintf("%q, %dx%d", c.Name, c.Height, c.Width), "its own name, and a size from one pixel up")
 		}
 		delete(plan.Windows, c.Name)
 		s, own := align.Stream{Name: c.Name}, frames.Pick()
@@ -71,7 +71,7 @@ func split(plan align.Plan, cameras []Camera) (align.Plan, *cameraPlan, error) {
 	}
 	plan = plan.Pick(others...)
 	if !all && len(plan.Streams) == 0 {
-		return plan, nil, refuse("plan.streams", "cameras alone", "a stream of numbers, over which anchors are")
+		return plan, nil, refuse("plan.streams", "cameras alone", "a stream of numbers, to place anchors over")
 	}
 	return plan, f, f.whole.Check()
 }

@@ -92,7 +92,7 @@ func TestACameraWithoutFramesIsToldWhy(t *testing.T) {
 	_, err = loader.NewStreaming(ctx, open(t, "cpu"), filmedRecordings(t, -1), shards(), loader.Options{Batch: 2, Cameras: rear})
 	var option *loader.OptionError
 	require.ErrorAs(t, err, &option)
-	assert.Equal(t, "media streams of the dataset: [front, wrist]", option.Want)
+	assert.Equal(t, "media streams in the dataset: [front, wrist]", option.Want)
 	_, err = loader.NewStreaming(ctx, open(t, "cpu"), recordings(t), shards(), loader.Options{Batch: 2, Cameras: rear})
 	require.ErrorAs(t, err, &option)
 	assert.Equal(t, "a dataset with media streams", option.Want)

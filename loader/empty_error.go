@@ -52,7 +52,7 @@ func (e *EmptyError) record(about *store.Episode) {
 }
 
 func (e *EmptyError) Error() string {
-	s := fmt.Sprintf("loader: no windows of %d episodes", e.Episodes)
+	s := fmt.Sprintf("loader: no windows in %d episodes", e.Episodes)
 	if e.Filtered > 0 {
 		s = fmt.Sprintf("loader: no windows: of %d episodes the filter leaves out %d: %s", e.Episodes, e.Filtered, strings.Join(e.filterText(), "; "))
 	}
@@ -97,7 +97,7 @@ func (e *EmptyError) filterText() (list []string) {
 	one("split", e.Filter.Split, e.Splits)
 	one("task", e.Filter.Task, e.Tasks)
 	if s := e.Filter.Success; s != nil {
-		list = append(list, fmt.Sprintf("success %t, where %d succeeded, %d failed and %d do not say", *s, e.Succeeded, e.Failed, e.Episodes-e.Succeeded-e.Failed))
+		list = append(list, fmt.Sprintf("success %t, where %d succeeded, %d failed and %d have no mark", *s, e.Succeeded, e.Failed, e.Episodes-e.Succeeded-e.Failed))
 	}
 	return list
 }

@@ -377,5 +377,5 @@ func TestTheSameReasonIsToldOnce(t *testing.T) {
 	got := list.Groups()
 	assert.Equal(t, []dataset.Notes{{list[0], list[2], list[3]}, {list[1]}}, got)
 	assert.Equal(t, []string{"a and 2 more", "b"}, []string{got[0].Who(), got[1].Who()})
-	assert.Equal(t, "loader: no windows of 4 episodes; a and 2 more: x; b: y", (&loader.EmptyError{Episodes: 4, Notes: list}).Error())
+	assert.Equal(t, "loader: no windows in 4 episodes; a and 2 more: x; b: y", (&loader.EmptyError{Episodes: 4, Notes: list}).Error())
 }

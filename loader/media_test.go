@@ -202,7 +202,7 @@ func TestMediaThatNobodyHasOrReadsAreErrors(t *testing.T) {
 	var option *loader.OptionError
 	require.ErrorAs(t, err, &option)
 	assert.Equal(t, "Media", option.Arg)
-	assert.Equal(t, "media streams of the dataset: [tape, odd, eye and 3 more]", option.Want)
+	assert.Equal(t, "media streams in the dataset: [tape, odd, eye and 3 more]", option.Want)
 	_, err = store.Build(ctx, filmed(t), store.BuildOptions{Media: []string{"eye"}, Strict: true})
 	assert.ErrorIs(t, err, errFilm)
 	s := inMemory(t, filmed(t))

@@ -26,9 +26,9 @@ type LackingError struct {
 
 func (e *LackingError) Error() string {
 	if e.All {
-		return fmt.Sprintf("loader: stream %s: none of the episodes has samples of it to draw: episode %s: %s", e.Stream, e.Episode, e.Note.Reason())
+		return fmt.Sprintf("loader: stream %s: no episode has samples to draw: episode %s: %s", e.Stream, e.Episode, e.Note.Reason())
 	}
-	return fmt.Sprintf("loader: stream %s: episode %s has no samples of it: %s", e.Stream, e.Episode, e.Note.Reason())
+	return fmt.Sprintf("loader: stream %s: episode %s has no samples: %s", e.Stream, e.Episode, e.Note.Reason())
 }
 
 // ErrorNotes returns Note.

@@ -35,9 +35,9 @@ func NewMixture(ctx context.Context, device *ops.Device, list []Weighted, plan a
 	weighted := slices.ContainsFunc(list, func(s Weighted) bool { return s.Weight != 0 })
 	switch {
 	case weighted && plan.Shuffle == "shards":
-		return nil, refuse("plan.shuffle", plan.Shuffle, "windows or none, of a weighted mixture")
+		return nil, refuse("plan.shuffle", plan.Shuffle, "windows or none, for a weighted mixture")
 	case opt.EpochWindows < 0 || opt.EpochWindows > 0 && !weighted:
-		return nil, refuse("EpochWindows", fmt.Sprint(opt.EpochWindows), "1 or more, of a weighted mixture, or 0 for as many as there are windows")
+		return nil, refuse("EpochWindows", fmt.Sprint(opt.EpochWindows), "1 or more, for a weighted mixture, or 0 for as many as there are windows")
 	}
 	from := make(stores, len(list))
 	for i, s := range list {

@@ -32,7 +32,7 @@ func open(ctx context.Context, device *ops.Device, plan align.Plan, opt *Options
 	case opt.Batch < 1 || opt.Batch > math.MaxInt32:
 		return l, refuse("Batch", fmt.Sprint(opt.Batch), "1 to 2^31-1")
 	case plan.Targets != nil || plan.Rate == 0:
-		return l, refuse("plan.rate", "none", "the rate of the windows' clock")
+		return l, refuse("plan.rate", "none", "the windows' clock rate")
 	case opt.Ranks < 0 || opt.Ranks > math.MaxInt32:
 		return l, refuse("Ranks", fmt.Sprint(opt.Ranks), "1 to 2^31-1, or 0 for 1")
 	case !opt.Last.Valid():

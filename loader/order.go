@@ -119,9 +119,9 @@ func (l *Loader) Check(s State) error {
 	case s.Seed != l.order.Seed:
 		return &StateError{"seed", fmt.Sprint(s.Seed), fmt.Sprint(l.order.Seed)}
 	case s.Windows != l.report.Windows && s.Episodes != "":
-		return &StateError{"windows of an epoch", fmt.Sprintf("%d, of episodes with hash %s", s.Windows, s.Episodes), fmt.Sprintf("%d, of %d episodes with hash %s", l.report.Windows, l.report.Episodes, l.hash)}
+		return &StateError{"windows in an epoch", fmt.Sprintf("%d, of episodes with hash %s", s.Windows, s.Episodes), fmt.Sprintf("%d, of %d episodes with hash %s", l.report.Windows, l.report.Episodes, l.hash)}
 	case s.Windows != l.report.Windows:
-		return &StateError{"windows of an epoch", fmt.Sprint(s.Windows), fmt.Sprint(l.report.Windows)}
+		return &StateError{"windows in an epoch", fmt.Sprint(s.Windows), fmt.Sprint(l.report.Windows)}
 	case !slices.Equal(s.Mixture, l.mixtureStates()):
 		return &StateError{"mixture", fmt.Sprintf("%+v", s.Mixture), fmt.Sprintf("%+v", l.mixtureStates())}
 	case s.ShardWindows != l.report.ShardWindows || s.MixShards != l.report.MixShards:
@@ -155,7 +155,7 @@ func (l *Loader) Window(ctx context.Context, store dataset.Dataset, b *Batch, ro
 	}
 	s := host.Stream(stream)
 	if s == nil || row < 0 || row >= len(episodes) || episodes[row] < 0 {
-		return nil, nil, refuse("Window", fmt.Sprintf("row %d of stream %q", row, stream), "a row that holds a window, and a stream of the batch")
+		return nil, nil, refuse("Window", fmt.Sprintf("row %d of stream %q", row, stream), "a row that holds a window, and a stream in the batch")
 	}
 	e, err := store.Episode(ctx, l.EpisodeOf(episodes[row]))
 	if err != nil {

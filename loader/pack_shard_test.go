@@ -286,7 +286,7 @@ func TestAFolderThatIsNotOnePackingIsRefused(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(d.dir, "more"), nil, 0o600))
 			d.packShard(t, f, 1, 3, store.BuildOptions{})
 			require.NoError(t, os.Remove(filepath.Join(d.dir, "more")))
-		}, dataset.ErrCorrupt, "files of the dataset"},
+		}, dataset.ErrCorrupt, "dataset files"},
 		"other episodes": {func(f string) {
 			less := d
 			less.made = d.made[:6]

@@ -91,7 +91,7 @@ func fits(p *prepared.Recording, parts []part) error {
 		case s.Name != q.name:
 			return fmt.Errorf("stream %s, where the first episode has %s", s.Name, q.name)
 		case !slices.EqualFunc(s.Options.Channels, q.options.Channels, func(a, b ops.Channel) bool { return a == b }):
-			return fmt.Errorf("stream %s has columns of other kinds than in the first episode", s.Name)
+			return fmt.Errorf("stream %s has other column kinds than in the first episode", s.Name)
 		}
 	}
 	return nil

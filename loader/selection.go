@@ -150,7 +150,7 @@ func (c *selection) newParts(p *prepared.Recording) error {
 		}
 		q.isDouble = cmp.Or(s.DType, c.opt.DType) == tensor.F64
 		if n := c.rounded(s.From); n > 0 && q.isDouble && q.packed != tensor.F64 {
-			return refuse("DType", fmt.Sprintf("float64 of a store in which %d values of stream %s are rounded to %v", n, s.Name, q.packed), "float32, or a store that is packed as f64")
+			return refuse("DType", fmt.Sprintf("float64 for a store in which %d values of stream %s are rounded to %v", n, s.Name, q.packed), "float32, or a store that is packed as f64")
 		}
 		c.parts = append(c.parts, q)
 		c.report.Streams = append(c.report.Streams, StreamsReport{Name: q.name, Columns: q.width, Targets: len(q.deltas), DType: q.dtype.String()})

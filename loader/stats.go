@@ -24,7 +24,7 @@ func (s *Statistics) check(p *part) error {
 	own := p.normalise
 	switch {
 	case s.Rule != "" && own != "" && own != "none" && s.Rule != own:
-		return refuse(arg, "those of the rule "+strconv.Quote(s.Rule), fmt.Sprintf("of %q, as the plan has it", own))
+		return refuse(arg, "those for the rule "+strconv.Quote(s.Rule), fmt.Sprintf("of %q, as the plan has it", own))
 	case s.Columns != nil && !slices.Equal(s.Columns, names):
 		return refuse(arg, fmt.Sprintf("those of the columns %q", s.Columns), fmt.Sprintf("of %q", names))
 	}
@@ -35,17 +35,17 @@ func (s *Statistics) check(p *part) error {
 	}{{"shift", len(s.Shift), s.Shift != nil}, {"scale", len(s.Scale), s.Shift != nil}, {"clip_min", len(s.ClipMin), s.ClipMin != nil}, {"clip_max", len(s.ClipMax), s.ClipMin != nil},
 		{"statistics", len(s.Stats), s.Stats != nil || s.Shift == nil}} {
 		if list.must && list.n != len(names) {
-			return refuse(arg, fmt.Sprintf("%s of %d columns", list.name, list.n), fmt.Sprintf("of the %d of the stream", len(names)))
+			return refuse(arg, fmt.Sprintf("%s with %d columns", list.name, list.n), fmt.Sprintf("%d, as the stream has", len(names)))
 		}
 	}
 	for i := range s.Shift {
 		if shift, scale := s.Shift[i], s.Scale[i]; shift-shift != 0 || scale-scale != 0 || scale == 0 {
-			return refuse(arg, fmt.Sprintf("shift %g, scale %g of column %s", shift, scale, names[i]), "finite numbers, and a scale that is not 0")
+			return refuse(arg, fmt.Sprintf("shift %g, scale %g in column %s", shift, scale, names[i]), "finite numbers, and a scale that is not 0")
 		}
 	}
 	for i := range s.ClipMin {
 		if lo, hi := s.ClipMin[i], s.ClipMax[i]; !(lo <= hi) {
-			return refuse(arg, fmt.Sprintf("clip_min %g, clip_max %g of column %s", lo, hi, names[i]), "the lower one first")
+			return refuse(arg, fmt.Sprintf("clip_min %g, clip_max %g in column %s", lo, hi, names[i]), "the lower one first")
 		}
 	}
 	return nil
@@ -62,7 +62,7 @@ func (s *Statistics) affine(p *part) (*affine, error) {
 	}
 	for i := range a.shift {
 		if v := a.shift[i] + a.scale[i]; v-v != 0 {
-			return nil, refuse("Statistics["+p.name+"]", "no finite numbers of what the rule "+strconv.Quote(p.normalise)+" needs, of column "+p.columns[i].Name,
+			return nil, refuse("Statistics["+p.name+"]", "no finite numbers for the rule "+strconv.Quote(p.normalise)+" needs, of column "+p.columns[i].Name,
 				"mean and std, min and max, or the quantiles q01 to q99, by the rule; or shift and scale")
 		}
 	}
@@ -75,7 +75,7 @@ func statistics(parts []part, given map[string]Statistics, pass func(visitor) er
 	for name, s := range given {
 		m := slices.IndexFunc(parts, func(p part) bool { return p.name == name })
 		if m < 0 {
-			return refuse("Statistics["+name+"]", "those of a stream that is not taken", "of streams of the batches")
+			return refuse("Statistics["+name+"]", "for a stream that is not taken", "for streams in the batches")
 		}
 		if err := s.check(&parts[m]); err != nil {
 			return err

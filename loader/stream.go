@@ -83,7 +83,7 @@ func (l *Loader) stream(c *selection) error {
 	s := &streamer{device: l.device, order: l.order, selection: c, report: &l.report, unread: map[int]bool{}}
 	s.shards = s.cut(int64(c.opt.ShardWindows), int64(c.opt.MixShards))
 	if step := int64(l.order.Batch) * int64(l.order.Ranks); s.shards.span < min(step, int64(l.order.Count)) {
-		return refuse("MixShards", fmt.Sprintf("%d of %d windows", c.opt.MixShards, c.opt.ShardWindows), fmt.Sprintf("at least the %d windows of a batch of all ranks together", step))
+		return refuse("MixShards", fmt.Sprintf("%d of %d windows", c.opt.MixShards, c.opt.ShardWindows), fmt.Sprintf("at least the %d windows in a batch of all ranks together", step))
 	}
 	slots := int(2 * s.shards.mix)
 	s.rooms = s.capacities(s.shards.windows)

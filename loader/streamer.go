@@ -127,7 +127,7 @@ func (e *RoomError) Error() string {
 	if e.FitMix > 0 {
 		want = fmt.Sprintf("%d mixed of %d windows", e.FitMix, e.FitWindows)
 	}
-	return fmt.Sprintf("loader: no room on the device for the slots of two groups of %d shards of %d windows, %d bytes: want %s: %v", e.MixShards, e.ShardWindows, e.Bytes, want, e.Err)
+	return fmt.Sprintf("loader: no room on the device for two groups with %d shards of %d windows, %d bytes: want %s: %v", e.MixShards, e.ShardWindows, e.Bytes, want, e.Err)
 }
 
 // Unwrap returns the device's error, an *ops.MemoryError.

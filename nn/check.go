@@ -147,7 +147,7 @@ func (s *Step) tokens(j *backend.TokensJob) error {
 		}
 		return nil
 	case j.Target == nil:
-		return fail("Target", ops.ErrMissing, "nil", "what the prediction is compared with")
+		return fail("Target", ops.ErrMissing, "nil", "the reference for the prediction")
 	case j.Target.Ticks != ticks || j.Target.D != d:
 		return fail("Target", ops.ErrShape, fmt.Sprintf("%d ticks of %d columns", j.Target.Ticks, j.Target.D), fmt.Sprintf("%d of %d", ticks, d))
 	default:

@@ -46,7 +46,7 @@ type NotFiniteError struct {
 }
 
 func (e *NotFiniteError) Error() string {
-	return fmt.Sprintf("nn: a value, a loss or a gradient of step %d is not finite: nothing was trained since", e.Step)
+	return fmt.Sprintf("nn: a value, a loss or a gradient in step %d is not finite: nothing was trained since", e.Step)
 }
 
 // orderOfLayers is the Arg if a layer must not follow the layer before it.

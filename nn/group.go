@@ -59,7 +59,7 @@ func NewGroup(ctx context.Context, models []*Model, b, t int, opts []StepOptions
 		case *o.Train != *opts[0].Train || o.Loss != opts[0].Loss || o.Chunk != opts[0].Chunk || o.Ring != opts[0].Ring:
 			return fail(fmt.Sprintf("opts[%d]", i), ops.ErrOption, "other settings than the first", "the same training")
 		case slices.ContainsFunc(models[:i], func(o *Model) bool { return o.device == m.device }):
-			return fail(fmt.Sprintf("models[%d]", i), ops.ErrOption, "a second model of "+m.device.Name(), "a device of its own")
+			return fail(fmt.Sprintf("models[%d]", i), ops.ErrOption, "a second model on "+m.device.Name(), "its own device")
 		case m.nn.Working() != models[0].nn.Working():
 			return fail(fmt.Sprintf("models[%d]", i), ops.ErrWrongDevice, m.device.Name()+" beside "+models[0].device.Name(), "devices of one kind")
 		}
@@ -285,7 +285,7 @@ func (g *Group) SaveState(ctx context.Context, path string, texts map[string]str
 
 // LoadState continues from a file by SaveState. With several processes, the first one reads it and sends it to the others.
 func (g *Group) LoadState(ctx context.Context, path string) (texts map[string]string, err error) {
-	said, err := g.First(ctx, "what to go on from", func() (said []byte, err error) {
+	said, err := g.First(ctx, "a state to resume from", func() (said []byte, err error) {
 		if texts, err = g.steps[0].LoadState(ctx, path); err == nil {
 			said, err = json.Marshal(loaded{texts, g.steps[0].first})
 		}
@@ -305,7 +305,7 @@ func (g *Group) LoadState(ctx context.Context, path string) (texts map[string]st
 	if err := g.joined.take(ctx); err != nil {
 		return nil, err
 	}
-	_, err = g.joined.Exchange(ctx, "what was taken over", nil)
+	_, err = g.joined.Exchange(ctx, "the state taken over", nil)
 	return l.Texts, err
 }
 

@@ -93,7 +93,7 @@ func (l Positions) add(n *network, x *value) (*value, error) {
 		return nil, err
 	}
 	if p.position != nil {
-		return nil, option(l.Name, orderOfLayers, "a second table of positions", "one")
+		return nil, option(l.Name, orderOfLayers, "a second position table", "one")
 	}
 	p.position = n.parameter(l.Name+".weight", normal(l.Std), l.Count, x.width)
 	return x, nil
@@ -153,7 +153,7 @@ func attend(n *network, x, residual *value, l MultiHeadAttention, dropout float3
 	case l.Heads < 1 || d%l.Heads != 0:
 		return nil, option(l.Name, "Heads", fmt.Sprintf("%d for a width of %d", l.Heads, d), "heads that divide the width")
 	case d/l.Heads != 32 && d/l.Heads != 64:
-		return nil, option(l.Name, "Heads", fmt.Sprintf("%d of %d columns each", l.Heads, d/l.Heads), "heads of 32 or 64 columns")
+		return nil, option(l.Name, "Heads", fmt.Sprintf("%d of %d columns each", l.Heads, d/l.Heads), "heads with 32 or 64 columns")
 	}
 	if err := chance(l.Name, l.Dropout); err != nil {
 		return nil, err
@@ -275,7 +275,7 @@ type LastToken struct{}
 
 func (LastToken) add(n *network, x *value) (*value, error) {
 	if x.last || x.from == nil {
-		return nil, option(x.layer, orderOfLayers, "LastToken as the first layer, or behind one of its kind", "layers of tokens before it")
+		return nil, option(x.layer, orderOfLayers, "LastToken as the first layer, or after another one", "token layers before it")
 	}
 	return n.cut(x, 0), nil
 }
@@ -287,7 +287,7 @@ type Flatten struct{ Tokens int }
 func (l Flatten) add(n *network, x *value) (*value, error) {
 	switch {
 	case x.last || x.from == nil:
-		return nil, option(x.layer, orderOfLayers, "Flatten as the first layer, or behind one of its kind", "layers of tokens before it")
+		return nil, option(x.layer, orderOfLayers, "Flatten as the first layer, or after another one", "token layers before it")
 	case x.width%16 != 0:
 		return nil, option(x.layer, "width", x.width, "a multiple of 16 for Flatten")
 	case l.Tokens < 1 || l.Tokens > maxWidth/x.width:

@@ -126,12 +126,12 @@ func TestNetworksThatCannotBe(t *testing.T) {
 	d := open(t, "cpu")
 	for want, layers := range map[string][]Layer{
 		"heads that divide the width":             {Linear{Name: "a", Out: 64}, MultiHeadAttention{Name: "m", Heads: 3}, Linear{Name: "b", Out: 3}},
-		"heads of 32 or 64 columns":               {Linear{Name: "a", Out: 64}, TransformerEncoderLayer{Name: "m", Heads: 4, FFN: 8}, Linear{Name: "b", Out: 3}},
+		"heads with 32 or 64 columns":             {Linear{Name: "a", Out: 64}, TransformerEncoderLayer{Name: "m", Heads: 4, FFN: 8}, Linear{Name: "b", Out: 3}},
 		"a multiple of 16":                        {Linear{Name: "a", Out: 20}, LayerNorm{Name: "n"}, Linear{Name: "b", Out: 3}},
 		"a Linear before it":                      {LayerNorm{Name: "n"}, Linear{Name: "b", Out: 3}},
 		"at least 0 and below 1":                  {Linear{Name: "a", Out: 20, Dropout: 1}, Linear{Name: "b", Out: 3}},
 		"1 to 32768":                              {Linear{Name: "a"}},
-		"names of their own":                      {Linear{Name: "a", Out: 20}, Linear{Name: "a", Out: 20}},
+		"their own names":                         {Linear{Name: "a", Out: 20}, Linear{Name: "a", Out: 20}},
 		"a Linear without activation, dropout":    {Linear{Name: "a", Out: 32}, LayerNorm{Name: "n"}},
 		"one Linear behind it":                    {Linear{Name: "a", Out: 32, Activation: ReLU}, LayerNorm{Name: "n"}, Linear{Name: "b", Out: 3}},
 		"behind a Linear without an activation":   {Linear{Name: "a", Out: 32, Activation: ReLU}, Positions{Name: "p", Count: 3}, Linear{Name: "b", Out: 3}},
@@ -139,7 +139,7 @@ func TestNetworksThatCannotBe(t *testing.T) {
 		"a Linear without an activation or anyth": {Linear{Name: "a", Out: 32}, Residual{}, Linear{Name: "c", Out: 3}},
 		"a multiple of 16 for Flatten":            {Linear{Name: "a", Out: 20}, Flatten{3}, Linear{Name: "c", Out: 3}},
 		"got 0, want 1 to 1024":                   {Linear{Name: "a", Out: 32}, Flatten{}, Linear{Name: "c", Out: 3}},
-		"layers of tokens before it":              {LastToken{}, Linear{Name: "c", Out: 3}},
+		"token layers before it":                  {LastToken{}, Linear{Name: "c", Out: 3}},
 		"a LayerNorm between them":                {Linear{Name: "a", Out: 32, Dropout: 0.1}, LastToken{}, Linear{Name: "c", Out: 3}},
 		"got a value that is added twice":         {Linear{Name: "a", Out: 32}, Residual{[]Layer{Residual{[]Layer{Linear{Name: "b", Out: 32}}}, Linear{Name: "c", Out: 32}}}, Linear{Name: "d", Out: 3}},
 		"layers of this package":                  {nil},

@@ -167,7 +167,7 @@ func (n *network) check() error {
 			return option("", "Name", "none for a layer with the parameter "+p.name[1:], "a name: its parameters have it in files")
 		}
 		if names[p.name] {
-			return option(p.name, "Name", "a name that another parameter has", "names of their own")
+			return option(p.name, "Name", "a name that another parameter has", "their own names")
 		}
 		names[p.name] = true
 	}

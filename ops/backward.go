@@ -129,7 +129,7 @@ func checkGradientKinds(c *checker, o *ResampleOptions, d int) {
 // newBackwardJob checks the gradients of an operation whose sources and targets are checked, and gives each stream its part of the one that is read.
 func newBackwardJob(c *checker, f *backend.FuseJob, alone bool) (*backend.BackwardJob, error) {
 	if f.Targets.IsAnchored() {
-		c.set("Targets", ErrOption, "an anchored clock", "a tensor of times or a uniform clock")
+		c.set("Targets", ErrOption, "an anchored clock", "a time tensor or a uniform clock")
 	}
 	if !c.tensor("Dst", f.Dst) {
 		return nil, c.err

@@ -114,7 +114,7 @@ func (c *checker) output(arg string, t *tensor.Tensor, others ...*tensor.Tensor)
 	}
 	for _, o := range others {
 		if o != nil && tensor.Overlap(t, o) {
-			c.set(arg, ErrOverlap, "memory of another argument", "memory of its own")
+			c.set(arg, ErrOverlap, "another argument's memory", "its own memory")
 		}
 	}
 }

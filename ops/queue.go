@@ -70,7 +70,7 @@ func (q *Queue) Copy(dst, src *tensor.Tensor) error {
 	case dst.OnHost() && src.OnHost() && q.device.home() != "host":
 		return c.fail("dst", ErrWrongDevice, "dst and src on the host", "one of them on "+c.device)
 	case tensor.Overlap(dst, src):
-		return c.fail("dst", ErrOverlap, "memory of src", "memory of its own")
+		return c.fail("dst", ErrOverlap, "memory of src", "its own memory")
 	}
 	return q.queue.Copy(dst, src)
 }

@@ -19,7 +19,7 @@ func NewSum(queues []*Queue, tensors []*tensor.Tensor) (*Sum, error) {
 		return nil, &ArgError{Op: "NewSum", Arg: arg, Kind: kind, Got: got, Want: want}
 	}
 	if len(queues) == 0 || len(queues) != len(tensors) {
-		return fail("queues", ErrShape, fmt.Sprintf("%d queues and %d tensors", len(queues), len(tensors)), "as many of both, at least one")
+		return fail("queues", ErrShape, fmt.Sprintf("%d queues and %d tensors", len(queues), len(tensors)), "as many in both, at least one")
 	}
 	var list []backend.Queue
 	for i, t := range tensors {

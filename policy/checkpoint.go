@@ -81,7 +81,7 @@ func readConfig(dir string) (*Config, error) {
 		Old dataset.Notes `json:"left_out"` // the old name of notes, in existing checkpoints
 	}{}
 	if err := json.Unmarshal(text, c); err != nil {
-		return nil, &CheckpointError{dir, configFile, err.Error(), "what robocache train has written"}
+		return nil, &CheckpointError{dir, configFile, err.Error(), "the output of robocache train"}
 	}
 	if c.LeftOut == nil {
 		c.LeftOut = c.Old
@@ -107,7 +107,7 @@ func (c *Config) sound(dir string) error {
 	}
 	switch {
 	case r.PerToken && (r.Chunk != 1 || r.Differences):
-		return bad("recipe", "per_token with differences, or a chunk of more than 1", "one of them")
+		return bad("recipe", "per_token with differences, or a chunk above 1", "one of them")
 	case r.Width < 1 || r.Layers < 0 || r.Layers > 1000 || r.Width > 1<<15 || r.FFN < 1 || r.FFN > 1<<15 || r.Heads < 1:
 		return bad("recipe", fmt.Sprintf("width %d, %d layers, ffn %d, %d heads", r.Width, r.Layers, r.FFN, r.Heads), "a network")
 	case len(c.States) == 0 || a == 0 || len(c.Inputs) != n || len(c.Targets) != a:
@@ -115,7 +115,7 @@ func (c *Config) sound(dir string) error {
 	}
 	for _, x := range slices.Concat(c.Inputs, c.Targets) {
 		if !finite(float64(float32(x.Mean)), float64(float32(x.Std)), float64(float32(1/x.Std))) || x.Std <= 0 || x.Relative < -1 || x.Relative >= a {
-			return bad("column "+x.Name, fmt.Sprintf("mean %g, std %g, relative %d", x.Mean, x.Std, x.Relative), "numbers that are finite in f32, a std above 0, and a column of the action or -1")
+			return bad("column "+x.Name, fmt.Sprintf("mean %g, std %g, relative %d", x.Mean, x.Std, x.Relative), "numbers that are finite in f32, a std above 0, and an action column or -1")
 		}
 	}
 	if c.Rate != 0 && !dataset.IsRate(c.Rate) {

@@ -114,7 +114,7 @@ func newConfig(store *store.Store, o *Options) (*Config, error) {
 	case o.Unordered != "" && !slices.Contains(align.Unordereds, o.Unordered):
 		return nil, refuse("Unordered", o.Unordered, strings.Join(align.Unordereds, ", "))
 	case c.Plan != "" && (o.Hz != 0 || o.Action != "" || len(o.States) > 0 || o.Unordered != ""):
-		return nil, refuse("Plan", "one, and Hz, Action, States or Unordered", "one of the two: a plan has the rate of the clock and names streams")
+		return nil, refuse("Plan", "one, and Hz, Action, States or Unordered", "one of the two: a plan has the clock's rate and names streams")
 	case c.Plan == "":
 		if c.Plan, err = planOf(cmp.Or(o.Hz, store.Info().Rate)); err != nil {
 			return nil, err
@@ -161,7 +161,7 @@ func newConfig(store *store.Store, o *Options) (*Config, error) {
 // planOf returns the text of a plan with a rate and nothing else.
 func planOf(rate float64) (string, error) {
 	if rate == 0 {
-		return "", refuse("Hz", "none, and a dataset that says no rate", "the rate of the clock, or a plan that has it")
+		return "", refuse("Hz", "none, and a dataset without a rate", "the clock's rate, or a plan that has it")
 	}
 	return fmt.Sprintf("version: 1\nrate: %s\n", strconv.FormatFloat(rate, 'f', -1, 64)), nil
 }
@@ -231,7 +231,7 @@ func (c *Config) streams(p *align.Plan, named bool, o *Options) error {
 		case !o.isAction(in.Name):
 			c.States = append(c.States, Stream{Name: in.Name, Columns: in.Columns})
 		case c.Action.Name != "":
-			return &StreamError{in.Name, "a second stream of actions beside " + c.Action.Name, "one: a plan names those to take"}
+			return &StreamError{in.Name, "a second action stream beside " + c.Action.Name, "one: a plan names those to take"}
 		default:
 			c.Action.Name = in.Name
 		}
@@ -240,7 +240,7 @@ func (c *Config) streams(p *align.Plan, named bool, o *Options) error {
 	case c.Action.Name == "":
 		return &StreamError{"action", "none of that name among " + text.Closest("action", append(names, unnamed...)), "a stream called action or actions, or which one it is: --action NAME, or in a plan {name: action, from: NAME}"}
 	case len(c.States) == 0:
-		return &StreamError{"state", "none beside " + strings.Join(append([]string{c.Action.Name}, others...), "; "), "a stream of states; a plan can name any stream as one"}
+		return &StreamError{"state", "none beside " + strings.Join(append([]string{c.Action.Name}, others...), "; "), "a state stream; a plan can name any stream as one"}
 	case len(c.States)+2 > backend.MaxTokenSources && !named:
 		return refuse("States", fmt.Sprintf("none, and %d streams that can be states", len(c.States)), fmt.Sprintf("at most %d of them", backend.MaxTokenSources-2))
 	case len(c.States)+2 > backend.MaxTokenSources:
@@ -347,7 +347,7 @@ func (c *Config) episodes(from *store.Store, o *Options, f dataset.Filter) error
 	}
 	for _, n := range o.LeaveOut {
 		if slices.Contains(o.HoldOut, n) {
-			return refuse("LeaveOut", fmt.Sprintf("%d, which is held out", n), "the numbers of other episodes")
+			return refuse("LeaveOut", fmt.Sprintf("%d, which is held out", n), "other episodes' numbers")
 		}
 	}
 	var others []*store.Episode
@@ -383,9 +383,9 @@ func there(store *store.Store, option string, n int) error {
 		return nil
 	}
 	if k := slices.IndexFunc(store.Skipped, func(s dataset.Note) bool { return s.Row == dataset.At(n) }); k >= 0 {
-		return refuse(option, fmt.Sprintf("%d, which could not be read: %v", n, store.Skipped[k].Cause), "the number of an episode that can")
+		return refuse(option, fmt.Sprintf("%d, which could not be read: %v", n, store.Skipped[k].Cause), "an episode's number that can")
 	}
-	return refuse(option, strconv.Itoa(n), fmt.Sprintf("the number of an episode, %d to %d", slices.Min(numbers), slices.Max(numbers)))
+	return refuse(option, strconv.Itoa(n), fmt.Sprintf("an episode number, %d to %d", slices.Min(numbers), slices.Max(numbers)))
 }
 
 // adopt sets the streams' columns, the inputs and the targets from a loader's batch.
@@ -426,7 +426,7 @@ func (c *Config) enough(ctx context.Context, device *ops.Device, store *store.St
 	}
 	r := &c.Recipe
 	least := r.History + r.Chunk
-	want := fmt.Sprintf("%d or more: %d that are seen and %d that are predicted, as the windows of a plan can say", least, r.History, r.Chunk)
+	want := fmt.Sprintf("%d or more: %d for states and %d for predictions, as a plan's windows can set", least, r.History, r.Chunk)
 	var short []int
 	var longest EpisodeError
 	most, all := -1, l.Report().Episodes

@@ -65,7 +65,7 @@ type PredictionError struct {
 }
 
 func (e *PredictionError) Error() string {
-	return fmt.Sprintf("policy: column %s of the action is predicted as %g, want a finite number", e.Column, e.Got)
+	return fmt.Sprintf("policy: action column %s is predicted as %g, want a finite number", e.Column, e.Got)
 }
 
 // Unwrap returns ops.ErrValue.

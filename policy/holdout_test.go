@@ -122,7 +122,7 @@ func TestAnEpisodeIsLeftOutByItsNumber(t *testing.T) {
 	c := trainer(t, "cpu", store, policy.Options{Steps: 1, HoldOut: []int{0}, LeaveOut: []int{1}}).Config()
 	assert.Equal(t, []int{2}, c.Trained)
 	assert.Equal(t, []int{1}, c.LeaveOut)
-	assert.ErrorContains(t, refused(policy.Options{LeaveOut: []int{3}}), "LeaveOut: got 3, want the number of an episode, 0 to 2")
+	assert.ErrorContains(t, refused(policy.Options{LeaveOut: []int{3}}), "LeaveOut: got 3, want an episode number, 0 to 2")
 	assert.ErrorContains(t, refused(policy.Options{LeaveOut: []int{1, 1}}), "LeaveOut: got 1 twice")
 	assert.ErrorContains(t, refused(policy.Options{HoldOut: []int{1}, LeaveOut: []int{1}}), "LeaveOut: got 1, which is held out")
 	assert.ErrorContains(t, refused(policy.Options{HoldOut: []int{0}, LeaveOut: []int{1, 2}}), "HoldOut: got all 3 episodes, or left out")

@@ -198,7 +198,7 @@ func (r *Runner) Act(ctx context.Context, anchor int64) ([]float64, error) {
 	predicted, err := r.net.predict(ctx)
 	var bad *nn.NotFiniteError
 	if errors.As(err, &bad) {
-		err = &StreamError{c.Action.Name, fmt.Sprintf("a prediction that is not finite, for the anchor %d ns", anchor), "states near those that the policy was trained on"}
+		err = &StreamError{c.Action.Name, fmt.Sprintf("a prediction that is not finite, for the anchor %d ns", anchor), "states near the training states"}
 		return nil, errors.Join(err, r.net.step.Forgive(ctx))
 	}
 	if err != nil {

@@ -53,7 +53,7 @@ func (n NotState) MarshalJSON() ([]byte, error) {
 
 // Camera is the Reason for a camera in a plan. A policy leaves it out instead of failing, because conversions and batches by the
 // same plan use it.
-const Camera = "a camera, of which a policy has none"
+const Camera = "a camera, but a policy takes none"
 
 // findCameras adds the plan's streams that the dataset declares as cameras to NotStates.
 func (c *Config) findCameras(info dataset.Info) error {
@@ -67,7 +67,7 @@ func (c *Config) findCameras(info dataset.Info) error {
 		}
 	}
 	if n := len(c.NotStates); n > 0 && n == len(p.Streams) {
-		return p.Mistake("streams", "cameras alone", "states and actions beside them: a policy is of numbers")
+		return p.Mistake("streams", "cameras alone", "states and actions next to them: a policy takes numbers")
 	}
 	return nil
 }

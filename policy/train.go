@@ -333,7 +333,7 @@ func ours(dir string) error {
 	}
 	defer f.Close()
 	if _, written := f.Metadata()[stepText]; !written {
-		return &CheckpointError{dir, modelFile, "weights of another program, which going on would write over", "them in another folder"}
+		return &CheckpointError{dir, modelFile, "another program's weights, which going on would write over", "them in another folder"}
 	}
 	return nil
 }
@@ -342,7 +342,7 @@ func ours(dir string) error {
 func (t *Trainer) place(ctx context.Context, dir, text string) (int64, error) {
 	var s loader.State
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
-		return 0, &CheckpointError{dir, trainingFile, "a loader's place that is not JSON: " + err.Error(), "what Save has written"}
+		return 0, &CheckpointError{dir, trainingFile, "a loader's place that is not JSON: " + err.Error(), "the output of Save"}
 	}
 	if err := t.loader.Resume(ctx, s); err != nil {
 		return 0, err

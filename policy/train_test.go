@@ -247,7 +247,7 @@ func TestWhatCannotBeTrainedOnIsNamed(t *testing.T) {
 		"batch of all":           {good, policy.Options{Batch: 1000}, "Batch"},
 		"rate":                   {good, policy.Options{Rate: math.NaN()}, "Rate: got NaN"},
 		"no action":              {renamed, policy.Options{}, "none of that name among state, command, want a stream called action or actions"},
-		"two actions":            {twice, policy.Options{}, "a second stream of actions beside action"},
+		"two actions":            {twice, policy.Options{}, "a second action stream beside action"},
 		"no state":               {alone, policy.Options{}, "stream state: got none beside action"},
 		"episode that is not":    {good, policy.Options{HoldOut: []int{7}}, "HoldOut: got 7, want the number of an episode, 0 to"},
 		"episode held out twice": {good, policy.Options{HoldOut: []int{1, 1}}, "HoldOut: got 1 twice"},
@@ -301,7 +301,7 @@ func TestShortEpisodesAreLeftOutAndListed(t *testing.T) {
 	assert.Equal(t, []int{3}, c.HoldOut)
 	require.Len(t, c.LeftOut, 2)
 	assert.Equal(t, []any{dataset.CodeEpisodeShort, "e1"}, []any{c.LeftOut[0].Code, c.LeftOut[0].Subject})
-	assert.Equal(t, "episode-short: 20, got 20 ticks of 30 Hz, want 35 or more: 5 that are seen and 30 that are predicted, as the windows of a plan can say", c.LeftOut[0].Reason())
+	assert.Equal(t, "episode-short: 20, got 20 ticks of 30 Hz, want 35 or more: 5 for states and 30 for predictions, as a plan's windows can set", c.LeftOut[0].Reason())
 	assert.Equal(t, "e2", c.LeftOut[1].Subject)
 	assert.Equal(t, 2, tr.Report().Episodes)
 	e, err := tr.Evaluate(context.Background(), nil)

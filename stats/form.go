@@ -56,7 +56,7 @@ func (e *FormError) Error() string {
 func (r *Report) WriteForm(w io.Writer, f Form) (kept []string, err error) {
 	bad := func(stream, got, want string) error { return &FormError{f.Name, stream, got, want} }
 	if !r.Known {
-		return nil, bad("", "statistics whose quantiles need another pass", "all passes")
+		return nil, bad("", "statistics with quantiles that need another pass", "all passes")
 	}
 	if len(r.Streams) == 0 {
 		return nil, bad("", "no streams of numbers", "one at least")
@@ -78,7 +78,7 @@ func (r *Report) WriteForm(w io.Writer, f Form) (kept []string, err error) {
 		if f.Keep != nil {
 			old, err := orderjson.Members(f.Keep)
 			if err != nil {
-				return nil, bad("", "a stats.json to take over from that is none: "+err.Error(), "a JSON object of features")
+				return nil, bad("", "a stats.json to take over from that is none: "+err.Error(), "a JSON object with features")
 			}
 			for _, m := range old {
 				if !out.Has(m.Name) && !bareNumber.Match(m.Value) {
@@ -141,7 +141,7 @@ func (r *Report) WriteForm(w io.Writer, f Form) (kept []string, err error) {
 func (r *Report) choose(f *Form, key, given string, usual []string) (string, error) {
 	if given != "" {
 		if r.Stream(given) == nil {
-			return "", &FormError{f.Name, given, "none, or several, of that name", "one of " + nearest.Closest(given, r.names())}
+			return "", &FormError{f.Name, given, "none, or several, with that name", "one of " + nearest.Closest(given, r.names())}
 		}
 		return given, nil
 	}
@@ -165,7 +165,7 @@ func (r *Report) names() []string {
 func (r *Report) values(form, stream string, names []string) (out orderjson.Object, err error) {
 	s := r.Stream(stream)
 	if s == nil {
-		return out, &FormError{form, stream, "streams of other columns or types in some episodes", "the same in all"}
+		return out, &FormError{form, stream, "streams with other columns or types in some episodes", "the same in all"}
 	}
 	for _, name := range names {
 		if name == "count" {

@@ -79,14 +79,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Run", s.run)
 	switch {
 	case !s.own(r.Host):
-		fail(w, http.StatusMisdirectedRequest, "host "+r.Host+": want localhost, an address, or the host that the server was told")
+		fail(w, http.StatusMisdirectedRequest, "host "+r.Host+": want localhost, an address, or the host that the server was given")
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		h.Set("Allow", "GET, HEAD")
 		fail(w, http.StatusMethodNotAllowed, r.Method+": this server only shows, want GET")
 	case addressed && r.URL.Path == "/":
 		s.welcome(w, r)
 	case !addressed && crossSite(r):
-		fail(w, http.StatusForbidden, "asked for by a page of another site: open the address that the program printed when it started")
+		fail(w, http.StatusForbidden, "requested by another site's page: open the address that the program printed when it started")
 	case !addressed && !s.known(r):
 		fail(w, http.StatusForbidden, "no token: open the address that the program printed when it started, in its terminal")
 	default:

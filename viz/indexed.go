@@ -11,7 +11,7 @@ import (
 	"slices"
 )
 
-// writePNG writes an image as a PNG, as small as the format allows.
+// writePNG writes an image as a PNG with the best compression.
 func writePNG(w io.Writer, img image.Image) error {
 	buf := bufio.NewWriter(w)
 	enc := png.Encoder{CompressionLevel: png.BestCompression}

@@ -100,7 +100,7 @@ func newBlocks(v *Voxels) (*blocks, error) {
 	first, last, end := b.corner(0, 0, 0), b.corner(b.n[0]-1, b.n[1]-1, b.n[2]-1), b.corner(b.n[0], b.n[1], b.n[2])
 	for k := range 3 {
 		if !(first[k]+b.size[k] > first[k] && end[k] > last[k]) || !finite(end[k]-first[k]) {
-			return fail(ErrOption, "Min, Size", fmt.Sprint(v.Min, v.Size), "cells that float64 tells apart")
+			return fail(ErrOption, "Min, Size", fmt.Sprint(v.Min, v.Size), "cells that float64 can separate")
 		}
 	}
 	b.collect(c, values, lo)

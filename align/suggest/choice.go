@@ -144,7 +144,7 @@ func (g *draft) roles(can []*candidate) ([]*candidate, error) {
 	act := can[at]
 	if act.role = action; !recognise.IsAction(act.from) {
 		act.name = "action"
-		act.note("called action, the name of what a policy predicts")
+		act.note("called action, the name for a policy's predictions")
 	}
 	return append(states, act), nil
 }

@@ -31,7 +31,7 @@ func ExamplePlan() {
 	// rate: as the dataset declares
 	// defaults.method: the latest sample: a policy sees nothing later than its time
 	// defaults.tolerance: three usual steps, 20 ms at least: a sample that is older is not valid
-	// defaults.normalise: (x - mean) * (1 / std) of the episodes that are drawn from; train has its own
+	// defaults.normalise: (x - mean) * (1 / std) over the episodes that are drawn from; train has its own
 	// windows.observation.state: 6 ticks
 	// windows.action: 30 ticks
 }

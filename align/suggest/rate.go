@@ -38,7 +38,7 @@ const (
 // the median over the streams.
 func (g *draft) chooseRate(chosen []*candidate) (float64, string) {
 	if g.info.Rate > 0 {
-		says := map[string]string{"caller": "as --rate says", "known datasets": "as is known of this dataset"}
+		says := map[string]string{"caller": "as --rate says", "known datasets": "as known for this dataset"}
 		return g.info.Rate, cmp.Or(says[g.info.RateFrom], "as the dataset declares")
 	}
 	const slowest, fastest = 4, 121 // of a camera that one would have a row for each frame of

@@ -35,7 +35,7 @@ func (g *draft) write(chosen []*candidate) error {
 	t.value(0, "rate: "+strconv.FormatFloat(g.rate, 'f', -1, 64), "Hz of the common clock: "+g.why)
 	t.because("rate", "", g.why)
 	if g.sort {
-		why := "timestamps step back: their samples are taken in order of time"
+		why := "timestamps step back: their samples are sorted by time"
 		t.value(0, "unordered: sort", why)
 		t.because("unordered", "", why)
 	}
@@ -90,7 +90,7 @@ const (
 	whyTolerance = "three usual steps, 20 ms at least: a sample that is older is not valid"
 	whyAuto      = "of cameras: three usual steps, 20 ms at least; streams have their own"
 	whyPrevious  = "the latest sample: a policy sees nothing later than its time"
-	whyMeanStd   = "(x - mean) * (1 / std) of the episodes that are drawn from; train has its own"
+	whyMeanStd   = "(x - mean) * (1 / std) over the episodes that are drawn from; train has its own"
 )
 
 // defaults writes the settings that all streams share, and returns their common limit, or 0 if each stream has its own.
@@ -183,7 +183,7 @@ func (g *draft) writeStream(t *planText, i int, s *candidate, shared time.Durati
 		t.value(4, "quat: "+s.quat, "")
 	}
 	if s.period != 0 {
-		why := "of its angles, which are degrees"
+		why := "for its angles, which are degrees"
 		t.value(4, fmt.Sprintf("period: %v", s.period), why)
 		t.because(key("period"), s.from, why)
 	}

@@ -19,7 +19,7 @@ func TestDeclaredEpisodesThatAreNotThereAreTold(t *testing.T) {
 	require.NoError(t, os.CopyFS(in, os.DirFS(kindsRLDS)))
 	const gone = "kinds-train.tfrecord-00001-of-00002"
 	require.NoError(t, os.Remove(filepath.Join(in, gone)))
-	told := ": 3 of 5 declared episodes are not there: " + gone + ": is not there"
+	told := ": 3 of 5 declared episodes are missing: " + gone + ": is not there"
 	for _, c := range []struct {
 		input string
 		args  []string
@@ -51,7 +51,7 @@ func TestDeclaredEpisodesThatAreNotThereAreTold(t *testing.T) {
 	stdout, _ = good(t, "inspect", in, "--json", "--rate=10")
 	problems := unmarshal(t, stdout)["problems"].([]any)
 	require.Len(t, problems, 2)
-	text := "3 of 5 declared episodes are not there: " + gone + ": is not there"
+	text := "3 of 5 declared episodes are missing: " + gone + ": is not there"
 	assert.Equal(t, map[string]any{"where": "dataset_info.json", "what": text, "class": "problem", "of": 5.0, "code": "episodes-absent", "subject": "dataset_info.json", "count": 3.0, "row": nil, "text": text}, problems[1])
 	_, stdout, _ = execute("doctor", in, "--json", "--rate=10")
 	for _, f := range unmarshal(t, stdout)["findings"].([]any) {

@@ -96,18 +96,18 @@ func TestInspectSaysOfEveryArrayWhatItIs(t *testing.T) {
 	stdout, _ := good(t, "inspect", numpyStreams)
 	for _, line := range []string{
 		`imu +3 +1\.0 Hz .* acc\[0\], acc\[1\], acc\[2\], mode`, `grip +3 .* 0\n`, `pose +3 .* x, n\n`, `left out: imu\.label, values of str of 3`,
-		`left out: image, array image\.values: got uint8 \[3,2,2,3\]`, `left out: words, str of 1 \[1\] of no stream`, `left out: boxes, .*"\|O"`, `left out: two, records \(t, time, v\) \[3\] without one field that is their clock`,
+		`left out: image, array image\.values: got uint8 \[3,2,2,3\]`, `left out: words, str of 1 \[1\] without a stream`, `left out: boxes, .*"\|O"`, `left out: two, records \(t, time, v\) \[3\] without one field that is their clock`,
 	} {
 		assert.Regexp(t, line, stdout)
 	}
 	stdout, _ = good(t, "inspect", "testdata/padded.npz")
-	assert.Contains(t, stdout, "left out: values, float32 [2,5,2], values of the batch that robocache resample takes\n")
-	assert.Contains(t, stdout, "left out: lengths, int64 [2], lengths of the batch that robocache resample takes\n")
+	assert.Contains(t, stdout, "left out: values, float32 [2,5,2], values in the batch that robocache resample takes\n")
+	assert.Contains(t, stdout, "left out: lengths, int64 [2], lengths in the batch that robocache resample takes\n")
 	in := writeNPZ(t, map[string]*tensor.Tensor{"a.values": column[uint8](1, 2), "b.times": vec[int64](1), "c.columns": vec[int64](1), "targets": vec[int64](1), "points": tensor.Must(tensor.New(tensor.F32, 1, 3))})
 	stdout, _ = good(t, "inspect", in)
 	for _, line := range []string{
 		"a.values, uint8 [2,1] without an array a.times", "b.times, int64 [1] without an array b.values", "c.columns, int64 [1] without an array c.values",
-		"targets, int64 [1], the clock that robocache fuse takes without --hz", "points, float32 [1,3], points of the cloud that robocache voxelize takes",
+		"targets, int64 [1], the clock that robocache fuse takes without --hz", "points, float32 [1,3], points in the cloud that robocache voxelize takes",
 	} {
 		assert.Contains(t, stdout, "left out: "+line+"\n")
 	}

@@ -94,7 +94,7 @@ func (d *drawing) lastShard(s *loader.State) error {
 		}
 		return d.keep(*s)
 	}
-	d.remark("batches-left-out", "%d batches of a shard that was begun are left out: who goes on from %s draws them again", d.shards.filled, d.state)
+	d.remark("batches-left-out", "%d batches in an unfinished shard are left out: a run that resumes from %s draws them again", d.shards.filled, d.state)
 	d.step -= int64(d.shards.filled)
 	d.shards.drop()
 	*s = d.saved
@@ -224,7 +224,7 @@ func (d *drawing) drew() error {
 			return err
 		}
 	}
-	fmt.Fprintf(&b, "%d windows of an epoch in %s, %d batches, %d dropped, %d rows missing; %.1f MiB on %s\n",
+	fmt.Fprintf(&b, "%d windows per epoch in %s, %d batches, %d dropped, %d rows missing; %.1f MiB on %s\n",
 		out.Windows, episodes(out.Episodes), out.Batches, out.Dropped, out.Missing, float64(out.Bytes)/(1<<20), out.on())
 	fmt.Fprintf(&b, "drew %d windows in %d steps, %.0f a second; %d targets padded, %d not valid; read in %.2f s\n", out.Drawn, out.Steps, out.Rate, out.Padded, out.Invalid, out.Read)
 	out.writeMixture(&b)

@@ -67,7 +67,7 @@ func (d *drawing) remarks() {
 		if n := len(list); n > inspection.MostRemarks {
 			list, more = list[:inspection.MostRemarks], fmt.Sprintf(" and %d streams more", n-inspection.MostRemarks)
 		}
-		d.remark("values-rounded", "%d values were rounded, of streams %s%s", d.out.Rounded, strings.Join(list, ", "), more)
+		d.remark("values-rounded", "%d values were rounded, in streams %s%s", d.out.Rounded, strings.Join(list, ", "), more)
 	}
 }
 
@@ -177,26 +177,26 @@ func (d *drawing) tell(s loader.State) {
 	gauge := func(name, help string, value float64) metric { return metric{name, help, "gauge", nil, value} }
 	list := []metric{
 		counter("robocache_windows_total", "Windows that this program has drawn.", o.Drawn),
-		counter("robocache_batches_total", "Batches that each device of this program has drawn.", o.Steps),
-		counter("robocache_padded_targets_total", "Targets of the windows outside of what the episode has.", o.Padded),
-		counter("robocache_invalid_targets_total", "Targets of the windows that are not valid, padded or not.", o.Invalid),
-		counter("robocache_missing_rows_total", "Rows of the batches that hold no window.", o.Unfilled),
-		counter("robocache_dropped_windows_total", "Windows of ended epochs that no rank has drawn.", o.Undrawn),
+		counter("robocache_batches_total", "Batches drawn by each device in this program.", o.Steps),
+		counter("robocache_padded_targets_total", "Window targets outside their episode.", o.Padded),
+		counter("robocache_invalid_targets_total", "Window targets that are not valid, padded or not.", o.Invalid),
+		counter("robocache_missing_rows_total", "Batch rows without a window.", o.Unfilled),
+		counter("robocache_dropped_windows_total", "Windows in ended epochs that no rank has drawn.", o.Undrawn),
 		gauge("robocache_epoch", "The epoch that is drawn from, counted from 0.", float64(s.Epoch)),
-		gauge("robocache_epoch_windows", "Windows of an epoch.", float64(o.Windows)),
+		gauge("robocache_epoch_windows", "Windows in an epoch.", float64(o.Windows)),
 		gauge("robocache_episodes", "Episodes that windows are drawn from.", float64(o.Episodes)),
 		gauge("robocache_skipped_episodes", "Episodes that could not be read.", float64(len(o.Skipped))),
 		gauge("robocache_left_out_episodes", "Episodes that the plan cannot take.", float64(len(o.Report.Notes))),
-		gauge("robocache_device_bytes", "Bytes of the dataset and the batches on the devices.", float64(o.Bytes)),
+		gauge("robocache_device_bytes", "Dataset and batch bytes on the devices.", float64(o.Bytes)),
 		gauge("robocache_read_seconds", "Seconds until the dataset was read and on the device.", o.Read),
 	}
 	if len(d.Cameras) > 0 {
 		for _, c := range d.group.Report().Cameras {
-			list = append(list, metric{"robocache_bad_frames_total", "Targets of the batches whose frames could not be decoded, by the camera.", "counter", []string{"camera", c.Name}, float64(c.Bad)})
+			list = append(list, metric{"robocache_bad_frames_total", "Batch targets with frames that could not be decoded, by camera.", "counter", []string{"camera", c.Name}, float64(c.Bad)})
 		}
 	}
 	for _, p := range o.shares() {
-		list = append(list, metric{"robocache_spent_seconds_total", "Seconds that batches took, by what they went into.", "counter", []string{"on", strings.TrimPrefix(p.by, "the ")}, p.seconds})
+		list = append(list, metric{"robocache_spent_seconds_total", "Seconds spent on batches, by phase.", "counter", []string{"on", strings.TrimPrefix(p.by, "the ")}, p.seconds})
 	}
 	d.meter.set(list)
 }

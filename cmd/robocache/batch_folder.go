@@ -211,7 +211,7 @@ func (b *asking) sameRun(file string, begin loader.State, goesOn bool) error {
 		{"batch", fmt.Sprint(want.Batch), fmt.Sprint(had.Batch), false},
 		{"last", want.Last, had.Last, false},
 		{"ranks", fmt.Sprint(want.World), fmt.Sprint(had.World), false},
-		{"batches of a shard", fmt.Sprint(want.Shard), fmt.Sprint(had.Shard), false},
+		{"batches in a shard", fmt.Sprint(want.Shard), fmt.Sprint(had.Shard), false},
 		{"plan or dataset", want.Run, had.Run, true},
 	} {
 		if c.got != c.want && (c.always || !goesOn) {
@@ -222,5 +222,5 @@ func (b *asking) sameRun(file string, begin loader.State, goesOn bool) error {
 }
 
 func (b *asking) anotherRun(file, what, got, had string) error {
-	return usagef("--out: %s is a batch of another run: %s %s, where this one has %s; want another folder, or to go on from the --state of that run", file, what, had, got)
+	return usagef("--out: %s is a batch from another run: %s %s, where this one has %s; want another folder, or that run's --state", file, what, had, got)
 }

@@ -66,7 +66,7 @@ func newMeter(flag string) (*meter, error) {
 	})
 	m.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: time.Minute}
 	v := versionOf()
-	m.set([]metric{{"robocache_build_info", "The program that tells this.", "gauge", []string{"version", v.Version, "revision", v.Revision, "go", v.Go, "platform", v.Platform}, 1}})
+	m.set([]metric{{"robocache_build_info", "The program that reports this.", "gauge", []string{"version", v.Version, "revision", v.Revision, "go", v.Go, "platform", v.Platform}, 1}})
 	go func() {
 		defer close(m.done)
 		_ = m.server.Serve(l) // it returns after Close

@@ -20,7 +20,7 @@ type batched struct {
 	Inputs []string `json:"inputs"`           // all datasets
 	Output string   `json:"output,omitempty"` // the folder of --out
 	loader.Report
-	Hz       float64              `json:"hz"` // the rate of the windows' clock
+	Hz       float64              `json:"hz"` // the windows' clock rate
 	Devices  []deviceInfo         `json:"devices"`
 	Skipped  []serve.Skipped      `json:"skipped"`  // episodes that cannot be read
 	Problems []inspection.Problem `json:"problems"` // of the datasets as a whole

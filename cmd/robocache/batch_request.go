@@ -83,7 +83,7 @@ func (b *asking) readStreams() error {
 		lo, good := seconds(from)
 		hi, too := seconds(to)
 		if !found || !good || !too {
-			return usagef("--window: got %q, want NAME=FROM:TO such as action=0s:1s or state=-500ms:0s, or in numbers of seconds, state=-0.5:0", w)
+			return usagef("--window: got %q, want NAME=FROM:TO such as action=0s:1s or state=-500ms:0s, or in seconds, state=-0.5:0", w)
 		}
 		b.Windows[name] = align.Window{From: lo, To: hi}
 	}

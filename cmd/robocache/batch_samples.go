@@ -45,7 +45,7 @@ func newShards(b *asking, r *loader.Report) (*shards, error) {
 	take := func(what, member string, bytes int) error {
 		small := strings.ToLower(member)
 		if used[small] != "" {
-			return usagef("--format webdataset: got %s and %s, want streams and cameras whose members, %s, have names of their own; a plan can rename them", used[small], what, member)
+			return usagef("--format webdataset: got %s and %s, want streams and cameras with member names, %s, that do not collide; a plan can rename them", used[small], what, member)
 		}
 		used[small] = what
 		size += bytes

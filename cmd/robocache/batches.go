@@ -13,10 +13,10 @@ import (
 const batchesHelp = `Batches draws training batches from a dataset: windows of its streams around an anchor, put on one
 clock on the device, in an order that depends on the seed, the epoch and the number of windows
 alone. The dataset is read once and kept on the device, or read meanwhile; a store that robocache
-pack has made of it is read more quickly, and --check-fresh DATASET refuses one that was made of
+pack has made from it is read more quickly, and --check-fresh DATASET refuses one that was made from
 other files than the dataset has now.
 
-A plan file says which streams, windows and methods; without one --hz is the rate of the clock, that
+A plan file lists streams, windows and methods; without one --hz is the clock rate, that
 of the dataset if it declares one, all streams are taken, and --window NAME=FROM:TO gives a stream a
 window, such as action=0s:1s; others have the anchor alone. Streams called action or actions have a
 second from the anchor on.
@@ -33,7 +33,7 @@ such a row. With several ranks or devices each has a folder, DIR/rank-00001-of-0
 batches of another run is refused.
 --digest prints a line for each step: its number and a hash of each window, in the order of the
 windows' positions, those of all devices of the program in one line.
-A file statistics.json beside the batches says what normalised them: x = y / scale + shift.
+A file statistics.json next to the batches has their normalisation: x = y / scale + shift.
 
 --state FILE is read if it is there and written after each step: whoever starts the command again
 goes on where it ended, with another --world or --batch too. With several ranks each writes a file
@@ -77,40 +77,40 @@ func (a *app) batchesCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&b.PlanFile, "plan", "", "the plan `FILE`; instead of --hz, --stream and --window")
-	f.Var(cli.Hertz(&b.Hz), "hz", "rate of the windows' clock; that of the dataset unless given")
+	f.Var(cli.Hertz(&b.Hz), "hz", "rate of the windows' clock (default the dataset's)")
 	f.StringArrayVar(&b.asked, "stream", nil, "a stream to take, or columns of it, all unless given: `NAME[COLUMN,...]`; repeatable")
 	f.StringArrayVar(&b.spans, "window", nil, "`NAME=FROM:TO`, a stream's window around the anchor: action=0s:1s; repeatable")
 	gapsFlag(f, &b.maxGap)
 	f.Int64Var(&b.FrameCache, "frame-cache", 0, "`BYTES` of decoded frames that are kept; 0 for a gigabyte or an eighth of the memory, -1 for none")
-	f.Var((*cameras)(&b.Cameras), "camera", "a camera to decode frames of, and the size that they are resized to; repeatable")
-	f.IntVar(&b.Batch, "batch", 32, "windows of a batch of each device")
-	f.Uint64Var(&b.Seed, "seed", 0, "of the order of the windows")
+	f.Var((*cameras)(&b.Cameras), "camera", "a camera, and the size that its frames are resized to; repeatable")
+	f.IntVar(&b.Batch, "batch", 32, "windows per batch on each device")
+	f.Uint64Var(&b.Seed, "seed", 0, "seed for the window order")
 	f.IntVar(&b.epochs, "epochs", 1, "how many epochs there are in all, those before --state too")
-	f.IntVar(&b.steps, "steps", 0, "end after so many batches; 0 for all of the epochs")
-	f.IntVar(&b.number, "rank", 0, "this program's number among --world; told by torchrun, srun, Open MPI or Kubernetes unless given")
-	f.IntVar(&b.world, "world", 1, "how many programs share each epoch, each with as many devices; told with the rank, but by Kubernetes, unless given")
-	f.Var(&last, "last", "what the end of an epoch that fills no batch becomes: drop, or short, with rows that hold no window; short with --format webdataset unless given")
-	f.Var(&values, "dtype", "dtype of the values, where the plan does not say")
+	f.IntVar(&b.steps, "steps", 0, "end after so many batches; 0 for all epochs")
+	f.IntVar(&b.number, "rank", 0, "this program's number among --world (default from torchrun, srun, Open MPI or Kubernetes)")
+	f.IntVar(&b.world, "world", 1, "how many programs share each epoch, each with as many devices (default from the rank's launcher, except Kubernetes)")
+	f.Var(&last, "last", "the end of an epoch that fills no batch: drop, or short, with rows that hold no window (default short with --format webdataset)")
+	f.Var(&values, "dtype", "dtype of the values, if the plan has none")
 	f.StringVar(&b.state, "state", "", "read the place in the order from this `FILE` if it is there, and write it after each step")
-	f.IntVar(&b.signalCode, "signal-code", 0, "the exit `CODE` after a signal, 0 to 125: of a scheduler that takes 0 as done; unless given 0 with --state, else 1")
+	f.IntVar(&b.signalCode, "signal-code", 0, "the exit `CODE` after a signal, 0 to 125, for a scheduler that takes 0 as done (default 0 with --state, else 1)")
 	f.BoolVar(&b.digest, "digest", false, "print a line for each step: its number, and a hash of each window")
 	f.StringVarP(&b.out, "out", "o", "", "write each batch as a .safetensors file into this `DIR`")
-	f.Var(&b.format, "format", "what --out writes: safetensors, a file a batch, or webdataset, tar files of samples; safetensors unless given")
-	f.IntVar(&b.tarSamples, "tar-samples", 10_000, "samples of a tar file at most")
-	f.Var(&cli.PositiveFlag{To: &b.tarBytes, Max: 1e15, Unit: "BYTES"}, "tar-bytes", "bytes of a tar file's samples, with the pixels of their frames, at most")
+	f.Var(&b.format, "format", "format for --out: safetensors, a file a batch, or webdataset, tar files with samples; safetensors unless given")
+	f.IntVar(&b.tarSamples, "tar-samples", 10_000, "most samples in a tar file")
+	f.Var(&cli.PositiveFlag{To: &b.tarBytes, Max: 1e15, Unit: "BYTES"}, "tar-bytes", "most bytes in a tar file's samples, with the pixels of their frames")
 	f.BoolVar(&b.episodes, "list", false, "list the windows of each episode; --json always does")
-	f.StringVar(&b.metrics, "metrics", "", "tell Prometheus what is done, at this `ADDRESS`: :9100 for this machine alone, 0.0.0.0:9100 for others")
+	f.StringVar(&b.metrics, "metrics", "", "serve Prometheus metrics at this `ADDRESS`: :9100 for this machine alone, 0.0.0.0:9100 for others")
 	f.StringVar(&b.Fresh, "check-fresh", "", "refuse a store that was packed from other files than this `DATASET` has now")
 	nameFlag(cmd, &b.Shuffle, "shuffle", "", "the `ORDER` of an epoch: windows, all of them shuffled; shards, some at a time; or none; windows unless given", align.Shuffles...)
-	nameFlag(cmd, &b.Unordered, "unordered", "", "a stream whose timestamps step back or are no times: drop (default; the episode lacks it), sort, or error", align.Unordereds...)
+	nameFlag(cmd, &b.Unordered, "unordered", "", "a stream if its timestamps step back or are no times: drop (default; the episode lacks it), sort, or error", align.Unordereds...)
 	f.Var((*weightsFlag)(&b.Weights), "weight", "how often windows of a dataset are drawn relative to the others; one for each, in their order")
-	f.IntVar(&b.EpochWindows, "epoch-windows", 0, "windows of an epoch, with --weight; 0 for as many as there are")
+	f.IntVar(&b.EpochWindows, "epoch-windows", 0, "windows per epoch, with --weight; 0 for as many as there are")
 	f.BoolVar(&b.Streaming, "streaming", false, "read the dataset while batches are drawn: for one that does not fit the device")
 	f.IntVar(&b.Workers, "workers", 0, "goroutines that read; 0 for as many as there are processors")
-	f.IntVar(&b.ShardWindows, "shard-windows", 0, "windows of a shard, of an order of shards; 0 for 4096")
-	f.IntVar(&b.MixShards, "mix-shards", 0, "shards that windows are taken from at a time, of an order of shards; 0 for 16")
+	f.IntVar(&b.ShardWindows, "shard-windows", 0, "windows in a shard, for --order shards; 0 for 4096")
+	f.IntVar(&b.MixShards, "mix-shards", 0, "shards that windows are taken from at a time, for --order shards; 0 for 16")
 	readingFlags(f, &b.Packing.Options)
-	f.BoolVar(&b.Strict, "strict", false, "refuse what is broken, and episodes that the plan cannot take")
+	f.BoolVar(&b.Strict, "strict", false, "refuse broken data, and episodes that the plan cannot take")
 	nameFlag(cmd, &b.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N, sim, several with commas, or cuda:all", backendNames()...)
 	complete(cmd, "last", last.Names)
 	complete(cmd, "dtype", values.Names)
@@ -185,7 +185,7 @@ func (a *app) batchesOn(b *asking, devices []*ops.Device) (err error) {
 }
 
 const mixingHelp = `Several datasets are drawn from as one; all must have the streams that are taken, with the same
-columns. With a --weight for each an epoch draws as many windows of each as its weight says, and of
+columns. With a --weight for each an epoch draws windows from each in proportion to its weight, and of
 one dataset none again before all of its windows have been drawn, over epochs.`
 
 const camerasHelp = `--camera NAME=WIDTHxHEIGHT adds frames of a camera, or of a video, decoded and resized: NAME.frames
@@ -206,5 +206,5 @@ WebDataset reads, each of so many whole batches as --tar-samples and --tar-bytes
 KEY.STREAM.npy [T,D] of each stream, KEY.CAMERA.jpg of each camera, KEY.CAMERA.000.jpg and on if its
 window has several targets, and KEY.json: dataset and episode, tick and anchor as above, epoch and
 position, and pad and valid [T] by the members' names. Slashes in names become _. DIR/samples.json
-says what the members hold. --state is written with each shard, and a signal with --state leaves out
+describes the members. --state is written with each shard, and a signal with --state leaves out
 the one that was begun, so that who goes on writes it again.`

@@ -68,7 +68,7 @@ func TestBatchesSaysWhatItDrew(t *testing.T) {
 	assert.Equal(t, got["windows"], got["windows_drawn"])
 	assert.EqualValues(t, 0, got["dropped"])
 	stdout, _ = good(t, "batches", kindsRLDS, "--rate=10", "--hz=20", "--batch=4", "--backend=cpu", "--stream=action")
-	assert.Regexp(t, `(?s)windows of an epoch in \d+ episodes.*drew \d+ windows`, stdout)
+	assert.Regexp(t, `(?s)windows per epoch in \d+ episodes.*drew \d+ windows`, stdout)
 	plan := filepath.Join(t.TempDir(), "plan.yaml")
 	require.NoError(t, os.WriteFile(plan, []byte("version: 1\nrate: 20\nstreams:\n  - name: act\n    from: action\n    normalise: mean-std\nwindows:\n  act: [0.0, 0.5]\nfilter: {task: do 0}\n"), 0o600))
 	stdout, _ = good(t, "batches", kindsRLDS, "--rate=10", "--plan", plan, "--batch=2", "--backend=cpu", "--json")
@@ -134,7 +134,7 @@ func TestStreamsOfBatchesHaveColumnsAndWindows(t *testing.T) {
 		"each has a --stream of its own": "--stream=action,reward",
 		`column "9"`:                     "--stream=action[9]",
 		"want columns in brackets":       "--stream=action[]",
-		"or in numbers of seconds":       "--window=action=soon:1",
+		"or in seconds":       "--window=action=soon:1",
 	} {
 		code, _, stderr := execute(append(args, "--hz=10", flag)...)
 		assert.NotZero(t, code)
@@ -144,7 +144,7 @@ func TestStreamsOfBatchesHaveColumnsAndWindows(t *testing.T) {
 	good(t, "pack", kindsRLDS, "--rate=10", "-o", store)
 	code, _, stderr := execute("batches", store, "--backend=cpu", "--stream=action,reward")
 	assert.NotZero(t, code)
-	assert.Contains(t, stderr, "each stream has a --stream of its own")
+	assert.Contains(t, stderr, "each stream needs its own --stream")
 }
 
 // A finished command that is started again reports that nothing is left.

@@ -84,7 +84,7 @@ func TestCamerasThatCannotBeDecodedAreRefused(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "s.safetensors")
 	good(t, "pack", kindsRLDS, "-o", store, "--rate=10", "--media=all")
 	kinds := []string{"--rate=10", "--hz=10", "--batch=1", "--stream=action"}
-	const names = "media streams of the dataset: [observations/images/"
+	const names = "media streams in the dataset: [observations/images/"
 	for _, c := range []struct {
 		code int
 		text string

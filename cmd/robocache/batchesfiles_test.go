@@ -100,7 +100,7 @@ func TestBatchesOfTwoRunsAreNotMixed(t *testing.T) {
 		"ranks 1, where this one has 2;":      {"--batch=4", "--seed=3", "--world=2", "--rank=1"},
 		"plan or dataset ":                    {"--batch=4", "--seed=3", "--window=action=0s:300ms"},
 		"plan or dataset":                     {"--batch=4", "--seed=3", "--state", state, "--window=action=0s:300ms"},
-		"want another folder, or to go on":    {"--batch=5", "--seed=3", "--state", filepath.Join(dir, "none.json")},
+		"want another folder, or that run's --state":    {"--batch=5", "--seed=3", "--state", filepath.Join(dir, "none.json")},
 	} {
 		code, _, stderr := execute(append(args, other...)...)
 		assert.Equal(t, exitUsage, code, says)
@@ -121,7 +121,7 @@ func TestBatchesOfTwoRunsAreNotMixed(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(out, "batch-0000003.safetensors"), nil, 0o600))
 	code, _, stderr = execute(append(args, "--batch=4", "--seed=3")...)
 	assert.Equal(t, exitUsage, code)
-	assert.Contains(t, stderr, "batch-0000003.safetensors is a batch of another run")
+	assert.Contains(t, stderr, "batch-0000003.safetensors is a batch from another run")
 }
 
 // If a command fails, it reports why, and leaves complete files and a matching state.

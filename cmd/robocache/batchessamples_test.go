@@ -211,7 +211,7 @@ func TestSamplesThatCannotBeWrittenAreRefused(t *testing.T) {
 		"--tar-samples: got 0":                           {"--out", out, "--tar-samples=0"},
 		"got values of bf16 in action":                   {"--out", filepath.Join(dir, "other"), "--dtype=bf16"},
 		"seed 0, where this one has 1;":                  {"--out", out, "--seed=1"},
-		"batches of a shard 2500, where this one has 1;": {"--out", out, "--tar-samples=4"},
+		"batches in a shard 2500, where this one has 1;": {"--out", out, "--tar-samples=4"},
 		"plan or dataset":                                {"--out", out, "--stream=reward"},
 	} {
 		code, _, stderr := execute(append(slices.Clip(args), other...)...)
@@ -222,7 +222,7 @@ func TestSamplesThatCannotBeWrittenAreRefused(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(out, "shard-000000.tar"), []byte("no tar"), 0o600))
 	code, _, stderr := execute(append(args, "--out", out)...)
 	assert.Equal(t, exitUsage, code)
-	assert.Contains(t, stderr, "shard-000000.tar is a batch of another run")
+	assert.Contains(t, stderr, "shard-000000.tar is a batch from another run")
 }
 
 // readByNumpy groups members by the rule of WebDataset and reads the arrays.

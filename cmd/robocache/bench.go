@@ -42,11 +42,11 @@ least bytes that the job must move, read and written by a kernel that does nothi
 the CPU by a copy of as many bytes. ratio is our time over the limit's, and 1 cannot be beaten.
 
 A sample is the mean over a batch of calls. Medians and percentiles are those of the samples,
-after the first ones are thrown away. host ns and allocs are what giving one call to the device
-costs the program.
+after the first ones are thrown away. host ns and allocs are the program's cost
+for giving one call to the device.
 
-An interrupt, SIGTERM or --limit cuts a run short: what was measured until then is written. A
-sweep also tells each job on standard error as it comes.
+An interrupt, SIGTERM or --limit cuts a run short, and the results so far are written. A
+sweep also prints each job on standard error as it ends.
 
 --shapes takes jobs from a file: {"jobs": [{"suite": "resample", "B": 64, "S": 4096, "T": 1024,
 "D": 32}, ...]}; --list --json writes the built-in ones in this form. --compare joins the
@@ -77,7 +77,7 @@ func (a *app) benchCommand() *cobra.Command {
 	f := cmd.Flags()
 	nameFlag(cmd, &r.backend, "backend", "auto", "auto, cpu, cuda or cuda:N; several between commas, or cuda:all, for train, which they do together", backendNames()...)
 	f.BoolVar(&r.options.NCCL, "nccl", false, "several GPUs share by NCCL, not by themselves")
-	f.StringVar(&r.only, "only", "", "measure only jobs whose suite and name match this regular expression")
+	f.StringVar(&r.only, "only", "", "measure only jobs with a suite and name that match this regular expression")
 	f.StringVar(&r.shapes, "shapes", "", "take the jobs from this .json file")
 	f.StringVar(&r.from, "from", "", "measure nothing: take the figures from this file, which --json wrote")
 	f.StringArrayVar(&r.compare, "compare", nil, "a .json file with the figures of another program; repeatable")
@@ -90,7 +90,7 @@ func (a *app) benchCommand() *cobra.Command {
 	f.Uint64Var(&r.seed, "seed", 1, "the seed of --sweep")
 	f.IntVar(&r.worst, "worst", 10, "how many jobs --sweep lists; --from lists them if it is given")
 	f.IntVar(&r.runs, "runs", 0, "measure nothing: run each job that often, for a profiler, and print the least bytes of a call")
-	f.BoolVar(&r.explain, "explain", false, "measure nothing: say which kernels each job launches, and in which shape")
+	f.BoolVar(&r.explain, "explain", false, "measure nothing: print which kernels each job launches, and in which shape")
 	f.BoolVar(&r.first, "first", false, "measure only the time from the start of the program to the first result")
 	files(cmd, map[string]string{"shapes": "json", "from": "json", "compare": "json", "plot": "png"})
 	return cmd
@@ -111,9 +111,9 @@ func (r *benchRequest) check() error {
 	case len(modes) > 1:
 		return usagef("%s do not go together", strings.Join(modes, " and "))
 	case r.shapes != "" && (r.sweep != 0 || len(r.suites) > 0):
-		return usagef("--shapes says which jobs there are: no suites and no --sweep with it")
+		return usagef("--shapes selects the jobs: no suites and no --sweep with it")
 	case r.from != "" && (r.shapes != "" || r.sweep != 0 || len(r.suites) > 0):
-		return usagef("--from says which jobs there are: no suites, --shapes or --sweep with it")
+		return usagef("--from selects the jobs: no suites, --shapes or --sweep with it")
 	case (r.list || r.runs != 0 || r.first || r.explain) && (r.plot != "" || len(r.compare) > 0 || r.benchstat || r.markdown):
 		return usagef("%s measures nothing: no --plot, --compare, --benchstat or --markdown with it", modes[0])
 	case r.plot != "" && !strings.EqualFold(filepath.Ext(r.plot), ".png"):
@@ -129,7 +129,7 @@ func (r *benchRequest) check() error {
 		return err
 	}
 	if r.launch != "default" && (r.from != "" || r.list || r.runs != 0 || r.first) {
-		return usagef("--launch says how jobs are measured or explained, and here none is")
+		return usagef("--launch is for jobs that are measured or explained, and here none is")
 	}
 	return nil
 }

@@ -118,7 +118,7 @@ func (m *measuring) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.IntVar(&m.options.Samples, "samples", 31, "the least number of samples, at least 5")
 	f.DurationVar(&m.options.Time, "time", 200*time.Millisecond, "the least time that the samples of a job take together")
-	f.DurationVar(&m.limit, "limit", 0, "measure for no longer than that, and write what was measured until then")
+	f.DurationVar(&m.limit, "limit", 0, "measure for no longer than that, and write the results so far")
 	f.DurationVar(&m.options.Batch, "batch", 10*time.Millisecond, "about how long a sample takes")
 	f.Float64Var(&m.rotate, "rotate", 0, "megabytes of input sets that the calls take in turn (default 300 on a GPU, 64 on the CPU)")
 	f.StringVar(&m.launch, "launch", "default", "how resample and fuse jobs follow each other on a GPU: default, dependent (the next is made ready meanwhile) or ready (they overlap)")

@@ -181,7 +181,7 @@ var bombs = map[string]bomb{
 		row := strings.Repeat("1,", 99) + "1\n"
 		return []string{"inspect", put(t, dir, "a.csv", []byte(strings.ReplaceAll(row, "1", "c")+strings.Repeat(row, 400_000)))}
 	}},
-	"YAML of 100,000 lists": {want: "header of the database", args: func(t *testing.T, dir string) []string {
+	"YAML of 100,000 lists": {want: "database header", args: func(t *testing.T, dir string) []string {
 		put(t, dir, "a.db3", []byte("SQLite format 3\x00"))
 		put(t, dir, "metadata.yaml", []byte("rosbag2_bagfile_information: "+strings.Repeat("- ", nested)))
 		return []string{"inspect", dir}

@@ -20,7 +20,7 @@ func TestAPlanWithCamerasWorksWhereThereAreNumbers(t *testing.T) {
 	assert.Contains(t, stdout, "action")
 	assert.Contains(t, stderr, "observation/depth16 has no numbers in any episode")
 	_, stderr = good(t, "resample", kindsRLDS, "--rate=10", "--episode=0", "--plan", plan, "--backend=cpu", "-o", filepath.Join(dir, "o.npz"))
-	assert.Contains(t, stderr, "left out, 5 frames of png")
+	assert.Contains(t, stderr, "left out, 5 png frames")
 	_, stderr = good(t, "stats", kindsRLDS, "--rate=10", "--plan", none)
 	assert.Contains(t, stderr, "the plan's filter wants none of 5 episodes")
 }

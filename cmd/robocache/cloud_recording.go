@@ -57,11 +57,11 @@ func (r *voxelRequest) recorded(ctx context.Context, d dataset.Dataset) (*cloud,
 	case len(names) == 0:
 		return nil, &inputError{Path: r.in, Got: "no point clouds in it", Want: "a recording that has some"}
 	case name == "" && len(names) > 1:
-		return nil, usagef("%s holds %d series of clouds, want --stream %s", r.in, len(names), orOf(names))
+		return nil, usagef("%s holds %d cloud series, want --stream %s", r.in, len(names), orOf(names))
 	case name == "":
 		name = names[0]
 	case !slices.Contains(names, name):
-		return nil, &inputError{Path: r.in, Stream: name, Msg: fmt.Sprintf("no series of clouds of that name, want %s", orOf(names)), Want: orOf(names)}
+		return nil, &inputError{Path: r.in, Stream: name, Msg: fmt.Sprintf("no series of clouds has that name, want %s", orOf(names)), Want: orOf(names)}
 	}
 	s := e.CloudStream(name)
 	c := &cloud{path: r.in, noteList: newNotes()}
@@ -150,7 +150,7 @@ func (c *cloud) all(ctx context.Context, s *dataset.CloudStream, strict bool) er
 		c.remark("clouds-unread", "%d of %d clouds cannot be read and have no points, the first: %v", lost, s.Len(), why)
 	}
 	if others > 0 {
-		c.remark("values-left-out", "of fields that are no numbers, or broken points, %d were left out", others)
+		c.remark("values-left-out", "%d fields without numbers, or broken points, were left out", others)
 	}
 	return nil
 }

@@ -107,8 +107,8 @@ func TestCloudsThatAreNotThereAreRefused(t *testing.T) {
 		says string
 		args []string
 	}{
-		{2, `holds 2 series of clouds, want --stream "/a" or "/b"`, []string{drive}},
-		{3, `no series of clouds of that name, want "/a" or "/b"`, []string{drive, "--stream=/c"}},
+		{2, `holds 2 cloud series, want --stream "/a" or "/b"`, []string{drive}},
+		{3, `no series of clouds has that name, want "/a" or "/b"`, []string{drive, "--stream=/c"}},
 		{2, "--cloud: got 1, and /a of", []string{drive, "--stream=/a", "--cloud=1"}},
 		{2, "--episode: got 1", []string{drive, "--stream=/a", "--episode=1"}},
 		{2, "--columns is for .bin files", []string{drive, "--stream=/a", "--columns=x,y,z"}},

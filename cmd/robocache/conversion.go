@@ -93,7 +93,7 @@ func (c *conversion) named() error {
 		return nil
 	}
 	refused := func(of string) error {
-		return usagef("-o: got %q, whose ending is of %s, with --to %s, want the name of a folder, or another ending", c.out, of, c.to)
+		return usagef("-o: got %q, with the ending for %s, with --to %s, want the name of a folder, or another ending", c.out, of, c.to)
 	}
 	of := ""
 	for _, format := range c.formats() {
@@ -157,9 +157,9 @@ func (c *conversion) explain(err error) error {
 	switch {
 	case errors.As(err, &extra):
 		return &inputError{Path: strings.Join(c.in, ", "), Msg: fmt.Sprintf("--extra: got error, and episode %d, %s, has %s, which the first, %s, has not: want drop to "+
-			"leave that out, skip to do without such episodes, or a --plan of streams that all have", extra.Number, extra.Episode, strings.Join(extra.Streams, ", "), extra.First)}
+			"leave that out, skip to leave such episodes out, or a --plan with streams that all have", extra.Number, extra.Episode, strings.Join(extra.Streams, ", "), extra.First)}
 	case errors.As(err, &clock):
-		return usagef("--to %s has one clock for all: got episode %s, whose %s and %s have clocks of their own, want --hz F or --plan FILE",
+		return usagef("--to %s has one clock for all: got episode %s with two clocks, for %s and %s, want --hz F or --plan FILE",
 			c.to, clock.Episode, clock.A, clock.B)
 	case errors.As(err, &steps):
 		return usagef("--hz: %v, want --rate", err)

@@ -30,25 +30,25 @@ one dataset, and writes their episodes in another.
 
 Without --plan and --hz every stream keeps the clock that it has, to the bit. --plan FILE puts each
 episode on one clock, as robocache resample does, and --hz F is the plan that takes everything at
-that rate; a camera's frame of a row is the one before it unless the plan says nearest or next. What
+that rate; a row gets the camera frame before it unless the plan sets nearest or next. A format that
 has one clock for all, such as lerobot and webdataset, takes a log of several clocks only so.
 
 OUT is a folder, with a file for each episode or a file or dataset for each shard; for one recording
 it may be a file with the format's ending, which is replaced. Each file is there whole or not at all.
-A conversion that was ended is gone on with by running it again: what is whole stays, and the bytes
-in the end are those of one that was not disturbed. On a finished output it says so and ends well.
+Run an interrupted conversion again to resume it: finished parts stay, and the bytes
+in the end are the same as without the interruption. On a finished output it succeeds with a note.
 
 --shard I/N makes one part of N, each a run of the episodes with about as many frames as any other;
 --shards N makes the one that the variables of Slurm's array, Kubernetes' Indexed Job or another
 launcher name, or all where there are none.
 
 Every sample is accounted for: used, or dropped and why; rows across gaps are counted. The account
-is balanced before anything is said to be done, and is in OUT/convert.json. An episode that is broken
-is skipped and listed; --strict makes it an error. An input of which every episode is skipped ends the
+is balanced before the output is complete, and is in OUT/convert.json. A broken episode
+is skipped and listed; --strict makes it an error. An input with every episode skipped ends the
 command with exit code 3 once the others are written, unless --allow-skipped is given. So does a
 stream or camera that a plan or --media names and that no episode of the output has.
 
-LeRobot has no place to say which rows are valid. So rows at both ends of an episode in which not
+LeRobot cannot mark rows as valid. So rows at both ends of an episode in which not
 every stream has a valid value are left out and counted, such as those from before the first command;
 --keep-invalid keeps them. Those in between stay, and are counted by their streams.`,
 		Example: "  robocache convert run1.mcap run2.mcap -o dataset/ --to lerobot --hz 30\n  robocache convert bags/ -o dataset/ --to lerobot --plan plan.yaml\n  robocache convert lerobot/ -o run/ --to mcap\n  robocache convert flight.ulg -o flight.safetensors --to safetensors\n  robocache convert rlds/ -o tars/ --to webdataset --shards 64",
@@ -58,7 +58,7 @@ every stream has a valid value are left out and counted, such as those from befo
 				c.in = append(c.in, strings.TrimPrefix(arg, "file://"))
 			}
 			if encoding.Given && c.to != "mcap" {
-				return usagef("--encoding is of messages, got --to %s, want --to mcap", c.to)
+				return usagef("--encoding is for messages, got --to %s, want --to mcap", c.to)
 			}
 			if err := lerobot.check(c.to, cmd.Flags().Changed); err != nil {
 				return err
@@ -69,19 +69,19 @@ every stream has a valid value are left out and counted, such as those from befo
 	f := cmd.Flags()
 	f.StringVarP(&c.out, "output", "o", "", "the folder to write, or the file")
 	f.StringVar(&c.to, "to", "", "`FORMAT` to write")
-	f.StringVar(&c.planFile, "plan", "", "a plan `FILE` that says how streams are put on one clock; docs/plans.md has its keys")
-	f.Var(cli.Hertz(&hz), "hz", "put everything on one clock of this rate")
+	f.StringVar(&c.planFile, "plan", "", "a plan `FILE` for putting streams on one clock; docs/plans.md has its keys")
+	f.Var(cli.Hertz(&hz), "hz", "put everything on one clock with this rate")
 	gapsFlag(f, &c.maxGap)
 	f.Var(&c.shard, "shard", "make one shard, I from 0, of N")
-	f.IntVar(&c.shards, "shards", 0, "make the output in `N` shards: this task's of an array or other launcher, or all")
+	f.IntVar(&c.shards, "shards", 0, "make the output in `N` shards: this array task's, or all without a launcher")
 	f.StringArrayVar(&c.opt.Media, "media", nil, "a media stream to take, all unless given, or none; repeatable")
-	f.Var(&encoding, "encoding", "of the messages of mcap: protobuf (default) or json")
+	f.Var(&encoding, "encoding", "encoding for mcap messages: protobuf (default) or json")
 	lerobot.add(f)
 	readingFlags(f, &c.opt.Reading)
-	f.BoolVar(&c.opt.Reading.Strict, "strict", false, "refuse what is broken")
-	f.BoolVar(&c.allowSkipped, "allow-skipped", false, "an input of which every episode was skipped is no error")
-	f.BoolVar(&c.opt.KeepInvalid, "keep-invalid", false, "of lerobot: keep rows at the ends in which not every stream is valid")
-	nameFlag(cmd, &c.unordered, "unordered", "", "with --plan or --hz: a stream whose timestamps step back or are no times: drop (default; the others stay), sort, or error", align.Unordereds...)
+	f.BoolVar(&c.opt.Reading.Strict, "strict", false, "refuse broken data")
+	f.BoolVar(&c.allowSkipped, "allow-skipped", false, "an input with every episode skipped is no error")
+	f.BoolVar(&c.opt.KeepInvalid, "keep-invalid", false, "lerobot: keep rows at the ends in which not every stream is valid")
+	nameFlag(cmd, &c.unordered, "unordered", "", "with --plan or --hz: a stream if its timestamps step back or are no times: drop (default; the others stay), sort, or error", align.Unordereds...)
 	nameFlag(cmd, &c.backend, "backend", "cpu", "auto, cpu, cuda, cuda:N or sim, which --plan and --hz compute on", backendNames()...)
 	c.targets = map[string]func() (convert.Target, error){
 		"lerobot":     lerobot.target,
@@ -132,7 +132,7 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 	defer work.Close()
 	all := &converted{Output: c.out, noteList: newNotes()}
 	defer a.OnSignal(func() {
-		what := "what is whole of it stays, and the same command goes on"
+		what := "its finished parts stay, and the same command resumes it"
 		if c.to == "lerobot" {
 			what = "shards that are whole stay, and the same command makes the others"
 		}
@@ -174,12 +174,12 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 	}
 	for _, s := range all.Skipped {
 		if s.Whole {
-			return &inputError{Path: s.Input, Msg: fmt.Sprintf("nothing of it was converted: its %s skipped, the first: %s; --allow-skipped takes that as good",
+			return &inputError{Path: s.Input, Msg: fmt.Sprintf("nothing in it was converted: its %s skipped, the first: %s; --allow-skipped accepts that",
 				wereEpisodes(s.Skipped), byFlags.Replace(notetext.Text(*s.First)))}
 		}
 	}
 	if names := convert.Unwritten(all.Shards, c.opt); len(names) > 0 && end-begin == max(1, c.opt.Shards) {
-		return &inputError{Path: c.out, Msg: "no episode of the output has " + text.Names(names) + ", which was asked for"}
+		return &inputError{Path: c.out, Msg: "no episode in the output has " + text.Names(names) + ", which was asked for"}
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func (a *app) converted(all *converted) error {
 			a.Remark("%s: %d of %d dropped: %s", s.Name, n.Count, s.Read, notetext.Text(n))
 		}
 		if s.Rounded > 0 {
-			a.Remark("%s: whole numbers that are rounded since float64 does not hold them: %d", s.Name, s.Rounded)
+			a.Remark("%s: whole numbers that are rounded because float64 does not hold them: %d", s.Name, s.Rounded)
 		}
 		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\n", printed.Text(s.Name), s.Read, s.Used, s.Read-s.Used, s.Rows, s.Valid, s.AcrossGaps)
 	}
@@ -95,7 +95,7 @@ func (a *app) converted(all *converted) error {
 // byFlags replaces option names from packages convert and dataset/lerobot with flags.
 var byFlags = strings.NewReplacer(
 	"it can be written under another name", "--name FROM=TO gives it another", "or a codec to encode it anew", "or --cameras video, which encodes it anew",
-	"; its times count steps, because nobody said how many a second there are", "; its times count steps, because nobody said how many a second there are: --rate says it",
+	"; its times count steps, because it has no rate", "; its times count steps, because it has no rate: set --rate",
 	": images can be encoded as video", ": --cameras video encodes images, too", "(LeRobotOptions.Extra)", "(--extra)",
 )
 
@@ -132,7 +132,7 @@ func (a *app) aboutRows(list []*convert.Report) {
 		rows, left, invalid = rows+r.Rows, left+r.LeftOut, invalid+r.NotValid
 	}
 	if left > 0 {
-		a.Remark("%d of %d rows, at the ends of episodes, were left out: not every stream has a valid value there, which the format has no place to say; "+
+		a.Remark("%d of %d rows, at the ends of episodes, were left out: not every stream has a valid value there, which the format cannot mark; "+
 			"--keep-invalid keeps them", left, rows+left)
 	}
 	if invalid > 0 {
@@ -142,7 +142,7 @@ func (a *app) aboutRows(list []*convert.Report) {
 				why += fmt.Sprintf(", %s in %d", s.Name, n)
 			}
 		}
-		a.Remark("%d of the %d rows written have a value that is not valid, which the format has no place to say%s", invalid, rows, why)
+		a.Remark("%d of the %d rows written have a value that is not valid, which the format cannot mark%s", invalid, rows, why)
 	}
 }
 

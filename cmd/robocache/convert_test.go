@@ -36,7 +36,7 @@ func TestAConversionThatCannotBeWritesNothing(t *testing.T) {
 		{[]string{flight, "-o", out, "--to=npz", "--hz=5", "--plan", plan}, exitUsage, "--hz with --plan"},
 		{[]string{flight, "-o", out, "--to=npz", "--plan", plan}, exitInput, "line 4, column 26"},
 		{[]string{flight, "-o", out, "--to=npz", "--plan", plan + "x"}, exitInput, "no such file"},
-		{[]string{flight, "-o", out, "--to=npz", "--encoding=json"}, exitUsage, "--encoding is of messages"},
+		{[]string{flight, "-o", out, "--to=npz", "--encoding=json"}, exitUsage, "--encoding is for messages"},
 		{[]string{flight, "-o", out, "--to=npz", "--shard=2/2"}, exitUsage, "want a shard of so many"},
 		{[]string{flight, "-o", out, "--to=npz", "--shard=1/2", "--shards=3"}, exitUsage, "want these equal"},
 		{[]string{flight, "-o", out, "--to=npz", "--shards=0"}, exitUsage, "--shards: got 0, want 1 to 99999"},
@@ -44,9 +44,9 @@ func TestAConversionThatCannotBeWritesNothing(t *testing.T) {
 		{[]string{flight, "-o", out, "--to=npz", "--hz=5", "--unordered=maybe"}, exitUsage, `--unordered: got "maybe", want drop, sort, error`},
 		{[]string{flight, "-o", out, "--to=npz", "--media=none", "--media=x"}, exitUsage, "--media: got none and others"},
 		{[]string{flight, "-o", out, "--to=npz", "--media=x"}, exitUsage, `--media: got "x", want none: no episode has a camera`},
-		{[]string{flight, "-o", out + ".mcap", "--to=npz"}, exitUsage, ".mcap\", whose ending is of mcap, with --to npz"},
-		{[]string{flight, "-o", out + ".NPZ", "--to=lerobot", "--hz=5"}, exitUsage, "whose ending is of npz, with --to lerobot"},
-		{[]string{flight, "-o", out + ".bag", "--to=webdataset", "--hz=5"}, exitUsage, "whose ending is of rosbag, with --to webdataset"},
+		{[]string{flight, "-o", out + ".mcap", "--to=npz"}, exitUsage, ".mcap\", with the ending for mcap, with --to npz"},
+		{[]string{flight, "-o", out + ".NPZ", "--to=lerobot", "--hz=5"}, exitUsage, "with the ending for npz, with --to lerobot"},
+		{[]string{flight, "-o", out + ".bag", "--to=webdataset", "--hz=5"}, exitUsage, "with the ending for rosbag, with --to webdataset"},
 		{[]string{flight, "-o", out, "--to=npz", "--clock=log"}, exitUsage, "--clock"},
 		{[]string{flight, "-o", out, "--to=webdataset"}, exitUsage, "want --hz F or --plan FILE"},
 		{[]string{flight, "-o", "s3://bucket/x", "--to=npz"}, exitUsage, "is read and not written"},
@@ -132,7 +132,7 @@ func TestAnInputThatIsSkippedWholeIsTold(t *testing.T) {
 	assert.Equal(t, exitInput, code, stderr)
 	assert.Contains(t, stdout, "converted 1 of 2 episodes (1 skipped), 1 stream, 4 rows")
 	assert.Contains(t, stdout, "skipped 1 of 1 episode of "+other+": lerobot: state: ")
-	assert.Contains(t, stderr, other+": nothing of it was converted: its one episode was skipped")
+	assert.Contains(t, stderr, other+": nothing in it was converted: its one episode was skipped")
 	assert.DirExists(t, out)
 	again, _ := good(t, "convert", good1, other, "-o", out, "--to=lerobot", "--allow-skipped", "--json")
 	var said converted

@@ -110,7 +110,7 @@ func TestAnInterruptedConversionSaysSo(t *testing.T) {
 		<-ended
 		if !cmd.ProcessState.Success() {
 			said = true
-			assert.Contains(t, stderr.String(), "ended by a signal before "+filepath.Join(root, "out")+" was done: what is whole of it stays, and the same command goes on\n")
+			assert.Contains(t, stderr.String(), "ended by a signal before "+filepath.Join(root, "out")+" was done: its finished parts stay, and the same command resumes it\n")
 		}
 	}
 	assert.True(t, said, "one was ended in its midst")

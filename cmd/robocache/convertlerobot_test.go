@@ -18,7 +18,7 @@ func TestFlagsOfLeRobotThatCannotBe(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--to=npz", "--state=a"}, "--state is of LeRobot datasets, got --to npz, want --to lerobot"},
+		{[]string{"--to=npz", "--state=a"}, "--state is for LeRobot datasets, got --to npz, want --to lerobot"},
 		{[]string{"--to=lerobot", "--name=a"}, `--name: got "a", want FROM=TO`},
 		{[]string{"--to=lerobot", "--name=a=b", "--name=a=c"}, "--name: got a twice"},
 		{[]string{"--to=lerobot", "--cameras=film"}, `--cameras: got "film", want auto, video, image`},

@@ -183,7 +183,7 @@ func TestMediaAreNamedWhereTheyAreLeftOut(t *testing.T) {
 	assert.Contains(t, stderr, "which have no numbers to put on a clock: observation/depth16")
 	code, _, stderr := execute("fuse", kinds, "--rate=10", "--episode=0", "--hz=10", "-o", out, "--backend=cpu", "--stream=observation/depth16")
 	assert.Equal(t, exitInput, code)
-	assert.Contains(t, stderr, "observation/depth16 (5 frames of png, which have no numbers to put on a clock)")
+	assert.Contains(t, stderr, "observation/depth16 (5 png frames, which have no numbers to put on a clock)")
 	code, _, stderr = execute("fuse", kinds, "--episode=train_0", "--hz=10", "-o", out)
 	assert.Equal(t, exitUsage, code)
 	assert.Contains(t, stderr, "want the number of an episode, counted from 0")

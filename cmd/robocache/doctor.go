@@ -40,11 +40,11 @@ func (a *app) doctorCommand() *cobra.Command {
 	p := physician{failOn: cli.ChoiceOf("SEVERITY", doctor.Error, doctor.Warning)}
 	cmd := &cobra.Command{
 		Use:   "doctor PATH...",
-		Short: "Find what is wrong with recordings before training on them",
-		Long: `Doctor reads recordings and datasets and tells what would spoil training: gaps, duplicates and steps
+		Short: "Find faults in recordings before training on them",
+		Long: `Doctor reads recordings and datasets and reports faults that spoil training: gaps, duplicates and steps
 back of clocks, wrong units and rates, values that are NaN, stuck or cut off, quaternions that change sign,
-videos beside their tables, files that are missing, statistics that are not those of the data. Each finding
-says what was seen and what to do about it: docs/doctor.md has the rules. With --fail-on the exit code
+videos that miss their tables, missing files, statistics that do not fit the data. Each finding
+has its evidence and its cure: docs/doctor.md has the rules. With --fail-on the exit code
 is 5 if there is a finding as bad as that.`,
 		Example: "  robocache doctor dataset/\n  robocache doctor flight.ulg --html flight.html\n  robocache doctor *.mcap --fail-on error\n  robocache doctor dataset/ --json | jq '.findings[] | select(.severity==\"error\")'",
 		Args:    takes(1, 0, "doctor takes recordings or datasets"),
@@ -55,10 +55,10 @@ is 5 if there is a finding as bad as that.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&p.html, "html", "", "write a page with pictures of what was found, as `OUT.html`")
+	f.StringVar(&p.html, "html", "", "write a page with pictures of the findings to `OUT.html`")
 	f.Var(&p.failOn, "fail-on", "exit with 5 if there is a finding as bad: error or warning")
 	f.Var(&cli.LimitFlag{To: &step, Above: true}, "max-step", "the longest step of a clock that is no gap (default the greater of 20ms and three medians)")
-	f.BoolVar(&p.opt.Strict, "strict", false, "refuse what is broken anywhere, or declared and not there")
+	f.BoolVar(&p.opt.Strict, "strict", false, "refuse broken or missing data anywhere")
 	readingFlags(f, &p.opt)
 	complete(cmd, "fail-on", p.failOn.Names)
 	cmd.ValidArgsFunction = recordingFiles
@@ -171,7 +171,7 @@ func (a *app) printFindings(r *doctor.Report) error {
 	fmt.Fprintf(&b, "%s and %s in %s", text.Count(errs, "error"), text.Count(len(r.Findings)-errs, "warning"), text.Count(c.Episodes, "episode"))
 	fmt.Fprintf(&b, ": %s, %s\n", text.Count(c.Samples, "sample"), text.Count(c.Frames, "frame"))
 	if c.Unlisted > 0 {
-		fmt.Fprintf(&b, "%d findings more are of kinds and streams of which %d are listed\n", c.Unlisted, doctor.MostOfKind)
+		fmt.Fprintf(&b, "%d more findings are in kinds and streams with %d listed\n", c.Unlisted, doctor.MostOfKind)
 	}
 	_, err := io.WriteString(a.Out, b.String())
 	return err

@@ -71,7 +71,7 @@ type foundError struct {
 }
 
 func (e *foundError) Error() string {
-	return fmt.Sprintf("%d of the findings are as bad as --fail-on %s", e.Count, e.Severity)
+	return fmt.Sprintf("%d of the of the findings are as bad as --fail-on %s", e.Count, e.Severity)
 }
 
 // report is an error as --json writes it.

@@ -57,7 +57,7 @@ func inFlags(f *pflag.FlagSet, err error) error {
 	var missing *clocks.MissingError
 	switch {
 	case errors.As(err, &missing) && strings.Contains(missing.Stream, ",") && f.Lookup("stream") != nil:
-		return fmt.Errorf("%w; each stream has a --stream of its own", err)
+		return fmt.Errorf("%w; each stream needs its own --stream", err)
 	case !errors.As(err, &option) || errors.As(err, &input):
 		return err
 	}

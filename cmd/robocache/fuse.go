@@ -4,7 +4,7 @@ import "github.com/spf13/cobra"
 
 const fuseHelp = `Fuse puts up to 16 streams on one clock, side by side in one array, in one launch.
 
-IN is a recording, or a dataset of several of which --episode is one: a file or folder of any format
+IN is a recording, or a dataset with --episode: a file or folder of any format
 that robocache inspect reads, a numpy archive (.npz), or a pipe of one file; - is standard input.
 
 An archive (.npz, .safetensors) holds NAME.values [S,D], [S] or records
@@ -22,9 +22,9 @@ Quaternions go by slerp, as in resample.
 OUT.npz holds values [T,D of all streams], valid [T,M] and age [T,M] of the M streams, times [T],
 streams [M], and columns, which are named STREAM.column; OUT.safetensors the same, the two lists of
 names as JSON in its metadata; OUT.mcap topics fused and fused.valid, with a message for each
-timestamp. What --edge fill and --fill-gaps write
-is 0 unless --fill says otherwise: valid tells it from a recorded 0. A stream without samples is
-filled and not valid. What --dtype cannot hold is counted for each stream, in what is printed and
+timestamp. The value that --edge fill and --fill-gaps write
+is 0 unless --fill is set: valid marks a recorded 0. A stream without samples is
+filled and not valid. Values that --dtype cannot hold are counted for each stream, in the output and
 under --json: integers and doubles that are rounded, and finite numbers that become infinite.`
 
 const fuseExample = `  robocache fuse flight.ulg -o state.npz --hz 50 --stream sensor_combined --stream vehicle_attitude --stream airspeed::50ms

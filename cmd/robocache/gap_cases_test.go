@@ -67,12 +67,12 @@ func TestConvertSilentOnVideoOffsets(t *testing.T) {
 		require.NoError(t, err)
 		assert.Contains(t, string(report), "video-overlap")
 		_, stderr := good(t, "convert", in, "-o", filepath.Join(dir, "again"), "--to=lerobot")
-		assert.Contains(t, stderr, "episodes whose videos begin before that of another in the file ends: 1-2")
+		assert.Contains(t, stderr, "episodes with videos that overlap in their file: 1-2")
 		for _, command := range [][]string{{"batches", "--backend=cpu"}, {"stats"}} {
 			stdout, _ = good(t, append(command, in, "--json")...)
 			assert.Contains(t, fmt.Sprint(unmarshal(t, stdout)["problems"]), "video-overlap", command)
 			_, stderr = good(t, append(command, in)...)
-			assert.Contains(t, stderr, "videos begin before", command)
+			assert.Contains(t, stderr, "with videos that overlap", command)
 		}
 	}
 }
@@ -117,13 +117,13 @@ func TestPythonHolesValid(t *testing.T) {
 	assert.NotContains(t, stderr, "in gaps")
 	stdout, _ = good(t, append(draw, "--json", "--max-gap=none")...)
 	assert.EqualValues(t, 0, unmarshal(t, stdout)["invalid"])
-	const remark = "stream action: 200 of 1200 windows are anchored in gaps of its samples"
+	const remark = "stream action: 200 of 1200 windows are anchored in sample gaps"
 	_, stderr = good(t, append(draw, "--max-gap=none")...)
 	assert.Contains(t, stderr, remark)
 	_, stderr = good(t, append(draw, "--max-gap=none", "--streaming")...)
 	assert.Contains(t, stderr, remark)
 	_, stderr = good(t, "train", dir, "--hz=20", "--hold-out=2", "--steps=2", "--backend=cpu")
-	assert.Contains(t, stderr, "200 of 800 windows are anchored in gaps")
+	assert.Contains(t, stderr, "200 of 800 windows are anchored in sample gaps")
 }
 
 // If a table in another format lacks 12 s, nothing is reported as 100 % valid.

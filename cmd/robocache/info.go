@@ -21,9 +21,9 @@ func (a *app) infoCommand() *cobra.Command {
 	var backend string
 	cmd := &cobra.Command{
 		Use:   "info",
-		Short: "Say which backends, devices and kernels there are",
-		Long: `Info opens every backend and says what it found: the driver, the devices, which kernel
-image was chosen and why, or why there is no GPU. It ends with what --backend auto takes.
+		Short: "List the backends, devices and kernels",
+		Long: `Info opens every backend and prints the driver, the devices, which kernel
+image was chosen and why, or why there is no GPU. It ends with the choice for --backend auto.
 With --backend it opens that one only, and exits with 4 if it is not there.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -30,10 +30,10 @@ func (a *app) inspectCommand() *cobra.Command {
 	episode := episodeFlag(-1)
 	cmd := &cobra.Command{
 		Use:   "inspect PATH",
-		Short: "List what a recording or dataset holds",
-		Long: `Inspect lists the streams of a recording or dataset: samples, rate, what they cover, gaps,
-duplicate timestamps and steps back, and their columns; its media, point clouds, tasks and splits; what it
-declares that is not there; and of all else why it is no stream. PATH is a file, a folder or a
+		Short: "List the content of a recording or dataset",
+		Long: `Inspect lists the streams of a recording or dataset: samples, rate, range, gaps,
+duplicate timestamps and steps back, and their columns; its media, point clouds, tasks and splits; data that it
+declares but lacks; and why anything else is no stream. PATH is a file, a folder or a
 pipe: docs/command-line.md lists the formats. Of a dataset of several episodes the streams are
 summed over all, or are those of --episode N.`,
 		Example: "  robocache inspect flight.ulg\n  robocache inspect flight.ulg --columns\n  robocache inspect flight.ulg --plot flight.png\n  robocache inspect dataset/ --episode 3\n  robocache inspect flight.ulg --json | jq '.streams[].name'",
@@ -43,9 +43,9 @@ summed over all, or are those of --episode N.`,
 			return a.inspect(cmd.Context(), &in)
 		},
 	}
-	cmd.Flags().BoolVar(&in.opt.Strict, "strict", false, "refuse what is broken anywhere, or declared and not there")
+	cmd.Flags().BoolVar(&in.opt.Strict, "strict", false, "refuse broken or missing data anywhere")
 	readingFlags(cmd.Flags(), &in.opt)
-	cmd.Flags().Var(&episode, "episode", "the streams of this episode alone, by the dataset's own number, from 0 where it has none")
+	cmd.Flags().Var(&episode, "episode", "the streams of this episode alone, by its number in the dataset, from 0 if the dataset has no numbers")
 	cmd.Flags().Lookup("episode").DefValue = "0" // so that help shows no default
 	cmd.Flags().StringVar(&in.plot, "plot", "", "draw an episode's streams on one time axis with their gaps, as `OUT.png`")
 	cmd.Flags().BoolVar(&in.columns, "columns", false, "name every column")

@@ -169,7 +169,7 @@ func TestInspectSaysHowManyWholeNumbersAreRounded(t *testing.T) {
 	assert.EqualValues(t, 3+2+1, rounded["obs/large"], "every second one from 2^53 on, of 7, 5 and 3 steps")
 	assert.EqualValues(t, 0, rounded["obs/small"])
 	assert.Contains(t, got["notes"], map[string]any{"class": "remark", "first": 0., "code": dataset.CodeIntegersRounded.String(), "subject": "obs/large", "count": 6., "row": nil, "episode": "", "episodes": 0.,
-		"text": "obs/large: whole numbers that are rounded since f64 does not hold them: 6"})
+		"text": "obs/large: whole numbers that are rounded because f64 does not hold them: 6"})
 }
 
 func TestInspectNamesAFewOfManyClocks(t *testing.T) {

@@ -52,7 +52,7 @@ func (a *app) explainJobs(dev *ops.Device, jobs []benchmark.Job, mode ops.Launch
 		fmt.Fprintf(a.Out, "launch shapes: %s\n", shapes)
 	}
 	if dev.Info().Backend == "sim" {
-		fmt.Fprintln(a.Out, "registers, and what follows from them, are guesses of the simulation")
+		fmt.Fprintln(a.Out, "registers, and figures that follow from them, are guesses by the simulation")
 	}
 	for _, e := range list {
 		if len(e.Launches) == 0 {

@@ -157,13 +157,13 @@ func TestLanguageColumnsGoToLeRobot(t *testing.T) {
 	}
 
 	_, stderr = out("slow", in, "--hz=5")
-	assert.Contains(t, stderr, "language_events: the events of 4 rows are in the first row after, because their own was not written (in 2 episodes)")
+	assert.Contains(t, stderr, "language_events: the events in 4 rows are in the first row after, because their own was not written (in 2 episodes)")
 	assert.Contains(t, stderr, "left out: language_events: after the clock ends: 1 (in 1 episode)")
 	assert.Contains(t, stderr, "left out: language_persistent: between ticks: the stream is faster than the clock: 31 (in 2 episodes)")
 
 	plain := numberedSet(t, false)
 	_, stderr = out("first", plain, languageSet(t))
-	assert.Contains(t, stderr, "the first episode that was written has it not: language_persistent, language_events")
+	assert.Contains(t, stderr, "the first written episode lacks it: language_persistent, language_events")
 	both, stderr := out("both", languageSet(t), plain)
 	assert.NotContains(t, stderr, "language")
 	assert.Len(t, spokenRows(t, both), 240)

@@ -20,14 +20,14 @@ type leRobotFlags struct {
 var leRobotOnly = []string{"state", "action", "name", "task", "robot", "cameras", "codec", "extra"}
 
 func (l *leRobotFlags) add(f *pflag.FlagSet) {
-	f.StringSliceVar(&l.opt.State, "state", nil, "of lerobot: streams that are observation.state, side by side in this order")
-	f.StringSliceVar(&l.opt.Action, "action", nil, "of lerobot: streams that are action, side by side")
-	f.StringArrayVar(&l.names, "name", nil, "of lerobot: `FROM=TO` gives a stream or camera another name; repeatable")
-	f.StringVar(&l.opt.Task, "task", "", "of lerobot: what is done in episodes that do not say")
-	f.StringVar(&l.opt.RobotType, "robot", "", "of lerobot: what the robot is called")
-	f.StringVar(&l.opt.Cameras, "cameras", convert.Cameras[0], "of lerobot: what cameras become, video or image; auto keeps png and jpeg that need no plan")
-	f.StringVar(&l.opt.Extra, "extra", convert.Extras[0], "of lerobot: what only later episodes have: error, drop it, or skip these episodes")
-	f.StringVar(&l.opt.Codec, "codec", "av1", "of lerobot: `CODEC` of videos that are encoded: "+strings.Join(write.Codecs(), ", "))
+	f.StringSliceVar(&l.opt.State, "state", nil, "lerobot: the streams for observation.state, side by side in this order")
+	f.StringSliceVar(&l.opt.Action, "action", nil, "lerobot: the streams for action, side by side")
+	f.StringArrayVar(&l.names, "name", nil, "lerobot: `FROM=TO` gives a stream or camera another name; repeatable")
+	f.StringVar(&l.opt.Task, "task", "", "lerobot: the task in episodes without one")
+	f.StringVar(&l.opt.RobotType, "robot", "", "lerobot: the robot's name")
+	f.StringVar(&l.opt.Cameras, "cameras", convert.Cameras[0], "lerobot: camera format, video or image; auto keeps png and jpeg that need no plan")
+	f.StringVar(&l.opt.Extra, "extra", convert.Extras[0], "lerobot: streams that only later episodes have: error, drop them, or skip these episodes")
+	f.StringVar(&l.opt.Codec, "codec", "av1", "lerobot: the `CODEC` for videos that are encoded: "+strings.Join(write.Codecs(), ", "))
 }
 
 // complete registers completions for the flags' values.
@@ -40,7 +40,7 @@ func (l *leRobotFlags) complete(cmd *cobra.Command) {
 // check returns a usage error if the flags are for another format, and parses the names.
 func (l *leRobotFlags) check(to string, given func(string) bool) error {
 	if k := slices.IndexFunc(leRobotOnly, given); k >= 0 && to != "lerobot" {
-		return usagef("--%s is of LeRobot datasets, got --to %s, want --to lerobot", leRobotOnly[k], to)
+		return usagef("--%s is for LeRobot datasets, got --to %s, want --to lerobot", leRobotOnly[k], to)
 	}
 	l.opt.Names = map[string]string{}
 	for _, text := range l.names {

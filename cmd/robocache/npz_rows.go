@@ -195,7 +195,7 @@ func (j *npzJob) sortable(r *request, err error) error {
 	}
 	err = r.sortable(err)
 	if j.values.Rank() > 2 && j.lengths == nil && errors.Is(err, ops.ErrUnsorted) && r.Unordered != "sort" {
-		return fmt.Errorf("%w; if rows are padded, lengths [%d] says how many samples of each count", err, j.batch())
+		return fmt.Errorf("%w; if rows are padded, lengths [%d] has the number of samples that count in each", err, j.batch())
 	}
 	return err
 }

@@ -88,7 +88,7 @@ func TestABrokenStreamOfAnArchiveIsLost(t *testing.T) {
 	assert.Contains(t, leftOutOf(t, res)["b"], "checksum error")
 	assert.Equal(t, 128+16., res["lost_bytes"])
 	_, stderr := good(t, "inspect", in)
-	assert.Contains(t, stderr, "robocache: lost: arrays that are broken: 1, 144 bytes (npz: ")
+	assert.Contains(t, stderr, "robocache: lost: broken arrays: 1, 144 bytes (npz: ")
 }
 
 func TestWhereNothingCanBeUsedEveryReasonIsSaid(t *testing.T) {
@@ -101,7 +101,7 @@ func TestWhereNothingCanBeUsedEveryReasonIsSaid(t *testing.T) {
 	for in, says := range map[string]string{
 		writeNPZ(t, map[string]*tensor.Tensor{"im.values": images, "im.times": vec[int64](0, 1)}): `: array im.values: got uint8 [2,4,4,3], want [S,D], [S] or records [S]`,
 		writeNPZ(t, map[string]*tensor.Tensor{"a.values": column[float32](1)}):                    `: no streams that can be used: a.values (float32 [1,1] without an array a.times)`,
-		writeNPZ(t, map[string]*tensor.Tensor{".values": column[float32](1), ".times": short}):    `: no streams that can be used: .values (a stream of the name ""`,
+		writeNPZ(t, map[string]*tensor.Tensor{".values": column[float32](1), ".times": short}):    `: no streams that can be used: .values (a stream with the name ""`,
 		text: `: no streams that can be used: a (array a.values: npy: ` + text + `:a.values.npy: byte 128: element type: not supported: got "<U1", want f2 f4 f8, i1 i2 i4 i8, u1 u2 u4 u8, b1 or records), b.values (float32 [1,1] without an array b.times)`,
 		writeNPZ(t, map[string]*tensor.Tensor{"qpos": short}): `: no streams: got qpos, want arrays NAME.values [S,D] and NAME.times [S], or records`,
 		writeNPZ(t, nil): `: no streams: got nothing in it, want`,
@@ -127,7 +127,7 @@ func TestWhatIsNearlyAStreamIsLeftOutAndTheRestIgnored(t *testing.T) {
 	res := unmarshal(t, stdout)
 	left := leftOutOf(t, res)
 	assert.Equal(t, "float32 [1,1] without an array b.times", left["b.values"])
-	assert.Contains(t, left[".values"], `a stream of the name ""`)
+	assert.Contains(t, left[".values"], `a stream with the name ""`)
 	assert.Equal(t, []any{"qpos"}, res["ignored"])
 }
 

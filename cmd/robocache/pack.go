@@ -21,9 +21,9 @@ func (a *app) packCommand() *cobra.Command {
 		Short: "Pack the episodes of a dataset into one file that batches are drawn from",
 		Long: `Pack reads the episodes of a dataset and packs them stream by stream, as they were recorded, into
 one safetensors file: NAME.values, NAME.times and NAME.offsets of each stream. It holds a hash of
-each file that it was made of. Robocache takes it in place of the dataset.
+each source file. Robocache takes it in place of the dataset.
 
-The dataset may be larger than memory. What does not fit is put aside on the disk of the store,
+The dataset may be larger than memory. Data that does not fit is put aside on the store's disk,
 which needs room for it twice.
 
 With --media the frames of cameras are packed too, as they were encoded, with a log's video, from its
@@ -38,7 +38,7 @@ A store may be a folder of N such files, each with a run of the episodes, which 
 pack at a time: --shard I/N packs one, and --shards N the one that the variables of Slurm's array,
 Kubernetes' Indexed Job or another launcher name, or all where there are none. They are the same
 bytes whoever packs them. A shard that is there and fresh stays, so to run it again is to resume; one
-whose sources have changed is packed anew. Shards that were packed with other options, or of another
+with changed sources is packed anew. Shards that were packed with other options, or from another
 dataset, are refused unless --replace is given.`,
 		Example: "  robocache pack dataset/ -o dataset.safetensors\n  robocache pack dataset/ -o dataset.safetensors --media all\n  robocache batches dataset.safetensors --hz 50\n  robocache pack dataset/ -o store/ --shard 3/8",
 		Args:    takes(1, 1, "pack takes one dataset"),
@@ -68,12 +68,12 @@ dataset, are refused unless --replace is given.`,
 	f := cmd.Flags()
 	f.StringVarP(&out, "output", "o", "", "the .safetensors file to write; with --shard or --shards a folder")
 	f.Var(&shard, "shard", "pack one shard, I from 0, of a store in N files")
-	f.IntVar(&shards, "shards", 0, "pack a store in `N` files: this task's of an array or other launcher, or all")
+	f.IntVar(&shards, "shards", 0, "pack a store in `N` files: this array task's, or all without a launcher")
 	f.StringArrayVar(&p.Build.Streams, "stream", nil, "a stream to take, all unless given; repeatable")
 	f.StringArrayVar(&p.Build.Media, "media", nil, "a media stream to take too, or all; repeatable")
 	f.Var(&dtype, "dtype", "dtype of all values: f32, f64, f16 or bf16 (default f32)")
 	readingFlags(f, &p.Options)
-	f.BoolVar(&p.Strict, "strict", false, "refuse what is broken")
+	f.BoolVar(&p.Strict, "strict", false, "refuse broken data")
 	f.BoolVar(&p.Build.Replace, "replace", false, "pack shards anew that are there and were packed with other options")
 	complete(cmd, "dtype", dtype.Names)
 	files(cmd, map[string]string{"output": "safetensors"})
@@ -97,7 +97,7 @@ func (a *app) pack(p *batching.Packing, out string) error {
 		return err
 	}
 	defer d.Close()
-	done := a.Step("hashing the files of " + p.Path)
+	done := a.Step("hashing the files in " + p.Path)
 	sources, err := store.SourcesOf(ctx, p.Path)
 	done()
 	if err != nil {

@@ -62,12 +62,12 @@ func (a *app) packShards(p *batching.Packing, out string, begin, end, count int,
 	if h := store.Shard; h != nil {
 		for _, name := range h.Streams {
 			if store.Stream(name) == nil {
-				r.remark("stream-absent", "no episode of this shard has stream %s", name)
+				r.remark("stream-absent", "no episode in this shard has stream %s", name)
 			}
 		}
 	}
 	if len(fresh) > 0 {
-		r.remark("shards-kept", "%d of %d shards were there already, packed alike of the same files: they stay", len(fresh), end-begin)
+		r.remark("shards-kept", "%d of %d shards were there already, packed alike from the same files: they stay", len(fresh), end-begin)
 	}
 	return a.packed(r)
 }

@@ -21,11 +21,11 @@ import (
 )
 
 const planHelp = `Plan looks at a recording or dataset and writes a first plan for it: a file that resample, fuse,
-batches, train and convert take by --plan, to be looked over and changed. It says at which rate, which
+batches, train and convert take by --plan, to be read and changed. It sets the rate, which
 streams and columns, how each is put on the clock, and how long a gap may be, with the reasons as
 comments. Quaternions, angles that go around, flags and grippers, commands, sensors that are faster
 than the clock, times among the columns and topics that speak when something changes are recognised by
-the format, by names and by values; docs/plans.md says how.
+the format, by names and by values, as in docs/plans.md.
 
 Where there is a stream called action, or actions, or the one that --action names, and one of states,
 the plan is for a policy: states and action alone, with windows, normalisation, and methods that look at
@@ -72,7 +72,7 @@ func (a *app) planCommand() *cobra.Command {
 	f.StringVarP(&p.out, "output", "o", "", "the plan `FILE` to write; it is printed unless given")
 	f.StringVar(&p.action, "action", "", "the `STREAM` that a policy predicts, such as /cmd_vel; that called action or actions unless given")
 	readingFlags(f, &p.Options)
-	f.BoolVar(&p.Strict, "strict", false, "refuse what is broken")
+	f.BoolVar(&p.Strict, "strict", false, "refuse broken data")
 	files(cmd, map[string]string{"output": "yaml"})
 	cmd.ValidArgsFunction = recordingFiles
 	return cmd
@@ -122,7 +122,7 @@ func (p *planning) open(ctx context.Context) (_ dataset.Dataset, err error) {
 		return nil, readError(p.Path, err)
 	}
 	if p.Rate != 0 || p.Clock != "" {
-		return nil, errors.Join(usagef("--rate and --clock are for recordings, got the store %q, whose times are there", p.Path), d.Close())
+		return nil, errors.Join(usagef("--rate and --clock are for recordings, got the store %q, which has its times", p.Path), d.Close())
 	}
 	return d, nil
 }
@@ -141,7 +141,7 @@ func (a *app) suggest(ctx context.Context, p *planning, d dataset.Dataset) (*sug
 	var missing *clocks.MissingError
 	switch {
 	case errors.As(err, &steps):
-		return nil, usagef("%s counts steps and does not say how many a second there are, want --rate", p.Path)
+		return nil, usagef("%s counts steps and has no rate, want --rate", p.Path)
 	case errors.As(err, &missing):
 		return nil, usagef("--action: %v", missing)
 	case errors.As(err, &none), errors.As(err, &stream):

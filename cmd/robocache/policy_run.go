@@ -330,7 +330,7 @@ func (w *actor) write() error {
 		for _, s := range o.SeenBy.Skills {
 			list = append(list, fmt.Sprintf("%.3f", s.Skill))
 		}
-		fmt.Fprintf(&b, "it was trained on %s: skill there, %s, says nothing\n", numbered(o.SeenBy.Episodes), strings.Join(list, ", "))
+		fmt.Fprintf(&b, "it was trained on %s: skill there, %s, means nothing\n", numbered(o.SeenBy.Episodes), strings.Join(list, ", "))
 	}
 	if e := cmp.Or(o.Evaluation, o.SeenBy); e != nil && w.columns {
 		writeColumns(&b, e)

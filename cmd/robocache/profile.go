@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const profileHelp = `Profile runs a command on the simulated device and prints what each kernel launch did there:
+const profileHelp = `Profile runs a command on the simulated device and prints counts for each kernel launch there:
 instructions by class, the bytes that threads asked for and the 32-byte sectors that their
 requests moved, passes lost to bank conflicts, atomics and divergent branches. The figures are
 exact and the same on every machine. They are counts, not times.
@@ -83,7 +83,7 @@ func (a *app) profileCommand(root func(*app) *cobra.Command) *cobra.Command {
 	var backend string
 	cmd := &cobra.Command{
 		Use:     "profile COMMAND ARGS",
-		Short:   "Count what a command's kernels do on the simulated device",
+		Short:   "Count the operations of a command's kernels on the simulated device",
 		Long:    profileHelp,
 		Example: profileExample,
 		Args: func(cmd *cobra.Command, args []string) error {

@@ -50,7 +50,7 @@ func loadRecording(r *request) (*work, error) {
 	}
 	j := &recording{path: r.in, form: d.Format(), episode: e, plan: plan}
 	if r.reading.Rate > 0 && d.Info().RateFrom != "caller" {
-		j.notes.remark("rate-unused", "rate has no effect: it is for recordings that have no times and do not say")
+		j.notes.remark("rate-unused", "rate has no effect: it is for recordings that have no times and no rate")
 	}
 	info := d.Info()
 	if list := inspection.Problems(info.Notes); len(list) > 0 {
@@ -199,7 +199,7 @@ func (j *recording) explain(r *request, err error) error {
 	errors.As(err, &place) // nil if the error has no place in a plan file
 	switch {
 	case errors.As(err, &steps):
-		return usagef("--hz: %s counts steps and does not say how many a second there are, want --rate", j.path)
+		return usagef("--hz: %s counts steps and has no rate, want --rate", j.path)
 	case errors.As(err, &missing):
 		return &inputError{Path: j.path, Plan: place, Stream: missing.Stream, Err: j.damaged(missing)}
 	case errors.As(err, &many):

@@ -15,16 +15,16 @@ import (
 
 // readingFlags adds the flags for reading recordings, except --strict.
 func readingFlags(f *pflag.FlagSet, opt *dataset.Options) {
-	f.Var(cli.Hertz(&opt.Rate), "rate", "steps a second of recordings that have no times and do not say")
-	f.StringVar(&opt.Clock, "clock", "", "where timestamps come from, of formats that have several clocks: inspect lists them")
-	f.IntVar(&opt.Stretch, "stretch", 0, "the `number` from 1 of one stretch of a log whose clock was set back while it was recorded; -1 mixes all")
-	f.StringVar(&opt.TaskFrom, "task-from", "", "the `topic` of text, or column of texts, with the task: that of a row is the text that was last said")
+	f.Var(cli.Hertz(&opt.Rate), "rate", "steps a second, for recordings that have no times and no rate")
+	f.StringVar(&opt.Clock, "clock", "", "the clock for timestamps, if a format has several: inspect lists them")
+	f.IntVar(&opt.Stretch, "stretch", 0, "the `number` from 1 of one stretch, if a log's clock was set back while it was recorded; -1 mixes all")
+	f.StringVar(&opt.TaskFrom, "task-from", "", "the text `topic` or column with the task: a row has the last text before it")
 	definitionsFlag(f, &opt.Definitions)
 }
 
 // definitionsFlag adds the flag for message definitions, because recordings may lack theirs.
 func definitionsFlag(f *pflag.FlagSet, list *[]string) {
-	f.StringArrayVar(list, "msg-path", nil, "a `folder` or file of message definitions (.msg, .idl), of recordings that lack some; repeatable")
+	f.StringArrayVar(list, "msg-path", nil, "a `folder` or file with message definitions (.msg, .idl), for recordings that lack some; repeatable")
 }
 
 // recordingFiles completes recording names.

@@ -107,7 +107,7 @@ func (r *request) checkFor(form string) error {
 	case r.from.Given:
 		return usagef("--in-dtype is for .npz files, got %q", r.in)
 	case r.method.Value.Width() > 1 && r.method.Value != ops.InterpSlerp:
-		return usagef("--method %v: %s does not say where it has such features, want --stream NAME:%v", r.method.Value, whatIs(form), r.method.Value)
+		return usagef("--method %v: %s does not mark such features, want --stream NAME:%v", r.method.Value, whatIs(form), r.method.Value)
 	case r.Rate == 0 && r.planFile == "":
 		return usagef("no clock given: %s has no targets, want --hz", whatIs(form))
 	}

@@ -35,7 +35,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		cli.DieOfPipe()
 	}
 	return app.fail(err, wantsJSON(args), func() {
-		fmt.Fprintf(app.Err, "usage: %s\n'%s --help' says more.\n", cmd.UseLine(), cmd.CommandPath())
+		fmt.Fprintf(app.Err, "usage: %s\n'%s --help' has more.\n", cmd.UseLine(), cmd.CommandPath())
 	})
 }
 

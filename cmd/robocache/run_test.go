@@ -91,7 +91,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"info", "--backend", "tpu"}, exitUsage, []string{"tpu"}},
 
 		{to(filepath.Join(dir, "missing.npz")), exitInput, []string{"missing.npz", "no such file"}},
-		{to(t.TempDir(), "--hz=10"), exitInput, []string{"a folder without a recording of any that is known here"}},
+		{to(t.TempDir(), "--hz=10"), exitInput, []string{"a folder without a recording in any known format"}},
 		{to(text), exitInput, []string{"got a file of none"}},
 		{to(broken), exitInput, []string{"broken.npz"}},
 		{to(brokenLog, "--hz=50"), exitInput, []string{"broken.ulg"}},

@@ -48,9 +48,9 @@ func shardsOf(count int, getenv func(string) string) (begin, end int, from strin
 	find := func(index, of int, by string) error {
 		switch {
 		case of != count:
-			return usagef("--shards: got %d, where %s says %d, want these equal, or --shard I/N", count, by, of)
+			return usagef("--shards: got %d, where %s is %d, want these equal, or --shard I/N", count, by, of)
 		case from != "" && index != begin:
-			return usagef("%s says shard %d, %s says %d, want --shard I/N", from, begin, by, index)
+			return usagef("%s sets shard %d, %s sets %d, want --shard I/N", from, begin, by, index)
 		case from == "":
 			begin, end, from = index, index+1, by
 		}

@@ -39,16 +39,16 @@ func TestAShardIsToldByArrays(t *testing.T) {
 		{env: map[string]string{"BATCH_TASK_INDEX": "1", "BATCH_TASK_COUNT": "2"}, count: 2, begin: 1, end: 2, from: "BATCH_TASK_INDEX and BATCH_TASK_COUNT"},
 		{env: map[string]string{"CLOUD_RUN_TASK_INDEX": "1", "CLOUD_RUN_TASK_COUNT": "2"}, count: 2, begin: 1, end: 2, from: "CLOUD_RUN_TASK_INDEX and CLOUD_RUN_TASK_COUNT"},
 		{env: map[string]string{"SLURM_PROCID": "1", "SLURM_NTASKS": "2"}, count: 2, begin: 1, end: 2, from: "SLURM_PROCID and SLURM_NTASKS"},
-		{env: slurm("3", "8", "0", "1"), count: 4, err: "--shards: got 4, where " + array + " says 8"},
-		{env: slurm("3", "1", "3", "1"), count: 8, err: "says 1, want these equal, or --shard I/N"},
+		{env: slurm("3", "8", "0", "1"), count: 4, err: "--shards: got 4, where " + array + " is 8"},
+		{env: slurm("3", "1", "3", "1"), count: 8, err: "is 1, want these equal, or --shard I/N"},
 		{env: slurm("3", "2", "0", "2"), count: 2, err: "SLURM_ARRAY_TASK_ID: got 3, of an array from 0 in steps of 2"},
 		{env: slurm("9", "3", "1", "4"), count: 3, begin: 2, end: 3, from: array},
 		{env: slurm("x", "3", "1", "4"), count: 3, err: `SLURM_ARRAY_TASK_ID: got "x"`},
 		{env: slurm("7", "3", "-1", "4"), count: 3, err: `SLURM_ARRAY_TASK_MIN: got "-1"`},
 		{env: map[string]string{"JOB_COMPLETION_INDEX": "6"}, count: 6, err: "JOB_COMPLETION_INDEX: got 6, want less than the number of shards, 6"},
 		{env: map[string]string{"BATCH_TASK_INDEX": "1"}, count: 6, err: `BATCH_TASK_COUNT: got ""`},
-		{env: both(slurm("3", "8", "0", "1"), map[string]string{"JOB_COMPLETION_INDEX": "4"}), count: 8, err: array + " says shard 3, JOB_COMPLETION_INDEX says 4"},
-		{env: both(slurm("3", "8", "0", "1"), map[string]string{"SLURM_NTASKS": "2"}), count: 8, err: "SLURM_PROCID and SLURM_NTASKS says 2"},
+		{env: both(slurm("3", "8", "0", "1"), map[string]string{"JOB_COMPLETION_INDEX": "4"}), count: 8, err: array + " sets shard 3, JOB_COMPLETION_INDEX sets 4"},
+		{env: both(slurm("3", "8", "0", "1"), map[string]string{"SLURM_NTASKS": "2"}), count: 8, err: "SLURM_PROCID and SLURM_NTASKS is 2"},
 		{env: map[string]string{"RANK": "2", "WORLD_SIZE": "2"}, count: 2, err: `got "2" of "2"`},
 	} {
 		begin, end, from, err := shardsOf(c.count, func(name string) string { return c.env[name] })
@@ -96,7 +96,7 @@ func TestPackShards(t *testing.T) {
 	got := unmarshal(t, stdout)
 	assert.Equal(t, []any{8., []any{}, []any{0.}}, []any{got["shards"], got["packed_shards"], got["fresh_shards"]})
 	_, stderr = pack("-o", many, "--shard=4/8", "--stream=none", "--replace")
-	assert.Contains(t, stderr, "no episode of this shard has stream none")
+	assert.Contains(t, stderr, "no episode in this shard has stream none")
 }
 
 func TestPackShardsRefusesWhatCannotBe(t *testing.T) {

@@ -54,17 +54,17 @@ func (a *app) statsCommand() *cobra.Command {
 		Short: "Compute the exact statistics of a dataset that training normalises with",
 		Long: `Stats computes mean, standard deviation, minimum, maximum and quantiles of every column of a recording
 or dataset, as its samples were recorded. They are exact: the same bits in any order and any number of
-shards, and quantiles are those of the sorted values, linear between the ranks as numpy's. NaN and
+shards, and quantiles are taken from the sorted values, linear between the ranks as numpy's. NaN and
 infinite values are counted and left out. The data may be larger than memory: it is read once for
 all but the quantiles, once more for those of float32, and up to three times more for those of float64.
 
 --to writes the file that LeRobot (meta/stats.json), GR00T (the same, by its own rule), openpi (norm_stats.json) or Octo
-(dataset_statistics_HASH.json) reads. What a LeRobot stats.json says of images and of other features
+(dataset_statistics_HASH.json) reads. Statistics in a LeRobot stats.json for images and other features
 that are no streams is taken over.
 
 Several programs compute a part each: --shard I/N takes the episodes whose numbers leave the remainder I, and
 writes a state, and --merge joins the states of all shards. The quantiles need the other passes: run the shards
-again with --after MERGED, and merge again, until stats says that all is known.`,
+again with --after MERGED, and merge again, until stats prints that they are complete.`,
 		Example: "  robocache stats dataset/\n  robocache stats dataset/ --to lerobot -o stats.json\n  robocache stats dataset/ --plan plan.yaml --to openpi -o norm_stats.json\n  robocache stats dataset/ --shard 3/8 -o part-3\n  robocache stats --merge part-0 part-1 -o merged",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 && !s.merge || len(args) == 0 {
@@ -86,12 +86,12 @@ again with --after MERGED, and merge again, until stats says that all is known.`
 	f.StringVar(&s.form.Name, "to", "", "write the file of a project: "+strings.Join(stats.Forms, ", "))
 	f.StringVar(&s.form.State, "state", "", "the `STREAM` that openpi calls state and Octo proprio")
 	f.StringVar(&s.form.Action, "action", "", "the `STREAM` that openpi calls actions and Octo action")
-	f.StringVarP(&s.out, "output", "o", "", "the file to write: that of --to, else a state")
-	f.Var(&s.shard, "shard", "of N shards of the episodes the one numbered I, from 0; writes a state")
+	f.StringVarP(&s.out, "output", "o", "", "the file to write: for --to, else a state")
+	f.Var(&s.shard, "shard", "shard I, from 0, of N shards of the episodes; writes a state")
 	f.StringVar(&s.after, "after", "", "the merged `STATE` of the shards' earlier passes, for the next one")
 	f.BoolVar(&s.merge, "merge", false, "join states of shards instead of reading a dataset")
 	f.BoolVar(&s.quantless, "no-quantiles", false, "leave the quantiles out, which need other passes")
-	f.BoolVar(&s.read.Strict, "strict", false, "refuse what is broken")
+	f.BoolVar(&s.read.Strict, "strict", false, "refuse broken data")
 	readingFlags(f, &s.read)
 	complete(cmd, "to", func() []string { return stats.Forms })
 	files(cmd, map[string]string{"plan": "yaml"})
@@ -107,17 +107,17 @@ func (s *statistics) check() error {
 	case s.form.Name != "" && s.out == "":
 		return usagef("--to %s: no output given, want -o FILE", s.form.Name)
 	case s.form.Name != "" && s.quantless:
-		return usagef("--no-quantiles: got it with --to %s, whose file has quantiles", s.form.Name)
+		return usagef("--no-quantiles: got it with --to %s, which has quantiles", s.form.Name)
 	case s.form.Name != "" && s.shard.count > 0:
 		return usagef("--to: got it with --shard, which writes a state, want it with --merge")
 	case s.shard.count > 0 && s.out == "":
 		return usagef("--shard %v: no output given, want -o STATE", &s.shard)
 	case s.after != "" && s.shard.count == 0:
-		return usagef("--after: got it without --shard, want the shard whose next pass it is")
+		return usagef("--after: got it without --shard, want the shard for this pass")
 	case s.merge && (s.shard.count > 0 || s.after != "" || s.planFile != "" || s.opt.Streams != nil || s.quantless):
-		return usagef("--merge: got flags of reading a dataset, want states alone, -o and --to")
+		return usagef("--merge: got flags for reading a dataset, want states alone, -o and --to")
 	case (s.form.State != "" || s.form.Action != "") && s.form.Name != "openpi" && s.form.Name != "octo":
-		return usagef("--state, --action: got them without --to openpi or octo, whose files name streams so")
+		return usagef("--state, --action: got them without --to openpi or octo, which name streams so")
 	}
 	inputs := slices.Concat([]string{s.after, s.planFile}, s.read.Definitions, s.paths)
 	if (s.form.Name == "lerobot" || s.form.Name == "gr00t") && !s.merge && filepath.Clean(s.out) == filepath.Join(s.paths[0], "meta", "stats.json") {
@@ -148,7 +148,7 @@ func (a *app) stats(s *statistics) error {
 	case len(r.Streams) == 0 && r.Filtered > 0 && r.Filtered == r.Episodes:
 		r.remark("filter-empty", "the plan's filter wants none of %s", episodes(r.Episodes))
 	case len(r.Streams) == 0:
-		r.remark("no-streams", "no streams of numbers: robocache inspect says what there is")
+		r.remark("no-streams", "no streams of numbers: robocache inspect lists the content")
 	}
 	for i := 0; s.opt.Plan != nil && s.opt.Streams == nil && r.Read > 0 && i < len(s.opt.Plan.Streams); i++ {
 		name := s.opt.Plan.Streams[i].Name
@@ -170,7 +170,7 @@ func (a *app) stats(s *statistics) error {
 			return err
 		}
 		if s.merge && s.form.Keep == nil && r.Format == "lerobot" && s.form.Name != "openpi" && s.form.Name != "octo" {
-			r.remark("streams-alone", "states have the streams alone: what the dataset's statistics say of images, indices and times is taken over with -o DATASET/meta/stats.json")
+			r.remark("streams-alone", "states have the streams alone: statistics for images, indices and times are taken over with -o DATASET/meta/stats.json")
 		}
 		fill = func(w io.Writer) error {
 			kept, err := r.WriteForm(w, s.form)

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-const streamFlag = "NAME[COLUMN,...]:method:max-gap of a stream to take, all but the name optional: airspeed, airspeed::50ms, pose[x,y]:pchip; repeatable"
+const streamFlag = "a stream as NAME[COLUMN,...]:method:max-gap, all but the name optional: airspeed, airspeed::50ms, pose[x,y]:pchip; repeatable"
 
 // gapFlag limits gaps: auto, none or a duration.
 type gapFlag struct{ cli.LimitFlag }
@@ -31,7 +31,7 @@ func (g *gapFlag) Set(s string) error {
 	return g.LimitFlag.Set(s)
 }
 
-const gapHelp = "timestamps between samples further apart than this are not valid: auto, three usual steps of a stream with a rate, 20 ms at least; none; or a length of time"
+const gapHelp = "timestamps between samples further apart than this are not valid: auto, three usual steps if a stream has a rate, 20 ms at least; none; or a length of time"
 
 // gapsFlag adds --max-gap, which is auto unless it is given.
 func gapsFlag(f *pflag.FlagSet, to *ops.Limit) {

@@ -32,7 +32,7 @@ func TestClockSetBackInterleaves(t *testing.T) {
 
 	to := out()
 	_, stderr = good(t, "convert", in, "-o", to, "--to=npz", "--stretch=2")
-	assert.Contains(t, stderr, "stretch 2 of 2 was read, without the 400 messages of the others")
+	assert.Contains(t, stderr, "stretch 2 of 2 was read, without 400 messages in the others")
 	text, err := os.ReadFile(filepath.Join(to, "convert.json"))
 	require.NoError(t, err)
 	assert.Contains(t, string(text), `"stretch": 2`)

@@ -58,7 +58,7 @@ func TestAPlanOfEachRecordingRunsUnchanged(t *testing.T) {
 			good(t, append([]string{"batches", c.path, "--batch=2", "--steps=1"}, common...)...)
 			if made["policy"] == true {
 				_, stderr := good(t, append([]string{"train", c.path, "--batch=2", "--steps=1"}, common...)...)
-				assert.Contains(t, stderr, "normalise of the plan is left out")
+				assert.Contains(t, stderr, "normalise in the plan is left out")
 			}
 		})
 	}

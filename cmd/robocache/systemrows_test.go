@@ -99,7 +99,7 @@ func TestRanksThatWriteOtherEpisodesToOneFolderAreRefused(t *testing.T) {
 		require.NoError(t, os.Rename(filepath.Join(set, "1.npz"), filepath.Join(set, "2.npz"))) // as many episodes and windows
 		code, stderr = run(1)
 		assert.Equal(t, exitUsage, code, stderr)
-		assert.Regexp(t, "rank-00000-of-00002.* is a batch of another run: plan or dataset [0-9a-f]{16}, where this one has [0-9a-f]{16};", stderr)
+		assert.Regexp(t, "rank-00000-of-00002.* is a batch from another run: plan or dataset [0-9a-f]{16}, where this one has [0-9a-f]{16};", stderr)
 		assert.NoDirExists(t, filepath.Join(out, "rank-00001-of-00002"))
 		require.NoError(t, os.Rename(filepath.Join(set, "2.npz"), filepath.Join(set, "1.npz")))
 		code, stderr = run(1)

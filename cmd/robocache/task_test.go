@@ -78,7 +78,7 @@ func TestATopicThatIsNoTaskIsRefused(t *testing.T) {
 	for topic, got := range map[string]string{"/none": "got /none, want", "/arm": "got /arm, which is no text, want"} {
 		code, _, stderr := execute("inspect", in, "--task-from", topic)
 		assert.Equal(t, exitUsage, code)
-		assert.Contains(t, stderr, "--task-from: "+got+" a topic or column of text: /task")
+		assert.Contains(t, stderr, "--task-from: "+got+" a text topic or column: /task")
 		code, stdout, _ := execute("convert", in, "-o", filepath.Join(t.TempDir(), "o"), "--to=lerobot", "--hz=10", "--json", "--task-from", topic)
 		assert.Equal(t, exitUsage, code)
 		var failed struct{ Error report }

@@ -39,7 +39,7 @@ func (s *spent) shares() []share {
 		{"decoding", "waiting for frames to be decoded", s.Frames},
 		{"the device", "launching batches and waiting for them", s.Compute},
 		{"copying", "copying batches to the host", s.Copy},
-		{"counting", "counting and hashing what batches hold", s.Count},
+		{"counting", "counting and hashing the batches", s.Count},
 		{"writing", "writing lines, files and the state", s.Write},
 	}
 }

@@ -21,12 +21,12 @@ const trainHelp = `Train trains a policy on the episodes of a dataset: behaviour
 transformer that sees the states of the last ticks and the actions before them. It is made of states
 alone: no cameras, no VAE.
 
-A stream called action or actions is what is predicted, the others are states, but for those that
-the dataset does not declare, or whose names say that they are none: what is of the next tick or was
+A stream called action or actions is predicted, the others are states, except streams that
+the dataset does not declare, or with names that mark them as none: data from the next tick or data
 recorded after the step, rewards and values, the action in another form, the leader arm, targets and
 commands, annotations, language, times and indices; so with columns of a state. Train prints which it
 takes; --action and --state name others. The clock has the dataset's rate; --hz is for recordings that have none, as robot logs, or
-another one. A plan file says all of this and more: its windows are how many ticks are seen and
+another one. A plan file has all this and more: its windows are how many ticks are seen and
 predicted. A tick has the latest
 sample before it, in training as where the policy runs. Normalisation is of the training episodes, and
 kept with the policy; so is the --clock that timestamps came from.
@@ -37,22 +37,22 @@ ridge regression on the same inputs, and of the mean action. All are open loop, 
 an error does not rank policies on a robot.
 
 --out DIR keeps the checkpoint: model.safetensors has the weights, with torch's names, config.json
-all else that is needed to run them, and training.safetensors what --resume goes on from, to the
+all else that is needed to run them, and training.safetensors the state for --resume, to the
 bit, on as many devices; loss.png is a picture of the loss. It is written each minute and at the end.
 A signal ends training after a whole step, with the checkpoint written and exit code 0, or 1 without
 --out; a second one ends it at once, with the checkpoint of before, if there was one. Where nobody
 reads the output any more, training ends likewise after a whole step, by SIGPIPE.
 
 Errors are in standard deviations of each column. So that a column that hardly moves does not count,
-these are at least 0.05, in rad, for what its name says is a joint, and a thousandth of the range for
-others; --floor gives another. Train says which columns are measured by that.
+these are at least 0.05, in rad, if its name is a joint's, and a thousandth of the range for
+others; --floor gives another. Train prints which columns are measured by that.
 
 --backend cuda:0,cuda:1, or cuda:all, trains on several devices of this machine together: each takes
 a batch of its own of the shared order, and the gradient is the mean of theirs. So a step has as many
 times more windows: a learning rate that is right for one device may want to be higher. So do
 programs that torchrun or srun has started on one machine, each with a device, or those with --rank
 and --world: they write one checkpoint, the same as that of one program with all devices. Where one
-of them ends, so do the others, with what was written before.
+of them ends, so do the others, with the last checkpoint.
 
 Under --json there is a line for each tenth of the steps, with step, loss and steps_per_second, and
 a last one with the result.`
@@ -76,27 +76,27 @@ func (a *app) trainCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	nameFlag(cmd, &t.kind, "policy", policy.Kind, "the `KIND` of policy: "+policy.Kind, policy.Kind)
+	nameFlag(cmd, &t.kind, "policy", policy.Kind, "the policy `KIND`: "+policy.Kind, policy.Kind)
 	nameFlag(cmd, &t.Size, "size", policy.Sizes[0], "the `SIZE` of the network: small, or seed, the shape that training is timed at", policy.Sizes...)
 	f.StringVar(&t.planFile, "plan", "", "the plan `FILE`: streams, rate and windows; instead of --hz, --action and --state")
-	f.Var(cli.Hertz(&t.Hz), "hz", "rate of the clock; that of the dataset unless given")
+	f.Var(cli.Hertz(&t.Hz), "hz", "the clock's rate (default the dataset's)")
 	f.StringVar(&t.Action, "action", "", "the `STREAM` that is predicted; that called action or actions unless given")
 	f.StringArrayVar(&t.States, "state", nil, "a `STREAM` that is seen; all that their names allow unless given; repeatable")
-	f.IntVar(&t.Steps, "steps", 0, "steps of training; 0 for those of the size")
-	f.IntVar(&t.Batch, "batch", 0, "windows of a step of each device; 0 for those of the size")
-	f.Float64Var(&t.Rate, "lr", 0, "the learning `RATE` at its highest; 0 for that of the size")
-	f.Float64Var(&t.Floor, "floor", 0, "the least `STD` that actions are measured by, in their unit; 0 for what is said above")
-	nameFlag(cmd, &t.Unordered, "unordered", "", "a stream whose timestamps step back or are no times: drop (default), sort, or error", align.Unordereds...)
+	f.IntVar(&t.Steps, "steps", 0, "training steps; 0 for the size's default")
+	f.IntVar(&t.Batch, "batch", 0, "windows per step on each device; 0 for the size's default")
+	f.Float64Var(&t.Rate, "lr", 0, "the learning `RATE` at its highest; 0 for the size's default")
+	f.Float64Var(&t.Floor, "floor", 0, "the least `STD` that actions are measured by, in their unit; 0 for the rule above")
+	nameFlag(cmd, &t.Unordered, "unordered", "", "a stream if its timestamps step back or are no times: drop (default), sort, or error", align.Unordereds...)
 	f.IntSliceVar(&t.HoldOut, "hold-out", nil, "the numbers `I,...` of episodes that are not trained on, but compared with")
 	f.IntSliceVar(&t.LeaveOut, "leave-out", nil, "the numbers `I,...` of episodes that are neither")
-	f.Uint64Var(&t.Seed, "seed", 0, "of the weights at first, the order of the windows, and dropout")
+	f.Uint64Var(&t.Seed, "seed", 0, "seed for the first weights, the window order, and dropout")
 	f.StringVarP(&t.out, "out", "o", "", "write the checkpoint into this `DIR`")
 	f.BoolVar(&t.resume, "resume", false, "go on from the checkpoint in --out, if there is one")
 	readingFlags(f, &t.request.Packing.Options)
 	nameFlag(cmd, &t.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N or sim; several between commas, or cuda:all, train together", backendNames()...)
 	f.BoolVar(&t.NCCL, "nccl", false, "several GPUs add up their gradients by NCCL, where they do not reach each other's memory")
-	f.IntVar(&t.rank, "rank", 0, "this program's number among --world; told by torchrun, srun, Open MPI or Kubernetes unless given")
-	f.IntVar(&t.world, "world", 1, "how many programs of this machine train together, each with a device; told with the rank unless given")
+	f.IntVar(&t.rank, "rank", 0, "this program's number among --world (default from torchrun, srun, Open MPI or Kubernetes)")
+	f.IntVar(&t.world, "world", 1, "how many programs on this machine train together, each with a device (default from the rank's launcher)")
 	files(cmd, map[string]string{"plan": "yaml"})
 	folders(cmd, "out")
 	cmd.ValidArgsFunction = recordingFiles
@@ -161,7 +161,7 @@ func (a *app) train(t *training) (err error) {
 	defer func() { err = errors.Join(err, source.Close()) }()
 	w.out.add(notetext.NoteEntries(source.Absent))
 	w.out.Problems = inspection.Problems(source.Problems)
-	done := a.Step("preparing a step of training")
+	done := a.Step("preparing a training step")
 	tr, err := policy.NewTrainer(ctx, devices, source.Store, t.Options)
 	done()
 	if err != nil {

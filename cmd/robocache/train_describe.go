@@ -62,14 +62,14 @@ func (w *trainer) describe(tr *policy.Trainer, store *store.Store) error {
 		for _, p := range list {
 			pairs = append(pairs, fmt.Sprintf("%d is %d", p[0], p[1]))
 		}
-		w.remark("held-out-copies", "held-out episodes that have the samples of one that is trained on, so that their skill says nothing: %s", text.List(pairs, 4))
+		w.remark("held-out-copies", "held-out episodes that have the samples of a training episode, so that their skill means nothing: %s", text.List(pairs, 4))
 	}
 	normalised, err := c.Normalised()
 	if err != nil {
 		return err
 	}
 	if len(normalised) > 0 {
-		w.remark("normalise-unused", "normalise of the plan is left out, a policy normalises by itself: %s", strings.Join(normalised, ", "))
+		w.remark("normalise-unused", "normalise in the plan is left out, a policy normalises by itself: %s", strings.Join(normalised, ", "))
 	}
 	if o.Skipped = serve.SkippedOf(store.Skipped); len(o.Skipped) > 0 {
 		o.add(nil, fmt.Sprintf("skipped: %s: the first, episode %d: %s", text.Count(len(o.Skipped), "episode"), o.Skipped[0].Number, o.Skipped[0].Reason))
@@ -94,7 +94,7 @@ func (w *trainer) describe(tr *policy.Trainer, store *store.Store) error {
 		return err
 	}
 	if n := len(turned); n > 0 {
-		w.remark("action-rotations", "rotations: %s of the action, %s to %s, are of quaternions, and each is predicted by itself: q and -q are two targets, and what is predicted has no length of 1",
+		w.remark("action-rotations", "rotations: %s of the action, %s to %s, are in quaternions, and each is predicted by itself: q and -q are two targets, and the prediction has no length 1",
 			text.Count(n, "column"), turned[0], turned[n-1])
 	}
 	o.print(w.app)

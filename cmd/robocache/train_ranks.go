@@ -36,7 +36,7 @@ func (a *app) join(ctx context.Context, t *training) (*ranks.Group, error) {
 	}
 	for _, name := range []string{"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"} {
 		if here := os.Getenv(name); here != "" && here != fmt.Sprint(t.world) {
-			return nil, usagef("--world: got %d programs, of which %s says that %s are on this machine, want all of them there", t.world, name, here)
+			return nil, usagef("--world: got %d programs, but by %s %s are on this machine, want all there", t.world, name, here)
 		}
 	}
 	path, err := t.meetingPoint()

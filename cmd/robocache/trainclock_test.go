@@ -45,7 +45,7 @@ func TestTrainTakesTheRateOfTheClock(t *testing.T) {
 	code, _, stderr = execute("train", episode, "--backend=cpu")
 	assert.Equal(t, exitUsage, code)
 	assert.NotContains(t, stderr, "nothing is kept")
-	assert.Contains(t, stderr, "--hz: got none, and a dataset that says no rate, want the rate of the clock, or a plan that has it")
+	assert.Contains(t, stderr, "--hz: got none, and a dataset without a rate, want the clock's rate, or a plan that has it")
 	code, _, stderr = execute("train", g1, "--hz=1e-9")
 	assert.Equal(t, exitUsage, code)
 	assert.Contains(t, stderr, "--hz: got 1e-09")
@@ -127,7 +127,7 @@ func TestPolicyTakesTheClockThatItWasTrainedOn(t *testing.T) {
 			assert.Contains(t, stderr, remark)
 		}
 	}
-	other := "the timestamps come from the clock log, and those that the policy was trained on from publish"
+	other := "the timestamps come from the clock log, but in training from publish"
 	predicted(85e7, "", log)
 	predicted(85e7, "", log, "--clock=publish")
 	predicted(11e8, other, log, "--clock=log")
@@ -135,7 +135,7 @@ func TestPolicyTakesTheClockThatItWasTrainedOn(t *testing.T) {
 	predicted(11e8, other, store)
 	code, _, stderr := execute("policy", out, store, "--clock=publish", "--backend=cpu")
 	assert.Equal(t, exitUsage, code)
-	assert.Contains(t, stderr, "--clock: got publish, want log: "+store+" is a store, whose times come from there")
+	assert.Contains(t, stderr, "--clock: got publish, want log: "+store+" is a store, which has its times")
 	code, _, stderr = execute("policy", out, log, "--clock=sun", "--backend=cpu")
 	assert.Equal(t, exitUsage, code)
 	assert.Contains(t, stderr, "--clock: got sun")

@@ -49,7 +49,7 @@ func (t *training) check() error {
 	case t.resume && t.out == "":
 		return usagef("--resume: got it without --out, want the folder of the checkpoint")
 	case t.planFile != "" && (t.Hz > 0 || t.Action != "" || len(t.States) > 0 || t.Unordered != ""):
-		return usagef("--plan: got it with --hz, --action, --state or --unordered, want what they say in the plan")
+		return usagef("--plan: got it with --hz, --action, --state or --unordered, want these in the plan")
 	case t.NCCL && t.world > 1:
 		return usagef("--nccl: got it in a program of %d, want one program with several devices: several share their memory", t.world)
 	case t.Rate < 0:

@@ -221,7 +221,7 @@ func TestRanksThatCannotBe(t *testing.T) {
 	cmd.Env = append(cmd.Env, "RANK=0", "WORLD_SIZE=16", "LOCAL_WORLD_SIZE=8")
 	text, err := cmd.CombinedOutput()
 	assert.Error(t, err)
-	assert.Contains(t, string(text), "of which LOCAL_WORLD_SIZE says that 8 are on this machine")
+	assert.Contains(t, string(text), "but by LOCAL_WORLD_SIZE 8 are on this machine")
 }
 
 // Each program uses the device with the index of its rank, from --backend or the launcher.

@@ -36,6 +36,6 @@ func TestTrainRemarksActionsThatAreRotations(t *testing.T) {
 	require.NoError(t, os.WriteFile(episode, b.Bytes(), 0o600))
 	require.NoError(t, os.WriteFile(plan, []byte("version: 1\nrate: 10\nstreams: [{name: state}, {name: action}]\nwindows: {state: [-200ms, 0s], action: [0s, 300ms]}\n"), 0o600))
 	_, stderr := good(t, "train", episode, "--plan", plan, "--steps=2", "--batch=2", "--backend=cpu", "--out", filepath.Join(dir, "policy"))
-	assert.Contains(t, stderr, "rotations: 4 columns of the action, qx to qw, are of quaternions, and each is predicted by itself: "+
-		"q and -q are two targets, and what is predicted has no length of 1\n")
+	assert.Contains(t, stderr, "rotations: 4 columns of the action, qx to qw, are in quaternions, and each is predicted by itself: "+
+		"q and -q are two targets, and the prediction has no length 1\n")
 }

@@ -31,7 +31,7 @@ func TestPolicyTakesTheRateThatItWasTrainedOn(t *testing.T) {
 	_, same := good(t, "policy", trained, robosuite, "--backend=cpu")
 	assert.NotContains(t, same, "steps a second")
 	_, other := good(t, "policy", trained, robosuite, "--rate=10", "--backend=cpu")
-	assert.Contains(t, other, "the recordings have 10 steps a second, and those that the policy was trained on 20")
+	assert.Contains(t, other, "the recordings have 10 steps a second, but in training 20")
 }
 
 func TestTrainTellsOfClocksFiltersAndCopies(t *testing.T) {
@@ -69,7 +69,7 @@ func TestTrainTellsOfClocksFiltersAndCopies(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(both, name), text, 0o600))
 	}
 	_, stderr = good(t, "train", both, "--rate=20", "--hold-out=1", "--steps=1", "--batch=2", "--backend=cpu")
-	assert.Contains(t, stderr, "held-out episodes that have the samples of one that is trained on, so that their skill says nothing: 1 is 0")
+	assert.Contains(t, stderr, "held-out episodes that have the samples of a training episode, so that their skill means nothing: 1 is 0")
 }
 
 func TestStreamsThatAreTooManyAreToBeChosen(t *testing.T) {

@@ -26,8 +26,8 @@ declared ready, as --launch says) if the slowest of its five medians is below th
 heuristic's, its median by 1 % at least, and no other job of the key became slower.
 
 The table is for one kind of GPU and the kernels of this program: others do not use it, and
-robocache info and bench --explain say why. It lies in the user's cache, or where ROBOCACHE_TUNED
-says: a file or a folder; "off" leaves everything to the heuristic.`
+robocache info and bench --explain print why. It lies in the user's cache, or where ROBOCACHE_TUNED
+points: a file or a folder; "off" leaves everything to the heuristic.`
 
 // tuneRequest has the tune flags.
 type tuneRequest struct {
@@ -50,7 +50,7 @@ func (a *app) tuneCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	nameFlag(cmd, &r.backend, "backend", "cuda", "cuda or cuda:N", backendNames()...)
-	f.StringVar(&r.only, "only", "", "tune only jobs whose suite and name match this regular expression")
+	f.StringVar(&r.only, "only", "", "tune only jobs with a suite and name that match this regular expression")
 	f.StringVar(&r.shapes, "shapes", "", "take the jobs from this .json file, in the form that bench --list --json writes")
 	f.StringVarP(&r.out, "output", "o", "", "write the table to this file, in place of the one that is used")
 	r.flags(cmd)
@@ -90,7 +90,7 @@ func (a *app) tuneOn(r *tuneRequest, dev *ops.Device, jobs []benchmark.Job) erro
 	path := r.out
 	if d, ok := dev.Queue().Backend().(tuned.Device); ok && path == "" {
 		if _, path = d.Tuned(); path == "" {
-			return usagef("this device has no place for a table: say where with ROBOCACHE_TUNED or --output")
+			return usagef("this device has no place for a table: set ROBOCACHE_TUNED or --output")
 		}
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -46,7 +46,7 @@ func TestWhatNoEpisodeOfTheOutputHasIsAnError(t *testing.T) {
 			args := append([]string{"convert", c.in, "-o", out, "--to=" + c.to, "--backend=cpu"}, c.args...)
 			code, stdout, stderr := execute(args...)
 			assert.Equal(t, exitInput, code, "%s %s: %s", c.to, c.in, stderr)
-			assert.Contains(t, stderr, out+": no episode of the output has "+c.lacks+", which was asked for", "%s %s", c.to, c.in)
+			assert.Contains(t, stderr, out+": no episode in the output has "+c.lacks+", which was asked for", "%s %s", c.to, c.in)
 			assert.Contains(t, stdout, "converted ", c.to)
 			assert.FileExists(t, filepath.Join(out, c.has), c.to)
 			assert.FileExists(t, filepath.Join(out, "convert.json"), c.to)

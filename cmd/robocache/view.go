@@ -33,11 +33,11 @@ func (a *app) viewCommand() *cobra.Command {
 		Use:   "view PATH",
 		Short: "Look at a recording or dataset in the browser",
 		Long: `View serves a page on which one looks at the episodes of a recording or dataset: a list of them with
-what robocache doctor finds, the streams on one time axis, what a plan or a rate makes of them over the
+the findings of robocache doctor, the streams on one time axis, their values by a plan or a rate over the
 samples, the cameras' frames at the cursor, and paths, point clouds and voxels. docs/view.md has its keys.
 
 The page needs no network, and the server writes nothing. It listens on this machine alone unless
---listen says otherwise. Only a browser with the printed address, which has a token, sees the recording.
+--listen is set. Only a browser with the printed address, which has a token, sees the recording.
 It ends with ctrl-C.`,
 		Example: "  robocache view flight.ulg\n  robocache view dataset/ --plan plan.yaml\n  robocache view dataset/ --port 8080 --no-open",
 		Args:    takes(1, 1, "view takes one file or folder"),
@@ -49,9 +49,9 @@ It ends with ctrl-C.`,
 	f := cmd.Flags()
 	f.IntVar(&v.port, "port", 7380, "the port; 0 for any that is free")
 	f.StringVar(&v.listen, "listen", "127.0.0.1", "the address or name to listen at, as `ADDR`: 0.0.0.0 for all of this machine's, which lets others with the token see the recording")
-	f.StringVar(&v.plan, "plan", "", "draw over the samples what this plan makes of them, as `PLAN.yaml`")
+	f.StringVar(&v.plan, "plan", "", "draw values aligned by the plan `PLAN.yaml` over the samples")
 	f.BoolVar(&v.noOpen, "no-open", false, "do not open a browser")
-	f.BoolVar(&v.opt.Strict, "strict", false, "refuse what is broken anywhere, or declared and not there")
+	f.BoolVar(&v.opt.Strict, "strict", false, "refuse broken or missing data anywhere")
 	readingFlags(f, &v.opt)
 	cmd.ValidArgsFunction = recordingFiles
 	files(cmd, map[string]string{"plan": "yaml"})

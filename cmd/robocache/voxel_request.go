@@ -94,7 +94,7 @@ func (r *voxelRequest) options() (ops.VoxelizeOptions, error) {
 	is := form.mode
 	switch {
 	case !r.size.set:
-		return none, usagef("no size of the cells given, want --size")
+		return none, usagef("no cell size given, want --size")
 	case r.reduce.Given && is != ops.VoxelSparse:
 		return none, usagef("--reduce is for --mode sparse, got %s", form)
 	case r.points.set && is != ops.VoxelHard:

@@ -26,9 +26,9 @@ too, times [B], or --cloud N is one of them.
 
 A .bin file does not name its columns. --columns does: x, y and z, in any place, and features. Without
 it they are found: x,y,z,intensity,ring in a .pcd.bin, else these, or x,y,z or x,y,z,intensity or
-x,y,z,intensity,ring,time, by what the numbers look like; where that is not one, it is an error.
+x,y,z,intensity,ring,time, found from the numbers; if several fit, or none, it is an error.
 
-Of a file that is cut or broken the points that are whole are taken, and what was lost is said;
+From a cut or broken file the whole points are taken, and losses are printed;
 --strict refuses it. Numpy files are always refused where they are broken.
 
 A point's cell is floor((p - min) / size) on each axis, in the type of the file's points: float64
@@ -44,7 +44,7 @@ count      grid [Z,Y,X] int32: the points in each cell
 sum, mean, max, min   grid [Z,Y,X,F], of each feature, or of x, y and z if there are none
 hard       voxels [V,P,3+F] (x, y, z, then the features; zero beyond a voxel's points),
            coords [V,3] (z, y, x), num_points [V], and point_voxel [N], each point's voxel or -1
-sparse     coords [V,3], counts [V], features [V,F] (what --reduce makes of them; none for count),
+sparse     coords [V,3], counts [V], features [V,F] (reduced by --reduce; none for count),
            point_voxel [N] and row_splits
 
 Hard voxels come in the order of their first points, sparse ones in the order of their cells. For a
@@ -92,22 +92,22 @@ func (a *app) voxelizeCommand() *cobra.Command {
 	f.StringVarP(&r.out, "output", "o", "", "the .npz file to write")
 	f.StringVar(&r.plot, "plot", "", "also draw the voxels, obliquely and from above, to this .png file")
 	f.StringSliceVar(&r.columns, "columns", nil, "the `names` of a .bin file's columns: x,y,z,intensity,ring (default found from its name and numbers)")
-	f.StringVar(&r.stream, "stream", "", "the `NAME` of the series of clouds to take of a recording (default the only one)")
-	f.Var(&r.one, "cloud", "one of the series alone, counted from 0 (default all, as a batch)")
+	f.StringVar(&r.stream, "stream", "", "the `NAME` of a recording's cloud series (default the only one)")
+	f.Var(&r.one, "cloud", "one cloud in the series, counted from 0 (default all, as a batch)")
 	f.Lookup("cloud").DefValue = "0" // so that help shows no other default
-	f.Var(&r.episode, "episode", "which episode of a dataset of several, by the dataset's own number, from 0 where it has none")
+	f.Var(&r.episode, "episode", "the episode's number in the dataset, from 0 if the dataset has no numbers")
 	f.Lookup("episode").DefValue = "0"
 	definitionsFlag(f, &r.reading.Definitions)
-	f.BoolVar(&r.reading.Strict, "strict", false, "refuse a file that is broken anywhere, in place of keeping what is whole and saying what was lost; numpy files are always refused where they are broken")
+	f.BoolVar(&r.reading.Strict, "strict", false, "refuse a file that is broken anywhere, instead of keeping the whole parts and listing the losses; numpy files are always refused where they are broken")
 	f.Var(&r.size, "size", "a cell's size in metres, one number or x,y,z")
 	f.Var(&r.lo, "min", "the grid's lower bounds (default below the lowest point)")
 	f.Var(&r.hi, "max", "the grid's upper bounds (default above the highest point)")
 	f.Var(&r.form, "mode", "occupancy, count, sum, mean, max, min, hard or sparse (default count)")
-	f.Var(&r.reduce, "reduce", "of sparse voxels: mean (default), sum, max, min or count")
-	f.Var(&r.order, "order", "of the grid's dimensions and the coordinates: zyx (default; x fastest) or xyz")
-	f.Var(&r.points, "max-points", "points kept of a hard voxel (default 32)")
-	f.Var(&r.voxels, "max-voxels", "hard or sparse voxels kept of each cloud, 0 for all (default 20000 if hard, else all)")
-	f.Var(&r.empty, "empty", "value of a grid's empty cells (default 0)")
+	f.Var(&r.reduce, "reduce", "for sparse voxels: mean (default), sum, max, min or count")
+	f.Var(&r.order, "order", "order of grid dimensions and coordinates: zyx (default; x fastest) or xyz")
+	f.Var(&r.points, "max-points", "points kept in a hard voxel (default 32)")
+	f.Var(&r.voxels, "max-voxels", "hard or sparse voxels kept in each cloud, 0 for all (default 20000 if hard, else all)")
+	f.Var(&r.empty, "empty", "value for a grid's empty cells (default 0)")
 	f.Var(&r.preset, "preset", "another library's rules: mmcv or open3d")
 	nameFlag(cmd, &r.backend, "backend", "auto", "auto, cpu, cuda, cuda:N or sim", backendNames()...)
 	complete(cmd, "mode", r.form.Names)

@@ -67,7 +67,7 @@ func Open(path string, opt dataset.Options) (*Set, error) {
 	default:
 		s.info.Clock, s.why = c.label, c.label
 		if c.judged != "" {
-			s.why += fmt.Sprintf(", a unit that the name does not say: %s", c.judged)
+			s.why += fmt.Sprintf(", a unit that the name does not have: %s", c.judged)
 		}
 	}
 	s.info.Attributes = map[string]string{"clock": s.why}

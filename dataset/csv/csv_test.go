@@ -107,7 +107,7 @@ func TestAUnitThatTheNameDoesNotSayIsJudgedAndTold(t *testing.T) {
 		if c.first == 0 {
 			assert.ElementsMatch(t, []string{"time [s]", "time [ms]", "time [us]", "time [ns]", "steps"}, info.Clocks)
 		}
-		assert.Contains(t, e.Attributes.Other["clock"], label+", a unit that the name does not say: in it")
+		assert.Contains(t, e.Attributes.Other["clock"], label+", a unit that the name does not have: in it")
 		assert.Equal(t, (c.first+4*c.step)*c.nanos, e.Stream("data").Nanoseconds()[4])
 
 		e, info = read(t, text.String(), dataset.Options{Clock: "time [ns]"})

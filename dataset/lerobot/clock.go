@@ -63,7 +63,7 @@ func (r *reader) clock(ctx context.Context, f *parquet.File) error {
 		}
 	}
 	if !r.good && r.rows > maxUnseen {
-		return formatError(dataset.ErrTooLarge, r.e.Attributes.Source, -1, "rows of an episode without any column of bookkeeping that can be read",
+		return formatError(dataset.ErrTooLarge, r.e.Attributes.Source, -1, "episode rows without any index column that can be read",
 			strconv.Itoa(r.rows), "at most "+strconv.Itoa(maxUnseen))
 	}
 	if r.set.info.Clock == clockCaptured {

@@ -86,7 +86,7 @@ func (s *rowIndex) compareTotals(where string, present []int64, broken int) {
 	lacking, declared := len(absent), len(s.order)
 	var why error
 	if len(absent) > 0 {
-		why = fmt.Errorf("there is no data of %s", ranges(spansOf(absent)))
+		why = fmt.Errorf("there is no data for %s", ranges(spansOf(absent)))
 		if missing := s.compareFiles(absent); missing != "" {
 			why = fmt.Errorf("%s: is not there", missing)
 		}

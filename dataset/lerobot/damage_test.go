@@ -152,7 +152,7 @@ func TestGapsAreTold(t *testing.T) {
 	s = open(t, m.write(), lerobot.Options{})
 	require.Equal(t, 2, s.Len())
 	assert.Equal(t, "000003", episode(t, s, 1).Name)
-	hasProblem(t, s, dataset.Note{Code: dataset.CodeEpisodesAbsent, Subject: "meta/episodes", Count: 1, Detail: dataset.Detail{Of: 2, Got: "1"}}, "there is no data of 1")
+	hasProblem(t, s, dataset.Note{Code: dataset.CodeEpisodesAbsent, Subject: "meta/episodes", Count: 1, Detail: dataset.Detail{Of: 2, Got: "1"}}, "there is no data for 1")
 	hasProblem(t, s, dataset.Note{Code: dataset.CodeEpisodeUnlisted, Subject: "meta/episodes", Count: 1, Row: dataset.At(3)})
 	hasProblem(t, s, dataset.Note{Code: dataset.CodeEpisodeNumbers, Subject: "data", Count: 1, Row: dataset.At(2), Detail: dataset.Detail{Got: "2"}})
 

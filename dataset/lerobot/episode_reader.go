@@ -82,7 +82,7 @@ func (r *reader) values(ctx context.Context, name string) (*parquet.Values, erro
 		if err == nil {
 			switch c := f.Column(name); {
 			case c == nil || typ != "" && c.Type != typ:
-				err = formatError(dataset.ErrCorrupt, f.Path(), -1, "column "+name, "none of the type that it has in other files of the episode",
+				err = formatError(dataset.ErrCorrupt, f.Path(), -1, "column "+name, "another type than in other files of the episode",
 					"one")
 			default:
 				typ = c.Type

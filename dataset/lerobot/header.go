@@ -102,7 +102,7 @@ func (s *source) readHeader(path string) (*header, error) {
 			s.problems.add(dataset.CodeDeclaration, "feature "+m.Name, 0, detail{Cause: errors.New(why)})
 		}
 		if i, twice := at[m.Name]; twice { // the last counts, as in Python
-			s.problems.add(dataset.CodeDeclaration, "feature "+m.Name, 0, detail{Cause: errors.New("there are two of it")})
+			s.problems.add(dataset.CodeDeclaration, "feature "+m.Name, 0, detail{Cause: errors.New("there are two")})
 			h.features[i], s.info.Features[i] = f, f.Feature
 			continue
 		}

@@ -218,7 +218,7 @@ func TestAFeatureThatIsDeclaredTwiceIsOne(t *testing.T) {
 	b = bytes.Replace(b, []byte(`,"action":{"dtype":"float32","names":null,"shape":[2]}`), nil, 1)
 	filetest.Write(t, m.path("meta/info.json"), b)
 	s := open(t, dir, lerobot.Options{})
-	hasProblem(t, s, dataset.Note{Code: dataset.CodeDeclaration, Subject: "feature action", Count: 1}, "there are two of it")
+	hasProblem(t, s, dataset.Note{Code: dataset.CodeDeclaration, Subject: "feature action", Count: 1}, "there are two")
 	e := episode(t, s, 0)
 	require.Equal(t, []string{"action"}, e.Names())
 	assert.Equal(t, []string{"x", "right"}, e.Streams[0].ColumnNames())

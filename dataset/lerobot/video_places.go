@@ -30,7 +30,7 @@ func (s *catalog) videoOf(number int64, key string) (name string, at video, why 
 		}
 		var ok bool
 		if at, ok = d.videos[key]; !ok || at.chunk < 0 || at.file < 0 || !(at.from >= 0 && at.from < maxVideoTime) {
-			return "", at, "meta/episodes does not say where it is"
+			return "", at, "meta/episodes does not locate it"
 		}
 		numbers["chunk_index"], numbers["file_index"] = at.chunk, at.file
 	}

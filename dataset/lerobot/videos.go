@@ -63,7 +63,7 @@ func (r *reader) pair(name string, track *mp4.Track, at video, own []int64) (fra
 	}
 	got, want := "", ""
 	if at.all == int64(track.Len()) && int64(first) != at.before && max(off, -off) > layout.Tolerance {
-		got, want = fmt.Sprintf("%s from frame %d on", name, first), fmt.Sprintf("%d: those before are of other episodes", at.before)
+		got, want = fmt.Sprintf("%s from frame %d on", name, first), fmt.Sprintf("%d: the ones before are in other episodes", at.before)
 		first, end = int(at.before), int(at.before+at.count)
 	}
 	far, worst, drifts, last := int64(0), 0, 0, int32(-1)

@@ -172,7 +172,7 @@ func TestVideosThatAreNotThere(t *testing.T) {
 
 	m = filmed(t, 24)
 	s = open(t, m.write(), lerobot.Options{})
-	hasProblem(t, s, dataset.Note{Code: dataset.CodeVideoUnlocated, Subject: "feature " + camera, Count: 1, Row: dataset.At(0)}, "meta/episodes does not say where it is")
+	hasProblem(t, s, dataset.Note{Code: dataset.CodeVideoUnlocated, Subject: "feature " + camera, Count: 1, Row: dataset.At(0)}, "meta/episodes does not locate it")
 	assert.Equal(t, dataset.CodeVideoUnplaced, episode(t, s, 0).Notes[0].Code)
 	m = filmed(t, 24)
 	m.info["video_path"] = "../../{video_key}.mp4"
@@ -203,7 +203,7 @@ func TestADriftOfMoreThanAFrameStillFindsTheFrames(t *testing.T) {
 		shows(t, list[24*i:24*i+24], &e.Media[0])
 		require.Len(t, e.Notes.Damage(), 1)
 		assert.Equal(t, dataset.CodeVideoTimes, e.Notes.Damage()[0].Code)
-		assert.Contains(t, e.Notes.Damage()[0].Cause.(*dataset.FormatError).Want, fmt.Sprintf("%d: those before", 24*i))
+		assert.Contains(t, e.Notes.Damage()[0].Cause.(*dataset.FormatError).Want, fmt.Sprintf("%d: the ones before", 24*i))
 	}
 }
 

@@ -19,7 +19,7 @@ func EpisodeLines(list []dataset.EpisodeNote, episodes int) []string {
 		lines = append(lines, who(&groups[i].First, episodes)+groups[i].Line)
 	}
 	if n := len(groups) - mostLines; n > 0 {
-		lines = append(lines, fmt.Sprintf("%d remarks more of recordings", n))
+		lines = append(lines, fmt.Sprintf("%d more remarks about recordings", n))
 	}
 	return lines
 }

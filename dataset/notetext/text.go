@@ -95,10 +95,10 @@ func Entries(notes dataset.Notes) []Entry {
 //
 //	{count}          the number; {count frame} is "1 frame" or "3 frames", and {count entry|entries} gives the plural
 //	{is|are}         the first word if Count is 1, else the second
-//	{of} {bytes} {got} {want} {names} {unit} {cause} {row} {subject}
+//	{total} {bytes} {got} {want} {names} {unit} {cause} {row} {subject}
 //	{list}           the names in brackets
 //	{first}          "3, the first: " if Count is more than 1
-//	[ of {of}]       nothing if a field inside is zero
+//	[ of {total}]       nothing if a field inside is zero
 func expand(t string, n *dataset.Note) string {
 	s, _ := expandPart(t, n)
 	return s
@@ -153,7 +153,7 @@ func field(name string, n *dataset.Note) string {
 		return ""
 	case "count":
 		return strconv.Itoa(n.Count)
-	case "of":
+	case "total":
 		return strconv.Itoa(n.Of)
 	case "bytes":
 		return strconv.FormatInt(n.Bytes, 10)

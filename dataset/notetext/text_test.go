@@ -13,7 +13,7 @@ import (
 
 func TestATemplateTakesTheFieldsOfANote(t *testing.T) {
 	n := &dataset.Note{Subject: "/camera", Count: 3, Row: dataset.At(17), Detail: dataset.Detail{Of: 200, Got: "h264", Names: []string{"a", "b"}}}
-	assert.Equal(t, "3 of 200 images", expand("{count} of {of} images", n))
+	assert.Equal(t, "3 of 200 images", expand("{count} of {total} images", n))
 	assert.Equal(t, "3 images are h264", expand("{count image} {is|are} {got}", n))
 	assert.Equal(t, "3 entries: a, b", expand("{count entry|entries}: {names}", n))
 	assert.Equal(t, "from 17 on", expand("from {row} on[, {bytes} bytes][: {cause}]", n))
@@ -58,6 +58,6 @@ func TestLinesNameTheEpisodes(t *testing.T) {
 		list = append(list, dataset.EpisodeNote{Note: dataset.Note{Code: "x"}, Episode: "more", Number: i, Episodes: 1})
 	}
 	lines := EpisodeLines(list, 30)
-	assert.Equal(t, "8 remarks more of recordings", lines[len(lines)-1])
+	assert.Equal(t, "8 more remarks about recordings", lines[len(lines)-1])
 	assert.Equal(t, EpisodeEntry{Entry: Entry{Code: "x", Subject: "/a", Text: "/a: no header"}, Episode: "e0", Episodes: 3}, EpisodeEntries(list)[0])
 }

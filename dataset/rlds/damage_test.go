@@ -53,7 +53,7 @@ func TestAFileThatEndsAnywhereGivesItsWholeRecords(t *testing.T) {
 			require.NoError(t, err)
 			assert.Empty(t, s.Info().Notes)
 		case end%size == 0:
-			assert.ErrorContains(t, err, fmt.Sprintf("got %d records, want 3, as dataset_info.json says", end/size))
+			assert.ErrorContains(t, err, fmt.Sprintf("got %d records, want 3, by dataset_info.json", end/size))
 			assert.Nil(t, s.Damage())
 			lost := fmt.Errorf("%s: got %d records, want %d", onlyShard, end/size, 3)
 			assert.Equal(t, dataset.Notes{{Code: dataset.CodeRecordCount, Subject: onlyShard, Count: end / size, Detail: dataset.Detail{Of: 3}},

@@ -276,14 +276,14 @@ func (b *builder) rows(p *part) (int, []int64, error) {
 		sum := 0
 		for i, n := range p.lengths {
 			if sum += n; sum > p.n {
-				return 0, nil, bad(fmt.Sprintf("%d values", p.n), "more, as the lengths say")
+				return 0, nil, bad(fmt.Sprintf("%d values", p.n), "more, by the lengths")
 			}
 			for range n {
 				times = append(times, b.times[i])
 			}
 		}
 		if closed && sum*width != p.n {
-			return 0, nil, bad(fmt.Sprintf("%d values", p.n), fmt.Sprintf("%d of %s, as the lengths say", sum, shapeText(p.shape)))
+			return 0, nil, bad(fmt.Sprintf("%d values", p.n), fmt.Sprintf("%d of %s, by the lengths", sum, shapeText(p.shape)))
 		}
 		return sum, times, nil
 	}

@@ -119,7 +119,7 @@ func readFeatures(path string) ([]*leaf, error) {
 		return nil, err
 	}
 	if !slices.ContainsFunc(t.leaves, func(l *leaf) bool { return l.perStep() && l.depth > 0 }) {
-		return nil, formatError(dataset.ErrUnsupported, path, -1, "features", "no sequence that is called steps", "a dataset of episodes, as RLDS has them")
+		return nil, formatError(dataset.ErrUnsupported, path, -1, "features", "no sequence that is called steps", "a dataset with RLDS episodes")
 	}
 	slices.SortFunc(t.leaves, func(a, b *leaf) int { return strings.Compare(a.key, b.key) })
 	return t.leaves, nil

@@ -128,7 +128,7 @@ func (p *packed) index(ctx context.Context) (list []record, damage dataset.Notes
 		case !broken(err):
 			return nil, nil, err
 		case errors.Is(err, io.EOF):
-			return lose(dataset.CodeRecordCut, dataset.ErrTruncated, "record", "the end of what the file holds", "the rest of the record", nil)
+			return lose(dataset.CodeRecordCut, dataset.ErrTruncated, "record", "the end of the file's content", "the record's rest", nil)
 		case errors.Is(err, io.ErrUnexpectedEOF):
 			return lose(dataset.CodeCompressionBroken, dataset.ErrTruncated, "compressed bytes", "", "", err)
 		}
@@ -151,7 +151,7 @@ func (p *packed) index(ctx context.Context) (list []record, damage dataset.Notes
 		}
 		n, sound := head(b.Bytes())
 		if !sound {
-			return lose(dataset.CodeNoRecords, dataset.ErrCorrupt, "length of a record", fmt.Sprintf("%d with another checksum", n), fmt.Sprintf("checksum %#08x", checksum(b.Bytes()[:8])), nil)
+			return lose(dataset.CodeNoRecords, dataset.ErrCorrupt, "record length", fmt.Sprintf("%d with another checksum", n), fmt.Sprintf("checksum %#08x", checksum(b.Bytes()[:8])), nil)
 		}
 		if n > 1<<62 {
 			return lose(dataset.CodeRecordCut, dataset.ErrTooLarge, "record", fmt.Sprintf("%d bytes", n), "fewer", nil)

@@ -73,7 +73,7 @@ func planOf(ctx context.Context, path string, opt Options) (*plan, error) {
 		}
 	}
 	if !p.has[featuresFile] {
-		return nil, formatError(dataset.ErrUnsupported, storage.Join(p.dir, only), -1, "dataset", "no features.json", "one beside the files of records, which says what they hold")
+		return nil, formatError(dataset.ErrUnsupported, storage.Join(p.dir, only), -1, "dataset", "no features.json", "one next to the record files, which describes them")
 	}
 	var info datasetJSON
 	path = storage.Join(p.dir, infoFile)
@@ -272,7 +272,7 @@ func (s *Set) openSplit(ctx context.Context, p *plan, split splitPlan) error {
 			s.info.Notes.Add(d)
 		}
 		if n := int64(len(opened.records)); f.records >= 0 && n != f.records {
-			lost = cmp.Or[error](lost, formatError(dataset.ErrCorrupt, path, -1, "shard", fmt.Sprintf("%d records", n), fmt.Sprintf("%d, as %s says", f.records, infoFile)))
+			lost = cmp.Or[error](lost, formatError(dataset.ErrCorrupt, path, -1, "shard", fmt.Sprintf("%d records", n), fmt.Sprintf("%d, by %s", f.records, infoFile)))
 			s.info.Notes.Add(dataset.Note{Code: dataset.CodeRecordCount, Subject: f.name, Count: int(n), Detail: dataset.Detail{Of: int(min(f.records, math.MaxInt32))}})
 			s.lack(f.records-n, "%s: got %d records, want %d", f.name, n, f.records)
 		}

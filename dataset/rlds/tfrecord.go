@@ -95,7 +95,7 @@ func index(ctx context.Context, r io.ReaderAt, size int64) (list []record, damag
 			if err != nil {
 				return nil, nil, err
 			}
-			damage.AddDamage(dataset.CodeNoRecords, next-at, formatError(dataset.ErrCorrupt, "", at, "length of a record", fmt.Sprintf("%d with checksum %#08x", n, binary.LittleEndian.Uint32(b[8:])), fmt.Sprintf("checksum %#08x", checksum(b[:8]))))
+			damage.AddDamage(dataset.CodeNoRecords, next-at, formatError(dataset.ErrCorrupt, "", at, "record length", fmt.Sprintf("%d with checksum %#08x", n, binary.LittleEndian.Uint32(b[8:])), fmt.Sprintf("checksum %#08x", checksum(b[:8]))))
 			at = next
 		case n > rest:
 			damage.AddDamage(dataset.CodeRecordCut, size-at, formatError(dataset.ErrTruncated, "", at, "record", fmt.Sprintf("%d bytes to the end", rest), fmt.Sprint(n)))
@@ -156,7 +156,7 @@ func readAt(r io.ReaderAt, b []byte, at int64) error {
 	return err
 }
 
-// read returns the data of a record, and verifies its checksum. For a file without compression it uses room if that is large
+// read returns the record data, and verifies its checksum. For a file without compression it uses room if that is large
 // enough.
 func (s *shard) read(ctx context.Context, i int, room []byte) ([]byte, error) {
 	rec := s.records[i]
@@ -180,7 +180,7 @@ func (s *shard) read(ctx context.Context, i int, room []byte) ([]byte, error) {
 	}
 	data, tail := data[:rec.size], binary.LittleEndian.Uint32(data[rec.size:])
 	if sum := checksum(data); sum != tail {
-		return nil, formatError(dataset.ErrCorrupt, s.path, rec.at, "data of a record", fmt.Sprintf("checksum %#08x", tail), fmt.Sprintf("%#08x, that of the data", sum))
+		return nil, formatError(dataset.ErrCorrupt, s.path, rec.at, "record data", fmt.Sprintf("checksum %#08x", tail), fmt.Sprintf("%#08x, that of the data", sum))
 	}
 	return data, nil
 }

@@ -136,7 +136,7 @@ func (b *bag) header() (record, error) {
 		}
 		return r, nil
 	case wrong == "":
-		wrong = fmt.Sprintf("a record of op %d", r.op)
+		wrong = fmt.Sprintf("a record with op %d", r.op)
 	}
 	kind := dataset.ErrCorrupt
 	if cut {

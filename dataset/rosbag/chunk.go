@@ -120,7 +120,7 @@ func (b *bag) load(ctx context.Context, i int, buf *buffers, damage *dataset.Not
 	case err == errUnknown:
 		return nil, &dataset.FormatError{Offset: p.at, Kind: dataset.ErrUnsupported, Msg: "chunk's compression", Got: fmt.Sprintf("%.20q", r.compression), Want: "none, bz2 or lz4"}
 	case err == errLarge:
-		return nil, &dataset.FormatError{Offset: p.at, Kind: dataset.ErrTooLarge, Msg: "chunk", Got: "more when unpacked", Want: fmt.Sprintf("the %d bytes that it says, and at most %d", r.size, maxChunk)}
+		return nil, &dataset.FormatError{Offset: p.at, Kind: dataset.ErrTooLarge, Msg: "chunk", Got: "more when unpacked", Want: fmt.Sprintf("the %d bytes that it declares, and at most %d", r.size, maxChunk)}
 	case err != nil && !p.open:
 		return nil, &dataset.FormatError{Offset: p.at, Kind: dataset.ErrCorrupt, Msg: r.compression + " chunk", Err: err}
 	case !p.open && len(buf.plain) != int(r.size):
@@ -153,7 +153,7 @@ func (b *bag) chunkHead(ctx context.Context, p *part) (c chunk, data, end int64,
 	case err != nil:
 		return c, 0, 0, err
 	case wrong == "" && r.op != opChunk:
-		wrong = fmt.Sprintf("a record of op %d", r.op)
+		wrong = fmt.Sprintf("a record with op %d", r.op)
 	}
 	if wrong != "" {
 		return c, 0, 0, &dataset.FormatError{Offset: p.at, Kind: dataset.ErrCorrupt, Msg: "chunk", Got: wrong, Want: "its header"}

@@ -44,7 +44,7 @@ func (b *bag) index(head record) (missing bool, err error) {
 			return false, bad(at, kind, wrong, "a record")
 		}
 		if r.op != opConnection && r.op != opChunkInfo { // reported before its data is read
-			return false, bad(at, kind, fmt.Sprintf("a record of op %d", r.op), "connections and chunks")
+			return false, bad(at, kind, fmt.Sprintf("a record with op %d", r.op), "connections and chunks")
 		}
 		topic := bytes.Clone(r.topic)
 		data, err := w.bytes(w.data, next)
@@ -79,7 +79,7 @@ func (b *bag) index(head record) (missing bool, err error) {
 		}
 	}
 	if len(b.parts) != int(head.chunks) || conns != int(head.conns) {
-		return false, bad(begin, dataset.ErrCorrupt, fmt.Sprintf("%d chunks and %d connections", len(b.parts), conns), fmt.Sprintf("%d and %d, as the bag's header says", head.chunks, head.conns))
+		return false, bad(begin, dataset.ErrCorrupt, fmt.Sprintf("%d chunks and %d connections", len(b.parts), conns), fmt.Sprintf("%d and %d, by the bag's header", head.chunks, head.conns))
 	}
 	for conn := range used {
 		if _, ok := b.byConn[conn]; !ok {

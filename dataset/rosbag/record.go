@@ -80,7 +80,7 @@ func (r *record) parse(b []byte) string {
 	case r.has&hasOp == 0:
 		return "no field op"
 	case int(r.op) < len(needs) && r.has&needs[r.op] != needs[r.op]:
-		return fmt.Sprintf("a header of op %d that lacks fields", r.op)
+		return fmt.Sprintf("a header with op %d that lacks fields", r.op)
 	}
 	return ""
 }

@@ -160,7 +160,7 @@ func openFile(ctx context.Context, path string, damage *dataset.Notes) (_ *opene
 	if open == nil {
 		bad := &dataset.FormatError{Format: "rosbag2", Path: path, Offset: -1, Kind: dataset.ErrUnsupported, Msg: "file of a bag", Got: cmp.Or(kind, "one of no kind"), Want: ".db3 or .mcap"}
 		if kind == ".db3" {
-			bad.Want = "an import of dataset/rosbag2/sqlite, which this program does without"
+			bad.Want = "an import for dataset/rosbag2/sqlite, which this program does without"
 		}
 		return nil, bad
 	}

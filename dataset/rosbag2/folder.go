@@ -162,7 +162,7 @@ func (s *Set) readFolder(ctx context.Context) error {
 		return err
 	}
 	if len(names) == 0 {
-		return &dataset.FormatError{Format: "rosbag2", Path: s.path, Offset: -1, Kind: dataset.ErrNotFound, Msg: "files of the bag", Got: "none", Want: ".db3 or .mcap files"}
+		return &dataset.FormatError{Format: "rosbag2", Path: s.path, Offset: -1, Kind: dataset.ErrNotFound, Msg: "bag files", Got: "none", Want: ".db3 or .mcap files"}
 	}
 	for _, name := range names {
 		s.files = append(s.files, storage.Join(s.path, name))
@@ -194,7 +194,7 @@ func (s *Set) listed(have []string) (names []string, err error) {
 		}
 	}
 	if len(missing) > 0 {
-		bad := &dataset.FormatError{Format: "rosbag2", Path: storage.Join(s.path, metadataName), Offset: -1, Kind: dataset.ErrNotFound, Msg: "files of the bag",
+		bad := &dataset.FormatError{Format: "rosbag2", Path: storage.Join(s.path, metadataName), Offset: -1, Kind: dataset.ErrNotFound, Msg: "bag files",
 			Got: fmt.Sprintf("%d of %d that are not there: %s", len(missing), len(s.metadata.Paths), text.Names(missing))}
 		if s.opt.Strict || len(names) == 0 {
 			return nil, bad

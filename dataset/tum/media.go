@@ -123,7 +123,7 @@ func (s *Set) list(path, name string) error {
 	s.info.Notes.Add(dataset.Note{Code: dataset.CodeFilesMissing, Subject: storage.Base(path), Count: missing,
 		Detail: dataset.Detail{Of: whole, Names: []string{filepath.ToSlash(first)}}})
 	if s.opt.Strict {
-		got := fmt.Sprintf("%d of %d files are not there, the first is %s", missing, whole, filepath.ToSlash(first))
+		got := fmt.Sprintf("%d of %d files are missing, the first is %s", missing, whole, filepath.ToSlash(first))
 		return &dataset.FormatError{Format: "tum", Path: path, Offset: -1, Kind: dataset.ErrNotFound, Msg: "frames", Got: got}
 	}
 	return nil

@@ -66,9 +66,9 @@ func (p *Packing) checkRate(info dataset.Info) error {
 	case p.Rate == 0:
 		return nil
 	case info.Declared != 0 && info.Declared != p.Rate:
-		return refusef("rate", fmt.Sprintf("none, or the %g steps a second that %s says itself", info.Declared, p.Path), "%g", p.Rate)
+		return refusef("rate", fmt.Sprintf("none, or the %g steps a second that %s declares", info.Declared, p.Path), "%g", p.Rate)
 	case info.RateFrom != "caller":
-		return refusef("rate", fmt.Sprintf("none: %s has times, and %s is the steps a second of recordings that have none", p.Path, p.Spell.of("rate")), "%g", p.Rate)
+		return refusef("rate", fmt.Sprintf("none: %s has times, and %s is the steps a second for recordings that have none", p.Path, p.Spell.of("rate")), "%g", p.Rate)
 	}
 	return nil
 }
@@ -114,7 +114,7 @@ func (p *Packing) Explain(err error) error {
 	case errors.As(err, &stream): // it lacks the selected columns
 		return &InputError{Path: p.Path, Stream: stream.Stream, Got: stream.Got, Want: stream.Want}
 	case errors.As(err, &media):
-		return &InputError{Path: p.Path, Stream: media.Media, Msg: "no episode has frames of it: episode " + media.Episode, Err: &dataset.NoteError{Note: media.Note}}
+		return &InputError{Path: p.Path, Stream: media.Media, Msg: "no episode has its frames: episode " + media.Episode, Err: &dataset.NoteError{Note: media.Note}}
 	case errors.As(err, &option) && option.Arg == "Media" && p.cameras:
 		return &OptionError{Arg: "cameras", Got: option.Got, Want: option.Want}
 	case errors.As(err, &nothing) && nothing.Steps():

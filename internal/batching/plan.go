@@ -51,7 +51,7 @@ func (s *Source) Plan(ctx context.Context) (align.Plan, error) {
 	if p.Rate == 0 {
 		info := s.Data.Info()
 		if info.Rate == 0 {
-			return p, refusef("hz", fmt.Sprintf("the rate of the clock, or %s: %s declares no rate; or %s, if it counts steps", s.Spell.of("plan"), s.Paths[0], s.Spell.of("rate")), "none")
+			return p, refusef("hz", fmt.Sprintf("the clock's rate, or %s: %s declares no rate; or %s, if it counts steps", s.Spell.of("plan"), s.Paths[0], s.Spell.of("rate")), "none")
 		}
 		p.Rate = info.Rate
 		s.watch.note(dataset.CodeRateDeclared, "", dataset.Detail{Got: fmt.Sprint(p.Rate), Names: []string{s.Spell.of("hz")}})
@@ -147,9 +147,9 @@ func (r *Request) Explain(err error) error {
 	errors.As(err, &placed)
 	switch {
 	case errors.As(err, &lacking):
-		msg := "episode " + lacking.Episode + " has no samples of it"
+		msg := "episode " + lacking.Episode + " has no samples"
 		if lacking.All {
-			msg = "none of the episodes has samples of it to draw: episode " + lacking.Episode
+			msg = "no episode has samples to draw: episode " + lacking.Episode
 		}
 		return &InputError{Path: r.Paths[lacking.Dataset], Plan: placed, Stream: lacking.Stream, Msg: msg, Err: &dataset.NoteError{Note: lacking.Note}}
 	case errors.As(err, &mixture) && mixture.What == "weight":

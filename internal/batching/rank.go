@@ -45,15 +45,15 @@ func PlaceOf(rank, world *int, getenv func(string) string, spell Spelling) (Plac
 		}
 		return Place{p.Index, *world, CompletionIndex + " and " + worlds}, err
 	case world != nil && p.Count == 1 && *world > 1:
-		return Place{}, refusef("world", "both, or a launcher that says the rank", "%d without %s", *world, ranks)
+		return Place{}, refusef("world", "both, or a launcher that sets the rank", "%d without %s", *world, ranks)
 	case rank != nil && p.From == "":
-		return Place{}, refusef("rank", "both, or a launcher that says how many ranks there are", "%d without %s", *rank, worlds)
+		return Place{}, refusef("rank", "both, or a launcher that sets the number of ranks", "%d without %s", *rank, worlds)
 	case world != nil && p.Count == 1: // a single program, or an invalid number
 		return Place{0, *world, ""}, nil
 	case world != nil && *world != p.Count:
-		return Place{}, refusef("world", "the same, or "+ranks+" too", "%d, where %s say rank %d of %d", *world, p.From, p.Index, p.Count)
+		return Place{}, refusef("world", "the same, or "+ranks+" too", "%d, where %s set rank %d of %d", *world, p.From, p.Index, p.Count)
 	case rank != nil && *rank != p.Index:
-		return Place{}, refusef("rank", "the same, or "+worlds+" too", "%d, where %s say rank %d of %d", *rank, p.From, p.Index, p.Count)
+		return Place{}, refusef("rank", "the same, or "+worlds+" too", "%d, where %s set rank %d of %d", *rank, p.From, p.Index, p.Count)
 	}
 	return p, nil
 }
@@ -96,13 +96,13 @@ func launchedAs(rank, world *int, getenv func(string) string, spell Spelling) (P
 		}
 		switch {
 		case errs[0] != nil || errs[1] != nil || p.Count < 1 || p.Index < 0 || p.Index >= p.Count:
-			return Place{}, refusef(index+" and "+l.count, fmt.Sprintf("a rank of a number of ranks, or %s and %s", ranks, worlds), "%q of %q", i, n)
+			return Place{}, refusef(index+" and "+l.count, fmt.Sprintf("a rank and a number of ranks, or %s and %s", ranks, worlds), "%q of %q", i, n)
 		case l.name == "RoboCache":
 			return p, nil
 		case found.Count == 1:
 			found = p
 		case p.Count > 1 && (p.Index != found.Index || p.Count != found.Count):
-			return Place{}, refusef(found.From, ranks+" and "+worlds, "rank %d of %d, where %s say rank %d of %d", found.Index, found.Count, p.From, p.Index, p.Count)
+			return Place{}, refusef(found.From, ranks+" and "+worlds, "rank %d of %d, where %s set rank %d of %d", found.Index, found.Count, p.From, p.Index, p.Count)
 		}
 	}
 	return found, nil

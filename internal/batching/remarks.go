@@ -35,7 +35,7 @@ func Remarks(r *loader.Report, sentence func(dataset.Note) string) (list []strin
 	}
 	for i, s := range lacking {
 		if i == mostRemarks {
-			list = append(list, fmt.Sprintf("%d reasons more why episodes have no samples of a stream", len(lacking)-i))
+			list = append(list, fmt.Sprintf("%d more reasons why episodes have no samples for a stream", len(lacking)-i))
 			break
 		}
 		list = append(list, LackingLine(s.first, s.episodes, s.windows, sentence))
@@ -49,7 +49,7 @@ func LackingLine(l *loader.Lacking, episodes, windows int, sentence func(dataset
 	if episodes > 1 {
 		who, have = fmt.Sprintf("%s and %d more", who, episodes-1), "have"
 	}
-	return fmt.Sprintf("stream %s: %s %s no samples of it (%s): in the %d windows there it has the fill value, and is not valid", l.Stream, who, have, sentence(l.Note), windows)
+	return fmt.Sprintf("stream %s: %s %s no samples (%s): in the %d windows there it has the fill value, and is not valid", l.Stream, who, have, sentence(l.Note), windows)
 }
 
 // Notes returns the notes about samples that are not finite, and about windows in gaps whose values are valid.

@@ -137,7 +137,7 @@ func (r *Request) Check() error {
 	case n == 0:
 		return refusef("paths", "a dataset or several", "none")
 	case r.planned() && (r.Hz > 0 || len(r.Streams) > 0 || len(r.Windows) > 0 || r.Shuffle != "" || r.Unordered != "" || r.Normalise.All != nil || r.Normalise.By != nil || r.MaxGap.All != nil || r.MaxGap.By != nil):
-		return refusef("plan", "what they say in the plan", "it with %s, %s, %s, %s or %s, or how streams are sampled", spell("hz"), spell("streams"), spell("windows"), spell("shuffle"), spell("unordered"))
+		return refusef("plan", "these in the plan", "it with %s, %s, %s, %s or %s, or how streams are sampled", spell("hz"), spell("streams"), spell("windows"), spell("shuffle"), spell("unordered"))
 	case !(r.Hz >= 0 && r.Hz <= 1e9):
 		return refusef("hz", "more than 0, at most 1e9 Hz", "%g", r.Hz)
 	case !(r.Rate >= 0 && r.Rate <= 1e9):
@@ -243,7 +243,7 @@ func Open(ctx context.Context, r *Request, watch Watch) (_ *Source, err error) {
 	if r.Fresh == "" {
 		return s, nil
 	}
-	done := watch.step("hashing the files of " + r.Fresh)
+	done := watch.step("hashing the files in " + r.Fresh)
 	err = s.Store.Fresh(ctx, r.Fresh)
 	done()
 	var stale *store.StaleError
@@ -307,10 +307,10 @@ func (s *Source) open(ctx context.Context, i int, path string) (*store.Store, er
 		return nil, ReadError(path, err)
 	}
 	if rate := store.Info().Rate; s.Rate != 0 && s.Rate != rate {
-		return nil, errors.Join(refusef("rate", "none: "+path+" is a store, whose times are there", "%g", s.Rate), store.Close())
+		return nil, errors.Join(refusef("rate", "none: "+path+" is a store, which has its times", "%g", s.Rate), store.Close())
 	}
 	if clock := store.Clock(); s.Clock != "" && s.Clock != clock {
-		return nil, errors.Join(refusef("clock", cmp.Or(clock, "none")+": "+path+" is a store, whose times come from there", "%s", s.Clock), store.Close())
+		return nil, errors.Join(refusef("clock", cmp.Or(clock, "none")+": "+path+" is a store, which has its times", "%s", s.Clock), store.Close())
 	}
 	return store, nil
 }
@@ -321,11 +321,11 @@ func (r *Request) checkCameras(path string, s *store.Store) error {
 		if slices.ContainsFunc(s.Media, func(m store.Media) bool { return m.Name == c.Name }) {
 			continue
 		}
-		err := errors.New("the store has no frames of it, want one that robocache pack --media has made, or the recordings")
+		err := errors.New("the store lacks its frames, want a store by robocache pack --media, or the recordings")
 		for _, e := range s.Episodes {
 			if n := e.Notes.LeftOut(c.Name); n != nil {
 				if err = (&dataset.NoteError{Note: *n}); n.Code == dataset.CodeVideoNotPacked {
-					err = fmt.Errorf("%w; %s, of the recordings, decodes videos", err, r.Spell.of("streaming"))
+					err = fmt.Errorf("%w; %s, with the recordings, decodes videos", err, r.Spell.of("streaming"))
 				}
 				break
 			}

@@ -124,13 +124,13 @@ func (r *Report) WriteTable(out io.Writer) error {
 		fmt.Fprintf(out, "launch shapes: %s\n", d.Shapes)
 	}
 	if d.Backend == "sim" {
-		fmt.Fprintln(out, "these are times of a simulation: they say nothing of a GPU")
+		fmt.Fprintln(out, "these are times of a simulation: they mean nothing for a GPU")
 	}
 	if r.Empty != nil {
 		fmt.Fprintf(out, "an empty kernel in a graph: %s us\n", us(r.Empty.Median))
 	}
 	if r.Launch != "" && r.Launch != ops.LaunchDefault.String() {
-		fmt.Fprintf(out, "launch mode: %s; what is timed early was launched so, and the rest plainly\n", r.Launch)
+		fmt.Fprintf(out, "launch mode: %s; jobs timed early were launched so, and the rest plainly\n", r.Launch)
 	}
 	fmt.Fprintln(out, "microseconds a call; medians and percentiles of samples, each the mean of a batch of calls")
 	for _, name := range r.suites() {

@@ -118,7 +118,7 @@ func (e *NoStreamsError) ErrorNotes() dataset.Notes { return e.Notes }
 type StepsError struct{ Rate float64 }
 
 func (e *StepsError) Error() string {
-	const text = "the recording counts steps and does not say how many a second there are, want their rate"
+	const text = "the recording counts steps and has no rate, want their rate"
 	if e.Rate == 0 {
 		return text
 	}

@@ -23,7 +23,7 @@ type handle struct {
 // guard turns a panic of the library into an error, should it have one on a broken file.
 func (f *handle) guard(what string, err *error) {
 	if p := recover(); p != nil {
-		*err = f.bad(dataset.ErrCorrupt, -1, what, fmt.Sprint("what the decoder does not expect: ", p), "", nil)
+		*err = f.bad(dataset.ErrCorrupt, -1, what, fmt.Sprint("unexpected by the decoder: ", p), "", nil)
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/robocache/robocache/internal/raw"
 )
 
-// pageBytes is the size of a page before compression, 1 MiB as in LeRobot's files. A value of any size is in one page.
+// pageBytes is the page size before compression, 1 MiB as in LeRobot's files. A value of any size is in one page.
 const pageBytes = 1 << 20
 
 // pageEncoder encodes the pages of a column of the file. Its memory is used again for each.

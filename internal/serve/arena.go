@@ -71,7 +71,7 @@ func (t *Tensor) in(m *Memory, op string) (view *tensor.Tensor, lo, hi int, err 
 	case *t.At < 0 || *t.At%arenaAlign != 0:
 		return fail(ops.ErrStride, fmt.Sprintf("at %d", *t.At), fmt.Sprintf("a multiple of %d", arenaAlign))
 	case !ok || n > math.MaxInt/size:
-		return fail(ops.ErrShape, fmt.Sprintf("%s with strides %s", tensor.FormatShape(t.Shape), tensor.FormatShape(t.Strides)), "dimensions and strides of memory")
+		return fail(ops.ErrShape, fmt.Sprintf("%s with strides %s", tensor.FormatShape(t.Shape), tensor.FormatShape(t.Strides)), "memory dimensions and strides")
 	case int64(n*size) > int64(len(m.Bytes()))-*t.At:
 		return fail(ops.ErrShape, fmt.Sprintf("%d bytes at %d", n*size, *t.At), fmt.Sprintf("an end within the arena's %d", len(m.Bytes())))
 	}

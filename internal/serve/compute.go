@@ -67,7 +67,7 @@ func (o *Operation) in(m *Memory) ([]*tensor.Tensor, error) {
 				if !a.Written {
 					a, b = b, a
 				}
-				return nil, &ops.ArgError{Op: o.Name, Arg: a.Name, Kind: ops.ErrOverlap, Got: "memory of " + b.Name, Want: "memory of its own"}
+				return nil, &ops.ArgError{Op: o.Name, Arg: a.Name, Kind: ops.ErrOverlap, Got: "memory of " + b.Name, Want: "its own memory"}
 			}
 		}
 	}

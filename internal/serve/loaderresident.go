@@ -57,7 +57,7 @@ func openResident(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 		return nil, err
 	}
 	if ask.Streaming || len(ask.Cameras) > 0 {
-		return nil, &loaderError{&dataset.OptionError{Arg: "streaming", Got: "it, or cameras, of a loader whose datasets are kept on a GPU", Want: "neither"}}
+		return nil, &loaderError{&dataset.OptionError{Arg: "streaming", Got: "it, or cameras, for a loader that keeps datasets on a GPU", Want: "neither"}}
 	}
 	l, err := openLoading(ctx, c, &ask.loaderRequest)
 	if err != nil {

@@ -61,7 +61,7 @@ type field struct {
 // kind is an operation: its name in package ops, and the function that reads a request into arguments and a planner.
 type kind struct {
 	name string
-	read func(*reader, []byte) ([]field, func(*ops.Device) (planned, error))
+	read func(*reader, []byte) ([]field, planner)
 }
 
 var kinds = map[string]kind{
@@ -147,7 +147,7 @@ func (t *tensorJSON) read(op string, f field) (Tensor, error) {
 		return fail(ops.ErrDType, fmt.Sprintf("%q", t.DType), "one of f32, f64, f16, bf16, i32, i64, u8")
 	}
 	if _, err := tensor.NumElements(t.Shape...); err != nil {
-		return fail(ops.ErrShape, tensor.FormatShape(t.Shape), "dimensions of 0 or more, and at most 2^62 elements")
+		return fail(ops.ErrShape, tensor.FormatShape(t.Shape), "dimensions from 0 up, and at most 2^62 elements")
 	}
 	if t.Align < 0 || t.Align > 15 || t.Align%dtype.Size() != 0 {
 		return fail(ops.ErrStride, fmt.Sprintf("align %d", t.Align), fmt.Sprintf("0 to 15, a multiple of %d", dtype.Size()))
@@ -163,7 +163,7 @@ func (t *tensorJSON) read(op string, f field) (Tensor, error) {
 	}
 	if _, ok := read.extent(); !ok {
 		return fail(ops.ErrStride, fmt.Sprintf("%s with strides %s", tensor.FormatShape(t.Shape), tensor.FormatShape(t.Strides)),
-			"a stride of 0 or more for each dimension, and an end below 2^62")
+			"a stride from 0 up for each dimension, and an end below 2^62")
 	}
 	return read, nil
 }

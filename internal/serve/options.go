@@ -52,7 +52,7 @@ func (n *number) UnmarshalJSON(text []byte) error {
 	default:
 		v, err := strconv.ParseFloat(string(text), 64)
 		if err != nil || bytes.ContainsAny(text, "nN") {
-			return &RequestError{Got: string(text), Want: `a number of float64, "nan", "inf" or "-inf"`}
+			return &RequestError{Got: string(text), Want: `a float64 number, "nan", "inf" or "-inf"`}
 		}
 		*n = number(v)
 	}

@@ -51,7 +51,7 @@ func addTarget(_ context.Context, c *Conn, r *Request, q targetRequest) (*Reply,
 // target returns the device with the number n.
 func (c *Conn) target(n int) (*target, error) {
 	if n < 0 || n >= len(c.targets) {
-		return nil, &RequestError{"target", fmt.Sprint(n), fmt.Sprintf("one of the %d that were described", len(c.targets))}
+		return nil, &RequestError{"target", fmt.Sprint(n), fmt.Sprintf("one among the %d described", len(c.targets))}
 	}
 	return &c.targets[n], nil
 }
@@ -114,7 +114,7 @@ type imageRequest struct {
 func image(_ context.Context, _ *Conn, r *Request, q imageRequest) (*Reply, error) {
 	im, ok := kernelImages()[q.Hash]
 	if !ok {
-		return nil, &RequestError{"hash", fmt.Sprintf("%q", q.Hash), "that of an image which a plan names"}
+		return nil, &RequestError{"hash", fmt.Sprintf("%q", q.Hash), "for an image that a plan names"}
 	}
 	return &Reply{Blob: im.Data()}, nil
 }
@@ -136,7 +136,7 @@ func explain(_ context.Context, c *Conn, r *Request, q explainRequest) (*Reply, 
 		list, ok := q.Contents[name]
 		data := raw.Bytes(list)
 		if !ok || at < 0 || int64(len(dst)) > int64(len(data))-at {
-			return &RequestError{"contents." + name, fmt.Sprintf("%d numbers", len(list)), fmt.Sprintf("all of the tensor, as far as byte %d", at+int64(len(dst)))}
+			return &RequestError{"contents." + name, fmt.Sprintf("%d numbers", len(list)), fmt.Sprintf("the whole tensor, as far as byte %d", at+int64(len(dst)))}
 		}
 		copy(dst, data[at:])
 		return nil

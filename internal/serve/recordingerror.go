@@ -59,7 +59,7 @@ func ofRecording(f *Failure, in *RecordingError) {
 	default:
 		f.Class = "RecordingError"
 		if f.Stream != "" && f.Cure != 0 {
-			f.Message += `; unordered="sort" takes the samples in the order of their times`
+			f.Message += `; unordered="sort" sorts the samples by time`
 		}
 	}
 }

@@ -141,7 +141,7 @@ func (s *recordings) of(handle int) (*recording, error) {
 		}
 		return r, nil
 	}
-	return nil, &RequestError{Arg: "handle", Got: fmt.Sprint(handle), Want: "that of an open recording"}
+	return nil, &RequestError{Arg: "handle", Got: fmt.Sprint(handle), Want: "for an open recording"}
 }
 
 // episode returns the recording with a handle and one of its episodes.

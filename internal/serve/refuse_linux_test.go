@@ -164,7 +164,7 @@ func TestAnOperationThatCannotBeIsRefusedWithItsField(t *testing.T) {
 		"dtype":           {func(_, src object) { src["dtype"] = "c64" }, Failure{Class: "ArgError", Op: "Resample", Arg: "Src", Kind: "wrong dtype", Got: `"c64"`, Want: "one of f32, f64, f16, bf16, i32, i64, u8"}},
 		"a wrong dtype":   {func(_, src object) { src["dtype"] = "i32" }, Failure{Class: "ArgError", Op: "Resample", Arg: "Src", Kind: "wrong dtype", Got: "i32"}},
 		"align":           {func(_, src object) { src["align"] = 2 }, Failure{Class: "ArgError", Op: "Resample", Arg: "Src", Kind: "wrong strides", Got: "align 2", Want: "0 to 15, a multiple of 4"}},
-		"on the output":   {func(_, src object) { src["at"] = 128 }, Failure{Class: "ArgError", Op: "Resample", Arg: "Dst", Kind: "output overlaps itself", Got: "memory of Src", Want: "memory of its own"}},
+		"on the output":   {func(_, src object) { src["at"] = 128 }, Failure{Class: "ArgError", Op: "Resample", Arg: "Dst", Kind: "output overlaps itself", Got: "memory of Src", Want: "its own memory"}},
 		"no source":       {func(r, _ object) { delete(r["tensors"].(object), "Src") }, Failure{Class: "ArgError", Op: "Resample", Arg: "Src", Kind: "missing argument"}},
 		"a tensor":        {func(r, _ object) { r["tensors"].(object)["Sauce"] = object{} }, Failure{Class: "RequestError", Arg: "tensors.Sauce", Got: "a tensor that Resample does not take"}},
 		"a stream's":      {func(r, src object) { r["tensors"].(object)["Streams[0].Src"] = src }, Failure{Class: "RequestError", Arg: "tensors.Streams[0].Src"}},

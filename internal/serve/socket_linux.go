@@ -32,7 +32,7 @@ func checkPair(fd int) error {
 		return err
 	}
 	if kind != unix.SOCK_STREAM {
-		return fmt.Errorf("a socket of type %d, want a stream", kind)
+		return fmt.Errorf("a socket with type %d, want a stream", kind)
 	}
 	for _, nameOf := range []func(int) (unix.Sockaddr, error){unix.Getsockname, unix.Getpeername} {
 		name, err := nameOf(fd)
@@ -45,12 +45,12 @@ func checkPair(fd int) error {
 				return fmt.Errorf("a socket at %s, want one of a pair", end.Name)
 			}
 		default:
-			return fmt.Errorf("a socket of another family (%T), want a Unix socket", name)
+			return fmt.Errorf("a socket in another family (%T), want a Unix socket", name)
 		}
 	}
 	peer, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err == nil && int(peer.Uid) != os.Geteuid() {
-		err = fmt.Errorf("a socket of user %d, want one of user %d", peer.Uid, os.Geteuid())
+		err = fmt.Errorf("a socket from user %d, want one from user %d", peer.Uid, os.Geteuid())
 	}
 	return err
 }

@@ -120,7 +120,7 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 			}
 		}
 		if _, there := p.at[name]; !there && len(p.streamNames) > 0 && s.Shard == nil { // Any explains a store without streams
-			return nil, refuse("Streams", fmt.Sprintf("%q, which no episode has", name), "streams of the dataset: ["+text.Closest(name, p.streamNames)+"]")
+			return nil, refuse("Streams", fmt.Sprintf("%q, which no episode has", name), "streams in the dataset: ["+text.Closest(name, p.streamNames)+"]")
 		}
 	}
 	for _, name := range opt.Media {
@@ -295,12 +295,12 @@ func (e *NothingError) Error() string {
 		if len(e.Skipped) > 0 {
 			why = ": " + text.Join(e.Skipped.Groups(), 5, "; ", func(g *dataset.Notes) string { return "episode " + g.Who() + ": " + (*g)[0].Reason() })
 		}
-		return fmt.Sprintf("loader: no streams to pack: no episode that can be read, of %d", len(e.Skipped)) + why
+		return fmt.Sprintf("loader: no streams to pack: none of %d episodes can be read", len(e.Skipped)) + why
 	}
 	if len(e.Notes) == 0 {
 		message := fmt.Sprintf("loader: no streams to pack: none of %d episodes has any", e.Episodes)
 		if e.Format == "npz" || e.Format == "safetensors" {
-			message += ", want arrays NAME.values [S,D] and NAME.times [S] of each stream"
+			message += ", want arrays NAME.values [S,D] and NAME.times [S] for each stream"
 		}
 		return message
 	}

@@ -20,7 +20,7 @@ type MediaError struct {
 }
 
 func (e *MediaError) Error() string {
-	return fmt.Sprintf("loader: no episode has frames of media stream %s: episode %s: %s", e.Media, e.Episode, e.Note.Reason())
+	return fmt.Sprintf("loader: no episode has frames for media stream %s: episode %s: %s", e.Media, e.Episode, e.Note.Reason())
 }
 
 // ErrorNotes returns Note.
@@ -33,7 +33,7 @@ func (e *MediaError) Unwrap() error { return dataset.ErrMissing }
 func UnknownMedia(arg, name string, names []string) error {
 	want := "a dataset with media streams"
 	if len(names) > 0 {
-		want = "media streams of the dataset: [" + text.Closest(name, names) + "]"
+		want = "media streams in the dataset: [" + text.Closest(name, names) + "]"
 	}
 	return refuse(arg, fmt.Sprintf("%q, which no episode has", name), want)
 }

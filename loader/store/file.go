@@ -140,15 +140,15 @@ func (s *Store) open(path string) error {
 	for i := range x.Episodes {
 		x.Episodes[i].Notes = slices.DeleteFunc(x.Episodes[i].Notes, func(n dataset.Note) bool { return n.Code == "" }) // notes without a code come from older programs
 		if n := x.Episodes[i].Frames; n < 0 {
-			return bad(dataset.ErrCorrupt, fmt.Sprintf("frames of episode %d", i), fmt.Sprint(n), "0 or more")
+			return bad(dataset.ErrCorrupt, fmt.Sprintf("frames in episode %d", i), fmt.Sprint(n), "0 or more")
 		}
 		if r := x.Episodes[i].Rotation; r > dataset.RotationWXYZ {
-			return bad(dataset.ErrCorrupt, fmt.Sprintf("rotation of episode %d", i), fmt.Sprint(uint8(r)), "0, 1 or 2")
+			return bad(dataset.ErrCorrupt, fmt.Sprintf("rotation in episode %d", i), fmt.Sprint(uint8(r)), "0, 1 or 2")
 		}
 	}
 	s.name, s.format, s.info, s.Episodes, s.Skipped, s.Sources, s.Shard = x.Name, x.Format, x.info(), x.Episodes, x.Skipped, x.Sources, x.Shard
 	if why := s.Shard.check(s); why != "" {
-		return bad(dataset.ErrCorrupt, "shard", why, "one of so many, with the episodes that are its own")
+		return bad(dataset.ErrCorrupt, "shard", why, "one shard number, with its own episodes")
 	}
 	for _, in := range x.Streams {
 		p := Stream{Name: in.Name, Columns: in.Columns, Rounded: in.Rounded, Overflowed: in.Overflowed, Inexact: in.Lossy + in.Inexact}
@@ -214,7 +214,7 @@ func (p *Stream) check(episodes int) string {
 	case t.DType() != tensor.I64 || t.Rank() != 1 || t.Dim(0) != v.Dim(0):
 		return fmt.Sprintf("times %v of values %v", t, v)
 	case slices.ContainsFunc(p.Columns, func(c dataset.Column) bool { return c.Rotation > dataset.RotationWXYZ }):
-		return "columns with a rotation that there is not"
+		return "columns for a rotation, which is missing"
 	}
 	return checkOffsets(p.Offsets, episodes, v.Dim(0))
 }
@@ -266,7 +266,7 @@ func checkOffsets(offsets []int64, episodes, samples int) string {
 	}
 	for e := range episodes {
 		if offsets[e] > offsets[e+1] {
-			return fmt.Sprintf("offsets %d and %d of episode %d", offsets[e], offsets[e+1], e)
+			return fmt.Sprintf("offsets %d and %d for episode %d", offsets[e], offsets[e+1], e)
 		}
 	}
 	return ""
@@ -310,7 +310,7 @@ func (m *Media) check(episodes int) string {
 	f, o, t := m.Frames, m.FrameOffsets, m.Times
 	switch {
 	case m.Encoding == "" || m.Width < 0 || m.Height < 0:
-		return fmt.Sprintf("encoding %q of %dx%d pixels", m.Encoding, m.Width, m.Height)
+		return fmt.Sprintf("encoding %q with %dx%d pixels", m.Encoding, m.Width, m.Height)
 	case f.DType() != tensor.U8 || f.Rank() != 1:
 		return fmt.Sprintf("frames %v", f)
 	case t.DType() != tensor.I64 || t.Rank() != 1:
@@ -338,7 +338,7 @@ func (h *Shard) check(s *Store) string {
 		last = s.Episodes[i].Number
 	}
 	if n := len(s.Episodes) + len(s.Skipped); n != end-begin {
-		return fmt.Sprintf("%d episodes, those that were skipped among them, where it has %d", n, end-begin)
+		return fmt.Sprintf("%d episodes, with the skipped ones, where it has %d", n, end-begin)
 	}
 	if mine := (h.Files - h.Index + h.Count - 1) / h.Count; len(s.Sources) != max(mine, 0) {
 		return fmt.Sprintf("%d sources of %d files", len(s.Sources), h.Files)

@@ -24,7 +24,7 @@ func openShards(path string) (s *Store, err error) {
 	there := map[int]bool{}
 	for _, f := range names {
 		if f.count != n || f.index >= n {
-			return nil, bad(dataset.ErrCorrupt, "shards", names[0].name+" and "+f.name, "those of one packing")
+			return nil, bad(dataset.ErrCorrupt, "shards", names[0].name+" and "+f.name, "those from one packing")
 		}
 		there[f.index] = true
 	}
@@ -115,8 +115,8 @@ func (s *Store) shardDifference(first *Store) (what, got, want string) {
 		return what, got, want
 	}
 	what, got, want = firstDifference([][3]string{
-		{"episodes of the dataset", fmt.Sprint(a.Episodes), fmt.Sprint(b.Episodes)},
-		{"files of the dataset", fmt.Sprintf("%d, %s", a.Files, a.Listing), fmt.Sprintf("%d, %s", b.Files, b.Listing)},
+		{"dataset episodes", fmt.Sprint(a.Episodes), fmt.Sprint(b.Episodes)},
+		{"dataset files", fmt.Sprintf("%d, %s", a.Files, a.Listing), fmt.Sprintf("%d, %s", b.Files, b.Listing)},
 	})
 	if what != "" {
 		return what, got, want
@@ -128,7 +128,7 @@ func (s *Store) shardDifference(first *Store) (what, got, want string) {
 	}
 	a.Index = b.Index
 	if other := (&Store{name: s.name, format: s.format, info: s.info, Shard: &a}); other.head() != first.head() {
-		return "what the dataset says of itself", "something", "the same"
+		return "the dataset's metadata", "something", "the same"
 	}
 	return "", "", ""
 }

@@ -68,7 +68,7 @@ var (
 func (m *Media) difference(encoding string, width, height int) (n dataset.Note) {
 	same := width == m.Width && height == m.Height
 	if encoding != m.Encoding || !same && encoding != "jpeg" && encoding != "png" {
-		n.Code, n.Got, n.Want = dataset.CodeFrameSize, fmt.Sprintf("%s frames of %dx%d", encoding, width, height), fmt.Sprintf("%s of %dx%d", m.Encoding, m.Width, m.Height)
+		n.Code, n.Got, n.Want = dataset.CodeFrameSize, fmt.Sprintf("%s frames with %dx%d", encoding, width, height), fmt.Sprintf("%s of %dx%d", m.Encoding, m.Width, m.Height)
 		return n
 	}
 	if !same {

@@ -72,7 +72,7 @@ func (p *packer) frames(ctx context.Context, m *dataset.Media) (why dataset.Note
 			alone = err == nil
 		}
 		if err == nil && !alone {
-			err = fmt.Errorf("frame %d of %s: no key frame before it from which on all frames are there", i, m.Name)
+			err = fmt.Errorf("frame %d of %s: no key frame before it with all frames after", i, m.Name)
 		}
 		switch {
 		case err != nil && (p.strict || ctx.Err() != nil):

@@ -26,7 +26,7 @@ import (
 // same files with another rate or clock. With opt.Replace, shards with another packing are packed again.
 func PackShard(ctx context.Context, d dataset.Dataset, source, folder string, index, count int, opt BuildOptions) (fresh bool, err error) {
 	if count < 1 || count > MostShards || index < 0 || index >= count {
-		return false, refuse("Shards", fmt.Sprintf("%d of %d", index, count), fmt.Sprintf("a number from 0 of 1 to %d shards", MostShards))
+		return false, refuse("Shards", fmt.Sprintf("%d of %d", index, count), fmt.Sprintf("a number from 0, with 1 to %d shards", MostShards))
 	}
 	p, err := newPacker("", &opt) // checks the options
 	if err != nil {

@@ -28,7 +28,7 @@ type StaleError struct {
 }
 
 func (e *StaleError) Error() string {
-	return fmt.Sprintf("loader: the store is stale: of %s %d files differ: %s; want it packed again", e.Path, len(e.Changed), listNames(e.Changed))
+	return fmt.Sprintf("loader: the store is stale: in %s %d files differ: %s; want it packed again", e.Path, len(e.Changed), listNames(e.Changed))
 }
 
 // Unwrap returns dataset.ErrCorrupt.

@@ -314,7 +314,7 @@ func (s *Store) Fresh(ctx context.Context, path string) error {
 	} else {
 		is := *s.Shard
 		if now, err = is.sources(ctx, path); err == nil && is.Listing != s.Shard.Listing {
-			return &StaleError{path, []string{fmt.Sprintf("%d files, of which some have another name or size than the %d that there were", is.Files, s.Shard.Files)}}
+			return &StaleError{path, []string{fmt.Sprintf("%d files, and some have another name or size than the %d before", is.Files, s.Shard.Files)}}
 		}
 	}
 	if err != nil {

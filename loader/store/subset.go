@@ -50,7 +50,7 @@ func checkNumbers(numbers []int, of int, there func(n int) bool) error {
 	for i, n := range numbers {
 		switch {
 		case !there(n):
-			return refuse("Episodes", fmt.Sprint(n), fmt.Sprintf("numbers of the %d episodes of the dataset", of))
+			return refuse("Episodes", fmt.Sprint(n), fmt.Sprintf("numbers for the dataset's %d episodes", of))
 		case i > 0 && n <= numbers[i-1]:
 			return refuse("Episodes", fmt.Sprintf("%d after %d", n, numbers[i-1]), "numbers that ascend")
 		}

@@ -35,7 +35,7 @@ func (e *JoinError) Unwrap() error { return e.Err }
 type OwnerError struct{ Got, Want int } // user IDs
 
 func (e *OwnerError) Error() string {
-	return fmt.Sprintf("got a process of user %d, want one of user %d", e.Got, e.Want)
+	return fmt.Sprintf("got a process from user %d, want one from user %d", e.Got, e.Want)
 }
 
 const (
@@ -87,7 +87,7 @@ func (g *Group) gather(ctx context.Context, path string) error {
 		return fail("no folder for the socket", "one that can be made", err)
 	}
 	if err := private(dir); err != nil {
-		return fail("a folder of somebody else", "one of this user", err)
+		return fail("another user's folder", "one of this user", err)
 	}
 	listener, err := listen(ctx, path)
 	if err != nil {
@@ -101,7 +101,7 @@ func (g *Group) gather(ctx context.Context, path string) error {
 		conn, err := listener.Accept()
 		if err != nil {
 			if ctx.Err() != nil {
-				return fail(fmt.Sprintf("no rank %d", g.missing()), fmt.Sprintf("%d ranks, all of this machine and of one launcher", g.count), errors.Join(refused, ctx.Err()))
+				return fail(fmt.Sprintf("no rank %d", g.missing()), fmt.Sprintf("%d ranks, all from this machine and one launcher", g.count), errors.Join(refused, ctx.Err()))
 			}
 			return fail("no connection", "one", err)
 		}
@@ -225,15 +225,15 @@ func (g *Group) reach(ctx context.Context, path string) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fail("no rank 0", "one, of this machine and of the same launcher", errors.Join(err, ctx.Err()))
+			return fail("no rank 0", "one from this machine and the same launcher", errors.Join(err, ctx.Err()))
 		case <-time.After(again):
 		}
 	}
 	if err := checkOwner(g.links[0].conn); err != nil {
-		return fail("a rank 0 of somebody else", "one of this user", err)
+		return fail("another user's rank 0", "one of this user", err)
 	}
 	if err := private(filepath.Dir(path)); err != nil { // because the listener at the socket may choose which memory is opened
-		return fail("a folder of somebody else", "one of this user", err)
+		return fail("another user's folder", "one of this user", err)
 	}
 	l := g.links[0]
 	stop := context.AfterFunc(ctx, func() { _ = l.conn.Close() })

@@ -144,7 +144,7 @@ func (s *side) output(o Output) (*memory, error) {
 	case m.fill != nil || m.init != nil || m.sunk != nil:
 		return nil, fmt.Errorf("record: the argument %s: its memory was written, which an argument's is not", o.Name)
 	case m.argument:
-		return nil, fmt.Errorf("record: the argument %s: it lies in the memory of another argument", o.Name)
+		return nil, fmt.Errorf("record: the argument %s: it lies in the another argument's memory", o.Name)
 	}
 	m.argument = true
 	return m, nil

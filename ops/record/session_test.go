@@ -99,9 +99,9 @@ func TestWhatASessionCannotExportIsRefused(t *testing.T) {
 		sink   record.Sink
 		change func(w *record.Work, src, dst *tensor.Tensor)
 	}{
-		"bad":                            {func(int, int64, int64, []byte) error { return bad }, nil},
-		"its memory was written":         {none, func(w *record.Work, src, _ *tensor.Tensor) { w.Arguments[0].Tensor = src }},
-		"the memory of another argument": {none, func(w *record.Work, _, _ *tensor.Tensor) { w.Arguments = append(w.Arguments, w.Arguments[0]) }},
+		"bad":                           {func(int, int64, int64, []byte) error { return bad }, nil},
+		"its memory was written":        {none, func(w *record.Work, src, _ *tensor.Tensor) { w.Arguments[0].Tensor = src }},
+		"the another argument's memory": {none, func(w *record.Work, _, _ *tensor.Tensor) { w.Arguments = append(w.Arguments, w.Arguments[0]) }},
 		"not on the session's device": {none, func(w *record.Work, _, _ *tensor.Tensor) {
 			w.Arguments[0].Tensor = tensor.Must(tensor.New(tensor.F32, 3))
 		}},

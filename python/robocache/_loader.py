@@ -72,7 +72,7 @@ class Loader:
         age: gives ``name_age`` too.
         streaming: reads meanwhile what does not fit memory, in the order "shards"; "auto" where it does not fit.
         workers: threads that read and decode; as many as there are processors unless given.
-        unordered: what becomes of a stream whose timestamps step back or are no times: "drop" (the episode lacks it),
+        unordered: what becomes of a stream if its timestamps step back or are no times: "drop" (the episode lacks it),
             "sort" or "error"; "drop" unless given.
         shard_windows, mix_shards: windows of a shard, and shards that are mixed at a time, of the order "shards".
         episodes: numbers of those to draw from, as ``episode_index`` has them; of several datasets a list, or None,

@@ -76,7 +76,7 @@ func (p *episodePlan) order(want []*feature) *Error {
 	seen := map[string]int{}
 	for i, f := range p.features {
 		if _, twice := seen[f.name]; twice {
-			return &Error{Feature: f.name, Kind: dataset.ErrOption, Got: "two streams of that name", Want: "one"}
+			return &Error{Feature: f.name, Kind: dataset.ErrOption, Got: "two streams with that name", Want: "one"}
 		}
 		seen[f.name] = i
 	}
@@ -88,7 +88,7 @@ func (p *episodePlan) order(want []*feature) *Error {
 	for _, f := range want {
 		i, ok := seen[f.name]
 		if !ok {
-			return &Error{Feature: f.name, Kind: dataset.ErrMissing, Got: "no such stream", Want: "what the first episode has"}
+			return &Error{Feature: f.name, Kind: dataset.ErrMissing, Got: "no such stream", Want: "the same as in the first episode"}
 		}
 		if bad := f.same(p.features[i].feature); bad != nil {
 			bad.Feature = f.name

@@ -74,7 +74,7 @@ func pictureOf(ctx context.Context, m *dataset.Media, frame []byte) (*picture, e
 		return ofPixels(ctx, m, frame)
 	}
 	return nil, &Error{
-		Kind: dataset.ErrUnsupported, Got: fmt.Sprintf("frames of encoding %q", m.Encoding),
+		Kind: dataset.ErrUnsupported, Got: fmt.Sprintf("frames with encoding %q", m.Encoding),
 		Want: "png, jpeg, rgb8, bgr8, mono8, or the video of a LeRobot dataset: leave the stream out",
 	}
 }

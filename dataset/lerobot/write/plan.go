@@ -62,7 +62,7 @@ func (next *planner) plan(ctx context.Context, e *dataset.Episode, b EpisodeOpti
 		m := &e.Media[i]
 		name, bad := next.opt.featureName(m.Name, b.Names)
 		if bad == nil && m.Source == nil {
-			bad = &Error{Kind: dataset.ErrMissing, Got: "no source of its frames", Want: "one"}
+			bad = &Error{Kind: dataset.ErrMissing, Got: "no source for its frames", Want: "one"}
 		}
 		if bad != nil {
 			return fail(m.Name, bad)

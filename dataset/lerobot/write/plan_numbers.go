@@ -56,7 +56,7 @@ func (p *episodePlan) clock(fps float64, e *dataset.Episode) *Error {
 			if !(off <= float64(layout.Tolerance)) || (t < start) != (t-start < 0) {
 				want := fmt.Sprintf("%.0f ns after the first, within 0.1 ms, at %s rows a second", place, strconv.FormatFloat(fps, 'g', -1, 64))
 				if e.Steps {
-					want += "; its times count steps, because nobody said how many a second there are"
+					want += "; its times count steps, because it has no rate"
 				}
 				return &Error{
 					Feature: c.name, Kind: ErrNotAligned, Got: fmt.Sprintf("sample %d at %d ns, %d ns after the first", i, t, t-start),

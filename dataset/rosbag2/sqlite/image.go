@@ -41,7 +41,7 @@ func newImage(ctx context.Context, path string, file, wal storage.File, damage *
 	if err != nil && err != io.EOF {
 		return nil, err
 	}
-	bad := &dataset.FormatError{Format: "rosbag2", Path: path, Offset: 0, Kind: dataset.ErrCorrupt, Msg: "header of the database"}
+	bad := &dataset.FormatError{Format: "rosbag2", Path: path, Offset: 0, Kind: dataset.ErrCorrupt, Msg: "database header"}
 	if n < headerSize {
 		bad.Offset, bad.Kind, bad.Got, bad.Want = int64(n), dataset.ErrTruncated, strconv.Itoa(n)+" bytes", "100"
 		return nil, bad
@@ -55,7 +55,7 @@ func newImage(ctx context.Context, path string, file, wal storage.File, damage *
 		page = 65536
 	}
 	if page < 512 || page&(page-1) != 0 || m.over != nil && page != m.page {
-		bad.Offset, bad.Msg, bad.Got, bad.Want = 16, "size of a page", strconv.FormatInt(page, 10), "a power of two from 512 to 65536, as in the log"
+		bad.Offset, bad.Msg, bad.Got, bad.Want = 16, "page size", strconv.FormatInt(page, 10), "a power of two from 512 to 65536, as in the log"
 		return nil, bad
 	}
 	m.page, m.usable = page, int(page)-int(head[20])
@@ -67,7 +67,7 @@ func newImage(ctx context.Context, path string, file, wal storage.File, damage *
 	pages := int64(binary.BigEndian.Uint32(head[28:]))
 	if valid := binary.BigEndian.Uint32(head[24:]) == binary.BigEndian.Uint32(head[92:]); valid && pages*page > m.size {
 		*damage = append(*damage, dataset.Note{Code: dataset.CodeFileShort, Detail: dataset.Detail{Bytes: pages*page - m.size, Cause: &dataset.FormatError{
-			Format: "rosbag2", Path: path, Offset: m.size, Kind: dataset.ErrTruncated, Msg: "pages of the database",
+			Format: "rosbag2", Path: path, Offset: m.size, Kind: dataset.ErrTruncated, Msg: "database pages",
 			Got: strconv.FormatInt(m.size, 10) + " bytes", Want: strconv.FormatInt(pages*page, 10),
 		}}})
 	}

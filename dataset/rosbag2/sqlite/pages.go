@@ -133,7 +133,7 @@ func (r *record) column() (v value, ok bool) {
 func valuesOf(number int64, row []byte, columns []column, values []value) (wrong string) {
 	r, ok := recordOf(row)
 	if !ok {
-		return "a row whose header is longer than it is"
+		return "a row with a header longer than itself"
 	}
 	last := -1
 	for k := range columns {

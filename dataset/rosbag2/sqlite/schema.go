@@ -87,7 +87,7 @@ func (l *log) unreadable(d definition, name string, columns ...string) *dataset.
 	case d.root == 0:
 		got = "no table " + name
 	case d.columns == nil:
-		return &dataset.FormatError{Format: "rosbag2", Path: l.path, Offset: -1, Kind: dataset.ErrCorrupt, Msg: "schema of the database",
+		return &dataset.FormatError{Format: "rosbag2", Path: l.path, Offset: -1, Kind: dataset.ErrCorrupt, Msg: "database schema",
 			Got: "a page or a statement of table " + name + " that is none", Want: "CREATE TABLE"}
 	case !d.hasRowid:
 		got = "table " + name + " WITHOUT ROWID"

@@ -133,7 +133,7 @@ func (w *walk) below(number uint32, deep int, first, last int64) error {
 		}
 		switch {
 		case !ok:
-			w.lost(number, low, greatest, fmt.Sprintf("page %d, whose cell %d is outside it", number, i))
+			w.lost(number, low, greatest, fmt.Sprintf("page %d, with cell %d outside it", number, i))
 			continue
 		case greatest < w.from || low > w.to:
 			continue
@@ -167,7 +167,7 @@ func (w *walk) cells(number uint32, page []byte, pointers, count int, first, las
 		size, n := varint(cell)
 		row, k := varint(cell[n:])
 		if n == 0 || k == 0 || size < 0 || size > w.image.size {
-			broken = fmt.Sprintf("page %d, whose cell %d is no row", number, i)
+			broken = fmt.Sprintf("page %d, with cell %d that is no row", number, i)
 			continue
 		}
 		if row < w.from || row > w.to {
@@ -182,7 +182,7 @@ func (w *walk) cells(number uint32, page []byte, pointers, count int, first, las
 			return err
 		}
 		if data == nil {
-			broken = fmt.Sprintf("page %d, whose row %d does not end", number, row)
+			broken = fmt.Sprintf("page %d, with row %d that does not end", number, row)
 			continue
 		}
 		w.number, w.any = row, true

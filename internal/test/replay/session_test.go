@@ -83,7 +83,7 @@ func outputs(b *loader.Batch) (list []record.Output) {
 	return list
 }
 
-// A loader on the recording device is a plan, whose replays are its batches, each in memory of its own.
+// A loader on the recording device is a plan, whose replays are its batches, each in its own memory.
 func TestALoaderIsReplayed(t *testing.T) {
 	gputest.Both(t, func(t *testing.T) { testLoader(t, gputest.Require(t)) })
 }
