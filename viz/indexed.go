@@ -11,10 +11,6 @@ import (
 	"slices"
 )
 
-<<<<<<< HEAD
-// indexed returns the image with a palette: its 256 most frequent colours, and for each pixel the nearest. A figure has few
-// colours and blends between them, so this divides the file size by three without a visible difference.
-=======
 // writePNG writes an image as a PNG, as small as the format allows.
 func writePNG(w io.Writer, img image.Image) error {
 	buf := bufio.NewWriter(w)
@@ -25,9 +21,8 @@ func writePNG(w io.Writer, img image.Image) error {
 	return buf.Flush()
 }
 
-// indexed returns the image with a palette of its 256 most frequent colours, each pixel as the nearest of them. A figure has a
-// few inks and the blends at their edges: this makes a file a third of the size and no difference that one sees.
->>>>>>> main
+// indexed returns the image with a palette: its 256 most frequent colours, and for each pixel the nearest. A figure has few
+// colours and blends between them, so this divides the file size by three without a visible difference.
 func indexed(src image.Image) image.Image {
 	b := src.Bounds()
 	rgba, ok := src.(*image.RGBA)
