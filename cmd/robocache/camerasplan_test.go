@@ -22,5 +22,5 @@ func TestAPlanWithCamerasWorksWhereThereAreNumbers(t *testing.T) {
 	_, stderr = good(t, "resample", kindsRLDS, "--rate=10", "--episode=0", "--plan", plan, "--backend=cpu", "-o", filepath.Join(dir, "o.npz"))
 	assert.Contains(t, stderr, "left out, 5 png frames")
 	_, stderr = good(t, "stats", kindsRLDS, "--rate=10", "--plan", none)
-	assert.Contains(t, stderr, "the plan's filter leaves out all 5 episodes")
+	assert.Contains(t, stderr, "the plan's filter wants none of 5 episodes")
 }
