@@ -77,7 +77,7 @@ func TestRowsThatAreNotValidDoNotBecomeADataset(t *testing.T) {
 	skipped := SkippedInputs(list)
 	require.Len(t, skipped, 1)
 	assert.Equal(t, []any{folder, 2, 1, false}, []any{skipped[0].Input, skipped[0].Episodes, skipped[0].Skipped, skipped[0].Whole})
-	assert.ErrorContains(t, skipped[0].First.Cause, "has a valid value of every stream (action in 91, state in 201)")
+	assert.ErrorContains(t, skipped[0].First.Cause, "has a valid value for every stream (action in 91, state in 201)")
 }
 
 // TestAReportThatWasBeingWrittenIsNoPart has what a conversion leaves that was killed while it wrote its report into the dataset.

@@ -137,7 +137,7 @@ func TestPackThatFailsLeavesWhatWasThere(t *testing.T) {
 	assert.ErrorContains(t, err, "loader: no streams to pack: state and 2 more (step-times: 25)")
 	assert.True(t, nothing.Steps())
 	err = store.Pack(context.Background(), make(made, 3), path, store.BuildOptions{})
-	assert.ErrorContains(t, err, "no episode that can be read, of 3: episode 0 and 2 more: ")
+	assert.ErrorContains(t, err, "none of 3 episodes can be read: episode 0 and 2 more: ")
 	assert.Equal(t, "old", string(content(t, path)))
 	assert.Equal(t, []string{"s.safetensors"}, names(t, dir))
 	var p *fs.PathError

@@ -62,7 +62,7 @@ func (s *Statistics) affine(p *part) (*affine, error) {
 	}
 	for i := range a.shift {
 		if v := a.shift[i] + a.scale[i]; v-v != 0 {
-			return nil, refuse("Statistics["+p.name+"]", "no finite numbers for the rule "+strconv.Quote(p.normalise)+" needs, of column "+p.columns[i].Name,
+			return nil, refuse("Statistics["+p.name+"]", "no finite numbers, which the rule "+strconv.Quote(p.normalise)+" needs, in column "+p.columns[i].Name,
 				"mean and std, min and max, or the quantiles q01 to q99, by the rule; or shift and scale")
 		}
 	}

@@ -90,7 +90,7 @@ func TestGoingOnSparesTheWeightsOfAnotherProgram(t *testing.T) {
 	err = trainer(t, "cpu", store, o).Resume(ctx, dir)
 	var refused *policy.CheckpointError
 	require.ErrorAs(t, err, &refused)
-	assert.Contains(t, err.Error(), "model.safetensors: got weights of another program")
+	assert.Contains(t, err.Error(), "model.safetensors: got another program's weights")
 }
 
 // A context that has ended ends a loop over Run.

@@ -118,7 +118,7 @@ func TestAPlansCamerasAreLeftOutAndListed(t *testing.T) {
 	assert.Equal(t, without.Config().Inputs, with.Config().Inputs)
 
 	_, err = policy.NewTrainer(ctx, all(t, "cpu"), store, policy.Options{Plan: "version: 1\nrate: 30\nstreams: [{name: front}]\n"})
-	assert.ErrorContains(t, err, "line 3, column 10: streams: got cameras alone, want states and actions beside them")
+	assert.ErrorContains(t, err, "line 3, column 10: streams: got cameras alone, want states and actions next to them")
 }
 
 // What is known only after an action was chosen, or because of it, is no state, and neither are such columns of a state.

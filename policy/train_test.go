@@ -252,7 +252,7 @@ func TestWhatCannotBeTrainedOnIsNamed(t *testing.T) {
 		"episode that is not":    {good, policy.Options{HoldOut: []int{7}}, "HoldOut: got 7, want the number of an episode, 0 to"},
 		"episode held out twice": {good, policy.Options{HoldOut: []int{1, 1}}, "HoldOut: got 1 twice"},
 		"all held out":           {good, policy.Options{HoldOut: []int{0, 1}}, "HoldOut: got all 2 episodes"},
-		"all are short":          {robots(t, 4, 5, 3), policy.Options{}, "episode e1: got 5 ticks of 30 Hz, the most that one of 3 episodes has, want 35 or more: 5 that are seen and 30 that are predicted, as the windows of a plan"},
+		"all are short":          {robots(t, 4, 5, 3), policy.Options{}, "episode e1: got 5 ticks of 30 Hz, the most that one of 3 episodes has, want 35 or more: 5 for states and 30 for predictions, as a plan's windows"},
 		"all held out are short": {robots(t, 80, 20), policy.Options{HoldOut: []int{1}, Plan: "version: 1\nrate: 30\nwindows: {action: [0s, 1s]}\n"}, "episode e1: got 20 ticks of 30 Hz, want 35 or more"},
 		"no plan":                {good, policy.Options{Plan: "version: 2"}, "version"},
 		"dtype":                  {good, policy.Options{Plan: "version: 1\nrate: 30\nstreams: [{name: state, dtype: f64}, {name: action}]\n"}, "line 3, column 32: streams[0].dtype: got f64, want f32"},

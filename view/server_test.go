@@ -67,7 +67,7 @@ func TestNothingIsTakenButQuestions(t *testing.T) {
 	r.Header.Set("Sec-Fetch-Site", "cross-site")
 	r.Header.Set("Sec-Fetch-Mode", "no-cors")
 	s.ServeHTTP(w, r)
-	assert.Equal(t, http.StatusForbidden, w.Code, "asked for by a page of another site")
+	assert.Equal(t, http.StatusForbidden, w.Code, "requested by another site's page")
 	assert.Equal(t, "same-origin", w.Header().Get("Cross-Origin-Resource-Policy"))
 }
 

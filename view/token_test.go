@@ -145,7 +145,7 @@ func TestAPageIsOpenedByItsLinkAndWaitsForItsTurn(t *testing.T) {
 
 	q := b.Open(elsewhere, 1200, 800)
 	q.Eval(`document.querySelector("#bare").click()`, nil)
-	q.Wait(`document.body.textContent.includes("asked for by a page of another site")`)
+	q.Wait(`document.body.textContent.includes("requested by another site's page")`)
 	q = b.Open(url+"#e=0&t=4", 1200, 800)
 	q.Wait(`/^4\.0/.test(document.querySelector("#time").textContent) && location.search === ""`)
 }

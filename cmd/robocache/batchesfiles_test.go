@@ -195,7 +195,7 @@ func TestAStoreThatIsStaleOrCutIsRefused(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(data, "more.txt"), nil, 0o600))
 	code, _, stderr := execute(args...)
 	assert.Equal(t, exitInput, code)
-	assert.Contains(t, stderr, store+": loader: the store is stale: of "+data+" 1 files differ: [more.txt]")
+	assert.Contains(t, stderr, store+": loader: the store is stale: in "+data+" 1 files differ: [more.txt]")
 	code, _, stderr = execute(append(args[:5], filepath.Join(dir, "none"))...)
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, "no such file")

@@ -51,7 +51,7 @@ func TestAConversionThatCannotBeWritesNothing(t *testing.T) {
 		{[]string{flight, "-o", out, "--to=webdataset"}, exitUsage, "want --hz F or --plan FILE"},
 		{[]string{flight, "-o", "s3://bucket/x", "--to=npz"}, exitUsage, "is read and not written"},
 		{[]string{kindsRLDS, "-o", kindsRLDS + "/out", "--to=npz", "--rate=10"}, exitUsage, "or in it"},
-		{[]string{kindsRLDS, "-o", out, "--to=npz", "--hz=10"}, exitInput, "no episode could be converted"},
+		{[]string{kindsRLDS, "-o", out, "--to=npz", "--hz=10"}, exitInput, "could be converted"},
 		{[]string{dir + "/none", "-o", out, "--to=npz"}, exitInput, "none: cannot be read: no such file"},
 		{[]string{flight, "-o", out, "--to=npz", "--hz=5", "--backend=tpu"}, exitUsage, "tpu"},
 	} {

@@ -154,7 +154,7 @@ func TestAFolderOfRecordings(t *testing.T) {
 	assert.Contains(t, stderr, "recordings of several: 1 of npz, 2 of ulog")
 	code, _, stderr = execute("inspect", t.TempDir())
 	assert.Equal(t, exitInput, code)
-	assert.Contains(t, stderr, "without a recording of any that is known here")
+	assert.Contains(t, stderr, "without a recording in any known format")
 }
 
 func TestInspectSaysHowManyWholeNumbersAreRounded(t *testing.T) {

@@ -114,7 +114,7 @@ func TestDatasetsThatAreNotReadAreRefusedByName(t *testing.T) {
 		"outside":      {strings.Replace(good, `"shardLengths"`, `"filepathTemplate":"../{SPLIT}","shardLengths"`, 1), "filepathTemplate"},
 		"split twice":  {strings.Replace(good, `"splits":[`, `"splits":[{"name":"train"},`, 1), "a second one"},
 		"file twice":   {strings.Replace(good, `"1"]`, `"1","1"],"filepathTemplate":"x"`, 1), "twice"},
-		"no shards":    {info(), "none of its files"},
+		"no shards":    {info(), "no record files"},
 	} {
 		dir := write(t, map[string]string{infoFile: c.info, featuresFile: stepsOf(plainFeatures), onlyShard: string(examples(1))})
 		_, err := Open(context.Background(), dir, Options{})

@@ -23,7 +23,7 @@ func TestARankIsToldByFlagsThenByLaunchers(t *testing.T) {
 		{env: map[string]string{"SLURM_PROCID": "0", "SLURM_NTASKS": "1", "RANK": "1", "WORLD_SIZE": "2"}, want: Place{1, 2, "RANK and WORLD_SIZE"}},
 		{env: map[string]string{"RANK": "0", "WORLD_SIZE": "1", "SLURM_PROCID": "1", "SLURM_NTASKS": "2"}, want: Place{1, 2, "SLURM_PROCID and SLURM_NTASKS"}},
 		{env: map[string]string{"ROBOCACHE_RANK": "2", "ROBOCACHE_WORLD": "3", "RANK": "1", "WORLD_SIZE": "2"}, want: Place{2, 3, "ROBOCACHE_RANK and ROBOCACHE_WORLD"}},
-		{env: map[string]string{"RANK": "1", "WORLD_SIZE": "2", "SLURM_PROCID": "0", "SLURM_NTASKS": "2"}, err: "RANK and WORLD_SIZE: got rank 1 of 2, where SLURM_PROCID and SLURM_NTASKS say rank 0 of 2"},
+		{env: map[string]string{"RANK": "1", "WORLD_SIZE": "2", "SLURM_PROCID": "0", "SLURM_NTASKS": "2"}, err: "RANK and WORLD_SIZE: got rank 1 of 2, where SLURM_PROCID and SLURM_NTASKS set rank 0 of 2"},
 		{env: map[string]string{"RANK": "2", "WORLD_SIZE": "2"}, err: `got "2" of "2"`},
 		{env: map[string]string{"SLURM_PROCID": "0"}, want: Place{0, 1, ""}},
 		{env: map[string]string{"RANK": "2"}, err: `got "2" of ""`},

@@ -101,7 +101,7 @@ func TestDevicesAreMeasuredByEvents(t *testing.T) {
 		}
 		var out bytes.Buffer
 		require.NoError(t, r.WriteTable(&out))
-		assert.Equal(t, dev.Info().Backend == "sim", bytes.Contains(out.Bytes(), []byte("they say nothing of a GPU")))
+		assert.Equal(t, dev.Info().Backend == "sim", bytes.Contains(out.Bytes(), []byte("they mean nothing for a GPU")))
 		require.NoError(t, r.WritePNG(&out))
 	})
 }

@@ -178,7 +178,7 @@ def test_a_gap_may_be_too_long(tmp_path):
         ({"statistics": {"action": {"shift": [0.0] * 26, "scale": [0.0] * 26}}}, "a scale that is not 0"),
         ({"statistics": {"action": {"shift": [float("nan")] * 26, "scale": [1.0] * 26}}}, "finite numbers"),
         ({"statistics": {"action": {"shift": [0.0], "scale": [1.0]}}}, "shift of 1 columns"),
-        ({"statistics": {"action": {"mean": [0.0] * 26}}, "normalise": "mean-std"}, "no finite numbers of what"),
+        ({"statistics": {"action": {"mean": [0.0] * 26}}, "normalise": "mean-std"}, "no finite numbers, which"),
         ({"streams": {"action": "0:3"}}, "streams['action']: got '0:3', want a list of columns"),
         ({"streams": [1]}, "streams: got [1], want a list of names"),
         ({"hz": "50"}, "hz: got '50', want a number"),
