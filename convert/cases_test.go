@@ -65,6 +65,7 @@ func TestFolderOfLerobotReencodesVideo(t *testing.T) {
 }
 
 func TestDoctorErrorOnOwnShard(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	out := filepath.Join(t.TempDir(), "parts")
 	converts(t, out, leRobot(t, LeRobotOptions{}), Options{Shards: 3}, caseOf(t, "doctor-error-on-own-shard/ds"))
 	shards, err := filepath.Glob(filepath.Join(out, "shard-*"))

@@ -17,12 +17,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/internal/video"
 )
 
 // TestAFullDiskIsAnErrorOfTheFile runs itself as a program that may write no more than so many bytes to a file. What is whole stays, nothing else, and
 // with room again the conversion goes on.
 func TestAFullDiskIsAnErrorOfTheFile(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	dir := os.Getenv("CONVERT_FULL_DISK_IN")
 	if dir == "" {
 		in := write(t, recorded(t, 1, 40, false), recorded(t, 2, 4000, false))
@@ -68,6 +70,7 @@ func (restless) ReadFrame(_ context.Context, i int) ([]byte, error) {
 // TestADiskThatIsFullForAnEncoderEndsTheConversion runs itself as TestAFullDiskIsAnErrorOfTheFile does: what the encoder has no room for is no episode
 // that is skipped.
 func TestADiskThatIsFullForAnEncoderEndsTheConversion(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	dir := os.Getenv("CONVERT_FULL_ENCODER_IN")
 	if dir == "" {
 		if _, err := exec.LookPath("ffmpeg"); err != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/robocache/robocache/dataset/mcap"
 	"github.com/robocache/robocache/internal/recognise"
 	"github.com/robocache/robocache/internal/test/settest"
+	"github.com/robocache/robocache/internal/test/thorough"
 	_ "github.com/robocache/robocache/ops/cpu"
 	"github.com/robocache/robocache/tensor"
 )
@@ -87,6 +88,7 @@ func sameStreams(t *testing.T, a, b *dataset.Episode, rename func(string) string
 func asIs(name string) string { return name }
 
 func TestEveryVersionOfLeRobotBecomesV3(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	ctx := context.Background()
 	needsFFmpeg(t)
 	for _, name := range []string{"lerobot_v21_g1", "lerobot_v2_gr1_sim", "lerobot_v3_g1", "lerobot_studio/lerobotv2", "lerobot_studio/lerobotv2-image", "lerobot_studio/lerobotv3"} {
@@ -125,6 +127,7 @@ func TestEveryVersionOfLeRobotBecomesV3(t *testing.T) {
 
 // TestRLDSBecomesLeRobot has images in JPEG, truth values and tasks.
 func TestRLDSBecomesLeRobot(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	ctx := context.Background()
 	from := sharedFile(t, "bridge_rlds")
 	a := opened(t, from, dataset.Options{})
@@ -242,6 +245,7 @@ func (s squares) ReadFrame(_ context.Context, i int) ([]byte, error) {
 
 // TestLeRobotThroughMessagesIsTheSame goes from LeRobot to MCAP and back.
 func TestLeRobotThroughMessagesIsTheSame(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	from := sharedFile(t, "lerobot_v21_g1")
 	messages, _ := made(t, MCAP(mcap.Protobuf), Options{}, from)
 	out, _ := made(t, leRobot(t, LeRobotOptions{}), Options{}, messages)

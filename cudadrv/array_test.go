@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 func TestArraysMoveElementsAndNothingElse(t *testing.T) {
@@ -122,6 +124,7 @@ func TestAnEndedContextBeginsNothing(t *testing.T) {
 }
 
 func TestACopyStopsBetweenItsParts(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	k := newFake()
 	c := k.open(t)
 	m, err := c.Malloc(t.Context(), 2*copyPart)

@@ -113,27 +113,26 @@ func (c *Context) Synchronize(ctx context.Context) error {
 
 // MemInfo returns the device's free and total memory in bytes.
 func (c *Context) MemInfo() (free, total uint64, err error) {
-	if err := c.enter("MemInfo"); err != nil {
+	return c.pair("MemInfo", fnMemGetInfo)
+}
+
+// pair returns the two numbers that a function of the driver writes.
+func (c *Context) pair(op string, s slot) (first, second uint64, err error) {
+	if err := c.enter(op); err != nil {
 		return 0, 0, err
 	}
 	defer c.leave()
 	f := getFrame()
 	defer f.put()
-	err = c.dev.check(fnMemGetInfo, c.bound(fnMemGetInfo, f, f.outAddr(0), f.outAddr(1)))
+	err = c.dev.check(s, c.bound(s, f, f.outAddr(0), f.outAddr(1)))
 	return f.out[0], f.out[1], err
 }
 
 // StreamPriorities returns the lowest and the highest stream priority. The smaller number has the higher priority: -5 comes
 // before 0.
 func (c *Context) StreamPriorities() (least, greatest int, err error) {
-	if err := c.enter("StreamPriorities"); err != nil {
-		return 0, 0, err
-	}
-	defer c.leave()
-	f := getFrame()
-	defer f.put()
-	err = c.dev.check(fnCtxStreamPriorityRange, c.bound(fnCtxStreamPriorityRange, f, f.outAddr(0), f.outAddr(1)))
-	return int(int32(f.out[0])), int(int32(f.out[1])), err
+	low, high, err := c.pair("StreamPriorities", fnCtxStreamPriorityRange)
+	return int(int32(low)), int(int32(high)), err
 }
 
 // enter begins a call: the context stays open until leave.

@@ -61,9 +61,14 @@ func (dev *Device) Ordinal() int { return dev.ordinal }
 
 // Name returns the product's name.
 func (dev *Device) Name() (string, error) {
+	return dev.text(fnDeviceGetName)
+}
+
+// text returns what a function of the driver writes about the device.
+func (dev *Device) text(s slot) (string, error) {
 	f := getFrame()
 	defer f.put()
-	if err := dev.check(fnDeviceGetName, dev.drv.call(fnDeviceGetName, f, f.bufAddr(), uintptr(len(f.buf)), dev.h)); err != nil {
+	if err := dev.check(s, dev.drv.call(s, f, f.bufAddr(), uintptr(len(f.buf)), dev.h)); err != nil {
 		return "", err
 	}
 	return f.text(), nil
@@ -82,12 +87,7 @@ func (dev *Device) UUID() (string, error) {
 
 // PCIBusID returns domain:bus:device.function, for example 0000:1b:00.0.
 func (dev *Device) PCIBusID() (string, error) {
-	f := getFrame()
-	defer f.put()
-	if err := dev.check(fnDeviceGetPCIBusID, dev.drv.call(fnDeviceGetPCIBusID, f, f.bufAddr(), uintptr(len(f.buf)), dev.h)); err != nil {
-		return "", err
-	}
-	return f.text(), nil
+	return dev.text(fnDeviceGetPCIBusID)
 }
 
 // TotalMem returns the device's memory in bytes.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/internal/test/gputest"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // newRig90 is a rig with kernels for sm_90.
@@ -52,7 +53,10 @@ func (r *rig) read(from cudadrv.DevicePtr, n int) []byte {
 
 // A chain of launches, each reading what the one before wrote, is right however it is launched: plain or dependent, waiting
 // first of all or after reading what is declared ready, on the stream or as a graph.
-func TestGPUDependentChains(t *testing.T) { gputest.Both(t, dependentChains) }
+func TestGPUDependentChains(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
+	gputest.Both(t, dependentChains)
+}
 
 func dependentChains(t *testing.T) {
 	r := newRig90(t, chainKernel)

@@ -111,40 +111,41 @@ func (s *Stream) wait() error {
 
 // WaitEvent makes later work on s wait for the work before the latest Record of e. e may belong to another device of the driver.
 func (s *Stream) WaitEvent(e *Event) error {
-	h, err := s.begin("WaitEvent")
+	return s.withEvent("WaitEvent", e, fnStreamWaitEvent, func(f *frame, h, eh uintptr) (Code, error) {
+		if e.ctx.drv != s.ctx.drv {
+			return 0, &ValueError{Op: "WaitEvent", What: "the event", Kind: ErrWrongDevice, Got: "one of another driver", Want: "one of this driver's devices"}
+		}
+		return s.ctx.free(fnStreamWaitEvent, f, h, eh, 0), nil
+	})
+}
+
+// withEvent runs one call with the handles of the stream and of an event.
+func (s *Stream) withEvent(op string, e *Event, fn slot, call func(f *frame, h, eh uintptr) (Code, error)) error {
+	h, err := s.begin(op)
 	if err != nil {
 		return err
 	}
 	defer s.end()
-	eh, err := e.begin("WaitEvent")
+	eh, err := e.begin(op)
 	if err != nil {
 		return err
 	}
 	defer e.end()
-	if e.ctx.drv != s.ctx.drv {
-		return &ValueError{Op: "WaitEvent", What: "the event", Kind: ErrWrongDevice, Got: "one of another driver", Want: "one of this driver's devices"}
-	}
 	f := getFrame()
 	defer f.put()
-	return s.ctx.dev.check(fnStreamWaitEvent, s.ctx.free(fnStreamWaitEvent, f, h, eh, 0))
+	code, err := call(f, h, eh)
+	if err != nil {
+		return err
+	}
+	return s.ctx.dev.check(fn, code)
 }
 
 // Record sets e, an event of the same device, to the work queued on s so far.
 func (s *Stream) Record(e *Event) error {
-	h, err := s.begin("Record")
-	if err != nil {
-		return err
-	}
-	defer s.end()
-	eh, err := e.begin("Record")
-	if err != nil {
-		return err
-	}
-	defer e.end()
-	if e.ctx.dev != s.ctx.dev {
-		return &ValueError{Op: "Record", What: "the event", Kind: ErrWrongDevice, Got: "one of another device", Want: "one of this device"}
-	}
-	f := getFrame()
-	defer f.put()
-	return s.ctx.dev.check(fnEventRecord, s.ctx.free(fnEventRecord, f, eh, h))
+	return s.withEvent("Record", e, fnEventRecord, func(f *frame, h, eh uintptr) (Code, error) {
+		if e.ctx.dev != s.ctx.dev {
+			return 0, &ValueError{Op: "Record", What: "the event", Kind: ErrWrongDevice, Got: "one of another device", Want: "one of this device"}
+		}
+		return s.ctx.free(fnEventRecord, f, eh, h), nil
+	})
 }

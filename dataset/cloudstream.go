@@ -21,10 +21,7 @@ func (c *CloudStream) Len() int { return len(c.Times) }
 
 // Cloud reads cloud i, which belongs to the caller. If there is no cloud i, the error is a *RangeError.
 func (c *CloudStream) Cloud(ctx context.Context, i int) (*Cloud, error) {
-	if i < 0 || i >= len(c.Times) {
-		return nil, &RangeError{What: "cloud of " + c.Name, Got: i, Len: len(c.Times)}
-	}
-	if err := ctx.Err(); err != nil {
+	if err := CheckIndex(ctx, "cloud of "+c.Name, i, len(c.Times)); err != nil {
 		return nil, err
 	}
 	return c.Source.ReadCloud(ctx, i)

@@ -328,10 +328,7 @@ func (s *single) Close() error   { return nil }
 
 func (s *single) Episode(ctx context.Context, i int) (_ *Episode, err error) {
 	defer Guard(s.format, s.path, &err)()
-	if i != 0 {
-		return nil, &RangeError{What: "episode", Got: i, Len: 1}
-	}
-	if err := ctx.Err(); err != nil {
+	if err := CheckIndex(ctx, "episode", i, 1); err != nil {
 		return nil, err
 	}
 	return s.read(ctx)

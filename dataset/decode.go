@@ -58,12 +58,8 @@ func (m *Media) Decode(ctx context.Context, i int) (*tensor.Tensor, error) {
 // stop if ctx ends. If the range exceeds the frames, the error is a *RangeError.
 func (m *Media) DecodeRange(ctx context.Context, from, to int) iter.Seq2[*tensor.Tensor, error] {
 	return func(yield func(*tensor.Tensor, error) bool) {
-		switch {
-		case from < 0 || from > to:
-			yield(nil, &RangeError{What: "frame of " + m.Name, Got: from, Len: m.Len()})
-			return
-		case to > m.Len():
-			yield(nil, &RangeError{What: "frame of " + m.Name, Got: to - 1, Len: m.Len()})
+		if err := CheckRange("frame of "+m.Name, from, to, m.Len()); err != nil {
+			yield(nil, err)
 			return
 		}
 		decode := m.decoder()

@@ -253,10 +253,7 @@ func (m *Media) Len() int { return len(m.Times) }
 
 // Frame returns the encoded bytes of frame i. If there is no frame i, the error is a *RangeError.
 func (m *Media) Frame(ctx context.Context, i int) ([]byte, error) {
-	if i < 0 || i >= len(m.Times) {
-		return nil, &RangeError{What: "frame of " + m.Name, Got: i, Len: len(m.Times)}
-	}
-	if err := ctx.Err(); err != nil {
+	if err := CheckIndex(ctx, "frame of "+m.Name, i, len(m.Times)); err != nil {
 		return nil, err
 	}
 	return m.Source.ReadFrame(ctx, i)
@@ -270,6 +267,25 @@ type RangeError struct {
 	What string // "episode", "frame of front_camera"
 	Got  int
 	Len  int
+}
+
+// CheckIndex returns a *RangeError unless i is the index of one of n, and the error of ctx if that has ended.
+func CheckIndex(ctx context.Context, what string, i, n int) error {
+	if i < 0 || i >= n {
+		return &RangeError{What: what, Got: i, Len: n}
+	}
+	return ctx.Err()
+}
+
+// CheckRange returns a *RangeError unless from to to-1 are indices of n, or none.
+func CheckRange(what string, from, to, n int) error {
+	if from < 0 || from > to {
+		return &RangeError{What: what, Got: from, Len: n}
+	}
+	if to > n {
+		return &RangeError{What: what, Got: to - 1, Len: n}
+	}
+	return nil
 }
 
 // Unwrap returns ErrNotFound.

@@ -79,6 +79,15 @@ func (e *FormatError) Error() string {
 	return s
 }
 
+// InFile returns err, with path in its *FormatError if it is one.
+func InFile(err error, path string) error {
+	var bad *FormatError
+	if errors.As(err, &bad) {
+		bad.Path = path
+	}
+	return err
+}
+
 // Bare returns an error with the text of err, without the format name. Example: "npz: array a: truncated" becomes "array a:
 // truncated".
 func Bare(err error) error { return bareError{err} }

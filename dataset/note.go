@@ -288,10 +288,7 @@ func (l Notes) LostBytes() (sum int64) {
 // SetPath sets the path in each Cause that is a *FormatError.
 func (l Notes) SetPath(path string) {
 	for _, n := range l {
-		var bad *FormatError
-		if errors.As(n.Cause, &bad) {
-			bad.Path = path
-		}
+		_ = InFile(n.Cause, path)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
@@ -99,6 +100,7 @@ func TestACameraWithoutFramesIsToldWhy(t *testing.T) {
 
 // Frames of batches that memory cannot hold are refused before any episode is read, however large they are.
 func TestFramesThatAreTooLargeAreRefused(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	for _, backend := range []string{"cpu", "sim"} {
 		for _, size := range []int{99999, 1 << 40, 1 << 62} {
 			cameras := []loader.Camera{twoCameras[0], {Name: "wrist", Height: size, Width: size}}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
@@ -90,6 +91,7 @@ func cameraPlan() align.Plan {
 
 // Each target has the frame that its time and the plan's method select, with the right pad, valid and age.
 func TestATargetGetsTheFrameOfItsTime(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	ctx := context.Background()
 	m := filmedRecordings(t, -1)
 	for _, backend := range []string{"cpu", "sim"} {
@@ -177,6 +179,7 @@ func abs(x int64) int64 { return max(x, -x) }
 
 // Frames have the same order for any number of ranks and workers, on every device, and after a resume.
 func TestFramesAreOfTheSameWindows(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	m := filmedRecordings(t, -1)
 	opt := loader.Options{Batch: 8, Seed: 5, Last: ops.LastShort, Cameras: twoCameras, ShardWindows: 40, MixShards: 3}
 	want := map[int64]uint64{}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
@@ -62,6 +63,7 @@ func turned(t *testing.T) (plain, other made) {
 // Columns are matched by name. If episodes have other orders or more columns, the windows equal those of uniform recordings, for every
 // way to draw.
 func TestColumnsAreTakenByTheirNames(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	ctx := context.Background()
 	plain, other := turned(t)
 	p := shards()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
@@ -40,6 +41,7 @@ func backends(t testing.TB) []string {
 
 // An epoch has the same digests on every device, in every order.
 func TestEveryDeviceGivesTheSameBits(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	m := recordings(t)
 	p := plan()
 	p.Streams[0].Normalise, p.Streams[1].Normalise = "robomimic", "gr00t"

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
@@ -75,6 +76,7 @@ func epochs(t *testing.T, l *loader.Loader, opt loader.Options) (first, second m
 // The cache changes how often frames are decoded, but no bit of a batch: with room for all frames, for some or for few, with and
 // without damage.
 func TestKeptFramesAreTheSameBits(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	for _, broken := range []int{-1, 4, 9} {
 		opt := loader.Options{Batch: 8, Seed: 5, Last: ops.LastShort, Cameras: twoCameras, ShardWindows: 40, MixShards: 3, Workers: 3, FrameCache: -1}
 		m, _, all := videoRecordings(t, broken)
@@ -105,6 +107,7 @@ func TestKeptFramesAreTheSameBits(t *testing.T) {
 
 // So are images, which are kept one by one, and only if all fit: then each is read and decoded once.
 func TestKeptImagesAreTheSameBits(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	for _, broken := range []int{-1, 4} {
 		opt := loader.Options{Batch: 8, Seed: 5, Last: ops.LastShort, Cameras: twoCameras, ShardWindows: 40, MixShards: 3, FrameCache: -1}
 		m := filmedRecordings(t, broken)

@@ -13,11 +13,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/loader/store"
 )
 
 // TestAFullDiskIsAnErrorOfTheFile runs itself as a program that may write no more than some megabytes to a file.
 func TestAFullDiskIsAnErrorOfTheFile(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	dir := os.Getenv("LOADER_FULL_DISK_IN")
 	if dir == "" {
 		for _, most := range []string{"20", "45"} { // megabytes: it is full when numbers are put aside, or when the file is written

@@ -15,6 +15,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/clocks"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
@@ -111,6 +112,7 @@ func load(t *testing.T, backend string, m made, p align.Plan, opt loader.Options
 
 // A window equals Fuse of the whole recording at the same times.
 func TestAWindowIsWhatFuseGivesForTheWholeRecording(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	ctx := context.Background()
 	for _, backend := range []string{"cpu", "sim"} {
 		m := recordings(t)

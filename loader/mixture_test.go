@@ -11,6 +11,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
@@ -45,6 +46,7 @@ func asRecorded() align.Plan {
 
 // Without weights several stores are as one of all their episodes, in every order.
 func TestStoresWithoutWeightsAreAsOne(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	m := recordings(t)
 	for _, shuffle := range []string{"windows", "shards", "none"} {
 		p := plan()
@@ -71,6 +73,7 @@ func TestStoresWithoutWeightsAreAsOne(t *testing.T) {
 // An epoch draws of each store its share, over epochs each of its windows as often as the others, and each is that of the store alone, to
 // the bit, on every device and for any number of ranks.
 func TestAMixtureDrawsByWeight(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	ctx := context.Background()
 	m := recordings(t)
 	list := two(t, m)

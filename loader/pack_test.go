@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/tensor"
 )
@@ -80,6 +81,7 @@ func content(t *testing.T, path string) []byte {
 
 // Pack writes the same file as Build and Save, whether the numbers stay in memory or not.
 func TestPackWritesTheFileThatSaveWrites(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	ctx := context.Background()
 	dir := t.TempDir()
 	some := recordings(t)

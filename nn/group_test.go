@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -107,6 +108,7 @@ func TestAGroupLearnsWhatOneDoes(t *testing.T) {
 // A group on simulated devices that reach each other's memory has the bits of one on the CPU's exact way; and one that goes on from a checkpoint
 // those of one that was not disturbed.
 func TestAGroupHasTheBits(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	opts := everything()
 	opts.Train.MaxNorm = 0
 	path := filepath.Join(t.TempDir(), "c.safetensors")
@@ -132,6 +134,7 @@ func TestAGroupHasTheBits(t *testing.T) {
 
 // Two devices whose gradients NCCL adds up have the same bits, since a sum of two has one order; and so have those that go on from a checkpoint.
 func TestAGroupByNCCLHasTheBits(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	opts := everything()
 	for _, most := range []float64{0, 0.5} {
 		opts.Train.MaxNorm, opts.Train.NCCL = most, false

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/cudasim"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/nn/ranks"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/sim"
@@ -98,6 +99,7 @@ func (g *Group) given(ctx context.Context, n int) (Progress, error) {
 // Processes with a device each have the bits of one process with all devices, in parameters, losses and the checkpoint's bytes, and so has who goes on
 // from that.
 func TestProcessesHaveTheBitsOfOne(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	t.Run("sim", func(t *testing.T) { bitsOfOne(t, "sim", "cpu:exact") })
 	if shares != "sim" {
 		t.Run(shares, func(t *testing.T) { bitsOfOne(t, shares, shares) })

@@ -50,6 +50,7 @@ func (r *rig) runs(n int) Progress {
 // Ten steps of AdamW, with warm-up, weight decay and clipping, follow float64's, gradients and all: the parameters stay within a hundredth of how far
 // they have come in float32, whose sqrt(v) of the first steps makes a sign of a gradient that is nearly 0.
 func TestAdamWFollowsFloat64(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	for _, clip := range []float64{0, 0.5} {
 		opts := StepOptions{Train: &Training{Schedule: Schedule{Rate: 1e-2, WarmUp: 4, Decay: LinearDecay, Steps: 8, Least: 1e-3}, WeightDecay: 0.1, MaxNorm: clip, Eps: 1e-3}}
 		r := newRig(t, open(t, "cpu"), encoder(TransformerEncoderLayer{Heads: 1, FFN: 40}), 2, 9, opts, false)
@@ -138,6 +139,7 @@ func TestATrainingGoesOnToTheBit(t *testing.T) {
 
 // Training proof 6: a number that is not finite is named, and nothing is trained of its batch or later ones, until one forgives it.
 func TestANaNIsNamedAndNotTrained(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	for _, name := range []string{"cpu:exact", "cpu"} {
 		for _, bad := range []float64{math.NaN(), math.Inf(1)} {
 			r := newRig(t, open(t, name), small(), 2, 9, everything(), false)

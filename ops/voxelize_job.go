@@ -23,7 +23,7 @@ func newVoxelizeJob(c *checker, a VoxelizeArgs, g VoxelGrid, o VoxelizeOptions) 
 }
 
 func (j voxelizeCheck) checkOptions(c *checker, g VoxelGrid, o VoxelizeOptions) {
-	j.Mode, j.Reduce, j.Order, j.Empty, j.P, j.MaxVoxels = o.Mode, o.Reduce, o.Order, o.Empty, o.MaxPoints, o.MaxVoxels
+	j.Mode, j.Reduce, j.Order, j.Empty, j.P = o.Mode, o.Reduce, o.Order, o.Empty, o.MaxPoints
 	switch {
 	case !o.Mode.Valid():
 		c.set("Options.Mode", ErrOption, o.Mode.String(), fmt.Sprintf("one of %v", o.Mode.Names()))

@@ -264,6 +264,17 @@ func ReadFile(ctx context.Context, name string) ([]byte, error) {
 	return nil, err
 }
 
+// CloseOnce closes f, unless it is nil or closed already.
+func CloseOnce(f io.Closer) error {
+	if f == nil {
+		return nil
+	}
+	if err := f.Close(); !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
 // Reader reads an open file from its beginning.
 func Reader(f File) io.ReadSeeker { return io.NewSectionReader(f, 0, f.Size()) }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -51,6 +52,7 @@ func TestExtremesAreThoseOfEveryRow(t *testing.T) {
 
 // Whatever is zoomed to, each sample lies within what is drawn of its pixel, and nothing is drawn that is not there.
 func TestEverySampleIsDrawn(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	r := rand.New(rand.NewPCG(3, 4))
 	s := stream(t, "s", epoch, 1000, 20, []string{"a", "b"}, func(s float64, k int) float32 { return r.Float32() + float32(k) })
 	c, err := newCurve(&s, true)

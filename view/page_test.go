@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/internal/test/browsertest"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // seen is what the page says of itself, read from its elements as a person would.
@@ -32,6 +33,7 @@ const look = `(() => {
 
 // What a reviewer does all day: from episode to episode by the keys, zoom, look at a finding, play.
 func TestThePageInABrowser(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	b := browsertest.Start(t)
 	viewer := serve(t, robots(t, 5), Options{})
 	server := httptest.NewServer(viewer)

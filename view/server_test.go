@@ -83,6 +83,7 @@ func TestNoFileOfTheMachineIsServed(t *testing.T) {
 }
 
 func TestThePageNeedsNoNetwork(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	away := regexp.MustCompile(`(?i)(src|href)\s*=\s*["']?(https?:)?//|@import|url\(\s*["']?(https?:)?//|fetch\(\s*["'\x60](https?:)?//|import[^;]*from\s*["'](https?:)?//`)
 	err := fs.WalkDir(page, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

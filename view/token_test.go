@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/internal/test/browsertest"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // The printed address opens the page, and nothing else does.
@@ -114,6 +115,7 @@ func TestAnotherOriginIsRefusedWithoutTheToken(t *testing.T) {
 
 // In a browser: the token leaves the address, a link in a mail opens the page if it has the token, and the page waits for its turn to resample.
 func TestAPageIsOpenedByItsLinkAndWaitsForItsTurn(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	b := browsertest.Start(t)
 	s := serve(t, robots(t, 1), Options{})
 	server := httptest.NewServer(s)

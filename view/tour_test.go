@@ -21,6 +21,7 @@ import (
 	"github.com/robocache/robocache/dataset/ply"
 	"github.com/robocache/robocache/internal/test/browsertest"
 	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // tour are the pictures of docs/view.md: what is opened, where, and what is done before the picture is taken.
@@ -34,6 +35,7 @@ var tour = []struct{ name, path, at, do, until string }{
 
 // ROBOCACHE_TOUR=1 has it write the pictures anew; else it looks at one.
 func TestTheTourOfTheDocuments(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	shared(t, "tum_rgbd")
 	b := browsertest.Start(t)
 	for i, stop := range tour {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/test/browsertest"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // held is a dataset of episodes that are in memory.
@@ -46,6 +47,7 @@ func evaluated[T any](p *browsertest.Page, script string) (v T) {
 
 // Times and ids are hidden by name and listed; a click shows or hides a column, and a hidden one has no value.
 func TestHiddenColumnsAreListedAndHaveNoValues(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	b := browsertest.Start(t)
 	one := func(name string, names ...string) *dataset.Episode {
 		return &dataset.Episode{Name: name, Streams: []dataset.Stream{stream(t, "gps", epoch, 50, 10, names, func(s float64, k int) float32 {
@@ -85,6 +87,7 @@ func pixels(t *testing.T, p *browsertest.Page, box image.Rectangle) (list [][3]u
 }
 
 func TestTheCursorCoversNoCurve(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	b := browsertest.Start(t)
 	e := &dataset.Episode{Name: "step", Streams: []dataset.Stream{stream(t, "v", epoch, 50, 10, []string{"u", "v"}, func(s float64, k int) float32 {
 		return float32(math.Floor(s/4.3)) * float32(k)
@@ -105,6 +108,7 @@ func TestTheCursorCoversNoCurve(t *testing.T) {
 }
 
 func TestMarksAreDrawnOverAllPlaces(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	b := browsertest.Start(t)
 	e := &dataset.Episode{Name: "wild", Streams: []dataset.Stream{stream(t, "imu", epoch, 200, 40, []string{"a", "b"}, func(s float64, k int) float32 {
 		if k == 0 && math.Mod(math.Round(s*200), 4) == 1 {
@@ -143,6 +147,7 @@ func (s lateFrames) ReadFrame(ctx context.Context, i int) ([]byte, error) {
 }
 
 func TestAFrameNeverStandsUnderAnotherTitle(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	b := browsertest.Start(t)
 	first, second := robot(t, 0), robot(t, 1)
 	letGo := make(chan struct{})
@@ -161,6 +166,7 @@ func TestAFrameNeverStandsUnderAnotherTitle(t *testing.T) {
 
 // A page that another server answers, for example of another recording at the same port, is loaded anew.
 func TestAnotherServerIsAnotherPage(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	b := browsertest.Start(t)
 	named := func(name string) *Server {
 		first, second := robot(t, 0), robot(t, 1)
@@ -190,6 +196,7 @@ func TestAnotherServerIsAnotherPage(t *testing.T) {
 }
 
 func TestStepsAreShownAsSteps(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	b := browsertest.Start(t)
 	e := robot(t, 0)
 	e.Streams = []dataset.Stream{stream(t, "actions", 0, 1, 9, []string{"x", "y"}, func(s float64, k int) float32 { return float32(s) })}

@@ -7,10 +7,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // Each command that reads whole datasets reports missing declared episodes once, also for a store. Strict commands write nothing.
 func TestDeclaredEpisodesThatAreNotThereAreTold(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	dir := t.TempDir()
 	in, store, out := filepath.Join(dir, "in"), filepath.Join(dir, "s.safetensors"), filepath.Join(dir, "out")
 	require.NoError(t, os.CopyFS(in, os.DirFS(kindsRLDS)))

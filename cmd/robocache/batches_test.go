@@ -30,6 +30,7 @@ func batchesOf(t *testing.T, in string, args ...string) string {
 // An epoch's digests belong to its positions. They are equal from a dataset or its store, by one program or several, uninterrupted or
 // resumed.
 func TestBatchesHaveOneOrder(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	dir := t.TempDir()
 	store := filepath.Join(dir, "kinds.safetensors")
 	stdout, _ := good(t, "pack", kindsRLDS, "-o", store, "--rate=10")

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // account is the counts of windows in --json, by episode and in total.
@@ -62,6 +64,7 @@ func (a *account) add(b account, dropped bool) {
 
 // Over whole epochs each window is drawn or dropped, with one rank or several, in one run or resumed, for each rule of --last.
 func TestEveryWindowIsAccountedForByEpisode(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	const epochs = 3
 	whole := accountOf(t, "--batch=1", fmt.Sprintf("--epochs=%d", epochs))
 	require.Equal(t, epochs*whole.Windows, whole.Drawn)

@@ -14,6 +14,7 @@ import (
 	"github.com/robocache/robocache/internal/test/filetest"
 
 	"github.com/robocache/robocache/dataset/safetensors"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // Windows have the same frames from recordings, from a store with frames, and from a dataset that is streamed.
@@ -105,6 +106,7 @@ func TestCamerasThatCannotBeDecodedAreRefused(t *testing.T) {
 
 // A damaged video has the same message as in inspect. A missing ffmpeg is an error before batches are drawn.
 func TestVideosThatCannotBeReadAreToldWhy(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	recording := "../../../shared/data/lerobot_v3_g1"
 	if _, err := os.Stat(recording); err != nil {
 		t.Skip("the shared recordings are not here: ", recording)

@@ -13,12 +13,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/ops/sim"
 )
 
 // One program on several devices draws the same as several programs, and as one device with larger batches: lines by position, files by
 // rank, and a state from which each can resume.
 func TestOneProgramDrivesSeveralDevices(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	t.Setenv(sim.CountEnv, "2")
 	dir := t.TempDir()
 	args := []string{"batches", kindsRLDS, "--rate=10", "--hz=20", "--seed=3", "--last=short", "--window=action=-100ms:200ms", "--stream=action", "--stream=reward", "--epochs=2"}

@@ -88,6 +88,7 @@ func killedAfter(t *testing.T, r *rand.Rand, lines int, args ...string) (whole [
 // A program killed at any moment and started again writes the same lines and files as an undisturbed one, if the later of two lines with one
 // number counts.
 func TestWhoIsKilledLeavesNoBatchOut(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	base := append(drawnFrom(t), "--batch=5", "--epochs=2")
 	dir := t.TempDir()
 	whole, _ := good(t, append(base, "--out", filepath.Join(dir, "whole"))...)

@@ -23,6 +23,7 @@ import (
 
 	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/dataset/safetensors"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -156,6 +157,7 @@ func TestFramesOfSamplesAreJPEGs(t *testing.T) {
 
 // After a kill at any moment, or a signal, a restarted program writes the same files as an undisturbed one.
 func TestWhoIsKilledLeavesNoSampleOut(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	base := append(drawnFrom(t), "--batch=5", "--epochs=2", "--format=webdataset", "--tar-samples=30")
 	dir := t.TempDir()
 	whole := filepath.Join(dir, "whole")
@@ -239,6 +241,7 @@ print(json.dumps([[s["key"], s["json"]["tick"], s["action.npy"].dtype.str, list(
 `
 
 func TestPythonReadsSamples(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	python := ""
 	for _, p := range []string{"python3", "/usr/bin/python3"} {
 		if python == "" && exec.Command(p, "-c", "import numpy").Run() == nil {

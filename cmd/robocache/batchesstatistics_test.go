@@ -9,11 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset/safetensors"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
 // The statistics of a normalised stream are in the JSON and next to the batches, and invert to the recorded values.
 func TestWhatNormalisesIsWrittenDown(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	plan := filepath.Join(t.TempDir(), "plan.yaml")
 	require.NoError(t, os.WriteFile(plan, []byte("version: 1\nrate: 10\nshuffle: none\nstreams:\n  - {name: action, normalise: q01-q99}\n  - {name: discount}\n  - {name: reward, normalise: gr00t}\n"), 0o600))
 	raw := filepath.Join(t.TempDir(), "raw.yaml")

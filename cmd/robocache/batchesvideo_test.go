@@ -14,6 +14,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/mcap"
 	"github.com/robocache/robocache/dataset/safetensors"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -49,6 +50,7 @@ func greyLog(t *testing.T, without int) string {
 
 // Windows have the same frames of a log's video from the recording, from a store with its packets, and from a dataset that is streamed.
 func TestALogsVideoHasFrames(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	if _, err := exec.LookPath("ffmpeg"); err != nil {
 		t.Skip("ffmpeg is not here: ", err)
 	}

@@ -124,6 +124,7 @@ func (s *signalling) Write(p []byte) (int, error) {
 }
 
 func TestACutBenchWritesWhatItHas(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	args := append([]string{"bench"}, brief...)
 	sweep := append(args, "forms", "--sweep=1000", "--only=x[1-9] ", "--worst=2")
 	list, _ := good(t, "bench", "--list", "forms", "--sweep=1000", "--only=x[1-9] ")

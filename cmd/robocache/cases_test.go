@@ -304,6 +304,7 @@ func TestUnionWithAZeroStamp(t *testing.T) {
 
 // Names in a file may have control characters, C1 of them too. No command prints them as they are.
 func TestSafeInputs(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	dir := sharedCase(t, "safe-inputs")
 	for _, name := range []string{"esc.bag", "esc.csv", "esc.mcap", "esc.npz", "esc.safetensors", "c1.hdf5", "esc.pcd", "esc.ply"} {
 		for _, command := range []string{"inspect", "doctor", "voxelize"} {

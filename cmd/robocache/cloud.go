@@ -152,10 +152,7 @@ func (c *cloud) npy() (read *dataset.Cloud, err error) {
 			err = c.columns(r)
 		}
 	}
-	var bad *dataset.FormatError
-	if errors.As(err, &bad) {
-		bad.Path = c.path
-	}
+	err = dataset.InFile(err, c.path)
 	if err != nil {
 		return nil, err
 	}

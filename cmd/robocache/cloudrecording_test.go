@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // mcapOf writes an MCAP file of JSON messages, each of a topic, at 0, 1, 2 ... seconds.
@@ -68,6 +69,7 @@ func cloudJSON(points ...[4]float32) string {
 }
 
 func TestVoxelizeTakesTheCloudsOfARecording(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	first, second := cloudJSON([4]float32{0.5, 0.5, 0.5, 1}, [4]float32{1.5, 0.5, 0.5, 2}), cloudJSON([4]float32{1.5, 1.5, 0.5, 3})
 	drive := mcapOf(t, "foxglove.PointCloud", [2]string{"/points", first}, [2]string{"/points", second}, [2]string{"/points", `{"point_stride":0,"data":"AAAA"}`})
 	out := filepath.Join(t.TempDir(), "o.npz")

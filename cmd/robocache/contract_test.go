@@ -13,6 +13,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/schema"
 	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -48,6 +49,7 @@ func TestJSONHasTheKeysThatAreDocumented(t *testing.T) {
 
 // The JSON of pack and batches has all keys, except keys for absent things. Lists are empty, not null.
 func TestPackAndBatchesWriteEachKey(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	store := filepath.Join(t.TempDir(), "s.safetensors")
 	stdout, _ := good(t, "pack", kindsRLDS, "-o", store, "--rate=10", "--json")
 	checkKeys(t, stdout, reflect.TypeFor[packed]())
@@ -73,6 +75,7 @@ func checkKeys(t *testing.T, stdout string, of reflect.Type) {
 
 // The lines on standard error are the notes in --json. Notes with the same sentence share a line.
 func TestNotesAreTheLinesOfStandardError(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	cut, err := os.ReadFile(flight)
 	require.NoError(t, err)
 	log := filepath.Join(t.TempDir(), "cut.ulg")

@@ -13,11 +13,13 @@ import (
 	"github.com/robocache/robocache/convert"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/mcap"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
 // A conversion that cannot be is the command line's fault, or the input's, and nothing is written.
 func TestAConversionThatCannotBeWritesNothing(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	dir := t.TempDir()
 	plan := filepath.Join(dir, "plan.yaml")
 	require.NoError(t, os.WriteFile(plan, []byte("version: 1\nrate: 50\nstreams:\n- {name: airspeed, kind: lineer}\n"), 0o600))

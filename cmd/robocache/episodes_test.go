@@ -9,10 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // Demonstrations without times need --rate for a clock.
 func TestDemonstrations(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	for _, c := range []struct {
 		path, format, stream, episode string
 		episodes, steps, width        int

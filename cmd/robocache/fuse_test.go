@@ -60,6 +60,7 @@ func TestFuseWritesStreamsSideBySide(t *testing.T) {
 }
 
 func TestFuseMakesAClockOverTheSharedTime(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	in := twoStreams(t, map[string]*tensor.Tensor{"none.values": tensor.Must(tensor.New(tensor.F32, 0, 3)), "none.times": tensor.Must(tensor.New(tensor.I64, 0))})
 	for args, last := range map[string]int64{"intersection": 30e9, "union": 40e9} {
 		f := fuseTo(t, in, "--hz=1", "--range", args, "--stream=ramp", "--stream=none", "--stream=count", "--plot", filepath.Join(t.TempDir(), "p.png"))
@@ -87,6 +88,7 @@ func TestFuseMakesAClockOverTheSharedTime(t *testing.T) {
 
 // For a log, fuse and resample return the same bits for each stream.
 func TestFuseOfALogEqualsResample(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	streams := []string{"actuator_controls_0", "vehicle_attitude", "airspeed", "vehicle_control_mode"}
 	args := []string{"--hz=50", "--dtype=f64", "--max-gap=50ms"}
 	for _, s := range streams {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -36,6 +37,7 @@ func convertedStream(t *testing.T, stdout, name string) map[string]any {
 }
 
 func TestCameraGapNotCounted(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	in, dir := sharedCase(t, "camera-gap-not-counted/gap.mcap"), t.TempDir()
 	plan := filepath.Join(dir, "plan.yaml")
 	good(t, "plan", in, "-o", plan)
@@ -56,6 +58,7 @@ func TestCameraGapNotCounted(t *testing.T) {
 }
 
 func TestConvertSilentOnVideoOffsets(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	for _, name := range []string{"same_from", "wrong_file"} {
 		in, dir := sharedCase(t, "convert-silent-on-video-offsets/"+name), t.TempDir()
 		stdout, _ := good(t, "convert", in, "-o", filepath.Join(dir, "out"), "--to=lerobot", "--json")
@@ -105,6 +108,7 @@ func holes(t *testing.T, dir string, episodes int) {
 }
 
 func TestPythonHolesValid(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	dir := t.TempDir()
 	holes(t, dir, 3)
 	draw := []string{"batches", dir, "--hz=20", "--batch=1200", "--window=action=0s:0.05s", "--backend=cpu"}

@@ -79,6 +79,7 @@ func TestInspectRefusesWhatItCannotRead(t *testing.T) {
 
 // The same syntax names a stream in both commands: its columns in brackets, its kind, its longest gap.
 func TestStreamsAreNamedAlikeInBothCommands(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	for _, command := range []string{"resample", "fuse"} {
 		out := filepath.Join(t.TempDir(), "o.npz")
 		stdout, _ := good(t, command, flight, "-o", out, "--hz=50", "--max-gap=none", "--backend=cpu", "--json",

@@ -11,6 +11,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	lerobotwrite "github.com/robocache/robocache/dataset/lerobot/write"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -42,6 +43,7 @@ func opened(t *testing.T, path string) dataset.Dataset {
 // Instructions that change become the tasks of LeRobot's rows. Features with strings stay strings. Each target lists the texts that it
 // cannot hold.
 func TestLanguageLostWithoutAWord(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	const folder = "../../../shared/cases/language-lost-without-a-word/"
 	if _, err := os.Stat(folder); err != nil {
 		t.Skipf("no shared recordings: %v", err)

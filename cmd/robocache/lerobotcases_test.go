@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset/notetext"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -27,6 +28,7 @@ func inCases(t *testing.T, name string) string {
 
 // A policy runs on the clock that it was trained on, with the skill that train printed. If another clock is chosen, it prints a remark.
 func TestPythonClockNotKept(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	data := filepath.Join(inCases(t, "python-drifted-timestamps"), "dataset_jitter")
 	for trained, clock := range map[string]string{"": "frame_index", "frame_index": "frame_index", "timestamp": "timestamp"} {
 		out := filepath.Join(t.TempDir(), "p")
@@ -70,6 +72,7 @@ func TestPythonClockNotKept(t *testing.T) {
 
 // If a LeRobot folder has only some episodes, flags and reports use LeRobot's numbers. A store of it does too.
 func TestPythonEpisodeIndex(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	inCases(t, "python-episode-index")
 	dir := filepath.Join(t.TempDir(), "some")
 	require.NoError(t, os.CopyFS(dir, os.DirFS("../../../shared/data/lerobot_v21_g1")))
@@ -142,6 +145,7 @@ func TestPythonRobomimicRateError(t *testing.T) {
 
 // What train advises of timestamps that step back is a flag that it takes, and a policy keeps it.
 func TestPythonTrainUnordered(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	dir := filepath.Join(t.TempDir(), "set")
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	for k := range 3 {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // numberedRow is a row of a LeRobot v2.1 table.
@@ -54,6 +55,7 @@ func numberedSet(t testing.TB, broken bool) string {
 
 // Reports have the dataset's own numbers of episodes, and flags take them.
 func TestEpisodesHaveTheNumbersOfTheDataset(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	whole, dir := numberedSet(t, false), numberedSet(t, true)
 	_, stderr := good(t, "stats", dir)
 	assert.Contains(t, stderr, "skipped: episode 7 7")

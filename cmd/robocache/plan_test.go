@@ -66,6 +66,7 @@ func TestARangeNeedsAClock(t *testing.T) {
 }
 
 func TestRemarksAreInJSONAndTrue(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	run := func(args ...string) []any {
 		args = append([]string{"resample", flight, "-o", filepath.Join(t.TempDir(), "o.npz"), "--hz=50", "--json", "--backend=cpu"}, args...)
 		stdout, _ := good(t, args...)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/robocache/robocache/internal/test/s3test"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -21,6 +22,7 @@ func inBucket(t *testing.T, path string) string {
 }
 
 func TestCommandsReadFromABucketAsFromDisk(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	url := inBucket(t, flight)
 	same := func(args ...string) {
 		t.Helper()

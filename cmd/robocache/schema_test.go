@@ -366,6 +366,7 @@ func checkObject(t *testing.T, text string) schema.Name {
 
 // The schema files match the Go types.
 func TestSchemasAreThoseOfTheTypes(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	var names []string
 	for name, of := range objects {
 		s := schemaOf(reflect.TypeOf(of))

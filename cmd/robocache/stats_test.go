@@ -11,9 +11,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 func TestStatsWritesTheFilesOfProjects(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	dir := t.TempDir()
 	for _, form := range []string{"lerobot", "gr00t", "openpi", "octo"} {
 		out := filepath.Join(dir, form+".json")
@@ -44,6 +47,7 @@ func TestStatsWritesTheFilesOfProjects(t *testing.T) {
 }
 
 func TestShardsOfStatsMergeToTheBitsOfOneRun(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	dir := t.TempDir()
 	whole, _ := good(t, "stats", g1, "--to", "lerobot", "-o", filepath.Join(dir, "whole.json"), "--json")
 	var parts, merged []string
@@ -91,6 +95,7 @@ func TestShardsOfStatsMergeToTheBitsOfOneRun(t *testing.T) {
 
 // A file has the numbers, so they are not printed too.
 func TestStatsThatAreWrittenAreNotPrinted(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	out := filepath.Join(t.TempDir(), "state")
 	stdout, _ := good(t, "stats", g1, "-o", out)
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")

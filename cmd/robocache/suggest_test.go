@@ -65,6 +65,7 @@ func TestAPlanOfEachRecordingRunsUnchanged(t *testing.T) {
 }
 
 func TestPlanPrintsWhereNoFileIsNamedAndRefusesWhatCannotBe(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	stdout, _ := good(t, "plan", flight)
 	assert.True(t, strings.HasPrefix(stdout, "# A first plan for sample_log_small (ulog)"))
 	path := filepath.Join(t.TempDir(), "plan.yaml")

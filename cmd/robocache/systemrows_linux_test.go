@@ -75,6 +75,7 @@ func TestAPipeInPlaceOfAFileIsRefused(t *testing.T) {
 // A folder below /proc is read by the same rules as any folder: a file that the system refuses to read ends the command with exit code 1 and the file's
 // name, and a command that finds no recording ends with 3. None waits.
 func TestAFolderOfTheKernelIsNoSpecialCase(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	for folder, codes := range map[string][]int{"/proc/self": {exitOther}, "/sys/class": {exitInput}, "/proc/self/mem": {exitOther, exitInput}} {
 		for _, command := range []string{"inspect", "doctor", "stats"} {
 			ended := make(chan struct{})

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/internal/test/s3test"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // answer503 is S3's answer when it is asked too often.
@@ -20,6 +21,7 @@ const answer503 = `<?xml version="1.0" encoding="UTF-8"?><Error><Code>SlowDown</
 
 // A bucket that does not give one of several objects ends the command.
 func TestAnObjectThatTheServiceDoesNotGiveEndsTheCommand(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	data, err := os.ReadFile(numpyStreams)
 	require.NoError(t, err)
 	server := s3test.Shared()

@@ -40,6 +40,7 @@ func spoken(t *testing.T) string {
 
 // A text topic is each row's task in targets that store tasks; the others list it as lost.
 func TestATopicIsTheTask(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	in, dir := spoken(t), t.TempDir()
 	out := filepath.Join(dir, "l")
 	_, stderr := good(t, "convert", in, "-o", out, "--to=lerobot", "--hz=10", "--task-from=/task", "--name=/arm=action")
@@ -93,6 +94,7 @@ func TestATopicThatIsNoTaskIsRefused(t *testing.T) {
 
 // Text columns in LeRobot and RLDS can be the task too.
 func TestAColumnIsTheTask(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	folder := inCases(t, "language-lost-without-a-word")
 	for name, column := range map[string]string{"lerobot": "language_instruction", "rlds": "steps/language_instruction"} {
 		out := filepath.Join(t.TempDir(), "out")

@@ -106,6 +106,7 @@ func robotLog(t *testing.T) string {
 
 // A policy sees recordings on the clock that it was trained on, unless another is asked for.
 func TestPolicyTakesTheClockThatItWasTrainedOn(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	log, out, store := robotLog(t), filepath.Join(t.TempDir(), "policy"), filepath.Join(t.TempDir(), "store.safetensors")
 	_, stderr := good(t, "train", log, "--hz=10", "--clock=publish", "--steps=2", "--batch=2", "--backend=cpu", "--out", out)
 	assert.NotContains(t, stderr, "clock")

@@ -83,6 +83,7 @@ func TestAPipeThatNobodyReadsLeavesACheckpoint(t *testing.T) {
 
 // If two programs write one checkpoint, the second fails at once.
 func TestOneProgramMakesACheckpoint(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	out := filepath.Join(t.TempDir(), "policy")
 	args := []string{"train", g1, "--hold-out=0", "--steps=10000", "--batch=1", "--backend=cpu", "--json", "--out", out}
 	first, _ := program(t, args...)

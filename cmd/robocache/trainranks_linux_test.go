@@ -168,6 +168,7 @@ func TestRanksWriteTheCheckpointOfOneProgram(t *testing.T) {
 
 // A rank that is killed within a step ends the others within seconds, with an error that names it and the checkpoint of before.
 func TestAKilledRankEndsTheOthers(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	onRanks(t, func(t *testing.T, world int, backend, _ string) {
 		for _, killed := range []int{0, world - 1} {
 			dir := filepath.Join(t.TempDir(), "out")
@@ -190,6 +191,7 @@ func TestAKilledRankEndsTheOthers(t *testing.T) {
 
 // A signal to one of the ranks ends all after the same step, with a checkpoint.
 func TestASignalToARankEndsAll(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	onRanks(t, func(t *testing.T, world int, backend, _ string) {
 		dir := filepath.Join(t.TempDir(), "out")
 		all := launched(t, upTo(world), world, "train", g1, "--steps=1000000", "--batch=1", "--backend", backend, "--out", dir)

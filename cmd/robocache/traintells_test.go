@@ -11,6 +11,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -23,6 +24,7 @@ const (
 
 // The policy keeps the rate given in training. Later commands need no rate, and report a different one.
 func TestPolicyTakesTheRateThatItWasTrainedOn(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	dir := t.TempDir()
 	trained := filepath.Join(dir, "trained")
 	good(t, "train", robosuite, "--rate=20", "--steps=1", "--batch=2", "--backend=cpu", "--out", trained)
@@ -33,6 +35,7 @@ func TestPolicyTakesTheRateThatItWasTrainedOn(t *testing.T) {
 }
 
 func TestTrainTellsOfClocksFiltersAndCopies(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	dir, filtered := t.TempDir(), 0
 	_, stderr := good(t, "train", g1, "--hz=100", "--steps=1", "--batch=2", "--backend=cpu")
 	assert.Contains(t, stderr, "the clock has 100 ticks a second, and the recordings have 30 steps: several ticks have the same sample")
@@ -70,18 +73,21 @@ func TestTrainTellsOfClocksFiltersAndCopies(t *testing.T) {
 }
 
 func TestStreamsThatAreTooManyAreToBeChosen(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	code, _, stderr := execute("train", flightLog, "--hz=50", "--action=actuator_controls_0", "--backend=cpu")
 	assert.Equal(t, exitUsage, code)
 	assert.Regexp(t, `--state: got none, and \d+ streams that can be states, want at most \d+ of them`, stderr)
 }
 
 func TestColumnsThatAreTimesAreTold(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	_, stderr := good(t, "train", flightLog, "--hz=50", "--action=actuator_controls_0", "--state=vehicle_attitude", "--steps=1", "--batch=2", "--backend=cpu")
 	assert.Contains(t, stderr, "columns that are times or indices by their names, and no states or actions: timestamp_sample of actuator_controls_0; a plan can leave them out")
 }
 
 // A state without further samples is missing after the plan's tolerance. Predictions go on, with a remark.
 func TestLiveTellsOfAStateThatIsMissing(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	dir := t.TempDir()
 	plan, out := filepath.Join(dir, "plan.yaml"), filepath.Join(dir, "policy")
 	require.NoError(t, os.WriteFile(plan, []byte("version: 1\nrate: 10\nstreams: [{name: state, tolerance: 100ms}, {name: action}]\nwindows: {state: [-200ms, 0s], action: [0s, 300ms]}\n"), 0o600))

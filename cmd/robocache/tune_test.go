@@ -50,6 +50,7 @@ func TestTuneWritesATableThatIsUsed(t *testing.T) {
 }
 
 func TestABadTableStopsNothing(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	path := filepath.Join(t.TempDir(), "tuned.json")
 	require.NoError(t, os.WriteFile(path, []byte("{"), 0o644))
 	t.Setenv("ROBOCACHE_TUNED", path)

@@ -45,6 +45,7 @@ func TestFlightLogToOneClock(t *testing.T) {
 }
 
 func TestAllStreamsAndThoseLeftOut(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	out := filepath.Join(t.TempDir(), "o.npz")
 	stdout, stderr := good(t, "resample", flight, "-o", out, "--hz=50", "--backend=cpu")
 	assert.Contains(t, stdout, "begins with differential_pressure_1, ends with telemetry_status_1")
@@ -61,6 +62,7 @@ func TestAllStreamsAndThoseLeftOut(t *testing.T) {
 }
 
 func TestTableOfStreams(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	out := filepath.Join(t.TempDir(), "o.npz")
 	stdout, _ := good(t, "resample", flight, "-o", out, "--hz=50", "--backend=cpu", "--max-gap=50ms",
 		"--stream=airspeed", "--stream=vehicle_attitude", "--stream=vehicle_gps_position:nearest")
@@ -179,6 +181,7 @@ func TestWhatIsWholeOfATruncatedLogIsKept(t *testing.T) {
 }
 
 func TestCompletionKnowsTheStreams(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	stdout, _ := good(t, "__complete", "resample", flight, "--stream", "airspeed:next", "--stream", "")
 	lines := strings.Split(stdout, "\n")
 	assert.Contains(t, lines, "vehicle_attitude")
@@ -203,6 +206,7 @@ func TestFlightLogEqualsNumpyInterp(t *testing.T) {
 
 // A plan file and flags with the same values have the same output, to the bit.
 func TestAPlanFileInPlaceOfFlags(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	plan := filepath.Join(t.TempDir(), "plan.yaml")
 	require.NoError(t, os.WriteFile(plan, []byte(`version: 1
 rate: 50

@@ -8,11 +8,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
 // If no episode in the output has a requested camera or stream, convert ends with exit code 3. The output is whole, and has the other streams.
 func TestWhatNoEpisodeOfTheOutputHasIsAnError(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	dir := t.TempDir()
 	for _, name := range []string{"a", "b"} { // the second stream of both is empty
 		path := writeNPZ(t, map[string]*tensor.Tensor{"state.values": column[float32](0, 1, 2), "state.times": vec[int64](0, 1e8, 2e8),

@@ -16,6 +16,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // at returns the address of a path of the page, with the token of the printed one.
@@ -58,6 +60,7 @@ func TestViewServesUntilASignalComes(t *testing.T) {
 }
 
 func TestViewShowsAFileOfPoints(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	path := filepath.Join(t.TempDir(), "three.ply")
 	require.NoError(t, os.WriteFile(path, []byte("ply\nformat ascii 1.0\nelement vertex 3\nproperty float x\nproperty float y\nproperty float z\nend_header\n0 0 0\n1 0 0\n0 1 2\n"), 0o644))
 	url, cmd, _ := viewed(t, path)
@@ -72,6 +75,7 @@ func TestViewShowsAFileOfPoints(t *testing.T) {
 }
 
 func TestViewSaysWhereAsJSON(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	cmd, _ := program(t, "view", flight, "--no-open", "--port=0", "--json")
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)

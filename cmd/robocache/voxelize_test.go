@@ -60,6 +60,7 @@ func pointsFile(t *testing.T, xyz ...float32) string {
 }
 
 func TestNamedCasesOfClouds(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	for _, c := range []struct {
 		name   string
@@ -181,6 +182,7 @@ func TestOffsetsMakeABatch(t *testing.T) {
 
 // One cloud in every format that holds it gives the same arrays.
 func TestEveryFormatGivesTheSameVoxels(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	cloud, err := ply.ReadFile(lidar, dataset.Options{})
 	require.NoError(t, err)
 	points, features := cloud.Points, cloud.Features
@@ -236,6 +238,7 @@ func TestEveryFormatGivesTheSameVoxels(t *testing.T) {
 }
 
 func TestBoundsThatAreNotGivenHoldEveryPoint(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	r := rand.New(rand.NewPCG(7, 7))
 	for range 200 {
 		span := math.Exp(r.Float64()*10 - 5)
@@ -340,6 +343,7 @@ func TestOpen3DPreset(t *testing.T) {
 // open3d-ply-double: the same points as doubles in a PLY and a PCD, and as float64 in an .npy, make equal voxels with float64 means. In
 // float32, neighbouring values would be half a metre apart.
 func TestOpen3DPLYDouble(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
 	file, err := os.Open("testdata/utm.npy")
 	require.NoError(t, err)
 	defer file.Close()

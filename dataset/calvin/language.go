@@ -51,11 +51,7 @@ func readObject(path string) (*pickle.Dict, error) {
 		return nil, err
 	}
 	d, err := objectOf(data)
-	var bad *dataset.FormatError
-	if errors.As(err, &bad) {
-		bad.Path = path
-	}
-	return d, err
+	return d, dataset.InFile(err, path)
 }
 
 func objectOf(data []byte) (*pickle.Dict, error) {

@@ -32,13 +32,14 @@ func TestRowsOfAChunkReadItOnce(t *testing.T) {
 	require.NoError(t, err)
 	var d *Dataset
 	require.NoError(t, f.Root().Walk(func(_ string, o Object, err error) error {
-		if found, ok := o.(*Dataset); ok && d == nil && found.ChunkRows() > 1 {
-			d = found
+		if found, ok := o.(*Dataset); ok && d == nil {
+			if c, ok := found.data.(*chunked); ok && c.dims[0] > 1 && len(c.filters) > 0 {
+				d = found
+			}
 		}
 		return err
 	}))
 	require.NotNil(t, d)
-	require.NotEmpty(t, d.Filters())
 	all, err := d.Raw(0, d.Len())
 	require.NoError(t, err)
 	before := source.n

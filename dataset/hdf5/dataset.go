@@ -22,23 +22,6 @@ type Attr struct {
 	Values
 }
 
-// ChunkRows returns the number of rows per chunk, or 1 without chunks. Reading multiples of ChunkRows is fastest, because a chunk
-// is decompressed as a whole.
-func (d *Dataset) ChunkRows() int {
-	if c, ok := d.data.(*chunked); ok {
-		return c.dims[0]
-	}
-	return 1
-}
-
-// Filters returns the filters of the chunks, in the order of writing; nil without chunks.
-func (d *Dataset) Filters() []Filter {
-	if c, ok := d.data.(*chunked); ok {
-		return slices.Clone(c.filters)
-	}
-	return nil
-}
-
 // dataset reads a header. Unsupported features are errors when the values are read, broken ones when it is opened.
 func (f *File) dataset(o object) (Object, error) {
 	d := &Dataset{object: o, Values: Values{f: f, name: o.path, at: f.offset(o.header.addr)}}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"sync"
 
@@ -73,13 +72,7 @@ func (s *source) file() (*File, error) {
 // Close closes the file that Open opened. Close twice is fine; reading after it is an error that is dataset.ErrClosed.
 func (f *File) Close() error {
 	f.chunks.close()
-	if f.closer == nil {
-		return nil
-	}
-	if err := f.closer.Close(); !errors.Is(err, os.ErrClosed) {
-		return err
-	}
-	return nil
+	return storage.CloseOnce(f.closer)
 }
 
 // Root returns the root group.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -105,6 +106,7 @@ var refused = map[string]string{
 }
 
 func TestDatasetsAreWhatH5pyReads(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	eachFolder(t, func(t *testing.T, dir string, want []expected) {
 		sums := 0
 		defer func() { assert.Greater(t, sums, 2, "datasets that were compared whole") }()
@@ -306,6 +308,7 @@ func checkAttrs(t *testing.T, name string, o Object, want map[string]any) {
 
 // Rows are the rows of the whole, wherever chunks begin, and Field is what records hold there.
 func TestRowsAreThoseOfTheWhole(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	eachFolder(t, func(t *testing.T, dir string, want []expected) {
 		for _, e := range want {
 			if refused[e.File] != "" || len(e.Objects) > 50 {

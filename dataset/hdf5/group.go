@@ -28,9 +28,8 @@ type Link struct {
 	Kind   LinkKind
 	Target string // for a soft link the path; for an external link the file, a colon and the path
 
-	addr    uint64
-	created int64    // order of creation; -1 where it is not known
-	names   *message // where the names of a group are, as tables of links repeat it; nil where they do not
+	addr  uint64
+	names *message // where the names of a group are, as tables of links repeat it; nil where they do not
 }
 
 // Object is a *Group, a *Dataset or a *NamedType.
@@ -79,19 +78,6 @@ func (g *Group) Names() []string {
 		names[i] = l.Name
 	}
 	return names
-}
-
-// Created returns the names in creation order, or false if the file does not record it.
-func (g *Group) Created() ([]string, bool) {
-	links := g.Links()
-	slices.SortStableFunc(links, func(a, b Link) int { return cmp.Compare(a.created, b.created) })
-	names := make([]string, len(links))
-	for i, l := range links {
-		if names[i] = l.Name; l.created < 0 {
-			return nil, false
-		}
-	}
-	return names, true
 }
 
 // Has reports whether the group contains a name.

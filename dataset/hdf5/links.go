@@ -130,7 +130,7 @@ func (g *linkReader) table(addr uint64, names *cursor) error {
 		return err
 	}
 	for range count {
-		l := Link{created: -1}
+		var l Link
 		name := c.number(g.offsets)
 		l.addr = c.address()
 		kind := c.u32()
@@ -166,9 +166,9 @@ func (g *linkReader) link(c *cursor) error {
 	if flags&8 != 0 {
 		kind = c.u8()
 	}
-	l := Link{created: -1}
+	var l Link
 	if flags&4 != 0 {
-		l.created = int64(c.number(8))
+		c.skip(8) // the order of creation
 	}
 	if flags&16 != 0 {
 		c.skip(1) // the set of characters

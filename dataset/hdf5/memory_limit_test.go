@@ -12,11 +12,13 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/memory"
 	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
 // A chunk of zeros, compressed as far as gzip can, is refused for the memory that it takes, whether all is read or a row. It is no damage.
 func TestAChunkThatDoesNotFitTheMemoryIsRefused(t *testing.T) {
+	thorough.SkipRace(t, thorough.Measures)
 	const rows = 300 << 20
 	data := filetest.Read(t, "testdata/kinds_earliest.hdf5")
 	open := func() *Dataset {

@@ -11,10 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // Memory of large reads is not cleared before: rows of which all was written fill it, however they are read, and read the same directly.
 func TestRowsThatAreWholeFillTheMemory(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	read, direct, seen := 0, 0, 0
 	eachFolder(t, func(t *testing.T, dir string, want []expected) {
 		seen++

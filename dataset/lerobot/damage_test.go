@@ -442,6 +442,7 @@ func TestOpeningEndsWithItsContext(t *testing.T) {
 
 // One long row among many short ones would take the memory of as many long ones.
 func TestAColumnOfRowsOfVeryDifferentLengthsIsLeftOut(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	m := make3(t)
 	m.lengths = []int{30}
 	m.list("long", 1<<20, func(row int) any { return make([]float64, 1+row/29*(1<<20-1)) })

@@ -15,10 +15,7 @@ import (
 // counts it. If no column can be read, the result is an error.
 func (s *Set) Episode(ctx context.Context, i int) (_ *dataset.Episode, err error) {
 	defer dataset.Guard("lerobot", s.root, &err)()
-	if i < 0 || i >= len(s.episodes) {
-		return nil, &dataset.RangeError{What: "episode", Got: i, Len: len(s.episodes)}
-	}
-	if err := ctx.Err(); err != nil {
+	if err := dataset.CheckIndex(ctx, "episode", i, len(s.episodes)); err != nil {
 		return nil, err
 	}
 	of := &s.episodes[i]

@@ -318,6 +318,7 @@ func TestManyImagesInAPageAreReadInOrderInTimeThatGrowsWithThem(t *testing.T) {
 
 // However rows are cut into groups and pages, and wherever an episode begins in them.
 func TestRowGroupsAndPagesMakeNoDifference(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	lengths := []int{300, 1, 500, 199}
 	for _, groups := range [][]int{nil, {1000}, {100, 400, 1, 499}} {
 		for _, pages := range []int{64, 1000, 1 << 20} {
@@ -351,6 +352,7 @@ func TestRowGroupsAndPagesMakeNoDifference(t *testing.T) {
 }
 
 func TestRowsOfVeryDifferentLengthsAreLeftOut(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	m := make3(t)
 	m.lengths = []int{40}
 	m.add(column{"wide", f32, 1, func(row int) any { return make([]float32, max(1, (1-row)<<20)) }}, map[string]any{"dtype": "float32", "shape": []int{1 << 20}, "names": nil})

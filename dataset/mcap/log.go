@@ -151,10 +151,7 @@ func (w *walker) readSummary(footerAt int64, f *Footer) ([]span, bool, error) {
 
 // named puts the path into an error of the format.
 func (l *fileLog) named(err error) error {
-	var bad *dataset.FormatError
-	if errors.As(err, &bad) {
-		bad.Path = l.path
-	}
+	err = dataset.InFile(err, l.path)
 	if errors.Is(err, fs.ErrClosed) {
 		err = fmt.Errorf("mcap: %s: %w", l.path, dataset.ErrClosed)
 	}

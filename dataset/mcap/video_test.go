@@ -13,6 +13,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/settest"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -55,6 +56,7 @@ func grey(t *testing.T, picture *tensor.Tensor) int {
 }
 
 func TestTheVideoOfATopicIsDecoded(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	if _, err := exec.LookPath("ffmpeg"); err != nil {
 		t.Skip("ffmpeg is not here: ", err)
 	}

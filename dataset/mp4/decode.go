@@ -22,14 +22,11 @@ import (
 // ends.
 func (t *Track) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tensor.Tensor, error] {
 	return func(yield func(*tensor.Tensor, error) bool) {
-		switch {
-		case from < 0 || from > to:
-			yield(nil, &dataset.RangeError{What: "frame", Got: from, Len: t.Len()})
+		if err := dataset.CheckRange("frame", from, to, t.Len()); err != nil {
+			yield(nil, err)
 			return
-		case to > t.Len():
-			yield(nil, &dataset.RangeError{What: "frame", Got: to - 1, Len: t.Len()})
-			return
-		case t.Bits > 8:
+		}
+		if t.Bits > 8 {
 			yield(nil, t.file.fail(-1, dataset.ErrUnsupported, "decode "+t.Codec, fmt.Sprintf("%d bits a channel", t.Bits), "8; encoded frames can be read"))
 			return
 		}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"math"
 	"math/bits"
-	"os"
 	"slices"
 	"sort"
 	"sync"
@@ -52,13 +51,7 @@ func NewReader(r io.ReaderAt, size int64) (*File, error) {
 
 // Close closes the file that Open opened. Close twice is fine; frames can no longer be read.
 func (f *File) Close() error {
-	if f.closer == nil {
-		return nil
-	}
-	if err := f.closer.Close(); !errors.Is(err, os.ErrClosed) {
-		return err
-	}
-	return nil
+	return storage.CloseOnce(f.closer)
 }
 
 // Video returns the first video track; every call returns the same one. If there is none, the error is dataset.ErrNotFound.

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -38,11 +37,7 @@ func ReadFile(path string) (*tensor.Tensor, error) {
 		}
 	}
 	if err != nil {
-		var bad *dataset.FormatError
-		if errors.As(err, &bad) {
-			bad.Path = path
-		}
-		return nil, err
+		return nil, dataset.InFile(err, path)
 	}
 	return t, nil
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"os"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
@@ -51,11 +50,7 @@ func open(r io.ReaderAt, size int64, path string) (*File, error) {
 	z, err := zip.NewReader(&source{r, size}, size)
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
 		err = explain(err, -1)
-		var bad *dataset.FormatError
-		if errors.As(err, &bad) {
-			bad.Path = path
-		}
-		return nil, err
+		return nil, dataset.InFile(err, path)
 	}
 	f := &File{path: path, size: size, members: make(map[string]*zip.File, len(z.File)), twice: map[string]bool{}}
 	for _, m := range z.File {
@@ -138,13 +133,7 @@ func (f *File) Strings(name string) ([]string, error) { return whole(f, name, np
 
 // Close closes the file that Open opened. Close twice is fine; reading after it is an error that is dataset.ErrClosed.
 func (f *File) Close() error {
-	if f.closer == nil {
-		return nil
-	}
-	if err := f.closer.Close(); !errors.Is(err, os.ErrClosed) {
-		return err
-	}
-	return nil
+	return storage.CloseOnce(f.closer)
 }
 
 // whole reads a member and makes sure that nothing follows the array and that the checksum holds.
@@ -191,11 +180,7 @@ func (f *File) with(name string, fn func(*member) error) error {
 	} else {
 		err = explain(err, -1)
 	}
-	var bad *dataset.FormatError
-	if errors.As(err, &bad) {
-		bad.Path = f.member(m)
-	}
-	return err
+	return dataset.InFile(err, f.member(m))
 }
 
 // member is the path of a member, as errors have it.

@@ -131,13 +131,10 @@ func (s *Set) Close() error {
 // *dataset.FormatError. Other episodes can still be read.
 func (s *Set) Episode(ctx context.Context, i int) (_ *dataset.Episode, err error) {
 	defer dataset.Guard("rlds", s.path, &err)()
-	switch {
-	case s.closed.Load():
+	if s.closed.Load() {
 		return nil, fmt.Errorf("rlds: %s: %w", s.path, dataset.ErrClosed)
-	case i < 0 || i >= s.len:
-		return nil, &dataset.RangeError{What: "episode", Got: i, Len: s.len}
 	}
-	if err := ctx.Err(); err != nil {
+	if err := dataset.CheckIndex(ctx, "episode", i, s.len); err != nil {
 		return nil, err
 	}
 	from := s.shards[sort.Search(len(s.shards), func(k int) bool { return s.shards[k].episode > i })-1]

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -129,13 +128,7 @@ func (f *File) Close() error {
 	if f.views != nil {
 		return f.views.close()
 	}
-	if f.closer == nil {
-		return nil
-	}
-	if err := f.closer.Close(); !errors.Is(err, os.ErrClosed) {
-		return err
-	}
-	return nil
+	return storage.CloseOnce(f.closer)
 }
 
 // Stored returns the number of bytes of a tensor that the file contains.

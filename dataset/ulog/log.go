@@ -3,7 +3,6 @@ package ulog
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 
 	"github.com/robocache/robocache/dataset"
@@ -115,10 +114,7 @@ func readPath(ctx context.Context, path string, opt Options) (*Log, error) {
 	}
 	defer file.Close()
 	log, err := parseFile(&window{file: storage.Bound(ctx, file), size: int(file.Size())}, opt)
-	var bad *dataset.FormatError
-	if errors.As(err, &bad) {
-		bad.Path = path
-	}
+	err = dataset.InFile(err, path)
 	if log != nil {
 		log.Name, log.Attributes.Source = dataset.BaseName(path), path
 		log.Notes.SetPath(path)

@@ -125,6 +125,9 @@ func (s *Queue) Capture(fn func() error, with ...backend.Queue) (_ backend.Graph
 	}
 	g.exec, err = recorded.Instantiate()
 	if err = errors.Join(err, recorded.Close()); err != nil {
+		if g.exec != nil {
+			err = errors.Join(err, g.exec.Close())
+		}
 		return nil, err
 	}
 	return g, nil

@@ -2,7 +2,6 @@ package records
 
 import (
 	"context"
-	"errors"
 	"io"
 	"strconv"
 
@@ -20,10 +19,7 @@ func ReadFile(path string, parse Parse) (*dataset.Cloud, error) {
 		return nil, err
 	}
 	c, err := parse(data)
-	var bad *dataset.FormatError
-	if errors.As(err, &bad) {
-		bad.Path = path
-	}
+	err = dataset.InFile(err, path)
 	if c != nil {
 		c.Notes.SetPath(path)
 	}

@@ -5,11 +5,19 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
 )
 
-// clockFields returns a clock's tensors.
-func clockFields(c *ops.Clock) []field {
-	return []field{{"Targets", false, &c.Times}, {"Targets.Anchors", false, &c.Anchors}, {"Targets.Deltas", false, &c.Deltas}}
+// planner makes the plan of a request.
+type planner func(*ops.Device) (planned, error)
+
+// uncounted returns a plan that counts no points.
+func uncounted(p *ops.Plan, err error) (planned, error) { return planned{Plan: p}, err }
+
+// targetFields are the tensors of the rows of targets, and of their clock.
+func targetFields(lengths, offsets **tensor.Tensor, c *ops.Clock) []field {
+	return []field{{"DstLengths", false, lengths}, {"DstOffsets", false, offsets},
+		{"Targets", false, &c.Times}, {"Targets.Anchors", false, &c.Anchors}, {"Targets.Deltas", false, &c.Deltas}}
 }
 
 // resampleRequest is the arguments for resample and resample_backward.
@@ -19,7 +27,7 @@ type resampleRequest struct {
 	Options resampleJSON `json:"options"`
 }
 
-func readResample(r *reader, text []byte) ([]field, func(*ops.Device) (planned, error)) {
+func readResample(r *reader, text []byte) ([]field, planner) {
 	var q resampleRequest
 	r.object(text, &q, &q.head)
 	a, o := ops.ResampleArgs{Targets: q.Clock.uniform()}, q.Options.options(r, "Options")
@@ -27,26 +35,22 @@ func readResample(r *reader, text []byte) ([]field, func(*ops.Device) (planned, 
 		{"Dst", true, &a.Dst}, {"Valid", true, &a.Valid}, {"Age", true, &a.Age}, {"Pad", true, &a.Pad},
 		{"Src", false, &a.Src}, {"SrcTimes", false, &a.SrcTimes},
 		{"SrcLengths", false, &a.SrcLengths}, {"SrcOffsets", false, &a.SrcOffsets}, {"SrcStarts", false, &a.SrcStarts},
-		{"DstLengths", false, &a.DstLengths}, {"DstOffsets", false, &a.DstOffsets},
-	}, clockFields(&a.Targets)...)
+	}, targetFields(&a.DstLengths, &a.DstOffsets, &a.Targets)...)
 	return fields, func(d *ops.Device) (planned, error) {
-		p, err := d.PlanResample(a, o)
-		return planned{Plan: p}, err
+		return uncounted(d.PlanResample(a, o))
 	}
 }
 
-func readResampleBackward(r *reader, text []byte) ([]field, func(*ops.Device) (planned, error)) {
+func readResampleBackward(r *reader, text []byte) ([]field, planner) {
 	var q resampleRequest
 	r.object(text, &q, &q.head)
 	a, o := ops.ResampleBackwardArgs{Targets: q.Clock.uniform()}, q.Options.options(r, "Options")
 	fields := append([]field{
 		{"SrcGrad", true, &a.SrcGrad}, {"DstGrad", false, &a.DstGrad}, {"SrcTimes", false, &a.SrcTimes},
 		{"SrcLengths", false, &a.SrcLengths}, {"SrcOffsets", false, &a.SrcOffsets},
-		{"DstLengths", false, &a.DstLengths}, {"DstOffsets", false, &a.DstOffsets},
-	}, clockFields(&a.Targets)...)
+	}, targetFields(&a.DstLengths, &a.DstOffsets, &a.Targets)...)
 	return fields, func(d *ops.Device) (planned, error) {
-		p, err := d.PlanResampleBackward(a, o)
-		return planned{Plan: p}, err
+		return uncounted(d.PlanResampleBackward(a, o))
 	}
 }
 
@@ -60,14 +64,13 @@ type fuseRequest struct {
 
 func stream(m int, name string) string { return fmt.Sprintf("Streams[%d].%s", m, name) }
 
-func readFuse(r *reader, text []byte) ([]field, func(*ops.Device) (planned, error)) {
+func readFuse(r *reader, text []byte) ([]field, planner) {
 	var q fuseRequest
 	r.object(text, &q, &q.head)
 	a := ops.FuseArgs{Targets: q.Clock.uniform(), Streams: make([]ops.FuseStream, len(q.Streams))}
 	fields := append([]field{
 		{"Dst", true, &a.Dst}, {"Valid", true, &a.Valid}, {"Age", true, &a.Age}, {"Pad", true, &a.Pad},
-		{"DstLengths", false, &a.DstLengths}, {"DstOffsets", false, &a.DstOffsets},
-	}, clockFields(&a.Targets)...)
+	}, targetFields(&a.DstLengths, &a.DstOffsets, &a.Targets)...)
 	for m, j := range q.Streams {
 		s := &a.Streams[m]
 		*s = ops.FuseStream{Width: j.Width, Offset: time.Duration(j.Offset), Options: j.Options.options(r, stream(m, "Options")),
@@ -76,12 +79,11 @@ func readFuse(r *reader, text []byte) ([]field, func(*ops.Device) (planned, erro
 			field{stream(m, "SrcLengths"), false, &s.SrcLengths}, field{stream(m, "SrcOffsets"), false, &s.SrcOffsets}, field{stream(m, "SrcStarts"), false, &s.SrcStarts})
 	}
 	return fields, func(d *ops.Device) (planned, error) {
-		p, err := d.PlanFuse(a, ops.FuseOptions{TrustTimes: q.Options.TrustTimes})
-		return planned{Plan: p}, err
+		return uncounted(d.PlanFuse(a, ops.FuseOptions{TrustTimes: q.Options.TrustTimes}))
 	}
 }
 
-func readFuseBackward(r *reader, text []byte) ([]field, func(*ops.Device) (planned, error)) {
+func readFuseBackward(r *reader, text []byte) ([]field, planner) {
 	var q fuseRequest
 	r.object(text, &q, &q.head)
 	a := ops.FuseBackwardArgs{Targets: q.Clock.uniform(), Streams: make([]ops.FuseBackwardStream, len(q.Streams))}
@@ -95,14 +97,13 @@ func readFuseBackward(r *reader, text []byte) ([]field, func(*ops.Device) (plann
 		fields = append(fields, field{stream(m, "SrcGrad"), true, &s.SrcGrad}, field{stream(m, "SrcTimes"), false, &s.SrcTimes},
 			field{stream(m, "SrcLengths"), false, &s.SrcLengths}, field{stream(m, "SrcOffsets"), false, &s.SrcOffsets})
 	}
-	fields = append(fields, field{"DstGrad", false, &a.DstGrad}, field{"DstLengths", false, &a.DstLengths}, field{"DstOffsets", false, &a.DstOffsets})
-	return append(fields, clockFields(&a.Targets)...), func(d *ops.Device) (planned, error) {
-		p, err := d.PlanFuseBackward(a, ops.FuseOptions{TrustTimes: q.Options.TrustTimes})
-		return planned{Plan: p}, err
+	fields = append(fields, field{"DstGrad", false, &a.DstGrad})
+	return append(fields, targetFields(&a.DstLengths, &a.DstOffsets, &a.Targets)...), func(d *ops.Device) (planned, error) {
+		return uncounted(d.PlanFuseBackward(a, ops.FuseOptions{TrustTimes: q.Options.TrustTimes}))
 	}
 }
 
-func readVoxelize(r *reader, text []byte) ([]field, func(*ops.Device) (planned, error)) {
+func readVoxelize(r *reader, text []byte) ([]field, planner) {
 	var q struct {
 		head
 		Grid    gridJSON     `json:"grid"`

@@ -22,6 +22,7 @@ import (
 	"github.com/robocache/robocache/internal/raw"
 	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/settest"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
@@ -123,6 +124,7 @@ func loaderOfG1(t testing.TB, opt loader.Options) *loader.Loader {
 
 // A slot holds the same batch as a loader in this process, over two epochs, for several ranks and rules for the last batch.
 func TestASlotHoldsTheLoadersBatch(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	for _, opt := range []loader.Options{{Batch: 8}, {Batch: 64, Rank: 1, Ranks: 3, Last: ops.LastShort, DType: tensor.BF16, Age: true}} {
 		l := loaderOfG1(t, opt)
 		with := fields{"batch": opt.Batch, "rank": opt.Rank, "world": max(opt.Ranks, 1), "last": opt.Last.String(), "age": opt.Age}

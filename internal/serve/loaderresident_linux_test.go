@@ -173,6 +173,7 @@ func (r *replayed) cursor() [2]int64 {
 
 // Replayed batches equal the batches of a loader on the CPU, to the bit. The cursor is on the device, and a write to it moves the position.
 func TestAResidentLoaderIsReplayed(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
 	gputest.Both(t, func(t *testing.T) {
 		drv := gputest.Require(t)
 		want := loaderOfG1(t, loader.Options{Batch: 32, Last: ops.LastShort, Age: true})

@@ -61,7 +61,7 @@ type field struct {
 // kind is an operation: its name in package ops, and the function that reads a request into arguments and a planner.
 type kind struct {
 	name string
-	read func(*reader, []byte) ([]field, func(*ops.Device) (planned, error))
+	read func(*reader, []byte) ([]field, planner)
 }
 
 var kinds = map[string]kind{

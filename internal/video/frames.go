@@ -104,14 +104,11 @@ func av1Begins(b []byte) bool {
 // an error that is dataset.ErrTruncated; if there is none at all, dataset.ErrUnsupported.
 func (f *Frames) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tensor.Tensor, error] {
 	return func(yield func(*tensor.Tensor, error) bool) {
-		switch {
-		case from < 0 || from > to:
-			yield(nil, &dataset.RangeError{What: "frame of " + f.Name, Got: from, Len: f.Count})
+		if err := dataset.CheckRange("frame of "+f.Name, from, to, f.Count); err != nil {
+			yield(nil, err)
 			return
-		case to > f.Count:
-			yield(nil, &dataset.RangeError{What: "frame of " + f.Name, Got: to - 1, Len: f.Count})
-			return
-		case from == to:
+		}
+		if from == to {
 			return
 		}
 		job, first, err := f.job(ctx, from, to)

@@ -40,9 +40,8 @@ type VoxelizeJob struct {
 	Cells     [3]int // x, y, z
 	N, B, F   int    // points, rows, features: for hard voxels the features in Values after x, y, z; otherwise the reduced features
 	P, V      int    // points per voxel, and voxels that fit the outputs; 0 if dense
-	RowVoxels int    // the most voxels in a row: MaxVoxels, or 2^31-1
+	RowVoxels int    // the most voxels in a row: the option MaxVoxels, or 2^31-1
 
-	MaxVoxels              int
 	PointStep, FeatureStep int
 	PoseBatch              int // 16, or 0 if all rows share one pose
 	Batched                bool

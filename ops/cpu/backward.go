@@ -9,11 +9,9 @@ import (
 
 // backwardPlan is a ResampleBackward or FuseBackward bound to host memory.
 type backwardPlan[C clockElement] struct {
-	boundPlan
-	job          *backend.BackwardJob
-	backend      *Backend
-	fault        atomic.Uint64
-	checks, work task
+	steppedPlan
+	job   *backend.BackwardJob
+	fault atomic.Uint64
 }
 
 // gradient is one of its streams: as a Resample, whose src is the gradient to write and dst the one to read.
@@ -45,7 +43,8 @@ func (b *Backend) Backward(job *backend.BackwardJob) (backend.Plan, error) {
 }
 
 func newCPUBackward[C clockElement](b *Backend, job *backend.BackwardJob) (backend.Plan, error) {
-	p := &backwardPlan[C]{boundPlan: boundPlan{bound: job.Bound()}, job: job, backend: b}
+	p := &backwardPlan[C]{steppedPlan: steppedPlan{boundPlan: boundPlan{bound: job.Bound()}, backend: b}, job: job}
+	p.by = p.steps
 	var checks, work []*task
 	for m, part := range job.Forward.Parts {
 		r, err := newCPUResample[C](b, part.ResampleJob)
@@ -88,22 +87,8 @@ func newCPUGradient[C clockElement](b *Backend, r *resamplePlan[C], scale []floa
 	return s
 }
 
-func (p *backwardPlan[C]) Run(s backend.Queue) error {
-	st, err := p.usable(s)
-	if err != nil {
-		return err
-	}
-	return st.give(p)
-}
-
-func (p *backwardPlan[C]) execute() error { return p.by(p.backend.shared) }
-
-func (p *backwardPlan[C]) alone() error { return p.by(oneByOne) }
-
-func (p *backwardPlan[C]) small() bool { return max(p.work.pieces, p.checks.pieces) <= 1 }
-
-// by does the work, whose tasks do runs.
-func (p *backwardPlan[C]) by(do func(*task)) error {
+// steps does the work, whose tasks do runs.
+func (p *backwardPlan[C]) steps(do func(*task)) error {
 	p.fault.Store(uint64(backend.NoFault))
 	if p.checks.pieces > 0 {
 		do(&p.checks)

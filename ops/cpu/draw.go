@@ -10,16 +10,14 @@ import (
 
 // drawPlan is a Draw bound to host memory.
 type drawPlan struct {
-	boundPlan
+	steppedPlan
 	*backend.DrawJob
-	backend                  *Backend
 	episodes, ticks, anchors []int64
 	cursor, windows, begins  []int64
 	streams                  []drawStream
 	epoch                    backend.Epoch
 	at                       backend.Cursor // where the batch begins
 	fault                    atomic.Uint64
-	checks, work             task
 }
 
 type drawStream struct{ starts, lengths, offsets []int64 }
@@ -28,7 +26,8 @@ const drawTile = 256 // rows a piece of work
 
 // Draw plans one batch of windows from a packed store.
 func (b *Backend) Draw(job *backend.DrawJob) (backend.Plan, error) {
-	p := &drawPlan{boundPlan: boundPlan{bound: job.Bound()}, DrawJob: job, backend: b}
+	p := &drawPlan{steppedPlan: steppedPlan{boundPlan: boundPlan{bound: job.Bound()}, backend: b}, DrawJob: job}
+	p.by = p.steps
 	var errs []error
 	words := func(t *tensor.Tensor) []int64 { return elementsOf[int64](t, &errs) }
 	p.episodes, p.ticks, p.anchors, p.cursor = words(job.Episodes), words(job.Ticks), words(job.Anchors), words(job.Cursor)
@@ -44,22 +43,8 @@ func (b *Backend) Draw(job *backend.DrawJob) (backend.Plan, error) {
 	return p, nil
 }
 
-func (p *drawPlan) Run(s backend.Queue) error {
-	st, err := p.usable(s)
-	if err != nil {
-		return err
-	}
-	return st.give(p)
-}
-
-func (p *drawPlan) execute() error { return p.by(p.backend.shared) }
-
-func (p *drawPlan) alone() error { return p.by(oneByOne) }
-
-func (p *drawPlan) small() bool { return max(p.work.pieces, p.checks.pieces) <= 1 }
-
-// by does the work, whose tasks do runs.
-func (p *drawPlan) by(do func(*task)) error {
+// steps does the work, whose tasks do runs.
+func (p *drawPlan) steps(do func(*task)) error {
 	p.fault.Store(uint64(backend.NoFault))
 	if !p.TrustTables {
 		for i, v := range p.cursor {

@@ -36,12 +36,10 @@ func (f *fused[C]) apply(row []float32) []float32 {
 
 // fusePlan is a Fuse bound to host memory: its streams' Resamples, whose pieces of work are shared out together.
 type fusePlan[C clockElement] struct {
-	boundPlan
-	job          *backend.FuseJob
-	backend      *Backend
-	streams      []*resamplePlan[C]
-	fault        atomic.Uint64
-	checks, work task
+	steppedPlan
+	job     *backend.FuseJob
+	streams []*resamplePlan[C]
+	fault   atomic.Uint64
 }
 
 // Fuse plans several streams on one clock, side by side.
@@ -56,7 +54,8 @@ func (b *Backend) Fuse(job *backend.FuseJob) (backend.Plan, error) {
 }
 
 func newCPUFuse[C clockElement](b *Backend, job *backend.FuseJob) (backend.Plan, error) {
-	p := &fusePlan[C]{boundPlan: boundPlan{bound: job.Bound()}, job: job, backend: b}
+	p := &fusePlan[C]{steppedPlan: steppedPlan{boundPlan: boundPlan{bound: job.Bound()}, backend: b}, job: job}
+	p.by = p.steps
 	var checks, work []*task
 	for m := range job.Parts {
 		part := &job.Parts[m]
@@ -93,24 +92,12 @@ func (t *task) all(tasks []*task) {
 	}
 }
 
-func (p *fusePlan[C]) Run(s backend.Queue) error {
-	st, err := p.usable(s)
-	if err != nil {
-		return err
-	}
-	return st.give(p)
-}
-
-func (p *fusePlan[C]) execute() error { return p.by(p.backend.shared) }
-
-func (p *fusePlan[C]) alone() error { return p.by(oneByOne) }
-
 func (p *fusePlan[C]) small() bool {
 	return !slices.ContainsFunc(p.streams, func(s *resamplePlan[C]) bool { return !s.small() })
 }
 
-// by does the work, whose tasks do runs.
-func (p *fusePlan[C]) by(do func(*task)) error {
+// steps does the work, whose tasks do runs.
+func (p *fusePlan[C]) steps(do func(*task)) error {
 	p.fault.Store(uint64(backend.NoFault))
 	if p.job.Check {
 		do(&p.checks)

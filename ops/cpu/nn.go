@@ -14,6 +14,14 @@ func (b *Backend) Working() tensor.DType {
 	return tensor.F32
 }
 
+// byWorking plans a job in the type that the backend works in.
+func byWorking[J any](b *Backend, job J, exact, fast func(*Backend, J) (backend.Plan, error)) (backend.Plan, error) {
+	if b.exact {
+		return exact(b, job)
+	}
+	return fast(b, job)
+}
+
 // nnPlan is a job of a network bound to host memory: tasks one after the other, each in pieces for all threads.
 type nnPlan struct {
 	boundPlan
@@ -23,13 +31,7 @@ type nnPlan struct {
 	end     func() error // after them, or nil: the error is that of bad values
 }
 
-func (p *nnPlan) Run(q backend.Queue) error {
-	own, err := p.usable(q)
-	if err != nil {
-		return err
-	}
-	return own.give(p)
-}
+func (p *nnPlan) Run(q backend.Queue) error { return p.run(q, p) }
 
 func (p *nnPlan) execute() error {
 	if p.begin != nil {

@@ -27,10 +27,7 @@ type loss[W working] struct {
 
 // Loss plans a loss between a prediction and its target, with the loss's gradient.
 func (b *Backend) Loss(job *backend.LossJob) (backend.Plan, error) {
-	if b.exact {
-		return planLoss[tensor.BFloat16](b, job)
-	}
-	return planLoss[float32](b, job)
+	return byWorking(b, job, planLoss[tensor.BFloat16], planLoss[float32])
 }
 
 func planLoss[W working](b *Backend, job *backend.LossJob) (backend.Plan, error) {

@@ -27,10 +27,7 @@ func (b *Backend) plan(bound backend.Bound, errs []error, tasks ...*task) (*nnPl
 
 // Norm plans a LayerNorm.
 func (b *Backend) Norm(job *backend.NormJob) (backend.Plan, error) {
-	if b.exact {
-		return planNorm[tensor.BFloat16](b, job)
-	}
-	return planNorm[float32](b, job)
+	return byWorking(b, job, planNorm[tensor.BFloat16], planNorm[float32])
 }
 
 func planNorm[W working](b *Backend, job *backend.NormJob) (backend.Plan, error) {
@@ -55,10 +52,7 @@ func planNorm[W working](b *Backend, job *backend.NormJob) (backend.Plan, error)
 
 // NormBackward plans the gradients of Norm.
 func (b *Backend) NormBackward(job *backend.NormBackwardJob) (backend.Plan, error) {
-	if b.exact {
-		return planNormBackward[tensor.BFloat16](b, job)
-	}
-	return planNormBackward[float32](b, job)
+	return byWorking(b, job, planNormBackward[tensor.BFloat16], planNormBackward[float32])
 }
 
 func planNormBackward[W working](b *Backend, job *backend.NormBackwardJob) (backend.Plan, error) {

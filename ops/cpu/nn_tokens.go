@@ -41,10 +41,7 @@ type affine struct {
 
 // Tokens plans a network's input and targets for a batch of windows.
 func (b *Backend) Tokens(job *backend.TokensJob) (backend.Plan, error) {
-	if b.exact {
-		return planTokens[tensor.BFloat16](b, job)
-	}
-	return planTokens[float32](b, job)
+	return byWorking(b, job, planTokens[tensor.BFloat16], planTokens[float32])
 }
 
 func planTokens[W working](b *Backend, job *backend.TokensJob) (backend.Plan, error) {

@@ -12,6 +12,15 @@ type boundPlan struct {
 	closed atomic.Bool
 }
 
+// run gives the plan's work to a queue, if the plan and its tensors are open.
+func (p *boundPlan) run(s backend.Queue, work runnable) error {
+	st, err := p.usable(s)
+	if err != nil {
+		return err
+	}
+	return st.give(work)
+}
+
 // usable returns the stream as one of this backend, if the plan and its tensors are open.
 func (p *boundPlan) usable(s backend.Queue) (*queue, error) {
 	st, err := queueOf(s)
@@ -36,3 +45,19 @@ func (p *boundPlan) Close() error {
 	p.closed.Store(true)
 	return nil
 }
+
+// steppedPlan is a plan of checks and of work.
+type steppedPlan struct {
+	boundPlan
+	backend      *Backend
+	checks, work task
+	by           func(do func(*task)) error // does the work, whose tasks do runs
+}
+
+func (p *steppedPlan) Run(s backend.Queue) error { return p.run(s, p) }
+
+func (p *steppedPlan) execute() error { return p.by(p.backend.shared) }
+
+func (p *steppedPlan) alone() error { return p.by(oneByOne) }
+
+func (p *steppedPlan) small() bool { return max(p.work.pieces, p.checks.pieces) <= 1 }

@@ -12,10 +12,9 @@ import (
 
 // resamplePlan is a Resample bound to host memory, for one type of clock; a stream of a Fuse too.
 type resamplePlan[C clock] struct {
-	boundPlan
+	steppedPlan
 	*backend.ResampleJob                      // as it is checked
 	given                *backend.ResampleJob // as errors name it
-	backend              *Backend
 	limits               limits[C]
 	src, dst             values
 	times, targets       []C
@@ -27,7 +26,6 @@ type resamplePlan[C clock] struct {
 	dstRows              rows
 	fused                fused[C]
 	fault                *atomic.Uint64
-	checks, work         task
 	each                 int // targets a piece of work
 	rowsEach             int // rows a piece of checking
 	scratch              []*scratch
@@ -56,7 +54,8 @@ type clockElement interface {
 }
 
 func newCPUResample[C clockElement](b *Backend, job *backend.ResampleJob) (*resamplePlan[C], error) {
-	p := &resamplePlan[C]{boundPlan: boundPlan{bound: job.Bound()}, given: job, backend: b, limits: newLimits[C](job), fault: new(atomic.Uint64)}
+	p := &resamplePlan[C]{steppedPlan: steppedPlan{boundPlan: boundPlan{bound: job.Bound()}, backend: b}, given: job, limits: newLimits[C](job), fault: new(atomic.Uint64)}
+	p.by = p.steps
 	job = job.Checked()
 	p.ResampleJob = job
 	var errs [11]error
@@ -104,22 +103,8 @@ func newCPUResample[C clockElement](b *Backend, job *backend.ResampleJob) (*resa
 	return p, nil
 }
 
-func (p *resamplePlan[C]) Run(s backend.Queue) error {
-	st, err := p.usable(s)
-	if err != nil {
-		return err
-	}
-	return st.give(p)
-}
-
-func (p *resamplePlan[C]) execute() error { return p.by(p.backend.shared) }
-
-func (p *resamplePlan[C]) alone() error { return p.by(oneByOne) }
-
-func (p *resamplePlan[C]) small() bool { return max(p.work.pieces, p.checks.pieces) <= 1 }
-
-// by does the work, whose tasks do runs.
-func (p *resamplePlan[C]) by(do func(*task)) error {
+// steps does the work, whose tasks do runs.
+func (p *resamplePlan[C]) steps(do func(*task)) error {
 	if p.Idle() {
 		return nil
 	}

@@ -10,17 +10,19 @@ import (
 
 // tallyPlan is a Tally bound to host memory. A piece of its work is a column.
 type tallyPlan struct {
-	boundPlan
+	steppedPlan
 	*backend.TallyJob
-	backend                *Backend
 	counts, sums, prefixes []int64
 	value                  func(at int) uint32 // the bits of an element of Src, as f32
-	work                   task
 }
 
 // Tally plans the counts and sums per column for the exact statistics in package stats.
 func (b *Backend) Tally(job *backend.TallyJob) (backend.Plan, error) {
-	p := &tallyPlan{boundPlan: boundPlan{bound: job.Bound()}, TallyJob: job, backend: b}
+	p := &tallyPlan{steppedPlan: steppedPlan{boundPlan: boundPlan{bound: job.Bound()}, backend: b}, TallyJob: job}
+	p.by = func(do func(*task)) error {
+		do(&p.work)
+		return nil
+	}
 	var errs []error
 	p.counts, p.sums, p.prefixes = elementsOf[int64](job.Counts, &errs), elementsOf[int64](job.Sums, &errs), elementsOf[int64](job.Prefixes, &errs)
 	switch job.Src.DType() {
@@ -40,26 +42,6 @@ func (b *Backend) Tally(job *backend.TallyJob) (backend.Plan, error) {
 	p.work = task{pieces: job.D, do: p.column}
 	return p, nil
 }
-
-func (p *tallyPlan) Run(s backend.Queue) error {
-	st, err := p.usable(s)
-	if err != nil {
-		return err
-	}
-	return st.give(p)
-}
-
-func (p *tallyPlan) execute() error {
-	p.backend.shared(&p.work)
-	return nil
-}
-
-func (p *tallyPlan) alone() error {
-	oneByOne(&p.work)
-	return nil
-}
-
-func (p *tallyPlan) small() bool { return p.work.pieces <= 1 }
 
 // column tallies a column.
 func (p *tallyPlan) column(d, _ int) {

@@ -174,13 +174,7 @@ func elementsOf[T tensor.Element](t *tensor.Tensor, errs *[]error) (data []T) {
 	return data
 }
 
-func (p *voxelizePlan) Run(s backend.Queue) error {
-	st, err := p.usable(s)
-	if err != nil {
-		return err
-	}
-	return st.give(p)
-}
+func (p *voxelizePlan) Run(s backend.Queue) error { return p.run(s, p) }
 
 func (p *voxelizePlan) Counts() (backend.VoxelCounts, error) {
 	if p.closed.Load() {

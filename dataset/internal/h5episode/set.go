@@ -127,10 +127,7 @@ func (s *Set) Close() error { return s.File.Close() }
 // Episode reads the numbers in an episode. Its frames are read when they are needed.
 func (s *Set) Episode(ctx context.Context, i int) (_ *dataset.Episode, err error) {
 	defer dataset.Guard("hdf5", s.path, &err)()
-	if i < 0 || i >= len(s.Parts) {
-		return nil, &dataset.RangeError{What: "episode", Got: i, Len: len(s.Parts)}
-	}
-	if err := ctx.Err(); err != nil {
+	if err := dataset.CheckIndex(ctx, "episode", i, len(s.Parts)); err != nil {
 		return nil, err
 	}
 	group, err := s.File.Root().Group(s.Parts[i].Path)

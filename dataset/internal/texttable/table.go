@@ -3,7 +3,6 @@ package texttable
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -89,10 +88,7 @@ func ReadFile(ctx context.Context, path string, l Layout, strict bool) (*Table, 
 		}
 	}
 	t, err := Read(ctx, r, l, rows, strict)
-	var bad *dataset.FormatError
-	if errors.As(err, &bad) {
-		bad.Path = path
-	}
+	err = dataset.InFile(err, path)
 	if t != nil {
 		t.Notes.SetPath(path)
 	}

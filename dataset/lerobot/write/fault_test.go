@@ -87,6 +87,7 @@ func (l twisted) Write(p []byte) (int, error) {
 }
 
 func TestABitThatFlipsOnTheWayIsSeen(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	ctx := context.Background()
 	total := 1
 	for at := -1; at < total; at += 271 {
@@ -126,6 +127,7 @@ func (l shortened) Write(p []byte) (int, error) {
 }
 
 func TestAByteThatIsLostOnTheWayIsSeen(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	total := 1
 	for at := 0; at < total; at += 997 {
 		w, path := created(t, Options{})

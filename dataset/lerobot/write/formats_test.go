@@ -13,10 +13,12 @@ import (
 	_ "github.com/robocache/robocache/dataset/rlds"
 	_ "github.com/robocache/robocache/dataset/robomimic"
 	"github.com/robocache/robocache/internal/test/settest"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // TestOtherFormatsBecomeLeRobot has recordings of other formats, with images as JPEG and as pixels.
 func TestOtherFormatsBecomeLeRobot(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	ctx := context.Background()
 	for name, path := range map[string]string{"rlds": "bridge_rlds", "robomimic": "robomimic_bridge"} {
 		root := sharedSet(t, path)

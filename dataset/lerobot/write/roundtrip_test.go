@@ -15,6 +15,7 @@ import (
 	"github.com/robocache/robocache/dataset/lerobot"
 	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
 	"github.com/robocache/robocache/internal/test/settest"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -39,6 +40,7 @@ func copied(t *testing.T, d dataset.Dataset, opt Options) *lerobot.Set {
 
 // TestRecordingsAreReadBackAsTheyWere reads recordings of all versions, writes them, and reads them again, refusing whatever is not right.
 func TestRecordingsAreReadBackAsTheyWere(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	ctx := context.Background()
 	for name, episodes := range map[string]int{"lerobot_v21_g1": 8, "lerobot_v2_gr1_sim": 5, "lerobot_v3_g1": 8} {
 		d, err := lerobot.Open(ctx, sharedSet(t, name), lerobot.Options{})

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // drawnJSON is a shape of JSON messages that is drawn at random, and the messages of it.
@@ -148,6 +150,7 @@ func (g *drawnJSON) element(m drawnMember, all bool, values *[]float64) {
 
 // The first message has each member, and the second a part of them.
 func TestJSONMessagesOfAnyShapeDecodeToTheValuesThatWereWritten(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	for seed := range uint64(10_000) {
 		r := rand.New(rand.NewPCG(3, seed))
 		list := (&drawnJSON{Rand: r}).shape(0)

@@ -10,6 +10,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
+
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // drawnProto is a file of messages that are drawn at random: each has fields of those before it.
@@ -214,6 +216,7 @@ func (g *drawnProto) columns(f drawnField) int {
 }
 
 func TestAnyProtobufTypeDecodesToTheValuesThatWereWritten(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	for seed := range uint64(10_000) {
 		g := &drawnProto{Rand: rand.New(rand.NewPCG(2, seed))}
 		d, err := New("protobuf", g.file(t), nil)

@@ -287,6 +287,7 @@ func TestAnErrorOrTheEndOfTheContextEndsReading(t *testing.T) {
 }
 
 func TestFieldsThatNoMessageHasDoNotFillTheMemory(t *testing.T) {
+	thorough.SkipRace(t, thorough.Measures)
 	for _, each := range []int{3000, 1500} {
 		log := &fakeLog{channels: channelsOf("/v", "", "vast", "/a", "", "pair")}
 		for range 9000 / each { // of one part, or of several together

@@ -19,6 +19,7 @@ import (
 	_ "github.com/robocache/robocache/dataset/mcap" // which opens logs
 	"github.com/robocache/robocache/internal/logs/mcaplog"
 	"github.com/robocache/robocache/internal/logs/topics"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/storage"
 	"github.com/robocache/robocache/tensor"
 )
@@ -89,6 +90,7 @@ func number(v any) (float64, bool) {
 }
 
 func TestRecordedProtobufIsWhatAnotherDecoderReads(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	for _, name := range []string{"robot_protobuf_zstd.mcap", "robot_protobuf_zstd_unordered.mcap"} {
 		log := recorded(t, name)
 		want, counts := map[string]float64{}, map[string]int{}

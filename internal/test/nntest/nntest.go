@@ -37,11 +37,10 @@ func Long(name string) bool {
 	return slices.ContainsFunc(long, func(begin string) bool { return strings.HasPrefix(name, begin) })
 }
 
-// long are the beginnings of their names: large products in the slower layout, large tails in both, attention over a thousand keys and the second kind of
-// sharp weights, and other numbers for a rounding.
+// long are the beginnings of their names: large products in the slower layout, large tails in both, and other numbers for a rounding.
 var long = []string{
 	"nn/large/", "nt/large_rows/", "nn/large_depth/", "nt/large_gate/", "nt/large_everything/", "nn/large_gelu/", "nt/large_tail/", "nn/large_tail/", "nt/large_gelu/", "nt/large_depth/",
-	"sharpfalse/", "long/", "adamw/norm roundings, 1", "adamw/norm roundings, 2", "adamw/norm roundings, 3",
+	"adamw/norm roundings, 1", "adamw/norm roundings, 2", "adamw/norm roundings, 3",
 }
 
 // Pick runs those cases that pick takes, by their names within the group.

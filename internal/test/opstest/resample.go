@@ -3,6 +3,8 @@ package opstest
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
@@ -17,20 +19,19 @@ func (c *resampling) traits() traits {
 func (c *resampling) describe() string {
 	b, s, t, d := c.dims()
 	o := c.Opts
-	return fmt.Sprintf("B=%d S=%d T=%d D=%d %s->%s clock=%s kind=%v edge=%v snap=%v gap=%v tolerance=%v window=%v fill=%v,%v trust=%v launch=%v %s rows=%v,%v,%v targets=%v,%v,%v,%v src=%s",
-		b, s, t, d, c.Src.dtype, c.out(), c.Times.dtype, o.Interp, o.Edge, is(o.Snap.Get()), is(o.MaxGap.Get()), is(o.Tolerance.Get()), is(o.Window.Get()), o.FillGaps, o.Fill != ops.Fill{}, o.TrustTimes, o.Launch,
-		kindsOf(o.Channels), c.SrcLengths != nil, c.SrcOffsets != nil, c.SrcStarts != nil, c.Targets != nil, c.DstLengths != nil, c.DstOffsets != nil, c.Anchors != nil, c.Src.spacing())
+	all := []string{o.Interp.String()}
+	for _, c := range o.Channels {
+		all = append(all, c.Interp.String())
+	}
+	slices.Sort(all)
+	kinds := strings.Join(slices.Compact(all), "+")
+	limits := fmt.Sprint(is(o.Snap.Get()), is(o.MaxGap.Get()), is(o.Tolerance.Get()), is(o.Window.Get()), o.FillGaps, o.Fill != ops.Fill{})
+	return fmt.Sprintf("B=%d S=%d T=%d D=%d %s->%s,%s clock=%s,%s,%v kind=%s,%v,%s trust=%v launch=%v rows=%v,%v,%v targets=%v,%v,%v,%v,%s src=%s,%s",
+		b, s, t, d, c.Src.dtype, c.out(), kinds, c.Times.dtype, o.Interp, o.Edge, o.Interp, o.Edge, strings.ReplaceAll(limits, " ", ","), o.TrustTimes, o.Launch,
+		c.SrcLengths != nil, c.SrcOffsets != nil, c.SrcStarts != nil, c.Targets != nil, c.DstLengths != nil, c.DstOffsets != nil, c.Anchors != nil, c.Times.dtype, c.Src.dtype, c.Src.spacing())
 }
 
 func is[T any](_ T, given bool) bool { return given }
-
-// kindsOf lists a table's kinds, as properties.
-func kindsOf(channels []ops.Channel) (text string) {
-	for _, c := range channels {
-		text += fmt.Sprintf(" channel=%v", c.Interp)
-	}
-	return text
-}
 
 // spacing describes where an array's elements lie: how far apart beyond their own size, and where within 16 bytes they begin.
 func (a *array) spacing() (text string) {

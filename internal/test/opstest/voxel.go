@@ -3,6 +3,7 @@ package opstest
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/robocache/robocache/ops"
@@ -216,6 +217,9 @@ func (c *voxelizing) traits() traits {
 
 func (c *voxelizing) describe() string {
 	of := "none"
+	if c.Large && c.Opts.Reduce == ops.ReduceCount { // each is there for another way to count
+		of = strings.ReplaceAll(c.Name, " ", "-")
+	}
 	if c.Features != nil {
 		of = c.Features.dtype.String() + c.Features.spacing()
 	}
