@@ -129,7 +129,7 @@ func TestFramesArePackedAsTheyWereEncoded(t *testing.T) {
 			}
 		}
 		for at, want := range map[string]string{
-			"0eye": dataset.CodeNoSamples.String(), "4eye": dataset.CodeFramesUnread.String() + ": 1 of 9, torn", "6eye": dataset.CodeStepTimes.String(), "2wrist": dataset.CodeFrameSize.String() + ": 3, got rgb8 frames of 5x3, want rgb8 of 4x3",
+			"0eye": dataset.CodeNoSamples.String(), "4eye": dataset.CodeFramesUnread.String() + ": 1 of 9, torn", "6eye": dataset.CodeStepTimes.String(), "2wrist": dataset.CodeFrameSize.String() + ": 3, got rgb8 frames with 5x3, want rgb8 of 4x3",
 			"3wrist": "got mono8 frames", "1tape": dataset.CodeVideoNotPacked.String() + ": 4, got jpeg", "1cut": "got h264", "1imu": dataset.CodeNameTaken.String(), "1odd": dataset.CodeEncodingUnknown.String(),
 		} {
 			assert.Contains(t, reasons[at], want, at)

@@ -291,7 +291,7 @@ func TestAFolderThatIsNotOnePackingIsRefused(t *testing.T) {
 			less := d
 			less.made = d.made[:6]
 			less.packShard(t, f, 1, 3, store.BuildOptions{})
-		}, dataset.ErrCorrupt, "episodes of the dataset: corrupt: got 6, want 7"},
+		}, dataset.ErrCorrupt, "dataset episodes: corrupt: got 6, want 7"},
 		"an empty file": {func(f string) { require.NoError(t, os.WriteFile(filepath.Join(f, first), nil, 0o600)) }, dataset.ErrTruncated, first},
 		"a stream that no shard has": {func(f string) {
 			d.packAll(t, f, 3, store.BuildOptions{Streams: []string{"imu", "none"}, Replace: true})

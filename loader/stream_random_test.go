@@ -125,7 +125,7 @@ func TestStreamingIsResidentWhateverTheRecordings(t *testing.T) {
 				continue
 			}
 			if err != nil {
-				require.ErrorContains(t, err, "of a batch of all ranks", what)
+				require.ErrorContains(t, err, "in a batch of all ranks", what)
 				continue
 			}
 			want, got := resident.Report(), l.Report()

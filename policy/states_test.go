@@ -82,7 +82,7 @@ func TestStreamsThatAreNoStatesAreLeftOutAndListed(t *testing.T) {
 		e.Streams = append(e.Streams, table(t, "reward", 80, joints[:1], func(row, _ int) float64 { return float64(row) }))
 	}
 	_, err = policy.NewTrainer(context.Background(), all(t, "cpu"), build(t, d), policy.Options{})
-	assert.ErrorContains(t, err, "stream state: got none beside action; reward, a reward, or where an episode ends, want a stream of states")
+	assert.ErrorContains(t, err, "stream state: got none beside action; reward, a reward, or where an episode ends, want a state stream")
 }
 
 // filmed are recordings that declare two cameras.

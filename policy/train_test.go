@@ -249,7 +249,7 @@ func TestWhatCannotBeTrainedOnIsNamed(t *testing.T) {
 		"no action":              {renamed, policy.Options{}, "none of that name among state, command, want a stream called action or actions"},
 		"two actions":            {twice, policy.Options{}, "a second action stream beside action"},
 		"no state":               {alone, policy.Options{}, "stream state: got none beside action"},
-		"episode that is not":    {good, policy.Options{HoldOut: []int{7}}, "HoldOut: got 7, want the number of an episode, 0 to"},
+		"episode that is not":    {good, policy.Options{HoldOut: []int{7}}, "HoldOut: got 7, want an episode number, 0 to"},
 		"episode held out twice": {good, policy.Options{HoldOut: []int{1, 1}}, "HoldOut: got 1 twice"},
 		"all held out":           {good, policy.Options{HoldOut: []int{0, 1}}, "HoldOut: got all 2 episodes"},
 		"all are short":          {robots(t, 4, 5, 3), policy.Options{}, "episode e1: got 5 ticks of 30 Hz, the most that one of 3 episodes has, want 35 or more: 5 for states and 30 for predictions, as a plan's windows"},

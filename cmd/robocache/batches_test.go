@@ -134,7 +134,7 @@ func TestStreamsOfBatchesHaveColumnsAndWindows(t *testing.T) {
 		"each has a --stream of its own": "--stream=action,reward",
 		`column "9"`:                     "--stream=action[9]",
 		"want columns in brackets":       "--stream=action[]",
-		"or in seconds":       "--window=action=soon:1",
+		"or in seconds":                  "--window=action=soon:1",
 	} {
 		code, _, stderr := execute(append(args, "--hz=10", flag)...)
 		assert.NotZero(t, code)

@@ -94,13 +94,13 @@ func TestBatchesOfTwoRunsAreNotMixed(t *testing.T) {
 	}
 	require.Len(t, before, 3)
 	for says, other := range map[string][]string{
-		"seed 3, where this one has 4;":       {"--batch=4", "--seed=4"},
-		"batch 4, where this one has 5;":      {"--batch=5", "--seed=3"},
-		"last drop, where this one has short": {"--batch=4", "--seed=3", "--last=short"},
-		"ranks 1, where this one has 2;":      {"--batch=4", "--seed=3", "--world=2", "--rank=1"},
-		"plan or dataset ":                    {"--batch=4", "--seed=3", "--window=action=0s:300ms"},
-		"plan or dataset":                     {"--batch=4", "--seed=3", "--state", state, "--window=action=0s:300ms"},
-		"want another folder, or that run's --state":    {"--batch=5", "--seed=3", "--state", filepath.Join(dir, "none.json")},
+		"seed 3, where this one has 4;":              {"--batch=4", "--seed=4"},
+		"batch 4, where this one has 5;":             {"--batch=5", "--seed=3"},
+		"last drop, where this one has short":        {"--batch=4", "--seed=3", "--last=short"},
+		"ranks 1, where this one has 2;":             {"--batch=4", "--seed=3", "--world=2", "--rank=1"},
+		"plan or dataset ":                           {"--batch=4", "--seed=3", "--window=action=0s:300ms"},
+		"plan or dataset":                            {"--batch=4", "--seed=3", "--state", state, "--window=action=0s:300ms"},
+		"want another folder, or that run's --state": {"--batch=5", "--seed=3", "--state", filepath.Join(dir, "none.json")},
 	} {
 		code, _, stderr := execute(append(args, other...)...)
 		assert.Equal(t, exitUsage, code, says)

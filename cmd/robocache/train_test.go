@@ -189,7 +189,7 @@ func TestTrainAndPolicyRefuseWhatCannotBe(t *testing.T) {
 		"--hold-out: got all 3 episodes":                                          {exitUsage, []string{"train", g1, "--hold-out=0,1,2"}},
 		"--batch: got 10000":                                                      {exitUsage, []string{"train", g1, "--batch=10000"}},
 		"got a folder with notes.txt and no config.json, want a n":                {exitInput, []string{"train", g1, "--out", full}},
-		"none beside action, want a state stream":                                    {exitInput, []string{"train", g1, "--plan", plan}},
+		"none beside action, want a state stream":                                 {exitInput, []string{"train", g1, "--plan", plan}},
 		"wrong.yaml: line 2":                                                      {exitInput, []string{"train", g1, "--plan", wrong}},
 		"no such file":                                                            {exitInput, []string{"train", g1, "--plan", filepath.Join(dir, "none.yaml")}},
 		"policy takes a folder":                                                   {exitUsage, []string{"policy", g1}},

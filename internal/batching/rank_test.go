@@ -34,8 +34,8 @@ func TestARankIsToldByFlagsThenByLaunchers(t *testing.T) {
 		{world: "1", want: Place{0, 1, ""}},
 		{world: "0", want: Place{0, 0, ""}}, // which is refused later
 		{world: "2", env: torchrun, want: Place{1, 2, "RANK and WORLD_SIZE"}},
-		{world: "3", env: torchrun, err: "world: got 3, where RANK and WORLD_SIZE say rank 1 of 2"},
-		{world: "1", env: torchrun, err: "world: got 1, where RANK and WORLD_SIZE say rank 1 of 2"},
+		{world: "3", env: torchrun, err: "world: got 3, where RANK and WORLD_SIZE set rank 1 of 2"},
+		{world: "1", env: torchrun, err: "world: got 1, where RANK and WORLD_SIZE set rank 1 of 2"},
 		{world: "3", env: map[string]string{"SLURM_PROCID": "0", "SLURM_NTASKS": "1"}, err: "world: got 3 without --rank"},
 		{world: "3", env: map[string]string{"RANK": "2"}, want: Place{2, 3, "RANK and --world"}},
 		{world: "2", env: map[string]string{"RANK": "2"}, err: `got "2" of ""`},
@@ -43,7 +43,7 @@ func TestARankIsToldByFlagsThenByLaunchers(t *testing.T) {
 		// --rank alone
 		{rank: "0", err: "rank: got 0 without --world"},
 		{rank: "1", env: torchrun, want: Place{1, 2, "RANK and WORLD_SIZE"}},
-		{rank: "0", env: torchrun, err: "rank: got 0, where RANK and WORLD_SIZE say rank 1 of 2"},
+		{rank: "0", env: torchrun, err: "rank: got 0, where RANK and WORLD_SIZE set rank 1 of 2"},
 		{rank: "2", env: map[string]string{"WORLD_SIZE": "3"}, want: Place{2, 3, "--rank and WORLD_SIZE"}},
 		{rank: "3", env: map[string]string{"WORLD_SIZE": "3"}, err: `of "3", want a rank`},
 

@@ -69,7 +69,7 @@ func TestALinkIsNoPlaceToMeet(t *testing.T) {
 		_, err := Join(t.Context(), path, rank, 2)
 		var bad *JoinError
 		require.ErrorAs(t, err, &bad)
-		assert.Contains(t, bad.Got, "somebody else")
+		assert.Contains(t, bad.Got, "another user")
 	}
 	st, err := os.Stat(elsewhere)
 	require.NoError(t, err)
