@@ -11,11 +11,7 @@ import (
 	"slices"
 )
 
-<<<<<<< .merge_file_Pv4Dov
 // writePNG writes an image as a PNG with the best compression.
-=======
-// writePNG writes an image as a PNG, as small as the format allows.
->>>>>>> .merge_file_5DDcAU
 func writePNG(w io.Writer, img image.Image) error {
 	buf := bufio.NewWriter(w)
 	enc := png.Encoder{CompressionLevel: png.BestCompression}
