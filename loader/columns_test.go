@@ -140,7 +140,7 @@ func TestColumnsThatAreAskedForAreAllThatIsNeeded(t *testing.T) {
 		r := l.Report()
 		require.Len(t, r.Notes, 2, what)
 		assert.Equal(t, "e0", r.Notes[0].Subject)
-		assert.Equal(t, `no stream that can be put on a clock, want one with samples and columns: state (`+dataset.CodeColumnsRefused.String()+`: 25, got column "d", want one of a, b, c, e, or a range within 0:4)`, r.Notes[0].Cause.Error(), what)
+		assert.Equal(t, `no stream that can be put on a clock, want one with samples and columns: state (`+dataset.CodeColumnsRefused.String()+`: 25, got column "d", want one of a, b, c and 1 more, or a range within 0:4)`, r.Notes[0].Cause.Error(), what)
 		assert.Equal(t, dataset.CodeEpisodeRefused, r.Notes[0].Code)
 	}
 	_, err = store.Build(ctx, other, store.BuildOptions{Streams: []string{"state"}, Columns: map[string][]string{"state": {"f"}}})

@@ -174,7 +174,7 @@ func TestTheClockIsThatOfTheDataset(t *testing.T) {
 	assert.Contains(t, noteTexts(got), "the clock has 10 Hz, as the dataset has; --hz takes another")
 	code, _, stderr := execute("batches", twoStreams(t, nil), "--backend=cpu")
 	assert.Equal(t, exitUsage, code)
-	assert.Contains(t, stderr, "--hz: got none, want the rate of the clock, or --plan: ")
+	assert.Contains(t, stderr, "--hz: got none, want the clock's rate, or --plan: ")
 	assert.Contains(t, stderr, "declares no rate")
 }
 

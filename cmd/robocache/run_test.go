@@ -92,7 +92,7 @@ func TestExitCodes(t *testing.T) {
 
 		{to(filepath.Join(dir, "missing.npz")), exitInput, []string{"missing.npz", "no such file"}},
 		{to(t.TempDir(), "--hz=10"), exitInput, []string{"a folder without a recording in any known format"}},
-		{to(text), exitInput, []string{"got a file of none"}},
+		{to(text), exitInput, []string{"got a file in no known format"}},
 		{to(broken), exitInput, []string{"broken.npz"}},
 		{to(brokenLog, "--hz=50"), exitInput, []string{"broken.ulg"}},
 		{to(noTimes, "--hz=50"), exitInput, []string{"times"}},

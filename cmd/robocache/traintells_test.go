@@ -44,7 +44,7 @@ func TestTrainTellsOfClocksFiltersAndCopies(t *testing.T) {
 	require.NoError(t, os.WriteFile(wrong, []byte("version: 1\nrate: 30\nwindows: {state: [-200ms, 0s]}\n"), 0o600))
 	code, _, stderr := execute("train", g1, "--plan", wrong, "--backend=cpu")
 	assert.NotZero(t, code)
-	assert.Regexp(t, `wrong\.yaml: line 3, column \d+: windows\.state: got "state", want a stream of the plan`, stderr)
+	assert.Regexp(t, `wrong\.yaml: line 3, column \d+: windows\.state: got "state", want a stream in the plan`, stderr)
 
 	plan := filepath.Join(dir, "plan.yaml")
 	require.NoError(t, os.WriteFile(plan, []byte("version: 1\nrate: 20\nstreams: [{name: obs/small}, {name: action, from: actions}]\n"+

@@ -32,7 +32,7 @@ func Run(t *testing.T, d *ops.Device, only ...string) {
 	Pick(t, d, func(name string) bool { return all || !Long(name) }, only...)
 }
 
-// Long reports whether a case is only in the long set: what its kernels do, shorter cases have too.
+// Long reports whether a case is only in the long set, because shorter cases run the same kernels.
 func Long(name string) bool {
 	return slices.ContainsFunc(long, func(begin string) bool { return strings.HasPrefix(name, begin) })
 }
@@ -169,7 +169,7 @@ func rateOf(seed uint64, step, site uint32, elements, column, n int) float32 {
 	return float32(math.Ldexp(0.75, -n))
 }
 
-// Do runs a job, and returns what it wrote as float64, by name. An error of values is returned too.
+// Do runs a job, and returns its outputs as float64, by name. It also returns an error about values.
 func (b *Bench) Do(t *testing.T, seed uint64, job Job) (map[string][]float64, error) {
 	t.Helper()
 	m := &Maker{t: t, b: b, rng: rand.New(rand.NewPCG(seed, 1))}

@@ -58,6 +58,7 @@ type suite struct {
 
 	simulated bool            // each launch takes milliseconds
 	long      bool            // every case runs, in every form
+	all       bool            // every case of the part runs
 	seen      map[string]bool // the properties that the part's cases had
 	turns     uint32          // cases that a simulated device ran in one form of several
 }
@@ -342,7 +343,7 @@ func (s *suite) check(t *testing.T, c operation, ls ...layout) {
 
 // fresh reports whether a case is in the set that runs: in the default set are those with a property that none before it in its group had.
 func (s *suite) fresh(c operation) bool {
-	if s.long {
+	if s.long || s.all {
 		return true
 	}
 	fresh := false
