@@ -267,7 +267,7 @@ def test_episodes_are_those_that_are_asked_for(tmp_path):
         assert where - {(-1, -1)} == {(0, 1), (1, 0), (1, 1), (1, 2)}
     for path in (G1, store):
         for streaming in (False, True):
-            with pytest.raises(ArgumentError, match="episodes: got 3, want numbers of the 3 episodes"):
+            with pytest.raises(ArgumentError, match="episodes: got 3, want numbers for the dataset's 3 episodes"):
                 g1(paths=path, episodes=[0, 3], streaming=streaming)
     for bad in ([1, 1], [-1], [0.5], 3):
         with pytest.raises(ArgumentError, match="episodes"):

@@ -156,7 +156,7 @@ def test_the_rank_is_told_by_launchers(monkeypatch):
     with g1(batch=8) as told, g1(batch=8, rank=2, world=3) as said, g1(batch=8, rank=0, world=1) as alone:
         assert (told.rank, told.world) == (said.rank, said.world) == (2, 3) and alone.world == 1
         assert rows(told.next()) == rows(said.next()) != rows(alone.next())
-    with pytest.raises(ArgumentError, match="world: got 2, where RANK and WORLD_SIZE say rank 2 of 3"):
+    with pytest.raises(ArgumentError, match="world: got 2, where RANK and WORLD_SIZE set rank 2 of 3"):
         g1(world=2)
 
 

@@ -66,15 +66,6 @@ func resampleArgs(a ops.FuseBackwardArgs) ops.ResampleBackwardArgs {
 		DstLengths: a.DstLengths, DstOffsets: a.DstOffsets}
 }
 
-func (b *backward) planOn(dev *ops.Device, a ops.FuseBackwardArgs) (*ops.Plan, error) {
-	if b.Alone {
-		opts := b.Streams[0].Opts
-		opts.TrustTimes, opts.Launch = b.Trust, b.Launch
-		return dev.PlanResampleBackward(resampleArgs(a), opts)
-	}
-	return dev.PlanFuseBackward(a, ops.FuseOptions{TrustTimes: b.Trust, Launch: b.Launch})
-}
-
 func (b *backward) plan(p *placed, l layout, mode ops.LaunchMode) (*ops.Plan, error) {
 	args := b.args(p.put, func(m int) *tensor.Tensor {
 		src := b.Streams[m].Src

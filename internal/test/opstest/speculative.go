@@ -3,17 +3,14 @@ package opstest
 import (
 	"fmt"
 	"math"
-	"testing"
 
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
 
-// speculative has linear jobs that take about every other sample, of whole 16 bytes, for which a device may ask for samples before it has seen the timestamps:
+// everyOtherSample has linear jobs that take about every other sample, of whole 16 bytes, for which a device may ask for samples before it has seen the timestamps:
 // timestamps that are as even ones would be, or not, targets in order and in none, ends held or filled, with and without a longest bracket,
 // and timestamps that are wrong. Rows are short and long, narrow and as wide as a block takes, and such that a block has threads with nothing to make, or to store.
-func (s *suite) speculative(t *testing.T) { resampled(everyOtherSample)(s, t) }
-
 func everyOtherSample(test visit) {
 	number := 0
 	for _, dtype := range narrowDTypes {

@@ -1,8 +1,6 @@
 package opstest
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -262,29 +260,6 @@ func (s *suite) conservation(t *testing.T) {
 		}
 		assert.Equal(t, f.InRange-f.DroppedPoints, sum, c.describe())
 	}
-}
-
-var errNone = errors.New("none")
-
-// wrongVoxels returns what is wrong with one convenient call, a good one or a bad one.
-func (s *suite) wrongVoxels(seed int, bad bool) error {
-	r := rng(uint64(seed))
-	c := &voxelizing{Points: vals(tensor.F32, uniformValues(r, 60), 20, 3), Offsets: arr([]int64{0, 7, 20}, 3), Box: cube(-10, 5, 4), Opts: voxelForms[seed%len(voxelForms)]}
-	if bad {
-		c.Offsets = arr([]int64{0, 7, 19}, 3)
-	}
-	got, err := c.call(s.dev)
-	switch {
-	case bad && errors.Is(err, ops.ErrRows):
-		return errNone
-	case err != nil:
-		return err
-	}
-	want := solveVoxels(c)
-	if msg := want.compare(c, got, len(want.voxels)); msg != "" {
-		return fmt.Errorf("%s: %s", c.describe(), msg)
-	}
-	return nil
 }
 
 // FuzzVoxels runs random jobs against the oracle and the CPU.
