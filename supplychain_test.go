@@ -64,9 +64,7 @@ func TestTheFuzzBuildFindsEachTarget(t *testing.T) {
 
 // The build compiles each target once, and packs the test data of each folder that has some below 64 KiB.
 func TestTheFuzzBuildCompilesAndPacksSeeds(t *testing.T) {
-	if _, err := exec.LookPath("zip"); err != nil {
-		t.Skip("no program in PATH: ", err)
-	}
+	filetest.NeedPrograms(t, "bash", "sed", "zip")
 	bin, out := t.TempDir(), t.TempDir()
 	compiled := filepath.Join(out, "compiled")
 	require.NoError(t, os.WriteFile(filepath.Join(bin, "compile_native_go_fuzzer_v2"), []byte("#!/bin/sh\necho \"$@\" >>\"$OUT/compiled\"\n"), 0o700))
