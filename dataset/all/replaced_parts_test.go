@@ -99,7 +99,7 @@ func replacedBlobs(name string, data []byte) (list []replacement) {
 	return list
 }
 
-// wireField is a protobuf field with wire type bytes: its number, its body, and what follows it.
+// wireField is a protobuf field with wire type bytes: its number, its body, and the bytes after it.
 func wireField(b []byte) (number uint64, body, rest []byte) {
 	tag, n := binary.Uvarint(b)
 	size, m := binary.Uvarint(b[n:])

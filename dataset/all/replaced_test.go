@@ -56,7 +56,7 @@ func timeOf(element string) string {
 
 func streamOf(element string) string { return element[:strings.IndexByte(element, '@')] }
 
-// alone returns an error if a part lacks elements that differ in what a function returns, or has an episode that cannot be read.
+// alone returns an error if a part lacks elements that differ in the result of a function, or has an episode that cannot be read.
 func (c content) alone(part content, of func(element string) string) error {
 	lost := map[string]bool{}
 	for name, n := range c.elements {

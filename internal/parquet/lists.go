@@ -84,7 +84,7 @@ func (l *Lists) fits(row ListRow, i int) bool {
 	return i == 0 || slices.Equal(shared(row[i]), shared(row[i-1]))
 }
 
-// Join returns one list with the elements from several rows, each of which has elements. Without rows, the list is empty.
+// Join returns one list with the elements from several rows. Each row has elements. Without rows, the list is empty.
 func (l *Lists) Join(rows ...int) ListRow {
 	joined := make(ListRow, len(l.leaves))
 	for i := range joined {

@@ -16,8 +16,8 @@ import (
 	"github.com/robocache/robocache/internal/test/thorough"
 )
 
-// languageFiles are tables by arrow-rs whose columns have lists and structures: the first with dictionaries and null columns, the second in
-// small pages, the third with a column whose lists have nulls.
+// languageFiles are tables by arrow-rs with lists and structures: the first with dictionaries and null columns, the second in
+// small pages, the third with nulls in the lists of a column.
 var languageFiles = []string{
 	"../../dataset/lerobot/testdata/language/data/chunk-000/file-000.parquet", "../../dataset/lerobot/testdata/language/data/chunk-000/file-001.parquet",
 	"../../dataset/lerobot/testdata/language/data/chunk-000/file-002.parquet",

@@ -87,7 +87,7 @@ func newCPUGradient[C clockElement](b *Backend, r *resamplePlan[C], scale []floa
 	return s
 }
 
-// steps does the work, whose tasks do runs.
+// steps does the work: it splits it into tasks and gives each to do.
 func (p *backwardPlan[C]) steps(do func(*task)) error {
 	p.fault.Store(uint64(backend.NoFault))
 	if p.checks.pieces > 0 {

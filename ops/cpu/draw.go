@@ -43,7 +43,7 @@ func (b *Backend) Draw(job *backend.DrawJob) (backend.Plan, error) {
 	return p, nil
 }
 
-// steps does the work, whose tasks do runs.
+// steps does the work: it splits it into tasks and gives each to do.
 func (p *drawPlan) steps(do func(*task)) error {
 	p.fault.Store(uint64(backend.NoFault))
 	if !p.TrustTables {

@@ -96,7 +96,7 @@ func (p *fusePlan[C]) small() bool {
 	return !slices.ContainsFunc(p.streams, func(s *resamplePlan[C]) bool { return !s.small() })
 }
 
-// steps does the work, whose tasks do runs.
+// steps does the work: it splits it into tasks and gives each to do.
 func (p *fusePlan[C]) steps(do func(*task)) error {
 	p.fault.Store(uint64(backend.NoFault))
 	if p.job.Check {

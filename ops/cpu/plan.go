@@ -51,7 +51,7 @@ type steppedPlan struct {
 	boundPlan
 	backend      *Backend
 	checks, work task
-	by           func(do func(*task)) error // does the work, whose tasks do runs
+	by           func(do func(*task)) error // does the work in tasks, which it gives to do
 }
 
 func (p *steppedPlan) Run(s backend.Queue) error { return p.run(s, p) }

@@ -103,7 +103,7 @@ func newCPUResample[C clockElement](b *Backend, job *backend.ResampleJob) (*resa
 	return p, nil
 }
 
-// steps does the work, whose tasks do runs.
+// steps does the work: it splits it into tasks and gives each to do.
 func (p *resamplePlan[C]) steps(do func(*task)) error {
 	if p.Idle() {
 		return nil

@@ -32,7 +32,7 @@ func (e *expect) tolerance(dtype tensor.DType) float64 {
 	return 4*0x1p-24*size + math.SmallestNonzeroFloat32
 }
 
-// ok reports whether bits are what was wanted.
+// ok reports whether bits meet the expectation.
 func (e *expect) ok(dtype tensor.DType, bits uint64) bool {
 	if bits == e.bits && e.rule != near {
 		return true
@@ -60,7 +60,7 @@ func (e *expect) ok(dtype tensor.DType, bits uint64) bool {
 				return true
 			}
 		} else if d := ordinal(bits) - ordinal(encode(dtype, w)); d >= -1 && d <= 1 || math.Abs(got-w) <= e.tolerance(tensor.F64) {
-			return true // one unit in the last place, or near 0 what float64 leaves where larger numbers cancel
+			return true // one unit in the last place, or near 0 the float64 rounding error if larger numbers cancel
 		}
 	}
 	return false

@@ -42,7 +42,7 @@ type traits struct {
 // plainAndReady are the launch modes where a case chooses none: a backend may have kernels for either.
 var plainAndReady = []ops.LaunchMode{ops.LaunchDefault, ops.LaunchInputsReady}
 
-// modesOf returns a case's launch modes: its own, or those that every case has.
+// modesOf returns a case's launch modes: its own, or the default ones.
 func modesOf(own ops.LaunchMode) []ops.LaunchMode {
 	if own != ops.LaunchDefault {
 		return []ops.LaunchMode{own}
