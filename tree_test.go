@@ -37,7 +37,9 @@ func treeFiles(t *testing.T) []string {
 			return err
 		}
 		if d.IsDir() {
-			if slices.Contains([]string{".git", "build", "dist"}, name) || d.Name() == "testdata" {
+			ours := slices.Contains([]string{".", ".ci", ".clusterfuzzlite", ".github"}, name) // other folders with a dot are caches and settings of tools
+			hidden := strings.HasPrefix(d.Name(), ".") && !ours
+			if hidden || name == "build" || name == "dist" || d.Name() == "testdata" || d.Name() == "__pycache__" {
 				return filepath.SkipDir
 			}
 			return nil
