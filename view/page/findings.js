@@ -32,7 +32,7 @@ function section(title, lines) {
 }
 
 function card(f, i) {
-  const head = make('div', { className: 'head' }, make('b', { textContent: f.kind }));
+  const head = make('div', { className: 'head' }, make('button', { className: 'kind', ariaExpanded: chosen === i }, make('b', { textContent: f.kind })));
   const places = f.ranges.length;
   head.append(make('span', { className: 'of', textContent: chosen === i && places ? `${nth + 1} of ${places}${f.count > places ? ` (${f.count})` : ''}` : f.count > 1 ? `${f.count}×` : '' }));
   if (chosen === i && places > 1) {
@@ -57,8 +57,11 @@ function choose(i, place) {
   chosen = i;
   nth = place;
   const f = state.episode.findings[i];
+  const inside = $('side').contains(document.activeElement);
   draw();
-  $('side').querySelector('.finding.on')?.scrollIntoView({ block: 'nearest' });
+  const card = $('side').querySelector('.finding.on');
+  card?.scrollIntoView({ block: 'nearest' });
+  if (inside) card?.querySelector('.kind').focus();
   tell('stream', f.stream);
   if (!f.ranges.length) return;
   const s = [...state.episode.streams, ...state.episode.media].find(x => x.name === f.stream), [a, b] = f.ranges[place];

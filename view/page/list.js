@@ -11,6 +11,7 @@ let received = 0; // summaries; an episode whose findings changed comes again
 const rows = new Map(); // of the page, by number
 const only = { found: false, marked: false };
 let marks = new Set();
+let focused = -1; // number of the row that gets the focus when it is drawn
 
 const store = () => `robocache view: ${state.dataset.name} (${state.dataset.format}, ${state.dataset.episodes})`;
 
@@ -32,8 +33,7 @@ async function poll() {
     received += episodes.length;
     for (const e of episodes) {
       known.set(e.number, e);
-      rows.get(e.number)?.remove();
-      rows.delete(e.number);
+      drop(e.number);
     }
     if (episodes.length) filter();
     if (all) {
@@ -60,9 +60,15 @@ export const marked = number => marks.has(number);
 export function mark(number) {
   if (!marks.delete(number)) marks.add(number);
   try { localStorage.setItem(store(), JSON.stringify([...marks].sort((a, b) => a - b))); } catch { /* not kept */ }
+  drop(number);
+  filter();
+}
+
+// drop removes a row that changed. The row that takes its place gets its focus.
+function drop(number) {
+  if (rows.has(number) && rows.get(number) === document.activeElement) focused = number;
   rows.get(number)?.remove();
   rows.delete(number);
-  filter();
 }
 
 function filter() {
@@ -98,8 +104,12 @@ function draw() {
     const r = rows.get(number);
     r.style.top = at * height + 'px';
     r.classList.toggle('on', number === selected);
+    r.ariaCurrent = number === selected;
+    if (number === focused) { r.focus({ preventScroll: true }); focused = -1; }
   }
   for (const [number, r] of rows) if (!seen.has(number)) { r.remove(); rows.delete(number); }
+  const reached = rows.get(selected) ?? rows.get(shown[first]); // the tab key reaches one row, and the arrows the others
+  for (const r of rows.values()) r.tabIndex = r === reached ? 0 : -1;
 }
 
 // load asks for pictures two at a time, those that came on the screen last first: they take long, and what is looked at must not wait for them.
@@ -125,7 +135,7 @@ function row(number) {
   if (e?.errors) found.append(make('span', { className: 'badge error', textContent: e.errors, title: e.kinds.join(', ') }));
   if (e?.warnings) found.append(make('span', { className: 'badge warning', textContent: e.warnings, title: e.kinds.join(', ') }));
   if (e && !e.error) found.append(length(e.seconds, e.steps) + (e.success === undefined ? '' : e.success ? ' · success' : ' · failure'));
-  const r = make('div', { className: 'episode' }, picture, make('div', {}, name, task, found));
+  const r = make('button', { className: 'episode' }, picture, make('div', {}, name, task, found));
   r.dataset.number = number;
   r.addEventListener('click', () => tell('open', number));
   return r;
@@ -133,6 +143,7 @@ function row(number) {
 
 export function select(number) {
   selected = number;
+  if ($('rows').contains(document.activeElement)) focused = number;
   const at = shown.indexOf(number), box = $('rows');
   if (at >= 0 && (at * height < box.scrollTop || (at + 1) * height > box.scrollTop + box.clientHeight)) box.scrollTop = at * height - box.clientHeight / 2 + height / 2;
   draw();
@@ -151,7 +162,7 @@ for (const what of ['found', 'marked']) {
   $('only-' + what).addEventListener('click', e => {
     only[what] = !only[what];
     e.currentTarget.classList.toggle('on', only[what]);
-    e.currentTarget.blur();
+    e.currentTarget.ariaPressed = only[what];
     filter();
   });
 }
@@ -161,6 +172,5 @@ $('copy').addEventListener('click', async e => {
     await navigator.clipboard.writeText([...marks].sort((x, y) => x - y).join(','));
     b.textContent = 'copied';
   } catch { b.textContent = 'refused'; }
-  b.blur();
   setTimeout(() => { b.textContent = 'copy'; }, 1200);
 });

@@ -271,15 +271,18 @@ func (p *Page) Wait(condition string) {
 	}
 }
 
+// codes are the keys that the browser itself acts on, for example moves the focus or presses a button.
+var codes = map[string]int{"Tab": 9, "Enter": 13, "Escape": 27, " ": 32}
+
 // Key presses a key by its name in the DOM: "j", "ArrowLeft", " ".
 func (p *Page) Key(key string) {
 	p.b.t.Helper()
-	down := object{"type": "keyDown", "key": key}
+	down := object{"type": "keyDown", "key": key, "windowsVirtualKeyCode": codes[key]}
 	if len(key) == 1 {
 		down["text"] = key
 	}
 	p.call("Input.dispatchKeyEvent", down, nil)
-	p.call("Input.dispatchKeyEvent", object{"type": "keyUp", "key": key}, nil)
+	p.call("Input.dispatchKeyEvent", object{"type": "keyUp", "key": key, "windowsVirtualKeyCode": codes[key]}, nil)
 }
 
 // Click clicks at a place of the window, pixels.
