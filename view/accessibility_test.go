@@ -42,8 +42,8 @@ const misplaced = `(() => {
 })()`
 
 // Nothing is outside or covered at the widths of a phone, a tablet, a laptop and a large screen, and axe-core finds no violation in either theme.
-// It runs axe-core for the episode with list, plots, camera, cloud and findings, and for each drawer of the phone: seconds, as there is no quicker oracle.
-func TestThePageFitsEachWidthAndIsAccessible(t *testing.T) {
+// Then fingers and the keyboard work the same page. axe-core takes half a second for each of its 14 pages with list, plots, camera, cloud and findings.
+func TestThePageFitsAndIsAccessible(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	b := browsertest.Start(t)
 	viewer := serve(t, robots(t, 5), Options{})
@@ -73,24 +73,40 @@ func TestThePageFitsEachWidthAndIsAccessible(t *testing.T) {
 		assert.Empty(t, p.Violations(), "keys, dark %v", dark)
 		p.Key("Escape")
 	}
+	fingersZoomAndMoveAPlot(t, p)
+	p.Resize(1400, 900)
+	theKeyboardReachesEverything(t, p)
+}
+
+// A tap in a plot moves the cursor, two fingers zoom about the moments below them, and one moves the shown time.
+func fingersZoomAndMoveAPlot(t *testing.T, p *browsertest.Page) {
+	shown := func() (from, to float64) {
+		p.Eval(`new Promise(d => setTimeout(d, 400))`, nil) // the address follows later
+		v := evaluated[[]float64](p, `["from", "to"].map(k => +new URLSearchParams(location.hash.slice(1)).get(k))`)
+		return v[0], v[1]
+	}
+	plot := p.Box(".u-over")
+	at := func(x float64) [2]float64 { return [2]float64{plot.X + x*plot.Width, plot.Y + 30} }
+	p.Fingers([2][2]float64{at(0.5), at(0.5)})
+	p.Wait(`/^5\.0/.test(document.querySelector("#time").textContent)`)
+	p.Fingers([2][2]float64{at(0.4), at(0.2)}, [2][2]float64{at(0.6), at(0.8)}) // 4 s and 6 s go to 20 % and 80 %
+	from, to := shown()
+	assert.InDelta(t, 10.0/3, from, 0.05)
+	assert.InDelta(t, 20.0/3, to, 0.05)
+	p.Fingers([2][2]float64{at(0.3), at(0.6)})
+	from, to = shown()
+	assert.InDelta(t, 10.0/3-1, from, 0.1)
+	assert.InDelta(t, 20.0/3-1, to, 0.1)
 }
 
 // The tab key reaches each control in the order of reading and shows where it is; space presses the focused button, and plays if there is none.
-func TestTheKeyboardReachesEverything(t *testing.T) {
-	thorough.SkipRace(t, thorough.Programs)
-	b := browsertest.Start(t)
-	viewer := serve(t, robots(t, 3), Options{})
-	server := httptest.NewServer(viewer)
-	defer server.Close()
-	p := b.Open(viewer.URL(server.Listener.Addr().String()), 1400, 900)
-	p.Wait(`document.querySelectorAll(".uplot").length === 2 && document.querySelectorAll(".badge").length === 3 && document.querySelectorAll(".finding").length === 2`)
-
+func theKeyboardReachesEverything(t *testing.T, p *browsertest.Page) {
 	// A control is named by its id, or by its part of the page.
 	const focused = `(e => e === document.body ? "" : (e.id || e.closest(".episode, .legend, .stream, .finding, .space3d, .camera, #side")?.className || e.tagName))(document.activeElement)`
 	const outlined = `getComputedStyle(document.activeElement).outlineStyle`
 	var order []string
-	for range 60 {
-		p.Key("Tab")
+	p.Eval(`document.querySelector("#filter").focus()`, nil)
+	for ; len(order) < 60; p.Key("Tab") {
 		name := evaluated[string](p, focused)
 		if name == "" {
 			break

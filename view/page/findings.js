@@ -1,8 +1,8 @@
-// The side: what was found in the episode, and what else is known of it.
+// The side: the episode's findings, facts, metadata and notes.
 
 import { $, state, on, tell, make, count, length, clock } from './common.js';
 
-let chosen = -1, nth = 0; // the finding, and which of its places
+let chosen = -1, nth = 0; // the selected finding, and the index of its shown place
 
 function draw() {
   const side = $('side'), e = state.episode;
@@ -52,7 +52,7 @@ function card(f, i) {
   return c;
 }
 
-// choose shows a place of a finding: a second around it, or as much as its stream needs for a few dozen samples.
+// choose shows a place of a finding: a second on each side, or the time of 40 samples if that is longer.
 function choose(i, place) {
   chosen = i;
   nth = place;
@@ -70,7 +70,7 @@ function choose(i, place) {
   tell('seek', a);
 }
 
-// step goes to the next place of any finding, in the order of time.
+// step shows the next or previous place of any finding, in the order of time.
 export function step(by) {
   const places = state.episode.findings.flatMap((f, i) => f.ranges.map(([t], k) => ({ t, i, k })));
   if (!places.length) { if (state.episode.findings.length) choose((chosen + by + state.episode.findings.length) % state.episode.findings.length, 0); return; }

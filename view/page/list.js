@@ -1,4 +1,4 @@
-// The list of episodes: those that are seen are in the page, so that a hundred thousand are as quick as ten.
+// The list of episodes. Only the rows on the screen are in the page, so that a hundred thousand episodes are as quick as ten.
 
 import { $, state, tell, askJSON, make, length, count } from './common.js';
 
@@ -7,7 +7,7 @@ const known = new Map(); // summaries by number
 export let numbers = []; // of all episodes, ascending: the dataset's own
 let shown = [];  // the numbers that the filter lets through, in order
 let selected = -1;
-let received = 0; // summaries; an episode whose findings changed comes again
+let received = 0; // summaries; an episode comes again if its findings change
 const rows = new Map(); // of the page, by number
 const only = { found: false, marked: false };
 let marks = new Set();
@@ -25,7 +25,7 @@ export function begin() {
   poll();
 }
 
-// poll asks for what became known until all is. Then there are also the findings from the comparison of all episodes.
+// poll requests new summaries until all episodes are read. Then it requests the findings from the comparison of all episodes.
 async function poll() {
   let done = false;
   try {
@@ -112,7 +112,7 @@ function draw() {
   for (const r of rows.values()) r.tabIndex = r === reached ? 0 : -1;
 }
 
-// load asks for pictures two at a time, those that came on the screen last first: they take long, and what is looked at must not wait for them.
+// load requests two pictures at a time, the latest rows on the screen first. Pictures take long, and other requests must not wait for them.
 const waiting = [];
 let loading = 0;
 function load() {
@@ -149,7 +149,7 @@ export function select(number) {
   draw();
 }
 
-// step opens the next episode that the filter lets through.
+// step opens the next or previous episode among the filtered ones.
 export function step(by) {
   const after = by > 0 ? shown.find(n => n > selected) : shown.findLast(n => n < selected);
   if (after !== undefined) tell('open', after);

@@ -313,6 +313,25 @@ func (p *Page) Wheel(x, y, by float64, control bool) {
 	p.call("Input.dispatchMouseEvent", object{"type": "mouseWheel", "x": x, "y": y, "deltaX": 0, "deltaY": by, "modifiers": modifiers}, nil)
 }
 
+// Fingers puts fingers on places of the window, pixels, and moves each to its second place before they leave.
+func (p *Page) Fingers(paths ...[2][2]float64) {
+	p.b.t.Helper()
+	touch := func(kind string, at float64) {
+		points := []object{}
+		for i, path := range paths {
+			if kind != "touchEnd" {
+				points = append(points, object{"x": path[0][0] + at*(path[1][0]-path[0][0]), "y": path[0][1] + at*(path[1][1]-path[0][1]), "id": i})
+			}
+		}
+		p.call("Input.dispatchTouchEvent", object{"type": kind, "touchPoints": points}, nil)
+	}
+	touch("touchStart", 0)
+	for i := range 4 {
+		touch("touchMove", float64(i+1)/4)
+	}
+	touch("touchEnd", 1)
+}
+
 // Box is where an element is in the window, pixels.
 type Box struct{ X, Y, Width, Height float64 }
 
