@@ -197,7 +197,7 @@ on('seek', seek);
 on('show', view);
 on('zoom', zoom);
 on('play', play);
-on('back', () => state.dataset ? open(wanted, { cursor: state.cursor, from: state.from, to: state.to }) : begin());
+on('back', () => state.dataset?.episodes ? open(wanted, { cursor: state.cursor, from: state.from, to: state.to }) : begin());
 
 async function begin() {
   try {

@@ -38,7 +38,6 @@ let last = '', timer = 0;
 const show = (kind, ...page) => { if (last !== kind) trouble(...page); last = kind; };
 
 async function watch() {
-  clearTimeout(timer);
   if (!document.hidden) {
     try {
       const answer = await fetch('api/dataset', { method: 'HEAD' });
@@ -49,6 +48,7 @@ async function watch() {
       show('gone', 'The server has ended', `Nothing answers at ${location.host}: robocache view was stopped, the computer sleeps, or the tunnel to it is closed.`, 'Start robocache view again and open the address that it prints. If only the connection was lost, this page goes on when it is back.', watch);
     }
   }
+  clearTimeout(timer);
   timer = setTimeout(watch, last ? 1000 : 5000);
 }
 
