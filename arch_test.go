@@ -482,6 +482,6 @@ var layers = map[string][]string{
 	},
 	"view": {
 		"doc request answer lazy jpeg clock table listing bookkeeping", "curve picture_cache", "entry", "episode_cache track", "server",
-		"episode episode_reader series path cloud frame token", "thumbnail list", "routes",
+		"video", "episode episode_reader series path cloud frame token", "thumbnail list", "routes",
 	},
 }
