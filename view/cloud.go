@@ -24,7 +24,7 @@ const (
 )
 
 // serveCloud sends the cloud at a time as float32 x, y, z of each point and its values of the fields in the request, little-endian. The header Cloud has its
-// number, its times and the names of its fields, as those of a query. If the request has a voxel size, it sends the centre x, y, z and the number of points
+// number and times, and the header Fields the names of its fields as those of a query: "intensity&ring". If the request has a voxel size, it sends the centre x, y, z and the number of points
 // of each voxel that has points.
 func (s *Server) serveCloud(w http.ResponseWriter, r *http.Request, e *entry) {
 	k := slices.IndexFunc(e.Clouds, func(c dataset.CloudStream) bool { return c.Name == r.FormValue("cloud") })
@@ -63,8 +63,9 @@ func (s *Server) serveCloud(w http.ResponseWriter, r *http.Request, e *entry) {
 	for i, name := range names {
 		names[i] = url.QueryEscape(name)
 	}
-	w.Header().Set("Cloud", fmt.Sprintf(`{"cloud":%d,"at":%s,"until":%s,"points":%d,"not_finite":%d,"width":%d,"cut":%t,"fields":"%s"}`, c.index(place),
-		from, until, cloud.Len(), cloud.NotFinite, width, cut, strings.Join(names[:min(len(names), mostFields)], "&")))
+	w.Header().Set("Cloud", fmt.Sprintf(`{"cloud":%d,"at":%s,"until":%s,"points":%d,"not_finite":%d,"width":%d,"cut":%t}`, c.index(place),
+		from, until, cloud.Len(), cloud.NotFinite, width, cut))
+	w.Header().Set("Fields", strings.Join(names[:min(len(names), mostFields)], "&"))
 	w.Header().Set("Content-Type", "application/octet-stream")
 	b := make([]byte, 0, 4*len(points))
 	for _, v := range points {

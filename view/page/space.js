@@ -115,7 +115,7 @@ export class Space {
     try {
       const answer = await ask(`api/episodes/${this.episode.number}/cloud?` + query([['cloud', name], ['at', t], ['voxel', size], ...fields.map(f => ['field', f])]));
       const head = JSON.parse(answer.headers.get('Cloud')), data = new Float32Array(await answer.arrayBuffer());
-      if (!this.closed && this.kind === 'cloud' && this.cloud === name && this.field.value === field) this.take({ ...head, first: t < head.at, size, name, field }, data);
+      if (!this.closed && this.kind === 'cloud' && this.cloud === name && this.field.value === field) this.take({ ...head, fields: answer.headers.get('Fields'), first: t < head.at, size, name, field }, data);
     } catch (e) { this.caption.textContent = e.message; } finally { this.busy = false; }
     if (this.again && !this.closed) { this.again = false; this.follow(); }
   }
