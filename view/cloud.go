@@ -23,9 +23,9 @@ const (
 	mostFields      = 64
 )
 
-// serveCloud sends the cloud at a time as float32 x, y, z of each point and its values of the fields in the request, little-endian. The header Cloud has its
-// number and times, and the header Fields the names of its fields as those of a query: "intensity&ring". If the request has a voxel size, it sends the centre x, y, z and the number of points
-// of each voxel that has points.
+// serveCloud sends the cloud at a time: for each point x, y, z and the requested fields, float32, little-endian. The header Cloud has its number and times, and
+// the header Fields all field names in the form "intensity&ring". If the request has a voxel size, it sends centre x, y, z and point count for each voxel that
+// has points.
 func (s *Server) serveCloud(w http.ResponseWriter, r *http.Request, e *entry) {
 	k := slices.IndexFunc(e.Clouds, func(c dataset.CloudStream) bool { return c.Name == r.FormValue("cloud") })
 	if k < 0 || len(e.cloudsOrder[k].times) == 0 {
@@ -74,7 +74,7 @@ func (s *Server) serveCloud(w http.ResponseWriter, r *http.Request, e *entry) {
 	_, _ = w.Write(b) // an error here means that the client has gone
 }
 
-// thin returns x, y, z and the fields of up to mostCloudPoints finite points of a cloud, evenly spaced. A field that the cloud lacks is NaN.
+// thin returns x, y, z and the fields for up to mostCloudPoints finite points, evenly spaced. A field that the cloud lacks is NaN.
 func thin(c *dataset.Cloud, fields []string) (points []float32, err error) {
 	data, err := tensor.Floats(c.Points)
 	var features []float64

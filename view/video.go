@@ -12,18 +12,18 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// mostVideo is the length of an answer without an end in its request, in bytes. Browsers request the rest when they need it. A longer answer would occupy
-// one of their six connections to this server until they need its end.
+// mostVideo is the answer's length in bytes if a request has no end. Browsers request the rest when they need it. A longer answer would occupy one connection
+// until then, and browsers have six for a server.
 const mostVideo = 1 << 20
 
-// video returns the file of a camera's video, if frames have the order of their times.
+// video returns the file with a camera's frames. It returns false if there is none, or if the timestamps are not ascending.
 func (e *entry) video(camera int) (dataset.VideoFile, bool) {
 	v, ok := e.Media[camera].Source.(dataset.VideoFile)
 	return v, ok && v.VideoPath() != "" && e.mediaOrder[camera].which == nil
 }
 
-// serveVideo sends the file of a camera's video, or the part in the header Range. With "times" in the request, it sends two float64 numbers a frame, little-endian:
-// seconds from the start of the episode, and seconds in the file.
+// serveVideo sends a camera's video file, or the part that the header Range names. If the request has "times", it sends two float64 numbers a frame instead,
+// little-endian: the time in seconds from the episode's start, and the time in the file.
 func (s *Server) serveVideo(w http.ResponseWriter, r *http.Request, e *entry) {
 	k, err := e.camera(r)
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 	_ "github.com/robocache/robocache/storage/s3" // so that dataset.Open knows it
 )
 
-// exactFrame is the frame of a camera by its caption, and the number that is painted into the picture: bit b in row b/8, column b%8 of 16 cells.
+// exactFrame has a camera's frame number by its caption, and the number that is painted into the picture: bit b in row b/8, column b%8.
 type exactFrame struct {
 	Frame, Painted int
 	Tag            string
@@ -38,7 +38,7 @@ const readFrames = `[...document.querySelectorAll(".camera")].map(camera => {
 	return { frame: +(/frame (\d+)/.exec(camera.textContent)?.[1] ?? -1), painted, tag: shown.tagName };
 })`
 
-// videoPage opens the page of the shared videos in a browser. If played is false, the server has no videos for the browser.
+// videoPage opens a browser page with the shared videos. If played is false, the server has no videos for the browser.
 func videoPage(t *testing.T, b *browsertest.Browser, played bool) (p *browsertest.Page, firstOf func(episode int) int) {
 	s := serve(t, settest.Open(t, shared(t, "lerobot_v3_g1")), Options{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -57,7 +57,7 @@ func videoPage(t *testing.T, b *browsertest.Browser, played bool) (p *browsertes
 	}
 }
 
-// Frames on the screen are read by their painted numbers: of videos of H.264 and AV1 that the browser plays, and of the server's pictures where it cannot.
+// Frames on the screen are recognised by their painted numbers: in H.264 and AV1 that the browser plays, and in the server's pictures if it cannot.
 func TestCamerasShowTheFrameAtTheCursor(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	for _, tt := range []struct {
@@ -95,7 +95,7 @@ func TestCamerasShowTheFrameAtTheCursor(t *testing.T) {
 			p.Drag(strip.X+strip.Width*0.3, strip.Y+20, strip.X+strip.Width*0.7, strip.Y+20)
 			shows(2, atCursor())
 
-			p.Key("j") // the first frame of another episode in the same file
+			p.Key("j") // another episode in the same file
 			shows(3, 0)
 			p.Eval(`(s => { s.value = "2"; s.dispatchEvent(new Event("change")); })(document.querySelector("#speed"))`, nil)
 			p.Key(" ")
@@ -139,7 +139,7 @@ func TestCamerasFillTheWidthAndHide(t *testing.T) {
 	p.Wait(shown + `.join() === "wrist"`)
 }
 
-// A browser needs parts of the file, from a disk and from an object store, and the time of each frame.
+// A browser needs parts of the file, from a disk and from an object store, and the frames' times.
 func TestVideosAreServedByRanges(t *testing.T) {
 	path := shared(t, "lerobot_v3_g1")
 	s3test.Shared().PutFolder(t, "view-video", "set", path)
@@ -172,7 +172,7 @@ func TestVideosAreServedByRanges(t *testing.T) {
 
 		var times [343][2]float64
 		require.NoError(t, binary.Read(get(s, video+"&times").Body, binary.LittleEndian, &times))
-		for i, want := range map[int]float64{0: 872, 342: 1214} { // frames of episodes 0 and 1 are before it in the file
+		for i, want := range map[int]float64{0: 872, 342: 1214} { // episodes 0 and 1 are before it in the file
 			assert.InDelta(t, float64(i)/30, times[i][0], 1e-6)
 			assert.InDelta(t, want/30, times[i][1], 1e-6)
 		}

@@ -1,17 +1,17 @@
-// A camera: the frame at the cursor, as a video of the browser or as pictures of the server.
+// A camera: the frame at the cursor, as a video that the browser plays or as pictures from the server.
 
 import { state, ask, make, query, count, rate, clock } from './common.js';
 import { Video, plays } from './video.js';
 
 export class Camera {
-  // before is the camera of this name in the episode before, or undefined. It is closed.
+  // before is the same camera in the episode before, or undefined. It is closed.
   constructor(media, before) {
     this.media = media;
     this.name = media.name;
     this.label = media.name.replace(/^observation[./](images?[./])?/, '');
     this.kept = new Map(); // by the frame's time: {at, until, frame, picture}
     this.high = 0; // the pictures' height, pixels
-    this.canvas = make('canvas', { width: media.width || 4, height: media.height || 3 }); // of its shape before there is a picture
+    this.canvas = make('canvas', { width: media.width || 4, height: media.height || 3 }); // its shape before there is a picture
     if (before) Object.assign(this.canvas, { width: before.canvas.width, height: before.canvas.height }); // empty, and nothing jumps
     this.caption = make('div', { className: 'caption' });
     this.wrong = make('div', { className: 'wrong', hidden: true });
@@ -37,13 +37,13 @@ export class Camera {
     });
   }
 
-  // rest ends the work for a camera that is out of sight.
+  // rest ends the work for a camera that is not visible.
   rest() {
     this.video?.close();
     this.video = null;
   }
 
-  // release lets go of the video's file.
+  // release lets the video's file go.
   release() {
     this.rest();
     this.element?.removeAttribute('src');

@@ -1,4 +1,4 @@
-// Colours of points by a number, and the scales beside them.
+// Point colours by a number, and the scales beside them.
 
 import { css, short } from './common.js';
 
@@ -9,10 +9,10 @@ const mapped = Array.from({ length: 256 }, (_, i) => {
 });
 const none = [128, 128, 128];
 
-// colourOf returns the colour of a number between the ends of a scale.
+// colourOf returns a number's colour between the ends of a scale.
 export const colourOf = (v, [low, high]) => v === v ? mapped[Math.min(Math.max(Math.round((v - low) / (high - low || 1) * 255), 0), 255)] : none;
 
-// common returns the range of most numbers: the outermost hundredth at each end does not count.
+// common returns the range that most numbers have: the outermost hundredth at each end does not count.
 export function common(numbers) {
   const list = Float32Array.from(numbers).filter(v => v === v).sort(), n = list.length;
   return n ? [list[Math.floor(n / 100)], list[n - 1 - Math.floor(n / 100)]] : [0, 1];
@@ -35,7 +35,7 @@ export function legend(c, w, h, name, [low, high]) {
   c.textAlign = 'left';
 }
 
-// ruler draws a scale bar of a round number of metres, where scale is pixels a metre.
+// ruler draws a scale bar with a round number in metres, where scale is pixels a metre.
 export function ruler(c, w, h, scale) {
   const most = Math.min(120, w / 4) / scale, ten = 10 ** Math.floor(Math.log10(most)), metres = ten * [5, 2, 1].find(k => k * ten <= most);
   const long = metres * scale, right = w - 8, y = h - 24;

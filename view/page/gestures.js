@@ -1,10 +1,10 @@
 // The mouse and fingers on a canvas in space: they turn, move and magnify what is drawn.
 
-// gestures calls scene.turn(dx, dy), scene.pan(dx, dy), scene.magnify(factor, x, y) and scene.whole(), in pixels of the page; x and y from the middle.
+// gestures calls scene.turn(dx, dy), scene.pan(dx, dy), scene.magnify(factor, x, y) and scene.whole(), in the page's pixels; x and y from the middle.
 export function gestures(canvas, scene) {
-  const touching = new Map(); // the place of each pointer that is down
+  const touching = new Map(); // places by pointer
   const listen = (name, do_) => canvas.addEventListener(name, do_, { passive: false });
-  const middle = () => { // of the pointers, and how far they are apart
+  const middle = () => { // between the pointers, and how far they are apart
     const [a, b = a] = [...touching.values()];
     return { x: (a[0] + b[0]) / 2, y: (a[1] + b[1]) / 2, apart: Math.hypot(a[0] - b[0], a[1] - b[1]) };
   };

@@ -19,8 +19,8 @@ export class Space {
     episode.clouds.forEach(c => this.select.append(make('option', { value: 'cloud ' + c.name, textContent: 'cloud: ' + c.name })));
     episode.paths.forEach(p => this.select.append(make('option', { value: `path ${p.stream} ${p.columns}`, textContent: `path: ${p.stream}${p.name ? ' ' + p.name : ''}` })));
     if ([...this.select.options].some(o => o.value === lastChoice)) this.select.value = lastChoice;
-    this.voxel = make('input', { type: 'number', min: 0, step: 'any', placeholder: 'voxel m', title: 'size of voxels; none for points', value: lastVoxel });
-    this.field = make('select', { title: 'colour of the points' });
+    this.voxel = make('input', { type: 'number', min: 0, step: 'any', placeholder: 'voxel m', title: 'voxel size; none for points', value: lastVoxel });
+    this.field = make('select', { title: 'point colour' });
     this.offer([]);
     const above = make('button', { textContent: 'top', title: 'from above' });
     this.root = make('div', { className: 'scene space3d' }, this.canvas, this.caption, make('div', { className: 'choice' }, this.select, this.field, this.voxel, above));
@@ -60,7 +60,7 @@ export class Space {
     this.pan(x * (1 - by), y * (1 - by));
   }
 
-  // offer lists the colours: the axes, rgb if there is, and the fields of the points.
+  // offer lists the colours: the axes, rgb if there is, and the points' fields.
   offer(fields) {
     this.offered = fields;
     this.colourful = rgb.every(name => fields.includes(name));
@@ -126,7 +126,7 @@ export class Space {
     Object.assign(this, { shown: head, size, coloured: field });
     this.points = { data, width: head.width, n: data.length / head.width };
     this.at = axes.includes(field) ? axes.indexOf(field) : 3;
-    const own = this.bounds(); // of a cloud that is elsewhere, or else what is drawn stays where it is
+    const own = this.bounds(); // the box moves only if no point is in it
     if (!this.box || own.some(([a, b], k) => b < this.box[k][0] || a > this.box[k][1])) Object.assign(this, { box: own, range: null, zoom: 1, moved: [0, 0, 0] });
     const n = this.points.n, whole = count(head.points, 'point');
     const what = size ? `${count(n, 'voxel')}${head.cut ? ' (the first of more)' : ''} of ${whole}` : n < head.points - head.not_finite ? `${n.toLocaleString('en')} of ${whole}` : whole;
@@ -134,12 +134,12 @@ export class Space {
     this.draw();
     const fields = [...new URLSearchParams(head.fields).keys()];
     if (fields.join() !== this.offered.join()) this.offer(fields);
-    if (this.field.value !== field) { this.shown = this.range = null; this.again = true; } // the colour of the clouds before is there, or is not any more
+    if (this.field.value !== field) { this.shown = this.range = null; this.again = true; } // the colour that was chosen before is there again, or is not
   }
 
   bounds() { return [0, 1, 2].map(k => this.extent(k)); }
 
-  // extent is the range of a number of most points.
+  // extent is the range that a number has in most points.
   extent(k) {
     const { data, width, n } = this.points;
     return common(Array.from({ length: n }, (_, i) => data[i * width + k]));
@@ -191,7 +191,7 @@ export class Space {
     this.step = step;
   }
 
-  // painted reports whether points have colours of their own.
+  // painted reports whether the recording has the points' colours.
   painted() { return this.points.width === 6; }
 
   colour(i) {

@@ -1,4 +1,4 @@
-// A camera's video, played by the browser itself. The number of a frame is that of its time in the file, which the browser states for each frame on the screen.
+// A camera's video, played by the browser itself. The browser reports the file's time for each frame on the screen, and the server has the frames' times.
 
 import { state, ask, query } from './common.js';
 
@@ -8,7 +8,7 @@ const codecs = { h264: 'avc1.640028', hevc: 'hvc1.1.6.L93.B0', av1: 'av01.0.08M.
 export const plays = media => Boolean(media.video) && 'requestVideoFrameCallback' in HTMLVideoElement.prototype &&
   document.createElement('video').canPlayType(`video/mp4; codecs="${codecs[media.encoding]}"`) !== '';
 
-// last is the place of the latest of ascending times that is not after t, or of the first.
+// last returns the place in ascending times: the latest that is not after t, or the first.
 function last(times, t) {
   let lo = 0, hi = times.length;
   while (lo < hi) {
@@ -22,13 +22,13 @@ const exact = 2e-3; // seconds: the browser rounds times, and frames are farther
 const patience = 1500; // ms, until a frame that is ready must be on the screen
 
 export class Video {
-  // The element may be that of the episode before, if its file is the same. shown is called with the number and the time of each frame on the screen, failed once
-  // when the browser cannot show the frame at the cursor.
+  // The element may come from the episode before, if its file is the same. Video calls shown with number and time when a frame is on the screen, and failed
+  // once if the browser cannot show the frame at the cursor.
   constructor(media, element, shown, failed) {
     Object.assign(this, { media, element, shown, failed, frame: -1, target: -1, episode: state.episode });
     const kept = element.dataset.file === media.video;
     this.behind = true;
-    element.style.visibility = 'hidden'; // until a frame of this episode is there
+    element.style.visibility = 'hidden'; // until this episode has a frame there
     const heard = { signal: (this.stopped = new AbortController()).signal };
     element.addEventListener('error', () => this.fail(), heard);
     element.addEventListener('loadedmetadata', () => this.follow(), heard);
