@@ -139,14 +139,18 @@ func TestCamerasFillTheWidthAndHide(t *testing.T) {
 	p.Wait(shown + `.join() === "wrist"`)
 }
 
-// A browser needs parts of the file, from a disk and from an object store, and the frames' times.
+// A browser needs parts of the file, from a disk, from an object store and in a folder with several datasets, and the frames' times.
 func TestVideosAreServedByRanges(t *testing.T) {
 	path := shared(t, "lerobot_v3_g1")
 	s3test.Shared().PutFolder(t, "view-video", "set", path)
+	two := t.TempDir()
+	for _, name := range []string{"a", "b"} {
+		require.NoError(t, os.CopyFS(filepath.Join(two, name), os.DirFS(path)))
+	}
 	whole, err := os.ReadFile(filepath.Join(path, "videos/observation.images.front/chunk-000/file-000.mp4"))
 	require.NoError(t, err)
 	const video = "/api/episodes/2/video?camera=observation.images.front"
-	for _, path := range []string{path, "s3://view-video/set"} {
+	for _, path := range []string{path, "s3://view-video/set", two} {
 		s := serve(t, settest.Open(t, path), Options{})
 		ranged := func(want string, cookie bool) *http.Response {
 			w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, video, nil)
