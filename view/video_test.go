@@ -97,6 +97,9 @@ func TestCamerasShowTheFrameAtTheCursor(t *testing.T) {
 
 			p.Key("j") // another episode in the same file
 			shows(3, 0)
+			if !tt.played {
+				return // TestThePageInABrowser plays pictures
+			}
 			p.Eval(`(s => { s.value = "2"; s.dispatchEvent(new Event("change")); })(document.querySelector("#speed"))`, nil)
 			p.Key(" ")
 			p.Wait(`/frame [4-9]\d/.test(document.querySelector(".camera .caption").textContent)`)
@@ -113,9 +116,7 @@ func TestCamerasShowTheFrameAtTheCursor(t *testing.T) {
 			}
 			p.Key(" ")
 			shows(3, atCursor())
-			if tt.played {
-				assert.Empty(t, p.Errors())
-			}
+			assert.Empty(t, p.Errors())
 		})
 	}
 }

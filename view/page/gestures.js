@@ -1,4 +1,6 @@
-// The mouse and fingers on a canvas in space: they turn, move and magnify what is drawn.
+// Mouse, fingers and keys on a canvas in space: they turn, move and magnify what is drawn.
+
+const arrows = { ArrowLeft: [-20, 0], ArrowRight: [20, 0], ArrowUp: [0, -20], ArrowDown: [0, 20] }, zooms = { '+': 1.25, '=': 1.25, '-': 0.8 };
 
 // gestures calls scene.turn(dx, dy), scene.pan(dx, dy), scene.magnify(factor, x, y) and scene.whole(), in the page's pixels; x and y from the middle.
 export function gestures(canvas, scene) {
@@ -22,6 +24,18 @@ export function gestures(canvas, scene) {
     else scene.turn(dx, dy);
   });
   for (const name of ['pointerup', 'pointercancel']) listen(name, e => touching.delete(e.pointerId));
+  listen('mousedown', e => e.preventDefault()); // it takes no focus, which is for the keys
+  listen('keydown', e => {
+    const by = arrows[e.key];
+    if (e.ctrlKey || e.metaKey || e.altKey) return;
+    if (by && e.shiftKey) scene.pan(...by);
+    else if (by) scene.turn(...by);
+    else if (zooms[e.key]) scene.magnify(zooms[e.key], 0, 0);
+    else if (e.key === '0') scene.whole();
+    else return;
+    e.preventDefault();
+    e.stopPropagation(); // else the cursor moves too
+  });
   listen('contextmenu', e => e.preventDefault());
   listen('dblclick', () => scene.whole());
   listen('wheel', e => { e.preventDefault(); scene.magnify(Math.exp(-e.deltaY * 0.0015), ...about(e.clientX, e.clientY)); });

@@ -13,7 +13,7 @@ export class Space {
   constructor(episode) {
     this.episode = episode;
     this.name = this.label = '3-D';
-    this.canvas = make('canvas');
+    this.canvas = make('canvas', { tabIndex: 0, role: 'img', ariaLabel: 'space: arrow keys turn, with shift they move; + and - zoom' });
     this.caption = make('div', { className: 'caption' });
     this.select = make('select');
     episode.clouds.forEach(c => this.select.append(make('option', { value: 'cloud ' + c.name, textContent: 'cloud: ' + c.name })));
