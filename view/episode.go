@@ -55,7 +55,8 @@ type (
 		Width    int          `json:"width,omitempty"`
 		Height   int          `json:"height,omitempty"`
 		Frames   int          `json:"frames"`
-		Rate     float64      `json:"rate"` // 0 also of steps
+		Video    string       `json:"video,omitempty"` // the path of a file that a browser may play
+		Rate     float64      `json:"rate"`            // 0 also of steps
 		Gaps     [][2]float64 `json:"gaps"`
 	}
 	findingJSON struct {
@@ -103,6 +104,9 @@ func (s *Server) serveEpisode(w http.ResponseWriter, r *http.Request, e *entry) 
 		m, c := &e.Media[i], &e.mediaOrder[i]
 		j := e.mediaJSON(m.Name, m.Type, c)
 		j.Encoding, j.Width, j.Height = m.Encoding, m.Width, m.Height
+		if v, ok := e.video(i); ok {
+			j.Video = v.VideoPath()
+		}
 		out.Media = append(out.Media, j)
 	}
 	for i := range e.Clouds {
