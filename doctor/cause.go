@@ -16,11 +16,11 @@ type cause struct {
 	episode      int
 	remedy       string
 	fact         string // the sentence, if the cause is not a time
-	alone        int    // the place of a finding that joins no other, from 1
+	alone        int    // the place from 1, if the finding joins no other
 }
 
 // causeOf returns the cause of the finding at a place in a list. Streams with a fault at the same time have one cause, because a
-// recorder, a network or a power supply failed. Without a time, the sentences must be equal, and an error is always alone: each file
+// recorder, a network or a power supply failed. Without times, the sentences must be equal, and an error is always alone: each file
 // needs its own repair. Information is for the whole recording.
 func causeOf(f *Finding, place int) cause {
 	c := cause{kind: f.Kind, severity: f.Severity, path: f.Path, source: f.Source, episode: f.Episode, remedy: f.WhatToDo}
@@ -38,7 +38,7 @@ func causeOf(f *Finding, place int) cause {
 	return c
 }
 
-// grouped joins the findings with one cause. The order is that of each cause's first finding.
+// grouped joins findings with one cause, in the order in which causes come first.
 func grouped(list []Finding) (out []Finding) {
 	place := -1
 	for _, alike := range dataset.Grouped(list, func(f *Finding) cause { place++; return causeOf(f, place) }) {
@@ -57,7 +57,7 @@ func grouped(list []Finding) (out []Finding) {
 	return out
 }
 
-// atOnce reports whether two findings are about the same ranges of time: each pair overlaps by half of the longer one or more. It is
+// atOnce reports whether two findings are about the same time ranges: each pair overlaps by half the longer one or more. It is
 // true if neither has a time, and for information.
 func (f *Finding) atOnce(o *Finding) bool {
 	return f.Severity == Information || slices.EqualFunc(f.Places(), o.Places(), func(a, b dataset.Span) bool {
@@ -71,7 +71,7 @@ func (f *Finding) sharesStream(o Finding) bool {
 	return slices.ContainsFunc(f.Streams, func(s string) bool { return slices.Contains(o.Streams, s) })
 }
 
-// union returns the finding about all streams of an event.
+// union returns one finding for all streams in an event.
 func union(event []Finding) Finding {
 	f := event[0]
 	if len(event) == 1 {
@@ -114,7 +114,7 @@ func union(event []Finding) Finding {
 	return f
 }
 
-// drawn returns one picture of findings: the first one's, with lines of the others on the same axes.
+// drawn returns one picture for an event: that for the first finding, with lines from the others if their axes are the same.
 func drawn(event []Finding) *Plot {
 	p := event[0].draw()
 	for i := 1; i < len(event) && len(p.Lines) < mostLines; i++ {
@@ -125,17 +125,17 @@ func drawn(event []Finding) *Plot {
 	return p
 }
 
-// pause is the measurements of gaps in the clocks of one or several streams. Spans are the least and the greatest of the streams.
+// pause has measurements about gaps in several clocks. Each span reaches from the least to the greatest value.
 type pause struct {
 	limit, longest, median dataset.Span
 	lost                   int      // samples
 	sharers                []string // other streams with the same clocks
 }
 
-// only returns the span of one length.
+// only returns a span with equal ends.
 func only(ns int64) dataset.Span { return dataset.Span{From: ns, To: ns} }
 
-// hull returns the span from the least to the greatest length of two.
+// hull returns the smallest span that holds two others.
 func hull(a, b dataset.Span) dataset.Span {
 	return dataset.Span{From: min(a.From, b.From), To: max(a.To, b.To)}
 }
@@ -145,7 +145,7 @@ func (p *pause) with(o *pause) *pause {
 	return &pause{hull(p.limit, o.limit), hull(p.longest, o.longest), hull(p.median, o.median), p.lost + o.lost, slices.Concat(p.sharers, o.sharers)}
 }
 
-// between formats the lengths of a span: "20 ms", or "20 ms to 151 ms".
+// between formats the durations in a span: "20 ms", or "20 ms to 151 ms".
 func between(s dataset.Span) string {
 	if s.From == s.To {
 		return span(s.From)
