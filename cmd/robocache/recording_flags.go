@@ -22,6 +22,30 @@ func readingFlags(f *pflag.FlagSet, opt *dataset.Options) {
 	definitionsFlag(f, &opt.Definitions)
 }
 
+// rangesFlag is numbers of episodes, such as 0-9,12.
+type rangesFlag struct{ to *dataset.Ranges }
+
+func (r rangesFlag) String() string {
+	if r.to == nil {
+		return ""
+	}
+	return r.to.String()
+}
+
+func (rangesFlag) Type() string { return "N,N-N" }
+
+func (r rangesFlag) Set(text string) error {
+	list, err := dataset.ParseRanges(text)
+	*r.to = append(*r.to, list...)
+	return err
+}
+
+// selectionFlags adds the flags that select episodes.
+func selectionFlags(f *pflag.FlagSet, to *dataset.Selection) {
+	f.Var(rangesFlag{&to.Take}, "episodes", "the episodes to take, by the dataset's own numbers, such as 0-9,12")
+	f.Var(rangesFlag{&to.Leave}, "leave-out", "the episodes to leave out, such as 3,7")
+}
+
 // definitionsFlag adds the flag for message definitions, because recordings may lack theirs.
 func definitionsFlag(f *pflag.FlagSet, list *[]string) {
 	f.StringArrayVar(list, "msg-path", nil, "a `folder` or file with message definitions (.msg, .idl), for recordings that lack some; repeatable")
