@@ -63,7 +63,7 @@ type Head struct {
 	Episodes int             `json:"episodes"` // in the inputs, over all shards
 	// Selected are the numbers of the episodes that Options.Reading selects in their input, as dataset.Ranges has them; empty for all.
 	Selected string `json:"selected,omitempty"`
-	Listing  string          `json:"listing"`  // SHA-256 over the names and sizes of all input files
+	Listing  string `json:"listing"` // SHA-256 over the names and sizes of all input files
 }
 
 // InputReport describes an input.

@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/loader"
-	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/policy"
 )
 

@@ -118,7 +118,7 @@ func (a *app) batchesCommand() *cobra.Command {
 	complete(cmd, "format", b.format.Names)
 	files(cmd, map[string]string{"plan": "yaml", "state": "json"})
 	folders(cmd, "out", "check-fresh")
-	cmd.ValidArgsFunction = recordingFiles
+	takesRecordings(cmd, 0)
 	return cmd
 }
 

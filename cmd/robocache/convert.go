@@ -95,7 +95,7 @@ every stream has a valid value are left out and counted, such as those from befo
 	complete(cmd, "encoding", encoding.Names)
 	lerobot.complete(cmd)
 	files(cmd, map[string]string{"plan": "yaml yml"})
-	cmd.ValidArgsFunction = recordingFiles
+	takesRecordings(cmd, 0)
 	return cmd
 }
 

@@ -78,7 +78,7 @@ dataset, are refused unless --replace is given.`,
 	f.BoolVar(&p.Build.Replace, "replace", false, "pack shards anew that are there and were packed with other options")
 	complete(cmd, "dtype", dtype.Names)
 	files(cmd, map[string]string{"output": "safetensors"})
-	cmd.ValidArgsFunction = recordingFiles
+	takesRecordings(cmd, 0)
 	return cmd
 }
 

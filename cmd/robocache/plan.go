@@ -75,7 +75,7 @@ func (a *app) planCommand() *cobra.Command {
 	readingFlags(f, &p.Options)
 	f.BoolVar(&p.Strict, "strict", false, "refuse broken data")
 	files(cmd, map[string]string{"output": "yaml"})
-	cmd.ValidArgsFunction = recordingFiles
+	takesRecordings(cmd, 0)
 	return cmd
 }
 

@@ -96,7 +96,7 @@ again with --after MERGED, and merge again, until stats prints that they are com
 	readingFlags(f, &s.read)
 	complete(cmd, "to", func() []string { return stats.Forms })
 	files(cmd, map[string]string{"plan": "yaml"})
-	cmd.ValidArgsFunction = recordingFiles
+	takesRecordings(cmd, 0)
 	return cmd
 }
 

@@ -100,7 +100,7 @@ func (a *app) trainCommand() *cobra.Command {
 	f.IntVar(&t.world, "world", 1, "how many programs on this machine train together, each with a device (default from the rank's launcher)")
 	files(cmd, map[string]string{"plan": "yaml"})
 	folders(cmd, "out")
-	cmd.ValidArgsFunction = recordingFiles
+	takesRecordings(cmd, 0)
 	return cmd
 }
 

@@ -131,9 +131,19 @@ func (w *Watch) add(n dataset.Note) {
 // planned reports whether the request has a plan file or its text.
 func (r *Request) planned() bool { return r.PlanFile != "" || r.PlanText != "" }
 
-// Check returns an *OptionError if an argument is invalid, or contradicts another. It reads the statistics.
+// Check returns an *OptionError if an argument is invalid, or contradicts another. It reads the statistics, and finds the datasets that are
+// named by their ids on the Hub.
 func (r *Request) Check() error {
 	spell := r.Spell.of
+	var err error
+	for i := range r.Paths {
+		if r.Paths[i], err = Find(r.Paths[i]); err != nil {
+			return err
+		}
+	}
+	if r.Fresh, err = Find(r.Fresh); err != nil {
+		return err
+	}
 	switch n := len(r.Paths); {
 	case n == 0:
 		return refusef("paths", "a dataset or several", "none")
