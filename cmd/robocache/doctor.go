@@ -61,7 +61,7 @@ is 5 if there is a finding as bad as that.`,
 	f.BoolVar(&p.opt.Strict, "strict", false, "refuse broken or missing data anywhere")
 	readingFlags(f, &p.opt)
 	complete(cmd, "fail-on", p.failOn.Names)
-	cmd.ValidArgsFunction = recordingFiles
+	takesRecordings(cmd, 0)
 	files(cmd, map[string]string{"html": "html"})
 	return cmd
 }

@@ -56,7 +56,7 @@ func (a *app) policyCommand() *cobra.Command {
 	f.Var(&cli.PositiveFlag{To: &p.hz, Max: 1e6, Unit: "HZ"}, "hz", "predictions a second with --live; the policy's clock unless given")
 	readingFlags(f, &p.request.Packing.Options)
 	nameFlag(cmd, &p.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N or sim", backendNames()...)
-	cmd.ValidArgsFunction = recordingFiles
+	takesRecordings(cmd, 1)
 	return cmd
 }
 

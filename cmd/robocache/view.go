@@ -53,7 +53,7 @@ It ends with ctrl-C.`,
 	f.BoolVar(&v.noOpen, "no-open", false, "do not open a browser")
 	f.BoolVar(&v.opt.Strict, "strict", false, "refuse broken or missing data anywhere")
 	readingFlags(f, &v.opt)
-	cmd.ValidArgsFunction = recordingFiles
+	takesRecordings(cmd, 0)
 	files(cmd, map[string]string{"plan": "yaml"})
 	return cmd
 }
