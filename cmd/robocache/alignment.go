@@ -30,13 +30,13 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 	}
 	cmd.ValidArgsFunction = recordingFiles
 	f := cmd.Flags()
-	f.StringVarP(&r.out, "output", "o", "", "the .npz, .safetensors or .mcap file to write")
+	f.StringVarP(&r.out, "output", "o", "", "the .npz, .safetensors or .mcap `FILE` to write")
 	f.Var(&r.encoding, "encoding", "of the messages of an .mcap file: protobuf (default) or json")
-	f.StringVar(&r.plot, "plot", "", "also draw recorded samples, resampled curves and gaps to this .png file")
+	f.StringVar(&r.plot, "plot", "", "also draw recorded samples, resampled curves and gaps to this .png `FILE`")
 	f.BoolVar(&r.reading.Strict, "strict", false, "refuse a file that is broken anywhere, instead of keeping the whole parts and listing the losses")
 	f.Var(cli.Hertz(&r.Rate), "hz", "the clock's rate")
 	f.Var(&r.span, "range", "the time that --hz covers: common (default; topics that hold and short streams do not narrow it), intersection or union")
-	f.StringVar(&r.planFile, "plan", "", "a plan file, instead of the flags below; docs/plans.md has its keys")
+	f.StringVar(&r.planFile, "plan", "", "a plan `FILE`, instead of the other flags here; docs/plans.md has its keys")
 	f.Var(&r.method, "method", strings.Join(r.method.Names(), ", ")+" (default linear)")
 	f.Var(&r.method, "kind", "")
 	f.Lookup("kind").Hidden = true // the old name of --method, which job scripts have

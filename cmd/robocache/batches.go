@@ -61,9 +61,9 @@ func (a *app) batchesCommand() *cobra.Command {
 	values := dtypeFlag(&b.DType)
 	cmd := &cobra.Command{
 		Use:   "batches DATASET...",
-		Short: "Draw training batches of windows from a dataset, or a mixture of several",
+		Short: "Draw training batches of windows from datasets",
 		Long:  batchesHelp,
-		Example: "  robocache batches dataset/ --batch 32 --seed 7 --out batches/\n  robocache batches dataset/ --plan plan.yaml --state run.json --metrics :9100\n" +
+		Example: "  robocache batches demos/ --batch 32 --seed 7 --out batches/\n  robocache batches demos/ --plan plan.yaml --state run.json --metrics :9100\n" +
 			"  robocache batches demos.hdf5 --rate 20 --hz 20 --window obs/state=-1s:0s --window actions=0s:1s --digest\n" +
 			"  robocache batches a.safetensors b.safetensors --weight 2 --weight 1 --epoch-windows 100000",
 		Args: takes(1, 0, "batches takes a dataset or several"),

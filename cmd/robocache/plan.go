@@ -61,7 +61,7 @@ func (a *app) planCommand() *cobra.Command {
 		Short: "Write a first plan for a recording or dataset",
 		Long:  planHelp,
 		Example: "  robocache plan flight.ulg -o plan.yaml\n  robocache fuse flight.ulg -o rows.npz --plan plan.yaml\n" +
-			"  robocache plan bags/ --action /cmd_vel -o plan.yaml\n  robocache plan dataset/ | less",
+			"  robocache plan bags/ --action /cmd_vel -o plan.yaml\n  robocache plan demos/ | less",
 		Args: takes(1, 1, "plan takes one recording or dataset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.Path, p.Spell = args[0], spelling(cmd.Flags())

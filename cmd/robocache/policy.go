@@ -40,7 +40,7 @@ func (a *app) policyCommand() *cobra.Command {
 		Use:     "policy DIR RECORDING",
 		Short:   "Run a trained policy on recordings",
 		Long:    policyHelp,
-		Example: "  robocache policy trained/ dataset/ --episode 3 --plot policy.png\n  robocache policy trained/ dataset/ --episode 3 --live --hz 50",
+		Example: "  robocache policy trained/ demos/ --episode 3 --plot policy.png\n  robocache policy trained/ demos/ --episode 3 --live --hz 50",
 		Args:    takes(2, 2, "policy takes a folder that train has written and a recording"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.dir, p.path, p.request.Paths, p.request.Spell = args[0], args[1], args[1:], spelling(cmd.Flags())

@@ -83,7 +83,7 @@ func (a *app) profileCommand(root func(*app) *cobra.Command) *cobra.Command {
 	var backend string
 	cmd := &cobra.Command{
 		Use:     "profile COMMAND ARGS",
-		Short:   "Count the operations of a command's kernels on the simulated device",
+		Short:   "Count the work of a command's kernels on a simulated GPU",
 		Long:    profileHelp,
 		Example: profileExample,
 		Args: func(cmd *cobra.Command, args []string) error {

@@ -63,7 +63,7 @@ func (a *app) trainCommand() *cobra.Command {
 		Use:   "train DATASET",
 		Short: "Train a policy on the episodes of a dataset",
 		Long:  trainHelp,
-		Example: "  robocache train dataset/ --hold-out 3 --out trained/\n  robocache train dataset/ --hold-out 3 --out trained/ --resume\n" +
+		Example: "  robocache train demos/ --hold-out 3 --out trained/\n  robocache train demos/ --hold-out 3 --out trained/ --resume\n" +
 			"  robocache train demos/ --hz 20 --action /cmd_vel --state /odom --clock header --out trained/\n" +
 			"  robocache train demos.safetensors --plan plan.yaml --backend cuda --json",
 		Args: takes(1, 1, "train takes a dataset"),

@@ -38,14 +38,16 @@ round((max - min) / size) cells along an axis; a point in none of them is out of
 Without --min or --max the grid ends at the multiple of --size (from the other bound, if that is
 given) next to the cloud's outermost finite points, and OUT also holds the bounds, min and max [3].
 
---mode   OUT.npz holds
-occupancy  grid [Z,Y,X] uint8: 1 where there is a point
-count      grid [Z,Y,X] int32: the points in each cell
-sum, mean, max, min   grid [Z,Y,X,F], of each feature, or of x, y and z if there are none
-hard       voxels [V,P,3+F] (x, y, z, then the features; zero beyond a voxel's points),
-           coords [V,3] (z, y, x), num_points [V], and point_voxel [N], each point's voxel or -1
-sparse     coords [V,3], counts [V], features [V,F] (reduced by --reduce; none for count),
-           point_voxel [N] and row_splits
+OUT.npz holds, by --mode:
+  occupancy  grid [Z,Y,X] uint8: 1 where there is a point
+  count      grid [Z,Y,X] int32: the points in each cell
+  sum, mean, max, min
+             grid [Z,Y,X,F], of each feature, or of x, y and z without features
+  hard       voxels [V,P,3+F] (x, y, z, then the features; zero beyond a
+             voxel's points), coords [V,3] (z, y, x), num_points [V], and
+             point_voxel [N], each point's voxel or -1
+  sparse     coords [V,3], counts [V], features [V,F] (reduced by --reduce;
+             none for count), point_voxel [N] and row_splits
 
 Hard voxels come in the order of their first points, sparse ones in the order of their cells. For a
 batch grids have a leading dimension, coordinates a leading column, and hard voxels row_splits too.
@@ -89,8 +91,8 @@ func (a *app) voxelizeCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVarP(&r.out, "output", "o", "", "the .npz file to write")
-	f.StringVar(&r.plot, "plot", "", "also draw the voxels, obliquely and from above, to this .png file")
+	f.StringVarP(&r.out, "output", "o", "", "the .npz `FILE` to write")
+	f.StringVar(&r.plot, "plot", "", "also draw the voxels, obliquely and from above, to this .png `FILE`")
 	f.StringSliceVar(&r.columns, "columns", nil, "the `names` of a .bin file's columns: x,y,z,intensity,ring (default found from its name and numbers)")
 	f.StringVar(&r.stream, "stream", "", "the `NAME` of a recording's cloud series (default the only one)")
 	f.Var(&r.one, "cloud", "one cloud in the series, counted from 0 (default all, as a batch)")
