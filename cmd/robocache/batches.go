@@ -145,6 +145,11 @@ func (a *app) batchesOn(b *asking, devices []*ops.Device) (err error) {
 	if err := b.outputs(); err != nil {
 		return err
 	}
+	clean, err := a.locals(b.Paths)
+	if err != nil {
+		return err
+	}
+	defer clean()
 	unlock, err := b.lock()
 	if err != nil {
 		return err

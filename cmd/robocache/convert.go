@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/robocache/robocache/align"
@@ -103,9 +104,25 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 	if err != nil {
 		return err
 	}
+	if ext := target.Traits().Ext; a.writes && ext == "" {
+		return usagef("-o: got -, and %s is a folder, want its name", c.to)
+	} else if a.writes {
+		c.out += ext
+		a.Pipe.Add(c.out, "standard output")
+	}
 	begin, end, err := c.which(given, a.Remark)
 	if err != nil {
 		return err
+	}
+	named := slices.Clone(c.in)
+	clean, err := a.locals(c.in)
+	if err != nil {
+		return err
+	}
+	defer clean()
+	c.opt.Names = map[string]string{}
+	for i, in := range c.in {
+		c.opt.Names[in] = named[i]
 	}
 	ctx := context.Background()
 	if c.opt.Plan != nil {

@@ -74,7 +74,9 @@ func TestHelpOfEachCommand(t *testing.T) {
 			}
 		}
 		if c.Parent() == nil || c.Parent().Name() != "completion" {
-			c.Flags().VisitAll(func(f *pflag.Flag) { assert.GreaterOrEqual(t, topicOf(c.Name(), f.Name), 0, "%s --%s has no topic", path, f.Name) })
+			c.Flags().VisitAll(func(f *pflag.Flag) {
+				assert.GreaterOrEqual(t, topicOf(c.Name(), f.Name), 0, "%s --%s has no topic", path, f.Name)
+			})
 		}
 		assert.NotRegexp(t, `\b(dataset|bench|data|docs|convert)/(\s|$)`, c.Example, "%s: an example names a folder of the repository", path)
 	}

@@ -32,6 +32,25 @@ func (a *app) begin(in *string, others []string, outputs ...output) (clean func(
 	return clean, err
 }
 
+// locals gives the inputs paths that can be opened more than once.
+func (a *app) locals(inputs []string) (clean func(), err error) {
+	var all []func()
+	clean = func() {
+		for _, c := range all {
+			c()
+		}
+	}
+	for i, in := range inputs {
+		open, c, err := a.local(in)
+		if all = append(all, c); err != nil {
+			clean()
+			return nil, err
+		}
+		inputs[i] = open
+	}
+	return clean, nil
+}
+
 // local returns a name for the input that can be opened repeatedly. A pipe is copied to a temporary file, because it can be read only once;
 // messages still have the pipe's name. clean removes the copy.
 func (a *app) local(path string) (open string, clean func(), err error) {
@@ -64,13 +83,18 @@ func (a *app) local(path string) (open string, clean func(), err error) {
 		clean()
 		return path, func() {}, err
 	}
-	a.Pipe.Copy, a.Pipe.Name = open, path
+	a.Pipe.Add(open, path)
 	return open, clean, nil
 }
 
 func (a *app) copyTo(to, path string) error {
 	from := a.In
-	if path != stdin {
+	switch {
+	case path == stdin && a.read:
+		return usagef("got the input - twice, want it once: it is standard input")
+	case path == stdin:
+		a.read = true
+	default:
 		f, err := fault.OpenFile(path, os.O_RDONLY, 0)
 		if err != nil {
 			return &inputError{Path: path, Msg: "cannot be opened", Err: cause(err)}

@@ -88,9 +88,11 @@ func (a *app) pack(p *batching.Packing, out string) error {
 	case !strings.HasSuffix(strings.ToLower(out), ".safetensors"):
 		return usagef("-o: got %q, want a name that ends in .safetensors", out)
 	}
-	if err := writable(append(p.Definitions, p.Path), output{flag: "-o", path: out}); err != nil {
+	clean, err := a.begin(&p.Path, p.Definitions, output{flag: "-o", path: out})
+	if err != nil {
 		return err
 	}
+	defer clean()
 	ctx := context.Background()
 	d, err := p.Read(ctx)
 	if err != nil {

@@ -56,6 +56,7 @@ func (a *app) policyCommand() *cobra.Command {
 	f.Var(&cli.PositiveFlag{To: &p.hz, Max: 1e6, Unit: "HZ"}, "hz", "predictions a second with --live; the policy's clock unless given")
 	readingFlags(f, &p.request.Packing.Options)
 	nameFlag(cmd, &p.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N or sim", backendNames()...)
+	files(cmd, map[string]string{"out": "npz safetensors", "plot": "png"})
 	cmd.ValidArgsFunction = recordingFiles
 	return cmd
 }
@@ -64,6 +65,11 @@ func (a *app) policy(p *acting) (err error) {
 	if err := p.check(); err != nil {
 		return err
 	}
+	clean, err := a.locals(p.request.Paths)
+	if err != nil {
+		return err
+	}
+	defer clean()
 	ctx := context.Background()
 	device, err := ops.Open(p.backend)
 	if err != nil {

@@ -112,6 +112,7 @@ func profiled(root *cobra.Command) []string {
 			names = append(names, c.Name())
 		}
 	}
+	slices.Sort(names)
 	return names
 }
 

@@ -116,7 +116,13 @@ makes datasets of them, and trains policies, on NVIDIA GPUs or on the CPU.`,
 	root.AddCommand(a.serveCommand())
 	for _, c := range root.Commands() {
 		if run := c.RunE; run != nil {
-			c.RunE = func(cmd *cobra.Command, args []string) error { return inFlags(cmd.Flags(), run(cmd, args)) }
+			c.RunE = func(cmd *cobra.Command, args []string) error {
+				finish, err := a.toStandardOutput(cmd.Flags())
+				if err != nil {
+					return err
+				}
+				return finish(inFlags(cmd.Flags(), run(cmd, args)))
+			}
 		}
 	}
 	root.SetOut(a.Out)

@@ -132,6 +132,11 @@ func (a *app) train(t *training) (err error) {
 	if dataset.IsSystem(absent) {
 		return unwritten(absent)
 	}
+	clean, err := a.locals(t.request.Paths)
+	if err != nil {
+		return err
+	}
+	defer clean()
 	unlock, err := t.alone()
 	if err != nil {
 		return err
