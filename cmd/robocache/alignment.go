@@ -1,15 +1,12 @@
 package main
 
 import (
-	"context"
 	"io"
 	"path/filepath"
 	"strings"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
-	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/viz"
@@ -80,7 +77,11 @@ func (r *request) completeStream(args []string, word string) []string {
 	if len(args) != 1 {
 		return nil
 	}
-	names := streamNames(args[0], r.episode)
+	e := episodeOf(args[0], r.episode)
+	if e == nil {
+		return nil
+	}
+	names := e.Names()
 	var list []string
 	if name, rest := splitName(word, names); rest != "" {
 		columns := ""
@@ -104,32 +105,6 @@ func (r *request) completeStream(args []string, word string) []string {
 		}
 	}
 	return list
-}
-
-// streamNames returns an episode's stream names, or nil if it cannot be read.
-func streamNames(path string, episode episodeFlag) []string {
-	if form, _ := formatOf(path); form == "npz" {
-		file, err := npz.Open(path)
-		if err != nil {
-			return nil
-		}
-		defer file.Close()
-		return file.StreamNames()
-	}
-	d, err := dataset.Open(context.Background(), path, dataset.Options{})
-	if err != nil {
-		return nil
-	}
-	defer d.Close()
-	at, err := episode.place(d, path)
-	if err != nil {
-		return nil
-	}
-	e, err := d.Episode(context.Background(), max(at, 0))
-	if err != nil {
-		return nil
-	}
-	return e.Names()
 }
 
 // loading is a function that reads a recording.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/robocache/robocache/align"
@@ -95,6 +94,9 @@ every stream has a valid value are left out and counted, such as those from befo
 	complete(cmd, "encoding", encoding.Names)
 	lerobot.complete(cmd)
 	files(cmd, map[string]string{"plan": "yaml yml"})
+	completeFrom(cmd, (*dataset.Episode).Names, "", "state", "action")
+	completeFrom(cmd, namesOfAll, "=", "name")
+	completeFrom(cmd, cameraNames, "", "media")
 	cmd.ValidArgsFunction = recordingFiles
 	return cmd
 }
@@ -114,16 +116,12 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 	if err != nil {
 		return err
 	}
-	named := slices.Clone(c.in)
 	clean, err := a.locals(c.in)
 	if err != nil {
 		return err
 	}
 	defer clean()
-	c.opt.Names = map[string]string{}
-	for i, in := range c.in {
-		c.opt.Names[in] = named[i]
-	}
+	c.opt.Name = a.Pipe.Text
 	ctx := context.Background()
 	if c.opt.Plan != nil {
 		device, err := ops.Open(c.backend)

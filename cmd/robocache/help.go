@@ -45,91 +45,61 @@ var topics = []struct {
 
 func init() { cobra.EnableCommandSorting = false } // groups have an order
 
-// topicOf returns the index of a flag's topic, or -1.
+// topicOf returns the index of a flag's topic. It is the last one, which is general, if no topic has the flag.
 func topicOf(command, flag string) int {
 	for _, name := range []string{command + " " + flag, flag} {
-		for i := range topics {
-			if slices.Contains(topics[i].flags, name) {
+		for i, t := range topics {
+			if slices.Contains(t.flags, name) {
 				return i
 			}
 		}
 	}
-	return -1
+	return len(topics) - 1
 }
 
-// printHelp prints a command's usage and examples, then its flags by topic, its description and its document.
+// printHelp prints a command's usage, commands and examples, then its flags by topic, its description and its document.
 func printHelp(cmd *cobra.Command, _ []string) {
-	var b strings.Builder
-	if cmd.HasParent() {
-		fmt.Fprintf(&b, "%s.\n\nUsage:\n  %s\n", fold(strings.TrimSuffix(cmd.Short, "."), helpWidth), cmd.UseLine())
-	} else {
-		fmt.Fprintln(&b, fold(cmd.Long, helpWidth))
-	}
+	w := cmd.OutOrStdout()
+	fmt.Fprintf(w, "%s.\n\nUsage:\n  %s\n", strings.TrimSuffix(cmd.Short, "."), cmd.UseLine())
 	for _, g := range append(cmd.Groups(), &cobra.Group{Title: "Commands:"}) {
 		title := "\n" + g.Title + "\n"
 		for _, c := range cmd.Commands() {
 			if c.GroupID == g.ID && c.IsAvailableCommand() {
-				fmt.Fprintf(&b, "%s  %-11s %s\n", title, c.Name(), c.Short)
+				fmt.Fprintf(w, "%s  %-11s %s\n", title, c.Name(), c.Short)
 				title = ""
 			}
 		}
 	}
 	if cmd.HasExample() {
-		b.WriteString("\nExamples:\n")
-		for _, line := range strings.Split(cmd.Example, "\n") {
-			for at := 0; len(line)-at > helpWidth; { // between flags, two columns before the end
-				cut := strings.LastIndex(line[:at+helpWidth-1], " --")
-				line = line[:cut] + " \\\n     " + line[cut:]
-				at = cut + 3
-			}
-			fmt.Fprintln(&b, line)
-		}
+		fmt.Fprintf(w, "\nExamples:\n%s\n", cmd.Example)
 	}
-	flags := make([][]*pflag.Flag, len(topics))
+	flags := make([]string, len(topics))
 	add := func(f *pflag.Flag) {
 		if at := topicOf(cmd.Name(), f.Name); !f.Hidden {
-			at = (at + len(topics)) % len(topics) // the last one is general
-			flags[at] = append(flags[at], f)
+			flags[at] += flagHelp(f)
 		}
 	}
 	cmd.LocalFlags().VisitAll(add)
 	cmd.InheritedFlags().VisitAll(add)
-	for i, t := range topics {
-		if len(flags[i]) > 0 {
-			fmt.Fprintf(&b, "\n%s:\n", t.title)
-		}
-		for _, f := range flags[i] {
-			b.WriteString(flagHelp(f))
+	for i, list := range flags {
+		if list != "" {
+			fmt.Fprintf(w, "\n%s:\n%s", topics[i].title, list)
 		}
 	}
-	if cmd.HasParent() && cmd.Long != "" {
-		fmt.Fprintf(&b, "\n%s\n", fold(strings.TrimSpace(cmd.Long), helpWidth))
-	} else if !cmd.HasParent() {
-		b.WriteString("\nrobocache COMMAND --help explains a command.\n")
-	}
-	fmt.Fprintf(&b, "\nMore: %s%s.md\n", documents, cmp.Or(pages[cmd.Name()], "command-line"))
-	fmt.Fprint(cmd.OutOrStdout(), b.String())
+	fmt.Fprintf(w, "\n%s\n\nMore: %s%s.md\n", fold(strings.TrimSpace(cmd.Long), helpWidth), documents, cmp.Or(pages[cmd.Name()], "command-line"))
 }
+
+// words are placeholders of flags in place of types of Go.
+var words = map[string]string{"string": "NAME", "strings": "NAME", "stringArray": "NAME", "int": "N", "uint": "N", "ints": "N", "float": "NUMBER", "duration": "DURATION"}
 
 // flagHelp returns the lines of a flag: its name and value, then its meaning, below them if they are long.
 func flagHelp(f *pflag.Flag) string {
 	value, usage := pflag.UnquoteUsage(f)
-	switch value { // names of Go types
-	case "string", "strings", "stringArray":
-		value = "NAME"
-	case "int", "uint", "ints":
-		value = "N"
-	case "float":
-		value = "NUMBER"
-	}
-	if value == strings.ToLower(value) {
-		value = strings.ToUpper(value)
-	}
 	name := "      --" + f.Name
 	if f.Shorthand != "" {
 		name = "  -" + f.Shorthand + ", --" + f.Name
 	}
-	name = strings.TrimRight(name+" "+value, " ")
+	name = strings.TrimRight(name+" "+cmp.Or(words[value], value), " ")
 	if !slices.Contains([]string{"", "0", "false", "[]", "0s"}, f.DefValue) {
 		usage += " (default " + f.DefValue + ")"
 	}

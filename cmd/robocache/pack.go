@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/spf13/cobra"
@@ -43,6 +44,11 @@ dataset, are refused unless --replace is given.`,
 		Example: "  robocache pack demos/ -o dataset.safetensors\n  robocache pack demos/ -o dataset.safetensors --media all\n  robocache batches dataset.safetensors --hz 50\n  robocache pack demos/ -o store/ --shard 3/8",
 		Args:    takes(1, 1, "pack takes one dataset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			clean, err := a.locals(args)
+			if err != nil {
+				return err
+			}
+			defer clean()
 			p.Path, p.Spell = strings.TrimPrefix(args[0], "file://"), spelling(cmd.Flags())
 			switch given := cmd.Flags().Changed; {
 			case p.Build.Replace && !given("shard") && !given("shards"):
@@ -77,6 +83,8 @@ dataset, are refused unless --replace is given.`,
 	f.BoolVar(&p.Build.Replace, "replace", false, "pack shards anew that are there and were packed with other options")
 	complete(cmd, "dtype", dtype.Names)
 	files(cmd, map[string]string{"output": "safetensors"})
+	completeFrom(cmd, (*dataset.Episode).Names, "", "stream")
+	completeFrom(cmd, cameraNames, "", "media")
 	cmd.ValidArgsFunction = recordingFiles
 	return cmd
 }
@@ -88,11 +96,9 @@ func (a *app) pack(p *batching.Packing, out string) error {
 	case !strings.HasSuffix(strings.ToLower(out), ".safetensors"):
 		return usagef("-o: got %q, want a name that ends in .safetensors", out)
 	}
-	clean, err := a.begin(&p.Path, p.Definitions, output{flag: "-o", path: out})
-	if err != nil {
+	if err := writable(append(p.Definitions, p.Path), output{flag: "-o", path: out}); err != nil {
 		return err
 	}
-	defer clean()
 	ctx := context.Background()
 	d, err := p.Read(ctx)
 	if err != nil {

@@ -24,12 +24,6 @@ func (a *app) packShards(p *batching.Packing, out string, begin, end, count int,
 	if from != "" {
 		a.Remark("shard %d of %d, by %s", begin, count, from)
 	}
-	path, clean, err := a.local(p.Path)
-	if err != nil {
-		return err
-	}
-	defer clean()
-	p.Path = path
 	ctx := context.Background()
 	d, err := p.Read(ctx)
 	if err != nil {

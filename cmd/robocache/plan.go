@@ -74,6 +74,7 @@ func (a *app) planCommand() *cobra.Command {
 	readingFlags(f, &p.Options)
 	f.BoolVar(&p.Strict, "strict", false, "refuse broken data")
 	files(cmd, map[string]string{"output": "yaml"})
+	completeFrom(cmd, (*dataset.Episode).Names, "", "action")
 	cmd.ValidArgsFunction = recordingFiles
 	return cmd
 }

@@ -60,10 +60,9 @@ func (a *app) fail(err error, json bool, usage func()) int {
 func (a *app) command() *cobra.Command {
 	var version bool
 	root := &cobra.Command{
-		Use:   "robocache",
+		Use:   "robocache COMMAND",
 		Short: "Find faults in robot recordings, and make datasets and policies of them",
-		Long: `RoboCache finds the faults of robot recordings, puts their streams on one clock,
-makes datasets of them, and trains policies, on NVIDIA GPUs or on the CPU.`,
+		Long:  "robocache COMMAND --help explains a command. A GPU is optional.",
 		Example: `  robocache view flight.ulg
   robocache convert bags/ -o turtles --to lerobot --hz 20`,
 		SilenceErrors: true,

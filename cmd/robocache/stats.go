@@ -95,6 +95,7 @@ again with --after MERGED, and merge again, until stats prints that they are com
 	readingFlags(f, &s.read)
 	complete(cmd, "to", func() []string { return stats.Forms })
 	files(cmd, map[string]string{"plan": "yaml"})
+	completeFrom(cmd, (*dataset.Episode).Names, "", "stream", "state", "action")
 	cmd.ValidArgsFunction = recordingFiles
 	return cmd
 }

@@ -64,7 +64,7 @@ func (a *app) trainCommand() *cobra.Command {
 		Short: "Train a policy on the episodes of a dataset",
 		Long:  trainHelp,
 		Example: "  robocache train demos/ --hold-out 3 --out trained/\n  robocache train demos/ --hold-out 3 --out trained/ --resume\n" +
-			"  robocache train demos/ --hz 20 --action /cmd_vel --state /odom --clock header --out trained/\n" +
+			"  robocache train demos/ --hz 20 --action /cmd_vel --state /odom \\\n      --clock header --out trained/\n" +
 			"  robocache train demos.safetensors --plan plan.yaml --backend cuda --json",
 		Args: takes(1, 1, "train takes a dataset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -99,6 +99,7 @@ func (a *app) trainCommand() *cobra.Command {
 	f.IntVar(&t.world, "world", 1, "how many programs on this machine train together, each with a device (default from the rank's launcher)")
 	files(cmd, map[string]string{"plan": "yaml"})
 	folders(cmd, "out")
+	completeFrom(cmd, (*dataset.Episode).Names, "", "state", "action")
 	cmd.ValidArgsFunction = recordingFiles
 	return cmd
 }

@@ -61,10 +61,14 @@ the cap. With --json these counters are the one object on standard output.
 features are then the means of x, y, z and of the features, and all of it is float64.`
 
 const voxelizeExample = `  robocache voxelize scan.pcd -o scan.npz --size 0.2 --plot scan.png
-  robocache voxelize scan.bin -o pillars.npz --preset mmcv --size 0.16,0.16,4 --min 0,-39.68,-3 --max 69.12,39.68,1
-  robocache voxelize scan.ply -o grid.npz --mode max --size 0.1 --min -20,-20,-2 --max 20,20,2
-  robocache voxelize drive.mcap -o scans.npz --stream /points --mode sparse --size 0.2
-  robocache voxelize batch.npz -o sparse.npz --mode sparse --reduce mean --size 0.05`
+  robocache voxelize scan.bin -o pillars.npz --preset mmcv \
+      --size 0.16,0.16,4 --min 0,-39.68,-3 --max 69.12,39.68,1
+  robocache voxelize scan.ply -o grid.npz --mode max --size 0.1 \
+      --min -20,-20,-2 --max 20,20,2
+  robocache voxelize drive.mcap -o scans.npz --stream /points \
+      --mode sparse --size 0.2
+  robocache voxelize batch.npz -o sparse.npz --mode sparse --reduce mean \
+      --size 0.05`
 
 func (a *app) voxelizeCommand() *cobra.Command {
 	r := &voxelRequest{
@@ -93,7 +97,7 @@ func (a *app) voxelizeCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVarP(&r.out, "output", "o", "", "the .npz `FILE` to write")
 	f.StringVar(&r.plot, "plot", "", "also draw the voxels, obliquely and from above, to this .png `FILE`")
-	f.StringSliceVar(&r.columns, "columns", nil, "the `names` of a .bin file's columns: x,y,z,intensity,ring (default found from its name and numbers)")
+	f.StringSliceVar(&r.columns, "columns", nil, "the `NAMES` of a .bin file's columns: x,y,z,intensity,ring (default found from its name and numbers)")
 	f.StringVar(&r.stream, "stream", "", "the `NAME` of a recording's cloud series (default the only one)")
 	f.Var(&r.one, "cloud", "one cloud in the series, counted from 0 (default all, as a batch)")
 	f.Lookup("cloud").DefValue = "0" // so that help shows no other default
@@ -117,6 +121,7 @@ func (a *app) voxelizeCommand() *cobra.Command {
 	complete(cmd, "order", r.order.Names)
 	complete(cmd, "preset", r.preset.Names)
 	files(cmd, map[string]string{"output": "npz", "plot": "png"})
+	completeFrom(cmd, cloudNames, "", "stream")
 	return cmd
 }
 

@@ -24,8 +24,8 @@ func (p *Pipe) Add(path, name string) {
 	}
 }
 
-// text returns a text with the pipes' names instead of paths.
-func (p *Pipe) text(s string) string { return strings.NewReplacer(p.plain...).Replace(s) }
+// Text returns a text with the pipes' names instead of paths.
+func (p *Pipe) Text(s string) string { return strings.NewReplacer(p.plain...).Replace(s) }
 
 // JSON returns encoded JSON with the pipes' names instead of paths.
 func (p *Pipe) JSON(b []byte) []byte {
@@ -52,7 +52,7 @@ func (n *printer) Write(p []byte) (int, error) {
 		}
 	}
 	n.rest = append([]byte(nil), text[whole:]...)
-	if _, err := n.w.Write([]byte(printed.Lines(n.pipe.text(string(text[:whole]))))); err != nil {
+	if _, err := n.w.Write([]byte(printed.Lines(n.pipe.Text(string(text[:whole]))))); err != nil {
 		return 0, err
 	}
 	return len(p), nil
