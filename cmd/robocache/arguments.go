@@ -48,8 +48,17 @@ func commandNames(cmd *cobra.Command) string {
 
 // complete registers completions for a flag's values.
 func complete(cmd *cobra.Command, flag string, names func() []string) {
-	err := cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return names(), cobra.ShellCompDirectiveNoFileComp
+	completeWith(cmd, flag, func([]string, string) []string { return names() })
+}
+
+// completeWith registers the completions of a flag, by the arguments and the unfinished value. The shell adds no space after one that ends in =.
+func completeWith(cmd *cobra.Command, flag string, list func(args []string, word string) []string) {
+	err := cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		then, names := cobra.ShellCompDirectiveNoFileComp, list(args, word)
+		if len(names) > 0 && strings.HasSuffix(names[0], "=") {
+			then |= cobra.ShellCompDirectiveNoSpace
+		}
+		return names, then
 	})
 	if err != nil {
 		panic(err) // a bug: the flag does not exist
@@ -78,24 +87,17 @@ func episodeOf(path string, number episodeFlag) *dataset.Episode {
 // with commas.
 func completeFrom(cmd *cobra.Command, list func(*dataset.Episode) []string, ending string, flags ...string) {
 	for _, flag := range flags {
-		err := cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, args []string, word string) (names []string, then cobra.ShellCompDirective) {
-			then = cobra.ShellCompDirectiveNoFileComp
-			if ending != "" {
-				then |= cobra.ShellCompDirectiveNoSpace
-			}
+		completeWith(cmd, flag, func(args []string, word string) (names []string) {
 			if len(args) == 0 {
-				return nil, then
+				return nil
 			}
 			if e := episodeOf(args[0], -1); e != nil {
 				for _, name := range list(e) {
 					names = append(names, word[:strings.LastIndex(word, ",")+1]+name+ending)
 				}
 			}
-			return names, then
+			return names
 		})
-		if err != nil {
-			panic(err) // a bug: the flag does not exist
-		}
 	}
 }
 

@@ -43,16 +43,15 @@ func (a *app) toStandardOutput(flags *pflag.FlagSet) (finish func(error) error, 
 		finish = func(err error) error {
 			defer clean()
 			a.Out = out
-			file, absent := fault.OpenFile(f.Value.String(), os.O_RDONLY, 0)
-			if errors.Is(absent, fs.ErrNotExist) {
+			file, failed := fault.OpenFile(f.Value.String(), os.O_RDONLY, 0)
+			if err != nil && errors.Is(failed, fs.ErrNotExist) { // nothing is written
 				return err
 			}
-			if absent != nil {
-				return errors.Join(err, absent)
+			if failed == nil {
+				defer file.Close()
+				_, failed = io.Copy(a.bytes, file)
 			}
-			defer file.Close()
-			_, copying := io.Copy(a.bytes, file)
-			return errors.Join(err, copying)
+			return errors.Join(err, failed)
 		}
 		if err := f.Value.Set(path); err != nil {
 			return nil, err
