@@ -110,11 +110,9 @@ func (a *app) put(r *request, load loading) error {
 	if err := r.check(); err != nil {
 		return err
 	}
-	clean, err := a.begin(&r.in, append(r.reading.Definitions, r.planFile), output{flag: "-o", path: r.out}, output{flag: "--plot", path: r.plot})
-	if err != nil {
+	if err := a.begin(&r.in, append(r.reading.Definitions, r.planFile), output{flag: "-o", path: r.out}, output{flag: "--plot", path: r.plot}); err != nil {
 		return err
 	}
-	defer clean()
 	form, err := formatOf(r.in)
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ type app struct {
 	memory func()    // ends the watch over the memory
 	bytes  io.Writer // standard output without the escapes of Out
 	read   bool      // standard input is read
+	remove []func()  // removes temporary folders
 	writes bool      // an output goes to standard output
 }
 

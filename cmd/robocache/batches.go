@@ -149,11 +149,9 @@ func (a *app) batchesOn(b *asking, devices []*ops.Device) (err error) {
 	if err := b.outputs(); err != nil {
 		return err
 	}
-	clean, err := a.locals(b.Paths)
-	if err != nil {
+	if err := a.locals(b.Paths); err != nil {
 		return err
 	}
-	defer clean()
 	unlock, err := b.lock()
 	if err != nil {
 		return err

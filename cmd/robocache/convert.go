@@ -116,11 +116,9 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 	if err != nil {
 		return err
 	}
-	clean, err := a.locals(c.in)
-	if err != nil {
+	if err := a.locals(c.in); err != nil {
 		return err
 	}
-	defer clean()
 	c.opt.Name = a.Pipe.Text
 	ctx := context.Background()
 	if c.opt.Plan != nil {

@@ -120,11 +120,10 @@ func (a *app) doctor(ctx context.Context, p *physician) error {
 // examine examines one recording or dataset.
 func (a *app) examine(ctx context.Context, p *physician, path string) (*doctor.Report, error) {
 	named := path
-	path, clean, err := a.local(path)
+	path, err := a.local(path)
 	if err != nil {
 		return nil, err
 	}
-	defer clean()
 	d, err := inspection.Open(ctx, path, p.opt)
 	if err != nil {
 		return nil, readError(path, err)

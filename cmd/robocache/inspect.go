@@ -61,11 +61,9 @@ func (a *app) inspect(ctx context.Context, in *inspector) error {
 	if in.plot != "" && !strings.EqualFold(filepath.Ext(in.plot), ".png") {
 		return usagef("--plot: got %q, want a name that ends in .png", in.plot)
 	}
-	clean, err := a.begin(&in.path, in.opt.Definitions, output{flag: "--plot", path: in.plot})
-	if err != nil {
+	if err := a.begin(&in.path, in.opt.Definitions, output{flag: "--plot", path: in.plot}); err != nil {
 		return err
 	}
-	defer clean()
 	d, err := openInspected(ctx, in)
 	if err != nil {
 		return err

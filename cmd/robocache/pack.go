@@ -44,11 +44,9 @@ dataset, are refused unless --replace is given.`,
 		Example: "  robocache pack demos/ -o dataset.safetensors\n  robocache pack demos/ -o dataset.safetensors --media all\n  robocache batches dataset.safetensors --hz 50\n  robocache pack demos/ -o store/ --shard 3/8",
 		Args:    takes(1, 1, "pack takes one dataset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			clean, err := a.locals(args)
-			if err != nil {
+			if err := a.locals(args); err != nil {
 				return err
 			}
-			defer clean()
 			p.Path, p.Spell = strings.TrimPrefix(args[0], "file://"), spelling(cmd.Flags())
 			switch given := cmd.Flags().Changed; {
 			case p.Build.Replace && !given("shard") && !given("shards"):

@@ -81,11 +81,9 @@ func (a *app) planCommand() *cobra.Command {
 
 func (a *app) plan(ctx context.Context, p *planning) error {
 	in := p.Path
-	clean, err := a.begin(&p.Path, p.Definitions, output{flag: "-o", path: p.out})
-	if err != nil {
+	if err := a.begin(&p.Path, p.Definitions, output{flag: "-o", path: p.out}); err != nil {
 		return err
 	}
-	defer clean()
 	d, err := p.open(ctx)
 	if err != nil {
 		return err

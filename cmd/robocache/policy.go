@@ -65,11 +65,9 @@ func (a *app) policy(p *acting) (err error) {
 	if err := p.check(); err != nil {
 		return err
 	}
-	clean, err := a.locals(p.request.Paths)
-	if err != nil {
+	if err := a.locals(p.request.Paths); err != nil {
 		return err
 	}
-	defer clean()
 	ctx := context.Background()
 	device, err := ops.Open(p.backend)
 	if err != nil {

@@ -116,6 +116,7 @@ func (a *app) command() *cobra.Command {
 	for _, c := range root.Commands() {
 		if run := c.RunE; run != nil {
 			c.RunE = func(cmd *cobra.Command, args []string) error {
+				defer a.removeTemporary()
 				finish, err := a.toStandardOutput(cmd.Flags())
 				if err != nil {
 					return err

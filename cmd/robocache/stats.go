@@ -213,11 +213,10 @@ func (a *app) merged(s *statistics) (*stats.State, error) {
 
 // collected returns a dataset's state after all passes, or a shard's state after one.
 func (a *app) collected(s *statistics) (*stats.State, error) {
-	path, clean, err := a.local(s.paths[0])
+	path, err := a.local(s.paths[0])
 	if err != nil {
 		return nil, err
 	}
-	defer clean()
 	if s.planFile != "" {
 		plan, err := readPlan(s.planFile)
 		if err != nil {

@@ -29,7 +29,7 @@ func (a *app) toStandardOutput(flags *pflag.FlagSet) (finish func(error) error, 
 		case a.JSON:
 			return nil, usagef("--%s: got - with --json, which writes to standard output, want a file", name)
 		}
-		dir, clean, err := temporaryFolder()
+		dir, err := a.temporaryFolder()
 		if err != nil {
 			return nil, err
 		}
@@ -41,7 +41,6 @@ func (a *app) toStandardOutput(flags *pflag.FlagSet) (finish func(error) error, 
 		out := a.Out
 		a.Out, a.writes = a.Err, true
 		finish = func(err error) error {
-			defer clean()
 			a.Out = out
 			file, failed := fault.OpenFile(f.Value.String(), os.O_RDONLY, 0)
 			if err != nil && errors.Is(failed, fs.ErrNotExist) { // nothing is written

@@ -133,11 +133,9 @@ func (a *app) train(t *training) (err error) {
 	if dataset.IsSystem(absent) {
 		return unwritten(absent)
 	}
-	clean, err := a.locals(t.request.Paths)
-	if err != nil {
+	if err := a.locals(t.request.Paths); err != nil {
 		return err
 	}
-	defer clean()
 	unlock, err := t.alone()
 	if err != nil {
 		return err

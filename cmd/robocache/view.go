@@ -72,11 +72,9 @@ func (a *app) view(v *viewer) error {
 	}
 	ctx, ended, stop := a.UntilCut(0)
 	defer stop()
-	clean, err := a.begin(&v.path, nil)
-	if err != nil {
+	if err := a.begin(&v.path, nil); err != nil {
 		return err
 	}
-	defer clean()
 	d, err := openViewed(ctx, v.path, v.opt)
 	if err != nil {
 		return err

@@ -130,11 +130,9 @@ func (a *app) voxelize(r *voxelRequest) error {
 	if err != nil {
 		return err
 	}
-	clean, err := a.begin(&r.in, r.reading.Definitions, output{flag: "-o", path: r.out}, output{flag: "--plot", path: r.plot})
-	if err != nil {
+	if err := a.begin(&r.in, r.reading.Definitions, output{flag: "-o", path: r.out}, output{flag: "--plot", path: r.plot}); err != nil {
 		return err
 	}
-	defer clean()
 	done := a.Step("reading " + r.in)
 	c, err := r.load(context.Background())
 	done()
