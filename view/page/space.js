@@ -14,19 +14,19 @@ let turned = { yaw: -2.2, pitch: 0.6 }, lastChoice = '', lastVoxel = ''; // stay
 export class Space {
   constructor(episode) {
     this.episode = episode;
-    this.canvas = make('canvas');
+    this.canvas = make('canvas', { tabIndex: 0, role: 'img', ariaLabel: 'space: the arrows turn it, + and - zoom' });
     this.caption = make('div', { className: 'caption' });
-    this.select = make('select');
+    this.select = make('select', { ariaLabel: 'cloud or path' });
     episode.clouds.forEach(c => this.select.append(make('option', { value: 'cloud ' + c.name, textContent: 'cloud: ' + c.name })));
     episode.paths.forEach(p => this.select.append(make('option', { value: `path ${p.stream} ${p.columns}`, textContent: `path: ${p.stream}${p.name ? ' ' + p.name : ''}` })));
     if ([...this.select.options].some(o => o.value === lastChoice)) this.select.value = lastChoice;
-    this.voxel = make('input', { type: 'number', min: 0, step: 'any', placeholder: 'voxel m', title: 'size of voxels; none for points', value: lastVoxel });
+    this.voxel = make('input', { ariaLabel: 'size of voxels', type: 'number', min: 0, step: 'any', placeholder: 'voxel m', title: 'size of voxels; none for points', value: lastVoxel });
     const above = make('button', { textContent: 'top', title: 'from above' });
     this.root = make('div', { className: 'scene space3d' }, this.canvas, this.caption, make('div', { className: 'choice' }, this.select, this.voxel, above));
     this.zoom = 1;
     above.addEventListener('click', () => { Object.assign(turned, { yaw: -Math.PI / 2, pitch: Math.PI / 2 }); this.draw(); });
-    this.select.addEventListener('change', () => { lastChoice = this.select.value; this.select.blur(); this.begin(); });
-    this.voxel.addEventListener('change', () => { lastVoxel = this.voxel.value; this.voxel.blur(); this.shown = null; this.follow(); });
+    this.select.addEventListener('change', () => { lastChoice = this.select.value; this.begin(); });
+    this.voxel.addEventListener('change', () => { lastVoxel = this.voxel.value; this.shown = null; this.follow(); });
     let from = null;
     this.canvas.addEventListener('pointerdown', e => { from = [e.clientX, e.clientY]; this.canvas.setPointerCapture(e.pointerId); });
     this.canvas.addEventListener('pointermove', e => {
@@ -37,6 +37,15 @@ export class Space {
       this.draw();
     });
     this.canvas.addEventListener('pointerup', () => { from = null; });
+    this.canvas.addEventListener('keydown', e => {
+      const [yaw, pitch, zoom] = { ArrowLeft: [1, 0, 1], ArrowRight: [-1, 0, 1], ArrowUp: [0, 1, 1], ArrowDown: [0, -1, 1], '+': [0, 0, 1.25], '-': [0, 0, 0.8] }[e.key] ?? [];
+      if (!zoom || document.activeElement !== this.canvas) return;
+      e.preventDefault();
+      turned.yaw += yaw * 0.1;
+      turned.pitch = Math.min(Math.max(turned.pitch + pitch * 0.1, -Math.PI / 2), Math.PI / 2);
+      this.zoom *= zoom;
+      this.draw();
+    });
     this.canvas.addEventListener('wheel', e => { e.preventDefault(); this.zoom = Math.min(Math.max(this.zoom * Math.exp(-e.deltaY * 0.0015), 0.1), 100); this.draw(); }, { passive: false });
     this.resized = new ResizeObserver(() => this.draw());
     this.resized.observe(this.canvas);
