@@ -67,12 +67,9 @@ func (r *request) completions(cmd *cobra.Command) {
 	complete(cmd, "in-dtype", r.from.Names)
 	complete(cmd, "encoding", r.encoding.Names)
 	files(cmd, map[string]string{"output": "npz safetensors mcap", "plot": "png"})
-	err := cmd.RegisterFlagCompletionFunc("stream", func(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	completeBy(cmd, "stream", func(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		return r.completeStream(args, word), cobra.ShellCompDirectiveNoFileComp
 	})
-	if err != nil {
-		panic(err) // as in files
-	}
 }
 
 // completeStream completes the input's stream names without repeats. After a name and a colon it completes the methods.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"strings"
+	"sync/atomic"
 
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/ops"
@@ -43,12 +44,23 @@ func commandNames(cmd *cobra.Command) string {
 	return strings.Join(names, ", ")
 }
 
+// completing counts the command lines that complete another one for a shell. Without any, no completion is registered, because cobra keeps each one and
+// its flag until the program ends.
+var completing atomic.Int32
+
 // complete registers completions for a flag's values.
 func complete(cmd *cobra.Command, flag string, names func() []string) {
-	err := cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	completeBy(cmd, flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return names(), cobra.ShellCompDirectiveNoFileComp
 	})
-	if err != nil {
+}
+
+// completeBy registers a completion function for a flag.
+func completeBy(cmd *cobra.Command, flag string, function cobra.CompletionFunc) {
+	if completing.Load() == 0 {
+		return
+	}
+	if err := cmd.RegisterFlagCompletionFunc(flag, function); err != nil {
 		panic(err) // a bug: the flag does not exist
 	}
 }
