@@ -120,6 +120,7 @@ func (s *Server) routes() {
 		"":        s.serveEpisode,
 		"/series": s.serveSeries,
 		"/frame":  s.serveFrame,
+		"/video":  s.serveVideo,
 		"/path":   s.servePath,
 		"/cloud":  s.serveCloud,
 	} {

@@ -25,7 +25,7 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 		}
 		return do()
 	}
-	cmd.ValidArgsFunction = recordingFiles
+	takesRecordings(cmd, 0)
 	f := cmd.Flags()
 	f.StringVarP(&r.out, "output", "o", "", "the .npz, .safetensors or .mcap `FILE` to write")
 	f.Var(&r.encoding, "encoding", "of the messages of an .mcap file: protobuf (default) or json")

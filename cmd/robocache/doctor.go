@@ -61,7 +61,7 @@ is 5 if there is a finding as bad as that.`,
 	f.BoolVar(&p.opt.Strict, "strict", false, "refuse broken or missing data anywhere")
 	readingFlags(f, &p.opt)
 	complete(cmd, "fail-on", p.failOn.Names)
-	cmd.ValidArgsFunction = recordingFiles
+	takesRecordings(cmd, 0)
 	files(cmd, map[string]string{"html": "html"})
 	return cmd
 }
@@ -160,15 +160,15 @@ func (a *app) printFindings(r *doctor.Report) error {
 		if f.Episode != doctor.Whole && r.Checked.Episodes+r.Checked.Unread > 1 {
 			where += printed.Text(f.Where()) + ": "
 		}
-		if f.Stream != "" && !strings.HasPrefix(f.Why, f.Stream) {
-			where += f.Stream + ": "
+		if who := f.Subject(); who != "" && !strings.HasPrefix(f.Why, who) {
+			where += who + ": "
 		}
-		fmt.Fprintf(&b, "%-7s %-15s %s%s\n        %s\n", f.Severity, f.Kind, where, printed.Text(f.Why), f.WhatToDo)
+		fmt.Fprintf(&b, "%-7s %-15s %s%s\n        %s\n", f.Severity.Noun(), f.Kind, where, printed.Text(f.Why), f.WhatToDo)
 	}
 	c := &r.Checked
-	errs := r.Count(doctor.Error)
-	fmt.Fprintf(&b, "%s and %s in %s", text.Count(errs, "error"), text.Count(len(r.Findings)-errs, "warning"), text.Count(c.Episodes, "episode"))
-	fmt.Fprintf(&b, ": %s, %s\n", text.Count(c.Samples, "sample"), text.Count(c.Frames, "frame"))
+	counts := text.Join(r.Tally(), 3, ", ", func(n *doctor.Number) string { return n.String() })
+	last := strings.LastIndex(counts, ", ")
+	fmt.Fprintf(&b, "%s and %s in %s: %s, %s\n", counts[:last], counts[last+2:], text.Count(c.Episodes, "episode"), text.Count(c.Samples, "sample"), text.Count(c.Frames, "frame"))
 	if c.Unlisted > 0 {
 		fmt.Fprintf(&b, "%d more findings are in kinds and streams with %d listed\n", c.Unlisted, doctor.MostOfKind)
 	}

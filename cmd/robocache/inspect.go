@@ -49,7 +49,7 @@ summed over all, or are those of --episode N.`,
 	cmd.Flags().Lookup("episode").DefValue = "0" // so that help shows no default
 	cmd.Flags().StringVar(&in.plot, "plot", "", "draw an episode's streams on one time axis with their gaps, as `OUT.png`")
 	cmd.Flags().BoolVar(&in.columns, "columns", false, "name every column")
-	cmd.ValidArgsFunction = recordingFiles
+	takesRecordings(cmd, 0)
 	files(cmd, map[string]string{"plot": "png"})
 	return cmd
 }

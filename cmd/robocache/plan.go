@@ -71,11 +71,12 @@ func (a *app) planCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVarP(&p.out, "output", "o", "", "the plan `FILE` to write; it is printed unless given")
 	f.StringVar(&p.action, "action", "", "the `STREAM` that a policy predicts, such as /cmd_vel; that called action or actions unless given")
+	selectionFlags(f, &p.Options.Episodes)
 	readingFlags(f, &p.Options)
 	f.BoolVar(&p.Strict, "strict", false, "refuse broken data")
 	files(cmd, map[string]string{"output": "yaml"})
 	completeFrom(cmd, (*dataset.Episode).Names, "", "action")
-	cmd.ValidArgsFunction = recordingFiles
+	takesRecordings(cmd, 0)
 	return cmd
 }
 
@@ -123,7 +124,11 @@ func (p *planning) open(ctx context.Context) (_ dataset.Dataset, err error) {
 	if p.Rate != 0 || p.Clock != "" {
 		return nil, errors.Join(usagef("--rate and --clock are for recordings, got the store %q, which has its times", p.Path), d.Close())
 	}
-	return d, nil
+	some, err := dataset.Select(d, p.Options.Episodes)
+	if err != nil {
+		return nil, errors.Join(readError(p.Path, err), d.Close())
+	}
+	return some, nil
 }
 
 func (a *app) suggest(ctx context.Context, p *planning, d dataset.Dataset) (*suggest.Suggestion, error) {

@@ -57,7 +57,7 @@ func (a *app) policyCommand() *cobra.Command {
 	readingFlags(f, &p.request.Packing.Options)
 	nameFlag(cmd, &p.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N or sim", backendNames()...)
 	files(cmd, map[string]string{"out": "npz safetensors", "plot": "png"})
-	cmd.ValidArgsFunction = recordingFiles
+	takesRecordings(cmd, 1)
 	return cmd
 }
 

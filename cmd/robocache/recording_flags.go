@@ -8,6 +8,7 @@ import (
 
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/text"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -22,9 +23,49 @@ func readingFlags(f *pflag.FlagSet, opt *dataset.Options) {
 	definitionsFlag(f, &opt.Definitions)
 }
 
+// rangesFlag is numbers of episodes, such as 0-9,12.
+type rangesFlag struct{ to *dataset.Ranges }
+
+func (r rangesFlag) String() string {
+	if r.to == nil {
+		return ""
+	}
+	return r.to.String()
+}
+
+func (rangesFlag) Type() string { return "N,N-N" }
+
+func (r rangesFlag) Set(text string) error {
+	list, err := dataset.ParseRanges(text)
+	*r.to = append(*r.to, list...)
+	return err
+}
+
+// selectionFlags adds the flags that select episodes.
+func selectionFlags(f *pflag.FlagSet, to *dataset.Selection) {
+	f.Var(rangesFlag{&to.Take}, "episodes", "the episodes to take, by the dataset's own numbers, such as 0-9,12")
+	f.Var(rangesFlag{&to.Leave}, "leave-out", "the episodes to leave out, such as 3,7")
+}
+
 // definitionsFlag adds the flag for message definitions, because recordings may lack theirs.
 func definitionsFlag(f *pflag.FlagSet, list *[]string) {
 	f.StringArrayVar(list, "msg-path", nil, "a `FOLDER` or file with message definitions (.msg, .idl), for recordings that lack some; repeatable")
+}
+
+// takesRecordings completes a command's arguments with recordings, and finds recordings by their ids on the Hub. first is the first argument that is one.
+func takesRecordings(cmd *cobra.Command, first int) {
+	if cmd.ValidArgsFunction == nil {
+		cmd.ValidArgsFunction = recordingFiles
+	}
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		for i := first; i < len(args); i++ {
+			if args[i], err = batching.Find(args[i]); err != nil {
+				return err
+			}
+		}
+		return run(cmd, args)
+	}
 }
 
 // recordingFiles completes recording names.

@@ -94,6 +94,7 @@ func (a *app) voxelizeCommand() *cobra.Command {
 			return cloudFormats, cobra.ShellCompDirectiveFilterFileExt
 		},
 	}
+	takesRecordings(cmd, 0)
 	f := cmd.Flags()
 	f.StringVarP(&r.out, "output", "o", "", "the .npz `FILE` to write")
 	f.StringVar(&r.plot, "plot", "", "also draw the voxels, obliquely and from above, to this .png `FILE`")

@@ -288,19 +288,52 @@ func (p *Page) Key(key string) {
 // Click clicks at a place of the window, pixels.
 func (p *Page) Click(x, y float64) { p.Drag(x, y, x, y) }
 
-// Drag presses the mouse at a place and lets it go at another.
-func (p *Page) Drag(x, y, toX, toY float64) {
+// DoubleClick clicks twice.
+func (p *Page) DoubleClick(x, y float64) {
 	p.b.t.Helper()
-	mouse := func(kind string, x, y float64, buttons int) {
-		p.call("Input.dispatchMouseEvent", object{"type": kind, "x": x, "y": y, "button": "left", "buttons": buttons, "clickCount": 1}, nil)
+	for n := 1; n <= 2; n++ {
+		p.mouse("left", n, 0, x, y, x, y)
 	}
-	mouse("mouseMoved", x, y, 0)
-	mouse("mousePressed", x, y, 1)
+}
+
+// Drag presses the mouse at a place and lets it go at another.
+func (p *Page) Drag(x, y, toX, toY float64) { p.mouse("left", 1, 0, x, y, toX, toY) }
+
+// RightDrag is Drag with the right button.
+func (p *Page) RightDrag(x, y, toX, toY float64) { p.mouse("right", 1, 0, x, y, toX, toY) }
+
+// ShiftDrag is Drag with the shift key.
+func (p *Page) ShiftDrag(x, y, toX, toY float64) { p.mouse("left", 1, 8, x, y, toX, toY) }
+
+func (p *Page) mouse(button string, clicks, modifiers int, x, y, toX, toY float64) {
+	p.b.t.Helper()
+	down := map[string]int{"left": 1, "right": 2}[button]
+	event := func(kind string, x, y float64, buttons int) {
+		p.call("Input.dispatchMouseEvent", object{"type": kind, "x": x, "y": y, "button": button, "buttons": buttons, "clickCount": clicks, "modifiers": modifiers}, nil)
+	}
+	event("mouseMoved", x, y, 0)
+	event("mousePressed", x, y, down)
 	if x != toX || y != toY {
-		mouse("mouseMoved", (x+toX)/2, (y+toY)/2, 1)
-		mouse("mouseMoved", toX, toY, 1)
+		event("mouseMoved", (x+toX)/2, (y+toY)/2, down)
+		event("mouseMoved", toX, toY, down)
 	}
-	mouse("mouseReleased", toX, toY, 0)
+	event("mouseReleased", toX, toY, 0)
+}
+
+// Pinch puts two fingers on a place, each as many pixels to the side of it as from says, and moves them apart to the distance to.
+func (p *Page) Pinch(x, y, from, to float64) {
+	p.b.t.Helper()
+	touch := func(kind string, apart ...float64) {
+		fingers := []object{}
+		for _, by := range apart {
+			fingers = append(fingers, object{"x": x - by, "y": y, "id": 1}, object{"x": x + by, "y": y, "id": 2})
+		}
+		p.call("Input.dispatchTouchEvent", object{"type": kind, "touchPoints": fingers}, nil)
+	}
+	touch("touchStart", from)
+	touch("touchMove", (from+to)/2)
+	touch("touchMove", to)
+	touch("touchEnd")
 }
 
 // Wheel turns the wheel over a place, with the control key or without.
