@@ -68,7 +68,7 @@ func (a *app) command() *cobra.Command {
 		Short: "Find faults in robot recordings, and make datasets and policies of them",
 		Long:  "robocache COMMAND --help explains a command. A GPU is optional.",
 		Example: `  robocache view flight.ulg
-  robocache convert bags/ -o turtles --to lerobot --hz 20`,
+  robocache convert bags/ -o demos --to lerobot --hz 20`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: func(cmd *cobra.Command, args []string) error {
