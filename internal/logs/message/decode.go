@@ -30,7 +30,7 @@ type reader struct {
 	shape   *Shape
 	rows    *Rows
 	stamped int64
-	child   int32 // of the current message or element; -1 is none
+	child   int32 // frame index for the current message or element; -1 if absent
 	parent  int32
 	keyed   bool      // whether frames must be recorded
 	naming  *ListRows // if the current elements have names: their list
