@@ -75,7 +75,7 @@ func (s *source) within(what string, err error) error {
 	return err
 }
 
-// read returns n bytes at an address; what is their name in errors.
+// read returns n bytes at an address. The name in what is for errors.
 func (s *source) read(what string, addr, n uint64) (*cursor, error) {
 	if err := s.fits(what, addr, n); err != nil {
 		return nil, err

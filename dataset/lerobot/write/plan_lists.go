@@ -26,7 +26,7 @@ func (p *episodePlan) addLists(next *planner, e *dataset.Episode) {
 	}
 }
 
-// onClock returns lists for the episode's rows, whose times differ from the lists' after resampling: language_persistent has its value
+// onClock moves lists to the episode's rows. After resampling, their times differ: language_persistent has its value
 // at or before each row, and an event goes to the first row at or after it. Values and events without a row get a note.
 func (p *episodePlan) onClock(s dataset.ListStream, from *parquet.Lists) *parquet.Lists {
 	if slices.Equal(s.Times, p.times) {

@@ -17,7 +17,7 @@ type buffered struct {
 // Shape returns the shape of the messages.
 func (d *buffered) Shape() *Shape { return &d.shape }
 
-// take returns an empty buffer whose row begins as row.
+// take returns an empty buffer. Its row starts with the values in row.
 func (d *buffered) take(row []float64) *buffer {
 	return d.buffers.take(row, len(d.shape.Lists), d.arrays, d.structs)
 }

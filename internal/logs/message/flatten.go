@@ -24,7 +24,7 @@ type node struct {
 	text int    // for a sequence of text: its index among the labels, or -1
 	role role   // for a string
 	body []node // for a loop or sequence
-	// boxed is set for an array whose elements are not primitive: XCDR2 writes its size first.
+	// boxed is set for an array with elements that are not primitive: XCDR2 writes its size first.
 	boxed bool
 	// inner are the lists in the elements of a sequence, which have values only if the sequence has one element.
 	inner []int

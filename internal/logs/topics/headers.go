@@ -13,7 +13,7 @@ import (
 // Limits for the differences between a topic's header times and the log time.
 const (
 	leastPairs   = 10                    // messages needed to judge headers
-	mostPairs    = 1024                  // messages whose times are kept
+	mostPairs    = 1024                  // messages kept with their times
 	otherEpoch   = 24 * time.Hour        // difference that means another epoch or unit
 	leastLatency = 50 * time.Millisecond // difference between two topics' latencies
 	leastDrift   = 20 * time.Millisecond // latency change during the recording
