@@ -59,7 +59,7 @@ var rules = map[string][]string{
 	"loader/store":           {"dataset/...", "storage", "align", "tensor", "internal/atomicfile", "internal/columns", "internal/raw", "internal/sources", "internal/text", "internal/video"},
 	"convert":                {"tensor", "dataset/...", "align", "align/planfile", "ops", "internal/arrayfile", "internal/atomicfile", "internal/clocks", "internal/fault", "internal/inorder", "internal/inspection", "internal/orderjson", "internal/recognise", "internal/schema", "internal/sources", "internal/text", "internal/video"},
 	"doctor":                 {"tensor", "dataset/...", "internal/cover", "internal/nth", "internal/plausible", "internal/recognise", "internal/summary", "internal/text"},
-	"doctor/page":            {"doctor", "dataset/notetext", "internal/text"},
+	"doctor/page":            {"doctor", "dataset", "dataset/notetext", "internal/text"},
 	"stats":                  {"tensor", "dataset/...", "align", "ops", "internal/fault", "internal/inorder", "internal/orderjson", "internal/summary", "internal/text"},
 	"view":                   {"tensor", "dataset", "dataset/notetext", "align", "doctor", "ops", "internal/caught", "internal/cover"},
 	"viz":                    {"tensor", "dataset", "internal/atomicfile", "internal/errs", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
