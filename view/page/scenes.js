@@ -35,6 +35,9 @@ function enlarge(scene) {
   arrange();
 }
 
+// unfocus gives the keys back to the page after a click with the mouse.
+const unfocus = (e, element) => { if (e.detail > 0) element.blur(); };
+
 // chooser is a checkbox for each scene.
 function chooser() {
   const scenes = all();
@@ -46,6 +49,7 @@ function chooser() {
       try { localStorage.setItem(store(), JSON.stringify([...hidden])); } catch { /* not kept */ }
       arrange();
     });
+    box.addEventListener('click', e => unfocus(e, box));
     return make('label', { title: s.name }, box, s.label);
   }));
 }
@@ -77,7 +81,7 @@ on('episode', () => {
   if (e.paths.length || e.clouds.length) space = new Space(e);
   for (const s of all()) {
     s.button = make('button', { className: 'enlarge' });
-    s.button.addEventListener('click', () => { enlarge(s); s.button.blur(); });
+    s.button.addEventListener('click', e => { enlarge(s); unfocus(e, s.button); });
     if (s !== space) s.root.addEventListener('dblclick', () => enlarge(s));
     s.root.append(s.button);
   }
