@@ -1,25 +1,28 @@
-// What the parts of the page share.
+// The state and the functions that the parts of the page share.
 
 export const $ = id => document.getElementById(id);
 
-// state is what is looked at. Times are seconds from the episode's start; from and to are what is shown, cursor is the moment.
+// state is the shown episode. Times are seconds from its start: from and to limit the shown time, cursor is the moment of the frames.
 export const state = { dataset: null, episode: null, from: 0, to: 1, cursor: 0, playing: false, speed: 1, made: false, hz: 0, compared: false };
 
 const heard = {};
 export function on(what, do_) { (heard[what] ??= []).push(do_); }
 export function tell(what, ...args) { for (const f of heard[what] ?? []) f(...args); }
 
+// Refused is the server's answer to a request that fails: system is true if the file system or the network failed, cure is an advice.
 export class Refused extends Error {}
 
 export async function ask(path, options) {
   let answer;
-  while ((answer = await fetch(path, options)).status === 429) await new Promise(go => setTimeout(go, 1000 * (answer.headers.get('Retry-After') || 1)));
+  const send = () => fetch(path, options).catch(e => { if (e.name !== 'AbortError') tell('lost'); throw e; });
+  while ((answer = await send()).status === 429) await new Promise(go => setTimeout(go, 1000 * (answer.headers.get('Retry-After') || 1)));
   const run = answer.headers.get('Run');
-  if (run && state.dataset && run !== state.dataset.run) location.reload(); // another server answers, whose episodes are others
+  if (answer.ok && state.dataset && run !== state.dataset.run) location.reload(); // the answer is from another server, with other episodes
   if (!answer.ok) {
-    let why = answer.statusText;
-    try { why = (await answer.json()).error; } catch { /* no JSON */ }
-    throw new Refused(why);
+    let why = { error: answer.statusText };
+    try { why = await answer.json(); } catch { /* no JSON */ }
+    if (answer.status === 403) tell('lost');
+    throw Object.assign(new Refused(why.error), { system: why.system, cure: why.what_to_do });
   }
   return answer;
 }
@@ -36,7 +39,7 @@ export const query = fields => new URLSearchParams(fields).toString();
 
 export function css(name) { return getComputedStyle(document.documentElement).getPropertyValue(name).trim(); }
 
-// short writes a number as a person reads it.
+// short formats a number with four digits.
 export function short(v) {
   if (v == null) return '–';
   const a = Math.abs(v);
@@ -48,7 +51,7 @@ export function count(n, what) { return n.toLocaleString('en') + ' ' + what + (n
 
 export function rate(hz) { return hz === 0 ? '' : (hz >= 100 ? hz.toFixed(0) : hz >= 10 ? hz.toFixed(1) : hz.toPrecision(2)) + ' Hz'; }
 
-// clock writes a moment with as many decimals as what is shown needs.
+// clock formats a moment with the decimals that the shown time needs: "4.0 s", "1:04:07.25".
 export function clock(t, shown = state.to - state.from) {
   if (state.episode?.steps) return 'step ' + Math.round(t);
   const decimals = Math.max(1, Math.min(6, Math.ceil(2 - Math.log10(Math.max(shown, 1e-9)))));
@@ -65,13 +68,13 @@ export function length(seconds, steps) {
   return (h ? h + ' h ' : '') + m + ' min ' + (h ? '' : s + ' s');
 }
 
-// once delays calls until none has come for so long.
+// later delays a call until no other has come for a time in milliseconds.
 export function later(ms, do_) {
   let timer = 0;
   return (...args) => { clearTimeout(timer); timer = setTimeout(do_, ms, ...args); };
 }
 
-// fit makes a canvas's pixels those of the screen, and returns its context in units of the page.
+// fit gives a canvas the screen's pixels. It returns the context, in the page's units, and its width and height.
 export function fit(canvas) {
   const ratio = devicePixelRatio || 1, w = Math.max(1, canvas.clientWidth), h = Math.max(1, canvas.clientHeight);
   if (canvas.width !== Math.round(w * ratio) || canvas.height !== Math.round(h * ratio)) {
@@ -83,7 +86,7 @@ export function fit(canvas) {
   return [c, w, h];
 }
 
-// place is the nearest index of an ascending list.
+// place returns the index of the nearest value in an ascending list.
 export function place(list, x) {
   let lo = 0, hi = list.length;
   while (lo < hi) {

@@ -21,9 +21,9 @@ class Panel {
     if (wrong.length) facts.append(' · ', make('span', { className: 'warning', textContent: wrong.join(' · ') }));
     this.aside = make('span', { className: 'facts aside' });
     this.note = make('span', { className: 'facts wrong-text' });
-    const name = make('span', { className: 'name', textContent: stream.name, title: 'fold' });
+    const name = this.name = make('button', { className: 'name', textContent: stream.name, title: 'fold', ariaExpanded: !shut.has(stream.name) });
     name.addEventListener('click', () => this.fold());
-    this.legend = make('div', { className: 'legend' });
+    this.legend = make('div', { className: 'legend', role: 'group', ariaLabel: 'columns of ' + stream.name });
     this.plot = make('div', { className: 'plot' });
     this.root = make('section', { className: 'stream' + (shut.has(stream.name) ? ' shut' : '') }, make('header', {}, name, this.aside, facts, this.note), this.legend, this.plot);
     this.root.dataset.stream = stream.name;
@@ -45,7 +45,7 @@ class Panel {
 
   chip(column, k) {
     const value = make('b');
-    const chip = make('span', { title: 'hide; with shift show it alone', className: '' }, make('i'), column.name + ' ', value);
+    const chip = make('button', { title: 'hide; with shift show it alone', tabIndex: k ? -1 : 0 }, make('i'), column.name + ' ', value);
     chip.firstChild.style.background = css('--c' + k % colours);
     chip.addEventListener('click', e => {
       const all = [...this.stream.columns.keys()], others = all.filter(i => i !== k);
@@ -74,6 +74,7 @@ class Panel {
 
   fold() {
     const now = this.root.classList.toggle('shut');
+    this.name.ariaExpanded = !now;
     if (now) shut.add(this.stream.name); else shut.delete(this.stream.name);
     this.fetch();
   }
@@ -118,7 +119,7 @@ class Panel {
 
   // dim marks the names of hidden columns, clears their values, and lists them beside the stream's name.
   dim() {
-    [...this.legend.children].forEach((c, i) => c.classList.toggle('off', this.off.has(i)));
+    [...this.legend.children].forEach((c, i) => { c.classList.toggle('off', this.off.has(i)); c.ariaPressed = !this.off.has(i); });
     for (const k of this.off) this.values[k].textContent = '';
     const names = this.stream.columns.filter((c, k) => this.off.has(k)).map(c => c.name);
     this.aside.textContent = names.length ? `${names.length} hidden: ${names.slice(0, 4).join(', ')}${names.length > 4 ? ', …' : ''}` : '';

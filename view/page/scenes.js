@@ -35,9 +35,6 @@ function enlarge(scene) {
   arrange();
 }
 
-// unfocus gives the keys back to the page after a click with the mouse.
-const unfocus = (e, element) => { if (e.detail > 0) element.blur(); };
-
 // chooser is a checkbox for each scene.
 function chooser() {
   const scenes = all();
@@ -49,14 +46,13 @@ function chooser() {
       try { localStorage.setItem(store(), JSON.stringify([...hidden])); } catch { /* not kept */ }
       arrange();
     });
-    box.addEventListener('click', e => unfocus(e, box));
     return make('label', { title: s.name }, box, s.label);
   }));
 }
 
 addEventListener('keydown', e => {
-  if (e.key !== 'Escape' || !$('scenes').classList.contains('large') || e.target.matches('input, select') || document.querySelector('dialog[open]')) return;
-  e.stopPropagation(); // else it shows the whole episode too
+  if (e.key !== 'Escape' || !$('scenes').classList.contains('large') || document.body.dataset.drawer || document.activeElement.matches('select, input:not([type=checkbox])') || $('help').open) return;
+  e.preventDefault(); // else it shows the whole episode too
   large = '';
   arrange();
 }, { capture: true });
@@ -81,7 +77,7 @@ on('episode', () => {
   if (e.paths.length || e.clouds.length) space = new Space(e);
   for (const s of all()) {
     s.button = make('button', { className: 'enlarge' });
-    s.button.addEventListener('click', e => { enlarge(s); unfocus(e, s.button); });
+    s.button.addEventListener('click', () => enlarge(s));
     if (s !== space) s.root.addEventListener('dblclick', () => enlarge(s));
     s.root.append(s.button);
   }
