@@ -62,7 +62,7 @@ type (
 	findingJSON struct {
 		Kind     doctor.Kind     `json:"kind"`
 		Severity doctor.Severity `json:"severity"`
-		Stream   string          `json:"stream"`
+		Streams  []string        `json:"streams"`
 		Columns  []string        `json:"columns"`
 		Count    int             `json:"count"`
 		At       []float64       `json:"at"`
@@ -85,7 +85,7 @@ func (s *Server) findings(e *entry) []doctor.Finding {
 
 // newFinding returns a finding without its times.
 func newFinding(f *doctor.Finding) findingJSON {
-	j := findingJSON{Kind: f.Kind, Severity: f.Severity, Stream: f.Stream, Columns: f.Columns, Count: f.Count, At: []float64{}, Ranges: [][2]float64{}, Why: f.Why, WhatToDo: f.WhatToDo}
+	j := findingJSON{Kind: f.Kind, Severity: f.Severity, Streams: append([]string{}, f.Streams...), Columns: f.Columns, Count: f.Count, At: []float64{}, Ranges: [][2]float64{}, Why: f.Why, WhatToDo: f.WhatToDo}
 	if f.Note != nil {
 		j.Why = notetext.Line(*f.Note)
 	}

@@ -31,6 +31,9 @@ function section(title, lines) {
   if (lines.length > 60) $('side').append(make('p', { className: 'soft', textContent: `and ${lines.length - 60} more` }));
 }
 
+// names joins the first streams, and counts the others.
+const names = (list, most) => list.slice(0, most).join(', ') + (list.length > most ? ` and ${list.length - most} more` : '');
+
 function card(f, i) {
   const head = make('div', { className: 'head' }, make('button', { className: 'kind', ariaExpanded: chosen === i }, make('b', { textContent: f.kind })));
   const places = f.ranges.length;
@@ -43,7 +46,7 @@ function card(f, i) {
     };
     head.append(go('‹', -1), go('›', 1));
   }
-  const where = [f.stream, ...(f.columns?.length ? [f.columns.slice(0, 6).join(', ') + (f.columns.length > 6 ? ' …' : '')] : [])].filter(x => x).join(': ');
+  const where = [names(f.streams, chosen === i ? Infinity : 3), ...(f.columns?.length && f.streams.length === 1 ? [f.columns.slice(0, 6).join(', ') + (f.columns.length > 6 ? ' …' : '')] : [])].filter(x => x).join(': ');
   const c = make('div', { className: `finding ${f.severity}${chosen === i ? ' on' : ''}` }, head,
     make('div', { className: 'stream-name', textContent: where }), make('p', { textContent: f.why }), make('p', { className: 'what', textContent: f.what_to_do }));
   c.dataset.kind = f.kind;
@@ -62,9 +65,9 @@ function choose(i, place) {
   const card = $('side').querySelector('.finding.on');
   card?.scrollIntoView({ block: 'nearest' });
   if (inside) card?.querySelector('.kind').focus();
-  tell('stream', f.stream);
+  tell('stream', f.streams[0]);
   if (!f.ranges.length) return;
-  const s = [...state.episode.streams, ...state.episode.media].find(x => x.name === f.stream), [a, b] = f.ranges[place];
+  const s = [...state.episode.streams, ...state.episode.media].find(x => f.streams.includes(x.name)), [a, b] = f.ranges[place];
   const around = Math.max(s?.rate ? 40 / s.rate : state.episode.steps ? 40 : 1, b - a);
   tell('show', a - around, b + around);
   tell('seek', a);

@@ -184,11 +184,15 @@ class Panel {
     c.fillStyle = css('--gap');
     for (const [a, b] of this.got?.gaps ?? []) c.fillRect(x(a), top, Math.max(x(b) - x(a), ratio), height);
     for (const f of state.episode.findings) {
-      if (f.stream !== this.stream.name) continue;
+      if (f.severity === 'information' || !f.streams.includes(this.stream.name)) continue;
       c.fillStyle = css('--' + f.severity);
       for (const [a, b] of f.ranges) {
         if (b < state.from || a > state.to) continue;
-        if (b > a) c.fillRect(x(a), top - 5 * ratio, Math.max(x(b) - x(a), ratio), 3 * ratio);
+        if (x(b) - x(a) > 8 * ratio) { // a range, with an end where it is in view
+          c.fillRect(x(a), top - 5 * ratio, x(b) - x(a), 3 * ratio);
+          for (const t of [a, b]) if (t >= state.from && t <= state.to) c.fillRect(x(t) - ratio / 2, top - 5 * ratio, ratio, 9 * ratio);
+          continue;
+        }
         if (a < state.from) continue;
         c.beginPath();
         c.moveTo(x(a) - 4 * ratio, top - 5 * ratio);
