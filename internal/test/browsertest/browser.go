@@ -274,11 +274,18 @@ func (p *Page) Key(key string) {
 // Click clicks at a place of the window, pixels.
 func (p *Page) Click(x, y float64) { p.Drag(x, y, x, y) }
 
-// Drag presses the mouse at a place and lets it go at another.
-func (p *Page) Drag(x, y, toX, toY float64) {
+// Shift is the modifier of the shift key.
+const Shift = 8
+
+// Drag presses the mouse at a place and lets it go at another, with modifier keys or without.
+func (p *Page) Drag(x, y, toX, toY float64, modifiers ...int) {
 	p.b.t.Helper()
+	held := 0
+	for _, m := range modifiers {
+		held |= m
+	}
 	mouse := func(kind string, x, y float64, buttons int) {
-		p.call("Input.dispatchMouseEvent", object{"type": kind, "x": x, "y": y, "button": "left", "buttons": buttons, "clickCount": 1}, nil)
+		p.call("Input.dispatchMouseEvent", object{"type": kind, "x": x, "y": y, "button": "left", "buttons": buttons, "clickCount": 1, "modifiers": held}, nil)
 	}
 	mouse("mouseMoved", x, y, 0)
 	mouse("mousePressed", x, y, 1)
