@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -229,6 +230,10 @@ func (p *Page) Resize(width, height int) {
 // Eval evaluates JavaScript, waits for it if it is a promise, and reads its value into out unless that is nil.
 func (p *Page) Eval(script string, out any) {
 	p.b.t.Helper()
+	require.NoError(p.b.t, p.eval(script, out), script)
+}
+
+func (p *Page) eval(script string, out any) error {
 	var got struct {
 		Result           struct{ Value json.RawMessage }
 		ExceptionDetails *struct {
@@ -236,21 +241,27 @@ func (p *Page) Eval(script string, out any) {
 			Exception struct{ Description string }
 		}
 	}
-	p.call("Runtime.evaluate", object{"expression": script, "awaitPromise": true, "returnByValue": true}, &got)
+	if err := p.b.call(p.session, "Runtime.evaluate", object{"expression": script, "awaitPromise": true, "returnByValue": true}, &got); err != nil {
+		return err
+	}
 	if e := got.ExceptionDetails; e != nil {
-		require.Fail(p.b.t, "script", "%s: %s %s", script, e.Text, e.Exception.Description)
+		return fmt.Errorf("%s %s", e.Text, e.Exception.Description)
 	}
-	if out != nil {
-		require.NoError(p.b.t, json.Unmarshal(got.Result.Value, out), script)
+	if out == nil {
+		return nil
 	}
+	return json.Unmarshal(got.Result.Value, out)
 }
 
-// Wait waits until a condition in JavaScript holds.
+// Wait waits until a condition in JavaScript holds. If the page is replaced during an evaluation, the condition does not hold yet.
 func (p *Page) Wait(condition string) {
 	p.b.t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		holds := false
-		p.Eval("!!("+condition+")", &holds)
+		err := p.eval("!!("+condition+")", &holds)
+		if err != nil && !strings.Contains(err.Error(), "navigated") {
+			require.NoError(p.b.t, err, condition)
+		}
 		if holds {
 			return
 		}
