@@ -2,6 +2,7 @@ package view
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
@@ -18,52 +19,26 @@ var suffixes = map[string]string{
 }
 
 // letters are suffixes that are units only after a quantity: "voltage_v" has one, "speed_v" none.
-var letters = map[string]struct {
-	quantity *regexp.Regexp
-	unit     string
-}{
-	"v": {regexp.MustCompile(`voltage`), "V"}, "a": {regexp.MustCompile(`current`), "A"}, "w": {regexp.MustCompile(`power`), "W"}, "n": {regexp.MustCompile(`force`), "N"},
-	"nm": {regexp.MustCompile(`torque`), "N·m"}, "s": {regexp.MustCompile(`time|duration|age`), "s"},
-	"m": {regexp.MustCompile(`pos|dist|range|height|alt|depth|length|width|radius|offset|[xyz]_m$`), "m"},
+var letters = map[string]struct{ quantities, unit string }{
+	"v": {"voltage", "V"}, "a": {"current", "A"}, "w": {"power", "W"}, "n": {"force", "N"}, "nm": {"torque", "N·m"}, "s": {"time duration age", "s"},
+	"m": {"pos dist range height alt depth length width radius offset", "m"},
 }
 
-// standard are the units of ROS messages, as their definitions and REP 103 state them. JointState has none, because a joint turns or slides.
-var standard = []struct {
-	types, field *regexp.Regexp
-	unit         string
-}{
-	{rosType(`Imu`), rosField(`angular_velocity\.[xyz]`), "rad/s"},
-	{rosType(`Imu`), rosField(`linear_acceleration\.[xyz]`), "m/s²"},
-	{rosType(`Twist\w*|Odometry`), rosField(`linear\.[xyz]`), "m/s"},
-	{rosType(`Twist\w*|Odometry`), rosField(`angular\.[xyz]`), "rad/s"},
-	{rosType(`Accel\w*`), rosField(`linear\.[xyz]`), "m/s²"},
-	{rosType(`Accel\w*`), rosField(`angular\.[xyz]`), "rad/s²"},
-	{rosType(`Wrench\w*`), rosField(`force\.[xyz]`), "N"},
-	{rosType(`Wrench\w*`), rosField(`torque\.[xyz]`), "N·m"},
-	{rosType(`Pose\w*|Odometry|Path`), rosField(`position\.[xyz]`), "m"},
-	{rosType(`Point|PointStamped`), rosField(`[xyz]`), "m"},
-	{rosType(`Transform\w*|[tT][fF]2?Message`), rosField(`translation\.[xyz]`), "m"},
-	{rosType(`MagneticField`), rosField(`magnetic_field\.[xyz]`), "T"},
-	{rosType(`FluidPressure`), rosField(`fluid_pressure`), "Pa"},
-	{rosType(`Temperature|BatteryState`), rosField(`temperature`), "°C"},
-	{rosType(`Illuminance`), rosField(`illuminance`), "lx"},
-	{rosType(`Range`), rosField(`range|min_range|max_range`), "m"},
-	{rosType(`NavSatFix`), rosField(`latitude|longitude`), "°"},
-	{rosType(`NavSatFix`), rosField(`altitude`), "m"},
-	{rosType(`BatteryState`), rosField(`voltage`), "V"},
-	{rosType(`BatteryState`), rosField(`current`), "A"},
-	{rosType(`BatteryState`), rosField(`(design_)?(capacity|charge)`), "Ah"},
+// standard are the units of ROS messages, by type and field, as the messages' definitions and REP 103 state them. JointState has none, because a joint
+// turns or slides.
+var standard = map[string]string{
+	"Imu angular_velocity": "rad/s", "Imu linear_acceleration": "m/s²", "Twist linear": "m/s", "Twist angular": "rad/s", "Accel linear": "m/s²", "Accel angular": "rad/s²",
+	"Wrench force": "N", "Wrench torque": "N·m", "Pose position": "m", "Odometry position": "m", "Odometry linear": "m/s", "Odometry angular": "rad/s",
+	"Transform translation": "m", "tfMessage translation": "m", "TFMessage translation": "m", "MagneticField magnetic_field": "T", "FluidPressure fluid_pressure": "Pa",
+	"Temperature temperature": "°C", "Illuminance illuminance": "lx", "Range range": "m", "NavSatFix latitude": "°", "NavSatFix longitude": "°", "NavSatFix altitude": "m",
+	"BatteryState voltage": "V", "BatteryState current": "A", "BatteryState temperature": "°C", "BatteryState charge": "Ah", "BatteryState capacity": "Ah",
 }
-
-func rosType(names string) *regexp.Regexp {
-	return regexp.MustCompile(`^(sensor_msgs|geometry_msgs|nav_msgs|tf2?(_msgs)?)/(msg/)?(` + names + `)$`)
-}
-
-func rosField(names string) *regexp.Regexp { return regexp.MustCompile(`(^|\.)(` + names + `)$`) }
 
 var (
 	inBrackets = regexp.MustCompile(` [\[(]([^\[\]()]*[^\[\]()\d][^\[\]()]*)[\])]$`) // "speed [m/s]", "angle (deg)"
 	arrayEnd   = regexp.MustCompile(`(\[\d+\])+$`)
+	rosType    = regexp.MustCompile(`^(?:(?:sensor|geometry|nav|tf2)_msgs|tf)/(?:msg/)?(\w+?)(?:WithCovariance)?(?:Stamped)?$`)
+	rosField   = regexp.MustCompile(`(\w+)(\.[xyz])?$`) // "linear" of "twist.linear.x"
 )
 
 // unitOf returns the unit that a recording states for a column: in brackets after the name, at its end, or by the type of a ROS message. It is empty if
@@ -72,9 +47,9 @@ func unitOf(s *dataset.Stream, column string) string {
 	if m := inBrackets.FindStringSubmatch(column); m != nil {
 		return m[1]
 	}
-	for _, r := range standard {
-		if r.types.MatchString(s.Type) && r.field.MatchString(column) {
-			return r.unit
+	if of, field := rosType.FindStringSubmatch(s.Type), rosField.FindStringSubmatch(column); of != nil && field != nil {
+		if unit := standard[of[1]+" "+field[1]]; unit != "" {
+			return unit
 		}
 	}
 	name := strings.ToLower(arrayEnd.ReplaceAllString(column, ""))
@@ -86,7 +61,7 @@ func unitOf(s *dataset.Stream, column string) string {
 		if unit := suffixes[rest]; unit != "" {
 			return unit
 		}
-		if short, ok := letters[rest]; ok && i > 0 && short.quantity.MatchString(name) {
+		if short := letters[rest]; i > 0 && slices.ContainsFunc(strings.Fields(short.quantities), func(q string) bool { return strings.Contains(name, q) }) {
 			return short.unit
 		}
 		_, after, more := strings.Cut(rest, "_")

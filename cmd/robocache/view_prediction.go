@@ -1,26 +1,15 @@
 package main
 
 import (
-	"cmp"
 	"errors"
-	"math"
-	"slices"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/tensor"
 )
 
-// predictedChunks are the arrays that robocache policy -o writes.
-type predictedChunks struct {
-	chunks                   []float64 // [n,chunk,columns]
-	counts                   []uint8   // [n,chunk]; 0 where the episode has no action
-	anchors, episodes, ticks []int64   // [n]
-	columns                  []dataset.Column
-	chunk                    int
-}
-
-// readPredictions returns the predictions in a file of robocache policy -o as one stream for each episode, by number.
+// readPredictions returns the predictions in a file of robocache policy -o as one stream for each episode, by number. The chunks of an episode follow each
+// other, as a robot would play them: the next one begins where one has ended.
 func readPredictions(path string) (streams map[int][]dataset.Stream, err error) {
 	defer dataset.Watched(path, &err)()
 	file, err := npz.Open(path)
@@ -28,96 +17,67 @@ func readPredictions(path string) (streams map[int][]dataset.Stream, err error) 
 		return nil, readError(path, err)
 	}
 	defer file.Close()
-	p, err := readChunks(file)
-	if dataset.IsSystem(err) {
+	var errs []error
+	chunks := arrayOf(file, "chunks", tensor.Floats, &errs)          // [n,c,d]
+	counts := arrayOf(file, "counts", tensor.Data[uint8], &errs)     // [n,c]; 0 where the episode has no action
+	anchors := arrayOf(file, "anchors", tensor.Data[int64], &errs)   // [n]
+	episodes := arrayOf(file, "episodes", tensor.Data[int64], &errs) // [n]
+	ticks := arrayOf(file, "ticks", tensor.Data[int64], &errs)       // [n], ascending in an episode
+	names, err := file.Strings("columns")
+	if err := errors.Join(append(errs, err)...); dataset.IsSystem(err) {
 		return nil, readError(path, err)
 	}
-	if err != nil {
-		return nil, usagef("--prediction: %s: %v, want the file of robocache policy -o", path, err)
+	n, d := len(anchors), len(names)
+	c := len(counts) / max(n, 1)
+	if err := errors.Join(append(errs, err)...); err != nil || len(episodes) != n || len(ticks) != n || len(counts) != n*c || len(chunks) != n*c*d {
+		return nil, usagef("--prediction: got %s, want the file of robocache policy -o", path)
 	}
-	return p.streams()
-}
-
-func readChunks(file *npz.File) (*predictedChunks, error) {
-	p := &predictedChunks{}
-	var errs []error
-	read := func(name string) *tensor.Tensor {
-		t, err := file.Tensor(name)
-		errs = append(errs, err)
-		return t
-	}
-	chunks, counts := read("chunks"), read("counts")
-	numbers := []*tensor.Tensor{read("anchors"), read("episodes"), read("ticks")}
-	names, err := file.Strings("columns")
-	if err := errors.Join(append(errs, err)...); err != nil {
-		return nil, err
-	}
-	if chunks.Rank() != 3 || chunks.Dim(2) != len(names) || counts.Rank() != 2 || counts.Dim(1) != chunks.Dim(1) {
-		return nil, errors.New("arrays of other shapes")
-	}
-	for _, name := range names {
-		p.columns = append(p.columns, dataset.Column{Name: name})
-	}
-	p.chunk = chunks.Dim(1)
-	p.chunks, errs[0] = tensor.Floats(chunks)
-	p.counts, errs[1] = tensor.Data[uint8](counts)
-	for i, to := range []*[]int64{&p.anchors, &p.episodes, &p.ticks} {
-		*to, errs[2+i] = tensor.Data[int64](numbers[i])
-	}
-	for _, t := range append(numbers, counts) {
-		if t.Dim(0) != chunks.Dim(0) {
-			errs = append(errs, errors.New("arrays of different lengths"))
+	period := int64(0) // ns between ticks
+	for i := 1; i < n && period == 0; i++ {
+		if episodes[i] == episodes[i-1] && ticks[i] > ticks[i-1] {
+			period = (anchors[i] - anchors[i-1]) / (ticks[i] - ticks[i-1])
 		}
 	}
-	return p, errors.Join(errs...)
-}
-
-// streams returns the chunks of each episode one after the other, as a robot would play them: the next one begins when one has ended.
-func (p *predictedChunks) streams() (map[int][]dataset.Stream, error) {
-	rows := make([]int, len(p.anchors))
-	for i := range rows {
-		rows[i] = i
+	columns := make([]dataset.Column, d)
+	for k, name := range names {
+		columns[k].Name = name
 	}
-	slices.SortFunc(rows, func(a, b int) int {
-		return cmp.Or(cmp.Compare(p.episodes[a], p.episodes[b]), cmp.Compare(p.ticks[a], p.ticks[b]))
-	})
-	tick, period := int64(0), 0.0 // ns between ticks
-	for i := 1; i < len(rows) && period == 0; i++ {
-		if a, b := rows[i-1], rows[i]; p.episodes[a] == p.episodes[b] && p.ticks[b] > p.ticks[a] {
-			period = float64(p.anchors[b]-p.anchors[a]) / float64(p.ticks[b]-p.ticks[a])
-		}
-	}
-	d, out := len(p.columns), map[int][]dataset.Stream{}
-	for first := 0; first < len(rows); {
-		episode := p.episodes[rows[first]]
+	streams = map[int][]dataset.Stream{}
+	for row := 0; row < n; {
 		var times []int64
 		var values []float64
-		tick = p.ticks[rows[first]]
-		for ; first < len(rows) && p.episodes[rows[first]] == episode; first++ {
-			row := rows[first]
-			if p.ticks[row] < tick {
+		episode, next := episodes[row], ticks[row]
+		for ; row < n && episodes[row] == episode; row++ {
+			if ticks[row] < next {
 				continue
 			}
-			tick = p.ticks[row] + int64(p.chunk)
-			for k := range p.chunk {
-				if at := row*p.chunk + k; p.counts[at] != 0 && (k == 0 || period > 0) {
-					times = append(times, p.anchors[row]+int64(math.Round(float64(k)*period)))
-					values = append(values, p.chunks[at*d:(at+1)*d]...)
+			next = ticks[row] + int64(c)
+			for k := range c {
+				if i := row*c + k; counts[i] != 0 {
+					times = append(times, anchors[row]+int64(k)*period)
+					values = append(values, chunks[i*d:(i+1)*d]...)
 				}
 			}
-		}
-		if len(times) == 0 {
-			continue
 		}
 		t, err := tensor.Of(values, len(times), d)
 		if err != nil {
 			return nil, err
 		}
-		s, err := dataset.NewStream("prediction", times, t, p.columns)
+		s, err := dataset.NewStream("prediction", times, t, columns)
 		if err != nil {
 			return nil, err
 		}
-		out[int(episode)] = []dataset.Stream{s}
+		streams[int(episode)] = []dataset.Stream{s}
 	}
-	return out, nil
+	return streams, nil
+}
+
+// arrayOf returns the elements of an array, and appends the error of reading it.
+func arrayOf[T any](file *npz.File, name string, elements func(*tensor.Tensor) ([]T, error), errs *[]error) (list []T) {
+	t, err := file.Tensor(name)
+	if err == nil {
+		list, err = elements(t)
+	}
+	*errs = append(*errs, err)
+	return list
 }

