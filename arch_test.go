@@ -80,7 +80,7 @@ var rules = map[string][]string{
 	"internal/recognise":     {"dataset", "internal/columns", "tensor"},
 	"internal/decimal":       {},
 	"internal/device":        {"cudadrv", "internal/raw", "ops/backend", "tensor"},
-	"internal/batching":      {"align", "align/planfile", "dataset/...", "internal/clocks", "internal/cover", "internal/inspection", "internal/recognise", "internal/text", "loader/...", "ops", "tensor"},
+	"internal/batching":      {"align", "align/planfile", "dataset/...", "internal/clocks", "internal/cover", "internal/inspection", "internal/recognise", "internal/text", "loader/...", "ops", "storage", "tensor"},
 	"internal/benchmark":     {"cudadrv", "internal/kernels", "internal/tuned", "nn", "ops", "ops/backend", "ops/cuda", "ptx", "tensor", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
 	"internal/errs":          {},
 	"internal/fault":         {},
@@ -468,7 +468,7 @@ var layers = map[string][]string{
 		"app input dataset_watch", "request alignment_report batch_index batch_request batch_metrics cloud bench_run",
 		"recording npz_rows npz_job batch_report batch_state batch_folder batch_samples",
 		"pack_report policy_run alignment batch_drawing conversion convert_report training voxel_request cloud_points",
-		"batch_draw train_describe train_ranks train_steps cloud_recording voxel_job pack_shards kernel_choice", "trainer",
+		"batch_draw train_describe train_ranks train_steps cloud_recording cloud_series voxel_job pack_shards kernel_choice", "trainer",
 		"view_prediction", "batches bench convert doctor fuse info inspect pack plan policy resample serve stats train tune view voxelize", "profile",
 		"root", "main",
 	},
@@ -482,6 +482,6 @@ var layers = map[string][]string{
 	},
 	"view": {
 		"doc request answer lazy jpeg clock table listing bookkeeping unit", "curve picture_cache", "entry", "episode_cache track joint", "server",
-		"episode episode_reader series path cloud frame token", "thumbnail list", "routes",
+		"video", "episode episode_reader series path cloud frame token", "thumbnail list", "routes",
 	},
 }

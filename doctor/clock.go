@@ -38,12 +38,15 @@ type clock struct {
 }
 
 // sharers returns the end of a sentence about the other streams with this clock; empty if there is none.
-func (c *clock) sharers() string {
-	switch n := len(c.others); n {
+func (c *clock) sharers() string { return sharers(c.others) }
+
+// sharers returns the end of a sentence about streams with the clock of one that it is about; empty if there is none.
+func sharers(streams []string) string {
+	switch n := len(streams); n {
 	case 0:
 		return ""
 	case 1:
-		return fmt.Sprintf(" (%s has the same clock)", c.others[0])
+		return fmt.Sprintf(" (%s has the same clock)", streams[0])
 	default:
 		return fmt.Sprintf(" (%d other streams have the same clock)", n)
 	}

@@ -121,6 +121,15 @@ func (e *entry) stream(name string) (int, error) {
 	return 0, &missing{"stream " + strconv.Quote(name)}
 }
 
+// camera returns the index of the camera in a request.
+func (e *entry) camera(r *http.Request) (int, error) {
+	name := r.FormValue("camera")
+	if k := slices.IndexFunc(e.Media, func(m dataset.Media) bool { return m.Name == name }); k >= 0 {
+		return k, nil
+	}
+	return 0, &missing{"camera " + strconv.Quote(name)}
+}
+
 // mostPixels is the largest width that a request may have.
 const mostPixels = 8192
 

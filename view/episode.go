@@ -61,13 +61,14 @@ type (
 		Width    int          `json:"width,omitempty"`
 		Height   int          `json:"height,omitempty"`
 		Frames   int          `json:"frames"`
-		Rate     float64      `json:"rate"` // 0 also of steps
+		Video    string       `json:"video,omitempty"` // the path of a file that a browser may play
+		Rate     float64      `json:"rate"`            // 0 also of steps
 		Gaps     [][2]float64 `json:"gaps"`
 	}
 	findingJSON struct {
 		Kind     doctor.Kind     `json:"kind"`
 		Severity doctor.Severity `json:"severity"`
-		Stream   string          `json:"stream"`
+		Streams  []string        `json:"streams"`
 		Columns  []string        `json:"columns"`
 		Count    int             `json:"count"`
 		At       []float64       `json:"at"`
@@ -90,7 +91,7 @@ func (s *Server) findings(e *entry) []doctor.Finding {
 
 // newFinding returns a finding without its times.
 func newFinding(f *doctor.Finding) findingJSON {
-	j := findingJSON{Kind: f.Kind, Severity: f.Severity, Stream: f.Stream, Columns: f.Columns, Count: f.Count, At: []float64{}, Ranges: [][2]float64{}, Why: f.Why, WhatToDo: f.WhatToDo}
+	j := findingJSON{Kind: f.Kind, Severity: f.Severity, Streams: append([]string{}, f.Streams...), Columns: f.Columns, Count: f.Count, At: []float64{}, Ranges: [][2]float64{}, Why: f.Why, WhatToDo: f.WhatToDo}
 	if f.Note != nil {
 		j.Why = notetext.Line(*f.Note)
 	}
@@ -122,6 +123,9 @@ func (s *Server) serveEpisode(w http.ResponseWriter, r *http.Request, e *entry) 
 		m, c := &e.Media[i], &e.mediaOrder[i]
 		j := e.mediaJSON(m.Name, m.Type, c)
 		j.Encoding, j.Width, j.Height = m.Encoding, m.Width, m.Height
+		if v, ok := e.video(i); ok {
+			j.Video = v.VideoPath()
+		}
 		out.Media = append(out.Media, j)
 	}
 	for i := range e.Clouds {

@@ -59,7 +59,7 @@ func TestJointsHaveStateActionAndPrediction(t *testing.T) {
 	b := browsertest.Start(t)
 	p := example(t, b, "g1", "#e=0&t=4", Options{Predictions: above(t, openExample(t, "g1"), 0)})
 	joint := `document.querySelector('[data-joint="kLeftElbow"]')`
-	legend := `[...` + joint + `.querySelectorAll(".legend span")].map(s => s.childNodes[1].textContent.trim())`
+	legend := `[...` + joint + `.querySelectorAll(".legend button")].map(s => s.childNodes[1].textContent.trim())`
 	value := func(n int) float64 {
 		return evaluated[float64](p, fmt.Sprintf(`+%s.querySelectorAll(".legend b")[%d].textContent`, joint, n))
 	}
@@ -71,24 +71,24 @@ func TestJointsHaveStateActionAndPrediction(t *testing.T) {
 	assert.Equal(t, []string{"action", "observation.state", "prediction"}, evaluated[[]string](p, `[...document.querySelectorAll(".stream.shut")].map(s => s.dataset.stream)`))
 
 	// Alone: the other joints go, and the streams have this column only.
-	p.Eval(joint+`.querySelector(".legend span")`+shiftClick, nil)
+	p.Eval(joint+`.querySelector(".legend button")`+shiftClick, nil)
 	p.Eval(`[...document.querySelectorAll(".stream.shut .name")].forEach(n => n.click())`, nil)
-	shown := `[...document.querySelectorAll('[data-stream="action"] .legend span:not(.off)')].map(s => s.childNodes[1].textContent.trim())`
+	shown := `[...document.querySelectorAll('[data-stream="action"] .legend button:not(.off)')].map(s => s.childNodes[1].textContent.trim())`
 	assert.Equal(t, []string{"kLeftElbow"}, evaluated[[]string](p, `[...document.querySelectorAll(".joint:not([hidden])")].map(s => s.dataset.joint)`))
 	assert.Equal(t, []string{"kLeftElbow"}, evaluated[[]string](p, shown))
 	p.Wait(`document.querySelector('[data-stream="observation.state"] .u-over') && document.querySelector("#alone").textContent.startsWith("kLeftElbow alone")`)
-	p.Eval(`document.querySelector('[data-stream="action"] .legend span:not(.off)')`+shiftClick, nil)
+	p.Eval(`document.querySelector('[data-stream="action"] .legend button:not(.off)')`+shiftClick, nil)
 	assert.Equal(t, 26, evaluated[int](p, `document.querySelectorAll(".joint:not([hidden])").length`))
 	assert.Len(t, evaluated[[]string](p, shown), 26)
 
 	// The name of a role hides its curve in the plots of all joints.
-	p.Eval(joint+`.querySelectorAll(".legend span")[0].click()`, nil)
-	assert.Equal(t, 26, evaluated[int](p, `document.querySelectorAll(".joint .legend span.off").length`))
+	p.Eval(joint+`.querySelectorAll(".legend button")[0].click()`, nil)
+	assert.Equal(t, 26, evaluated[int](p, `document.querySelectorAll(".joint .legend button.off").length`))
 
 	// A drag with shift selects a part, and play repeats it.
 	p.Wait(`document.querySelector('[data-joint="kLeftShoulderPitch"] .u-over')`)
 	plot := p.Box(`[data-joint="kLeftShoulderPitch"] .u-over`)
-	p.Drag(plot.X+0.5*plot.Width, plot.Y+20, plot.X+0.55*plot.Width, plot.Y+20, browsertest.Shift)
+	p.ShiftDrag(plot.X+0.5*plot.Width, plot.Y+20, plot.X+0.55*plot.Width, plot.Y+20)
 	p.Wait(`document.querySelector("#loop.on")`)
 	p.Eval(`window.turns = 0; window.before = 0; (async () => { const { state } = await import("/common.js"); window.loops = state.loop; new MutationObserver(() => {
 		if (state.cursor < before) turns++; before = state.cursor; window.most = Math.max(window.most ?? 0, before); }).observe(document.querySelector("#time"), { childList: true }); })()`, nil)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -14,8 +15,6 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/pcd"
-	"github.com/robocache/robocache/dataset/ply"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/schema"
 	"github.com/robocache/robocache/view"
@@ -36,14 +35,15 @@ func (a *app) viewCommand() *cobra.Command {
 		Short: "Look at a recording or dataset in the browser",
 		Long: `View serves a page on which one looks at the episodes of a recording or dataset: a list of them with
 the findings of robocache doctor, the streams on one time axis, their values by a plan or a rate over the
-samples, the cameras' frames at the cursor, and paths, point clouds and voxels. Where a state and the action
-have columns of the same name, each such joint has a plot with both, and with the actions that a policy
-predicted, if --prediction is set. docs/view.md has its keys.
+samples, the cameras' frames at the cursor, and paths, point clouds and voxels. A folder of point clouds
+(.pcd, .ply, KITTI's .bin) plays as a sequence. Where a state and the action have columns of the same name,
+each such joint has a plot with both, and with the actions that a policy predicted, if --prediction is set.
+docs/view.md has its keys.
 
 The page needs no network, and the server writes nothing. It listens on this machine alone unless
 --listen is set. Only a browser with the printed address, which has a token, sees the recording.
 It ends with ctrl-C.`,
-		Example: "  robocache view flight.ulg\n  robocache view dataset/ --plan plan.yaml\n  robocache view demos/ --prediction predictions.npz\n  robocache view dataset/ --port 8080 --no-open",
+		Example: "  robocache view flight.ulg\n  robocache view demos/ --plan plan.yaml\n  robocache view demos/ --prediction predictions.npz\n  robocache view demos/ --port 8080 --no-open",
 		Args:    takes(1, 1, "view takes one file or folder"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			v.path = args[0]
@@ -58,7 +58,7 @@ It ends with ctrl-C.`,
 	f.BoolVar(&v.noOpen, "no-open", false, "do not open a browser")
 	f.BoolVar(&v.opt.Strict, "strict", false, "refuse broken or missing data anywhere")
 	readingFlags(f, &v.opt)
-	cmd.ValidArgsFunction = recordingFiles
+	takesRecordings(cmd, 0)
 	files(cmd, map[string]string{"plan": "yaml", "prediction": "npz"})
 	return cmd
 }
@@ -85,11 +85,9 @@ func (a *app) view(v *viewer) error {
 	}
 	ctx, ended, stop := a.UntilCut(0)
 	defer stop()
-	clean, err := a.begin(&v.path, nil)
-	if err != nil {
+	if err := a.begin(&v.path, nil); err != nil {
 		return err
 	}
-	defer clean()
 	d, err := openViewed(ctx, v.path, v.opt)
 	if err != nil {
 		return err
@@ -154,31 +152,25 @@ func openBrowser(url string) {
 	}
 }
 
-// openViewed opens the view input: a recording, a dataset, or a file with one point cloud.
+// openViewed opens the view input: a recording, a dataset, a file with one point cloud, or a folder of such files.
 func openViewed(ctx context.Context, path string, opt dataset.Options) (_ dataset.Dataset, err error) {
 	defer dataset.Watched(path, &err)()
-	read := map[string]func(string, dataset.Options) (*dataset.Cloud, error){"pcd": pcd.ReadFile, "ply": ply.ReadFile}
+	var files []string
 	form, none := cloudFormat(path, false)
-	if none != nil || read[form] == nil {
-		d, err := inspection.Open(ctx, path, opt)
-		if err != nil {
-			return nil, readError(path, err)
-		}
-		return d, nil
+	if none == nil && cloudReaders[form] != nil {
+		files = []string{path}
 	}
-	cloud, err := read[form](path, opt)
+	var d dataset.Dataset
+	if files == nil {
+		if d, err = inspection.Open(ctx, path, opt); errors.Is(err, dataset.ErrUnsupported) {
+			form, files = cloudFiles(ctx, path)
+		}
+	}
+	if files != nil {
+		d, err = openClouds(ctx, path, form, files, opt)
+	}
 	if err != nil {
 		return nil, readError(path, err)
 	}
-	return dataset.Single(form, path, func(context.Context) (*dataset.Episode, error) {
-		e := &dataset.Episode{Name: dataset.BaseName(path), Notes: cloud.Notes}
-		e.Attributes.Source = path
-		e.Clouds = []dataset.CloudStream{{Name: "points", Times: []int64{0}, Source: oneCloud{cloud}}}
-		return e, nil
-	}), nil
+	return d, nil
 }
-
-// oneCloud is a series with one cloud. Concurrent readers share it, because it is never written.
-type oneCloud struct{ cloud *dataset.Cloud }
-
-func (o oneCloud) ReadCloud(context.Context, int) (*dataset.Cloud, error) { return o.cloud, nil }

@@ -39,14 +39,14 @@ func Write(w io.Writer, r *doctor.Report) error {
 			g = &group{kind: f.Kind, severity: f.Severity}
 			groups[f.Kind] = g
 		}
-		if f.Severity == doctor.Error {
-			g.severity = doctor.Error
+		if f.Severity.AtLeast(g.severity) {
+			g.severity = f.Severity
 		}
 		g.count += f.Count
 		g.findings = append(g.findings, f)
 	}
 	var list []*group
-	for _, severity := range []doctor.Severity{doctor.Error, doctor.Warning} {
+	for _, severity := range doctor.Severities() {
 		for _, k := range doctor.Kinds() {
 			if g := groups[k]; g != nil && g.severity == severity {
 				list = append(list, g)
@@ -73,10 +73,16 @@ func render(r *doctor.Report, groups []*group) string {
 	}
 	b.WriteString(strings.Replace(head, "TITLE", html.EscapeString(strings.Join(titles, ", ")), 1))
 	b.WriteString(`<h1 id="verdict">`)
-	if errors := r.Count(doctor.Error); len(r.Findings) == 0 {
+	if len(r.Findings) == 0 {
 		put(`<span class="good">Nothing found</span>`)
 	} else {
-		put(`<span class="error">%s</span>, <span class="warning">%s</span>`, text.Count(errors, "error", "errors"), text.Count(len(r.Findings)-errors, "warning", "warnings"))
+		for i, n := range r.Tally() {
+			class := n.Severity
+			if n.Count == 0 {
+				class = "soft"
+			}
+			put(`%s<span class="%s">%s</span>`, ", "[:min(2*i, 2)], class, n)
+		}
 	}
 	b.WriteString("</h1>\n<p class=\"soft\">")
 	for _, s := range c.Paths {
@@ -109,8 +115,8 @@ func render(r *doctor.Report, groups []*group) string {
 		for _, f := range g.findings {
 			put(`<article class="finding" data-kind="%s">`+"\n<h3>", f.Kind)
 			put("%s", f.Where())
-			if f.Stream != "" {
-				put(", %s", f.Stream)
+			if who := text.Names(f.Streams); who != "" {
+				put(", %s", who)
 			}
 			if len(f.Columns) > 0 {
 				put(` <span class="soft">(%s)</span>`, text.List(f.Columns, mostNames))

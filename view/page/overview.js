@@ -54,7 +54,12 @@ function draw() {
   for (const severity of ['warning', 'error']) {
     c.fillStyle = css('--' + severity);
     for (const f of e.findings) if (f.severity === severity) for (const [a, b] of f.ranges) {
-      c.fillRect(x(a) - 1, 0, 2, 8);
+      if (x(b) - x(a) > 4 && b - a < e.seconds / 2) { // a range, unless it is most of the episode
+        c.globalAlpha = 0.25;
+        c.fillRect(x(a), 0, x(b) - x(a), h);
+        c.globalAlpha = 1;
+      }
+      for (const t of [a, b]) c.fillRect(x(t) - 1, 0, 2, 8);
       c.fillRect(x(a), 0, x(b) - x(a), 3);
     }
   }

@@ -48,9 +48,9 @@ class Panel {
     this.streams = [...new Set(lines.map(l => l.stream))];
     this.note = make('span', { className: 'facts wrong-text' });
     this.aside = make('span', { className: 'facts aside' });
-    const name = make('span', { className: 'name', textContent: title, title: joint ? 'fold; with shift show this joint alone' : 'fold' });
+    const name = this.name = make('button', { className: 'name', textContent: title, title: joint ? 'fold; with shift show this joint alone' : 'fold' });
     name.addEventListener('click', e => { if (joint && e.shiftKey) tell('alone', title); else { folds.set(this.place, !this.shut); this.fold(!this.shut); } });
-    this.legend = make('div', { className: 'legend' });
+    this.legend = make('div', { className: 'legend', role: 'group', ariaLabel: 'columns of ' + title });
     this.plot = make('div', { className: 'plot' });
     this.root = make('section', { className: 'stream' + (joint ? ' joint' : '') }, make('header', {}, name, this.aside, ...facts, this.note), this.legend, this.plot);
     this.root.dataset[joint ? 'joint' : 'stream'] = title;
@@ -76,7 +76,7 @@ class Panel {
   get height() { return this.tall; }
 
   chip(line, n) {
-    const value = make('b'), chip = make('span', { title: 'hide; with shift show it alone, in all streams', className: line.dash ? 'dash' : '' }, make('i'), line.label + ' ', ...line.unit ? [make('small', { textContent: `[${line.unit}] ` })] : [], value);
+    const value = make('b'), chip = make('button', { title: 'hide; with shift show it alone, in all streams', className: line.dash ? 'dash' : '', tabIndex: n ? -1 : 0 }, make('i'), line.label + ' ', ...line.unit ? [make('small', { textContent: `[${line.unit}] ` })] : [], value);
     chip.firstChild.style.background = css('--c' + line.colour);
     chip.addEventListener('click', e => {
       if (e.shiftKey) return tell('alone', line.name);
@@ -96,7 +96,7 @@ class Panel {
     const choice = chosen.get(this.key);
     this.off = new Set([...this.lines.keys()].filter(n => choice?.get(this.lines[n].label) ?? this.lines[n].hidden));
     const shown = this.shown();
-    [...this.legend.children].forEach((c, n) => c.classList.toggle('off', !shown.includes(n)));
+    [...this.legend.children].forEach((c, n) => { c.classList.toggle('off', !shown.includes(n)); c.ariaPressed = shown.includes(n); });
     this.values.forEach((v, n) => { if (!shown.includes(n)) v.textContent = ''; });
     const names = this.lines.filter((l, n) => !shown.includes(n)).map(l => l.label);
     this.aside.textContent = names.length ? `${names.length} hidden: ${names.slice(0, 4).join(', ')}${names.length > 4 ? ', …' : ''}` : '';
@@ -126,6 +126,7 @@ class Panel {
 
   fold(yes) {
     this.root.classList.toggle('shut', yes);
+    this.name.ariaExpanded = !yes;
     this.fetch();
   }
 
@@ -225,11 +226,15 @@ class Panel {
     c.fillStyle = css('--gap');
     for (const [a, b] of this.parts.find(p => p.rows.length)?.gaps ?? []) c.fillRect(x(a), top, Math.max(x(b) - x(a), ratio), height);
     for (const f of state.episode.findings) {
-      if (!this.streams.some(s => s.name === f.stream) || this.joint && f.columns?.length && !f.columns.includes(this.title)) continue;
+      if (f.severity === 'information' || !this.streams.some(s => f.streams.includes(s.name)) || this.joint && f.columns?.length && !f.columns.includes(this.title)) continue;
       c.fillStyle = css('--' + f.severity);
       for (const [a, b] of f.ranges) {
         if (b < state.from || a > state.to) continue;
-        if (b > a) c.fillRect(x(a), top - 5 * ratio, Math.max(x(b) - x(a), ratio), 3 * ratio);
+        if (x(b) - x(a) > 8 * ratio) { // a range, with an end where it is in view
+          c.fillRect(x(a), top - 5 * ratio, x(b) - x(a), 3 * ratio);
+          for (const t of [a, b]) if (t >= state.from && t <= state.to) c.fillRect(x(t) - ratio / 2, top - 5 * ratio, ratio, 9 * ratio);
+          continue;
+        }
         if (a < state.from) continue;
         c.beginPath();
         c.moveTo(x(a) - 4 * ratio, top - 5 * ratio);

@@ -57,8 +57,8 @@ export function utc() {
 
 try { state.utc = !!localStorage.getItem(kept); } catch { /* not kept */ }
 $('go').addEventListener('change', go);
-$('loop').addEventListener('click', e => { loop(); e.currentTarget.blur(); });
-$('utc').addEventListener('click', e => { utc(); e.currentTarget.blur(); });
+$('loop').addEventListener('click', () => loop());
+$('utc').addEventListener('click', utc);
 addEventListener('theme', () => tell('theme'));
 on('loop', loop);
 on('episode', () => { show(); $('loop').classList.toggle('on', !!state.loop); });
