@@ -271,7 +271,7 @@ func (s *folderClouds) ReadCloud(ctx context.Context, i int) (*Cloud, error) {
 // Hold keeps all files in a folder dataset open until Close, so that the sources in its episodes are the format's own types. It
 // does nothing for other datasets.
 func Hold(d Dataset) {
-	if f, ok := d.(*folder); ok {
+	if f, ok := Whole(d).(*folder); ok {
 		f.held = true
 	}
 }

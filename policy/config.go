@@ -55,7 +55,7 @@ type Config struct {
 	// joints and a thousandth of the range for other columns.
 	Floor   float64 `json:"floor,omitempty"`
 	HoldOut []int   `json:"hold_out"`
-	// LeaveOut are the numbers of the episodes that Options.LeaveOut excluded.
+	// LeaveOut are the numbers of the episodes that Options.Episodes leaves out.
 	LeaveOut []int `json:"leave_out,omitempty"`
 	Filtered int   `json:"filtered,omitempty"` // how many episodes the plan's filter excludes, without held-out ones
 	// LeftOut has a note for each episode that is too short for one window. Such episodes are in neither list.
@@ -330,30 +330,30 @@ func (c *Config) drawn(ctx context.Context, devices []*ops.Device, rank int, sto
 	return loader.NewGroup(devices, o, func(d *ops.Device, o loader.Options) (*loader.Loader, error) { return loader.New(ctx, d, store, p, o) })
 }
 
-// episodes sets Trained: the episodes that pass the plan's filter and are neither held out nor left out. HoldOut ignores the filter.
+// episodes sets Trained: the selected episodes that pass the plan's filter and are not held out. HoldOut ignores the filter.
 func (c *Config) episodes(from *store.Store, o *Options, f dataset.Filter) error {
-	for _, of := range []struct {
-		option  string
-		numbers []int
-	}{{"HoldOut", o.HoldOut}, {"LeaveOut", o.LeaveOut}} {
-		for i, n := range of.numbers {
-			if slices.Contains(of.numbers[:i], n) {
-				return refuse(of.option, fmt.Sprintf("%d twice", n), "each episode once")
-			}
-			if err := there(from, of.option, n); err != nil {
-				return err
-			}
-		}
+	all := from.Numbers()
+	some, err := o.Episodes.Of(all)
+	if err != nil {
+		return err
 	}
-	for _, n := range o.LeaveOut {
-		if slices.Contains(o.HoldOut, n) {
+	for i, n := range o.HoldOut {
+		err := there(from, "HoldOut", n)
+		switch {
+		case slices.Contains(o.HoldOut[:i], n):
+			return refuse("HoldOut", fmt.Sprintf("%d twice", n), "each episode once")
+		case err != nil:
+			return err
+		case o.Episodes.Leave.Has(n):
 			return refuse("LeaveOut", fmt.Sprintf("%d, which is held out", n), "other episodes' numbers")
+		case !slices.Contains(some, n):
+			return refuse("HoldOut", fmt.Sprintf("%d, which is not selected", n), "one of "+o.Episodes.Take.String())
 		}
 	}
 	var others []*store.Episode
 	for i := range from.Episodes {
 		e := &from.Episodes[i]
-		if slices.Contains(o.HoldOut, e.Number) || slices.Contains(o.LeaveOut, e.Number) {
+		if _, selected := slices.BinarySearch(some, e.Number); !selected || slices.Contains(o.HoldOut, e.Number) {
 			continue
 		}
 		if others = append(others, e); e.Passes(&f) {
@@ -369,7 +369,11 @@ func (c *Config) episodes(from *store.Store, o *Options, f dataset.Filter) error
 	}
 	c.HoldOut = append(c.HoldOut, o.HoldOut...)
 	slices.Sort(c.HoldOut)
-	c.LeaveOut = slices.Sorted(slices.Values(o.LeaveOut))
+	for _, n := range all {
+		if o.Episodes.Leave.Has(n) {
+			c.LeaveOut = append(c.LeaveOut, n)
+		}
+	}
 	return nil
 }
 

@@ -39,7 +39,7 @@ samples, the cameras' frames at the cursor, and paths, point clouds and voxels. 
 The page needs no network, and the server writes nothing. It listens on this machine alone unless
 --listen is set. Only a browser with the printed address, which has a token, sees the recording.
 It ends with ctrl-C.`,
-		Example: "  robocache view flight.ulg\n  robocache view dataset/ --plan plan.yaml\n  robocache view dataset/ --port 8080 --no-open",
+		Example: "  robocache view flight.ulg\n  robocache view demos/ --plan plan.yaml\n  robocache view demos/ --port 8080 --no-open",
 		Args:    takes(1, 1, "view takes one file or folder"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			v.path = args[0]
@@ -53,7 +53,7 @@ It ends with ctrl-C.`,
 	f.BoolVar(&v.noOpen, "no-open", false, "do not open a browser")
 	f.BoolVar(&v.opt.Strict, "strict", false, "refuse broken or missing data anywhere")
 	readingFlags(f, &v.opt)
-	cmd.ValidArgsFunction = recordingFiles
+	takesRecordings(cmd, 0)
 	files(cmd, map[string]string{"plan": "yaml"})
 	return cmd
 }
@@ -72,11 +72,9 @@ func (a *app) view(v *viewer) error {
 	}
 	ctx, ended, stop := a.UntilCut(0)
 	defer stop()
-	clean, err := a.begin(&v.path, nil)
-	if err != nil {
+	if err := a.begin(&v.path, nil); err != nil {
 		return err
 	}
-	defer clean()
 	d, err := openViewed(ctx, v.path, v.opt)
 	if err != nil {
 		return err

@@ -70,10 +70,10 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 	p.tasks = s.info.Tasks
 	splits := s.info.SplitsOf(d.Len())
 	guard := func(do func() error) error { return do() }
-	if from, ok := d.(*Store); ok {
+	if from, ok := dataset.Whole(d).(*Store); ok {
 		guard = from.Guard
 	}
-	some, err := NewSubset(d, opt.Episodes)
+	some, err := dataset.NewSubset(d, opt.Episodes)
 	if err != nil {
 		return nil, err
 	}
