@@ -61,7 +61,7 @@ var rules = map[string][]string{
 	"doctor":                 {"tensor", "dataset/...", "internal/cover", "internal/nth", "internal/plausible", "internal/recognise", "internal/summary", "internal/text"},
 	"doctor/page":            {"doctor", "dataset/notetext", "internal/text"},
 	"stats":                  {"tensor", "dataset/...", "align", "ops", "internal/fault", "internal/inorder", "internal/orderjson", "internal/summary", "internal/text"},
-	"view":                   {"tensor", "dataset", "dataset/notetext", "align", "doctor", "ops", "internal/caught", "internal/cover"},
+	"view":                   {"tensor", "dataset", "dataset/notetext", "align", "align/suggest", "doctor", "ops", "internal/caught", "internal/cover", "internal/recognise"},
 	"viz":                    {"tensor", "dataset", "internal/atomicfile", "internal/errs", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
 	"cmd":                    {"public", "internal/...", "cmd/robocache/internal/cli", "github.com/spf13/..."},
 	"examples":               {"public"},
@@ -469,7 +469,7 @@ var layers = map[string][]string{
 		"recording npz_rows npz_job batch_report batch_state batch_folder batch_samples",
 		"pack_report policy_run alignment batch_drawing conversion convert_report training voxel_request cloud_points",
 		"batch_draw train_describe train_ranks train_steps cloud_recording cloud_series voxel_job pack_shards kernel_choice", "trainer",
-		"batches bench convert doctor fuse info inspect pack plan policy resample serve stats train tune view voxelize", "profile",
+		"view_prediction", "batches bench convert doctor fuse info inspect pack plan policy resample serve stats train tune view voxelize", "profile",
 		"root", "main",
 	},
 	"doctor": {
@@ -481,7 +481,7 @@ var layers = map[string][]string{
 		"doc thrift decompress delta", "handle values schema lists", "page_values page_encoder", "leaf writer", "page_list page_body", "rows", "column list_reader", "file images",
 	},
 	"view": {
-		"doc request answer lazy jpeg clock table listing bookkeeping", "curve picture_cache", "entry", "episode_cache track", "server",
+		"doc request answer lazy jpeg clock table listing bookkeeping unit", "curve picture_cache", "entry", "episode_cache track joint", "server",
 		"video", "episode episode_reader series path cloud frame token", "thumbnail list", "routes",
 	},
 }

@@ -20,10 +20,10 @@ import (
 
 // viewer has the view flags.
 type viewer struct {
-	path, listen, plan string
-	opt                dataset.Options
-	port               int
-	noOpen             bool
+	path, listen, plan, prediction string
+	opt                            dataset.Options
+	port                           int
+	noOpen                         bool
 }
 
 func (a *app) viewCommand() *cobra.Command {
@@ -34,12 +34,14 @@ func (a *app) viewCommand() *cobra.Command {
 		Long: `View serves a page on which one looks at the episodes of a recording or dataset: a list of them with
 the findings of robocache doctor, the streams on one time axis, their values by a plan or a rate over the
 samples, the cameras' frames at the cursor, and paths, point clouds and voxels. A folder of point clouds
-(.pcd, .ply, KITTI's .bin) plays as a sequence. docs/view.md has its keys.
+(.pcd, .ply, KITTI's .bin) plays as a sequence. Where a state and the action have columns of the same name,
+each such joint has a plot with both, and with the actions that a policy predicted, if --prediction is set.
+docs/view.md has its keys.
 
 The page needs no network, and the server writes nothing. It listens on this machine alone unless
 --listen is set. Only a browser with the printed address, which has a token, sees the recording.
 It ends with ctrl-C.`,
-		Example: "  robocache view flight.ulg\n  robocache view demos/ --plan plan.yaml\n  robocache view demos/ --port 8080 --no-open",
+		Example: "  robocache view flight.ulg\n  robocache view demos/ --plan plan.yaml\n  robocache view demos/ --prediction predictions.npz\n  robocache view demos/ --port 8080 --no-open",
 		Args:    takes(1, 1, "view takes one file or folder"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			v.path = args[0]
@@ -50,11 +52,12 @@ It ends with ctrl-C.`,
 	f.IntVar(&v.port, "port", 7380, "the port; 0 for any that is free")
 	f.StringVar(&v.listen, "listen", "127.0.0.1", "the address or name to listen at, as `ADDR`: 0.0.0.0 for all of this machine's, which lets others with the token see the recording")
 	f.StringVar(&v.plan, "plan", "", "draw values aligned by the plan `PLAN.yaml` over the samples")
+	f.StringVar(&v.prediction, "prediction", "", "draw the actions that a policy predicted over the recorded ones; `FILE.npz` is that of robocache policy -o")
 	f.BoolVar(&v.noOpen, "no-open", false, "do not open a browser")
 	f.BoolVar(&v.opt.Strict, "strict", false, "refuse broken or missing data anywhere")
 	readingFlags(f, &v.opt)
 	takesRecordings(cmd, 0)
-	files(cmd, map[string]string{"plan": "yaml"})
+	files(cmd, map[string]string{"plan": "yaml", "prediction": "npz"})
 	return cmd
 }
 
@@ -70,6 +73,14 @@ func (a *app) view(v *viewer) error {
 		}
 		plan = &p
 	}
+	var predictions map[int][]dataset.Stream
+	if v.prediction != "" {
+		p, err := readPredictions(v.prediction)
+		if err != nil {
+			return err
+		}
+		predictions = p
+	}
 	ctx, ended, stop := a.UntilCut(0)
 	defer stop()
 	if err := a.begin(&v.path, nil); err != nil {
@@ -84,7 +95,7 @@ func (a *app) view(v *viewer) error {
 	if err != nil {
 		return usagef("--listen, --port: %v", err)
 	}
-	s, err := view.New(d, view.Options{Plan: plan, Path: v.path, Host: v.listen})
+	s, err := view.New(d, view.Options{Plan: plan, Path: v.path, Host: v.listen, Predictions: predictions})
 	if err != nil {
 		l.Close()
 		return err
