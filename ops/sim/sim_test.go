@@ -133,7 +133,7 @@ func TestOlderImage(t *testing.T) {
 func TestAnyOrderOfBlocksAndWarpsGivesTheSameBits(t *testing.T) {
 	thorough.SkipRace(t, thorough.Simulates)
 	t.Parallel()
-	dev, _ := device(t, cudasim.Config{Seed: 1})
+	dev, _ := device(t, cudasim.Config{Seed: 1, Multiprocessors: 24})
 	opstest.Run(t, dev, opstest.Config{}, "backward/generated", "voxel/caps", "voxel/many-rows", "large/sorted", "draw/generated")
 }
 
