@@ -23,6 +23,10 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	defer app.Interrupts.Watch()()
 	defer func() { app.memory() }()
 	defer atomicfile.RemoveEmpty()
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		completing.Add(1)
+		defer completing.Add(-1)
+	}
 	root := app.command()
 	root.SetArgs(append([]string{}, args...)) // nil would be the program's own
 	root.SetIn(stdin)

@@ -51,8 +51,8 @@ function chooser() {
 }
 
 addEventListener('keydown', e => {
-  if (e.key !== 'Escape' || !$('scenes').classList.contains('large') || e.target.matches('input, select') || document.querySelector('dialog[open]')) return;
-  e.stopPropagation(); // else it shows the whole episode too
+  if (e.key !== 'Escape' || !$('scenes').classList.contains('large') || document.body.dataset.drawer || document.activeElement.matches('select, input:not([type=checkbox])') || $('help').open) return;
+  e.preventDefault(); // else it shows the whole episode too
   large = '';
   arrange();
 }, { capture: true });
@@ -77,7 +77,7 @@ on('episode', () => {
   if (e.paths.length || e.clouds.length) space = new Space(e);
   for (const s of all()) {
     s.button = make('button', { className: 'enlarge' });
-    s.button.addEventListener('click', () => { enlarge(s); s.button.blur(); });
+    s.button.addEventListener('click', () => enlarge(s));
     if (s !== space) s.root.addEventListener('dblclick', () => enlarge(s));
     s.root.append(s.button);
   }

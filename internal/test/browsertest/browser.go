@@ -320,22 +320,6 @@ func (p *Page) mouse(button string, clicks, modifiers int, x, y, toX, toY float6
 	event("mouseReleased", toX, toY, 0)
 }
 
-// Pinch puts two fingers on a place, each as many pixels to the side of it as from says, and moves them apart to the distance to.
-func (p *Page) Pinch(x, y, from, to float64) {
-	p.b.t.Helper()
-	touch := func(kind string, apart ...float64) {
-		fingers := []object{}
-		for _, by := range apart {
-			fingers = append(fingers, object{"x": x - by, "y": y, "id": 1}, object{"x": x + by, "y": y, "id": 2})
-		}
-		p.call("Input.dispatchTouchEvent", object{"type": kind, "touchPoints": fingers}, nil)
-	}
-	touch("touchStart", from)
-	touch("touchMove", (from+to)/2)
-	touch("touchMove", to)
-	touch("touchEnd")
-}
-
 // Wheel turns the wheel over a place, with the control key or without.
 func (p *Page) Wheel(x, y, by float64, control bool) {
 	p.b.t.Helper()
