@@ -152,6 +152,7 @@ func (a *app) examine(ctx context.Context, p *physician, path string) (*doctor.R
 // printFindings prints the findings as text.
 func (a *app) printFindings(r *doctor.Report) error {
 	var b strings.Builder
+	advised := map[string]bool{}
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		where := ""
@@ -164,7 +165,22 @@ func (a *app) printFindings(r *doctor.Report) error {
 		if f.Stream != "" && !strings.HasPrefix(f.Why, f.Stream) {
 			where += f.Stream + ": "
 		}
-		fmt.Fprintf(&b, "%-7s %-15s %s%s\n        %s\n", f.Severity, f.Kind, where, printed.Text(f.Why), f.WhatToDo)
+		colour := cli.Yellow
+		if f.Severity == doctor.Error {
+			colour = cli.Red
+		}
+		if err := a.Coloured(colour, fmt.Sprintf("%-7s", f.Severity)); err != nil {
+			return err
+		}
+		fmt.Fprintf(&b, " %-15s %s%s\n", f.Kind, where, printed.Text(f.Why))
+		if told := string(f.Kind) + f.WhatToDo; !advised[told] {
+			advised[told] = true
+			fmt.Fprintf(&b, "        %s\n", f.WhatToDo)
+		}
+		if _, err := io.WriteString(a.Out, b.String()); err != nil {
+			return err
+		}
+		b.Reset()
 	}
 	c := &r.Checked
 	errs := r.Count(doctor.Error)
