@@ -6,6 +6,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/ops"
 	"github.com/spf13/cobra"
 )
@@ -61,11 +62,11 @@ func (a *app) batchesCommand() *cobra.Command {
 	values := dtypeFlag(&b.DType)
 	cmd := &cobra.Command{
 		Use:   "batches DATASET...",
-		Short: "Draw training batches of windows from a dataset, or a mixture of several",
+		Short: "Draw training batches of windows from datasets",
 		Long:  batchesHelp,
-		Example: "  robocache batches dataset/ --batch 32 --seed 7 --out batches/\n  robocache batches dataset/ --plan plan.yaml --state run.json --metrics :9100\n" +
-			"  robocache batches demos.hdf5 --rate 20 --hz 20 --window obs/state=-1s:0s --window actions=0s:1s --digest\n" +
-			"  robocache batches a.safetensors b.safetensors --weight 2 --weight 1 --epoch-windows 100000",
+		Example: "  robocache batches demos/ --batch 32 --seed 7 --out batches/\n  robocache batches demos/ --plan plan.yaml --state run.json --metrics :9100\n" +
+			"  robocache batches demos.hdf5 --rate 20 --hz 20 \\\n      --window obs/state=-1s:0s --window actions=0s:1s --digest\n" +
+			"  robocache batches a.safetensors b.safetensors --weight 2 --weight 1 \\\n      --epoch-windows 100000",
 		Args: takes(1, 0, "batches takes a dataset or several"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b.Paths, b.Spell, b.lastSet = args, spelling(cmd.Flags()), last.Given
@@ -118,6 +119,9 @@ func (a *app) batchesCommand() *cobra.Command {
 	complete(cmd, "format", b.format.Names)
 	files(cmd, map[string]string{"plan": "yaml", "state": "json"})
 	folders(cmd, "out", "check-fresh")
+	completeFrom(cmd, (*dataset.Episode).Names, "", "stream")
+	completeFrom(cmd, namesOfAll, "=", "window")
+	completeFrom(cmd, cameraNames, "=", "camera")
 	takesRecordings(cmd, 0)
 	return cmd
 }
@@ -144,6 +148,9 @@ func (a *app) batches(b *asking) error {
 func (a *app) batchesOn(b *asking, devices []*ops.Device) (err error) {
 	b.devices = len(devices)
 	if err := b.outputs(); err != nil {
+		return err
+	}
+	if err := a.locals(b.Paths); err != nil {
 		return err
 	}
 	unlock, err := b.lock()

@@ -61,7 +61,7 @@ func (a *app) planCommand() *cobra.Command {
 		Short: "Write a first plan for a recording or dataset",
 		Long:  planHelp,
 		Example: "  robocache plan flight.ulg -o plan.yaml\n  robocache fuse flight.ulg -o rows.npz --plan plan.yaml\n" +
-			"  robocache plan bags/ --action /cmd_vel -o plan.yaml\n  robocache plan dataset/ | less",
+			"  robocache plan bags/ --action /cmd_vel -o plan.yaml\n  robocache plan demos/ | less",
 		Args: takes(1, 1, "plan takes one recording or dataset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.Path, p.Spell = args[0], spelling(cmd.Flags())
@@ -75,17 +75,16 @@ func (a *app) planCommand() *cobra.Command {
 	readingFlags(f, &p.Options)
 	f.BoolVar(&p.Strict, "strict", false, "refuse broken data")
 	files(cmd, map[string]string{"output": "yaml"})
+	completeFrom(cmd, (*dataset.Episode).Names, "", "action")
 	takesRecordings(cmd, 0)
 	return cmd
 }
 
 func (a *app) plan(ctx context.Context, p *planning) error {
 	in := p.Path
-	clean, err := a.begin(&p.Path, p.Definitions, output{flag: "-o", path: p.out})
-	if err != nil {
+	if err := a.begin(&p.Path, p.Definitions, output{flag: "-o", path: p.out}); err != nil {
 		return err
 	}
-	defer clean()
 	d, err := p.open(ctx)
 	if err != nil {
 		return err

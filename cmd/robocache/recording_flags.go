@@ -18,8 +18,8 @@ import (
 func readingFlags(f *pflag.FlagSet, opt *dataset.Options) {
 	f.Var(cli.Hertz(&opt.Rate), "rate", "steps a second, for recordings that have no times and no rate")
 	f.StringVar(&opt.Clock, "clock", "", "the clock for timestamps, if a format has several: inspect lists them")
-	f.IntVar(&opt.Stretch, "stretch", 0, "the `number` from 1 of one stretch, if a log's clock was set back while it was recorded; -1 mixes all")
-	f.StringVar(&opt.TaskFrom, "task-from", "", "the text `topic` or column with the task: a row has the last text before it")
+	f.IntVar(&opt.Stretch, "stretch", 0, "the `NUMBER` from 1 of one stretch, if a log's clock was set back while it was recorded; -1 mixes all")
+	f.StringVar(&opt.TaskFrom, "task-from", "", "the text `TOPIC` or column with the task: a row has the last text before it")
 	definitionsFlag(f, &opt.Definitions)
 }
 
@@ -49,7 +49,7 @@ func selectionFlags(f *pflag.FlagSet, to *dataset.Selection) {
 
 // definitionsFlag adds the flag for message definitions, because recordings may lack theirs.
 func definitionsFlag(f *pflag.FlagSet, list *[]string) {
-	f.StringArrayVar(list, "msg-path", nil, "a `folder` or file with message definitions (.msg, .idl), for recordings that lack some; repeatable")
+	f.StringArrayVar(list, "msg-path", nil, "a `FOLDER` or file with message definitions (.msg, .idl), for recordings that lack some; repeatable")
 }
 
 // takesRecordings completes a command's arguments with recordings, and finds recordings by their ids on the Hub. first is the first argument that is one.

@@ -63,8 +63,8 @@ func (a *app) trainCommand() *cobra.Command {
 		Use:   "train DATASET",
 		Short: "Train a policy on the episodes of a dataset",
 		Long:  trainHelp,
-		Example: "  robocache train dataset/ --hold-out 3 --out trained/\n  robocache train dataset/ --hold-out 3 --out trained/ --resume\n" +
-			"  robocache train demos/ --hz 20 --action /cmd_vel --state /odom --clock header --out trained/\n" +
+		Example: "  robocache train demos/ --hold-out 3 --out trained/\n  robocache train demos/ --hold-out 3 --out trained/ --resume\n" +
+			"  robocache train demos/ --hz 20 --action /cmd_vel --state /odom \\\n      --clock header --out trained/\n" +
 			"  robocache train demos.safetensors --plan plan.yaml --backend cuda --json",
 		Args: takes(1, 1, "train takes a dataset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -100,6 +100,7 @@ func (a *app) trainCommand() *cobra.Command {
 	f.IntVar(&t.world, "world", 1, "how many programs on this machine train together, each with a device (default from the rank's launcher)")
 	files(cmd, map[string]string{"plan": "yaml"})
 	folders(cmd, "out")
+	completeFrom(cmd, (*dataset.Episode).Names, "", "state", "action")
 	takesRecordings(cmd, 0)
 	return cmd
 }
@@ -132,6 +133,9 @@ func (a *app) train(t *training) (err error) {
 	_, absent := fault.Stat(t.out)
 	if dataset.IsSystem(absent) {
 		return unwritten(absent)
+	}
+	if err := a.locals(t.request.Paths); err != nil {
+		return err
 	}
 	unlock, err := t.alone()
 	if err != nil {

@@ -18,7 +18,7 @@ func (a *App) Step(what string) func() {
 }
 
 // shown returns a text in a form that is safe for a terminal.
-func (a *App) shown(text string) string { return printed.Text(a.Pipe.text(text)) }
+func (a *App) shown(text string) string { return printed.Text(a.Pipe.Text(text)) }
 
 // Draw shows a line on a terminal until other output, Clear or another Draw.
 func (a *App) Draw(line string) {

@@ -102,10 +102,10 @@ const (
 	Yellow = 33
 )
 
-// Coloured writes a text to standard output, in a colour if that is a terminal, unless NO_COLOR is set or TERM is dumb.
+// Coloured writes a word to standard output. On a terminal it has the colour, unless that is 0, NO_COLOR is set or TERM is dumb.
 func (a *App) Coloured(colour int, word string) error {
 	out, is := a.Out.(*printer)
-	if !is || widthOf(out.w) == 0 || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
+	if colour == 0 || !is || widthOf(out.w) == 0 || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
 		_, err := io.WriteString(a.Out, word)
 		return err
 	}
