@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/policy"
@@ -108,6 +109,11 @@ func TestRunSaysThatItsContextHasEnded(t *testing.T) {
 	assert.NoError(t, err, "there are as many steps as the recipe has")
 }
 
+// leave leaves out episodes.
+func leave(numbers ...int) dataset.Selection {
+	return dataset.Selection{Leave: dataset.RangesOf(numbers)}
+}
+
 // An episode that is left out by its number is neither trained on nor compared with, nor looked at.
 func TestAnEpisodeIsLeftOutByItsNumber(t *testing.T) {
 	d := robots(t, 80, 80, 80)
@@ -119,13 +125,13 @@ func TestAnEpisodeIsLeftOutByItsNumber(t *testing.T) {
 		return err
 	}
 	assert.ErrorContains(t, refused(policy.Options{HoldOut: []int{0}}), "got NaN in column shoulder of episode e1, row 0")
-	c := trainer(t, "cpu", store, policy.Options{Steps: 1, HoldOut: []int{0}, LeaveOut: []int{1}}).Config()
+	c := trainer(t, "cpu", store, policy.Options{Steps: 1, HoldOut: []int{0}, Episodes: leave(1)}).Config()
 	assert.Equal(t, []int{2}, c.Trained)
 	assert.Equal(t, []int{1}, c.LeaveOut)
-	assert.ErrorContains(t, refused(policy.Options{LeaveOut: []int{3}}), "LeaveOut: got 3, want an episode number, 0 to 2")
-	assert.ErrorContains(t, refused(policy.Options{LeaveOut: []int{1, 1}}), "LeaveOut: got 1 twice")
-	assert.ErrorContains(t, refused(policy.Options{HoldOut: []int{1}, LeaveOut: []int{1}}), "LeaveOut: got 1, which is held out")
-	assert.ErrorContains(t, refused(policy.Options{HoldOut: []int{0}, LeaveOut: []int{1, 2}}), "HoldOut: got all 3 episodes, or left out")
+	assert.ErrorContains(t, refused(policy.Options{Episodes: leave(3)}), "LeaveOut: got 3, want numbers for the dataset's 3 episodes, 0 to 2")
+	assert.ErrorContains(t, refused(policy.Options{Episodes: leave(1, 1)}), "LeaveOut: got 1 twice")
+	assert.ErrorContains(t, refused(policy.Options{HoldOut: []int{1}, Episodes: leave(1)}), "LeaveOut: got 1, which is held out")
+	assert.ErrorContains(t, refused(policy.Options{HoldOut: []int{0}, Episodes: leave(1, 2)}), "HoldOut: got all 3 episodes, or left out")
 }
 
 // The loss on the held-out episodes is that of the definition, and a checkpoint has it for each step at which it was measured.

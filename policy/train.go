@@ -39,13 +39,13 @@ type Options struct {
 	// Unordered is the treatment of streams with unsorted timestamps if Plan is empty: one of align.Unordereds, by default
 	// "drop".
 	Unordered string
-	// HoldOut are the numbers of episodes that are only compared with predictions. LeaveOut are the numbers of episodes that are
-	// not used at all.
-	HoldOut, LeaveOut []int
-	Seed              uint64
-	Steps             int     // 0 is the recipe's number, also for Batch and Rate
-	Batch             int     // the number of windows in a step, on each device
-	Rate              float64 // the highest learning rate
+	// Episodes are the episodes that are used. HoldOut are the numbers of those that are only compared with predictions.
+	Episodes dataset.Selection
+	HoldOut  []int
+	Seed     uint64
+	Steps    int     // 0 is the recipe's number, also for Batch and Rate
+	Batch    int     // the number of windows in a step, on each device
+	Rate     float64 // the highest learning rate
 	// Floor is the smallest standard deviation that scales an action column: see Config.Floor.
 	Floor float64
 	// NCCL lets the library NCCL add up the gradients. It is for several GPUs that cannot access each other's memory. See

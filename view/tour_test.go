@@ -27,7 +27,7 @@ import (
 // tour are the pictures of docs/view.md: what is opened, where, and what is done before the picture is taken.
 var tour = []struct{ name, path, at, do, until string }{
 	{"findings", "tum_rgbd", "", `document.querySelector('.finding[data-kind="gap"]').click()`, `/^9\.0/.test(document.querySelector("#time").textContent)`},
-	{"cameras", "bridge_rlds", "#e=4&t=1", `document.querySelectorAll(".legend span")[5].dispatchEvent(new MouseEvent("mouseenter"))`, `document.querySelectorAll(".episode img[src]").length > 8`},
+	{"cameras", "bridge_rlds", "#e=4&t=1", `document.querySelectorAll(".legend button")[5].dispatchEvent(new MouseEvent("mouseenter"))`, `document.querySelectorAll(".episode img[src]").length > 8`},
 	{"resampled", "tum_vi", "", `document.querySelector('.finding[data-kind="quaternion-flip"]').click(); document.querySelector("#made-on").click()`, `document.querySelector(".stream .u-over")`},
 	{"voxels", "small_gicp_lidar/target.ply", "", `(v => { v.value = 0.4; v.dispatchEvent(new Event("change")); })(document.querySelector(".choice input"))`, `/voxels/.test(document.querySelector(".space3d .caption").textContent)`},
 	{"log", "flight.ulg", "#e=0&t=4.2", `document.querySelector("#which").value = "vehicle_"; document.querySelector("#which").dispatchEvent(new Event("input"))`, `/of/.test(document.querySelector("#which-count").textContent)`},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"strings"
+	"sync/atomic"
 
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/ops"
@@ -43,20 +44,30 @@ func commandNames(cmd *cobra.Command) string {
 	return strings.Join(names, ", ")
 }
 
+// completing counts the command lines that complete another one for a shell. Without any, no completion is registered, because cobra keeps each one and
+// its flag until the program ends.
+var completing atomic.Int32
+
 // complete registers completions for a flag's values.
 func complete(cmd *cobra.Command, flag string, names func() []string) {
-	err := cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return names(), cobra.ShellCompDirectiveNoFileComp
+	completeWith(cmd, flag, func([]string, string) []string { return names() })
+}
+
+// completeWith registers the completions of a flag, by the arguments and the unfinished value. The shell adds no space after one that ends in =.
+func completeWith(cmd *cobra.Command, flag string, list func(args []string, word string) []string) {
+	if completing.Load() == 0 {
+		return
+	}
+	err := cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		then, names := cobra.ShellCompDirectiveNoFileComp, list(args, word)
+		if len(names) > 0 && strings.HasSuffix(names[0], "=") {
+			then |= cobra.ShellCompDirectiveNoSpace
+		}
+		return names, then
 	})
 	if err != nil {
 		panic(err) // a bug: the flag does not exist
 	}
-}
-
-// nameFlag adds a flag for one of a few names, with their completion.
-func nameFlag(cmd *cobra.Command, to *string, flag, value, usage string, names ...string) {
-	cmd.Flags().StringVar(to, flag, value, usage)
-	complete(cmd, flag, func() []string { return names })
 }
 
 // files marks flags for files, with their extensions.

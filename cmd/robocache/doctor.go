@@ -46,7 +46,7 @@ back of clocks, wrong units and rates, values that are NaN, stuck or cut off, qu
 videos that miss their tables, missing files, statistics that do not fit the data. Each finding
 has its evidence and its cure: docs/doctor.md has the rules. With --fail-on the exit code
 is 5 if there is a finding as bad as that.`,
-		Example: "  robocache doctor dataset/\n  robocache doctor flight.ulg --html flight.html\n  robocache doctor *.mcap --fail-on error\n  robocache doctor dataset/ --json | jq '.findings[] | select(.severity==\"error\")'",
+		Example: "  robocache doctor demos/\n  robocache doctor flight.ulg --html flight.html\n  robocache doctor *.mcap --fail-on error\n  robocache doctor demos/ --json | jq '.findings[] | select(.severity==\"error\")'",
 		Args:    takes(1, 0, "doctor takes recordings or datasets"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.paths = args
@@ -61,7 +61,7 @@ is 5 if there is a finding as bad as that.`,
 	f.BoolVar(&p.opt.Strict, "strict", false, "refuse broken or missing data anywhere")
 	readingFlags(f, &p.opt)
 	complete(cmd, "fail-on", p.failOn.Names)
-	cmd.ValidArgsFunction = recordingFiles
+	takesRecordings(cmd, 0)
 	files(cmd, map[string]string{"html": "html"})
 	return cmd
 }
@@ -120,11 +120,10 @@ func (a *app) doctor(ctx context.Context, p *physician) error {
 // examine examines one recording or dataset.
 func (a *app) examine(ctx context.Context, p *physician, path string) (*doctor.Report, error) {
 	named := path
-	path, clean, err := a.local(path)
+	path, err := a.local(path)
 	if err != nil {
 		return nil, err
 	}
-	defer clean()
 	d, err := inspection.Open(ctx, path, p.opt)
 	if err != nil {
 		return nil, readError(path, err)

@@ -54,7 +54,7 @@ func (a *app) statsCommand() *cobra.Command {
 	var s statistics
 	cmd := &cobra.Command{
 		Use:   "stats PATH",
-		Short: "Compute the exact statistics of a dataset that training normalises with",
+		Short: "Compute the exact statistics that training normalises with",
 		Long: `Stats computes mean, standard deviation, minimum, maximum and quantiles of every column of a recording
 or dataset, as its samples were recorded. They are exact: the same bits in any order and any number of
 shards, and quantiles are taken from the sorted values, linear between the ranks as numpy's. NaN and
@@ -68,7 +68,7 @@ that are no streams is taken over.
 Several programs compute a part each: --shard I/N takes the episodes whose numbers leave the remainder I, and
 writes a state, and --merge joins the states of all shards. The quantiles need the other passes: run the shards
 again with --after MERGED, and merge again, until stats prints that they are complete.`,
-		Example: "  robocache stats dataset/\n  robocache stats dataset/ --to lerobot -o stats.json\n  robocache stats dataset/ --plan plan.yaml --to openpi -o norm_stats.json\n  robocache stats dataset/ --shard 3/8 -o part-3\n  robocache stats --merge part-0 part-1 -o merged",
+		Example: "  robocache stats demos/\n  robocache stats demos/ --to lerobot -o stats.json\n  robocache stats demos/ --plan plan.yaml --to openpi -o norm_stats.json\n  robocache stats demos/ --shard 3/8 -o part-3\n  robocache stats --merge part-0 part-1 -o merged",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 && !s.merge || len(args) == 0 {
 				return usagef("stats takes one dataset, or with --merge states, got %d: %q", len(args), args)
@@ -89,17 +89,19 @@ again with --after MERGED, and merge again, until stats prints that they are com
 	f.StringVar(&s.form.Name, "to", "", "write the file of a project: "+strings.Join(stats.Forms, ", "))
 	f.StringVar(&s.form.State, "state", "", "the `STREAM` that openpi calls state and Octo proprio")
 	f.StringVar(&s.form.Action, "action", "", "the `STREAM` that openpi calls actions and Octo action")
-	f.StringVarP(&s.out, "output", "o", "", "the file to write: for --to, else a state")
+	f.StringVarP(&s.out, "output", "o", "", "the `FILE` to write: for --to, else a state")
 	f.StringVar(&s.plot, "plot", "", "draw range, mean, deviation and quantiles of each column into `FILE.png`")
 	f.Var(&s.shard, "shard", "shard I, from 0, of N shards of the episodes; writes a state")
 	f.StringVar(&s.after, "after", "", "the merged `STATE` of the shards' earlier passes, for the next one")
 	f.BoolVar(&s.merge, "merge", false, "join states of shards instead of reading a dataset")
 	f.BoolVar(&s.quantless, "no-quantiles", false, "leave the quantiles out, which need other passes")
 	f.BoolVar(&s.read.Strict, "strict", false, "refuse broken data")
+	selectionFlags(f, &s.read.Episodes)
 	readingFlags(f, &s.read)
 	complete(cmd, "to", func() []string { return stats.Forms })
 	files(cmd, map[string]string{"plan": "yaml", "plot": "png"})
-	cmd.ValidArgsFunction = recordingFiles
+	completeFrom(cmd, (*dataset.Episode).Names, "", "stream", "state", "action")
+	takesRecordings(cmd, 0)
 	return cmd
 }
 
@@ -225,11 +227,10 @@ func (a *app) merged(s *statistics) (*stats.State, error) {
 
 // collected returns a dataset's state after all passes, or a shard's state after one.
 func (a *app) collected(s *statistics) (*stats.State, error) {
-	path, clean, err := a.local(s.paths[0])
+	path, err := a.local(s.paths[0])
 	if err != nil {
 		return nil, err
 	}
-	defer clean()
 	if s.planFile != "" {
 		plan, err := readPlan(s.planFile)
 		if err != nil {

@@ -4,7 +4,7 @@ import "math/rand/v2"
 
 // formsSuite has the forms of resampling that the suite resample leaves out. Its jobs are those of that suite by another name.
 var formsSuite = suite{
-	name: "forms", about: "resampling in other forms: dtypes, clocks, odd widths, mixed kinds, masks",
+	name: "forms", about: "other dtypes, clocks, odd widths, mixed kinds, masks",
 	jobs: func() []Job {
 		var out []Job
 		add := func(j ResampleJob) {

@@ -21,7 +21,7 @@ type FuseJob struct {
 type FuseShape struct{ S, D int }
 
 var fuseSuite = suite{
-	name: "fuse", about: "several streams onto one clock, side by side: linear, bf16 values, f32 times",
+	name: "fuse", about: "streams side by side, on one clock: linear, bf16 values, f32 times",
 	jobs: func() []Job {
 		return []Job{
 			&FuseJob{B: 256, T: 128, Streams: []FuseShape{{100, 512}, {200, 128}, {300, 64}}},

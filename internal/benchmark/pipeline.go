@@ -19,7 +19,7 @@ type PipelineJob struct {
 }
 
 var pipelineSuite = suite{
-	name: "pipeline", about: "batches from host memory to the device, resampled, and back, by several goroutines",
+	name: "pipeline", about: "batches to the device, resampled, and back, by several goroutines",
 	jobs: func() []Job {
 		var out []Job
 		for _, workers := range []int{1, 4} {

@@ -24,7 +24,7 @@ type TrainJob struct {
 }
 
 var trainSuite = suite{
-	name: "train", about: "a step of training a transformer on resampled batches: forward, backward and AdamW",
+	name: "train", about: "a step of training a transformer: forward, backward and AdamW",
 	jobs: func() []Job {
 		return []Job{
 			&TrainJob{B: 32, S: 500, T: 250, D: 256, Layers: 4, Heads: 8, FFN: 1024, Out: 26},

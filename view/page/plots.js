@@ -1,8 +1,9 @@
-// The streams, each with its columns in one plot. Only the plots that are on the screen ask for data.
+// The streams and joints, each in one plot, in the order that the server sends. Only the plots that are on the screen ask for data.
 
-import { state, on, tell, ask, make, query, css, count, rate, short, place, later, clock, $ } from './common.js';
+import { $, state, on, tell, count, later } from './common.js';
+import { streamPanel, jointPanel, folds, alone } from './panel.js';
 
-const colours = 8, mostLines = 256, axisWidth = 56;
+const few = 12, first = 6; // of more streams than few, only the first are open
 let panels = [];
 const chosen = new Map(); // whether a column is hidden, by stream and name, where someone chose: it stays so in the next episode
 const shut = new Set();   // the streams that someone folded
@@ -21,9 +22,9 @@ class Panel {
     if (wrong.length) facts.append(' · ', make('span', { className: 'warning', textContent: wrong.join(' · ') }));
     this.aside = make('span', { className: 'facts aside' });
     this.note = make('span', { className: 'facts wrong-text' });
-    const name = make('span', { className: 'name', textContent: stream.name, title: 'fold' });
+    const name = this.name = make('button', { className: 'name', textContent: stream.name, title: 'fold', ariaExpanded: !shut.has(stream.name) });
     name.addEventListener('click', () => this.fold());
-    this.legend = make('div', { className: 'legend' });
+    this.legend = make('div', { className: 'legend', role: 'group', ariaLabel: 'columns of ' + stream.name });
     this.plot = make('div', { className: 'plot' });
     this.root = make('section', { className: 'stream' + (shut.has(stream.name) ? ' shut' : '') }, make('header', {}, name, this.aside, facts, this.note), this.legend, this.plot);
     this.root.dataset.stream = stream.name;
@@ -45,7 +46,7 @@ class Panel {
 
   chip(column, k) {
     const value = make('b');
-    const chip = make('span', { title: 'hide; with shift show it alone', className: '' }, make('i'), column.name + ' ', value);
+    const chip = make('button', { title: 'hide; with shift show it alone', tabIndex: k ? -1 : 0 }, make('i'), column.name + ' ', value);
     chip.firstChild.style.background = css('--c' + k % colours);
     chip.addEventListener('click', e => {
       const all = [...this.stream.columns.keys()], others = all.filter(i => i !== k);
@@ -74,6 +75,7 @@ class Panel {
 
   fold() {
     const now = this.root.classList.toggle('shut');
+    this.name.ariaExpanded = !now;
     if (now) shut.add(this.stream.name); else shut.delete(this.stream.name);
     this.fetch();
   }
@@ -118,7 +120,7 @@ class Panel {
 
   // dim marks the names of hidden columns, clears their values, and lists them beside the stream's name.
   dim() {
-    [...this.legend.children].forEach((c, i) => c.classList.toggle('off', this.off.has(i)));
+    [...this.legend.children].forEach((c, i) => { c.classList.toggle('off', this.off.has(i)); c.ariaPressed = !this.off.has(i); });
     for (const k of this.off) this.values[k].textContent = '';
     const names = this.stream.columns.filter((c, k) => this.off.has(k)).map(c => c.name);
     this.aside.textContent = names.length ? `${names.length} hidden: ${names.slice(0, 4).join(', ')}${names.length > 4 ? ', …' : ''}` : '';
@@ -295,28 +297,45 @@ const watch = new IntersectionObserver(entries => {
 
 // heights gives the plots the room that there is.
 function heights() {
-  const tall = panels.filter(p => !p.flat && p.stream.samples);
-  panels.forEach(p => { p.height = !p.stream.samples ? 0 : p.flat ? 62 : 132; });
+  const tall = panels.filter(p => !p.flat && p.samples && !p.shut && !p.root.hidden);
+  panels.forEach(p => { p.height = !p.samples ? 0 : p.flat ? 62 : p.joint ? 104 : 132; });
   const left = $('streams').clientHeight - 10 - panels.reduce((n, p) => n + p.root.offsetHeight, 0);
-  if (left > 0) tall.forEach(p => { p.height = Math.min(132 + Math.floor(left / tall.length), 420); });
+  if (left > 0) tall.forEach(p => { p.height = Math.min(p.height + Math.floor(left / tall.length), 420); });
 }
 
-// some shows the streams that have all words in their names, types or columns, of logs with many.
+// some shows the streams that have all words in their names, types or columns, of logs with many, and no joint but the isolated one.
 function some() {
-  const words = $('which').value.toLowerCase().split(/\s+/).filter(w => w);
-  let n = 0;
+  const words = $('which').value.toLowerCase().split(/\s+/).filter(w => w), streams = panels.filter(p => !p.joint);
+  const only = panels.some(p => p.joint && p.title === alone.name);
   for (const p of panels) {
-    const text = [p.stream.name, p.stream.type, ...p.stream.columns.map(c => c.name)].join(' ').toLowerCase();
-    n += !(p.root.hidden = !words.every(w => text.includes(w)));
+    const text = [p.title, ...p.streams.flatMap(s => [s.type, ...p.joint ? [] : s.columns.map(c => c.name)])].join(' ').toLowerCase();
+    p.root.hidden = !words.every(w => text.includes(w)) || only && p.joint && p.title !== alone.name;
   }
-  $('which-count').textContent = words.length ? `${n} of ${count(panels.length, 'stream')}` : count(panels.length, 'stream');
+  const left = streams.filter(p => !p.root.hidden);
+  $('alone').hidden = alone.name == null;
+  $('alone').textContent = `${alone.name} alone ✕`;
+  $('which-count').textContent = words.length ? `${left.length} of ${count(streams.length, 'stream')}` : count(streams.length, 'stream');
+  // Open are the first of many streams, and those whose columns are not in the plots of joints already.
+  const joints = new Set(panels.filter(p => p.joint).flatMap(p => p.lines.map(l => `${l.k} ${l.stream.name}`)));
+  const other = left.filter(p => !p.lines.length || !p.lines.every(l => joints.has(`${l.k} ${l.stream.name}`)));
+  for (const p of panels) p.fold(folds.get(p.place) ?? !(p.joint || other.includes(p) && (other.length <= few || other.indexOf(p) < first)));
+  heights();
 }
 
 function foldAll(yes) {
-  for (const p of panels) if (!p.root.hidden && p.root.classList.contains('shut') !== yes) p.fold();
+  for (const p of panels) if (!p.root.hidden) { folds.set(p.place, yes); p.fold(yes); }
+  heights();
+}
+
+// isolate shows a column alone in all streams that have it, or again all columns.
+function isolate(name) {
+  alone.name = alone.name === name ? null : name;
+  some();
+  for (const p of panels) p.choose();
 }
 
 $('which').addEventListener('input', some);
+$('alone').addEventListener('click', () => isolate(alone.name));
 $('fold').addEventListener('click', () => foldAll(true));
 $('unfold').addEventListener('click', () => foldAll(false));
 
@@ -329,19 +348,26 @@ on('closed', () => { clear(); $('choose').hidden = true; });
 on('episode', () => {
   const top = $('streams').scrollTop;
   clear();
-  panels = state.episode.streams.map(s => new Panel(s));
+  panels = [...state.episode.joints.map(jointPanel), ...state.episode.streams.map(streamPanel)];
+  if (!panels.some(p => p.lines.some(l => l.name === alone.name))) alone.name = null;
   $('streams').replaceChildren(...panels.map(p => p.root));
   $('choose').hidden = panels.length < 6;
   some();
-  heights();
   $('streams').scrollTop = top;
   for (const p of panels) watch.observe(p.root);
 });
 on('view', () => panels.forEach(p => p.view()));
 on('cursor', () => panels.forEach(p => p.follow()));
 on('findings', () => panels.forEach(p => p.chart?.redraw(false)));
+on('loops', () => panels.forEach(p => p.chart?.redraw(false)));
 on('made', () => panels.forEach(p => p.fetch()));
-on('stream', name => panels.find(p => p.stream.name === name)?.root.scrollIntoView({ block: 'nearest' }));
+on('alone', isolate);
+on('chosen', key => panels.forEach(p => { if (p.key === key) p.choose(); }));
+on('stream', name => {
+  const panel = panels.find(p => p.key === name);
+  panel?.fold(false);
+  panel?.root.scrollIntoView({ block: 'nearest' });
+});
 
 // Ctrl and the wheel zoom, as on maps; shift and the wheel, or a wheel that goes sideways, moves.
 $('streams').addEventListener('wheel', e => {
@@ -363,4 +389,4 @@ new ResizeObserver(later(60, () => {
   heights();
   for (const p of panels) { p.chart?.setSize({ width: p.plot.clientWidth, height: p.height }); p.fetch(); }
 })).observe($('streams'));
-matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { if (state.episode) tell('episode'); });
+for (const what of ['theme', 'utc']) on(what, () => { if (state.episode) tell('episode'); });

@@ -23,7 +23,7 @@ func (a *App) Step(what string) func() {
 }
 
 // shown returns a text in a form that is safe for a terminal.
-func (a *App) shown(text string) string { return printed.Text(a.Pipe.text(text)) }
+func (a *App) shown(text string) string { return printed.Text(a.Pipe.Text(text)) }
 
 // Bar shows progress on a terminal. The zero Bar shows nothing.
 type Bar struct{ *progressbar.ProgressBar }
