@@ -226,7 +226,7 @@ class Panel {
     c.fillStyle = css('--gap');
     for (const [a, b] of this.parts.find(p => p.rows.length)?.gaps ?? []) c.fillRect(x(a), top, Math.max(x(b) - x(a), ratio), height);
     for (const f of state.episode.findings) {
-      if (f.severity === 'information' || !this.streams.some(s => f.streams.includes(s.name)) || this.joint && f.columns?.length && !f.columns.includes(this.title)) continue;
+      if (f.severity === 'information' || !this.streams.some(s => f.streams.includes(s.name)) || this.joint && f.columns?.length && !f.columns.some(c => c === this.title || c.endsWith('.' + this.title))) continue;
       c.fillStyle = css('--' + f.severity);
       for (const [a, b] of f.ranges) {
         if (b < state.from || a > state.to) continue;
