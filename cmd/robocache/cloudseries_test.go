@@ -150,7 +150,8 @@ func TestAFolderOfCloudsPlaysInABrowser(t *testing.T) {
 	x, y := box.X+box.Width/2, box.Y+box.Height/2
 	p.Wheel(x, y, 500, false)
 	small := read()
-	for _, drag := range []func(x, y, toX, toY float64){p.ShiftDrag, p.RightDrag} {
+	shifted := func(x, y, toX, toY float64) { p.Drag(x, y, toX, toY, browsertest.Shift) }
+	for _, drag := range []func(x, y, toX, toY float64){shifted, p.RightDrag} {
 		before := read()
 		drag(x, y, x+60, y-40)
 		after := read()

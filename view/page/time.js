@@ -2,7 +2,7 @@
 
 import { $, state, on, tell, dayTime, isUTC } from './common.js';
 
-// loop repeats a range while the page plays: the given one, or else what is shown. Again it ends.
+// loop repeats a range while the page plays: the given one, or else the shown time. A second call without a range ends it.
 export function loop(from, to) {
   state.loop = from == null && (state.loop || from === null) ? null : [from ?? state.from, to ?? state.to];
   const button = $('loop');

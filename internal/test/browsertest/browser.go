@@ -296,14 +296,20 @@ func (p *Page) DoubleClick(x, y float64) {
 	}
 }
 
-// Drag presses the mouse at a place and lets it go at another.
-func (p *Page) Drag(x, y, toX, toY float64) { p.mouse("left", 1, 0, x, y, toX, toY) }
+// Shift is the modifier of the shift key.
+const Shift = 8
+
+// Drag presses the mouse at a place and lets it go at another, with modifier keys or without.
+func (p *Page) Drag(x, y, toX, toY float64, modifiers ...int) {
+	held := 0
+	for _, m := range modifiers {
+		held |= m
+	}
+	p.mouse("left", 1, held, x, y, toX, toY)
+}
 
 // RightDrag is Drag with the right button.
 func (p *Page) RightDrag(x, y, toX, toY float64) { p.mouse("right", 1, 0, x, y, toX, toY) }
-
-// ShiftDrag is Drag with the shift key.
-func (p *Page) ShiftDrag(x, y, toX, toY float64) { p.mouse("left", 1, 8, x, y, toX, toY) }
 
 func (p *Page) mouse(button string, clicks, modifiers int, x, y, toX, toY float64) {
 	p.b.t.Helper()
