@@ -20,7 +20,7 @@ func TestStatsWritesTheFilesOfProjects(t *testing.T) {
 	dir := t.TempDir()
 	for _, form := range []string{"lerobot", "gr00t", "openpi", "octo"} {
 		out := filepath.Join(dir, form+".json")
-		stdout, _ := good(t, "stats", g1, "--to", form, "-o", out, "--json")
+		stdout, _ := good(t, "stats", g1, "--to", form, "-o", out, "--json", "--plot", filepath.Join(dir, form+".png"))
 		checkKeys(t, stdout, reflect.TypeFor[computed]())
 		text, err := os.ReadFile(out)
 		require.NoError(t, err)
