@@ -28,6 +28,15 @@ export function jointPanel(joint) {
   return new Panel('', joint.name, lines, 1, [], joint);
 }
 
+// mediaRow returns the line of a camera or of clouds, which are drawn above the plots.
+export function mediaRow(media) {
+  const facts = [media.type, rate(media.rate), count(media.frames, 'frame')].filter(x => x).join(' · ');
+  const row = make('section', { className: 'stream media' }, make('header', {}, make('b', { textContent: media.name }), make('span', { className: 'facts', textContent: facts }),
+    coverage({ ...media, samples: media.frames, gap_count: media.gaps.length })));
+  row.dataset.media = media.name;
+  return row;
+}
+
 // coverage draws where in the episode a stream has samples.
 function coverage(stream) {
   const whole = state.episode.seconds || 1e-3, at = t => Math.min(Math.max(t / whole, 0), 1) * 1000;
