@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/dataset"
@@ -46,6 +47,10 @@ func commandNames(cmd *cobra.Command) string {
 	return strings.Join(names, ", ")
 }
 
+// completing counts the command lines that complete another one for a shell. Without any, no completion is registered, because cobra keeps each one and
+// its flag until the program ends.
+var completing atomic.Int32
+
 // complete registers completions for a flag's values.
 func complete(cmd *cobra.Command, flag string, names func() []string) {
 	completeWith(cmd, flag, func([]string, string) []string { return names() })
@@ -53,6 +58,9 @@ func complete(cmd *cobra.Command, flag string, names func() []string) {
 
 // completeWith registers the completions of a flag, by the arguments and the unfinished value. The shell adds no space after one that ends in =.
 func completeWith(cmd *cobra.Command, flag string, list func(args []string, word string) []string) {
+	if completing.Load() == 0 {
+		return
+	}
 	err := cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		then, names := cobra.ShellCompDirectiveNoFileComp, list(args, word)
 		if len(names) > 0 && strings.HasSuffix(names[0], "=") {

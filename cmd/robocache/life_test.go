@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"testing"
@@ -34,6 +35,7 @@ func TestMain(m *testing.M) {
 	if signal.Ignored(os.Interrupt) { // a job of a script, which programs that tests interrupt would inherit
 		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	}
+	debug.SetGCPercent(300) // the compiled kernels of the simulated device stay on the heap, and each collection marks them
 	os.Exit(m.Run())
 }
 

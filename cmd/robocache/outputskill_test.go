@@ -77,7 +77,7 @@ func writers(t *testing.T) []writer {
 			},
 		},
 		{
-			name: "train", goesOn: true, args: file("deep/policy", "train", g1, "--hold-out=0", "--steps=1", "--batch=1", "--backend=cpu", "--resume", "--out"),
+			name: "train", goesOn: true, args: file("deep/policy", "train", g1, shortPlan(t), "--hold-out=0", "--steps=1", "--batch=1", "--backend=cpu", "--resume", "--out"),
 			stays: func(path string) bool { return strings.HasPrefix(path, "/deep/policy/") },
 		},
 	}

@@ -23,6 +23,10 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	defer app.Interrupts.Watch()()
 	defer func() { app.memory() }()
 	defer atomicfile.RemoveEmpty()
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		completing.Add(1)
+		defer completing.Add(-1)
+	}
 	root := app.command()
 	root.SetArgs(append([]string{}, args...)) // nil would be the program's own
 	root.SetIn(stdin)
@@ -64,7 +68,7 @@ func (a *app) command() *cobra.Command {
 		Short: "Find faults in robot recordings, and make datasets and policies of them",
 		Long:  "robocache COMMAND --help explains a command. A GPU is optional.",
 		Example: `  robocache view flight.ulg
-  robocache convert bags/ -o turtles --to lerobot --hz 20`,
+  robocache convert bags/ -o demos --to lerobot --hz 20`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: func(cmd *cobra.Command, args []string) error {

@@ -51,7 +51,7 @@ func (s *said) String() string {
 func whenTraining(t *testing.T, all []*rankProgram) {
 	t.Helper()
 	require.Eventually(t, func() bool { return strings.Contains(all[0].out.String(), "states:") }, time.Minute, 20*time.Millisecond)
-	time.Sleep(300 * time.Millisecond)
+	time.Sleep(100 * time.Millisecond)
 }
 
 // upTo are the numbers below n.
@@ -136,8 +136,9 @@ func TestRanksWriteTheCheckpointOfOneProgram(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	onRanks(t, func(t *testing.T, world int, backend, together string) {
 		dir := t.TempDir()
+		short := shortPlan(t)
 		args := func(out, backend string, more ...string) []string {
-			return append([]string{"train", g1, "--hold-out=2", "--steps=20", "--batch=4", "--json", "--backend", backend, "--out", filepath.Join(dir, out)}, more...)
+			return append([]string{"train", g1, short, "--hold-out=2", "--steps=20", "--batch=4", "--json", "--backend", backend, "--out", filepath.Join(dir, out)}, more...)
 		}
 		one, _ := program(t, args("one", together)...)
 		text, err := one.CombinedOutput()

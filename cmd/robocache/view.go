@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -52,7 +54,7 @@ It ends with ctrl-C.`,
 	f.IntVar(&v.port, "port", 7380, "the port; 0 for any that is free")
 	f.StringVar(&v.listen, "listen", "127.0.0.1", "the address or name to listen at, as `ADDR`: 0.0.0.0 for all of this machine's, which lets others with the token see the recording")
 	f.StringVar(&v.plan, "plan", "", "draw values aligned by the plan `PLAN.yaml` over the samples")
-	f.StringVar(&v.prediction, "prediction", "", "draw the actions that a policy predicted over the recorded ones; `FILE.npz` is that of robocache policy -o")
+	f.StringVar(&v.prediction, "prediction", "", "show the predicted actions over the recorded ones, from a `FILE.npz` of robocache policy -o")
 	f.BoolVar(&v.noOpen, "no-open", false, "do not open a browser")
 	f.BoolVar(&v.opt.Strict, "strict", false, "refuse broken or missing data anywhere")
 	readingFlags(f, &v.opt)
@@ -91,6 +93,10 @@ func (a *app) view(v *viewer) error {
 		return err
 	}
 	defer d.Close()
+	info := d.Info()
+	if v.prediction != "" && !slices.ContainsFunc(slices.Collect(maps.Keys(predictions)), func(n int) bool { return info.Place(n, d.Len()) >= 0 }) {
+		return usagef("--prediction: %s has no episode of %s", v.prediction, v.path)
+	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(v.listen, strconv.Itoa(v.port)))
 	if err != nil {
 		return usagef("--listen, --port: %v", err)

@@ -76,7 +76,7 @@ class Panel {
   get height() { return this.tall; }
 
   chip(line, n) {
-    const value = make('b'), chip = make('button', { title: 'hide; with shift show it alone, in all streams', tabIndex: n ? -1 : 0, className: line.dash ? 'dash' : '' }, make('i'), line.label + ' ', ...line.unit ? [make('small', { textContent: `[${line.unit}] ` })] : [], value);
+    const value = make('b'), chip = make('button', { title: 'hide; with shift show it alone, in all streams', className: line.dash ? 'dash' : '', tabIndex: n ? -1 : 0 }, make('i'), line.label + ' ', ...line.unit ? [make('small', { textContent: `[${line.unit}] ` })] : [], value);
     chip.firstChild.style.background = css('--c' + line.colour);
     chip.addEventListener('click', e => {
       if (e.shiftKey) return tell('alone', line.name);
