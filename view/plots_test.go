@@ -88,7 +88,7 @@ func TestJointsHaveStateActionAndPrediction(t *testing.T) {
 	// A drag with shift selects a part, and play repeats it.
 	p.Wait(`document.querySelector('[data-joint="kLeftShoulderPitch"] .u-over')`)
 	plot := p.Box(`[data-joint="kLeftShoulderPitch"] .u-over`)
-	p.ShiftDrag(plot.X+0.5*plot.Width, plot.Y+20, plot.X+0.55*plot.Width, plot.Y+20)
+	p.Drag(plot.X+0.5*plot.Width, plot.Y+20, plot.X+0.55*plot.Width, plot.Y+20, browsertest.Shift)
 	p.Wait(`document.querySelector("#loop.on")`)
 	p.Eval(`window.turns = 0; window.before = 0; (async () => { const { state } = await import("/common.js"); window.loops = state.loop; new MutationObserver(() => {
 		if (state.cursor < before) turns++; before = state.cursor; window.most = Math.max(window.most ?? 0, before); }).observe(document.querySelector("#time"), { childList: true }); })()`, nil)

@@ -229,12 +229,12 @@ func TestAnEpisodeBeyondTheMemoryIsNotSkipped(t *testing.T) {
 	require.NoError(t, err)
 	z := zip.NewWriter(f)
 	for name, numbers := range map[string]int64{"arm.times": 1, "arm.values": 3} { // of a row
-		const rows = 20_000_000
+		rows := 20_000_000 / bombScale
 		head := npyHead(rows)
 		if numbers == 1 {
 			head = bytes.Replace(head, []byte(", 3), }"), []byte(",), }  "), 1)
 		}
-		addZeros(t, z, name+".npy", head, rows*numbers*8)
+		addZeros(t, z, name+".npy", head, int64(rows)*numbers*8)
 	}
 	require.NoError(t, errors.Join(z.Close(), f.Close()))
 	for _, command := range []string{
@@ -242,7 +242,7 @@ func TestAnEpisodeBeyondTheMemoryIsNotSkipped(t *testing.T) {
 		"resample --hz=5 -o OUT/o.npz --backend=cpu",
 	} {
 		out := t.TempDir()
-		cmd, _ := program(t, append(strings.Fields(strings.ReplaceAll(command, "OUT", out)), path, "--max-memory=256MiB")...)
+		cmd, _ := program(t, append(strings.Fields(strings.ReplaceAll(command, "OUT", out)), path, fmt.Sprintf("--max-memory=%dMiB", 256/bombScale))...)
 		text, err := cmd.CombinedOutput()
 		var ended *exec.ExitError
 		require.ErrorAs(t, err, &ended, command)

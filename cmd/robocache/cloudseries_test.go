@@ -166,6 +166,7 @@ func TestAFolderOfCloudsPlaysInABrowser(t *testing.T) {
 	p.DoubleClick(x, y)
 	all := read()
 	assert.Greater(t, all.Wide, small.Wide*1.5, "all again")
+	p.Key("Tab") // after a click the focus is not for keys
 	p.Eval(`document.querySelector(".space3d canvas").focus()`, nil)
 	p.Key("-")
 	assert.InDelta(t, 0.8, read().Wide/all.Wide, 0.03, "by a key")

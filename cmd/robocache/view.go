@@ -24,7 +24,7 @@ import (
 type viewer struct {
 	path, listen, plan, prediction string
 	opt                            dataset.Options
-	port                           int
+	port, episode                  int
 	noOpen                         bool
 }
 
@@ -52,6 +52,7 @@ It ends with ctrl-C.`,
 	}
 	f := cmd.Flags()
 	f.IntVar(&v.port, "port", 7380, "the port; 0 for any that is free")
+	f.IntVar(&v.episode, "episode", -1, "the `NUMBER` of the episode that is shown first; -1 is the first one")
 	f.StringVar(&v.listen, "listen", "127.0.0.1", "the address or name to listen at, as `ADDR`: 0.0.0.0 for all of this machine's, which lets others with the token see the recording")
 	f.StringVar(&v.plan, "plan", "", "draw values aligned by the plan `PLAN.yaml` over the samples")
 	f.StringVar(&v.prediction, "prediction", "", "show the predicted actions over the recorded ones, from a `FILE.npz` of robocache policy -o")
@@ -117,6 +118,9 @@ func (a *app) serveView(ctx context.Context, ended func() bool, s *view.Server, 
 		host = "localhost"
 	}
 	url := s.URL(net.JoinHostPort(host, strconv.Itoa(at.Port)))
+	if v.episode >= 0 {
+		url += fmt.Sprintf("#e=%d", v.episode)
+	}
 	if a.JSON {
 		if err := a.WriteJSON(schema.View, map[string]any{"url": url, "loopback": at.IP.IsLoopback()}); err != nil {
 			return err

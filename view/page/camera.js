@@ -21,7 +21,7 @@ export class Camera {
     this.busy = this.again = false;
     if (!plays(media)) return;
     this.element = before?.element?.dataset.file === media.video ? before.element :
-      make('video', { muted: true, playsInline: true, preload: 'auto', disablePictureInPicture: true, width: media.width, height: media.height });
+      make('video', { muted: true, playsInline: true, preload: 'auto', disablePictureInPicture: true, ariaLabel: this.label, width: media.width, height: media.height });
     this.canvas.replaceWith(this.element);
   }
 

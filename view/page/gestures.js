@@ -24,17 +24,15 @@ export function gestures(canvas, scene) {
     else scene.turn(dx, dy);
   });
   for (const name of ['pointerup', 'pointercancel']) listen(name, e => touching.delete(e.pointerId));
-  listen('mousedown', e => e.preventDefault()); // it takes no focus, which is for the keys
   listen('keydown', e => {
     const by = arrows[e.key];
-    if (e.ctrlKey || e.metaKey || e.altKey) return;
+    if (e.ctrlKey || e.metaKey || e.altKey || document.activeElement !== canvas) return;
     if (by && e.shiftKey) scene.pan(...by);
     else if (by) scene.turn(...by);
     else if (zooms[e.key]) scene.magnify(zooms[e.key], 0, 0);
     else if (e.key === '0') scene.whole();
     else return;
     e.preventDefault();
-    e.stopPropagation(); // else the cursor moves too
   });
   listen('contextmenu', e => e.preventDefault());
   listen('dblclick', () => scene.whole());

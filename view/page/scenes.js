@@ -51,8 +51,8 @@ function chooser() {
 }
 
 addEventListener('keydown', e => {
-  if (e.key !== 'Escape' || !$('scenes').classList.contains('large') || document.activeElement.matches('input, select') || document.querySelector('dialog[open]')) return;
-  e.stopPropagation(); // else it shows the whole episode too
+  if (e.key !== 'Escape' || !$('scenes').classList.contains('large') || document.body.dataset.drawer || document.activeElement.matches('select, input:not([type=checkbox])') || $('help').open) return;
+  e.preventDefault(); // else it shows the whole episode too
   large = '';
   arrange();
 }, { capture: true });

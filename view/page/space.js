@@ -2,7 +2,7 @@
 // any machine, and over any remote desktop.
 
 import { state, ask, askJSON, make, query, fit, css, count } from './common.js';
-import { colourOf, common, legend, ruler } from './colours.js';
+import { colours, colourOf, common, legend, ruler } from './colours.js';
 import { gestures } from './gestures.js';
 
 let turned = { yaw: -2.2, pitch: 0.6 }, lastChoice = '', lastVoxel = '', lastField = ''; // stay so in the next episode
@@ -165,6 +165,7 @@ export class Space {
       x -= middle[0]; y -= middle[1]; z -= middle[2];
       return [w / 2 + right(x, y) * scale, h / 2 - up(x, y, z) * scale, cy * cp * x + sy * cp * y + sp * z];
     };
+    this.map = colours();
     if (this.points) this.range ??= this.at < 3 ? this.box[this.at] : this.extent(this.at);
     this.floor(c, project);
     if (this.points && this.size) this.cubes(c, project, [cy * cp, sy * cp, sp]);
@@ -172,7 +173,7 @@ export class Space {
     if (this.path) this.line(c, project);
     this.axes(c, project, middle, h, scale);
     ruler(c, w, h, scale);
-    if (this.points && !this.painted()) legend(c, w, h, this.at < 3 ? `${axes[this.at]}, m` : this.size ? 'points' : this.coloured, this.range);
+    if (this.points && !this.painted()) legend(c, w, h, this.map, this.at < 3 ? `${axes[this.at]}, m` : this.size ? 'points' : this.coloured, this.range);
   }
 
   // floor is a grid below everything, of a round number of metres.
@@ -196,7 +197,7 @@ export class Space {
 
   colour(i) {
     const { data, width } = this.points, at = i * width;
-    if (!this.painted()) return colourOf(data[at + this.at], this.range);
+    if (!this.painted()) return colourOf(this.map, data[at + this.at], this.range);
     const most = this.range[1] <= 1 ? 255 : 1;
     return [3, 4, 5].map(k => Math.min(Math.max(data[at + k] * most, 0), 255));
   }

@@ -76,12 +76,12 @@ export class Video {
     if (state.playing && long > 0) {
       const pace = long / (at[next] - at[k]), want = times[k] + Math.max(0, state.cursor - at[k]) * pace;
       const rate = state.speed * pace, off = element.currentTime - want;
-      if (rate > 0.07 && rate < 15) {
+      if (rate > 0.09 && rate <= 16) { // as fast as browsers play
         this.behind = element.seeking || off < -0.25 * Math.max(1, rate);
         this.target = -1;
         if (element.seeking) return;
         if (Math.abs(off) > 0.4 * Math.max(1, rate)) element.currentTime = want;
-        const pull = rate * Math.min(Math.max(1 - 2 * off / Math.max(1, rate), 0.7), 1.4);
+        const pull = Math.min(rate * Math.min(Math.max(1 - 2 * off / Math.max(1, rate), 0.7), 1.4), 16);
         if (Math.abs(element.playbackRate / pull - 1) > 0.02) element.playbackRate = pull;
         if (element.paused) element.play().catch(() => {}); // another pause came before it began
         return;
