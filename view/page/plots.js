@@ -1,10 +1,10 @@
-// The streams and joints, each in one plot, in the order that the server sends. Only the plots that are on the screen ask for data.
+// The streams and joints, each in one plot, in the server's order. Only the plots on the screen request data.
 
 import { $, state, on, tell, count, later } from './common.js';
 import { streamPanel, jointPanel, mediaRow, folds, alone } from './panel.js';
 
-const few = 12, first = 6; // of more streams than few, only the first are open
-let panels = [], rows = []; // rows are those of cameras and clouds
+const few = 12, first = 6; // if there are more than few streams, only the first are open
+let panels = [], rows = []; // rows: one for each camera and cloud
 
 const watch = new IntersectionObserver(entries => {
   for (const e of entries) {
@@ -16,7 +16,7 @@ const watch = new IntersectionObserver(entries => {
   }
 }, { root: $('streams'), rootMargin: '100px' });
 
-// heights gives the plots the room that there is.
+// heights divides the free height between the plots.
 function heights() {
   const tall = panels.filter(p => !p.flat && p.samples && !p.shut && !p.root.hidden);
   panels.forEach(p => { p.height = !p.samples ? 0 : p.flat ? 62 : p.joint ? 104 : 132; });
@@ -24,7 +24,7 @@ function heights() {
   if (left > 0) tall.forEach(p => { p.height = Math.min(p.height + Math.floor(left / tall.length), 420); });
 }
 
-// some shows the streams that have all words in their names, types or columns, of logs with many, and no joint but the isolated one.
+// some shows the streams that have all words of the filter in their names, types or columns. If a joint is isolated, it hides the others.
 function some() {
   const words = $('which').value.toLowerCase().split(/\s+/).filter(w => w), streams = panels.filter(p => !p.joint);
   const only = panels.some(p => p.joint && p.title === alone.name);
@@ -37,7 +37,7 @@ function some() {
   $('alone').hidden = alone.name == null;
   $('alone').textContent = `${alone.name} alone ✕`;
   $('which-count').textContent = words.length ? `${left.length} of ${count(streams.length, 'stream')}` : count(streams.length, 'stream');
-  // Open are the first of many streams, and those whose columns are not in the plots of joints already.
+  // A stream is folded if the joints' plots have all its columns, or if it is not among the first of many.
   const joints = new Set(panels.filter(p => p.joint).flatMap(p => p.lines.map(l => `${l.k} ${l.stream.name}`)));
   const other = left.filter(p => !p.lines.length || !p.lines.every(l => joints.has(`${l.k} ${l.stream.name}`)));
   for (const p of panels) p.fold(folds.get(p.place) ?? !(p.joint || other.includes(p) && (other.length <= few || other.indexOf(p) < first)));
@@ -49,7 +49,7 @@ function foldAll(yes) {
   heights();
 }
 
-// isolate shows a column alone in all streams that have it, or again all columns.
+// isolate shows a column alone in all streams that have it. A second call with the same name shows all columns again.
 function isolate(name) {
   alone.name = alone.name === name ? null : name;
   some();
@@ -92,7 +92,7 @@ on('stream', name => {
   panel?.root.scrollIntoView({ block: 'nearest' });
 });
 
-// Ctrl and the wheel zoom, as on maps; shift and the wheel, or a wheel that goes sideways, moves.
+// Ctrl and the wheel zoom, as on maps. Shift and the wheel, or a sideways wheel, moves.
 $('streams').addEventListener('wheel', e => {
   const over = panels.find(p => p.chart && p.root.contains(e.target))?.chart;
   if (!over || !state.episode) return;
@@ -107,7 +107,7 @@ $('streams').addEventListener('wheel', e => {
   }
 }, { passive: false });
 
-// The room changes with the window, and with what stands above.
+// The height changes with the window and with the parts above.
 new ResizeObserver(later(60, () => {
   heights();
   for (const p of panels) { p.chart?.setSize({ width: p.plot.clientWidth, height: p.height }); p.fetch(); }
