@@ -89,8 +89,8 @@ func (s *State) begin(d dataset.Dataset, opt *Options) error {
 		return fmt.Errorf("stats: got shard %d of %d, want one from 0, below how many there are", opt.Shard, opt.Shards)
 	case d.Name() != s.Dataset || d.Format() != s.Format || d.Len() != s.Episodes:
 		return bad("dataset", fmt.Sprintf("%s, %s, %d episodes", d.Name(), d.Format(), d.Len()), fmt.Sprintf("%s, %s, %d episodes", s.Dataset, s.Format, s.Episodes))
-	case selection(opt) != s.Selection:
-		return bad("plan and streams", selection(opt), s.Selection)
+	case selection(d, opt) != s.Selection:
+		return bad("plan and streams", selection(d, opt), s.Selection)
 	case s.number < 0:
 		return fmt.Errorf("stats: state and dataset %w: all is known already", ErrMismatch)
 	case (s.number > 0 || len(s.Have) > 0) && opt.Shards != s.Shards:

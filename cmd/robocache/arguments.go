@@ -50,25 +50,24 @@ var completing atomic.Int32
 
 // complete registers completions for a flag's values.
 func complete(cmd *cobra.Command, flag string, names func() []string) {
-	completeBy(cmd, flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return names(), cobra.ShellCompDirectiveNoFileComp
-	})
+	completeWith(cmd, flag, func([]string, string) []string { return names() })
 }
 
-// completeBy registers a completion function for a flag.
-func completeBy(cmd *cobra.Command, flag string, function cobra.CompletionFunc) {
+// completeWith registers the completions of a flag, by the arguments and the unfinished value. The shell adds no space after one that ends in =.
+func completeWith(cmd *cobra.Command, flag string, list func(args []string, word string) []string) {
 	if completing.Load() == 0 {
 		return
 	}
-	if err := cmd.RegisterFlagCompletionFunc(flag, function); err != nil {
+	err := cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		then, names := cobra.ShellCompDirectiveNoFileComp, list(args, word)
+		if len(names) > 0 && strings.HasSuffix(names[0], "=") {
+			then |= cobra.ShellCompDirectiveNoSpace
+		}
+		return names, then
+	})
+	if err != nil {
 		panic(err) // a bug: the flag does not exist
 	}
-}
-
-// nameFlag adds a flag for one of a few names, with their completion.
-func nameFlag(cmd *cobra.Command, to *string, flag, value, usage string, names ...string) {
-	cmd.Flags().StringVar(to, flag, value, usage)
-	complete(cmd, flag, func() []string { return names })
 }
 
 // files marks flags for files, with their extensions.

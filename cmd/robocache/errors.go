@@ -11,6 +11,7 @@ import (
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/benchmark"
 	"github.com/robocache/robocache/internal/failure"
+	"github.com/robocache/robocache/internal/text"
 )
 
 // The exit codes. Scripts depend on them.
@@ -71,7 +72,7 @@ type foundError struct {
 }
 
 func (e *foundError) Error() string {
-	return fmt.Sprintf("%d of the of the findings are as bad as --fail-on %s", e.Count, e.Severity)
+	return fmt.Sprintf("%s as bad as --fail-on %s", text.Count(e.Count, "finding is", "findings are"), e.Severity)
 }
 
 // report is an error as --json writes it.

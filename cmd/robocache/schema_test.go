@@ -130,6 +130,7 @@ type (
 	findingOfFile struct {
 		findingFields
 		Episode *int         `json:"episode"`
+		Stream  string       `json:"stream"`
 		Ranges  [][2]int64   `json:"ranges_ns"`
 		Code    dataset.Code `json:"code"`
 		Subject string       `json:"subject"`
@@ -152,7 +153,7 @@ type (
 // enums are the values of types of strings.
 var enums = map[reflect.Type][]any{
 	reflect.TypeFor[dataset.Class]():   {dataset.ClassDamage, dataset.ClassProblem, dataset.ClassLeftOut, dataset.ClassRemark, dataset.ClassSkipped},
-	reflect.TypeFor[doctor.Severity](): {doctor.Warning, doctor.Error},
+	reflect.TypeFor[doctor.Severity](): anys(doctor.Severities()),
 	reflect.TypeFor[doctor.Kind]():     anys(doctor.Kinds()),
 }
 

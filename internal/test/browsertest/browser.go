@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -278,6 +279,10 @@ func (p *Page) Resize(width, height int) {
 // Eval evaluates JavaScript, waits for it if it is a promise, and reads its value into out unless that is nil.
 func (p *Page) Eval(script string, out any) {
 	p.b.t.Helper()
+	require.NoError(p.b.t, p.eval(script, out), script)
+}
+
+func (p *Page) eval(script string, out any) error {
 	var got struct {
 		Result           struct{ Value json.RawMessage }
 		ExceptionDetails *struct {
@@ -285,21 +290,27 @@ func (p *Page) Eval(script string, out any) {
 			Exception struct{ Description string }
 		}
 	}
-	p.call("Runtime.evaluate", object{"expression": script, "awaitPromise": true, "returnByValue": true}, &got)
+	if err := p.b.call(p.session, "Runtime.evaluate", object{"expression": script, "awaitPromise": true, "returnByValue": true}, &got); err != nil {
+		return err
+	}
 	if e := got.ExceptionDetails; e != nil {
-		require.Fail(p.b.t, "script", "%s: %s %s", script, e.Text, e.Exception.Description)
+		return fmt.Errorf("%s %s", e.Text, e.Exception.Description)
 	}
-	if out != nil {
-		require.NoError(p.b.t, json.Unmarshal(got.Result.Value, out), script)
+	if out == nil {
+		return nil
 	}
+	return json.Unmarshal(got.Result.Value, out)
 }
 
-// Wait waits until a condition in JavaScript holds.
+// Wait waits until a condition in JavaScript holds. If the page is replaced during an evaluation, the condition does not hold yet.
 func (p *Page) Wait(condition string) {
 	p.b.t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		holds := false
-		p.Eval("!!("+condition+")", &holds)
+		err := p.eval("!!("+condition+")", &holds)
+		if err != nil && !strings.Contains(err.Error(), "navigated") {
+			require.NoError(p.b.t, err, condition)
+		}
 		if holds {
 			return
 		}
@@ -309,33 +320,59 @@ func (p *Page) Wait(condition string) {
 	}
 }
 
+// codes are the keys that the browser itself acts on, for example moves the focus or presses a button.
+var codes = map[string]int{"Tab": 9, "Enter": 13, "Escape": 27, " ": 32}
+
 // Key presses a key by its name in the DOM: "j", "ArrowLeft", " ".
 func (p *Page) Key(key string) {
 	p.b.t.Helper()
-	down := object{"type": "keyDown", "key": key}
+	down := object{"type": "keyDown", "key": key, "windowsVirtualKeyCode": codes[key]}
 	if len(key) == 1 {
 		down["text"] = key
 	}
 	p.call("Input.dispatchKeyEvent", down, nil)
-	p.call("Input.dispatchKeyEvent", object{"type": "keyUp", "key": key}, nil)
+	p.call("Input.dispatchKeyEvent", object{"type": "keyUp", "key": key, "windowsVirtualKeyCode": codes[key]}, nil)
 }
 
 // Click clicks at a place of the window, pixels.
 func (p *Page) Click(x, y float64) { p.Drag(x, y, x, y) }
 
-// Drag presses the mouse at a place and lets it go at another.
-func (p *Page) Drag(x, y, toX, toY float64) {
+// DoubleClick clicks twice.
+func (p *Page) DoubleClick(x, y float64) {
 	p.b.t.Helper()
-	mouse := func(kind string, x, y float64, buttons int) {
-		p.call("Input.dispatchMouseEvent", object{"type": kind, "x": x, "y": y, "button": "left", "buttons": buttons, "clickCount": 1}, nil)
+	for n := 1; n <= 2; n++ {
+		p.mouse("left", n, 0, x, y, x, y)
 	}
-	mouse("mouseMoved", x, y, 0)
-	mouse("mousePressed", x, y, 1)
+}
+
+// Shift is the modifier of the shift key.
+const Shift = 8
+
+// Drag presses the mouse at a place and lets it go at another, with modifier keys or without.
+func (p *Page) Drag(x, y, toX, toY float64, modifiers ...int) {
+	held := 0
+	for _, m := range modifiers {
+		held |= m
+	}
+	p.mouse("left", 1, held, x, y, toX, toY)
+}
+
+// RightDrag is Drag with the right button.
+func (p *Page) RightDrag(x, y, toX, toY float64) { p.mouse("right", 1, 0, x, y, toX, toY) }
+
+func (p *Page) mouse(button string, clicks, modifiers int, x, y, toX, toY float64) {
+	p.b.t.Helper()
+	down := map[string]int{"left": 1, "right": 2}[button]
+	event := func(kind string, x, y float64, buttons int) {
+		p.call("Input.dispatchMouseEvent", object{"type": kind, "x": x, "y": y, "button": button, "buttons": buttons, "clickCount": clicks, "modifiers": modifiers}, nil)
+	}
+	event("mouseMoved", x, y, 0)
+	event("mousePressed", x, y, down)
 	if x != toX || y != toY {
-		mouse("mouseMoved", (x+toX)/2, (y+toY)/2, 1)
-		mouse("mouseMoved", toX, toY, 1)
+		event("mouseMoved", (x+toX)/2, (y+toY)/2, down)
+		event("mouseMoved", toX, toY, down)
 	}
-	mouse("mouseReleased", toX, toY, 0)
+	event("mouseReleased", toX, toY, 0)
 }
 
 // Wheel turns the wheel over a place, with the control key or without.
@@ -346,6 +383,25 @@ func (p *Page) Wheel(x, y, by float64, control bool) {
 		modifiers = 2
 	}
 	p.call("Input.dispatchMouseEvent", object{"type": "mouseWheel", "x": x, "y": y, "deltaX": 0, "deltaY": by, "modifiers": modifiers}, nil)
+}
+
+// Fingers puts fingers on places of the window, pixels, and moves each to its second place before they leave.
+func (p *Page) Fingers(paths ...[2][2]float64) {
+	p.b.t.Helper()
+	touch := func(kind string, at float64) {
+		points := []object{}
+		for i, path := range paths {
+			if kind != "touchEnd" {
+				points = append(points, object{"x": path[0][0] + at*(path[1][0]-path[0][0]), "y": path[0][1] + at*(path[1][1]-path[0][1]), "id": i})
+			}
+		}
+		p.call("Input.dispatchTouchEvent", object{"type": kind, "touchPoints": points}, nil)
+	}
+	touch("touchStart", 0)
+	for i := range 4 {
+		touch("touchMove", float64(i+1)/4)
+	}
+	touch("touchEnd", 1)
 }
 
 // Box is where an element is in the window, pixels.

@@ -2,6 +2,7 @@ package footage
 
 import (
 	"context"
+	"io"
 	"iter"
 
 	"github.com/robocache/robocache/dataset"
@@ -104,6 +105,23 @@ func (s *Source) Open() (track *mp4.Track, done func(), err error) {
 		return nil, nil, err
 	}
 	return open.File.Track, func() { s.Videos.Give(open) }, nil
+}
+
+// VideoPath returns the path of the file that the frames are in.
+func (s *Source) VideoPath() string { return s.Path }
+
+// OpenVideo opens that file for a video player.
+func (s *Source) OpenVideo(context.Context) (file *io.SectionReader, seconds []float64, done func(), err error) {
+	open, err := s.Videos.Get(s.Path)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	seconds = make([]float64, len(s.Frames))
+	for i, frame := range s.Frames {
+		ticks, timescale := open.File.Track.Time(int(frame))
+		seconds[i] = float64(ticks) / float64(timescale)
+	}
+	return open.File.file.Bytes(), seconds, func() { s.Videos.Give(open) }, nil
 }
 
 // ReadFrame returns a frame as it is encoded.
