@@ -22,12 +22,13 @@ import (
 //	<!-- commands: NAME -->  shell commands, which are run
 //	<!-- file: NAME -->      a file that stands in the folder where they run
 //	<!-- output: NAME -->    what the program or the commands of that name print
+//	<!-- excerpt: NAME -->   parts of that, with a line ... between them
 //	<!-- example: NAME -->   what the example of that name prints
 //	<!-- source: FILE -->    lines of a file of this module
 //
 // They run in a folder of their own for each document, in the order of the document, with examples/data and the binary robocache. What is different in
 // each run of a command, since it is of time, is not compared. The programs of testTools stand in for go and for robocache view, which does not end.
-var marker = regexp.MustCompile("(?s)<!-- (program|commands|file|output|source|example): ([^ ]+) -->\n```[a-z+]*\n(.*?)```\n")
+var marker = regexp.MustCompile("(?s)<!-- (program|commands|file|output|excerpt|source|example): ([^ ]+) -->\n```[a-z+]*\n(.*?)```\n")
 
 // timed is what robocache batches prints that is of time.
 var timed = regexp.MustCompile(`\d+ a second|read in [0-9.]+ s|bound by .*|read \d+ shards.*`)
@@ -48,7 +49,7 @@ func pieces(t *testing.T, document string) []piece {
 	for _, m := range marker.FindAllStringSubmatch(string(text), -1) {
 		list = append(list, piece{m[1], m[2], m[3]})
 	}
-	want := regexp.MustCompile("<!-- (program|commands|file|output|source|example): ").FindAll(text, -1)
+	want := regexp.MustCompile("<!-- (program|commands|file|output|excerpt|source|example): ").FindAll(text, -1)
 	assert.Len(t, list, len(want), "%s: each marker stands directly before a block", document)
 	return list
 }
@@ -148,6 +149,14 @@ func TestDocumentsDoWhatTheySay(t *testing.T) {
 					got, ok := printed[p.name]
 					assert.True(t, ok, "%s: output of %q, of which nothing ran before", document, p.name)
 					assert.Equal(t, timed.ReplaceAllString(p.text, "TIMED"), timed.ReplaceAllString(got, "TIMED"), "%s: what %s prints", document, p.name)
+					continue
+				case "excerpt":
+					rest := printed[p.name]
+					for _, part := range strings.Split(p.text, "...\n") {
+						_, after, there := strings.Cut(rest, part)
+						assert.True(t, there, "%s: %s does not print %q", document, p.name, part)
+						rest = after
+					}
 					continue
 				case "example": // below
 					continue

@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/robocache/robocache/dataset"
@@ -39,18 +38,6 @@ type clock struct {
 
 // sharers returns the end of a sentence about the other streams with this clock; empty if there is none.
 func (c *clock) sharers() string { return sharers(c.others) }
-
-// sharers returns the end of a sentence about streams with the clock of one that it is about; empty if there is none.
-func sharers(streams []string) string {
-	switch n := len(streams); n {
-	case 0:
-		return ""
-	case 1:
-		return fmt.Sprintf(" (%s has the same clock)", streams[0])
-	default:
-		return fmt.Sprintf(" (%d other streams have the same clock)", n)
-	}
-}
 
 // steady reports whether a clock has a rate, because most of its steps are near the median. A clock without a rate has no gaps.
 func steady(times []int64, median int64) bool {

@@ -99,10 +99,10 @@ type pass struct {
 	state    *State
 	from     dataset.Dataset
 	info     *dataset.Info
-	splits   [][]string // of each episode
+	splits   [][]string // for each episode
 	opt      *Options
 	preparer align.Preparer
-	workers  int // of an episode
+	workers  int // per episode
 }
 
 // done is the result of an episode.

@@ -116,6 +116,7 @@ func TestCamerasShowTheFrameAtTheCursor(t *testing.T) {
 			}
 			p.Key(" ")
 			shows(3, atCursor())
+			assert.Empty(t, p.Violations())
 			assert.Empty(t, p.Errors())
 		})
 	}

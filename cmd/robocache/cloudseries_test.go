@@ -150,7 +150,8 @@ func TestAFolderOfCloudsPlaysInABrowser(t *testing.T) {
 	x, y := box.X+box.Width/2, box.Y+box.Height/2
 	p.Wheel(x, y, 500, false)
 	small := read()
-	for _, drag := range []func(x, y, toX, toY float64){p.ShiftDrag, p.RightDrag} {
+	shifted := func(x, y, toX, toY float64) { p.Drag(x, y, toX, toY, browsertest.Shift) }
+	for _, drag := range []func(x, y, toX, toY float64){shifted, p.RightDrag} {
 		before := read()
 		drag(x, y, x+60, y-40)
 		after := read()
@@ -158,13 +159,14 @@ func TestAFolderOfCloudsPlaysInABrowser(t *testing.T) {
 		assert.InDelta(t, before.Y-40, after.Y, 3)
 		drag(x, y, x-60, y+40)
 	}
-	p.Pinch(x, y, 40, 60)
+	p.Fingers([2][2]float64{{x - 40, y}, {x - 60, y}}, [2][2]float64{{x + 40, y}, {x + 60, y}})
 	assert.InDelta(t, 1.5, read().Wide/small.Wide, 0.1, "as far as the fingers")
 	p.Drag(x, y, x+100, y)
 	assert.InDelta(t, small.X, read().X, 60, "it turns about its middle")
 	p.DoubleClick(x, y)
 	all := read()
 	assert.Greater(t, all.Wide, small.Wide*1.5, "all again")
+	p.Key("Tab") // after a click the focus is not for keys
 	p.Eval(`document.querySelector(".space3d canvas").focus()`, nil)
 	p.Key("-")
 	assert.InDelta(t, 0.8, read().Wide/all.Wide, 0.03, "by a key")

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -20,10 +22,10 @@ import (
 
 // viewer has the view flags.
 type viewer struct {
-	path, listen, plan string
-	opt                dataset.Options
-	port               int
-	noOpen             bool
+	path, listen, plan, prediction string
+	opt                            dataset.Options
+	port, episode                  int
+	noOpen                         bool
 }
 
 func (a *app) viewCommand() *cobra.Command {
@@ -34,12 +36,14 @@ func (a *app) viewCommand() *cobra.Command {
 		Long: `View serves a page on which one looks at the episodes of a recording or dataset: a list of them with
 the findings of robocache doctor, the streams on one time axis, their values by a plan or a rate over the
 samples, the cameras' frames at the cursor, and paths, point clouds and voxels. A folder of point clouds
-(.pcd, .ply, KITTI's .bin) plays as a sequence. docs/view.md has its keys.
+(.pcd, .ply, KITTI's .bin) plays as a sequence. Where a state and the action have columns of the same name,
+each such joint has a plot with both, and with the actions that a policy predicted, if --prediction is set.
+docs/view.md has its keys.
 
 The page needs no network, and the server writes nothing. It listens on this machine alone unless
 --listen is set. Only a browser with the printed address, which has a token, sees the recording.
 It ends with ctrl-C.`,
-		Example: "  robocache view flight.ulg\n  robocache view demos/ --plan plan.yaml\n  robocache view demos/ --port 8080 --no-open",
+		Example: "  robocache view flight.ulg\n  robocache view demos/ --plan plan.yaml\n  robocache view demos/ --prediction predictions.npz\n  robocache view demos/ --port 8080 --no-open",
 		Args:    takes(1, 1, "view takes one file or folder"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			v.path = args[0]
@@ -48,13 +52,15 @@ It ends with ctrl-C.`,
 	}
 	f := cmd.Flags()
 	f.IntVar(&v.port, "port", 7380, "the port; 0 for any that is free")
+	f.IntVar(&v.episode, "episode", -1, "the `NUMBER` of the episode that is shown first; -1 is the first one")
 	f.StringVar(&v.listen, "listen", "127.0.0.1", "the address or name to listen at, as `ADDR`: 0.0.0.0 for all of this machine's, which lets others with the token see the recording")
 	f.StringVar(&v.plan, "plan", "", "draw values aligned by the plan `PLAN.yaml` over the samples")
+	f.StringVar(&v.prediction, "prediction", "", "show the predicted actions over the recorded ones, from a `FILE.npz` of robocache policy -o")
 	f.BoolVar(&v.noOpen, "no-open", false, "do not open a browser")
 	f.BoolVar(&v.opt.Strict, "strict", false, "refuse broken or missing data anywhere")
 	readingFlags(f, &v.opt)
 	takesRecordings(cmd, 0)
-	files(cmd, map[string]string{"plan": "yaml"})
+	files(cmd, map[string]string{"plan": "yaml", "prediction": "npz"})
 	return cmd
 }
 
@@ -70,6 +76,14 @@ func (a *app) view(v *viewer) error {
 		}
 		plan = &p
 	}
+	var predictions map[int][]dataset.Stream
+	if v.prediction != "" {
+		p, err := readPredictions(v.prediction)
+		if err != nil {
+			return err
+		}
+		predictions = p
+	}
 	ctx, ended, stop := a.UntilCut(0)
 	defer stop()
 	if err := a.begin(&v.path, nil); err != nil {
@@ -80,11 +94,15 @@ func (a *app) view(v *viewer) error {
 		return err
 	}
 	defer d.Close()
+	info := d.Info()
+	if v.prediction != "" && !slices.ContainsFunc(slices.Collect(maps.Keys(predictions)), func(n int) bool { return info.Place(n, d.Len()) >= 0 }) {
+		return usagef("--prediction: %s has no episode of %s", v.prediction, v.path)
+	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(v.listen, strconv.Itoa(v.port)))
 	if err != nil {
 		return usagef("--listen, --port: %v", err)
 	}
-	s, err := view.New(d, view.Options{Plan: plan, Path: v.path, Host: v.listen})
+	s, err := view.New(d, view.Options{Plan: plan, Path: v.path, Host: v.listen, Predictions: predictions})
 	if err != nil {
 		l.Close()
 		return err
@@ -100,6 +118,9 @@ func (a *app) serveView(ctx context.Context, ended func() bool, s *view.Server, 
 		host = "localhost"
 	}
 	url := s.URL(net.JoinHostPort(host, strconv.Itoa(at.Port)))
+	if v.episode >= 0 {
+		url += fmt.Sprintf("#e=%d", v.episode)
+	}
 	if a.JSON {
 		if err := a.WriteJSON(schema.View, map[string]any{"url": url, "loopback": at.IP.IsLoopback()}); err != nil {
 			return err

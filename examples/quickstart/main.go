@@ -47,12 +47,10 @@ func run(in, backend string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "1. Faults in %s: %d findings. The first of each kind, with its cure:\n", filepath.Base(in), len(report.Findings))
-	seen := map[doctor.Kind]bool{}
+	fmt.Fprintf(out, "1. Faults in %s, by cause:\n", filepath.Base(in))
 	for _, f := range report.Findings {
-		if !seen[f.Kind] {
-			seen[f.Kind] = true
-			fmt.Fprintf(out, "\n   %s, %s: %s: %s\n   -> %s\n", f.Severity, f.Kind, cmp.Or(f.Stream, "the recording"), f.Why, f.WhatToDo)
+		if f.Severity != doctor.Information {
+			fmt.Fprintf(out, "\n   %-10s  %s\n               %s\n            -> %s\n", f.Kind, cmp.Or(f.Subject(), "the recording"), f.Why, f.WhatToDo)
 		}
 	}
 
@@ -70,9 +68,9 @@ func run(in, backend string, out io.Writer) error {
 		return err
 	}
 	fmt.Fprintf(out, "\n2. Five streams on one clock of %g Hz, %d timestamps, computed on %s:\n\n", got.Report.Clock.Hz, got.Report.Clock.Targets, device.Name())
-	fmt.Fprintf(out, "   %-24s %8s %10s %16s %7s\n", "stream", "samples", "recorded", "values", "valid")
+	fmt.Fprintf(out, "   %-24s %8s %10s %10s %7s\n", "stream", "samples", "recorded", "values", "valid")
 	for i, s := range got.Report.Streams {
-		fmt.Fprintf(out, "   %-24s %8d %7.1f Hz %16v %5.1f %%\n", s.Name, s.Samples, s.Rate, got.Streams[i].Values.Shape(), 100*s.ValidShare)
+		fmt.Fprintf(out, "   %-24s %8d %7.1f Hz %10v %5.1f %%\n", s.Name, s.Samples, s.Rate, fmt.Sprint(got.Streams[i].Values.Shape()), 100*s.ValidShare)
 	}
 
 	picture := viz.Options{Title: "A flight log, on one clock of 50 Hz"}

@@ -104,30 +104,6 @@ func (s Seconds) limit() ops.Limit {
 	return ops.Within(time.Duration(math.Round(float64(s) * 1e9)))
 }
 
-// Watch receives progress and notes. Its functions may be nil.
-type Watch struct {
-	Step     func(what string) (done func())
-	Counting func(what string, of int) (one, done func())
-	Note     func(dataset.Note)
-}
-
-func (w *Watch) step(what string) func() {
-	if w.Step == nil {
-		return func() {}
-	}
-	return w.Step(what)
-}
-
-func (w *Watch) note(code dataset.Code, subject string, detail dataset.Detail) {
-	w.add(dataset.Note{Code: code, Subject: subject, Detail: detail})
-}
-
-func (w *Watch) add(n dataset.Note) {
-	if w.Note != nil {
-		w.Note(n)
-	}
-}
-
 // planned reports whether the request has a plan file or its text.
 func (r *Request) planned() bool { return r.PlanFile != "" || r.PlanText != "" }
 
@@ -172,7 +148,7 @@ func (r *Request) Check() error {
 	case len(r.Options.Episodes) > n:
 		return refusef("episodes", fmt.Sprintf("of %d", n), "those of %d datasets", len(r.Options.Episodes))
 	case len(r.LeaveOut) > n:
-		return refusef("leave_out", fmt.Sprintf("of %d", n), "those of %d datasets", len(r.LeaveOut))
+		return refusef("leave_out", fmt.Sprintf("for %d datasets", n), "lists for %d", len(r.LeaveOut))
 	case r.DType != 0 && !r.DType.IsFloat():
 		return refusef("dtype", "f32, f64, f16 or bf16", "%q", r.DType)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -157,7 +158,7 @@ func (r *Report) WriteTable(out io.Writer) error {
 }
 
 func (r *Report) table(out io.Writer, suite string) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	w := text.NewTable(out, tabwriter.AlignRight)
 	fmt.Fprintln(w, "job\tours\tp10..p90\tlimit\tratio\tGB/s\tlimit GB/s\tMB a call\tsets\tsamples x calls\ttimed by\thost ns\tallocs\t")
 	for i := range r.Rows {
 		row := &r.Rows[i]
@@ -188,7 +189,7 @@ func (r *Report) table(out io.Writer, suite string) error {
 
 // peers writes the peers' times for the same jobs, and how many times ours they are.
 func (r *Report) peers(out io.Writer, suite string) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	w := text.NewTable(out, 0)
 	head := false
 	for i := range r.Rows {
 		row := &r.Rows[i]

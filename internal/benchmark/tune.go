@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/internal/tuned"
 	"github.com/robocache/robocache/ops"
 )
@@ -223,7 +223,7 @@ func (r *TuneReport) WriteTable(out io.Writer) error {
 	if err := r.Report.WriteTable(out); err != nil {
 		return err
 	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	w := text.NewTable(out, 0)
 	fmt.Fprintln(w, "\njob\ttried	heuristic	us\ttuned\tus\tgain\tkept")
 	for i := range r.Rows {
 		row := &r.Rows[i]

@@ -1,9 +1,10 @@
 // The page: the episode, the shown time, playing, and the keys.
 
-import { $, state, on, tell, askJSON, Refused, clock, length, later } from './common.js';
+import { $, state, on, tell, askJSON, Refused, clock, isUTC, length, later } from './common.js';
 import * as list from './list.js';
 import './plots.js';
 import './overview.js';
+import * as time from './time.js';
 import { late } from './scenes.js';
 import * as findings from './findings.js';
 import * as trouble from './trouble.js';
@@ -13,9 +14,14 @@ import './keyboard.js';
 
 let wanted = -1; // the episode that was requested last
 
-async function open(number, at = {}) {
+// open shows an episode, and adds it to the browser's history unless it comes from there.
+async function open(number, at = {}, entry = true) {
   const place = list.numbers.indexOf(number);
   if (place < 0) return;
+  if (entry && wanted >= 0 && wanted !== number) {
+    history.replaceState(null, '', address());
+    history.pushState(null, '', '#e=' + number);
+  }
   wanted = number;
   list.select(number);
   let episode, compared;
@@ -26,7 +32,7 @@ async function open(number, at = {}) {
     } while (compared !== state.compared);
   } catch (e) {
     if (wanted !== number || !(e instanceof Refused)) return;
-    Object.assign(state, { episode: null, playing: false });
+    Object.assign(state, { episode: null, playing: false, loop: null });
     tell('closed');
     moved();
     $('episode').textContent = `${number}`;
@@ -38,7 +44,7 @@ async function open(number, at = {}) {
   if (wanted !== number) return; // another was requested meanwhile
   trouble.clear();
   const seconds = episode.seconds || 1e-3;
-  Object.assign(state, { episode, from: at.from ?? 0, to: at.to ?? seconds, cursor: Math.min(at.cursor ?? 0, seconds) });
+  Object.assign(state, { episode, loop: null, from: at.from ?? 0, to: at.to ?? seconds, cursor: Math.min(at.cursor ?? 0, seconds) });
   $('episode').textContent = state.dataset.episodes > 1 ? `${number} · ${episode.name}` : episode.name;
   $('task').textContent = episode.task;
   star();
@@ -80,17 +86,20 @@ function zoom(factor, about = state.cursor) {
   view(at - (at - state.from) * factor, at + (state.to - at) * factor);
 }
 
-const remember = later(300, () => {
+// address returns the part of the page's address with the episode and the moment.
+function address() {
   const q = new URLSearchParams({ e: wanted });
-  if (state.episode) {
+  if (state.episode?.number === wanted) {
     if (state.cursor) q.set('t', +state.cursor.toFixed(6));
     if (state.from > 0 || state.to < limits()) q.set('from', +state.from.toFixed(6)), q.set('to', +state.to.toFixed(6));
   }
-  history.replaceState(null, '', '#' + q);
-});
+  return '#' + q;
+}
+
+const remember = later(300, () => history.replaceState(null, '', address()));
 
 function moved() {
-  $('time').textContent = state.episode ? `${clock(state.cursor)} / ${state.episode.steps ? length(state.episode.seconds, true) : clock(limits())}` : '';
+  $('time').textContent = state.episode ? clock(state.cursor) + (isUTC() ? '' : ` / ${state.episode.steps ? length(state.episode.seconds, true) : clock(limits())}`) : '';
   Object.assign($('overview'), { ariaValueMax: limits(), ariaValueNow: state.cursor, ariaValueText: $('time').textContent });
   $('out').classList.toggle('on', state.from > 0 || state.to < limits());
   remember();
@@ -102,8 +111,9 @@ function tick(now) {
   if (!state.playing) return;
   const t = state.cursor + (late() ? 0 : (now - last) / 1000 * state.speed);
   last = now;
-  if (t >= limits()) play(false);
-  seek(t);
+  const [a, b] = state.loop ?? [0, limits()];
+  if (t >= b && !state.loop) play(false);
+  seek(state.loop && (t >= b || t < a) ? a : t);
   requestAnimationFrame(tick);
 }
 
@@ -154,19 +164,19 @@ export const keys = {
   ArrowLeft: e => seek(state.cursor - (e.shiftKey ? (state.to - state.from) / 10 : step())),
   ArrowRight: e => seek(state.cursor + (e.shiftKey ? (state.to - state.from) / 10 : step())),
   Home: () => seek(0), End: () => seek(limits()),
-  '+': () => zoom(0.5), '=': () => zoom(0.5), '-': () => zoom(2), '0': () => view(0, limits()), Escape: () => view(0, limits()),
+  '+': () => zoom(0.5), '=': () => zoom(0.5), '-': () => zoom(2), '0': () => view(0, limits()), Escape: () => { time.loop(null); view(0, limits()); },
   f: () => findings.step(1), F: () => findings.step(-1),
+  l: () => time.loop(), g: e => $('go').focus(), u: () => time.utc(), t: () => $('theme').click(),
   m: mark, r: () => { $('made-on').checked = !$('made-on').checked; made(); },
   '/': () => { $('filter').focus(); $('filter').select(); }, s: () => { $('which').focus(); $('which').select(); }, '?': () => $('help').showModal(),
 };
 
 // A control that was clicked by mouse or finger shows no focus. The next key takes the focus away, so that space plays.
-let pointed = false;
-addEventListener('pointerdown', () => { pointed = true; }, true);
-addEventListener('keydown', () => {
-  if (pointed && !document.activeElement.matches('input:not([type=checkbox])')) document.activeElement.blur();
-  pointed = false;
-}, true);
+let down = false, clicked = null;
+addEventListener('pointerdown', () => { down = true; }, true);
+for (const end of ['pointerup', 'pointercancel']) addEventListener(end, () => { down = false; }, true);
+addEventListener('focusin', e => { clicked = down ? e.target : null; });
+addEventListener('keydown', () => { if (clicked === document.activeElement && !clicked.matches('input:not([type=checkbox])')) clicked.blur(); }, true);
 
 addEventListener('keydown', e => {
   const control = document.activeElement;
@@ -199,6 +209,14 @@ on('zoom', zoom);
 on('play', play);
 on('back', () => state.dataset?.episodes ? open(wanted, { cursor: state.cursor, from: state.from, to: state.to }) : begin());
 
+// moments returns the episode and the moment in the page's address.
+function moments() {
+  const q = new URLSearchParams(location.hash.slice(1)), got = k => q.has(k) && isFinite(q.get(k)) ? +q.get(k) : undefined;
+  return [list.numbers.findLast(n => n <= got('e')) ?? list.numbers[0], { cursor: got('t'), from: got('from'), to: got('to') }];
+}
+
+addEventListener('popstate', () => { if (list.numbers.length) open(...moments(), false); });
+
 async function begin() {
   try {
     state.dataset = await askJSON('api/dataset');
@@ -207,9 +225,8 @@ async function begin() {
   $('hz').value = state.hz = d.rate || 50;
   state.made = $('made-on').checked = d.plan;
   list.begin();
-  const q = new URLSearchParams(location.hash.slice(1)), got = k => q.has(k) && isFinite(q.get(k)) ? +q.get(k) : undefined;
   if (d.episodes === 0) { $('episode').textContent = d.name; trouble.noEpisodes(d); }
-  else await open(list.numbers.findLast(n => n <= got('e')) ?? list.numbers[0], { cursor: got('t'), from: got('from'), to: got('to') });
+  else await open(...moments());
 }
 
 begin();

@@ -3,14 +3,19 @@
 import { css, short } from './common.js';
 
 const viridis = [[68, 1, 84], [71, 45, 123], [59, 82, 139], [44, 114, 142], [33, 145, 140], [40, 174, 128], [94, 201, 98], [173, 220, 48], [253, 231, 37]];
-const mapped = Array.from({ length: 256 }, (_, i) => {
-  const at = i / 255 * (viridis.length - 1), k = Math.min(Math.floor(at), viridis.length - 2), f = at - k;
-  return viridis[k].map((v, c) => Math.round(v + f * (viridis[k + 1][c] - v)));
+const build = stops => Array.from({ length: 256 }, (_, i) => {
+  const at = i / 255 * (stops.length - 1), k = Math.min(Math.floor(at), stops.length - 2), f = at - k;
+  return stops[k].map((v, c) => Math.round(v + f * (stops[k + 1][c] - v)));
 });
+const maps = { light: build(viridis), dark: build([[168, 96, 204], [126, 104, 202], [84, 106, 172], ...viridis.slice(3)]) };
+
+// colours returns the 256 colours for the theme: dark violet cannot be seen on a dark page.
+export const colours = () => maps[css('color-scheme')] ?? maps.light;
+
 const none = [128, 128, 128];
 
 // colourOf returns a number's colour between the ends of a scale.
-export const colourOf = (v, [low, high]) => v === v ? mapped[Math.min(Math.max(Math.round((v - low) / (high - low || 1) * 255), 0), 255)] : none;
+export const colourOf = (map, v, [low, high]) => v === v ? map[Math.min(Math.max(Math.round((v - low) / (high - low || 1) * 255), 0), 255)] : none;
 
 // common returns the range that most numbers have: the outermost hundredth at each end does not count.
 export function common(numbers) {
@@ -19,11 +24,11 @@ export function common(numbers) {
 }
 
 // legend draws a colour scale at the right edge.
-export function legend(c, w, h, name, [low, high]) {
+export function legend(c, w, h, map, name, [low, high]) {
   const top = 46, long = Math.min(110, h - 110), x = w - 18;
   if (long < 20) return;
   for (let y = 0; y < long; y++) {
-    c.fillStyle = `rgb(${mapped[Math.round((1 - y / long) * 255)]})`;
+    c.fillStyle = `rgb(${map[Math.round((1 - y / long) * 255)]})`;
     c.fillRect(x, top + y, 10, 1.5);
   }
   c.fillStyle = css('--soft');

@@ -26,7 +26,14 @@ addEventListener('keydown', e => {
 }, true);
 matchMedia('(max-width: 999px)').addEventListener('change', () => body.dataset.drawer && show(''));
 
-function label() { opener.side.textContent = state.episode?.findings.length ? count(state.episode.findings.length, 'finding') : 'findings'; }
+// label writes the number of findings on their button.
+function label() {
+  const n = state.episode?.findings.length ?? 0;
+  Object.assign(opener.side, { textContent: '⚠ ' + n, ariaLabel: count(n, 'finding'), title: 'findings and metadata' });
+}
+
+$('more').addEventListener('click', () => { $('more').ariaExpanded = $('bar').classList.toggle('open'); });
+
 on('open', () => show(''));
 on('stream', () => show('')); // the place of a finding is shown
 on('episode', label);

@@ -1,4 +1,4 @@
-// Mouse, fingers and keys on a canvas in space: they turn, move and magnify what is drawn.
+// Mouse, fingers and keys on a canvas in space: they turn, move and zoom it.
 
 const arrows = { ArrowLeft: [-20, 0], ArrowRight: [20, 0], ArrowUp: [0, -20], ArrowDown: [0, 20] }, zooms = { '+': 1.25, '=': 1.25, '-': 0.8 };
 
@@ -24,17 +24,15 @@ export function gestures(canvas, scene) {
     else scene.turn(dx, dy);
   });
   for (const name of ['pointerup', 'pointercancel']) listen(name, e => touching.delete(e.pointerId));
-  listen('mousedown', e => e.preventDefault()); // it takes no focus, which is for the keys
   listen('keydown', e => {
     const by = arrows[e.key];
-    if (e.ctrlKey || e.metaKey || e.altKey) return;
+    if (e.ctrlKey || e.metaKey || e.altKey || document.activeElement !== canvas) return;
     if (by && e.shiftKey) scene.pan(...by);
     else if (by) scene.turn(...by);
     else if (zooms[e.key]) scene.magnify(zooms[e.key], 0, 0);
     else if (e.key === '0') scene.whole();
     else return;
     e.preventDefault();
-    e.stopPropagation(); // else the cursor moves too
   });
   listen('contextmenu', e => e.preventDefault());
   listen('dblclick', () => scene.whole());
