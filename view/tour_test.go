@@ -24,13 +24,14 @@ import (
 	"github.com/robocache/robocache/internal/test/thorough"
 )
 
-// tour are the pictures of docs/view.md: what is opened, where, and what is done before the picture is taken.
+// tour are the pictures of docs/view.md and the README: what is opened, where, and what is done before the picture is taken.
 var tour = []struct{ name, path, at, do, until string }{
 	{"findings", "tum_rgbd", "", `document.querySelector('.finding[data-kind="gap"]').click()`, `/^9\.0/.test(document.querySelector("#time").textContent)`},
 	{"cameras", "bridge_rlds", "#e=4&t=1", `document.querySelectorAll(".legend button")[5].dispatchEvent(new MouseEvent("mouseenter"))`, `document.querySelectorAll(".episode img[src]").length > 8`},
 	{"resampled", "tum_vi", "", `document.querySelector('.finding[data-kind="quaternion-flip"]').click(); document.querySelector("#made-on").click()`, `document.querySelector(".stream .u-over")`},
 	{"voxels", "small_gicp_lidar/target.ply", "", `(v => { v.value = 0.4; v.dispatchEvent(new Event("change")); })(document.querySelector(".choice input"))`, `/voxels/.test(document.querySelector(".space3d .caption").textContent)`},
 	{"log", "flight.ulg", "#e=0&t=4.2", `document.querySelector("#which").value = "vehicle_"; document.querySelector("#which").dispatchEvent(new Event("input"))`, `/of/.test(document.querySelector("#which-count").textContent)`},
+	{"readme", "faulty", "#e=5&t=1.2", `document.querySelector('.finding[data-kind="nan"]').click()`, `document.querySelectorAll(".episode img[src]").length > 8`},
 }
 
 // ROBOCACHE_TOUR=1 has it write the pictures anew; else it looks at one.
@@ -62,6 +63,9 @@ func TestTheTourOfTheDocuments(t *testing.T) {
 }
 
 func openTour(t *testing.T, path string) dataset.Dataset {
+	if path == "faulty" {
+		return openFaulty(t)
+	}
 	if filepath.Ext(path) == ".ply" {
 		cloud, err := ply.ReadFile(shared(t, path), dataset.Options{})
 		require.NoError(t, err)

@@ -172,12 +172,11 @@ export const keys = {
 };
 
 // A control that was clicked by mouse or finger shows no focus. The next key takes the focus away, so that space plays.
-let pointed = false;
-addEventListener('pointerdown', () => { pointed = true; }, true);
-addEventListener('keydown', () => {
-  if (pointed && !document.activeElement.matches('input:not([type=checkbox])')) document.activeElement.blur();
-  pointed = false;
-}, true);
+let down = false, clicked = null;
+addEventListener('pointerdown', () => { down = true; }, true);
+for (const end of ['pointerup', 'pointercancel']) addEventListener(end, () => { down = false; }, true);
+addEventListener('focusin', e => { clicked = down ? e.target : null; });
+addEventListener('keydown', () => { if (clicked === document.activeElement && !clicked.matches('input:not([type=checkbox])')) clicked.blur(); }, true);
 
 addEventListener('keydown', e => {
   const control = document.activeElement;

@@ -4,7 +4,7 @@ import { state, ask, make, query, count, rate, clock } from './common.js';
 import { Video, plays } from './video.js';
 
 export class Camera {
-  // before is the same camera in the episode before, or undefined. It is closed.
+  // before is the same camera in the previous episode, already closed, or undefined.
   constructor(media, before) {
     this.media = media;
     this.name = media.name;
@@ -55,7 +55,7 @@ export class Camera {
     for (const k of this.kept.values()) if (t < k.until && (t >= k.at || k.frame === 0 && k.first)) return k;
   }
 
-  // picture draws the frame at the cursor. While one is on its way no other is asked for, so that the last that is wanted is never far behind.
+  // picture draws the frame at the cursor. It requests one frame at a time, so that requests for old moments do not delay the latest.
   async picture() {
     const high = Math.min(1080, Math.ceil(this.root.clientHeight * (devicePixelRatio || 1) / 120) * 120 || 240);
     if (high > this.high) { this.high = high; this.forget(); }
@@ -110,7 +110,7 @@ export class Camera {
     this.caption.textContent = `${clock(k.at)} · frame ${k.frame}${off}`;
   }
 
-  // late reports whether the cursor left behind the frame that is shown: playing waits for it, so that all cameras show one moment.
+  // late reports whether the shown frame is behind the cursor. Playing then waits, so that all cameras show one moment.
   late() {
     if (this.root.hidden) return false;
     if (this.element) return Boolean(this.video?.behind);

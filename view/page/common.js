@@ -90,7 +90,7 @@ export function moment(t, step) {
   return (h ? h + ':' + String(m).padStart(2, '0') : m) + ':' + s.padStart(decimals ? decimals + 3 : 2, '0');
 }
 
-// steps returns the possible distances between times on the axis: from 10 seconds on, those that clocks use.
+// steps returns the possible distances between times on the axis. From 10 seconds on they are a clock's: 10, 15, 30, 60 and so on.
 export function steps() {
   if (state.episode.steps) return [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5, 1e6, 1e7];
   const short = [-7, -6, -5, -4, -3, -2, -1, 0].flatMap(e => [1, 2, 5].map(n => +(n * 10 ** e).toPrecision(1)));

@@ -60,7 +60,7 @@ function choose(i, place) {
   chosen = i;
   nth = place;
   const f = state.episode.findings[i];
-  const inside = $('side').contains(document.activeElement);
+  const inside = $('side').querySelector(':focus-visible');
   draw();
   const card = $('side').querySelector('.finding.on');
   card?.scrollIntoView({ block: 'nearest' });

@@ -1,4 +1,4 @@
-// Mouse, fingers and keys on a canvas in space: they turn, move and magnify what is drawn.
+// Mouse, fingers and keys on a canvas in space: they turn, move and zoom it.
 
 const arrows = { ArrowLeft: [-20, 0], ArrowRight: [20, 0], ArrowUp: [0, -20], ArrowDown: [0, 20] }, zooms = { '+': 1.25, '=': 1.25, '-': 0.8 };
 

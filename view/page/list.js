@@ -5,7 +5,7 @@ import { $, state, tell, askJSON, make, length, count } from './common.js';
 const height = 58;
 const known = new Map(); // summaries by number
 export let numbers = []; // of all episodes, ascending: the dataset's own
-let shown = [];  // the numbers that the filter lets through, in order
+let shown = [];  // the numbers of the filtered episodes, in order
 let selected = -1;
 let received = 0; // summaries; an episode comes again if its findings change
 const rows = new Map(); // of the page, by number

@@ -1,4 +1,4 @@
-// The strip at the top: the whole episode, what of it is shown, where findings are, and the cursor.
+// The strip at the top: the whole episode with its findings, the shown time and the cursor.
 
 import { $, state, on, tell, fit, css, askJSON, query, looped } from './common.js';
 
@@ -18,7 +18,7 @@ async function load() {
   try {
     const got = await askJSON(`api/episodes/${e.number}/series?` + query({ stream: s.name, width: 600, columns: [...s.columns.keys()].filter(k => !s.columns[k].hidden).slice(0, 3) }));
     if (state.episode === e) { shape = got; draw(); }
-  } catch { /* the plots tell */ }
+  } catch { /* the plots report it */ }
 }
 
 function draw() {
@@ -73,7 +73,7 @@ function draw() {
   }
 }
 
-// gaps shades where streams have gaps, the darker the more of them.
+// gaps shades the time when streams have gaps: darker if more streams have one.
 function gaps(c, h) {
   const all = [...state.episode.streams, ...state.episode.media, ...state.episode.clouds], n = Math.max(Math.ceil(width()), 1), steps = new Int32Array(n + 2);
   for (const s of all) {

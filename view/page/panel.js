@@ -4,10 +4,10 @@ import { state, tell, ask, make, looped, query, css, count, rate, short, place, 
 
 const colours = 8, mostLines = 256, axisWidth = 56;
 const roles = { state: { colour: 0 }, action: { colour: 1 }, prediction: { colour: 2, dash: [5, 3] } };
-const chosen = new Map(); // whether a line is hidden, by panel and name, where someone chose: it stays so in the next episode
-export const folds = new Map(); // whether a panel is folded, by name, where someone chose
+const chosen = new Map(); // whether a line is hidden, by panel and name, if the user chose it; also for the next episode
+export const folds = new Map(); // whether a panel is folded, by name, if the user chose it
 
-let shift = false; // the drag began with the shift key; the plots share it, because a drag in one is one in all
+let shift = false; // whether the drag began with the shift key; the plots share it, because uPlot repeats a drag in all plots
 
 // alone is the column that is isolated, in all streams that have it.
 export const alone = { name: null };
@@ -28,7 +28,16 @@ export function jointPanel(joint) {
   return new Panel('', joint.name, lines, 1, [], joint);
 }
 
-// coverage draws where in the episode a stream has samples.
+// mediaRow returns the line of a camera or of clouds, which are drawn above the plots.
+export function mediaRow(media) {
+  const facts = [media.type, rate(media.rate), count(media.frames, 'frame')].filter(x => x).join(' · ');
+  const row = make('section', { className: 'stream media' }, make('header', {}, make('b', { textContent: media.name }), make('span', { className: 'facts', textContent: facts }),
+    coverage({ ...media, samples: media.frames, gap_count: media.gaps.length })));
+  row.dataset.media = media.name;
+  return row;
+}
+
+// coverage draws a bar with the times when a stream has samples.
 function coverage(stream) {
   const whole = state.episode.seconds || 1e-3, at = t => Math.min(Math.max(t / whole, 0), 1) * 1000;
   let path = '', from = at(stream.from);
@@ -36,9 +45,9 @@ function coverage(stream) {
     path += `M${from} 0H${Math.max(at(a), from + 4)}V1H${from}z`;
     from = at(b);
   }
-  const said = stream.samples ? `samples from ${clock(stream.from)} to ${clock(stream.to)}` + (stream.gap_count ? ', with ' + count(stream.gap_count, 'gap') : '') : 'no samples';
-  const bar = make('span', { className: 'coverage', title: said });
-  if (stream.samples) bar.innerHTML = `<svg viewBox="0 0 1000 1" preserveAspectRatio="none" role="img" aria-label="${said}"><path d="${path}"/></svg>`;
+  const text = stream.samples ? `samples from ${clock(stream.from)} to ${clock(stream.to)}` + (stream.gap_count ? ', with ' + count(stream.gap_count, 'gap') : '') : 'no samples';
+  const bar = make('span', { className: 'coverage', title: text });
+  if (stream.samples) bar.innerHTML = `<svg viewBox="0 0 1000 1" preserveAspectRatio="none" role="img" aria-label="${text}"><path d="${path}"/></svg>`;
   return bar;
 }
 
@@ -64,7 +73,7 @@ class Panel {
 
   get shut() { return this.root.classList.contains('shut'); }
 
-  // flat is a stream of flags and the like, which needs little height.
+  // flat reports whether a stream has only flags or states, which need little height.
   get flat() { return this.lines.length <= 4 && this.lines.every(l => l.stream.columns[l.k].integer); }
 
   set height(pixels) {
@@ -76,7 +85,7 @@ class Panel {
   get height() { return this.tall; }
 
   chip(line, n) {
-    const value = make('b'), chip = make('button', { title: 'hide; with shift show it alone, in all streams', tabIndex: n ? -1 : 0, className: line.dash ? 'dash' : '' }, make('i'), line.label + ' ', ...line.unit ? [make('small', { textContent: `[${line.unit}] ` })] : [], value);
+    const value = make('b'), chip = make('button', { title: 'hide; with shift show it alone, in all streams', className: line.dash ? 'dash' : '', tabIndex: n ? -1 : 0 }, make('i'), line.label + ' ', ...line.unit ? [make('small', { textContent: `[${line.unit}] ` })] : [], value);
     chip.firstChild.style.background = css('--c' + line.colour);
     chip.addEventListener('click', e => {
       if (e.shiftKey) return tell('alone', line.name);
@@ -91,7 +100,7 @@ class Panel {
     return value;
   }
 
-  // choose hides lines as they are chosen, and draws the others.
+  // choose draws the lines that are not hidden.
   choose() {
     const choice = chosen.get(this.key);
     this.off = new Set([...this.lines.keys()].filter(n => choice?.get(this.lines[n].label) ?? this.lines[n].hidden));
@@ -204,7 +213,7 @@ class Panel {
     });
   }
 
-  // line is how a column is drawn: whole numbers as steps.
+  // line returns uPlot's options for a line. Whole numbers are steps.
   line(n, alpha, width, madeOf) {
     const { stream, k, colour, dash } = this.lines[n], full = css('--c' + colour);
     return { stroke: full + alpha, width, dash, paths: stream.columns[k].integer || stream.held ? uPlot.paths.stepped({ align: 1 }) : undefined, spanGaps: false,
@@ -226,7 +235,7 @@ class Panel {
     c.fillStyle = css('--gap');
     for (const [a, b] of this.parts.find(p => p.rows.length)?.gaps ?? []) c.fillRect(x(a), top, Math.max(x(b) - x(a), ratio), height);
     for (const f of state.episode.findings) {
-      if (f.severity === 'information' || !this.streams.some(s => f.streams.includes(s.name)) || this.joint && f.columns?.length && !f.columns.includes(this.title)) continue;
+      if (f.severity === 'information' || !this.streams.some(s => f.streams.includes(s.name)) || this.joint && f.columns?.length && !f.columns.some(c => c === this.title || c.endsWith('.' + this.title))) continue;
       c.fillStyle = css('--' + f.severity);
       for (const [a, b] of f.ranges) {
         if (b < state.from || a > state.to) continue;
@@ -246,7 +255,7 @@ class Panel {
     c.restore();
   }
 
-  // show writes the values at a moment beside the columns' names, at the cursor unless given.
+  // show writes the values at a moment next to the columns' names. Without a moment they are those at the cursor.
   show(t) {
     const at = t ?? state.cursor, list = this.data?.[0];
     if (!list?.length) return;
@@ -260,14 +269,14 @@ class Panel {
       for (let d = 0; d < 4; d++) for (const j of [i - d, i + d]) if (y[j] != null) return short(y[j]);
       return '–';
     }
-    // The least and the greatest of a pixel stand half a pixel apart.
+    // The least and the greatest value of a pixel are half a pixel apart.
     const pixel = (state.to - state.from) / Math.max(1, this.wide());
     let low = Infinity, high = -Infinity;
     for (const j of [i - 1, i, i + 1]) if (y[j] != null && Math.abs(x[j] - x[i]) < 0.75 * pixel) low = Math.min(low, y[j]), high = Math.max(high, y[j]);
     return low > high ? '–' : low === high ? short(low) : short(low) + ' … ' + short(high);
   }
 
-  // wide is the width of what is drawn in, between the axis and the margin.
+  // wide returns the width between the axis and the margin.
   wide() { return this.plot.clientWidth - axisWidth - 12; }
 
   // follow moves the cursor's line.
@@ -281,7 +290,7 @@ class Panel {
 
   view() {
     if (!this.seen) return;
-    this.chart?.setScale('x', { min: state.from, max: state.to }); // what is there, until what was asked for comes
+    this.chart?.setScale('x', { min: state.from, max: state.to }); // the old values, until the new ones arrive
     this.follow();
     this.load();
   }
@@ -293,7 +302,7 @@ class Panel {
   }
 }
 
-// joined puts the samples of all parts, and their resampled values, on one axis; undefined is where another has a point.
+// joined puts the samples and the resampled values of all parts on one time axis. A value is undefined if only another part has a point there.
 function joined(parts, rows, drawn) {
   const tables = parts.map(p => ({ t: p.t, v: p.v, at: p.rows.map(r => 1 + r), i: 0 }));
   for (const p of parts) if (p.made?.t) tables.push({ t: p.made.t, v: p.made.v, at: p.made.columns.map(k => 1 + rows + p.rows[k]), i: 0 });
@@ -312,7 +321,7 @@ function joined(parts, rows, drawn) {
   return out;
 }
 
-// number writes a value beside the axis in little room.
+// number formats a value for the axis.
 function number(v) {
   const a = Math.abs(v);
   if (a !== 0 && (a >= 1e5 || a < 1e-3)) return v.toExponential(1).replace('e+', 'e');

@@ -1,12 +1,12 @@
-// What is above the plots: the cameras and space. Each can fill the width, and be hidden.
+// The cameras and space, above the plots. Each can fill the width, and be hidden.
 
 import { $, state, on, make } from './common.js';
 import { Camera } from './camera.js';
 import { Space } from './space.js';
 
 let cameras = [], space = null;
-let large = ''; // the name of the scene that fills the width; it stays so in the next episode
-let hidden = null; // names, read once
+let large = ''; // the name of the scene that fills the width, also in the next episode
+let hidden = null; // names, read from the browser's storage once
 
 const choice = make('div', { id: 'shown' });
 $('scenes').before(choice);
@@ -35,7 +35,7 @@ function enlarge(scene) {
   arrange();
 }
 
-// chooser is a checkbox for each scene.
+// chooser adds a checkbox for each scene.
 function chooser() {
   const scenes = all();
   choice.hidden = scenes.length < 2 && !state.episode.streams.length;

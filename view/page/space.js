@@ -1,11 +1,11 @@
-// Space: paths, clouds and voxels, drawn point by point into a canvas. They are tens of thousands of points at most, which that does in milliseconds on
-// any machine, and over any remote desktop.
+// Space: paths, clouds and voxels, drawn point by point into a canvas. That takes milliseconds for tens of thousands of points, on any machine and over
+// any remote desktop, because it needs no GPU.
 
 import { state, ask, askJSON, make, query, fit, css, count } from './common.js';
 import { colours, colourOf, common, legend, ruler } from './colours.js';
 import { gestures } from './gestures.js';
 
-let turned = { yaw: -2.2, pitch: 0.6 }, lastChoice = '', lastVoxel = '', lastField = ''; // stay so in the next episode
+let turned = { yaw: -2.2, pitch: 0.6 }, lastChoice = '', lastVoxel = '', lastField = ''; // kept for the next episode
 
 const axes = ['x', 'y', 'z'], rgb = ['red', 'green', 'blue'];
 
@@ -43,7 +43,7 @@ export class Space {
     this.draw();
   }
 
-  // pan moves what is drawn along the screen.
+  // pan moves the scene along the screen.
   pan(dx, dy) {
     if (!this.box) return;
     const { yaw, pitch } = turned, right = [-Math.sin(yaw), Math.cos(yaw), 0], up = [-Math.cos(yaw) * Math.sin(pitch), -Math.sin(yaw) * Math.sin(pitch), Math.cos(pitch)];
@@ -51,7 +51,7 @@ export class Space {
     this.draw();
   }
 
-  // magnify leaves what is at x, y where it is.
+  // magnify zooms about the place x, y, in pixels from the middle.
   magnify(factor, x, y) {
     if (!this.box) return;
     const zoom = Math.min(Math.max(this.zoom * factor, 0.1), 100), by = zoom / this.zoom;
@@ -78,7 +78,7 @@ export class Space {
 
   close() { this.resized.disconnect(); this.closed = true; }
 
-  // begin loads what was chosen.
+  // begin loads the selected cloud or path.
   async begin() {
     const [kind, ...rest] = this.select.value.split(' ');
     this.kind = kind;
@@ -104,7 +104,7 @@ export class Space {
     });
   }
 
-  // follow shows the cloud at the cursor, or where the path is there.
+  // follow shows the cloud at the cursor, or the path's position there.
   async follow() {
     if (this.kind === 'path') { this.draw(); return; }
     const t = state.cursor, size = +this.voxel.value || 0;
@@ -120,7 +120,7 @@ export class Space {
     if (this.again && !this.closed) { this.again = false; this.follow(); }
   }
 
-  // take shows a cloud that has come.
+  // take shows a cloud that arrived.
   take(head, data) {
     const { size, field } = head;
     Object.assign(this, { shown: head, size, coloured: field });
@@ -129,17 +129,17 @@ export class Space {
     const own = this.bounds(); // the box moves only if no point is in it
     if (!this.box || own.some(([a, b], k) => b < this.box[k][0] || a > this.box[k][1])) Object.assign(this, { box: own, range: null, zoom: 1, moved: [0, 0, 0] });
     const n = this.points.n, whole = count(head.points, 'point');
-    const what = size ? `${count(n, 'voxel')}${head.cut ? ' (the first of more)' : ''} of ${whole}` : n < head.points - head.not_finite ? `${n.toLocaleString('en')} of ${whole}` : whole;
-    this.caption.textContent = `${head.name} · cloud ${head.cloud} · ${what}${head.not_finite ? ` · ${head.not_finite.toLocaleString('en')} not finite` : ''}`;
+    const shown = size ? `${count(n, 'voxel')}${head.cut ? ' (the first of more)' : ''} of ${whole}` : n < head.points - head.not_finite ? `${n.toLocaleString('en')} of ${whole}` : whole;
+    this.caption.textContent = `${head.name} · cloud ${head.cloud} · ${shown}${head.not_finite ? ` · ${head.not_finite.toLocaleString('en')} not finite` : ''}`;
     this.draw();
     const fields = [...new URLSearchParams(head.fields).keys()];
     if (fields.join() !== this.offered.join()) this.offer(fields);
-    if (this.field.value !== field) { this.shown = this.range = null; this.again = true; } // the colour that was chosen before is there again, or is not
+    if (this.field.value !== field) { this.shown = this.range = null; this.again = true; } // the list of colours gained or lost the earlier choice
   }
 
   bounds() { return [0, 1, 2].map(k => this.extent(k)); }
 
-  // extent is the range that a number has in most points.
+  // extent returns the range of a number in most points.
   extent(k) {
     const { data, width, n } = this.points;
     return common(Array.from({ length: n }, (_, i) => data[i * width + k]));
@@ -151,9 +151,9 @@ export class Space {
     if (!this.box) return;
     const middle = this.box.map(([a, b], k) => (a + b) / 2 + this.moved[k]), { yaw, pitch } = turned;
     const cy = Math.cos(yaw), sy = Math.sin(yaw), cp = Math.cos(pitch), sp = Math.sin(pitch);
-    // Seen along (cos yaw cos pitch, sin yaw cos pitch, sin pitch), which points at the eye.
+    // The vector (cos yaw cos pitch, sin yaw cos pitch, sin pitch) points at the eye.
     const right = (x, y) => -sy * x + cy * y, up = (x, y, z) => -cy * sp * x - sy * sp * y + cp * z;
-    // As large as the corners of the box have room.
+    // The scale is the largest with all corners of the box on the canvas.
     let wide = 0, high = 0;
     for (let i = 0; i < 8; i++) {
       const [x, y, z] = this.box.map(([a, b], k) => (i >> k & 1 ? 1 : -1) * (b - a) / 2);
@@ -176,7 +176,7 @@ export class Space {
     if (this.points && !this.painted()) legend(c, w, h, this.map, this.at < 3 ? `${axes[this.at]}, m` : this.size ? 'points' : this.coloured, this.range);
   }
 
-  // floor is a grid below everything, of a round number of metres.
+  // floor draws a grid below the scene. Its distance is a round number in metres.
   floor(c, project) {
     const [[x0, x1], [y0, y1], [z0]] = this.box, wide = Math.max(x1 - x0, y1 - y0) || 1;
     let step = 10 ** Math.floor(Math.log10(wide / 4));
@@ -202,7 +202,7 @@ export class Space {
     return [3, 4, 5].map(k => Math.min(Math.max(data[at + k] * most, 0), 255));
   }
 
-  // splat draws points, the near over the far; in their colours.
+  // splat draws points in their colours, near ones over far ones.
   splat(c, project) {
     const { data, width, n } = this.points, ratio = devicePixelRatio || 1, W = this.canvas.width, H = this.canvas.height;
     const image = c.getImageData(0, 0, W, H), pixels = new Uint32Array(image.data.buffer), far = new Float32Array(W * H).fill(-Infinity);
@@ -222,7 +222,7 @@ export class Space {
     c.putImageData(image, 0, 0);
   }
 
-  // cubes draws voxels from the farthest to the nearest, each by the three faces that the eye sees, which are the same for all.
+  // cubes draws voxels from the farthest to the nearest. The eye sees the same three faces in each.
   cubes(c, project, eye) {
     const { data, width, n } = this.points, half = this.size / 2, middle = this.box.map(([a]) => a), o = project(...middle);
     const edge = [0, 1, 2].map(k => { const p = project(...middle.map((m, i) => m + (i === k ? half : 0))); return [p[0] - o[0], p[1] - o[1]]; });
@@ -242,7 +242,7 @@ export class Space {
     }
   }
 
-  // line draws the path: what has been is bold, and where it is now is a dot.
+  // line draws the path: bold up to the cursor, with a dot there.
   line(c, project) {
     const { t, x, y, z } = this.path;
     let now = null;

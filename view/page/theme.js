@@ -1,4 +1,4 @@
-// The theme: light, dark, or that of the system. It runs before the page is drawn, and so is no module.
+// The theme: light, dark, or the system's. It is no module, because it must run before the page is drawn.
 (() => {
   const dark = matchMedia('(prefers-color-scheme: dark)'), names = ['system', 'light', 'dark'], signs = { system: '◐', light: '☀', dark: '☾' };
   let theme = 'system';

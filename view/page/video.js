@@ -4,7 +4,7 @@ import { state, ask, query } from './common.js';
 
 const codecs = { h264: 'avc1.640028', hevc: 'hvc1.1.6.L93.B0', av1: 'av01.0.08M.08', vp9: 'vp09.00.10.08' };
 
-// plays reports whether the browser says that it can play a camera's file.
+// plays reports whether the browser can play a camera's file, by its own account.
 export const plays = media => Boolean(media.video) && 'requestVideoFrameCallback' in HTMLVideoElement.prototype &&
   document.createElement('video').canPlayType(`video/mp4; codecs="${codecs[media.encoding]}"`) !== '';
 
@@ -22,8 +22,8 @@ const exact = 2e-3; // seconds: the browser rounds times, and frames are farther
 const patience = 1500; // ms, until a frame that is ready must be on the screen
 
 export class Video {
-  // The element may come from the episode before, if its file is the same. Video calls shown with number and time when a frame is on the screen, and failed
-  // once if the browser cannot show the frame at the cursor.
+  // The element may be the previous episode's if the file is the same. Video calls shown with a frame's number and time when it is on the screen, and
+  // failed once if the browser cannot show the frame at the cursor.
   constructor(media, element, shown, failed) {
     Object.assign(this, { media, element, shown, failed, frame: -1, target: -1, episode: state.episode });
     const kept = element.dataset.file === media.video;
@@ -61,7 +61,7 @@ export class Video {
     this.failed();
   }
 
-  // close ends it, and leaves the element as it is, for the next episode in its file.
+  // close ends the video. The element keeps its file, because the next episode may be in it.
   close() {
     this.stopped.abort();
     this.element.pause();
@@ -92,10 +92,10 @@ export class Video {
     if (this.frame === k || this.target === k) { if (this.frame === k) this.shown(k, at[k]); return; }
     if (element.seeking) return; // sought continues
     this.target = k;
-    element.currentTime = times[k] + (long > 0 ? Math.min(long, 0.1) / 2 : exact); // not at the border to the frame before
+    element.currentTime = times[k] + (long > 0 ? Math.min(long, 0.1) / 2 : exact); // past the border to the previous frame
   }
 
-  // sought goes on if the cursor moved while a frame was on its way, and gives up if another frame than the wanted one stays on the screen.
+  // sought continues if the cursor moved during the seek. It fails if another frame than the requested one stays on the screen.
   sought() {
     const { target } = this;
     this.follow();
