@@ -113,7 +113,7 @@ var rules = map[string][]string{
 	"cudasim/report":             {},
 	"dataset/lerobot/internal":   {"tensor", "dataset", "dataset/internal/openfiles", "dataset/mp4", "internal/summary"},
 	"dataset/lerobot/write":      {"tensor", "dataset", "dataset/mp4", "dataset/lerobot/internal/...", "internal/atomicfile", "internal/fault", "internal/orderjson", "internal/parquet", "internal/summary", "internal/video"},
-	"cmd/robocache/internal/cli": {"ops", "internal/atomicfile", "internal/decimal", "internal/printed", "internal/schema", "github.com/schollz/progressbar/..."},
+	"cmd/robocache/internal/cli": {"ops", "internal/atomicfile", "internal/decimal", "internal/printed", "internal/schema", "internal/text", "golang.org/x/term/..."},
 }
 
 // unsafeFiles lists the only files that may import unsafe, and why each needs to.

@@ -133,3 +133,32 @@ func TestAnEpisodeIsLeftOutByItsNumber(t *testing.T) {
 	assert.ErrorContains(t, refused(policy.Options{HoldOut: []int{1}, Episodes: leave(1)}), "LeaveOut: got 1, which is held out")
 	assert.ErrorContains(t, refused(policy.Options{HoldOut: []int{0}, Episodes: leave(1, 2)}), "HoldOut: got all 3 episodes, or left out")
 }
+
+// The loss on the held-out episodes is that of the definition, and a checkpoint has it for each step at which it was measured.
+func TestLossesOnHeldOutEpisodesAreKept(t *testing.T) {
+	ctx, store, dir := context.Background(), build(t, robots(t, 90, 80, 70)), t.TempDir()
+	o := policy.Options{HoldOut: []int{2}, Steps: 6, Batch: 4}
+	tr := trainer(t, "cpu", store, o)
+	assert.Empty(t, tr.HeldOut())
+	train(t, tr, 3)
+	sum, n, c := 0.0, 0, tr.Config()
+	e, err := tr.Evaluate(ctx, func(w *policy.Window, chunk []float64) error {
+		for i, v := range chunk {
+			if w.Counts[i/len(c.Targets)] {
+				off := (v - w.Actions[i]) / c.Targets[i%len(c.Targets)].Std
+				sum, n = sum+off*off, n+1
+			}
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	assert.InEpsilon(t, sum/float64(n), e.Loss, 1e-12)
+	require.NoError(t, tr.Save(ctx, dir))
+	other := trainer(t, "cpu", store, o)
+	require.NoError(t, other.Resume(ctx, dir))
+	assert.Equal(t, map[int]float64{3: e.Loss}, other.HeldOut())
+	train(t, other, 3)
+	_, err = other.Evaluate(ctx, nil)
+	require.NoError(t, err)
+	assert.Len(t, other.HeldOut(), 2)
+}

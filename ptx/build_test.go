@@ -3,10 +3,13 @@ package ptx
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,32 +34,52 @@ func needClang(t *testing.T) {
 	}
 }
 
-// copyTree makes a small repository around the smallest family, so that the script can be tried on a broken one.
-func copyTree(t *testing.T) string {
-	if _, err := exec.LookPath("go"); err != nil {
-		t.Skip("no go here to describe images of clang with: ", err)
+// smallRoot is the folder of smallTree, which TestMain removes.
+var smallRoot string
+
+// smallTree makes a small repository around the smallest family, once for all tests.
+var smallTree = sync.OnceValues(func() (string, error) {
+	root, err := os.MkdirTemp("", "")
+	if err != nil {
+		return "", err
 	}
-	filetest.NeedPrograms(t, scriptNeeds...)
-	root := t.TempDir()
+	smallRoot = root
 	for _, pattern := range []string{"../go.mod", "../go.sum", "../CONTRIBUTING.md", script, "copy.cu", "common.cuh", "copy.*.ptx.gz", "internal/*/*.go", "../internal/ptxparse/*.go"} {
 		files, err := filepath.Glob(pattern)
-		require.NoError(t, err)
+		if err != nil {
+			return "", err
+		}
 		for _, file := range files {
 			if strings.HasSuffix(file, "_test.go") {
 				continue
 			}
-			data := filetest.Read(t, file)
+			data, err := os.ReadFile(file)
 			to := filepath.Join(root, "ptx", file)
-			require.NoError(t, os.MkdirAll(filepath.Dir(to), 0o755))
-			require.NoError(t, os.WriteFile(to, data, 0o755))
+			if err := errors.Join(err, os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, data, 0o755)); err != nil {
+				return "", err
+			}
 		}
 	}
 	for _, args := range [][]string{{}, {"-sizes", "CONTRIBUTING.md"}} {
 		manifest := exec.Command("go", append([]string{"run", "./ptx/internal/manifest", "-dir", "ptx"}, args...)...)
 		manifest.Dir = root
-		out, err := manifest.CombinedOutput()
-		require.NoError(t, err, string(out))
+		if out, err := manifest.CombinedOutput(); err != nil {
+			return "", fmt.Errorf("%w: %s", err, out)
+		}
 	}
+	return root, nil
+})
+
+// copyTree makes a copy of smallTree, so that the script can be tried on a broken one.
+func copyTree(t *testing.T) string {
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("no go here to describe images of clang with: ", err)
+	}
+	filetest.NeedPrograms(t, scriptNeeds...)
+	small, err := smallTree()
+	require.NoError(t, err)
+	root := t.TempDir()
+	require.NoError(t, os.CopyFS(root, os.DirFS(small)))
 	return root
 }
 

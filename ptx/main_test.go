@@ -7,4 +7,8 @@ import (
 	"github.com/robocache/robocache/internal/test/thorough"
 )
 
-func TestMain(m *testing.M) { os.Exit(thorough.SkipRacePackage(m, thorough.OneRoutine)) }
+func TestMain(m *testing.M) {
+	code := thorough.SkipRacePackage(m, thorough.OneRoutine)
+	os.RemoveAll(smallRoot)
+	os.Exit(code)
+}

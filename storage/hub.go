@@ -40,7 +40,10 @@ func Find(name string) (string, error) {
 	if !hubID.MatchString(name) {
 		return name, nil
 	}
-	if _, err := fault.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+	switch _, err := fault.Lstat(name); {
+	case IsSystem(err):
+		return name, err
+	case !errors.Is(err, fs.ErrNotExist):
 		return name, nil
 	}
 	user, _ := os.UserHomeDir() // empty if the system has none
@@ -49,11 +52,21 @@ func Find(name string) (string, error) {
 	own := filepath.Join(cmp.Or(os.Getenv("HF_LEROBOT_HOME"), filepath.Join(home, "lerobot")), filepath.FromSlash(name))
 	snapshots := filepath.Join(hub, "snapshots")
 	revision, err := fault.ReadFile(filepath.Join(hub, "refs", "main"))
-	if list, listed := fault.ReadDir(snapshots); err != nil && listed == nil && len(list) == 1 {
-		revision = []byte(list[0].Name())
+	if errors.Is(err, fs.ErrNotExist) {
+		var list []fs.DirEntry
+		if list, err = fault.ReadDir(snapshots); err == nil && len(list) == 1 {
+			revision = []byte(list[0].Name())
+		}
+	}
+	if IsSystem(err) {
+		return name, err
 	}
 	for _, folder := range []string{filepath.Join(snapshots, strings.TrimSpace(string(revision))), own} {
-		if st, err := fault.Stat(folder); folder != snapshots && err == nil && st.IsDir() {
+		st, err := fault.Stat(folder)
+		if IsSystem(err) {
+			return name, err
+		}
+		if folder != snapshots && err == nil && st.IsDir() {
 			return folder, nil
 		}
 	}

@@ -63,6 +63,8 @@ type (
 		Frames   int          `json:"frames"`
 		Video    string       `json:"video,omitempty"` // the path of a file that a browser may play
 		Rate     float64      `json:"rate"`            // 0 also of steps
+		From     float64      `json:"from"`
+		To       float64      `json:"to"`
 		Gaps     [][2]float64 `json:"gaps"`
 	}
 	findingJSON struct {
@@ -162,6 +164,9 @@ func (e *entry) streamJSON(i int) streamJSON {
 
 func (e *entry) mediaJSON(name, kind string, c *clock) mediaJSON {
 	j := mediaJSON{Name: name, Type: kind, Frames: len(c.times), Gaps: e.pairs(c.gaps)}
+	if c.sound {
+		j.From, j.To = e.seconds(c.core.First), e.seconds(c.core.Last)
+	}
 	if c.sound && !e.Steps {
 		j.Rate = c.stats.Rate
 	}

@@ -141,6 +141,14 @@ func TestJointsHaveStateActionAndPrediction(t *testing.T) {
 	assert.Empty(t, p.Errors())
 }
 
+// Cameras and clouds have a bar, too.
+func TestCamerasHaveABar(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
+	p := openPage(t, browsertest.Start(t), robots(t, 1), "")
+	assert.Equal(t, []string{"front", "lidar"}, evaluated[[]string](p, `[...document.querySelectorAll(".media")].map(m => m.dataset.media)`))
+	assert.Equal(t, 2, evaluated[int](p, `document.querySelectorAll(".media .coverage path").length`))
+}
+
 func goTo(p *browsertest.Page, text string) {
 	p.Eval(fmt.Sprintf(`(go => { go.value = %q; go.dispatchEvent(new Event("change")); })(document.querySelector("#go"))`, text), nil)
 }

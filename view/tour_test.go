@@ -25,7 +25,7 @@ import (
 	"github.com/robocache/robocache/internal/test/thorough"
 )
 
-// stop is a picture of docs/view.md: the recording, the part of the address, the actions before the picture, and the condition after them.
+// stop is a picture of docs/view.md or the README: the recording, the part of the address, the actions before the picture, and the condition after them.
 type stop struct {
 	name, path, at, do, until string
 	width, height             int // 1280 and 700 pixels if they are 0
@@ -40,6 +40,7 @@ const (
 	loopJoint  = `document.querySelector("#loop").click(); document.querySelector("#out").click(); document.querySelector('[data-joint="kLeftElbow"] .legend button')` +
 		`.dispatchEvent(new MouseEvent("click", { shiftKey: true, bubbles: true }))`
 	fadeOthers = `document.querySelector("#scenes").style.height = "170px"; document.querySelectorAll(".legend button")[5].dispatchEvent(new MouseEvent("mouseenter"))`
+	nanFinding = `document.querySelector('.finding[data-kind="nan"] .kind').click()`
 	flip       = `document.querySelector('.finding[data-kind="quaternion-flip"] .kind').click(); document.querySelector("#made-on").click()`
 	thumbnails = `document.querySelectorAll(".episode img[src]").length > 5`
 )
@@ -54,6 +55,7 @@ var tour = []stop{
 	{name: "colours", path: "small_gicp_lidar/target.ply", do: intensity, until: `/points/.test(document.querySelector(".space3d .caption").textContent)`, dark: true},
 	{name: "log", path: "flight.ulg", at: "#e=0&t=4.2", do: filterLog, until: `/of/.test(document.querySelector("#which-count").textContent)`},
 	{name: "phone", path: "bridge_rlds", at: "#e=7&t=1", until: `document.querySelector(".u-over")`, width: 390, height: 720, dark: true},
+	{name: "readme", path: "faulty", at: "#e=5&t=1.2", do: nanFinding, until: thumbnails, width: 1120, height: 660},
 	{name: "unreadable", path: "broken", at: "#e=1", until: `document.querySelector("#message button")`, height: 420},
 }
 
@@ -95,6 +97,8 @@ func TestTheTourOfTheDocuments(t *testing.T) {
 // openTour opens a recording of the tour. The one called broken has an episode whose file was cut.
 func openTour(t *testing.T, path string) dataset.Dataset {
 	switch {
+	case path == "faulty":
+		return openFaulty(t)
 	case filepath.Ext(path) == ".ply":
 		cloud, err := ply.ReadFile(shared(t, path), dataset.Options{})
 		require.NoError(t, err)

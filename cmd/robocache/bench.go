@@ -184,7 +184,7 @@ func (a *app) benchOn(r *benchRequest, dev *ops.Device, jobs []benchmark.Job) er
 		r.options.Measured = a.measured
 	}
 	report, err := benchmark.Run(ctx, dev, jobs, r.options)
-	a.progressDone()
+	a.Clear()
 	if err != nil {
 		return err
 	}

@@ -133,9 +133,7 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 	var shown cli.Bar
 	defer newCollector().follow()()
 	c.opt.Progress = func(p convert.Progress) {
-		if shown.ProgressBar != nil {
-			_ = shown.Set(p.Done)
-		}
+		shown.Set(p.Done)
 	}
 	done := a.Step("opening the inputs")
 	work, err := convert.New(ctx, c.in, c.out, target, c.opt)

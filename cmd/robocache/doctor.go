@@ -148,9 +148,13 @@ func (a *app) examine(ctx context.Context, p *physician, path string) (*doctor.R
 	}})
 }
 
+// colours are those of severities on a terminal.
+var colours = map[doctor.Severity]int{doctor.Error: cli.Red, doctor.Warning: cli.Yellow}
+
 // printFindings prints the findings as text.
 func (a *app) printFindings(r *doctor.Report) error {
 	var b strings.Builder
+	advised := map[string]bool{}
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		where := ""
@@ -163,7 +167,18 @@ func (a *app) printFindings(r *doctor.Report) error {
 		if who := f.Subject(); who != "" && !strings.HasPrefix(f.Why, who) {
 			where += who + ": "
 		}
-		fmt.Fprintf(&b, "%-7s %-15s %s%s\n        %s\n", f.Severity.Noun(), f.Kind, where, printed.Text(f.Why), f.WhatToDo)
+		if err := a.Coloured(colours[f.Severity], fmt.Sprintf("%-7s", f.Severity.Noun())); err != nil {
+			return err
+		}
+		fmt.Fprintf(&b, " %-15s %s%s\n", f.Kind, where, printed.Text(f.Why))
+		if told := string(f.Kind) + f.WhatToDo; !advised[told] {
+			advised[told] = true
+			fmt.Fprintf(&b, "        %s\n", f.WhatToDo)
+		}
+		if _, err := io.WriteString(a.Out, b.String()); err != nil {
+			return err
+		}
+		b.Reset()
 	}
 	c := &r.Checked
 	counts := text.Join(r.Tally(), 3, ", ", func(n *doctor.Number) string { return n.String() })

@@ -11,6 +11,7 @@ import (
 
 	"github.com/robocache/robocache/cudasim"
 	"github.com/robocache/robocache/internal/schema"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/ops/sim"
 	"github.com/spf13/cobra"
 )
@@ -197,7 +198,7 @@ func (t trafficResult) over() string {
 
 func (r *profileResult) write(out io.Writer) error {
 	fmt.Fprintf(out, "%s on %s, %s\n%s\n\n", strings.Join(r.Command, " "), r.Device.Name, r.Device.Product, r.Device.Kernels)
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	t := text.NewTable(out, tabwriter.AlignRight)
 	fmt.Fprintln(t, "launch\tkernel\tblocks\tthreads\tread bytes\tsectors\tover least\twritten bytes\tsectors\tover least\tconflicts\tatomics\tdivergent\t")
 	for i, l := range r.Launches {
 		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%d\t%d\t%s\t%d\t%d\t%s\t%d\t%d\t%d/%d\t\n", i+1, l.Kernel, size3(l.Grid), size3(l.Block),
@@ -208,7 +209,7 @@ func (r *profileResult) write(out io.Writer) error {
 		return err
 	}
 	fmt.Fprintln(out, "\ninstructions of threads, by class")
-	t = tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	t = text.NewTable(out, tabwriter.AlignRight)
 	fmt.Fprintf(t, "launch\twarps'\t%s\t\n", strings.Join(classes, "\t"))
 	for i, l := range r.Launches {
 		fmt.Fprintf(t, "%d\t%d\t", i+1, l.Warps)

@@ -93,6 +93,7 @@ func (a *app) command() *cobra.Command {
 	}
 	root.SuggestionsMinimumDistance = 2
 	root.PersistentFlags().BoolVar(&a.JSON, "json", false, "write one JSON object to standard output")
+	root.PersistentFlags().BoolVar(&a.Wide, "wide", false, "tables with all columns, wider than the terminal")
 	var room string
 	root.PersistentFlags().Var(bytesFlag{&room}, "max-memory", "memory that the command may take, such as 2GiB; without it, an input may take a multiple of its size")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return a.limitMemory(room) }

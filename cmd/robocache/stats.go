@@ -321,7 +321,11 @@ func (a *app) computed(r *computed) error {
 		return a.WriteJSON(schema.Stats, r)
 	}
 	r.print(a)
-	w := tabwriter.NewWriter(a.Out, 0, 8, 2, ' ', tabwriter.AlignRight)
+	leaving := []string{}
+	for _, q := range r.Quantiles {
+		leaving = append(leaving, stats.QuantileName(q))
+	}
+	w := text.NewTable(a.Out, tabwriter.AlignRight, append(leaving, "not finite")...)
 	fmt.Fprintf(w, "%s, %s: %s of %d\n", printed.Text(r.Dataset), r.Format, episodes(r.Read), r.Episodes)
 	for i := range r.Streams {
 		s := &r.Streams[i]

@@ -79,7 +79,7 @@ func TestTheOtherCommandsReadStandardInput(t *testing.T) {
 	code, stdout, stderr = piped(t, flight, "doctor", "-", "--html", "-", "--fail-on=warning")
 	assert.Equal(t, exitFound, code, "the page is whole, with findings")
 	assert.Contains(t, stdout, "</html>")
-	assert.Contains(t, stderr, "warnings in 1 episode")
+	assert.Contains(t, stderr, " in 1 episode: ")
 	code, stdout, stderr = piped(t, flight, "inspect", "-", "--plot", "-")
 	assert.Equal(t, exitGood, code, stderr)
 	assert.Equal(t, "\x89PNG", stdout[:4])

@@ -38,7 +38,7 @@ an error does not rank policies on a robot.
 
 --out DIR keeps the checkpoint: model.safetensors has the weights, with torch's names, config.json
 all else that is needed to run them, and training.safetensors the state for --resume, to the
-bit, on as many devices; loss.png is a picture of the loss. It is written each minute and at the end.
+bit, on as many devices; loss.png is a picture of the losses. It is written each minute and at the end.
 A signal ends training after a whole step, with the checkpoint written and exit code 0, or 1 without
 --out; a second one ends it at once, with the checkpoint of before, if there was one. Where nobody
 reads the output any more, training ends likewise after a whole step, by SIGPIPE.

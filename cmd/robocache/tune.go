@@ -103,10 +103,10 @@ func (a *app) tuneOn(r *tuneRequest, dev *ops.Device, jobs []benchmark.Job) erro
 	defer stop()
 	r.options.Progress = a.progress()
 	report, table, err := benchmark.Tune(ctx, dev, jobs, r.options, func(done, all int, row *benchmark.Tuning) {
-		a.progressDone()
+		a.Clear()
 		fmt.Fprintf(a.Err, "%d of %d: %s %s: %s\n", done, all, row.Suite, row.Job, row.Why)
 	})
-	a.progressDone()
+	a.Clear()
 	if err != nil {
 		return err
 	}

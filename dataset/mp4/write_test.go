@@ -75,6 +75,7 @@ func TestFramesAreWrittenAsTheyAreAtTheirNumbers(t *testing.T) {
 	if _, err := exec.LookPath("ffmpeg"); err != nil {
 		t.Skip("no program ffmpeg")
 	}
+	shown := map[string]bool{}
 	for _, name := range readable(t) {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			v := openVideo(t, name)
@@ -88,7 +89,11 @@ func TestFramesAreWrittenAsTheyAreAtTheirNumbers(t *testing.T) {
 				require.Equal(t, want, frame, "frame %d", i)
 				require.Equal(t, v.Key(i), got.Key(first[0]+i))
 			}
-			assert.Equal(t, pictures(t, v, n/3, n-1), pictures(t, got, first[1], first[1]+n-1-n/3), "what the cut part shows")
+			// Frames that are the same show the same, if the part begins where it can: one video of each codec, and those with other key frames.
+			if !shown[v.Codec] || strings.Contains(name, "open") || strings.Contains(name, "refresh") || thorough.Long {
+				shown[v.Codec] = true
+				assert.Equal(t, pictures(t, v, n/3, n-1), pictures(t, got, first[1], first[1]+n-1-n/3), "what the cut part shows")
+			}
 			assert.Equal(t, []any{v.Codec, v.Width, v.Height, v.Config}, []any{got.Codec, got.Width, got.Height, got.Config})
 			for i := range got.Len() {
 				ticks, scale := got.Time(i)

@@ -257,7 +257,7 @@ func TestAppendedPartsThatAreNotThereAreCounted(t *testing.T) {
 
 // Reading again at each byte would take minutes for these; they take some milliseconds.
 func TestTimeGrowsWithTheFile(t *testing.T) {
-	size := thorough.Of(1, 2) << 20
+	size := thorough.Of(1, 4) << 19
 	w := func() *build {
 		return newBuild(1, 0).format("a:uint64_t timestamp;uint8_t[60000] x;").subscribe(0, 0x4141, "a")
 	}

@@ -119,7 +119,7 @@ func render(r *doctor.Report, groups []*group) string {
 		put(`<details open id="%s"><summary><h2 class="%s">%s</h2></summary>`+"\n", g.kind, g.severity, g.kind)
 		for _, i := range g.findings {
 			f := &r.Findings[i]
-			put(`<article class="finding" data-kind="%s" id="finding-%s">`+"\n<h3>", f.Kind, i)
+			put(`<article class="finding" data-kind="%s" id="finding-%s">`+"\n<h3>", f.Kind, fmt.Sprint(i))
 			put("%s", f.Where())
 			if who := text.Names(f.Streams); who != "" {
 				put(", %s", who)
@@ -168,10 +168,10 @@ func episodes(r *doctor.Report, put func(format string, args ...any)) {
 		put("<li>%s: ", where)
 		for _, i := range list {
 			f := &r.Findings[i]
-			put(`<a class="%s" href="#finding-%s">%s</a> `, f.Severity, i, f.Kind)
+			put(`<a class="%s" href="#finding-%s">%s</a> `, f.Severity, fmt.Sprint(i), f.Kind)
 		}
 		if first.Path != "" && first.Episode != doctor.Whole {
-			put("<br><code>robocache view %s <nobr>--episode %s</nobr></code>", quoted(first.Path), first.Episode)
+			put("<br><code>robocache view %s <nobr>--episode %s</nobr></code>", quoted(first.Path), fmt.Sprint(first.Episode))
 		}
 		put("</li>\n")
 	}

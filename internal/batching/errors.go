@@ -101,6 +101,7 @@ func Find(name string) (string, error) {
 	switch {
 	case err == nil:
 		return path, nil
+	case storage.IsSystem(err):
 	case slices.ContainsFunc(dataset.Formats(), func(f dataset.Format) bool { return slices.Contains(f.Extensions, strings.ToLower(filepath.Ext(name))) }):
 		return name, nil // a file that does not exist
 	}

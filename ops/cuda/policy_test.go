@@ -119,9 +119,13 @@ func TestNoChoiceChangesAResult(t *testing.T) {
 			assert.NoError(t, v.queue.Close())
 			assert.NoError(t, dev.Close())
 		})
+		rounds, every := 3, 4
+		if simulated && !thorough.Long {
+			rounds, every = 2, 12
+		}
 		for operation, takes := range map[string]func(number int) bool{
-			"resample": func(n int) bool { return n < 84 || n < 3*84 && (n%84 >= 48 || n%84/12 == 1) }, // a round, and more plain jobs and f64 ones
-			"fuse":     func(n int) bool { return n < 36 || n < 192 && n%4 == 2 },
+			"resample": func(n int) bool { return n < 84 || n < rounds*84 && (n%84 >= 48 || n%84/12 == 1) }, // a round, and more plain jobs and f64 ones
+			"fuse":     func(n int) bool { return n < 36 || n < 192 && n%every == 2 },
 		} {
 			sample := opstest.NewSample(t, dev, operation)
 			for number := range 3 * 84 {
@@ -130,7 +134,10 @@ func TestNoChoiceChangesAResult(t *testing.T) {
 				}
 			}
 		}
-		parts := []string{"resample/golden", "resample/poses", "resample/weights", "resample/turns", "unaligned/rounding", "unaligned/f32", "unaligned/bf16", "unaligned/timestamps at once"}
+		parts := []string{"resample/golden", "resample/poses", "resample/weights", "resample/turns", "unaligned/rounding", "unaligned/f32", "unaligned/bf16"}
+		if thorough.Long {
+			parts = append(parts, "unaligned/timestamps at once")
+		}
 		if !simulated {
 			parts = []string{"resample", "unaligned", "fuse/generated"}
 		}

@@ -23,24 +23,41 @@ import (
 // Few points are made to voxels by each algorithm that supports it, and nothing changes: by one plan after the other in turn, and by each alone.
 func TestEachWayGivesTheSameVoxels(t *testing.T) {
 	thorough.SkipRace(t, thorough.Simulates)
-	testVoxelsBy(t, "each in turn", cuda.VoxelizeInTurn, "voxel/generated", "voxel/batches", "voxel/bad-offsets", "voxel/caps", "voxel/specials", "voxel/contended")
-	for _, algorithm := range cuda.VoxelAlgorithms() {
-		if algorithm != "fill" && algorithm != "write" { // which take all that they can
-			testVoxelsBy(t, algorithm, func(b backend.Backend) backend.Backend { return cuda.VoxelizeBy(b, algorithm) }, "voxel/generated")
+	testVoxelsBy(t, "each in turn", cuda.VoxelizeInTurn, func(t *testing.T, dev *ops.Device, simulated bool) {
+		opstest.Run(t, dev, opstest.Config{}, largeToo(simulated, "voxel/generated", "voxel/batches", "voxel/bad-offsets", "voxel/caps", "voxel/specials", "voxel/contended")...)
+	})
+	for i, algorithm := range cuda.VoxelAlgorithms() {
+		if algorithm == "fill" || algorithm == "write" { // which take all that they can
+			continue
 		}
+		testVoxelsBy(t, algorithm, func(b backend.Backend) backend.Backend { return cuda.VoxelizeBy(b, algorithm) }, func(t *testing.T, dev *ops.Device, simulated bool) {
+			if !simulated || thorough.Long {
+				opstest.Run(t, dev, opstest.Config{}, largeToo(simulated, "voxel/generated")...)
+				return
+			}
+			sample := opstest.NewSample(t, dev, "voxel")
+			for number := i; number < 72; number += 7 { // all of which go through each algorithm in turn
+				sample.Run(t, number)
+			}
+		})
 	}
 }
 
-func testVoxelsBy(t *testing.T, name string, by func(backend.Backend) backend.Backend, parts ...string) {
+// largeToo adds the parts with large clouds, of which a simulated device has none here.
+func largeToo(simulated bool, parts ...string) []string {
+	if simulated {
+		return parts
+	}
+	return append(parts, "large/voxels", "large/grouped")
+}
+
+func testVoxelsBy(t *testing.T, name string, by func(backend.Backend) backend.Backend, run func(t *testing.T, dev *ops.Device, simulated bool)) {
 	t.Run(name, func(t *testing.T) {
 		eachDevice(t, func(t *testing.T, b backend.Backend, simulated bool) {
 			dev, err := ops.NewDevice(by(b))
 			require.NoError(t, err)
 			t.Cleanup(func() { assert.NoError(t, dev.Close()) })
-			if !simulated {
-				parts = append(parts[:len(parts):len(parts)], "large/voxels", "large/grouped")
-			}
-			opstest.Run(t, dev, opstest.Config{}, parts...)
+			run(t, dev, simulated)
 		})
 	})
 }

@@ -28,6 +28,15 @@ export function jointPanel(joint) {
   return new Panel('', joint.name, lines, 1, [], joint);
 }
 
+// mediaRow returns the line of a camera or of clouds, which are drawn above the plots.
+export function mediaRow(media) {
+  const facts = [media.type, rate(media.rate), count(media.frames, 'frame')].filter(x => x).join(' · ');
+  const row = make('section', { className: 'stream media' }, make('header', {}, make('b', { textContent: media.name }), make('span', { className: 'facts', textContent: facts }),
+    coverage({ ...media, samples: media.frames, gap_count: media.gaps.length })));
+  row.dataset.media = media.name;
+  return row;
+}
+
 // coverage draws a bar with the times when a stream has samples.
 function coverage(stream) {
   const whole = state.episode.seconds || 1e-3, at = t => Math.min(Math.max(t / whole, 0), 1) * 1000;
@@ -226,7 +235,7 @@ class Panel {
     c.fillStyle = css('--gap');
     for (const [a, b] of this.parts.find(p => p.rows.length)?.gaps ?? []) c.fillRect(x(a), top, Math.max(x(b) - x(a), ratio), height);
     for (const f of state.episode.findings) {
-      if (f.severity === 'information' || !this.streams.some(s => f.streams.includes(s.name)) || this.joint && f.columns?.length && !f.columns.includes(this.title)) continue;
+      if (f.severity === 'information' || !this.streams.some(s => f.streams.includes(s.name)) || this.joint && f.columns?.length && !f.columns.some(c => c === this.title || c.endsWith('.' + this.title))) continue;
       c.fillStyle = css('--' + f.severity);
       for (const [a, b] of f.ranges) {
         if (b < state.from || a > state.to) continue;

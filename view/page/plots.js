@@ -1,10 +1,10 @@
 // The streams and joints, each in one plot, in the server's order. Only the plots on the screen request data.
 
 import { $, state, on, tell, count, later } from './common.js';
-import { streamPanel, jointPanel, folds, alone } from './panel.js';
+import { streamPanel, jointPanel, mediaRow, folds, alone } from './panel.js';
 
 const few = 12, first = 6; // if there are more than few streams, only the first are open
-let panels = [];
+let panels = [], rows = []; // rows: one for each camera and cloud
 
 const watch = new IntersectionObserver(entries => {
   for (const e of entries) {
@@ -20,7 +20,7 @@ const watch = new IntersectionObserver(entries => {
 function heights() {
   const tall = panels.filter(p => !p.flat && p.samples && !p.shut && !p.root.hidden);
   panels.forEach(p => { p.height = !p.samples ? 0 : p.flat ? 62 : p.joint ? 104 : 132; });
-  const left = $('streams').clientHeight - 10 - panels.reduce((n, p) => n + p.root.offsetHeight, 0);
+  const left = $('streams').clientHeight - 10 - [...$('streams').children].reduce((n, e) => n + e.offsetHeight, 0);
   if (left > 0) tall.forEach(p => { p.height = Math.min(p.height + Math.floor(left / tall.length), 420); });
 }
 
@@ -32,6 +32,7 @@ function some() {
     const text = [p.title, ...p.streams.flatMap(s => [s.type, ...p.joint ? [] : s.columns.map(c => c.name)])].join(' ').toLowerCase();
     p.root.hidden = !words.every(w => text.includes(w)) || only && p.joint && p.title !== alone.name;
   }
+  for (const r of rows) r.hidden = !words.every(w => r.dataset.media.toLowerCase().includes(w));
   const left = streams.filter(p => !p.root.hidden);
   $('alone').hidden = alone.name == null;
   $('alone').textContent = `${alone.name} alone ✕`;
@@ -71,7 +72,8 @@ on('episode', () => {
   clear();
   panels = [...state.episode.joints.map(jointPanel), ...state.episode.streams.map(streamPanel)];
   if (!panels.some(p => p.lines.some(l => l.name === alone.name))) alone.name = null;
-  $('streams').replaceChildren(...panels.map(p => p.root));
+  rows = [...state.episode.media, ...state.episode.clouds].map(mediaRow);
+  $('streams').replaceChildren(...panels.map(p => p.root), ...rows);
   $('choose').hidden = panels.length < 6;
   some();
   $('streams').scrollTop = top;

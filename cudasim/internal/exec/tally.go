@@ -26,6 +26,7 @@ type tally struct {
 	classes [classes]uint64
 	atomics map[uint64]uint64 // by address
 	ahead   map[uint64]bool   // the lines that were prefetched
+	banks   [32][32]uint64    // scratch: the words that a request reads from each bank of shared memory
 }
 
 func newTally(byLine bool) *tally {
@@ -58,7 +59,7 @@ func (c *tally) access(w *Warp, m *memory.Allocation, sp SpaceKind, here uint32,
 		c.Atomics += uint64(bits.OnesCount32(here))
 	}
 	if sp == SpaceShared {
-		c.BankConflicts += conflicts(w, here, n)
+		c.BankConflicts += c.conflicts(w, here, n)
 		return
 	}
 	if kind == accessAtomic {
@@ -111,30 +112,30 @@ func sectors(w *Warp, here uint32, n uint64) uint64 {
 
 // conflicts counts a request's passes beyond the minimum for its size: shared memory has 32 banks of four bytes, and a pass
 // reads one word from each. Lanes that read the same word share it. Accesses of 8 and 16 bytes go by half and quarter warps.
-func conflicts(w *Warp, here uint32, n uint64) uint64 {
+func (c *tally) conflicts(w *Warp, here uint32, n uint64) uint64 {
 	extra := uint64(0)
 	part := 32
 	if n > 4 {
 		part = int(32 * 4 / n)
 	}
 	for from := 0; from < 32; from += part {
-		var words [32][]uint64
-		most := 0
+		var lengths [32]int
+		most := 1
 		for i := from; i < from+part; i++ {
 			if here>>i&1 == 0 {
 				continue
 			}
 			for word := w.ofs[i] / 4; word <= (w.ofs[i]+n-1)/4; word++ {
 				bank := word % 32
-				if !slices.Contains(words[bank], word) {
-					words[bank] = append(words[bank], word)
+				words := c.banks[bank][:lengths[bank]]
+				if !slices.Contains(words, word) {
+					c.banks[bank][len(words)] = word
+					lengths[bank]++
 				}
-				most = max(most, len(words[bank]))
+				most = max(most, lengths[bank])
 			}
 		}
-		if most > 1 {
-			extra += uint64(most - 1)
-		}
+		extra += uint64(most - 1)
 	}
 	return extra
 }

@@ -44,7 +44,7 @@ var quiet = map[string]string{
 func polled(call string) bool { return strings.HasSuffix(call, "Query") }
 
 // most is how many calls of one name are made to fail, evenly chosen, and the last: a kernel of forty parameters is asked for each.
-var most = thorough.Of(2, 4)
+var most = thorough.Of(1, 4)
 
 // reports tells calls that may return what went wrong before them, having done their own work: those on a stream, and those
 // that give something back. A call that makes something never makes it and fails.

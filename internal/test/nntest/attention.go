@@ -81,7 +81,7 @@ func attentionCases() (list []attentionCase) {
 	add(attentionCase{name: "policy", b: 2, heads: 2, width: 32, tq: 250, tk: 250, packed: true})
 	add(attentionCase{name: "square", b: 1, heads: 1, width: 32, tq: 256, tk: 256, packed: true})
 	add(attentionCase{name: "square", b: 1, heads: 1, width: 64, tq: 257, tk: 257, packed: true})
-	add(attentionCase{name: "long", b: 1, heads: 1, width: 32, tq: 1000, tk: 1000, causal: true, packed: true})
+	add(attentionCase{name: "long", b: 1, heads: 1, width: 32, tq: 600, tk: 600, causal: true, packed: true})
 	return list
 }
 
@@ -189,11 +189,12 @@ func (w *attentionData) query(h, t int) {
 		}
 		return s
 	}
+	q, do, o, absO, dq, absDQ := row(w.q, t), row(w.do, t), row(w.o, t), row(w.absO, t), row(w.dq, t), row(w.absDQ, t)
 	s, most := make([]float64, w.tk), math.Inf(-1)
 	for k := range s {
 		s[k] = math.Inf(-1)
 		if w.pad[h/w.heads*w.tk+k] == 0 && !(w.causal && k > t) {
-			s[k] = dot(row(w.q, t), row(w.k, k)) * float64(w.scale)
+			s[k] = dot(q, row(w.k, k)) * float64(w.scale)
 			most = max(most, s[k])
 		}
 	}
@@ -215,28 +216,29 @@ func (w *attentionData) query(h, t int) {
 			kept[k] = 0
 		}
 		for i, v := range row(w.v, k) {
-			row(w.o, t)[i] += s[k] * kept[k] * v
-			row(w.absO, t)[i] += s[k] * kept[k] * math.Abs(v)
+			o[i] += s[k] * kept[k] * v
+			absO[i] += s[k] * kept[k] * math.Abs(v)
 		}
 	}
-	for i, o := range row(w.o, t) {
-		delta += o * row(w.do, t)[i]
-		absDelta += row(w.absO, t)[i] * math.Abs(row(w.do, t)[i])
+	for i, o := range o {
+		delta += o * do[i]
+		absDelta += absO[i] * math.Abs(do[i])
 	}
 	for k := range s {
 		if s[k] == 0 {
 			continue
 		}
-		g := kept[k] * dot(row(w.do, t), row(w.v, k))
+		p, key, dk, absDK, dv, absDV := s[k]*kept[k], row(w.k, k), row(w.dk, k), row(w.absDK, k), row(w.dv, k), row(w.absDV, k)
+		g := kept[k] * dot(do, row(w.v, k))
 		d := s[k] * (g - delta) * float64(w.scale)
 		abs := s[k] * (math.Abs(g) + absDelta) * float64(w.scale)
 		for i := range w.width {
-			row(w.dq, t)[i] += d * row(w.k, k)[i]
-			row(w.dk, k)[i] += d * row(w.q, t)[i]
-			row(w.dv, k)[i] += s[k] * kept[k] * row(w.do, t)[i]
-			row(w.absDQ, t)[i] += abs * math.Abs(row(w.k, k)[i])
-			row(w.absDK, k)[i] += abs * math.Abs(row(w.q, t)[i])
-			row(w.absDV, k)[i] += s[k] * kept[k] * math.Abs(row(w.do, t)[i])
+			dq[i] += d * key[i]
+			dk[i] += d * q[i]
+			dv[i] += p * do[i]
+			absDQ[i] += abs * math.Abs(key[i])
+			absDK[i] += abs * math.Abs(q[i])
+			absDV[i] += p * math.Abs(do[i])
 		}
 	}
 }

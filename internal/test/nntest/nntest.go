@@ -37,10 +37,11 @@ func Long(name string) bool {
 	return slices.ContainsFunc(long, func(begin string) bool { return strings.HasPrefix(name, begin) })
 }
 
-// long are the beginnings of their names: large products in the slower layout, large tails in both, and other numbers for a rounding.
+// long are the beginnings of their names: large products in the slower layout, large tails in both, an attention as large
+// as a policy's, and other numbers for a rounding.
 var long = []string{
 	"nn/large/", "nt/large_rows/", "nn/large_depth/", "nt/large_gate/", "nt/large_everything/", "nn/large_gelu/", "nt/large_tail/", "nn/large_tail/", "nt/large_gelu/", "nt/large_depth/",
-	"adamw/norm roundings, 1", "adamw/norm roundings, 2", "adamw/norm roundings, 3",
+	"policy/", "adamw/norm roundings, 1", "adamw/norm roundings, 2", "adamw/norm roundings, 3",
 }
 
 // Pick runs those cases that pick takes, by their names within the group.

@@ -86,8 +86,11 @@ func (s *suite) queueCopies(t *testing.T) {
 func (s *suite) heavy(t *testing.T) *ops.Plan {
 	t.Helper()
 	n := 4_000_000
-	if s.simulated {
+	switch {
+	case s.simulated:
 		n = 20_000
+	case s.isCPU():
+		n = 1_000_000
 	}
 	args := ops.ResampleArgs{Dst: s.room(t, tensor.F32, n, 1), Src: s.room(t, tensor.F32, 2, 1), SrcTimes: s.upload(t, arr([]int64{0, 1e9}, 2)), Targets: ops.Uniform(0, 1e9, n)}
 	t.Cleanup(func() { assert.NoError(t, args.SrcTimes.Close()) })

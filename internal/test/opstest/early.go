@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -13,13 +14,11 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// links is how many operations follow each other in the tests of launch modes.
-const links = 50
-
 // early makes operations of many kinds on device tensors that live until the test ends.
 type early struct {
 	s           *suite
 	t           *testing.T
+	links       int // how many operations follow each other
 	b, n        int // rows, samples and targets of each
 	p           *placed
 	times       *tensor.Tensor
@@ -29,9 +28,9 @@ type early struct {
 const earlyWidth = 8
 
 func (s *suite) early(t *testing.T) *early {
-	e := &early{s: s, t: t, b: 2, n: 128, p: &placed{dev: s.dev}}
-	if s.dev.Info().Backend == "cuda" { // elsewhere work waits for all before it, whatever the mode
-		e.b, e.n = 16, 1024
+	e := &early{s: s, t: t, links: 11, b: 2, n: 128, p: &placed{dev: s.dev}} // each plan once, and the first again
+	if s.dev.Info().Backend == "cuda" {                                      // elsewhere work waits for all before it, whatever the mode
+		e.links, e.b, e.n = 50, 16, 1024
 	}
 	times := ascending(rng(1), e.n, 0)
 	move := func(by int64) *tensor.Tensor {
@@ -127,7 +126,7 @@ func (s *suite) dependentChain(t *testing.T) {
 	for i := range buf {
 		buf[i], valid[i] = e.p.put(e.values(4, e.b)), e.p.put(packed(tensor.U8, make([]uint64, e.b*e.n), e.b, e.n))
 	}
-	var small [links]*tensor.Tensor
+	small := make([]*tensor.Tensor, e.links)
 	for k := range small {
 		small[k] = e.p.put(e.values(5, 1))
 	}
@@ -145,7 +144,7 @@ func (s *suite) dependentChain(t *testing.T) {
 		{ops.LaunchDependent, ops.LaunchInputsReady, true},
 	} {
 		var plans []*ops.Plan
-		for k := range links {
+		for k := range e.links {
 			mode := v.links
 			if v.alternate && k%3 == 0 {
 				mode = ops.LaunchDefault
@@ -159,7 +158,7 @@ func (s *suite) dependentChain(t *testing.T) {
 			}
 		}
 		e.both(fmt.Sprintf("%+v", v), plans, reset, func(what string) {
-			want = e.alike(what, want, append(small[:], valid[0], valid[1], buf[links%2])...)
+			want = e.alike(what, want, append(slices.Clone(small), valid[0], valid[1], buf[e.links%2])...)
 			require.NotEqual(t, bitsOf(start), want[len(want)-1], "the chain changes its values")
 		})
 	}
@@ -174,7 +173,7 @@ func (s *suite) readyBehind(t *testing.T) {
 	for i := range buf {
 		buf[i], valid[i] = e.p.put(e.values(4, e.b)), e.p.put(packed(tensor.U8, make([]uint64, e.b*e.n), e.b, e.n))
 	}
-	var echo [links]*tensor.Tensor
+	echo := make([]*tensor.Tensor, e.links)
 	for k := range echo {
 		echo[k] = e.p.put(e.values(5, e.b))
 	}
@@ -183,7 +182,7 @@ func (s *suite) readyBehind(t *testing.T) {
 	var want [][]uint64
 	for _, mode := range []ops.LaunchMode{ops.LaunchDefault, ops.LaunchInputsReady} {
 		var plans []*ops.Plan
-		for k := range links {
+		for k := range e.links {
 			plans = append(plans, e.plan(k, buf[(k+1)%2], valid[k%2], buf[k%2], min(mode, ops.LaunchDependent)), e.plan(k+1, echo[k], nil, buf[k%2], mode))
 		}
 		reset := func() {
@@ -193,7 +192,7 @@ func (s *suite) readyBehind(t *testing.T) {
 			}
 		}
 		e.both(mode.String(), plans, reset, func(what string) {
-			want = e.alike(what, want, append(echo[:], buf[links%2])...)
+			want = e.alike(what, want, append(slices.Clone(echo), buf[e.links%2])...)
 		})
 	}
 }
@@ -202,7 +201,7 @@ func (s *suite) readyBehind(t *testing.T) {
 func (s *suite) readyInputs(t *testing.T) {
 	e := s.early(t)
 	src := e.p.put(e.values(7, e.b))
-	var dst, valid [links]*tensor.Tensor
+	dst, valid := make([]*tensor.Tensor, e.links), make([]*tensor.Tensor, e.links)
 	for k := range dst {
 		dst[k], valid[k] = e.p.put(e.values(8, e.b)), e.p.put(packed(tensor.U8, make([]uint64, e.b*e.n), e.b, e.n))
 	}
@@ -211,7 +210,7 @@ func (s *suite) readyInputs(t *testing.T) {
 	var want [][]uint64
 	for _, mode := range []ops.LaunchMode{ops.LaunchDefault, ops.LaunchInputsReady} {
 		var plans []*ops.Plan
-		for k := range links {
+		for k := range e.links {
 			plans = append(plans, e.plan(k, dst[k], valid[k], src, mode))
 		}
 		reset := func() {
@@ -220,7 +219,7 @@ func (s *suite) readyInputs(t *testing.T) {
 			}
 		}
 		e.both(mode.String(), plans, reset, func(what string) {
-			want = e.alike(what, want, append(dst[:], valid[:]...)...)
+			want = e.alike(what, want, slices.Concat(dst, valid)...)
 		})
 	}
 }

@@ -133,7 +133,7 @@ func (s *suite) closedArguments(t *testing.T, subject func() *subject) {
 	assert.ErrorIs(t, r.plan.Run(st), ops.ErrClosed, "a closed plan")
 }
 
-// calls: good and bad calls in any order, from four goroutines, give what they should, and leave nothing behind.
+// calls: good and bad calls in any order, from four goroutines, or two for a simulated device, give what they should, and leave nothing behind.
 func (s *suite) calls(t *testing.T, fresh func() *subject) {
 	good, bad := fresh(), fresh()
 	if bad.bad != nil {
@@ -147,9 +147,13 @@ func (s *suite) calls(t *testing.T, fresh func() *subject) {
 		}
 	}
 	right, wrong := one(good), one(bad)
+	routines := 4
+	if s.simulated && !s.long {
+		routines = 2
+	}
 	some := func(n int) {
 		var all sync.WaitGroup
-		for range 4 {
+		for range routines {
 			all.Go(func() {
 				for i := range n {
 					if i%5 == 4 {

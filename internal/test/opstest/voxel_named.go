@@ -282,7 +282,7 @@ func (s *suite) hugeGrid(t *testing.T) {
 // contended puts many points into few cells: more than a block of threads takes, all at once.
 func (s *suite) contended(t *testing.T) {
 	r := rng(53)
-	for _, size := range [][2]int{{1000, 5}, {1000, 8}, {600, 33}, {600, 132}, {20000, 4}} {
+	for _, size := range [][2]int{{1000, 5}, {1000, 8}, {600, 33}, {600, 132}, {9000, 4}} {
 		n, f := size[0], size[1]
 		xyz := make([]float64, 3*n)
 		for i := range xyz {

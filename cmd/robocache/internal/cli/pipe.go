@@ -38,9 +38,17 @@ func (p *Pipe) JSON(b []byte) []byte {
 // printer is a writer for text that people read. It writes the pipe's name instead of the copy's, and escapes the characters that a
 // terminal would obey. Newlines and tabs stay.
 type printer struct {
+	*App
 	w    io.Writer
-	pipe *Pipe
 	rest []byte // the first bytes of a character that is not complete yet
+}
+
+// Width returns the columns that a table may take, or 0 without a limit.
+func (n *printer) Width() int {
+	if n.Wide {
+		return 0
+	}
+	return widthOf(n.w)
 }
 
 func (n *printer) Write(p []byte) (int, error) {
@@ -52,7 +60,10 @@ func (n *printer) Write(p []byte) (int, error) {
 		}
 	}
 	n.rest = append([]byte(nil), text[whole:]...)
-	if _, err := n.w.Write([]byte(printed.Lines(n.pipe.Text(string(text[:whole]))))); err != nil {
+	n.screen.Lock()
+	defer n.screen.Unlock()
+	n.screen.clear()
+	if _, err := n.w.Write([]byte(printed.Lines(n.Pipe.Text(string(text[:whole]))))); err != nil {
 		return 0, err
 	}
 	return len(p), nil
