@@ -40,7 +40,7 @@ const (
 	loopJoint  = `document.querySelector("#loop").click(); document.querySelector("#out").click(); document.querySelector('[data-joint="kLeftElbow"] .legend button')` +
 		`.dispatchEvent(new MouseEvent("click", { shiftKey: true, bubbles: true }))`
 	fadeOthers = `document.querySelector("#scenes").style.height = "170px"; document.querySelectorAll(".legend button")[5].dispatchEvent(new MouseEvent("mouseenter"))`
-	nanFinding = `document.querySelector('.finding[data-kind="nan"] .kind').click()`
+	nanFinding = `document.querySelector("#scenes").style.height = "176px"; document.querySelector('.finding[data-kind="nan"] .kind').click()`
 	flip       = `document.querySelector('.finding[data-kind="quaternion-flip"] .kind').click(); document.querySelector("#made-on").click()`
 	thumbnails = `document.querySelectorAll(".episode img[src]").length > 5`
 )
